@@ -58,6 +58,14 @@ static const struct command *by_word(const struct command *const *commands, cons
     return NULL;
 }
 
+// Most people's first try.
+static bool is_training(const char *name)
+{
+    const char *end = strrchr(name, '.');
+    return strchr(name, '/') || strncmp(name, "python", 6) == 0 || strcmp(name, "torchrun") == 0 ||
+           (end && (strcmp(end, ".py") == 0 || strcmp(end, ".sh") == 0));
+}
+
 static int not_a_command(const struct command *const *commands, const char *name, struct err *err)
 {
     const char *names[32] = {"help"};
@@ -65,7 +73,9 @@ static int not_a_command(const struct command *const *commands, const char *name
         names[i] = commands[i]->name;
     err_set(err, ERR_USAGE, "'%s' is not a command", name);
     const char *nearest = opt_nearest(name, names);
-    if (nearest)
+    if (is_training(name))
+        err_hint(err, "put a command of your own after '--': fare -- python train.py");
+    else if (nearest)
         err_hint(err, "did you mean 'fare %s'? 'fare --help' lists them all", nearest);
     return err_hint(err, "'fare --help' lists the commands");
 }

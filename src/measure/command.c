@@ -226,7 +226,7 @@ static void show(struct job *job)
     session_look(s, &live);
     if (s->command && !beside->lost && watch_tell(&s->watch, &live, within_a_line))
         beside->last = '\n';
-    if (job->screen || (s->watch.name && job->streams.modes) || within_a_line)
+    if (job->screen || job->streams.modes || within_a_line)
         return;
     char note[48] = "";
     if (live.step > 0 && (live.steps == 0 || live.timed))
@@ -324,7 +324,8 @@ static enum sampling_end judge(struct job *job)
         bool late = plan->max_s > 0 && o.elapsed_s >= plan->max_s;
         return !enough ? SAMPLING_GOES_ON : late ? SAMPLING_TIME : SAMPLING_WITHIN;
     }
-    const struct sampling now = {.enough = enough,
+    // Parts that were announced and not seen yet count too.
+    const struct sampling now = {.enough = enough && o.half_s <= plan->within * o.wall_s,
                                  .asked = s->o->within != NULL,
                                  .limit_s = plan->max_s_given ? plan->max_s : 0,
                                  .elapsed_s = o.elapsed_s,

@@ -357,7 +357,8 @@ bool measure_stop_words(const struct run_plan *plan, const struct run *run, stru
     if (stopped_by(run, SAMPLING_NO_TOTAL))
         buf_adds(out, "stopped: its step time is known, its total is not");
     else if (stopped_by(run, SAMPLING_NO_PROGRESS))
-        buf_printf(out, "stopped: no progress was seen in %g min", SAMPLING_LIMIT_S / 60);
+        buf_printf(out, "stopped: no progress was seen in %g min (--max-time waits longer)",
+                   SAMPLING_LIMIT_S / 60);
     if (out->len > 0)
         return true;
     if (!timed && !stopped_by(run, SAMPLING_WITHIN))

@@ -13,9 +13,12 @@
 // ends with null. The last value counts. True if there is any.
 bool arguments_read(char *const *argv, struct event *event);
 
-// One value by its name, in lower case with underscores: "max_steps". False if the name is unknown.
-// `alone`: the name is a whole option or the start of a line. A plain "steps" elsewhere says
-// nothing.
-bool arguments_take(const char *name, int64_t value, bool alone, struct event *event);
+// How much a name must mean: anywhere in a line, at the start of a part of it, or as an option.
+enum arguments_place { PLACE_ANY, PLACE_START, PLACE_OPTION };
+
+// One value by its name, in lower case with underscores: "max_steps". False if the name is unknown,
+// or too common to mean a total in this place: "steps: 50" in a log.
+bool arguments_take(const char *name, int64_t value, enum arguments_place place,
+                    struct event *event);
 
 #endif

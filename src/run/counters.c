@@ -150,6 +150,8 @@ static bool is_inside(const struct counters *all, const struct counter *inner,
         return false;
     if (inner->reports < 2 || n > inner->restarts + 1 || inner->made <= 2 * n)
         return false;
+    if (outer->made == 0 && outer->total == inner->total) // one bar, which got another label
+        return false;
     return counts_epochs || before <= 1 || (n >= 2 && inner->restarts >= n - 1);
 }
 
@@ -158,7 +160,7 @@ static bool same_numbers(const struct counter *a, const struct counter *b)
     int64_t step = a->usual > b->usual ? a->usual : b->usual;
     int64_t off = a->last > b->last ? a->last - b->last : b->last - a->last;
     return off <= step + 1 && (a->total == b->total || a->total == 0 || b->total == 0) &&
-           a->last > 1;
+           a->reports > 0 && b->reports > 0;
 }
 
 // Whether `c` is a better choice than `now`.
@@ -215,6 +217,7 @@ void counters_add(struct counters *all, const struct event *e, const struct coun
     *out = (struct counters_report){0};
     struct counter *c = find(all, e, in->now_ns, &out->first);
     c->weak |= in->weak;
+    c->drawn |= in->drawn;
     if (e->total_steps.known && e->total_steps.v < MADE_MAX)
         c->total = e->total_steps.v;
     if (c->total > 0 && e->step.v > c->total)

@@ -37,6 +37,7 @@ struct counter {
     bool loss;        // its lines have a loss
     bool epoch;       // its lines have an epoch, or it began in one
     int64_t in_epoch; // at its last number
+    bool drawn;       // a progress bar
     bool weak;        // found by its shape, or counts epochs of the log
     int64_t began_ns, moved_ns;
     double busy_s, watched_s;     // machine activity while it moved
@@ -65,8 +66,8 @@ struct counters_report {
 
 struct counters_context {
     int64_t now_ns;
-    int64_t epoch; // that the log is in; 0: none told
-    bool weak;     // see struct counter
+    int64_t epoch;    // that the log is in; 0: none told
+    bool drawn, weak; // see struct counter
 };
 
 // A number of a training counter: `event` has `step`, and no phase but METER_TRAIN.

@@ -21,7 +21,7 @@ void figures_close(struct figures *f, int64_t made, bool with_steps)
         row->train_loss = some_real(f->loss / (double)f->losses);
     if (f->accuracies > 0)
         row->train_accuracy = some_real(f->accuracy / (double)f->accuracies);
-    if (made > f->epoch_began && with_steps)
+    if (f->epoch_began >= 0 && made > f->epoch_began && with_steps)
         row->steps = some_int(made - f->epoch_began);
     f->loss = f->accuracy = 0;
     f->losses = f->accuracies = 0;
@@ -36,7 +36,7 @@ int64_t figures_epoch(struct figures *f, const struct event *e, int64_t made, bo
     int64_t epoch = e->epoch.v + f->epochs_from_0;
     if (epoch == f->epoch || epoch == 0)
         return -1;
-    int64_t steps = f->epoch > 0 ? made - f->epoch_began : -1;
+    int64_t steps = f->epoch == 0 ? -1 : f->epoch_began < 0 ? 0 : made - f->epoch_began;
     figures_close(f, made, with_steps);
     f->epoch = epoch;
     f->epoch_began = made;

@@ -13,14 +13,15 @@ struct figures {
     bool failed; // out of memory
     bool epochs_from_0;
     int64_t epoch;       // 0: none reported
-    int64_t epoch_began; // steps made at its start
+    int64_t epoch_began; // steps made at its start; -1: unknown
     double loss, accuracy;
     int64_t losses, accuracies; // their number in the epoch
     struct losses all;
 };
 
-// The event may start an epoch after `made` steps. Returns the steps of the epoch that ended, -1 if
-// none did. `with_steps`: epochs are reported between steps, not on the way, so their steps count.
+// The event may start an epoch after `made` steps. Returns the steps of the epoch that ended, 0 if
+// they are unknown, -1 if none did. `with_steps`: epochs are reported between steps, not on the
+// way, so their steps count.
 int64_t figures_epoch(struct figures *figures, const struct event *event, int64_t made,
                       bool with_steps);
 

@@ -79,8 +79,8 @@ int follow_new(struct follow **follow, const struct follow_options *options, str
         return err_memory(err);
     f->options = *options;
     f->track.meter = meter;
-    f->track.within = options->within;
-    f->track.max_s = options->max_s;
+    f->track.within = options->sample ? options->within : 0;
+    f->track.max_s = options->sample ? options->max_s : 0;
     f->figures.run = run;
     f->track.totals.option_steps = f->track.counters.given_steps = options->total_steps;
     f->track.totals.option_epochs = f->track.counters.given_epochs = options->total_epochs;
@@ -148,14 +148,14 @@ static void count_steps(struct follow *f, enum level level, const struct event *
         f->sum += f->sum < STEPS_MAX ? bounded((double)e->steps.v) : 0;
         number.bar = TOTALS_SUM_BAR;
         number.step = some_int(f->sum);
-        if (e->epoch_ended)
-            set_if(&f->track.totals.epoch_steps, e->steps);
     } else if (level >= LEVEL_MLLOG) {
         number.bar = 0; // the worker's only counter; its total is the whole training's
         number.total_steps.known = false;
     }
     bool weak = e->source && strcmp(e->source, "regular lines") == 0;
     track_number(&f->track, &number, weak, samples);
+    if (e->epoch_ended && !e->step.known)
+        set_if(&f->track.totals.epoch_steps, e->steps);
 }
 
 // ---- lines
@@ -174,12 +174,20 @@ static void note_announced(struct follow *f, enum level level, const struct even
     }
 }
 
-static void note_epoch(struct follow *f, const struct event *e)
+// Whether epochs are reported between steps, not on the way of a counter of the whole training.
+static bool between_steps(const struct follow *f)
 {
+    const struct counter *c = counters_chosen(&f->track.counters);
     struct totals_found found;
     track_place(&f->track, &found);
-    bool with_steps = found.per_epoch || found.each == 0;
-    int64_t steps = figures_epoch(&f->figures, e, track_made(&f->track), with_steps);
+    return !c || c->total == 0 || found.per_epoch;
+}
+
+static void note_epoch(struct follow *f, const struct event *e)
+{
+    if (!e->epoch.known)
+        return;
+    int64_t steps = figures_epoch(&f->figures, e, track_made(&f->track), between_steps(f));
     f->track.epoch = f->figures.epoch;
     if (steps < 0)
         return;
@@ -215,7 +223,8 @@ static void apply(struct follow *f, enum level level, struct event *e)
     // Only the first worker that reported a step counts.
     if (f->worker.known && e->worker.known && e->worker.v != f->worker.v && level == f->level)
         return;
-    if (steps && level > f->level)
+    bool epoch = !exact && !other && !steps && (e->epoch.known || e->epoch_at.known);
+    if ((steps || epoch || e->at_step.known) && level > f->level)
         raise_level(f, level, e);
     if (steps && !f->worker.known)
         f->worker = e->worker;
@@ -230,11 +239,13 @@ static void apply(struct follow *f, enum level level, struct event *e)
         track_flush(&f->track);
         f->track.stage = (int)e->stage.v - 1;
     }
-    int64_t had = f->track.metered;
+    int64_t had = f->track.metered, starts = f->track.starts;
     if (steps)
         count_steps(f, level, e);
-    else if (!exact && !other && (e->epoch.known || e->epoch_at.known))
+    else if (epoch)
         track_epoch(&f->track, e);
+    if (f->track.starts != starts)
+        f->figures.epoch_began = -1; // its steps were not all counted
     if (exact && e->phase.known && steps)
         track_phase(&f->track, (enum meter_phase)e->phase.v);
     if (!exact && !other && f->track.metered == had &&
@@ -331,16 +342,30 @@ void follow_output(struct follow *f, char *line, size_t len, bool ended)
         s++;
     if (!ended) // its figures count once the line is complete
         e.loss.known = e.accuracy.known = false;
+    f->track.drawn = s == event_patterns; // the first one reads bars
     if (s->name || (ended && shapes_read(&f->shapes, line, len, &e) == EVENT_READ))
         handle(f, LEVEL_READY, EVENT_READ, s->name, line, len, &e);
 }
 
+// Whether the output has no counter but a bar that nothing speaks for and that stopped long ago.
+static bool has_only_loaded(const struct follow *f)
+{
+    const struct counter *c = counters_chosen(&f->track.counters);
+    return f->level == LEVEL_READY && (!c || (!counters_sure(&f->track.counters) &&
+                                              clock_now_ns() - c->moved_ns > LAST_S * NS_PER_S));
+}
+
 void follow_trace(struct follow *f, int64_t steps, int64_t at_ns)
 {
-    if (f->stopped || f->level > LEVEL_TRACE || steps <= 0)
+    bool loaded = has_only_loaded(f);
+    if (f->stopped || (f->level > LEVEL_TRACE && !loaded) || steps <= 0)
         return;
     struct event e = {.steps = some_int(steps), .source = FOLLOW_KERNELS};
     meter_at(f->track.meter, f->track.at_ns = at_ns);
+    if (loaded) {
+        raise_level(f, LEVEL_TRACE, &e);
+        track_restart(&f->track, at_ns);
+    }
     apply(f, LEVEL_TRACE, &e);
     track_flush(&f->track);
     meter_at(f->track.meter, f->track.at_ns = 0);
@@ -518,12 +543,10 @@ static int fill_progress(const struct follow *f, struct run_progress *out, struc
 int follow_finish(struct follow *f, bool finished, struct buf *says, struct err *err)
 {
     struct run *run = f->figures.run;
-    struct totals_found found;
     if (!f->stopped)
         track_close(&f->track);
     track_plan(&f->track);
-    track_place(&f->track, &found);
-    figures_close(&f->figures, track_made(&f->track), found.per_epoch || found.each == 0);
+    figures_close(&f->figures, track_made(&f->track), between_steps(f));
     int rc = meter_fill(f->track.meter, finished, run, err);
     if (rc == 0) {
         fill_totals(f, run);

@@ -101,7 +101,7 @@ uint32_t formats_counter(const char *words, size_t len, int64_t total)
 static bool among(const char *word, const char *const *words)
 {
     for (; *words; words++)
-        if (strcmp(word, *words) == 0)
+        if (**words == *word && strcmp(word, *words) == 0)
             return true;
     return false;
 }
@@ -138,7 +138,8 @@ int formats_phase(const char *label, size_t len)
         "validation", "validating", "validate", "valid",     "val",     "evaluation",
         "evaluating", "evaluate",   "eval",     "test",      "testing", "predict",
         "predicting", "prediction", "sanity",   "inference", "scoring", NULL};
-    static const char *const checkpoint[] = {"checkpoint", "checkpoints", "checkpointing", NULL};
+    static const char *const checkpoint[] = {"checkpoint", "checkpoints", "checkpointing",
+                                             "model",      "weights",     NULL};
     bool seen[5] = {0};
     char word[FORMATS_WORD];
     size_t n;
@@ -152,10 +153,11 @@ int formats_phase(const char *label, size_t len)
     // The table that Ultralytics' evaluation bar has for a label: "Class  Images  Instances Box(P".
     if (strncmp(label, "Class ", 6) == 0 && memmem(label, len, " Images ", 8))
         return METER_EVALUATE;
+    if (seen[1] && seen[4]) // "Writing model shards"
+        return METER_CHECKPOINT;
     return seen[0]   ? METER_LOAD
            : seen[1] ? METER_CHECKPOINT
            : seen[2] ? METER_LOAD
            : seen[3] ? METER_EVALUATE
-           : seen[4] ? METER_CHECKPOINT
                      : -1;
 }

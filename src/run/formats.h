@@ -78,21 +78,23 @@ enum formats_role {
     ROLE_SAVING,     // "Saving model checkpoint to"
     ROLE_SAVED,      //
     ROLE_MODEL,      // what is saved
+    ROLE_DONE,       // "Epoch 3/20 done"
     ROLE_OVER,       // "max_epochs=1 reached"
     ROLE_NOT,        // not a report: "will be saved", "loading the model"
     ROLE_FILLER,
+    ROLE_COUNT
 };
 struct formats_name {
-    const char *word;
+    const char *word; // null ends a letter's words
+    size_t len;
     enum formats_role role;
     int rank;
 };
-extern const struct formats_name formats_names[];
-extern const size_t formats_name_count;
+extern const struct formats_name *const formats_names[26]; // by their first letter; or null
 
 // `word` is in lower case. `test`: it says itself that it is about an evaluation, as "val_loss"
 // does.
-enum formats_role formats_role(const char *word, int *rank, bool *test);
+enum formats_role formats_role(const char *word, size_t len, int *rank, bool *test);
 
 // Identifies a counter by its words (FNV-1a over the letters) and a total, which may be 0.
 uint32_t formats_counter(const char *words, size_t len, int64_t total);

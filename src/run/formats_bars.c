@@ -134,6 +134,10 @@ static bool read_counts(const char *rest, enum event_counts *counts)
     };
     const char *unit = "";
     size_t n = read_unit(rest, &unit);
+    if (n > 2 && strchr("kMGT", *unit) && unit[1] != 'B') { // "11.2ksample/s"
+        unit++;
+        n--;
+    }
     if (n > 0 && n <= 3 && (unit[n - 1] == 'B' || (n > 1 && unit[n - 1] == 'b')))
         return false;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
@@ -172,22 +176,54 @@ static enum event_result fill(struct bar *bar, struct event *event)
         event->label_len = bar->label_len;
     }
     formats_figures(bar->rest, event);
+    if (phase == METER_EVALUATE && !event->test_loss.known) {
+        event->test_loss = event->loss;
+        event->loss.known = false;
+    }
     return EVENT_READ;
 }
 
 // ---- tqdm, Ultralytics
 
+// One of ━ ─ ╸ ╺ ╾ ╼, not of the lines of tables.
 static bool line_piece(const char *p)
 {
-    return (unsigned char)p[0] == 0xe2 &&
-           ((unsigned char)p[1] == 0x94 || (unsigned char)p[1] == 0x95);
+    static const char pieces[][4] = {"━", "─", "╸", "╺", "╾", "╼"};
+    if (*p != '\xe2')
+        return false;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        if (strncmp(p, pieces[i], 3) == 0)
+            return true;
+    return false;
 }
 
 static const char *skip_pieces(const char *p)
 {
     while (*p == ' ' || line_piece(p))
-        p += *p == ' ' ? 1 : p[2] ? 3 : 2;
+        p += *p == ' ' ? 1 : 3;
     return p;
+}
+
+// "4.00k/5.00k", as tqdm scales them.
+static const char *read_scaled(const char *p, int64_t *out)
+{
+    static const char units[] = "kMGT";
+    double v, scale = 1;
+    p = formats_real(p, &v);
+    if (!p || !(v >= 0 && v < 1e6))
+        return NULL;
+    const char *unit = *p ? strchr(units, *p) : NULL;
+    for (int i = unit ? (int)(unit - units) : -1; i >= 0; i--)
+        scale *= 1000;
+    *out = (int64_t)(v * scale + 0.5);
+    return p + (unit != NULL);
+}
+
+static const char *scaled_pair(const char *p, int64_t *at, int64_t *total)
+{
+    p = read_scaled(p, at);
+    p = p && *p == '/' ? read_scaled(p + 1, total) : NULL;
+    return p && *total > 0 && *at <= *total ? p : NULL;
 }
 
 static bool percent_bar(const char *line, struct bar *bar)
@@ -211,7 +247,10 @@ static bool percent_bar(const char *line, struct bar *bar)
         drawn |= line_piece(formats_blanks(pieces));
         bool bracket = *p == '['; // fastprogress: 45.67% [45/99 00:12<00:15 0.3456]
         const char *end = formats_pair(p + bracket, &bar->done, &bar->total);
-        if (!end || (*end != ' ' && *end != '\0') || (!drawn && !bracket && end[1] != '['))
+        if (!end && drawn)
+            end = scaled_pair(p, &bar->done, &bar->total);
+        if (!end || (*end != ' ' && *end != '\0') ||
+            (!drawn && !bracket && strncmp(end, " [", 2) != 0))
             continue;
         bar->label = line;
         bar->label_len = (size_t)(start - line);
@@ -227,7 +266,8 @@ static bool open_bar(const char *line, struct bar *bar)
 {
     const char *times = line;
     for (int tries = 0; tries < 4 && (times = strstr(times, " [")); tries++, times++) {
-        if (!formats_digit(times[2]) || (times[3] != ':' && times[4] != ':'))
+        const char *minutes = times + 2 + strspn(times + 2, "0123456789");
+        if (minutes == times + 2 || *minutes != ':')
             continue;
         const char *p = times;
         while (p > line && formats_letter(p[-1]))
@@ -253,6 +293,17 @@ static bool open_bar(const char *line, struct bar *bar)
 
 // ---- rich, Keras
 
+static bool names_training(const struct bar *bar)
+{
+    const char *p = bar->label, *end = bar->label + bar->label_len;
+    char word[FORMATS_WORD];
+    for (size_t n; (p = formats_word(p, end, word, &n)); p += n)
+        if (strncmp(word, "train", 5) == 0 || strncmp(word, "epoch", 5) == 0 ||
+            strncmp(word, "step", 4) == 0)
+            return true;
+    return false;
+}
+
 static bool drawn_bar(const char *line, struct bar *bar)
 {
     const char *piece = line;
@@ -263,11 +314,15 @@ static bool drawn_bar(const char *line, struct bar *bar)
     bar->label = line;
     bar->label_len = (size_t)(piece - line);
     bar->source = "rich";
-    const char *p = formats_pair(skip_pieces(piece), &bar->done, &bar->total);
-    if (!p || *p != ' ')
-        return false;
-    bar->rest = p;
-    return true;
+    const char *p = skip_pieces(piece), *end = formats_pair(p, &bar->done, &bar->total);
+    if (!end) {
+        // rich.progress.track() shows a percentage only. pip's bars have no label.
+        end = formats_digits(p, &bar->done);
+        end = end && *end == '%' && bar->done <= 100 && names_training(bar) ? end + 1 : NULL;
+        bar->total = 100;
+    }
+    bar->rest = end;
+    return end && *end == ' ';
 }
 
 static enum event_result read_rich(const char *line, struct event *event)
@@ -276,7 +331,7 @@ static enum event_result read_rich(const char *line, struct event *event)
     if (!drawn_bar(line, &bar))
         return EVENT_NONE;
     enum event_result result = fill(&bar, event);
-    if (event->epochs.known) { // Lightning: Epoch 0/2 is the first of three
+    if (result == EVENT_READ && event->epochs.known) { // Lightning: Epoch 0/2 is the first of three
         event->epochs.v++;
         event->source = "Lightning";
         // The label has the epoch's number only: one counter through all epochs.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log lines, by one grammar: counters are known words with a number ("iter 10", "Epoch: [0][
-// 10/5005]", "step=40", "num_updates": "1400"), figures are known words with a value ("lm
-// loss: 2.37E+00"), and a few words say what a line is about. scan() collects them, and judge()
-// decides what the line reports. A counter alone is not progress: "Step 3/10 : RUN pip install" has
-// no figure.
+// Log lines, by one grammar. Counters are known words with a number: "iter 10", "step=40",
+// "Epoch: [0][ 10/5005]", "num_updates": "1400". Figures are known words with a value: "lm loss:
+// 2.37E+00". A few words say what a line is about. scan() collects them, and judge() decides what
+// the line reports. A counter alone is not progress: "Step 3/10 : RUN pip install" has no figure.
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +31,7 @@ struct scan {
     bool diverged;        // a loss is NaN
     bool tempo;           // a learning rate, a time
     bool learns;          // CatBoost's "learn", or the names of XGBoost and LightGBM
-    bool seen[ROLE_FILLER + 1];
+    bool seen[ROLE_COUNT];
     int others; // unknown words, without those of a logger's prefix
 };
 
@@ -176,7 +175,7 @@ static const char *read_loop(struct scan *s, const char *word, size_t n)
     if (!inner)
         return NULL;
     offer(&s->step, &c);
-    if (end) {
+    if (end && !s->epoch) {
         s->epoch = true;
         s->event->epoch = some_int(at);
         if (total > 0)
@@ -269,7 +268,7 @@ static const char *read_role(struct scan *s, enum formats_role role, const char 
     s->learns |= possessed;
     switch (role) {
     case ROLE_EPOCH:
-        return joined || s->limit ? NULL : read_epoch(s, word, n);
+        return joined || s->limit || s->epoch ? NULL : read_epoch(s, word, n);
     case ROLE_STEP:
         return joined || s->limit ? NULL : read_step(s, word, n, rank, test);
     case ROLE_TABLE: {
@@ -378,7 +377,7 @@ static void scan(struct scan *s)
             if (!start)
                 return;
             enum formats_role role =
-                n < FORMATS_WORD ? formats_role(word, &rank, &test) : ROLE_OTHER;
+                n < FORMATS_WORD ? formats_role(word, n, &rank, &test) : ROLE_OTHER;
             if (start[n] == '.' && formats_letter(start[n + 1]) && role != ROLE_MODEL)
                 role = ROLE_OTHER; // "train.py", but "model.bin"
             s->seen[role] = true;
@@ -449,12 +448,20 @@ static void count(struct scan *s)
     e->counts = s->step.counts;
     if (s->step.evaluates)
         mark(s, METER_EVALUATE, false);
-    e->at_step.known = e->took_s.known = false;
-    if (s->step.label_len > 0) {
+    e->at_step.known = false;
+    bool named = s->step.label_len > 0;
+    if (named) {
         e->label = s->step.label;
         e->label_len = s->step.label_len;
     }
-    e->bar = formats_counter(s->step.label, s->step.label_len, s->step.evaluates);
+    e->bar = formats_counter(named ? s->step.label : "bare", named ? s->step.label_len : 4,
+                             s->step.evaluates);
+    // {"step": 10, "total_steps": 1000, "loss": 2.5}
+    struct event told = {0};
+    if (s->seen[ROLE_PLURAL] && s->step.total == 0 && !e->phase.known &&
+        formats_announced(s->line, (size_t)(s->end - s->line), &told) && told.total_steps.known &&
+        told.total_steps.v >= e->step.v)
+        e->total_steps = told.total_steps;
 }
 
 static bool judge_step(struct scan *s, bool trains, bool tests)
@@ -480,7 +487,7 @@ static bool judge_epoch(struct scan *s, bool trains, bool tests)
         if (!trains && !tests)
             return false;
         mark(s, METER_EVALUATE, false);
-    } else if (trains) {
+    } else if (trains || s->seen[ROLE_DONE]) {
         e->step = e->epoch;
         e->total_steps = e->epochs;
         e->counts = COUNTS_EPOCHS;
@@ -489,7 +496,6 @@ static bool judge_epoch(struct scan *s, bool trains, bool tests)
     } else {
         return s->others == 0;
     }
-    e->took_s.known = e->took_s.known && e->phase.known;
     return true;
 }
 
@@ -503,19 +509,20 @@ static bool judge(struct scan *s)
         s->step = s->bare;
     if ((seen[ROLE_SAVING] || seen[ROLE_SAVED]) && seen[ROLE_MODEL] && !seen[ROLE_NOT] &&
         !(s->step.known && trains)) {
-        mark(s, METER_CHECKPOINT, !seen[ROLE_SAVED]);
+        mark(s, METER_CHECKPOINT, !seen[ROLE_SAVED] && !seen[ROLE_DONE]);
         return true;
     }
     if (s->step.known && judge_step(s, trains, tests))
         return true;
     if (s->epoch && judge_epoch(s, trains, tests))
         return true;
-    if (seen[ROLE_PLURAL] && !seen[ROLE_OVER] &&
+    if (seen[ROLE_PLURAL] && !seen[ROLE_OVER] && !trains && !tests &&
         formats_announced(s->line, (size_t)(s->end - s->line), e))
         return true;
     if (s->epoch || s->step.known)
         return false;
-    if (tests || (s->test && trains)) {
+    // A line that begins far to the right is the rest of a bar that a terminal wrapped.
+    if ((tests || (s->test && trains)) && strspn(s->line, " ") < 16) {
         mark(s, METER_EVALUATE, false);
         return true;
     }
@@ -525,6 +532,13 @@ static bool judge(struct scan *s)
         return true;
     }
     return false;
+}
+
+// Only an evaluation or a checkpoint that ended took a time.
+static void drop_time(struct event *event)
+{
+    if (!event->phase.known || event->step.known)
+        event->took_s.known = false;
 }
 
 static void name_source(const char *line, struct event *event)
@@ -560,6 +574,7 @@ enum event_result formats_line(const char *line, size_t len, struct event *event
         *event = (struct event){0};
         return EVENT_NONE;
     }
+    drop_time(event);
     name_source(line, event);
     return EVENT_READ;
 }
@@ -588,5 +603,6 @@ enum event_result formats_trainer(const char *line, size_t len, struct event *ev
         mark(&s, METER_EVALUATE, false);
     else if (s.step.known)
         count(&s);
+    drop_time(event);
     return EVENT_READ;
 }

@@ -18,6 +18,7 @@
 // The value behind a name: "= 3", ": 1,000", " 10 (warmup 2)", " / epoch数: 10"; null if none.
 static const char *value_behind(const char *p, int64_t *value, bool *table)
 {
+    p += *p == '"' || *p == '\'';
     p = formats_blanks(p);
     *table = *p == '|';
     if (p[0] == '/' && p[1] == ' ' && !formats_digit(p[2])) {
@@ -82,11 +83,13 @@ bool formats_announced(const char *line, size_t len, struct event *event)
         bool table;
         if (!value_behind(p + n, &value, &table))
             continue;
-        for (size_t i = 0; i < name.words; i++)
-            if (arguments_take(name.text + name.starts[i], value, name.fresh[i] && !table, &told)) {
+        for (size_t i = 0; i < name.words; i++) {
+            enum arguments_place place = name.fresh[i] && !table ? PLACE_START : PLACE_ANY;
+            if (arguments_take(name.text + name.starts[i], value, place, &told)) {
                 any |= value > 0;
                 break;
             }
+        }
     }
     if (!any)
         return false;

@@ -3,175 +3,115 @@
 
 #include "run/formats.h"
 
-// In alphabetical order.
-const struct formats_name formats_names[] = {
-    {"acc", ROLE_ACCURACY, 0},
-    {"accuracy", ROLE_ACCURACY, 0},
-    {"adapter", ROLE_MODEL, 0},
-    {"arguments", ROLE_NOT, 0},
-    {"at", ROLE_FILLER, 0},
-    {"auc", ROLE_MEASURE, 0},
-    {"average", ROLE_FILLER, 0},
-    {"avg", ROLE_FILLER, 0},
-    {"avg_loss", ROLE_LOSS, 0},
-    {"avr_loss", ROLE_LOSS, 0},
-    {"batch", ROLE_STEP, 2},
-    {"batches", ROLE_FILLER, 0},
-    {"begin", ROLE_BEGIN, 0},
-    {"beginning", ROLE_BEGIN, 0},
-    {"best", ROLE_LIMIT, 0},
-    {"checkpoint", ROLE_MODEL, 0},
-    {"checkpoints", ROLE_MODEL, 0},
-    {"config", ROLE_NOT, 0},
-    {"current_step", ROLE_STEP, 8},
-    {"data", ROLE_NOT, 0},
-    {"dataset", ROLE_NOT, 0},
-    {"dev", ROLE_TEST, 0},
-    {"each", ROLE_LIMIT, 0},
-    {"end", ROLE_FILLER, 0},
-    {"ep", ROLE_EPOCH, 0},
-    {"epoch", ROLE_EPOCH, 0},
-    {"epochs", ROLE_PLURAL, 0},
-    {"error", ROLE_MEASURE, 0},
-    {"eta", ROLE_TEMPO, 0},
-    {"eval", ROLE_EVALUATION, 0},
-    {"evaluating", ROLE_NOW, 0},
-    {"evaluation", ROLE_EVALUATION, 0},
-    {"every", ROLE_LIMIT, 0},
-    {"global_step", ROLE_STEP, 7},
-    {"gnorm", ROLE_TEMPO, 0},
-    {"grad_norm", ROLE_TEMPO, 0},
-    {"inference", ROLE_EVALUATION, 0},
-    {"info", ROLE_FILLER, 0},
-    {"is", ROLE_FILLER, 0},
-    {"it", ROLE_STEP, 3},
-    {"iter", ROLE_STEP, 5},
-    {"iteration", ROLE_STEP, 5},
-    {"iterations", ROLE_PLURAL, 0},
-    {"iters", ROLE_PLURAL, 0},
-    {"itr", ROLE_STEP, 5},
-    {"learn", ROLE_LOSS, 0},
-    {"learning_rate", ROLE_TEMPO, 0},
-    {"lm_loss", ROLE_LOSS, 0},
-    {"load", ROLE_NOT, 0},
-    {"loaded", ROLE_NOT, 0},
-    {"loading", ROLE_NOT, 0},
-    {"log", ROLE_LIMIT, 0},
-    {"logging", ROLE_LIMIT, 0},
-    {"logloss", ROLE_MEASURE, 0},
-    {"loss", ROLE_LOSS, 0},
-    {"lr", ROLE_TEMPO, 0},
-    {"mae", ROLE_MEASURE, 0},
-    {"max", ROLE_LIMIT, 0},
-    {"mean_loss", ROLE_LOSS, 0},
-    {"merror", ROLE_MEASURE, 0},
-    {"mfu", ROLE_TEMPO, 0},
-    {"micro_step", ROLE_STEP, 1},
-    {"min", ROLE_LIMIT, 0},
-    {"minibatch", ROLE_STEP, 2},
-    {"mlogloss", ROLE_MEASURE, 0},
-    {"model", ROLE_MODEL, 0},
-    {"mom", ROLE_TEMPO, 0},
-    {"ms", ROLE_TEMPO, 0},
-    {"mse", ROLE_MEASURE, 0},
-    {"num", ROLE_LIMIT, 0},
-    {"num_updates", ROLE_STEP, 6},
-    {"of", ROLE_FILLER, 0},
-    {"per", ROLE_LIMIT, 0},
-    {"ppl", ROLE_TEMPO, 0},
-    {"prediction", ROLE_EVALUATION, 0},
-    {"rate", ROLE_TEMPO, 0},
-    {"reached", ROLE_OVER, 0},
-    {"reduced_train_loss", ROLE_LOSS, 0},
-    {"reward", ROLE_TEMPO, 0},
-    {"rmse", ROLE_MEASURE, 0},
-    {"round", ROLE_STEP, 4},
-    {"rounds", ROLE_PLURAL, 0},
-    {"running", ROLE_BEGIN, 0},
-    {"running_loss", ROLE_LOSS, 0},
-    {"runtime", ROLE_TOOK, 0},
-    {"saved", ROLE_SAVED, 0},
-    {"saving", ROLE_SAVING, 0},
-    {"sec", ROLE_TEMPO, 0},
-    {"seconds", ROLE_TEMPO, 0},
-    {"skipped", ROLE_TEMPO, 0},
-    {"snapshot", ROLE_MODEL, 0},
-    {"speed", ROLE_TEMPO, 0},
-    {"start", ROLE_BEGIN, 0},
-    {"starting", ROLE_BEGIN, 0},
-    {"state", ROLE_MODEL, 0},
-    {"step", ROLE_STEP, 8},
-    {"step_loss", ROLE_LOSS, 0},
-    {"steps", ROLE_PLURAL, 0},
-    {"steps_per_second", ROLE_TEMPO, 0},
-    {"stopped", ROLE_OVER, 0},
-    {"test", ROLE_TEST, 0},
-    {"testing", ROLE_TEST, 0},
-    {"tflops", ROLE_TEMPO, 0},
-    {"the", ROLE_FILLER, 0},
-    {"time", ROLE_TEMPO, 0},
-    {"to", ROLE_FILLER, 0},
-    {"tokenizer", ROLE_NOT, 0},
-    {"took", ROLE_TOOK, 0},
-    {"total", ROLE_LIMIT, 0},
-    {"total_loss", ROLE_LOSS, 0},
-    {"total_timesteps", ROLE_TABLE, 0},
-    {"tps", ROLE_TEMPO, 0},
-    {"train", ROLE_TRAIN, 0},
-    {"training", ROLE_TRAIN, 0},
-    {"update", ROLE_STEP, 6},
-    {"updates", ROLE_PLURAL, 0},
-    {"val", ROLE_TEST, 0},
-    {"valid", ROLE_TEST, 0},
-    {"validating", ROLE_NOW, 0},
-    {"validation", ROLE_EVALUATION, 0},
-    {"value", ROLE_FILLER, 0},
-    {"warmup", ROLE_LIMIT, 0},
-    {"weights", ROLE_MODEL, 0},
-    {"will", ROLE_NOT, 0},
-    {"wps", ROLE_TEMPO, 0},
-    {"wrote", ROLE_SAVED, 0},
-    {"xent", ROLE_LOSS, 0},
-};
-const size_t formats_name_count = sizeof formats_names / sizeof *formats_names;
-
-static const struct formats_name *find(const char *word)
-{
-    size_t low = 0, high = formats_name_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        const char *name = formats_names[middle].word;
-        int order = word[0] != name[0] ? word[0] - name[0] : strcmp(word, name);
-        if (order == 0)
-            return &formats_names[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
+#define WORD(text, role, rank)                                                                     \
+    {                                                                                              \
+        text, sizeof text - 1, role, rank                                                          \
     }
+#define END                                                                                        \
+    {                                                                                              \
+        NULL, 0, ROLE_OTHER, 0                                                                     \
+    }
+#define LETTER(letter, ...)                                                                        \
+    [letter - 'a'] = (const struct formats_name[])                                                 \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
+const struct formats_name *const formats_names[26] = {
+    LETTER('a', WORD("acc", ROLE_ACCURACY, 0), WORD("accuracy", ROLE_ACCURACY, 0),
+           WORD("adapter", ROLE_MODEL, 0), WORD("arguments", ROLE_NOT, 0),
+           WORD("at", ROLE_FILLER, 0), WORD("auc", ROLE_MEASURE, 0),
+           WORD("average", ROLE_FILLER, 0), WORD("avg", ROLE_FILLER, 0),
+           WORD("avg_loss", ROLE_LOSS, 0), WORD("avr_loss", ROLE_LOSS, 0), END),
+    LETTER('b', WORD("batch", ROLE_STEP, 2), WORD("batches", ROLE_FILLER, 0),
+           WORD("begin", ROLE_BEGIN, 0), WORD("beginning", ROLE_BEGIN, 0),
+           WORD("best", ROLE_LIMIT, 0), END),
+    LETTER('c', WORD("checkpoint", ROLE_MODEL, 0), WORD("checkpoints", ROLE_MODEL, 0),
+           WORD("complete", ROLE_DONE, 0), WORD("completed", ROLE_DONE, 0),
+           WORD("config", ROLE_NOT, 0), WORD("configuration", ROLE_NOT, 0),
+           WORD("current_step", ROLE_STEP, 8), END),
+    LETTER('d', WORD("data", ROLE_NOT, 0), WORD("dataset", ROLE_NOT, 0), WORD("dev", ROLE_TEST, 0),
+           WORD("done", ROLE_DONE, 0), END),
+    LETTER('e', WORD("each", ROLE_LIMIT, 0), WORD("end", ROLE_DONE, 0), WORD("ended", ROLE_DONE, 0),
+           WORD("ep", ROLE_EPOCH, 0), WORD("epoch", ROLE_EPOCH, 0), WORD("epochs", ROLE_PLURAL, 0),
+           WORD("error", ROLE_MEASURE, 0), WORD("eta", ROLE_TEMPO, 0),
+           WORD("eval", ROLE_EVALUATION, 0), WORD("evaluating", ROLE_NOW, 0),
+           WORD("evaluation", ROLE_EVALUATION, 0), WORD("every", ROLE_LIMIT, 0), END),
+    LETTER('f', WORD("finished", ROLE_DONE, 0), END),
+    LETTER('g', WORD("global_step", ROLE_STEP, 7), WORD("gnorm", ROLE_TEMPO, 0),
+           WORD("grad_norm", ROLE_TEMPO, 0), END),
+    LETTER('i', WORD("inference", ROLE_EVALUATION, 0), WORD("info", ROLE_FILLER, 0),
+           WORD("is", ROLE_FILLER, 0), WORD("it", ROLE_STEP, 3), WORD("iter", ROLE_STEP, 5),
+           WORD("iteration", ROLE_STEP, 5), WORD("iterations", ROLE_PLURAL, 0),
+           WORD("iters", ROLE_PLURAL, 0), WORD("itr", ROLE_STEP, 5), END),
+    LETTER('l', WORD("learn", ROLE_LOSS, 0), WORD("learning_rate", ROLE_TEMPO, 0),
+           WORD("lm_loss", ROLE_LOSS, 0), WORD("load", ROLE_NOT, 0), WORD("loaded", ROLE_NOT, 0),
+           WORD("loading", ROLE_NOT, 0), WORD("log", ROLE_LIMIT, 0), WORD("logging", ROLE_LIMIT, 0),
+           WORD("logloss", ROLE_MEASURE, 0), WORD("loss", ROLE_LOSS, 0), WORD("lr", ROLE_TEMPO, 0),
+           END),
+    LETTER('m', WORD("mae", ROLE_MEASURE, 0), WORD("max", ROLE_LIMIT, 0),
+           WORD("mean_loss", ROLE_LOSS, 0), WORD("merror", ROLE_MEASURE, 0),
+           WORD("mfu", ROLE_TEMPO, 0), WORD("micro_step", ROLE_STEP, 1), WORD("min", ROLE_LIMIT, 0),
+           WORD("minibatch", ROLE_STEP, 2), WORD("mlogloss", ROLE_MEASURE, 0),
+           WORD("model", ROLE_MODEL, 0), WORD("mom", ROLE_TEMPO, 0), WORD("ms", ROLE_TEMPO, 0),
+           WORD("mse", ROLE_MEASURE, 0), END),
+    LETTER('n', WORD("num", ROLE_LIMIT, 0), WORD("num_updates", ROLE_STEP, 6), END),
+    LETTER('o', WORD("of", ROLE_FILLER, 0), END),
+    LETTER('p', WORD("per", ROLE_LIMIT, 0), WORD("ppl", ROLE_TEMPO, 0),
+           WORD("prediction", ROLE_EVALUATION, 0), END),
+    LETTER('r', WORD("rate", ROLE_TEMPO, 0), WORD("reached", ROLE_OVER, 0),
+           WORD("reduced_train_loss", ROLE_LOSS, 0), WORD("reward", ROLE_TEMPO, 0),
+           WORD("rmse", ROLE_MEASURE, 0), WORD("round", ROLE_STEP, 4),
+           WORD("rounds", ROLE_PLURAL, 0), WORD("running", ROLE_BEGIN, 0),
+           WORD("running_loss", ROLE_LOSS, 0), WORD("runtime", ROLE_TOOK, 0), END),
+    LETTER(
+        's', WORD("saved", ROLE_SAVED, 0), WORD("saving", ROLE_SAVING, 0),
+        WORD("sec", ROLE_TEMPO, 0), WORD("seconds", ROLE_TEMPO, 0), WORD("skipped", ROLE_TEMPO, 0),
+        WORD("snapshot", ROLE_MODEL, 0), WORD("speed", ROLE_TEMPO, 0), WORD("start", ROLE_BEGIN, 0),
+        WORD("starting", ROLE_BEGIN, 0), WORD("state", ROLE_MODEL, 0), WORD("step", ROLE_STEP, 8),
+        WORD("step_loss", ROLE_LOSS, 0), WORD("steps", ROLE_PLURAL, 0),
+        WORD("steps_per_second", ROLE_TEMPO, 0), WORD("stopped", ROLE_OVER, 0), END),
+    LETTER('t', WORD("test", ROLE_TEST, 0), WORD("testing", ROLE_TEST, 0),
+           WORD("tflops", ROLE_TEMPO, 0), WORD("the", ROLE_FILLER, 0), WORD("time", ROLE_TEMPO, 0),
+           WORD("to", ROLE_FILLER, 0), WORD("tokenizer", ROLE_NOT, 0), WORD("took", ROLE_TOOK, 0),
+           WORD("total", ROLE_LIMIT, 0), WORD("total_loss", ROLE_LOSS, 0),
+           WORD("total_timesteps", ROLE_TABLE, 0), WORD("tps", ROLE_TEMPO, 0),
+           WORD("train", ROLE_TRAIN, 0), WORD("training", ROLE_TRAIN, 0), END),
+    LETTER('u', WORD("update", ROLE_STEP, 6), WORD("updates", ROLE_PLURAL, 0), END),
+    LETTER('v', WORD("val", ROLE_TEST, 0), WORD("valid", ROLE_TEST, 0),
+           WORD("validating", ROLE_NOW, 0), WORD("validation", ROLE_EVALUATION, 0),
+           WORD("value", ROLE_FILLER, 0), END),
+    LETTER('w', WORD("warmup", ROLE_LIMIT, 0), WORD("weights", ROLE_MODEL, 0),
+           WORD("will", ROLE_NOT, 0), WORD("wps", ROLE_TEMPO, 0), WORD("wrote", ROLE_SAVED, 0),
+           END),
+    LETTER('x', WORD("xent", ROLE_LOSS, 0), END),
+};
+
+static const struct formats_name *find(const char *word, size_t len)
+{
+    const struct formats_name *name = formats_letter(*word) ? formats_names[*word - 'a'] : NULL;
+    for (; name && name->word; name++)
+        if (name->len == len && memcmp(name->word, word, len) == 0)
+            return name;
     return NULL;
 }
 
-enum formats_role formats_role(const char *word, int *rank, bool *test)
+enum formats_role formats_role(const char *word, size_t len, int *rank, bool *test)
 {
     *test = false;
-    const struct formats_name *name = find(word);
-    const char *part = strchr(word, '_');
+    const struct formats_name *name = find(word, len);
+    const char *part = name ? NULL : memchr(word, '_', len);
     // "val_loss" is a loss, "train_step" a step.
-    if (!name && part && part - word < FORMATS_WORD) {
-        char first[FORMATS_WORD];
-        memcpy(first, word, (size_t)(part - word));
-        first[part - word] = '\0';
-        const struct formats_name *about = find(first);
+    if (part) {
+        size_t before = (size_t)(part - word), behind = len - before - 1;
+        const struct formats_name *about = find(word, before);
         *test = about && (about->role == ROLE_TEST || about->role == ROLE_EVALUATION);
         if (*test || (about && about->role == ROLE_TRAIN))
-            name = find(part + 1);
-        if (*test && !name && part[1] >= '0' && part[1] <= '9') // "valid_1"
+            name = find(part + 1, behind);
+        if (*test && !name && formats_digit(part[1])) // "valid_1"
             return ROLE_TEST;
-        // "sparse_categorical_accuracy"
-        size_t len = strlen(word);
-        if (!name && len > 9 && strcmp(word + len - 9, "_accuracy") == 0)
-            name = find("accuracy");
+        if (!name && len > 9 && memcmp(word + len - 9, "_accuracy", 9) == 0)
+            name = find("accuracy", 8); // "sparse_categorical_accuracy"
         if (*test && name && name->role == ROLE_TEMPO && strcmp(name->word, "time") == 0)
             return ROLE_TOOK;
     }

@@ -471,7 +471,10 @@ static int fill_checks(const struct meter *meter, double wall_s, struct run *run
 {
     run->checks.known = true;
     for (int i = 0; i < CHECKS; i++) {
-        if (!meter->checks[i].wall_s.known)
+        bool again = false; // the first projection came after several of the times
+        for (int k = 0; k < i; k++)
+            again |= meter->checks[k].after_s.v == meter->checks[i].after_s.v;
+        if (!meter->checks[i].wall_s.known || again)
             continue;
         struct run_projection *check = LIST_ADD(&run->checks, err);
         if (!check)

@@ -168,6 +168,8 @@ int64_t parts_expected(const struct parts *p, enum part part, const struct parts
         more = floor((since + left) / each + 1e-9);
         if (k->seen == 1 && k->every == 0) // it was somewhere in its interval
             *doubt = more * fmin((double)k->width / each, 1);
+        if (fabs(fmod((double)(w->total + w->before) + each / 2, each) - each / 2) <= 1)
+            *doubt += 1; // the last one falls on the end: it may be left out
     }
     return k->seen + (int64_t)fmin(more, 1e12);
 }
@@ -186,7 +188,7 @@ static int64_t next_of(const struct parts *p, enum part part, const struct parts
 unsigned parts_unseen(const struct parts *p, const struct parts_whole *w, int64_t *next)
 {
     unsigned unseen = 0;
-    *next = 0;
+    *next = INT64_MAX;
     for (int i = 0; i < PARTS; i++) {
         const struct parts_kind *k = &p->kinds[i];
         bool expected = i == PART_EPOCH_END ? w->epochs > 1 : k->announced || k->every > 0;
@@ -194,7 +196,8 @@ unsigned parts_unseen(const struct parts *p, const struct parts_whole *w, int64_
         if (!expected || k->seen > 0 || k->included > 0 || (n < 0 && k->every > 0))
             continue;
         unseen |= BIT(i);
-        *next = n > *next ? n : *next;
+        if (n >= 0 && n < *next)
+            *next = n;
     }
     return unseen;
 }

@@ -89,8 +89,8 @@ struct parts_whole {
 int64_t parts_expected(const struct parts *parts, enum part part, const struct parts_whole *whole,
                        double *doubt);
 
-// The parts that will occur and did not yet, as bits. `*next`: steps until the first of them, at
-// most; 0: unknown.
+// The parts that will occur and did not yet, as bits. `*next`: steps until the first of them; 0:
+// unknown.
 unsigned parts_unseen(const struct parts *parts, const struct parts_whole *whole, int64_t *next);
 
 // What unseen parts may add to the remaining time of training, as a share of it, and what they may

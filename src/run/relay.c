@@ -53,7 +53,8 @@ static void open_target(struct relay *r)
         snprintf(name, sizeof name, "/proc/self/fd/%d", r->to);
         r->pipe = open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     }
-    r->most = r->pipe >= 0 || (known && S_ISREG(st.st_mode)) ? RELAY_BYTES : PIPE_BUF;
+    bool waits = !known || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || isatty(r->to);
+    r->most = waits && r->pipe < 0 ? PIPE_BUF : RELAY_BYTES;
 }
 
 int relay_open(struct relay *r, int to, struct err *err)

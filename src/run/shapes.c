@@ -77,7 +77,7 @@ static void add(struct shape *shape, const struct numbers *n)
     for (size_t i = 0; i < n->count; i++) {
         int64_t step = n->v[i] - shape->numbers[i].last;
         bool first = shape->lines == 0;
-        shape->fixed[i] = first || (shape->fixed[i] && step == 0);
+        shape->numbers[i].fixed = first || (shape->numbers[i].fixed && step == 0);
         bool rises = !first && step > 0;
         bool even = rises && step == shape->numbers[i].step;
         shape->numbers[i].rises = rises ? shape->numbers[i].rises + 1 : 0;
@@ -90,8 +90,8 @@ static void add(struct shape *shape, const struct numbers *n)
     shape->lines++;
 }
 
-// The number that counts: it has risen in each of the last lines, nearly always by as much.
-static size_t counter_of(const struct shape *shape, const struct numbers *n)
+// A number counts once it has risen in each of the last lines, nearly always by as much.
+static uint32_t find_counter(const struct shape *shape, const struct numbers *n)
 {
     size_t best = SHAPES_NUMBERS;
     for (size_t i = 0; i < n->count; i++) {
@@ -101,7 +101,24 @@ static size_t counter_of(const struct shape *shape, const struct numbers *n)
         if (best == SHAPES_NUMBERS || shape->numbers[i].below > shape->numbers[best].below)
             best = i;
     }
-    return best;
+    return best < SHAPES_NUMBERS ? (uint32_t)best + 1 : 0;
+}
+
+// It remains the counter when it restarts, as with each epoch, but not when it goes astray.
+static void keep_counter(struct shape *shape, const struct numbers *n)
+{
+    if (shape->counter > 0) {
+        bool usual = shape->numbers[shape->counter - 1].step == shape->usual;
+        shape->misses = !usual ? shape->misses + 1 : shape->misses > 0 ? shape->misses - 1 : 0;
+        if (shape->misses > SHAPES_LINES)
+            shape->counter = 0;
+    }
+    if (shape->counter == 0) {
+        shape->counter = find_counter(shape, n);
+        shape->misses = 0;
+        if (shape->counter > 0)
+            shape->usual = shape->numbers[shape->counter - 1].step;
+    }
 }
 
 enum event_result shapes_read(struct shapes *s, const char *line, size_t len, struct event *event)
@@ -112,11 +129,12 @@ enum event_result shapes_read(struct shapes *s, const char *line, size_t len, st
     struct shape *shape = find(s, &n);
     shape->used = ++s->clock;
     add(shape, &n);
-    size_t i = counter_of(shape, &n);
-    if (i == SHAPES_NUMBERS)
+    keep_counter(shape, &n);
+    size_t i = shape->counter;
+    if (i-- == 0)
         return EVENT_NONE;
     event->step = some_int(n.v[i]);
-    if (shape->numbers[i].below && shape->fixed[i + 1])
+    if (shape->numbers[i].below && shape->numbers[i + 1].fixed)
         event->total_steps = some_int(n.v[i + 1]);
     event->bar = n.id;
     event->source = "regular lines";

@@ -15,18 +15,20 @@
 #define SHAPES_BYTES   512 // longer lines are ignored
 
 struct shape {
-    uint32_t id;     // 0: free
-    uint64_t used;   // when
-    uint32_t lines;  //
-    uint32_t misses; // lines in which no number rose
+    uint32_t id;      // 0: free
+    uint64_t used;    // when
+    uint32_t lines;   //
+    uint32_t counter; // the number that counts, from 1; 0: none known
+    int64_t usual;    // its step
+    uint32_t misses;  // of late, lines in which it rose by another
     struct {
         int64_t last;
         int64_t step;   // between the last two
         uint32_t rises; // in a row
         uint32_t even;  // of them, by as much as before
+        bool fixed;     // never changed
         bool below;     // always at most the next number, which stands behind a slash
     } numbers[SHAPES_NUMBERS];
-    bool fixed[SHAPES_NUMBERS]; // never changed
 };
 
 struct shapes {

@@ -23,9 +23,9 @@
 #define WARM_UP_SHARE 5   // a warm-up ends within a fifth of the steps
 #define ENTRIES_FEW   3
 #define TREND_BLOCKS  20
-#define TREND_ENTRIES 40   // fewer show no trend
-#define TREND_GROWTH  0.08 // over the series, at least
-#define TREND_FIT     0.7  // of the variance, explained by the line
+#define TREND_ENTRIES 60   // fewer show no trend
+#define TREND_GROWTH  0.1  // over the series, at least
+#define TREND_FIT     0.85 // of the variance, explained by the line
 #define LEVEL_GROWTH  0.2  // a slower level that may be followed by others
 
 // A part of the series at one level.
@@ -299,7 +299,7 @@ void steady_judge(const struct series *series, const struct calibrate *calibrate
             out->first = start;
         if (out->kind == STEADY_FLAT && start > 0)
             out->kind = STEADY_WARM_UP;
-        out->growth = find_trend(series, start);
+        out->growth = out->follows ? 0 : find_trend(series, start); // not the machine's
         if (out->growth != 0) {
             out->kind = STEADY_UNSTEADY;
             out->first = start;

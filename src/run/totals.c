@@ -78,7 +78,7 @@ static int64_t find(const struct totals *t, const struct counters *counters,
         out->counts_epochs |= epochs > 1 && c->total == epochs && !c->epoch;
         if (epochs > 1 && !out->counts_epochs)
             out->each = c->total / epochs;
-        out->from = FOLLOW_TOTAL_BAR;
+        out->from = c->drawn ? FOLLOW_TOTAL_BAR : FOLLOW_TOTAL_LOG;
         return c->total;
     }
     out->each = t->epoch_steps;
@@ -87,7 +87,8 @@ static int64_t find(const struct totals *t, const struct counters *counters,
         out->per_epoch = true;
     }
     if (epochs > 0 && out->each > 0) {
-        out->from = from == FOLLOW_TOTAL_LOG && out->per_epoch ? FOLLOW_TOTAL_BAR : from;
+        out->from =
+            from == FOLLOW_TOTAL_LOG && out->per_epoch && c->drawn ? FOLLOW_TOTAL_BAR : from;
         return times(epochs, out->each);
     }
     out->from = t->log_steps == 0 ? FOLLOW_TOTAL_ARGUMENTS

@@ -15,6 +15,7 @@
 #define TOTALS_EPOCH_BAR 2U // their counter; those of lines are odd
 #define TOTALS_STEP_BAR  4U // the same in steps, if the totals of both are known
 #define TOTALS_SUM_BAR   6U // the sum of steps reported without a number
+#define TOTALS_AT_BAR    8U // steps that evaluations tell, if nothing else does
 
 struct totals {
     int64_t option_steps, option_epochs;
@@ -37,7 +38,7 @@ int64_t totals_epochs(const struct totals *totals, const struct counters *counte
 // counter counts epochs itself. `at` is the current position.
 struct totals_found {
     int64_t total, each;
-    int64_t epochs; // 0: unknown
+    int64_t epochs;     // 0: unknown
     bool per_epoch;     // the counter restarts with each epoch
     bool counts_epochs; // its units are epochs, or parts of them
     enum follow_total from;

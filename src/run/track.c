@@ -152,10 +152,17 @@ void track_beside(struct track *t, const struct event *e)
         sign.at = e->at_step.v - t->before;
     if (phase == METER_EVALUATE && e->step.known)
         parts_bar(&t->parts, e->step.v, e->total_steps.known ? e->total_steps.v : 0);
-    if (phase == METER_EVALUATE || phase == METER_CHECKPOINT)
+    const struct counter *c = counters_chosen(&t->counters);
+    if (phase == METER_EVALUATE && e->at_step.known && (!c || c->weak)) {
+        t->parts.kinds[PART_EVALUATION].announced = true;
+        track_number(t,
+                     &(struct event){.bar = TOTALS_AT_BAR, .step = e->at_step, .source = e->source},
+                     true, 0);
+    } else if (phase == METER_EVALUATE || phase == METER_CHECKPOINT) {
         mark(t, &sign);
-    else if (t->phase != METER_TRAIN)
+    } else if (t->phase != METER_TRAIN) {
         track_phase(t, phase);
+    }
 }
 
 // ---- steps
@@ -175,10 +182,10 @@ void track_steps(struct track *t, int64_t steps, int64_t samples)
     t->samples += samples;
 }
 
-// What was counted before was not the training.
-static void forget_steps(struct track *t)
+void track_restart(struct track *t, int64_t at_ns)
 {
-    t->pending = t->metered = t->unmetered = t->made_before = t->samples = t->inside = 0;
+    t->pending = t->metered = t->unmetered = t->before = t->made_before = 0;
+    t->samples = t->inside = 0;
     t->second = false;
     t->totals.passed = t->totals.epoch_steps = 0;
     struct parts fresh = {0};
@@ -187,6 +194,12 @@ static void forget_steps(struct track *t)
         fresh.kinds[i].announced = t->parts.kinds[i].announced;
     }
     t->parts = fresh;
+    t->starts++;
+    meter_restart(t->meter, at_ns);
+    meter_at(t->meter, at_ns);
+    t->phase = METER_TRAIN;
+    meter_phase(t->meter, METER_TRAIN);
+    meter_at(t->meter, t->at_ns);
 }
 
 // Counting starts with this counter. Returns the steps to count now.
@@ -203,13 +216,10 @@ static int64_t start(struct track *t, const struct event *e, const struct counte
         t->before = c->first - one;
         return one;
     }
-    forget_steps(t);
+    track_restart(t, c->began_ns);
     t->before = c->first;
-    meter_restart(t->meter, c->began_ns);
-    meter_at(t->meter, c->began_ns);
-    t->phase = METER_TRAIN;
-    meter_phase(t->meter, METER_TRAIN);
-    meter_at(t->meter, t->at_ns);
+    t->made_before = c->first <= c->made ? c->first : 0;
+    t->second = c->made > 0;
     return c->made;
 }
 
@@ -246,7 +256,8 @@ static void count_chosen(struct track *t, const struct counters_report *r, int64
 
 void track_number(struct track *t, const struct event *e, bool weak, int64_t samples)
 {
-    const struct counters_context context = {.now_ns = now_ns(t), .epoch = t->epoch, .weak = weak};
+    const struct counters_context context = {
+        .now_ns = now_ns(t), .epoch = t->epoch, .drawn = t->drawn, .weak = weak};
     struct counters_report r;
     t->counters.announced_steps =
         t->totals.log_steps > 0 ? t->totals.log_steps : t->totals.argument_steps;

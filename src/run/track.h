@@ -16,6 +16,7 @@ struct track {
     struct meter *meter;
     double within, max_s; // of the meter's plan
     int64_t at_ns;        // the time of the current event; 0: now
+    bool drawn;           // the current event is a progress bar
     int64_t epoch;        // that the log is in; 0: none told
     bool epoch_pending;   // it began, and the counter has not moved since
     int64_t batch;        // samples of a step; 0: unknown
@@ -33,6 +34,7 @@ struct track {
     int64_t before;        // the first step number, less the steps counted with it
     int64_t epochs_before; // epochs before the first one of this run
     int64_t made_before;   // of `before`, made in this run
+    int64_t starts;        // how often the count started with another counter
     bool second;           // a second step number was reported
     int64_t samples;       // of the metered steps
     int64_t inside;        // evaluation steps that the counter counted in this epoch
@@ -50,6 +52,9 @@ void track_beside(struct track *track, const struct event *event);
 
 // A sign of a part.
 void track_mark(struct track *track, enum part part);
+
+// What was counted before this time was not the training, which starts then.
+void track_restart(struct track *track, int64_t at_ns);
 
 // Passes pending steps to the meter; sets the meter's plan.
 void track_flush(struct track *track);

@@ -60,6 +60,23 @@ static void the_time_limit_is_no_precision(void **state)
     assert_true(measure_stop_words(&plan, &run, &text));
     assert_string_equal(buf_str(&text), "stopped: total time known to ±8 %");
     buf_reset(&text);
+    // A command's sample has a minute from its first step on, and may never show one.
+    char none[] = "no-progress", no_total[] = "no-total";
+    run.workload = NULL;
+    run.stopped_by = by;
+    assert_true(measure_stop_words(&plan, &run, &text));
+    assert_string_equal(buf_str(&text), "stopped at the time limit (60 s after the first step): "
+                                        "total time known to ±8 %");
+    buf_reset(&text);
+    run.stopped_by = none;
+    assert_true(measure_stop_words(&plan, &run, &text));
+    assert_string_equal(buf_str(&text),
+                        "stopped: no progress was seen in 10 min (--max-time waits longer)");
+    buf_reset(&text);
+    run.stopped_by = no_total;
+    assert_true(measure_stop_words(&plan, &run, &text));
+    assert_string_equal(buf_str(&text), "stopped: its step time is known, its total is not");
+    buf_reset(&text);
     run.stopped_by = NULL;
     assert_false(measure_stop_words(&plan, &run, &text));
     buf_release(&text);

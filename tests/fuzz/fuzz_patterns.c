@@ -1,13 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a program's output, in pieces of odd sizes, through the ready patterns and one of a
-// user's: what is read makes sense, and the run's record comes out whole.
+// Any bytes as a program's output, in pieces of odd sizes, through the built-in formats, a user's
+// pattern and the search for regular lines; and as a command's arguments. What is read makes sense,
+// and the run's record comes out whole.
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "run/arguments.h"
 #include "run/follow.h"
+#include "run/shapes.h"
+
+static struct shapes shapes;
+
+static void check(const char *line, size_t len, const struct event *e)
+{
+    assert(!e->step.known || e->step.v >= 0);
+    assert(!e->step.known || !e->total_steps.known || e->step.v <= e->total_steps.v);
+    assert(!e->total_steps.known || e->total_steps.v > 0);
+    assert(!e->epoch.known || e->epoch.v >= 0);
+    assert(!e->epoch_at.known || e->epoch_at.v >= 0);
+    assert(e->step.known == (e->bar != 0));
+    assert(!e->took_s.known || (e->took_s.v >= 0 && e->phase.known && !e->step.known));
+    assert(!e->phase.known || (e->phase.v >= 0 && e->phase.v < METER_PHASES));
+    assert(e->counts <= COUNTS_OTHER);
+    assert(!e->label || (e->label >= line && e->label + e->label_len <= line + len));
+}
+
+static void read_arguments(char *text)
+{
+    char *argv[16] = {NULL};
+    struct event e = {0};
+    for (size_t n = 0; n < 15 && (argv[n] = strsep(&text, " ")); n++) {
+    }
+    bool any = arguments_read(argv, &e);
+    assert(any || (!e.total_steps.known && !e.epochs.known));
+    assert(!e.epochs.known || e.epochs.v > 0);
+}
 
 static void each(void *context, char *line, size_t len, bool ended)
 {
@@ -16,14 +46,19 @@ static void each(void *context, char *line, size_t len, bool ended)
     memcpy(copy, line, len + 1);
     size_t clean = event_clean(copy, len);
     assert(clean <= len && strlen(copy) == clean);
+    static const struct event untouched;
     for (const struct event_source *s = event_patterns; s->name; s++) {
-        struct event e = {0};
-        if (s->read(copy, clean, &e) == EVENT_READ) {
-            assert(!e.step.known || !e.total_steps.known || e.step.v <= e.total_steps.v);
-            assert(!e.epoch.known || e.epoch.v >= 0);
-        }
-        event_release(&e);
+        struct event e;
+        memset(&e, 0, sizeof e);
+        if (s->read(copy, clean, &e) == EVENT_READ)
+            check(copy, clean, &e);
+        else
+            assert(memcmp(&e, &untouched, sizeof e) == 0);
     }
+    struct event e = {0};
+    if (shapes_read(&shapes, copy, clean, &e) == EVENT_READ)
+        check(copy, clean, &e);
+    read_arguments(copy);
     free(copy);
     follow_output(context, line, len, ended);
 }
@@ -34,6 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .total_epochs = 3,
         .step_pattern = size % 3 == 0 ? "step (\\d+)/?(\\d+)?" : NULL,
     };
+    memset(&shapes, 0, sizeof shapes);
     struct event_lines lines = {.line = malloc(EVENT_LINE_MAX + 1)};
     struct meter *meter = NULL;
     struct follow *follow = NULL;

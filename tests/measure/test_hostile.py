@@ -133,15 +133,16 @@ def reader(stream, result):
 
 
 def spew(argv):
-    """Seconds, bytes and sum of what a program prints."""
+    """Bytes and sum of what a program prints; its seconds, and those of the CPUs."""
     began = time.monotonic()
     p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     result = []
     thread = threading.Thread(target=reader, args=(p.stdout, result))
     thread.start()
-    p.wait()
+    _, _, used = os.wait4(p.pid, 0)
+    p.returncode = 0
     thread.join()
-    return time.monotonic() - began, result[0], result[1]
+    return tuple(result), time.monotonic() - began, used.ru_utime + used.ru_stime
 
 
 def million_lines():
@@ -150,12 +151,17 @@ def million_lines():
     for _ in range(3):
         alone.append(spew(["sh", "-c", '"$0" -c "$1" | cat', PYTHON, SPEW]))
         watched.append(spew([FARE, "run", "--no-cloud", "--no-ledger", "--", PYTHON, "-c", SPEW]))
-    report("four million lines arrive byte for byte", len({x[1:] for x in alone + watched}) == 1, (alone, watched))
-    cat_s, fare_s = (statistics.median(x[0] for x in xs) for xs in (alone, watched))
-    # Starting and ending fare takes up to half a second beside that, more on a busy machine.
-    report("and about as fast as through cat", fare_s < 1.5 * cat_s + 1.5, (alone, watched))
-    report("which is over a million lines a second", 4e6 / max(fare_s - 1, 0.1) > 1e6 or fare_s < 1.5 * cat_s + 1.5,
-           (alone, watched))
+    report("four million lines arrive byte for byte", len({x[0] for x in alone + watched}) == 1, (alone, watched))
+    wall_s, cat_s, fare_s = (statistics.median(x[i] for x in xs) for i, xs in ((1, watched), (2, alone), (2, watched)))
+    # Reading all of them takes 2.5 s and more; an eighth of the time is allowed for it. By the CPUs' time,
+    # since others use them too.
+    report("and cost little more than through cat", fare_s - cat_s < 0.5 + 0.2 * wall_s, (alone, watched))
+    # Most lines are not read then, but their numbers are: the last line counts in any case.
+    code, out, err = fare("import sys\nlines = [b'step %d/2000000 | loss 0.5\\n' % i for i in range(1, 2000001)]\n"
+                          "for i in range(0, 2000000, 1000): sys.stdout.buffer.write(b''.join(lines[i:i + 1000]))")
+    run = newest()
+    report("and none of their steps is lost", code == 0 and out.count(b"\n") == 2_000_000
+           and run["total_steps"] == 2_000_000 and run["steps"] == 2_000_000, (run.get("steps"), err[-500:]))
 
 
 def killed():

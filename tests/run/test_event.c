@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "run/event.h"
+#include "run/formats.h"
 #include "run/meter.h"
 
 static enum event_result read_with(const struct event_source *source, const char *text,
@@ -187,7 +188,7 @@ static void bars_of_other_things(void **state)
         "50%|##| 11/10 [00:12<00:14, 1it/s]",
         "50%|##| 1/0 [00:12<00:14, 1it/s]",
         "3/5 tests passed [ok]",
-        "Epoch 3/20 done",
+        "Epoch 3/20 was not good",
         "Epoch 0/0",
         "2024/11/03 [INFO] starting",
         "{'a': 1}",
@@ -203,6 +204,28 @@ static void bars_of_other_things(void **state)
     assert_string_equal(
         ready("Map:  50%|█████     | 2000/4000 [00:01<00:01, 9,000 examples/s]", &e), "tqdm");
     assert_true(e.counts == COUNTS_OTHER && e.phase.v == METER_LOAD);
+}
+
+static void plain_lines(void **state)
+{
+    (void)state;
+    struct event e;
+    assert_non_null(ready("Epoch 3/20 done", &e));
+    assert_true(e.epoch_ended && e.counts == COUNTS_EPOCHS && e.step.v == 3 && e.epochs.v == 20);
+    assert_non_null(ready("{\"step\": 10, \"total_steps\": 1000, \"loss\": 2.5}", &e));
+    assert_true(e.step.v == 10 && e.total_steps.v == 1000 && e.loss.v == 2.5);
+    assert_non_null(ready("step 1001/1000 | loss 2.5", &e)); // a contradiction has no total
+    assert_true(e.step.v == 1001 && !e.total_steps.known);
+    // Two counters with the same word are the same; evaluations have another.
+    ready("iter 10/50 loss 2.5", &e);
+    uint32_t bar = e.bar;
+    ready("iter 30/70 loss 3.5 lr 1", &e);
+    assert_int_equal(e.bar, bar);
+    ready("eval iter 30/70 loss 3.5", &e);
+    assert_true(e.bar != bar && e.phase.v == METER_EVALUATE && e.test_loss.v == 3.5);
+    // The steps of a diffusion are not those of a training.
+    assert_null(ready("sampling (steps: 50)", &e));
+    assert_null(ready("num_inference_steps=50", &e));
 }
 
 static void keras(void **state)
@@ -249,6 +272,18 @@ static void trainer(void **state)
                 e.epoch.v == 2);
     assert_string_equal(ready("{'loss': '0.5', 'epoch': '0.0'}", &e), "Hugging Face Trainer");
     assert_true(e.loss.v == 0.5 && e.epoch.v == 1);
+}
+
+// Each word stands under its letter.
+static void words_by_letter(void **state)
+{
+    (void)state;
+    size_t words = 0;
+    for (int i = 0; i < 26; i++)
+        for (const struct formats_name *w = formats_names[i]; w && w->word; w++, words++)
+            if (w->word[0] != 'a' + i || w->len != strlen(w->word) || w->len >= FORMATS_WORD)
+                fail_msg("%s", w->word);
+    assert_true(words > 100);
 }
 
 static void own_patterns(void **state)
@@ -325,8 +360,10 @@ int main(void)
         cmocka_unit_test(mllog_lines),
         cmocka_unit_test(bars),
         cmocka_unit_test(bars_of_other_things),
+        cmocka_unit_test(plain_lines),
         cmocka_unit_test(keras),
         cmocka_unit_test(trainer),
+        cmocka_unit_test(words_by_letter),
         cmocka_unit_test(own_patterns),
         cmocka_unit_test(lines_of_bytes),
     };

@@ -93,6 +93,12 @@ static void print(struct fixture *x, const char *format, ...)
     va_end(args);
 }
 
+// A bar of tqdm with n of total; the label has its colon.
+static void bar(struct fixture *x, const char *label, int n, int total)
+{
+    print(x, "%s%3d%%|####      | %d/%d [00:01<00:01, 9.9it/s]", label, 100 * n / total, n, total);
+}
+
 static void finish(struct fixture *x)
 {
     struct err err = {0};
@@ -426,6 +432,29 @@ static void kernels_are_the_last_resort(void **state)
     end(&x);
 }
 
+// A bar without words, then silence, and steps by the kernels: the bar was loading.
+static void kernels_after_a_loading_bar(void **state)
+{
+    (void)state;
+    for (int given = 0; given < 2; given++) { // with a total, the bar contradicts it
+        struct fixture x;
+        begin(&x, &(struct follow_options){.total_steps = given ? 700 : 0});
+        for (int i = 0; i <= 20; i++) {
+            bar(&x, "", i * 50, 1000);
+            wait_s(&x, 0.1);
+        }
+        for (int i = 0; i < 300; i++) {
+            wait_s(&x, 0.1);
+            follow_trace(x.follow, 1, clock_ns);
+        }
+        finish(&x);
+        assert_string_equal(x.run.progress.source, "GPU kernels");
+        assert_in_range(x.run.steps.v, 190, 301); // without, it waits for 10 s
+        assert_true(fabs(x.run.step_ms.v - 100) < 1);
+        end(&x);
+    }
+}
+
 // A run that is wanted anyway ends only at a limit it was given.
 static void only_samples_end_early(void **state)
 {
@@ -447,12 +476,6 @@ static void only_samples_end_early(void **state)
         finish(&x);
         end(&x);
     }
-}
-
-// A bar of tqdm with n of total; the label has its colon.
-static void bar(struct fixture *x, const char *label, int n, int total)
-{
-    print(x, "%s%3d%%|####      | %d/%d [00:01<00:01, 9.9it/s]", label, 100 * n / total, n, total);
 }
 
 #define SAMPLE .sample = true, .within = 0.05, .max_s = 60
@@ -632,6 +655,134 @@ static void idle_bars_are_loading(void **state)
     end(&x);
 }
 
+// 100 epochs of 8 steps of 0.25 s after a scan of 128 labels in 2 s
+// (github.com/ultralytics/ultralytics/issues/1411 has such lines): 2 + 200 s.
+static void scanned_labels_are_not_steps(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, &(struct follow_options){SAMPLE});
+    for (int i = 0; i <= 128; i += 16) {
+        print(&x,
+              "train: Scanning datasets/coco128/labels/train2017... %d images, 2 backgrounds, 0 "
+              "corrupt: %3d%%|####    | %d/128 [00:00<00:00, 1480.21it/s]",
+              i, 100 * i / 128, i);
+        wait_s(&x, 0.25);
+    }
+    for (int epoch = 1; epoch <= 100 && x.stop_s == 0; epoch++)
+        for (int i = 0; i <= 8 && x.stop_s == 0; i++) {
+            print(&x,
+                  "      %d/100      2.51G      1.217      1.424      1.224        %d        640: "
+                  "%3d%%|####    | %d/8 [00:01<00:01,  4.00it/s]",
+                  epoch, 90 + i, 100 * i / 8, i);
+            wait_s(&x, i < 8 ? 0.25 : 0);
+        }
+    finish(&x);
+    assert_int_equal(x.run.total_steps.v, 800);
+    assert_int_equal(x.run.epochs.v, 100);
+    assert_true(fabs(x.run.step_ms.v - 250) < 5);
+    assert_holds(&x, 2.25 + 200);
+    end(&x);
+}
+
+// Loaded twice, before and after the training; nothing is a checkpoint.
+static void loading_checkpoints_are_no_checkpoints(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL);
+    for (int time = 0; time < 2; time++) {
+        for (int i = 0; i <= 3; i++) {
+            bar(&x, "Loading checkpoint shards: ", i, 3);
+            wait_s(&x, 1);
+        }
+        for (int i = 0; i <= 50 && time == 0; i++) {
+            bar(&x, "", i, 50);
+            wait_s(&x, 0.2);
+        }
+    }
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 50);
+    assert_int_equal(x.run.phases.checkpoint_ns.v, 0);
+    assert_true(x.run.phases.load_ns.v >= 3 * NS_PER_S);
+    end(&x);
+}
+
+// Lightning 1: 200 steps of 0.1 s and 40 of validation of 0.05 s in one bar of 240, with a bar of
+// their own. Five epochs: 5 x (20 + 2) s.
+static void validation_in_the_trainings_bar(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, &(struct follow_options){.total_epochs = 5, SAMPLE});
+    bar(&x, "Validation sanity check: ", 0, 2);
+    wait_s(&x, 1);
+    for (int epoch = 0; epoch < 5 && x.stop_s == 0; epoch++) {
+        char label[16];
+        snprintf(label, sizeof label, "Epoch %d: ", epoch);
+        for (int i = 0; i <= 240 && x.stop_s == 0; i += 2) {
+            if (i > 200)
+                bar(&x, "Validating: ", i - 200, 40);
+            bar(&x, label, i, 240);
+            wait_s(&x, i == 240 ? 0 : i < 200 ? 0.2 : 0.1);
+        }
+    }
+    finish(&x);
+    assert_int_equal(x.run.total_steps.v, 1000);
+    assert_true(fabs(x.run.step_ms.v - 100) < 2);
+    assert_true(fabs(x.run.projection.evaluate_s.v / 10 - 1) < 0.2);
+    assert_holds(&x, 1 + 5 * 22);
+    end(&x);
+}
+
+// As nanoGPT prints: steps of 0.2 s, every 100 of them an evaluation of 6 s and a checkpoint of
+// 2 s; the log has the time of every tenth step.
+static void evaluations_are_split_off(void **state)
+{
+    (void)state;
+    char steps[] = "--max_iters=1000", every[] = "--eval_interval=100";
+    char *argv[] = {steps, every, NULL};
+    struct fixture x;
+    begin(&x, &(struct follow_options){.argv = argv, SAMPLE});
+    for (int n = 0; n <= 1000 && x.stop_s == 0; n += 10) {
+        if (n % 100 == 0) {
+            wait_s(&x, 6);
+            print(&x, "step %d: train loss 2.1234, val loss 2.2345", n);
+            print(&x, "saving checkpoint to out");
+            wait_s(&x, 2);
+        }
+        print(&x, "iter %d: loss 2.1000, time 200.00ms, mfu 17.94%%", n);
+        wait_s(&x, 2);
+    }
+    finish(&x);
+    assert_int_equal(x.run.total_steps.v, 1000);
+    assert_string_equal(x.run.progress.total_from, "arguments");
+    assert_true(fabs(x.run.step_ms.v - 200) < 4);
+    assert_true(x.run.phases.evaluate_ns.v + x.run.phases.checkpoint_ns.v > 7.5 * NS_PER_S);
+    assert_holds(&x, 11 * 8 + 1000 * 0.2);
+    end(&x);
+}
+
+// A million lines of every kind in a row: each costs microseconds, and memory is bounded.
+static void many_lines(void **state)
+{
+    (void)state;
+    struct fixture x;
+    char line[128];
+    begin(&x, NULL);
+    for (int i = 0; i < 1000000; i++) {
+        int len = i % 4 == 0   ? snprintf(line, sizeof line, "step %d/1000000 | loss 0.5", i)
+                  : i % 4 == 1 ? snprintf(line, sizeof line, "epoch %d/9 loss nan acc 1e999", i)
+                  : i % 4 == 2
+                      ? snprintf(line, sizeof line, "Saving model checkpoint to %d", i)
+                      : snprintf(line, sizeof line, "%dabc %d of 9223372036854775807", i, i);
+        follow_output(x.follow, line, (size_t)len, true);
+        clock_ns += 1000;
+    }
+    finish(&x);
+    end(&x);
+}
+
 // Resumed with epoch 5 of 10: six epochs are left.
 static void resumed_epochs(void **state)
 {
@@ -706,6 +857,12 @@ int main(void)
         cmocka_unit_test(idle_bars_are_loading),
         cmocka_unit_test(resumed_epochs),
         cmocka_unit_test(hostile_bars),
+        cmocka_unit_test(scanned_labels_are_not_steps),
+        cmocka_unit_test(loading_checkpoints_are_no_checkpoints),
+        cmocka_unit_test(validation_in_the_trainings_bar),
+        cmocka_unit_test(evaluations_are_split_off),
+        cmocka_unit_test(many_lines),
+        cmocka_unit_test(kernels_after_a_loading_bar),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

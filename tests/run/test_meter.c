@@ -305,6 +305,110 @@ static void a_finished_run_judges_its_projections(void **state)
     meter_free(meter);
 }
 
+// The step time grows by a thousandth of 10 ms with each step. After 500 of 5,000 steps: it goes on
+// (175 s), or stays as it is (5.6 + 4,500 x 15 ms). Both are in the interval.
+static void a_growing_step_time_is_continued(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct run run = {0};
+    struct meter *meter;
+    int64_t at_ns = clock_now_ns() - 1000 * S;
+    assert_ok(meter_new(&meter, at_ns, &err), &err);
+    meter_plan(meter, &(struct meter_plan){.stage_steps = {5000}, .stages = 1, .follows = true});
+    meter_at(meter, at_ns);
+    meter_phase(meter, METER_TRAIN);
+    for (int i = 0; i < 500; i++) {
+        meter_at(meter, at_ns += 10 * MS + i * MS / 100);
+        meter_steps(meter, 0, 1);
+        meter_enough(meter);
+    }
+    struct meter_outlook o;
+    meter_outlook(meter, &o);
+    assert_true(o.unsteady);
+    meter_stop(meter);
+    assert_ok(meter_fill(meter, false, &run, &err), &err);
+    assert_string_equal(run.steady.kind, "unsteady");
+    assert_true(fabs(run.projection.wall_s.v / 175 - 1) < 0.1);
+    assert_true(run.projection.low_s.v < 6.2 + 67.5 && run.projection.high_s.v > 175);
+    record_release(run_fields, &run);
+    meter_free(meter);
+}
+
+// What was counted turns out to be loading: 5 s of it, then 10 steps of 1 s from there on.
+static void a_restart_forgets(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct run run = {0};
+    struct meter *meter;
+    int64_t start_ns = clock_now_ns() - 100 * S;
+    assert_ok(meter_new(&meter, start_ns, &err), &err);
+    meter_plan(meter, &(struct meter_plan){.stage_steps = {20}, .stages = 1});
+    meter_at(meter, start_ns + 1 * S);
+    meter_phase(meter, METER_TRAIN);
+    for (int i = 1; i <= 50; i++) {
+        meter_at(meter, start_ns + S + i * S / 10);
+        meter_steps(meter, 0, 1);
+    }
+    meter_restart(meter, start_ns + 5 * S);
+    meter_at(meter, start_ns + 5 * S);
+    meter_phase(meter, METER_TRAIN);
+    for (int i = 1; i <= 10; i++) {
+        meter_at(meter, start_ns + 5 * S + i * S);
+        meter_steps(meter, 0, 1);
+    }
+    meter_stop(meter);
+    assert_ok(meter_fill(meter, false, &run, &err), &err);
+    assert_int_equal(run.steps.v, 10);
+    assert_true(fabs(run.step_ms.v - 1000) < 1);
+    assert_int_equal(run.phases.setup_ns.v, S);
+    assert_int_equal(run.phases.load_ns.v, 4 * S);
+    assert_true(fabs(run.projection.wall_s.v - 25) < 0.1);
+    record_release(run_fields, &run);
+    meter_free(meter);
+}
+
+// A part that was not seen may add a share of what is left; a number of parts may be off.
+static void doubts_widen_the_interval(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    double low_s[3], high_s[3];
+    for (int i = 0; i < 3; i++) {
+        struct run run = {0};
+        struct meter *meter;
+        int64_t start_ns = clock_now_ns() - 1000 * S;
+        struct meter_plan plan = {.stage_steps = {100},
+                                  .stages = 1,
+                                  .follows = true,
+                                  .evaluations = 4,
+                                  .may_add = i == 1 ? 0.5 : 0};
+        plan.doubt[METER_EVALUATE] = i == 2 ? 2 : 0;
+        assert_ok(meter_new(&meter, start_ns, &err), &err);
+        meter_plan(meter, &plan);
+        meter_at(meter, start_ns);
+        meter_phase(meter, METER_TRAIN);
+        for (int n = 1; n <= 20; n++) {
+            meter_at(meter, start_ns + n * S);
+            meter_steps(meter, 0, 1);
+        }
+        meter_phase(meter, METER_EVALUATE);
+        meter_at(meter, start_ns + 25 * S);
+        meter_evaluated(meter, 1);
+        meter_stop(meter);
+        assert_ok(meter_fill(meter, false, &run, &err), &err);
+        assert_true(fabs(run.projection.wall_s.v - (100 + 4 * 5)) < 0.5);
+        low_s[i] = run.projection.low_s.v;
+        high_s[i] = run.projection.high_s.v;
+        assert_int_equal(run.projection.assumption.known, i == 1);
+        record_release(run_fields, &run);
+        meter_free(meter);
+    }
+    assert_true(fabs(high_s[1] - high_s[0] - 0.5 * 80) < 0.5 && fabs(low_s[1] - low_s[0]) < 0.5);
+    assert_true(fabs(high_s[2] - high_s[0] - 2 * 5) < 0.5 && fabs(low_s[0] - low_s[2] - 10) < 0.5);
+}
+
 // The loop takes less than 0.2 % of the time, and its windows tell a machine's speed.
 static void calibration_is_cheap(void **state)
 {
@@ -335,6 +439,9 @@ int main(void)
         cmocka_unit_test(a_stage_that_is_not_ours_to_leave),
         cmocka_unit_test(a_finished_run_judges_its_projections),
         cmocka_unit_test(calibration_is_cheap),
+        cmocka_unit_test(a_growing_step_time_is_continued),
+        cmocka_unit_test(a_restart_forgets),
+        cmocka_unit_test(doubts_widen_the_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,6 +299,50 @@ static void reports_of_many_steps(void **state)
     end();
 }
 
+// Sequence lengths that grow, evenly or in stairs, from 10 to 13 ms: 3 of a mean of 11.5.
+static void growing_steps_are_unsteady(void **state)
+{
+    (void)state;
+    for (int stairs = 0; stairs < 2; stairs++) {
+        begin(20);
+        for (int i = 0; i < 600; i++)
+            add(1, 10 + 3.0 * (stairs ? i / 60 : i / 60.0) / 10, 0.03);
+        struct steady s = judge();
+        assert_int_equal(s.kind, STEADY_UNSTEADY);
+        assert_true(s.changes);
+        assert_true(fabs(s.growth / (3 / 11.5) - 1) < 0.15);
+        end();
+    }
+}
+
+// Random sequence lengths, from 5 to 20 ms, are steady; so is a machine that wanders a little.
+static void random_lengths_are_steady(void **state)
+{
+    (void)state;
+    int changes = 0;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        begin(3000 + seed);
+        for (int i = 0; i < 300; i++)
+            add(1, 5 + 15 * rng_double(&rng), 0);
+        changes += judge().changes;
+        end();
+    }
+    assert_in_range(changes, 0, 2);
+}
+
+// A sixth of the training at 10 ms, then 14: another level may follow.
+static void a_slower_level_may_be_followed_by_another(void **state)
+{
+    (void)state;
+    begin(21);
+    add(300, 10, 0.02);
+    add(200, 14, 0.02);
+    struct steady s = judge();
+    assert_true(s.changes);
+    assert_true(s.mean_ns * (1 + 1.96 * s.relative_error) > 14e6);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +359,9 @@ int main(void)
         cmocka_unit_test(long_ones_are_merged),
         cmocka_unit_test(the_interval_holds_the_future),
         cmocka_unit_test(reports_of_many_steps),
+        cmocka_unit_test(growing_steps_are_unsteady),
+        cmocka_unit_test(random_lengths_are_steady),
+        cmocka_unit_test(a_slower_level_may_be_followed_by_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
