@@ -367,8 +367,6 @@ void follow_trace(struct follow *f, int64_t steps, int64_t at_ns)
     if (loaded) {
         raise_level(f, LEVEL_TRACE, &e);
         track_restart(&f->track, at_ns);
-    } else if (f->level == LEVEL_NONE) { // the time before the first report is no step time
-        track_phase(&f->track, METER_TRAIN);
     }
     apply(f, LEVEL_TRACE, &e);
     track_flush(&f->track);
