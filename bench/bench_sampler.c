@@ -39,6 +39,7 @@ static void end(struct sampler *sampler, struct run *run)
         fprintf(stderr, "bench_sampler: %s\n", err.text);
         exit(1);
     }
+    sampler_free(sampler);
 }
 
 static void cost(double seconds)

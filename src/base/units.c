@@ -76,6 +76,13 @@ struct units_text units_bytes(int64_t bytes)
     return scaled((double)bytes, 1024, names);
 }
 
+struct units_text units_flops(double flops_per_s)
+{
+    static const char *const names[] = {"FLOP/s",  "kFLOP/s", "MFLOP/s", "GFLOP/s",
+                                        "TFLOP/s", "PFLOP/s", NULL};
+    return scaled(flops_per_s, 1000, names);
+}
+
 struct units_text units_rate(double bytes_per_s)
 {
     static const char *const names[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", NULL};

@@ -20,6 +20,9 @@ struct units_text units_bytes(int64_t bytes);
 // "19.2 GB/s": 1000s, as disks, buses and networks are rated.
 struct units_text units_rate(double bytes_per_s);
 
+// "1.23 TFLOP/s".
+struct units_text units_flops(double flops_per_s);
+
 // "1 day", "0 days", "14 days": `noun` in the singular, whose plural ends in s.
 struct units_text units_count(int64_t count, const char *noun);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "machine/inspect.h"
+#include "measure/rates.h"
 
 static int strict_result(const struct machine *machine, struct err *err)
 {
@@ -16,6 +17,20 @@ static int strict_result(const struct machine *machine, struct err *err)
             return rc;
         }
     }
+    return 0;
+}
+
+// Rates that cannot be kept are still printed.
+static int measure_rates(struct machine *machine, struct err *err)
+{
+    struct err why = {0};
+    struct buf words = {0};
+    TRY(rates_measure(machine, err));
+    if (rates_keep(&machine->rates, &why) != 0) {
+        buf_printf(&words, "the rates are not kept for later runs: %s\n", why.text);
+        out_complain(buf_str(&words));
+    }
+    buf_release(&words);
     return 0;
 }
 
@@ -32,6 +47,8 @@ static int check(const struct check_options *options, struct out *out, struct er
         .bandwidth = options->bandwidth, .no_cloud = options->no_cloud, .libraries = true};
     struct machine machine = {0};
     int rc = machine_inspect(&inspect, &machine, err);
+    if (rc == 0 && options->bandwidth && !inspect_recorded())
+        rc = measure_rates(&machine, err);
     if (rc == 0 && options->common.json)
         rc = out_record(out, machine_fields, &machine, err);
     else if (rc == 0)
@@ -45,8 +62,10 @@ static int check(const struct check_options *options, struct out *out, struct er
 #define AT(member) offsetof(struct check_options, member)
 static const struct opt options_table[] = {
     {"bandwidth", 'b', OPT_FLAG, NULL, NULL, AT(bandwidth), NULL,
-     "also measure memory, disk and GPU copies; takes seconds and writes a file of up to 256 MiB "
-     "to the working folder, which it deletes"},
+     "also measure memory, disk, GPU copies and matrix products; takes seconds, writes a file of "
+     "up "
+     "to 256 MiB to the working folder, which it deletes, and keeps the rates for the records of "
+     "later runs"},
     {"no-cloud", 0, OPT_FLAG, NULL, NULL, AT(no_cloud), NULL,
      "do not query the cloud's metadata service"},
     {"strict", 0, OPT_FLAG, NULL, NULL, AT(strict), NULL,
@@ -57,7 +76,7 @@ static const struct opt options_table[] = {
 
 static const struct cmd_example examples[] = {
     {"fare check", "look at this machine before you pay for a run on it"},
-    {"fare check --bandwidth", "measure its memory, its disk and the way to its GPUs too"},
+    {"fare check --bandwidth", "measure its memory, disk, GPUs and matrix products too"},
     {"fare check --json | jq .gpus", "for scripts: one JSON object"},
     {"fare check --strict && python train.py",
      "train only if no finding is a problem; warnings do not count"},

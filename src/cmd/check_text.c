@@ -290,6 +290,63 @@ static void bandwidth(struct out *out, const struct machine_bandwidth *b, struct
     }
 }
 
+static void product(const struct machine_rate *r, struct buf *row)
+{
+    buf_printf(row, "%s%s%s ", row->len ? ", " : "", r->precision ? r->precision : "",
+               r->precision ? "" : "products");
+    if (!r->per_s.known) {
+        buf_printf(row, "not measured: %s", r->problem ? r->problem : "unknown");
+        return;
+    }
+    buf_printf(row, "%s (%lld × %lld", units_flops(r->per_s.v).s, (long long)r->size.v,
+               (long long)r->size.v);
+    if (r->share_of_peak.known)
+        buf_printf(row, ", %.0f %% of the data sheet", 100 * r->share_of_peak.v);
+    buf_adds(row, ")");
+}
+
+// All precisions of a device in one row, with the library or kernel.
+static void products(struct out *out, const struct machine_rates *rates, const char *device,
+                     struct buf *row)
+{
+    const struct machine_rate *last = NULL;
+    struct buf line = {0};
+    for (size_t i = 0; i < rates->list.count; i++) {
+        const struct machine_rate *r = &rates->list.items[i];
+        if (strcmp(r->operation, "product") != 0 || strcmp(r->device, device) != 0)
+            continue;
+        product(r, row);
+        last = r->per_s.known || !last ? r : last;
+    }
+    if (last) {
+        bool gpu = strncmp(device, "gpu", 3) == 0;
+        buf_printf(&line, "%s%s%smatrix product %s", gpu ? "GPU" : "", gpu ? device + 3 : "",
+                   gpu ? " " : "", buf_str(row));
+        line.failed |= row->failed;
+        if (last->by)
+            out_part(&line, "by %s", last->by);
+        counted(&line, last->threads, "thread");
+        out_parts(out, NULL, &line);
+    }
+    buf_release(row);
+    buf_release(&line);
+}
+
+static void rates(struct out *out, const struct machine_rates *rates, struct buf *row)
+{
+    for (size_t i = 0; i < rates->list.count; i++) {
+        const struct machine_rate *r = &rates->list.items[i];
+        bool first = i == 0 || strcmp(r->device, rates->list.items[i - 1].device) != 0;
+        if (strcmp(r->operation, "multiply-add") == 0 && r->per_s.known)
+            out_row(out, NULL, "one thread %.3g billion multiply-adds/s", r->per_s.v / 1e9);
+        if (strcmp(r->operation, "copy") == 0 && strncmp(r->device, "gpu", 3) == 0)
+            out_row(out, NULL, "GPU%s copy within its memory %s, %s", r->device + 3,
+                    units_rate(r->per_s.v).s, units_bytes(r->size.v).s);
+        if (first)
+            products(out, rates, r->device, row);
+    }
+}
+
 static void findings(struct out *out, const struct machine *machine)
 {
     if (machine->findings.count == 0) {
@@ -326,6 +383,7 @@ void check_text(struct out *out, const struct machine *m)
     libraries(out, m, &row);
     where(out, &m->where, &row);
     bandwidth(out, &m->bandwidth, &row);
+    rates(out, &m->rates, &row);
     if (m->fingerprint)
         out_row(out, "Kind", "%s (machines that should be equally fast share this)",
                 m->fingerprint);

@@ -222,6 +222,28 @@ static void print_whole(struct out *out, const struct run *run)
     out_parts(out, "Result", &facts);
 }
 
+// In the steady part alone. Waits and workers only where there are any to speak of.
+static void print_activity(struct out *out, const struct run_activity *a)
+{
+    const struct {
+        struct maybe_real percent;
+        double least;
+        const char *words;
+    } rows[] = {{a->gpu_percent, 0, "GPU busy"},
+                {a->sm_percent, 0, "its multiprocessors"},
+                {a->tensor_percent, 0, "tensor cores"},
+                {a->dram_percent, 0, "memory bandwidth"},
+                {a->workers_cpu_percent, 1, "workers' CPU"},
+                {a->io_pressure_percent, 1, "waiting for storage"}};
+    struct buf facts = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].percent.known && rows[i].percent.v >= rows[i].least)
+            out_part(&facts, "%s %.0f %%", rows[i].words, rows[i].percent.v);
+    if (a->pcie_bytes_per_s.known)
+        out_part(&facts, "PCIe %s", units_rate(a->pcie_bytes_per_s.v).s);
+    out_parts(out, "In steps", &facts);
+}
+
 static void print_use(struct out *out, const struct run *run)
 {
     const struct run_use *u = &run->use;
@@ -252,6 +274,7 @@ static void print_use(struct out *out, const struct run *run)
     if (u->share_of_peak.known)
         out_part(&facts, "%.1f %% of the device's peak", u->share_of_peak.v * 100);
     out_parts(out, "Used", &facts);
+    print_activity(out, &u->steady);
 }
 
 static void print_epochs(struct out *out, const struct run *run)

@@ -96,6 +96,14 @@ struct engine_l1 {
     void (*host_free)(void);
 };
 
+// A product of matrices, size × size by size × size: the rate this engine reaches is
+// 2 × size³ ÷ seconds.
+struct engine_product {
+    int64_t size;
+    double seconds;
+    char kernel[96]; // "oneDNN 2.6.0 avx512_core", "fare's gemm_forward_wide"
+};
+
 struct engine_program; // each engine has its own
 
 struct engine {
@@ -141,6 +149,10 @@ struct engine {
     // (optional) The libraries in use, for the record: name, version and chosen kernels of library
     // `index`; false beyond the last. After available() or compile().
     bool (*library)(int index, struct engine_library *library);
+    // (optional) Times a large product at options->precision, for about a second. A precision that
+    // this machine lacks is ERR_MISSING or ERR_USAGE.
+    int (*product)(const struct engine_options *options, struct engine_product *out,
+                   struct err *err);
     const struct engine_l1 *l1; // (optional)
 };
 

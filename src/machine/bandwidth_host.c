@@ -189,6 +189,7 @@ static int measure_memory(struct job *job, int wanted, struct machine_bandwidth 
         out->memory_read_bytes_per_s = best_rate(job, workers, PASS_READ, 1);
         out->memory_write_bytes_per_s = best_rate(job, workers, PASS_WRITE, 1);
         out->memory_copy_bytes_per_s = best_rate(job, workers, PASS_COPY, 2);
+        out->memory_copy_bytes = some_int((int64_t)job->bytes);
         run_pass(job, workers, PASS_END);
     }
     for (int i = 0; i < job->threads; i++)

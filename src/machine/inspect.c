@@ -67,6 +67,12 @@ static bool may_have_nvidia_gpu(struct probe *probe)
     return found;
 }
 
+bool inspect_recorded(void)
+{
+    const char *root = getenv("FARE_ROOT");
+    return root && *root;
+}
+
 int machine_inspect(const struct inspect_options *options, struct machine *machine, struct err *err)
 {
     extern char **environ;

@@ -12,6 +12,9 @@ struct inspect_options {
     bool libraries; // look for those that frameworks use on NVIDIA GPUs, where there may be one
 };
 
+// Whether FARE_ROOT names a recorded machine, which has no speed to measure.
+bool inspect_recorded(void);
+
 // The caller releases the record, also after a failure.
 int machine_inspect(const struct inspect_options *options, struct machine *machine,
                     struct err *err) MUST_USE;

@@ -63,6 +63,28 @@ struct nvml_pci {
     char bus_id[32];
 };
 
+// GPM, the GPU's own activity counters. The array is longer than any header's so far (333), since
+// a library might clear all of its own.
+#define NVML_GPM_VERSION 1
+#define NVML_GPM_METRICS 400
+struct nvml_gpm_sample; // opaque
+struct nvml_gpm_support {
+    unsigned int version;
+    unsigned int supported;
+};
+struct nvml_gpm_metric { // nvmlGpmMetric_t
+    unsigned int id;
+    enum nvml_return code;
+    double value;
+    char *short_name, *long_name, *unit;
+};
+struct nvml_gpm_metrics { // nvmlGpmMetricsGet_t
+    unsigned int version;
+    unsigned int count;
+    struct nvml_gpm_sample *before, *now;
+    struct nvml_gpm_metric metrics[NVML_GPM_METRICS];
+};
+
 // A versioned struct carries its size too.
 #define NVML_STRUCT_VERSION(type, number) ((unsigned int)(sizeof(type) | (number) << 24))
 
@@ -117,7 +139,12 @@ struct nvml_pci {
     F(nvmlDeviceGetComputeRunningProcesses, (struct nvml_device *, unsigned int *, void *))        \
     F(nvmlDeviceGetGraphicsRunningProcesses_v3, (struct nvml_device *, unsigned int *, void *))    \
     F(nvmlDeviceGetGraphicsRunningProcesses_v2, (struct nvml_device *, unsigned int *, void *))    \
-    F(nvmlDeviceGetGraphicsRunningProcesses, (struct nvml_device *, unsigned int *, void *))
+    F(nvmlDeviceGetGraphicsRunningProcesses, (struct nvml_device *, unsigned int *, void *))       \
+    F(nvmlGpmQueryDeviceSupport, (struct nvml_device *, struct nvml_gpm_support *))                \
+    F(nvmlGpmSampleAlloc, (struct nvml_gpm_sample **))                                             \
+    F(nvmlGpmSampleFree, (struct nvml_gpm_sample *))                                               \
+    F(nvmlGpmSampleGet, (struct nvml_device *, struct nvml_gpm_sample *))                          \
+    F(nvmlGpmMetricsGet, (struct nvml_gpm_metrics *))
 
 struct nvml_api {
     const char *(*nvmlErrorString)(enum nvml_return);

@@ -10,6 +10,8 @@
 #include "base/folders.h"
 #include "base/fs.h"
 #include "ledger/ledger.h"
+#include "machine/speed.h"
+#include "measure/rates.h"
 #include "version.h"
 
 #define BOOT_MAX_S 3600
@@ -118,6 +120,8 @@ int provenance_set(const struct measure_options *o, const struct machine *machin
 {
     TRY(run_begin_record(run, clock_date_s(), err));
     TRY(run_set_machine(run, machine, err));
+    TRY(rates_recall(machine->fingerprint, &run->machine.rates, err));
+    run->machine.thread_ops_per_s = some_real(speed_thread());
     TRY(text_set(&run->program.version, FARE_VERSION, err));
     TRY(text_set(&run->program.build, FARE_BUILD, err));
     TRY(note_command_line(&run->program, err));

@@ -17,12 +17,14 @@ int session_start(struct session *s, pid_t pid, bool gpus, int64_t before_ns, st
     extern char **environ;
     s->start_ns = (s->plan.start_ns ? s->plan.start_ns : clock_now_ns()) - before_ns;
     s->keep_ns = 0;
+    s->stopped = false;
     TRY(meter_new(&s->meter, s->start_ns, err));
     const struct sampler_options options = {.root = "",
                                             .env = pid ? environ : NULL,
                                             .pid = pid,
                                             .start_ns = s->start_ns,
-                                            .no_gpus = !gpus};
+                                            .no_gpus = !gpus,
+                                            .cpus = s->run->machine.usable_cpus.v};
     return sampler_start(&s->sampler, &options, err);
 }
 
@@ -54,7 +56,7 @@ static int fill(const struct session *s, struct run *part, struct err *err)
     session_look(s, &live);
     TRY(live_fill(&live, s->price, &part->live, err));
     TRY(s->fill ? s->fill(s, part, err) : meter_peek(s->meter, part, err));
-    return s->sampler ? sampler_peek(s->sampler, part, err) : 0;
+    return s->sampler && !s->stopped ? sampler_peek(s->sampler, part, err) : 0;
 }
 
 static void derive(struct run *run)
@@ -101,14 +103,17 @@ void session_keep(struct session *s)
 
 int session_stop(struct session *s, struct err *err)
 {
-    struct sampler *sampler = s->sampler;
-    s->sampler = NULL;
-    return sampler ? sampler_finish(sampler, s->run, err) : 0;
+    if (!s->sampler || s->stopped)
+        return 0;
+    s->stopped = true;
+    return sampler_finish(s->sampler, s->run, err);
 }
 
 int session_finish(struct session *s, struct err *err)
 {
     int rc = session_stop(s, err);
+    if (s->sampler)
+        sampler_steady(s->sampler, s->run);
     derive(s->run);
     return rc;
 }
@@ -117,7 +122,7 @@ void session_release(struct session *s)
 {
     watch_end(&s->watch);
     journal_rest(s->journal);
-    sampler_abandon(s->sampler);
+    sampler_free(s->sampler);
     meter_free(s->meter);
     s->sampler = NULL;
     s->meter = NULL;

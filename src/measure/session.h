@@ -37,6 +37,7 @@ struct session {
 
     struct meter *meter;
     struct sampler *sampler;
+    bool stopped; // the sampler has filled the record
     int64_t start_ns;
     int64_t step, steps; // progress; 0: unknown
     // (optional) Adds the runner's figures to a copy of the record; without it the meter does.
@@ -61,7 +62,8 @@ void session_keep(struct session *session);
 // Ends the sampling, so that resources used after the training do not count.
 int session_stop(struct session *session, struct err *err) MUST_USE;
 
-// Stops, if not done yet, and fills the figures derived from the measurement.
+// Stops, if not done yet, and fills the figures derived from the measurement; the meter must have
+// filled the record.
 int session_finish(struct session *session, struct err *err) MUST_USE;
 
 // Ends the line on the terminal too. A session that was not started is fine.

@@ -7,12 +7,11 @@
 
 #include "base/clock.h"
 #include "base/stats.h"
+#include "machine/speed.h"
 
 #define SHARE       0.0015 // of the run's time, at most
-#define ROUNDS      4000
-#define CHAINS      16
-#define LOOPS_FEW   3 // the least for a window to count
-#define WINDOWS_FEW 3 // the least for a spread
+#define LOOPS_FEW   3      // the least for a window to count
+#define WINDOWS_FEW 3      // the least for a spread
 #define FIRST_S     1.0
 #define UNKNOWN_NS  50000 // assumed time of the first loop
 
@@ -40,22 +39,6 @@ bool calibrate_due(const struct calibrate *calibrate, int64_t now_ns)
     return now_ns >= calibrate->next_ns;
 }
 
-// Sixteen independent chains of multiply-adds: limited by the core's clock and throughput, so that
-// a neighbour on the same core shows up.
-static double arithmetic(void)
-{
-    double x[CHAINS];
-    for (int k = 0; k < CHAINS; k++)
-        x[k] = 1 + k * 0.01;
-    for (int i = 0; i < ROUNDS; i++)
-        for (int k = 0; k < CHAINS; k++)
-            x[k] = x[k] * 0.999999 + 1e-6;
-    double sum = 0;
-    for (int k = 0; k < CHAINS; k++)
-        sum += x[k];
-    return sum;
-}
-
 static void halve(struct calibrate *c)
 {
     for (int i = 0; i < CALIBRATE_WINDOWS / 2; i++) {
@@ -70,10 +53,8 @@ static void halve(struct calibrate *c)
 
 void calibrate_run(struct calibrate *c, int64_t at_ns)
 {
-    static volatile double sink; // keeps the compiler from removing the loop
     int64_t began_ns = clock_now_ns();
-    sink = arithmetic();
-    (void)sink;
+    speed_loop();
     int64_t ended_ns = clock_now_ns(), took_ns = ended_ns - began_ns;
     double expected_ns = c->loops > 0 ? c->total_ns / (double)c->loops : UNKNOWN_NS;
     c->next_ns = ended_ns + (int64_t)(fmax(expected_ns, (double)took_ns) / SHARE);

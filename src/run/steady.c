@@ -267,6 +267,11 @@ int steady_fill(const struct steady *steady, const struct series *series, struct
     const double *x = series->step_ns + steady->first;
     out->first_step = some_int((int64_t)series_steps(series, 0, steady->first));
     out->steps = some_int((int64_t)series_steps(series, steady->first, series->count));
+    if (n > 0) {
+        out->from_s = some_real(
+            fmax(series->at_s[steady->first] - x[0] * series->in[steady->first] / 1e9, 0));
+        out->to_s = some_real(series->at_s[series->count - 1]);
+    }
     if (n <= 0 || steady->kind == STEADY_UNSTEADY)
         return 0;
     size_t outliers = 0;

@@ -48,8 +48,12 @@ static int cpu_open(void *state, struct place *place, struct err *err)
 static void cpu_read(void *state, struct place *place, struct reading *reading)
 {
     struct cpu *cpu = state;
-    if (place->tasks)
-        reading->run_cpu_s = tasks_use(place->tasks)->cpu_s;
+    if (place->tasks) {
+        const struct tasks_use *use = tasks_use(place->tasks);
+        reading->run_cpu_s = use->cpu_s;
+        reading->workers_cpu_s = use->workers_cpu_s;
+        reading->disk_wait_s = use->disk_wait_s;
+    }
     char text[512];
     if (proc_file_read(&cpu->stat, text, sizeof text) == 0 || strncmp(text, "cpu ", 4) != 0)
         return;

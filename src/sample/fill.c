@@ -59,20 +59,28 @@ bool visible_names(const char *list, const struct gpu *gpu)
     }
 }
 
-static void choose_used(struct filler *f)
+int totals_used(const struct totals *t, const struct totals_context *context, bool used[GPUS_MAX])
 {
-    const struct totals *t = f->gpu;
     bool seen = false;
-    for (int i = 0; t && i < t->gpu_count; i++)
+    int count = 0;
+    for (int i = 0; i < t->gpu_count; i++)
         seen |= t->gpus[i].ours;
-    for (int i = 0; t && i < t->gpu_count; i++) {
+    for (int i = 0; i < t->gpu_count; i++) {
         const struct gpu *gpu = &t->gpus[i];
-        const char *list =
-            gpu->vendor == GPU_AMD ? f->context->amd_visible : f->context->cuda_visible;
-        f->used[i] =
-            seen ? gpu->ours : t->cards[i].busy && !gpu->others && visible_names(list, gpu);
-        f->used_count += f->used[i];
+        const char *list = gpu->vendor == GPU_AMD ? context->amd_visible : context->cuda_visible;
+        used[i] = seen ? gpu->ours : t->cards[i].busy && !gpu->others && visible_names(list, gpu);
+        count += used[i];
     }
+    return count;
+}
+
+static struct filler filler_of(const struct totals *host, const struct totals *gpu,
+                               const struct totals_context *context, struct run *run)
+{
+    struct filler f = {
+        .host = host, .gpu = context->gpu_silent ? NULL : gpu, .context = context, .run = run};
+    f.used_count = f.gpu ? totals_used(f.gpu, context, f.used) : 0;
+    return f;
 }
 
 static struct maybe_int grown(struct maybe_int then, struct maybe_int now)
@@ -308,9 +316,7 @@ static int fill_samples(struct filler *f, struct err *err)
 int totals_fill(struct totals *host, const struct totals *gpu, const struct totals_context *context,
                 struct run *run, struct err *err)
 {
-    struct filler f = {
-        .host = host, .gpu = context->gpu_silent ? NULL : gpu, .context = context, .run = run};
-    choose_used(&f);
+    struct filler f = filler_of(host, gpu, context, run);
     while (host && host->history.count > SAMPLES_MAX)
         history_halve(&host->history);
     if (host)
@@ -321,4 +327,35 @@ int totals_fill(struct totals *host, const struct totals *gpu, const struct tota
     if (context->gpu_silent)
         TRY(taint(&f, err, "the GPU driver stopped responding: GPU use is unknown"));
     return 0;
+}
+
+void totals_steady(const struct totals *host_totals, const struct totals *gpu,
+                   const struct totals_context *context, struct run *run)
+{
+    const struct filler f = filler_of(host_totals, gpu, context, run);
+    const struct run_steady *steady = &run->steady;
+    struct run_activity *out = &run->use.steady;
+    if (!steady->from_s.known || !steady->to_s.known)
+        return;
+    const struct stretch when = {context->start_ns + (int64_t)(steady->from_s.v * 1e9),
+                                 context->start_ns + (int64_t)(steady->to_s.v * 1e9)};
+    const struct {
+        int figure;
+        struct maybe_real *to;
+    } host[] = {{HOST_CPU, &out->cpu_percent},
+                {HOST_WORKERS, &out->workers_cpu_percent},
+                {HOST_DISK_WAIT, &out->disk_waiting},
+                {HOST_STALLED, &out->io_pressure_percent}},
+      cards[] = {{CARD_USE, &out->gpu_percent},
+                 {CARD_SM, &out->sm_percent},
+                 {CARD_TENSOR, &out->tensor_percent},
+                 {CARD_DRAM, &out->dram_percent},
+                 {CARD_LINK, &out->pcie_bytes_per_s}};
+    for (size_t i = 0; f.host && i < sizeof host / sizeof *host; i++)
+        *host[i].to = history_between(&f.host->history, host[i].figure, when.from_ns, when.to_ns);
+    for (size_t i = 0; i < sizeof cards / sizeof *cards; i++) {
+        struct over over = over_used(&f, cards[i].figure, &when);
+        if (over.count > 0 && over.count == f.used_count)
+            *cards[i].to = some_real(over.sum / over.count);
+    }
 }

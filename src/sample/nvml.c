@@ -8,6 +8,7 @@
 
 #include "machine/nvml_ask.h"
 #include "machine/nvml_processes.h"
+#include "sample/gpm.h"
 #include "sample/source.h"
 #include "sample/tasks.h"
 
@@ -20,6 +21,7 @@
 struct card {
     struct nvml_device *device;
     bool mig;
+    struct gpm gpm;
 };
 
 struct known_pid { // caches a process's ancestry between readings
@@ -84,6 +86,8 @@ static bool nvidia_begin(void *state, struct place *place)
         card->mig = api->nvmlDeviceGetMigMode &&
                     api->nvmlDeviceGetMigMode(card->device, &mig, &pending) == NVML_SUCCESS &&
                     mig != 0;
+        if (!card->mig)
+            gpm_open(&card->gpm, api, card->device);
     }
     place->gpus_known = true;
     return true;
@@ -141,8 +145,8 @@ static struct maybe_real scaled(struct maybe_int v, double by)
     return v.known ? some_real((double)v.v * by) : (struct maybe_real){0};
 }
 
-static void read_card(const struct nvml_api *api, const struct card *card, bool pcie,
-                      struct gpu *gpu, struct gpu_reading *out)
+static void read_card(const struct nvml_api *api, struct card *card, bool pcie,
+                      const struct reading *reading, struct gpu *gpu, struct gpu_reading *out)
 {
     struct nvml_reader r = {.api = api, .device = card->device};
     struct nvml_now now;
@@ -158,6 +162,8 @@ static void read_card(const struct nvml_api *api, const struct card *card, bool 
     if (pcie && !r.lost_call)
         nvml_ask_pcie(&r, &rate);
     out->pcie_bytes_per_s = scaled(rate, 1);
+    if (!reading->last && !r.lost_call)
+        gpm_read(&card->gpm, api, card->device, reading->at_ns, &out->activity);
     gpu->lost = r.lost_call != NULL;
 }
 
@@ -166,7 +172,7 @@ static void nvidia_read(void *state, struct place *place, struct reading *readin
     struct nvidia *n = state;
     for (int i = 0; i < n->count; i++) {
         struct gpu *gpu = &place->gpus[n->first + i];
-        const struct card *card = &n->cards[i];
+        struct card *card = &n->cards[i];
         if (!card->device || gpu->lost)
             continue;
         if (reading->number < PROCESSES_EVERY || reading->number % PROCESSES_EVERY == 0 ||
@@ -177,13 +183,15 @@ static void nvidia_read(void *state, struct place *place, struct reading *readin
         // One GPU per reading, so that no reading waits for all of them.
         bool pcie =
             !reading->last && (reading->number + PCIE_EVERY - i % PCIE_EVERY) % PCIE_EVERY == 1;
-        read_card(&n->nvml.api, card, pcie, gpu, &reading->gpus[n->first + i]);
+        read_card(&n->nvml.api, card, pcie, reading, gpu, &reading->gpus[n->first + i]);
     }
 }
 
 static void nvidia_close(void *state)
 {
     struct nvidia *n = state;
+    for (int i = 0; i < n->count; i++)
+        gpm_close(&n->cards[i].gpm, &n->nvml.api);
     if (n->open)
         nvml_close(&n->nvml);
 }

@@ -2,6 +2,7 @@
 #include "sample/sampler.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -48,7 +49,13 @@ struct sampler {
     pthread_t threads[LANES];
     bool running[LANES];
     int64_t start_ns;
+    bool gpu_silent; // its driver stopped responding
     char *cuda_visible, *amd_visible;
+    double cpus;
+    // The counters at the last call of sampler_busy().
+    struct mean gpus_then[GPUS_MAX];
+    struct maybe_real run_cpu_then_s;
+    int64_t then_ns;
 };
 
 static void lane_free(struct lane *lane)
@@ -246,6 +253,7 @@ int sampler_start(struct sampler **out, const struct sampler_options *options, s
     if (!s)
         return err_memory(err);
     s->start_ns = options->start_ns;
+    s->cpus = options->cpus;
     int rc = copy_variable(&s->cuda_visible, options->env, "CUDA_VISIBLE_DEVICES", err);
     if (rc == 0)
         rc = copy_variable(&s->amd_visible, options->env, "HIP_VISIBLE_DEVICES", err);
@@ -263,7 +271,7 @@ int sampler_start(struct sampler **out, const struct sampler_options *options, s
         s->running[i] = rc == 0;
     }
     if (rc != 0)
-        sampler_abandon(s);
+        sampler_free(s);
     else
         *out = s;
     return rc;
@@ -296,34 +304,26 @@ static bool lane_wait(struct lane *lane, pthread_t thread, int64_t until_ns, boo
     return done;
 }
 
-// Ends the threads and drops one that hangs. True if the GPU driver stopped responding. (Only the
-// GPU lane, the last one, can hang.)
-static bool end_all(struct sampler *s)
+// Ends the threads and drops one that hangs. (Only the GPU lane, the last one, can.)
+static void end_all(struct sampler *s)
 {
     int64_t until_ns = clock_now_ns() + END_LIMIT_NS;
-    bool silent = false;
     for (int i = 0; i < LANES; i++)
         if (s->running[i])
             lane_end(s->lanes[i]);
-    for (int i = 0; i < LANES; i++)
-        if (s->running[i] && !lane_wait(s->lanes[i], s->threads[i], until_ns, &silent))
+    for (int i = 0; i < LANES; i++) {
+        if (s->running[i] && !lane_wait(s->lanes[i], s->threads[i], until_ns, &s->gpu_silent))
             s->lanes[i] = NULL;
-    return silent;
-}
-
-static void sampler_free(struct sampler *s)
-{
-    for (int i = 0; i < LANES; i++)
-        lane_free(s->lanes[i]);
-    free(s->cuda_visible);
-    free(s->amd_visible);
-    free(s);
+        s->running[i] = false;
+    }
 }
 
 static struct totals_context context_of(const struct sampler *s)
 {
-    return (struct totals_context){
-        .start_ns = s->start_ns, .cuda_visible = s->cuda_visible, .amd_visible = s->amd_visible};
+    return (struct totals_context){.start_ns = s->start_ns,
+                                   .cuda_visible = s->cuda_visible,
+                                   .amd_visible = s->amd_visible,
+                                   .gpu_silent = s->gpu_silent};
 }
 
 static int copy_totals(struct lane *lane, struct totals **out, struct err *err)
@@ -365,26 +365,87 @@ int sampler_peek(struct sampler *s, struct run *run, struct err *err)
         rc = copy_totals(s->lanes[LANE_GPU], &gpu, err);
     if (rc == 0)
         rc = totals_fill(host, gpu, &context, run, err);
+    if (rc == 0)
+        totals_steady(host, gpu, &context, run);
     free_totals(host);
     free_totals(gpu);
     return rc;
 }
 
-int sampler_finish(struct sampler *s, struct run *run, struct err *err)
+// False if the run uses no GPU; `busy` is what they did since the last call.
+static bool gpus_busy(struct sampler *s, struct lane *lane, struct mean *busy)
 {
-    struct totals_context context = context_of(s);
-    context.gpu_silent = end_all(s);
-    struct lane *host = s->lanes[LANE_HOST], *gpu = s->lanes[LANE_GPU];
-    int rc =
-        totals_fill(host ? &host->totals : NULL, gpu ? &gpu->totals : NULL, &context, run, err);
-    sampler_free(s);
-    return rc;
+    const struct totals_context context = context_of(s);
+    const struct totals *t = &lane->totals;
+    bool used[GPUS_MAX] = {false};
+    pthread_mutex_lock(&lane->mutex);
+    bool any = totals_used(t, &context, used) > 0;
+    for (int i = 0; i < t->gpu_count; i++) {
+        const struct mean *now = &t->cards[i].use, *then = &s->gpus_then[i];
+        if (used[i]) {
+            busy->sum += now->sum - then->sum;
+            busy->seconds += now->seconds - then->seconds;
+        }
+        s->gpus_then[i] = *now;
+    }
+    pthread_mutex_unlock(&lane->mutex);
+    return any;
 }
 
-void sampler_abandon(struct sampler *s)
+static void cpus_busy(struct sampler *s, struct lane *lane, struct mean *busy)
+{
+    const struct totals *t = &lane->totals;
+    pthread_mutex_lock(&lane->mutex);
+    struct maybe_real now = t->last.run_cpu_s,
+                      then = s->then_ns > 0 ? s->run_cpu_then_s : t->first.run_cpu_s;
+    int64_t then_ns = s->then_ns > 0 ? s->then_ns : t->first.at_ns;
+    double cpus = s->cpus > 0 ? s->cpus : (double)t->last.cpus.v;
+    s->run_cpu_then_s = now;
+    s->then_ns = t->last.at_ns;
+    pthread_mutex_unlock(&lane->mutex);
+    if (!now.known || !then.known || cpus <= 0)
+        return;
+    busy->sum = 100 * (now.v - then.v) / cpus;
+    busy->seconds = (double)(s->then_ns - then_ns) * 1e-9;
+}
+
+enum sampler_busy sampler_busy(struct sampler *s, double *share)
+{
+    struct lane *host = s->lanes[LANE_HOST], *gpu = s->lanes[LANE_GPU];
+    struct mean cpus = {0}, gpus = {0};
+    bool on_gpu = gpu && gpus_busy(s, gpu, &gpus);
+    if (host)
+        cpus_busy(s, host, &cpus);
+    const struct mean *busy = on_gpu ? &gpus : &cpus;
+    if (busy->seconds <= 0)
+        return SAMPLER_UNKNOWN;
+    *share = fmin(busy->sum / busy->seconds / 100, 1);
+    return on_gpu ? SAMPLER_GPUS : SAMPLER_CPUS;
+}
+
+int sampler_finish(struct sampler *s, struct run *run, struct err *err)
+{
+    end_all(s);
+    const struct totals_context context = context_of(s);
+    struct lane *host = s->lanes[LANE_HOST], *gpu = s->lanes[LANE_GPU];
+    return totals_fill(host ? &host->totals : NULL, gpu ? &gpu->totals : NULL, &context, run, err);
+}
+
+void sampler_steady(const struct sampler *s, struct run *run)
+{
+    const struct totals_context context = context_of(s);
+    const struct lane *host = s->lanes[LANE_HOST], *gpu = s->lanes[LANE_GPU];
+    totals_steady(host ? &host->totals : NULL, gpu ? &gpu->totals : NULL, &context, run);
+}
+
+void sampler_free(struct sampler *s)
 {
     if (!s)
         return;
     end_all(s);
-    sampler_free(s);
+    for (int i = 0; i < LANES; i++)
+        lane_free(s->lanes[i]);
+    free(s->cuda_visible);
+    free(s->amd_visible);
+    free(s);
 }

@@ -30,6 +30,7 @@ struct sampler_options {
     int64_t start_ns;  // the run's start, for at_s
     double interval_s; // 0: 0.5
     bool no_gpus;      // the run uses no GPU: do not read them
+    double cpus;       // that the run may use; 0: all of the machine's
 };
 
 // Takes the first reading before it returns (GPUs: once their driver is ready). If the process has
@@ -37,18 +38,26 @@ struct sampler_options {
 int sampler_start(struct sampler **sampler, const struct sampler_options *options,
                   struct err *err) MUST_USE;
 
-// Takes a last reading, ends the threads and frees the sampler. Fills run->samples and run->use
-// (except joules_per_step, flops_per_s, share_of_peak and data_wait_ns). Adds taints: throttled
-// GPUs, other programs on the CPUs or GPUs, the cgroup's quota, steal time. Call it before waiting
-// for the run's process; if a child was already waited for, its last figures come from getrusage().
+// Takes a last reading and ends the threads. Fills run->samples and run->use (except steady,
+// joules_per_step, flops_per_s, share_of_peak and data_wait_ns). Adds taints: throttled GPUs, other
+// programs on the CPUs or GPUs, the cgroup's quota, steal time. Call it before waiting for the
+// run's process; if a child was already waited for, its last figures come from getrusage().
 //
 // If a driver does not respond within two seconds, its thread and memory are abandoned, GPU figures
 // are absent and a taint says so.
 int sampler_finish(struct sampler *sampler, struct run *run, struct err *err) MUST_USE;
 
-// Fills in what sampler_finish() would, without a last reading. The sampler goes on.
+// Fills run->use.steady, once the meter has filled run->steady.
+void sampler_steady(const struct sampler *sampler, struct run *run);
+
+// Fills in what the two would, without a last reading. The sampler goes on.
 int sampler_peek(struct sampler *sampler, struct run *run, struct err *err) MUST_USE;
 
-void sampler_abandon(struct sampler *sampler); // ends without a result; null is fine
+// The share busy since the last call (or the start): of the GPUs the run uses, or of its CPUs while
+// it uses no GPU. SAMPLER_UNKNOWN: no reading since, or it cannot be read.
+enum sampler_busy { SAMPLER_UNKNOWN, SAMPLER_CPUS, SAMPLER_GPUS };
+enum sampler_busy sampler_busy(struct sampler *sampler, double *share);
+
+void sampler_free(struct sampler *sampler); // ends it first, if it still runs; null is fine
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "base/tree.h"
 #include "record/field.h"
+#include "sample/gpm.h"
 
 #define GPUS_MAX 32 // twice the largest servers; more are ignored
 
@@ -38,6 +39,7 @@ struct gpu_reading { // one reading of a GPU
     struct maybe_int temperature_c;
     struct maybe_real pcie_bytes_per_s; // both directions; not in every reading
     struct maybe_int throttle_bits;     // NVML's, those in nvml_reasons
+    struct gpm_activity activity;       // not in the last reading
 };
 
 struct reading {
@@ -45,7 +47,10 @@ struct reading {
     int64_t number; // from 0
     bool last;      // the run is over: skip slow queries
     struct maybe_real run_cpu_s;
-    struct maybe_real busy_cpu_s; // all processes, with the run's
+    struct maybe_real workers_cpu_s; // of that
+    struct maybe_real disk_wait_s;   // of the run's processes, added up
+    struct maybe_real io_stalled_s;  // a task of the control group waited for storage
+    struct maybe_real busy_cpu_s;    // all processes, with the run's
     struct maybe_real steal_cpu_s;
     struct maybe_real all_cpu_s; // busy, idle and stolen
     struct maybe_int cpus;
@@ -88,7 +93,7 @@ struct source {
 };
 
 extern const struct source source_cpu, source_memory, source_net, source_rapl, source_cgroup,
-    source_nvml, source_amdgpu;
+    source_pressure, source_nvml, source_amdgpu;
 
 extern const struct source *const sources[]; // ends with null
 

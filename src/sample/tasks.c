@@ -17,7 +17,7 @@
 #define FOREIGN_MAX 32768 // remembered processes that are not the run's
 #define NEW_MAX     1024  // new processes per scan; the rest waits for the next one
 
-enum { CPU, READ, WRITE, COUNTERS }; // ticks, bytes, bytes
+enum { CPU, READ, WRITE, WAIT, COUNTERS }; // ticks, bytes, bytes, ticks
 
 struct task {
     pid_t pid, parent;
@@ -28,7 +28,9 @@ struct task {
     int64_t grown[COUNTERS];    // growth of `waited` since the last reading
     int64_t vanished[COUNTERS]; // used by descendants that ended since the last reading
     int64_t resident_pages;
+    int64_t readings;
     bool io_known;
+    bool worker;
     bool gone;
 };
 
@@ -48,7 +50,8 @@ struct tasks {
     int64_t tick_hz, page_bytes;
     int64_t lost[COUNTERS]; // used by processes that nobody waited for
     int64_t sum[COUNTERS];
-    bool io_known;
+    int64_t workers_ticks;
+    bool io_known, wait_known;
     struct proc_file loadavg, status;
     bool our_child;         // its final figures are in our rusage once it was waited for
     struct rusage children; // our children's, at the start
@@ -65,6 +68,7 @@ struct task_stat { // of /proc/PID/stat (proc_pid_stat(5)); times in clock ticks
     int64_t own_ticks, children_ticks; // user and system; children: those waited for
     int64_t start_ticks;               // start time; with the pid, its identity
     int64_t resident_pages;
+    int64_t wait_ticks; // of the main thread for block devices; 0 if unknown
 };
 
 static bool stat_parse(const char *text, struct task_stat *out)
@@ -74,11 +78,13 @@ static bool stat_parse(const char *text, struct task_stat *out)
     if (!at || at[1] != ' ' || !isalpha((unsigned char)at[2]))
         return false;
     at += 3;
-    int64_t v[22]; // fields 4 and up
-    for (int i = 0; i < 21; i++)
-        if (!text_number(&at, &v[i]))
-            return false;
-    enum { PPID = 0, UTIME = 10, STIME, CUTIME, CSTIME, START = 18, RSS = 20 };
+    int fields = 0;
+    enum { PPID = 0, UTIME = 10, STIME, CUTIME, CSTIME, START = 18, RSS = 20, DELAY = 38 };
+    int64_t v[DELAY + 1] = {0}; // fields 4 and up; old kernels end before DELAY
+    for (int i = 0; i <= DELAY && text_number(&at, &v[i]); i++)
+        fields = i + 1;
+    if (fields <= RSS)
+        return false;
     for (int i = UTIME; i <= CSTIME; i++)
         if (v[i] < 0 || v[i] > COUNT_MAX)
             return false;
@@ -90,6 +96,7 @@ static bool stat_parse(const char *text, struct task_stat *out)
         .children_ticks = v[CUTIME] + v[CSTIME],
         .start_ticks = v[START],
         .resident_pages = v[RSS] > 0 ? v[RSS] : 0,
+        .wait_ticks = v[DELAY] > 0 && v[DELAY] <= COUNT_MAX ? v[DELAY] : 0,
     };
     return true;
 }
@@ -165,17 +172,44 @@ static void task_read(struct tasks *t, struct task *task)
     task->parent = stat.parent;
     task->start_ticks = stat.start_ticks;
     task->resident_pages = stat.resident_pages;
-    int64_t used[COUNTERS] = {[CPU] = stat.own_ticks + stat.children_ticks};
+    int64_t used[COUNTERS] = {
+        [CPU] = stat.own_ticks + stat.children_ticks, [WAIT] = stat.wait_ticks};
     int64_t waited[COUNTERS] = {[CPU] = stat.children_ticks};
     task->io_known = read_io(t, task, &used[READ], &used[WRITE]);
     for (int c = READ; c <= WRITE; c++) // the file does not separate them
         waited[c] = task->io_known ? used[c] : task->waited[c];
     for (int c = 0; c < COUNTERS; c++) {
-        if (c == CPU || task->io_known)
-            task->used[c] = used[c] > task->used[c] ? used[c] : task->used[c];
+        if ((c == READ || c == WRITE) && !task->io_known)
+            used[c] = task->used[c];
+        if (c == CPU && task->worker && used[c] > task->used[c])
+            t->workers_ticks += used[c] - task->used[c];
+        task->used[c] = used[c] > task->used[c] ? used[c] : task->used[c];
         task->grown[c] = waited[c] - task->waited[c];
         task->waited[c] = waited[c];
     }
+}
+
+static size_t command_line(const struct tasks *t, pid_t pid, char *text, size_t size)
+{
+    struct proc_file file = {0};
+    proc_file_open(&file, &t->tree, "/proc/%d/cmdline", (int)pid);
+    size_t len = proc_file_read(&file, text, size);
+    proc_file_close(&file);
+    return len;
+}
+
+// Asked at the second reading: a process has its parent's command line until it starts its own.
+static void judge_worker(struct tasks *t, struct task *task)
+{
+    char own[1024], parents[1024];
+    if (task->readings++ != 1 || task->pid == t->pid)
+        return;
+    size_t len = command_line(t, task->pid, own, sizeof own);
+    task->worker = len > 0 && (memmem(own, len, "--multiprocessing-fork", 22) ||
+                               (command_line(t, task->parent, parents, sizeof parents) == len &&
+                                memcmp(own, parents, len) == 0));
+    if (task->worker)
+        t->workers_ticks += task->used[CPU];
 }
 
 static void add(struct tasks *t, pid_t pid, pid_t parent)
@@ -398,13 +432,18 @@ static void add_up(struct tasks *t)
 
 const struct tasks_use *tasks_read(struct tasks *t)
 {
-    for (int i = 0; i < t->count; i++)
+    for (int i = 0; i < t->count; i++) {
         task_read(t, &t->all[i]);
+        judge_worker(t, &t->all[i]);
+    }
     remove_ended(t);
     discover(t);
     add_up(t);
     add_waited_child(t);
     t->use.cpu_s = some_real((double)t->sum[CPU] / (double)t->tick_hz);
+    t->use.workers_cpu_s = some_real((double)t->workers_ticks / (double)t->tick_hz);
+    if (t->wait_known)
+        t->use.disk_wait_s = some_real((double)t->sum[WAIT] / (double)t->tick_hz);
     if (t->io_known) {
         t->use.read_bytes = some_int(t->sum[READ]);
         t->use.write_bytes = some_int(t->sum[WRITE]);
@@ -435,6 +474,11 @@ int tasks_new(struct tasks **out, const struct tree *tree, pid_t pid, struct err
     t->have_lists = access(path, R_OK) == 0;
     proc_file_open(&t->loadavg, tree, "/proc/loadavg");
     proc_file_open(&t->status, tree, "/proc/%d/status", (int)pid);
+    struct proc_file counted = {0};
+    int64_t on = 0;
+    proc_file_open(&counted, tree, "/proc/sys/kernel/task_delayacct");
+    t->wait_known = proc_file_int(&counted, &on) && on == 1;
+    proc_file_close(&counted);
     t->io_known = true; // until the run's own process denies access
     add(t, pid, 0);
     if (t->count == 0) { // already ended, or no /proc

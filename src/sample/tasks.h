@@ -9,6 +9,9 @@
 // The first TASKS_KEPT processes keep their files open; later ones cost an open() per reading.
 // Beyond TASKS_MAX a process counts only once its parent has waited for it.
 //
+// A worker is a process that the program forked without starting another one, as data loaders are:
+// its command line is its parent's, or that of Python's multiprocessing.
+//
 // A scan for new processes runs only if the kernel has assigned a pid since the last one. It uses
 // /proc/PID/task/*/children if present, otherwise all of /proc. Nothing is allocated after
 // tasks_new().
@@ -27,6 +30,8 @@ struct tasks;
 
 struct tasks_use {
     struct maybe_real cpu_s;
+    struct maybe_real workers_cpu_s; // of that, by workers: see below
+    struct maybe_real disk_wait_s;   // of main threads; absent if the kernel does not count it
     struct maybe_int read_bytes, write_bytes; // from and to disks
     struct maybe_int memory_bytes;            // resident; shared pages count for each process
     struct maybe_int memory_peak_bytes;       // highest reading, or the first process's own peak

@@ -36,6 +36,9 @@ static void host_add(struct totals *t, const struct reading *now)
         [HOST_OTHER] = rate(then->busy_cpu_s, now->busy_cpu_s, seconds, 100),
         [HOST_MEMORY] = real_of(now->memory_bytes),
         [HOST_POWER] = rate(then->cpu_energy_j, now->cpu_energy_j, seconds, 1),
+        [HOST_WORKERS] = rate(then->workers_cpu_s, now->workers_cpu_s, seconds, 100),
+        [HOST_DISK_WAIT] = rate(then->disk_wait_s, now->disk_wait_s, seconds, 1),
+        [HOST_STALLED] = rate(then->io_stalled_s, now->io_stalled_s, seconds, 100),
     };
     // The two clocks differ by a tick; without this an idle machine would show -1 %.
     v[HOST_OTHER].known &= v[HOST_CPU].known;
@@ -86,6 +89,10 @@ static void cards_add(struct totals *t, const struct reading *now)
         larger(&card->temperature_max_c, gpu->temperature_c);
         throttle_add(card, gpu->throttle_bits);
         card->busy |= gpu->use_percent.known && gpu->use_percent.v > 0;
+        if (t->readings > 0 && gpu->use_percent.known) {
+            card->use.sum += gpu->use_percent.v * seconds;
+            card->use.seconds += seconds;
+        }
         if (t->readings > 0 && !t->gpus[i].lost)
             energy_add(card, then->energy_mj, gpu->energy_mj, seconds);
         struct maybe_real *figures = &v[i * CARD_FIGURES];
@@ -95,6 +102,10 @@ static void cards_add(struct totals *t, const struct reading *now)
         figures[CARD_CLOCK] = gpu->clock_mhz;
         figures[CARD_HEAT] = real_of(gpu->temperature_c);
         figures[CARD_PCIE] = gpu->pcie_bytes_per_s;
+        figures[CARD_SM] = gpu->activity.sm_percent;
+        figures[CARD_TENSOR] = gpu->activity.tensor_percent;
+        figures[CARD_DRAM] = gpu->activity.dram_percent;
+        figures[CARD_LINK] = gpu->activity.pcie_bytes_per_s;
     }
     if (t->readings > 0)
         history_add(&t->history, t->last.at_ns, now->at_ns, v);
@@ -107,6 +118,10 @@ static void keep(struct reading *last, const struct reading *now)
     *last = *now;
     if (!now->run_cpu_s.known)
         last->run_cpu_s = before.run_cpu_s;
+    if (!now->workers_cpu_s.known)
+        last->workers_cpu_s = before.workers_cpu_s;
+    if (!now->disk_wait_s.known)
+        last->disk_wait_s = before.disk_wait_s;
     if (!now->memory_peak_bytes.known)
         last->memory_peak_bytes = before.memory_peak_bytes;
     if (!now->disk_read_bytes.known)

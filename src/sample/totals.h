@@ -14,8 +14,29 @@
 #include "sample/history.h"
 #include "sample/source.h"
 
-enum { HOST_CPU, HOST_OTHER, HOST_MEMORY, HOST_POWER, HOST_FIGURES };
-enum { CARD_USE, CARD_MEMORY, CARD_POWER, CARD_CLOCK, CARD_HEAT, CARD_PCIE, CARD_FIGURES };
+enum {
+    HOST_CPU,
+    HOST_OTHER,
+    HOST_MEMORY,
+    HOST_POWER,
+    HOST_WORKERS,
+    HOST_DISK_WAIT,
+    HOST_STALLED,
+    HOST_FIGURES
+};
+enum {
+    CARD_USE,
+    CARD_MEMORY,
+    CARD_POWER,
+    CARD_CLOCK,
+    CARD_HEAT,
+    CARD_PCIE,
+    CARD_SM,
+    CARD_TENSOR,
+    CARD_DRAM,
+    CARD_LINK, // PCIe too, but by GPM
+    CARD_FIGURES
+};
 
 #define THROTTLE_BITS 8
 
@@ -25,6 +46,7 @@ struct card_totals {
     double energy_j;          // from its counter
     bool energy_broken;       // the counter stopped, went back or ran impossibly fast
     bool busy;                // in some reading
+    struct mean use;          // percent, over all readings
     int64_t reasons_readings; // readings with throttling information
     int64_t throttle_readings[THROTTLE_BITS]; // by bit number
     int64_t heat_readings, limit_readings, slow_readings;
@@ -54,9 +76,18 @@ struct totals_context {
     bool gpu_silent; // the GPU driver stopped responding: ignore its figures
 };
 
+// Marks the GPUs that the run used and returns their number.
+int totals_used(const struct totals *gpu, const struct totals_context *context,
+                bool used[GPUS_MAX]);
+
 // Either lane may be null. Merges the points of `host` to fit a record. Fails only when memory runs
 // out.
 int totals_fill(struct totals *host, const struct totals *gpu, const struct totals_context *context,
                 struct run *run, struct err *err) MUST_USE;
+
+// Fills run->use.steady: means from run->steady.from_s to to_s, if known. Points of the history
+// that lie partly inside count in part.
+void totals_steady(const struct totals *host, const struct totals *gpu,
+                   const struct totals_context *context, struct run *run);
 
 #endif

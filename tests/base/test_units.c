@@ -52,6 +52,9 @@ static void sizes_as_people_read_them(void **state)
     assert_string_equal(units_bytes(INT64_C(150754820096)).s, "140 GiB");
     assert_string_equal(units_rate(0).s, "0 B/s");
     assert_string_equal(units_rate(54.5e9).s, "54.5 GB/s");
+    assert_string_equal(units_flops(787.3e12).s, "787 TFLOP/s");
+    assert_string_equal(units_flops(4.56e10).s, "45.6 GFLOP/s");
+    assert_string_equal(units_flops(0).s, "0 FLOP/s");
     assert_string_equal(units_rate(6.8e9).s, "6.8 GB/s");
     assert_string_equal(units_rate(999.9e6).s, "1 GB/s");
     assert_string_equal(units_rate(4.167e12).s, "4.17 TB/s");

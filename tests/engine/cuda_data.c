@@ -11,6 +11,8 @@
 #include "base/rng.h"
 #include "cuda_tests.h"
 #include "data/batcher.h"
+#include "engine/cuda/driver.h"
+#include "engine/cuda/plan/products.h"
 #include "l1_cases.h"
 #include "run/trainer.h"
 #include "test.h"
@@ -347,6 +349,68 @@ void graphs_keep_an_order(void **state)
         }
         net_release(&net);
     }
+}
+
+// ---- a product by itself ----
+
+// The numbers are multiples of 1/8 below 2, which bf16 has, and so have all products of two; sums
+// of 192 of them are exact in f32.
+static void try_product(enum engine_precision precision)
+{
+    enum { SIZE = 192, NUMBERS = SIZE * SIZE };
+    static float a[NUMBERS], b[NUMBERS], y[NUMBERS];
+    struct cuda *cuda;
+    struct launch launch;
+    struct err err = {0};
+    struct rng rng;
+    device_ptr at[3];
+    rng_init(&rng, 7);
+    for (int i = 0; i < NUMBERS; i++) {
+        a[i] = (float)((int)rng_below(&rng, 31) - 15) / 8;
+        b[i] = (float)((int)rng_below(&rng, 31) - 15) / 8;
+        y[i] = NAN;
+    }
+    assert_ok(cuda_open(precision, &cuda, &err), &err);
+    for (int i = 0; i < 3; i++)
+        assert_ok(cuda_alloc(cuda, sizeof y, &at[i], &err), &err);
+    assert_ok(cuda_upload(cuda, at[0], a, sizeof a, &err), &err);
+    assert_ok(cuda_upload(cuda, at[1], b, sizeof b, &err), &err);
+    const struct device device = cuda_device(cuda);
+    gpu_product(&device, at[0], at[1], at[2], SIZE, &launch);
+    assert_ok(cuda_launch_now(cuda, &launch, &err), &err);
+    assert_ok(cuda_download(cuda, y, at[2], sizeof y, &err), &err);
+    double far = 0;
+    for (int i = 0; i < SIZE; i++)
+        for (int j = 0; j < SIZE; j++) {
+            double sum = 0;
+            for (int k = 0; k < SIZE; k++)
+                sum += (double)a[i * SIZE + k] * (double)b[j * SIZE + k];
+            far = fmax(far, fabs(sum - (double)y[i * SIZE + j]));
+        }
+    judge(far, 0, "a product of 192 x 192", precision_names[precision]);
+    cuda_close(cuda);
+}
+
+void products_by_themselves(void **state)
+{
+    (void)state;
+    for (int p = 0; p < 3; p++)
+        if (cuda_is_here((enum engine_precision)p))
+            try_product((enum engine_precision)p);
+    if (!cuda_is_here(ENGINE_F32))
+        skip();
+    // And its rate, as 'fare check --bandwidth' takes it.
+    if (!cuda_is_slow()) {
+        const struct engine_options options = {.precision = ENGINE_F32};
+        struct engine_product out = {0};
+        struct err err = {0};
+        assert_ok(engine_cuda.product(&options, &out, &err), &err);
+        print_message("# f32: %.1f TFLOP/s, %d, %s\n",
+                      2 * pow((double)out.size, 3) / out.seconds * 1e-12, (int)out.size,
+                      out.kernel);
+        assert_true(2 * pow((double)out.size, 3) / out.seconds > 1e11);
+    }
+    assert_none_far();
 }
 
 // ---- L1 distances ----

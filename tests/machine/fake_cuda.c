@@ -205,6 +205,13 @@ int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t size)
     return 0;
 }
 
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t size, void *stream)
+{
+    MAY_FAIL();
+    memcpy((void *)(size_t)to, (const void *)(size_t)from, size);
+    return stream ? 1 : 0;
+}
+
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t size, void *stream)
 {
     MAY_FAIL();

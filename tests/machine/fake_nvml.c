@@ -12,6 +12,7 @@
 //   bytes", M from 0; "-" for bytes is not available gpuN.migM.name, .uuid, .memory      M is the
 //   place; places may be empty gpuN.mig_places                     what
 //   nvmlDeviceGetMaxMigDeviceCount says
+//   gpuN.gpm (1: supported), .gpmM    the value of activity counter M; "-": it alone fails
 // A question whose key is absent is answered with NVML_ERROR_NOT_SUPPORTED. Misbehaviour:
 //   fail.FUNCTION, gpuN.fail.FUNCTION   the function returns this code
 //   unterminated = 1                    texts fill their buffer without a NUL
@@ -536,6 +537,80 @@ int nvmlDeviceGetMigDeviceHandleByIndex(device d, unsigned int index, device *ou
     *out = &handles[d->gpu][index];
     **out = (struct handle){d->gpu, (int)index};
     return get(*out, "name") ? SUCCESS : NOT_FOUND;
+}
+
+// GPM: a sample knows its GPU and its place in the order of all that were taken.
+struct gpm_sample {
+    device of;
+    long taken;
+};
+
+struct gpm_support {
+    unsigned int version, supported;
+};
+
+struct gpm_metric {
+    unsigned int id;
+    int code;
+    double value;
+    const char *names[3];
+};
+
+struct gpm_metrics {
+    unsigned int version, count;
+    struct gpm_sample *samples[2];
+    struct gpm_metric metrics[];
+};
+_Static_assert(sizeof(struct gpm_metric) == 40 && sizeof(struct gpm_metrics) == 24, "nvmlGpm*_t");
+
+int nvmlGpmQueryDeviceSupport(device d, struct gpm_support *out)
+{
+    int code = failure(d, __func__);
+    const char *value = get(d, "gpm");
+    if (code == 0 && out->version != 1)
+        code = MISMATCH;
+    out->supported = value ? (unsigned int)strtoul(value, NULL, 0) : 0;
+    return code;
+}
+
+int nvmlGpmSampleAlloc(struct gpm_sample **out)
+{
+    int code = failure(NULL, __func__);
+    *out = code ? NULL : calloc(1, sizeof **out);
+    return code;
+}
+
+int nvmlGpmSampleFree(struct gpm_sample *sample)
+{
+    free(sample);
+    return SUCCESS;
+}
+
+int nvmlGpmSampleGet(device d, struct gpm_sample *out)
+{
+    static long taken;
+    int code = failure(d, __func__);
+    *out = (struct gpm_sample){d, ++taken};
+    return code;
+}
+
+int nvmlGpmMetricsGet(struct gpm_metrics *out)
+{
+    const struct gpm_sample *before = out->samples[0], *now = out->samples[1];
+    int code = failure(NULL, __func__);
+    if (code == 0 && out->version != 1)
+        code = MISMATCH;
+    if (code == 0 && (before->taken == 0 || before->taken >= now->taken || before->of != now->of))
+        code = INVALID;
+    for (unsigned int i = 0; code == 0 && i < out->count; i++) {
+        struct gpm_metric *m = &out->metrics[i];
+        char key[32];
+        snprintf(key, sizeof key, "gpm%u", m->id);
+        const char *value = get(now->of, key);
+        m->code = value && *value != '-' ? SUCCESS : UNSUPPORTED;
+        m->value = value ? strtod(value, NULL) : 0;
+    }
+    return code;
 }
 
 int nvmlDeviceGetComputeRunningProcesses_v2(device d, unsigned int *count, void *out)

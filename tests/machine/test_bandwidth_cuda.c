@@ -57,6 +57,8 @@ static void every_direction_is_measured(void **state)
         assert_rate(row->to_device_pageable_bytes_per_s);
         assert_rate(row->from_device_pinned_bytes_per_s);
         assert_rate(row->from_device_pageable_bytes_per_s);
+        assert_rate(row->device_copy_bytes_per_s);
+        assert_known(row->device_copy_bytes, 2 << 20); // a quarter of its 8 MiB
         assert_null(row->problem);
     }
     // The first is at 0000:1b:00.0, which the management library knows; it has none at 1c.
@@ -101,6 +103,9 @@ static void a_failing_call_is_named(void **state)
         {"cuMemcpyDtoH_v2=12345", "cuMemcpyDtoH_v2: error 12345", true, true},
         {"cuCtxSynchronize=719", "cuCtxSynchronize: CUDA_ERROR_LAUNCH_FAILED", false, false},
         {"cuMemcpyHtoDAsync_v2=719", "cuMemcpyHtoDAsync_v2: CUDA_ERROR_LAUNCH_FAILED", true, true},
+        {"cuMemcpyDtoDAsync_v2@40=719", "cuMemcpyDtoDAsync_v2: CUDA_ERROR_LAUNCH_FAILED", true,
+         true},
+        {"cuMemAlloc_v2@3=2", "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY", true, true},
         {"cuDeviceGetName=719", "cuDeviceGetName: CUDA_ERROR_LAUNCH_FAILED", true, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

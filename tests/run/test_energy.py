@@ -40,6 +40,8 @@ gpu0.memory = 85520809984 0 {85520809984 - used} {used}
 gpu0.temperature = {celsius}
 gpu0.sm = {mhz}
 gpu0.reasons = {reasons}
+gpu0.gpm = 1
+gpu0.gpm2 = {use / 2}
 gpu0.process0 = {os.getpid()} {used}
 '''
     path = os.environ["FARE_FAKE_NVML"]
@@ -87,6 +89,9 @@ report("the whole run drew that and its set-up", near(use.get("gpu_energy_j"), 2
 report("one GPU was used, by its process", use.get("gpus") == 1 and [c["index"] for c in cards] == [0], use)
 report("its use on average", near(use.get("gpu_percent"), (2 * 0 + 3 * 60 + 3 * 90) / 8, 0.10)
        and near(cards[0]["use_percent"], use["gpu_percent"], 1e-9), use)
+steady = use.get("steady", {})
+report("and in the steps alone, with its own counter of busy multiprocessors", near(steady.get("gpu_percent"), (60 + 90) / 2, 0.08)
+       and near(steady.get("sm_percent"), (30 + 45) / 2, 0.08), (steady, one.get("steady")))
 report("its power on average", near(cards[0]["power_w"], (2 * 100 + 6 * 300) / 8, 0.07), cards)
 report("its clock on average", near(cards[0]["clock_mhz"], (2 * 1000 + 3 * 1500 + 3 * 1900) / 8, 0.05), cards)
 report("the most memory and heat there was", use.get("gpu_memory_peak_bytes") == 30 << 30

@@ -56,6 +56,8 @@ static void a_flat_one(void **state)
     struct err err = {0};
     assert_ok(steady_fill(&s, &series, &out, &err), &err);
     assert_string_equal(out.kind, "flat");
+    assert_true(fabs(out.from_s.v) < 1e-6); // no warm-up: from the first step to the last
+    assert_true(fabs(out.to_s.v - (double)series.total_ns / 1e9) < 1e-6);
     assert_true(out.low_ms.v < 10 && 10 < out.high_ms.v + 0.02);
     assert_true(out.high_ms.v - out.low_ms.v < 0.1);
     free(out.kind);
@@ -294,6 +296,7 @@ static void reports_of_many_steps(void **state)
     assert_true(s.relative_error < 0.02);
     assert_ok(steady_fill(&s, &series, &out, &err), &err);
     assert_int_equal(out.first_step.v, 1);
+    assert_true(fabs(out.from_s.v - series.at_s[0]) < 1e-6); // where the first one ended
     assert_int_equal(out.steps.v, series.steps - 1);
     free(out.kind);
     end();

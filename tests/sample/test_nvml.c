@@ -220,15 +220,84 @@ static void an_old_library(void **state)
     struct opened o;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
     use_library("FARE_NVML", "../machine/fake_nvml_old.so");
-    answers_are(H100 BUSY "gpu0.process0 = 100 5\n");
+    answers_are(H100 BUSY "gpu0.process0 = 100 5\ngpu0.gpm = 1\ngpu0.gpm2 = 50\n");
     open_source(&o, &source_nvml, s.root, 100);
     assert_true(source_nvml.begin(o.state, &o.place));
     const struct gpu_reading *gpu = read_at(&o, 0)->gpus;
     assert_real(gpu->use_percent, 93);
     assert_int(gpu->temperature_c, 61);
     assert_int(gpu->throttle_bits, 0x24);
+    assert_absent(gpu->activity.sm_percent);
     assert_true(o.gpus[0].ours);
     close_source(&o);
+    scratch_remove(&s);
+}
+
+#define GPM                                                                                        \
+    "gpu0.gpm = 1\ngpu0.gpm2 = 87.5\ngpu0.gpm5 = 41.25\ngpu0.gpm10 = 62\ngpu0.gpm20 = 100\n"       \
+    "gpu0.gpm21 = 28\n"
+
+// PCIe by its counters: 100 + 28 MiB/s.
+static void activity_of_the_gpus_parts(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_make();
+    struct opened o;
+    begin(&o, &s, H100 BUSY GPM);
+    assert_absent(read_at(&o, 0)->gpus[0].activity.sm_percent);    // since when?
+    assert_absent(read_at(&o, 0.09)->gpus[0].activity.sm_percent); // too soon
+    for (int i = 1; i < 4; i++) {
+        const struct gpm_activity *activity = &read_at(&o, i)->gpus[0].activity;
+        assert_real(activity->sm_percent, 87.5);
+        assert_real(activity->tensor_percent, 41.25);
+        assert_real(activity->dram_percent, 62);
+        assert_real(activity->pcie_bytes_per_s, 128.0 * 1048576);
+    }
+    // The last reading leaves out what may be slow.
+    o.reading = (struct reading){.number = 9, .last = true};
+    source_nvml.read(o.state, &o.place, &o.reading);
+    assert_real(o.reading.gpus[0].use_percent, 93);
+    assert_absent(o.reading.gpus[0].activity.sm_percent);
+    close_source(&o);
+    scratch_remove(&s);
+}
+
+static void counters_that_misbehave(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answers;
+        bool sm, link; // known
+    } cases[] = {
+        {GPM, true, true},
+        {"gpu0.gpm20 = -\n" GPM, true, false},
+        {"gpu0.gpm21 = 1e300\n" GPM, true, false},
+        {"gpu0.gpm20 = nan\n" GPM, true, false},
+        {"gpu0.gpm2 = -\n" GPM, false, true},
+        {"gpu0.gpm2 = -5\n" GPM, false, true},
+        {"gpu0.gpm2 = nan\n" GPM, false, true},
+        {"gpu0.gpm2 = 1e9\n" GPM, false, true},
+        {"gpu0.gpm = 0\n" GPM, false, false},
+        {"fail.nvmlGpmQueryDeviceSupport = 3\n" GPM, false, false},
+        {"fail.nvmlGpmSampleAlloc = 20\n" GPM, false, false},
+        {"fail.nvmlGpmSampleGet = 4\n" GPM, false, false},
+        {"fail.nvmlGpmMetricsGet = 25\n" GPM, false, false},
+        {"gpu0.mig = 1\n" GPM, false, false},
+    };
+    struct scratch s = scratch_make();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct opened o;
+        char answers[2048];
+        snprintf(answers, sizeof answers, H100 BUSY "%s", cases[i].answers);
+        begin(&o, &s, answers);
+        read_at(&o, 0);
+        for (int at = 1; at < 3; at++) { // a failure must not break the next reading
+            const struct gpm_activity *activity = &read_at(&o, at)->gpus[0].activity;
+            assert_true(activity->sm_percent.known == cases[i].sm);
+            assert_true(activity->pcie_bytes_per_s.known == cases[i].link);
+        }
+        close_source(&o);
+    }
     scratch_remove(&s);
 }
 
@@ -251,6 +320,8 @@ int main(void)
         cmocka_unit_test(a_gpu_cut_into_instances_shows_nothing),
         cmocka_unit_test(a_gpu_that_is_lost_is_asked_no_more),
         cmocka_unit_test(an_old_library),
+        cmocka_unit_test(activity_of_the_gpus_parts),
+        cmocka_unit_test(counters_that_misbehave),
     };
     return cmocka_run_group_tests(tests, NULL, forget);
 }

@@ -3,6 +3,7 @@
 #include "sample/sampler.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -30,6 +31,7 @@ static void finish(struct sampler *sampler, struct run *run)
     struct err err = {0};
     memset(run, 0, sizeof *run);
     assert_ok(sampler_finish(sampler, run, &err), &err);
+    sampler_free(sampler);
 }
 
 static bool tainted(const struct run *run, const char *with)
@@ -218,8 +220,8 @@ static void ourselves(void **state)
     assert_true(run.use.memory_peak_bytes.v < usage.ru_maxrss * 1024LL + (8 << 20));
     record_release(run_fields, &run);
     sampler = start(&(struct sampler_options){.root = ""});
-    sampler_abandon(sampler);
-    sampler_abandon(NULL);
+    sampler_free(sampler);
+    sampler_free(NULL);
 }
 
 static void a_process_that_has_ended_already(void **state)
@@ -261,7 +263,8 @@ static void nothing_to_read(void **state)
 #define TWO_GPUS                                                                                   \
     "init = 0\ncount = 2\nreload = 1\ngpu*.name = NVIDIA H100 80GB HBM3\ngpu*.uuid = GPU-1\n"      \
     "gpu*.use = 80\ngpu*.memory = 85520809984 0 0 1000000\ngpu*.power = 500000\n"                  \
-    "gpu*.sm = 1700\ngpu*.temperature = 60\ngpu*.reasons = 0x40\ngpu0.process0 = 100 5\n"
+    "gpu*.sm = 1700\ngpu*.temperature = 60\ngpu*.reasons = 0x40\ngpu0.process0 = 100 5\n"          \
+    "gpu*.gpm = 1\ngpu*.gpm2 = 70\n"
 
 static void gpus_of_a_run(void **state)
 {
@@ -315,6 +318,54 @@ static void answers_become(const char *text)
     assert_int_equal(rename(other, answers_path), 0);
 }
 
+// Without a GPU: 3 s of CPU time on 100 CPUs since the start, by the file; then nothing more.
+static void busy_cpus(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_make();
+    double share = -1;
+    unsetenv("FARE_NVML");
+    put_task(&s, 100, 1, 50, 50, 0, 0, 1);
+    int64_t before_ns = clock_now_ns();
+    struct sampler *sampler = start(
+        &(struct sampler_options){.root = s.root, .pid = 100, .interval_s = 0.05, .cpus = 100});
+    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_UNKNOWN); // one reading
+    put_task(&s, 100, 1, 250, 150, 0, 0, 1);
+    clock_sleep_ns(300 * NS_PER_MS);
+    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_CPUS);
+    double most_s = (double)(clock_now_ns() - before_ns) * 1e-9;
+    assert_true(share >= 3 / most_s / 100 && share <= 3 / 0.1 / 100);
+    clock_sleep_ns(300 * NS_PER_MS);
+    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_CPUS);
+    assert_true(share == 0);
+    sampler_free(sampler);
+    scratch_remove(&s);
+}
+
+// Two GPUs, the run on one of them: its share since the last call, not the other's.
+static void busy_gpus(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_make();
+    double share = -1;
+    put_task(&s, 100, 1, 50, 50, 0, 0, 1);
+    use_library("FARE_NVML", "../machine/fake_nvml.so");
+    answers_are(TWO_GPUS);
+    struct sampler *sampler = start(
+        &(struct sampler_options){.root = s.root, .pid = 100, .interval_s = 0.05, .cpus = 100});
+    clock_sleep_ns(400 * NS_PER_MS);
+    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_GPUS);
+    assert_true(fabs(share - 0.8) < 1e-9);
+    answers_become("gpu0.use = 20\ngpu1.use = 99\n" TWO_GPUS);
+    clock_sleep_ns(300 * NS_PER_MS);
+    sampler_busy(sampler, &share); // a part of it before the change
+    clock_sleep_ns(300 * NS_PER_MS);
+    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_GPUS);
+    assert_true(fabs(share - 0.2) < 1e-9);
+    sampler_free(sampler);
+    scratch_remove(&s);
+}
+
 static void a_gpu_lost_in_mid_run(void **state)
 {
     (void)state;
@@ -348,8 +399,9 @@ static void a_driver_that_hangs(void **state)
         const char *hang;
         bool silent;
     } cases[] = {{"hang.nvmlDeviceGetPowerUsage = 3000\n", true}, // the second reading's
-                 {"hang.nvmlDeviceGetName = 3000\n", false}};     // it is slow to start
-    for (int c = 0; c < 2; c++) {
+                 {"hang.nvmlGpmMetricsGet = 3000\n", true},
+                 {"hang.nvmlDeviceGetName = 3000\n", false}}; // it is slow to start
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         char answers[2048];
         answers_are("count = 1\n" TWO_GPUS);
         snprintf(answers, sizeof answers, "count = 1\n" TWO_GPUS "%s", cases[c].hang);
@@ -395,6 +447,8 @@ int main(void)
         cmocka_unit_test(a_process_that_has_ended_already),
         cmocka_unit_test(nothing_to_read),
         cmocka_unit_test(gpus_of_a_run),
+        cmocka_unit_test(busy_cpus),
+        cmocka_unit_test(busy_gpus),
         cmocka_unit_test(a_gpu_lost_in_mid_run),
         cmocka_unit_test(a_driver_that_hangs),
     };

@@ -44,6 +44,7 @@ static void starting_and_finishing(void **state)
             rc = sampler_finish(sampler, &run, &err);
         else
             assert_null(sampler);
+        sampler_free(sampler);
         record_release(run_fields, &run);
         OOM_EXPECT(rc, &err);
     }

@@ -305,9 +305,48 @@ static void amd_cards_of_a_recorded_machine(void **state)
     close_source(&o);
 }
 
+static void storage_pressure(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_make();
+    struct opened o;
+    open_source(&o, &source_pressure, s.root, 77);
+    assert_int_equal(o.rc, ERR_MISSING);
+    close_source(&o);
+    // The machine's, then the run's own group's; the words are the kernel's (psi.rst).
+    scratch_put(&s, "/proc/pressure/io",
+                "some avg10=0.00 avg60=1.50 avg300=0.10 total=5000000\n"
+                "full avg10=0.00 avg60=0.00 avg300=0.00 total=4000000\n");
+    open_source(&o, &source_pressure, s.root, 77);
+    assert_real(read_at(&o, 0)->io_stalled_s, 5);
+    static const char *const bad[] = {"",
+                                      "some",
+                                      "some avg10=0.00 total=\n",
+                                      "full total=5\n",
+                                      "some total=99999999999999999999\n",
+                                      "\xff\xfe"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        scratch_put(&s, "/proc/pressure/io", bad[i]);
+        assert_absent(read_at(&o, 1)->io_stalled_s);
+    }
+    close_source(&o);
+    scratch_put(&s, "/proc/77/cgroup", "0::/jobs/one\n");
+    scratch_put(&s, "/proc/77/mountinfo",
+                "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n");
+    scratch_put(&s, "/proc/self/mountinfo",
+                "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n");
+    scratch_put(&s, "/sys/fs/cgroup/jobs/io.pressure", "some avg10=0.00 total=9000000\n");
+    scratch_put(&s, "/sys/fs/cgroup/jobs/one/io.pressure", "some avg10=0.00 total=250000\n");
+    open_source(&o, &source_pressure, s.root, 77);
+    assert_real(read_at(&o, 0)->io_stalled_s, 0.25);
+    close_source(&o);
+    scratch_remove(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(storage_pressure),
         cmocka_unit_test(cpu_time_of_everyone),
         cmocka_unit_test(network_bytes),
         cmocka_unit_test(energy_of_packages),

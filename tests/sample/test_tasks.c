@@ -345,9 +345,78 @@ static void a_child_that_was_waited_for(void **state)
     tasks_free(tasks);
 }
 
+static void put_command(const struct scratch *s, int pid, const char *words)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    scratch_put(s, path, words); // one word here: a text ends at the first NUL
+}
+
+// 100 the keeper, 110 the training, 111 and 112 its loaders by fork() and by spawn, 113 a compiler.
+static void workers_are_told_apart(void **state)
+{
+    (void)state;
+    struct scratch s = scratch_make();
+    struct tree tree = {.root = s.root};
+    struct tasks *tasks;
+    struct err err = {0};
+    put_task(&s, 100, 1, 500, 0, 0, 0, 1);
+    put_task(&s, 110, 100, 1000, 0, 0, 0, 1);
+    put_task(&s, 111, 110, 50, 0, 0, 0, 1);
+    put_task(&s, 112, 110, 60, 10, 0, 0, 1);
+    put_task(&s, 113, 110, 400, 0, 0, 0, 1);
+    put_command(&s, 100, "fare");
+    put_command(&s, 110, "python");
+    put_command(&s, 111, "python");
+    put_command(&s, 112, "python -c from multiprocessing.spawn import … --multiprocessing-fork");
+    put_command(&s, 113, "python"); // between fork() and exec()
+    assert_ok(tasks_new(&tasks, &tree, 100, &err), &err);
+    assert_real(tasks_read(tasks)->workers_cpu_s, 0);
+    put_command(&s, 113, "cc1plus");
+    put_task(&s, 113, 110, 800, 0, 0, 0, 1);
+    assert_real(tasks_read(tasks)->workers_cpu_s, tick_s(50 + 70));
+    put_task(&s, 111, 110, 80, 5, 0, 0, 1);
+    assert_real(tasks_read(tasks)->workers_cpu_s, tick_s(85 + 70));
+    end_task(&s, 111); // its use stays
+    assert_real(tasks_read(tasks)->workers_cpu_s, tick_s(85 + 70));
+    tasks_free(tasks);
+    scratch_remove(&s);
+}
+
+// Field 42 counts only if the kernel is told to; 110 ends, and its wait stays.
+static void waiting_for_a_disk(void **state)
+{
+    (void)state;
+#define WAITS(pid, parent, ticks)                                                                  \
+    pid " (x) D " parent " 1 1 0 -1 4194304 1 2 3 4 11 22 0 0 20 0 1 0 12345 1000 99 0 1 1 0 0 0 " \
+        "0 0 0 0 0 0 0 17 0 0 0 " ticks " 0 0\n"
+    struct scratch s = scratch_make();
+    struct tree tree = {.root = s.root};
+    struct tasks *tasks;
+    struct err err = {0};
+    scratch_put(&s, "/proc/100/stat", WAITS("100", "1", "300"));
+    scratch_put(&s, "/proc/110/stat", WAITS("110", "100", "40"));
+    scratch_put(&s, "/proc/sys/kernel/task_delayacct", "0\n");
+    assert_ok(tasks_new(&tasks, &tree, 100, &err), &err);
+    assert_absent(tasks_read(tasks)->disk_wait_s);
+    tasks_free(tasks);
+    scratch_put(&s, "/proc/sys/kernel/task_delayacct", "1\n");
+    assert_ok(tasks_new(&tasks, &tree, 100, &err), &err);
+    assert_real(tasks_read(tasks)->disk_wait_s, tick_s(340));
+    scratch_put(&s, "/proc/110/stat", WAITS("110", "100", "90"));
+    assert_real(tasks_read(tasks)->disk_wait_s, tick_s(390));
+    end_task(&s, 110);
+    assert_real(tasks_read(tasks)->disk_wait_s, tick_s(390));
+    tasks_free(tasks);
+    scratch_remove(&s);
+#undef WAITS
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(workers_are_told_apart),
+        cmocka_unit_test(waiting_for_a_disk),
         cmocka_unit_test(stat_lines_are_read),
         cmocka_unit_test(descendants_are_found_and_summed),
         cmocka_unit_test(lists_of_children_are_used_where_the_kernel_has_them),

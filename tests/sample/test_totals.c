@@ -373,9 +373,61 @@ static void the_end_is_no_sample(void **state)
     }
 }
 
+// Start-up until 10 s, steps from 10 to 30 s, the end until 40 s. The start is at 5 s of the clock.
+// A reading every 4 s: those at 12, 16 … count from where the steps began.
+static void the_steady_part_alone(void **state)
+{
+    (void)state;
+    struct totals h = make(HOST_FIGURES), g = make(GPUS_MAX * CARD_FIGURES);
+    struct run run = {0};
+    g.gpu_count = 3;
+    g.gpus_known = true;
+    g.gpus[0].ours = g.gpus[1].ours = true; // and the third is idle
+    for (int i = 0; i <= 10; i++) {
+        double at_s = 4 * i;
+        bool steps = at_s > 10 && at_s <= 30; // the reading covers the time before it
+        struct reading r = {.at_ns = (int64_t)((5 + at_s) * 1e9)};
+        r.run_cpu_s = some_real(at_s * 2);
+        r.workers_cpu_s = some_real(at_s * 1.5);
+        r.io_stalled_s = some_real(at_s < 28 ? 100 : 102); // two seconds of 24 to 28
+        totals_add(&h, &r);
+        r = (struct reading){.at_ns = r.at_ns};
+        for (int k = 0; k < 3; k++) {
+            r.gpus[k].use_percent = some_real(k == 2 ? 0 : steps ? 90 + 4 * k : 10);
+            r.gpus[k].activity.sm_percent = some_real(steps ? 60 : 0);
+        }
+        r.gpus[1].activity.dram_percent = some_real(50); // of one GPU: no mean
+        totals_add(&g, &r);
+    }
+    struct totals_context context = {.start_ns = 5000000000LL};
+    totals_steady(&h, &g, &context, &run); // nothing is known about the steps
+    assert_absent(run.use.steady.cpu_percent);
+    run.steady.from_s = some_real(10);
+    run.steady.to_s = some_real(30);
+    totals_steady(&h, &g, &context, &run);
+    assert_real(run.use.steady.cpu_percent, 200);
+    assert_real(run.use.steady.workers_cpu_percent, 150);
+    assert_real(run.use.steady.io_pressure_percent, 10); // 2 of 20 s
+    assert_absent(run.use.steady.disk_waiting);
+    // 28 to 32 s was read as idle at 32 s: of the 20 s, 18 are steps.
+    assert_real(run.use.steady.gpu_percent, (18 * 92 + 2 * 10) / 20.0);
+    assert_real(run.use.steady.sm_percent, 54);
+    assert_absent(run.use.steady.dram_percent);
+    assert_absent(run.use.steady.tensor_percent);
+    context.gpu_silent = true;
+    memset(&run.use, 0, sizeof run.use);
+    totals_steady(&h, &g, &context, &run);
+    assert_absent(run.use.steady.gpu_percent);
+    assert_real(run.use.steady.cpu_percent, 200);
+    totals_steady(NULL, NULL, &context, &run);
+    release(&h);
+    release(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_steady_part_alone),
         cmocka_unit_test(the_end_is_no_sample),
         cmocka_unit_test(the_host_adds_up),
         cmocka_unit_test(a_quiet_machine_taints_nothing),

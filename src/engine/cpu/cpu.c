@@ -17,6 +17,7 @@
 #include "engine/cpu/optimizer.h"
 #include "engine/cpu/params.h"
 #include "engine/cpu/plan.h"
+#include "engine/cpu/product.h"
 #include "engine/cpu/team.h"
 #include "engine/engine.h"
 #include "version.h"
@@ -338,6 +339,7 @@ const struct engine engine_cpu = {
     .tensor = cpu_tensor,
     .read = cpu_read,
     .write = cpu_write,
+    .product = cpu_product,
     .l1 = &cpu_l1,
     .library = cpu_library,
 };

@@ -10,6 +10,7 @@
 
 #include "engine/cuda/plan/images.h"
 #include "engine/cuda/l1.h"
+#include "engine/cuda/product.h"
 #include "engine/cuda/queue.h"
 #include "engine/cuda/transfer.h"
 #include "version.h"
@@ -330,6 +331,7 @@ const struct engine engine_cuda = {
     .tensor = cuda_tensor,
     .read = cuda_read,
     .write = cuda_write,
+    .product = cuda_product,
     .l1 = &cuda_engine_l1,
     .load_kernels = cuda_load_kernels,
     .library = cuda_library,

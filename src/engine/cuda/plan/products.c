@@ -113,6 +113,38 @@ static void forward_gemm(struct builder *b, struct cuda_gemm *g)
                   sizeof finish);
 }
 
+void gpu_product(const struct device *device, device_ptr a, device_ptr b, device_ptr y, int size,
+                 struct launch *out)
+{
+    struct form form = form_of(device, WIDE);
+    int tiles_m = (int)tiles(size, form.m), tiles_n = (int)tiles(size, form.n);
+    const struct cuda_gemm g = {.m = size,
+                                .n = size,
+                                .k = size,
+                                .a = on_gpu(a),
+                                .b = on_gpu(b),
+                                .y = on_gpu(y),
+                                .ldb = size,
+                                .ldy = size,
+                                .parts = 1,
+                                .per_part = size,
+                                .height = 1,
+                                .width = 1,
+                                .pitch = size,
+                                .out_height = 1,
+                                .out_width = 1,
+                                .taps = 1,
+                                .kernel_w = 1,
+                                .stride = 1,
+                                .units = size,
+                                .columns = size,
+                                .drop = {.slot = -1},
+                                .tiles_m = tiles_m,
+                                .tiles_n = tiles_n};
+    launch_make(out, forward_kernels[0][WIDE], (unsigned)(tiles_m * tiles_n), 1, 256,
+                form.forward_shared, &g, sizeof g);
+}
+
 static void back_gemm(struct builder *b, struct cuda_gemm *g)
 {
     bool windowed = is_windowed(g);

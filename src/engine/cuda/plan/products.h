@@ -34,6 +34,10 @@ void gpu_weights_flush(struct builder *b, enum weights_group group);
 // LSTM's weights for the state.
 int gpu_weights_parts(const struct gpu_plan *plan, int layer, bool second);
 
+// One product by itself, for its rate: y = a × b^T, all of them size × size.
+void gpu_product(const struct device *device, device_ptr a, device_ptr b, device_ptr y, int size,
+                 struct launch *out);
+
 // The optimizer takes a gradient in one part from the product's epilogue; it is never stored.
 static inline bool gpu_is_fused(const struct block *block)
 {

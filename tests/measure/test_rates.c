@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rates that are kept for a kind of machine and carried by later runs, and how check prints them.
+#include "measure/rates.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/check.h"
+#include "test.h"
+
+static char folder[] = "/tmp/fare-rates-XXXXXX";
+
+static int begin(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? setenv("XDG_DATA_HOME", folder, 1) : -1;
+}
+
+static int end(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+// What an H200 gave with cuBLAS and with a copy, and a driver that failed in tf32.
+#define H200                                                                                       \
+    "{\"measured_at\": \"2026-11-16T12:00:00Z\", \"fingerprint\": \"00ff00ff00ff00ff\", "          \
+    "\"list\": [{\"device\": \"cpu\", \"operation\": \"multiply-add\", \"per_s\": 2.5e9, "         \
+    "\"unit\": \"op/s\", \"threads\": 1}, {\"device\": \"cpu\", \"operation\": \"product\", "      \
+    "\"precision\": \"f32\", \"per_s\": 1.25e12, \"unit\": \"flop/s\", \"size\": 2048, "           \
+    "\"threads\": 16, \"by\": \"oneDNN 2.6.3 avx512_core\"}, "                                     \
+    "{\"device\": \"gpu 0\", \"operation\": \"copy\", \"per_s\": 4.216e12, \"unit\": "             \
+    "\"byte/s\", \"size\": 268435456}, {\"device\": \"gpu 0\", \"name\": \"NVIDIA H200\", "        \
+    "\"operation\": \"product\", \"precision\": \"tf32\", \"unit\": \"flop/s\", "                  \
+    "\"problem\": \"cuLaunchKernel: lost\"}, {\"device\": \"gpu 0\", \"name\": \"NVIDIA H200\", "  \
+    "\"operation\": \"product\", \"precision\": \"bf16\", \"per_s\": 7.87e14, \"unit\": "          \
+    "\"flop/s\", \"size\": 4096, \"by\": \"some kernel\", \"share_of_peak\": 0.796}]}"
+
+static void put(const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/fare", folder);
+    mkdir(path, 0755);
+    snprintf(path, sizeof path, "%s/fare/rates", folder);
+    mkdir(path, 0755);
+    snprintf(path, sizeof path, "%s/fare/rates/%s.json", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static struct machine_rates recall(const char *fingerprint)
+{
+    struct machine_rates rates = {0};
+    struct err err = {0};
+    assert_ok(rates_recall(fingerprint, &rates, &err), &err);
+    return rates;
+}
+
+static void kept_and_recalled(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct machine_rates none = recall("00ff00ff00ff00ff");
+    assert_int_equal(none.list.count, 0);
+    assert_null(none.measured_at);
+    put("00ff00ff00ff00ff", H200);
+    struct machine_rates rates = recall("00ff00ff00ff00ff");
+    assert_int_equal(rates.list.count, 5);
+    assert_string_equal(rates.measured_at, "2026-11-16T12:00:00Z");
+    assert_string_equal(rates.list.items[2].operation, "copy");
+    assert_true(rates.list.items[2].per_s.v == 4.216e12);
+    // Kept for another kind, and recalled for that alone.
+    free(rates.fingerprint);
+    rates.fingerprint = strdup("aa00");
+    assert_ok(rates_keep(&rates, &err), &err);
+    struct machine_rates again = recall("aa00");
+    assert_int_equal(again.list.count, 5);
+    assert_string_equal(again.list.items[1].by, "oneDNN 2.6.3 avx512_core");
+    assert_int_equal(recall("aa01").list.count, 0);
+    record_release(machine_rates_fields, &rates);
+    record_release(machine_rates_fields, &again);
+}
+
+static void damaged_files_are_ignored(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",
+        "{",
+        "[]",
+        "null",
+        "\xff\xfe",
+        "{\"list\": 5}",
+        "{\"fingerprint\": \"bb\", \"list\": [{\"per_s\": -5}]}",
+        "{\"fingerprint\": \"cc\", \"list\": []}", // another machine's
+        "{\"list\": [{\"device\": \"cpu\", \"per_s\": 1}]}",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        put("bb", bad[i]);
+        struct machine_rates rates = recall("bb");
+        if (rates.fingerprint)
+            fail_msg("%s", bad[i]);
+        assert_int_equal(rates.list.count, 0);
+    }
+    assert_int_equal(recall(NULL).list.count, 0);
+    assert_int_equal(recall("../rates/00ff00ff00ff00ff").list.count, 0); // no way out of the folder
+    struct err err = {0};
+    struct machine_rates astray = {.fingerprint = strdup("../x")};
+    assert_int_equal(rates_keep(&astray, &err), ERR_FORMAT);
+    free(astray.fingerprint);
+}
+
+static void check_prints_them(void **state)
+{
+    (void)state;
+    struct out out = {.width = 200};
+    struct machine machine = {0};
+    put("00ff00ff00ff00ff", H200);
+    machine.rates = recall("00ff00ff00ff00ff");
+    check_text(&out, &machine);
+    static const char *const lines[] = {
+        "          one thread 2.5 billion multiply-adds/s\n",
+        "          matrix product f32 1.25 TFLOP/s (2048 × 2048), by oneDNN 2.6.3 avx512_core, 16 "
+        "threads\n",
+        "          GPU 0 copy within its memory 4.22 TB/s, 256 MiB\n",
+        "          GPU 0 matrix product tf32 not measured: cuLaunchKernel: lost, bf16 787 TFLOP/s "
+        "(4096 × 4096, 80 % of the data sheet), by some kernel\n",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (!strstr(buf_str(&out.text), lines[i]))
+            fail_msg("no line '%s' in\n%s", lines[i], buf_str(&out.text));
+    out_release(&out);
+    machine_release(&machine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kept_and_recalled),
+        cmocka_unit_test(damaged_files_are_ignored),
+        cmocka_unit_test(check_prints_them),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
