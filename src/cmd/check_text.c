@@ -292,8 +292,8 @@ static void bandwidth(struct out *out, const struct machine_bandwidth *b, struct
 
 static void product(const struct machine_rate *r, struct buf *row)
 {
-    buf_printf(row, "%s%s%s ", row->len ? ", " : "", r->precision ? r->precision : "",
-               r->precision ? "" : "products");
+    buf_printf(row, "%s%s%s", row->len ? ", " : "", r->precision ? r->precision : "",
+               r->precision ? " " : "");
     if (!r->per_s.known) {
         buf_printf(row, "not measured: %s", r->problem ? r->problem : "unknown");
         return;

@@ -142,14 +142,14 @@ static int cublas_products(struct probe *probe, struct machine *machine, struct 
     return rc;
 }
 
-// Appends the rows that `part` finds in a child process. `by`: (optional) a library that may fail.
-static int isolated(struct machine *machine, probe_part *part, const char *device, const char *by,
-                    struct err *err)
+// Appends the rows that `part` finds in a child process; `by` if it does not end well.
+static int isolated(struct machine *machine, probe_part *part, int64_t limit_ms, const char *device,
+                    const char *by, struct err *err)
 {
     struct machine asked = *machine, got = {0};
     struct buf how = {0};
     memset(&asked.rates, 0, sizeof asked.rates); // a shallow copy, with rows of its own
-    int rc = probe_isolated(NULL, &asked, part, by ? LIBRARY_MS : PRODUCTS_MS, &got, &how, err);
+    int rc = probe_isolated(NULL, &asked, part, limit_ms, &got, &how, err);
     if (rc == 0 && how.len > 0) {
         struct machine_rate *row = add_row(&machine->rates, device, NULL, "product", NULL, err);
         rc = row ? TEXTS_SET(err, {&row->problem, buf_str(&how)}, {&row->by, by}) : ERR_MEMORY;
@@ -200,7 +200,7 @@ int rates_measure(struct machine *machine, struct err *err)
     thread->threads = some_int(1);
     TRY(add_copy(to, "cpu", machine->cpu.model, band->memory_copy_bytes_per_s,
                  band->memory_copy_bytes, band->memory_threads, err));
-    TRY(isolated(machine, cpu_products, "cpu", NULL, err));
+    TRY(isolated(machine, cpu_products, PRODUCTS_MS, "cpu", "oneDNN", err));
     for (size_t i = 0; i < band->gpus.count; i++) {
         const struct machine_gpu_bandwidth *gpu = &band->gpus.items[i];
         snprintf(device, sizeof device, "gpu %lld", (long long)gpu->index.v);
@@ -209,8 +209,8 @@ int rates_measure(struct machine *machine, struct err *err)
     }
     if (band->gpus.count == 0 || !band->gpus.items[0].name)
         return 0;
-    TRY(isolated(machine, gpu_products, GPU, NULL, err));
-    return isolated(machine, cublas_products, GPU, CUBLAS, err);
+    TRY(isolated(machine, gpu_products, PRODUCTS_MS, GPU, "fare's kernels", err));
+    return isolated(machine, cublas_products, LIBRARY_MS, GPU, CUBLAS, err);
 }
 
 // ---- keeping

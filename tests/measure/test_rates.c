@@ -42,6 +42,16 @@ static int end(void **state)
     "\"operation\": \"product\", \"precision\": \"bf16\", \"per_s\": 7.87e14, \"unit\": "          \
     "\"flop/s\", \"size\": 4096, \"by\": \"some kernel\", \"share_of_peak\": 0.796}]}"
 
+// The same with fare's kernels that crashed, and two precisions of a library.
+#define BOTH                                                                                       \
+    "{\"measured_at\": \"2026-11-16T12:00:00Z\", \"fingerprint\": \"00ff00ff00ff00ff\", "          \
+    "\"list\": [{\"device\": \"gpu 0\", \"operation\": \"product\", \"by\": "                      \
+    "\"fare's kernels\", \"problem\": \"signal SIGSEGV\"}, {\"device\": \"gpu 0\", "               \
+    "\"operation\": \"product\", \"precision\": \"f32\", \"per_s\": 5.1e13, \"unit\": "            \
+    "\"flop/s\", \"size\": 8192, \"by\": \"cuBLASLt 13.1.0\", \"share_of_peak\": 0.761}, "         \
+    "{\"device\": \"gpu 0\", \"operation\": \"product\", \"precision\": \"fp8\", \"unit\": "       \
+    "\"flop/s\", \"by\": \"cuBLASLt 13.1.0\", \"problem\": \"status 14\"}]}"
+
 static void put(const char *name, const char *text)
 {
     char path[128];
@@ -118,14 +128,23 @@ static void damaged_files_are_ignored(void **state)
     free(astray.fingerprint);
 }
 
+static void assert_printed(const char *rates, const char *const *lines, size_t count)
+{
+    struct out out = {.width = 200};
+    struct machine machine = {0};
+    put("00ff00ff00ff00ff", rates);
+    machine.rates = recall("00ff00ff00ff00ff");
+    check_text(&out, &machine);
+    for (size_t i = 0; i < count; i++)
+        if (!strstr(buf_str(&out.text), lines[i]))
+            fail_msg("no line '%s' in\n%s", lines[i], buf_str(&out.text));
+    out_release(&out);
+    machine_release(&machine);
+}
+
 static void check_prints_them(void **state)
 {
     (void)state;
-    struct out out = {.width = 200};
-    struct machine machine = {0};
-    put("00ff00ff00ff00ff", H200);
-    machine.rates = recall("00ff00ff00ff00ff");
-    check_text(&out, &machine);
     static const char *const lines[] = {
         "          one thread 2.5 billion multiply-adds/s\n",
         "          matrix product f32 1.25 TFLOP/s (2048 × 2048), by oneDNN 2.6.3 avx512_core, 16 "
@@ -134,11 +153,13 @@ static void check_prints_them(void **state)
         "          GPU 0 matrix product tf32 not measured: cuLaunchKernel: lost, bf16 787 TFLOP/s "
         "(4096 × 4096, 80 % of the data sheet), by some kernel\n",
     };
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        if (!strstr(buf_str(&out.text), lines[i]))
-            fail_msg("no line '%s' in\n%s", lines[i], buf_str(&out.text));
-    out_release(&out);
-    machine_release(&machine);
+    assert_printed(H200, lines, sizeof lines / sizeof *lines);
+    static const char *const both[] = {
+        "          GPU 0 matrix product not measured: signal SIGSEGV, by fare's kernels\n",
+        "          GPU 0 matrix product f32 51 TFLOP/s (8192 × 8192, 76 % of the data sheet), fp8 "
+        "not measured: status 14, by cuBLASLt 13.1.0\n",
+    };
+    assert_printed(BOTH, both, sizeof both / sizeof *both);
 }
 
 int main(void)
