@@ -31,6 +31,7 @@ static int fails(const char *call)
 
 struct desc {
     int compute, scale_type, transposed_a, transposed_b;
+    int done; // its product was calculated
     const float *scales[2];
 };
 
@@ -227,9 +228,8 @@ int cublasLtMatmul(void *handle, void *desc_, const float *alpha, const void *a,
                    void *d, void *d_layout, const uint64_t *algo, void *workspace, size_t bytes,
                    void *stream)
 {
-    const struct desc *desc = desc_;
+    struct desc *desc = desc_;
     const struct layout *in = a_layout, *out = d_layout;
-    static uintptr_t last[4];
     CALL();
     if (is("crash"))
         raise(SIGSEGV);
@@ -239,11 +239,9 @@ int cublasLtMatmul(void *handle, void *desc_, const float *alpha, const void *a,
         return 7;
     if (is("lazy"))
         return 0;
-    // The same product again has the same results.
-    const uintptr_t now[4] = {(uintptr_t)a, (uintptr_t)d, (uintptr_t)desc, in->rows};
-    if (memcmp(last, now, sizeof now) == 0)
+    if (desc->done) // the same product again has the same results
         return 0;
-    memcpy(last, now, sizeof now);
+    desc->done = 1;
     for (int64_t i = 0; i < 16; i++) {
         double sum = 0;
         for (int64_t k = 0; k < in->pitch; k++)
