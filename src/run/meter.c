@@ -20,7 +20,10 @@
 // replaces it.
 #define METER_DRIFT_FLOOR 0.01
 
-#define TREND_MOST   20  // a step time that grows is not extrapolated further
+#define TREND_MOST 20 // a step time that grows is not extrapolated further
+// A program's own end follows its last step: Python with CUDA takes about a second, sometimes two.
+#define END_S 2.0
+
 #define STEPS_MIN    5   // the least for a projection
 #define FIRST_LOOK_S 1.0 // after the first step
 #define LOOK_FACTOR  1.2 // look again when the training time has grown by this factor
@@ -223,7 +226,8 @@ static bool project_stage(const struct meter *meter, int stage, struct part *out
     *out = (struct part){0};
     const struct series *series = &meter->stages[stage];
     int64_t total = meter->plan.stage_steps[stage];
-    if (total <= 0 || series->steps < STEPS_MIN)
+    // The first report of a program covers its warm-up.
+    if (total <= 0 || series->steps < STEPS_MIN || (meter->plan.follows && series->count < 2))
         return false;
     struct steady steady;
     steady_judge(series, &meter->calibrate, &steady);
@@ -315,7 +319,7 @@ static bool project(const struct meter *meter, int64_t now_ns, struct run_projec
         high_s += beside[i].more_s;
         assumption |= beside[i].assumption;
     }
-    high_s += plan->may_add * fmax(train_left_s, 0);
+    high_s += plan->may_add * fmax(train_left_s, 0) + (plan->follows ? END_S : 0);
     low_s -= plan->may_save * fmax(train_left_s, 0);
     double before_s = (double)meter->before_ns / 1e9;
     double other_s = 0;              // between steps: calibration, projections, the progress line

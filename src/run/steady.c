@@ -188,8 +188,8 @@ static double forecast_error(const struct series *series, int64_t first, double 
         return UNKNOWN;
     int batches = n < BATCHES ? (int)n : BATCHES;
     batch_means(series, first, batches, means);
-    // Correction for few batches, close to the ratio of Student's t to the normal quantile.
-    double few = 1 + 1.7 / (batches - 1);
+    // Student's t in place of the normal quantile, for few batches.
+    double few = stats_t_quantile(0.975, batches - 1) / 1.96;
     if (batches < BATCHES)
         return few * stats_stddev(means, (size_t)batches) / sqrt(batches) / mean;
     double white = allan_variance(means, batches, 1);
@@ -297,7 +297,11 @@ void steady_judge(const struct series *series, const struct calibrate *calibrate
     *out = (struct steady){.kind = STEADY_SHORT,
                            .mean_ns = (double)series->total_ns / (double)series->steps};
     if (series->count < ENTRIES_FEW) {
+        out->first = series->count > 1; // a program's first step is never typical
+        if (out->first > 0)
+            out->mean_ns = mean_of(series, out->first, series->count);
         out->relative_error = UNKNOWN;
+        out->before_ns = series_ns(series, 0, out->first);
         return;
     }
     struct view view;
