@@ -300,8 +300,9 @@ static void report_activity(struct job *job)
     if (now_ns < job->activity_ns || !job->session->sampler)
         return;
     job->activity_ns = now_ns + ACTIVITY_MS * NS_PER_MS;
-    if (sampler_busy(job->session->sampler, &busy) != SAMPLER_UNKNOWN)
-        follow_activity(job->follow, busy);
+    enum sampler_busy of = sampler_busy(job->session->sampler, &busy);
+    if (of != SAMPLER_UNKNOWN)
+        follow_activity(job->follow, busy, of == SAMPLER_GPUS);
 }
 
 // Notes the progress. Returns why the command must end now, if it must.

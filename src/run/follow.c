@@ -373,11 +373,14 @@ void follow_trace(struct follow *f, int64_t steps, int64_t at_ns)
     meter_at(f->track.meter, f->track.at_ns = 0);
 }
 
-void follow_activity(struct follow *f, double busy)
+void follow_activity(struct follow *f, double busy, bool gpu)
 {
     int64_t now = clock_now_ns();
+    double seconds = (double)(now - f->activity_ns) / 1e9;
     if (f->activity_ns > 0)
-        counters_activity(&f->track.counters, busy, (double)(now - f->activity_ns) / 1e9);
+        counters_activity(&f->track.counters, busy, seconds);
+    if (f->activity_ns > 0 && gpu && !f->stopped)
+        track_busy(&f->track, busy, seconds);
     f->activity_ns = now;
 }
 
@@ -454,7 +457,7 @@ void follow_state(const struct follow *f, struct follow_state *out)
     *out = (struct follow_state){.source = f->track.source,
                                  .epochs = found.counts_epochs,
                                  .total_from = found.from,
-                                 .unsteady = o.unsteady};
+                                 .unsteady = o.unsteady || track_growth(&f->track) > 0};
     if (c)
         memcpy(out->label, c->label, sizeof out->label);
     follow_place(f, &out->step, &out->total);

@@ -75,7 +75,7 @@ bool follow_enough(struct follow *follow);
 
 // The share (0 to 1) of the GPU, or of the CPUs where there is no GPU, that was busy since the last
 // call. Call it about twice a second.
-void follow_activity(struct follow *follow, double busy);
+void follow_activity(struct follow *follow, double busy, bool gpu);
 
 // `steps` more steps, found from the pattern of kernels, ended at that time (clock_now_ns). They
 // count only as long as nothing else reports steps.

@@ -43,6 +43,27 @@ void track_whole(const struct track *t, struct parts_whole *out)
         out->epochs = found.epochs - (found.each > 0 ? before / found.each : 0);
 }
 
+// The first seconds of a training are no measure: kernels are chosen, caches fill.
+#define SETTLED_S 3.0
+
+void track_busy(struct track *t, double share, double seconds)
+{
+    struct meter_outlook o;
+    meter_outlook(t->meter, &o);
+    if (t->phase == METER_TRAIN && o.steps > 0 && o.elapsed_s - o.before_s > SETTLED_S)
+        busy_add(&t->busy, share, seconds);
+}
+
+double track_growth(const struct track *t)
+{
+    struct parts_whole whole;
+    struct meter_outlook o;
+    track_whole(t, &whole);
+    meter_outlook(t->meter, &o);
+    double left = (double)(whole.total - t->metered);
+    return busy_growth(&t->busy, left > 0 && o.step_s > 0 ? left * o.step_s : 1);
+}
+
 void track_plan(struct track *t)
 {
     struct parts_whole whole;
@@ -60,7 +81,7 @@ void track_plan(struct track *t)
             parts_expected(&t->parts, PART_CHECKPOINT, &whole, &p.doubt[METER_CHECKPOINT]);
         p.epoch_ends = parts_expected(&t->parts, PART_EPOCH_END, &whole, &p.doubt[METER_EPOCH_END]);
         unsigned unseen = parts_unseen(&t->parts, &whole, &next);
-        p.may_add = parts_may_add(&t->parts, unseen, &p.may_save);
+        p.may_add = parts_may_add(&t->parts, unseen, &p.may_save) + track_growth(t);
     }
     meter_plan(t->meter, &p);
 }
@@ -194,6 +215,7 @@ void track_restart(struct track *t, int64_t at_ns)
         fresh.kinds[i].announced = t->parts.kinds[i].announced;
     }
     t->parts = fresh;
+    t->busy = (struct busy){0};
     t->starts++;
     meter_restart(t->meter, at_ns);
     meter_at(t->meter, at_ns);

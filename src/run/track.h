@@ -6,6 +6,7 @@
 #ifndef FARE_RUN_TRACK_H
 #define FARE_RUN_TRACK_H
 
+#include "run/busy.h"
 #include "run/counters.h"
 #include "run/meter.h"
 #include "run/parts.h"
@@ -25,6 +26,7 @@ struct track {
     struct counters counters;
     struct totals totals;
     struct parts parts;
+    struct busy busy; // the GPU, during the steps
 
     enum meter_phase phase;
     const char *source;
@@ -52,6 +54,11 @@ void track_beside(struct track *track, const struct event *event);
 
 // A sign of a part.
 void track_mark(struct track *track, enum part part);
+
+// The GPU was busy for `share` of the last `seconds`. The most by which the steps to come may take
+// longer because its work grows (run/busy.h), as a share of them.
+void track_busy(struct track *track, double share, double seconds);
+double track_growth(const struct track *track);
 
 // What was counted before this time was not the training, which starts then.
 void track_restart(struct track *track, int64_t at_ns);

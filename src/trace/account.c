@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/account.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/stats.h"
 
-// Steps are left out from this multiple of the median on.
-#define LONG 2.5
+// A step is left out from this multiple of the median on if something else happened in it: other
+// kernels (an evaluation) or a large copy to the host (a checkpoint). Waiting for data is a part of
+// the training, however long it takes.
+#define LONG         2.5
+#define LAUNCHES_OFF 0.05
+#define SAVED_KIB    1024
 
 enum {
     LOOK_AHEAD = 4,   // records after a gap in which data may come,
@@ -57,8 +62,27 @@ struct walk {
     bool result;
 };
 
+struct step {
+    int64_t launches, work_ns, saved_kib;
+};
+
+static void look_at_steps(const struct trace_item *items, size_t count, uint8_t device,
+                          const struct pattern *pattern, struct step *steps)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < pattern->count; i++)
+        for (; next < count && items[next].start_ns < pattern->ends[i]; next++) {
+            const struct trace_item *item = &items[next];
+            if (item->device != device || i == 0)
+                continue;
+            steps[i].launches += item->kind == TRACE_KERNEL;
+            steps[i].work_ns += item->end_ns - item->start_ns;
+            steps[i].saved_kib += item->kind == TRACE_COPY_OUT ? item->size : 0;
+        }
+}
+
 static void walk_step(struct walk *w, int64_t begin_ns, int64_t end_ns, bool counts,
-                      struct account *a, int64_t *launches)
+                      struct account *a)
 {
     int64_t busy_ns = 0, at_ns = begin_ns; // accounted for up to here
     if (w->until_ns > begin_ns) {
@@ -66,7 +90,6 @@ static void walk_step(struct walk *w, int64_t begin_ns, int64_t end_ns, bool cou
         busy_ns += until - begin_ns;
         at_ns = until;
     }
-    *launches = 0;
     for (; w->next < w->count && w->items[w->next].start_ns < end_ns; w->next++) {
         const struct trace_item *item = &w->items[w->next];
         if (item->device != w->device)
@@ -87,7 +110,6 @@ static void walk_step(struct walk *w, int64_t begin_ns, int64_t end_ns, bool cou
             w->until_ns = item->end_ns;
             w->result = item->kind == TRACE_COPY_OUT;
         }
-        *launches += item->kind == TRACE_KERNEL;
         if (counts)
             a->work_ns[item->class][item->precision] += item->end_ns - item->start_ns;
     }
@@ -100,37 +122,66 @@ static void walk_step(struct walk *w, int64_t begin_ns, int64_t end_ns, bool cou
     a->steps++;
 }
 
+static struct step usual_step(const struct step *steps, size_t count, double *scratch)
+{
+    struct step usual = {0};
+    for (size_t i = 1; i < count; i++)
+        scratch[i - 1] = (double)steps[i].launches;
+    usual.launches = (int64_t)stats_median_of(scratch, count - 1);
+    for (size_t i = 1; i < count; i++)
+        scratch[i - 1] = (double)steps[i].work_ns;
+    usual.work_ns = (int64_t)stats_median_of(scratch, count - 1);
+    return usual;
+}
+
+static bool counts(const struct step *step, const struct step *usual, int64_t took_ns,
+                   int64_t usual_ns)
+{
+    double off = fabs((double)(step->launches - usual->launches));
+    bool alike = off <= LAUNCHES_OFF * (double)usual->launches && step->saved_kib < SAVED_KIB &&
+                 (double)step->work_ns <= LONG * (double)usual->work_ns;
+    return took_ns > 0 && (alike || (double)took_ns <= LONG * (double)usual_ns);
+}
+
+static void walk(struct walk *w, const struct pattern *pattern, const struct step *steps,
+                 const struct step *usual, struct account *out)
+{
+    for (; w->next < w->count && w->items[w->next].start_ns < pattern->ends[0]; w->next++) {
+        const struct trace_item *item = &w->items[w->next];
+        if (item->device == w->device && item->end_ns >= w->until_ns) {
+            w->until_ns = item->end_ns;
+            w->result = item->kind == TRACE_COPY_OUT;
+        }
+    }
+    for (size_t i = 1; i < pattern->count; i++) {
+        int64_t begin = pattern->ends[i - 1], end = pattern->ends[i];
+        walk_step(w, begin, end, counts(&steps[i], usual, end - begin, w->step_ns), out);
+    }
+}
+
 int account_make(const struct trace_item *items, size_t count, const struct pattern *pattern,
                  struct account *out, struct err *err)
 {
     *out = (struct account){0};
     if (pattern->count < 2)
         return 0;
-    double *each = malloc(pattern->count * sizeof *each); // step times, then launches
-    if (!each)
-        return err_memory(err);
-    for (size_t i = 1; i < pattern->count; i++)
-        each[i - 1] = (double)(pattern->ends[i] - pattern->ends[i - 1]);
-    int64_t step_ns = (int64_t)stats_median_of(each, pattern->count - 1);
-    struct walk w = {items, count, 0, busiest(items, count), INT64_MIN, step_ns, false};
-    for (; w.next < count && items[w.next].start_ns < pattern->ends[0]; w.next++)
-        if (items[w.next].device == w.device && items[w.next].end_ns >= w.until_ns) {
-            w.until_ns = items[w.next].end_ns;
-            w.result = items[w.next].kind == TRACE_COPY_OUT;
-        }
-    for (size_t i = 1; i < pattern->count; i++) {
-        int64_t begin = pattern->ends[i - 1], end = pattern->ends[i], here;
-        bool counts = end > begin && (double)(end - begin) <= LONG * (double)step_ns;
-        size_t had = (size_t)out->steps;
-        walk_step(&w, begin, end, counts, out, &here);
-        if (counts)
-            each[had] = (double)here;
+    double *each = malloc(pattern->count * sizeof *each);
+    struct step *steps = calloc(pattern->count, sizeof *steps);
+    if (each && steps) {
+        struct walk w = {items, count, 0, busiest(items, count), INT64_MIN, 0, false};
+        look_at_steps(items, count, w.device, pattern, steps);
+        struct step usual = usual_step(steps, pattern->count, each);
+        out->launches = (double)usual.launches;
+        for (size_t i = 1; i < pattern->count; i++)
+            each[i - 1] = (double)(pattern->ends[i] - pattern->ends[i - 1]);
+        w.step_ns = (int64_t)stats_median_of(each, pattern->count - 1);
+        walk(&w, pattern, steps, &usual, out);
+        out->step_ns = out->steps > 0 ? out->covered_ns / out->steps : 0;
     }
-    out->step_ns = step_ns;
-    if (out->steps > 0)
-        out->launches = stats_median_of(each, (size_t)out->steps);
+    int rc = each && steps ? 0 : err_memory(err);
     free(each);
-    return 0;
+    free(steps);
+    return rc;
 }
 
 void account_add(struct account *to, const struct account *other)

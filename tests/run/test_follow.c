@@ -638,22 +638,65 @@ static void idle_bars_are_loading(void **state)
     (void)state;
     struct fixture x;
     begin(&x, NULL);
-    follow_activity(x.follow, 0);
+    follow_activity(x.follow, 0, false);
     for (int i = 0; i <= 40; i++) {
         bar(&x, "", i, 100);
         wait_s(&x, 0.1);
-        follow_activity(x.follow, 0.02);
+        follow_activity(x.follow, 0.02, false);
     }
     for (int i = 0; i <= 300; i++) {
         bar(&x, "", i, 300);
         wait_s(&x, 0.1);
-        follow_activity(x.follow, 0.95);
+        follow_activity(x.follow, 0.95, false);
     }
     finish(&x);
     assert_int_equal(x.run.total_steps.v, 300);
     assert_int_equal(x.run.steps.v, 300);
     assert_true(x.run.phases.load_ns.v >= 4 * NS_PER_S);
     end(&x);
+}
+
+// A GPT on an H200 whose sequences grow in 16 levels of 100 steps: the host needs 28 ms a step, the
+// GPU 4.1 ms more with each level, so the step time is flat for six levels: 6 x 2.8 s and then
+// 115 x 0.41 s are 64 s in all. Cut off when the step time has just begun to grow, the sample must
+// be called unsteady and its interval must hold the whole. With random levels it must not.
+static void work_that_grows(void **state)
+{
+    (void)state;
+    for (int random = 0; random < 2; random++) {
+        struct fixture x;
+        struct rng rng;
+        double whole_s = 0, since_s = 0, busy_s = 0;
+        int cut = 760;
+        rng_init(&rng, 5);
+        begin(&x, &(struct follow_options){.sample = true, .max_s = 600});
+        follow_activity(x.follow, 0, true);
+        for (int i = 0; i < 1600; i++) {
+            double work_s = 0.0041 * (random ? 1 + (int)(16 * rng_double(&rng)) : 1 + i / 100);
+            double step_s = fmax(0.028, work_s);
+            whole_s += step_s;
+            if (i >= cut)
+                continue;
+            bar(&x, "", i + 1, 1600);
+            wait_s(&x, step_s);
+            since_s += step_s;
+            busy_s += fmin(work_s, step_s);
+            if (since_s >= 0.5) {
+                follow_activity(x.follow, busy_s / since_s, true);
+                since_s = busy_s = 0;
+            }
+        }
+        struct follow_state now;
+        follow_state(x.follow, &now);
+        assert_int_equal(now.unsteady, !random);
+        follow_stop(x.follow);
+        x.samples = true;
+        x.stop_s = 1;
+        finish(&x);
+        assert_true(x.run.projection.wall_s.known);
+        assert_true(x.run.projection.low_s.v <= whole_s && whole_s <= x.run.projection.high_s.v);
+        end(&x);
+    }
 }
 
 // 100 epochs of 8 steps of 0.25 s after a scan of 128 labels in 2 s
@@ -846,7 +889,7 @@ static void any_order(void **state)
             int len = snprintf(line, sizeof line, form, n[0], n[1], n[2]);
 #pragma GCC diagnostic pop
             follow_output(x.follow, line, (size_t)len, true);
-            follow_activity(x.follow, rng_double(&rng));
+            follow_activity(x.follow, rng_double(&rng), false);
             wait_s(&x, rng_double(&rng));
             struct follow_state now;
             follow_state(x.follow, &now);
@@ -936,6 +979,7 @@ int main(void)
         cmocka_unit_test(an_unseen_end_widens_the_interval),
         cmocka_unit_test(a_total_that_is_too_small),
         cmocka_unit_test(idle_bars_are_loading),
+        cmocka_unit_test(work_that_grows),
         cmocka_unit_test(resumed_epochs),
         cmocka_unit_test(hostile_bars),
         cmocka_unit_test(scanned_labels_are_not_steps),

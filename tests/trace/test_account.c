@@ -126,6 +126,48 @@ static void a_step_with_an_evaluation_is_left_out(void **state)
     assert_int_equal(us(a.step_ns), 1000);
 }
 
+// Four workers bring a batch each in 160 ms: four steps of 22 ms follow each other, then the GPU
+// waits 72 ms. 88 of 160 ms are work, 45 % waiting; a step takes 40 ms in the mean.
+static void data_that_comes_in_bursts(void **state)
+{
+    static struct drawn d;
+    int64_t at = 0;
+    (void)state;
+    end_step(&d, 0);
+    for (int i = 0; i < 40; i++) {
+        at += i % 4 == 0 ? 72000 : 0;
+        add(&d, TRACE_COPY_IN, CLASS_IN, at, at + 1000, 0);
+        add(&d, TRACE_KERNEL, CLASS_MATMUL, at + 1000, at + 22000, 0);
+        end_step(&d, at += 22000);
+    }
+    struct account a = account_of(&d);
+    assert_int_equal(a.steps, 40);
+    assert_int_equal(us(a.busy_ns), 40 * 22000);
+    assert_int_equal(us(a.gap_ns[GAP_DATA]), 10 * 72000);
+    assert_int_equal(us(a.step_ns), 40000);
+}
+
+// Writing 2 MiB to the host for 100 ms is a checkpoint.
+static void a_step_with_a_checkpoint_is_left_out(void **state)
+{
+    static struct drawn d;
+    int64_t at = 0;
+    (void)state;
+    end_step(&d, 0);
+    for (int i = 0; i < 20; i++) {
+        add(&d, TRACE_KERNEL, CLASS_MATMUL, at, at + STEP, 0);
+        if (i == 7) {
+            add(&d, TRACE_COPY_OUT, CLASS_OUT, at + STEP, at + STEP + 100, 0);
+            d.items[d.count - 1].size = 2048;
+            at += 100 * STEP;
+        }
+        end_step(&d, at += STEP);
+    }
+    struct account a = account_of(&d);
+    assert_int_equal(a.steps, 19);
+    assert_int_equal(us(a.covered_ns), 19000);
+}
+
 static void the_busiest_device_counts(void **state)
 {
     static struct drawn d;
@@ -183,6 +225,8 @@ int main(void)
         cmocka_unit_test(times_add_up),
         cmocka_unit_test(waiting_for_data_and_for_the_host),
         cmocka_unit_test(a_step_with_an_evaluation_is_left_out),
+        cmocka_unit_test(data_that_comes_in_bursts),
+        cmocka_unit_test(a_step_with_a_checkpoint_is_left_out),
         cmocka_unit_test(the_busiest_device_counts),
         cmocka_unit_test(a_kernel_over_the_end),
         cmocka_unit_test(nothing),
