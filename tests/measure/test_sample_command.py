@@ -99,6 +99,31 @@ rate = re.search(r"steps were seen \(([\d.]+) a second\), but not how many the w
 report("it gives the rate, 50 a second, and the two ways to give the total", rate and 40 < float(rate.group(1)) < 51, err)
 report("and stores why", newest()["stopped_by"] == "no-total" and "projection" not in newest(), newest())
 
+# ---- programs that count samples or parts of epochs
+def samples_of(line, *words):
+    """What `fare run --sample` says about a program that prints `line` of i = 1, 2, ... every 20 ms."""
+    (HERE / "lines.py").write_text(f"import time\nfor i in range(1, 3000):\n    time.sleep(0.02)\n    print({line})\n")
+    p = subprocess.run([FARE, "run", "--sample", *words, "--", sys.executable, str(HERE / "lines.py")], capture_output=True,
+                       text=True, timeout=60)
+    return p.stderr
+
+
+# PyTorch's MNIST example: 64 samples in 20 ms are 3200 a second.
+err = samples_of("'Train Epoch: 1 [%d/600000 (%d%%)]\\tLoss: 0.5' % (i * 64, i * 64 / 6000)", "--max-time", "11s")
+told = re.search(r"^fare: sample (\d+), (\d\d+) a second, 10\.\d s so far$", err, re.M)
+report("samples are called samples on the way", told and int(told.group(1)) % 64 == 0
+       and 2200 < int(told.group(2)) <= 3230, err)
+report("and at the end", re.search(r"^fare: \d+ samples, [23]\d\d\d samples/s, loss 0\.5$", err, re.M)
+       and re.search(r"^fare: samples were seen \(\d+ a second\), but not how many the whole training has: give "
+                     r"--total-epochs N$", err, re.M), err)
+# Hugging Face's Trainer without a bar: a thousandth of an epoch in 20 ms is an epoch in 20 s.
+err = samples_of("{'loss': '2.5', 'grad_norm': '0.7', 'learning_rate': '4e-05', 'epoch': '%g' % (i / 1000)}",
+                 "--max-time", "11s")
+told = re.search(r"^fare: in epoch 1, (\d\d\.\d) s an epoch, 10\.\d s so far$", err, re.M)
+report("epochs have seconds, also within the first", told and 19.8 < float(told.group(1)) < 28, err)
+report("in plain digits at the end too", re.search(r"^fare: \d\d\.\d s to \d\d\.\d s an epoch, from left to right$", err, re.M)
+       and re.search(r"^fare: epochs were seen \(\d\d\.\d s an epoch\), but", err, re.M) and "e+0" not in err, err)
+
 # ---- a training that is wanted
 code, out, err, took, finished = fare("run", "--total-steps", "600", "--offer", "acme/one", command=("600", "none"))
 lines = [line for line in err.splitlines() if line.startswith("fare: ")]
