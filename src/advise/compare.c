@@ -224,6 +224,8 @@ static int fill_part(const char *text, size_t len, const struct run *run,
     part->timed = ns.known && ns.v >= 0;
     part->accuracy = run->test_accuracy;
     part->early = !full && run->test_accuracy.known && !all_steps(run);
+    if (run_score(run))
+        part->score = run_score(run)->value;
     part->gpu_percent = run->use.gpu_percent;
     part->share_of_peak = run->use.share_of_peak;
     if (part->timed) {

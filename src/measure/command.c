@@ -338,7 +338,7 @@ static enum sampling_end judge(struct job *job)
                                  .projected = o.wall_s > 0,
                                  .unsettled = state.unsteady || (state.unseen & FOLLOW_EPOCH_END)};
     if (o.steps > 0 && !plan->max_s_given) // for the progress line
-        plan->max_s = o.before_s + (now.total ? SAMPLING_S : SAMPLING_RATE_S);
+        plan->max_s = sampling_until_s(&now);
     return sampling_judge(&now);
 }
 
