@@ -269,7 +269,9 @@ static const struct html_column run_columns[RUN_COLUMNS] = {
 
 void html_run(struct buf *out, const struct html_run *run)
 {
-    const char *const pieces[] = {run->batch, " on ", run->machine, " + ", run->framework};
+    bool named = run->framework && strcmp(run->framework, "command") != 0;
+    const char *const pieces[] = {run->batch, " on ", run->machine, " + ",
+                                  named ? run->framework : NULL};
     buf_adds(out, "<td class=\"long\">");
     if (run->href)
         buf_printf(out, "<a href=\"%s\">", run->href);

@@ -121,7 +121,7 @@ static int add_runs(struct gathering *g, struct err *err)
     struct buf from = {0};
     int rc = 0;
     if (ask->runs) {
-        buf_adds(&from, "this machine's runs of the day");
+        buf_adds(&from, ask->run_count == 1 ? "this run" : "this machine's runs");
         rc = add_given(g, err);
     } else if (ask->published) {
         buf_printf(&from, "the published results %s", ask->published);

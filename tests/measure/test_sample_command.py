@@ -87,6 +87,18 @@ record = json.loads(out)
 report("--json has the run and its quote", record["schema"].startswith("fare.report/") and len(record["quotes"]) == 1
        and record["runs"][0]["stopped_by"] == "max-time" and record["runs"][0]["progress"]["source"] == "events", record)
 
+# The same command on a rented machine, by its record: 10 s and a start of some minutes, a cent a second.
+there = {**record["runs"][0], "id": "20261101T000000Z-aaaaaaaaaaaa", "full": True, "ended": "finished",
+         "machine": {"provider": "acme", "instance_type": "one"}, "phases": {"wall_ns": 10**10}}
+there = {k: v for k, v in there.items() if k not in ("projection", "stopped_by", "signal")}
+there["command"] = ["/opt/env/bin/python3", *there["command"][1:]]
+(HERE / "there.jsonl").write_text(json.dumps(there) + "\n")
+p = subprocess.run([FARE, "runs", "import", str(HERE / "there.jsonl")], capture_output=True, text=True)
+code, out, err, took, finished = fare("--max-time", "3s", command=("20000", "total"))
+text = " ".join(err.split())
+report("a record from a rented machine is its price", re.search(r"acme/one@here +\d min 10 s +\d\.\d0 ", text)
+       and "This command was also measured on rented machines: 6 min" in text and "'fare quote last' shows" in text, (p, err))
+
 code, out, err, took, finished = fare(command=("50", "total"))
 report("a command that ends by itself is a full run", code == 0 and finished and "train finished after" in err
        and newest()["full"] is True and "train took" in err, err)
