@@ -99,6 +99,11 @@ text = " ".join(err.split())
 report("a record from a rented machine is its price", re.search(r"acme/one@here +\d min 10 s +\d\.\d0 ", text)
        and "This command was also measured on rented machines: 6 min" in text and "'fare quote last' shows" in text, (p, err))
 
+code, out, err, took, finished = fare("--max-time", "3s", "--label", "price_per_hour_usd=36.00", command=("20001", "total"))
+text = " ".join(err.split())
+report("a machine with a price of its own is not asked for one", re.search(r"and costs [34]\.\d+ USD; kept", text) and re.search(
+    r"train 6 min \d\d s here, at 36.00 USD an hour; not measured elsewhere To price it on another machine, run", text), err)
+
 code, out, err, took, finished = fare(command=("50", "total"))
 report("a command that ends by itself is a full run", code == 0 and finished and "train finished after" in err
        and newest()["full"] is True and "train took" in err, err)
