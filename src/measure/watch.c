@@ -97,6 +97,8 @@ static void add_time(struct buf *out, double seconds, double half_s, const char 
     double percent = seconds > 0 ? half_s / seconds * 100 : 0;
     if (percent > 0 && percent < 100)
         buf_printf(out, " (± %.*f %%)", percent < 1.95 ? 1 : 0, percent);
+    else if (percent >= 100)
+        buf_adds(out, " (still uncertain)");
 }
 
 static const char *noun_of(const struct live *live)

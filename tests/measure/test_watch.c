@@ -29,6 +29,8 @@ static void a_run_to_its_end(void **state)
     says(&live, "step 1200 of 3000, 12 min 05 s left (± 2 %), 0.61 of 1.30 USD");
     live.half_s = 3.625;
     says(&live, "step 1200 of 3000, 12 min 05 s left (± 0.5 %), 0.61 of 1.30 USD");
+    live.half_s = 800; // more than the time left
+    says(&live, "step 1200 of 3000, 12 min 05 s left (still uncertain), 0.61 of 1.30 USD");
     live.noun = "epoch";
     live.half_s = 0;
     says(&live, "in epoch 1201 of 3000, 12 min 05 s left, 0.61 of 1.30 USD");
