@@ -142,22 +142,9 @@ static void add_account(struct buf *to, const struct run *run)
     buf_addc(to, '\n');
 }
 
-static void add_no_total(struct buf *to, const struct run *run)
-{
-    buf_printf(to, "%s were seen", counted(run));
-    if (run->step_ms.known && run->step_ms.v > 0)
-        buf_printf(to, " (%s)", units_pace(1e3 / run->step_ms.v, one(run).s).s);
-    buf_printf(to, ", but not how many the whole training has: give %s--total-epochs N%s\n",
-               counts(run, "steps") ? "--total-steps N, or " : "",
-               counts(run, "steps") ? " if it reports epochs" : "");
-}
-
 static void add_missing(struct buf *to, const struct run *run)
 {
-    bool sampled = run->ended && strcmp(run->ended, "sampled") == 0;
-    if (sampled && run->steps.known && !run->total_steps.known)
-        add_no_total(to, run);
-    else if (!run->steps.known && !run->progress.source && run->problem == NULL)
+    if (!run->steps.known && !run->progress.source && run->problem == NULL)
         buf_adds(to,
                  "no progress was seen, so only the time was measured: match lines of its output "
                  "with --step-pattern REGEX, or let it report its steps (Python: 'fare workloads "
@@ -198,6 +185,16 @@ static void add_checks(struct buf *to, const struct run *run)
 
 // ---- the last line
 
+static void add_no_total(struct buf *to, const struct run *run)
+{
+    buf_printf(to, "%s were seen", counted(run));
+    if (run->step_ms.known && run->step_ms.v > 0)
+        buf_printf(to, " (%s)", units_pace(1e3 / run->step_ms.v, one(run).s).s);
+    buf_printf(to, ", but not how many the whole training has: give %s--total-epochs N%s",
+               counts(run, "steps") ? "--total-steps N, or " : "",
+               counts(run, "steps") ? " if it reports epochs" : "");
+}
+
 static void add_figure(struct buf *to, const struct measure *m, const struct run *run)
 {
     const struct run_projection *p = &run->projection;
@@ -209,6 +206,9 @@ static void add_figure(struct buf *to, const struct measure *m, const struct run
         buf_printf(to, "the whole training takes %s", seconds(wall_s).s);
         if (p->low_s.known && p->high_s.known)
             buf_printf(to, " (between %s and %s)", seconds(p->low_s.v).s, seconds(p->high_s.v).s);
+    } else if (run->steps.known && !run->total_steps.known) {
+        add_no_total(to, run);
+        return;
     } else {
         buf_adds(to, "the time of the whole training is unknown");
         return;

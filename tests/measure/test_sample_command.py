@@ -114,6 +114,8 @@ report("without a total it stops when the rate is known: after about 30 s", code
 rate = re.search(r"steps were seen \(([\d.]+) a second\), but not how many the whole training has: give --total-steps N, "
                  r"or --total-epochs N", err)
 report("it gives the rate, 50 a second, and the two ways to give the total", rate and 40 < float(rate.group(1)) < 51, err)
+report("in one line, the last about the run", len(re.findall("unknown|but not how many", err)) == 1 and re.search(
+    r"if it reports epochs; kept as \S+$", err, re.M), err)
 report("and stores why", newest()["stopped_by"] == "no-total" and "projection" not in newest(), newest())
 
 # ---- programs that count samples or parts of epochs
@@ -132,7 +134,7 @@ report("samples are called samples on the way", told and int(told.group(1)) % 64
        and 2200 < int(told.group(2)) <= 3230, err)
 report("and at the end", re.search(r"^fare: \d+ samples, [23]\d\d\d samples/s, loss 0\.5$", err, re.M)
        and re.search(r"^fare: samples were seen \(\d+ a second\), but not how many the whole training has: give "
-                     r"--total-epochs N$", err, re.M), err)
+                     r"--total-epochs N; kept as \S+; next: fare runs last$", err, re.M), err)
 # Hugging Face's Trainer without a bar: a thousandth of an epoch in 20 ms is an epoch in 20 s.
 err = samples_of("{'loss': '2.5', 'grad_norm': '0.7', 'learning_rate': '4e-05', 'epoch': '%g' % (i / 1000)}",
                  "--max-time", "11s")
