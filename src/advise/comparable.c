@@ -45,8 +45,7 @@ static const char *or_unknown(const char *text)
     return text ? text : "unknown";
 }
 
-// The length of a program's name without its version, and where the name begins.
-static size_t program_of(const char *path, const char **name)
+size_t comparable_program(const char *path, const char **name)
 {
     const char *slash = strrchr(path, '/');
     *name = slash ? slash + 1 : path;
@@ -61,8 +60,8 @@ bool comparable_command(const struct run *a, const struct run *b)
     const char *first, *second;
     if (a->command.count == 0 || a->command.count != b->command.count)
         return false;
-    size_t len = program_of(a->command.items[0], &first);
-    if (len != program_of(b->command.items[0], &second) || strncmp(first, second, len) != 0)
+    size_t len = comparable_program(a->command.items[0], &first);
+    if (len != comparable_program(b->command.items[0], &second) || strncmp(first, second, len) != 0)
         return false;
     for (size_t i = 1; i < a->command.count; i++)
         if (strcmp(a->command.items[i], b->command.items[i]) != 0)
