@@ -6,7 +6,7 @@
 
 Prints Markdown: each rate with the spread between the measurements, the time that a check takes (it should stay under 15 s), and
 on a GPU what `use.steady` says of a sample beside the mean over the whole run. If PyTorch is installed, its products and copy of
-the same sizes stand beside fare's: cuBLAS is faster than fare's own kernel, and the figures are named by kernel for that reason.
+the same sizes stand beside fare's, which are by its own kernel and by the machine's cuBLASLt.
 """
 import argparse
 import json
@@ -29,7 +29,8 @@ def best(call, seconds):
             torch.cuda.synchronize(); times += 20
         out.append((time.perf_counter() - start) / times)
     return min(out)
-for precision, kind, tf32 in (("f32", torch.float32, False), ("tf32", torch.float32, True), ("bf16", torch.bfloat16, False)):
+for precision, kind, tf32 in (("f32", torch.float32, False), ("tf32", torch.float32, True), ("bf16", torch.bfloat16, False),
+                              ("f16", torch.float16, False)):
     torch.backends.cuda.matmul.allow_tf32 = tf32
     for size in (4096, 8192):
         a, b = (torch.rand(size, size, device="cuda", dtype=kind) * 2 - 1 for _ in range(2))
@@ -58,21 +59,21 @@ def rates(fare, env, times):
     rows = {}
     for machine, _ in checks:
         for r in machine["rates"]["list"]:
-            rows.setdefault((r["device"], r["operation"], r.get("precision", "")), []).append(r)
+            rows.setdefault((r["device"], r["operation"], r.get("precision", ""), r.get("by", "–")), []).append(r)
     machine = checks[0][0]
     print(f"{machine['cpu'].get('model')}, {machine['cpu'].get('usable_cpus')} CPUs; "
           + ", ".join(g.get("name", "?") for g in machine.get("gpus", [])) + f"; {machine['rates']['measured_at']}; "
           f"a check took {', '.join(f'{s:.1f}' for _, s in checks)} s\n")
     print("| device | operation | size | rate, median of %d | spread | of the data sheet | by |\n|---|---|---|---|---|---|---|" % times)
-    for (device, operation, precision), found in rows.items():
+    for (device, operation, precision, by), found in rows.items():
         values = [r["per_s"] for r in found if "per_s" in r]
         if not values:
-            print(f"| {device} | {operation} {precision} | | not measured: {found[0].get('problem')} | | | |")
+            print(f"| {device} | {operation} {precision} | | not measured: {found[0].get('problem')} | | | {by} |")
             continue
         middle = statistics.median(values)
         share = found[0].get("share_of_peak")
         print(f"| {device} | {operation} {precision} | {found[0].get('size', '')} | {value(middle, found[0]['unit'])} | "
-              f"±{(max(values) - min(values)) / 2 / middle:.1%} | {f'{share:.0%}' if share else '–'} | {found[0].get('by', '–')} |")
+              f"±{(max(values) - min(values)) / 2 / middle:.1%} | {f'{share:.0%}' if share else '–'} | {by} |")
     return machine
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SCRIPTS = {  # arguments of the whole run, what fare must be told, arguments of a short run for the cost
     "conv": (["conv.py"], [], ["--steps", "250"]),
-    "gpt": (["gpt.py"], [], None),
+    "gpt": (["gpt.py", "--max_iters", "800"], [], None),
     "loader": (["loader.py"], [], None),
     "epochs": (["epochs.py"], [], None),
     "random": (["lengths.py"], [], None),

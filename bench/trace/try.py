@@ -143,6 +143,4 @@ if "--all" in sys.argv:
     run("profile", 4, library=None)
     describe(run("profile", 8, stop_after=1)[3])  # the profiler starts after it was turned off
 run("rate mlp", 16, toggle_s=3)
-os.environ["FARE_TRACE_DETACH"] = "1"
-run("rate mlp", 16, toggle_s=3)
 run("profile", 4, stop_after=1)

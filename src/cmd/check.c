@@ -87,6 +87,7 @@ static const struct cmd_variable variables[] = {
     {"FARE_METADATA", "Address to use instead of the clouds' metadata services, or off"},
     {"FARE_NVML", "File to open as the NVIDIA management library"},
     {"FARE_CUDA", "File to open as the CUDA driver library"},
+    {"FARE_CUBLASLT", "File to open as cuBLASLt instead of those found, or off"},
     {"FARE_ONEDNN", "File to open as oneDNN"},
     {"FARE_HWLOC", "File to open as hwloc"},
     {"FARE_ROOT",

@@ -292,8 +292,8 @@ static void bandwidth(struct out *out, const struct machine_bandwidth *b, struct
 
 static void product(const struct machine_rate *r, struct buf *row)
 {
-    buf_printf(row, "%s%s%s ", row->len ? ", " : "", r->precision ? r->precision : "",
-               r->precision ? "" : "products");
+    buf_printf(row, "%s%s%s", row->len ? ", " : "", r->precision ? r->precision : "",
+               r->precision ? " " : "");
     if (!r->per_s.known) {
         buf_printf(row, "not measured: %s", r->problem ? r->problem : "unknown");
         return;
@@ -305,31 +305,44 @@ static void product(const struct machine_rate *r, struct buf *row)
     buf_adds(row, ")");
 }
 
-// All precisions of a device in one row, with the library or kernel.
+static void products_row(struct out *out, const struct machine_rate *r, const char *by,
+                         struct buf *row)
+{
+    struct buf line = {0};
+    bool gpu = strncmp(r->device, "gpu", 3) == 0;
+    buf_printf(&line, "%s%s%smatrix product %s", gpu ? "GPU" : "", gpu ? r->device + 3 : "",
+               gpu ? " " : "", buf_str(row));
+    line.failed |= row->failed;
+    if (by)
+        out_part(&line, "by %s", by);
+    counted(&line, r->threads, "thread");
+    out_parts(out, NULL, &line);
+    buf_release(&line);
+    buf_release(row);
+}
+
+// All precisions of a device in one row for each library or kernel. Rows without one belong to the
+// others around them.
 static void products(struct out *out, const struct machine_rates *rates, const char *device,
                      struct buf *row)
 {
     const struct machine_rate *last = NULL;
-    struct buf line = {0};
+    const char *by = NULL;
     for (size_t i = 0; i < rates->list.count; i++) {
         const struct machine_rate *r = &rates->list.items[i];
         if (strcmp(r->operation, "product") != 0 || strcmp(r->device, device) != 0)
             continue;
+        if (last && by && r->by && strcmp(by, r->by) != 0) {
+            products_row(out, last, by, row);
+            by = NULL;
+            last = NULL;
+        }
         product(r, row);
+        by = r->by ? r->by : by;
         last = r->per_s.known || !last ? r : last;
     }
-    if (last) {
-        bool gpu = strncmp(device, "gpu", 3) == 0;
-        buf_printf(&line, "%s%s%smatrix product %s", gpu ? "GPU" : "", gpu ? device + 3 : "",
-                   gpu ? " " : "", buf_str(row));
-        line.failed |= row->failed;
-        if (last->by)
-            out_part(&line, "by %s", last->by);
-        counted(&line, last->threads, "thread");
-        out_parts(out, NULL, &line);
-    }
-    buf_release(row);
-    buf_release(&line);
+    if (last)
+        products_row(out, last, by, row);
 }
 
 static void rates(struct out *out, const struct machine_rates *rates, struct buf *row)

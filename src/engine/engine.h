@@ -150,7 +150,7 @@ struct engine {
     // `index`; false beyond the last. After available() or compile().
     bool (*library)(int index, struct engine_library *library);
     // (optional) Times a large product at options->precision, for about a second. A precision that
-    // this machine lacks is ERR_MISSING or ERR_USAGE.
+    // this machine lacks is ERR_MISSING or ERR_USAGE. out->kernel may be set after an error too.
     int (*product)(const struct engine_options *options, struct engine_product *out,
                    struct err *err);
     const struct engine_l1 *l1; // (optional)

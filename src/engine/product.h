@@ -23,6 +23,11 @@ struct product_work {
 int product_time(const struct product_work *work, struct engine_product *out,
                  struct err *err) MUST_USE;
 
+// Times `least` and its doubles up to `most`, as long as a product should take under a tenth of a
+// second, for a quarter of a second each. Keeps the size with the highest rate.
+int product_time_best(const struct product_work *work, int64_t least, int64_t most,
+                      struct engine_product *out, struct err *err) MUST_USE;
+
 // Numbers from -1 to 1: a product of zeros draws less power, and runs at higher clocks.
 void product_fill(float *to, int64_t count);
 

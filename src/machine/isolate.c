@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/isolate.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "base/fs.h"
 #include "base/proc.h"
 #include "record/read.h"
@@ -19,11 +22,14 @@ static int run_part(void *job_)
     struct job *job = job_;
     struct err err = {0};
     struct buf text = {0};
+    int answer = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (answer < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) // libraries may print
+        return 1;
     int rc = job->part(job->probe, &job->machine, &err);
     if (rc == 0)
         rc = record_to_text(machine_fields, &job->machine, &text, &err);
     if (rc == 0)
-        rc = fs_write_fd(1, buf_str(&text), text.len, "the record", &err);
+        rc = fs_write_fd(answer, buf_str(&text), text.len, "the record", &err);
     return rc == 0 ? 0 : rc == ERR_MEMORY ? NO_MEMORY : 1;
 }
 

@@ -3,20 +3,25 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/folders.h"
 #include "base/fs.h"
 #include "engine/cpu/team.h"
+#include "engine/cuda/cublas.h"
 #include "engine/engine.h"
 #include "machine/isolate.h"
 #include "machine/speed.h"
 #include "record/read.h"
 #include "run/peak.h"
 
-#define PRODUCTS_LIMIT_MS 60000 // drivers that compile the kernels first need half a minute
-#define FILE_MAX          ((size_t)1 << 20)
+#define PRODUCTS_MS 60000 // drivers that compile the kernels first need half a minute
+#define LIBRARY_MS  20000 // five precisions take 3 s
+#define FILE_MAX    ((size_t)1 << 20)
+#define GPU         "gpu 0"
+#define CUBLAS      "cuBLASLt"
 
 // ---- measuring
 
@@ -38,47 +43,52 @@ static struct maybe_real share_of_peak(const struct machine_rate *row)
     if (strncmp(row->device, "gpu", 3) != 0 || !row->name || devices_open(&devices, NULL) != 0)
         return share;
     const struct device *device = device_find(devices, row->name);
-    double peak = device ? 1e9 * peak_gflops(device, row->precision) : 0;
+    // NVIDIA's GPUs with bf16 have the same peak in f16, and those with fp8 twice that in fp8.
+    bool fp8 = strcmp(row->precision, "fp8") == 0, half = strcmp(row->precision, "f16") == 0;
+    double peak = device ? 1e9 * peak_gflops(device, fp8 || half ? "bf16" : row->precision) : 0;
+    peak *= fp8 ? 2 : 1;
     if (peak > 0)
         share = some_real(row->per_s.v / peak);
     devices_close(devices);
     return share;
 }
 
-static int add_product(const struct engine *engine, enum engine_precision precision,
-                       const char *device, const char *name, struct machine_rates *to,
-                       struct err *err)
+// `rc` and `why`: how measuring ended.
+static int add_product(struct machine_rates *to, const char *device, const char *name,
+                       const char *precision, const struct engine_product *product, int rc,
+                       const char *why, struct err *err)
 {
-    const struct engine_options options = {.precision = precision};
-    struct engine_product product = {0};
-    struct err why = {0};
-    int rc = engine->product(&options, &product, &why);
-    if (rc == ERR_MEMORY)
-        return err_memory(err);
     if (rc == ERR_MISSING || rc == ERR_USAGE)
         return 0;
     struct machine_rate *row = add_row(to, device, name, "product", "flop/s", err);
     if (!row)
         return ERR_MEMORY;
-    TRY(text_set(&row->precision, engine_precisions[precision], err));
+    TRY(TEXTS_SET(err, {&row->precision, precision}, {&row->by, product->kernel}));
     if (rc != 0)
-        return text_set(&row->problem, why.text, err);
-    double size = (double)product.size;
-    row->per_s = some_real(2 * size * size * size / product.seconds);
-    row->size = some_int(product.size);
+        return text_set(&row->problem, why, err);
+    double size = (double)product->size;
+    row->per_s = some_real(2 * size * size * size / product->seconds);
+    row->size = some_int(product->size);
     row->share_of_peak = share_of_peak(row);
-    if (!engine->gpu)
+    if (strcmp(device, "cpu") == 0)
         row->threads = some_int(team_size());
-    return text_set(&row->by, product.kernel, err);
+    return 0;
 }
 
 static int add_products(const struct engine *engine, const char *device, const char *name,
                         struct machine_rates *to, struct err *err)
 {
     static const enum engine_precision order[] = {ENGINE_F32, ENGINE_TF32, ENGINE_BF16};
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        if (engine->precisions & 1U << order[i])
-            TRY(add_product(engine, order[i], device, name, to, err));
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        const struct engine_options options = {.precision = order[i]};
+        struct engine_product product = {0};
+        struct err why = {0};
+        if (!(engine->precisions & 1U << order[i]))
+            continue;
+        int rc = engine->product(&options, &product, &why);
+        TRY(add_product(to, device, name, engine_precisions[order[i]], &product, rc, why.text,
+                        err));
+    }
     return 0;
 }
 
@@ -92,20 +102,57 @@ static int cpu_products(struct probe *probe, struct machine *machine, struct err
 static int gpu_products(struct probe *probe, struct machine *machine, struct err *err)
 {
     (void)probe;
-    return add_products(&engine_cuda, "gpu 0", machine->bandwidth.gpus.items[0].name,
-                        &machine->rates, err);
+    return add_products(&engine_cuda, GPU, machine->bandwidth.gpus.items[0].name, &machine->rates,
+                        err);
 }
 
-// Appends the rows that `part` finds in a child process.
-static int isolated(struct machine *machine, probe_part *part, const char *device, struct err *err)
+// The first of the machine's that works here: a library may be too new for the driver. ERR_MISSING:
+// there is none.
+static int open_cublas(const struct machine *machine, struct cublas **out, struct err *why)
+{
+    const char *given = getenv("FARE_CUBLASLT");
+    int rc = ERR_MISSING;
+    if (given)
+        return strcmp(given, "off") == 0 ? rc : cublas_open(given, out, why) ? ERR_FAIL : 0;
+    for (size_t i = 0; i < machine->gpu_libraries.count && rc != 0; i++) {
+        const struct machine_gpu_library *l = &machine->gpu_libraries.items[i];
+        if (strcmp(l->name, "cuBLASLt") == 0)
+            rc = cublas_open(l->path, out, why) == 0 ? 0 : ERR_FAIL;
+    }
+    return rc;
+}
+
+static int cublas_products(struct probe *probe, struct machine *machine, struct err *err)
+{
+    (void)probe;
+    struct machine_rates *to = &machine->rates;
+    const char *name = machine->bandwidth.gpus.items[0].name, *precision;
+    struct engine_product product = {.kernel = CUBLAS};
+    struct cublas *cublas;
+    struct err why = {0};
+    int rc = open_cublas(machine, &cublas, &why);
+    if (rc != 0)
+        return add_product(to, GPU, name, NULL, &product, rc, why.text, err);
+    for (int i = 0; rc == 0 && (precision = cublas_precision(i)); i++) {
+        memset(&why, 0, sizeof why);
+        int ended = cublas_product(cublas, i, &product, &why);
+        rc = add_product(to, GPU, name, precision, &product, ended, why.text, err);
+    }
+    cublas_close(cublas);
+    return rc;
+}
+
+// Appends the rows that `part` finds in a child process; `by` if it does not end well.
+static int isolated(struct machine *machine, probe_part *part, int64_t limit_ms, const char *device,
+                    const char *by, struct err *err)
 {
     struct machine asked = *machine, got = {0};
     struct buf how = {0};
     memset(&asked.rates, 0, sizeof asked.rates); // a shallow copy, with rows of its own
-    int rc = probe_isolated(NULL, &asked, part, PRODUCTS_LIMIT_MS, &got, &how, err);
+    int rc = probe_isolated(NULL, &asked, part, limit_ms, &got, &how, err);
     if (rc == 0 && how.len > 0) {
         struct machine_rate *row = add_row(&machine->rates, device, NULL, "product", NULL, err);
-        rc = row ? text_set(&row->problem, buf_str(&how), err) : ERR_MEMORY;
+        rc = row ? TEXTS_SET(err, {&row->problem, buf_str(&how)}, {&row->by, by}) : ERR_MEMORY;
     }
     for (size_t i = 0; rc == 0 && i < got.rates.list.count; i++) {
         struct machine_rate *row = LIST_ADD(&machine->rates.list, err);
@@ -153,16 +200,17 @@ int rates_measure(struct machine *machine, struct err *err)
     thread->threads = some_int(1);
     TRY(add_copy(to, "cpu", machine->cpu.model, band->memory_copy_bytes_per_s,
                  band->memory_copy_bytes, band->memory_threads, err));
-    TRY(isolated(machine, cpu_products, "cpu", err));
+    TRY(isolated(machine, cpu_products, PRODUCTS_MS, "cpu", "oneDNN", err));
     for (size_t i = 0; i < band->gpus.count; i++) {
         const struct machine_gpu_bandwidth *gpu = &band->gpus.items[i];
         snprintf(device, sizeof device, "gpu %lld", (long long)gpu->index.v);
         TRY(add_copy(to, device, gpu->name, gpu->device_copy_bytes_per_s, gpu->device_copy_bytes,
                      (struct maybe_int){0}, err));
     }
-    return band->gpus.count > 0 && band->gpus.items[0].name
-               ? isolated(machine, gpu_products, "gpu 0", err)
-               : 0;
+    if (band->gpus.count == 0 || !band->gpus.items[0].name)
+        return 0;
+    TRY(isolated(machine, gpu_products, PRODUCTS_MS, GPU, "fare's kernels", err));
+    return isolated(machine, cublas_products, LIBRARY_MS, GPU, CUBLAS, err);
 }
 
 // ---- keeping

@@ -11,7 +11,9 @@
 
 // Fills machine->rates; needs machine->bandwidth and the fingerprint. Takes a few seconds. Products
 // run in child processes: a driver or library that hangs or crashes there leaves a row with the
-// problem. A precision that the machine lacks has no row.
+// problem. A precision that the machine lacks has no row. A GPU's products are measured with fare's
+// own kernels and, if the machine has it, with cuBLASLt, which frameworks use. The variable
+// FARE_CUBLASLT names a file to open instead of those of machine->gpu_libraries, or is "off".
 int rates_measure(struct machine *machine, struct err *err) MUST_USE;
 
 // Replaces those kept for the fingerprint.

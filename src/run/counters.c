@@ -211,6 +211,17 @@ static void choose(struct counters *all, struct counter *c, struct counters_repo
     out->changed = true;
 }
 
+// Whether it moves, more than once, while the chosen one stands still.
+static bool moves_alone(const struct counters *all, struct counter *c)
+{
+    const struct counter *chosen = counters_chosen(all);
+    if (!chosen || chosen == c)
+        return false;
+    c->alone = c->alone_ns == chosen->moved_ns ? c->alone + 1 : 1;
+    c->alone_ns = chosen->moved_ns;
+    return c->alone == 2;
+}
+
 void counters_add(struct counters *all, const struct event *e, const struct counters_context *in,
                   struct counters_report *out)
 {
@@ -236,7 +247,7 @@ void counters_add(struct counters *all, const struct event *e, const struct coun
         c->reports++;
         c->moved_ns = in->now_ns;
         all->moved = (size_t)(c - all->items) + 1;
-        out->jumped = all->chosen > 0 && all->chosen != all->moved;
+        out->jumped = moves_alone(all, c);
     }
     choose(all, c, out);
     out->chosen = all->chosen == (size_t)(c - all->items) + 1;

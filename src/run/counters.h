@@ -40,6 +40,8 @@ struct counter {
     bool drawn;       // a progress bar
     bool weak;        // found by its shape, or counts epochs of the log
     int64_t began_ns, moved_ns;
+    int64_t alone_ns;             // the chosen one's `moved_ns` at its last number
+    int alone;                    // reports since the chosen one moved
     double busy_s, watched_s;     // machine activity while it moved
     int64_t others[COUNTERS_MAX]; // `made` of the others when it began
 };
@@ -60,7 +62,7 @@ struct counters_report {
     bool changed;   // it was just chosen: count from its `began_ns`
     bool first;     // its first number
     bool restarted; // as with each epoch
-    bool jumped;    // another counter moved: the chosen one's time may contain something else
+    bool jumped;    // another counter moves while the chosen one stands still
     int64_t delta;  // steps since its last number
 };
 

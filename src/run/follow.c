@@ -21,8 +21,10 @@ enum level {
 
 enum { MALFORMED = 80 }; // bytes of the first malformed line to show
 
-#define LAST_S    10 // a bar without any word must last this long to end a sample
-#define STEPS_MAX (INT64_C(1) << 53)
+#define SAMPLE_SHARE 0.1
+#define SAMPLE_S     20
+#define LAST_S       10 // a bar without any word must last this long to end a sample
+#define STEPS_MAX    (INT64_C(1) << 53)
 
 struct follow {
     struct follow_options options;
@@ -365,8 +367,6 @@ void follow_trace(struct follow *f, int64_t steps, int64_t at_ns)
     if (loaded) {
         raise_level(f, LEVEL_TRACE, &e);
         track_restart(&f->track, at_ns);
-    } else if (f->level == LEVEL_NONE) { // the time before the first report is no step time
-        track_phase(&f->track, METER_TRAIN);
     }
     apply(f, LEVEL_TRACE, &e);
     track_flush(&f->track);
@@ -397,6 +397,15 @@ static bool part_comes(const struct follow *f, double elapsed_s)
            elapsed_s + (double)next * o.step_s < f->options.max_s;
 }
 
+// Step times may change on the way: a sample has a tenth of the training, or 20 s if that is less.
+static bool is_short(const struct follow *f)
+{
+    struct meter_outlook o;
+    meter_outlook(f->track.meter, &o);
+    double least_s = o.wall_s * SAMPLE_SHARE < SAMPLE_S ? o.wall_s * SAMPLE_SHARE : SAMPLE_S;
+    return o.elapsed_s - o.before_s < least_s;
+}
+
 bool follow_enough(struct follow *f)
 {
     track_flush(&f->track);
@@ -411,7 +420,7 @@ bool follow_enough(struct follow *f)
         if (!c || clock_now_ns() - c->began_ns < LAST_S * NS_PER_S)
             return false;
     }
-    return !part_comes(f, elapsed_s);
+    return !is_short(f) && !part_comes(f, elapsed_s);
 }
 
 void follow_stop(struct follow *f)

@@ -3,12 +3,12 @@
 // into the run's record.
 //
 // If several sources report steps, the best one counts: FARE_EVENTS, then MLLOG lines, then the
-// user's pattern, then the built-in patterns. If several workers report, the first one counts, and
-// its samples are multiplied by its `world`.
+// user's pattern, then bars and log lines, then the GPU's kernels. If several workers report, the
+// first one counts, and its samples are multiplied by its `world`.
 //
 // Counting starts at the first step number: earlier steps (a resumed training) and the time until
-// the first report are not measured. A number that falls is a restart, as of a bar with each epoch.
-// counters.h chooses between several bars.
+// the first report are not measured. track.h has the rest: which counter is the training, its
+// total, and evaluations and checkpoints between its steps.
 //
 // Memory is bounded. Running out of memory is reported by follow_finish().
 #ifndef FARE_RUN_FOLLOW_H

@@ -20,7 +20,10 @@
 // replaces it.
 #define METER_DRIFT_FLOOR 0.01
 
-#define TREND_MOST   20  // a step time that grows is not extrapolated further
+#define TREND_MOST 20 // a step time that grows is not extrapolated further
+// A program's own end follows its last step: Python with CUDA takes about a second, sometimes two.
+#define END_S 2.0
+
 #define STEPS_MIN    5   // the least for a projection
 #define FIRST_LOOK_S 1.0 // after the first step
 #define LOOK_FACTOR  1.2 // look again when the training time has grown by this factor
@@ -205,17 +208,16 @@ struct part { // seconds, and the variance of the part still to come
     double less_s, more_s; // with a trend: it may be that much shorter or longer
 };
 
-// A step time that grows may stay as it is now, continue, or grow twice as fast; one that falls may
-// fall to half.
+// A step time that grows may stay as it is now, continue, or grow three times as fast; one that
+// falls may fall to half.
 static void continue_trend(const struct steady *steady, double steps, double left, struct part *out)
 {
-    double mean_s = steady->mean_ns / 1e9;
-    double last_s = mean_s * (1 + steady->growth / 2);
+    double mean_s = steady->mean_ns / 1e9, last_s = steady->last_ns / 1e9;
     double change_s = mean_s * steady->growth / steps * left / 2;
     double next_s = fmin(fmax(last_s + change_s, last_s / 2), last_s * TREND_MOST);
     out->s += left * (next_s - mean_s);
     out->less_s = left * (next_s - (change_s > 0 ? last_s : last_s / 2));
-    out->more_s = left * (change_s > 0 ? next_s - last_s : mean_s - next_s);
+    out->more_s = left * (change_s > 0 ? 2 * (next_s - last_s) : mean_s - next_s);
 }
 
 // The total time of a stage's steps.
@@ -224,7 +226,8 @@ static bool project_stage(const struct meter *meter, int stage, struct part *out
     *out = (struct part){0};
     const struct series *series = &meter->stages[stage];
     int64_t total = meter->plan.stage_steps[stage];
-    if (total <= 0 || series->steps < STEPS_MIN)
+    // The first report of a program covers its warm-up.
+    if (total <= 0 || series->steps < STEPS_MIN || (meter->plan.follows && series->count < 2))
         return false;
     struct steady steady;
     steady_judge(series, &meter->calibrate, &steady);
@@ -316,7 +319,7 @@ static bool project(const struct meter *meter, int64_t now_ns, struct run_projec
         high_s += beside[i].more_s;
         assumption |= beside[i].assumption;
     }
-    high_s += plan->may_add * fmax(train_left_s, 0);
+    high_s += plan->may_add * fmax(train_left_s, 0) + (plan->follows ? END_S : 0);
     low_s -= plan->may_save * fmax(train_left_s, 0);
     double before_s = (double)meter->before_ns / 1e9;
     double other_s = 0;              // between steps: calibration, projections, the progress line

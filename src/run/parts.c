@@ -23,10 +23,8 @@
 void parts_mark(struct parts *p, const struct parts_sign *sign, int64_t since_ns, int64_t now_ns)
 {
     double took_s = sign->took_s;
-    if (p->marks == 0) {
-        p->first_ns = now_ns;
+    if (p->marks == 0)
         p->last_ns = since_ns;
-    }
     // A mark comes at the end of its part, or on the way: the time since the last one is its own.
     double s = took_s > 0 && took_s < 1e9 ? took_s : (double)(now_ns - p->last_ns) / 1e9;
     p->weight_s[sign->part] += s > 0 ? s : 0;
@@ -163,7 +161,8 @@ int64_t parts_expected(const struct parts *p, enum part part, const struct parts
         return k->seen;
     if (k->seen == 1 && k->every == 0 && since > each) {
         // It occurred once, and not again for longer than before: it may come again at any time.
-        more = *doubt = left / since / 2;
+        more = floor(left / since / 2 + 0.5);
+        *doubt = fmax(more, left / since - more);
     } else if (each > 0) {
         more = floor((since + left) / each + 1e-9);
         if (k->seen == 1 && k->every == 0) // it was somewhere in its interval

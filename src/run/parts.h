@@ -24,7 +24,7 @@ struct parts_kind {
     int64_t every;       // announced steps between two; 0: unknown
     bool announced;      // it will occur
     int64_t seen;        // in the measured part
-    int64_t included;    // in intervals that could not be divided
+    int64_t included;    // in intervals that were not divided
     int64_t with_epoch;  // of those seen, at the end of an epoch
     int64_t first, last; // steps made then
     int64_t width;       // steps of the interval of the first
@@ -34,10 +34,10 @@ struct parts {
     struct parts_kind kinds[PARTS];
 
     // Between two reports of steps.
-    unsigned marks;            // bits
-    int64_t first_ns, last_ns; // of the marks
-    double weight_s[PARTS];    // time between the marks, or stated
-    int64_t at[PARTS];         // steps made then, as stated; 0: not stated
+    unsigned marks;         // bits
+    int64_t last_ns;        // of the last mark
+    double weight_s[PARTS]; // time between the marks, or stated
+    int64_t at[PARTS];      // steps made then, as stated; 0: not stated
 
     double usual_ns[PARTS_USUAL]; // step times of the last intervals without marks, a ring
     int64_t usual_count;

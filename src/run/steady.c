@@ -188,8 +188,8 @@ static double forecast_error(const struct series *series, int64_t first, double 
         return UNKNOWN;
     int batches = n < BATCHES ? (int)n : BATCHES;
     batch_means(series, first, batches, means);
-    // Correction for few batches, close to the ratio of Student's t to the normal quantile.
-    double few = 1 + 1.7 / (batches - 1);
+    // Student's t in place of the normal quantile, for few batches.
+    double few = stats_t_quantile(0.975, batches - 1) / 1.96;
     if (batches < BATCHES)
         return few * stats_stddev(means, (size_t)batches) / sqrt(batches) / mean;
     double white = allan_variance(means, batches, 1);
@@ -254,6 +254,25 @@ static double find_trend(const struct series *series, int64_t first)
     return line && fabs(growth) >= TREND_GROWTH ? growth : 0;
 }
 
+// A trend, or a slower level after a fifth of the steps.
+static void look_for_growth(const struct series *series, int64_t start, struct steady *out)
+{
+    int64_t n = series->count, first = out->first;
+    double mean = mean_of(series, start, n);
+    out->growth = find_trend(series, start);
+    if (out->growth != 0) {
+        out->kind = STEADY_UNSTEADY;
+        out->first = start;
+        out->last_ns = mean * (1 + out->growth / 2);
+    } else if (out->kind == STEADY_SLOW_DOWN && first > start && first > n / WARM_UP_SHARE) {
+        double before = mean_of(series, start, first), after = mean_of(series, first, n);
+        if (after < before * (1 + LEVEL_GROWTH))
+            return;
+        out->growth = (after - before) / mean;
+        out->last_ns = after;
+    }
+}
+
 // The mean step time from here on, and its error.
 static void forecast(const struct series *series, int64_t start, struct steady *out)
 {
@@ -266,13 +285,9 @@ static void forecast(const struct series *series, int64_t start, struct steady *
     if (early && first > 0) // the earlier level may recur: small weight
         doubt = fmin(fabs(mean_of(series, 0, first) / out->mean_ns - 1), 1) *
                 series_steps(series, 0, first) / series_steps(series, 0, n);
-    else if (!early) { // any mixture of the two levels is equally likely
-        double levels = mean_of(series, first, n) / mean_of(series, start, first) - 1;
-        out->changes |=
-            out->kind == STEADY_SLOW_DOWN && levels >= LEVEL_GROWTH && first > n / WARM_UP_SHARE;
+    else if (!early) // any mixture of the two levels is equally likely
         doubt = fabs(mean_of(series, start, first) - mean_of(series, first, n)) / out->mean_ns /
-                (out->changes ? 1 : sqrt(12));
-    }
+                sqrt(12);
     out->relative_error = hypot(forecast_error(series, from, out->mean_ns), doubt);
 }
 
@@ -282,7 +297,11 @@ void steady_judge(const struct series *series, const struct calibrate *calibrate
     *out = (struct steady){.kind = STEADY_SHORT,
                            .mean_ns = (double)series->total_ns / (double)series->steps};
     if (series->count < ENTRIES_FEW) {
+        out->first = series->count > 1; // a program's first step is never typical
+        if (out->first > 0)
+            out->mean_ns = mean_of(series, out->first, series->count);
         out->relative_error = UNKNOWN;
+        out->before_ns = series_ns(series, 0, out->first);
         return;
     }
     struct view view;
@@ -299,12 +318,9 @@ void steady_judge(const struct series *series, const struct calibrate *calibrate
             out->first = start;
         if (out->kind == STEADY_FLAT && start > 0)
             out->kind = STEADY_WARM_UP;
-        out->growth = out->follows ? 0 : find_trend(series, start); // not the machine's
-        if (out->growth != 0) {
-            out->kind = STEADY_UNSTEADY;
-            out->first = start;
-        }
-        out->changes = out->kind == STEADY_UNSTEADY;
+        if (calibrate->windows == 0)
+            look_for_growth(series, start, out);
+        out->changes = out->kind == STEADY_UNSTEADY || out->growth != 0;
     } else {
         out->first = 1; // a program's first step is never typical
     }

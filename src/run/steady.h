@@ -14,7 +14,8 @@
 //
 // A trend is a step time that grows or falls all along, as with growing sequence lengths: a line
 // fits the sample better than two levels do. It makes the series unsteady, like a level that is a
-// fifth slower than the one before: the next change may come.
+// fifth slower than the one before: the next change may come. fare's own trainings, beside which
+// the calibration loop runs, have none: there it is the machine that changes.
 #ifndef FARE_RUN_STEADY_H
 #define FARE_RUN_STEADY_H
 
@@ -34,7 +35,8 @@ struct steady {
     double relative_error; // of the forecast: one standard deviation
     bool follows;          // the steps follow the processor's drift
     double scatter;        // of the stretches around their median, as a share
-    double growth;         // of the step time over the series, by the trend; 0: no trend
+    double growth;         // of the step time over the series; 0: none that may continue
+    double last_ns;        // the step time at its end, if it grows
     bool changes;          // on the way: unsteady, a trend, or another level
 };
 

@@ -5,7 +5,7 @@
 // FAKE_GPU_RUN=2 it also finds data races between launches or blocks (ptx/memory.h).
 // FAKE_GPU_FAIL=CALL:N makes the Nth call of that name fail, and every later one, with the code
 // FAKE_GPU_CODE (999). FAKE_GPU_MEMORY sets its bytes, FAKE_GPU_CAPABILITY and FAKE_GPU_DRIVER its
-// versions.
+// versions, FAKE_GPU_MS the time between two events (1 ms).
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -592,6 +592,7 @@ int cuEventElapsedTime(float *ms, void *from, void *to)
 {
     (void)from;
     (void)to;
-    *ms = 1;
+    const char *text = getenv("FAKE_GPU_MS");
+    *ms = text ? strtof(text, NULL) : 1;
     return 0;
 }

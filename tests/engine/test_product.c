@@ -10,6 +10,7 @@
 struct device {
     double flops_per_s, first_s; // first_s: the first product of a size takes this much longer
     double slow;                 // all rounds but the last take this many times as long
+    double fast_4096;            // products of that size run this many times as fast
     int64_t size, ran, rounds;
     int failing; // calls until one fails; 0: none does
 };
@@ -74,6 +75,40 @@ static void the_best_round_counts(void **state)
     assert_true(fabs(2 * pow(4096, 3) / out.seconds / 1e13 - 1) < 1e-9);
 }
 
+static int run_better_large(void *context, int64_t times, double *seconds, struct err *err)
+{
+    struct device *d = context;
+    TRY(run(d, times, seconds, err));
+    *seconds /= d->size == 4096 ? d->fast_4096 : 1;
+    return 0;
+}
+
+static void the_best_size_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        double flops_per_s, at_4096; // at_4096: how many times as fast
+        int64_t most, size;
+    } cases[] = {
+        {800e12, 0.8, 8192, 8192},
+        {800e12, 1.25, 8192, 4096},
+        {800e12, 0.8, 4096, 4096},
+        {8e12, 0.8, 8192, 4096}, // 17 ms at 4096, so over 100 at 8192
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct device d = {.flops_per_s = cases[i].flops_per_s};
+        struct engine_product out = {0};
+        struct err err = {0};
+        const struct product_work work = {&d, prepare, run_better_large};
+        d.fast_4096 = cases[i].at_4096;
+        assert_ok(product_time_best(&work, 4096, cases[i].most, &out, &err), &err);
+        assert_int_equal(out.size, cases[i].size);
+        double rate = 2 * pow((double)out.size, 3) / out.seconds;
+        double want = d.flops_per_s * (out.size == 4096 ? d.fast_4096 : 1);
+        assert_true(fabs(rate / want - 1) < 1e-9);
+    }
+}
+
 static void failures_are_told(void **state)
 {
     (void)state;
@@ -121,9 +156,8 @@ static void the_cpu_has_a_rate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_grow_with_the_device),
-        cmocka_unit_test(the_best_round_counts),
-        cmocka_unit_test(failures_are_told),
+        cmocka_unit_test(sizes_grow_with_the_device), cmocka_unit_test(the_best_round_counts),
+        cmocka_unit_test(the_best_size_counts),       cmocka_unit_test(failures_are_told),
         cmocka_unit_test(the_cpu_has_a_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,7 @@ static double number(int argc, char **argv, const char *name, double otherwise)
 {
     for (int i = 1; i + 1 < argc; i++)
         if (strcmp(argv[i], name) == 0)
-            return atof(argv[i + 1]);
+            return strtod(argv[i + 1], NULL);
     return otherwise;
 }
 

@@ -764,6 +764,29 @@ static void evaluations_are_split_off(void **state)
     end(&x);
 }
 
+// A bar of steps, and a line with the samples so far after each: two counters, no evaluations. A
+// second bar that runs for 4 s while the first stands still is one.
+static void counters_side_by_side(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, NULL);
+    for (int i = 0; i <= 100; i++) {
+        bar(&x, "", i, 100);
+        print(&x, "consumed samples: %d", 64 * i);
+        wait_s(&x, 0.2);
+        for (int k = 0; k <= 20 && i == 50; k++) {
+            bar(&x, "", k, 20);
+            wait_s(&x, 0.2);
+        }
+    }
+    finish(&x);
+    assert_int_equal(x.run.steps.v, 100);
+    assert_true(fabs(x.run.step_ms.v - 200) < 4);
+    assert_true(fabs((double)x.run.phases.evaluate_ns.v / 4.2e9 - 1) < 0.1);
+    end(&x);
+}
+
 // A million lines of every kind in a row: each costs microseconds, and memory is bounded.
 static void many_lines(void **state)
 {
@@ -920,6 +943,7 @@ int main(void)
         cmocka_unit_test(validation_in_the_trainings_bar),
         cmocka_unit_test(evaluations_are_split_off),
         cmocka_unit_test(many_lines),
+        cmocka_unit_test(counters_side_by_side),
         cmocka_unit_test(any_order),
         cmocka_unit_test(kernels_after_a_loading_bar),
     };

@@ -19,6 +19,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cupti_requested *requested;
 static cupti_completed *completed;
 static uint32_t enabled; // a bit per kind
+static cupti_called *called;
+static int watched, finalized;
 static struct buffer {
     uint8_t *at;
     size_t size, used;
@@ -46,25 +48,30 @@ int cuptiGetTimestamp(uint64_t *ns)
 
 int cuptiSubscribe(void **subscriber, cupti_called *callback, void *data)
 {
-    (void)callback;
     (void)data;
     *subscriber = &buffer;
+    called = callback;
     return is("subscribed") ? 39 : 0;
 }
 
 int cuptiUnsubscribe(void *subscriber)
 {
+    __atomic_store_n(&watched, 0, __ATOMIC_RELEASE);
     return subscriber == &buffer ? 0 : 1;
 }
 
 int cuptiEnableDomain(uint32_t enable, void *subscriber, uint32_t domain)
 {
-    return enable <= 1 && subscriber == &buffer && domain == CUPTI_DOMAIN_RUNTIME ? 0 : 1;
+    if (enable > 1 || subscriber != &buffer || domain != CUPTI_DOMAIN_RUNTIME)
+        return 1;
+    __atomic_store_n(&watched, enable, __ATOMIC_RELEASE);
+    return 0;
 }
 
 int cuptiFinalize(void)
 {
-    return 0;
+    finalized++;
+    return enabled; // records must be off
 }
 
 int cuptiActivityRegisterCallbacks(cupti_requested *r, cupti_completed *c)
@@ -116,6 +123,11 @@ int cuptiActivityGetNextRecord(uint8_t *from, size_t valid, void **record)
 }
 
 // ---- for the program
+
+int fake_finalized(void)
+{
+    return finalized;
+}
 
 uint32_t fake_enabled(void)
 {
@@ -178,6 +190,7 @@ static void add(const struct fake_record *r)
         k->grid[0] = r->blocks;
         k->grid[1] = k->grid[2] = 1;
         k->name = r->name;
+        k->graph = r->graph;
     } else {
         struct cupti_copy *c = (struct cupti_copy *)to;
         *c = (struct cupti_copy){.kind = r->kind, .start = r->start, .end = r->end};
@@ -191,6 +204,9 @@ static void add(const struct fake_record *r)
 
 void fake_ended(const struct fake_record *r)
 {
+    for (uint32_t site = 0; site <= CUPTI_SITE_EXIT; site++)
+        if (__atomic_load_n(&watched, __ATOMIC_ACQUIRE))
+            called(NULL, CUPTI_DOMAIN_RUNTIME, 1, &site);
     pthread_mutex_lock(&lock);
     add(r);
     pthread_mutex_unlock(&lock);

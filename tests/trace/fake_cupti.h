@@ -13,6 +13,7 @@ struct fake_record {
     uint64_t start, end, bytes;
     uint32_t device, stream;
     int32_t blocks;
+    uint32_t graph;
 };
 
 #endif

@@ -68,8 +68,17 @@ report("as long as nobody wants records, CUPTI is not touched", code == 0 and ou
        and found[0].state() == "waiting", out)
 code, out, found = run("steps", 300, "off", stop_after=2000)
 one = found[0]
-report("when they are not wanted any more, it turns them off and the program goes on", code == 0 and out == "enabled 0\n"
+report("when they are not wanted any more, it turns them off, detaches CUPTI, and the program goes on", code == 0
+       and out == "detached 1\nenabled 0\n"
        and one.state() == "waiting" and 2000 <= len(one.records) < 300 * 42, (code, out, one.header(), len(one.records)))
+
+os.environ["TRACED_GRAPHS"] = "1"
+code, out, found = run("steps", 300, "off", stop_after=2000)
+del os.environ["TRACED_GRAPHS"]
+report("a program that launches CUDA graphs keeps CUPTI", code == 0 and out == "detached 0\nenabled 0\n", out)
+code, out, found = run("steps", 300, "off", want=2000)
+report("it takes as many records as are wanted, and turns itself off", code == 0 and out == "detached 1\nenabled 0\n"
+       and found[0].state() == "enough" and 2000 <= len(found[0].records) < 300 * 42, (out, found[0].header()))
 
 code, out, found = run("flood", 300_000, drain=False)
 h = found[0].header()

@@ -19,6 +19,7 @@
 static void (*ended)(const struct fake_record *);
 static void (*flush)(void);
 static uint32_t (*enabled)(void);
+static int (*finalized)(void);
 static int (*register_callbacks)(cupti_requested *, cupti_completed *);
 
 static void find(void *library, const char *name, void *to)
@@ -63,7 +64,8 @@ static void kernel(const char *name, uint64_t start, uint64_t us)
                                 .start = start,
                                 .end = start + us * 1000,
                                 .stream = 7,
-                                .blocks = 64});
+                                .blocks = 64,
+                                .graph = getenv("TRACED_GRAPHS") != NULL});
 }
 
 static void step(uint64_t at, int names)
@@ -125,6 +127,7 @@ int main(int argc, char **argv)
     find(cupti, "fake_ended", &ended);
     find(cupti, "fake_flush", &flush);
     find(cupti, "fake_enabled", &enabled);
+    find(cupti, "fake_finalized", &finalized);
     find(cupti, "cuptiActivityRegisterCallbacks", &register_callbacks);
     if (!getenv("TRACED_AT_ONCE"))
         wait_for(true);
@@ -175,8 +178,11 @@ int main(int argc, char **argv)
     } else {
         return 2;
     }
-    if (argc > 3) // "steps 150 off": until it is off
+    if (argc > 3) { // "steps 150 off": until it is off, and a little longer
         wait_for(false);
+        train(50, 10);
+        printf("detached %d\n", finalized());
+    }
     printf("enabled %d\n", enabled() != 0);
     return 0;
 }

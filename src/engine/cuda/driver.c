@@ -185,18 +185,18 @@ int cuda_look(enum engine_precision precision, struct cuda_about *about, struct 
     return rc;
 }
 
-static int open_shared(struct cuda *cuda, struct err *err)
+static int open_shared(struct cuda *cuda, bool kernels, struct err *err)
 {
     struct opened *o = &opened;
     pthread_mutex_lock(&o->lock);
     int rc = open_gpu(o, err);
     if (rc == 0)
         rc = CALL(o, cuCtxSetCurrent, err, o->context);
-    if (rc == 0)
+    if (rc == 0 && kernels)
         rc = load_kernels(o, cuda->precision, err);
     cuda->api = o->api;
     cuda->about = o->about;
-    cuda->module = o->modules[cuda->precision];
+    cuda->module = kernels ? o->modules[cuda->precision] : NULL;
     pthread_mutex_unlock(&o->lock);
     return rc;
 }
@@ -228,7 +228,8 @@ static int open_streams(struct cuda *cuda, struct err *err)
     return make_events(cuda, cuda->released, CUDA_STAGING_SLOTS, EVENT_NO_TIME, err);
 }
 
-int cuda_open(enum engine_precision precision, struct cuda **out, struct err *err)
+static int open_as(enum engine_precision precision, bool kernels, struct cuda **out,
+                   struct err *err)
 {
     *out = NULL;
     struct cuda *cuda = calloc(1, sizeof *cuda);
@@ -236,7 +237,7 @@ int cuda_open(enum engine_precision precision, struct cuda **out, struct err *er
         return err_memory(err);
     cuda->precision = precision;
     cuda->pieces = calloc(PIECES_MAX, sizeof *cuda->pieces);
-    int rc = cuda->pieces ? open_shared(cuda, err) : err_memory(err);
+    int rc = cuda->pieces ? open_shared(cuda, kernels, err) : err_memory(err);
     if (rc == 0)
         rc = open_streams(cuda, err);
     if (rc != 0) {
@@ -245,6 +246,16 @@ int cuda_open(enum engine_precision precision, struct cuda **out, struct err *er
     }
     *out = cuda;
     return 0;
+}
+
+int cuda_open(enum engine_precision precision, struct cuda **out, struct err *err)
+{
+    return open_as(precision, true, out, err);
+}
+
+int cuda_open_bare(struct cuda **out, struct err *err)
+{
+    return open_as(ENGINE_F32, false, out, err);
 }
 
 // Failures are ignored: then the GPU is gone already.

@@ -32,6 +32,8 @@ int cuda_look(enum engine_precision precision, struct cuda_about *about, struct 
 // Opens the first GPU that CUDA shows and loads the kernels of a precision. ERR_MISSING: no driver
 // or no GPU. ERR_FAIL: the GPU cannot be used or is too old. ERR_USAGE: it lacks the precision.
 int cuda_open(enum engine_precision precision, struct cuda **out, struct err *err) MUST_USE;
+// The same without kernels, for a library that has its own.
+int cuda_open_bare(struct cuda **out, struct err *err) MUST_USE;
 // Also loads the kernels for images in bf16 (plan/images.h), whose names begin with "image_".
 int cuda_open_images(struct cuda *cuda, struct err *err) MUST_USE;
 void cuda_close(struct cuda *cuda); // null is fine; frees all its memory

@@ -61,8 +61,8 @@ int cuda_product(const struct engine_options *options, struct engine_product *ou
         rc = fill(&job, err);
     if (rc == 0)
         rc = product_time(&work, out, err);
-    if (rc == 0)
-        snprintf(out->kernel, sizeof out->kernel, "fare's %s", job.launch.name);
+    snprintf(out->kernel, sizeof out->kernel, "fare's %s",
+             job.launch.name ? job.launch.name : "kernels");
     cuda_close(job.cuda);
     return rc;
 }

@@ -38,10 +38,12 @@ enum {
     HASHES = 8192,
     POLL_MS = 50,
     FLUSH_MS = 500,
-    FLUSH_TRIES = 5,    // without an answer: another profiler has CUPTI, or the GPU is idle
+    FLUSH_TRIES = 5,    // without an answer, one after the other,
+    FLUSH_RARELY = 100, // then one in this many
     IN_FLIGHT_MS = 100, // for kernels that run when the records are turned off
     DETACH_MS = 1000,   // for the next call of a CUDA function
-    GRAPHS_SINCE = 18,  // CUPTI's version: records name their graph
+    GRAPHS_SINCE = 18,  // CUPTI's version: records name their graph, from CUDA 11.8 on;
+    DETACH_SINCE = 24,  // detaching is known to be safe, from CUDA 12.6 on
 };
 
 static const uint32_t kinds[] = {CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_MEMCPY,
@@ -300,8 +302,9 @@ static enum trace_state begin(void)
 }
 
 // Detaching: after its records are off, CUPTI would still cost a program that waits for the host
-// some per cent. It may be detached where a CUDA function returns, and not if graphs were launched
-// that it knows.
+// ten per cent or more. NVIDIA recommends to detach it where a CUDA function returns. Programs that
+// launch graphs are left alone: detaching crashed some of them before CUDA 12.6, and graphs do not
+// wait for the host.
 static void *detacher;
 static int detached; // 1: asked for, 2: under way, 3: done
 
@@ -322,7 +325,7 @@ static void on_return(void *data, uint32_t domain, uint32_t function, const uint
 
 static void detach(void)
 {
-    if (LOAD(graphs) || ring->header.cupti < GRAPHS_SINCE || LOAD(exiting) ||
+    if (LOAD(graphs) || ring->header.cupti < DETACH_SINCE || LOAD(exiting) ||
         cupti.cuptiSubscribe(&detacher, on_return, NULL) != 0)
         return;
     STORE(detached, 1);
@@ -354,15 +357,16 @@ static enum trace_state wish(uint64_t from, int64_t *read_ns, uint64_t *tail, in
                                                          : TRACE_RECORDING;
 }
 
-// Delivers complete records, now and then while it records. Flushing on would disturb a profiler
-// that has replaced our callbacks.
+// Delivers complete records, now and then while it records. If nothing comes back several times,
+// the GPU is idle, or a profiler has replaced our callbacks: flushing often would disturb that one.
 static bool flush(int *tries)
 {
-    if (*tries >= FLUSH_TRIES)
-        return LOAD(answered);
-    STORE(answered, false);
-    cupti.cuptiActivityFlushAll(0);
-    *tries = LOAD(answered) ? 0 : *tries + 1;
+    if (++*tries <= FLUSH_TRIES || *tries % FLUSH_RARELY == 0) {
+        STORE(answered, false);
+        cupti.cuptiActivityFlushAll(0);
+    }
+    if (LOAD(answered))
+        *tries = 0;
     return *tries == 0;
 }
 
@@ -390,8 +394,7 @@ static enum trace_state record(int64_t *left_ns)
     wait_ms(IN_FLIGHT_MS);
     if (!LOAD(exiting)) // so that none of our buffers is left for another profiler
         cupti.cuptiActivityFlushAll(CUPTI_FLUSH_FORCED);
-    if (getenv("FARE_TRACE_DETACH"))
-        detach();
+    detach();
     *left_ns -= now_ns() - start;
     return state;
 }
