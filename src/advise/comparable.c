@@ -45,16 +45,36 @@ static const char *or_unknown(const char *text)
     return text ? text : "unknown";
 }
 
+size_t comparable_program(const char *path, const char **name)
+{
+    const char *slash = strrchr(path, '/');
+    *name = slash ? slash + 1 : path;
+    size_t len = strlen(*name);
+    while (len > 1 && strchr("0123456789.", (*name)[len - 1]))
+        len--;
+    return len;
+}
+
+bool comparable_command(const struct run *a, const struct run *b)
+{
+    const char *first, *second;
+    if (a->command.count == 0 || a->command.count != b->command.count)
+        return false;
+    size_t len = comparable_program(a->command.items[0], &first);
+    if (len != comparable_program(b->command.items[0], &second) || strncmp(first, second, len) != 0)
+        return false;
+    for (size_t i = 1; i < a->command.count; i++)
+        if (strcmp(a->command.items[i], b->command.items[i]) != 0)
+            return false;
+    return true;
+}
+
 static void compare_command(struct maker *m)
 {
-    const struct run *a = m->a, *b = m->b;
-    bool equal = a->command.count == b->command.count;
-    for (size_t i = 0; equal && i < a->command.count; i++)
-        equal = strcmp(a->command.items[i], b->command.items[i]) == 0;
-    if (!equal)
-        say(m, COMPARABLE_NOT, "the commands differ");
-    else if (a->command.count == 0)
+    if (m->a->command.count == 0 && m->b->command.count == 0)
         say(m, COMPARABLE_NOT, "neither run records what was trained");
+    else if (!comparable_command(m->a, m->b))
+        say(m, COMPARABLE_NOT, "the commands differ");
 }
 
 static bool has_word(const char *text, const char *word, size_t len)

@@ -33,6 +33,12 @@ int comparison_make(const struct run *a, const struct run *b, struct comparison 
                     struct err *err) MUST_USE;
 void comparison_release(struct comparison *comparison);
 
+// Whether both run the same command: equal arguments, and the same program or interpreter, wherever
+// it lies and whichever its version ("/opt/env/bin/python3.11" is "python"). False without a
+// command.
+size_t comparable_program(const char *path, const char **name); // that name and its length
+bool comparable_command(const struct run *a, const struct run *b);
+
 // Whether the data are the same, as far as is known.
 bool comparable_data(const struct run *a, const struct run *b);
 

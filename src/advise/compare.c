@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/comparable.h"
 #include "advise/compare_parts.h"
 #include "record/read.h"
 
@@ -224,6 +225,8 @@ static int fill_part(const char *text, size_t len, const struct run *run,
     part->timed = ns.known && ns.v >= 0;
     part->accuracy = run->test_accuracy;
     part->early = !full && run->test_accuracy.known && !all_steps(run);
+    if (run_score(run))
+        part->score = run_score(run)->value;
     part->gpu_percent = run->use.gpu_percent;
     part->share_of_peak = run->use.share_of_peak;
     if (part->timed) {
@@ -283,12 +286,15 @@ static void section_key(const struct run *run, struct buf *key)
         key_text(key, run->workload);
         return;
     }
-    for (size_t i = 0; i < run->command.count; i++) {
-        buf_adds(key, i ? " " : "");
-        buf_adds(key, run->command.items[i]);
-    }
-    if (run->command.count == 0)
+    if (run->command.count > 0) {
+        const char *program;
+        size_t len = comparable_program(run->command.items[0], &program);
+        buf_add(key, program, len);
+    } else {
         buf_adds(key, run->name ? run->name : "unnamed");
+    }
+    for (size_t i = 1; i < run->command.count; i++)
+        buf_printf(key, " %s", run->command.items[i]);
     buf_adds(key, "\x1f\x1f");
 }
 

@@ -17,7 +17,7 @@ struct part {                           // the figures of one run
     double relative_cost; // of a relative speed; not money, so not rounded to nano-USD
     bool timed, relative, costed;
     bool early; // the accuracy is a sample's, from before the end of the training
-    struct maybe_real accuracy, gpu_percent, share_of_peak;
+    struct maybe_real accuracy, score, gpu_percent, share_of_peak;
 };
 
 struct group {        // runs that are one row

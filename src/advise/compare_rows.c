@@ -336,6 +336,10 @@ int compare_row_fill(const struct group *g, struct compare_row *row, struct err 
     for (size_t i = 0; i < g->ids.count && rc == 0; i++)
         rc = texts_add(&row->ids, g->ids.items[i], err);
     fill_mean(g, offsetof(struct part, accuracy), 1, &row->accuracy);
+    if (rc == 0 && run_score(&g->run)) {
+        fill_mean(g, offsetof(struct part, score), HUGE_VAL, &row->quality);
+        rc = text_set(&row->metric, run_score(&g->run)->metric, err);
+    }
     fill_mean(g, offsetof(struct part, gpu_percent), 100, &row->gpu_percent);
     fill_mean(g, offsetof(struct part, share_of_peak), 1, &row->share_of_peak);
     if (rc != 0 || !g->timed)

@@ -8,9 +8,23 @@
 #include "ledger/published.h"
 #include "record/read.h"
 
-#define EVIDENCE 400 // of the newest runs of a workload
+#define EVIDENCE 400 // of the newest runs of a workload, or of a command's name
 
 // ---- the runs
+
+// The command that is asked about; null: a workload is.
+static const struct run *command_of(const struct quote_job *job)
+{
+    return job->runs.count > 0 && !job->runs.items[0].workload ? &job->runs.items[0] : NULL;
+}
+
+static bool is_wanted(const struct quote_job *job, const struct run *run)
+{
+    const struct run *command = command_of(job);
+    if (command)
+        return !run->workload && comparable_command(command, run);
+    return run->workload && strcmp(run->workload, job->workload) == 0;
+}
 
 static int add_run(void *job_, const char *id, const char *text, struct err *err)
 {
@@ -18,7 +32,7 @@ static int add_run(void *job_, const char *id, const char *text, struct err *err
     struct quote_job *job = job_;
     struct run run = {0};
     int rc = record_from_text(run_fields, text, strlen(text), &run, err);
-    bool wanted = rc == 0 && run.workload && strcmp(run.workload, job->workload) == 0;
+    bool wanted = rc == 0 && is_wanted(job, &run);
     for (size_t i = 0; wanted && i < job->runs.count; i++)
         wanted = strcmp(job->runs.items[i].id, run.id) != 0;
     struct run *added = wanted ? LIST_ADD(&job->runs, err) : NULL;
@@ -90,11 +104,12 @@ static int choose_evidence(struct quote_job *job, const struct run *reference, b
     return rc;
 }
 
-// Adds the other runs of the workload and chooses among all. `ledger` may be null.
+// Adds the other runs of the workload or command and chooses among all. `ledger` may be null.
 static int add_others(struct quote_job *job, struct ledger *ledger, const struct run *like,
                       struct err *err)
 {
-    struct ledger_filter filter = {.workload = job->workload, .limit = EVIDENCE};
+    struct ledger_filter filter = {.limit = EVIDENCE};
+    *(command_of(job) ? &filter.name : &filter.workload) = job->workload;
     TRY(ledger ? ledger_each(ledger, &filter, add_run, job, err) : 0);
     TRY(published_each(NULL, add_run, job, err));
     const struct run *reference = job->asked ? &job->runs.items[0] : like;

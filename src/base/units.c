@@ -2,8 +2,11 @@
 #include "base/units.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/clock.h"
 
 bool units_parse_bytes(const char *text, int64_t *bytes)
 {
@@ -93,5 +96,37 @@ struct units_text units_count(int64_t count, const char *noun)
 {
     struct units_text out;
     snprintf(out.s, sizeof out.s, "%lld %.11s%s", (long long)count, noun, count == 1 ? "" : "s");
+    return out;
+}
+
+static struct units_text seconds(double s)
+{
+    struct units_text out;
+    clock_words((int64_t)(fmin(fmax(s, 0), 9e9) * 1e9), out.s, sizeof out.s);
+    return out;
+}
+
+struct units_text units_step(double ms)
+{
+    struct units_text out;
+    if (ms >= 999.95)
+        return seconds(ms / 1e3);
+    snprintf(out.s, sizeof out.s, "%.4g ms", ms);
+    return out;
+}
+
+struct units_text units_pace(double per_s, const char *noun)
+{
+    struct units_text out;
+    if (per_s > 0 && per_s < 1) {
+        snprintf(out.s, sizeof out.s, "%s %s %.11s", seconds(1 / per_s).s,
+                 strchr("aeiou", noun[0]) ? "an" : "a", noun);
+        return out;
+    }
+    double unit = per_s >= 100 ? pow(10, floor(log10(per_s)) - 2) : 0; // of the third digit
+    if (unit > 0)
+        snprintf(out.s, sizeof out.s, "%.0f a second", fmin(round(per_s / unit) * unit, 1e15));
+    else
+        snprintf(out.s, sizeof out.s, "%.3g a second", per_s);
     return out;
 }

@@ -26,4 +26,10 @@ struct units_text units_flops(double flops_per_s);
 // "1 day", "0 days", "14 days": `noun` in the singular, whose plural ends in s.
 struct units_text units_count(int64_t count, const char *noun);
 
+// A step's time: "12.35 ms", "350 ms", from a second on as clock_words() has it.
+struct units_text units_step(double ms);
+
+// "4160 a second", below one a second "85.0 s an epoch": three digits. `noun` is one thing counted.
+struct units_text units_pace(double per_s, const char *noun);
+
 #endif

@@ -22,7 +22,7 @@ static const struct table_column columns[] = {
     {"spec", TABLE_RIGHT, 4, 0, "of the specification"},
     {"", TABLE_LEFT},
 };
-enum { COLUMNS = sizeof columns / sizeof *columns };
+enum { COLUMNS = sizeof columns / sizeof *columns, QUALITY = 6 };
 
 static void ratio_text(const struct compare_row *row, const struct compare_against *against,
                        char out[COMPARE_CELL])
@@ -72,8 +72,8 @@ static void add_below(struct buf *line, const struct compare_row *row)
     add_against(line, "cost", &row->money);
     if (compare_work_interval(row, " to ", text))
         buf_printf(line, "; %s trainings for a dollar", text);
-    if (compare_percent_interval(&row->accuracy, 100, " to ", text))
-        buf_printf(line, "; %s right", text);
+    if (compare_quality_interval(row, " to ", text))
+        buf_printf(line, "; %s %s", text, row->metric ? row->metric : "right");
     if (compare_percent_interval(&row->gpu_percent, 1, " to ", text))
         buf_printf(line, "; %s use of the GPUs", text);
     if (compare_percent_interval(&row->share_of_peak, 100, " to ", text))
@@ -92,7 +92,7 @@ static void add_row(struct table *table, struct compare_notes *notes, const stru
     compare_cost_words(row, texts[3]);
     ratio_text(row, &row->money, texts[4]);
     compare_work_words(row, texts[5]);
-    compare_percent_words(row->accuracy.value, 100, texts[6]);
+    compare_quality_words(row, texts[QUALITY]);
     compare_percent_words(row->gpu_percent.value, 1, texts[7]);
     compare_percent_words(row->share_of_peak.value, 100, texts[8]);
     compare_notes_of(notes, row, numbers);
@@ -138,7 +138,10 @@ static void put_apart(struct out *out, const struct compare_workload *workload)
 
 static void put_workload(struct out *out, const struct compare_workload *workload)
 {
-    struct table table = {.columns = columns, .count = COLUMNS};
+    struct table_column heads[COLUMNS];
+    struct table table = {.columns = heads, .count = COLUMNS};
+    memcpy(heads, columns, sizeof heads);
+    heads[QUALITY].head = compare_quality_head(workload, heads[QUALITY].head);
     struct compare_notes notes;
     bool good = compare_notes_init(&notes, workload);
     out->text.failed |= !good;

@@ -116,7 +116,9 @@ static void show_quote(struct out *out, const struct report *report, const struc
         return;
     clock_words(time.total_ns, here, sizeof here);
     power_words(run, time.total_ns, kwh, power, sizeof power);
-    snprintf(line, sizeof line, "%s here, power %s%s", here, power,
+    const char *rate = run_label(run, "price_per_hour_usd");
+    snprintf(line, sizeof line, "%s here, %s %s%s%s", here, rate ? "at" : "power",
+             rate ? rate : power, rate ? " USD an hour" : "",
              q->bills.count > 0 ? "" : "; not measured elsewhere");
     out_row(out, q->workload, "%s", line);
     for (size_t i = 0; i < q->bills.count; i++)
@@ -142,7 +144,7 @@ static void say_verdict(struct out *out, const struct report *report)
         old |= q->bills.items[0].price_old.known && q->bills.items[0].price_old.v;
         count++;
     }
-    char here[48], there[48], cost[MONEY_BYTES], speed[64], text[600];
+    char here[48], there[48], cost[MONEY_BYTES], speed[64], which[40], text[600];
     clock_words(here_ns, here, sizeof here);
     clock_words(there_ns, there, sizeof there);
     money_short(sum, cost);
@@ -152,11 +154,21 @@ static void say_verdict(struct out *out, const struct report *report)
     else
         snprintf(speed, sizeof speed, "%.1f times as %s", ratio > 1 ? ratio : 1 / ratio,
                  ratio > 1 ? "fast" : "slow");
-    if (count == 0 && report->runs.count == 1 && !report->runs.items[0].workload)
+    bool priced =
+        report->runs.count == 1 && run_label(&report->runs.items[0], "price_per_hour_usd") != NULL;
+    bool command = report->runs.count == 1 && !report->runs.items[0].workload;
+    if (count > 0 && command)
+        snprintf(which, sizeof which, "This command was");
+    else
+        snprintf(which, sizeof which, "%zu of them %s", count, count == 1 ? "was" : "were");
+    if (count == 0 && command)
         snprintf(text, sizeof text,
-                 "This training was not measured on a rented machine. If this machine is one, name "
-                 "its offer: 'fare quote last --offer PROVIDER/NAME'. Otherwise run the same "
-                 "command on one, and bring its record here with 'fare runs import'.");
+                 "%sTo price it on %smachine, run the same command there, and bring its record "
+                 "here: 'fare runs export' there, 'fare runs import' here.",
+                 priced ? ""
+                        : "This training was not measured on a rented machine. If this machine is "
+                          "one, name its offer: 'fare quote last --offer PROVIDER/NAME'. ",
+                 priced ? "another " : "a rented ");
     else if (count == 0)
         snprintf(text, sizeof text,
                  "There is no run of these on a rented machine. 'fare runs import' takes records "
@@ -164,15 +176,15 @@ static void say_verdict(struct out *out, const struct report *report)
     else
         snprintf(
             text, sizeof text,
-            "%zu of them %s also measured on rented machines: %s here, %s there, start-up "
-            "included, for %s USD in all; renting is %s.%s%s 'fare quote WORKLOAD' shows the "
+            "%s also measured on rented machines: %s here, %s there, start-up "
+            "included, for %s USD in all; renting is %s.%s%s 'fare quote %s' shows the "
             "bills, their runs and the age of the prices; 'fare prices update' gets new ones.",
-            count, count == 1 ? "was" : "were", here, there, cost, speed,
+            which, here, there, cost, speed,
             made
                 ? " The data here is generated, with as many and as large samples as the real set: "
                   "it gives the time, not the accuracy."
                 : "",
-            old ? " Prices with a * are OLD." : "");
+            old ? " Prices with a * are OLD." : "", command ? "last" : "WORKLOAD");
     out_wrap(out, 0, text);
 }
 

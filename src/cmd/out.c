@@ -162,7 +162,8 @@ void out_row(struct out *out, const char *label, const char *format, ...)
     buf_vprintf(&text, format, args);
     va_end(args);
     if (label)
-        out_styled(out, OUT_BOLD, "%-*s", LABEL_COLUMNS, label);
+        out_styled(out, OUT_BOLD, "%-*s ", LABEL_COLUMNS - 1,
+                   label); // longer ones too end in a space
     else
         buf_fill(&out->text, ' ', LABEL_COLUMNS);
     out_wrap_here(out, LABEL_COLUMNS, buf_str(&text));

@@ -345,6 +345,20 @@ static void say_none_has(struct out *out, const struct quote_job *job,
     buf_release(&filters);
 }
 
+static void say_no_time(struct out *out, const struct run *run)
+{
+    if (run_failed(run))
+        out_wrapf(out, 0, "The time of the whole training is unknown: the run failed%s%s.",
+                  run->problem ? ": " : "", run->problem ? run->problem : "");
+    else
+        out_wrapf(out, 0,
+                  "The time of the whole training is unknown: the run ended early and could not be "
+                  "projected. %s",
+                  run->workload ? "'fare run WORKLOAD --full' trains all of it."
+                                : "Give --total-steps or --total-epochs, or run it to its end "
+                                  "with 'fare run -- COMMAND'.");
+}
+
 static void say_nothing_fits(struct out *out, const struct quote_job *job,
                              const struct quote_options *o)
 {
@@ -372,9 +386,7 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job,
                  "Only relative speeds of this training are known, no times, so there is no bill. "
                  "'fare compare' shows relative costs.");
     } else if (!bill_time_of(run, &time)) {
-        out_wrap(out, 0,
-                 "The time of the whole training is unknown: the run ended early and could not be "
-                 "projected. Give --total-steps, or run it with --full.");
+        say_no_time(out, run);
     } else {
         char words[48];
         const struct run_machine *m = &run->machine;

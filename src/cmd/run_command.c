@@ -39,26 +39,39 @@ static void add_end(struct buf *to, const struct measure *m, const struct run *r
     buf_release(&why);
 }
 
-static bool counts_epochs(const struct run *run)
+// "steps", "epochs" or "samples", and one of them.
+static const char *counted(const struct run *run)
 {
-    return run->progress.counts && strcmp(run->progress.counts, "epochs") == 0;
+    return run->progress.counts ? run->progress.counts : "steps";
+}
+
+static struct units_text one(const struct run *run)
+{
+    struct units_text out;
+    snprintf(out.s, sizeof out.s, "%.*s", (int)strlen(counted(run)) - 1, counted(run));
+    return out;
+}
+
+static bool counts(const struct run *run, const char *what)
+{
+    return strcmp(counted(run), what) == 0;
 }
 
 static void add_speed(struct buf *to, const struct run *run)
 {
     if (!run->steps.known)
         return;
-    buf_adds(to, units_count(run->steps.v, counts_epochs(run) ? "epoch" : "step").s);
+    buf_adds(to, units_count(run->steps.v, one(run).s).s);
     if (run->total_steps.known)
         buf_printf(to, " of %lld", (long long)run->total_steps.v);
-    if (run->step_ms.known)
-        buf_printf(to, ", %.*f ms each", run->step_ms.v < 100 ? 2 : 0, run->step_ms.v);
+    if (run->step_ms.known && !counts(run, "samples"))
+        buf_printf(to, ", %s each", units_step(run->step_ms.v).s);
     if (run->samples_per_s.known)
         buf_printf(to, ", %.0f samples/s", run->samples_per_s.v);
     if (run->last_loss.known)
         buf_printf(to, ", loss %.4g", run->last_loss.v);
     if (run->test_accuracy.known)
-        buf_printf(to, ", %.2f %% right held out", run->test_accuracy.v * 100);
+        buf_printf(to, ", %.2f %% accuracy", run->test_accuracy.v * 100);
     buf_addc(to, '\n');
 }
 
@@ -69,8 +82,8 @@ static void add_step_times(struct buf *to, const struct out *out, const struct r
         return;
     out_blocks(to, run->step_plot_ms.items, run->step_plot_ms.count,
                (size_t)out->width - strlen("fare: "), out->unicode, &low, &high);
-    buf_printf(to, "\n%.4g to %.4g ms %s, from left to right\n", low, high,
-               counts_epochs(run) ? "an epoch" : "a step");
+    buf_printf(to, "\n%s to %s %s %s, from left to right\n", units_step(low).s, units_step(high).s,
+               counts(run, "epochs") ? "an" : "a", one(run).s);
 }
 
 // ---- how far to trust it
@@ -89,12 +102,24 @@ static const char *total_words(const char *total_from)
     return NULL;
 }
 
+static void add_too_late(struct buf *to, const struct run *run)
+{
+    buf_printf(to, "progress (%s) was reported only %s, so only the time was measured",
+               run->progress.source, whole(run) ? "at the end" : "once");
+    if (whole(run))
+        buf_adds(to, ": some bars, such as rich's, are drawn only in a terminal");
+}
+
 void run_text_progress(const struct run *run, struct buf *to)
 {
     const struct run_progress *p = &run->progress;
     const char *total = total_words(p->total_from);
     if (!p->source)
         return;
+    if (!run->steps.known) {
+        add_too_late(to, run);
+        return;
+    }
     buf_printf(to, "%s%s from %s", p->counts ? p->counts : "steps",
                p->total_from && !total ? " and their total" : "", p->source);
     if (p->counter)
@@ -119,13 +144,7 @@ static void add_account(struct buf *to, const struct run *run)
 
 static void add_missing(struct buf *to, const struct run *run)
 {
-    bool sampled = run->ended && strcmp(run->ended, "sampled") == 0;
-    if (sampled && run->steps.known && !run->total_steps.known)
-        buf_printf(to,
-                   "steps were seen (%.3g a second), but not how many the whole training has: give "
-                   "--total-steps N, or --total-epochs N if it reports epochs\n",
-                   run->step_ms.known && run->step_ms.v > 0 ? 1e3 / run->step_ms.v : 0);
-    else if (!run->steps.known && run->problem == NULL)
+    if (!run->steps.known && !run->progress.source && run->problem == NULL)
         buf_adds(to,
                  "no progress was seen, so only the time was measured: match lines of its output "
                  "with --step-pattern REGEX, or let it report its steps (Python: 'fare workloads "
@@ -166,6 +185,16 @@ static void add_checks(struct buf *to, const struct run *run)
 
 // ---- the last line
 
+static void add_no_total(struct buf *to, const struct run *run)
+{
+    buf_printf(to, "%s were seen", counted(run));
+    if (run->step_ms.known && run->step_ms.v > 0)
+        buf_printf(to, " (%s)", units_pace(1e3 / run->step_ms.v, one(run).s).s);
+    buf_printf(to, ", but not how many the whole training has: give %s--total-epochs N%s",
+               counts(run, "steps") ? "--total-steps N, or " : "",
+               counts(run, "steps") ? " if it reports epochs" : "");
+}
+
 static void add_figure(struct buf *to, const struct measure *m, const struct run *run)
 {
     const struct run_projection *p = &run->projection;
@@ -177,6 +206,9 @@ static void add_figure(struct buf *to, const struct measure *m, const struct run
         buf_printf(to, "the whole training takes %s", seconds(wall_s).s);
         if (p->low_s.known && p->high_s.known)
             buf_printf(to, " (between %s and %s)", seconds(p->low_s.v).s, seconds(p->high_s.v).s);
+    } else if (run->steps.known && !run->total_steps.known) {
+        add_no_total(to, run);
+        return;
     } else {
         buf_adds(to, "the time of the whole training is unknown");
         return;

@@ -125,7 +125,7 @@ static const struct cmd_example import_examples[] = {
     {"fare runs import runs.jsonl --ledger postgresql://team@db/fare", "into the team's ledger"},
     {"fare runs import mnist_mlp_tensorflow.csv --machine p2.xlarge --price-per-hour 0.90",
      "a log of Keras"},
-    {"ssh host cat result_0.txt | fare runs import -", "a log from standard input"},
+    {"fare runs import - <result_0.txt", "a log from standard input"},
     {NULL, NULL},
 };
 

@@ -34,8 +34,13 @@ static void plot_samples(struct out *out, const struct run *run)
 {
     enum { CPU, GPU, MEMORY, POWER, PLOTS };
     static const char *const names[PLOTS] = {"CPU", "GPU", "Memory", "Power"};
-    static const char *const units[PLOTS] = {"% of one CPU", "% of the GPUs", "GiB", "W"};
-    double values[200];
+    int64_t most = 0;
+    for (size_t i = 0; i < run->samples.count; i++)
+        if (run->samples.items[i].memory_bytes.v > most)
+            most = run->samples.items[i].memory_bytes.v;
+    bool small = most < 1 << 30;
+    const char *const units[PLOTS] = {"% of one CPU", "% of the GPUs", small ? "MiB" : "GiB", "W"};
+    double values[200], unit = small ? 1 << 20 : 1 << 30;
     for (int kind = 0; kind < PLOTS; kind++) {
         size_t count = 0;
         for (size_t i = 0; i < run->samples.count && count < 200; i++) {
@@ -43,7 +48,7 @@ static void plot_samples(struct out *out, const struct run *run)
             const struct maybe_real each[PLOTS] = {
                 s->cpu_percent,
                 s->gpu_percent,
-                {(double)s->memory_bytes.v / (1 << 30), s->memory_bytes.known},
+                {(double)s->memory_bytes.v / unit, s->memory_bytes.known},
                 s->power_w};
             if (each[kind].known)
                 values[count++] = each[kind].v;
@@ -78,7 +83,7 @@ static void print_phases(struct out *out, const struct run *run)
     out_styled(out, OUT_BOLD, "Where the time went");
     out_printf(out, "%s%s\n", total ? ": " : "", total ? duration(total).s : "");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!rows[i].ns.known || rows[i].ns.v < 0)
+        if (!rows[i].ns.known || rows[i].ns.v <= 0)
             continue;
         // Halves of a column, so that small phases still show.
         int halves = (int)((double)rows[i].ns.v / (double)longest * bar * 2 + 0.5);
@@ -150,7 +155,7 @@ static void print_what(struct out *out, const struct run *run)
         out_part(&facts, "%s", run->recipe);
     if (run->batch.known)
         out_part(&facts, "batch %lld", (long long)run->batch.v);
-    if (run->epochs.known)
+    if (run->epochs.known && run->epochs.v > 0)
         out_part(&facts, "%lld epoch%s", (long long)run->epochs.v, run->epochs.v == 1 ? "" : "s");
     if (run->samples_trained.known)
         out_part(&facts, "%s", units_count(run->samples_trained.v, "sample").s);
@@ -159,7 +164,7 @@ static void print_what(struct out *out, const struct run *run)
         buf_printf(&facts, "%s%s", i ? " " : "", run->command.items[i]);
     out_parts(out, "Command", &facts);
 
-    if (run->framework)
+    if (run->framework && run->command.count == 0)
         out_part(&facts, "%s", run->framework);
     if (run->engine)
         out_part(&facts, "engine %s", run->engine);
@@ -215,14 +220,33 @@ static void print_machine(struct out *out, const struct run *run)
     out_parts(out, "Measured", &facts);
 }
 
+static void plot_steps(struct out *out, const struct run *run)
+{
+    double values[200];
+    size_t count = 0;
+    bool long_ones = false;
+    for (; count < run->step_plot_ms.count && count < 200; count++) {
+        values[count] = run->step_plot_ms.items[count];
+        long_ones |= values[count] >= 1e4;
+    }
+    for (size_t i = 0; long_ones && i < count; i++)
+        values[i] /= 1e3;
+    out_sparkline(out, NULL, values, count,
+                  long_ones ? "s, from left to right" : "ms, from left to right");
+}
+
 static void print_steps(struct out *out, const struct run *run)
 {
     const struct run_steady *s = &run->steady;
     struct buf facts = {0};
-    if (s->step_ms.known && s->low_ms.known && s->high_ms.known)
+    bool interval = s->step_ms.known && s->low_ms.known && s->high_ms.known;
+    if (interval && s->high_ms.v < 1000)
         out_part(&facts, "%.4g ms (95 %%: %.4g to %.4g)", s->step_ms.v, s->low_ms.v, s->high_ms.v);
+    else if (interval)
+        out_part(&facts, "%s (95 %%: %s to %s)", units_step(s->step_ms.v).s,
+                 units_step(s->low_ms.v).s, units_step(s->high_ms.v).s);
     else if (run->step_ms.known)
-        out_part(&facts, "%.4g ms", run->step_ms.v);
+        out_part(&facts, "%s", units_step(run->step_ms.v).s);
     if (s->kind)
         out_part(&facts, "%s", s->kind);
     if (run->samples_per_s.known)
@@ -234,10 +258,13 @@ static void print_steps(struct out *out, const struct run *run)
         out_part(&facts, "%lld done", (long long)run->steps.v);
     if (s->outliers.known && s->outliers.v > 0)
         out_part(&facts, "%lld outlier%s", (long long)s->outliers.v, s->outliers.v == 1 ? "" : "s");
-    out_parts(out, "Step", &facts);
-    if (run->step_plot_ms.count > 1)
-        out_sparkline(out, NULL, run->step_plot_ms.items, run->step_plot_ms.count,
-                      "ms, from left to right");
+    const char *counts = run->progress.counts;
+    out_parts(out,
+              !counts || strcmp(counts, "steps") == 0 ? "Step"
+              : strcmp(counts, "epochs") == 0         ? "Epoch"
+                                                      : "Sample",
+              &facts);
+    plot_steps(out, run);
 }
 
 static void print_quality(struct buf *facts, const struct run_quality *q)
@@ -348,13 +375,23 @@ static void print_use(struct out *out, const struct run *run)
     print_activity(out, &u->steady);
 }
 
+// Of most commands only the number of epochs is known.
+static bool tells(const struct run_epoch *e)
+{
+    return e->train_ns.known || e->train_loss.known || e->train_accuracy.known ||
+           e->test_loss.known || e->test_accuracy.known;
+}
+
 static void print_epochs(struct out *out, const struct run *run)
 {
     static const struct table_column columns[] = {
         {"epoch", TABLE_RIGHT},       {"time", TABLE_RIGHT},        {"loss", TABLE_POINT, 2},
         {"accuracy", TABLE_POINT, 3}, {"held out", TABLE_POINT, 1}, {"accuracy", TABLE_POINT}};
     struct table table = TABLE(columns);
-    if (run->epoch_list.count == 0)
+    bool any = false;
+    for (size_t i = 0; i < run->epoch_list.count; i++)
+        any |= tells(&run->epoch_list.items[i]);
+    if (!any)
         return;
     out_printf(out, "\n");
     for (size_t i = 0; i < run->epoch_list.count; i++) {
@@ -414,13 +451,14 @@ void runs_page(struct out *out, const struct run *run)
     out_printf(out, "%s%s\n", out_columns(name) + 2 + out_columns(id) > out->width ? "\n" : "  ",
                id);
     struct buf facts = {0};
+    bool sampled = run->ended && strcmp(run->ended, "sampled") == 0;
     if (run->started)
         out_part(&facts, "started %s", run->started);
     if (run->ended)
         out_part(&facts, "%s", run->ended);
     if (run->exit_code.known)
         out_part(&facts, "exit code %lld", (long long)run->exit_code.v);
-    if (run->signal.known)
+    if (run->signal.known && !sampled) // by us
         out_part(&facts, "signal %lld", (long long)run->signal.v);
     out_parts(out, "Run", &facts);
     if (run->problem)

@@ -2,10 +2,12 @@
 // runs, as tables.
 #include "cmd/runs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "cmd/table.h"
 
 enum { RANDOM_SHOWN = 6 };
@@ -57,10 +59,15 @@ static void step(const struct run *run, char out[32])
 {
     const struct run_steady *s = &run->steady;
     double ms = s->step_ms.known ? s->step_ms.v : run->step_ms.v;
+    const char *counts = run->progress.counts;
     if (!s->step_ms.known && !run->step_ms.known)
         snprintf(out, 32, "-");
     else if (s->kind && strcmp(s->kind, "unsteady") == 0)
         snprintf(out, 32, "unsteady");
+    else if (counts && strcmp(counts, "steps") != 0) // "40.6 s/epoch"
+        snprintf(out, 32, "%s/%.*s", units_step(ms).s, (int)strlen(counts) - 1, counts);
+    else if (ms >= 1e4) // no "1.235e+04"
+        snprintf(out, 32, "%.0f", fmin(ms, 1e15));
     else if (s->step_ms.known && s->low_ms.known && s->high_ms.known && ms > 0)
         snprintf(out, 32, "%.4g ±%.2g%%", ms, (s->high_ms.v - s->low_ms.v) / 2 / ms * 100);
     else

@@ -237,9 +237,8 @@ static int on_evaluation(struct state *s, const struct event *e, struct err *err
     for (size_t m = 0; m < MLPERF_METRICS; m++)
         if (isfinite(values[m]))
             s->points[at].values[m] = values[m];
-    enum mlperf_kind kind = s->benchmark ? s->benchmark->metrics[0].kind : MLPERF_ACCURACY;
-    bool share = values[0] >= 0 && values[0] <= 1;
-    if (!isfinite(values[0]) || kind == MLPERF_OTHER || (kind == MLPERF_ACCURACY && !share))
+    enum mlperf_kind kind = mlperf_kind(s->benchmark, values[0]);
+    if (kind == MLPERF_OTHER)
         return 0;
     struct run_epoch *row = row_at(s, mark, err);
     if (!row)
@@ -413,9 +412,9 @@ static int add_quality(struct state *s, const struct point *point, struct err *e
                                       unknown = {"eval_accuracy"};
     for (size_t m = 0; m < MLPERF_METRICS; m++) {
         double value = point->values[m];
-        bool share = value >= 0 && value <= 1;
+        bool right = m == 0 && mlperf_kind(s->benchmark, value) == MLPERF_ACCURACY;
         const struct mlperf_metric *metric = s->benchmark ? &s->benchmark->metrics[m]
-                                             : share      ? &accuracy
+                                             : right      ? &accuracy
                                                           : &unknown;
         if (!metric->name || isnan(value))
             continue;
@@ -430,7 +429,7 @@ static int add_quality(struct state *s, const struct point *point, struct err *e
             quality->target = some_real(metric->target);
         if (s->benchmark)
             quality->lower = some_bool(metric->lower);
-        if (metric->kind == MLPERF_ACCURACY && share)
+        if (right)
             s->run->test_accuracy = some_real(value);
     }
     return 0;

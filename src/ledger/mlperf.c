@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ledger/mlperf.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -95,4 +96,11 @@ const struct mlperf *mlperf_find(const char *name, int64_t date_s)
             return b;
     }
     return NULL;
+}
+
+enum mlperf_kind mlperf_kind(const struct mlperf *benchmark, double value)
+{
+    enum mlperf_kind kind = benchmark ? benchmark->metrics[0].kind : MLPERF_ACCURACY;
+    bool share = value >= 0 && value <= 1;
+    return !isfinite(value) || (kind == MLPERF_ACCURACY && !share) ? MLPERF_OTHER : kind;
 }

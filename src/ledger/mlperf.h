@@ -37,4 +37,8 @@ struct mlperf {
 // The benchmark of that name at that date; null if there is none.
 const struct mlperf *mlperf_find(const char *name, int64_t date_s);
 
+// What a log's eval_accuracy is: the first metric of the benchmark, or an accuracy if the benchmark
+// is unknown (null). Accuracies lie between 0 and 1; all else is MLPERF_OTHER.
+enum mlperf_kind mlperf_kind(const struct mlperf *benchmark, double value);
+
 #endif

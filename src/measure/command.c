@@ -142,8 +142,11 @@ static int open_streams(struct job *job, struct err *err)
 
 static int fill(const struct session *s, struct run *part, struct err *err)
 {
-    const struct job *job = s->runner;
-    return follow_peek(job->follow, part, err);
+    struct job *job = s->runner;
+    TRY(follow_peek(job->follow, part, err));
+    const char *counts = part->progress.counts;
+    job->samples = counts && strcmp(counts, "samples") == 0;
+    return 0;
 }
 
 static int start_measuring(struct job *job, struct err *err)
@@ -228,11 +231,11 @@ static void show(struct job *job)
         beside->last = '\n';
     if (job->screen || job->streams.modes || within_a_line)
         return;
-    char note[48] = "";
-    if (live.step > 0 && (live.steps == 0 || live.timed))
-        snprintf(note, sizeof note, "%s %lld", live.epochs ? "epoch" : "step",
-                 (long long)live.step);
-    watch_show(&s->watch, &live, note);
+    struct buf note = {0};
+    if (live.steps == 0 || live.timed)
+        watch_place(&live, &note);
+    watch_show(&s->watch, &live, buf_str(&note));
+    buf_release(&note);
 }
 
 // SIGTERM, then SIGKILL repeatedly until no process is left.
@@ -317,7 +320,7 @@ static enum sampling_end judge(struct job *job)
     follow_state(job->follow, &state);
     s->step = state.step;
     s->steps = state.total;
-    s->epochs = state.epochs;
+    s->noun = state.epochs ? "epoch" : job->samples ? "sample" : NULL;
     s->rate = state.steps_per_s;
     if (plan->until_ns > 0 && clock_now_ns() >= plan->until_ns)
         return SAMPLING_SPENT;
@@ -336,7 +339,7 @@ static enum sampling_end judge(struct job *job)
                                  .projected = o.wall_s > 0,
                                  .unsettled = state.unsteady || (state.unseen & FOLLOW_EPOCH_END)};
     if (o.steps > 0 && !plan->max_s_given) // for the progress line
-        plan->max_s = o.before_s + (now.total ? SAMPLING_S : SAMPLING_RATE_S);
+        plan->max_s = sampling_until_s(&now);
     return sampling_judge(&now);
 }
 

@@ -23,6 +23,7 @@ struct job {
     int64_t show_ns;     // when progress is shown next
     int64_t activity_ns; // when follow_activity() is called next
     bool screen;         // the command has the terminal to itself
+    bool samples;        // its counter counts samples, as of the last journalled record
 
     bool failed;             // out of memory
     int rc;                  // of the measurement's end

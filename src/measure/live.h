@@ -26,11 +26,11 @@ struct live_price {    // of the machine; unknown without `cost`
 struct live {
     double elapsed_s;
     int64_t step, steps;            // of this run; steps 0: unknown
-    bool epochs;                    // these are epochs
+    const char *noun;               // one of them: "epoch", "sample"; null: "step"
     double left_s;                  // below 0: unknown
     bool at_most;                   // the run may end earlier
     bool timed;                     // progress is measured by time, not by steps
-    double rate;                    // steps a second of training; 0: unknown
+    double rate;                    // of them a second of training; 0: unknown
     double whole_s, half_s;         // the whole training and its interval to each side; 0: unknown
     int64_t bill, projected, whole; // nano-USD; below 0: unknown
 };

@@ -45,4 +45,7 @@ struct sampling {
 };
 enum sampling_end sampling_judge(const struct sampling *now);
 
+// When it ends at the latest, if nothing changes, in seconds from the start.
+double sampling_until_s(const struct sampling *now);
+
 #endif

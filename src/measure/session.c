@@ -31,7 +31,7 @@ int session_start(struct session *s, pid_t pid, bool gpus, int64_t before_ns, st
 void session_look(const struct session *s, struct live *live)
 {
     live_look(&s->plan, s->price, s->meter, s->step, s->steps, live);
-    live->epochs = s->epochs;
+    live->noun = s->noun;
     live->rate = s->rate;
 }
 

@@ -40,7 +40,7 @@ struct session {
     bool stopped; // the sampler has filled the record
     int64_t start_ns;
     int64_t step, steps; // progress; 0: unknown
-    bool epochs;         // these are epochs
+    const char *noun;    // one of them; null: "step"
     double rate;         // a second; 0: unknown
     // (optional) Adds the runner's figures to a copy of the record; without it the meter does.
     int (*fill)(const struct session *session, struct run *part, struct err *err);

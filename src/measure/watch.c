@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 
 // The end time in local time: "10:32", with the day if it is not today.
 static const char *end_words(double left_s, char *out, size_t size)
@@ -96,19 +97,36 @@ static void add_time(struct buf *out, double seconds, double half_s, const char 
     double percent = seconds > 0 ? half_s / seconds * 100 : 0;
     if (percent > 0 && percent < 100)
         buf_printf(out, " (± %.*f %%)", percent < 1.95 ? 1 : 0, percent);
+    else if (percent >= 100)
+        buf_adds(out, " (still uncertain)");
+}
+
+static const char *noun_of(const struct live *live)
+{
+    return live->noun ? live->noun : "step";
+}
+
+bool watch_place(const struct live *live, struct buf *out)
+{
+    // Steps are counted when they end; an epoch is long, so the one that runs is named.
+    bool epochs = strcmp(noun_of(live), "epoch") == 0;
+    bool within = epochs && (live->steps == 0 || live->step < live->steps);
+    if (live->step <= 0 && !(epochs && live->rate > 0))
+        return false;
+    buf_printf(out, "%s%s %lld", within ? "in " : "", noun_of(live),
+               (long long)live->step + within);
+    if (live->steps > 0)
+        buf_printf(out, " of %lld", (long long)live->steps);
+    return true;
 }
 
 void watch_words(const struct live *live, struct buf *out)
 {
     char bill[MONEY_BYTES], end[MONEY_BYTES];
-    if (live->step > 0)
-        buf_printf(out, "%s %lld", live->epochs ? "epoch" : "step", (long long)live->step);
-    else
+    if (!watch_place(live, out))
         buf_adds(out, "no progress seen");
-    if (live->step > 0 && live->steps > 0)
-        buf_printf(out, " of %lld", (long long)live->steps);
     if (live->steps <= 0 && live->rate > 0)
-        buf_printf(out, ", %.3g a second", live->rate);
+        buf_printf(out, ", %s", units_pace(live->rate, noun_of(live)).s);
     bool sample = live->timed && live->at_most;
     if (sample && live->whole_s > 0) {
         buf_adds(out, ", the whole training takes ");

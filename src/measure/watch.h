@@ -26,6 +26,9 @@ void watch_show(struct watch *watch, const struct live *live, const char *note);
 // not finished (`within_a_line`). True if it wrote.
 bool watch_tell(struct watch *watch, const struct live *live, bool within_a_line);
 
+// "step 1200 of 3000", "in epoch 3 of 15"; false: no progress seen.
+bool watch_place(const struct live *live, struct buf *out);
+
 // "step 1200 of 3000, 12 min 05 s left (± 2 %), 0.61 of 1.30 USD"
 void watch_words(const struct live *live, struct buf *out);
 

@@ -85,6 +85,26 @@ const char *run_label(const struct run *run, const char *key)
     return NULL;
 }
 
+const struct run_quality *run_score(const struct run *run)
+{
+    const struct run_quality *first = run->quality.count > 0 ? run->quality.items : NULL;
+    return first && !run->test_accuracy.known && first->metric && first->value.known ? first : NULL;
+}
+
+void run_quality_words(const struct run *run, char out[RUN_QUALITY_BYTES])
+{
+    size_t len = 0;
+    out[0] = '\0';
+    if (run->test_accuracy.known)
+        snprintf(out, RUN_QUALITY_BYTES, "%.2f %%", run->test_accuracy.v * 100);
+    for (size_t i = 0; run_score(run) && i < run->quality.count && len < RUN_QUALITY_BYTES; i++) {
+        const struct run_quality *q = &run->quality.items[i];
+        if (q->metric && q->value.known)
+            len += (size_t)snprintf(out + len, RUN_QUALITY_BYTES - len, "%s%.30s %.4g",
+                                    len > 0 ? ", " : "", q->metric, q->value.v);
+    }
+}
+
 const char *run_gpu_name(const struct run *run)
 {
     static const char *const common[] = {"NVIDIA ", "GeForce ", "Tesla ", "Quadro "};

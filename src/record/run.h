@@ -42,6 +42,13 @@ const char *run_gpu_name(const struct run *run);
 // processor. Null if none is known.
 const char *run_place(const struct run *run);
 
+// The first metric of its quality that is no accuracy; null: none.
+const struct run_quality *run_score(const struct run *run);
+
+// The quality reached: "98.20 %" of an accuracy, else "box AP 0.378, mask AP 0.34"; "" if unknown.
+#define RUN_QUALITY_BYTES 96
+void run_quality_words(const struct run *run, char out[RUN_QUALITY_BYTES]);
+
 // Whether it ended early: "failed", or "stopped" by the user or "killed". Its figures are kept, but
 // do not count as a repetition of a run that was not cut off.
 bool run_failed(const struct run *run);

@@ -20,10 +20,15 @@ bool compare_cost_interval(const struct compare_row *row, const char *before, co
                            char out[COMPARE_CELL]);
 void compare_ratio_words(const struct compare_against *against, char out[COMPARE_CELL]);
 void compare_work_words(const struct compare_row *row, char out[COMPARE_CELL]);
+// "quality" if some row has another metric than accuracy, else `accuracy`.
+const char *compare_quality_head(const struct compare_workload *workload, const char *accuracy);
+void compare_quality_words(const struct compare_row *row, char out[COMPARE_CELL]);
 void compare_percent_words(struct maybe_real share, double scale, char out[COMPARE_CELL]);
 // 95 % intervals; false if there is none, or if the digits shown would not tell the ends apart.
 bool compare_work_interval(const struct compare_row *row, const char *between,
                            char out[COMPARE_CELL]);
+bool compare_quality_interval(const struct compare_row *row, const char *between,
+                              char out[COMPARE_CELL]);
 bool compare_percent_interval(const struct compare_figure *share, double scale, const char *between,
                               char out[COMPARE_CELL]);
 

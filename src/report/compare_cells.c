@@ -116,6 +116,35 @@ bool compare_percent_interval(const struct compare_figure *share, double scale, 
     return strcmp(low, high) != 0;
 }
 
+const char *compare_quality_head(const struct compare_workload *workload, const char *accuracy)
+{
+    for (size_t i = 0; i < workload->rows.count; i++)
+        if (workload->rows.items[i].metric)
+            return "quality";
+    return accuracy;
+}
+
+void compare_quality_words(const struct compare_row *row, char out[COMPARE_CELL])
+{
+    if (!row->accuracy.value.known && row->metric && row->quality.value.known)
+        snprintf(out, COMPARE_CELL, "%.40s %.4g", row->metric, row->quality.value.v);
+    else
+        compare_percent_words(row->accuracy.value, 100, out);
+}
+
+bool compare_quality_interval(const struct compare_row *row, const char *between,
+                              char out[COMPARE_CELL])
+{
+    char low[COMPARE_CELL], high[COMPARE_CELL];
+    const struct compare_figure *q = &row->quality;
+    if (row->accuracy.value.known || !row->metric || !q->low.known || !q->high.known)
+        return compare_percent_interval(&row->accuracy, 100, between, out);
+    snprintf(low, sizeof low, "%.4g", q->low.v);
+    snprintf(high, sizeof high, "%.4g", q->high.v);
+    snprintf(out, COMPARE_CELL, "%.12s%s%.12s", low, between, high);
+    return strcmp(low, high) != 0;
+}
+
 bool compare_notes_init(struct compare_notes *notes, const struct compare_workload *workload)
 {
     size_t most = 0, number;

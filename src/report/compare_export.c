@@ -61,7 +61,11 @@ static void markdown_row(struct buf *out, struct compare_notes *notes,
     if (compare_work_interval(row, "–", text))
         buf_printf(out, " (%s)", text);
     buf_adds(out, " |");
-    markdown_percent(out, &row->accuracy, 100);
+    compare_quality_words(row, text);
+    buf_printf(out, " %s", text);
+    if (compare_quality_interval(row, "–", text))
+        buf_printf(out, " (%s)", text);
+    buf_adds(out, " |");
     markdown_percent(out, &row->gpu_percent, 1);
     markdown_percent(out, &row->share_of_peak, 100);
     compare_notes_of(notes, row, text);
@@ -79,9 +83,11 @@ static void markdown_workload(struct buf *out, const struct compare_workload *wo
         table_markdown_text(out, workload->sentences.items[i]);
         buf_adds(out, i + 1 < workload->sentences.count ? " " : "\n\n");
     }
-    buf_adds(out, "| on + with | runs | time | time ÷ base | cost, $ | cost ÷ base | per $ | right "
-                  "| GPU use | of specification | notes |\n"
-                  "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|\n");
+    buf_printf(out,
+               "| on + with | runs | time | time ÷ base | cost, $ | cost ÷ base | per $ | %s "
+               "| GPU use | of specification | notes |\n"
+               "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|\n",
+               compare_quality_head(workload, "right"));
     for (size_t i = 0; i < workload->rows.count && !out->failed; i++)
         markdown_row(out, &notes, &workload->rows.items[i]);
     for (size_t i = 0; i < notes.numbers.count; i++) {
@@ -179,6 +185,10 @@ static void csv_row(struct csv_writer *w, const struct compare_workload *workloa
     }
     put_texts(w, row->notes.items, row->notes.count);
     put_texts(w, row->reasons.items, row->reasons.count);
+    table_csv_text(w, row->metric);
+    put_real(w, row->quality.value);
+    put_real(w, row->quality.low);
+    put_real(w, row->quality.high);
     csv_end(w);
 }
 
@@ -192,7 +202,7 @@ void compare_csv(struct buf *out, const struct compare *compare)
                   "trainings_per_usd,trainings_per_usd_low,trainings_per_usd_high,"
                   "accuracy,accuracy_low,accuracy_high,gpu_percent,gpu_percent_low,"
                   "gpu_percent_high,share_of_peak,share_of_peak_low,share_of_peak_high,"
-                  "notes,reasons\n");
+                  "notes,reasons,metric,quality,quality_low,quality_high\n");
     for (size_t i = 0; i < compare->workloads.count; i++) {
         const struct compare_workload *workload = &compare->workloads.items[i];
         for (size_t j = 0; j < workload->rows.count; j++)

@@ -260,7 +260,7 @@ void html_plot(struct buf *out, const struct plot *plot, int level, size_t numbe
 
 // ---- tables
 
-enum run_column { RUN, TIME, RIGHT, BASIS, STARTED, NOTES, RUN_COLUMNS };
+enum run_column { RUN, TIME, QUALITY, BASIS, STARTED, NOTES, RUN_COLUMNS };
 
 static const struct html_column run_columns[RUN_COLUMNS] = {
     {"run", "long"},     {"whole training (95 %)", "num"},
@@ -269,7 +269,9 @@ static const struct html_column run_columns[RUN_COLUMNS] = {
 
 void html_run(struct buf *out, const struct html_run *run)
 {
-    const char *const pieces[] = {run->batch, " on ", run->machine, " + ", run->framework};
+    bool named = run->framework && strcmp(run->framework, "command") != 0;
+    const char *const pieces[] = {run->batch, " on ", run->machine, " + ",
+                                  named ? run->framework : NULL};
     buf_adds(out, "<td class=\"long\">");
     if (run->href)
         buf_printf(out, "<a href=\"%s\">", run->href);
@@ -316,12 +318,20 @@ static void run_cell(const struct page_run *run, enum run_column column, struct 
         time_words(run, out);
     else if (column == BASIS)
         buf_adds(out, run->basis ? run->basis : run->ended ? run->ended : "");
-    else if (column == RIGHT && run->accuracy.known)
-        buf_printf(out, "%.2f %%", run->accuracy.v * 100);
+    else if (column == QUALITY && run->quality)
+        buf_adds(out, run->quality);
     else if (column == STARTED && run->started)
         buf_printf(out, "%.10s", run->started);
     else if (column == NOTES)
         note_words(run, out);
+}
+
+static bool any_score(const struct page *page)
+{
+    for (size_t i = 0; i < page->runs.count; i++)
+        if (page->runs.items[i].quality && !page->runs.items[i].accuracy.known)
+            return true;
+    return false;
 }
 
 static bool any_run_has(const struct page *page, enum run_column column)
@@ -342,7 +352,8 @@ static void run_table(struct buf *out, const struct page *page)
     for (enum run_column c = 0; c < RUN_COLUMNS; c++) {
         shown[c] = c == RUN || any_run_has(page, c);
         if (shown[c])
-            head_cell(out, run_columns[c].class, run_columns[c].name);
+            head_cell(out, run_columns[c].class,
+                      c == QUALITY && any_score(page) ? "quality" : run_columns[c].name);
     }
     buf_adds(out, "</tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < page->runs.count; i++) {
@@ -416,7 +427,12 @@ static void compare_row(struct buf *out, struct compare_notes *notes, const stru
     figure_cell(out, row->base.known ? "base" : words, row->time.low, row->time.high);
     compare_ratio_words(&row->money, words);
     figure_cell(out, row->base.known ? "base" : words, row->money.low, row->money.high);
-    percent_cell(out, row->accuracy.value, 100, 2);
+    if (row->accuracy.value.known) {
+        percent_cell(out, row->accuracy.value, 100, 2);
+    } else {
+        compare_quality_words(row, words);
+        html_cell(out, "num", words);
+    }
     percent_cell(out, row->gpu_percent.value, 1, 0);
     snprintf(words, sizeof words, "%lld", (long long)row->runs.v);
     html_cell(out, "num", words);
@@ -447,10 +463,12 @@ static void compare_apart(struct buf *out, const struct compare_workload *w)
 void html_compare(struct buf *out, const struct page *page, size_t number, int level)
 {
     const struct compare_workload *w = &page->compare.workloads.items[number];
-    static const struct html_column columns[] = {
-        {"on + with", "long"},  {"time", "num"},        {"cost, $", "num"},
-        {"time ÷ base", "num"}, {"cost ÷ base", "num"}, {"accuracy", "num"},
-        {"GPU use", "num"},     {"runs", "num"},        {"notes", ""}};
+    const struct html_column columns[] = {
+        {"on + with", "long"},  {"time", "num"},
+        {"cost, $", "num"},     {"time ÷ base", "num"},
+        {"cost ÷ base", "num"}, {compare_quality_head(w, "accuracy"), "num"},
+        {"GPU use", "num"},     {"runs", "num"},
+        {"notes", ""}};
     struct compare_notes notes;
     out->failed |= !compare_notes_init(&notes, w);
     html_heading(out, level, w->workload);

@@ -121,7 +121,7 @@ static int add_runs(struct gathering *g, struct err *err)
     struct buf from = {0};
     int rc = 0;
     if (ask->runs) {
-        buf_adds(&from, "this machine's runs of the day");
+        buf_adds(&from, ask->run_count == 1 ? "this run" : "this machine's runs");
         rc = add_given(g, err);
     } else if (ask->published) {
         buf_printf(&from, "the published results %s", ask->published);
@@ -149,6 +149,8 @@ static int list_run(struct page *page, const struct run *run, struct err *err)
     if (!to)
         return ERR_MEMORY;
     to->accuracy = run->test_accuracy;
+    char quality[RUN_QUALITY_BYTES];
+    run_quality_words(run, quality);
     if (bill_time_of(run, &time)) {
         to->time_s = some_real((double)time.total_ns / 1e9);
         if (time.low_ns >= 0 && time.high_ns >= 0) {
@@ -160,7 +162,7 @@ static int list_run(struct page *page, const struct run *run, struct err *err)
                   {&to->framework, run->framework}, {&to->machine, run_place(run)},
                   {&to->started, run->started}, {&to->ended, run->ended},
                   {&to->problem, run->problem}, {&to->basis, to->time_s.known ? time.basis : NULL},
-                  {&to->source, run->source}));
+                  {&to->source, run->source}, {&to->quality, *quality ? quality : NULL}));
     for (size_t i = 0; i < run->taints.count; i++)
         TRY(texts_add(&to->taints, run->taints.items[i], err));
     return 0;

@@ -7,19 +7,28 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "base/units.h"
 #include "market/bill.h"
 #include "report/account.h"
 #include "report/draft.h"
 
 enum { LINES_MOST = 40, STEPS_MOST = 12, USE_MOST = 8, ACCOUNT_MOST = 8 };
 
+// " + pytorch"; nothing for a user's command, whose framework is unknown.
+static struct units_text with(const struct run *run)
+{
+    struct units_text out = {""};
+    if (run->framework && strcmp(run->framework, "command") != 0)
+        snprintf(out.s, sizeof out.s, " + %.30s", run->framework);
+    return out;
+}
+
 // "h200 + pytorch"; equal names get the end of the run's id.
 static void name_of(const struct run *runs, size_t count, size_t number, char *out, size_t size)
 {
     const struct run *run = &runs[number];
     const char *place = run_place(run);
-    int len = snprintf(out, size, "%.60s%s%.40s", place ? place : "an unknown machine",
-                       run->framework ? " + " : "", run->framework ? run->framework : "");
+    int len = snprintf(out, size, "%.60s%s", place ? place : "an unknown machine", with(run).s);
     for (size_t i = 0; i < count; i++) {
         const char *other = run_place(&runs[i]);
         bool alike = i != number && runs[i].workload && run->workload && other && place &&
@@ -181,18 +190,25 @@ static void steps_panel(struct draft *d, const struct run *runs, size_t count, s
     double each = run->steps.known && run->steps.v > 0 ? (double)run->steps.v / (double)points : 1;
     name_of(runs, count, number, name, sizeof name);
     snprintf(title, sizeof title, "%.80s on %s", workload_of(run), name);
-    draft_panel(d, title, "lines", AXIS("step", ""), AXIS("step time", "ms"));
+    const char *counts = run->progress.counts ? run->progress.counts : "steps";
+    bool epochs = strcmp(counts, "epochs") == 0; // they take seconds
+    char one[16], time[24], ms[] = "ms", s[] = "s", none[] = "";
+    snprintf(one, sizeof one, "%.*s", (int)strlen(counts) - 1, counts);
+    snprintf(time, sizeof time, "%s time", one);
+    double unit = epochs ? 1e3 : 1;
+    draft_panel(d, title, "lines", (struct plot_axis){.name = one, .unit = none},
+                (struct plot_axis){.name = time, .unit = epochs ? s : ms});
     if (d->rc == 0 && steady->first_step.known && steady->steps.known && steady->steps.v > 0)
         draft_band(d, "steady state", (double)steady->first_step.v,
                    (double)(steady->first_step.v + steady->steps.v));
     if (d->rc == 0 && steady->step_ms.known) {
         char median[64];
-        snprintf(median, sizeof median, "median %.4g ms", steady->step_ms.v);
-        draft_line(d, median, (struct maybe_real){0}, steady->step_ms);
+        snprintf(median, sizeof median, "median %s", units_step(steady->step_ms.v).s);
+        draft_line(d, median, (struct maybe_real){0}, some_real(steady->step_ms.v / unit));
     }
-    draft_series(d, "step time");
+    draft_series(d, time);
     for (size_t i = 0; i < points; i++)
-        draft_point(d, NULL, ((double)i + 0.5) * each, run->step_plot_ms.items[i]);
+        draft_point(d, NULL, ((double)i + 0.5) * each, run->step_plot_ms.items[i] / unit);
 }
 
 static void plot_steps(struct draft *d, const struct run *runs, size_t count)
@@ -271,8 +287,7 @@ static size_t variants(const struct run *runs, size_t count, size_t first, varia
 static void series_name(const struct run *run, char *out, size_t size)
 {
     const char *place = run_gpu_name(run) ? run_gpu_name(run) : run_place(run);
-    snprintf(out, size, "%.60s%s%.40s%s%.20s", place ? place : "an unknown machine",
-             run->framework ? " + " : "", run->framework ? run->framework : "",
+    snprintf(out, size, "%.60s%s%s%.20s", place ? place : "an unknown machine", with(run).s,
              run->precision ? ", " : "", run->precision ? run->precision : "");
 }
 

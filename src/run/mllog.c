@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ledger/mlperf.h"
 #include "run/meter.h"
 
 #define MARK ":::MLLOG"
@@ -27,6 +28,14 @@ static struct maybe_real real_of(const json_t *v)
     if (json_is_number(v) && isfinite(json_number_value(v)))
         return some_real(json_number_value(v));
     return (struct maybe_real){0};
+}
+
+// The line does not name its benchmark; a score or loss above 1 is no accuracy.
+static void fill_quality(const json_t *value, struct event *event)
+{
+    struct maybe_real quality = real_of(value);
+    if (quality.known && mlperf_kind(NULL, quality.v) == MLPERF_ACCURACY)
+        event->test_accuracy = quality;
 }
 
 static void fill_key(const char *key, const json_t *value, struct event *event)
@@ -48,7 +57,7 @@ static void fill_key(const char *key, const json_t *value, struct event *event)
     else if (strcmp(key, "train_samples") == 0)
         event->epoch_samples = count_of(value);
     else if (strcmp(key, "eval_accuracy") == 0)
-        event->test_accuracy = real_of(value);
+        fill_quality(value, event);
     else if (strcmp(key, "eval_loss") == 0)
         event->test_loss = real_of(value);
     else if (strcmp(key, "train_loss") == 0 || strcmp(key, "loss") == 0)

@@ -64,10 +64,9 @@ static void run_time(struct buf *out, const struct run *run)
 
 static void run_row(struct buf *out, const struct run *run)
 {
-    char accuracy[32] = "", started[20] = "", batch[40] = "";
+    char quality[RUN_QUALITY_BYTES], started[20] = "", batch[40] = "";
     struct buf href = {0}, name = {0};
-    if (run->test_accuracy.known)
-        snprintf(accuracy, sizeof accuracy, "%.2f %%", run->test_accuracy.v * 100);
+    run_quality_words(run, quality);
     if (run->started)
         snprintf(started, sizeof started, "%.10s%s%.8s", run->started,
                  strlen(run->started) > 11 ? " " : "",
@@ -90,7 +89,7 @@ static void run_row(struct buf *out, const struct run *run)
                                      .framework = run->framework,
                                      .id = run->id});
     run_time(out, run);
-    html_cell(out, "num", accuracy);
+    html_cell(out, "num", quality);
     html_cell(out, "num", started);
     html_cell(out, "", run->ended);
     buf_adds(out, "</tr>\n");
@@ -103,6 +102,8 @@ static void run_row(struct buf *out, const struct run *run)
 static const struct field place_fields[] = {
     TEXT(struct run_machine, name), TEXT(struct run_machine, gpu),
     TEXT(struct run_machine, instance_type), TEXT(struct run_machine, cpu), FIELD_END};
+static const struct field quality_fields[] = {
+    TEXT(struct run_quality, metric), FIELD(FIELD_REAL, struct run_quality, value, ""), FIELD_END};
 static const struct field use_fields[] = {FIELD(FIELD_INT, struct run_use, gpus, ""), FIELD_END};
 static const struct field row_fields[] = {
     TEXT(struct run, id),
@@ -116,6 +117,7 @@ static const struct field row_fields[] = {
     FIELD(FIELD_BOOL, struct run, full, ""),
     FIELD(FIELD_INT, struct run, batch, ""),
     FIELD(FIELD_REAL, struct run, test_accuracy, ""),
+    FIELD_SUB(FIELD_LIST, struct run, quality, quality_fields, ""),
     FIELD_IN(struct run, phases, run_phase_fields, ""),
     FIELD_IN(struct run, projection, run_projection_fields, ""),
     FIELD_IN(struct run, use, use_fields, ""),
@@ -159,7 +161,7 @@ void form_list(struct buf *out, const struct request *request)
 static void list_begin(struct buf *out, const struct request *request, const struct buf *live)
 {
     static const struct html_column columns[] = {{"compare", ""},           {"run", "long"},
-                                                 {"whole training", "num"}, {"accuracy", "num"},
+                                                 {"whole training", "num"}, {"quality", "num"},
                                                  {"started", "num"},        {"ended", ""}};
     frame_begin(out, "Runs");
     buf_add(out, buf_str(live), live->len);

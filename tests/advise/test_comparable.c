@@ -169,6 +169,16 @@ static void commands(void **state)
     (void)state;
     check("\"command\":[\"a\",\"b\"]", "\"command\":[\"a\",\"b\"]", COMPARABLE_SAME, "");
     check("\"command\":[\"a\",\"b\"]", "\"command\":[\"a\"]", COMPARABLE_NOT, "commands differ");
+    // The interpreter may lie elsewhere and be another version; the script and its arguments not.
+    check("\"command\":[\"python\",\"b.py\"]", "\"command\":[\"/opt/env/bin/python3.11\",\"b.py\"]",
+          COMPARABLE_SAME, "");
+    check("\"command\":[\"python\",\"b.py\"]", "\"command\":[\"python\",\"a/b.py\"]",
+          COMPARABLE_NOT, "commands differ");
+    check("\"command\":[\"python\",\"b\"]", "\"command\":[\"pythonw\",\"b\"]", COMPARABLE_NOT,
+          "commands differ");
+    check("\"command\":[\"/a/1\",\"b\"]", "\"command\":[\"/a/2\",\"b\"]", COMPARABLE_NOT,
+          "commands differ");
+    check("", "", COMPARABLE_NOT, "neither run records");
     check("\"seed\":1", "\"seed\":1", COMPARABLE_NOT, "neither run records what was trained");
 }
 

@@ -168,6 +168,30 @@ def assumed():
 check("a machine that was assumed is no evidence for other quotes", assumed)
 
 
+def commands():
+    """The same command on a laptop and, by its imported record, on a T4: 50 s of acme/small are 0.05 USD."""
+    def command(name, argv, seconds, **more):
+        run = record(name, None, "t4", seconds, framework="command", command=argv, total_steps=500, **more)
+        return {**{k: v for k, v in run.items() if v is not None}, "name": "train"}
+    laptop = {"machine": {"cpu": "Laptop"}, "use": {"gpus": 0}}
+    RUN = ["train.py", "--lr", "1"]
+    runs = [command("laptop", ["python", *RUN], 600, **laptop), command("rented", ["/opt/env/bin/python3", *RUN], 50),
+            # Other arguments, and another length of the same: other trainings.
+            command("faster", ["python", "train.py", "--lr", "2"], 5), command("longer", ["python", *RUN], 90)]
+    runs[3]["total_steps"] = 900
+    (HERE / "commands.jsonl").write_text("".join(json.dumps(r) + "\n" for r in runs))
+    fare("runs", "import", str(HERE / "commands.jsonl"))
+    q = quote("20261110T000000Z-laptop")
+    same(rows(q), {("small", "command, 2026"): F("0.05")})
+    same([b["run"] for b in q["bills"]], ["20261110T000000Z-rented"])
+    same(rows(q, "others"), {("small", "command, 2026, 900 steps"): F("0.09")})
+    # Asked for the rented one, the laptop's time is no offer's.
+    same(rows(quote("20261110T000000Z-rented")), {("small", "command, 2026"): F("0.05")})
+
+
+check("a command's quote uses the same command measured elsewhere", commands)
+
+
 def report():
     page = json.loads(fare("report", "--workload", "tweets", "--format", "json"))
     q = page["quotes"][0]

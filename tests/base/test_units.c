@@ -70,9 +70,29 @@ static void counts_of_things(void **state)
                         "9223372036854775807 other offers");
 }
 
+static void step_times_and_paces(void **state)
+{
+    (void)state;
+    assert_string_equal(units_step(0.23).s, "0.23 ms");
+    assert_string_equal(units_step(12.3456).s, "12.35 ms");
+    assert_string_equal(units_step(999.94).s, "999.9 ms");
+    assert_string_equal(units_step(999.96).s, "1.0 s"); // not 1e+03 ms
+    assert_string_equal(units_step(40550).s, "40.6 s");
+    assert_string_equal(units_step(149500).s, "2 min 30 s");
+    assert_string_equal(units_pace(14.26, "step").s, "14.3 a second");
+    assert_string_equal(units_pace(4163.2, "sample").s, "4160 a second");
+    assert_string_equal(units_pace(999.6, "step").s, "1000 a second");
+    assert_string_equal(units_pace(1, "step").s, "1 a second");
+    assert_string_equal(units_pace(0.4, "step").s, "2.5 s a step");
+    assert_string_equal(units_pace(0.01175, "epoch").s, "1 min 25 s an epoch"); // 85.1 s
+    assert_string_equal(units_pace(1e-300, "step").s, "104166 d 16 h a step");  // at most 9e9 s
+    assert_string_equal(units_pace(0, "step").s, "0 a second");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(step_times_and_paces),
         cmocka_unit_test(sizes_as_people_write_them),
         cmocka_unit_test(sizes_as_people_read_them),
         cmocka_unit_test(counts_of_things),

@@ -149,12 +149,38 @@ static void it_saturates_only_where_a_larger_batch_was_tried(void **state)
     buf_release(&text);
 }
 
+static void says_progress(const struct run *run, const char *expected)
+{
+    struct buf text = {0};
+    run_text_progress(run, &text);
+    assert_string_equal(buf_str(&text), expected);
+    buf_release(&text);
+}
+
+// Lightning's rich bar into a pipe: everything comes in one piece at the end.
+static void progress_is_told_in_one_sentence(void **state)
+{
+    (void)state;
+    char source[] = "Lightning", counter[] = "Epoch 11/11", counts[] = "steps", bar[] = "bar";
+    struct run run = {.progress = {source, counter, counts, bar}, .full = some_bool(true)};
+    says_progress(&run, "progress (Lightning) was reported only at the end, so only the time was "
+                        "measured: some bars, such as rich's, are drawn only in a terminal");
+    run.full = some_bool(false);
+    says_progress(&run,
+                  "progress (Lightning) was reported only once, so only the time was measured");
+    run.steps = some_int(100);
+    says_progress(&run, "steps and their total from Lightning ('Epoch 11/11')");
+    run.progress.source = NULL;
+    says_progress(&run, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_measured_is_no_guess),
         cmocka_unit_test(the_time_limit_is_no_precision),
         cmocka_unit_test(a_wide_interval_is_a_range),
+        cmocka_unit_test(progress_is_told_in_one_sentence),
         cmocka_unit_test(it_saturates_only_where_a_larger_batch_was_tried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,6 +87,23 @@ record = json.loads(out)
 report("--json has the run and its quote", record["schema"].startswith("fare.report/") and len(record["quotes"]) == 1
        and record["runs"][0]["stopped_by"] == "max-time" and record["runs"][0]["progress"]["source"] == "events", record)
 
+# The same command on a rented machine, by its record: 10 s and a start of some minutes, a cent a second.
+there = {**record["runs"][0], "id": "20261101T000000Z-aaaaaaaaaaaa", "full": True, "ended": "finished",
+         "machine": {"provider": "acme", "instance_type": "one"}, "phases": {"wall_ns": 10**10}}
+there = {k: v for k, v in there.items() if k not in ("projection", "stopped_by", "signal")}
+there["command"] = ["/opt/env/bin/python3", *there["command"][1:]]
+(HERE / "there.jsonl").write_text(json.dumps(there) + "\n")
+p = subprocess.run([FARE, "runs", "import", str(HERE / "there.jsonl")], capture_output=True, text=True)
+code, out, err, took, finished = fare("--max-time", "3s", command=("20000", "total"))
+text = " ".join(err.split())
+report("a record from a rented machine is its price", re.search(r"acme/one@here +\d min 10 s +\d\.\d0 ", text)
+       and "This command was also measured on rented machines: 6 min" in text and "'fare quote last' shows" in text, (p, err))
+
+code, out, err, took, finished = fare("--max-time", "3s", "--label", "price_per_hour_usd=36.00", command=("20001", "total"))
+text = " ".join(err.split())
+report("a machine with a price of its own is not asked for one", re.search(r"and costs [34]\.\d+ USD; kept", text) and re.search(
+    r"train 6 min \d\d s here, at 36.00 USD an hour; not measured elsewhere To price it on another machine, run", text), err)
+
 code, out, err, took, finished = fare(command=("50", "total"))
 report("a command that ends by itself is a full run", code == 0 and finished and "train finished after" in err
        and newest()["full"] is True and "train took" in err, err)
@@ -97,7 +114,34 @@ report("without a total it stops when the rate is known: after about 30 s", code
 rate = re.search(r"steps were seen \(([\d.]+) a second\), but not how many the whole training has: give --total-steps N, "
                  r"or --total-epochs N", err)
 report("it gives the rate, 50 a second, and the two ways to give the total", rate and 40 < float(rate.group(1)) < 51, err)
+report("in one line, the last about the run", len(re.findall("unknown|but not how many", err)) == 1 and re.search(
+    r"if it reports epochs; kept as \S+$", err, re.M), err)
 report("and stores why", newest()["stopped_by"] == "no-total" and "projection" not in newest(), newest())
+
+# ---- programs that count samples or parts of epochs
+def samples_of(line, *words):
+    """What `fare run --sample` says about a program that prints `line` of i = 1, 2, ... every 20 ms."""
+    (HERE / "lines.py").write_text(f"import time\nfor i in range(1, 3000):\n    time.sleep(0.02)\n    print({line})\n")
+    p = subprocess.run([FARE, "run", "--sample", *words, "--", sys.executable, str(HERE / "lines.py")], capture_output=True,
+                       text=True, timeout=60)
+    return p.stderr
+
+
+# PyTorch's MNIST example: 64 samples in 20 ms are 3200 a second.
+err = samples_of("'Train Epoch: 1 [%d/600000 (%d%%)]\\tLoss: 0.5' % (i * 64, i * 64 / 6000)", "--max-time", "11s")
+told = re.search(r"^fare: sample (\d+), (\d\d+) a second, 10\.\d s so far$", err, re.M)
+report("samples are called samples on the way", told and int(told.group(1)) % 64 == 0
+       and 2200 < int(told.group(2)) <= 3230, err)
+report("and at the end", re.search(r"^fare: \d+ samples, [23]\d\d\d samples/s, loss 0\.5$", err, re.M)
+       and re.search(r"^fare: samples were seen \(\d+ a second\), but not how many the whole training has: give "
+                     r"--total-epochs N; kept as \S+; next: fare runs last$", err, re.M), err)
+# Hugging Face's Trainer without a bar: a thousandth of an epoch in 20 ms is an epoch in 20 s.
+err = samples_of("{'loss': '2.5', 'grad_norm': '0.7', 'learning_rate': '4e-05', 'epoch': '%g' % (i / 1000)}",
+                 "--max-time", "11s")
+told = re.search(r"^fare: in epoch 1, (\d\d\.\d) s an epoch, 10\.\d s so far$", err, re.M)
+report("epochs have seconds, also within the first", told and 19.8 < float(told.group(1)) < 28, err)
+report("in plain digits at the end too", re.search(r"^fare: \d\d\.\d s to \d\d\.\d s an epoch, from left to right$", err, re.M)
+       and re.search(r"^fare: epochs were seen \(\d\d\.\d s an epoch\), but", err, re.M) and "e+0" not in err, err)
 
 # ---- a training that is wanted
 code, out, err, took, finished = fare("run", "--total-steps", "600", "--offer", "acme/one", command=("600", "none"))

@@ -55,6 +55,7 @@ static void no_total(void **state)
     assert_int_equal(sampling_judge(&now), SAMPLING_NO_TOTAL);
     now.unsettled = true;
     assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
+    assert_true(sampling_until_s(&now) == 70); // so the progress line never says "0 s left" before
     now.elapsed_s = 10 + 60;
     assert_int_equal(sampling_judge(&now), SAMPLING_NO_TOTAL);
     now = (struct sampling){.elapsed_s = 10 + 60, .before_s = 10, .steps = 4};

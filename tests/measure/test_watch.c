@@ -29,9 +29,13 @@ static void a_run_to_its_end(void **state)
     says(&live, "step 1200 of 3000, 12 min 05 s left (± 2 %), 0.61 of 1.30 USD");
     live.half_s = 3.625;
     says(&live, "step 1200 of 3000, 12 min 05 s left (± 0.5 %), 0.61 of 1.30 USD");
-    live.epochs = true;
+    live.half_s = 800; // more than the time left
+    says(&live, "step 1200 of 3000, 12 min 05 s left (still uncertain), 0.61 of 1.30 USD");
+    live.noun = "epoch";
     live.half_s = 0;
-    says(&live, "epoch 1200 of 3000, 12 min 05 s left, 0.61 of 1.30 USD");
+    says(&live, "in epoch 1201 of 3000, 12 min 05 s left, 0.61 of 1.30 USD");
+    live.step = 3000;
+    says(&live, "epoch 3000 of 3000, 12 min 05 s left, 0.61 of 1.30 USD");
 }
 
 static void without_a_total(void **state)
@@ -44,6 +48,14 @@ static void without_a_total(void **state)
     live.rate = 0;
     live.bill = 10 * CENT;
     says(&live, "no progress seen, 10 min 00 s so far, 0.10 USD");
+    live.bill = -1;
+    live.noun = "epoch"; // its first line came within the first epoch
+    live.rate = 0.01175;
+    says(&live, "in epoch 1, 1 min 25 s an epoch, 10 min 00 s so far");
+    live.noun = "sample";
+    live.step = 712480;
+    live.rate = 4163.2;
+    says(&live, "sample 712480, 4160 a second, 10 min 00 s so far");
 }
 
 // The time left of a sample is not the training's; the cost to know is that of all of it.

@@ -27,7 +27,9 @@ if browser.MISSING:
 from selenium.common.exceptions import WebDriverException  # noqa: E402
 
 script = records.record(900, "cnn", records.NASTY, 100, 3.6)
-records.write(HERE / "all.jsonl", records.everything() + [script])
+scored = {**records.record(901, "transformer", "scored", 100, 3.6), "quality": [{"metric": "BLEU", "value": 25.31}]}
+scored.pop("test_accuracy", None)
+records.write(HERE / "all.jsonl", records.everything() + [script, scored])
 subprocess.run([FARE, "runs", "import", HERE / "all.jsonl", "--ledger", LEDGER], check=True, capture_output=True)
 (HERE / "token").write_text("a-token-of-many-characters\n")
 
@@ -50,6 +52,7 @@ chrome = browser.Browser()
 
 # Its address, and words that must be on it.
 PAGES = {"runs": (URL + "/", ["box-7", "textgen", "Older"]), "older runs": (URL + "/?page=2", ["machine-01", "Newer"]),
+         "runs with a metric": (URL + "/?workload=transformer", ["scored", "quality", "BLEU 25.31"]),
          "no runs": (URL + "/?workload=none", ["No matching run"]),
          "run": (f"{URL}/runs/{script['id']}", [records.NASTY, "1 min 40 s"]),
          "run with plots": (f"{URL}/runs/{records.sampled(100)['id']}", ["H100", "Step times", "Utilisation"]),
