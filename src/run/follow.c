@@ -509,8 +509,9 @@ static void fill_totals(const struct follow *f, struct run *run)
         run->steps = some_int(track_made(&f->track) / unit);
     if (found.total > 0)
         run->total_steps = some_int(found.total / unit);
-    if (found.epochs > 0 || found.counts_epochs)
-        run->epochs = some_int(found.counts_epochs ? found.total / unit : found.epochs);
+    int64_t epochs = found.counts_epochs ? found.total / unit : found.epochs;
+    if (epochs > 0)
+        run->epochs = some_int(epochs);
     if (!run->steps_per_epoch.known && found.each > 0)
         run->steps_per_epoch = some_int(found.each / unit);
     run->first_loss = losses_first(&f->figures.all);
