@@ -306,6 +306,9 @@ static void report_activity(struct job *job)
     enum sampler_busy of = sampler_busy(job->session->sampler, &busy);
     if (of != SAMPLER_UNKNOWN)
         follow_activity(job->follow, busy, of == SAMPLER_GPUS);
+    struct maybe_int written = sampler_written(job->session->sampler);
+    if (written.known)
+        follow_written(job->follow, written.v);
 }
 
 // Notes the progress. Returns why the command must end now, if it must.

@@ -384,6 +384,11 @@ void follow_activity(struct follow *f, double busy, bool gpu)
     f->activity_ns = now;
 }
 
+void follow_written(struct follow *f, int64_t bytes)
+{
+    f->track.written = bytes;
+}
+
 // ---- the end of a sample
 
 // Whether an announced part that did not occur yet comes before the time is over.

@@ -77,6 +77,9 @@ bool follow_enough(struct follow *follow);
 // call. Call it about twice a second.
 void follow_activity(struct follow *follow, double busy, bool gpu);
 
+// Bytes that the program wrote to disks so far: a pause with large writes is a checkpoint.
+void follow_written(struct follow *follow, int64_t bytes);
+
 // `steps` more steps, found from the pattern of kernels, ended at that time (clock_now_ns). They
 // count only as long as nothing else reports steps.
 #define FOLLOW_KERNELS "GPU kernels" // their source in follow_state

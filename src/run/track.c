@@ -43,6 +43,9 @@ void track_whole(const struct track *t, struct parts_whole *out)
         out->epochs = found.epochs - (found.each > 0 ? before / found.each : 0);
 }
 
+#define SAVED_BYTES (INT64_C(8) << 20)
+#define SAVED_TIMES 4
+
 // The first seconds of a training are no measure: kernels are chosen, caches fill.
 #define SETTLED_S 3.0
 
@@ -107,6 +110,18 @@ static void count_part(struct track *t, enum part part)
         meter_epoch_ended(t->meter);
 }
 
+// Whether the time since the last report was a checkpoint that the program did not mention: late
+// steps, and far more written than usual.
+static bool saved(struct track *t, int64_t took_ns)
+{
+    int64_t bytes = t->written - t->reported;
+    int64_t usual = t->reports > 0 ? t->reported / t->reports : 0;
+    t->reported = t->written;
+    t->reports++;
+    return t->parts.marks == 0 && bytes >= SAVED_BYTES && bytes / SAVED_TIMES > usual &&
+           parts_late(&t->parts, took_ns, t->pending);
+}
+
 void track_flush(struct track *t)
 {
     int64_t part_ns[PARTS], at = meter_booked_ns(t->meter), now = now_ns(t);
@@ -114,6 +129,8 @@ void track_flush(struct track *t)
     if (t->pending == 0)
         return;
     int64_t took = now > at ? now - at : 0;
+    if (saved(t, took))
+        track_mark(t, PART_CHECKPOINT);
     int64_t train_ns =
         parts_split(&t->parts, took, t->pending, t->metered - t->pending, part_ns, &marks);
     if (train_ns < took)

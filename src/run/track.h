@@ -27,6 +27,7 @@ struct track {
     struct totals totals;
     struct parts parts;
     struct busy busy; // the GPU, during the steps
+    int64_t written;  // bytes to disks so far
 
     enum meter_phase phase;
     const char *source;
@@ -39,7 +40,9 @@ struct track {
     int64_t starts;        // how often the count started with another counter
     bool second;           // a second step number was reported
     int64_t samples;       // of the metered steps
-    int64_t inside;        // evaluation steps that the counter counted in this epoch
+    int64_t reported;      // of `written`, at the last report
+    int64_t reports;
+    int64_t inside; // evaluation steps that the counter counted in this epoch
 };
 
 // A phase starts, as reported by the program.

@@ -423,6 +423,18 @@ enum sampler_busy sampler_busy(struct sampler *s, double *share)
     return on_gpu ? SAMPLER_GPUS : SAMPLER_CPUS;
 }
 
+struct maybe_int sampler_written(struct sampler *s)
+{
+    struct lane *host = s->lanes[LANE_HOST];
+    struct maybe_int bytes = {0};
+    if (host) {
+        pthread_mutex_lock(&host->mutex);
+        bytes = host->totals.last.disk_write_bytes;
+        pthread_mutex_unlock(&host->mutex);
+    }
+    return bytes;
+}
+
 int sampler_finish(struct sampler *s, struct run *run, struct err *err)
 {
     end_all(s);

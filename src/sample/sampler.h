@@ -58,6 +58,9 @@ int sampler_peek(struct sampler *sampler, struct run *run, struct err *err) MUST
 enum sampler_busy { SAMPLER_UNKNOWN, SAMPLER_CPUS, SAMPLER_GPUS };
 enum sampler_busy sampler_busy(struct sampler *sampler, double *share);
 
+// Bytes that the run's processes wrote to disks, by the last reading.
+struct maybe_int sampler_written(struct sampler *sampler);
+
 void sampler_free(struct sampler *sampler); // ends it first, if it still runs; null is fine
 
 #endif

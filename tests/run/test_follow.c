@@ -656,6 +656,34 @@ static void idle_bars_are_loading(void **state)
     end(&x);
 }
 
+// 300 steps of 0.1 s, each reported, and after every 100 a pause of 3 s in which 500 MB are
+// written: 30 + 9 s. The program says nothing of it. Pauses without writes stay training.
+static void writes_in_a_pause_are_a_checkpoint(void **state)
+{
+    (void)state;
+    for (int writes = 0; writes < 2; writes++) {
+        struct fixture x;
+        int64_t bytes = 0;
+        begin(&x, NULL);
+        for (int i = 0; i <= 300; i++) {
+            bar(&x, "", i, 300);
+            follow_written(x.follow, bytes += 4096); // its log
+            wait_s(&x, 0.1);
+            if (i == 0 || i % 100 != 0)
+                continue;
+            wait_s(&x, 3);
+            follow_written(x.follow, bytes += writes * 500000000);
+        }
+        bar(&x, "", 300, 300);
+        finish(&x);
+        assert_int_equal(x.run.steps.v, 300);
+        // The last pause comes after the last step.
+        double saved_s = (double)x.run.phases.checkpoint_ns.v / 1e9;
+        assert_true(writes ? saved_s > 5.8 && saved_s < 6.2 : saved_s == 0);
+        end(&x);
+    }
+}
+
 // A GPT on an H200 whose sequences grow in 16 levels of 100 steps: the host needs 28 ms a step, the
 // GPU 4.1 ms more with each level, so the step time is flat for six levels: 6 x 2.8 s and then
 // 115 x 0.41 s are 64 s in all. Cut off when the step time has just begun to grow, the sample must
@@ -979,6 +1007,7 @@ int main(void)
         cmocka_unit_test(an_unseen_end_widens_the_interval),
         cmocka_unit_test(a_total_that_is_too_small),
         cmocka_unit_test(idle_bars_are_loading),
+        cmocka_unit_test(writes_in_a_pause_are_a_checkpoint),
         cmocka_unit_test(work_that_grows),
         cmocka_unit_test(resumed_epochs),
         cmocka_unit_test(hostile_bars),
