@@ -183,7 +183,7 @@ static double decode(const struct form *form, const unsigned char *at)
     uint32_t ones = (1u << form->exponent) - 1;
     uint32_t exponent = code >> form->mantissa & ones, part = code & ((1u << form->mantissa) - 1);
     if (exponent == ones)
-        return NAN;
+        return (double)NAN;
     double value = ldexp(part, -form->mantissa) + (exponent > 0);
     value = ldexp(value, (int)(exponent > 0 ? exponent : 1) - (int)(ones / 2));
     return code >> (form->exponent + form->mantissa) & 1 ? -value : value;
