@@ -218,7 +218,7 @@ static int64_t slow_start(const struct series *series)
 // The squared residuals of the best fit by two levels.
 static double two_levels(const double *y, int n)
 {
-    double best = INFINITY;
+    double best = (double)INFINITY;
     for (int cut = 1; cut < n; cut++) {
         double sum = 0;
         for (int side = 0; side < 2; side++) {

@@ -123,7 +123,7 @@ static void failures_are_told(void **state)
         }
         assert_string_equal(err.text, "the device was lost");
     }
-    struct device still = {.flops_per_s = INFINITY};
+    struct device still = {.flops_per_s = (double)INFINITY};
     const struct product_work work = {&still, prepare, run};
     struct err err = {0};
     assert_int_equal(product_time(&work, &out, &err), ERR_FAIL);
