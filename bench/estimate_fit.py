@@ -8,8 +8,7 @@ Reads DIR/predict (public trainings measured on several GPUs) and share/estimate
 writes share/estimate/{model,bounds,classes,errors,scaling}.csv. docs/estimating.md explains them. --neusight
 names a clone of github.com/sitar-lab/NeuSight, whose times per operator give the errors of traced runs on
 another architecture; without it those rows stay as they are. --check writes nothing and fails if a table
-would change or a required figure is missed without being listed in KNOWN_MISSES. Needs numpy and scipy; two
-minutes on one core.
+would change or a required figure is missed. Needs numpy and scipy; a minute on one core.
 """
 import argparse
 import csv
@@ -34,7 +33,6 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)
 FEW = 30  # fewer ordered pairs than this: the class borrows its interval
 # Required of GPU-bound runs on one or several GPUs: median and 90th percentile of the error, per cent.
 REQUIRED = {"same": (7, 20), "other": (12, 35)}
-KNOWN_MISSES = set()
 CPU_TFLOPS = 0.742  # c4.4xlarge: 8 cores x 32 fp32 operations x 2.9 GHz
 # Half-widths for CPU to CPU as logarithms: 27 % in the median and 62 % at the 90th percentile, read as 1 / (1 - x).
 CPU_TO_CPU = (0.31, 0.75, 0.97, 1.2)
@@ -74,6 +72,17 @@ def fit(t, rows, start=None):
     return result
 
 
+def three_exponents(t, train, test):
+    """The formula to beat: t = F^-a B^-b S^-c, least absolute error."""
+    x = -(t.fb - t.fa)[:, :3]
+    train = train & t.fit_rows & ~t.extra
+    w = t.w[train]
+    for _ in range(30):
+        b = np.linalg.solve(x[train].T @ (x[train] * w[:, None]), x[train].T @ (w * t.y[train]))
+        w = t.w[train] / np.maximum(abs(t.y[train] - x[train] @ b), 0.03)
+    return x[test] @ b
+
+
 def predict(t, rows, par, known=True):
     out = np.empty(rows.sum())
     kinds = t.kind[rows] if known else np.full(len(out), "unknown")
@@ -84,8 +93,9 @@ def predict(t, rows, par, known=True):
 
 
 def held_out(t, full, by_target, by_source):
-    """Predictions of every pair by fits that saw neither its target GPU nor its source (as asked for)."""
-    known, unknown = np.full(len(t.y), np.nan), np.full(len(t.y), np.nan)
+    """Predictions of every pair by fits that saw neither its target GPU nor its source (as asked for): kind
+    known, kind unknown, three exponents."""
+    known, unknown, simple = (np.full(len(t.y), np.nan) for _ in range(3))
     evaluated = ~t.extra
     for source in sorted(set(t.source[evaluated])) if by_source else [None]:
         for target in sorted(set(t.b[evaluated & ((t.source == source) | (source is None))])) if by_target else [None]:
@@ -99,7 +109,8 @@ def held_out(t, full, by_target, by_source):
             par = full if (train | ~t.fit_rows | ~t.up).all() else fit(t, train, full)
             known[test] = predict(t, test, par)
             unknown[test] = predict(t, test, par, False)
-    return known, unknown
+            simple[test] = three_exponents(t, train, test)
+    return known, unknown, simple
 
 
 def quantile(values, weights, q):
@@ -139,7 +150,7 @@ def factors(residuals, weights, sources):
     out = [quantile(size, weights, q) for q in LEVELS]
     for source in set(sources):
         s = sources == source
-        if s.sum() >= 10:
+        if s.sum() >= 4:
             out = [max(h, quantile(size[s], weights[s], q * 8 / 9)) if q >= 0.9 else h for h, q in zip(out, LEVELS)]
     return out
 
@@ -159,13 +170,13 @@ def coverage(t, residuals, rows, classes):
     return np.average(inside[known], weights=t.w[known]), share
 
 
-def error_row(key, t, residuals, rows, note=""):
+def error_row(key, t, residuals, rows):
     h = factors(residuals[rows], t.w[rows], t.source[rows])
     e = abs(np.exp(-residuals[rows]) - 1) * 100
     return dict(zip(("relation", "bound", "scale", "trace", "kind"), key)) | {
         "median_percent": f"{quantile(e, t.w[rows], 0.5):.1f}", "p90_percent": f"{quantile(e, t.w[rows], 0.9):.1f}",
         **{f"factor{int(q * 100)}": f"{math.exp(x):.3f}" for q, x in zip(LEVELS, h)},
-        "pairs": int(rows.sum()) // 2 if note != "one way" else int(rows.sum()),
+        "pairs": int(rows.sum()) // 2,
         "nets": len(set(t.group[rows])), "gpus": len(set(t.b[rows]) | set(t.a[rows])),
         "sources": ";".join(sorted(set(t.source[rows]))), "borrowed": ""}
 
@@ -252,9 +263,9 @@ def traced_neusight(clone, devices, par):
         for o in labels:
             if r.net == o.net and r.device != o.device:
                 rel = relation(devices[r.device], devices[o.device])
-                yield "sheet", rel, r, o, predict_trace(r, sheet(r.device), sheet(o.device), (0, 0, 0))
+                yield "sheet", rel, r, o, predict_trace(r, sheet(r.device), sheet(o.device), (0, 0))
                 if r.device in reached and o.device in reached:
-                    yield "measured", rel, r, o, predict_trace(r, measured(r.device), measured(o.device), (0, 0, 0))
+                    yield "measured", rel, r, o, predict_trace(r, measured(r.device), measured(o.device), (0, 0))
 
 
 def trace_rows(found):
@@ -266,6 +277,16 @@ def trace_rows(found):
                 if pairs:
                     rows.append(trace_row(rates, rel, bound, pairs))
     return rows
+
+
+def not_surer(traces, errors):
+    """A traced class of few pairs is no narrower than the same class without a trace."""
+    plain = {(r["relation"], r["bound"], r["scale"]): r for r in errors if r["kind"] == "known"}
+    for r in traces:
+        if 2 * int(r["pairs"]) < FEW:
+            for name in (f"factor{int(q * 100)}" for q in LEVELS):
+                r[name] = max(r[name], plain[r["relation"], r["bound"], r["scale"]][name], key=float)
+            r["borrowed"] = "few pairs"
 
 
 def trace_row(rates, rel, bound, pairs):
@@ -355,8 +376,8 @@ def model_rows(model):
 def class_rows(powers):
     rows = []
     for name in ("gemm", "conv", "attention", "elementwise", "reduce", "gather", "copy", "optimizer"):
-        power = powers[0] if name == "gemm" else powers[1] if name in ("conv", "attention") else powers[2]
         matrix = name in ("gemm", "conv", "attention")
+        power = powers[not matrix]
         rows.append({"class": name, "matrix": f"{(1 - power) * matrix:.2f}", "memory": f"{(1 - power) * (not matrix):.2f}",
                      "units": f"{power:.2f}"})
     return rows
@@ -423,6 +444,7 @@ def main():
         label = {"target": "target GPU", "source": "whole source", "both": "target GPU and source at once"}[name]
         report.figures(t, label + ", kind known", results[name][0], gpu, name if name != "both" else None)
         report.figures(t, label + ", kind unknown", results[name][1], gpu)
+        report.figures(t, label + ", three exponents", results[name][2], gpu)
     for source in sorted(set(t.source[gpu])):
         report.figures(t, f"{source}: source left out, kind known", results["source"][0], gpu & (t.source == source))
     known, power = damped(t, results["both"][0], used & nvidia)
@@ -447,6 +469,7 @@ def main():
     if not args.neusight and (args.output / "errors.csv").exists():
         traces = [r for r in traces if r["sources"] == "h200"] + [
             r for r in read_csv(args.output / "errors.csv") if r["trace"] != "no" and r["sources"] != "h200"]
+    not_surer(traces, errors)
     h200 = [(r, o, x) for _, _, r, o, x in found if r.source == "h200"]
     for what, pick in (("all six devices", h200), ("four clocks", [p for p in h200 if p[1].device[0] == 132])):
         e = np.array([abs(x / o.step - 1) * 100 for _, o, x in pick])
@@ -460,6 +483,16 @@ def main():
     return finish(args, report, tables)
 
 
+def alike(old, new):
+    """Equal but for the last digits, which differ between versions of the libraries."""
+    def same(a, b):
+        try:
+            return math.isclose(float(a), float(b), rel_tol=0.02, abs_tol=0.01)
+        except ValueError:
+            return a == b
+    return len(old) == len(new) and all(same(o[k], str(n[k])) for o, n in zip(old, new) for k in n)
+
+
 def finish(args, report, tables):
     text = "\n".join(report.lines) + "\n"
     print(text)
@@ -467,15 +500,14 @@ def finish(args, report, tables):
         args.report.write_text(text)
     failed = False
     for must, rel, got in report.missed:
-        known = (must, rel) in KNOWN_MISSES
-        print(f"missed{' (known)' if known else ''}: {rel} architecture, {must} left out: {got[0]:.1f} / {got[1]:.1f} %, "
+        failed = True
+        print(f"missed: {rel} architecture, {must} left out: {got[0]:.1f} / {got[1]:.1f} %, "
               f"required {REQUIRED[rel][0]} / {REQUIRED[rel][1]} %")
-        failed |= not known
     for name, rows in tables.items():
         path = args.output / name
         if not args.check:
             path.write_text(as_csv(rows))
-        elif path.read_text() != as_csv(rows):
+        elif not alike(read_csv(path), rows):
             print(f"{path} would change")
             failed = True
     return 1 if args.check and failed else 0

@@ -33,8 +33,8 @@ class Trace:
 
 
 def units_power(name, powers):
-    """How far a class follows units x clock instead of its rate: gemm, conv and attention, all others."""
-    return powers[0] if name == "gemm" else powers[1] if name in MATRIX else powers[2]
+    """How far a class follows units x clock instead of its rate: matrix products, all others."""
+    return powers[0] if name in MATRIX else powers[1]
 
 
 def predict_trace(run, a, b, powers):
@@ -86,13 +86,12 @@ def h200_pairs(rates, runs, powers, nets=None):
 def fit_powers(rates, runs, nets):
     """Grid search over the nets given; GPU-bound runs alone."""
     best = (math.inf, None)
-    for p0 in np.arange(0, 0.61, 0.1):
-        for p1 in np.arange(0, 1.01, 0.1):
-            for p2 in np.arange(0, 0.41, 0.1):
-                errors = [abs(math.log(x / o.step)) for r, o, x in h200_pairs(rates, runs, (p0, p1, p2), nets) if r.busy >= BUSY]
-                score = float(np.mean(np.minimum(errors, 0.2)))
-                if score < best[0] - 1e-12:
-                    best = (score, (float(p0), float(p1), float(p2)))
+    for p0 in np.arange(0, 1.01, 0.05):
+        for p1 in np.arange(0, 0.51, 0.05):
+            errors = [abs(math.log(x / o.step)) for r, o, x in h200_pairs(rates, runs, (p0, p1), nets) if r.busy >= BUSY]
+            score = float(np.mean(np.minimum(errors, 0.2)))
+            if score < best[0] - 1e-12:
+                best = (score, (float(p0), float(p1)))
     return best[1]
 
 
