@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits the estimates for GPUs where a run was not measured, and measures how far off they are.
 
-    FARE_DATA=DIR bench/estimate_fit.py [--neusight DIR] [-o share/estimate] [--check] [--report FILE]
+    FARE_DATA=DIR bench/estimate_fit.py [--neusight DIR] [-o share/estimate] [--check | --choices] [--report FILE]
 
 Reads DIR/predict (public trainings measured on several GPUs) and share/estimate/{devices-checked,kinds}.csv;
 writes share/estimate/{model,bounds,classes,errors,scaling}.csv. docs/estimating.md explains them. --neusight
 names a clone of github.com/sitar-lab/NeuSight, whose times per operator give the errors of traced runs on
 another architecture; without it those rows stay as they are. --check writes nothing and fails if a table
-would change or a required figure is missed. Needs numpy and scipy; a minute on one core.
+would change or a required figure is missed. --choices shows the figures with other choices of data instead. Needs numpy and scipy; a minute on one core.
 """
 import argparse
 import csv
@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from estimate_pairs import OTHER_SOFTWARE, Devices, Table, number, read_csv, relation  # noqa: E402
+from estimate_pairs import CHOICES, OTHER_SOFTWARE, Devices, Table, number, read_csv, relation  # noqa: E402
 from estimate_trace import fit_powers, h200_pairs, neusight_rates, predict_trace, read_h200, read_neusight  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -419,25 +419,46 @@ class Report:
         self.line(f"| {name} | {cells[0]} | {cells[1]} |")
 
 
+def prepare(t):
+    """The table with the rows to fit, the GPU-bound rows to judge, and the model fitted to all."""
+    t.fit_rows = (t.vendor == "nvidia-nvidia") & (t.bound == "gpu") & ~t.other_software
+    return t, t.fit_rows & ~t.extra, fit(t, np.ones(len(t.y), bool))
+
+
+def choices(args, devices, kinds, report):
+    cases = [("as shipped", ()), *((text, (name,)) for name, text in CHOICES.items()), ("all of these", tuple(CHOICES))]
+    for text, otherwise in cases:
+        t, gpu, model = prepare(Table(args.data, devices, kinds, otherwise))
+        for label, by_target, by_source in (("target GPU", True, False), ("whole source", False, True)):
+            prediction = held_out(t, model, by_target, by_source)[0]
+            report.figures(t, f"{label}: {text}", prediction, gpu)
+            if not otherwise:
+                weights, t.w = t.w, np.ones(len(t.y))
+                report.figures(t, f"{label}: every pair counted alike", prediction, gpu)
+                t.w = weights
+    print("\n".join(report.lines))
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("FARE_DATA", "/nonexistent")) / "predict")
     parser.add_argument("--neusight")
     parser.add_argument("-o", "--output", type=Path, default=HERE.parent / "share" / "estimate")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--choices", action="store_true")
     parser.add_argument("--report", type=Path)
     args = parser.parse_args()
     devices = Devices(args.output / "devices-checked.csv")
     kinds = [(r["pattern"], r["kind"]) for r in read_csv(args.output / "kinds.csv")]
-    t = Table(args.data, devices, kinds)
-    nvidia = t.vendor == "nvidia-nvidia"
-    t.fit_rows = nvidia & (t.bound == "gpu") & ~t.other_software
-    used = ~t.extra & ~t.other_software
-    model = fit(t, np.ones(len(t.y), bool))
     report = Report()
-    gpu = used & nvidia & (t.bound == "gpu")
     report.line("| GPU-bound, left out of the fit | same architecture | other architecture |")
     report.line("|---|---|---|")
+    if args.choices:
+        return choices(args, devices, kinds, report)
+    t, gpu, model = prepare(Table(args.data, devices, kinds))
+    nvidia = t.vendor == "nvidia-nvidia"
+    used = ~t.extra & ~t.other_software
     results = {}
     for name, by_target, by_source in (("target", True, False), ("source", False, True), ("both", True, True)):
         results[name] = held_out(t, model, by_target, by_source)

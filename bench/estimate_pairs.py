@@ -13,6 +13,10 @@ TF32_BY_DEFAULT = {"lambda-pt", "lambda-tf", "dle", "ryujaehun", "sia", "zeus"}
 # WSL2 in 2024, by the system_info.txt of its results), and always between vendors.
 OTHER_SOFTWARE = {"jcjohnson", "ryujaehun"}
 HOST_BOUND = {("sia", m) for m in ("deepspeech2", "ncf", "cifar10", "yolov3")}
+# Choices of data that could have been made otherwise; --choices of estimate_fit.py shows what each is worth.
+CHOICES = {"lamikr": "lamikr's NVIDIA cards counted as the same software",
+           "recommendation": "gavel's Recommendation judged by its batches",
+           "zeus": "zeus taken as true fp32"}
 TOO_GOOD = ("bert_base", "ncf", "tacotron2")  # lambda-pt with several GPUs: faster than linear
 
 
@@ -59,8 +63,8 @@ class Devices:
 class Evidence:
     """Was a run bound by its GPU? Told from other measurements on the same device, never from the target."""
 
-    def __init__(self, measurements, devices):
-        self.devices = devices
+    def __init__(self, measurements, devices, otherwise):
+        self.devices, self.otherwise = devices, otherwise
         self.speed = defaultdict(lambda: defaultdict(list))
         self.steps = defaultdict(lambda: defaultdict(list))
         self.power = {}
@@ -109,7 +113,9 @@ class Evidence:
             return grade(share, 0.7, 0.45)
         if source in ("sia", "gavel"):
             # Work of the host that grows with the batch looks the same: gavel's Recommendation reads on the host.
-            return "unknown" if p["model"] == "Recommendation" else grade(self.elasticity(p, gpu), 0.8, 0.5)
+            if p["model"] == "Recommendation" and "recommendation" not in self.otherwise:
+                return "unknown"
+            return grade(self.elasticity(p, gpu), 0.8, 0.5)
         if source == "jcjohnson":
             return "gpu"
         half, _ = self.devices.matrix_rate(gpu, "fp16")
@@ -147,9 +153,9 @@ def relation(a, b):
 class Table:
     """Ordered pairs as columns."""
 
-    def __init__(self, data, devices, kinds):
+    def __init__(self, data, devices, kinds, otherwise=()):
         measurements = read_csv(data / "measurements.csv")
-        evidence = Evidence(measurements, devices)
+        evidence = Evidence(measurements, devices, otherwise)
         self.rows = []
         for p in read_csv(data / "pairs.csv"):
             if p["gpu_a"] not in devices or p["gpu_b"] not in devices:
@@ -170,13 +176,15 @@ class Table:
         count = Counter(groups)
         self.w = np.array([1 / count[g] for g in groups])
         self.group = np.array(["|".join(map(str, g[:3])) for g in groups])
-        self.other_software = np.isin(self.source, list(OTHER_SOFTWARE)) | (self.source == "lamikr") & np.isin(
-            self.relation, ["same", "other"])
+        self.other_software = np.isin(self.source, list(OTHER_SOFTWARE))
+        if "lamikr" not in otherwise:
+            self.other_software |= (self.source == "lamikr") & np.isin(self.relation, ["same", "other"])
         # One direction is enough for the fit: the other is its mirror image.
         self.up = (self.fb[:, :2] - self.fa[:, :2]).sum(1) + 1e-9 * np.arange(len(self.y)) > 0
 
     def add(self, p, y, devices, kinds, evidence, extra):
-        rate = "fp16" if p["precision"] == "fp16" else "tf32" if p["source"] in TF32_BY_DEFAULT else "fp32"
+        tf32 = p["source"] in TF32_BY_DEFAULT and not (p["source"] == "zeus" and "zeus" in evidence.otherwise)
+        rate = "fp16" if p["precision"] == "fp16" else "tf32" if tf32 else "fp32"
         for a, b, value in ((p["gpu_a"], p["gpu_b"], y), (p["gpu_b"], p["gpu_a"], -y)):
             self.rows.append({
                 "source": p["source"], "software": p["software"], "model": p["model"], "precision": p["precision"],
