@@ -162,7 +162,7 @@ static void print_page(struct out *out, const struct device_record *d)
     if (d->rates_source)
         out_row(out, NULL, "peaks of matrix units: %s", d->rates_source);
     if (d->date)
-        out_row(out, "Read", "%s", d->date);
+        out_row(out, "Date", "%s", d->date);
     out->text.failed |= row.failed;
     buf_release(&row);
 }

@@ -34,7 +34,7 @@ struct device {
     char *offers;       // processors: offers that have them, "aws/c7a.*;aws/m7a.*"
     char *source;       // addresses of the figures
     char *rates_source; // of tf32 to int8
-    char *date;         // when they were read: "2026-11-16"
+    char *date;         // when they were collected: "2026-11-16"
 };
 
 struct devices;
