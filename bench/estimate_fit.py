@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits the estimates for GPUs where a run was not measured, and measures how far off they are.
 
-    FARE_DATA=DIR bench/estimate_fit.py [--neusight DIR] [-o share/estimate] [--check | --choices] [--report FILE]
+    FARE_DATA=DIR bench/estimate_fit.py [--neusight DIR] [-o share/estimate] [--check | --choices | --folds DIR] [--report FILE]
 
 Reads DIR/predict (public trainings measured on several GPUs) and share/estimate/{devices-checked,kinds}.csv;
 writes share/estimate/{model,bounds,classes,errors,scaling}.csv. docs/estimating.md explains them. --neusight
 names a clone of github.com/sitar-lab/NeuSight, whose times per operator give the errors of traced runs on
 another architecture; without it those rows stay as they are. --check writes nothing and fails if a table
-would change or a required figure is missed. --choices shows the figures with other choices of data instead. Needs numpy and scipy; a minute on one core.
+would change or a required figure is missed. --choices shows the figures with other choices of data instead; --folds
+writes the fits with a GPU or a source left out, and some of their predictions, for tests/estimate. Needs numpy and scipy; a minute on one core.
 """
 import argparse
 import csv
@@ -23,7 +24,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from estimate_pairs import CHOICES, OTHER_SOFTWARE, Devices, Table, number, read_csv, relation  # noqa: E402
+from estimate_pairs import CHOICES, OTHER_SOFTWARE, Devices, number, ordered_pairs, read_csv, relation  # noqa: E402
 from estimate_trace import fit_powers, h200_pairs, neusight_rates, predict_trace, read_h200, read_neusight  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -36,6 +37,20 @@ REQUIRED = {"same": (7, 20), "other": (12, 35)}
 CPU_TFLOPS = 0.742  # c4.4xlarge: 8 cores x 32 fp32 operations x 2.9 GHz
 # Half-widths for CPU to CPU as logarithms: 27 % in the median and 62 % at the 90th percentile, read as 1 / (1 - x).
 CPU_TO_CPU = (0.31, 0.75, 0.97, 1.2)
+
+
+class Table:
+    """Ordered pairs as columns."""
+
+    def __init__(self, data, devices, kinds, otherwise=()):
+        self.rows = ordered_pairs(data, devices, kinds, otherwise)
+        for name in ("source", "model", "a", "b", "bound", "scale", "relation", "kind", "extra", "vendor", "y", "w", "group",
+                     "other_software"):
+            setattr(self, name, np.array([r[name] for r in self.rows]))
+        self.fa = np.array([devices.features(r["a"], r["rate"]) for r in self.rows])
+        self.fb = np.array([devices.features(r["b"], r["rate"]) for r in self.rows])
+        # One direction is enough for the fit: the other is its mirror image.
+        self.up = (self.fb[:, :2] - self.fa[:, :2]).sum(1) + 1e-9 * np.arange(len(self.y)) > 0
 
 
 # t = 1 / (F g e) + u1 / B + u2 / (S g): F matrix rate, B bandwidth, S units x clock, g = (base/boost)^p, and
@@ -92,9 +107,9 @@ def predict(t, rows, par, known=True):
     return out
 
 
-def held_out(t, full, by_target, by_source):
+def held_out(t, full, by_target, by_source, folds=None):
     """Predictions of every pair by fits that saw neither its target GPU nor its source (as asked for): kind
-    known, kind unknown, three exponents."""
+    known, kind unknown, three exponents. `folds` collects the fits by (target, source)."""
     known, unknown, simple = (np.full(len(t.y), np.nan) for _ in range(3))
     evaluated = ~t.extra
     for source in sorted(set(t.source[evaluated])) if by_source else [None]:
@@ -107,6 +122,8 @@ def held_out(t, full, by_target, by_source):
                 test &= t.b == target
                 train &= (t.a != target) & (t.b != target)
             par = full if (train | ~t.fit_rows | ~t.up).all() else fit(t, train, full)
+            if folds is not None:
+                folds[target or "", source or ""] = par
             known[test] = predict(t, test, par)
             unknown[test] = predict(t, test, par, False)
             simple[test] = three_exponents(t, train, test)
@@ -373,6 +390,22 @@ def model_rows(model):
     return rows
 
 
+def write_folds(folder, t, rows, folds, predictions):
+    """The fits that saw less, with the kinds that each must predict; and every 40th prediction."""
+    used, sample = defaultdict(set), []
+    for at, i in enumerate(np.flatnonzero(rows)):
+        r = t.rows[i]
+        for name, key in (("target", (r["b"], "")), ("source", ("", r["source"])), ("both", (r["b"], r["source"]))):
+            used[key].add(r["kind"])
+            if at % 40 == 0:
+                sample.append({"row": at, "left_out": name, "kind": r["kind"], "precision": r["rate"], "a": r["a"], "b": r["b"],
+                               "source": r["source"], "ratio": f"{math.exp(predictions[name][i]):.6f}"})
+    models = [{"target": target, "source": source} | m for (target, source), par in sorted(folds.items())
+              for m in model_rows(par) if m["kind"] in used[target, source]]
+    (folder / "folds.csv").write_text(as_csv(models))
+    (folder / "predictions.csv").write_text(as_csv(sample))
+
+
 def class_rows(powers):
     rows = []
     for name in ("gemm", "conv", "attention", "elementwise", "reduce", "gather", "copy", "optimizer"):
@@ -448,6 +481,7 @@ def main():
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--choices", action="store_true")
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--folds", type=Path)
     args = parser.parse_args()
     devices = Devices(args.output / "devices-checked.csv")
     kinds = [(r["pattern"], r["kind"]) for r in read_csv(args.output / "kinds.csv")]
@@ -459,15 +493,18 @@ def main():
     t, gpu, model = prepare(Table(args.data, devices, kinds))
     nvidia = t.vendor == "nvidia-nvidia"
     used = ~t.extra & ~t.other_software
-    results = {}
+    results, folds = {}, {}
     for name, by_target, by_source in (("target", True, False), ("source", False, True), ("both", True, True)):
-        results[name] = held_out(t, model, by_target, by_source)
+        results[name] = held_out(t, model, by_target, by_source, folds)
         label = {"target": "target GPU", "source": "whole source", "both": "target GPU and source at once"}[name]
         report.figures(t, label + ", kind known", results[name][0], gpu, name if name != "both" else None)
         report.figures(t, label + ", kind unknown", results[name][1], gpu)
         report.figures(t, label + ", three exponents", results[name][2], gpu)
     for source in sorted(set(t.source[gpu])):
         report.figures(t, f"{source}: source left out, kind known", results["source"][0], gpu & (t.source == source))
+    if args.folds:
+        write_folds(args.folds, t, gpu, folds, {name: r[0] for name, r in results.items()})
+        return 0
     known, power = damped(t, results["both"][0], used & nvidia)
     unknown, _ = damped(t, results["both"][1], used & nvidia)
     report.line()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public pairs of measured trainings, with the class of each; for bench/estimate_fit.py."""
+"""The public pairs of measured trainings, with the class of each; for bench/estimate_fit.py, and without numpy for
+tests/estimate."""
 import csv
 import math
 import re
 from collections import Counter, defaultdict
-
-import numpy as np
+from statistics import median
 
 # PyTorch and the NGC containers of that time used TF32 for "fp32" where the GPU has it.
 TF32_BY_DEFAULT = {"lambda-pt", "lambda-tf", "dle", "ryujaehun", "sia", "zeus"}
@@ -89,13 +89,13 @@ class Evidence:
         speed = self.speed.get((p["source"], p["software"], p["model"].replace("-amp", ""), p["gpus"], gpu))
         if not speed or len(speed) < 2:
             return None
-        middle = max if p["source"] == "dle" else np.median
+        middle = max if p["source"] == "dle" else median
         return middle(speed["fp16"]) / middle(speed["fp32"])
 
     def elasticity(self, p, gpu):
         """d log(step time) / d log(batch) around the batch of the pair."""
         key = (p["source"], p["software"], p["model"], p["gpus"], gpu, p["precision"])
-        steps = {b: np.median(t) for b, t in self.steps.get(key, {}).items()}
+        steps = {b: median(t) for b, t in self.steps.get(key, {}).items()}
         if len(steps) < 2 or not p["batch"]:
             return None
         b = min(steps, key=lambda x: abs(math.log(x / float(p["batch"]))))
@@ -150,47 +150,42 @@ def relation(a, b):
     return "amd" if a["vendor"] == "amd" else "same" if a["arch"] == b["arch"] else "other"
 
 
-class Table:
-    """Ordered pairs as columns."""
+def ordered_pairs(data, devices, kinds, otherwise=()):
+    """Every pair in both directions, with its class and its weight: each net, precision and pair of GPUs of a
+    source counts once."""
+    measurements = read_csv(data / "measurements.csv")
+    evidence = Evidence(measurements, devices, otherwise)
+    rows = []
+    for p in read_csv(data / "pairs.csv"):
+        if p["gpu_a"] not in devices or p["gpu_b"] not in devices:
+            continue
+        if p["source"] == "lambda-pt" and p["gpus"] != "1" and any(x in p["model"] for x in TOO_GOOD):
+            continue
+        rows += both_ways(p, math.log(float(p["ratio_b_over_a"])), devices, kinds, evidence, False)
+    have = {(r["source"], r["software"], r["model"], r["precision"], r["a"], r["b"]) for r in rows}
+    for p, y in cross_batch(measurements, devices):
+        if (p["source"], p["software"], p["model"], p["precision"], p["gpu_a"], p["gpu_b"]) not in have:
+            rows += both_ways(p, y, devices, kinds, evidence, True)
 
-    def __init__(self, data, devices, kinds, otherwise=()):
-        measurements = read_csv(data / "measurements.csv")
-        evidence = Evidence(measurements, devices, otherwise)
-        self.rows = []
-        for p in read_csv(data / "pairs.csv"):
-            if p["gpu_a"] not in devices or p["gpu_b"] not in devices:
-                continue
-            if p["source"] == "lambda-pt" and p["gpus"] != "1" and any(x in p["model"] for x in TOO_GOOD):
-                continue
-            self.add(p, math.log(float(p["ratio_b_over_a"])), devices, kinds, evidence, False)
-        have = {(r["source"], r["software"], r["model"], r["precision"], r["a"], r["b"]) for r in self.rows}
-        for p, y in cross_batch(measurements, devices):
-            if (p["source"], p["software"], p["model"], p["precision"], p["gpu_a"], p["gpu_b"]) not in have:
-                self.add(p, y, devices, kinds, evidence, True)
-        for name in ("source", "model", "a", "b", "bound", "scale", "relation", "kind", "extra", "vendor"):
-            setattr(self, name, np.array([r[name] for r in self.rows]))
-        self.y = np.array([r["y"] for r in self.rows])
-        self.fa = np.array([devices.features(r["a"], r["rate"]) for r in self.rows])
-        self.fb = np.array([devices.features(r["b"], r["rate"]) for r in self.rows])
-        groups = [(r["source"], r["model"], r["precision"], r["a"], r["b"], r["extra"]) for r in self.rows]
-        count = Counter(groups)
-        self.w = np.array([1 / count[g] for g in groups])
-        self.group = np.array(["|".join(map(str, g[:3])) for g in groups])
-        self.other_software = np.isin(self.source, list(OTHER_SOFTWARE))
-        if "lamikr" not in otherwise:
-            self.other_software |= (self.source == "lamikr") & np.isin(self.relation, ["same", "other"])
-        # One direction is enough for the fit: the other is its mirror image.
-        self.up = (self.fb[:, :2] - self.fa[:, :2]).sum(1) + 1e-9 * np.arange(len(self.y)) > 0
+    def group(r):
+        return r["source"], r["model"], r["precision"], r["a"], r["b"], r["extra"]
+    count = Counter(map(group, rows))
+    for r in rows:
+        r["w"] = 1 / count[group(r)]
+        r["group"] = "|".join(group(r)[:3])
+        r["other_software"] = r["source"] in OTHER_SOFTWARE or (
+            "lamikr" not in otherwise and r["source"] == "lamikr" and r["relation"] in ("same", "other"))
+    return rows
 
-    def add(self, p, y, devices, kinds, evidence, extra):
-        tf32 = p["source"] in TF32_BY_DEFAULT and not (p["source"] == "zeus" and "zeus" in evidence.otherwise)
-        rate = "fp16" if p["precision"] == "fp16" else "tf32" if tf32 else "fp32"
-        for a, b, value in ((p["gpu_a"], p["gpu_b"], y), (p["gpu_b"], p["gpu_a"], -y)):
-            self.rows.append({
-                "source": p["source"], "software": p["software"], "model": p["model"], "precision": p["precision"],
-                "a": a, "b": b, "y": value, "rate": rate, "extra": extra, "kind": kind_of(p["model"], kinds),
-                "bound": evidence.bound(p, a), "scale": evidence.scale(p), "relation": relation(devices[a], devices[b]),
-                "vendor": devices[a]["vendor"] + "-" + devices[b]["vendor"]})
+
+def both_ways(p, y, devices, kinds, evidence, extra):
+    tf32 = p["source"] in TF32_BY_DEFAULT and not (p["source"] == "zeus" and "zeus" in evidence.otherwise)
+    rate = "fp16" if p["precision"] == "fp16" else "tf32" if tf32 else "fp32"
+    for a, b, value in ((p["gpu_a"], p["gpu_b"], y), (p["gpu_b"], p["gpu_a"], -y)):
+        yield {"source": p["source"], "software": p["software"], "model": p["model"], "precision": p["precision"],
+               "a": a, "b": b, "y": value, "rate": rate, "extra": extra, "kind": kind_of(p["model"], kinds),
+               "bound": evidence.bound(p, a), "scale": evidence.scale(p), "relation": relation(devices[a], devices[b]),
+               "vendor": devices[a]["vendor"] + "-" + devices[b]["vendor"]}
 
 
 def kind_of(name, kinds):

@@ -11,8 +11,7 @@ import math
 import re
 import subprocess
 from collections import Counter, defaultdict
-
-import numpy as np
+from statistics import quantiles
 
 MATRIX = ("gemm", "conv", "attention")
 CLASSES = MATRIX + ("elementwise", "reduce", "gather", "copy", "optimizer")
@@ -86,12 +85,12 @@ def h200_pairs(rates, runs, powers, nets=None):
 def fit_powers(rates, runs, nets):
     """Grid search over the nets given; GPU-bound runs alone."""
     best = (math.inf, None)
-    for p0 in np.arange(0, 1.01, 0.05):
-        for p1 in np.arange(0, 0.51, 0.05):
+    for p0 in (i * 0.05 for i in range(21)):
+        for p1 in (i * 0.05 for i in range(11)):
             errors = [abs(math.log(x / o.step)) for r, o, x in h200_pairs(rates, runs, (p0, p1), nets) if r.busy >= BUSY]
-            score = float(np.mean(np.minimum(errors, 0.2)))
+            score = sum(min(e, 0.2) for e in errors) / len(errors)
             if score < best[0] - 1e-12:
-                best = (score, (float(p0), float(p1)))
+                best = (score, (p0, p1))
     return best[1]
 
 
@@ -112,7 +111,7 @@ def neusight_rates(clone):
                 numbers = {k: float(r[k]) for k in ("B", "M", "N", "K", "H") if r.get(k)}
                 speeds[names[r["Device"]]].append(work(numbers) / float(r["Latency"]))
         for device, values in speeds.items():
-            found.setdefault(device, [math.nan, math.nan])[at] = float(np.quantile(values, 0.9))
+            found.setdefault(device, [math.nan, math.nan])[at] = quantiles(values, n=10, method="inclusive")[8]
     return found
 
 

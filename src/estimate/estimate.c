@@ -219,7 +219,9 @@ static const struct estimate_errors *class_of(const struct making *m)
 {
     if (m->from->gpus == 0)
         return find_errors(m, "unknown", "one", "no", "unknown");
-    const char *scale = m->from->gpus > 1 || m->to->gpus > 1 ? "several" : "one";
+    bool nodes = m->from->machines > 1 || m->to->machines > 1;
+    bool several = m->from->gpus > 1 || m->to->gpus > 1;
+    const char *scale = nodes ? "nodes" : several ? "several" : "one";
     const struct estimate_errors *own = NULL;
     if (m->traced)
         own = find_errors(m, m->bound->bound, scale, m->measured ? "measured" : "sheet", "known");
@@ -262,16 +264,16 @@ static void finish(struct making *m, const struct estimate_time *time)
     struct estimate *out = m->out;
     struct estimate_efficiency a = {1, 1, 1}, b = {1, 1, 1};
     double spread = 1;
-    if (m->to->gpus > 0 && m->from->gpus != m->to->gpus) {
+    bool same = m->from->gpus == m->to->gpus && (m->from->machines > 1) == (m->to->machines > 1);
+    if (m->to->gpus > 0 && !same) {
         const struct run *run = m->run;
         double parameters = run->parameters.known ? (double)run->parameters.v : 0;
         double step_s = run->step_ms.known ? run->step_ms.v / 1e3 : 0;
         int gpus = m->from->gpus > 0 ? m->from->gpus : 1;
-        if (!estimate_efficiency(m->tables, m->from->gpus > 0 ? m->from->device : m->to->device,
-                                 gpus, parameters, step_s, &a) ||
-            !estimate_efficiency(m->tables, m->to->device, m->to->gpus, parameters,
-                                 step_s * a.median * out->device, &b)) {
-            unknown(out, ESTIMATE_UNKNOWN, "nobody measured that many GPUs in one machine");
+        if ((gpus > 1 && !estimate_efficiency(m->tables, m->from, parameters, step_s, &a)) ||
+            !estimate_efficiency(m->tables, m->to, parameters, step_s * a.median * out->device,
+                                 &b)) {
+            unknown(out, ESTIMATE_UNKNOWN, "nobody measured that many GPUs together");
             return;
         }
         spread = gpus * a.median / (m->to->gpus * b.median);
@@ -323,7 +325,7 @@ void estimate_make(const struct estimate_tables *tables, const struct run *run,
     if (same_device(&m)) {
         out->device = 1;
         finish(&m, time);
-        if (from->gpus == to->gpus) {
+        if (from->gpus == to->gpus && (from->machines > 1) == (to->machines > 1)) {
             out->kind = ESTIMATE_MEASURED;
             out->low_s = time->low > 0 ? time->low : time->s;
             out->high_s = time->high > 0 ? time->high : time->s;

@@ -23,7 +23,8 @@ enum estimate_kind {
 // Where a run was measured, or would run. Zero: unknown.
 struct estimate_place {
     const struct device *device;       // the GPU, or the processor of a run on CPUs; null: unknown
-    int gpus;                          // used; 0: runs on CPUs
+    int gpus;                          // used, in all; 0: runs on CPUs
+    int machines;                      // used; 0: one
     double cpus;                       // hardware threads
     int64_t gpu_memory_bytes;          // of one GPU; 0: as the device has
     const struct machine_rates *rates; // (optional) measured there
@@ -75,14 +76,13 @@ void estimate_words(const struct estimate *estimate, char out[ESTIMATE_WORDS]);
 // "another architecture, bound by the GPU, one GPU, without a trace: 390 pairs".
 void estimate_class_words(const struct estimate *estimate, struct buf *out);
 
-// Several GPUs of one box: samples/s of n over n times those of one. False: unknown.
+// Several GPUs: samples/s of n over n times those of one.
 struct estimate_efficiency {
     double median, low, high; // 90 %
 };
-// `step_s` (0: unknown): of one GPU. The gradients of `parameters` (0: unknown) cross the link in
-// each step, behind the backward pass as far as they fit.
-bool estimate_efficiency(const struct estimate_tables *tables, const struct device *device,
-                         int gpus, double parameters, double step_s,
-                         struct estimate_efficiency *out);
+// False: unknown. `step_s` (0: unknown): of one GPU. In one machine the gradients of `parameters`
+// (0: unknown) cross the link in each step, behind the backward pass as far as they fit.
+bool estimate_efficiency(const struct estimate_tables *tables, const struct estimate_place *place,
+                         double parameters, double step_s, struct estimate_efficiency *out);
 
 #endif

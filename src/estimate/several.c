@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several GPUs of one box. The table has what public trainings reached; gradients that do not pass
+// Several GPUs. The table has what public trainings reached; gradients that do not pass
 // the link in time lower it.
 #include <math.h>
 #include <string.h>
@@ -30,21 +30,23 @@ static double ring_s(const struct device *device, int gpus, double parameters)
                            : 0;
 }
 
-bool estimate_efficiency(const struct estimate_tables *tables, const struct device *device,
-                         int gpus, double parameters, double step_s,
-                         struct estimate_efficiency *out)
+bool estimate_efficiency(const struct estimate_tables *tables, const struct estimate_place *place,
+                         double parameters, double step_s, struct estimate_efficiency *out)
 {
+    const struct device *device = place->device;
+    bool one_machine = place->machines <= 1;
     *out = (struct estimate_efficiency){1, 1, 1};
-    if (gpus <= 1)
-        return gpus == 1;
-    const struct estimate_scaling *row =
-        row_of(tables, device->link_mbs > 0 ? "nvlink" : "pcie", gpus);
+    if (place->gpus <= 1)
+        return place->gpus == 1;
+    const char *link = !one_machine ? "nodes" : device->link_mbs > 0 ? "nvlink" : "pcie";
+    const struct estimate_scaling *row = row_of(tables, link, place->gpus);
     if (!row)
         return false;
     *out = (struct estimate_efficiency){row->median, row->low, row->high};
-    if (!(parameters > 0 && step_s > 0 && isfinite(parameters) && isfinite(step_s)))
+    bool known = parameters > 0 && step_s > 0 && isfinite(parameters) && isfinite(step_s);
+    if (!known || !one_machine)
         return true;
-    double waits_s = fmax(0, ring_s(device, gpus, parameters) - BACKWARD * step_s);
+    double waits_s = fmax(0, ring_s(device, place->gpus, parameters) - BACKWARD * step_s);
     double most = step_s / (step_s + waits_s);
     if (most < out->median) {
         out->low *= most / out->median;

@@ -42,8 +42,8 @@ static struct estimate_errors errors[] = {
     ROW("cpu-gpu", "unknown", "one", "no", "unknown", 3),
     ROW("cpu", "unknown", "one", "no", "unknown", 2.5),
 };
-static struct estimate_scaling scalings[] = {{"nvlink", 4, 0.9, 0.5, 1, 10},
-                                             {"pcie", 2, 0.8, 0.4, 1, 10}};
+static struct estimate_scaling scalings[] = {
+    {"nvlink", 4, 0.9, 0.5, 1, 10}, {"pcie", 2, 0.8, 0.4, 1, 10}, {"nodes", 2, 0.7, 0.3, 1, 10}};
 static struct estimate_constant constants[] = {{"cpu_to_gpu", 0.01}};
 
 #define LIST(rows)                                                                                 \
@@ -322,11 +322,16 @@ static void several_gpus(void **state)
 
     // Two without a link of their own: 0.5 · 4e9 · 2 at 10 GB/s are 0.4 s.
     struct estimate_efficiency two;
-    assert_true(estimate_efficiency(&tables, &s.a, 2, 1e9, 0.6, &two));
+    struct estimate_place pair = {.device = &s.a, .gpus = 2};
+    assert_true(estimate_efficiency(&tables, &pair, 1e9, 0.6, &two));
     NEAR(two.median, 0.8); // 0.4 s behind a backward pass of 0.4 s
-    assert_true(estimate_efficiency(&tables, &s.a, 2, 1e9, 0.3, &two));
+    assert_true(estimate_efficiency(&tables, &pair, 1e9, 0.3, &two));
     NEAR(two.median, 0.3 / 0.5);
     NEAR(two.low, 0.4 * 0.6 / 0.8);
+
+    pair.machines = 2; // the network is not in the device table: no gradients
+    assert_true(estimate_efficiency(&tables, &pair, 1e9, 0.3, &two));
+    NEAR(two.median, 0.7);
 
     s.to.gpus = 9; // not in the table
     assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
