@@ -100,10 +100,20 @@ static const char *lacks(const struct run *run, const struct device *device)
                                                                                  : NULL;
 }
 
+// Of one GPU, in bytes; 0: unknown.
+static int64_t peak_memory(const struct run *run)
+{
+    int64_t peak = run->use.gpu_memory_peak_bytes.known ? run->use.gpu_memory_peak_bytes.v : 0;
+    for (size_t i = 0; i < run->use.gpu_list.count; i++) {
+        struct maybe_int one = run->use.gpu_list.items[i].memory_peak_bytes;
+        peak = one.known && one.v > peak ? one.v : peak;
+    }
+    return peak;
+}
+
 const char *estimate_misfit(const struct run *run, const struct estimate_place *to, char why[200])
 {
-    int64_t has = to->gpu_memory_bytes;
-    int64_t needs = run->use.gpu_memory_peak_bytes.known ? run->use.gpu_memory_peak_bytes.v : 0;
+    int64_t has = to->gpu_memory_bytes, needs = peak_memory(run);
     if (to->gpus == 0 || !to->device)
         return NULL;
     if (has == 0)
@@ -117,6 +127,11 @@ const char *estimate_misfit(const struct run *run, const struct estimate_place *
             snprintf(why + n, 200 - (size_t)n,
                      "; a batch of at most %.0f instead of %lld could fit", fits,
                      (long long)run->batch.v);
+        return why;
+    }
+    if (run->framework && strcmp(run->framework, "fare") == 0 && *to->device->vendor &&
+        strcmp(to->device->vendor, "nvidia") != 0) {
+        snprintf(why, 200, "fare has no engine for the %s", to->device->name);
         return why;
     }
     const char *precision = lacks(run, to->device);

@@ -358,6 +358,13 @@ static void what_would_not_work(void **state)
     assert_int_equal(made(&s).kind, ESTIMATE_ESTIMATED);
 
     set(&s, 0.95);
+    s.b.vendor = "amd";
+    s.run.framework = "fare";
+    assert_string_equal(made(&s).why, "fare has no engine for the new");
+    s.run.framework = "pytorch";
+    assert_int_equal(made(&s).kind, ESTIMATE_ROUGH);
+
+    set(&s, 0.95);
     s.run.precision = "fp8";
     assert_string_equal(made(&s).why, "trains in fp8, which the new does not have");
     s.run.precision = NULL;

@@ -75,7 +75,7 @@ quote = json.loads(fare("quote", *ASK, "--provider", "acme", "--json"))
 report("two trainings, apart", ({b["offer"] for b in quote["bills"]}, {b["offer"] for b in quote["others"]}) ==
        ({"acme/one@here", "acme/slow@here"}, {"acme/slow@here", "acme/other@here"}), quote)
 
-text = fare("quote", *ASK, "--provider", "acme")
+text = fare("quote", *ASK, "--provider", "acme", "--measured")
 first, _, second = text.partition("Other trainings of cifar\n")
 report("the title says which training", first.startswith("cifar, the whole training (fare, 2026, cifar10, 50,000 samples)\n"), text)
 report("a row of it: time, cost, framework, year", rows(first, r"^acme/one@here +(1×L4 +)?1 min 40 s +0\.10\* +fare 2026\b") and
@@ -104,7 +104,7 @@ report("a bill: an assumed rule, and the other", "Assumed: per second; started h
 text = fare("quote", *ASK, "--offer", "acme/other")
 report("an offer measured for another training only", "acme/other was measured only for other trainings of cifar." in text and
        rows(text, r"^acme/other@here .*40\.0 s"), text)
-text = fare("quote", *ASK, "--gpu", "p6000")
+text = fare("quote", *ASK, "--gpu", "p6000", "--measured")
 report("the same of a filter", "Such machines were measured only for other trainings of cifar." in " ".join(text.split()), text)
 
 # ---- the report
