@@ -201,6 +201,8 @@ static void add_run(const struct estimated *e, struct buf *out)
                e->proof->gpus > 1 ? units_count(e->proof->gpus, "GPU").s : "",
                e->proof->gpus > 1 ? " of " : "", run_place(run) ? run_place(run) : "?", words,
                e->proof->time.basis);
+    if (e->proof->gpus == 0)
+        return;
     buf_printf(out, "net: %s; precision: %s", e->estimate.net ? e->estimate.net : "unknown kind",
                precision ? precision
                          : "unknown: the range of fp32, tf32 and fp16 is in the interval");

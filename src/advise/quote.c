@@ -18,6 +18,7 @@ struct candidate {
     const struct proof *proof;
     int64_t per_hour;                  // nano-USD
     const struct estimated *estimated; // null: measured
+    double expected;                   // estimates: about the bill, to find the cheapest
 };
 
 struct candidates { // laid out as any list
@@ -34,6 +35,7 @@ struct search {
     int day; // of the prices
     struct proofs proofs;
     struct estimates *estimates; // null: none are made
+    const struct startups *startups;
     struct candidates found, estimated;
     struct quote *quote;
     // To count offers that are not measured: each provider's name and kind once.
@@ -140,8 +142,16 @@ static int add_candidate(struct search *s, const struct offer *offer, const stru
         c = LIST_ADD(&s->found, err);
     if (!c)
         return ERR_MEMORY;
-    *c = (struct candidate){*offer, p, per_hour, NULL};
+    *c = (struct candidate){*offer, p, per_hour, NULL, 0};
     return 0;
+}
+
+static double boot_s(const struct search *s, const struct offer *offer)
+{
+    if (s->ask->startup.boot_ns.known)
+        return (double)s->ask->startup.boot_ns.v / 1e9;
+    const struct startup_row *row = startup_find(s->startups, offer, "boot");
+    return row ? (double)row->ns / 1e9 : 0;
 }
 
 // Only the cheapest region, even if all were asked for: estimates do not tell them apart.
@@ -161,7 +171,8 @@ static int add_estimate(struct search *s, const struct offer *offer, struct err 
         c = LIST_ADD(&s->estimated, err);
     if (!c)
         return ERR_MEMORY;
-    *c = (struct candidate){*offer, e->proof, per_hour, e};
+    *c = (struct candidate){*offer, e->proof, per_hour, e, 0};
+    c->expected = (double)per_hour * (boot_s(s, offer) + e->estimate.time_s);
     return 0;
 }
 
@@ -277,8 +288,8 @@ static int add_other_trainings(struct search *s, const struct offer *offer,
 {
     for (size_t i = 1; i < QUOTE_TRAININGS; i++)
         if (best[i])
-            TRY(add_bill(s->ask, &(struct candidate){*offer, best[i], 0, NULL}, NULL, s->quote,
-                         err));
+            TRY(add_bill(s->ask, &(struct candidate){.offer = *offer, .proof = best[i]}, NULL,
+                         s->quote, err));
     return 0;
 }
 
@@ -474,14 +485,9 @@ static int add_outdated(struct search *s, const struct book_filter *aged, struct
     return rc;
 }
 
-static double expected(const struct candidate *c)
-{
-    return (double)c->per_hour * c->estimated->estimate.time_s;
-}
-
 static int by_expected(const void *a, const void *b)
 {
-    double x = expected(a), y = expected(b);
+    double x = ((const struct candidate *)a)->expected, y = ((const struct candidate *)b)->expected;
     return x < y ? -1 : x > y;
 }
 
@@ -536,6 +542,8 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
         rc = proofs_gather(&s.proofs, ask, err);
     if (rc == 0 && ask->estimates && !ask->offer)
         rc = estimates_open(&s.estimates, &s.proofs, err);
+    if (rc == 0 && s.estimates)
+        rc = market_startups(ask->market, &s.startups, err);
     if (rc == 0)
         rc = ask->offer ? add_named(&s, err) : add_all(&s, err);
     if (rc == 0)

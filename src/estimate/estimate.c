@@ -11,6 +11,7 @@
 
 #define LEVEL         ESTIMATE_90
 #define FROM_95_TO_90 (1.645 / 1.960) // half-widths of a normal distribution
+#define LEAST_CPUS    0.1             // a run that uses less waits for something else
 #define ROUGH_FROM    2.0             // an interval as wide as this is an order of magnitude
 
 // A processor that the device table lacks: vectors of 256 bits, two multiply-adds a cycle, and as
@@ -62,6 +63,8 @@ struct estimate_place estimate_place_of(const struct run *run, const struct devi
     }
     if (m->usable_cpus.known)
         place.cpus = m->usable_cpus.v;
+    if (place.gpus == 0 && run->use.steady.cpu_percent.known)
+        place.cpus = fmin(place.cpus, run->use.steady.cpu_percent.v / 100);
     if (m->thread_ops_per_s.known)
         place.thread_ops_per_s = m->thread_ops_per_s.v;
     return place;
@@ -204,6 +207,8 @@ static double cpu_rate(struct making *m, const struct estimate_place *place)
 
 static double cpu_ratio(struct making *m)
 {
+    if (m->from->cpus < LEAST_CPUS)
+        return 0;
     double here = cpu_rate(m, m->from);
     if (m->to->gpus == 0) {
         double there = cpu_rate(m, m->to);
@@ -306,7 +311,10 @@ static const char *ratio_of(struct making *m)
     struct estimate *out = m->out;
     if (m->from->gpus == 0) {
         out->device = cpu_ratio(m);
-        return out->device > 0 ? NULL : "the speed of the processor is not known";
+        return out->device > 0 ? NULL
+               : m->from->cpus > 0 && m->from->cpus < LEAST_CPUS
+                   ? "the run hardly used its processor: it waits for something else"
+                   : "the speed of the processor is not known";
     }
     m->bound = estimate_bound(m->tables, out->busy);
     m->model = estimate_model(m->tables, out->net ? out->net : "unknown");

@@ -25,7 +25,7 @@ struct estimate_place {
     const struct device *device;       // the GPU, or the processor of a run on CPUs; null: unknown
     int gpus;                          // used, in all; 0: runs on CPUs
     int machines;                      // used; 0: one
-    double cpus;                       // hardware threads
+    double cpus;                       // hardware threads: in use by a run on CPUs, else there
     int64_t gpu_memory_bytes;          // of one GPU; 0: as the device has
     const struct machine_rates *rates; // (optional) measured there
     double clock_mhz;                  // of the GPU, measured

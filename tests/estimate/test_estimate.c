@@ -279,6 +279,9 @@ static void other_vendors_and_processors_are_rough(void **state)
     NEAR(e.high_s / e.time_s, exp(sqrt(log(3) * log(3) + log(2) * log(2))));
     s.from.thread_ops_per_s = 0;
     assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+    s.from = (struct estimate_place){.device = &cpu, .cpus = 0.05};
+    assert_string_equal(made(&s).why,
+                        "the run hardly used its processor: it waits for something else");
 
     struct device wide = processor();
     wide.vector_bits = 512;
@@ -437,6 +440,10 @@ static void the_place_of_a_run(void **state)
     assert_int_equal(place.gpus, 0);
     assert_string_equal(place.device->name, "EPYC 7763");
     assert_true(place.cpus == 8 && place.thread_ops_per_s == 3e9);
+    run.use.steady.cpu_percent = some_real(350); // threads in use
+    assert_true(estimate_place_of(&run, devices).cpus == 3.5);
+    run.use.steady.cpu_percent = some_real(1600);
+    assert_true(estimate_place_of(&run, devices).cpus == 8);
     run.machine.gpu = "NVIDIA L4";
     run.machine.gpus = some_int(4);
     place = estimate_place_of(&run, devices);
