@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// quote: the cost of a training on every machine that it was measured on.
+// quote: the cost of a training on every machine that it was measured on or can be estimated for.
 #include "cmd/quote.h"
 
 #include <stdio.h>
