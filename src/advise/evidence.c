@@ -345,11 +345,16 @@ const char *proof_too_large(const struct proofs *proofs, const struct proof *p,
     else if (p->gpus > 0 && gpu_mib > 0 && p->gpu_memory_bytes > gpu_mib << 20)
         snprintf(why, 160, "does not fit: the run needed %s of GPU memory",
                  units_bytes(p->gpu_memory_bytes).s);
-    else if (offer->memory_mib > 0 && p->memory_bytes > (int64_t)offer->memory_mib << 20)
-        snprintf(why, 160, "does not fit: the run needed %s of memory",
-                 units_bytes(p->memory_bytes).s);
     else
+        return proof_no_memory(p, offer, why);
+    return why;
+}
+
+const char *proof_no_memory(const struct proof *p, const struct offer *offer, char why[160])
+{
+    if (offer->memory_mib <= 0 || p->memory_bytes <= (int64_t)offer->memory_mib << 20)
         return NULL;
+    snprintf(why, 160, "does not fit: the run needed %s of memory", units_bytes(p->memory_bytes).s);
     return why;
 }
 

@@ -63,6 +63,8 @@ bool proof_fits(const struct proofs *proofs, const struct proof *proof, const st
 // Null: the offer is large enough for the run; else `why`, which says why not.
 const char *proof_too_large(const struct proofs *proofs, const struct proof *proof,
                             const struct offer *offer, char why[160]);
+const char *proof_no_memory(const struct proof *proof, const struct offer *offer,
+                            char why[160]); // of the host alone
 
 // Whether the run was measured on that instance type. A machine without a GPU is not one with GPUs,
 // whatever its label says.

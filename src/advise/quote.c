@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "advise/estimates.h"
 #include "advise/evidence.h"
 #include "base/money.h"
 
@@ -15,7 +16,15 @@
 struct candidate {
     struct offer offer;
     const struct proof *proof;
-    int64_t per_hour; // nano-USD
+    int64_t per_hour;                  // nano-USD
+    const struct estimated *estimated; // null: measured
+    double expected;                   // estimates: about the bill, to find the cheapest
+};
+
+struct candidates { // laid out as any list
+    struct candidate *items;
+    size_t count;
+    bool known;
 };
 
 struct search {
@@ -25,7 +34,9 @@ struct search {
     const struct currencies *currencies;
     int day; // of the prices
     struct proofs proofs;
-    LIST_OF(struct candidate) found;
+    struct estimates *estimates; // null: none are made
+    const struct startups *startups;
+    struct candidates found, estimated;
     struct quote *quote;
     // To count offers that are not measured: each provider's name and kind once.
     const char *last_provider, *last_name;
@@ -77,10 +88,10 @@ static int hour_in_usd(struct search *s, const struct offer *offer, int64_t *usd
 }
 
 // The same offer in another region. The book is sorted by name, so it is near the end.
-static struct candidate *twin(struct search *s, const struct offer *o, size_t training)
+static struct candidate *twin(struct candidates *found, const struct offer *o, size_t training)
 {
-    for (size_t i = s->found.count; i-- > 0;) {
-        struct candidate *c = &s->found.items[i];
+    for (size_t i = found->count; i-- > 0;) {
+        struct candidate *c = &found->items[i];
         if (strcmp(c->offer.name, o->name) != 0 || strcmp(c->offer.provider, o->provider) != 0)
             return NULL;
         if (c->offer.kind == o->kind && c->proof->from->training == training)
@@ -124,14 +135,44 @@ static int add_candidate(struct search *s, const struct offer *offer, const stru
     bool every = s->ask->every_region;
     int64_t per_hour = 0;
     TRY(every ? 0 : hour_in_usd(s, offer, &per_hour, err));
-    struct candidate *c = every ? NULL : twin(s, offer, training);
+    struct candidate *c = every ? NULL : twin(&s->found, offer, training);
     if (c && c->per_hour <= per_hour)
         return 0;
     if (!c)
         c = LIST_ADD(&s->found, err);
     if (!c)
         return ERR_MEMORY;
-    *c = (struct candidate){*offer, p, per_hour};
+    *c = (struct candidate){*offer, p, per_hour, NULL, 0};
+    return 0;
+}
+
+static double boot_s(const struct search *s, const struct offer *offer)
+{
+    if (s->ask->startup.boot_ns.known)
+        return (double)s->ask->startup.boot_ns.v / 1e9;
+    const struct startup_row *row = startup_find(s->startups, offer, "boot");
+    return row ? (double)row->ns / 1e9 : 0;
+}
+
+// Only the cheapest region, even if all were asked for: estimates do not tell them apart.
+static int add_estimate(struct search *s, const struct offer *offer, struct err *err)
+{
+    const struct estimated *e = NULL;
+    char why[160];
+    int64_t per_hour = 0;
+    TRY(s->estimates ? estimates_find(s->estimates, offer, &e, err) : 0);
+    if (!e || !estimated_known(e) || proof_no_memory(e->proof, offer, why))
+        return 0;
+    TRY(hour_in_usd(s, offer, &per_hour, err));
+    struct candidate *c = twin(&s->estimated, offer, 0);
+    if (c && c->per_hour <= per_hour)
+        return 0;
+    if (!c)
+        c = LIST_ADD(&s->estimated, err);
+    if (!c)
+        return ERR_MEMORY;
+    *c = (struct candidate){*offer, e->proof, per_hour, e, 0};
+    c->expected = (double)per_hour * (boot_s(s, offer) + e->estimate.time_s);
     return 0;
 }
 
@@ -142,7 +183,10 @@ static int consider(void *search, const struct offer *offer, struct err *err)
     const struct proof *best[QUOTE_TRAININGS];
     if (!wanted_gpu(s, offer))
         return 0;
-    count_group(s, offer, proofs_find(&s->proofs, offer, best) != NULL);
+    bool found = proofs_find(&s->proofs, offer, best) != NULL;
+    count_group(s, offer, found);
+    if (!found)
+        TRY(add_estimate(s, offer, err));
     for (size_t i = 0; i < QUOTE_TRAININGS; i++)
         if (best[i])
             TRY(add_candidate(s, offer, best[i], err));
@@ -177,6 +221,14 @@ static int add_notes(const struct candidate *c, struct bill *bill, struct err *e
     return 0;
 }
 
+static int set_certainty(const struct estimated *e, struct bill *bill, struct err *err)
+{
+    char words[ESTIMATE_WORDS];
+    estimate_words(&e->estimate, words);
+    bill->gpus_used = some_int(e->to.gpus);
+    return text_set(&bill->certainty, words, err);
+}
+
 // A price that cannot be computed (a currency without a rate, an overflow) makes this offer a
 // misfit; the quote goes on.
 static int add_bill(const struct quote_ask *ask, const struct candidate *c, const char *basis,
@@ -189,11 +241,14 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
     int rc = buf_check(&name, err);
     struct bill_time time = c->proof->time; // a bought machine needs no start-up
     bool own = strcmp(c->offer.provider, "own") == 0, known = true;
+    int64_t gpus = c->estimated ? c->estimated->to.gpus : c->proof->gpus;
     if (rc == 0 && !own)
         rc = quote_time(ask, c->proof->run, &c->offer, &time, &known, err);
+    if (rc == 0 && c->estimated)
+        estimated_time(c->estimated, &c->proof->time, &time);
     if (rc == 0) {
-        rc = bill_make(ask->market, &ask->wishes, &c->offer, buf_str(&name), &time, c->proof->gpus,
-                       &bill, &why);
+        rc = bill_make(ask->market, &ask->wishes, &c->offer, buf_str(&name), &time, gpus, &bill,
+                       &why);
         if (rc == ERR_MEMORY)
             err_memory(err);
         else if (rc != 0)
@@ -211,10 +266,14 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
         rc = text_set(&bill.basis, basis, err);
     if (rc == 0)
         rc = add_notes(c, &bill, err);
+    if (rc == 0 && c->estimated)
+        rc = set_certainty(c->estimated, &bill, err);
     bool other = c->proof->from->training > 0;
     struct bill *added = NULL;
     if (rc == 0)
-        added = other ? LIST_ADD(&quote->others, err) : LIST_ADD(&quote->bills, err);
+        added = c->estimated ? LIST_ADD(&quote->estimates, err)
+                : other      ? LIST_ADD(&quote->others, err)
+                             : LIST_ADD(&quote->bills, err);
     if (added)
         *added = bill;
     else
@@ -229,7 +288,8 @@ static int add_other_trainings(struct search *s, const struct offer *offer,
 {
     for (size_t i = 1; i < QUOTE_TRAININGS; i++)
         if (best[i])
-            TRY(add_bill(s->ask, &(struct candidate){*offer, best[i], 0}, NULL, s->quote, err));
+            TRY(add_bill(s->ask, &(struct candidate){.offer = *offer, .proof = best[i]}, NULL,
+                         s->quote, err));
     return 0;
 }
 
@@ -425,6 +485,27 @@ static int add_outdated(struct search *s, const struct book_filter *aged, struct
     return rc;
 }
 
+static int by_expected(const void *a, const void *b)
+{
+    double x = ((const struct candidate *)a)->expected, y = ((const struct candidate *)b)->expected;
+    return x < y ? -1 : x > y;
+}
+
+// Bills of the cheapest estimates, as many as were asked for.
+static int add_estimates(struct search *s, struct err *err)
+{
+    struct candidates *all = &s->estimated;
+    size_t most = s->ask->most_estimates;
+    if (!s->estimates)
+        return 0;
+    s->quote->estimated = some_int((int64_t)all->count);
+    if (all->count > 1)
+        qsort(all->items, all->count, sizeof *all->items, by_expected);
+    for (size_t i = 0; i < all->count && (most == 0 || i < most); i++)
+        TRY(add_bill(s->ask, &all->items[i], NULL, s->quote, err));
+    return sort_bills(s->quote->estimates.items, s->quote->estimates.count, err);
+}
+
 static int add_all(struct search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
@@ -439,6 +520,8 @@ static int add_all(struct search *s, struct err *err)
         rc = add_outdated(s, &filter, err);
     for (size_t i = 0; rc == 0 && i < s->found.count; i++)
         rc = add_bill(ask, &s->found.items[i], NULL, s->quote, err);
+    if (rc == 0)
+        rc = add_estimates(s, err);
     s->quote->not_measured = some_int(s->not_measured);
     if (rc == 0 && ask->own && s->proofs.count > 0)
         rc = add_own(s, err);
@@ -457,12 +540,18 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
         rc = market_currencies(ask->market, &s.currencies, err);
     if (rc == 0)
         rc = proofs_gather(&s.proofs, ask, err);
+    if (rc == 0 && ask->estimates && !ask->offer)
+        rc = estimates_open(&s.estimates, &s.proofs, err);
+    if (rc == 0 && s.estimates)
+        rc = market_startups(ask->market, &s.startups, err);
     if (rc == 0)
         rc = ask->offer ? add_named(&s, err) : add_all(&s, err);
     if (rc == 0)
         rc = sort_bills(quote->bills.items, quote->bills.count, err);
     if (rc == 0)
         rc = sort_bills(quote->others.items, quote->others.count, err);
+    estimates_close(s.estimates);
+    free(s.estimated.items);
     free(s.found.items);
     free(s.proofs.items);
     return rc;

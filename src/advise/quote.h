@@ -3,7 +3,8 @@
 //
 // The evidence is runs: the one asked for, and others of the same training on other machines (from
 // the ledger, imported or published). evidence.h says which run an offer matches. All other offers
-// are not measured; none is guessed.
+// are not measured; if asked for, those with GPUs get an estimate (estimates.h), in a list of their
+// own.
 #ifndef FARE_ADVISE_QUOTE_H
 #define FARE_ADVISE_QUOTE_H
 
@@ -37,12 +38,22 @@ struct quote_ask {
     bool every_region;             // not only the cheapest of each offer
     const struct own_machine *own; // (optional) the first run's machine, bought: an offer too
     int max_age;                   // days; offers whose price was not seen since are left out
+    bool estimates;                // for offers without a run, too
+    size_t most_estimates;         // bills of the cheapest; 0: of all
 };
 
 // Fills the bills, cheapest first (incomplete ones last), misfits and the number of offers not
 // measured. If no offer matches, names one whose price is too old; that is no error. ERR_MISSING
 // if `offer` is not in the book.
 int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err) MUST_USE;
+
+// Measured and estimated bills in one order, cheapest first, ending in null; the caller frees it.
+// A measured bill goes before an estimated one unless that is cheaper with its whole interval.
+const struct bill **quote_rows(const struct quote *quote, struct err *err) MUST_USE;
+
+// How the estimate for an offer comes about, in about ten lines.
+int quote_explain(const struct quote_ask *ask, const char *offer, struct buf *out,
+                  struct err *err) MUST_USE;
 
 // The offer that a bill of this quote is for.
 int quote_offer(const struct quote_ask *ask, const struct bill *bill, struct offer *offer,

@@ -30,7 +30,8 @@ struct gzip {
     size_t left;
     int64_t taken; // bytes of the file read so far
     struct deflate deflate;
-    bool inside; // in the middle of a packed stream
+    bool inside;   // in the middle of a packed stream
+    bool unsummed; // nobody wants the sum
     struct sha256 sha;
 };
 
@@ -52,7 +53,8 @@ int gzip_read_all(struct gzip *gzip, size_t len, uint8_t **bytes, struct err *er
 // Checks that the file is at its end, and gives the sum of all of it.
 int gzip_end(struct gzip *gzip, uint8_t sum[SHA256_BYTES], struct err *err) MUST_USE;
 
-// The whole file, appended to `out`, whose cap is raised to `max`. `sum` may be null.
+// The whole file, appended to `out`, whose cap is raised to `max`. With a null `sum` none is
+// computed.
 int gzip_load(const char *path, int64_t max, struct buf *out, uint8_t sum[SHA256_BYTES],
               struct err *err) MUST_USE;
 

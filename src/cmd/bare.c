@@ -19,6 +19,7 @@
 #include "machine/inspect.h"
 #include "record/bill.h"
 #include "record/compare.h"
+#include "record/device.h"
 #include "record/offer.h"
 #include "record/price_import.h"
 #include "record/schedule.h"
@@ -322,6 +323,7 @@ static void document_keys(struct out *out)
         {"fare runs RUN --against RUN --json", COMPARISON_SCHEMA, comparison_fields},
         {"fare quote --json", QUOTE_SCHEMA, quote_fields},
         {"fare prices --json", OFFERS_SCHEMA, offers_fields},
+        {"fare prices devices --json", DEVICES_SCHEMA, device_list_fields},
         {"fare prices import --json", PRICE_IMPORT_SCHEMA, price_import_fields},
         {"fare compare --json", COMPARE_SCHEMA, compare_fields},
         {"fare report --json", PAGE_SCHEMA, page_fields},

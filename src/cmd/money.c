@@ -2,6 +2,7 @@
 #include "cmd/money.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "advise/quote_job.h"
@@ -9,7 +10,8 @@
 #include "base/money.h"
 #include "cmd/table.h"
 
-#define KEPT 3 // bills of each workload
+#define KEPT      3  // bills of each workload
+#define ESTIMATES 20 // rows of a user's own training
 
 static int quote_one(const struct run *run, const char *ledger, struct market *market,
                      struct quote *out, struct err *err)
@@ -20,6 +22,8 @@ static int quote_one(const struct run *run, const char *ledger, struct market *m
     out_complain(buf_str(&job.says));
     job.ask.max_age = QUOTE_MAX_AGE;
     job.ask.market = market;
+    job.ask.estimates = !run->workload;
+    job.ask.most_estimates = ESTIMATES;
     if (rc == 0)
         rc = quote_assemble(&job, err);
     if (rc == 0)
@@ -99,16 +103,28 @@ static void add_machine(struct table *table, const struct bill *b)
     clock_words((int64_t)(b->time_s.v * 1e9), there, sizeof there);
     bill_amount(b, amount, interval);
     snprintf(cost, sizeof cost, "%s%s", amount, b->price_old.v ? "*" : "");
-    const char *const cells[] = {b->offer, there, cost, interval};
+    const char *const cells[] = {b->offer, there, cost, interval, b->certainty ? b->certainty : ""};
     table_row(table, OUT_PLAIN, cells, NULL);
+}
+
+static void add_machines(struct out *out, struct table *table, const struct quote *q)
+{
+    const struct bill **rows = quote_rows(q, NULL);
+    out->text.failed |= !rows;
+    for (size_t i = 0; rows && rows[i] && i < KEPT + ESTIMATES; i++)
+        add_machine(table, rows[i]);
+    free(rows);
 }
 
 static void show_quote(struct out *out, const struct report *report, const struct quote *q,
                        int64_t kwh)
 {
-    static const struct table_column columns[] = {
-        {NULL, TABLE_LEFT, 0, 30}, {NULL, TABLE_RIGHT}, {NULL, TABLE_POINT}, {NULL, TABLE_LEFT, 1}};
-    struct table table = {.columns = columns, .count = 4, .indent = 2};
+    static const struct table_column columns[] = {{NULL, TABLE_LEFT, 0, 30},
+                                                  {NULL, TABLE_RIGHT},
+                                                  {NULL, TABLE_POINT},
+                                                  {NULL, TABLE_LEFT, 2},
+                                                  {NULL, TABLE_LEFT, 1}};
+    struct table table = {.columns = columns, .count = 5, .indent = 2};
     const struct run *run = run_of(report, q);
     struct bill_time time;
     char here[48], power[48], line[160];
@@ -121,8 +137,7 @@ static void show_quote(struct out *out, const struct report *report, const struc
              rate ? rate : power, rate ? " USD an hour" : "",
              q->bills.count > 0 ? "" : "; not measured elsewhere");
     out_row(out, q->workload, "%s", line);
-    for (size_t i = 0; i < q->bills.count; i++)
-        add_machine(&table, &q->bills.items[i]);
+    add_machines(out, &table, q);
     table_print(&table, out);
 }
 
@@ -135,6 +150,8 @@ static void say_verdict(struct out *out, const struct report *report)
         const struct quote *q = &report->quotes.items[i];
         const struct run *run = run_of(report, q);
         struct bill_time time;
+        for (size_t j = 0; j < q->estimates.count; j++)
+            old |= q->estimates.items[j].price_old.known && q->estimates.items[j].price_old.v;
         if (q->bills.count == 0 || !run || !bill_time_of(run, &time))
             continue;
         here_ns += time.total_ns;
@@ -161,7 +178,15 @@ static void say_verdict(struct out *out, const struct report *report)
         snprintf(which, sizeof which, "This command was");
     else
         snprintf(which, sizeof which, "%zu of them %s", count, count == 1 ? "was" : "were");
-    if (count == 0 && command)
+    const struct quote *first = &report->quotes.items[0];
+    if (first->estimates.count > 0)
+        snprintf(text, sizeof text,
+                 "Times without a run there are estimates%s. Run the same command for a minute on "
+                 "one of these machines to know its time: %.200s is the cheapest by estimate. "
+                 "'fare quote last' shows all %lld, --explain OFFER how an estimate comes about.",
+                 old ? "; prices with a * are OLD" : "", first->estimates.items[0].offer,
+                 (long long)first->estimated.v);
+    else if (count == 0 && command)
         snprintf(text, sizeof text,
                  "%sTo price it on %smachine, run the same command there, and bring its record "
                  "here: 'fare runs export' there, 'fare runs import' here.",
@@ -193,9 +218,9 @@ void money_show(struct out *out, const struct report *report, int64_t kwh)
     if (report->quotes.count == 0)
         return;
     out_printf(out, "\n");
-    out_wrap(out, 0,
-             "The whole training, here and on the cheapest rented machines it was measured on: "
-             "time, USD");
+    bool estimates = report->quotes.items[0].estimates.count > 0;
+    out_wrapf(out, 0, "The whole training, here and on the cheapest rented machines%s: time, USD",
+              estimates ? "" : " it was measured on");
     for (size_t i = 0; i < report->quotes.count; i++)
         show_quote(out, report, &report->quotes.items[i], kwh);
     out_printf(out, "\n");

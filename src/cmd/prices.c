@@ -20,6 +20,7 @@ static const struct cmd_example examples[] = {
     {"fare prices aws/p5.48xlarge", "one offer: the machine, the billing rule, the history"},
     {"fare prices k80 --date 2017-11-14", "prices as they were"},
     {"fare prices update", "fetch the public catalogue"},
+    {"fare prices devices ada", "GPUs of an architecture: memory, bandwidth, peaks"},
     {NULL, NULL},
 };
 
@@ -301,7 +302,7 @@ static const struct command prices_show = {
 };
 
 static const struct command *const subcommands[] = {
-    &prices_list, &prices_show, &prices_import, &prices_update, NULL,
+    &prices_list, &prices_show, &prices_import, &prices_update, &prices_devices, NULL,
 };
 
 const struct command cmd_prices = {

@@ -21,7 +21,7 @@ struct prices_options {
     const char *format;
 };
 
-extern const struct command prices_import, prices_update;
+extern const struct command prices_import, prices_update, prices_devices;
 
 // `everywhere`: show the region of each offer, since there may be several. `rate`: the exchange
 // rate used, in words, or null.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// quote: the cost of a training on every machine that it was measured on.
+// quote: the cost of a training on every machine that it was measured on or can be estimated for.
 #include "cmd/quote.h"
 
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #define PIN_BILLS  200  // the cheapest are kept; the rest is quickly computed again
 #define JSON_BILLS 2000 // longer lists are written bill by bill
 #define WRITE_AT   ((size_t)1 << 20)
+#define ESTIMATES  50 // bills of estimates behind a table without --all
 #define GB         INT64_C(1000000000)
 #define DAY_NS     (86400 * NS_PER_S)
 
@@ -58,6 +59,10 @@ static const struct opt options[] = {
     SPOT_ROW("Where"),
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Where",
      "every region and every offer, not only the cheapest of each machine"},
+    {"measured", 0, OPT_FLAG, NULL, NULL, AT(measured), "Where",
+     "only machines with a run; no estimates"},
+    {"explain", 0, OPT_TEXT, "OFFER", NULL, AT(explain), "Where",
+     "how the estimate for this offer comes about: source, split, factors, class"},
     {"boot", 0, OPT_DURATION, "TIME", NULL, AT(boot_ns), "Start-up",
      "from ordering the machine until it is ready (default: as measured on such a machine, or "
      "the provider's typical time); 0 leaves start-up out"},
@@ -103,6 +108,7 @@ static const struct cmd_example examples[] = {
     {"fare quote tweets", "published results of that workload, at today's prices"},
     {"fare quote --time 21d --gpu h100 --gpus 8", "a time that you know already, without a run"},
     {"fare quote --steps 60000 --step-time 350ms --gpu a100", "the same, from its steps"},
+    {"fare quote cnn --explain runpod/1x_H100_SECURE", "how an estimate comes about"},
     {"fare quote --offer aws/p3.2xlarge --storage 100GB --egress 5GB", "one bill, line by line"},
     {"fare quote cnn --deadline 1h --kind spot", "the cheapest spot machine that finishes in time"},
     {"fare quote --buy 2500 --watts 400 --kwh 0.30", "rent or buy"},
@@ -165,6 +171,7 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
     job->ask.region = o->region;
     job->ask.every_region = o->all;
     job->ask.max_age = (int)(o->max_age / DAY_NS);
+    job->ask.estimates = !o->measured && !quote_has_time(o);
     const char *kind;
     TRY(value_kind(o->kind, o->spot, &kind, err));
     for (size_t i = 0; kind && offer_kinds[i]; i++)
@@ -242,6 +249,8 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
         pinned.bills.count = PIN_BILLS;
     if (pinned.others.count > PIN_BILLS)
         pinned.others.count = PIN_BILLS;
+    if (pinned.estimates.count > PIN_BILLS)
+        pinned.estimates.count = PIN_BILLS;
     clock_iso(clock_date_s(), made);
     made[10] = '\0';
     buf_printf(&key, "%s %s", made, job->quote.rule);
@@ -350,6 +359,21 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
     return rc;
 }
 
+static int explain(struct out *out, const struct quote_job *job, const char *offer, struct err *err)
+{
+    struct buf text = {0};
+    int rc = quote_explain(&job->ask, offer, &text, err);
+    if (rc == 0)
+        rc = buf_check(&text, err);
+    for (char *line = text.data, *end; rc == 0 && line && (end = strchr(line, '\n'));
+         line = end + 1) {
+        *end = '\0';
+        out_wrap(out, 2, line);
+    }
+    buf_release(&text);
+    return rc;
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct quote_options *o = call->options;
@@ -373,10 +397,16 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = quote_has_time(o) ? quote_load_given(&job, &given, err)
                                : quote_load(&job, word, o->ledger, err);
     out_complain(buf_str(&job.says));
+    if (rc == 0 && o->explain) {
+        rc = explain(call->out, &job, o->explain, err);
+        goto out;
+    }
     if (rc == 0)
         rc = quote_check_rates(&job, err);
     if (rc == 0)
         out_complain(buf_str(&job.says));
+    if (rc == 0 && strcmp(format, "table") == 0 && !o->all)
+        job.ask.most_estimates = ESTIMATES;
     if (rc == 0)
         rc = quote_assemble(&job, err);
     if (rc == 0 && strcmp(format, "json") == 0)
@@ -385,9 +415,10 @@ static int run(const struct cmd_call *call, struct err *err)
         focus_head(&call->out->text);
         rc = focus_bill(&call->out->text, &job, err);
     } else if (rc == 0)
-        quote_show(call->out, &job, o);
+        rc = quote_show(call->out, &job, o, err);
     if (rc == 0)
         pin(&job, o);
+out:
     quote_release(&job);
     market_close(job.ask.market);
     return rc;
@@ -399,11 +430,14 @@ const struct command cmd_quote = {
     .summary = "the cost on rented machines: bills, deadline, budget, rent or buy",
     .arguments = "[RUN | WORKLOAD]",
     .about =
-        "Prices a training on every machine that it was measured on: by the run named (default: "
+        "Prices a training on every machine that it was measured on or can be estimated for: by "
+        "the run named (default: "
         "the last one) and by other runs of the same training, including imported and published "
         "ones. An offer fits if it has the same GPU, as many of them and enough memory; a run on "
-        "CPUs fits its own instance type, or the same processor with as many virtual CPUs. There "
-        "are no guesses for other machines. --time, or --steps and --step-time, price a time that "
+        "CPUs fits its own instance type, or the same processor with as many virtual CPUs. Other "
+        "offers with GPUs get an estimate, with an interval that held for 90 % of public "
+        "trainings; --explain shows how it comes about, --measured leaves estimates out. --time, "
+        "or --steps and --step-time, price a time that "
         "you know already, without a run, on every offer with exactly these GPUs. Each provider's "
         "own rules apply: units, minimums, "
         "fees, caps; tax is left out. Prices come from the book ('fare prices').",

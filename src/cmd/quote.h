@@ -13,7 +13,8 @@ struct quote_options {
     const char *offer, *gpu, *provider, *region, *kind;
     const char *time, *step_time, *gpus;
     int64_t steps;
-    bool all, pinned, spot;
+    bool all, pinned, spot, measured;
+    const char *explain;
     const char *date, *rule, *hour_of_mine;
     int64_t max_age, commit, used_ns, boot_ns, image_ns, download_ns, setup_ns, storage, keep_ns,
         egress, ingress;
@@ -22,7 +23,8 @@ struct quote_options {
     struct own_options own; // with --hours-per-month
 };
 
-void quote_show(struct out *out, const struct quote_job *job, const struct quote_options *options);
+int quote_show(struct out *out, const struct quote_job *job, const struct quote_options *options,
+               struct err *err) MUST_USE;
 
 // Whether a time is given: --time, --steps or --step-time.
 bool quote_has_time(const struct quote_options *options);

@@ -3,6 +3,7 @@
 #include "cmd/quote.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -69,7 +70,7 @@ static void waiting_words(const struct bill *b, char out[MONEY_BYTES])
 }
 
 // `other`: a label above the table names the training.
-static void add_row(struct table *table, const struct bill *b, bool other)
+static void add_row(struct table *table, const struct bill *b, bool other, bool certainty)
 {
     char gpus[64], time[48], cost[MONEY_BYTES + 2], interval[MONEY_INTERVAL_BYTES];
     char before[MONEY_BYTES] = "", waiting[MONEY_BYTES], age[48], startup[48] = "", year[24] = "";
@@ -85,13 +86,15 @@ static void add_row(struct table *table, const struct bill *b, bool other)
     waiting_words(b, waiting);
     age_words(b, age, sizeof age);
     const char *with = b->framework && !other ? b->framework : "";
-    const char *const cells[] = {b->offer, gpus,    time, startup, cost, interval,
-                                 before,   waiting, with, year,    age};
+    const char *sure = !certainty ? "" : b->certainty ? b->certainty : b->basis;
+    const char *const cells[] = {b->offer, gpus,   time,    sure, startup, cost,
+                                 interval, before, waiting, with, year,    age};
     table_row(table, OUT_PLAIN, cells, NULL);
 }
 
 struct footnotes { // of all tables, printed below the last
     size_t rows;
+    size_t left_out; // estimates without a bill
     bool marked, estimated;
     double startup_low_s, startup_high_s; // high 0: none
     const char *exchange[8];              // rates of exchange, each once: one may be OLD
@@ -145,28 +148,33 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
         out_wrap(out, 0, notes->exchange[i]);
 }
 
-// Those of `variant`; null: all.
-static void show_table(struct out *out, const struct bill *bills, size_t count, const char *variant,
+// Those of `variant`; null: all. `rows` ends in null.
+static void show_table(struct out *out, const struct bill *const *rows, const char *variant,
                        size_t most, struct footnotes *notes)
 {
     static const struct table_column columns[] = {
-        {"offer", TABLE_LEFT, 0, 30},      {"GPUs", TABLE_LEFT, 5},   {"time", TABLE_RIGHT},
-        {"start-up", TABLE_RIGHT, 6},      {"USD", TABLE_POINT},      {"interval", TABLE_LEFT, 4},
-        {"before credit", TABLE_POINT, 3}, {"with you", TABLE_POINT}, {"with", TABLE_LEFT, 1, 7},
-        {"year", TABLE_LEFT, 1},           {"seen", TABLE_LEFT, 2}};
+        {"offer", TABLE_LEFT, 0, 30}, {"GPUs", TABLE_LEFT, 5},           {"time", TABLE_RIGHT},
+        {"certainty", TABLE_LEFT, 1}, {"start-up", TABLE_RIGHT, 6},      {"USD", TABLE_POINT},
+        {"interval", TABLE_LEFT, 4},  {"before credit", TABLE_POINT, 3}, {"with you", TABLE_POINT},
+        {"with", TABLE_LEFT, 1, 7},   {"year", TABLE_LEFT, 1},           {"seen", TABLE_LEFT, 2}};
     struct table table = TABLE(columns);
     size_t all = 0, shown = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct bill *b = &bills[i];
+    bool certainty = false;
+    for (size_t i = 0; rows[i] && i < most; i++)
+        certainty |= rows[i]->certainty != NULL;
+    for (size_t i = 0; rows[i]; i++) {
+        const struct bill *b = rows[i];
         if (variant && strcmp(b->variant ? b->variant : "", variant) != 0)
             continue;
         if (all++ >= most)
             continue;
-        add_row(&table, b, variant != NULL);
+        add_row(&table, b, variant != NULL, certainty);
         note_row(notes, b);
         shown++;
     }
     table_print(&table, out);
+    all += notes->left_out;
+    notes->left_out = 0;
     if (all > shown)
         out_printf(out, "%zu more; --all shows them.\n", all - shown);
 }
@@ -180,7 +188,8 @@ static bool said_before(const char *const *said, size_t count, const char *text)
 }
 
 // Other trainings of the workload: a table for each, under its label.
-static void show_others(struct out *out, const struct quote *q, bool all, struct footnotes *notes)
+static void show_others(struct out *out, const struct quote *q, const struct bill *const *rows,
+                        bool all, struct footnotes *notes)
 {
     const char *said[QUOTE_TRAININGS];
     size_t count = 0;
@@ -196,8 +205,7 @@ static void show_others(struct out *out, const struct quote *q, bool all, struct
         said[count++] = variant;
         out_printf(out, "\n");
         out_wrapf(out, 0, "%s:", variant);
-        show_table(out, q->others.items, q->others.count, variant, all ? SIZE_MAX : OTHERS_ROWS,
-                   notes);
+        show_table(out, rows, variant, all ? SIZE_MAX : OTHERS_ROWS, notes);
     }
 }
 
@@ -432,10 +440,12 @@ static void say_rest(struct out *out, const struct quote *q, const struct quote_
     for (size_t i = 0; i < q->misfits.count; i++)
         out_wrapf(out, 0, "%s: %s", q->misfits.items[i].offer, q->misfits.items[i].why);
     out_printf(out, "\n");
-    if (q->not_measured.known && q->not_measured.v > 0)
-        out_wrapf(out, 0, "%s%s %s no run, and so no estimate. Tax is left out.",
-                  units_count(q->not_measured.v, "other offer").s, filtered(o) ? " like these" : "",
-                  q->not_measured.v == 1 ? "has" : "have");
+    int64_t left = q->not_measured.known ? q->not_measured.v - q->estimated.v : 0;
+    const char *why =
+        q->estimated.known ? "no estimate: 'fare quote --explain OFFER' says why." : "no run.";
+    if (left > 0)
+        out_wrapf(out, 0, "%s%s %s %s Tax is left out.", units_count(left, "other offer").s,
+                  filtered(o) ? " like these" : "", left == 1 ? "has" : "have", why);
     else
         out_wrap(out, 0, "Tax is left out.");
 }
@@ -469,36 +479,72 @@ static void show_title(struct out *out, const struct quote_job *job)
               q->date ? q->date : "", PRORATED(job));
 }
 
-void quote_show(struct out *out, const struct quote_job *job, const struct quote_options *o)
+// The cheapest row, if it is an estimate.
+static void say_estimated(struct out *out, const struct quote *q, const struct bill *first)
 {
-    const struct quote *q = &job->quote;
-    struct footnotes notes = {0};
-    if (q->given)
-        show_given(out, job, o);
-    else
-        show_title(out, job);
-    if (q->bills.count > 0 && !o->offer)
-        say_of_others(out, job);
-    if (q->bills.count == 0 && q->misfits.count == 0)
-        say_nothing_fits(out, job, o);
-    if (q->bills.count == 0)
-        say_more(out, job);
-    if (q->bills.count == 1 && o->offer) {
+    char cost[MONEY_BYTES + 2], interval[MONEY_INTERVAL_BYTES];
+    if (!first->certainty)
+        return;
+    cost_words(first, cost, interval);
+    out_wrapf(
+        out, 0,
+        "%s %s: about %s USD%s%s%s, %s. Running it there for a minute tells the time exactly.",
+        q->bills.count > 0 ? "By estimate, the cheapest is"
+                           : "No offer is a machine with a run. By estimate, the cheapest is",
+        first->offer, cost, *interval ? " (" : "", interval, *interval ? ")" : "",
+        first->certainty);
+}
+
+// One offer, or the table.
+static void show_bills(struct out *out, const struct quote *q, const struct quote_options *o,
+                       const struct bill *const *rows, struct footnotes *notes)
+{
+    bool one = q->bills.count == 1 && o->offer;
+    if (one) {
         show_bill(out, &q->bills.items[0]);
         if (q->advice.count > 1)
             out_printf(out, "\n");
-        for (size_t i = 1; i < q->advice.count; i++) // the first is the bill once more
-            out_wrap(out, 0, q->advice.items[i]);
-    } else if (q->bills.count > 0) {
-        for (size_t i = 0; i < q->advice.count; i++)
-            out_wrap(out, 0, q->advice.items[i]);
-        out_printf(out, "\n");
-        show_table(out, q->bills.items, q->bills.count, NULL, o->all ? SIZE_MAX : ROWS, &notes);
     }
-    if (q->others.count > 0)
-        show_others(out, q, o->all, &notes);
-    if (q->others.count > 0)
-        out_printf(out, "\n");
-    say_footnotes(out, &notes);
-    say_rest(out, q, o);
+    // The first is the bill once more; without one it is about offers.
+    for (size_t i = one; q->bills.count > 0 && i < q->advice.count; i++)
+        out_wrap(out, 0, q->advice.items[i]);
+    if (one || !rows[0])
+        return;
+    say_estimated(out, q, rows[0]);
+    out_printf(out, "\n");
+    notes->left_out = (size_t)q->estimated.v - q->estimates.count;
+    show_table(out, rows, NULL, o->all ? SIZE_MAX : ROWS, notes);
+}
+
+int quote_show(struct out *out, const struct quote_job *job, const struct quote_options *o,
+               struct err *err)
+{
+    const struct quote *q = &job->quote;
+    const struct quote others = {.bills = {q->others.items, q->others.count, true}};
+    struct footnotes notes = {0};
+    const struct bill **rows = quote_rows(q, err);
+    const struct bill **other_rows = rows ? quote_rows(&others, err) : NULL;
+    int rc = other_rows ? 0 : ERR_MEMORY;
+    if (rc == 0) {
+        if (q->given)
+            show_given(out, job, o);
+        else
+            show_title(out, job);
+        if (q->bills.count > 0 && !o->offer)
+            say_of_others(out, job);
+        if (!rows[0] && q->misfits.count == 0)
+            say_nothing_fits(out, job, o);
+        if (!rows[0])
+            say_more(out, job);
+        show_bills(out, q, o, rows, &notes);
+        if (q->others.count > 0)
+            show_others(out, q, other_rows, o->all, &notes);
+        if (q->others.count > 0)
+            out_printf(out, "\n");
+        say_footnotes(out, &notes);
+        say_rest(out, q, o);
+    }
+    free(other_rows);
+    free(rows);
+    return rc;
 }

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <fnmatch.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ struct alias {
 };
 
 struct devices {
-    struct device *devices; // name and source are owned
+    struct device *devices; // their texts are owned
     size_t count, capacity;
     struct alias *aliases;
     size_t alias_count, alias_capacity;
@@ -54,6 +55,20 @@ static bool plain(const char *text, size_t len, char out[NAME_MAX_BYTES])
     return n > 0;
 }
 
+// The next word of "tf32;bf16" at `*list`; its length, and `*list` after it.
+static size_t next_word(const char **list, const char **word)
+{
+    size_t len = strcspn(*list, ";");
+    *word = *list;
+    *list += len + ((*list)[len] == ';');
+    return len;
+}
+
+static bool is_word(const char *word, size_t len, const char *other)
+{
+    return strlen(other) == len && memcmp(word, other, len) == 0;
+}
+
 // ---- reading
 
 static int add_alias(struct devices *d, const char *text, size_t len, size_t device,
@@ -72,64 +87,126 @@ static int add_alias(struct devices *d, const char *text, size_t len, size_t dev
 
 static int add_aliases(struct devices *d, const char *list, size_t device, struct err *err)
 {
-    int rc = 0;
-    while (rc == 0 && list && *list) {
-        size_t len = strcspn(list, ";");
-        rc = add_alias(d, list, len, device, err);
-        list += len + (list[len] == ';');
+    const char *word;
+    while (list && *list) {
+        size_t len = next_word(&list, &word);
+        TRY(add_alias(d, word, len, device, err));
     }
-    return rc;
+    return 0;
 }
 
-// A decimal in thousandths: "19.5" TFLOP/s → 19500 GFLOP/s. Empty is 0: unknown.
-static int thousandths(const struct csv *csv, int column, int *out, struct err *err)
+// The columns, and where their values go. MILLI: in thousandths; MEMORY: GiB as MiB, MiB as KiB.
+enum kind { TEXT, DATE, PRECISIONS, WHOLE, MILLI, MEMORY };
+static const struct {
+    const char *name;
+    enum kind kind;
+    size_t offset;
+} columns[] = {
+#define COLUMN(name, kind, member)                                                                 \
+    {                                                                                              \
+        name, kind, offsetof(struct device, member)                                                \
+    }
+    COLUMN("name", TEXT, name),
+    COLUMN("vendor", TEXT, vendor),
+    COLUMN("architecture", TEXT, architecture),
+    COLUMN("lacks", PRECISIONS, lacks),
+    COLUMN("offers", TEXT, offers),
+    COLUMN("source", TEXT, source),
+    COLUMN("rates_source", TEXT, rates_source),
+    COLUMN("date", DATE, date),
+    COLUMN("year", WHOLE, year),
+    COLUMN("units", WHOLE, units),
+    COLUMN("base_mhz", WHOLE, base_mhz),
+    COLUMN("boost_mhz", WHOLE, boost_mhz),
+    COLUMN("watts", WHOLE, watts),
+    COLUMN("vector_bits", WHOLE, vector_bits),
+    COLUMN("memory_channels", WHOLE, memory_channels),
+    COLUMN("memory_gib", MEMORY, memory_mib),
+    COLUMN("l2_mib", MEMORY, l2_kib),
+    COLUMN("l3_mib", MEMORY, l3_kib),
+    COLUMN("memory_gbs", MILLI, memory_mbs),
+    COLUMN("link_gbs", MILLI, link_mbs),
+    COLUMN("host_gbs", MILLI, host_mbs),
+    COLUMN("fp64_tflops", MILLI, fp64_gflops),
+    COLUMN("fp32_tflops", MILLI, fp32_gflops),
+    COLUMN("tf32_tflops", MILLI, tf32_gflops),
+    COLUMN("fp16_tflops", MILLI, fp16_gflops),
+    COLUMN("bf16_tflops", MILLI, bf16_gflops),
+    COLUMN("fp8_tflops", MILLI, fp8_gflops),
+    COLUMN("int8_tops", MILLI, int8_gops),
+#undef COLUMN
+};
+enum { COLUMNS = sizeof columns / sizeof *columns, ALIASES = COLUMNS };
+
+static bool is_text(enum kind kind)
+{
+    return kind == TEXT || kind == DATE || kind == PRECISIONS;
+}
+
+static int *number_of(struct device *device, size_t column)
+{
+    return (int *)(void *)((char *)device + columns[column].offset);
+}
+
+static char **text_of(struct device *device, size_t column)
+{
+    return (char **)(void *)((char *)device + columns[column].offset);
+}
+
+// Empty is 0: unknown.
+static int read_number(const struct csv *csv, int at, enum kind kind, int *out, struct err *err)
 {
     int64_t nano = 0;
-    const char *text = csv_text(csv, column);
+    const char *text = csv_text(csv, at);
     *out = 0;
     if (!text || !*text)
         return 0;
     int rc = money_parse(text, &nano, err);
     if (rc == 0 && (nano < 0 || nano > 1000000 * MONEY_UNIT))
         rc = err_set(err, ERR_FORMAT, "'%s' is out of range", text);
+    if (rc == 0 && kind == WHOLE && nano % MONEY_UNIT != 0)
+        rc = err_set(err, ERR_FORMAT, "'%s' is not a whole number", text);
     if (rc != 0)
-        return csv_context(csv, column, err);
-    *out = (int)(nano / (MONEY_UNIT / 1000));
+        return csv_context(csv, at, err);
+    int64_t milli = nano / (MONEY_UNIT / 1000);
+    *out = (int)(kind == WHOLE ? milli / 1000 : kind == MEMORY ? milli * 1024 / 1000 : milli);
     return 0;
 }
 
-enum { NAME, ALIASES, MEMORY, FP32, TF32, BF16, WATTS, YEAR, SOURCE, OFFERS, COLUMNS };
-static const char *const columns[COLUMNS] = {
-    "name",        "aliases", "memory_gib", "fp32_tflops", "tf32_tflops",
-    "bf16_tflops", "watts",   "year",       "source",      "offers"};
+static const char *const precisions[] = {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8"};
+enum { PRECISION_COUNT = sizeof precisions / sizeof *precisions };
+
+static int read_text(const struct csv *csv, int at, enum kind kind, char **out, struct err *err)
+{
+    const char *text = csv_text(csv, at) ? csv_text(csv, at) : "", *list = text, *word;
+    int64_t day;
+    if (kind == DATE && *text && files_day(text, &day, err) != 0)
+        return csv_context(csv, at, err);
+    while (kind == PRECISIONS && *list) {
+        size_t len = next_word(&list, &word), i = 0;
+        while (i < PRECISION_COUNT && !is_word(word, len, precisions[i]))
+            i++;
+        if (i == PRECISION_COUNT)
+            return csv_fault(csv, at, err, "'%.*s' is not a precision: tf32, bf16, ...",
+                             len < 40 ? (int)len : 40, word);
+    }
+    *out = strdup(text);
+    return *out ? 0 : err_memory(err);
+}
 
 static int add_row(struct devices *d, const struct csv *csv, const int *at, struct err *err)
 {
-    struct device device = {0};
-    int memory = 0, watts = 0, year = 0;
-    const struct {
-        int column, *to;
-    } numbers[] = {{MEMORY, &memory},
-                   {FP32, &device.fp32_gflops},
-                   {TF32, &device.tf32_gflops},
-                   {BF16, &device.bf16_gflops},
-                   {WATTS, &watts},
-                   {YEAR, &year}};
-    int rc = array_grow(&d->devices, d->count, &d->capacity, sizeof *d->devices, err);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && rc == 0; i++)
-        rc = thousandths(csv, at[numbers[i].column], numbers[i].to, err);
-    if (rc != 0)
-        return rc;
-    device.memory_mib = (int)((int64_t)memory * 1024 / 1000);
-    device.watts = watts / 1000;
-    device.year = year / 1000;
-    device.name = strdup(csv_text(csv, at[NAME]));
-    device.source = strdup(csv_text(csv, at[SOURCE]) ? csv_text(csv, at[SOURCE]) : "");
-    device.offers = strdup(csv_text(csv, at[OFFERS]) ? csv_text(csv, at[OFFERS]) : "");
-    d->devices[d->count++] = device; // now owned by `d`
-    if (!device.name || !device.source || !device.offers)
-        return err_memory(err);
-    rc = add_alias(d, device.name, strlen(device.name), d->count - 1, err);
+    TRY(array_grow(&d->devices, d->count, &d->capacity, sizeof *d->devices, err));
+    struct device *device = &d->devices[d->count++]; // its texts are released with `d`
+    memset(device, 0, sizeof *device);
+    for (size_t c = 0; c < COLUMNS; c++) {
+        enum kind kind = columns[c].kind;
+        TRY(is_text(kind) ? read_text(csv, at[c], kind, text_of(device, c), err)
+                          : read_number(csv, at[c], kind, number_of(device, c), err));
+    }
+    if (!*device->name)
+        return csv_fault(csv, at[0], err, "a device needs a name");
+    int rc = add_alias(d, device->name, strlen(device->name), d->count - 1, err);
     if (rc == 0)
         rc = add_aliases(d, csv_text(csv, at[ALIASES]), d->count - 1, err);
     return rc == 0 ? 0 : csv_context(csv, -1, err);
@@ -138,11 +215,17 @@ static int add_row(struct devices *d, const struct csv *csv, const int *at, stru
 static int read_table(struct devices *d, const char *path, struct err *err)
 {
     struct csv csv;
-    int at[COLUMNS];
+    const char *names[COLUMNS + 1];
+    int at[COLUMNS + 1];
+    for (size_t c = 0; c < COLUMNS; c++)
+        names[c] = columns[c].name;
+    names[ALIASES] = "aliases";
     int rc = csv_open(&csv, path, NULL, err);
     if (rc != 0)
         return rc;
-    rc = csv_find(&csv, columns, COLUMNS, NAME + 1, at, err);
+    rc = csv_find(&csv, names, COLUMNS + 1, 1, at, err);
+    if (rc == 0)
+        rc = csv_only(&csv, names, COLUMNS + 1, err);
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
         rc = add_row(d, &csv, at, err);
     csv_release(&csv);
@@ -194,16 +277,31 @@ void devices_close(struct devices *d)
 {
     if (!d)
         return;
-    for (size_t i = 0; i < d->count; i++) {
-        free(d->devices[i].name);
-        free(d->devices[i].source);
-        free(d->devices[i].offers);
-    }
+    for (size_t i = 0; i < d->count; i++)
+        for (size_t c = 0; c < COLUMNS; c++)
+            if (is_text(columns[c].kind))
+                free(*text_of(&d->devices[i], c));
     for (size_t i = 0; i < d->alias_count; i++)
         free(d->aliases[i].key);
     free(d->devices);
     free(d->aliases);
     free(d);
+}
+
+const struct device *device_at(const struct devices *d, size_t i)
+{
+    return d && i < d->count ? &d->devices[i] : NULL;
+}
+
+bool device_lacks(const struct device *device, const char *precision)
+{
+    const char *list = device->lacks, *word;
+    while (*list) {
+        size_t len = next_word(&list, &word);
+        if (is_word(word, len, precision))
+            return true;
+    }
+    return false;
 }
 
 const struct device *device_find(const struct devices *d, const char *text)
@@ -270,15 +368,12 @@ size_t device_family(const struct devices *d, const char *text, const struct dev
 static bool has_offer(const char *patterns, const char *offer)
 {
     char pattern[NAME_MAX_BYTES];
+    const char *word;
     while (*patterns) {
-        size_t len = strcspn(patterns, ";");
-        if (len < sizeof pattern) {
-            memcpy(pattern, patterns, len);
-            pattern[len] = '\0';
-            if (fnmatch(pattern, offer, 0) == 0)
-                return true;
-        }
-        patterns += len + (patterns[len] == ';');
+        size_t len = next_word(&patterns, &word);
+        snprintf(pattern, sizeof pattern, "%.*s", (int)len, word);
+        if (len < sizeof pattern && fnmatch(pattern, offer, 0) == 0)
+            return true;
     }
     return false;
 }

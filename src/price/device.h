@@ -1,29 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 // device: specifications of GPUs and processors, found by any of their names: NVML says "NVIDIA
 // A100-SXM4-80GB", catalogues "A100-80GB", people "a100 80g". The data is share/devices/gpus.csv
-// and cpus.csv; the user's own files of the same names take precedence.
+// and cpus.csv; the user's own files of the same names take precedence. docs/devices.md describes
+// the columns.
 #ifndef FARE_PRICE_DEVICE_H
 #define FARE_PRICE_DEVICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
 
+// Numbers are 0 and texts "" if unknown. A GPU is one that a program sees: half of a K80.
 struct device {
-    char *name;     // "A100-80GB"
-    int memory_mib; // 0: several sizes
-    // Dense peaks in GFLOP/s; 0: unknown or none. tf32 and bf16 are for matrix units.
-    int fp32_gflops, tf32_gflops, bf16_gflops;
-    int watts; // board power; 0: unknown
-    int year;
-    char *source;
-    char *offers; // processors: offers that have them, "aws/c7a.*;aws/m7a.*"; "": unknown
+    char *name;                   // "A100-80GB"
+    char *vendor;                 // "nvidia", "amd", "intel", "aws"
+    char *architecture;           // "ampere-dc", "zen4"
+    int year;                     // of its release
+    int units;                    // multiprocessors (SM), compute units (CU) or cores
+    int base_mhz, boost_mhz;      // boost: the highest clock, as specified
+    int memory_mib;               // 0: unknown, or several sizes
+    int memory_mbs;               // bandwidth, MB/s
+    int l2_kib, l3_kib;           // l3: AMD's Infinity Cache, a processor's last level
+    int link_mbs;                 // to other GPUs, both directions together, MB/s
+    int host_mbs;                 // to the host, one direction, MB/s
+    int watts;                    // of the board
+    int vector_bits;              // processors: the widest instructions
+    int memory_channels;          // processors
+    int fp64_gflops, fp32_gflops; // dense peaks in GFLOP/s, without matrix units
+    int tf32_gflops, fp16_gflops, bf16_gflops, fp8_gflops; // of matrix units, sums in fp32
+    int int8_gops;
+    char *lacks;        // precisions it cannot compute in, "bf16;fp8": see device_lacks()
+    char *offers;       // processors: offers that have them, "aws/c7a.*;aws/m7a.*"
+    char *source;       // addresses of the figures
+    char *rates_source; // of tf32 to int8
+    char *date;         // when they were collected: "2026-11-16"
 };
 
 struct devices;
 
 int devices_open(struct devices **out, struct err *err) MUST_USE;
 void devices_close(struct devices *devices); // null is fine
+
+// The devices in the order of the tables, the user's first; null after the last.
+const struct device *device_at(const struct devices *devices, size_t i);
 
 // The device with this name; null if unknown. Never guesses: "A100" is the 40 GB model only because
 // the table says so.
@@ -37,5 +57,8 @@ size_t device_family(const struct devices *devices, const char *text, const stru
 // The processor of this offer ("aws", "c7a.2xlarge"); null if unknown.
 const struct device *device_of_offer(const struct devices *devices, const char *provider,
                                      const char *name);
+
+// The device has no units for this precision ("bf16", "fp8"). False if it has, or if unknown.
+bool device_lacks(const struct device *device, const char *precision);
 
 #endif

@@ -72,13 +72,24 @@ void format_noted(struct import *im, size_t line, const char *why, const char *e
 
 // ---- fields ----
 
+// Most words are ASCII, and need no decoding.
+static bool is_printable(const char *text, size_t *len)
+{
+    const char *c = text;
+    while (*c >= ' ' && *c < 0x7f)
+        c++;
+    bool all = *c == '\0';
+    *len = (size_t)(c - text) + (all ? 0 : strlen(c));
+    return all;
+}
+
 int format_word(const struct csv *csv, int column, const char **out, struct err *err)
 {
     const char *text = csv_text(csv, column);
     *out = text ? text : "";
-    if (!text)
+    size_t len;
+    if (!text || (is_printable(text, &len) && len <= WORD_MAX_BYTES))
         return 0;
-    size_t len = strlen(text);
     const char *fault = NULL;
     if (len > WORD_MAX_BYTES)
         fault = "a text that is too long";

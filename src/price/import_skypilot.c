@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // import: SkyPilot's catalogues (vms.csv), one file per cloud, columns in any order. Known errors
 // in them are corrected and counted; tests/price/test_skypilot.c has an example of each.
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,11 +124,12 @@ static void name_in_type(const char *type, char out[64])
 }
 
 // "H100" in one column may be "H100 PCIe" in another, which is a different GPU. Uses the more
-// specific name if its memory matches ("A100" with 80 GB has a less specific one).
+// specific name, which is not shorter, if its memory matches ("A100" with 80 GB has a less specific
+// one).
 static bool use_name(struct import *im, struct sky_row *row, const char *name)
 {
     const struct device *plain = format_device(im, row->gpu);
-    const struct device *device = strlen(name) > strlen(row->gpu) ? format_device(im, name) : NULL;
+    const struct device *device = strlen(name) >= strlen(row->gpu) ? format_device(im, name) : NULL;
     if (!device || plain == device ||
         (row->gpu_memory_mib > 0 && ratio(row->gpu_memory_mib, device->memory_mib) >= 125))
         return false;
@@ -156,7 +158,9 @@ static int memory_of(struct import *im, const struct sky_row *row, const char *i
     const struct device *device = format_device(im, row->gpu);
     int64_t own = device ? device->memory_mib : 0;
     bool whole = totals;
-    if (!totals && literal_number(info, "TotalGpuMemoryInMiB") == size) {
+    bool all = literal_number(info, "TotalGpuMemoryInMiB") == size ||
+               strcmp(im->provider, "primeintellect") == 0; // and gives a multiple as the total
+    if (!totals && all) {
         if (own == 0)
             return 0; // could be one GPU's or all
         whole = ratio(size / gpus, own) < ratio(size, own);
@@ -181,8 +185,22 @@ static const struct {
     {"Standard_NV16as_v4", 1000, 500},
 };
 
+// Boards that the catalogue names by their chip alone. Source: Azure's pages on the sizes of NC
+// A100 v4 ("PCIe A100 GPU (80GB)") and NCads H100 v5 ("PCIe H100 GPU (94GB)").
+static const struct {
+    const char *types, *gpu;
+} boards[] = {
+    {"Standard_NC*_A100_v4", "A100-80GB-PCIE"},
+    {"Standard_NC*_H100_v5", "H100-NVL"},
+};
+
 static void correct(struct import *im, struct sky_row *row)
 {
+    for (size_t i = 0; i < sizeof boards / sizeof *boards; i++)
+        if (*row->gpu && fnmatch(boards[i].types, row->type, 0) == 0) {
+            row->gpu = boards[i].gpu;
+            format_noted(im, row->line, "a GPU without its form: added", row->type);
+        }
     for (size_t i = 0; i < sizeof corrections / sizeof *corrections; i++) {
         if (strcmp(row->type, corrections[i].type) != 0 ||
             row->gpus_milli != corrections[i].listed_milli)
@@ -194,6 +212,17 @@ static void correct(struct import *im, struct sky_row *row)
                      row->type);
         row->gpus_milli = corrections[i].gpus_milli;
     }
+}
+
+// "H100_NVLINK_80GB::8": @ and : start region and kind in the name of an offer.
+static const char *nameable(const char *type, char out[128])
+{
+    if (!strpbrk(type, "@:"))
+        return type;
+    snprintf(out, 128, "%s", type);
+    for (char *c = out; (c = strpbrk(c, "@:")) != NULL;)
+        *c = '_';
+    return out;
 }
 
 // ---- the file ----
@@ -236,7 +265,8 @@ static int add_row(struct import *im, struct table *t, bool google, struct err *
     if (*row.gpu == '\0')
         row.gpus_milli = 0;
     correct(im, &row);
-    char told[64], typed[64];
+    char told[64], typed[64], named[128];
+    row.type = nameable(row.type, named);
     if (info && *info == '{') {
         row.gpu_memory_mib = memory_of(im, &row, info, t->totals);
         literal_name(info, told);

@@ -26,11 +26,15 @@ static int grow(void *array, size_t count, size_t *cap, size_t size, struct err 
     return array_grow(array, count, cap, size, err);
 }
 
+// `last` has the numbers of the row before, or is null: tables repeat most of their words.
 static int add_words(struct words *words, const char *const *texts, uint32_t *const *numbers,
-                     size_t count, struct err *err)
+                     const uint32_t *last, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++)
-        TRY(words_add(words, texts[i], numbers[i], err));
+        if (last && strcmp(words_text(words, last[i]), texts[i]) == 0)
+            *numbers[i] = last[i];
+        else
+            TRY(words_add(words, texts[i], numbers[i], err));
     return 0;
 }
 
@@ -52,7 +56,11 @@ int stock_add(struct stock *stock, const struct offer *o, struct err *err)
                                  o->gpu,      o->cpu,  o->currency, o->source};
     uint32_t *const numbers[] = {&row.provider, &row.name, &row.region,         &row.zone,
                                  &row.gpu,      &row.cpu,  &row.price.currency, &row.price.source};
-    TRY(add_words(&stock->words, texts, numbers, sizeof texts / sizeof *texts, err));
+    const struct stock_row *r = stock->count > 0 ? &stock->rows[stock->count - 1] : &row;
+    const uint32_t last[] = {r->provider, r->name, r->region,         r->zone,
+                             r->gpu,      r->cpu,  r->price.currency, r->price.source};
+    TRY(add_words(&stock->words, texts, numbers, r == &row ? NULL : last,
+                  sizeof texts / sizeof *texts, err));
     TRY(grow(&stock->rows, stock->count, &stock->cap, sizeof row, err));
     stock->rows[stock->count++] = row;
     return 0;
@@ -62,7 +70,9 @@ int stock_from(struct stock *stock, const char *table, size_t line, struct err *
 {
     struct stock_row *row = &stock->rows[stock->count - 1];
     row->line = line < UINT32_MAX ? (uint32_t)line : UINT32_MAX;
-    return words_add(&stock->words, table, &row->table, err);
+    uint32_t *number = &row->table;
+    return add_words(&stock->words, &table, &number, stock->count > 1 ? &row[-1].table : NULL, 1,
+                     err);
 }
 
 int stock_add_risk(struct stock *stock, const char *provider, const char *name, const char *region,
@@ -76,7 +86,7 @@ int stock_add_risk(struct stock *stock, const char *provider, const char *name, 
     };
     const char *const texts[] = {provider, name, region, risk->source};
     uint32_t *const numbers[] = {&row.provider, &row.name, &row.region, &row.source};
-    TRY(add_words(&stock->words, texts, numbers, sizeof texts / sizeof *texts, err));
+    TRY(add_words(&stock->words, texts, numbers, NULL, sizeof texts / sizeof *texts, err));
     TRY(grow(&stock->risks, stock->risk_count, &stock->risk_cap, sizeof row, err));
     stock->risks[stock->risk_count++] = row;
     return 0;

@@ -2,6 +2,7 @@
 // The tables of the records that are only data.
 #include "record/bill.h"
 #include "record/compare.h"
+#include "record/device.h"
 #include "record/offer.h"
 #include "record/price_import.h"
 #include "record/schedule.h"
@@ -10,6 +11,7 @@
 #define RECORD_TABLES
 #include "record/bill.def"
 #include "record/compare.def"
+#include "record/device.def"
 #include "record/offer.def"
 #include "record/price_import.def"
 #include "record/schedule.def"

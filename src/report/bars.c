@@ -142,6 +142,12 @@ static void tip_of(const struct layout *l, const struct plot_series *series,
     }
 }
 
+// The upper end of the interval, cut like bars that are too long.
+static double high_of(const struct layout *l, const struct plot_point *p)
+{
+    return fmin(scale_at(&l->scale, p->y_high.v), l->scale.to);
+}
+
 // The right end of the bar and its interval.
 static double end_of(const struct layout *l, const struct plot_point *p)
 {
@@ -150,7 +156,7 @@ static double end_of(const struct layout *l, const struct plot_point *p)
     if (p->y.v > l->most)
         return l->scale.to;
     double end = fmax(scale_at(&l->scale, 0), scale_at(&l->scale, p->y.v));
-    return p->y_low.known && p->y_high.known ? fmax(end, scale_at(&l->scale, p->y_high.v)) : end;
+    return p->y_low.known && p->y_high.known ? fmax(end, high_of(l, p)) : end;
 }
 
 static void draw_bar(struct buf *out, const struct layout *l, size_t s, const struct plot_point *p,
@@ -168,7 +174,7 @@ static void draw_bar(struct buf *out, const struct layout *l, size_t s, const st
         svg_line(out, at, y + l->bar + 1, at + 5, y - 2, "ct");
         svg_line(out, at + 6, y + l->bar + 1, at + 11, y - 2, "ct");
     } else if (p->y_low.known && p->y_high.known) {
-        double low = scale_at(&l->scale, p->y_low.v), high = scale_at(&l->scale, p->y_high.v);
+        double low = scale_at(&l->scale, p->y_low.v), high = high_of(l, p);
         double middle = y + (l->bar - 1) / 2;
         if (high - low > 1)
             svg_whisker(out, low, middle, high, middle);

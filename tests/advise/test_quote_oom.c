@@ -63,6 +63,39 @@ static void quotes(void **state)
     end(&x);
 }
 
+static void estimates(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x);
+    x.ask.estimates = true;
+    x.ask.most_estimates = 2;
+    x.ask.provider = "gcp";
+    x.ask.gpu = "T4";
+    OOM_EACH
+    {
+        struct quote quote = {0};
+        struct err err = {0};
+        struct buf text = {0};
+        const struct bill **rows = NULL;
+        int rc = quote_make(&x.ask, &quote, &err);
+        if (rc == 0)
+            rc = (rows = quote_rows(&quote, &err)) ? 0 : ERR_MEMORY;
+        if (rc == 0)
+            rc = quote_explain(&x.ask, "gcp/n1-standard-8+1xT4", &text, &err);
+        if (rc == 0)
+            rc = buf_check(&text, &err);
+        size_t count = quote.estimates.count;
+        free(rows);
+        buf_release(&text);
+        record_release(quote_fields, &quote);
+        OOM_EXPECT(rc, &err);
+        if (rc == 0)
+            assert_int_equal(count, 2);
+    }
+    end(&x);
+}
+
 static void advice(void **state)
 {
     (void)state;
@@ -164,8 +197,11 @@ static void device_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quotes),       cmocka_unit_test(advice),
-        cmocka_unit_test(given_times),  cmocka_unit_test(rates_that_fit_nothing),
+        cmocka_unit_test(quotes),
+        cmocka_unit_test(estimates),
+        cmocka_unit_test(advice),
+        cmocka_unit_test(given_times),
+        cmocka_unit_test(rates_that_fit_nothing),
         cmocka_unit_test(device_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,15 @@ static void one_device_has_many_names(void **state)
         {"NVIDIA H200", "H200"},
         {"NVIDIA A100-SXM4-80GB", "A100-80GB"},
         {"A100-80GB", "A100-80GB"},
-        {"NVIDIA A100 80GB PCIe", "A100-80GB"},
+        {"NVIDIA A100 80GB PCIe", "A100-80GB-PCIE"},
+        {"NVIDIA A100-PCIE-40GB", "A100-40GB-PCIE"},
+        {"A100-80G-PCIe-NVLink", "A100-80GB-PCIE"},
+        {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTXPRO6000"},
+        {"RTX_4070S_Ti", "RTX4070S-Ti"},
+        {"NVIDIA GB200", "GB200"},
+        {"AMD Instinct MI355X", "MI355X"},
+        {"AMD EPYC 9R14 96-Core Processor", "EPYC 9R14"},
+        {"Intel(R) Xeon(R) Platinum 8375C CPU @ 2.90GHz", "Xeon Platinum 8375C"},
         {"a100 80g", "A100-80GB"},
         {"NVIDIA A100-SXM4-40GB", "A100"},
         {"Tesla V100-SXM2-16GB", "V100"},
@@ -84,7 +92,7 @@ static void a_name_covers_the_forms_of_its_board(void **state)
         {"H100-PCIE", "H100-PCIE"},
         {"v100", "V100 V100-PCIE V100-32GB V100-PCIE-32GB"},
         {"V100-PCIE", "V100-PCIE V100-PCIE-32GB"},
-        {"a100", "A100 A100-80GB"},
+        {"a100", "A100 A100-40GB-PCIE A100-80GB A100-80GB-PCIE"},
         {"RTX6000", "RTX6000"},
         {"T4", "T4"},
         {"hh100", ""},
@@ -118,6 +126,122 @@ static void peaks_are_the_data_sheets(void **state)
     assert_int_equal(peak_gflops(p100, "tf32"), 9300); // it computes in fp32 all the same
     assert_int_equal(peak_gflops(p100, "bf16"), 0);
     assert_int_equal(p100->memory_mib, 16384);
+    devices_close(devices);
+}
+
+// Figures of data sheets and white papers, as they print them.
+static void figures_are_the_data_sheets(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int units, memory_mib, memory_mbs, l2_kib, fp16_gflops, fp8_gflops, link_mbs;
+    } sheets[] = {
+        {"V100", 80, 16384, 900000, 6144, 125000, 0, 300000},
+        {"RTX2080Ti", 68, 11264, 616000, 5632, 53800, 0, 0},
+        {"A100-80GB", 108, 81920, 2039000, 40960, 312000, 0, 600000},
+        {"RTX3090", 82, 24576, 936200, 6144, 71100, 0, 0},
+        {"RTXA6000", 84, 49152, 768000, 6144, 154800, 0, 0},
+        {"RTX4090", 128, 24576, 1008000, 73728, 165200, 330300, 0},
+        {"L40", 142, 49152, 864000, 98304, 181000, 362000, 0},
+        {"H100", 132, 81920, 3350000, 51200, 989000, 1979000, 900000},
+        {"B200", 148, 184320, 8000000, 129024, 2250000, 4500000, 1800000},
+        {"RTX5090", 170, 32768, 1792000, 98304, 209500, 419000, 0},
+        {"MI300X", 304, 196608, 5300000, 32768, 1307400, 2614900, 896000},
+    };
+    struct devices *devices = shipped();
+    for (size_t i = 0; i < sizeof sheets / sizeof *sheets; i++) {
+        const struct device *d = device_find(devices, sheets[i].name);
+        assert_non_null(d);
+        assert_int_equal(d->units, sheets[i].units);
+        assert_int_equal(d->memory_mib, sheets[i].memory_mib);
+        assert_int_equal(d->memory_mbs, sheets[i].memory_mbs);
+        assert_int_equal(d->l2_kib, sheets[i].l2_kib);
+        assert_true(abs(d->fp16_gflops - sheets[i].fp16_gflops) <= 100);
+        assert_true(abs(d->fp8_gflops - sheets[i].fp8_gflops) <= 100);
+        assert_int_equal(d->link_mbs, sheets[i].link_mbs);
+    }
+    const struct device *graviton = device_of_offer(devices, "aws", "c7g.4xlarge");
+    assert_non_null(graviton);
+    assert_string_equal(graviton->vendor, "aws");
+    assert_int_equal(graviton->units, 64);
+    assert_int_equal(graviton->boost_mhz, 2600);
+    assert_int_equal(graviton->vector_bits, 256);
+    assert_int_equal(graviton->memory_channels, 8);
+    assert_int_equal(graviton->l3_kib, 32768);
+    devices_close(devices);
+}
+
+// bf16 came with Ampere, fp8 with Ada and Hopper.
+static void old_gpus_lack_new_precisions(void **state)
+{
+    (void)state;
+    struct devices *devices = shipped();
+    static const struct {
+        const char *name;
+        bool fp16, bf16, fp8;
+    } lacks[] = {{"K80", true, true, true},     {"V100", false, true, true},
+                 {"T4", false, true, true},     {"A100", false, false, true},
+                 {"L4", false, false, false},   {"H100", false, false, false},
+                 {"MI250X", false, false, true}};
+    for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++) {
+        const struct device *d = device_find(devices, lacks[i].name);
+        assert_non_null(d);
+        assert_int_equal(device_lacks(d, "fp16"), lacks[i].fp16);
+        assert_int_equal(device_lacks(d, "bf16"), lacks[i].bf16);
+        assert_int_equal(device_lacks(d, "fp8"), lacks[i].fp8);
+        assert_false(device_lacks(d, "fp32"));
+        assert_false(device_lacks(d, "fp"));
+        assert_false(device_lacks(d, ""));
+    }
+    devices_close(devices);
+}
+
+#define SOUND(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            fail_msg("%s: %s", d->name, #condition);                                               \
+    } while (0)
+
+// A slip in one column of the table shows in its relation to another one.
+static void the_shipped_tables_are_plausible(void **state)
+{
+    (void)state;
+    struct devices *devices = shipped();
+    const struct device *d;
+    size_t gpus = 0, processors = 0;
+    for (size_t i = 0; (d = device_at(devices, i)); i++) {
+        SOUND(d->year >= 2012 && d->year <= 2026);
+        SOUND(*d->vendor && *d->architecture);
+        SOUND(strncmp(d->source, "https://", 8) == 0);
+        SOUND(strlen(d->date) == 10);
+        SOUND(d->base_mhz <= d->boost_mhz || d->boost_mhz == 0);
+        bool rates = d->tf32_gflops || d->fp16_gflops || d->bf16_gflops || d->fp8_gflops;
+        SOUND(!rates || strncmp(d->rates_source, "https://", 8) == 0);
+        SOUND(!(d->bf16_gflops && device_lacks(d, "bf16")));
+        SOUND(!(d->tf32_gflops && device_lacks(d, "tf32")));
+        SOUND(!(d->fp8_gflops && device_lacks(d, "fp8")));
+        if (d->vector_bits) {
+            processors++;
+            continue;
+        }
+        gpus++;
+        SOUND(d->memory_mib > 0);
+        // Two rates of matrix units are one or two times apart, but for one's bf16 (MI100).
+        SOUND(!d->bf16_gflops || d->bf16_gflops * 2 >= d->fp16_gflops);
+        SOUND(d->bf16_gflops <= d->fp16_gflops);
+        SOUND(!d->tf32_gflops || abs(d->tf32_gflops * 2 - d->fp16_gflops) <= 8000);
+        SOUND(!d->fp8_gflops || abs(d->fp16_gflops * 2 - d->fp8_gflops) <= 9000);
+        // Bytes per second and unit: 1.9 (L4) to 63 (B200) GB/s.
+        SOUND(!d->units || !d->memory_mbs ||
+              (d->memory_mbs / d->units > 1500 && d->memory_mbs / d->units < 65000));
+        // 2 x 64 to 256 flop per unit and clock; the clock of data sheets can be lower than boost.
+        double flop = d->units && d->boost_mhz
+                          ? d->fp32_gflops * 1e3 / ((double)d->units * d->boost_mhz)
+                          : 256;
+        SOUND(flop > 115 && flop < 400);
+    }
+    assert_true(gpus >= 120 && processors >= 30);
     devices_close(devices);
 }
 
@@ -198,6 +322,17 @@ static void the_users_table_wins(void **state)
         {"name,fp32_tflops\nX,99999999\n", "out of range"},
         {"name,aliases\nX,!!\n", "is not a name"},
         {"name,aliases\nX\n", "line 2"},
+        {"name,memory_gbs\nX,1\nY,-2\n", "line 3, column 'memory_gbs'"},
+        {"name,l2_mib\nX,nan\n", "line 2, column 'l2_mib'"},
+        {"name,link_gbs\nX,inf\n", "line 2, column 'link_gbs'"},
+        {"name,units\nX,13.5\n", "'13.5' is not a whole number"},
+        {"name,boost_mhz\nX,1410 MHz\n", "line 2, column 'boost_mhz'"},
+        {"name,memory_gib\nX,1000001\n", "out of range"},
+        {"name,lacks\nX,bf16;fp7\n", "'fp7' is not a precision"},
+        {"name,lacks\nX,;\n", "'' is not a precision"},
+        {"name,date\nX,yesterday\n", "line 2, column 'date'"},
+        {"name,vendor\n,nvidia\n", "a device needs a name"},
+        {"name,bf16_tflop\nX,1\n", "bf16_tflop"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct err why = {0};
@@ -215,6 +350,9 @@ int main(void)
         cmocka_unit_test(one_device_has_many_names),
         cmocka_unit_test(a_name_covers_the_forms_of_its_board),
         cmocka_unit_test(peaks_are_the_data_sheets),
+        cmocka_unit_test(figures_are_the_data_sheets),
+        cmocka_unit_test(old_gpus_lack_new_precisions),
+        cmocka_unit_test(the_shipped_tables_are_plausible),
         cmocka_unit_test(a_run_reaches_a_share),
         cmocka_unit_test(the_users_table_wins),
     };

@@ -114,7 +114,7 @@ def expected(cloud):
     if cloud == "gcp":
         found = google(rows)
     else:
-        found = ((r["InstanceType"], r, GPUS.get(r["InstanceType"], float(r["AcceleratorCount"] or 0)),
+        found = ((r["InstanceType"].replace(":", "_"), r, GPUS.get(r["InstanceType"], float(r["AcceleratorCount"] or 0)),
                   price(r["Price"]), price(r["SpotPrice"]))
                  for r in rows if not r["AcceleratorName"].lower().startswith(OTHER))
     groups = defaultdict(dict)
@@ -222,24 +222,52 @@ def history():
            p.stdout + p.stderr)
 
 
+def shipped_rows(file):
+    with open(file, newline="") as f:
+        return list(csv.DictReader(f))
+
+
 def shipped():
-    """Each row of share/offers/current.csv is in the files it says it comes from."""
-    known = {cloud: expected(cloud) for cloud in "aws azure gcp lambda paperspace runpod vast".split()}
-    bad = []
-    with open(ROOT / "share/offers/current.csv", newline="") as f:
-        rows = list(csv.DictReader(f))
+    """share/offers/current.csv against the files it comes from: each row is there, and every GPU machine is here, at its
+    lowest price."""
+    table = ROOT / "share/offers/current.csv"
+    rows = shipped_rows(table)
+    known = {file.name.split(".")[0]: None for file in (DATA / "skypilot").glob("*.csv.gz")}
+    known = {cloud: expected(cloud) for cloud in known}
+    bad, lowest = [], {}
     for r in rows:
-        if "spot price history" in r["source"]:
-            continue
         value = known[r["provider"]].get((r["name"], r["region"], r["zone"], r["kind"]))
-        if value is None:
-            # a zone's price, where the region's zones differ
-            all_of = [v for k, v in known[r["provider"]].items()
-                      if (k[0], k[1], k[3]) == (r["name"], r["region"], r["kind"])]
-            value = min(all_of) if all_of else None
         if value is None or value[0] != Decimal(r["price"]) or float(value[1]) != float(r["gpus"] or 0):
-            bad.append((r["name"], r["region"], r["kind"], r["price"], value))
-    report(f"{len(rows)} shipped offers are in the catalogue", not bad, bad[:5])
+            bad.append((r["name"], r["region"], r["zone"], r["kind"], r["price"], value))
+        key = r["provider"], r["name"], r["kind"]
+        lowest[key] = min(lowest.get(key, Decimal(1 << 30)), Decimal(r["price"]))
+    report(f"{len(rows)} shipped offers are in the catalogues", not bad, bad[:5])
+    missing = []
+    for cloud, offers in known.items():
+        least = {}
+        for (name, _, _, kind), (value, gpus) in offers.items():
+            if gpus and value / Decimal(gpus) >= Decimal("0.03"):  # less is the lowest bid of an auction
+                least[name, kind] = min(least.get((name, kind), value), value)
+        missing += [(cloud, *key) for key, value in least.items() if lowest.get((cloud, *key)) != value]
+    report("every machine with GPUs is shipped, in its cheapest region too", not missing, missing[:5])
+    home = place()
+    p = subprocess.run([ROOT / "scripts/offers", home / "again.csv"], capture_output=True, text=True,
+                       env={**os.environ, "BUILD": str(Path(FARE).parent), "TMPDIR": str(home)})
+    report("scripts/offers makes the same table again",
+           p.returncode == 0 and (home / "again.csv").read_bytes() == table.read_bytes(), p.stdout + p.stderr)
+
+
+def shipped_size():
+    """What the issue asked for, and the GPUs' names are those of the table of devices."""
+    files = sorted((ROOT / "share/offers").glob("*.csv"))
+    rows = [r for file in files for r in shipped_rows(file)]
+    devices = {r["name"] for r in shipped_rows(ROOT / "share/devices/gpus.csv")}
+    gpus, providers = {r["gpu"] for r in rows} - {""}, {r["provider"] for r in rows}
+    size = sum(file.stat().st_size for file in files)
+    report(f"{len(rows)} offers, {len(gpus)} GPUs, {len(providers)} providers, {size} bytes",
+           len(rows) >= 1500 and len(gpus) >= 60 and len(providers) >= 20 and size < 1000000)
+    report("the GPUs are in share/devices", gpus <= devices, gpus - devices)
+    report("each row has a date and a source", all(r["date"] and r["source"] for r in rows))
 
 
 # ---- what can go wrong around an import
@@ -340,6 +368,7 @@ if DATA.is_dir():
 else:
     for name in ("the real catalogues", "the spot history", "shipped offers against the catalogue"):
         skip(name)
+shipped_size()
 killed()
 crowd()
 update()

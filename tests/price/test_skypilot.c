@@ -53,6 +53,7 @@ static void gpus_as_literals(void **state)
              "27.44705,,us-east-1,use1-az4\n"
              "m7gd.large,,,2,8,,,,us-east-1,use1-az1\n"
              "inf1.xlarge,Inferentia,1.0,4.0,8.0,,0.228,,us-east-1,use1-az1\n"
+             "denvr_Gaudi2x8,GAUDI2,8.0,160.0,940,,12.0,,us-east-1,use1-az1\n"
              "c5.metal,,,96,192,,4.08,4.50,us-east-1,use1-az1\n"
              "p5e.48xlarge,,,192,2048,,,30.5,us-east-1,use1-az1\n");
     assert_ok(r.rc, &r.err);
@@ -65,7 +66,7 @@ static void gpus_as_literals(void **state)
     assert_int_equal(big->gpu_memory_mib, 81920);
     assert_int_equal(noted(&r, "no price"), 1);
     assert_null(the(&r, "inf1.xlarge", "us-east-1", OFFER_ON_DEMAND));
-    assert_int_equal(noted(&r, "not a GPU"), 1);
+    assert_int_equal(noted(&r, "not a GPU"), 2);
     // Spot above on demand is kept, and said; a spot price may stand alone.
     assert_int_equal(rate(&r, "c5.metal", "use1-az1", OFFER_SPOT), 4500000000);
     assert_int_equal(noted(&r, "above"), 1);
@@ -90,10 +91,12 @@ static void no_spot_there(void **state)
         "1x-H100_NVL-32-65536,H100,1,32,64.0,\"{'Gpus': [{'Name': 'H100', 'Count': 1, "
         "'MemoryInfo': {'SizeInMiB': 95830}}], 'TotalGpuMemoryInMiB': 95830}\",1.98,0.00,x\n"
         "1x-RTX_3060_Ti-32-65536,RTX3060,1,32,64.0,\"{'Gpus': [{'Name': 'RTX3060', 'Count': 1, "
-        "'MemoryInfo': {'SizeInMiB': 8192}}], 'TotalGpuMemoryInMiB': 8192}\",0.16,0.00,x\n");
+        "'MemoryInfo': {'SizeInMiB': 8192}}], 'TotalGpuMemoryInMiB': 8192}\",0.16,0.00,x\n"
+        "1x-odd-32-65536,RTX5070,1,32,64.0,\"{'Gpus': [{'Name': 'RTX5070', 'Count': 1, "
+        "'MemoryInfo': {'SizeInMiB': 40960}}], 'TotalGpuMemoryInMiB': 40960}\",0.16,0.00,x\n");
     assert_ok(vast.rc, &vast.err);
-    assert_int_equal(vast.image.offer_count, 4);
-    assert_int_equal(noted(&vast, "spot price of 0"), 4);
+    assert_int_equal(vast.image.offer_count, 5);
+    assert_int_equal(noted(&vast, "spot price of 0"), 5);
     const struct image_offer *two =
         the(&vast, "2x-RTX_5090-32-65536", "Taiwan, TW, AS", OFFER_ON_DEMAND);
     assert_int_equal(two->gpu_memory_mib, 32607); // what it says is both GPUs'
@@ -102,10 +105,13 @@ static void no_spot_there(void **state)
         image_word(m, the(&vast, "1x-A100_SXM4-32-65536", "x", OFFER_ON_DEMAND)->gpu), "A100-80GB");
     assert_string_equal(
         image_word(m, the(&vast, "1x-H100_NVL-32-65536", "x", OFFER_ON_DEMAND)->gpu), "H100-NVL");
-    // A 3060 has 12 GB: this is something else, and must not pass for one.
+    // A 3060 has 12 GB: this is another model, which only its machine's name tells.
     assert_string_equal(
         image_word(m, the(&vast, "1x-RTX_3060_Ti-32-65536", "x", OFFER_ON_DEMAND)->gpu),
-        "RTX3060-8GB");
+        "RTX3060Ti");
+    // And a 5070 has 12 GB: this one is nowhere explained, and must not pass for one.
+    assert_string_equal(image_word(m, the(&vast, "1x-odd-32-65536", "x", OFFER_ON_DEMAND)->gpu),
+                        "RTX5070-40GB");
     image_release(&vast.image);
 
     struct read runpod = read_text(
@@ -114,10 +120,15 @@ static void no_spot_there(void **state)
         "AvailabilityZone,GpuInfo\n"
         "1x_H100_SECURE,H100,1.0,16.0,176.0,IN,2.89,2.89,AP-IN-1,\"{'Gpus': [{'Name': 'H100 PCIe', "
         "'Manufacturer': 'Nvidia', 'Count': 1, 'MemoryInfo': {'SizeInMiB': 80}}], "
+        "'TotalGpuMemoryInMiB': 80}\"\n"
+        "1x_A100-80GB_SECURE,A100-80GB,1.0,8.0,117.0,IN,1.39,1.39,AP-IN-1,\"{'Gpus': [{'Name': "
+        "'A100 PCIe', 'Manufacturer': 'Nvidia', 'Count': 1, 'MemoryInfo': {'SizeInMiB': 80}}], "
         "'TotalGpuMemoryInMiB': 80}\"\n");
     assert_ok(runpod.rc, &runpod.err);
-    assert_int_equal(runpod.image.offer_count, 1);
-    const struct image_offer *o = &runpod.image.offers[0];
+    assert_int_equal(runpod.image.offer_count, 2);
+    const struct image_offer *pcie = the(&runpod, "1x_A100-80GB_SECURE", "IN", OFFER_ON_DEMAND);
+    assert_string_equal(image_word(&runpod.image, pcie->gpu), "A100-80GB-PCIE");
+    const struct image_offer *o = the(&runpod, "1x_H100_SECURE", "IN", OFFER_ON_DEMAND);
     assert_int_equal(o->kind, OFFER_ON_DEMAND);
     assert_int_equal(o->gpu_memory_mib, 80 * 1024); // "MiB" that are GB
     assert_string_equal(image_word(&runpod.image, o->gpu), "H100-PCIE");
@@ -197,6 +208,47 @@ static void not_gpus(void **state)
     }
 }
 
+static void a_name_can_be_typed(void **state)
+{
+    (void)state;
+    struct read r = read_text(
+        "skypilot", "fluidstack.csv",
+        "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,"
+        "SpotPrice\n"
+        "H100_NVLINK_80GB::8,H100-NVLINK,8,252,1440.0,23.92,FINLAND,\"{'Gpus': [{'Name': "
+        "'H100-NVLINK', 'Manufacturer': 'NVIDIA', 'Count': 8, 'MemoryInfo': {'SizeInMiB': "
+        "81920}}], 'TotalGpuMemoryInMiB': 655360}\",\n");
+    assert_ok(r.rc, &r.err);
+    assert_int_equal(rate(&r, "H100_NVLINK_80GB__8", "FINLAND", OFFER_ON_DEMAND), 23920000000);
+    image_release(&r.image);
+}
+
+static void prime_intellect_counts_the_memory_twice(void **state)
+{
+    (void)state;
+    struct read r = read_text(
+        "skypilot", "primeintellect.csv",
+        "InstanceType,UpstreamCloudId,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,GpuInfo,"
+        "Region,AvailabilityZone,Price,SpotPrice\n"
+        "datacrunch__2xV100_16GB__10__45,2V100.10V,10.0,45,V100,2.0,\"{\"\"Gpus\"\":[{\"\"Name\"\":"
+        "\"\"V100\"\",\"\"Count\"\":2,\"\"MemoryInfo\"\":{\"\"SizeInMiB\"\":32768}}],"
+        "\"\"TotalGpuMemoryInMiB\"\":65536}\",FI,FIN-01,0.28,\n"
+        "lambdalabs__8xA100_80GB__240__1800,gpu_8x_a100_80gb_sxm4,240.0,1800,A100-80GB,8.0,"
+        "\"{\"\"Gpus\"\":[{\"\"Name\"\":\"\"A100-80GB\"\",\"\"Count\"\":8,\"\"MemoryInfo\"\":{"
+        "\"\"SizeInMiB\"\":655360}}],\"\"TotalGpuMemoryInMiB\"\":5242880}\",US,us-midwest-1,14.32,"
+        "\n");
+    assert_ok(r.rc, &r.err);
+    const struct image_offer *two =
+        the(&r, "datacrunch__2xV100_16GB__10__45", "FI", OFFER_ON_DEMAND);
+    assert_string_equal(image_word(&r.image, two->gpu), "V100"); // not the one with 32 GB
+    assert_int_equal(two->gpu_memory_mib, 16384);
+    const struct image_offer *eight =
+        the(&r, "lambdalabs__8xA100_80GB__240__1800", "US", OFFER_ON_DEMAND);
+    assert_string_equal(image_word(&r.image, eight->gpu), "A100-80GB");
+    assert_int_equal(eight->gpu_memory_mib, 81920);
+    image_release(&r.image);
+}
+
 static void azure_has_eight(void **state)
 {
     (void)state;
@@ -205,10 +257,19 @@ static void azure_has_eight(void **state)
         "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,"
         "Region,Generation\n"
         "Standard_ND96isr_H100_v5,H100,12,96.0,1900.0,H100,98.32,26.55,eastus,V2\n"
+        "Standard_NC40ads_H100_v5,H100,1,40.0,320.0,H100,6.98,1.95,eastus,V2\n"
+        "Standard_NC24ads_A100_v4,A100-80GB,1,24.0,220.0,A100-80GB,3.673,1.18,eastus,V2\n"
         "Standard_NV4as_v4,Radeon MI25,1,4.0,14.0,Radeon MI25,0.233,,eastus,V2\n");
     assert_ok(r.rc, &r.err);
-    assert_int_equal(r.image.offers[0].gpus_milli, 8000);
-    assert_int_equal(r.image.offers[0].gpu_memory_mib, 81920); // from the device
+    const struct image_offer *eight =
+        the(&r, "Standard_ND96isr_H100_v5", "eastus", OFFER_ON_DEMAND);
+    assert_int_equal(eight->gpus_milli, 8000);
+    assert_int_equal(eight->gpu_memory_mib, 81920); // from the device
+    const struct image_offer *nvl = the(&r, "Standard_NC40ads_H100_v5", "eastus", OFFER_SPOT);
+    assert_string_equal(image_word(&r.image, nvl->gpu), "H100-NVL");
+    assert_int_equal(nvl->gpu_memory_mib, 94 * 1024);
+    const struct image_offer *pcie = the(&r, "Standard_NC24ads_A100_v4", "eastus", OFFER_SPOT);
+    assert_string_equal(image_word(&r.image, pcie->gpu), "A100-80GB-PCIE");
     assert_int_equal(noted(&r, "12 GPUs"), 1);
     assert_int_equal(the(&r, "Standard_NV4as_v4", "eastus", OFFER_ON_DEMAND)->gpus_milli, 125);
     image_release(&r.image);
@@ -330,6 +391,8 @@ int main(void)
         cmocka_unit_test(lambda_total_is_ones),
         cmocka_unit_test(memory_of_all_gpus),
         cmocka_unit_test(not_gpus),
+        cmocka_unit_test(a_name_can_be_typed),
+        cmocka_unit_test(prime_intellect_counts_the_memory_twice),
         cmocka_unit_test(azure_has_eight),
         cmocka_unit_test(google_is_put_together),
         cmocka_unit_test(faults),

@@ -59,7 +59,7 @@ PAGES = {"runs": (URL + "/", ["box-7", "textgen", "Older"]), "older runs": (URL 
          "compare two": (URL + "/compare?" + "&".join(f"run={r['id']}" for r in records.machines(2)), ["machine-01", "machine-02"]),
          "compare 40": (URL + "/compare?" + "&".join(f"run={r['id']}" for r in records.machines(40)),
                         [r["machine"]["name"] for r in records.machines(40)]),
-         "prices": (URL + "/prices", ["USD per hour", "H100"]), "no prices": (URL + "/prices?text=none", ["No matching offer"]),
+         "prices": (URL + "/prices", ["USD per hour", "T4"]), "no prices": (URL + "/prices?text=none", ["No matching offer"]),
          "offer": (URL + "/offer?name=aws/p3.2xlarge", ["3.06", "per second"]), "what to quote": (URL + "/quote", ["Price it"]),
          "quote": (URL + "/quote?run=cnn&deadline=2h", ["Within 2 h"]),
          "quote of a long id": (URL + "/quote?run=published-2026-h200-cifar-pytorch-gpu-tf32", ["published-2026-h200-cifar-pytorch-gpu-tf32"]),

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "estimate/estimate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "estimate/rates.h"
+#include "estimate/traced.h"
+
+#define LEVEL         ESTIMATE_90
+#define FROM_95_TO_90 (1.645 / 1.960) // half-widths of a normal distribution
+#define LEAST_CPUS    0.1             // a run that uses less waits for something else
+#define ROUGH_FROM    2.0             // an interval as wide as this is an order of magnitude
+
+// A processor that the device table lacks: vectors of 256 bits, two multiply-adds a cycle, and as
+// many cycles as half its thread's multiply-adds. Adds a factor of two to the interval.
+#define ASSUMED_OPS_PER_CYCLE 32
+#define ASSUMED_FACTOR        2.0
+
+struct making {
+    const struct estimate_tables *tables;
+    const struct run *run;
+    const struct estimate_place *from, *to;
+    const struct estimate_model *model;
+    const struct estimate_bound *bound;
+    struct estimate *out;
+    const char *relation;
+    bool traced, measured; // by the account; with measured rates
+    double range, assumed; // widen the interval: logarithms
+};
+
+static void unknown(struct estimate *out, enum estimate_kind kind, const char *why)
+{
+    struct estimate none = {.kind = kind, .busy = out->busy, .net = out->net};
+    snprintf(none.why, sizeof none.why, "%s", why);
+    *out = none;
+}
+
+// ---- the source
+
+static bool on_gpu(const struct run *run)
+{
+    return (run->use.gpus.known && run->use.gpus.v > 0) ||
+           (!run->use.gpus.known && run_gpu_name(run));
+}
+
+struct estimate_place estimate_place_of(const struct run *run, const struct devices *devices)
+{
+    const struct run_machine *m = &run->machine;
+    struct estimate_place place = {.rates = &m->rates};
+    if (on_gpu(run)) {
+        int64_t gpus = run->use.gpus.known ? run->use.gpus.v : m->gpus.known ? m->gpus.v : 1;
+        place.gpus = gpus >= 1 && gpus <= 1024 ? (int)gpus : 0;
+        place.device = device_find(devices, run_gpu_name(run));
+        if (m->gpu_memory_bytes.known)
+            place.gpu_memory_bytes = m->gpu_memory_bytes.v;
+        if (run->use.gpu_list.count > 0 && run->use.gpu_list.items[0].clock_mhz.known)
+            place.clock_mhz = run->use.gpu_list.items[0].clock_mhz.v;
+    } else {
+        place.device = device_find(devices, m->cpu);
+    }
+    if (m->usable_cpus.known)
+        place.cpus = m->usable_cpus.v;
+    if (place.gpus == 0 && run->use.steady.cpu_percent.known)
+        place.cpus = fmin(place.cpus, run->use.steady.cpu_percent.v / 100);
+    if (m->thread_ops_per_s.known)
+        place.thread_ops_per_s = m->thread_ops_per_s.v;
+    return place;
+}
+
+static const char *net_of(const struct estimate_tables *tables, const struct run *run)
+{
+    const char *kind = estimate_kind_of(tables, run->workload);
+    if (!kind)
+        kind = estimate_kind_of(tables, run->name);
+    for (size_t i = 0; i < run->command.count && !kind; i++)
+        kind = estimate_kind_of(tables, run->command.items[i]);
+    return kind;
+}
+
+static double busy_of(const struct run *run)
+{
+    if (run->account.busy_share.known)
+        return run->account.busy_share.v;
+    return run->use.steady.gpu_percent.known ? run->use.steady.gpu_percent.v / 100 : -1;
+}
+
+static enum rate_precision precision_of(const struct run *run)
+{
+    enum rate_precision own = rate_precision(run->precision);
+    return own != RATE_UNKNOWN ? own : rate_precision(run->account.precision);
+}
+
+// ---- what would not work
+
+static const char *lacks(const struct run *run, const struct device *device)
+{
+    enum rate_precision p = precision_of(run);
+    bool replaced = p == RATE_FP32 || p == RATE_TF32; // fp32 does it
+    return p != RATE_UNKNOWN && !replaced && device_lacks(device, rate_names[p]) ? rate_names[p]
+                                                                                 : NULL;
+}
+
+// Of one GPU, in bytes; 0: unknown.
+static int64_t peak_memory(const struct run *run)
+{
+    int64_t peak = run->use.gpu_memory_peak_bytes.known ? run->use.gpu_memory_peak_bytes.v : 0;
+    for (size_t i = 0; i < run->use.gpu_list.count; i++) {
+        struct maybe_int one = run->use.gpu_list.items[i].memory_peak_bytes;
+        peak = one.known && one.v > peak ? one.v : peak;
+    }
+    return peak;
+}
+
+const char *estimate_misfit(const struct run *run, const struct estimate_place *to, char why[200])
+{
+    int64_t has = to->gpu_memory_bytes, needs = peak_memory(run);
+    if (to->gpus == 0 || !to->device)
+        return NULL;
+    if (has == 0)
+        has = (int64_t)to->device->memory_mib << 20;
+    if (has > 0 && needs > has) {
+        int n = snprintf(why, 200, "needs %s of GPU memory, the %s has %s", units_bytes(needs).s,
+                         to->device->name, units_bytes(has).s);
+        double fits =
+            run->batch.known ? floor((double)run->batch.v * ((double)has / (double)needs)) : 0;
+        if (fits >= 1 && n > 0 && n < 200)
+            snprintf(why + n, 200 - (size_t)n,
+                     "; a batch of at most %.0f instead of %lld could fit", fits,
+                     (long long)run->batch.v);
+        return why;
+    }
+    if (run->framework && strcmp(run->framework, "fare") == 0 && *to->device->vendor &&
+        strcmp(to->device->vendor, "nvidia") != 0) {
+        snprintf(why, 200, "fare has no engine for the %s", to->device->name);
+        return why;
+    }
+    const char *precision = lacks(run, to->device);
+    if (!precision)
+        return NULL;
+    snprintf(why, 200, "trains in %s, which the %s does not have", precision, to->device->name);
+    return why;
+}
+
+// ---- the ratio of two devices
+
+static const char *relation_of(const struct estimate_place *from, const struct estimate_place *to)
+{
+    const struct device *a = from->device, *b = to->device;
+    if (from->gpus == 0)
+        return to->gpus == 0 ? "cpu" : "cpu-gpu";
+    if (to->gpus == 0 || !*a->vendor || !*b->vendor || !*a->architecture || !*b->architecture)
+        return NULL;
+    if (strcmp(a->vendor, b->vendor) != 0)
+        return "vendor";
+    if (strcmp(a->vendor, "nvidia") != 0)
+        return strcmp(a->vendor, "amd") == 0 ? "amd" : NULL;
+    return strcmp(a->architecture, b->architecture) == 0 ? "same" : "other";
+}
+
+// 0: unknown.
+static double gpu_ratio(struct making *m, enum rate_precision precision)
+{
+    if (m->traced)
+        return traced_ratio(m->tables, m->model, m->run, m->from, m->to, precision,
+                            strcmp(m->bound->bound, "gpu") == 0, m->out, &m->measured);
+    double here = rate_time(m->model, m->from->device, precision);
+    double there = rate_time(m->model, m->to->device, precision);
+    return here > 0 && there > 0 ? pow(there / here, m->bound->power) : 0;
+}
+
+// If the precision is unknown: the middle of the usual ones, and half their range on top of the
+// interval.
+static double any_precision(struct making *m)
+{
+    static const enum rate_precision usual[] = {RATE_FP32, RATE_FP16, RATE_TF32};
+    enum rate_precision known = precision_of(m->run);
+    if (known != RATE_UNKNOWN)
+        return gpu_ratio(m, known);
+    double low = INFINITY, high = 0;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+        double ratio = gpu_ratio(m, usual[i]);
+        low = fmin(low, ratio);
+        high = fmax(high, ratio);
+    }
+    if (low <= 0)
+        return 0;
+    m->out->guessed_precision = high > low;
+    m->range = log(high / low) / 2;
+    return sqrt(low * high);
+}
+
+// TFLOP/s of the processor; 0: unknown.
+static double cpu_rate(struct making *m, const struct estimate_place *place)
+{
+    if (place->device && place->device->vector_bits > 0) {
+        double listed = rate_cpu(place->device, place->cpus);
+        if (listed > 0)
+            return listed;
+    }
+    m->assumed = hypot(m->assumed, log(ASSUMED_FACTOR));
+    double rate = place->cpus / 2 * ASSUMED_OPS_PER_CYCLE * place->thread_ops_per_s / 2 / 1e12;
+    return isfinite(rate) && rate > 0 ? rate : 0;
+}
+
+static double cpu_ratio(struct making *m)
+{
+    if (m->from->cpus < LEAST_CPUS)
+        return 0;
+    double here = cpu_rate(m, m->from);
+    if (m->to->gpus == 0) {
+        double there = cpu_rate(m, m->to);
+        return here > 0 && there > 0 ? here / there : 0;
+    }
+    const struct estimate_constant *c = estimate_constant(m->tables, "cpu_to_gpu");
+    const struct estimate_model *conv = estimate_model(m->tables, "conv");
+    return c && conv ? c->value * rate_time(conv, m->to->device, RATE_FP32) * here : 0;
+}
+
+// ---- class and interval
+
+static const struct estimate_errors *find_errors(const struct making *m, const char *bound,
+                                                 const char *scale, const char *trace,
+                                                 const char *kind)
+{
+    for (size_t i = 0; i < m->tables->errors.count; i++) {
+        const struct estimate_errors *e = &m->tables->errors.items[i];
+        if (strcmp(e->relation, m->relation) == 0 && strcmp(e->bound, bound) == 0 &&
+            strcmp(e->scale, scale) == 0 && strcmp(e->trace, trace) == 0 &&
+            strcmp(e->kind, kind) == 0)
+            return e;
+    }
+    return NULL;
+}
+
+static const struct estimate_errors *class_of(const struct making *m)
+{
+    if (m->from->gpus == 0)
+        return find_errors(m, "unknown", "one", "no", "unknown");
+    bool nodes = m->from->machines > 1 || m->to->machines > 1;
+    bool several = m->from->gpus > 1 || m->to->gpus > 1;
+    const char *scale = nodes ? "nodes" : several ? "several" : "one";
+    const struct estimate_errors *own = NULL;
+    if (m->traced)
+        own = find_errors(m, m->bound->bound, scale, m->measured ? "measured" : "sheet", "known");
+    return own ? own
+               : find_errors(m, m->bound->bound, scale, "no", m->out->net ? "known" : "unknown");
+}
+
+// Takes the interval of the run itself, of the class and of the numbers of GPUs together; all are
+// half-widths as logarithms.
+static void set_interval(struct making *m, const struct estimate_time *time,
+                         const struct estimate_efficiency *a, const struct estimate_efficiency *b)
+{
+    struct estimate *out = m->out;
+    double half = out->class ? log(out->class->factor[LEVEL]) : 0;
+    bool known = time->low > 0 && time->high >= time->low && isfinite(time->high / time->low);
+    double run = known ? log(time->high / time->low) / 2 : 0;
+    half = hypot(hypot(half, run * FROM_95_TO_90), m->assumed) + m->range;
+    double up = hypot(half, hypot(log(b->median / b->low), log(a->high / a->median)));
+    double down = hypot(half, hypot(log(b->high / b->median), log(a->median / a->low)));
+    out->low_s = out->time_s * exp(-down);
+    out->high_s = out->time_s * exp(up);
+    bool near =
+        out->class && (strcmp(m->relation, "same") == 0 || strcmp(m->relation, "other") == 0);
+    bool sure = exp(fmax(up, down)) < ROUGH_FROM;
+    out->kind = (near || !out->class) && sure ? ESTIMATE_ESTIMATED : ESTIMATE_ROUGH;
+}
+
+// ---- all of it
+
+static bool same_device(const struct making *m)
+{
+    bool other_clock = m->to->clock_mhz > 0 || (m->to->rates && m->to->rates->list.count > 0);
+    return m->from->gpus > 0 && m->to->gpus > 0 && !other_clock &&
+           strcmp(m->from->device->name, m->to->device->name) == 0;
+}
+
+// The time of as many samples: more GPUs need fewer steps of the same batch per GPU.
+static void finish(struct making *m, const struct estimate_time *time)
+{
+    struct estimate *out = m->out;
+    struct estimate_efficiency a = {1, 1, 1}, b = {1, 1, 1};
+    double spread = 1;
+    bool same = m->from->gpus == m->to->gpus && (m->from->machines > 1) == (m->to->machines > 1);
+    if (m->to->gpus > 0 && !same) {
+        const struct run *run = m->run;
+        double parameters = run->parameters.known ? (double)run->parameters.v : 0;
+        double step_s = run->step_ms.known ? run->step_ms.v / 1e3 : 0;
+        int gpus = m->from->gpus > 0 ? m->from->gpus : 1;
+        if ((gpus > 1 && !estimate_efficiency(m->tables, m->from, parameters, step_s, &a)) ||
+            !estimate_efficiency(m->tables, m->to, parameters, step_s * a.median * out->device,
+                                 &b)) {
+            unknown(out, ESTIMATE_UNKNOWN, "nobody measured that many GPUs together");
+            return;
+        }
+        spread = gpus * a.median / (m->to->gpus * b.median);
+    }
+    out->from_efficiency = a.median;
+    out->to_efficiency = b.median;
+    out->time_s = time->s * out->device * spread;
+    set_interval(m, time, &a, &b);
+    if (!(out->time_s > 0 && isfinite(out->high_s) && out->low_s > 0))
+        unknown(out, ESTIMATE_UNKNOWN, "the rates of the devices give no figure");
+}
+
+static const char *ratio_of(struct making *m)
+{
+    struct estimate *out = m->out;
+    if (m->from->gpus == 0) {
+        out->device = cpu_ratio(m);
+        return out->device > 0 ? NULL
+               : m->from->cpus > 0 && m->from->cpus < LEAST_CPUS
+                   ? "the run hardly used its processor: it waits for something else"
+                   : "the speed of the processor is not known";
+    }
+    m->bound = estimate_bound(m->tables, out->busy);
+    m->model = estimate_model(m->tables, out->net ? out->net : "unknown");
+    if (!m->bound || !m->model)
+        return "the tables of estimates have no row for it";
+    m->traced = traced_known(m->run);
+    out->device = any_precision(m);
+    return out->device > 0 && isfinite(out->device) ? NULL
+                                                    : "a rate of one of the GPUs is not known";
+}
+
+void estimate_make(const struct estimate_tables *tables, const struct run *run,
+                   const struct estimate_place *from, const struct estimate_place *to,
+                   const struct estimate_time *time, struct estimate *out)
+{
+    char why[200];
+    struct making m = {.tables = tables, .run = run, .from = from, .to = to, .out = out};
+    *out = (struct estimate){.busy = busy_of(run), .net = net_of(tables, run)};
+    if (!(time->s > 0 && isfinite(time->s))) {
+        unknown(out, ESTIMATE_UNKNOWN, "the run's own time is not known");
+        return;
+    }
+    if (!to->device || (from->gpus > 0 && !from->device)) {
+        unknown(out, ESTIMATE_UNKNOWN, "the device is not in the device table");
+        return;
+    }
+    if (estimate_misfit(run, to, why)) {
+        unknown(out, ESTIMATE_IMPOSSIBLE, why);
+        return;
+    }
+    if (same_device(&m)) {
+        out->device = 1;
+        finish(&m, time);
+        if (from->gpus == to->gpus && (from->machines > 1) == (to->machines > 1)) {
+            out->kind = ESTIMATE_MEASURED;
+            out->low_s = time->low > 0 ? time->low : time->s;
+            out->high_s = time->high > 0 ? time->high : time->s;
+        }
+        return;
+    }
+    m.relation = relation_of(from, to);
+    const char *fault = m.relation ? ratio_of(&m) : "such a pair of devices was never compared";
+    if (!fault && !(out->class = class_of(&m)))
+        fault = "nobody knows how far off such an estimate is";
+    if (fault)
+        unknown(out, ESTIMATE_UNKNOWN, fault);
+    else
+        finish(&m, time);
+}

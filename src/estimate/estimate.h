@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// estimate: the time of a measured run on a machine where nobody measured it, with an interval and
+// a class. docs/estimating.md defines the model and says how far off it was.
+//
+// Pure functions: they read the run, the device table and estimate/tables.h, and nothing else. A
+// figure that cannot be computed (a missing rate, zero bandwidth, NaN) is unknown, with a reason.
+#ifndef FARE_ESTIMATE_ESTIMATE_H
+#define FARE_ESTIMATE_ESTIMATE_H
+
+#include "base/buf.h"
+#include "estimate/tables.h"
+#include "price/device.h"
+#include "record/run.h"
+
+enum estimate_kind {
+    ESTIMATE_UNKNOWN,    // no figure: `why`
+    ESTIMATE_IMPOSSIBLE, // it would not run there: `why`
+    ESTIMATE_MEASURED,   // the same device and number of them
+    ESTIMATE_ESTIMATED,
+    ESTIMATE_ROUGH, // an order of magnitude: another vendor, from a CPU, or an interval over ×/÷ 2
+};
+
+// Where a run was measured, or would run. Zero: unknown.
+struct estimate_place {
+    const struct device *device;       // the GPU, or the processor of a run on CPUs; null: unknown
+    int gpus;                          // used, in all; 0: runs on CPUs
+    int machines;                      // used; 0: one
+    double cpus;                       // hardware threads: in use by a run on CPUs, else there
+    int64_t gpu_memory_bytes;          // of one GPU; 0: as the device has
+    const struct machine_rates *rates; // (optional) measured there
+    double clock_mhz;                  // of the GPU, measured
+    double thread_ops_per_s;           // speed of one thread, measured
+};
+
+#define ESTIMATE_PARTS 24
+struct estimate_part {            // of the step, as measured
+    const char *name, *precision; // the run's own texts; precision null: none
+    double share;                 // of the step
+    double factor;                // its time there ÷ its time here
+    bool measured;                // by rates measured on both
+};
+
+// The interval holds with 90 %.
+struct estimate {
+    enum estimate_kind kind;
+    char why[200];
+    double time_s, low_s, high_s;               // for as many samples, at the same batch per GPU
+    double device;                              // time of a step there ÷ here
+    double from_efficiency, to_efficiency;      // of several GPUs; 1: one
+    bool guessed_precision;                     // unknown: the range of the usual ones
+    const char *net;                            // its kind; null: unknown
+    double busy;                                // share; negative: unknown
+    const struct estimate_errors *class;        // null: measured on this device
+    struct estimate_part parts[ESTIMATE_PARTS]; // traced runs; else none
+    size_t part_count;
+};
+
+struct estimate_time {   // of a step or of the training, in seconds
+    double s, low, high; // low and high: 95 %; 0: no interval
+};
+
+// The place of a measured run. Its texts and rates belong to the run.
+struct estimate_place estimate_place_of(const struct run *run, const struct devices *devices);
+
+void estimate_make(const struct estimate_tables *tables, const struct run *run,
+                   const struct estimate_place *from, const struct estimate_place *to,
+                   const struct estimate_time *time, struct estimate *out);
+
+// Null: the run would work there, as far as known; else `why`, which says why not.
+const char *estimate_misfit(const struct run *run, const struct estimate_place *to, char why[200]);
+
+// "measured", "estimated ±16 %", "rough ×2.4", "unknown", "does not fit".
+#define ESTIMATE_WORDS 40
+void estimate_words(const struct estimate *estimate, char out[ESTIMATE_WORDS]);
+
+// "another architecture, bound by the GPU, one GPU, without a trace: 390 pairs".
+void estimate_class_words(const struct estimate *estimate, struct buf *out);
+
+// Several GPUs: samples/s of n over n times those of one.
+struct estimate_efficiency {
+    double median, low, high; // 90 %
+};
+// False: unknown. `step_s` (0: unknown): of one GPU. In one machine the gradients of `parameters`
+// (0: unknown) cross the link in each step, behind the backward pass as far as they fit.
+bool estimate_efficiency(const struct estimate_tables *tables, const struct estimate_place *place,
+                         double parameters, double step_s, struct estimate_efficiency *out);
+
+#endif

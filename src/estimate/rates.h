@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// rates: what a device's data sheet promises to a training: matrix rate at a precision, memory
+// bandwidth, units and clocks; and the time that the fitted formula makes of them.
+//
+// A rate that is missing, zero or not a number makes the result unknown (0), never a figure.
+#ifndef FARE_ESTIMATE_RATES_H
+#define FARE_ESTIMATE_RATES_H
+
+#include <stdbool.h>
+
+#include "estimate/tables.h"
+#include "price/device.h"
+
+#define ESTIMATE_PRECISIONS(X)                                                                     \
+    X(FP64, "fp64", "f64")                                                                         \
+    X(FP32, "fp32", "f32")                                                                         \
+    X(TF32, "tf32", "tf32")                                                                        \
+    X(FP16, "fp16", "f16")                                                                         \
+    X(BF16, "bf16", "bf16")                                                                        \
+    X(FP8, "fp8", "fp8")
+
+enum rate_precision {
+#define X(name, text, other) RATE_##name,
+    ESTIMATE_PRECISIONS(X)
+#undef X
+        RATE_PRECISIONS,
+    RATE_UNKNOWN = RATE_PRECISIONS,
+};
+extern const char *const rate_names[RATE_PRECISIONS]; // as devices have them: "fp32"
+
+// From a record's word, "f32" or "fp32"; RATE_UNKNOWN for null and any other.
+enum rate_precision rate_precision(const char *text);
+
+// TFLOP/s of matrix products; 0: unknown. A device without units for the precision computes in
+// fp32. `by_matrix_units` (optional): special units do it.
+double rate_matrix(const struct device *device, enum rate_precision precision,
+                   bool *by_matrix_units);
+
+// The same as the model sees it: times the clock that the device holds and the share that matrix
+// units reach.
+double rate_effective(const struct estimate_model *model, const struct device *device,
+                      enum rate_precision precision);
+
+// What a step takes, in units that cancel between devices; 0: unknown.
+double rate_time(const struct estimate_model *model, const struct device *device,
+                 enum rate_precision precision);
+
+// fp32 TFLOP/s of that many hardware threads; 0: unknown.
+double rate_cpu(const struct device *device, double threads);
+
+#endif

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+// Estimates by hand calculation, with tables and devices of round figures.
+#include "estimate/estimate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "test.h"
+
+// Nobody releases or changes the texts of these records.
+#ifdef __clang__
+#pragma GCC diagnostic ignored "-Wincompatible-pointer-types-discards-qualifiers"
+#else
+#pragma GCC diagnostic ignored "-Wdiscarded-qualifiers"
+#endif
+
+#define NEAR(a, b) assert_true(fabs((a) / (b)-1) < 1e-9)
+
+static struct estimate_model models[] = {{"unknown", 40, 1000, 100, 1, 0.5},
+                                         {"conv", 40, 1000, 100, 1, 0.5}};
+static struct estimate_pattern patterns[] = {{"resnet", "conv"}};
+static struct estimate_bound bounds[] = {
+    {"gpu", 0.9, -1, 1}, {"mixed", 0.5, 0.9, 0.5}, {"host", 0, 0.5, 0.5}, {"unknown", -1, -1, 0.5}};
+static struct estimate_powers classes[] = {{"gemm", 0.5, 0, 0.5}, {"elementwise", 0, 1, 0}};
+#define ROW(relation, bound, scale, trace, kind, factor90)                                         \
+    {                                                                                              \
+        relation, bound, scale, trace, kind, 1, 1, {1.1, 1.2, factor90, 9}, 7, "x", NULL           \
+    }
+static struct estimate_errors errors[] = {
+    ROW("other", "gpu", "one", "no", "unknown", 1.5),
+    ROW("other", "gpu", "one", "no", "known", 1.4),
+    ROW("other", "mixed", "one", "no", "unknown", 1.7),
+    ROW("other", "host", "one", "no", "unknown", 1.9),
+    ROW("other", "unknown", "one", "no", "unknown", 3),
+    ROW("other", "gpu", "several", "no", "unknown", 1.6),
+    ROW("other", "gpu", "one", "sheet", "known", 1.8),
+    ROW("other", "gpu", "one", "measured", "known", 1.3),
+    ROW("same", "gpu", "one", "no", "unknown", 1.2),
+    ROW("same", "gpu", "one", "measured", "known", 1.1),
+    ROW("vendor", "gpu", "one", "no", "unknown", 1.5),
+    ROW("cpu-gpu", "unknown", "one", "no", "unknown", 3),
+    ROW("cpu", "unknown", "one", "no", "unknown", 2.5),
+};
+static struct estimate_scaling scalings[] = {
+    {"nvlink", 4, 0.9, 0.5, 1, 10}, {"pcie", 2, 0.8, 0.4, 1, 10}, {"nodes", 2, 0.7, 0.3, 1, 10}};
+static struct estimate_constant constants[] = {{"cpu_to_gpu", 0.01}};
+
+#define LIST(rows)                                                                                 \
+    {                                                                                              \
+        rows, sizeof rows / sizeof *rows, true                                                     \
+    }
+static const struct estimate_tables tables = {LIST(models),   LIST(patterns), LIST(bounds),
+                                              LIST(classes),  LIST(errors),   LIST(scalings),
+                                              LIST(constants)};
+
+// With fp16: 40 / (40 · 0.5 · 0.5) + 1000 / 500 + 100 / (50 · 2 · 0.5) = 4 + 2 + 2 = 8.
+// With fp32: 40 / (10 · 0.5) + 2 + 2 = 12.
+static struct device old_gpu(void)
+{
+    return (struct device){.name = "old",
+                           .vendor = "nvidia",
+                           .architecture = "one",
+                           .units = 50,
+                           .base_mhz = 1000,
+                           .boost_mhz = 2000,
+                           .memory_mib = 32768,
+                           .memory_mbs = 500000,
+                           .host_mbs = 10000,
+                           .fp32_gflops = 10000,
+                           .fp16_gflops = 40000,
+                           .lacks = "tf32;bf16;fp8"};
+}
+
+// With fp16: 40 / (160 · 0.5) + 1000 / 1000 + 100 / (100 · 2) = 0.5 + 1 + 0.5 = 2.
+// With fp32: 40 / 20 + 1 + 0.5 = 3.5.
+static struct device new_gpu(void)
+{
+    return (struct device){.name = "new",
+                           .vendor = "nvidia",
+                           .architecture = "two",
+                           .units = 100,
+                           .base_mhz = 2000,
+                           .boost_mhz = 2000,
+                           .memory_mib = 16384,
+                           .memory_mbs = 1000000,
+                           .host_mbs = 20000,
+                           .link_mbs = 100000,
+                           .fp32_gflops = 20000,
+                           .fp16_gflops = 160000,
+                           .lacks = "fp8"};
+}
+
+// 8 threads are 4 cores: 4 · 32 · 2 GHz = 0.256 TFLOP/s.
+static struct device processor(void)
+{
+    return (struct device){.name = "cpu",
+                           .vendor = "amd",
+                           .architecture = "zen",
+                           .units = 64,
+                           .base_mhz = 2000,
+                           .vector_bits = 256,
+                           .lacks = ""};
+}
+
+struct setting {
+    struct device a, b;
+    struct run run;
+    struct estimate_place from, to;
+    struct estimate_time time;
+};
+
+static void set(struct setting *s, double busy)
+{
+    *s = (struct setting){.a = old_gpu(), .b = new_gpu(), .time = {8, 0, 0}};
+    s->from = (struct estimate_place){.device = &s->a, .gpus = 1};
+    s->to = (struct estimate_place){.device = &s->b, .gpus = 1};
+    s->run.precision = "fp16";
+    if (busy >= 0)
+        s->run.use.steady.gpu_percent = some_real(100 * busy);
+}
+
+static struct estimate made(const struct setting *s)
+{
+    struct estimate e;
+    estimate_make(&tables, &s->run, &s->from, &s->to, &s->time, &e);
+    return e;
+}
+
+static void no_trace(void **state)
+{
+    (void)state;
+    struct setting s;
+    set(&s, 0.95);
+    struct estimate e = made(&s);
+    NEAR(e.time_s, 2); // 8 · 2 / 8
+    NEAR(e.low_s, 2 / 1.5);
+    NEAR(e.high_s, 3);
+    assert_int_equal(e.kind, ESTIMATE_ESTIMATED);
+    char words[ESTIMATE_WORDS];
+    estimate_words(&e, words);
+    assert_string_equal(words, "estimated ±50 %");
+
+    s.run.precision = "f32";
+    NEAR(made(&s).time_s, 8 * 3.5 / 12);
+    s.run.precision = "tf32"; // neither has it: fp32
+    NEAR(made(&s).time_s, 8 * 3.5 / 12);
+
+    s.run.workload = "my-ResNet50";
+    NEAR(made(&s).high_s, 8 * 3.5 / 12 * 1.4);
+
+    set(&s, 0.7);
+    NEAR(made(&s).time_s, 8 * 0.5); // the square root of 1/4
+    NEAR(made(&s).high_s, 8 * 0.5 * 1.7);
+    set(&s, -1);
+    e = made(&s);
+    NEAR(e.high_s, 8 * 0.5 * 3);
+    assert_int_equal(e.kind, ESTIMATE_ROUGH);
+    estimate_words(&e, words);
+    assert_string_equal(words, "rough ×3.0");
+}
+
+static void the_runs_interval_widens_it(void **state)
+{
+    (void)state;
+    struct setting s;
+    set(&s, 0.95);
+    s.time = (struct estimate_time){8, 8 * exp(-0.196), 8 * exp(0.196)}; // 90 %: ± 0.1645
+    double half = sqrt(log(1.5) * log(1.5) + 0.1645 * 0.1645);
+    NEAR(made(&s).high_s, 2 * exp(half));
+    NEAR(made(&s).low_s, 2 * exp(-half));
+}
+
+// The square root of 0.25 (fp16) and 3.5 / 12 (fp32, tf32), and half their distance on top.
+static void an_unknown_precision(void **state)
+{
+    (void)state;
+    struct setting s;
+    set(&s, 0.95);
+    s.run.precision = NULL;
+    struct estimate e = made(&s);
+    assert_true(e.guessed_precision);
+    NEAR(e.time_s, 8 * sqrt(0.25 * 3.5 / 12));
+    NEAR(e.high_s, 8 * 3.5 / 12 * 1.5);
+    NEAR(e.low_s, 8 * 0.25 / 1.5);
+}
+
+static void trace(struct setting *s, struct run_work *work, double busy, double matrix,
+                  double other)
+{
+    work[0] = (struct run_work){"matrix products", "f16", some_real(matrix)};
+    work[1] = (struct run_work){"element-wise and reductions", NULL, some_real(other)};
+    s->run.account.busy_share = some_real(busy);
+    s->run.account.work.items = work;
+    s->run.account.work.count = 2;
+}
+
+static void with_a_trace(void **state)
+{
+    (void)state;
+    struct setting s;
+    struct run_work work[2];
+    set(&s, -1);
+    // Products: 40 · 0.5 · 0.5 against 160 · 0.5, an eighth. The rest: half.
+    trace(&s, work, 0.95, 0.5, 0.45);
+    struct estimate e = made(&s);
+    NEAR(e.time_s, 8 * (0.5 / 8 + 0.45 / 2) / 0.95);
+    NEAR(e.high_s / e.time_s, 1.8);
+    assert_int_equal(e.part_count, 2);
+    NEAR(e.parts[0].factor, 0.125);
+    NEAR(e.parts[1].factor, 0.5);
+
+    struct machine_rate here[] = {
+        {.device = "gpu 0", .operation = "product", .precision = "bf16", .per_s = some_real(30e12)},
+        {.device = "gpu 0", .operation = "copy", .per_s = some_real(400e9)}};
+    struct machine_rate there[] = {
+        {.device = "cpu", .operation = "copy", .per_s = some_real(1e9)},
+        {.device = "gpu 0", .operation = "product", .precision = "bf16", .per_s = some_real(90e12)},
+        {.device = "gpu 0", .operation = "copy", .per_s = some_real(800e9)}};
+    struct machine_rates from = {.list = {here, 2, true}}, to = {.list = {there, 3, true}};
+    s.from.rates = &from;
+    s.to.rates = &to;
+    e = made(&s);
+    NEAR(e.time_s, 8 * (0.5 / 3 + 0.45 / 2) / 0.95);
+    NEAR(e.high_s / e.time_s, 1.3);
+
+    // Another clock of one GPU: products follow the square root of both, a third and a half.
+    s.b = s.a;
+    s.from.clock_mhz = 1000;
+    s.to.clock_mhz = 2000;
+    e = made(&s);
+    NEAR(e.time_s, 8 * (0.5 * sqrt(1.0 / 3 / 2) + 0.45 / 2) / 0.95);
+    NEAR(e.high_s / e.time_s, 1.1);
+}
+
+static void the_host_takes_its_time(void **state)
+{
+    (void)state;
+    struct setting s;
+    struct run_work work[2];
+    set(&s, -1);
+    trace(&s, work, 0.4, 0.2, 0.2);
+    NEAR(made(&s).time_s, 8); // the kernels: (0.2 / 8 + 0.2 / 2) · 8 = 1
+    s.from.thread_ops_per_s = 2e9;
+    s.to.thread_ops_per_s = 4e9;
+    NEAR(made(&s).time_s, 4);
+    s.run.account.data_share = some_real(0.2);
+    NEAR(made(&s).time_s, 8 * (0.2 + 0.8 / 2));
+
+    // Back to the slow GPU the kernels take 0.2 · 8 + 0.2 · 2 = 2.0 steps.
+    struct estimate_place was = s.from;
+    s.from = s.to;
+    s.to = was;
+    NEAR(made(&s).time_s, 16);
+}
+
+static void other_vendors_and_processors_are_rough(void **state)
+{
+    (void)state;
+    struct setting s;
+    set(&s, 0.95);
+    s.b.vendor = "amd";
+    struct estimate e = made(&s);
+    NEAR(e.time_s, 2);
+    assert_int_equal(e.kind, ESTIMATE_ROUGH);
+
+    struct device cpu = processor();
+    set(&s, -1);
+    s.from = (struct estimate_place){.device = &cpu, .cpus = 8};
+    e = made(&s);
+    NEAR(e.time_s, 8 * 0.01 * 3.5 * 0.256);
+    NEAR(e.high_s / e.time_s, 3);
+    assert_int_equal(e.kind, ESTIMATE_ROUGH);
+
+    // A processor that is not in the table: 4 cores of 4e9 / 2 Hz, and a factor of two more.
+    s.from = (struct estimate_place){.cpus = 8, .thread_ops_per_s = 4e9};
+    e = made(&s);
+    NEAR(e.time_s, 8 * 0.01 * 3.5 * 0.256);
+    NEAR(e.high_s / e.time_s, exp(sqrt(log(3) * log(3) + log(2) * log(2))));
+    s.from.thread_ops_per_s = 0;
+    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+    s.from = (struct estimate_place){.device = &cpu, .cpus = 0.05};
+    assert_string_equal(made(&s).why,
+                        "the run hardly used its processor: it waits for something else");
+
+    struct device wide = processor();
+    wide.vector_bits = 512;
+    s.from = (struct estimate_place){.device = &cpu, .cpus = 8};
+    s.to = (struct estimate_place){.device = &wide, .cpus = 16};
+    NEAR(made(&s).time_s, 2); // twice the threads of twice the width
+    NEAR(made(&s).high_s, 5);
+
+    set(&s, 0.95); // nobody compared a GPU with a processor in this direction
+    s.to = (struct estimate_place){.device = &cpu, .cpus = 8};
+    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+}
+
+static void several_gpus(void **state)
+{
+    (void)state;
+    struct setting s;
+    set(&s, 0.95);
+    s.to.gpus = 4;
+    struct estimate e = made(&s);
+    NEAR(e.time_s, 2 / (4 * 0.9));
+    NEAR(e.high_s / e.time_s, exp(hypot(log(1.6), log(0.9 / 0.5))));
+    NEAR(e.time_s / e.low_s, exp(hypot(log(1.6), log(1 / 0.9))));
+
+    // The same device: nothing but the number differs.
+    s.to.device = s.from.device = &s.b;
+    e = made(&s);
+    NEAR(e.time_s, 8 / (4 * 0.9));
+    NEAR(e.high_s / e.time_s, 0.9 / 0.5);
+    NEAR(e.time_s / e.low_s, 1 / 0.9);
+
+    // 1e9 parameters: 2 · 3/4 · 4e9 bytes at 50 GB/s are 0.12 s, of which a step of 0.09 s hides
+    // 0.06 s: 0.09 / 0.15.
+    s.run.parameters = some_int(1000000000);
+    s.run.step_ms = some_real(90);
+    e = made(&s);
+    NEAR(e.to_efficiency, 0.6);
+    NEAR(e.time_s, 8 / (4 * 0.6));
+    NEAR(e.high_s / e.time_s, 0.9 / 0.5);
+    NEAR(e.low_s, e.time_s);
+
+    // Two without a link of their own: 0.5 · 4e9 · 2 at 10 GB/s are 0.4 s.
+    struct estimate_efficiency two;
+    struct estimate_place pair = {.device = &s.a, .gpus = 2};
+    assert_true(estimate_efficiency(&tables, &pair, 1e9, 0.6, &two));
+    NEAR(two.median, 0.8); // 0.4 s behind a backward pass of 0.4 s
+    assert_true(estimate_efficiency(&tables, &pair, 1e9, 0.3, &two));
+    NEAR(two.median, 0.3 / 0.5);
+    NEAR(two.low, 0.4 * 0.6 / 0.8);
+
+    pair.machines = 2; // the network is not in the device table: no gradients
+    assert_true(estimate_efficiency(&tables, &pair, 1e9, 0.3, &two));
+    NEAR(two.median, 0.7);
+
+    s.to.gpus = 9; // not in the table
+    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+
+    s.from.gpus = s.to.gpus = 4; // back to one: less than four times as long
+    s.run.parameters.known = false;
+    assert_int_equal(made(&s).kind, ESTIMATE_MEASURED);
+    s.to.gpus = 1;
+    NEAR(made(&s).time_s, 8 * 4 * 0.9);
+}
+
+static void what_would_not_work(void **state)
+{
+    (void)state;
+    struct setting s;
+    set(&s, 0.95);
+    s.run.use.gpu_memory_peak_bytes = some_int(INT64_C(24) << 30);
+    struct estimate e = made(&s);
+    assert_int_equal(e.kind, ESTIMATE_IMPOSSIBLE);
+    assert_string_equal(e.why, "needs 24 GiB of GPU memory, the new has 16 GiB");
+    s.run.batch = some_int(48);
+    assert_non_null(strstr(made(&s).why, "a batch of at most 32 instead of 48 could fit"));
+    s.to.gpu_memory_bytes = INT64_C(32) << 30; // the offer's own
+    assert_int_equal(made(&s).kind, ESTIMATE_ESTIMATED);
+
+    set(&s, 0.95);
+    s.b.vendor = "amd";
+    s.run.framework = "fare";
+    assert_string_equal(made(&s).why, "fare has no engine for the new");
+    s.run.framework = "pytorch";
+    assert_int_equal(made(&s).kind, ESTIMATE_ROUGH);
+
+    set(&s, 0.95);
+    s.run.precision = "fp8";
+    assert_string_equal(made(&s).why, "trains in fp8, which the new does not have");
+    s.run.precision = NULL;
+    s.run.account.precision = "bf16";
+    assert_int_equal(made(&s).kind, ESTIMATE_ESTIMATED);
+    s.to.device = &s.a;
+    s.from.device = &s.b;
+    assert_string_equal(made(&s).why, "trains in bf16, which the old does not have");
+}
+
+static void nonsense_is_unknown(void **state)
+{
+    (void)state;
+    static const size_t needed[] = {
+        offsetof(struct device, units), offsetof(struct device, boost_mhz),
+        offsetof(struct device, memory_mbs), offsetof(struct device, fp32_gflops)};
+    struct setting s;
+    for (size_t i = 0; i < 16; i++) {
+        set(&s, 0.95);
+        s.run.precision = "f32";
+        char *device = (char *)(i & 1 ? &s.a : &s.b);
+        *(int *)(void *)(device + needed[i / 2 % 4]) = i < 8 ? 0 : -5;
+        struct estimate e = made(&s);
+        assert_int_equal(e.kind, ESTIMATE_UNKNOWN);
+        assert_true(e.time_s == 0 && e.low_s == 0 && e.high_s == 0);
+        assert_string_equal(e.why, "a rate of one of the GPUs is not known");
+    }
+    static const double times[] = {0, -1, NAN, INFINITY};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        set(&s, 0.95);
+        s.time.s = times[i];
+        assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+    }
+    struct run_work work[2];
+    static const double shares[] = {-0.1, NAN, 2};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        set(&s, -1);
+        trace(&s, work, 0.95, shares[i], 0.4);
+        assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+    }
+    set(&s, -1);
+    trace(&s, work, 0.95, 0.5, 0.4);
+    work[1].name = "collectives";
+    s.a.host_mbs = 0; // nor has it a link
+    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+
+    set(&s, NAN);
+    assert_true(isfinite(made(&s).time_s));
+    set(&s, 0.95);
+    s.to.device = NULL;
+    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+    set(&s, 0.95);
+    s.b.architecture = "";
+    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+    set(&s, 0.95);
+    s.b.vendor = s.a.vendor = "intel";
+    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+}
+
+static void the_place_of_a_run(void **state)
+{
+    (void)state;
+    struct run run = {.machine = {.cpu = "AMD EPYC 7763 64-Core Processor",
+                                  .usable_cpus = some_real(8),
+                                  .thread_ops_per_s = some_real(3e9)}};
+    struct devices *devices;
+    struct err err = {0};
+    assert_ok(devices_open(&devices, &err), &err);
+    struct estimate_place place = estimate_place_of(&run, devices);
+    assert_int_equal(place.gpus, 0);
+    assert_string_equal(place.device->name, "EPYC 7763");
+    assert_true(place.cpus == 8 && place.thread_ops_per_s == 3e9);
+    run.use.steady.cpu_percent = some_real(350); // threads in use
+    assert_true(estimate_place_of(&run, devices).cpus == 3.5);
+    run.use.steady.cpu_percent = some_real(1600);
+    assert_true(estimate_place_of(&run, devices).cpus == 8);
+    run.machine.gpu = "NVIDIA L4";
+    run.machine.gpus = some_int(4);
+    place = estimate_place_of(&run, devices);
+    assert_int_equal(place.gpus, 4);
+    assert_string_equal(place.device->name, "L4");
+    run.use.gpus = some_int(2);
+    assert_int_equal(estimate_place_of(&run, devices).gpus, 2);
+    run.use.gpus = some_int(0); // it has GPUs and used none
+    assert_string_equal(estimate_place_of(&run, devices).device->name, "EPYC 7763");
+    devices_close(devices);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_trace),
+        cmocka_unit_test(the_runs_interval_widens_it),
+        cmocka_unit_test(an_unknown_precision),
+        cmocka_unit_test(with_a_trace),
+        cmocka_unit_test(the_host_takes_its_time),
+        cmocka_unit_test(other_vendors_and_processors_are_rough),
+        cmocka_unit_test(several_gpus),
+        cmocka_unit_test(what_would_not_work),
+        cmocka_unit_test(nonsense_is_unknown),
+        cmocka_unit_test(the_place_of_a_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
