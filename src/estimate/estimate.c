@@ -179,7 +179,7 @@ static double any_precision(struct making *m)
     enum rate_precision known = precision_of(m->run);
     if (known != RATE_UNKNOWN)
         return gpu_ratio(m, known);
-    double low = INFINITY, high = 0;
+    double low = (double)INFINITY, high = 0;
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
         double ratio = gpu_ratio(m, usual[i]);
         low = fmin(low, ratio);

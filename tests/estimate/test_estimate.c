@@ -395,14 +395,14 @@ static void nonsense_is_unknown(void **state)
         assert_true(e.time_s == 0 && e.low_s == 0 && e.high_s == 0);
         assert_string_equal(e.why, "a rate of one of the GPUs is not known");
     }
-    static const double times[] = {0, -1, NAN, INFINITY};
+    static const double times[] = {0, -1, (double)NAN, (double)INFINITY};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         set(&s, 0.95);
         s.time.s = times[i];
         assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
     }
     struct run_work work[2];
-    static const double shares[] = {-0.1, NAN, 2};
+    static const double shares[] = {-0.1, (double)NAN, 2};
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
         set(&s, -1);
         trace(&s, work, 0.95, shares[i], 0.4);
@@ -414,7 +414,7 @@ static void nonsense_is_unknown(void **state)
     s.a.host_mbs = 0; // nor has it a link
     assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
 
-    set(&s, NAN);
+    set(&s, (double)NAN);
     assert_true(isfinite(made(&s).time_s));
     set(&s, 0.95);
     s.to.device = NULL;
