@@ -43,10 +43,7 @@ static struct maybe_real share_of_peak(const struct machine_rate *row)
     if (strncmp(row->device, "gpu", 3) != 0 || !row->name || devices_open(&devices, NULL) != 0)
         return share;
     const struct device *device = device_find(devices, row->name);
-    // NVIDIA's GPUs with bf16 have the same peak in f16, and those with fp8 twice that in fp8.
-    bool fp8 = strcmp(row->precision, "fp8") == 0, half = strcmp(row->precision, "f16") == 0;
-    double peak = device ? 1e9 * peak_gflops(device, fp8 || half ? "bf16" : row->precision) : 0;
-    peak *= fp8 ? 2 : 1;
+    double peak = device ? 1e9 * peak_gflops(device, row->precision) : 0;
     if (peak > 0)
         share = some_real(row->per_s.v / peak);
     devices_close(devices);

@@ -27,7 +27,7 @@ static const char *skip_mode(const char *p, bool *test)
     return p + 1;
 }
 
-// "10", "[ 10", "10/5005", "(39/116": what is not followed by more of a number.
+// Reads "10", "[ 10", "10/5005" or "(39/116". Null if it is part of another number, as in a date.
 static const char *read_counter(const char *p, int64_t *at, int64_t *total)
 {
     *total = 0;

@@ -9,6 +9,10 @@ int peak_gflops(const struct device *device, const char *precision)
         return 0;
     if (strcmp(precision, "bf16") == 0)
         return device->bf16_gflops;
+    if (strcmp(precision, "f16") == 0)
+        return device->fp16_gflops;
+    if (strcmp(precision, "fp8") == 0)
+        return device->fp8_gflops;
     if (strcmp(precision, "tf32") == 0 && device->tf32_gflops > 0)
         return device->tf32_gflops;
     // A GPU without tf32 units computes in fp32.

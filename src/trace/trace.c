@@ -284,7 +284,7 @@ void trace_record(struct trace *t, enum trace_want want)
         t->account = (struct account){0};
 }
 
-// ---- what is said about it
+// ---- sentences for the user
 
 const char *trace_why_off(const struct trace *t)
 {

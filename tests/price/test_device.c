@@ -120,6 +120,8 @@ static void peaks_are_the_data_sheets(void **state)
     assert_int_equal(peak_gflops(h200, "f32"), 67000);
     assert_int_equal(peak_gflops(h200, "tf32"), 495000);
     assert_int_equal(peak_gflops(h200, "bf16"), 989000);
+    assert_int_equal(peak_gflops(h200, "f16"), 989000);
+    assert_int_equal(peak_gflops(h200, "fp8"), 1979000);
     assert_int_equal(peak_gflops(h200, "fp4"), 0);
     assert_int_equal(peak_gflops(h200, NULL), 0);
     const struct device *p100 = device_find(devices, "P100");
