@@ -34,8 +34,9 @@ names = args.names or ["cnn", "imdb", "textgen", "mlp"]
 
 
 def train(name, seed):
-    command = [FARE, "run", name, "--full", "--no-cloud", "--no-ledger", "--json", "--seed", seed, "--threads", str(args.threads),
-               *EXTRA.get(name, [])]
+    command = [FARE, "run", name, "--full", "--no-cloud", "--no-ledger", "--json", "--seed", seed, *EXTRA.get(name, [])]
+    if args.threads:
+        command += ["--threads", str(args.threads)]
     if DATA.is_dir():
         command += ["--data", str(DATA)]
     p = subprocess.run(command, capture_output=True, text=True)

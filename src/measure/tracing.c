@@ -10,6 +10,8 @@ enum {
     READ_MS = 100,
     BEFORE_S = 5,  // between the first step and recording for the account
     WINDOW_S = 30, // at most, if no steps are found in it
+    STEPS_S = 60,  // recording for the steps, which may cost some per cent
+    DERIVE_S = 10, // one report of derived steps
 };
 
 static bool has_nvidia(const struct run *run)
@@ -41,13 +43,14 @@ size_t tracing_environment(const struct tracing *t, char **list, size_t count)
 }
 
 // What to record now. The steps that nothing else reports come from here.
-static enum trace_want what_is_wanted(struct tracing *t, const struct follow *follow,
+static enum trace_want what_is_wanted(struct tracing *t, const struct follow_state *state,
                                       int64_t now_ns)
 {
-    struct follow_state state;
-    follow_state(follow, &state);
-    if (!state.source || strcmp(state.source, FOLLOW_KERNELS) == 0)
-        return TRACE_STEPS;
+    if (!state->source || strcmp(state->source, FOLLOW_KERNELS) == 0) {
+        if (t->derived_ns == 0 && t->steps > 0 && t->last_ns - t->first_ns > STEPS_S * NS_PER_S)
+            t->derived_ns = t->last_ns;
+        return t->derived_ns > 0 ? TRACE_NOTHING : TRACE_STEPS;
+    }
     if (t->window_ns == 0)
         t->window_ns = now_ns + BEFORE_S * NS_PER_S;
     if (now_ns < t->window_ns)
@@ -56,14 +59,34 @@ static enum trace_want what_is_wanted(struct tracing *t, const struct follow *fo
     return t->done ? TRACE_NOTHING : TRACE_ACCOUNT;
 }
 
-static int pass_steps(struct trace *trace, struct follow *follow, struct err *err)
+static int pass_steps(struct tracing *t, struct follow *follow, struct err *err)
 {
     int64_t steps = 0, at_ns = 0;
     do {
-        TRY(trace_read(trace, &steps, &at_ns, err));
+        TRY(trace_read(t->trace, &steps, &at_ns, err));
+        if (steps == 0 || t->derived_ns > 0)
+            continue;
+        t->steps += t->first_ns > 0 ? steps : 0;
+        t->first_ns = t->first_ns > 0 ? t->first_ns : at_ns;
+        t->last_ns = at_ns;
         follow_trace(follow, steps, at_ns);
     } while (steps > 0);
     return 0;
+}
+
+// After recording ended, steps go on at their rate, but not beyond the training's last one.
+static void derive_steps(struct tracing *t, struct follow *follow, int64_t now_ns)
+{
+    struct follow_state state;
+    follow_state(follow, &state);
+    if (t->derived_ns == 0 || !state.source || strcmp(state.source, FOLLOW_KERNELS) != 0)
+        return;
+    double step_ns = (double)(t->last_ns - t->first_ns) / (double)t->steps;
+    int64_t steps = (int64_t)((double)(now_ns - t->derived_ns) / step_ns);
+    if (state.total > 0 && steps > state.total - state.step)
+        steps = state.total - state.step;
+    t->derived_ns += (int64_t)((double)steps * step_ns);
+    follow_trace(follow, steps, t->derived_ns);
 }
 
 int tracing_work(struct tracing *t, struct follow *follow, struct err *err)
@@ -72,8 +95,12 @@ int tracing_work(struct tracing *t, struct follow *follow, struct err *err)
     if (!t->trace || now_ns < t->read_ns)
         return 0;
     t->read_ns = now_ns + READ_MS * NS_PER_MS;
-    TRY(pass_steps(t->trace, follow, err));
-    trace_record(t->trace, what_is_wanted(t, follow, now_ns));
+    TRY(pass_steps(t, follow, err));
+    if (now_ns - t->derived_ns > DERIVE_S * NS_PER_S)
+        derive_steps(t, follow, now_ns);
+    struct follow_state state;
+    follow_state(follow, &state);
+    trace_record(t->trace, what_is_wanted(t, &state, now_ns));
     return 0;
 }
 
@@ -83,7 +110,11 @@ int tracing_finish(struct tracing *t, struct follow *follow, struct run *run, st
     if (!t->trace)
         return 0;
     TRY(trace_end(t->trace, err));
-    TRY(pass_steps(t->trace, follow, err));
+    TRY(pass_steps(t, follow, err));
+    derive_steps(t, follow, clock_now_ns());
+    if (t->derived_ns > 0)
+        TRY(run_taint(run, "only the steps of its first minute were counted; others are derived",
+                      err));
     TRY(trace_account(t->trace, &run->account, err));
     if (run->account.off && !run->account.steps.known)
         buf_printf(says, "the GPU's work was not recorded: %s\n", run->account.off);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tracing: records the GPU's work while a command is measured (trace/trace.h): on NVIDIA GPUs,
 // unless --no-trace is given. It records for a few seconds, some time after the first step, until a
-// step's account is known. Only where nothing but the kernels shows the steps it goes on.
+// step's account is known. Where nothing but the kernels shows the steps it records for a minute,
+// and later steps are derived from the rate of these.
 #ifndef FARE_MEASURE_TRACING_H
 #define FARE_MEASURE_TRACING_H
 
@@ -14,6 +15,10 @@ struct tracing {
     int64_t read_ns;     // when it is read next
     int64_t window_ns;   // when recording for the account begins; 0: no step yet
     bool done;           // the account is known
+    int64_t steps;       // by the kernels, after the first report,
+    int64_t first_ns;    // which was then,
+    int64_t last_ns;     // until then
+    int64_t derived_ns;  // recording ended; steps until then are derived. 0: recording
 };
 
 // Before the command starts.

@@ -51,6 +51,8 @@ struct event {
     struct maybe_int epoch_samples;
     struct maybe_int all_samples; // so far
     bool epoch_ended;
+    const struct mlperf *benchmark; // from now on
+    struct maybe_real quality;      // its accuracy, loss or score
 
     // A counter of a line: a progress bar, or the numbers of one kind of log line. It may restart.
     uint32_t bar;             // not 0: `step` and `total_steps` are this counter's

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "ledger/mlperf.h"
 #include "run/arguments.h"
 #include "run/figures.h"
 #include "run/shapes.h"
@@ -39,7 +40,8 @@ struct follow {
     struct figures figures;
     int64_t activity_ns;   // when follow_activity() was called last
     int64_t epoch_samples; // MLLOG's
-    int64_t sum;           // of the steps reported without a number
+    const struct mlperf *benchmark;
+    int64_t sum; // of the steps reported without a number
 
     int64_t malformed;
     char first_malformed[MALFORMED + 1];
@@ -260,6 +262,20 @@ static void apply(struct follow *f, enum level level, struct event *e)
                     (e->phase.known && e->phase.v == METER_EVALUATE));
 }
 
+// A line with a quality does not name its benchmark.
+static void name_quality(struct follow *f, struct event *e)
+{
+    if (e->benchmark)
+        f->benchmark = e->benchmark;
+    if (!e->quality.known)
+        return;
+    enum mlperf_kind kind = mlperf_kind(f->benchmark, e->quality.v);
+    if (kind == MLPERF_ACCURACY)
+        e->test_accuracy = e->quality;
+    else if (kind == MLPERF_LOSS)
+        e->test_loss = e->quality;
+}
+
 static void note_malformed(struct follow *f, const char *line, size_t len)
 {
     if (f->malformed++ > 0)
@@ -302,6 +318,7 @@ static void handle(struct follow *f, enum level level, enum event_result result,
             note_malformed(f, line, len);
         f->track.at_ns = sane ? (int64_t)(e->at.v * 1e9) : 0;
         meter_at(f->track.meter, f->track.at_ns);
+        name_quality(f, e);
         apply(f, level, e);
         if (e->at.known)
             track_flush(&f->track); // at the event's time

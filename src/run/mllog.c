@@ -3,8 +3,8 @@
 //
 //     :::MLLOG {"key": "epoch_stop", "value": null, "metadata": {"epoch_num": 3}, ...}
 //
-// Keys give phases and accuracies. Steps come from step_num, else from samples_count and
-// global_batch_size, else from epochs of train_samples.
+// Keys give the benchmark, phases and qualities. Steps come from step_num, else from samples_count
+// and global_batch_size, else from epochs of train_samples.
 #include "run/event.h"
 
 #include <math.h>
@@ -30,14 +30,6 @@ static struct maybe_real real_of(const json_t *v)
     return (struct maybe_real){0};
 }
 
-// The line does not name its benchmark; a score or loss above 1 is no accuracy.
-static void fill_quality(const json_t *value, struct event *event)
-{
-    struct maybe_real quality = real_of(value);
-    if (quality.known && mlperf_kind(NULL, quality.v) == MLPERF_ACCURACY)
-        event->test_accuracy = quality;
-}
-
 static void fill_key(const char *key, const json_t *value, struct event *event)
 {
     static const struct {
@@ -57,7 +49,9 @@ static void fill_key(const char *key, const json_t *value, struct event *event)
     else if (strcmp(key, "train_samples") == 0)
         event->epoch_samples = count_of(value);
     else if (strcmp(key, "eval_accuracy") == 0)
-        fill_quality(value, event);
+        event->quality = real_of(value);
+    else if (strcmp(key, "submission_benchmark") == 0 && json_is_string(value))
+        event->benchmark = mlperf_find(json_string_value(value), 0);
     else if (strcmp(key, "eval_loss") == 0)
         event->test_loss = real_of(value);
     else if (strcmp(key, "train_loss") == 0 || strcmp(key, "loss") == 0)

@@ -36,6 +36,8 @@ def near(value, expected, most=1e-6):
     return value is not None and abs(value - expected) <= most
 
 
+long = subprocess.Popen([os.environ["FARE"], "run", "--json", "--no-ledger", "--", TRACED, "steps", "8000"], stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE, text=True, env=ENV)
 code, one, err = run("--", TRACED, "steps", 300)
 a = one.get("account", {})
 report("a program that prints nothing: its steps come from the kernels", code == 0 and 298 <= one.get("steps", 0) <= 300
@@ -76,4 +78,11 @@ code, one, err = run("--no-ledger", "--", "sh", "-c", f'{TRACED} steps 20; : >$(
 report("a ring that the program cuts short harms nobody", code == 0, err)
 code, out, err = fare("run", "--no-ledger", "--", "sh", "-c", 'ls -d "$FARE_TRACE"')
 report("its folder is removed", code == 0 and out.startswith("/") and not Path(out.strip()).exists(), (out, err))
+
+out, err = long.communicate(timeout=120)
+one = json.loads(out)["runs"][0] if out else {}
+report("recording the steps ends after a minute, and the later ones are derived", long.returncode == 0
+       and 5900 <= one.get("account", {}).get("steps_by_pattern", 0) <= 6300 and 7900 <= one.get("steps", 0) <= 8010
+       and near(one["steady"]["step_ms"], 10, 0.05) and any("are derived" in t for t in one.get("taints", [])),
+       (one.get("steps"), one.get("account", {}).get("steps_by_pattern"), one.get("taints"), err))
 done()
