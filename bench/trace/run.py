@@ -24,10 +24,15 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 # A compiled net starts cold in each run, and Python's files are read before the first: whole and sample start alike.
 os.environ.update(TORCHINDUCTOR_FORCE_DISABLE_CACHES="1", PYTHONUNBUFFERED="1")
+WARM = """
+import torch, tqdm
+net = torch.compile(torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.LayerNorm(64)).cuda())
+net(torch.ones(64, 64, device="cuda")).sum().backward()
+"""
 SCRIPTS = {  # arguments of the whole run, what fare must be told, arguments of a short run for the cost
     "conv": (["conv.py"], [], ["--steps", "250"]),
-    "gpt": (["gpt.py", "--max_iters", "800"], [], None),
-    "loader": (["loader.py"], [], None),
+    "gpt": (["gpt.py", "--max_iters", "1600"], [], None),
+    "loader": (["loader.py", "--steps", "2400"], [], None),
     "epochs": (["epochs.py"], [], None),
     "random": (["lengths.py"], [], None),
     "growing": (["lengths.py", "--grow"], [], None),
@@ -65,7 +70,7 @@ def sample(name, fare, after_s, before_s, more=()):
         run = json.loads(p.stdout)["runs"][0]
     except (ValueError, LookupError):
         return {"code": p.returncode, "error": p.stderr[-500:]}
-    keep = ("ended", "stopped_by", "steps", "total_steps", "step_ms", "steady", "projection", "account", "progress", "taints", "problem")
+    keep = ("ended", "stopped_by", "steps", "total_steps", "step_ms", "steady", "projection", "account", "progress", "taints", "problem", "use")
     return {"code": p.returncode, **{k: run[k] for k in keep if k in run}, "said": p.stderr[-800:]}
 
 
@@ -189,7 +194,7 @@ def main():
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     names = [n for n in o.scripts.split(",") if n in SCRIPTS]
-    subprocess.run([sys.executable, "-c", "import torch, tqdm, torch._dynamo; torch.zeros(1).cuda()"], check=True)
+    subprocess.run([sys.executable, "-c", WARM], check=True)
     for kind in o.only.split(","):
         for name in names:
             if kind == "full":

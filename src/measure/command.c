@@ -300,12 +300,13 @@ static void report_activity(struct job *job)
 {
     int64_t now_ns = clock_now_ns();
     double busy;
+    struct maybe_real work;
     if (now_ns < job->activity_ns || !job->session->sampler)
         return;
     job->activity_ns = now_ns + ACTIVITY_MS * NS_PER_MS;
-    enum sampler_busy of = sampler_busy(job->session->sampler, &busy);
+    enum sampler_busy of = sampler_busy(job->session->sampler, &busy, &work);
     if (of != SAMPLER_UNKNOWN)
-        follow_activity(job->follow, busy, of == SAMPLER_GPUS);
+        follow_activity(job->follow, busy, work);
     struct maybe_int written = sampler_written(job->session->sampler);
     if (written.known)
         follow_written(job->follow, written.v);

@@ -390,14 +390,14 @@ void follow_trace(struct follow *f, int64_t steps, int64_t at_ns)
     meter_at(f->track.meter, f->track.at_ns = 0);
 }
 
-void follow_activity(struct follow *f, double busy, bool gpu)
+void follow_activity(struct follow *f, double busy, struct maybe_real work)
 {
     int64_t now = clock_now_ns();
     double seconds = (double)(now - f->activity_ns) / 1e9;
     if (f->activity_ns > 0)
         counters_activity(&f->track.counters, busy, seconds);
-    if (f->activity_ns > 0 && gpu && !f->stopped)
-        track_busy(&f->track, busy, seconds);
+    if (f->activity_ns > 0 && work.known && !f->stopped)
+        track_busy(&f->track, work.v, seconds);
     f->activity_ns = now;
 }
 

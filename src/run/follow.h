@@ -74,8 +74,8 @@ void follow_output(struct follow *follow, char *line, size_t len, bool ended);
 bool follow_enough(struct follow *follow);
 
 // The share (0 to 1) of the GPU, or of the CPUs where there is no GPU, that was busy since the last
-// call. Call it about twice a second.
-void follow_activity(struct follow *follow, double busy, bool gpu);
+// call, and the share of the GPU that worked, which may be less. Call it about twice a second.
+void follow_activity(struct follow *follow, double busy, struct maybe_real work);
 
 // Bytes that the program wrote to disks so far: a pause with large writes is a checkpoint.
 void follow_written(struct follow *follow, int64_t bytes);

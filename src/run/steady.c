@@ -26,6 +26,7 @@
 #define TREND_ENTRIES 60   // fewer show no trend
 #define TREND_GROWTH  0.1  // over the series, at least
 #define TREND_FIT     0.85 // of the variance, explained by the line
+#define TREND_RISING  5    // blocks, at least, after a flat beginning
 #define LEVEL_GROWTH  0.2  // a slower level that may be followed by others
 
 // A part of the series at one level.
@@ -233,25 +234,57 @@ static double two_levels(const double *y, int n)
     return best;
 }
 
-// The growth of the step time from the entry `first` to the end, as a share of its mean; 0: none.
-static double find_trend(const struct series *series, int64_t first)
+struct line {
+    double off;   // squared residuals
+    double slope; // per block
+    double last;  // at the end of the last block
+};
+
+// The best line that is flat up to the block `knee`.
+static struct line fit_line(const double *y, int n, int knee)
 {
-    double y[TREND_BLOCKS];
+    double mean_y = stats_mean(y, (size_t)n), mean_x = 0, xy = 0, xx = 0;
+    struct line line = {0};
+    for (int i = knee; i < n; i++)
+        mean_x += (double)(i - knee) / n;
+    for (int i = 0; i < n; i++) {
+        double x = (i > knee ? i - knee : 0) - mean_x;
+        xy += x * (y[i] - mean_y);
+        xx += x * x;
+    }
+    line.slope = xy / xx;
+    for (int i = 0; i < n; i++)
+        line.off += pow(y[i] - mean_y - line.slope * ((i > knee ? i - knee : 0) - mean_x), 2);
+    line.last = mean_y + line.slope * (n - 0.5 - knee - mean_x);
+    return line;
+}
+
+// How much the step time would grow over all entries from `first` at its present rate, as a share
+// of its mean, and the time at the end; 0: no trend. A program that waits for its host at first may
+// begin to grow later.
+static double find_trend(const struct series *series, int64_t first, double *last_ns)
+{
+    double y[TREND_BLOCKS], all = 0;
     if (series->count - first < TREND_ENTRIES)
         return 0;
     batch_means(series, first, TREND_BLOCKS, y);
-    double mean = stats_mean(y, TREND_BLOCKS), middle = (TREND_BLOCKS - 1) / 2.0;
-    double xy = 0, xx = 0, all = 0, off = 0;
-    for (int i = 0; i < TREND_BLOCKS; i++) {
-        xy += (i - middle) * (y[i] - mean);
-        xx += (i - middle) * (i - middle);
-        all += (y[i] - mean) * (y[i] - mean);
-    }
-    double slope = xy / xx, growth = slope * TREND_BLOCKS / mean;
+    double mean = stats_mean(y, TREND_BLOCKS);
     for (int i = 0; i < TREND_BLOCKS; i++)
-        off += pow(y[i] - mean - slope * (i - middle), 2);
-    bool line = off < (1 - TREND_FIT) * all && off < two_levels(y, TREND_BLOCKS);
-    return line && fabs(growth) >= TREND_GROWTH ? growth : 0;
+        all += (y[i] - mean) * (y[i] - mean);
+    struct line best = fit_line(y, TREND_BLOCKS, 0);
+    int from = 0;
+    if (best.off >= (1 - TREND_FIT) * all)
+        for (int knee = 1; knee <= TREND_BLOCKS - TREND_RISING; knee++) {
+            struct line line = fit_line(y, TREND_BLOCKS, knee);
+            if (line.off < best.off && line.slope > 0) {
+                best = line;
+                from = knee;
+            }
+        }
+    double growth = best.slope * TREND_BLOCKS / mean;
+    bool fits = best.off < (1 - TREND_FIT) * all && best.off < two_levels(y, TREND_BLOCKS);
+    *last_ns = best.last;
+    return fits && fabs(growth) * (TREND_BLOCKS - from) / TREND_BLOCKS >= TREND_GROWTH ? growth : 0;
 }
 
 // A trend, or a slower level after a fifth of the steps.
@@ -259,11 +292,10 @@ static void look_for_growth(const struct series *series, int64_t start, struct s
 {
     int64_t n = series->count, first = out->first;
     double mean = mean_of(series, start, n);
-    out->growth = find_trend(series, start);
+    out->growth = find_trend(series, start, &out->last_ns);
     if (out->growth != 0) {
         out->kind = STEADY_UNSTEADY;
         out->first = start;
-        out->last_ns = mean * (1 + out->growth / 2);
     } else if (out->kind == STEADY_SLOW_DOWN && first > start && first > n / WARM_UP_SHARE) {
         double before = mean_of(series, start, first), after = mean_of(series, first, n);
         if (after < before * (1 + LEVEL_GROWTH))

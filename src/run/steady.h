@@ -12,8 +12,8 @@
 // seconds at a time). Then all steps but the first ones count, and the difference between the
 // levels widens the error.
 //
-// A trend is a step time that grows or falls all along, as with growing sequence lengths: a line
-// fits the sample better than two levels do. It makes the series unsteady, like a level that is a
+// A trend is a step time that grows or falls all along, as with growing sequence lengths: a line,
+// perhaps after a flat beginning, fits the sample better than two levels do. It makes the series unsteady, like a level that is a
 // fifth slower than the one before: the next change may come. fare's own trainings, beside which
 // the calibration loop runs, have none: there it is the machine that changes.
 #ifndef FARE_RUN_STEADY_H
@@ -35,7 +35,7 @@ struct steady {
     double relative_error; // of the forecast: one standard deviation
     bool follows;          // the steps follow the processor's drift
     double scatter;        // of the stretches around their median, as a share
-    double growth;         // of the step time over the series; 0: none that may continue
+    double growth;         // of the step time over the series, at the rate of its end; 0: none
     double last_ns;        // the step time at its end, if it grows
     bool changes;          // on the way: unsteady, a trend, or another level
 };

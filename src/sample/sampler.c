@@ -53,7 +53,7 @@ struct sampler {
     char *cuda_visible, *amd_visible;
     double cpus;
     // The counters at the last call of sampler_busy().
-    struct mean gpus_then[GPUS_MAX];
+    struct mean gpus_then[GPUS_MAX], sm_then[GPUS_MAX];
     struct maybe_real run_cpu_then_s;
     int64_t then_ns;
 };
@@ -372,8 +372,17 @@ int sampler_peek(struct sampler *s, struct run *run, struct err *err)
     return rc;
 }
 
-// False if the run uses no GPU; `busy` is what they did since the last call.
-static bool gpus_busy(struct sampler *s, struct lane *lane, struct mean *busy)
+static void add_since(struct mean *to, const struct mean *now, struct mean *then)
+{
+    to->sum += now->sum - then->sum;
+    to->seconds += now->seconds - then->seconds;
+    *then = *now;
+}
+
+// False if the run uses no GPU; `busy` is what they did since the last call, `sm` what their
+// multiprocessors did.
+static bool gpus_busy(struct sampler *s, struct lane *lane, struct mean *busy, struct mean *sm,
+                      bool *sm_known)
 {
     const struct totals_context context = context_of(s);
     const struct totals *t = &lane->totals;
@@ -381,12 +390,10 @@ static bool gpus_busy(struct sampler *s, struct lane *lane, struct mean *busy)
     pthread_mutex_lock(&lane->mutex);
     bool any = totals_used(t, &context, used) > 0;
     for (int i = 0; i < t->gpu_count; i++) {
-        const struct mean *now = &t->cards[i].use, *then = &s->gpus_then[i];
-        if (used[i]) {
-            busy->sum += now->sum - then->sum;
-            busy->seconds += now->seconds - then->seconds;
-        }
-        s->gpus_then[i] = *now;
+        struct mean unused = {0};
+        add_since(used[i] ? busy : &unused, &t->cards[i].use, &s->gpus_then[i]);
+        add_since(used[i] ? sm : &unused, &t->cards[i].sm, &s->sm_then[i]);
+        *sm_known |= used[i] && t->cards[i].sm.seconds > 0;
     }
     pthread_mutex_unlock(&lane->mutex);
     return any;
@@ -409,17 +416,23 @@ static void cpus_busy(struct sampler *s, struct lane *lane, struct mean *busy)
     busy->seconds = (double)(s->then_ns - then_ns) * 1e-9;
 }
 
-enum sampler_busy sampler_busy(struct sampler *s, double *share)
+enum sampler_busy sampler_busy(struct sampler *s, double *share, struct maybe_real *work)
 {
     struct lane *host = s->lanes[LANE_HOST], *gpu = s->lanes[LANE_GPU];
-    struct mean cpus = {0}, gpus = {0};
-    bool on_gpu = gpu && gpus_busy(s, gpu, &gpus);
+    struct mean cpus = {0}, gpus = {0}, sm = {0};
+    bool sm_known = false;
+    bool on_gpu = gpu && gpus_busy(s, gpu, &gpus, &sm, &sm_known);
+    *work = (struct maybe_real){0};
     if (host)
         cpus_busy(s, host, &cpus);
     const struct mean *busy = on_gpu ? &gpus : &cpus;
     if (busy->seconds <= 0)
         return SAMPLER_UNKNOWN;
     *share = fmin(busy->sum / busy->seconds / 100, 1);
+    if (on_gpu && !sm_known)
+        *work = some_real(*share);
+    else if (on_gpu && sm.seconds > 0)
+        *work = some_real(fmin(sm.sum / sm.seconds / 100, 1));
     return on_gpu ? SAMPLER_GPUS : SAMPLER_CPUS;
 }
 

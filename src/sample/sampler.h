@@ -54,9 +54,10 @@ void sampler_steady(const struct sampler *sampler, struct run *run);
 int sampler_peek(struct sampler *sampler, struct run *run, struct err *err) MUST_USE;
 
 // The share busy since the last call (or the start): of the GPUs the run uses, or of its CPUs while
-// it uses no GPU. SAMPLER_UNKNOWN: no reading since, or it cannot be read.
+// it uses no GPU. SAMPLER_UNKNOWN: no reading since, or it cannot be read. `work`: the share of the
+// GPUs' multiprocessors that worked, by GPM; where there is no GPM, the same as `share`.
 enum sampler_busy { SAMPLER_UNKNOWN, SAMPLER_CPUS, SAMPLER_GPUS };
-enum sampler_busy sampler_busy(struct sampler *sampler, double *share);
+enum sampler_busy sampler_busy(struct sampler *sampler, double *share, struct maybe_real *work);
 
 // Bytes that the run's processes wrote to disks, by the last reading.
 struct maybe_int sampler_written(struct sampler *sampler);

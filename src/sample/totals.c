@@ -78,6 +78,14 @@ static void throttle_add(struct card_totals *card, struct maybe_int bits)
     card->slow_readings += (bits.v & SLOWDOWN) && !heat && !limit; // no reason given
 }
 
+static void mean_add(struct mean *mean, struct maybe_real value, double seconds)
+{
+    if (value.known) {
+        mean->sum += value.v * seconds;
+        mean->seconds += seconds;
+    }
+}
+
 static void cards_add(struct totals *t, const struct reading *now)
 {
     struct maybe_real v[GPUS_MAX * CARD_FIGURES] = {0};
@@ -89,9 +97,9 @@ static void cards_add(struct totals *t, const struct reading *now)
         larger(&card->temperature_max_c, gpu->temperature_c);
         throttle_add(card, gpu->throttle_bits);
         card->busy |= gpu->use_percent.known && gpu->use_percent.v > 0;
-        if (t->readings > 0 && gpu->use_percent.known) {
-            card->use.sum += gpu->use_percent.v * seconds;
-            card->use.seconds += seconds;
+        if (t->readings > 0) {
+            mean_add(&card->use, gpu->use_percent, seconds);
+            mean_add(&card->sm, gpu->activity.sm_percent, seconds);
         }
         if (t->readings > 0 && !t->gpus[i].lost)
             energy_add(card, then->energy_mj, gpu->energy_mj, seconds);

@@ -47,6 +47,7 @@ struct card_totals {
     bool energy_broken;       // the counter stopped, went back or ran impossibly fast
     bool busy;                // in some reading
     struct mean use;          // percent, over all readings
+    struct mean sm;           // the same of its multiprocessors, by GPM
     int64_t reasons_readings; // readings with throttling information
     int64_t throttle_readings[THROTTLE_BITS]; // by bit number
     int64_t heat_readings, limit_readings, slow_readings;

@@ -324,44 +324,49 @@ static void busy_cpus(void **state)
     (void)state;
     struct scratch s = scratch_make();
     double share = -1;
+    struct maybe_real work;
     unsetenv("FARE_NVML");
     put_task(&s, 100, 1, 50, 50, 0, 0, 1);
     int64_t before_ns = clock_now_ns();
     struct sampler *sampler = start(
         &(struct sampler_options){.root = s.root, .pid = 100, .interval_s = 0.05, .cpus = 100});
-    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_UNKNOWN); // one reading
+    assert_int_equal(sampler_busy(sampler, &share, &work), SAMPLER_UNKNOWN); // one reading
     put_task(&s, 100, 1, 250, 150, 0, 0, 1);
     clock_sleep_ns(300 * NS_PER_MS);
-    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_CPUS);
+    assert_int_equal(sampler_busy(sampler, &share, &work), SAMPLER_CPUS);
     double most_s = (double)(clock_now_ns() - before_ns) * 1e-9;
     assert_true(share >= 3 / most_s / 100 && share <= 3 / 0.1 / 100);
     clock_sleep_ns(300 * NS_PER_MS);
-    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_CPUS);
-    assert_true(share == 0);
+    assert_int_equal(sampler_busy(sampler, &share, &work), SAMPLER_CPUS);
+    assert_true(share == 0 && !work.known);
     sampler_free(sampler);
     scratch_remove(&s);
 }
 
-// Two GPUs, the run on one of them: its share since the last call, not the other's.
+// Two GPUs, the run on one of them: its share since the last call, not the other's. TWO_GPUS has
+// GPM, which says 70 % of the multiprocessors.
 static void busy_gpus(void **state)
 {
     (void)state;
     struct scratch s = scratch_make();
     double share = -1;
+    struct maybe_real work;
     put_task(&s, 100, 1, 50, 50, 0, 0, 1);
     use_library("FARE_NVML", "../machine/fake_nvml.so");
     answers_are(TWO_GPUS);
     struct sampler *sampler = start(
         &(struct sampler_options){.root = s.root, .pid = 100, .interval_s = 0.05, .cpus = 100});
     clock_sleep_ns(400 * NS_PER_MS);
-    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_GPUS);
+    assert_int_equal(sampler_busy(sampler, &share, &work), SAMPLER_GPUS);
     assert_true(fabs(share - 0.8) < 1e-9);
-    answers_become("gpu0.use = 20\ngpu1.use = 99\n" TWO_GPUS);
+    assert_true(work.known && fabs(work.v - 0.7) < 1e-9);
+    answers_become("gpu0.use = 20\ngpu1.use = 99\ngpu0.gpm2 = 90\n" TWO_GPUS);
     clock_sleep_ns(300 * NS_PER_MS);
-    sampler_busy(sampler, &share); // a part of it before the change
+    sampler_busy(sampler, &share, &work); // a part of it before the change
     clock_sleep_ns(300 * NS_PER_MS);
-    assert_int_equal(sampler_busy(sampler, &share), SAMPLER_GPUS);
+    assert_int_equal(sampler_busy(sampler, &share, &work), SAMPLER_GPUS);
     assert_true(fabs(share - 0.2) < 1e-9);
+    assert_true(work.known && fabs(work.v - 0.9) < 1e-9);
     sampler_free(sampler);
     scratch_remove(&s);
 }
