@@ -7,6 +7,8 @@
 
 #define NAME_MAX_BYTES 64
 #define FEWEST_STEPS   10 // "--eval-every 1" means epochs
+#define SCRIPT_MAX     8192
+#define SCRIPT_WORDS   512
 
 enum what { STEPS, EPOCHS, EVAL, SAVE };
 
@@ -191,9 +193,57 @@ static bool is_name(const char *arg)
     return arg[0] == '-' ? p[0] && p[1] : dot && upper;
 }
 
+// The script of `sh -c "python train.py --epochs 3"`, or null.
+static const char *shell_script(char *const *argv)
+{
+    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh", "ash"};
+    const char *slash = argv[0] ? strrchr(argv[0], '/') : NULL, *name = slash ? slash + 1 : argv[0];
+    bool shell = false;
+    for (size_t i = 0; name && i < sizeof shells / sizeof *shells; i++)
+        shell |= strcmp(name, shells[i]) == 0;
+    for (; shell && *++argv && **argv == '-';)
+        if ((*argv)[1] != '-' && strchr(*argv, 'c'))
+            return argv[1];
+    return NULL;
+}
+
+// Cuts a script into its words, in place; quotes are removed, nothing is expanded.
+static void split_words(char *text, char **words, size_t room)
+{
+    size_t count = 0;
+    while (count + 1 < room) {
+        text += strspn(text, " \t\n;&|()");
+        if (!*text)
+            break;
+        char quote = '\0', *to = words[count++] = text;
+        for (; *text && (quote || !strchr(" \t\n;&|()", *text)); text++)
+            if (*text == quote || (!quote && (*text == '\'' || *text == '"')))
+                quote = quote ? '\0' : *text;
+            else
+                *to++ = *text;
+        text += *text != '\0';
+        *to = '\0';
+    }
+    words[count] = NULL;
+}
+
+static bool read_script(const char *script, struct event *event)
+{
+    char text[SCRIPT_MAX], *words[SCRIPT_WORDS];
+    size_t len = strnlen(script, sizeof text);
+    if (len == sizeof text)
+        return false;
+    memcpy(text, script, len + 1);
+    split_words(text, words, SCRIPT_WORDS);
+    return arguments_read(words, event);
+}
+
 bool arguments_read(char *const *argv, struct event *event)
 {
     bool any = false, value_of_option = false;
+    const char *script = shell_script(argv);
+    if (script)
+        return read_script(script, event);
     for (; *argv; argv++) {
         const char *arg = *argv, *equals = strchr(arg, '=');
         bool option = arg[0] == '-';

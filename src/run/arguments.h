@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // arguments: totals of a training in its command line: --max_steps 1000, --num_train_epochs=3,
-// trainer.max_epochs=10, --eval-interval 250.
+// trainer.max_epochs=10, --eval-interval 250; also in the script of `sh -c`.
 //
 // Only whole numbers above 0 count: --max_steps -1, --eval_steps 0.1 and --epochs auto say nothing.
 // Nor does --eval-every 1, which may mean epochs.

@@ -2,6 +2,7 @@
 // Command lines as their programs document them, and words that only look like totals.
 #include "test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "run/arguments.h"
@@ -85,8 +86,42 @@ static void totals(void **state)
     }
 }
 
+static void scripts_of_a_shell(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *shell, *option, *script;
+        int64_t steps, epochs;
+    } rows[] = {
+        {"bash", "-c", "cd x && python train.py --max_steps 1000", 1000, 0},
+        {"/bin/sh", "-ec", "python train.py --epochs '3'; echo \"done\"", 0, 3},
+        {"bash", "-lc", "(torchrun a.py \"--num_train_epochs=2\")|tee log", 0, 2},
+        {"sh", "-c", "sh -c 'python train.py --epochs 5'", 0, 5},
+        {"sh", "-c", "python train.py --epochs $N", 0, 0},
+        {"sh", "-c", "python train.py --epochs '3", 0, 3},
+        {"sh", "-c", "'\"", 0, 0},
+        {"sh", "-e", "--epochs", 0, 0}, // a script's file
+        {"python", "-c", "train(--epochs 3)", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char words[3][128], *argv[] = {words[0], words[1], words[2], NULL};
+        struct event e = {0};
+        snprintf(words[0], sizeof words[0], "%s", rows[i].shell);
+        snprintf(words[1], sizeof words[1], "%s", rows[i].option);
+        snprintf(words[2], sizeof words[2], "%s", rows[i].script);
+        arguments_read(argv, &e);
+        assert_int_equal(e.total_steps.v, rows[i].steps);
+        assert_int_equal(e.epochs.v, rows[i].epochs);
+    }
+    static char sh[] = "sh", c[] = "-c";
+    char *alone[] = {sh, c, NULL}, *none[] = {NULL};
+    struct event e = {0};
+    assert_false(arguments_read(alone, &e) || arguments_read(none, &e));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(totals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(totals),
+                                       cmocka_unit_test(scripts_of_a_shell)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
