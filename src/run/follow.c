@@ -401,6 +401,11 @@ void follow_activity(struct follow *f, double busy, struct maybe_real work)
     f->activity_ns = now;
 }
 
+void follow_others(struct follow *f, double share)
+{
+    f->track.others = share;
+}
+
 void follow_written(struct follow *f, int64_t bytes)
 {
     f->track.written = bytes;

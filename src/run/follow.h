@@ -77,6 +77,10 @@ bool follow_enough(struct follow *follow);
 // call, and the share of the GPU that worked, which may be less. Call it about twice a second.
 void follow_activity(struct follow *follow, double busy, struct maybe_real work);
 
+// The share of the CPUs that other programs used so far, for a training on CPUs. They may end, and
+// others may come.
+void follow_others(struct follow *follow, double share);
+
 // Bytes that the program wrote to disks so far: a pause with large writes is a checkpoint.
 void follow_written(struct follow *follow, int64_t bytes);
 

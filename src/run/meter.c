@@ -320,8 +320,9 @@ static bool project(const struct meter *meter, int64_t now_ns, struct run_projec
         high_s += beside[i].more_s;
         assumption |= beside[i].assumption;
     }
-    high_s += plan->may_add * fmax(train_left_s, 0) + (plan->follows ? END_S : 0);
-    low_s -= plan->may_save * fmax(train_left_s, 0);
+    double may_add = plan->may_add + plan->others, may_save = plan->may_save + plan->others;
+    high_s += may_add * fmax(train_left_s, 0) + (plan->follows ? END_S : 0);
+    low_s -= may_save * fmax(train_left_s, 0);
     double before_s = (double)meter->before_ns / 1e9;
     double other_s = 0;              // between steps: calibration, projections, the progress line
     if (steps > 0 && steps <= total) // otherwise the sample measured other work in between

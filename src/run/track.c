@@ -43,6 +43,9 @@ void track_whole(const struct track *t, struct parts_whole *out)
         out->epochs = found.epochs - (found.each > 0 ? before / found.each : 0);
 }
 
+// Of the CPUs; less is the machine's own housekeeping.
+#define OTHERS_LEAST 0.1
+
 #define SAVED_BYTES (INT64_C(8) << 20)
 #define SAVED_TIMES 4
 
@@ -85,6 +88,7 @@ void track_plan(struct track *t)
         p.epoch_ends = parts_expected(&t->parts, PART_EPOCH_END, &whole, &p.doubt[METER_EPOCH_END]);
         unsigned unseen = parts_unseen(&t->parts, &whole, &next);
         p.may_add = parts_may_add(&t->parts, unseen, &p.may_save) + track_growth(t);
+        p.others = t->others >= OTHERS_LEAST ? t->others : 0;
     }
     meter_plan(t->meter, &p);
 }

@@ -28,6 +28,7 @@ struct track {
     struct parts parts;
     struct busy busy; // the GPU, during the steps
     int64_t written;  // bytes to disks so far
+    double others;    // share of the CPUs that other programs used
 
     enum meter_phase phase;
     const char *source;

@@ -436,6 +436,21 @@ enum sampler_busy sampler_busy(struct sampler *s, double *share, struct maybe_re
     return on_gpu ? SAMPLER_GPUS : SAMPLER_CPUS;
 }
 
+double sampler_others(struct sampler *s)
+{
+    struct lane *host = s->lanes[LANE_HOST];
+    if (!host)
+        return 0;
+    pthread_mutex_lock(&host->mutex);
+    const struct reading *first = &host->totals.first, *last = &host->totals.last;
+    double own_s = last->run_cpu_s.v - first->run_cpu_s.v;
+    double busy_s = last->busy_cpu_s.v - first->busy_cpu_s.v;
+    double all_s = last->all_cpu_s.v - first->all_cpu_s.v;
+    bool known = first->run_cpu_s.known && first->busy_cpu_s.known && first->all_cpu_s.known;
+    pthread_mutex_unlock(&host->mutex);
+    return known && all_s > 0 ? fmin(fmax(busy_s - own_s, 0) / all_s, 1) : 0;
+}
+
 struct maybe_int sampler_written(struct sampler *s)
 {
     struct lane *host = s->lanes[LANE_HOST];

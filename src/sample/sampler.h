@@ -59,6 +59,9 @@ int sampler_peek(struct sampler *sampler, struct run *run, struct err *err) MUST
 enum sampler_busy { SAMPLER_UNKNOWN, SAMPLER_CPUS, SAMPLER_GPUS };
 enum sampler_busy sampler_busy(struct sampler *sampler, double *share, struct maybe_real *work);
 
+// The share of the machine's CPUs that other programs used, over all readings; 0: unknown.
+double sampler_others(struct sampler *sampler);
+
 // Bytes that the run's processes wrote to disks, by the last reading.
 struct maybe_int sampler_written(struct sampler *sampler);
 

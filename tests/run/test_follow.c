@@ -715,6 +715,31 @@ static void writes_in_a_pause_are_a_checkpoint(void **state)
     }
 }
 
+// Steps of 100 ms while other programs use half of the CPUs, which end after 10 s: then 50 ms. The
+// whole of 600 steps is 10 + 500 * 0.05 = 35 s.
+static void other_programs_may_end(void **state)
+{
+    (void)state;
+    for (int told = 0; told < 2; told++) {
+        struct fixture x;
+        begin(&x, &(struct follow_options){.sample = true, .max_s = 600});
+        for (int i = 1; i <= 100; i++) {
+            if (told)
+                follow_others(x.follow, 0.5);
+            wait_s(&x, 0.1);
+            bar(&x, "", i, 600);
+        }
+        follow_stop(x.follow);
+        x.samples = true;
+        x.stop_s = 1;
+        finish(&x);
+        const struct run_projection *p = &x.run.projection;
+        assert_true(fabs(p->wall_s.v - 60) < 1);
+        assert_int_equal(p->low_s.v <= 35 && 35 <= p->high_s.v, told);
+        end(&x);
+    }
+}
+
 // A GPT on two H200 machines whose sequences grow in 16 levels of 100 steps: the host needs 28 ms a
 // step, the GPU 4.1 ms more with each level, so the step time is flat for six levels: 6 x 2.8 s and
 // then 115 x 0.41 s are 64 s in all; or 19.6 and 3.6 ms, 53 s. Cut off when the step time has just
@@ -1050,6 +1075,7 @@ int main(void)
         cmocka_unit_test(idle_bars_are_loading),
         cmocka_unit_test(writes_in_a_pause_are_a_checkpoint),
         cmocka_unit_test(work_that_grows),
+        cmocka_unit_test(other_programs_may_end),
         cmocka_unit_test(resumed_epochs),
         cmocka_unit_test(hostile_bars),
         cmocka_unit_test(scanned_labels_are_not_steps),
