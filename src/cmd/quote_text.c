@@ -152,6 +152,7 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
 static void show_table(struct out *out, const struct bill *const *rows, const char *variant,
                        size_t most, struct footnotes *notes)
 {
+    enum { GPUS = 1, WITH = 9, YEAR = 10 };
     struct table_column columns[] = {
         {"offer", TABLE_LEFT, 0, 30}, {"GPUs", TABLE_LEFT, 5},           {"time", TABLE_RIGHT},
         {"certainty", TABLE_LEFT, 1}, {"start-up", TABLE_RIGHT, 6},      {"USD", TABLE_POINT},
@@ -162,8 +163,10 @@ static void show_table(struct out *out, const struct bill *const *rows, const ch
     bool certainty = false;
     for (size_t i = 0; rows[i] && i < most; i++) {
         certainty |= rows[i]->certainty != NULL;
-        if (rows[i]->efficiency.known) // on another number of GPUs than the run
-            columns[1].priority = 1;
+        if (rows[i]->efficiency.known) { // the number of GPUs is what was asked for
+            columns[GPUS].priority = 0;
+            columns[WITH].priority = columns[YEAR].priority = 7;
+        }
     }
     for (size_t i = 0; rows[i]; i++) {
         const struct bill *b = rows[i];
