@@ -24,7 +24,8 @@ import numpy as np
 from scipy.optimize import least_squares
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from estimate_pairs import CHOICES, OTHER_SOFTWARE, Devices, number, ordered_pairs, read_csv, relation  # noqa: E402
+import estimate_scale  # noqa: E402
+from estimate_pairs import CHOICES, Devices, number, ordered_pairs, read_csv, relation  # noqa: E402
 from estimate_trace import fit_powers, h200_pairs, neusight_rates, predict_trace, read_h200, read_neusight  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -349,35 +350,27 @@ def widths(half):
     return {f"factor{int(q * 100)}": f"{math.exp(h):.3f}" for q, h in zip(LEVELS, half)}
 
 
-def scaling(data, devices):
-    """Samples/s of n GPUs over n times those of one, at the same batch per GPU."""
-    speed = defaultdict(list)
-    for m in read_csv(data / "measurements.csv"):
-        if not m["samples_per_s"] or m["gpu"] not in devices or m["source"] in OTHER_SOFTWARE:
-            continue
-        if m["source"] == "lambda-pt" and any(x in m["model"] for x in ("bert_base", "ncf", "tacotron2")):
-            continue
-        nodes = "nodes=" in m["note"] and "nodes=1" not in m["note"] or m["software"] == "unconsolidated"
-        software = "" if m["source"] == "gavel" else m["software"]
-        key = (m["source"], software, m["model"], m["precision"], m["batch_per_gpu"], m["gpu"])
-        if m["batch_per_gpu"]:
-            speed[key, int(m["gpus"]), "nodes" if nodes and m["gpus"] != "1" else "box"].append(float(m["samples_per_s"]))
-    found = defaultdict(list)
-    for (key, n, where), values in speed.items():
-        alone = speed.get((key, 1, "box"))
-        if n > 1 and alone:
-            link = where if where == "nodes" else "nvlink" if number(devices[key[5]], "link_gbs") else "pcie"
-            found[link, 2 if n == 2 else 4 if n <= 4 else 8 if n <= 8 else 16].append(
-                (np.median(values) / (n * np.median(alone)), key[0], key[2]))
-    rows = []
-    for (link, n), values in sorted(found.items()):
-        e = np.array([v for v, _, _ in values])
-        nets = [f"{s}|{m}" for _, s, m in values]
-        w = np.array([1 / nets.count(x) for x in nets])
-        rows.append({"link": link, "gpus": n, "median": f"{quantile(e, w, 0.5):.3f}", "low90": f"{quantile(e, w, 0.05):.3f}",
-                     "high90": f"{min(quantile(e, w, 0.95), 1.0):.3f}", "rows": len(e), "nets": len(set(nets)),
-                     "sources": ";".join(sorted({s for _, s, _ in values}))})
-    return rows
+def scale_rows(data, devices, share, report):
+    """scaling.csv and the constants of the ring; the figures of several GPUs."""
+    rows = estimate_scale.read_rows(data, devices, share)
+    predicted = estimate_scale.held_out(rows)
+    table = estimate_scale.classes(rows, predicted)
+    shipped = dict.fromkeys([*{r.source for r in rows}, "dle"], estimate_scale.keyed(table))
+    others = estimate_scale.left_out(rows, predicted)
+    report.line()
+    report.line("| several GPUs, source left out: link, bound by, parameters | rows | median / 90th percentile |")
+    report.line("|---|---|---|")
+    for known, link, bound, count, middle, most in estimate_scale.errors(rows, predicted, others):
+        report.line(f"| {link}, {bound}, {'known' if known else 'unknown'} | {count} | {middle:.1f} / {most:.1f} |")
+    apart = estimate_scale.read_apart(data, devices, share)
+    for what, some, tables in (("as shipped", rows, shipped), ("made from the other sources", rows, others), ("of dle", apart, shipped)):
+        for (known, source), covered in estimate_scale.coverage(some, predicted if some is rows else [1] * len(some), tables).items():
+            if covered == covered:
+                report.line(f"Intervals of several GPUs, parameters {'known' if known else 'unknown'}, {what}: {covered:.1f} % of {source or 'all'}")
+    ring = [r for r in rows if estimate_scale.is_ring(r) and r.bound == "gpu"]
+    source = "gradients over PCIe, GPU-bound: " + ", ".join(sorted({r.source for r in ring}))
+    return table, [{"name": name, "value": f"{value:.4f}", "pairs": len(ring), "source": source}
+                   for name, value in estimate_scale.fit(rows).items()]
 
 
 def model_rows(model):
@@ -534,10 +527,11 @@ def main():
         report.line(f"Traced on the H200, net left out, {what}: {len(e)} pairs, median {np.median(e):.1f} %, "
                     f"90th percentile {np.quantile(e, 0.9):.1f} %")
     cpu, constant = cpu_rows(args.data, devices, model)
+    scaling, ring = scale_rows(args.data, devices, HERE.parent / "share", report)
     tables = {"model.csv": model_rows(model), "bounds.csv": bound_rows(power), "classes.csv": class_rows(powers),
-              "errors.csv": errors + traces + cpu, "scaling.csv": scaling(args.data, devices),
+              "errors.csv": errors + traces + cpu, "scaling.csv": scaling,
               "constants.csv": [{"name": "cpu_to_gpu", "value": f"{constant:.4f}", "pairs": cpu[0]["pairs"],
-                                 "source": "jcjohnson: one c4.4xlarge against 11 GPUs, convolutional nets in fp32"}]}
+                                 "source": "jcjohnson: one c4.4xlarge against 11 GPUs, convolutional nets in fp32"}, *ring]}
     return finish(args, report, tables)
 
 

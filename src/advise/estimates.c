@@ -2,6 +2,7 @@
 #include "advise/estimates.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 struct kind {        // of machine
     const char *gpu; // the book's text: one for each name
     int gpus, gpu_memory_mib;
+    int used; // of them; 0: as many as the run did
     struct estimated estimated;
 };
 
@@ -89,15 +91,51 @@ static void choose_source(const struct estimates *all, struct kind *kind)
             continue;
         one.from.gpus = (int)p->gpus;
         one.from.device = p->device;
-        one.to = (struct estimate_place){.device = device_find(proofs->devices, kind->gpu),
-                                         .gpus = p->gpus > 0 && p->gpus < kind->gpus ? (int)p->gpus
-                                                 : p->gpus > 0                       ? kind->gpus
-                                                                                     : 1,
-                                         .gpu_memory_bytes = (int64_t)kind->gpu_memory_mib << 20};
+        one.to =
+            (struct estimate_place){.device = device_find(proofs->devices, kind->gpu),
+                                    .gpus = kind->used > 0                        ? kind->used
+                                            : p->gpus > 0 && p->gpus < kind->gpus ? (int)p->gpus
+                                            : p->gpus > 0                         ? kind->gpus
+                                                                                  : 1,
+                                    .gpu_memory_bytes = (int64_t)kind->gpu_memory_mib << 20};
         struct estimate_time time = scaled_time(&p->time);
         estimate_make(all->tables, p->run, &one.from, &one.to, &time, &one.estimate);
         if (is_better(&one, &kind->estimated))
             kind->estimated = one;
+    }
+}
+
+// Tries 1, 2, 4, ... and all GPUs of the machine: it bills them all, so the fastest is cheapest.
+static void choose_count(const struct estimates *all, struct kind *kind)
+{
+    struct estimated best = {0};
+    for (int used = 1;; used = used * 2 < kind->gpus ? used * 2 : kind->gpus) {
+        kind->used = used;
+        kind->estimated = (struct estimated){0};
+        choose_source(all, kind);
+        const struct estimated *e = &kind->estimated;
+        bool faster = estimated_known(e) &&
+                      (!estimated_known(&best) || e->estimate.time_s < best.estimate.time_s);
+        if (used == 1 || faster)
+            best = *e;
+        if (used == kind->gpus)
+            break;
+    }
+    kind->estimated = best;
+}
+
+static void make_one(const struct estimates *all, struct kind *kind)
+{
+    int asked = all->proofs->gpus;
+    if (asked == QUOTE_GPUS_ANY) {
+        choose_count(all, kind);
+    } else if (asked > kind->gpus) {
+        struct estimate *none = &kind->estimated.estimate;
+        snprintf(none->why, sizeof none->why, "the offer has %s, %d were asked for",
+                 units_count(kind->gpus, "GPU").s, asked);
+    } else {
+        kind->used = asked;
+        choose_source(all, kind);
     }
 }
 
@@ -120,9 +158,10 @@ int estimates_find(struct estimates *all, const struct offer *offer, const struc
     struct kind *added = calloc(1, sizeof *added);
     if (!added)
         return err_memory(err);
-    *added = (struct kind){offer->gpu, gpus, offer->gpu_memory_mib, {0}};
+    *added =
+        (struct kind){.gpu = offer->gpu, .gpus = gpus, .gpu_memory_mib = offer->gpu_memory_mib};
     all->kinds[all->count++] = added;
-    choose_source(all, added);
+    make_one(all, added);
     *out = &added->estimated;
     return 0;
 }
@@ -217,7 +256,7 @@ void estimated_explain(const struct estimated *e, struct buf *out)
     const struct estimate *m = &e->estimate;
     char low[48], high[48], time[48], words[ESTIMATE_WORDS];
     if (!e->proof) {
-        buf_adds(out, "no estimate: no run has a known time\n");
+        buf_printf(out, "no estimate: %s\n", *m->why ? m->why : "no run has a known time");
         return;
     }
     add_run(e, out);
@@ -229,9 +268,7 @@ void estimated_explain(const struct estimated *e, struct buf *out)
     add_devices(e, out);
     add_split(m, out);
     buf_printf(out, "factor of a step: %.3g\n", m->device);
-    if (e->to.gpus > 1 || e->from.gpus > 1)
-        buf_printf(out, "GPUs: from %d to %d, efficiency %.2f to %.2f\n", e->from.gpus, e->to.gpus,
-                   m->from_efficiency, m->to_efficiency);
+    estimate_several_words(m, &e->from, &e->to, out);
     buf_adds(out, "class: ");
     estimate_class_words(m, out);
     if (m->class)

@@ -3,8 +3,8 @@
 // best: the one whose estimate has the narrowest interval.
 //
 // Offers with the same GPU, number and memory share an estimate: a book has many offers. Only
-// offers with GPUs get one. A run uses as many GPUs there as it did, or all if there are fewer; one
-// from a processor uses one.
+// offers with GPUs get one. A run uses as many GPUs there as were asked for (proofs->gpus); else as
+// many as it did, or all if there are fewer; one from a processor uses one.
 #ifndef FARE_ADVISE_ESTIMATES_H
 #define FARE_ADVISE_ESTIMATES_H
 

@@ -277,6 +277,7 @@ static bool replaces(const struct proof *a, const struct proof *b)
 int proofs_gather(struct proofs *proofs, const struct quote_ask *ask, struct err *err)
 {
     proofs->exact_gpus = ask->exact_gpus;
+    proofs->gpus = ask->gpus;
     TRY(market_devices(ask->market, &proofs->devices, err));
     proofs->items = calloc(ask->evidence_count + 1, sizeof *proofs->items);
     if (!proofs->items)
@@ -358,13 +359,21 @@ const char *proof_no_memory(const struct proof *p, const struct offer *offer, ch
     return why;
 }
 
+// With the number of GPUs asked for; with any number, all of the offer's.
+static bool as_many(const struct proofs *proofs, const struct proof *p, const struct offer *offer)
+{
+    return proofs->gpus == 0 ||
+           (proofs->gpus == QUOTE_GPUS_ANY ? p->gpus * 1000 == offer->gpus_milli
+                                           : p->gpus == proofs->gpus);
+}
+
 // Prefers the run asked for, then one on this instance type, then the fastest.
 static void weigh(const struct proofs *proofs, const struct offer *offer, const struct proof *p,
                   const struct proof **best)
 {
     const struct proof *had = *best;
     bool exact = evidence_measured_on(p->run, offer);
-    if (!exact && !is_alike(proofs, p, offer))
+    if (!as_many(proofs, p, offer) || (!exact && !is_alike(proofs, p, offer)))
         return;
     bool had_exact = had && evidence_measured_on(had->run, offer);
     if (!had || p->asked || (!had->asked && (exact != had_exact ? exact : counts_before(p, had))))

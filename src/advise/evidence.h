@@ -45,6 +45,7 @@ struct proof { // a run whose time is known
 struct proofs {
     const struct devices *devices;
     bool exact_gpus;     // as asked
+    int gpus;            // as asked; others are no proof, but estimates start from them
     struct proof *items; // the caller frees it
     size_t count;
 };

@@ -119,6 +119,10 @@ static void count_group(struct search *s, const struct offer *offer, bool found)
 
 static bool wanted_gpu(const struct search *s, const struct offer *offer)
 {
+    int64_t asked = s->ask->gpus * INT64_C(1000);
+    if (asked > 0 &&
+        (offer->gpus_milli < asked || (s->ask->exact_gpus && offer->gpus_milli > asked)))
+        return false;
     if (!s->ask->gpu)
         return true;
     const struct device *wanted = device_find(s->proofs.devices, s->ask->gpu);
@@ -226,6 +230,8 @@ static int set_certainty(const struct estimated *e, struct bill *bill, struct er
     char words[ESTIMATE_WORDS];
     estimate_words(&e->estimate, words);
     bill->gpus_used = some_int(e->to.gpus);
+    if (e->estimate.several.to.link)
+        bill->efficiency = some_real(e->estimate.several.to.median);
     return text_set(&bill->certainty, words, err);
 }
 

@@ -34,6 +34,8 @@ struct quote_ask {
                        // for a workload, the run that was measured on it counts
     const char *gpu, *provider, *region;
     const enum offer_kind *kind;   // null: any
+    int gpus;                      // to train on, at the same batch per GPU; 0: as many as the run
+#define QUOTE_GPUS_ANY (-1)        // as many of an offer's GPUs as is fastest
     bool exact_gpus;               // offers with more GPUs than the run used do not match
     bool every_region;             // not only the cheapest of each offer
     const struct own_machine *own; // (optional) the first run's machine, bought: an offer too

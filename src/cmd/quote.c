@@ -47,11 +47,13 @@ static const struct opt options[] = {
      "the same from the number of steps", .least = 1},
     {"step-time", 0, OPT_TEXT, "TIME", NULL, AT(step_time), "Without a run",
      "and the time of one: 350ms, or 340ms-360ms"},
-    {"gpus", 0, OPT_TEXT, "N", NULL, AT(gpus), "Without a run",
-     "GPUs that take this time together (default 1); 8+: machines with more count too"},
     {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), "Where",
      "price only this offer, line by line, treating the run's machine as one"},
     {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where", "only machines with this GPU"},
+    {"gpus", 0, OPT_TEXT, "N", NULL, AT(gpus), "Where",
+     "train on N GPUs, on machines with exactly N (default: as many as the run used, with --time "
+     "1); N+: machines with more count too; any: as many of a machine's GPUs as is fastest. Each "
+     "GPU keeps the run's batch, so there are fewer steps"},
     {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Where", "only this provider's"},
     {"region", 0, OPT_TEXT, "NAME", NULL, AT(region), "Where", "only in this region"},
     {"kind", 0, OPT_CHOICE, "KIND", offer_kinds, AT(kind), "Where",
@@ -109,6 +111,8 @@ static const struct cmd_example examples[] = {
     {"fare quote --time 21d --gpu h100 --gpus 8", "a time that you know already, without a run"},
     {"fare quote --steps 60000 --step-time 350ms --gpu a100", "the same, from its steps"},
     {"fare quote cnn --explain runpod/1x_H100_SECURE", "how an estimate comes about"},
+    {"fare quote cnn --gpus any --deadline 1h",
+     "the cheapest number of GPUs that finishes in time"},
     {"fare quote --offer aws/p3.2xlarge --storage 100GB --egress 5GB", "one bill, line by line"},
     {"fare quote cnn --deadline 1h --kind spot", "the cheapest spot machine that finishes in time"},
     {"fare quote --buy 2500 --watts 400 --kwh 0.30", "rent or buy"},
@@ -259,6 +263,8 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i])
             buf_printf(&key, " %.80s", parts[i]);
+    if (o->gpus)
+        buf_printf(&key, " %.20s GPUs", o->gpus);
     add_sizes(o, &key);
     int rc = record_to_line(quote_fields, &pinned, &line, &err);
     if (rc == 0)
@@ -385,6 +391,8 @@ static int run(const struct cmd_call *call, struct err *err)
         return err_hint(err, "'fare compare' compares several");
     }
     TRY(quote_take_given(o, word, &given, err));
+    job.ask.gpus = quote_has_time(o) ? 0 : (int)given.gpus;
+    job.ask.exact_gpus = !given.or_more && given.gpus > 0;
     if (o->pinned)
         return list_pinned(call, word, err);
     const char *format;
@@ -436,10 +444,10 @@ const struct command cmd_quote = {
         "ones. An offer fits if it has the same GPU, as many of them and enough memory; a run on "
         "CPUs fits its own instance type, or the same processor with as many virtual CPUs. Other "
         "offers with GPUs get an estimate, with an interval that held for 90 % of public "
-        "trainings; --explain shows how it comes about, --measured leaves estimates out. --time, "
-        "or --steps and --step-time, price a time that "
-        "you know already, without a run, on every offer with exactly these GPUs. Each provider's "
-        "own rules apply: units, minimums, "
+        "trainings; --explain shows how it comes about, --measured leaves estimates out. --gpus "
+        "asks for another number of GPUs than the run used. --time, or --steps and --step-time, "
+        "price a time that you know already, without a run, on every offer with exactly these "
+        "GPUs. Each provider's own rules apply: units, minimums, "
         "fees, caps; tax is left out. Prices come from the book ('fare prices').",
     .options = options,
     .options_size = sizeof(struct quote_options),

@@ -29,7 +29,8 @@ int quote_show(struct out *out, const struct quote_job *job, const struct quote_
 // Whether a time is given: --time, --steps or --step-time.
 bool quote_has_time(const struct quote_options *options);
 
-// Reads it. ERR_USAGE says what is missing, or does not go together; `word` names a run.
+// Reads it, or the number of GPUs for a run. ERR_USAGE says what is missing, or does not go
+// together; `word` names a run.
 int quote_take_given(const struct quote_options *options, const char *word, struct quote_given *out,
                      struct err *err) MUST_USE;
 

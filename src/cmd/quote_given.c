@@ -31,17 +31,24 @@ static int read_range(const char *option, const char *text, struct quote_given *
                 : value_bad(option, text, "a time such as 21d or 350ms, or a range: 20d-22d", err);
 }
 
-// "8", or "8+": offers with more fit too.
-static int read_gpus(const char *text, struct quote_given *out, struct err *err)
+// "8", or "8+": offers with more fit too. For a run also "any"; 0: as many as it used.
+static int read_gpus(const char *text, bool run, struct quote_given *out, struct err *err)
 {
     char number[24];
     size_t len = text ? strlen(text) : 0;
-    out->gpus = 1;
+    out->gpus = run ? 0 : 1;
+    if (run && text && strcmp(text, "any") == 0) {
+        out->gpus = QUOTE_GPUS_ANY;
+        return 0;
+    }
     out->or_more = len > 1 && text[len - 1] == '+';
     snprintf(number, sizeof number, "%.*s", (int)(len - out->or_more), text ? text : "");
     if (text && (len >= sizeof number || !text_int(number, &out->gpus) || out->gpus < 1 ||
                  out->gpus > GPUS_MAX))
-        return value_bad("gpus", text, "a number such as 8, or 8+ for at least that many", err);
+        return value_bad("gpus", text,
+                         run ? "a number such as 8, 8+ for at least that many, or any"
+                             : "a number such as 8, or 8+ for at least that many",
+                         err);
     return 0;
 }
 
@@ -84,13 +91,9 @@ int quote_take_given(const struct quote_options *o, const char *word, struct quo
                      struct err *err)
 {
     *out = (struct quote_given){.gpu = o->gpu, .steps = o->steps > 0 ? o->steps : 0};
-    if (!quote_has_time(o) && o->gpus) {
-        err_set(err, ERR_USAGE, "--gpus is the number of GPUs of a time that you give");
-        return err_hint(err, "such as --time 21d --gpu h100 --gpus 8; a run has its own number");
-    }
     if (!quote_has_time(o))
-        return 0;
+        return read_gpus(o->gpus, true, out, err);
     TRY(check_alone(o, word, err));
-    TRY(read_gpus(o->gpus, out, err));
+    TRY(read_gpus(o->gpus, false, out, err));
     return read_range(o->time ? "time" : "step-time", o->time ? o->time : o->step_time, out, err);
 }

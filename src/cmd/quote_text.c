@@ -152,7 +152,8 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
 static void show_table(struct out *out, const struct bill *const *rows, const char *variant,
                        size_t most, struct footnotes *notes)
 {
-    static const struct table_column columns[] = {
+    enum { GPUS = 1, WITH = 9, YEAR = 10 };
+    struct table_column columns[] = {
         {"offer", TABLE_LEFT, 0, 30}, {"GPUs", TABLE_LEFT, 5},           {"time", TABLE_RIGHT},
         {"certainty", TABLE_LEFT, 1}, {"start-up", TABLE_RIGHT, 6},      {"USD", TABLE_POINT},
         {"interval", TABLE_LEFT, 4},  {"before credit", TABLE_POINT, 3}, {"with you", TABLE_POINT},
@@ -160,8 +161,13 @@ static void show_table(struct out *out, const struct bill *const *rows, const ch
     struct table table = TABLE(columns);
     size_t all = 0, shown = 0;
     bool certainty = false;
-    for (size_t i = 0; rows[i] && i < most; i++)
+    for (size_t i = 0; rows[i] && i < most; i++) {
         certainty |= rows[i]->certainty != NULL;
+        if (rows[i]->efficiency.known) { // the number of GPUs is what was asked for
+            columns[GPUS].priority = 0;
+            columns[WITH].priority = columns[YEAR].priority = 7;
+        }
+    }
     for (size_t i = 0; rows[i]; i++) {
         const struct bill *b = rows[i];
         if (variant && strcmp(b->variant ? b->variant : "", variant) != 0)
@@ -289,7 +295,7 @@ static void show_bill(struct out *out, const struct bill *b)
 
 static bool filtered(const struct quote_options *o)
 {
-    return o->gpu || o->provider || o->region || o->kind || o->spot ||
+    return o->gpu || o->gpus || o->provider || o->region || o->kind || o->spot ||
            o->max_age != QUOTE_MAX_AGE * DAY_NS;
 }
 
@@ -302,6 +308,7 @@ static void filter_words(const struct quote_options *o, struct buf *text)
     const struct {
         const char *option, *value;
     } all[] = {{"gpu", quote_has_time(o) ? NULL : o->gpu},
+               {"gpus", quote_has_time(o) ? NULL : o->gpus},
                {"provider", o->provider},
                {"region", o->region},
                {"kind", o->spot ? "spot" : o->kind},
@@ -477,6 +484,12 @@ static void show_title(struct out *out, const struct quote_job *job)
     out_wrapf(out, 0, "%s, the whole training%s%s%s%s%s%s\n", q->workload, label ? " (" : "",
               label ? label : "", label ? ")" : "", q->date ? ", prices of " : "",
               q->date ? q->date : "", PRORATED(job));
+    if (job->ask.gpus != 0)
+        out_wrapf(out, 0,
+                  "On %s, each with the run's batch: as many samples in fewer steps of a larger "
+                  "batch, so accuracy may differ.\n",
+                  job->ask.gpus > 0 ? units_count(job->ask.gpus, "GPU").s
+                                    : "the number of GPUs that is fastest on each machine");
 }
 
 // The cheapest row, if it is an estimate.

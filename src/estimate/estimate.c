@@ -282,26 +282,17 @@ static bool same_device(const struct making *m)
 static void finish(struct making *m, const struct estimate_time *time)
 {
     struct estimate *out = m->out;
-    struct estimate_efficiency a = {1, 1, 1}, b = {1, 1, 1};
-    double spread = 1;
-    bool same = m->from->gpus == m->to->gpus && (m->from->machines > 1) == (m->to->machines > 1);
-    if (m->to->gpus > 0 && !same) {
-        const struct run *run = m->run;
-        double parameters = run->parameters.known ? (double)run->parameters.v : 0;
-        double step_s = run->step_ms.known ? run->step_ms.v / 1e3 : 0;
-        int gpus = m->from->gpus > 0 ? m->from->gpus : 1;
-        if ((gpus > 1 && !estimate_efficiency(m->tables, m->from, parameters, step_s, &a)) ||
-            !estimate_efficiency(m->tables, m->to, parameters, step_s * a.median * out->device,
-                                 &b)) {
-            unknown(out, ESTIMATE_UNKNOWN, "nobody measured that many GPUs together");
-            return;
-        }
-        spread = gpus * a.median / (m->to->gpus * b.median);
+    const struct estimate_bound *bound =
+        estimate_bound(m->tables, m->from->gpus > 0 ? out->busy : -1);
+    const char *fault =
+        estimate_several(m->tables, m->run, m->from, m->to, bound ? bound->bound : "unknown",
+                         out->device, &out->several);
+    if (fault) {
+        unknown(out, ESTIMATE_UNKNOWN, fault);
+        return;
     }
-    out->from_efficiency = a.median;
-    out->to_efficiency = b.median;
-    out->time_s = time->s * out->device * spread;
-    set_interval(m, time, &a, &b);
+    out->time_s = time->s * out->device * out->several.factor;
+    set_interval(m, time, &out->several.from, &out->several.to);
     if (!(out->time_s > 0 && isfinite(out->high_s) && out->low_s > 0))
         unknown(out, ESTIMATE_UNKNOWN, "the rates of the devices give no figure");
 }

@@ -40,13 +40,30 @@ struct estimate_part {            // of the step, as measured
     bool measured;                // by rates measured on both
 };
 
+// Several GPUs: samples/s of n over n times those of one, at the same batch per GPU.
+struct estimate_efficiency {
+    double median, low, high; // 90 %
+    double rows;              // public trainings behind it
+    const char *link;         // "NVLink"; null: one GPU
+    double bytes_per_s;       // of the link in one direction, by the data sheet; 0: unknown
+    // The gradients in each step, if the number of parameters is known; else 0.
+    double bytes, reach;              // reach: share of the link's rate that they get
+    double step_s, ring_s, exposed_s; // of one GPU; on the link; of that, what the step waits for
+};
+
+struct estimate_several {
+    struct estimate_efficiency from, to;
+    double factor;     // time of as many samples there ÷ here, on the same device
+    const char *bound; // the source's, as in bounds.csv
+};
+
 // The interval holds with 90 %.
 struct estimate {
     enum estimate_kind kind;
     char why[200];
     double time_s, low_s, high_s;               // for as many samples, at the same batch per GPU
     double device;                              // time of a step there ÷ here
-    double from_efficiency, to_efficiency;      // of several GPUs; 1: one
+    struct estimate_several several;            // the change of the number of GPUs
     bool guessed_precision;                     // unknown: the range of the usual ones
     const char *net;                            // its kind; null: unknown
     double busy;                                // share; negative: unknown
@@ -76,13 +93,20 @@ void estimate_words(const struct estimate *estimate, char out[ESTIMATE_WORDS]);
 // "another architecture, bound by the GPU, one GPU, without a trace: 390 pairs".
 void estimate_class_words(const struct estimate *estimate, struct buf *out);
 
-// Several GPUs: samples/s of n over n times those of one.
-struct estimate_efficiency {
-    double median, low, high; // 90 %
-};
-// False: unknown. `step_s` (0: unknown): of one GPU. In one machine the gradients of `parameters`
-// (0: unknown) cross the link in each step, behind the backward pass as far as they fit.
-bool estimate_efficiency(const struct estimate_tables *tables, const struct estimate_place *place,
-                         double parameters, double step_s, struct estimate_efficiency *out);
+// Null, or why it is unknown. `bound` as in bounds.csv; `step_s` (0: unknown): of one GPU. In one
+// machine the gradients of `parameters` (0: unknown) cross the link in each step.
+const char *estimate_efficiency(const struct estimate_tables *tables,
+                                const struct estimate_place *place, const char *bound,
+                                double parameters, double step_s, struct estimate_efficiency *out);
+
+// From the run's number of GPUs to another; `device`: the time of a step there ÷ here. Null, or why
+// it is unknown.
+const char *estimate_several(const struct estimate_tables *tables, const struct run *run,
+                             const struct estimate_place *from, const struct estimate_place *to,
+                             const char *bound, double device, struct estimate_several *out);
+
+// Numbers, efficiency and communication, each on a line; nothing if both are one GPU.
+void estimate_several_words(const struct estimate *estimate, const struct estimate_place *from,
+                            const struct estimate_place *to, struct buf *out);
 
 #endif

@@ -70,10 +70,12 @@ static const struct column error_columns[] = {
     {0}};
 static const struct column scaling_columns[] = {
     TEXT(estimate_scaling, link, "link"),
+    TEXT(estimate_scaling, bound, "bound"),
+    TEXT(estimate_scaling, parameters, "parameters"),
     NUMBER(estimate_scaling, gpus, "gpus", 2, 1e6),
-    NUMBER(estimate_scaling, median, "median", 0.001, 1),
-    NUMBER(estimate_scaling, low, "low90", 0.001, 1),
-    NUMBER(estimate_scaling, high, "high90", 0.001, 1),
+    NUMBER(estimate_scaling, median, "median", 0.001, 4),
+    NUMBER(estimate_scaling, low, "low90", 0.001, 4),
+    NUMBER(estimate_scaling, high, "high90", 0.001, 4),
     NUMBER(estimate_scaling, rows, "rows", 0, 1e9),
     {0}};
 static const struct column constant_columns[] = {

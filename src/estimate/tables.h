@@ -42,6 +42,8 @@ struct estimate_errors { // how far off estimates of a class were
 
 struct estimate_scaling {           // samples/s of n GPUs over n times those of one
     char *link;                     // nvlink, pcie, nodes
+    char *bound;                    // as in bounds.csv
+    char *parameters;               // "known": over the efficiency of the ring of gradients
     double gpus, median, low, high; // 90 % of the rows lay between low and high
     double rows;
 };

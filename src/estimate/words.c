@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "estimate/estimate.h"
 
 void estimate_words(const struct estimate *e, char out[ESTIMATE_WORDS])
@@ -60,4 +61,42 @@ void estimate_class_words(const struct estimate *e, struct buf *out)
         buf_printf(out, ", %s, %s, %s", say(bounds, c->bound), say(scales, c->scale),
                    say(traces, c->trace));
     buf_printf(out, ": %.0f pairs", c->pairs);
+}
+
+static void add_ring(const struct estimate_efficiency *e, struct buf *out)
+{
+    buf_printf(out,
+               "communication: %s of gradients (4 bytes a parameter) over %s, %.3g GB/s each "
+               "way",
+               units_bytes((int64_t)fmin(e->bytes, 1e18)).s, e->link, e->bytes_per_s / 1e9);
+    if (e->reach < 1)
+        buf_printf(out, ", %.0f %% of it reached", 100 * e->reach);
+    buf_printf(out, ": %.3g ms, %.0f %% of a step of one GPU; %.0f %% of it overlaps\n",
+               1e3 * e->ring_s, 100 * e->ring_s / e->step_s, 100 * (1 - e->exposed_s / e->ring_s));
+}
+
+void estimate_several_words(const struct estimate *e, const struct estimate_place *from,
+                            const struct estimate_place *to, struct buf *out)
+{
+    const struct estimate_efficiency *a = &e->several.from, *b = &e->several.to;
+    const struct estimate_efficiency *ring = b->ring_s > 0 ? b : a;
+    if (to->gpus <= 1 && from->gpus <= 1)
+        return;
+    buf_printf(out, "GPUs: from %d to %d, the batch of each kept", from->gpus, to->gpus);
+    if (a->link)
+        buf_printf(out, "; efficiency of %d %.2f (%.2f to %.2f)", from->gpus, a->median, a->low,
+                   a->high);
+    if (b->link)
+        buf_printf(out, "; efficiency of %d %.2f (%.2f to %.2f), %.0f rows", to->gpus, b->median,
+                   b->low, b->high, b->rows);
+    buf_adds(out, "\n");
+    if (to->gpus > from->gpus && strcmp(e->several.bound, "host") == 0)
+        buf_adds(out, "The host limits this run: more GPUs may bring little.\n");
+    if (ring->ring_s > 0)
+        add_ring(ring, out);
+    else if (b->link)
+        buf_printf(out,
+                   "communication: over %s; the number of parameters or the step time is unknown, "
+                   "so the efficiency is that of public trainings\n",
+                   b->link);
 }

@@ -42,9 +42,14 @@ static struct estimate_errors errors[] = {
     ROW("cpu-gpu", "unknown", "one", "no", "unknown", 3),
     ROW("cpu", "unknown", "one", "no", "unknown", 2.5),
 };
-static struct estimate_scaling scalings[] = {
-    {"nvlink", 4, 0.9, 0.5, 1, 10}, {"pcie", 2, 0.8, 0.4, 1, 10}, {"nodes", 2, 0.7, 0.3, 1, 10}};
-static struct estimate_constant constants[] = {{"cpu_to_gpu", 0.01}};
+static struct estimate_scaling scalings[] = {{"nvlink", "gpu", "unknown", 4, 0.9, 0.5, 1, 10},
+                                             {"nvlink", "host", "unknown", 4, 0.7, 0.1, 1, 10},
+                                             {"nvlink", "unknown", "unknown", 4, 0.85, 0.3, 1, 99},
+                                             {"pcie", "gpu", "unknown", 2, 0.8, 0.4, 1, 10},
+                                             {"pcie", "gpu", "known", 2, 0.95, 0.5, 1.1, 20},
+                                             {"nodes", "gpu", "unknown", 2, 0.7, 0.3, 1, 10}};
+static struct estimate_constant constants[] = {
+    {"cpu_to_gpu", 0.01}, {"pcie_reach", 0.5}, {"pcie_exposed", 0.25}};
 
 #define LIST(rows)                                                                                 \
     {                                                                                              \
@@ -318,32 +323,121 @@ static void several_gpus(void **state)
     s.run.parameters = some_int(1000000000);
     s.run.step_ms = some_real(90);
     e = made(&s);
-    NEAR(e.to_efficiency, 0.6);
+    NEAR(e.several.to.median, 0.6);
     NEAR(e.time_s, 8 / (4 * 0.6));
     NEAR(e.high_s / e.time_s, 0.9 / 0.5);
     NEAR(e.low_s, e.time_s);
 
-    // Two without a link of their own: 0.5 · 4e9 · 2 at 10 GB/s are 0.4 s.
-    struct estimate_efficiency two;
-    struct estimate_place pair = {.device = &s.a, .gpus = 2};
-    assert_true(estimate_efficiency(&tables, &pair, 1e9, 0.6, &two));
-    NEAR(two.median, 0.8); // 0.4 s behind a backward pass of 0.4 s
-    assert_true(estimate_efficiency(&tables, &pair, 1e9, 0.3, &two));
-    NEAR(two.median, 0.3 / 0.5);
-    NEAR(two.low, 0.4 * 0.6 / 0.8);
-
-    pair.machines = 2; // the network is not in the device table: no gradients
-    assert_true(estimate_efficiency(&tables, &pair, 1e9, 0.3, &two));
-    NEAR(two.median, 0.7);
-
     s.to.gpus = 9; // not in the table
-    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+    assert_string_equal(made(&s).why, "nobody measured that many GPUs together");
 
     s.from.gpus = s.to.gpus = 4; // back to one: less than four times as long
     s.run.parameters.known = false;
     assert_int_equal(made(&s).kind, ESTIMATE_MEASURED);
     s.to.gpus = 1;
     NEAR(made(&s).time_s, 8 * 4 * 0.9);
+}
+
+// 1e9 parameters on two GPUs at 10 GB/s, half of which they reach: 2 · 1/2 · 4e9 / 5e9 = 0.8 s, a
+// quarter of it never hidden.
+static void a_ring_over_pcie(void **state)
+{
+    (void)state;
+    struct device gpu = old_gpu();
+    struct estimate_efficiency two;
+    struct estimate_place pair = {.device = &gpu, .gpus = 2};
+    assert_null(estimate_efficiency(&tables, &pair, "gpu", 1e9, 0.6, &two));
+    NEAR(two.ring_s, 0.8);
+    NEAR(two.exposed_s, 0.4); // the backward pass hides 0.4
+    NEAR(two.median, 0.6 * 0.95);
+    NEAR(two.low, 0.6 * 0.5);
+    NEAR(two.high, 0.6 * 1.1);
+    assert_null(estimate_efficiency(&tables, &pair, "gpu", 1e9, 3, &two));
+    NEAR(two.exposed_s, 0.2);
+    NEAR(two.median, 3 / 3.2 * 0.95);
+    NEAR(two.high, 1);            // as high as any
+    for (int i = 0; i < 3; i++) { // parameters or step unknown: the other row
+        static const double unknown[][2] = {{0, 0.6}, {1e9, 0}, {(double)NAN, 0.6}};
+        assert_null(estimate_efficiency(&tables, &pair, "gpu", unknown[i][0], unknown[i][1], &two));
+        NEAR(two.median, 0.8);
+        assert_true(two.ring_s == 0);
+    }
+
+    // A step of 1 s on both is one of 0.6 s on one: 0.6 + 0.4.
+    struct setting s;
+    set(&s, 0.95);
+    s.to.device = &s.a;
+    s.from.gpus = 2;
+    s.run.parameters = some_int(1000000000);
+    s.run.step_ms = some_real(1000);
+    NEAR(made(&s).time_s, 8 * 2 * 0.57);
+
+    pair.machines = 2; // the network is not in the device table: no gradients
+    assert_null(estimate_efficiency(&tables, &pair, "gpu", 1e9, 0.3, &two));
+    NEAR(two.median, 0.7);
+    pair.machines = 1;
+    gpu.host_mbs = 0;
+    assert_string_equal(estimate_efficiency(&tables, &pair, "gpu", 1e9, 0.3, &two),
+                        "how its GPUs are linked is not in the device table");
+    gpu.vendor = "amd"; // the rows of all runs
+    gpu.link_mbs = 100000;
+    assert_null(estimate_efficiency(&tables, &pair, "gpu", 0, 0, &two));
+    NEAR(two.median, 0.85);
+    assert_string_equal(two.link, "Infinity Fabric");
+}
+
+static void what_more_gpus_do_not_help(void **state)
+{
+    (void)state;
+    struct setting s;
+    set(&s, 0.3);
+    s.to.device = s.from.device = &s.b;
+    s.to.gpus = 4;
+    struct estimate e = made(&s);
+    NEAR(e.time_s, 8 / (4 * 0.7));
+    NEAR(e.high_s, e.time_s * 7);
+    assert_int_equal(e.kind, ESTIMATE_ROUGH);
+
+    s.run.account.data_share = some_real(0.2);
+    assert_string_equal(made(&s).why,
+                        "the GPU waits for data during a tenth of the step or more: more GPUs do "
+                        "not make it faster unless data comes faster");
+    s.run.account.data_share = some_real(0.05);
+    assert_int_equal(made(&s).kind, ESTIMATE_ROUGH);
+}
+
+static void several_in_words(void **state)
+{
+    (void)state;
+    struct setting s;
+    struct buf text = {0};
+    set(&s, 0.95);
+    s.to.device = s.from.device = &s.b;
+    struct estimate e = made(&s);
+    estimate_several_words(&e, &s.from, &s.to, &text);
+    assert_int_equal(text.len, 0);
+
+    s.to.gpus = 4;
+    e = made(&s);
+    estimate_several_words(&e, &s.from, &s.to, &text);
+    assert_string_equal(buf_str(&text),
+                        "GPUs: from 1 to 4, the batch of each kept; efficiency of 4 0.90 (0.50 to "
+                        "1.00), 10 rows\n"
+                        "communication: over NVLink; the number of parameters or the step time is "
+                        "unknown, so the efficiency is that of public trainings\n");
+    buf_reset(&text);
+
+    s.from.device = s.to.device = &s.a; // 4 MiB: 4194304 / 5e9 s = 0.839 ms
+    s.to.gpus = 2;
+    s.run.parameters = some_int(1 << 20);
+    s.run.step_ms = some_real(10);
+    e = made(&s);
+    estimate_several_words(&e, &s.from, &s.to, &text);
+    assert_non_null(strstr(buf_str(&text),
+                           "communication: 4 MiB of gradients (4 bytes a parameter) over PCIe, "
+                           "10 GB/s each way, 50 % of it reached: 0.839 ms, 8 % of a step of one "
+                           "GPU; 75 % of it overlaps\n"));
+    buf_release(&text);
 }
 
 static void what_would_not_work(void **state)
@@ -466,6 +560,9 @@ int main(void)
         cmocka_unit_test(the_host_takes_its_time),
         cmocka_unit_test(other_vendors_and_processors_are_rough),
         cmocka_unit_test(several_gpus),
+        cmocka_unit_test(a_ring_over_pcie),
+        cmocka_unit_test(what_more_gpus_do_not_help),
+        cmocka_unit_test(several_in_words),
         cmocka_unit_test(what_would_not_work),
         cmocka_unit_test(nonsense_is_unknown),
         cmocka_unit_test(the_place_of_a_run),
