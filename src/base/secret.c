@@ -395,7 +395,8 @@ static size_t named_value(struct scan *s, size_t i, bool script)
 // ---- URLs
 
 // Drops the password of scheme://user:password@host; masks a user that is a key. `i` is at "://".
-static void url_password(struct scan *s, size_t i)
+// Returns where to go on.
+static size_t url_password(struct scan *s, size_t i)
 {
     const char *host = s->text + i + 3;
     size_t most = strnlen(host, LOOK), authority = 0, word = 0, at = SIZE_MAX;
@@ -409,11 +410,14 @@ static void url_password(struct scan *s, size_t i)
     for (size_t k = authority; k < word; k++) // a password with a slash
         at = host[k] == '@' ? k : at;
     if (at == SIZE_MAX)
-        return;
+        return i + 3;
     size_t user = colon ? (size_t)(colon - host) : at;
     if (is_random(host, user))
         hide(s, i + 3, i + 3 + user, MASKED);
+    else
+        known_form(s, i + 3);
     hide(s, i + 3 + user, i + 3 + at, DROPPED);
+    return i + 3 + at;
 }
 
 // ---- together
@@ -425,8 +429,7 @@ static void scan_text(struct scan *s, bool script)
         char before = i > 0 ? text[i - 1] : '\0';
         next = i + 1;
         if (text[i] == ':' && text[i + 1] == '/' && text[i + 2] == '/' && is_alnum(before)) {
-            url_password(s, i);
-            next = i + 3;
+            next = url_password(s, i);
         } else if (text[i] == '-' && text[i + 1] == '-') {
             next = pem_key(s, i);
             if (next == i)
