@@ -22,7 +22,9 @@ FARE, HERE = os.environ["FARE"], Path(os.environ["TMPDIR"])
 os.environ["XDG_CONFIG_HOME"] = str(HERE / "config")
 LEDGER, TOKEN = HERE / "ledger.db", "correct-horse-battery-staple"
 (HERE / "token").write_text(TOKEN + "\n")
+(HERE / "token").chmod(0o600)
 (HERE / "short").write_text("secret\n")
+(HERE / "short").chmod(0o600)
 
 
 class Server:
