@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum {
-    LOOK = 256,  // bytes of a value that decide whether it is a secret
+    LOOK = 64,   // bytes of a value that decide whether it is a secret
+    FAR = 256,   // bytes between parts of a secret
     RANDOM = 16, // the least length of a random value
     WORD_BYTES = 24,
     PATTERN_MAX = 512,
@@ -106,7 +107,7 @@ static size_t span(const char *text, enum alphabet alphabet)
 // A secret of AWS has no form of its own, but follows its id: 40 characters of base64.
 static size_t aws_secret(struct scan *s, size_t from)
 {
-    for (size_t i = from; i < s->len && i < from + LOOK; i++) {
+    for (size_t i = from; i < s->len && i < from + FAR; i++) {
         size_t len = strspn(s->text + i, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                          "0123456789+/");
         if (len == 40) {
@@ -143,7 +144,7 @@ static size_t wandb_key(struct scan *s, size_t i)
     static const char name[] = "wandb";
     if (span(s->text + i, HEX) != 40 || is_alnum(s->text[i + 40]))
         return i;
-    size_t from = i > LOOK ? i - LOOK : 0;
+    size_t from = i > FAR ? i - FAR : 0;
     for (size_t k = from; k + sizeof name - 1 <= i; k++)
         if (strncasecmp(s->text + k, name, sizeof name - 1) == 0) {
             hide(s, i, i + 40, MASKED);
@@ -320,13 +321,13 @@ static size_t after_spaces(const char *text, size_t i)
 // From the value's first byte to its end, at most `most` bytes of it. `*from` moves behind a quote.
 static size_t value_end(const char *text, size_t *from, bool to_end, size_t most)
 {
-    const char *stops = " \t\r\n\"'`;&|,)]}<>\\";
+    const char *stops = " \t\r\n\"'`;&|,)]}<>";
     const char *at = text + *from;
     if (to_end)
         return *from + strnlen(at, most);
-    size_t quote = at[0] == '\\' ? 1 : 0; // \"value\" is a quote within a quote
+    size_t quote = strspn(at, "\\"); // \"value\" is a quote within a quote
     if (at[quote] == '"' || at[quote] == '\'') {
-        stops = at[quote] == '"' ? "\"" : "'";
+        stops = at[quote] == '\'' ? "'" : quote > 0 ? "\\\"" : "\"";
         *from += quote + 1;
     }
     size_t len = 0;
@@ -399,9 +400,8 @@ static size_t named_value(struct scan *s, size_t i, bool script)
 static size_t url_password(struct scan *s, size_t i)
 {
     const char *host = s->text + i + 3;
-    size_t most = strnlen(host, LOOK), authority = 0, word = 0, at = SIZE_MAX;
-    while (authority < most && !strchr("/?# \t\r\n\"'`", host[authority]))
-        authority++;
+    size_t authority = strcspn(host, "/?# \t\r\n\"'`"), word = 0, at = SIZE_MAX;
+    size_t most = authority + strnlen(host + authority, FAR);
     for (size_t k = 0; k < authority; k++) // the last one: a password may have another
         at = host[k] == '@' ? k : at;
     const char *colon = memchr(host, ':', at < authority ? at : authority);

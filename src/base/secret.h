@@ -31,7 +31,7 @@ void secrets_release(struct secrets *own);
 
 // Appends `text`, each secret in it replaced by SECRET_MASK; a password in a URL is left out, with
 // its colon: "postgresql://me@host/db". `name` (optional): the option, variable or key whose value
-// the text is. `own` may be null. Masking a masked text changes nothing.
+// the text is. `own` may be null.
 void secret_mask(const struct secrets *own, const char *name, const char *text, struct buf *out);
 
 // The same for a word of a command line; `before` (optional) is the word before it.

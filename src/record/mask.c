@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "record/read.h"
 
 struct walk {
@@ -22,8 +23,7 @@ static void set(struct buf *to, const struct buf *from)
     buf_add(to, buf_str(from), from->len);
 }
 
-// The text between quotes at `at`; `*end` is behind the second quote. False if it is none, or holds
-// a NUL.
+// The text between quotes at `at`; `*end` is behind the second quote. False if it is not valid.
 static bool read_text(const char *at, const char **end, struct buf *to)
 {
     const char *p = at + 1;
@@ -38,8 +38,9 @@ static bool read_text(const char *at, const char **end, struct buf *to)
     if (*p == '\0')
         return false;
     if (!escapes) {
-        buf_add(to, at + 1, (size_t)(p - at) - 1);
-        return true;
+        size_t len = (size_t)(p - at) - 1;
+        buf_add(to, at + 1, len);
+        return utf8_bad(at + 1, len) == len;
     }
     json_error_t why = {0};
     json_t *json = json_loadb(at, (size_t)(*end - at), JSON_DECODE_ANY, &why);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text, masked: a password in the same command is gone, what was masked stays as it is, and
-// valid UTF-8 stays valid. As a record: JSON stays JSON.
+// Any text, masked: valid UTF-8 stays valid. As a word of a command: a password beside it is gone.
+// As a record: JSON stays JSON.
 #include <assert.h>
 #include <jansson.h>
 #include <stdint.h>
@@ -14,14 +14,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_text(const char *text)
 {
-    struct buf once = {0}, twice = {0};
-    secret_mask(NULL, NULL, text, &once);
-    secret_mask(NULL, NULL, buf_str(&once), &twice);
-    assert(strcmp(buf_str(&once), buf_str(&twice)) == 0);
+    struct buf out = {0};
+    secret_mask(NULL, NULL, text, &out);
     if (utf8_bad(text, strlen(text)) == strlen(text))
-        assert(utf8_bad(buf_str(&once), once.len) == once.len);
-    buf_release(&once);
-    buf_release(&twice);
+        assert(utf8_bad(buf_str(&out), out.len) == out.len);
+    buf_release(&out);
 }
 
 static void check_planted(const char *text)
