@@ -17,10 +17,11 @@ struct walk {
     struct buf key, label, last, as; // the last key; a label's name; the last text of a list
 };
 
-static void set(struct buf *to, const struct buf *from)
+static int set(struct buf *to, const struct buf *from, struct err *err)
 {
     buf_reset(to);
     buf_add(to, buf_str(from), from->len);
+    return buf_check(to, err);
 }
 
 // The text between quotes at `at`; `*end` is behind the second quote. False if it is not valid.
@@ -75,7 +76,7 @@ static int one_text(struct walk *w, const char **p, struct err *err)
     bool list = w->lists & 1, good = read_text(at, p, &text);
     int rc = 0;
     if (good && !list && (*p)[strspn(*p, " \t\r\n")] == ':') {
-        set(&w->key, &text);
+        rc = set(&w->key, &text, err);
     } else if (good) {
         bool names_label = !list && strcmp(buf_str(&w->key), "key") == 0;
         bool is_label = !list && strcmp(buf_str(&w->key), "value") == 0 && w->label.len > 0;
@@ -91,8 +92,8 @@ static int one_text(struct walk *w, const char **p, struct err *err)
         rc = buf_check(&w->as, err);
         if (rc == 0 && strcmp(buf_str(&w->as), buf_str(&text)) != 0)
             rc = replace(w, at, *p, err);
-        if (list || names_label)
-            set(list ? &w->last : &w->label, &text);
+        if (rc == 0 && (list || names_label))
+            rc = set(list ? &w->last : &w->label, &text, err);
     }
     if (rc == 0)
         rc = buf_check(&text, err);
