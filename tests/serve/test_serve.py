@@ -300,6 +300,7 @@ report("push: they are there", {r["id"] for r in there} == {r["id"] for r in oth
 a = s.ask(f"/compare?run={others[3]['id']}&run={others[29]['id']}")
 report("a comparison's page names no options", "its cost is unknown" in a.text and "--price" not in a.text, a.text[-2000:])
 (HERE / "wrong").write_text("wrong-wrong-wrong-wrong\n")
+(HERE / "wrong").chmod(0o600)
 p = push(token=HERE / "wrong")
 report("push: a wrong token", p.returncode == 1 and "401" in p.stderr and "wrong-wrong" not in p.stdout + p.stderr, p.stderr)
 p = push(url=f"http://127.0.0.1:{s.port}/runs/last")
