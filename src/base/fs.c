@@ -119,8 +119,10 @@ int fs_begin(struct fs_writer *w, const char *path, mode_t mode, struct err *err
         return rc;
     }
     w->fd = rc;
-    // A replaced file keeps its mode, so that updating a secret does not expose it.
-    if (exists && fchmod(w->fd, st.st_mode & 07777) != 0) {
+    // A replaced file keeps its mode, so that updating a secret does not expose it. A private one
+    // has its mode whatever the user's mask.
+    bool private = (mode & 077) == 0;
+    if ((exists || private) && fchmod(w->fd, exists ? st.st_mode & 07777 : mode) != 0) {
         rc = err_errno(err, errno, "cannot set the mode of '%s'", path);
         fs_abandon(w);
         return rc;
@@ -194,10 +196,10 @@ void fs_abandon(struct fs_writer *w)
     w->fd = -1;
 }
 
-int fs_write(const char *path, const void *bytes, size_t len, struct err *err)
+static int write_file(const char *path, mode_t mode, const void *bytes, size_t len, struct err *err)
 {
     struct fs_writer w;
-    int rc = fs_begin(&w, path, 0666, err);
+    int rc = fs_begin(&w, path, mode, err);
     if (rc != 0)
         return rc;
     rc = fs_add(&w, bytes, len, err);
@@ -208,7 +210,17 @@ int fs_write(const char *path, const void *bytes, size_t len, struct err *err)
     return fs_commit(&w, err);
 }
 
-int fs_mkdirs(const char *path, struct err *err)
+int fs_write(const char *path, const void *bytes, size_t len, struct err *err)
+{
+    return write_file(path, 0666, bytes, len, err);
+}
+
+int fs_write_private(const char *path, const void *bytes, size_t len, struct err *err)
+{
+    return write_file(path, 0600, bytes, len, err);
+}
+
+static int make_folders(const char *path, mode_t mode, struct err *err)
 {
     char part[PATH_MAX];
     size_t len = strlen(path);
@@ -221,12 +233,24 @@ int fs_mkdirs(const char *path, struct err *err)
         char separator = part[i];
         part[i] = '\0';
         struct stat st;
-        if (mkdir(part, 0777) != 0 &&
-            !(errno == EEXIST && stat(part, &st) == 0 && S_ISDIR(st.st_mode)))
+        bool made = mkdir(part, mode) == 0;
+        if (!made && !(errno == EEXIST && stat(part, &st) == 0 && S_ISDIR(st.st_mode)))
             return err_errno(err, errno, "cannot create the folder '%s'", part);
+        if (made && mode == 0700 && chmod(part, mode) != 0) // whatever the user's mask
+            return err_errno(err, errno, "cannot set the mode of '%s'", part);
         part[i] = separator;
     }
     return 0;
+}
+
+int fs_mkdirs(const char *path, struct err *err)
+{
+    return make_folders(path, 0777, err);
+}
+
+int fs_mkdirs_private(const char *path, struct err *err)
+{
+    return make_folders(path, 0700, err);
 }
 
 // The file that is mapped at `address`: the last column of "START-END PERMS OFFSET DEV INODE

@@ -39,6 +39,11 @@ int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct 
 
 int fs_mkdirs(const char *path, struct err *err) MUST_USE; // like mkdir -p
 
+// The same for files and folders of the user alone (0600, 0700), whatever the user's mask. Those
+// that exist keep their mode.
+int fs_write_private(const char *path, const void *bytes, size_t len, struct err *err) MUST_USE;
+int fs_mkdirs_private(const char *path, struct err *err) MUST_USE;
+
 // The folder of the running program, without a slash at the end: that of build/fare, or the
 // bundle's lib/. It is found by where this code is mapped from, because for the kernel the bundle's
 // program is its loader. `../share` from it holds data.

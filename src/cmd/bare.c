@@ -182,7 +182,7 @@ static int report_path(const struct bare_options *o, struct buf *path, struct er
         return buf_check(path, err);
     }
     TRY(folder_data(path, err));
-    TRY(fs_mkdirs(buf_str(path), err));
+    TRY(fs_mkdirs_private(buf_str(path), err));
     buf_adds(path, "/report.html");
     return buf_check(path, err);
 }

@@ -129,4 +129,8 @@ void cmd_manual(struct out *out, const struct command *const *commands)
                     "value.\n.SH EXAMPLES\n");
     for (size_t i = 0; commands[i]; i++)
         examples(out, commands[i]);
+    out_printf(out,
+               ".SH FILES\n.TP\n.I ~/.local/share/fare/ledger.db\nThe runs. Keys, tokens and "
+               "passwords in them are masked. docs/what-is-kept.md, in the documentation, lists "
+               "all that fare keeps, and how to see and remove it.\n");
 }

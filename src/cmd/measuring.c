@@ -40,11 +40,13 @@ static int check(const struct cmd_call *call, const struct measure_options *o, s
 }
 
 // "python train.py --lr 0.001", cut if it is long.
-static void add_command(struct buf *to, char *const *command)
+static void add_command(struct buf *to, const struct secrets *secrets, char *const *command)
 {
     struct buf all = {0};
-    for (size_t i = 0; command[i] && all.len <= SHOWN; i++)
-        buf_printf(&all, "%s%s", i > 0 ? " " : "", command[i]);
+    for (size_t i = 0; command[i] && all.len <= SHOWN; i++) {
+        buf_adds(&all, i > 0 ? " " : "");
+        secret_mask_word(secrets, i > 0 ? command[i - 1] : NULL, command[i], &all);
+    }
     size_t len = all.len;
     bool cut = len > SHOWN;
     if (cut)
@@ -58,13 +60,13 @@ static void add_command(struct buf *to, char *const *command)
     buf_release(&all);
 }
 
-static void say_sampling(const struct cmd_call *call, bool bare)
+static void say_sampling(const struct cmd_call *call, const struct measure *m, bool bare)
 {
     struct buf line = {0};
     buf_adds(&line, "sampling: this will be stopped once its total time is known; ");
     if (bare) {
         buf_adds(&line, "'fare run -- ");
-        add_command(&line, call->rest->command);
+        add_command(&line, &m->secrets, call->rest->command);
         buf_adds(&line, "' runs it to the end\n");
     } else {
         buf_adds(&line, "without --sample it runs to the end\n");
@@ -81,7 +83,7 @@ int measuring_command(const struct cmd_call *call, struct measure *m, const stru
     TRY(measure_open(m, m->o, machine, err));
     run_text_says(m, !m->o->json);
     if (m->o->sample)
-        say_sampling(call, bare);
+        say_sampling(call, m, bare);
     int rc = measure_run(m, &what, err);
     *call->exit_code = m->exit_code;
     if (rc != 0)

@@ -58,6 +58,9 @@ extern const char *const measuring_identities[];
                   "name of the run (default: the workload's, script's or program's)"),             \
         MEASURING_ROW("label", OPT_TEXTS, "KEY=VALUE", type, m.labels, "Record",                   \
                       "keep this with the run; may be given several times"),                       \
+        MEASURING_ROW("secret", OPT_TEXTS, "REGEX", type, m.secrets, "Record",                     \
+                      "hide what this matches (syntax of grep -E) in the record, as *** ; may be " \
+                      "given several times; keys, tokens and passwords are hidden anyway"),        \
         {.name = "identity",                                                                       \
          .kind = OPT_CHOICE,                                                                       \
          .value = "KIND",                                                                          \

@@ -54,11 +54,32 @@ void out_release(struct out *out)
     buf_release(&out->text);
 }
 
+// A path, a line of another program or a record from elsewhere may hold escapes: bytes that a
+// terminal would obey become '?', from `from` to the end.
+static void calm(struct buf *text, size_t from)
+{
+    for (size_t i = from, len; i < text->len; i += len) {
+        uint32_t c;
+        size_t left = text->len - i;
+        bool bad = utf8_bad(text->data + i, left < UTF8_MAX ? left : UTF8_MAX) == 0;
+        len = bad ? 1 : utf8_next(text->data + i, left, &c);
+        if (bad || (utf8_steers(c) && c != '\n' && c != '\t'))
+            memset(text->data + i, '?', len);
+    }
+}
+
+static void add_format(struct out *out, const char *format, va_list args)
+{
+    size_t from = out->text.len;
+    buf_vprintf(&out->text, format, args);
+    calm(&out->text, from);
+}
+
 void out_printf(struct out *out, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    buf_vprintf(&out->text, format, args);
+    add_format(out, format, args);
     va_end(args);
 }
 
@@ -71,7 +92,7 @@ void out_styled(struct out *out, enum out_style style, const char *format, ...)
         buf_adds(&out->text, codes[style]);
     va_list args;
     va_start(args, format);
-    buf_vprintf(&out->text, format, args);
+    add_format(out, format, args);
     va_end(args);
     if (on)
         buf_adds(&out->text, "\033[0m");
@@ -88,8 +109,10 @@ static int columns(const char *text, size_t len)
 
 static void add_word(struct out *out, const char *text, size_t len)
 {
+    size_t from = out->text.len;
     for (size_t i = 0; i < len; i++)
         buf_addc(&out->text, text[i] == OUT_GLUE ? ' ' : text[i]);
+    calm(&out->text, from);
 }
 
 void out_wrap_here(struct out *out, int indent, const char *text)

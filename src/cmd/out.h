@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // out: a command's output, collected and written once at its end, so that a closed pipe or a full
-// disk is reported as an error. Tables: table.h.
+// disk is reported as an error. Texts that come from elsewhere may be printed as they are: bytes
+// that a terminal obeys are replaced by '?'. Tables: table.h.
 #ifndef FARE_CMD_OUT_H
 #define FARE_CMD_OUT_H
 

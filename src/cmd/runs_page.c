@@ -415,9 +415,32 @@ static void print_epochs(struct out *out, const struct run *run)
     table_print(&table, out);
 }
 
+static void print_code(struct out *out, const struct run_code *code)
+{
+    struct buf facts = {0};
+    if (code->commit)
+        out_part(&facts, "commit %.12s%s", code->commit,
+                 !code->dirty.known ? ""
+                 : code->dirty.v    ? " with changes"
+                                    : " without changes");
+    if (code->script && code->script_sha256)
+        out_part(&facts, "%s (sha256 %.12s)", code->script, code->script_sha256);
+    if (code->folder)
+        out_part(&facts, "in %s", code->folder);
+    out_parts(out, "Code", &facts);
+    if (code->python)
+        out_part(&facts, "Python %s", code->python);
+    for (size_t i = 0; i < code->packages.count; i++)
+        if (code->packages.items[i].name && code->packages.items[i].version)
+            out_part(&facts, "%s %s", code->packages.items[i].name,
+                     code->packages.items[i].version);
+    out_parts(out, "Software", &facts);
+}
+
 static void print_provenance(struct out *out, const struct run *run)
 {
     struct buf facts = {0};
+    print_code(out, &run->code);
     for (size_t i = 0; i < run->labels.count; i++)
         out_part(&facts, "%s=%s", run->labels.items[i].key ? run->labels.items[i].key : "",
                  run->labels.items[i].value ? run->labels.items[i].value : "");

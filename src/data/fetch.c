@@ -426,7 +426,7 @@ static int build(struct job *job, const char *final, struct err *err)
         csv_put(&job->writer, header[i]);
     csv_end(&job->writer);
     remove_tree(buf_str(&job->part)); // left by a killed process
-    int rc = fs_mkdirs(buf_str(&job->part), err);
+    int rc = fs_mkdirs_private(buf_str(&job->part), err);
     if (rc == 0)
         rc = get_files(job, err);
     if (rc == 0)
@@ -450,7 +450,7 @@ static int lock(const char *dir, const char *name, int *fd, struct err *err)
     buf_printf(&path, "%s/.%s.lock", dir, name);
     int rc = buf_check(&path, err);
     if (rc == 0)
-        rc = fs_mkdirs(dir, err);
+        rc = fs_mkdirs_private(dir, err);
     if (rc != 0)
         goto out;
     *fd = open(buf_str(&path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);

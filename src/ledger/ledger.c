@@ -3,9 +3,11 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,6 +16,7 @@
 #include "ledger/row.h"
 #include "ledger/schema.h"
 #include "ledger/spool.h"
+#include "record/mask.h"
 #include "record/read.h"
 
 enum { RECORD_MAX = 64 << 20, VALUES_MAX = 32 };
@@ -48,11 +51,6 @@ void ledger_free(struct ledger *ledger)
     disconnect(ledger);
     place_release(&ledger->place);
     free(ledger);
-}
-
-void ledger_public(const char *url, struct buf *out)
-{
-    place_public(url, out);
 }
 
 const char *ledger_name(const struct ledger *ledger)
@@ -293,9 +291,19 @@ static int make_folder(const struct place *place, struct err *err)
     buf_add(&folder, place->where, (size_t)(strrchr(place->where, '/') - place->where));
     int rc = buf_check(&folder, err);
     if (rc == 0 && folder.len > 0)
-        rc = fs_mkdirs(buf_str(&folder), err);
+        rc = fs_mkdirs_private(buf_str(&folder), err);
     buf_release(&folder);
     return rc;
+}
+
+// SQLite would make the file with the user's mask; its other files take their mode from this one.
+static void make_file(const struct place *place)
+{
+    int fd = open(place->where, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) // it exists, or SQLite says why it cannot
+        return;
+    (void)!fchmod(fd, 0600);
+    close(fd);
 }
 
 static bool exists(const struct place *place)
@@ -326,8 +334,10 @@ int ledger_make(struct ledger *ledger, struct buf *says, struct err *err)
     if (ledger->db && !ledger->in_memory)
         return 0;
     disconnect(ledger);
-    if (ledger->place.backend == &backend_sqlite)
+    if (ledger->place.backend == &backend_sqlite) {
         TRY(make_folder(&ledger->place, err));
+        make_file(&ledger->place);
+    }
     TRY(open_in(ledger, ledger->place.where, err));
     deliver(ledger, says);
     return 0;
@@ -458,13 +468,20 @@ static void bulk_end(struct ledger *ledger)
 int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool *added,
                       struct err *err)
 {
-    struct row row;
+    struct row row = {0};
+    struct buf masked = {0};
     *added = false;
-    int rc = row_judge(text, len, &row, err);
-    if (rc != 0)
-        return rc;
-    rc = insert(ledger, &row, text, added, err);
+    int rc = memchr(text, '\0', len) ? 0 : mask_json(NULL, text, &masked, err);
+    if (rc == 0 && masked.len > 0) {
+        text = buf_str(&masked);
+        len = masked.len;
+    }
+    if (rc == 0)
+        rc = row_judge(text, len, &row, err);
+    if (rc == 0)
+        rc = insert(ledger, &row, text, added, err);
     row_release(&row);
+    buf_release(&masked);
     return rc;
 }
 

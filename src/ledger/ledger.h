@@ -15,8 +15,8 @@
 //     // `says`, if not empty, warns that the run is still in the spool, and why
 //     ledger_free(ledger);
 //
-// Records are stored as received, including keys of a newer fare. The first record of an id stays:
-// ids are unique (run_begin_record), and a measurement does not change.
+// Records are stored as received but for secrets, including keys of a newer fare. The first record
+// of an id stays: ids are unique (run_begin_record), and a measurement does not change.
 #ifndef FARE_LEDGER_LEDGER_H
 #define FARE_LEDGER_LEDGER_H
 
@@ -38,9 +38,6 @@ void ledger_free(struct ledger *ledger); // null is fine
 
 // The name to show: the file, or the URL without its password.
 const char *ledger_name(const struct ledger *ledger);
-
-// Appends a URL without its password.
-void ledger_public(const char *url, struct buf *out);
 
 // Connects, updates the schema and delivers the spooled runs. The functions below call it. `says`
 // (optional) gets a sentence for each spooled file that failed. A newer schema is ERR_FORMAT and
@@ -117,8 +114,8 @@ int ledger_pinned(struct ledger *ledger, const char *run, ledger_visit_fn *visit
                   struct err *err) MUST_USE;
 
 // Imports many records in one transaction: begin, add each, end. Adding checks that the record is
-// valid and plausible; ERR_FORMAT if not, and the caller may go on. `*added` is false for a run
-// that exists already.
+// valid and plausible; ERR_FORMAT if not, and the caller may go on. Secrets in it are masked
+// (record/mask.h). `*added` is false for a run that exists already.
 int ledger_import_begin(struct ledger *ledger, struct err *err) MUST_USE;
 int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool *added,
                       struct err *err) MUST_USE;

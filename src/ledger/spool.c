@@ -35,7 +35,7 @@ static int own_folder(const char *dir, struct err *err)
 
 int spool_folder(const struct place *place, int i, struct err *err)
 {
-    return i > 0 ? own_folder(place->spools[i], err) : fs_mkdirs(place->spools[i], err);
+    return i > 0 ? own_folder(place->spools[i], err) : fs_mkdirs_private(place->spools[i], err);
 }
 
 static int put_in(const struct place *place, int i, const char *id, const char *text, size_t len,
@@ -49,7 +49,7 @@ static int put_in(const struct place *place, int i, const char *id, const char *
     *path = buf_take(&name, err);
     if (!*path)
         return ERR_MEMORY;
-    rc = fs_write(*path, text, len, err);
+    rc = fs_write_private(*path, text, len, err);
     if (rc != 0) {
         free(*path);
         *path = NULL;

@@ -8,46 +8,22 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-
-// "train" for `python -u dir/train.py --lr 1`, "llama.finetune" for `python -m llama.finetune`,
-// else the program's name.
-static int name_of(char *const *argv, char **name, struct err *err)
-{
-    const char *found = argv[0];
-    for (size_t i = 1; argv[i]; i++) {
-        size_t len = strlen(argv[i]);
-        if (strcmp(argv[i], "-m") == 0 && argv[i + 1])
-            return text_set(name, argv[i + 1], err);
-        if (len > 3 && strcmp(argv[i] + len - 3, ".py") == 0) {
-            found = argv[i];
-            break;
-        }
-    }
-    // Also of `sh -c "python dir/train.py"`.
-    const char *space = strrchr(found, ' '), *slash = strrchr(space ? space : found, '/');
-    const char *last = slash ? slash : space;
-    struct buf text = {0};
-    buf_adds(&text, last && last[1] ? last + 1 : found);
-    if (text.len > 3 && strcmp(buf_str(&text) + text.len - 3, ".py") == 0)
-        text.data[text.len -= 3] = '\0';
-    int rc = buf_check(&text, err);
-    if (rc == 0)
-        rc = text_set(name, buf_str(&text), err);
-    buf_release(&text);
-    return rc;
-}
+#include "measure/code.h"
 
 int job_describe(const struct job *job, struct err *err)
 {
     const struct command_options *o = job->options;
     struct run *run = job->run;
     if (!run->name)
-        TRY(name_of(o->argv, &run->name, err));
+        TRY(code_name(o->argv, &run->name, err));
     if (!run->framework)
         TRY(text_set(&run->framework, "command", err));
     run->command.known = true;
-    for (size_t i = 0; o->argv[i]; i++)
-        TRY(texts_add(&run->command, o->argv[i], err));
+    for (size_t i = 0; o->argv[i]; i++) {
+        struct buf word = {0};
+        secret_mask_word(job->session->secrets, i > 0 ? o->argv[i - 1] : NULL, o->argv[i], &word);
+        TRY(texts_take(&run->command, &word, err));
+    }
     if (!o->output_to_stderr)
         job->session->watch.name = run->name;
     return 0;

@@ -14,9 +14,11 @@
 #include "base/proc.h"
 #include "ledger/journal.h"
 #include "machine/inspect.h"
+#include "measure/code.h"
 #include "measure/provenance.h"
 #include "measure/runner.h"
 #include "measure/sampling.h"
+#include "record/mask.h"
 #include "record/read.h"
 
 #define ROW(name) &runner_##name,
@@ -119,7 +121,7 @@ static void plan_run(const struct measure *m, const struct measure_what *what,
 static int open_price(struct measure *m, struct err *err)
 {
     struct run run = {0};
-    int rc = provenance_set(m->o, m->machine, &run, err);
+    int rc = provenance_set(m->o, &m->secrets, m->machine, &run, err);
     if (rc == 0)
         rc = measure_price_open(&m->price, m->o->offer, &run, err);
     record_release(run_fields, &run);
@@ -141,6 +143,7 @@ int measure_open(struct measure *m, const struct measure_options *o, const struc
     m->runs.runs.known = true;
     TRY(check(o, err));
     TRY(read_within(o->within, &m->plan.within, err));
+    TRY(secrets_init(&m->secrets, o->secrets.items, o->secrets.count, err));
     TRY(text_set(&m->runs.schema, RUNS_SCHEMA, err));
     const struct inspect_options inspect = {.no_cloud = o->no_cloud};
     if (!machine)
@@ -152,6 +155,7 @@ int measure_open(struct measure *m, const struct measure_options *o, const struc
 void measure_close(struct measure *m)
 {
     measure_price_close(m->price);
+    secrets_release(&m->secrets);
     record_release(runs_fields, &m->runs);
     machine_release(&m->inspected);
     buf_release(&m->says);
@@ -295,10 +299,15 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
                         .command = what->command,
                         .batch = what->batch,
                         .run = run,
+                        .secrets = &m->secrets,
                         .says = &m->words,
                         .price = &price};
     plan_run(m, what, &s.plan);
-    int rc = provenance_set(m->o, m->machine, run, err);
+    int rc = provenance_set(m->o, &m->secrets, m->machine, run, err);
+    if (rc == 0 && what->command)
+        rc = code_describe(what->command, &run->code, err);
+    if (rc == 0)
+        rc = mask_run(&m->secrets, run, err);
     if (rc == 0 && !m->begun)
         run->phases.boot_ns = provenance_boot(&m->machine->where);
     measure_price_begin(m->price, run, &price);
@@ -313,7 +322,9 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
     if (run->ended && strcmp(run->ended, "interrupted") == 0 && !interrupted && what->workload)
         interrupted = SIGINT; // a script got the signal: start no further runs
     m->exit_code = interrupted ? 128 + interrupted : s.exit_code;
-    if (run->ended) {
+    int masked = run->ended ? mask_run(&m->secrets, run, rc == 0 ? err : NULL) : 0;
+    rc = rc == 0 ? masked : rc;
+    if (run->ended && masked == 0) {
         keep(m, run, s.journal);
     } else {
         journal_close(s.journal, false, &m->says);

@@ -12,6 +12,7 @@
 #define FARE_MEASURE_MEASURE_H
 
 #include "base/opt.h"
+#include "base/secret.h"
 #include "measure/live.h"
 #include "measure/price.h"
 #include "record/run.h"
@@ -34,7 +35,8 @@ struct measure_options {
     // The record.
     const char *name;
     struct opt_texts labels;
-    const char *identity; // "hashed" (the default), "plain", "none"
+    struct opt_texts secrets; // patterns of texts to hide
+    const char *identity;     // "hashed" (the default), "plain", "none"
     bool no_cloud;
     const char *ledger;
     bool no_ledger;
@@ -71,6 +73,7 @@ struct measure {
     const struct machine *machine;
     struct machine inspected; // if the caller gave none
     struct run_plan plan;
+    struct secrets secrets;
     struct measure_price *price;
     struct runs runs;
     struct buf says;  // warnings

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/folders.h"
 #include "base/fs.h"
-#include "ledger/ledger.h"
 #include "machine/speed.h"
 #include "measure/rates.h"
 #include "version.h"
@@ -20,8 +19,9 @@
 // (launch/launch.c).
 #define LAUNCHED 6
 
-// The command line of this program, without passwords in addresses.
-static int note_command_line(struct run_program *program, struct err *err)
+// The command line of this program, masked word by word: a value may hold spaces.
+static int note_command_line(const struct secrets *secrets, struct run_program *program,
+                             struct err *err)
 {
     struct buf line = {0}, shown = {0};
     if (fs_read("/proc/self/cmdline", 1 << 20, &line, NULL) != 0) {
@@ -33,18 +33,15 @@ static int note_command_line(struct run_program *program, struct err *err)
     if (!text)
         return ERR_MEMORY;
     int number = 0, first = LAUNCHED; // of the argument after the name
+    const char *before = NULL;
     for (const char *arg = text; arg < text + len; arg += strlen(arg) + 1, number++) {
         if (number == 1 && strcmp(arg, "--library-path") != 0)
             first = 1;
         if (number > 0 && number < first)
             continue;
-        const char *scheme = strstr(arg, "://");
-        const char *equals = scheme ? strchr(arg, '=') : NULL;
-        const char *url = equals && equals < scheme ? equals + 1 : arg; // --ledger=URL
         buf_adds(&shown, shown.len > 0 ? " " : "");
-        buf_add(&shown, arg, scheme ? (size_t)(url - arg) : strlen(arg));
-        if (scheme)
-            ledger_public(url, &shown);
+        secret_mask_word(secrets, before, arg, &shown);
+        before = arg;
     }
     int rc = buf_check(&shown, err);
     if (rc == 0)
@@ -115,8 +112,8 @@ static int set_identity(const char *identity, struct run *run, struct err *err)
     return set_name(&run->user, login && *login ? login : user, plain, err);
 }
 
-int provenance_set(const struct measure_options *o, const struct machine *machine, struct run *run,
-                   struct err *err)
+int provenance_set(const struct measure_options *o, const struct secrets *secrets,
+                   const struct machine *machine, struct run *run, struct err *err)
 {
     TRY(run_begin_record(run, clock_date_s(), err));
     TRY(run_set_machine(run, machine, err));
@@ -124,7 +121,7 @@ int provenance_set(const struct measure_options *o, const struct machine *machin
     run->machine.thread_ops_per_s = some_real(speed_thread());
     TRY(text_set(&run->program.version, FARE_VERSION, err));
     TRY(text_set(&run->program.build, FARE_BUILD, err));
-    TRY(note_command_line(&run->program, err));
+    TRY(note_command_line(secrets, &run->program, err));
     TRY(set_identity(o->identity, run, err));
     if (o->name)
         TRY(text_set(&run->name, o->name, err));
@@ -142,7 +139,7 @@ static bool launch_is_new(const struct machine_where *where)
     struct buf path = {0}, now = {0}, counted = {0};
     buf_printf(&now, "%s %s\n", where->instance_id ? where->instance_id : "-", where->launched_at);
     bool is_new = true;
-    if (folder_data(&path, NULL) == 0 && fs_mkdirs(buf_str(&path), NULL) == 0) {
+    if (folder_data(&path, NULL) == 0 && fs_mkdirs_private(buf_str(&path), NULL) == 0) {
         buf_adds(&path, "/launched");
         is_new = fs_read(buf_str(&path), 4096, &counted, NULL) != 0 ||
                  strcmp(buf_str(&counted), buf_str(&now)) != 0;

@@ -6,8 +6,9 @@
 
 #include "measure/measure.h"
 
-int provenance_set(const struct measure_options *options, const struct machine *machine,
-                   struct run *run, struct err *err) MUST_USE;
+// Hides secrets in the command line; mask_run() (record/mask.h) does in the rest.
+int provenance_set(const struct measure_options *options, const struct secrets *secrets,
+                   const struct machine *machine, struct run *run, struct err *err) MUST_USE;
 
 // For the first run on a machine, the time since its launch: boot, which is paid for. Absent if the
 // launch is unknown, was over an hour ago, or an earlier run has counted it.

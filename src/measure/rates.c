@@ -220,7 +220,7 @@ static int path_of(const char *fingerprint, bool make, struct buf *path, struct 
     TRY(folder_data(path, err));
     buf_adds(path, "/rates");
     if (make)
-        TRY(fs_mkdirs(buf_str(path), err));
+        TRY(fs_mkdirs_private(buf_str(path), err));
     buf_printf(path, "/%s.json", fingerprint);
     return buf_check(path, err);
 }

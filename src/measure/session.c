@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "record/mask.h"
 #include "record/read.h"
 #include "run/peak.h"
 
@@ -91,6 +92,8 @@ void session_keep(struct session *s)
         rc = fill(s, &part, &ignored);
     if (rc == 0)
         rc = cut_off(s, &part, &ignored);
+    if (rc == 0)
+        rc = mask_run(s->secrets, &part, &ignored);
     if (rc == 0)
         rc = record_to_line(run_fields, &part, &text, &ignored);
     if (rc == 0)

@@ -10,6 +10,7 @@
 #define FARE_MEASURE_SESSION_H
 
 #include "base/buf.h"
+#include "base/secret.h"
 #include "ledger/journal.h"
 #include "measure/live.h"
 #include "measure/watch.h"
@@ -30,6 +31,7 @@ struct session {
     int64_t batch;                   // 0: the definition's
     struct run_plan plan;
     struct run *run;                // the record
+    const struct secrets *secrets;  // to hide in it
     struct buf *says;               // for a person: generated text, hints; a line each
     struct journal *journal;        // (optional)
     const struct live_price *price; // (optional)

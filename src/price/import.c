@@ -170,7 +170,7 @@ static int take_lock(struct importing *m, struct err *err)
         buf_add(&name, path, (size_t)(slash - path));
         rc = buf_check(&name, err);
         if (rc == 0)
-            rc = fs_mkdirs(buf_str(&name), err);
+            rc = fs_mkdirs_private(buf_str(&name), err);
         buf_reset(&name);
     }
     buf_printf(&name, "%s.lock", path);

@@ -282,7 +282,7 @@ static void note_malformed(struct follow *f, const char *line, size_t len)
         return;
     len = len < MALFORMED ? len : MALFORMED;
     memcpy(f->first_malformed, line, len);
-    f->first_malformed[len] = '\0';
+    event_clean(f->first_malformed, len);
 }
 
 // The program's description of itself.

@@ -48,7 +48,8 @@ extern const struct field serving_fields[];
 // "http://127.0.0.1:8732/"
 void serve_url(const struct serve *serve, struct buf *out);
 
-// Reads a token from a file: one line of 16 to 512 printable characters. The caller releases it.
+// Reads a token from a file: one line of 16 to 512 printable characters. ERR_USAGE if other users
+// can read or write the file. The caller releases the token.
 int serve_token(const char *path, struct buf *token, struct err *err) MUST_USE;
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // State shared by all requests: the token, and ledgers that stay open between requests.
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fs.h"
 #include "serve/request.h"
@@ -30,6 +31,11 @@ bool site_knows(const struct site *site, const char *token)
 
 int serve_token(const char *path, struct buf *token, struct err *err)
 {
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 066) != 0) {
+        err_set(err, ERR_USAGE, "other users can read the token in '%s'", path);
+        return err_hint(err, "type: chmod 600 %s", path);
+    }
     TRY(fs_read(path, TOKEN_MOST + 2, token, err));
     buf_trim(token);
     bool good = token->len >= TOKEN_LEAST && token->len <= TOKEN_MOST;
@@ -40,7 +46,8 @@ int serve_token(const char *path, struct buf *token, struct err *err)
     err_set(err, ERR_USAGE,
             "'%s' has no token: expected one line of %d to %d letters, digits or signs", path,
             TOKEN_LEAST, TOKEN_MOST);
-    return err_hint(err, "create one with: head -c 24 /dev/urandom | base64 > %.80s", path);
+    return err_hint(err, "create one with: (umask 077; head -c 24 /dev/urandom | base64 > %.80s)",
+                    path);
 }
 
 // ---- the site

@@ -103,6 +103,8 @@ static inline void site_case_init(struct site_case *c, const char *const *record
     setenv("XDG_CONFIG_HOME", c->folder, 1);
     site_case_share(c);
     site_case_file(c->token, SITE_TOKEN "\n");
+    if (chmod(c->token, 0600) != 0)
+        abort();
     site_case_ledger(c, records, count);
     struct serve_options options = {
         .listen = "127.0.0.1:0", .ledger = c->ledger, .book = "-", .token_file = c->token};

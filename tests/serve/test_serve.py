@@ -22,7 +22,9 @@ FARE, HERE = os.environ["FARE"], Path(os.environ["TMPDIR"])
 os.environ["XDG_CONFIG_HOME"] = str(HERE / "config")
 LEDGER, TOKEN = HERE / "ledger.db", "correct-horse-battery-staple"
 (HERE / "token").write_text(TOKEN + "\n")
+(HERE / "token").chmod(0o600)
 (HERE / "short").write_text("secret\n")
+(HERE / "short").chmod(0o600)
 
 
 class Server:
@@ -298,6 +300,7 @@ report("push: they are there", {r["id"] for r in there} == {r["id"] for r in oth
 a = s.ask(f"/compare?run={others[3]['id']}&run={others[29]['id']}")
 report("a comparison's page names no options", "its cost is unknown" in a.text and "--price" not in a.text, a.text[-2000:])
 (HERE / "wrong").write_text("wrong-wrong-wrong-wrong\n")
+(HERE / "wrong").chmod(0o600)
 p = push(token=HERE / "wrong")
 report("push: a wrong token", p.returncode == 1 and "401" in p.stderr and "wrong-wrong" not in p.stdout + p.stderr, p.stderr)
 p = push(url=f"http://127.0.0.1:{s.port}/runs/last")

@@ -24,6 +24,7 @@ os.environ["XDG_CONFIG_HOME"] = str(HERE / "config")
 LEDGER, TOKEN = HERE / "ledger.db", "correct-horse-battery-staple"
 SANITIZED = b"__asan_init" in Path(FARE).read_bytes()  # it keeps what was freed, to look for use of it
 (HERE / "token").write_text(TOKEN + "\n")
+(HERE / "token").chmod(0o600)
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 

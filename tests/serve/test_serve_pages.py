@@ -32,6 +32,7 @@ scored.pop("test_accuracy", None)
 records.write(HERE / "all.jsonl", records.everything() + [script, scored])
 subprocess.run([FARE, "runs", "import", HERE / "all.jsonl", "--ledger", LEDGER], check=True, capture_output=True)
 (HERE / "token").write_text("a-token-of-many-characters\n")
+(HERE / "token").chmod(0o600)
 
 
 def serve(*options):

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packages are found as importlib.metadata finds them: by the names of *.dist-info folders, in the
+// order of sys.path (docs.python.org/3/library/site.html); libraries of conda by its own list. The
+// version of Python itself is a string in its executable or library.
+#include "measure/python.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/tree.h"
+
+enum { BINARY_MAX = 60 << 20, SMALL_MAX = 1 << 20, VERSION_BYTES = 48 };
+
+// The packages to note, and the names they are shown with. A name of NVIDIA's may end in CUDA's
+// major version: nvidia-cudnn-cu12.
+static const struct {
+    const char *name, *shown;
+} packages[] = {
+    {"torch", "torch"},
+    {"tensorflow", "tensorflow"},
+    {"tensorflow_cpu", "tensorflow-cpu"},
+    {"jax", "jax"},
+    {"jaxlib", "jaxlib"},
+    {"keras", "keras"},
+    {"flax", "flax"},
+    {"mxnet", "mxnet"},
+    {"paddlepaddle", "paddlepaddle"},
+    {"paddlepaddle_gpu", "paddlepaddle-gpu"},
+    {"lightning", "lightning"},
+    {"pytorch_lightning", "pytorch-lightning"},
+    {"transformers", "transformers"},
+    {"accelerate", "accelerate"},
+    {"deepspeed", "deepspeed"},
+    {"xgboost", "xgboost"},
+    {"lightgbm", "lightgbm"},
+    {"scikit_learn", "scikit-learn"},
+    {"nvidia_cuda_runtime", "CUDA"},
+    {"cuda_cudart", "CUDA"}, // conda's names
+    {"cudatoolkit", "CUDA"},
+    {"nvidia_cudnn", "cuDNN"},
+    {"cudnn", "cuDNN"},
+    {"nvidia_nccl", "NCCL"},
+    {"nccl", "NCCL"},
+};
+enum { PACKAGES = sizeof packages / sizeof *packages };
+
+struct found {
+    char version[VERSION_BYTES];
+    int place; // the first one counts; 0: not found
+};
+
+struct python {
+    char program[PATH_MAX]; // as found: that of a virtual environment is a link
+    char real[PATH_MAX];
+    int major, minor;
+    struct found found[PACKAGES];
+    int places;
+};
+
+// ---- the program
+
+static bool find_program(const char *name, char out[PATH_MAX])
+{
+    const char *path = getenv("PATH");
+    if (strchr(name, '/'))
+        return snprintf(out, PATH_MAX, "%s", name) < PATH_MAX && access(out, X_OK) == 0;
+    while (path && *path) {
+        size_t len = strcspn(path, ":");
+        if (len < PATH_MAX && snprintf(out, PATH_MAX, "%.*s/%s", (int)len, path, name) < PATH_MAX &&
+            access(out, X_OK) == 0)
+            return true;
+        path += len + (path[len] == ':');
+    }
+    return false;
+}
+
+static bool is_python(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    return strncmp(slash ? slash + 1 : program, "python", 6) == 0;
+}
+
+// Reads a regular file: a pipe's bytes would be the command's.
+static bool read_file(const char *path, size_t max, struct buf *out)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && fs_read(path, max, out, NULL) == 0;
+}
+
+// Follows "#!/venv/bin/python3 -u" and "#!/usr/bin/env python3".
+static bool follow_script(const char *script, char out[PATH_MAX])
+{
+    struct buf text = {0};
+    bool found = false;
+    if (read_file(script, SMALL_MAX, &text) && strncmp(buf_str(&text), "#!", 2) == 0) {
+        char *line = text.data + 2, *rest;
+        line[strcspn(line, "\n")] = '\0';
+        const char *word = strtok_r(line, " \t", &rest);
+        const char *slash = word ? strrchr(word, '/') : NULL;
+        if (slash && strcmp(slash, "/env") == 0)
+            do
+                word = strtok_r(NULL, " \t", &rest);
+            while (word && word[0] == '-');
+        found = word && is_python(word) && find_program(word, out);
+    }
+    buf_release(&text);
+    return found;
+}
+
+// ---- its version
+
+// A binary has "3.11.2" between two NULs.
+static bool version_in(const char *path, const struct python *p, char out[VERSION_BYTES])
+{
+    char start[32] = "";
+    size_t len = 1 + (size_t)snprintf(start + 1, sizeof start - 1, "%d.%d.", p->major, p->minor);
+    struct buf bytes = {0};
+    bool found = false;
+    if (read_file(path, BINARY_MAX, &bytes)) {
+        const char *at = bytes.data, *end = bytes.data + bytes.len;
+        while (!found && at && (at = memmem(at, (size_t)(end - at), start, len))) {
+            const char *from = at + 1;
+            size_t digits = strspn(at + len, "0123456789");
+            size_t rest = strspn(at + len + digits, "abcr0123456789+");
+            size_t all = len - 1 + digits + rest;
+            at = from;
+            found = digits > 0 && from[all] == '\0' && all < VERSION_BYTES;
+            if (found)
+                memcpy(out, from, all + 1);
+        }
+    }
+    buf_release(&bytes);
+    return found;
+}
+
+static void find_version(const struct python *p, char out[VERSION_BYTES])
+{
+    static const char *const folders[] = {"lib", "lib64"};
+    char path[PATH_MAX + 64];
+    const char *bin = strstr(p->real, "/bin/");
+    if (version_in(p->real, p, out))
+        return;
+    for (size_t i = 0; bin && i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, sizeof path, "%.*s/%s/libpython%d.%d.so.1.0", (int)(bin - p->real), p->real,
+                 folders[i], p->major, p->minor);
+        if (version_in(path, p, out))
+            return;
+    }
+    snprintf(out, VERSION_BYTES, "%d.%d", p->major, p->minor);
+}
+
+// ---- its packages
+
+static bool is_package(const char *name, size_t number)
+{
+    size_t len = strlen(packages[number].name);
+    bool nvidia = strncmp(packages[number].name, "nvidia_", 7) == 0;
+    return strncmp(name, packages[number].name, len) == 0 &&
+           (name[len] == '\0' || (nvidia && strncmp(name + len, "_cu", 3) == 0 &&
+                                  isdigit((unsigned char)name[len + 3])));
+}
+
+static void note_package(struct python *p, const char *name, size_t name_len, const char *version,
+                         size_t len)
+{
+    char plain[64];
+    if (name_len >= sizeof plain || len == 0 || len >= VERSION_BYTES)
+        return;
+    for (size_t i = 0; i < name_len; i++)
+        plain[i] = name[i] == '-' || name[i] == '.' ? '_' : (char)tolower((unsigned char)name[i]);
+    plain[name_len] = '\0';
+    for (size_t i = 0; i < PACKAGES; i++) {
+        struct found *found = &p->found[i];
+        char text[VERSION_BYTES];
+        snprintf(text, sizeof text, "%.*s", (int)len, version);
+        if (!is_package(plain, i) || (found->place > 0 && found->place < p->places) ||
+            (found->place == p->places && strverscmp(found->version, text) >= 0))
+            continue;
+        memcpy(found->version, text, sizeof text);
+        found->place = p->places;
+    }
+}
+
+// "NAME-VERSION.dist-info", "NAME-VERSION-py3.11.egg-info"; conda's "NAME-VERSION-BUILD.json".
+static void note_entry(struct python *p, const char *entry)
+{
+    const char *dash = strchr(entry, '-'), *dot = strrchr(entry, '.');
+    if (!dash || !dot || dash > dot)
+        return;
+    if (strcmp(dot, ".dist-info") == 0 || strcmp(dot, ".egg-info") == 0) {
+        size_t len = (size_t)(dot - dash - 1), cut = strcspn(dash + 1, "-");
+        note_package(p, entry, (size_t)(dash - entry), dash + 1, cut < len ? cut : len);
+    } else if (strcmp(dot, ".json") == 0) {
+        const char *build = memrchr(entry, '-', (size_t)(dot - entry));
+        const char *version = build ? memrchr(entry, '-', (size_t)(build - entry)) : NULL;
+        if (version)
+            note_package(p, entry, (size_t)(version - entry), version + 1,
+                         (size_t)(build - version - 1));
+    }
+}
+
+static void note_folder(struct python *p, const char *prefix, size_t len, const char *rest)
+{
+    char path[PATH_MAX];
+    const struct dirent *entry;
+    p->places++;
+    DIR *dir = len < PATH_MAX && snprintf(path, sizeof path, "%.*s%s", (int)len, prefix, rest) <
+                                     (int)sizeof path
+                   ? opendir(path)
+                   : NULL;
+    while (dir && (entry = readdir(dir)))
+        note_entry(p, entry->d_name);
+    if (dir)
+        closedir(dir);
+}
+
+// The folders of packages below a prefix, as distributions and Debian call them.
+static void note_prefix(struct python *p, const char *prefix, size_t len)
+{
+    static const char *const forms[][2] = {
+        {"/local/lib", "dist-packages"}, {"/lib", "site-packages"}, {"/lib64", "site-packages"}};
+    char rest[64];
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        snprintf(rest, sizeof rest, "%s/python%d.%d/%s", forms[i][0], p->major, p->minor,
+                 forms[i][1]);
+        note_folder(p, prefix, len, rest);
+    }
+    note_folder(p, prefix, len, "/lib/python3/dist-packages");
+    note_folder(p, prefix, len, "/conda-meta");
+}
+
+// PREFIX of PREFIX/bin/python3; 0: it has none.
+static size_t prefix_of(const char *program)
+{
+    const char *name = strrchr(program, '/');
+    const char *bin = name ? memrchr(program, '/', (size_t)(name - program)) : NULL;
+    return bin ? (size_t)(bin - program) : 0;
+}
+
+// The settings of a virtual environment (docs.python.org/3/library/venv.html).
+static bool read_settings(const char *program, struct buf *out)
+{
+    struct buf path = {0};
+    size_t len = prefix_of(program);
+    buf_add(&path, program, len);
+    buf_adds(&path, "/pyvenv.cfg");
+    bool good = len > 0 && !path.failed && read_file(buf_str(&path), SMALL_MAX, out);
+    buf_release(&path);
+    return good;
+}
+
+static void find_packages(struct python *p, bool environment, bool system)
+{
+    const char *paths = getenv("PYTHONPATH"), *home = getenv("HOME");
+    for (size_t len; paths && *paths; paths += len + (paths[len] == ':')) {
+        len = strcspn(paths, ":");
+        if (paths[0] == '/')
+            note_folder(p, paths, len, "");
+    }
+    if (environment)
+        note_prefix(p, p->program, prefix_of(p->program));
+    if (!system)
+        return;
+    char rest[64];
+    snprintf(rest, sizeof rest, "/.local/lib/python%d.%d/site-packages", p->major, p->minor);
+    if (home && !getenv("PYTHONNOUSERSITE"))
+        note_folder(p, home, strlen(home), rest);
+    note_prefix(p, p->real, prefix_of(p->real));
+}
+
+// ---- together
+
+static int add_package(struct run_code *code, const char *name, const char *version,
+                       struct err *err)
+{
+    for (size_t i = 0; i < code->packages.count; i++)
+        if (strcmp(code->packages.items[i].name, name) == 0)
+            return 0;
+    struct run_library *to = LIST_ADD(&code->packages, err);
+    return to ? TEXTS_SET(err, {&to->name, name}, {&to->version, version}) : ERR_MEMORY;
+}
+
+// "2.4.1+cu121" was built for CUDA 12.1.
+static int add_cuda(struct run_code *code, const char *torch, struct err *err)
+{
+    const char *cu = strstr(torch, "+cu");
+    size_t digits = cu ? strspn(cu + 3, "0123456789") : 0;
+    char version[VERSION_BYTES];
+    if (digits < 2 || digits > 4)
+        return 0;
+    snprintf(version, sizeof version, "%.*s.%c", (int)digits - 1, cu + 3, cu[2 + digits]);
+    return add_package(code, "CUDA", version, err);
+}
+
+int python_describe(const char *program, struct run_code *code, struct err *err)
+{
+    struct python p = {0};
+    struct buf settings = {0}, value = {0};
+    struct tree tree = {.root = ""};
+    char version[VERSION_BYTES], script[PATH_MAX];
+    if (!find_program(program, script) || !realpath(script, p.real))
+        return 0;
+    if (is_python(script))
+        memcpy(p.program, script, sizeof script);
+    else if (!follow_script(script, p.program) || !realpath(p.program, p.real))
+        return 0;
+    const char *name = strrchr(p.real, '/');
+    bool environment = read_settings(p.program, &settings);
+    bool system = !environment || (tree_value(&tree, buf_str(&settings),
+                                              "include-system-site-packages", '=', &value) &&
+                                   strcmp(buf_str(&value), "true") == 0);
+    int rc = tree_check(&tree, err);
+    if (rc == 0 && sscanf(name, "/python%3d.%3d", &p.major, &p.minor) == 2) {
+        find_version(&p, version);
+        find_packages(&p, environment, system);
+        rc = text_set(&code->python, version, err);
+        for (size_t i = 0; rc == 0 && i < PACKAGES; i++)
+            if (p.found[i].place > 0)
+                rc = add_package(code, packages[i].shown, p.found[i].version, err);
+        if (rc == 0)
+            rc = add_cuda(code, p.found[0].version, err);
+    }
+    buf_release(&settings);
+    buf_release(&value);
+    return rc;
+}

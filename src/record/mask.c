@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pass over the text: numbers, spaces and unknown keys are copied byte for byte.
+#include "record/mask.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "record/read.h"
+
+struct walk {
+    const struct secrets *own;
+    const char *text;
+    size_t copied; // bytes of `text` that are in `out`
+    struct buf *out;
+    uint64_t lists;                  // a bit per level, the innermost lowest: a list, not an object
+    struct buf key, label, last, as; // the last key; a label's name; the last text of a list
+};
+
+static int set(struct buf *to, const struct buf *from, struct err *err)
+{
+    buf_reset(to);
+    buf_add(to, buf_str(from), from->len);
+    return buf_check(to, err);
+}
+
+// The text between quotes at `at`; `*end` is behind the second quote. False if it is not valid.
+static bool read_text(const char *at, const char **end, struct buf *to)
+{
+    const char *p = at + 1;
+    bool escapes = false;
+    buf_reset(to);
+    for (; *p && *p != '"'; p++)
+        if (*p == '\\' && p[1]) {
+            escapes = true;
+            p++;
+        }
+    *end = *p ? p + 1 : p;
+    if (*p == '\0')
+        return false;
+    if (!escapes) {
+        size_t len = (size_t)(p - at) - 1;
+        buf_add(to, at + 1, len);
+        return utf8_bad(at + 1, len) == len;
+    }
+    json_error_t why = {0};
+    json_t *json = json_loadb(at, (size_t)(*end - at), JSON_DECODE_ANY, &why);
+    bool good = json != NULL;
+    if (good)
+        buf_adds(to, json_string_value(json));
+    else if (why.text[0] == '\0' || json_error_code(&why) == json_error_out_of_memory)
+        to->failed = true;
+    json_decref(json);
+    return good;
+}
+
+// The masked text takes the place of the one at [at, end).
+static int replace(struct walk *w, const char *at, const char *end, struct err *err)
+{
+    json_t *json = json_stringn(buf_str(&w->as), w->as.len);
+    char *quoted = json ? json_dumps(json, JSON_ENCODE_ANY) : NULL;
+    json_decref(json);
+    if (!quoted)
+        return err_memory(err);
+    buf_add(w->out, w->text + w->copied, (size_t)(at - w->text) - w->copied);
+    buf_adds(w->out, quoted);
+    w->copied = (size_t)(end - w->text);
+    free(quoted);
+    return 0;
+}
+
+static int one_text(struct walk *w, const char **p, struct err *err)
+{
+    struct buf text = {0};
+    const char *at = *p;
+    bool list = w->lists & 1, good = read_text(at, p, &text);
+    int rc = 0;
+    if (good && !list && (*p)[strspn(*p, " \t\r\n")] == ':') {
+        rc = set(&w->key, &text, err);
+    } else if (good) {
+        bool names_label = !list && strcmp(buf_str(&w->key), "key") == 0;
+        bool is_label = !list && strcmp(buf_str(&w->key), "value") == 0 && w->label.len > 0;
+        buf_reset(&w->as);
+        if (list)
+            secret_mask_word(w->own, buf_str(&w->last), buf_str(&text), &w->as);
+        else
+            secret_mask(w->own,
+                        names_label ? NULL
+                        : is_label  ? buf_str(&w->label)
+                                    : buf_str(&w->key),
+                        buf_str(&text), &w->as);
+        rc = buf_check(&w->as, err);
+        if (rc == 0 && strcmp(buf_str(&w->as), buf_str(&text)) != 0)
+            rc = replace(w, at, *p, err);
+        if (rc == 0 && (list || names_label))
+            rc = set(list ? &w->last : &w->label, &text, err);
+    }
+    if (rc == 0)
+        rc = buf_check(&text, err);
+    buf_release(&text);
+    return rc;
+}
+
+int mask_json(const struct secrets *own, const char *text, struct buf *out, struct err *err)
+{
+    struct walk w = {.own = own, .text = text, .out = out};
+    int rc = 0;
+    for (const char *p = text; rc == 0 && *(p += strcspn(p, "\"[]{}"));) {
+        if (*p == '"') {
+            rc = one_text(&w, &p, err);
+            continue;
+        }
+        bool opens = *p == '[' || *p == '{';
+        w.lists = opens ? w.lists << 1 | (*p == '[') : w.lists >> 1;
+        buf_reset(&w.last);
+        if (*p == '{')
+            buf_reset(&w.label);
+        p++;
+    }
+    if (rc == 0 && w.copied > 0)
+        buf_adds(out, text + w.copied);
+    if (rc == 0)
+        rc = buf_check(out, err);
+    buf_release(&w.key);
+    buf_release(&w.label);
+    buf_release(&w.last);
+    buf_release(&w.as);
+    return rc;
+}
+
+int mask_run(const struct secrets *own, struct run *run, struct err *err)
+{
+    struct buf line = {0}, masked = {0};
+    struct run other = {0};
+    int rc = record_to_line(run_fields, run, &line, err);
+    if (rc == 0)
+        rc = mask_json(own, buf_str(&line), &masked, err);
+    if (rc == 0 && masked.len > 0) {
+        rc = record_from_text(run_fields, buf_str(&masked), masked.len, &other, err);
+        if (rc == 0) {
+            record_release(run_fields, run);
+            *run = other;
+        } else {
+            record_release(run_fields, &other);
+        }
+    }
+    buf_release(&line);
+    buf_release(&masked);
+    return rc;
+}

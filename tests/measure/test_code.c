@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The name of a command: its program or script, never an argument. Command lines as their tools'
+// documentation has them.
+#include "measure/code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+static void names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *words[10];
+    } cases[] = {
+        {"train", {"python", "train.py", "--lr", "1"}},
+        {"train", {"/venv/bin/python3.11", "-u", "-W", "ignore", "dir/train.py", "other.py"}},
+        {"train", {"./train.py", "x"}},
+        {"llama.finetune", {"python", "-m", "llama.finetune", "--x"}},
+        {"torch.distributed.run", {"python", "-mtorch.distributed.run", "train.py"}},
+        {"python", {"python", "-c", "import secret.py"}},
+        {"python", {"python", "-", "hunter2"}},
+        {"train", {"env", "KEY=hunter2", "-u", "X", "python", "train.py"}},
+        {"go", {"env", "KEY=hunter2", "bin/go", "--key", "x.py"}},
+        {"env", {"env"}},
+        {"train", {"torchrun", "--nproc_per_node", "8", "train.py", "--config", "c.py"}},
+        {"run_clm", {"accelerate", "launch", "--mixed_precision", "bf16", "run_clm.py"}},
+        {"train", {"taskset", "-c", "0-3", "python", "train.py"}},
+        {"train", {"nice", "-n", "10", "python3", "-u", "train.py", "a.py"}},
+        {"train", {"mpirun", "-np", "4", "python", "train.py"}},
+        {"train", {"uv", "run", "train.py", "--token", "x"}},
+        {"mod", {"conda", "run", "-n", "e", "python", "-m", "mod"}},
+        {"job.sh", {"bash", "-x", "dir/job.sh", "hunter2"}},
+        {"train", {"sh", "-c", "cd x && KEY=hunter2 python dir/train.py --lr 1"}},
+        {"sh", {"sh", "-c", "echo hunter2"}},
+        {"bash", {"bash", "-s", "hunter2"}},
+        {"tool", {"tool", "-m", "hunter2"}},
+        {"tool", {"/usr/bin/tool", "--config", "x.py"}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *argv[11] = {NULL}, *name = NULL;
+        struct err err = {0};
+        for (size_t k = 0; k < 10 && cases[i].words[k]; k++)
+            argv[k] = (char *)(uintptr_t)cases[i].words[k];
+        assert_ok(code_name(argv, &name, &err), &err);
+        assert_string_equal(name, cases[i].name);
+        free(name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
