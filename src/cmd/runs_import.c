@@ -207,7 +207,7 @@ static int export(const struct cmd_call *call, struct err *err)
 static const struct opt export_options[] = {
     LEDGER_ROW,
     {"output", 'o', OPT_TEXT, "FILE", NULL, AT(output), NULL,
-     "write to this file, whole or not at all, instead of standard output"},
+     "write to this file, whole or not at all; '-' is standard output (default)"},
     RUNS_WHICH,
     {NULL},
 };
