@@ -76,6 +76,10 @@ int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct 
 int runs_each(const struct cmd_call *call, struct ledger *ledger, size_t first, ledger_visit_fn *fn,
               void *arg, struct err *err) MUST_USE;
 
+// Visits the published results that the options select.
+int runs_published(const struct runs_options *options, ledger_visit_fn *visit, void *arg,
+                   struct err *err) MUST_USE;
+
 // "added 2 runs; 1 was there already".
 void runs_say_added(struct out *out, const char *verb, int64_t added, int64_t there);
 
