@@ -88,8 +88,18 @@ int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct 
     return published_or_ledger(ledger, word, text, err);
 }
 
-void runs_say_added(struct out *out, const char *verb, int64_t added, int64_t there)
+void runs_say_added(const struct cmd_call *call, const char *verb, int64_t added, int64_t there)
 {
+    const struct runs_options *o = call->options;
+    struct out *out = call->out;
+    if (o->common.json) {
+        out_printf(out, "{\n  \"schema\": \"" CHANGES_SCHEMA "\",\n  \"%s\": %lld", verb,
+                   (long long)added);
+        if (there >= 0)
+            out_printf(out, ",\n  \"there\": %lld", (long long)there);
+        out_printf(out, "\n}\n");
+        return;
+    }
     out_printf(out, "%s %lld run%s", verb, (long long)added, added == 1 ? "" : "s");
     if (there > 0)
         out_printf(out, "; %lld %s there already", (long long)there, there == 1 ? "was" : "were");
@@ -309,14 +319,17 @@ static int delete_runs(const struct cmd_call *call, struct err *err)
         err_set(err, ERR_USAGE, "'fare runs delete' needs the id of a run");
         return err_hint(err, "'fare runs' lists them");
     }
-    int rc = runs_open(call->options, false, &ledger, err);
+    const struct runs_options *o = call->options;
+    int rc = runs_open(o, false, &ledger, err);
     for (size_t i = 0; i < rest->count && rc == 0; i++) {
         struct buf id = {0};
         rc = ledger_delete(ledger, rest->args[i], &id, err);
-        if (rc == 0)
+        if (rc == 0 && !o->common.json)
             out_printf(call->out, "deleted %s\n", buf_str(&id));
         buf_release(&id);
     }
+    if (rc == 0 && o->common.json)
+        runs_say_added(call, "deleted", (int64_t)rest->count, -1);
     ledger_free(ledger);
     return rc;
 }

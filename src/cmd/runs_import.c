@@ -73,8 +73,9 @@ static int import_files(const struct cmd_call *call, struct ledger *ledger, stru
     else
         ledger_import_abandon(ledger);
     if (rc == 0) {
-        out_printf(call->out, "%s", buf_str(&m.ids));
-        runs_say_added(call->out, "added", m.added, m.there);
+        if (!o->common.json)
+            out_printf(call->out, "%s", buf_str(&m.ids));
+        runs_say_added(call, "added", m.added, m.there);
     } else {
         rc = err_hint(err, "nothing was imported");
     }
