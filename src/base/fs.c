@@ -15,6 +15,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/tree.h"
+
+#define LINKS_MAX 40 // as the kernel's
 
 int fs_read(const char *path, size_t max, struct buf *out, struct err *err)
 {
@@ -101,33 +104,85 @@ static int open_beside(const char *path, mode_t mode, char **temporary, struct e
     return err_set(err, ERR_IO, "cannot find a free name beside '%s'", path);
 }
 
-int fs_begin(struct fs_writer *w, const char *path, mode_t mode, struct err *err)
+// The number in "/dev/fd/3" and the like, or -1. Opened by its name, a file would be written from
+// its start.
+static int own_descriptor(const char *path)
 {
-    memset(w, 0, sizeof *w);
-    w->fd = -1;
-    // A link stays a link: its target is written.
-    char target[PATH_MAX];
-    struct stat st;
-    bool is_link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
-    w->path = text_copy(is_link && realpath(path, target) ? target : path, err);
-    if (!w->path)
-        return ERR_MEMORY;
-    bool exists = stat(w->path, &st) == 0;
-    int rc = open_beside(w->path, mode, &w->temporary, err);
-    if (rc < 0) {
-        fs_abandon(w);
-        return rc;
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    int64_t number;
+    if (strcmp(path, "-") == 0)
+        return STDOUT_FILENO;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        size_t len = strlen(folders[i]);
+        if (strncmp(path, folders[i], len) == 0 && text_int(path + len, &number) && number >= 0 &&
+            number <= INT_MAX)
+            return (int)number;
     }
-    w->fd = rc;
+    return -1;
+}
+
+// Follows links up to a name that is none; it need not exist. Stops at a descriptor of ours.
+static int follow_links(char **path, struct err *err)
+{
+    for (int links = 0; own_descriptor(*path) < 0; links++) {
+        char target[PATH_MAX];
+        struct buf next = {0};
+        ssize_t len = readlink(*path, target, sizeof target);
+        if (len < 0)
+            return 0;
+        if (links == LINKS_MAX)
+            return err_errno(err, ELOOP, "cannot write '%s'", *path);
+        const char *slash = target[0] == '/' ? NULL : strrchr(*path, '/');
+        if (slash)
+            buf_add(&next, *path, (size_t)(slash - *path) + 1);
+        buf_add(&next, target, (size_t)len);
+        free(*path);
+        *path = buf_take(&next, err);
+        if (!*path)
+            return ERR_MEMORY;
+    }
+    return 0;
+}
+
+// A pipe, a device or a descriptor of ours is written as it is.
+static int open_through(const char *path, struct err *err)
+{
+    int own = own_descriptor(path);
+    int fd =
+        own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 3) : open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    return fd >= 0 ? fd : err_errno(err, errno, "cannot write '%s'", path);
+}
+
+static int open_whole(struct fs_writer *w, const struct stat *replaced, mode_t mode,
+                      struct err *err)
+{
+    w->fd = open_beside(w->path, mode, &w->temporary, err);
+    if (w->fd < 0)
+        return w->fd;
     // A replaced file keeps its mode, so that updating a secret does not expose it. A private one
     // has its mode whatever the user's mask.
     bool private = (mode & 077) == 0;
-    if ((exists || private) && fchmod(w->fd, exists ? st.st_mode & 07777 : mode) != 0) {
-        rc = err_errno(err, errno, "cannot set the mode of '%s'", path);
-        fs_abandon(w);
-        return rc;
-    }
+    if ((replaced || private) && fchmod(w->fd, replaced ? replaced->st_mode & 07777 : mode) != 0)
+        return err_errno(err, errno, "cannot set the mode of '%s'", w->path);
     return 0;
+}
+
+int fs_begin(struct fs_writer *w, const char *path, mode_t mode, struct err *err)
+{
+    struct stat st;
+    *w = (struct fs_writer){.fd = -1};
+    w->path = text_copy(path, err);
+    int rc = w->path ? follow_links(&w->path, err) : ERR_MEMORY;
+    if (rc == 0) {
+        bool own = own_descriptor(w->path) >= 0, exists = !own && stat(w->path, &st) == 0;
+        if (own || (exists && !S_ISREG(st.st_mode)))
+            rc = w->fd = open_through(w->path, err);
+        else
+            rc = open_whole(w, exists ? &st : NULL, mode, err);
+    }
+    if (rc < 0)
+        fs_abandon(w);
+    return rc < 0 ? rc : 0;
 }
 
 int fs_add(struct fs_writer *w, const void *bytes, size_t len, struct err *err)
@@ -161,7 +216,8 @@ static int sync_dir_of(const char *path, struct err *err)
 int fs_commit(struct fs_writer *w, struct err *err)
 {
     int rc = 0;
-    if (fsync(w->fd) != 0) {
+    bool through = !w->temporary;
+    if (fsync(w->fd) != 0 && !(through && (errno == EINVAL || errno == EROFS))) { // not on a disk
         rc = err_errno(err, errno, "cannot write '%s' to the disk", w->path);
         goto out;
     }
@@ -171,6 +227,8 @@ int fs_commit(struct fs_writer *w, struct err *err)
         rc = err_errno(err, errno, "cannot write '%s' to the disk", w->path);
         goto out;
     }
+    if (through)
+        goto out;
     if (rename(w->temporary, w->path) != 0) {
         rc = err_errno(err, errno, "cannot put '%s' in place", w->path);
         goto out;
@@ -185,15 +243,13 @@ out:
 
 void fs_abandon(struct fs_writer *w)
 {
-    if (w->temporary) {
-        if (w->fd >= 0)
-            close(w->fd);
+    if (w->path && w->fd >= 0)
+        close(w->fd);
+    if (w->temporary)
         unlink(w->temporary);
-    }
     free(w->temporary);
     free(w->path);
-    memset(w, 0, sizeof *w);
-    w->fd = -1;
+    *w = (struct fs_writer){.fd = -1};
 }
 
 static int write_file(const char *path, mode_t mode, const void *bytes, size_t len, struct err *err)

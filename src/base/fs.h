@@ -4,7 +4,8 @@
 // A written file appears under its name only when every byte of it is on the disk: it is
 // written to a temporary file in the same folder, fsync'ed, renamed, and the folder fsync'ed.
 // A process killed in between leaves the old file as it was, and at most a stray ".fare-tmp-*"
-// beside it, which is never read.
+// beside it, which is never read. This holds for regular files and new ones: a device or a pipe is
+// written through, "-" and "/dev/stdout" are standard output, and a link is followed.
 #ifndef FARE_BASE_FS_H
 #define FARE_BASE_FS_H
 
@@ -19,15 +20,14 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *err) MUST
 
 int fs_write(const char *path, const void *bytes, size_t len, struct err *err) MUST_USE;
 
-// A replaced file keeps its mode, and a link stays a link. A new file gets 0666, or `mode`, less
-// the user's mask.
+// A replaced file keeps its mode. A new file gets 0666, or `mode`, less the user's mask.
 //
 // The same in pieces. Begin, add as often as needed, then commit; or abandon, which leaves no
 // trace. After a failed add or commit, abandon. A zeroed struct can be abandoned.
 struct fs_writer {
     char *path;      // where it will appear
-    char *temporary; // where it is now
-    int fd;          // -1 when closed; only meaningful while `temporary` is set
+    char *temporary; // where it is now; null: it is written through
+    int fd;          // -1 when closed; only meaningful while `path` is set
 };
 int fs_begin(struct fs_writer *w, const char *path, mode_t mode, struct err *err) MUST_USE;
 int fs_add(struct fs_writer *w, const void *bytes, size_t len, struct err *err) MUST_USE;

@@ -341,7 +341,12 @@ static void document_keys(struct out *out)
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct bare_options *o = call->options;
-    if (o->version)
+    if (o->version && o->common.json)
+        out_printf(call->out,
+                   "{\n  \"schema\": \"fare.version/1\",\n  \"version\": \"%s\",\n  \"build\": "
+                   "\"%s\"\n}\n",
+                   FARE_VERSION, FARE_BUILD);
+    else if (o->version)
         out_printf(call->out, "fare %s (build %s)\n", FARE_VERSION, FARE_BUILD);
     else if (o->manual)
         cmd_manual(call->out, call->commands);

@@ -2,7 +2,7 @@
 // completion: scripts for bash, zsh and fish (kept in share/completions/), and the program's
 // answers to them. A script runs `fare --complete WORD...` with the words up to the cursor and gets
 // a line for each that fits: the word, a tab, its description; or ":files" or ":dirs".
-#include "cmd/cmd.h"
+#include "cmd/completion.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -81,13 +81,23 @@ static void offer(const struct place *p, const char *word, const char *help)
         out_printf(p->out, "%.*s%s\t%s\n", (int)(p->word - p->before), p->before, word, help);
 }
 
-static void offer_values(const struct place *p)
+// A name, whose case does not matter.
+static void offer_name(void *context, const char *word, const char *help)
+{
+    const struct place *p = context;
+    if (strncasecmp(word, p->word, strlen(p->word)) == 0)
+        out_printf(p->out, "%.*s%s\t%s\n", (int)(p->word - p->before), p->before, word, help);
+}
+
+static void offer_values(struct place *p)
 {
     const struct opt *opt = p->value_of;
     for (size_t i = 0; opt->kind == OPT_CHOICE && opt_choice(opt, i); i++)
         offer(p, opt_choice(opt, i), opt->value);
     if (strcmp(opt->value, "FILE") == 0 || strcmp(opt->value, "DIR") == 0)
         out_printf(p->out, opt->value[0] == 'F' ? ":files\n" : ":dirs\n");
+    else if (opt->kind != OPT_CHOICE)
+        completion_values(opt, offer_name, p);
 }
 
 static void offer_options(const struct place *p, const struct opt *opt)
@@ -166,6 +176,8 @@ void cmd_complete(struct out *out, const struct command *const *commands, int co
         offer(&p, cmd_word(p.next[i]), p.next[i]->summary);
     if (!p.command)
         offer(&p, "help", "how to use a command");
+    else if (*word != '-')
+        completion_arguments(command, word, offer_name, &p);
     for (size_t k = 0; options && k < 3; k++)
         offer_options(&p, k == 2 ? cmd_common_options : own_options(command, k));
     if (!options && files)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cmd/run_text.h"
+#include "run/event.h"
 
 #define SHOWN 48 // bytes of a command
 
@@ -29,6 +30,11 @@ static int check(const struct cmd_call *call, const struct measure_options *o, s
     if (!call->rest->command[0]) {
         err_set(err, ERR_USAGE, "there is no command after '--'");
         return err_hint(err, "write one: fare run -- python train.py");
+    }
+    if (o->step_pattern) { // before the command starts
+        regex_t compiled;
+        TRY(event_pattern_compile(o->step_pattern, &compiled, err));
+        regfree(&compiled);
     }
     if (o->sample && o->full)
         return err_set(err, ERR_USAGE, "--sample and --full exclude each other");

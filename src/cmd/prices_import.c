@@ -2,7 +2,6 @@
 // prices import and update: adds files and addresses to the book, and lists the rows left out.
 #include "cmd/prices.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/fs.h"
 #include "base/http.h"
 #include "base/progress.h"
+#include "base/scratch.h"
 #include "base/tree.h"
 #include "base/units.h"
 #include "cmd/values.h"
@@ -278,15 +278,12 @@ static int update_all(struct updating *u, const struct opt_rest *rest, struct er
 static int update(const struct cmd_call *call, struct err *err)
 {
     const char *temporary = getenv("TMPDIR");
-    struct buf dir = {0};
+    struct scratch dir = {0};
     struct price_import done = {0};
     struct updating u = {.import = &done};
     struct stock_counts counts = {0};
-    buf_printf(&dir, "%s/fare-prices-XXXXXX", temporary && *temporary ? temporary : "/tmp");
-    int rc = buf_check(&dir, err);
-    if (rc == 0 && !mkdtemp(dir.data))
-        rc = err_errno(err, errno, "cannot create a folder for the downloads");
-    u.dir = rc == 0 ? dir.data : NULL;
+    int rc = scratch_make(&dir, temporary && *temporary ? temporary : "/tmp", err);
+    u.dir = dir.path;
     if (rc == 0)
         rc = begin(call, &u.importing, &done, err);
     if (rc == 0)
@@ -299,10 +296,8 @@ static int update(const struct cmd_call *call, struct err *err)
         rc = err_set(err, ERR_FAIL, "%zu of %zu source%s failed", u.failed, u.count,
                      u.count == 1 ? "" : "s");
     importing_free(u.importing);
-    if (u.dir)
-        rmdir(u.dir);
+    scratch_remove(&dir);
     record_release(price_import_fields, &done);
-    buf_release(&dir);
     return rc;
 }
 

@@ -155,7 +155,9 @@ int prices_page(const struct cmd_call *call, const struct book *book, const stru
     if (rc == 0)
         rc = book_each(book, &same, look_around, &page, err);
     if (rc == 0 && o->common.json) {
-        rc = out_record(call->out, offer_record_fields, r, err);
+        rc = text_set(&r->schema, OFFER_SCHEMA, err);
+        if (rc == 0)
+            rc = out_record(call->out, offer_record_fields, r, err);
     } else if (rc == 0) {
         out_styled(call->out, OUT_BOLD, "%s", r->offer);
         out_printf(call->out, "\n");

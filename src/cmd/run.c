@@ -17,6 +17,7 @@ struct run_options {
     struct measure_options measure;
     const char *batches; // "32,64,128"
     int64_t repeat;
+    bool gate;
 };
 
 #define RUNS_MAX 64
@@ -35,7 +36,12 @@ static const struct opt options[] = {
      "samples per step, instead of the definition's; several are run one after the other, to "
      "show at which batch size gains stop"},
     {"repeat", 0, OPT_COUNT, "N", NULL, OF(repeat), "Training",
-     "run N times, each in a fresh process, and report the spread between them", .least = 1},
+     "run N times, each in a fresh process and with --full each with the next seed, and report "
+     "the spread between them",
+     .least = 1},
+    {"gate", 0, OPT_FLAG, NULL, NULL, OF(gate), "Training",
+     "with --full: exit with 1 if the result is below that of a correct run; several seeds count "
+     "by their mean"},
     {"data", 0, OPT_TEXT, "DIR", NULL, AT(data), "Training",
      "folder with the data (default: the set that 'fare workloads data get' fetched, else "
      "generated data)"},
@@ -87,6 +93,7 @@ static const struct cmd_example examples[] = {
     {"fare run cifar --batch 32,64,128,256", "at which batch size do gains stop?"},
     {"fare run mlp --repeat 5", "how much do runs differ from each other?"},
     {"fare run cnn --full --data ~/mnist", "all twelve epochs, on MNIST's own files"},
+    {"fare run mlp --full --repeat 3 --gate", "in CI: does it still reach its accuracy?"},
     {"fare run all --max-time 10s", "a sample of every workload, in one table"},
     {"fare run imdb --full --checkpoint runs --resume", "continue where the last run was cut off"},
     {"fare run textgen --full --generate 400", "train on a text, then write one like it"},
@@ -115,6 +122,8 @@ static int check_options(const struct run_options *given, size_t names, struct e
         return err_set(err, ERR_USAGE, "--checkpoint-every needs --checkpoint DIR");
     if (o->resume && o->from)
         return err_set(err, ERR_USAGE, "--resume and --from exclude each other");
+    if (given->gate && !o->full)
+        return err_set(err, ERR_USAGE, "--gate needs --full: a sample has no result to check");
     if (o->full && o->steps > 0)
         return err_set(err, ERR_USAGE, "--steps is for samples; a full training has --epochs");
     if (o->checkpoint && (given->repeat > 1 || (given->batches && strchr(given->batches, ','))))
@@ -237,7 +246,9 @@ static int run_one(const struct cmd_call *call, struct measure *m, const struct 
     return rc;
 }
 
-static int run_all(const struct cmd_call *call, struct measure *m, struct err *err)
+// `own` is m->o: each full repetition has its own seed.
+static int run_all(const struct cmd_call *call, struct measure *m, struct measure_options *own,
+                   struct err *err)
 {
     const struct run_options *o = call->options;
     const struct workload *picked[RUNS_MAX];
@@ -254,13 +265,28 @@ static int run_all(const struct cmd_call *call, struct measure *m, struct err *e
     for (size_t i = 0; i < count; i++)
         for (size_t b = 0; b < batch_count; b++)
             for (int64_t r = 0; r < (o->repeat > 1 ? o->repeat : 1) && rc == 0; r++)
-                if (measure_over(m))
+                if (measure_over(m)) {
                     left_out = true;
-                else
+                } else {
+                    own->seed = o->measure.seed + (own->full ? r : 0);
                     rc = run_one(call, m, picked[i], batches[b], err);
+                }
     if (rc == 0)
         measure_say_spent(m, left_out);
     return rc;
+}
+
+static void check_gate(const struct cmd_call *call, const struct measure *m)
+{
+    const struct run_options *o = call->options;
+    if (!o->gate || m->exit_code != 0)
+        return;
+    enum repeat_gate gate = repeat_gate(&m->runs);
+    if (gate == REPEAT_MISSED)
+        *call->exit_code = 1;
+    else if (gate == REPEAT_NO_TARGET)
+        out_complain("--gate: these runs have no target; it is for the whole public set and the "
+                     "definition's batch and epochs\n");
 }
 
 static int print(const struct cmd_call *call, struct measure *m, int rc, struct err *err)
@@ -268,8 +294,10 @@ static int print(const struct cmd_call *call, struct measure *m, int rc, struct 
     run_text_says(m, false);
     if (rc == 0)
         rc = repeat_group(&m->runs, err);
-    if (rc == 0)
+    if (rc == 0) {
         *call->exit_code = m->exit_code;
+        check_gate(call, m);
+    }
     if (m->o->json && m->begun) {
         struct err unprinted = {0};
         int printed = out_record(call->out, runs_fields, &m->runs, &unprinted);
@@ -295,6 +323,9 @@ static int run(const struct cmd_call *call, struct err *err)
     int rc;
     if (call->rest->command && call->rest->count > 0)
         return err_set(err, ERR_USAGE, "either a workload or a command after '--', not both");
+    if (call->rest->command && given->gate)
+        return err_set(err, ERR_USAGE,
+                       "--gate is for workloads: fare knows no target of a command");
     if (call->rest->command) {
         rc = measuring_command(call, &m, NULL, false, err);
         if (rc == 0 && o.json)
@@ -306,7 +337,7 @@ static int run(const struct cmd_call *call, struct err *err)
         if (rc == 0)
             rc = check_options(given, call->rest->count, err);
         if (rc == 0)
-            rc = print(call, &m, run_all(call, &m, err), err);
+            rc = print(call, &m, run_all(call, &m, &o, err), err);
     }
     measure_close(&m);
     return rc;

@@ -137,6 +137,20 @@ static void say_saturation(struct out *out, const struct runs *runs, size_t at)
                 (long long)largest->batch.v);
 }
 
+static void say_accuracy(struct out *out, const struct run_group *g)
+{
+    char target[64] = "";
+    if (!g->accuracy.known)
+        return;
+    if (g->reached.known)
+        snprintf(target, sizeof target, "; %lld of %lld reached the target",
+                 (long long)g->reached.v, (long long)g->runs.v);
+    out_row(out, g->workload,
+            "accuracy over the seeds: mean %.2f %%, %.2f to %.2f %%, standard deviation %.2f %%%s",
+            g->accuracy.v * 100, g->low_accuracy.v * 100, g->high_accuracy.v * 100,
+            g->accuracy_spread.v * 100, target);
+}
+
 void run_text_notes(struct out *out, const struct runs *runs, const struct run_plan *plan)
 {
     for (size_t i = 0; i < runs->runs.count; i++) {
@@ -167,6 +181,7 @@ void run_text_notes(struct out *out, const struct runs *runs, const struct run_p
                     "deviation)",
                     (long long)g->batch.v, (long long)g->runs.v, g->low_ms.v, g->high_ms.v,
                     g->spread.v * 100);
+        say_accuracy(out, g);
         say_saturation(out, runs, i);
     }
 }

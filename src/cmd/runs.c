@@ -88,8 +88,18 @@ int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct 
     return published_or_ledger(ledger, word, text, err);
 }
 
-void runs_say_added(struct out *out, const char *verb, int64_t added, int64_t there)
+void runs_say_added(const struct cmd_call *call, const char *verb, int64_t added, int64_t there)
 {
+    const struct runs_options *o = call->options;
+    struct out *out = call->out;
+    if (o->common.json) {
+        out_printf(out, "{\n  \"schema\": \"" CHANGES_SCHEMA "\",\n  \"%s\": %lld", verb,
+                   (long long)added);
+        if (there >= 0)
+            out_printf(out, ",\n  \"there\": %lld", (long long)there);
+        out_printf(out, "\n}\n");
+        return;
+    }
     out_printf(out, "%s %lld run%s", verb, (long long)added, added == 1 ? "" : "s");
     if (there > 0)
         out_printf(out, "; %lld %s there already", (long long)there, there == 1 ? "was" : "were");
@@ -120,17 +130,18 @@ static int print_json(struct out *out, json_t *json, struct err *err)
     return rc == 0 ? 0 : err_memory(err);
 }
 
-static int json_list(struct out *out, struct ledger *ledger, const struct ledger_filter *filter,
-                     struct err *err)
+// Without a ledger: the published ones.
+static int json_list(const struct cmd_call *call, struct ledger *ledger,
+                     const struct ledger_filter *filter, struct err *err)
 {
     json_t *array = json_array();
     json_t *json = json_pack("{s:s, s:O}", "schema", RUNS_SCHEMA, "runs", array);
     int rc = array && json ? 0 : err_memory(err);
     if (rc == 0)
         rc = ledger ? ledger_each(ledger, filter, add_json, array, err)
-                    : published_each(NULL, add_json, array, err);
+                    : runs_published(call->options, add_json, array, err);
     if (rc == 0)
-        rc = print_json(out, json, err);
+        rc = print_json(call->out, json, err);
     json_decref(json);
     json_decref(array);
     return rc;
@@ -159,7 +170,7 @@ static int print_list(const struct cmd_call *call, struct ledger *ledger, struct
     if (filter.limit == 0 && !o->all)
         filter.limit = LAST;
     if (o->common.json)
-        return json_list(call->out, ledger, &filter, err);
+        return json_list(call, ledger, &filter, err);
     // One more than is shown, to know whether there are more.
     size_t shown =
         filter.sort == LEDGER_STARTED && filter.limit > 0 ? (size_t)filter.limit : SIZE_MAX;
@@ -193,10 +204,12 @@ static int print_published(const struct cmd_call *call, struct err *err)
 {
     const struct runs_options *o = call->options;
     if (o->common.json)
-        return json_list(call->out, NULL, NULL, err);
+        return json_list(call, NULL, NULL, err);
     struct runs runs = {0};
-    int rc = published_each(NULL, add_run, &runs, err);
-    if (rc == 0)
+    int rc = runs_published(o, add_run, &runs, err);
+    if (rc == 0 && runs.runs.count == 0)
+        out_wrap(call->out, 0, "No such published result. 'fare runs --published' lists them all.");
+    else if (rc == 0)
         runs_published_table(call->out, runs.runs.items, runs.runs.count);
     record_release(runs_fields, &runs);
     return rc;
@@ -247,8 +260,11 @@ static int print_run(const struct cmd_call *call, struct ledger *ledger, struct 
         if (rc == 0)
             rc = against(call, &run, &other, err);
     } else if (rc == 0 && o->common.json) {
-        json = json_loads(buf_str(&text), 0, NULL);
-        rc = json ? print_json(call->out, json, err) : err_memory(err);
+        json_t *kept = json_loads(buf_str(&text), 0, NULL);
+        json = json_pack("{s:s}", "schema", RUN_SCHEMA); // first, also of a record without
+        bool good = kept && json && json_object_update(json, kept) == 0;
+        rc = good ? print_json(call->out, json, err) : err_memory(err);
+        json_decref(kept);
     } else if (rc == 0) {
         runs_page(call->out, &run);
     }
@@ -303,14 +319,17 @@ static int delete_runs(const struct cmd_call *call, struct err *err)
         err_set(err, ERR_USAGE, "'fare runs delete' needs the id of a run");
         return err_hint(err, "'fare runs' lists them");
     }
-    int rc = runs_open(call->options, false, &ledger, err);
+    const struct runs_options *o = call->options;
+    int rc = runs_open(o, false, &ledger, err);
     for (size_t i = 0; i < rest->count && rc == 0; i++) {
         struct buf id = {0};
         rc = ledger_delete(ledger, rest->args[i], &id, err);
-        if (rc == 0)
+        if (rc == 0 && !o->common.json)
             out_printf(call->out, "deleted %s\n", buf_str(&id));
         buf_release(&id);
     }
+    if (rc == 0 && o->common.json)
+        runs_say_added(call, "deleted", (int64_t)rest->count, -1);
     ledger_free(ledger);
     return rc;
 }

@@ -76,8 +76,14 @@ int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct 
 int runs_each(const struct cmd_call *call, struct ledger *ledger, size_t first, ledger_visit_fn *fn,
               void *arg, struct err *err) MUST_USE;
 
-// "added 2 runs; 1 was there already".
-void runs_say_added(struct out *out, const char *verb, int64_t added, int64_t there);
+// Visits the published results that the options select.
+int runs_published(const struct runs_options *options, ledger_visit_fn *visit, void *arg,
+                   struct err *err) MUST_USE;
+
+// "added 2 runs; 1 was there already", or with --json {"schema": ..., "added": 2, "there": 1}.
+// Below 0 `there` is left out.
+#define CHANGES_SCHEMA "fare.changes/1"
+void runs_say_added(const struct cmd_call *call, const char *verb, int64_t added, int64_t there);
 
 void runs_table(struct out *out, const struct run *runs, size_t count);
 void runs_published_table(struct out *out, const struct run *runs, size_t count);

@@ -74,8 +74,9 @@ static int import_files(const struct cmd_call *call, struct ledger *ledger, stru
     else
         ledger_import_abandon(ledger);
     if (rc == 0) {
-        out_printf(call->out, "%s", buf_str(&m.ids));
-        runs_say_added(call->out, "added", m.added, m.there);
+        if (!o->common.json)
+            out_printf(call->out, "%s", buf_str(&m.ids));
+        runs_say_added(call, "added", m.added, m.there);
     } else {
         rc = err_hint(err, "nothing was imported");
     }
@@ -215,7 +216,7 @@ static int export(const struct cmd_call *call, struct err *err)
 static const struct opt export_options[] = {
     LEDGER_ROW,
     {"output", 'o', OPT_TEXT, "FILE", NULL, AT(output), NULL,
-     "write to this file, whole or not at all, instead of standard output"},
+     "write to this file, whole or not at all; '-' is standard output (default)"},
     RUNS_WHICH,
     {NULL},
 };

@@ -131,7 +131,7 @@ static int push(const struct cmd_call *call, struct err *err)
     if (rc == 0)
         rc = send_piece(&p, err);
     if (rc == 0 || p.added + p.there > 0)
-        runs_say_added(call->out, "pushed", p.added, p.there);
+        runs_say_added(call, "pushed", p.added, p.there);
     ledger_free(ledger);
     buf_release(&p.piece);
     buf_release(&url);

@@ -115,6 +115,18 @@ static int list(const struct cmd_call *call, struct err *err)
     return rc;
 }
 
+static int print_one(const struct cmd_call *call, const struct public_set *set, struct err *err)
+{
+    struct set_list one = {0};
+    int rc = text_set(&one.schema, DATA_SCHEMA, err);
+    struct set_row *row = rc == 0 ? LIST_ADD(&one.sets, err) : NULL;
+    rc = row ? describe_set(set, row, err) : ERR_MEMORY;
+    if (rc == 0)
+        rc = out_record(call->out, list_fields, &one, err);
+    record_release(list_fields, &one);
+    return rc;
+}
+
 static bool show(void *context, const char *file, int64_t done, int64_t total)
 {
     struct progress *progress = context;
@@ -135,12 +147,15 @@ static int get_set(const struct cmd_call *call, const struct public_set *set, st
     struct data_got got = {0};
     int rc = data_get(&what, &got, err);
     progress_end(&progress);
-    if (rc == 0 && got.already)
+    const struct cmd_common *common = call->options;
+    if (rc == 0 && common->json)
+        rc = print_one(call, set, err);
+    else if (rc == 0 && got.already)
         out_printf(call->out, "%s is already here: %s\n", name, got.path);
     else if (rc == 0)
         out_printf(call->out, "%s: %s (%d files checked against known sums)\n", name, got.path,
                    got.checked);
-    if (rc == 0 && got.unchecked > 0)
+    if (rc == 0 && got.unchecked > 0 && !common->json)
         out_printf(call->out, "%d files have no known sum; these were recorded:\n%s", got.unchecked,
                    buf_str(&got.sums));
     data_got_release(&got);
@@ -155,6 +170,8 @@ static int print_path(const struct cmd_call *call, const struct public_set *set,
     if (rc == 0 && !is_folder(buf_str(&dir))) {
         rc = err_set(err, ERR_MISSING, "%s is not here (it would be %s)", name, buf_str(&dir));
         err_hint(err, "'fare workloads data get %s' fetches it", name);
+    } else if (rc == 0 && ((const struct cmd_common *)call->options)->json) {
+        rc = print_one(call, set, err);
     } else if (rc == 0) {
         out_printf(call->out, "%s\n", buf_str(&dir));
     }

@@ -27,7 +27,7 @@
     X(std_error, jpeg_std_error) X(create, jpeg_CreateDecompress) X(mem_src, jpeg_mem_src) \
     X(read_header, jpeg_read_header) X(start, jpeg_start_decompress) \
     X(read_lines, jpeg_read_scanlines) X(finish, jpeg_finish_decompress) \
-    X(abort, jpeg_abort_decompress) X(destroy, jpeg_destroy_decompress)
+    X(destroy, jpeg_destroy_decompress)
 // clang-format on
 #define MEMBER(name, function) __typeof__(function) *name;
 #define SYMBOL(name, function) {#function, offsetof(struct jpeg_api, name), DL_REQUIRED},
@@ -64,7 +64,6 @@ struct jpeg {
     jmp_buf escape;
     char said[JMSG_LENGTH_MAX];
     bool memory; // it ended for lack of memory
-    bool created;
     int size;
     struct tap *across, *down; // (size)
     uint8_t *line;             // one line of the image: at most 65,500 pixels of 4 bytes
@@ -115,6 +114,14 @@ static void on_progress(j_common_ptr info)
 
 // ---- setting up ----
 
+// A fresh decoder for each file: the tables of one would serve a next that has none.
+static void begin(struct jpeg *jpeg)
+{
+    api.create(&jpeg->info, JPEG_LIB_VERSION, sizeof jpeg->info);
+    jpeg->info.progress = &jpeg->progress;
+    jpeg->info.mem->max_memory_to_use = MAX_MEMORY;
+}
+
 int jpeg_new(struct jpeg **out, int size, struct err *err)
 {
     *out = NULL;
@@ -147,11 +154,8 @@ int jpeg_new(struct jpeg **out, int size, struct err *err)
         jpeg_free(jpeg);
         return rc;
     }
-    api.create(&jpeg->info, JPEG_LIB_VERSION, sizeof jpeg->info);
-    jpeg->created = true;
-    jpeg->info.client_data = jpeg;
-    jpeg->info.progress = &jpeg->progress;
-    jpeg->info.mem->max_memory_to_use = MAX_MEMORY;
+    begin(jpeg);
+    api.destroy(&jpeg->info);
     *out = jpeg;
     return 0;
 }
@@ -160,8 +164,6 @@ void jpeg_free(struct jpeg *jpeg)
 {
     if (!jpeg)
         return;
-    if (jpeg->created)
-        api.destroy(&jpeg->info);
     free(jpeg->across);
     free(jpeg->line);
     free(jpeg->rows[0]);
@@ -267,12 +269,13 @@ int jpeg_decode(struct jpeg *jpeg, const char *name, const uint8_t *bytes, size_
     jpeg->memory = false;
     j_decompress_ptr info = &jpeg->info;
     if (setjmp(jpeg->escape)) {
-        api.abort(info);
+        api.destroy(info);
         if (jpeg->memory)
             return err_memory(err);
         jpeg->said[0] = (char)tolower((unsigned char)jpeg->said[0]);
         return err_set(err, ERR_FORMAT, "'%s' cannot be read: %s", name, jpeg->said);
     }
+    begin(jpeg);
     api.mem_src(info, bytes, len);
     api.read_header(info, TRUE);
     int64_t pixels = (int64_t)info->image_width * (int64_t)info->image_height;
@@ -286,5 +289,6 @@ int jpeg_decode(struct jpeg *jpeg, const char *name, const uint8_t *bytes, size_
     api.start(info);
     read_image(jpeg, out);
     api.finish(info);
+    api.destroy(info);
     return 0;
 }

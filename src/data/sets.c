@@ -73,7 +73,7 @@ static const struct public_file imdb_files[] = {
 
 static const struct public_file tweets_files[] = {
     {.name = "Sentiment-Analysis-Dataset.zip",
-     .url = "http://thinknook.com/wp-content/uploads/2012/09/Sentiment-Analysis-Dataset.zip"},
+     .url = "https://thinknook.com/wp-content/uploads/2012/09/Sentiment-Analysis-Dataset.zip"},
     {.name = "Sentiment Analysis Dataset.csv",
      .from = "Sentiment-Analysis-Dataset.zip:Sentiment Analysis Dataset.csv"},
     {0},

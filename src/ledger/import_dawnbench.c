@@ -14,7 +14,7 @@ static const struct task {
     double target;
     double scale; // of the column
 } tasks[] = {
-    {"top5Accuracy", "top-5 accuracy", "top 5", 0.93, 100}, // ImageNet, which has top 1 too
+    {"top5Accuracy", "top-5 accuracy", "top 5", 0.93, 100}, // ImageNet; the accuracy is top 1
     {"top1Accuracy", "top-1 accuracy", "top 1", 0.94, 100}, // CIFAR10
     {"f1Score", "F1", NULL, 0.73, 1},                       // SQuAD
 };
@@ -24,6 +24,7 @@ enum { TASKS = sizeof tasks / sizeof *tasks };
 struct reading {
     const struct task *task;
     int at[3]; // columns: epoch, hours, quality
+    int top1;  // beside top 5, or -1
     double before_h;
     struct run *run;
     struct run_quality *quality;
@@ -71,16 +72,22 @@ static int read_row(const struct csv *csv, struct reading *r, struct err *err)
     if (values[2].known && !(quality >= 0 && quality <= 1))
         return csv_fault(csv, at[2], err, "bad %s '%s': expected 0 to %g",
                          r->task->label ? "accuracy" : "score", csv_text(csv, at[2]), scale);
+    struct maybe_real top1 = {0};
+    const char *text = r->top1 >= 0 ? csv_text(csv, r->top1) : NULL;
+    if (text && (!read_number(text, &top1) || (top1.known && !(top1.v >= 0 && top1.v <= 100))))
+        return csv_fault(csv, r->top1, err, "bad accuracy '%s': expected 0 to 100", text);
     r->before_h = hours;
     struct run_epoch *epoch = LIST_ADD(&r->run->epoch_list, err);
     if (!epoch)
         return ERR_MEMORY;
     epoch->epoch = some_int((int64_t)values[0].v);
     epoch->train_ns = ns;
+    if (top1.known)
+        epoch->test_accuracy = some_real(top1.v / 100);
     r->run->phases.wall_ns = whole;
     if (!values[2].known)
         return 0;
-    if (r->task->label)
+    if (r->task->label && r->top1 < 0)
         epoch->test_accuracy = some_real(quality);
     r->quality->value = some_real(quality);
     if (quality >= r->task->target && !r->quality->reached_s.known)
@@ -97,6 +104,7 @@ static int find_columns(const struct csv *csv, struct reading *r, struct err *er
     }
     if (r->at[2] < 0) // names the missing column
         TRY(csv_need(csv, tasks[1].column, &r->at[2], err));
+    r->top1 = r->task == tasks ? csv_column(csv, tasks[1].column) : -1;
     TRY(csv_need(csv, "epoch", &r->at[0], err));
     TRY(csv_need(csv, "hours", &r->at[1], err));
     r->quality = LIST_ADD(&r->run->quality, err);
@@ -117,7 +125,7 @@ static int sum_up(struct reading *r, const char *file, struct err *err)
     run->reached = some_bool(r->quality->reached_s.known);
     if (r->task->label) {
         run->test_accuracy = run->epoch_list.items[run->epoch_list.count - 1].test_accuracy;
-        TRY(import_label(run, "accuracy", r->task->label, err));
+        TRY(import_label(run, "accuracy", r->top1 >= 0 ? tasks[1].label : r->task->label, err));
     }
     char stem[128];
     import_stem(file, stem, sizeof stem);

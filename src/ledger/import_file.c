@@ -130,7 +130,9 @@ static int import_other(struct import_job *m, const struct importer *importer, c
         if (rc == ERR_FORMAT)
             err_context(err, "%s, run %zu", path, i + 1);
         if (rc == 0)
-            buf_printf(&m->ids, "%s  %s\n", run->id, run->name ? run->name : "-");
+            buf_printf(&m->ids, "%s  %s%s%s\n", run->id, run->name ? run->name : "-",
+                       run->taints.count > 0 ? ": " : "",
+                       run->taints.count > 0 ? run->taints.items[0] : "");
         buf_release(&line);
     }
     record_release(runs_fields, &runs);

@@ -89,6 +89,8 @@ static int sum_up(struct run *run, struct err *err)
     }
     if (timed)
         run->phases.wall_ns = some_int(wall);
+    else
+        TRY(run_taint(run, "the log has no time for each epoch (elapsed or epoch_time)", err));
     run->epochs = some_int((int64_t)count);
     run->full = some_bool(true);
     run->first_loss = run->epoch_list.items[0].train_loss;

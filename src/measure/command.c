@@ -81,6 +81,7 @@ static int start_child(struct job *job, char *const *env, const sigset_t *mask, 
                     {s->err.buffer ? s->err.from : -1, s->err.buffer ? s->err.to : -1}},
         .extra = s->tail.inside,
         .extra_as = s->tail.inside_as,
+        .hold = s->tail.folder.path ? s->tail.folder.lock : -1,
         .own_group = !in_foreground(),
         .mask = mask,
     };
@@ -190,8 +191,10 @@ static void pass_signals(struct job *job)
             relay_resize(&job->streams.out);
             relay_resize(&job->streams.err);
         }
-        // The terminal has signalled the whole group already, but a new size too early.
-        if (!job->child.own_group && s.from_kernel && s.number != SIGWINCH)
+        // The terminal has signalled the whole group already, but a new size too early, and its
+        // end only to the leader of the session.
+        bool leader = s.number == SIGHUP && getsid(0) == getpid();
+        if (!job->child.own_group && s.from_kernel && s.number != SIGWINCH && !leader)
             continue;
         child_signal(&job->child, s.number);
         if (s.number == SIGTSTP) {
@@ -212,6 +215,10 @@ static bool wait_for_something(struct job *job, int ms)
     int ready = poll(fds, OTHER_FDS + STREAMS_FDS, ms); // poll() skips negative descriptors
     pass_signals(job);
     streams_work(&job->streams, fds + OTHER_FDS);
+    if (job->streams.out.cut)
+        child_cut(&job->child, 0);
+    if (job->streams.err.cut)
+        child_cut(&job->child, 1);
     child_read(&job->child);
     return ready > 0;
 }
@@ -227,7 +234,7 @@ static void show(struct job *job)
     bool within_a_line = beside->last != '\0' && beside->last != '\n';
     struct live live;
     session_look(s, &live);
-    if (s->command && !beside->lost && watch_tell(&s->watch, &live, within_a_line))
+    if (!beside->lost && watch_tell(&s->watch, &live, within_a_line))
         beside->last = '\n';
     if (job->screen || job->streams.modes || within_a_line)
         return;
@@ -328,6 +335,7 @@ static enum sampling_end judge(struct job *job)
     s->steps = state.total;
     s->noun = state.epochs ? "epoch" : job->samples ? "sample" : NULL;
     s->rate = state.steps_per_s;
+    s->loss = state.loss;
     if (plan->until_ns > 0 && clock_now_ns() >= plan->until_ns)
         return SAMPLING_SPENT;
     if (plan->full || !s->command) {

@@ -2,12 +2,10 @@
 #include "measure/handover.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -159,7 +157,7 @@ static int begin(struct job *job, const struct data_pair *data, struct err *err)
     int rc = safetensors_begin(&job->writer, job->handover->path, texts, count, job->entries,
                                job->count, err);
     if (rc == 0) {
-        rc = check_space(job->handover->folder, job->writer.left, err);
+        rc = check_space(job->handover->folder.path, job->writer.left, err);
         if (rc != 0)
             safetensors_abandon(&job->writer);
     }
@@ -193,17 +191,10 @@ static int make_folder(struct handover *h, struct err *err)
     const char *place = getenv("TMPDIR");
     struct buf path = {0};
     place = place && place[0] == '/' ? place : "/tmp";
-    buf_printf(&path, "%s/fare-XXXXXX", place);
-    h->folder = buf_take(&path, err);
-    if (!h->folder)
-        return ERR_MEMORY;
-    if (!mkdtemp(h->folder)) {
-        int rc = err_errno(err, errno, "cannot make a folder in '%s'", place);
-        free(h->folder);
-        h->folder = NULL;
+    int rc = scratch_make(&h->folder, place, err);
+    if (rc != 0)
         return unwritten(rc, err);
-    }
-    buf_printf(&path, "%s/data.safetensors", h->folder);
+    buf_printf(&path, "%s/data.safetensors", h->folder.path);
     h->path = buf_take(&path, err);
     return h->path ? 0 : ERR_MEMORY;
 }
@@ -223,11 +214,7 @@ int handover_write(struct handover *h, const struct data_pair *data, const struc
 
 void handover_remove(struct handover *h)
 {
-    if (h->path)
-        unlink(h->path);
-    if (h->folder)
-        rmdir(h->folder);
+    scratch_remove(&h->folder);
     free(h->path);
-    free(h->folder);
     memset(h, 0, sizeof *h);
 }

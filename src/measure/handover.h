@@ -19,11 +19,12 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/scratch.h"
 #include "data/dataset.h"
 #include "run/plan.h"
 
 struct handover {
-    char *folder;
+    struct scratch folder;
     char *path;      // of the file, in that folder
     int64_t took_ns; // decoding and drawing, which fare's own training does too; not writing
 };

@@ -31,6 +31,7 @@ struct live {
     bool at_most;                   // the run may end earlier
     bool timed;                     // progress is measured by time, not by steps
     double rate;                    // of them a second of training; 0: unknown
+    struct maybe_real loss;         // the latest, averaged
     double whole_s, half_s;         // the whole training and its interval to each side; 0: unknown
     int64_t bill, projected, whole; // nano-USD; below 0: unknown
 };

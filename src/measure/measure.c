@@ -128,6 +128,29 @@ static int open_price(struct measure *m, struct err *err)
     return rc;
 }
 
+// Refuses a ledger that cannot work before the training, not after it. A database that is down or
+// locked may be back by then: until it is, the run stays in the spool.
+static int check_ledger(struct measure *m, struct err *err)
+{
+    const char *named = m->o->ledger;
+    struct ledger *ledger = NULL;
+    struct err why = {0};
+    if (m->o->no_ledger || !named)
+        return 0;
+    int rc = ledger_new(&ledger, named, &why);
+    if (rc == 0)
+        rc = ledger_make(ledger, &m->says, &why);
+    ledger_free(ledger);
+    if (rc == ERR_TIMEOUT || (rc == ERR_IO && strstr(named, "://"))) {
+        buf_printf(&m->says, "the ledger cannot be reached now: %s\n", why.text);
+        return 0;
+    }
+    if (rc == 0 || rc == ERR_MEMORY)
+        return rc == 0 ? 0 : err_memory(err);
+    err_set(err, rc, "%s", why.text);
+    return err_hint(err, "%s", why.hint[0] ? why.hint : "--no-ledger measures without keeping it");
+}
+
 int measure_open(struct measure *m, const struct measure_options *o, const struct machine *machine,
                  struct err *err)
 {
@@ -142,6 +165,7 @@ int measure_open(struct measure *m, const struct measure_options *o, const struc
         m->plan.max_s = (double)o->max_time_ns / 1e9;
     m->runs.runs.known = true;
     TRY(check(o, err));
+    TRY(check_ledger(m, err));
     TRY(read_within(o->within, &m->plan.within, err));
     TRY(secrets_init(&m->secrets, o->secrets.items, o->secrets.count, err));
     TRY(text_set(&m->runs.schema, RUNS_SCHEMA, err));
@@ -209,6 +233,7 @@ static int run_apart(const struct runner *runner, struct session *s, struct err 
     s->watch.fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     s->watch.group = getpgrp();
     struct apart a = {runner, s};
+    int64_t began_ns = clock_now_ns();
     struct proc proc = {0};
     struct proc_result result = {0};
     const struct proc_options how = {.keep_max = 64 << 20};
@@ -219,6 +244,7 @@ static int run_apart(const struct runner *runner, struct session *s, struct err 
     if (rc == 0)
         rc = proc_finish(&proc, &result, err);
     apart_pid = 0;
+    watch_told(&s->watch, (double)(clock_now_ns() - began_ns) / 1e9);
     if (rc != 0)
         return rc;
     struct run told = {0};
@@ -293,6 +319,8 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
         return ERR_MEMORY;
     if (!m->begun && what->workload) // signals are passed on to a command
         catch_signals();
+    if (!m->begun)
+        m->begun_ns = clock_now_ns();
     struct live_price price;
     struct session s = {.o = m->o,
                         .workload = what->workload,
@@ -301,7 +329,10 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
                         .run = run,
                         .secrets = &m->secrets,
                         .says = &m->words,
-                        .price = &price};
+                        .price = &price,
+                        .watch = {.number = m->o->apart ? (int64_t)m->runs.runs.count : 0,
+                                  .before_s = (double)(clock_now_ns() - m->begun_ns) / 1e9,
+                                  .told_s = m->told_s}};
     plan_run(m, what, &s.plan);
     int rc = provenance_set(m->o, &m->secrets, m->machine, run, err);
     if (rc == 0 && what->command)
@@ -316,6 +347,7 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
         rc = run_session(&s, m->o->apart, err);
     }
     m->begun = true;
+    m->told_s = s.watch.told_s;
     m->plan.start_ns = 0; // set when the next run begins
     if (rc != 0 && what->workload)
         err_context(err, "%s", what->workload->name);

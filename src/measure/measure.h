@@ -80,7 +80,9 @@ struct measure {
     struct buf words; // from the runs themselves: notes, generated text
     int exit_code;    // of the last command, or of an interrupted run: 128 + the signal's number
     bool begun;
-    bool kept; // the last run is in the ledger, or on its way there
+    int64_t begun_ns; // the first run
+    double told_s;    // watch.h: the last line in a log
+    bool kept;        // the last run is in the ledger, or on its way there
 };
 
 // `machine` (optional) is this one, inspected before.

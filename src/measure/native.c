@@ -2,6 +2,7 @@
 // native: trains a workload with one of fare's own engines.
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "measure/runner.h"
@@ -15,6 +16,7 @@ struct native {
     struct data_pair data;
     const struct trainer_progress *progress; // while the journal's record is written
     int64_t show_ns;                         // when progress is shown next
+    bool log;                                // lines of text instead
 };
 
 // ---- the record
@@ -130,8 +132,15 @@ static void show(struct session *s, const struct trainer_progress *p)
     snprintf(note, sizeof note, "epoch %lld/%lld%s  loss %.3f  %.1f %% right  %.0f/s",
              (long long)p->epoch + 1, (long long)p->epochs, p->evaluating ? " test" : "", p->loss,
              p->accuracy * 100, p->samples_per_s);
+    s->loss = some_real(p->loss);
     session_look(s, &live);
     watch_show(&s->watch, &live, note);
+    watch_tell(&s->watch, &live, false);
+}
+
+static double since_start(const struct session *s, int64_t now_ns)
+{
+    return (double)(now_ns - s->start_ns) / 1e9;
 }
 
 static void progress(void *context, const struct trainer_progress *p)
@@ -139,7 +148,9 @@ static void progress(void *context, const struct trainer_progress *p)
     struct session *s = context;
     struct native *n = s->runner;
     int64_t now_ns = clock_now_ns();
-    bool shown = s->watch.progress.on && now_ns >= n->show_ns, kept = session_due(s);
+    bool shown = s->watch.progress.on ? now_ns >= n->show_ns
+                                      : n->log && watch_due(&s->watch, since_start(s, now_ns));
+    bool kept = session_due(s);
     if (!shown && !kept)
         return;
     meter_phase(s->meter, METER_IDLE);
@@ -226,7 +237,7 @@ static int work(struct session *s, struct err *err)
 
 static int run(struct session *s, struct err *err)
 {
-    struct native n = {.show_ns = 0};
+    struct native n = {.log = !isatty(s->watch.fd > 0 ? s->watch.fd : STDERR_FILENO)};
     s->runner = &n;
     s->fill = fill;
     int rc = engine_run(s, s->o->precision, &n.with, work, err);

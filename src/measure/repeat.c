@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "workload/workload.h"
 
 #define SATURATED 1.05 // a larger batch must train this many times the samples/s to count
 
@@ -27,6 +28,38 @@ static bool is_first(const struct runs *runs, size_t at)
         if (same(&runs->runs.items[i], &runs->runs.items[at]))
             return false;
     return true;
+}
+
+// What full runs like the one at `at` reached: those with a known accuracy.
+struct outcomes {
+    double *accuracies;
+    size_t count, judged, reached;
+};
+
+static void look_at_outcomes(const struct runs *runs, size_t at, struct outcomes *o)
+{
+    for (size_t i = at; i < runs->runs.count; i++) {
+        const struct run *run = &runs->runs.items[i];
+        if (!same(run, &runs->runs.items[at]) || !run->full.v)
+            continue;
+        if (run->test_accuracy.known)
+            o->accuracies[o->count++] = run->test_accuracy.v;
+        o->judged += run->reached.known;
+        o->reached += run->reached.known && run->reached.v;
+    }
+}
+
+static void add_outcomes(struct run_group *group, struct outcomes *o)
+{
+    size_t n = o->count;
+    if (o->judged > 0)
+        group->reached = some_int((int64_t)o->reached);
+    if (n < 2)
+        return;
+    group->accuracy = some_real(stats_mean(o->accuracies, n));
+    group->accuracy_spread = some_real(stats_stddev(o->accuracies, n));
+    group->low_accuracy = some_real(stats_quantile_of(o->accuracies, n, 0));
+    group->high_accuracy = some_real(stats_quantile_of(o->accuracies, n, 1));
 }
 
 static int add_group(struct runs *runs, size_t at, double *steps, double *rates, struct err *err)
@@ -55,6 +88,9 @@ static int add_group(struct runs *runs, size_t at, double *steps, double *rates,
     }
     if (m > 0)
         group->samples_per_s = some_real(stats_median_of(rates, m));
+    struct outcomes outcomes = {.accuracies = steps};
+    look_at_outcomes(runs, at, &outcomes);
+    add_outcomes(group, &outcomes);
     return text_set(&group->workload, first->workload, err);
 }
 
@@ -100,4 +136,32 @@ int repeat_group(struct runs *runs, struct err *err)
     if (rc == 0)
         mark_saturated(runs);
     return rc;
+}
+
+static bool missed(const struct runs *runs, size_t at, bool *judged)
+{
+    const struct run *first = &runs->runs.items[at];
+    const struct workload *workload = first->workload ? workload_find(first->workload, NULL) : NULL;
+    double sum = 0;
+    size_t count = 0, reached = 0;
+    for (size_t i = at; i < runs->runs.count; i++) {
+        const struct run *run = &runs->runs.items[i];
+        if (!same(run, first) || !run->reached.known)
+            continue;
+        count++;
+        reached += run->reached.v;
+        sum += run->test_accuracy.v;
+    }
+    *judged |= count > 0;
+    if (workload && workload->metric == WORKLOAD_ACCURACY && count > 1)
+        return sum / (double)count < workload->reach;
+    return reached < count;
+}
+
+enum repeat_gate repeat_gate(const struct runs *runs)
+{
+    bool judged = false, miss = false;
+    for (size_t i = 0; i < runs->runs.count; i++)
+        miss |= is_first(runs, i) && missed(runs, i, &judged);
+    return miss ? REPEAT_MISSED : judged ? REPEAT_REACHED : REPEAT_NO_TARGET;
 }

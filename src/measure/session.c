@@ -34,6 +34,7 @@ void session_look(const struct session *s, struct live *live)
     live_look(&s->plan, s->price, s->meter, s->step, s->steps, live);
     live->noun = s->noun;
     live->rate = s->rate;
+    live->loss = s->loss;
 }
 
 bool session_due(const struct session *s)

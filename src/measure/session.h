@@ -44,6 +44,7 @@ struct session {
     int64_t step, steps; // progress; 0: unknown
     const char *noun;    // one of them; null: "step"
     double rate;         // a second; 0: unknown
+    struct maybe_real loss;
     // (optional) Adds the runner's figures to a copy of the record; without it the meter does.
     int (*fill)(const struct session *session, struct run *part, struct err *err);
     void *runner; // the runner's own

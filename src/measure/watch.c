@@ -79,14 +79,27 @@ void watch_show(struct watch *w, const struct live *live, const char *note)
 
 // ---- in logs
 
-#define FIRST_S    10.0
-#define SECOND_S   60.0
-#define MOST_S     600.0
+#define MOST_S     300.0
 #define PATIENCE_S 5.0 // for the end of the command's line
 
 static double next_s(double told_s)
 {
-    return told_s == 0 ? FIRST_S : told_s < SECOND_S ? SECOND_S : told_s + fmin(told_s, MOST_S);
+    static const double first_s[] = {10, 30, 60};
+    for (size_t i = 0; i < sizeof first_s / sizeof *first_s; i++)
+        if (told_s < first_s[i])
+            return first_s[i];
+    return told_s + fmin(told_s, MOST_S);
+}
+
+bool watch_due(const struct watch *w, double elapsed_s)
+{
+    return w->before_s + elapsed_s >= next_s(w->told_s);
+}
+
+void watch_told(struct watch *w, double elapsed_s)
+{
+    while (watch_due(w, elapsed_s))
+        w->told_s = next_s(w->told_s);
 }
 
 static void add_time(struct buf *out, double seconds, double half_s, const char *after)
@@ -123,20 +136,25 @@ bool watch_place(const struct live *live, struct buf *out)
 void watch_words(const struct live *live, struct buf *out)
 {
     char bill[MONEY_BYTES], end[MONEY_BYTES];
+    bool sample = live->timed && live->at_most;
+    buf_adds(out, "after ");
+    add_time(out, live->elapsed_s, 0, ": ");
     if (!watch_place(live, out))
         buf_adds(out, "no progress seen");
+    else if (live->steps > 0)
+        buf_printf(out, " (%d %%)", (int)(100 * (double)live->step / (double)live->steps));
     if (live->steps <= 0 && live->rate > 0)
         buf_printf(out, ", %s", units_pace(live->rate, noun_of(live)).s);
-    bool sample = live->timed && live->at_most;
+    if (live->loss.known)
+        buf_printf(out, ", loss %.4g", live->loss.v);
     if (sample && live->whole_s > 0) {
         buf_adds(out, ", the whole training takes ");
         add_time(out, live->whole_s, live->half_s, "");
-    } else if (!sample && live->left_s >= 0) {
-        buf_adds(out, ", ");
-        add_time(out, live->left_s, live->timed ? 0 : live->half_s, " left");
-    } else {
-        buf_adds(out, ", ");
-        add_time(out, live->elapsed_s, 0, " so far");
+    }
+    if (live->left_s >= 0) {
+        buf_adds(out, sample ? ", at most " : ", ");
+        add_time(out, live->left_s, live->timed ? 0 : live->half_s,
+                 sample ? " left of the sample" : " left");
     }
     int64_t all = sample ? live->whole : live->projected;
     if (live->bill < 0)
@@ -151,18 +169,20 @@ void watch_words(const struct live *live, struct buf *out)
 
 bool watch_tell(struct watch *w, const struct live *live, bool within_a_line)
 {
-    double due_s = next_s(w->told_s);
-    if (live->elapsed_s < due_s || isatty(STDERR_FILENO) ||
-        (within_a_line && live->elapsed_s < due_s + PATIENCE_S) ||
-        poll(&(struct pollfd){STDERR_FILENO, POLLOUT, 0}, 1, 0) <= 0)
+    int fd = w->fd > 0 ? w->fd : STDERR_FILENO;
+    if (!watch_due(w, live->elapsed_s - (within_a_line ? PATIENCE_S : 0)) || isatty(fd) ||
+        poll(&(struct pollfd){fd, POLLOUT, 0}, 1, 0) <= 0)
         return false;
     struct buf line = {0};
-    buf_adds(&line, within_a_line ? "\nfare: " : "fare: ");
+    buf_printf(&line, "%sfare: %s", within_a_line ? "\n" : "", w->name);
+    if (w->number > 0)
+        buf_printf(&line, ", run %lld,", (long long)w->number);
+    buf_addc(&line, ' ');
     watch_words(live, &line);
     buf_addc(&line, '\n');
-    ssize_t put = line.failed ? -1 : write(STDERR_FILENO, line.data, line.len);
+    ssize_t put = line.failed ? -1 : write(fd, line.data, line.len);
     buf_release(&line);
-    w->told_s = live->elapsed_s;
+    w->told_s = w->before_s + live->elapsed_s;
     return put > 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "record/field.h"
 
+#define OFFER_SCHEMA  "fare.offer/1"
 #define OFFERS_SCHEMA "fare.offers/1"
 
 #include "record/offer.def"

@@ -10,13 +10,14 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/array.h"
 
-// A message from the keeper; shorter than PIPE_BUF, so that it arrives in one piece.
+// A message from the keeper. In the other direction go the numbers of streams to close.
 struct message {
     enum { STARTED, NOT_STARTED, ENDED } kind;
     pid_t pid;
@@ -74,13 +75,14 @@ _Noreturn static void become_command(const struct child_options *o, int fault)
 }
 
 // Descriptors of the keeper.
-enum { KEEPER_STATUS = 3, KEEPER_STREAMS = 4, KEEPER_END = 8 };
+enum { KEEPER_STATUS = 3, KEEPER_STREAMS = 4, KEEPER_HOLD = 8, KEEPER_END = 9 };
 
-// Closes all descriptors but the status and the streams.
+// Closes all descriptors but these.
 static void close_descriptors(const struct child_options *o, int status)
 {
-    const int given[] = {status, o->streams[0].from, o->streams[0].to, o->streams[1].from,
-                         o->streams[1].to};
+    const int given[] = {
+        status, o->streams[0].from, o->streams[0].to, o->streams[1].from, o->streams[1].to, o->hold,
+    };
     int high[sizeof given / sizeof *given];
     size_t count = sizeof given / sizeof *given;
     for (size_t i = 0; i < count; i++)
@@ -118,10 +120,24 @@ static void nothing(int number)
     (void)number;
 }
 
-// Reaps until no child is left. The other end of the status pipe closes if fare is killed.
+// Does as fare says; if fare was killed, relays the streams from now on.
+static void obey(struct pollfd fds[3])
+{
+    unsigned char stream;
+    ssize_t got = read(KEEPER_STATUS, &stream, sizeof stream);
+    if (got > 0 && stream < 2)
+        close(KEEPER_STREAMS + 2 * stream);
+    if (got > 0 || (got < 0 && errno == EINTR))
+        return;
+    fds[0].fd = -1;
+    fds[1].fd = KEEPER_STREAMS;
+    fds[2].fd = KEEPER_STREAMS + 2;
+}
+
+// Reaps until no child is left. The other end of the status socket closes if fare is killed.
 _Noreturn static void reap(pid_t command)
 {
-    struct pollfd fds[] = {{KEEPER_STATUS, 0, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
+    struct pollfd fds[] = {{KEEPER_STATUS, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
     sigset_t others;
     sigfillset(&others);
     sigdelset(&others, SIGCHLD);
@@ -133,11 +149,8 @@ _Noreturn static void reap(pid_t command)
             if (ended == command)
                 tell(KEEPER_STATUS, &(struct message){ENDED, ended, code, usage.ru_maxrss});
         bool last = ended < 0 && errno == ECHILD;
-        if (!last && ppoll(fds, 3, NULL, &others) > 0 && fds[0].revents != 0) {
-            fds[0].fd = -1; // fare was killed
-            fds[1].fd = KEEPER_STREAMS;
-            fds[2].fd = KEEPER_STREAMS + 2;
-        }
+        if (!last && ppoll(fds, 3, NULL, &others) > 0 && fds[0].revents != 0)
+            obey(fds);
         for (int i = 1; i < 3; i++)
             if (fds[i].fd >= 0 && !hand_on(fds[i].fd, fds[i].fd + 1))
                 fds[i].fd = -1;
@@ -183,7 +196,8 @@ int child_start(struct child *child, const struct child_options *o, struct err *
     *child = (struct child){.status = -1, .own_group = o->own_group};
     int status[2] = {-1, -1}, fault[2] = {-1, -1};
     int rc = 0;
-    if (pipe2(status, O_CLOEXEC) != 0 || pipe2(fault, O_CLOEXEC) != 0)
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, status) != 0 ||
+        pipe2(fault, O_CLOEXEC) != 0)
         rc = err_errno(err, errno, "cannot make a pipe");
     if (rc == 0)
         rc = start(child, o, status, fault, err);
@@ -228,7 +242,7 @@ void child_read(struct child *child)
     struct message message;
     while (child->status >= 0) {
         ssize_t got = read(child->status, &message, sizeof message);
-        if (got < 0 && errno == EINTR)
+        if (got < 0 && (errno == EINTR || errno == ECONNRESET)) // it ended before child_cut() came
             continue;
         if (got < 0 && errno == EAGAIN)
             return;
@@ -242,6 +256,15 @@ void child_read(struct child *child)
             child->status = -1;
         }
     }
+}
+
+void child_cut(struct child *child, int stream)
+{
+    unsigned char number = (unsigned char)stream;
+    if (child->cut[stream] || child->status < 0)
+        return;
+    child->cut[stream] = true;
+    (void)!send(child->status, &number, sizeof number, MSG_NOSIGNAL);
 }
 
 // ---- the tree
@@ -317,6 +340,14 @@ static void mark_tree(struct processes *list, pid_t keeper)
     }
 }
 
+static bool deliver(pid_t pid, int number)
+{
+    bool sent = kill(pid, number) == 0;
+    if (sent && (number == SIGTERM || number == SIGHUP))
+        kill(pid, SIGCONT);
+    return sent;
+}
+
 // Signals the processes of the tree in `group`; 0: all of them.
 static int signal_tree(const struct child *child, pid_t group, int number)
 {
@@ -327,7 +358,7 @@ static int signal_tree(const struct child *child, pid_t group, int number)
         mark_tree(&list, child->keeper);
     for (size_t i = 0; good && i < list.count; i++)
         if (list.items[i].ours && (group == 0 || list.items[i].group == group))
-            count += kill(list.items[i].pid, number) == 0;
+            count += deliver(list.items[i].pid, number);
     free(list.items);
     return good ? count : -1;
 }
@@ -337,9 +368,9 @@ void child_signal(const struct child *child, int number)
     if (child->keeper <= 0 || child->status < 0)
         return;
     if (child->own_group)
-        kill(-child->pid, number);
+        deliver(-child->pid, number);
     else if (signal_tree(child, getpgrp(), number) < 0 && !child->ended)
-        kill(child->pid, number);
+        deliver(child->pid, number);
 }
 
 int child_signal_all(const struct child *child, int number)

@@ -26,6 +26,7 @@ struct child_options {
         int from, to; // the other end of each, and where to relay it; -1: none
     } streams[2];
     int extra, extra_as; // another descriptor for it, and its number there; -1: none
+    int hold;            // a lock that lasts as long as the tree, held by the keeper; -1: none
     bool own_group;
     const sigset_t *mask; // the signals it starts with blocked
 };
@@ -35,6 +36,7 @@ struct child {
     pid_t pid;    // the command
     int status;   // readable if the keeper has a message; -1 once the whole tree has ended
     bool own_group;
+    bool cut[2]; // child_cut() was called
 
     bool ended; // the command has ended, and the members below are valid
     int wait_status;
@@ -47,11 +49,15 @@ int child_start(struct child *child, const struct child_options *options, struct
 // Reads the keeper's messages without waiting.
 void child_read(struct child *child);
 
-// Signals the command's process group.
+// The keeper closes its end of a stream: once we have closed ours, the command's writes fail.
+void child_cut(struct child *child, int stream);
+
+// Signals the command's process group. After SIGTERM or SIGHUP stopped processes are continued:
+// they would not receive it.
 void child_signal(const struct child *child, int number);
 
-// Signals every process of the tree, whatever its group. Returns their number, or -1 if /proc
-// cannot be read.
+// Signals every process of the tree, whatever its group, likewise. Returns their number, or -1 if
+// /proc cannot be read.
 int child_signal_all(const struct child *child, int number);
 
 // Releases it, and reaps the keeper if it has ended.

@@ -488,6 +488,7 @@ void follow_state(const struct follow *f, struct follow_state *out)
     if (c)
         memcpy(out->label, c->label, sizeof out->label);
     follow_place(f, &out->step, &out->total);
+    out->loss = losses_last(&f->figures.all);
     if (o.steps > 0 && train_ns > 0)
         out->steps_per_s = (double)o.steps * 1e9 / (double)train_ns / (double)unit;
     out->unseen = f->level > LEVEL_NONE ? parts_unseen(&f->track.parts, &whole, &next) : 0;

@@ -52,9 +52,10 @@ struct follow_state {
     int64_t step;                   // the current one, counting those before this run
     int64_t total;                  // 0: unknown
     enum follow_total total_from;
-    double steps_per_s; // 0: unknown
-    bool unsteady;      // the step time changes on the way
-    unsigned unseen;    // parts that are announced and did not occur yet
+    double steps_per_s;     // 0: unknown
+    struct maybe_real loss; // mean of the last tenth so far
+    bool unsteady;          // the step time changes on the way
+    unsigned unseen;        // parts that are announced and did not occur yet
 };
 
 struct follow;

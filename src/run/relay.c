@@ -154,6 +154,16 @@ void relay_end_line(struct relay *r)
     (void)ignored;
 }
 
+static void drop(struct relay *r, int64_t bytes)
+{
+    r->dropped += bytes;
+    if (r->lost != EPIPE || r->dropped <= RELAY_DROP_MAX)
+        return;
+    close(r->from);
+    r->from = -1;
+    r->cut = true;
+}
+
 void relay_work(struct relay *r, bool writable, relay_fn *each, void *context)
 {
     if (r->len > 0 && (writable || r->lost))
@@ -169,6 +179,8 @@ void relay_work(struct relay *r, bool writable, relay_fn *each, void *context)
         if (r->lost || poll(&to, 1, 0) > 0) // write at once: a kill would lose it
             hand_on(r);
         each(context, r->buffer, (size_t)got);
+        if (r->lost)
+            drop(r, got);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
         close(r->from); // a terminal ends with the error EIO
         r->from = -1;

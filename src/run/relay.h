@@ -4,7 +4,9 @@
 // The command writes to a pipe, or to a pseudo-terminal if fare's output is a terminal, so that
 // bars and colours look as without fare. Output is passed on at once. A slow reader slows the
 // command down, as without fare; fare never blocks in a write. If the reader is gone or the disk is
-// full, further output is dropped and the command continues.
+// full, further output is dropped and the command continues: a training is worth more than its log.
+// But without a reader no more than RELAY_DROP_MAX is dropped: then the command gets SIGPIPE, so
+// that one which only writes ends.
 #ifndef FARE_RUN_RELAY_H
 #define FARE_RUN_RELAY_H
 
@@ -14,7 +16,8 @@
 
 #include "base/err.h"
 
-#define RELAY_BYTES ((size_t)64 << 10)
+#define RELAY_BYTES    ((size_t)64 << 10)
+#define RELAY_DROP_MAX (INT64_C(64) << 20)
 
 struct relay {
     int from;    // fare's end; -1 at the end of the stream
@@ -27,6 +30,8 @@ struct relay {
     size_t at, len;                       // bytes read and not written yet
     char last;                            // the last byte written
     int lost;                             // errno of a failed write: output is dropped since
+    int64_t dropped;                      // bytes
+    bool cut;                             // too many: `from` is closed
     int64_t blocked_ns, waiting_since_ns; // time spent waiting for the reader of our output
     void (*before)(void *context);        // (optional) called before each write
     void *context;

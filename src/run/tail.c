@@ -27,16 +27,14 @@ static void watch_file(struct tail *t)
 static bool make_folder(struct tail *t, const char *place, struct err *err)
 {
     struct buf path = {0};
-    buf_printf(&path, "%s/fare-XXXXXX", place);
-    t->folder = buf_take(&path, err);
-    if (!t->folder)
-        return false;
-    if (!mkdtemp(t->folder)) {
-        free(t->folder);
-        t->folder = NULL;
+    struct err why = {0};
+    int rc = scratch_make(&t->folder, place, &why);
+    if (rc != 0) {
+        if (rc == ERR_MEMORY)
+            err_memory(err);
         return false;
     }
-    buf_printf(&path, "%s/events", t->folder);
+    buf_printf(&path, "%s/events", t->folder.path);
     t->path = buf_take(&path, err);
     if (!t->path)
         return false;
@@ -114,19 +112,15 @@ void tail_started(struct tail *t)
 
 void tail_release(struct tail *t)
 {
-    if (!t->path && !t->folder && t->fd <= 0 && t->inside <= 0)
+    if (!t->path && !t->folder.path && t->fd <= 0 && t->inside <= 0)
         return; // zeroed, or released
     tail_started(t);
     if (t->fd >= 0)
         close(t->fd);
     if (t->watch >= 0)
         close(t->watch);
-    if (t->folder && t->path)
-        unlink(t->path);
-    if (t->folder)
-        rmdir(t->folder);
+    scratch_remove(&t->folder);
     free(t->path);
-    free(t->folder);
     *t = (struct tail){.fd = -1, .inside = -1, .watch = -1};
 }
 
@@ -171,7 +165,7 @@ void tail_read(struct tail *t, tail_fn *each, void *context)
         t->at += got;
         each(context, bytes, (size_t)got);
     }
-    if (t->folder && t->at - t->freed >= FREE_EACH &&
+    if (t->folder.path && t->at - t->freed >= FREE_EACH &&
         fallocate(t->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, t->freed, t->at - t->freed) ==
             0)
         t->freed = t->at;

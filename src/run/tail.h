@@ -12,12 +12,13 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/scratch.h"
 
 struct tail {
-    char *path;   // the file; null for a descriptor
-    char *folder; // to be removed; null if the user named the file
-    int fd;       // -1: does not exist yet
-    int inside;   // "fd:N": the command's end; -1: none
+    char *path;            // the file; null for a descriptor
+    struct scratch folder; // has no path if the user named the file
+    int fd;                // -1: does not exist yet
+    int inside;            // "fd:N": the command's end; -1: none
     int inside_as;
     int watch; // an inotify descriptor for writes; -1: the file must be polled
     int64_t at;

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/scratch.h"
 #include "trace/account.h"
 #include "trace/rings.h"
 
@@ -29,7 +30,8 @@ static const struct {
 } enough[] = {{30, 2}, {8, 5}, {3, 20}};
 
 struct trace {
-    struct buf folder, library_entry, folder_entry;
+    struct scratch folder;
+    struct buf library_entry, folder_entry;
     char *environment[3];
     const char *off;
     struct ring rings[PROCESSES];
@@ -71,13 +73,11 @@ static int make_folder(struct trace *t, struct err *err)
     const char *tmp = getenv("TMPDIR");
     const char *const places[] = {"/dev/shm", tmp && *tmp == '/' ? tmp : "/tmp", "/tmp"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        buf_reset(&t->folder);
-        buf_printf(&t->folder, "%s/fare-trace-XXXXXX", places[i]);
-        TRY(buf_check(&t->folder, err));
-        if (mkdtemp(t->folder.data))
-            return 0;
+        struct err why = {0};
+        int rc = scratch_make(&t->folder, places[i], &why);
+        if (rc == 0 || rc == ERR_MEMORY)
+            return rc == 0 ? 0 : err_memory(err);
     }
-    buf_reset(&t->folder);
     t->off = "there is no room for its records";
     return 0;
 }
@@ -106,7 +106,7 @@ static int open_trace(struct trace *t, const char *library, struct err *err)
     if (rc == 0 && !t->off)
         rc = make_folder(t, err);
     if (rc == 0 && !t->off) {
-        buf_printf(&t->folder_entry, TRACE_FOLDER "=%s", buf_str(&t->folder));
+        buf_printf(&t->folder_entry, TRACE_FOLDER "=%s", t->folder.path);
         buf_printf(&t->library_entry, INJECTION "=%s", buf_str(&path));
         rc = buf_check(&t->folder_entry, err);
         if (rc == 0)
@@ -133,16 +133,6 @@ int trace_new(struct trace **trace, const char *library, struct err *err)
     return rc;
 }
 
-static void remove_folder(const char *folder)
-{
-    char path[4096];
-    for (int i = 0; i < TRACE_RINGS; i++) {
-        snprintf(path, sizeof path, "%s/%d.ring", folder, i);
-        unlink(path);
-    }
-    rmdir(folder);
-}
-
 void trace_free(struct trace *t)
 {
     if (!t)
@@ -150,9 +140,7 @@ void trace_free(struct trace *t)
     for (int i = 0; i < PROCESSES; i++)
         ring_close(&t->rings[i]);
     pattern_release(&t->pattern);
-    if (t->folder.len > 0)
-        remove_folder(t->folder.data);
-    buf_release(&t->folder);
+    scratch_remove(&t->folder);
     buf_release(&t->folder_entry);
     buf_release(&t->library_entry);
     free(t);
@@ -172,9 +160,9 @@ static uint32_t records_of(enum trace_want want)
 
 static void open_rings(struct trace *t)
 {
-    for (; t->seen < TRACE_RINGS; t->seen++) {
+    for (; t->folder.path && t->seen < TRACE_RINGS; t->seen++) {
         struct ring one = {.fd = -1}, *to = t->seen < PROCESSES ? &t->rings[t->seen] : &one;
-        if (!ring_open(to, buf_str(&t->folder), t->seen))
+        if (!ring_open(to, t->folder.path, t->seen))
             return;
         ring_want(to, to != &one ? records_of(t->want) : 0);
         if (to == &one)

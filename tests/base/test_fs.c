@@ -179,6 +179,95 @@ static void replacing_keeps_mode_and_link(void **state)
     free(longest);
 }
 
+// What is not a regular file keeps its place in the folder and gets the bytes.
+static void devices_and_pipes_are_written_through(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct stat st;
+    char fifo[300], got[8] = "";
+    snprintf(fifo, sizeof fifo, "%s/fifo", dir);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    int reader = open(fifo, O_RDONLY | O_NONBLOCK);
+    assert_true(reader >= 0);
+    assert_ok(fs_write(fifo, "piped", 5, &err), &err);
+    assert_int_equal(read(reader, got, sizeof got), 5);
+    assert_string_equal(got, "piped");
+    assert_int_equal(lstat(fifo, &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    close(reader);
+    unlink(fifo);
+    char device[300]; // a link to a device: as with -o /dev/full, but without a risk for that
+    snprintf(device, sizeof device, "%s/device", dir);
+    assert_int_equal(symlink("/dev/full", device), 0);
+    assert_int_equal(fs_write(device, "x", 1, &err), ERR_IO);
+    assert_non_null(strstr(err.text, "no space left on device"));
+    assert_int_equal(lstat(device, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(stat("/dev/full", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+    unlink(device);
+    err = (struct err){0};
+    assert_int_equal(fs_write(dir, "x", 1, &err), ERR_IO);
+    assert_non_null(strstr(err.text, "is a directory"));
+}
+
+static void links_are_followed(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct stat st;
+    char first[300], second[300], target[300];
+    snprintf(first, sizeof first, "%s/first", dir);
+    snprintf(second, sizeof second, "%s/second", dir);
+    snprintf(target, sizeof target, "%s/target", dir);
+    assert_int_equal(symlink("second", first), 0);
+    assert_int_equal(symlink(target, second), 0);
+    assert_ok(fs_write(first, "new", 3, &err), &err); // the target did not exist
+    assert_int_equal(lstat(first, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(lstat(second, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(lstat(target, &st), 0);
+    assert_true(S_ISREG(st.st_mode) && st.st_size == 3);
+    unlink(second);
+    assert_int_equal(symlink("first", second), 0); // round and round
+    assert_int_not_equal(fs_write(first, "x", 1, &err), 0);
+    assert_non_null(strstr(err.text, "too many levels of symbolic links"));
+    unlink(first);
+    unlink(second);
+    unlink(target);
+}
+
+// `fare ... -o - >>log` and `-o /dev/stdout >>log` add to the log; a link of our own stands in for
+// that one, which may be damaged.
+static void standard_output_is_a_name_too(void **state)
+{
+    (void)state;
+    char linked[300];
+    snprintf(linked, sizeof linked, "%s/stdout", dir);
+    const char *const names[] = {"-", linked, "/dev/fd/1", "/proc/self/fd/1"};
+    assert_int_equal(symlink("/proc/self/fd/1", linked), 0);
+    struct err err = {0};
+    assert_ok(fs_write(path, "log\n", 4, &err), &err);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            int log = open(path, O_WRONLY | O_APPEND);
+            dup2(log, STDOUT_FILENO);
+            _exit(fs_write(names[i], "line\n", 5, NULL) == 0 ? 0 : 1);
+        }
+        int status;
+        waitpid(pid, &status, 0);
+        assert_int_equal(status, 0);
+    }
+    struct buf b = {0};
+    assert_ok(fs_read(path, 100, &b, &err), &err);
+    assert_string_equal(buf_str(&b), "log\nline\nline\nline\nline\n");
+    unlink(linked);
+    buf_release(&b);
+}
+
 static void waits_for_a_pipe_that_does_not(void **state)
 {
     (void)state;
@@ -245,6 +334,9 @@ int main(void)
         cmocka_unit_test(cut_write_leaves_the_old_file),
         cmocka_unit_test(abandon_leaves_no_trace),
         cmocka_unit_test(replacing_keeps_mode_and_link),
+        cmocka_unit_test(devices_and_pipes_are_written_through),
+        cmocka_unit_test(links_are_followed),
+        cmocka_unit_test(standard_output_is_a_name_too),
         cmocka_unit_test(waits_for_a_pipe_that_does_not),
         cmocka_unit_test(makes_folders),
         cmocka_unit_test(knows_where_the_program_lies),

@@ -75,6 +75,14 @@ for name, shell in (("bash", bash), ("fish", fish), ("zsh", zsh)):
             continue
         offered = shell(line, wanted)
         report(title, wanted in offered, f"  # offered: {offered}")
+subprocess.run([os.environ["FARE"], "runs", "import", "-"], input='{"id":"20260102T030405Z-0123456789ab","name":"mine"}\n', text=True,
+               capture_output=True)
+for line, wanted in (("fare run cn", ["cnn"]), ("fare runs --workload cif", ["cifar"]), ("fare workloads data get mn", ["mnist"]),
+                     ("fare run --offer aws/p3.2", ["aws/p3.2xlarge"]), ("fare prices aws/p3.2", ["aws/p3.2xlarge"]),
+                     ("fare quote --gpu k8", ["K80"]), ("fare compare --published 2018", ["2018-tweets"]),
+                     ("fare runs show la", ["last"]), ("fare quote 2026", ["20260102T030405Z-0123456789ab"]),
+                     ("fare runs 2026", ["20260102T030405Z-0123456789ab"]), ("fare quote --format f", ["focus"])):
+    report(f"bash: '{line}' offers {wanted[0]} alone", bash(line) == wanted, bash(line))
 report("bash: '--color=al' offers always", "always" in bash("fare check --color=al"))
 report("bash: --format means another thing elsewhere", bash("fare report --format m") == ["md"], bash("fare report --format m"))
 report("bash: a subcommand's options are not its sibling's", "--published" not in bash("fare runs import --"))

@@ -165,6 +165,30 @@ static void test_scans(void **state)
     buf_release(&many);
 }
 
+// Without its quantisation tables (ITU T.81, B.5) a file cannot be decoded, whatever came before.
+static void test_tables_of_another_file(void **state)
+{
+    (void)state;
+    struct buf bytes = {0}, without = {0};
+    load("small.jpg", &bytes);
+    const unsigned char *p = (const unsigned char *)bytes.data + 2;
+    buf_add(&without, bytes.data, 2);
+    while (p[1] != 0xDA) { // up to the scan
+        size_t len = 2 + (size_t)(p[2] << 8 | p[3]);
+        if (p[1] != 0xDB)
+            buf_add(&without, (const char *)p, len);
+        p += len;
+    }
+    buf_add(&without, (const char *)p, (size_t)(bytes.data + bytes.len - (const char *)p));
+    assert_true(without.len < bytes.len);
+    struct err err = {0};
+    assert_ok(decode_bytes(bytes.data, bytes.len, &err), &err);
+    assert_fails(decode_bytes(without.data, without.len, failed), ERR_FORMAT,
+                 "quantization table 0x00 was not defined");
+    buf_release(&bytes);
+    buf_release(&without);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -187,6 +211,7 @@ int main(void)
         cmocka_unit_test(test_colours),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_scans),
+        cmocka_unit_test(test_tables_of_another_file),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -21,6 +21,8 @@ static void check_file(const struct public_set *set, const struct public_file *f
     assert_true(is_inside(file->name));
     assert_true(!file->url != !file->from);
     assert_true(!file->url || strncmp(file->url, "http", 4) == 0);
+    // Without a sum only the transport vouches for a file.
+    assert_true(!file->url || file->sha256 || !strstr(file->url, "http://"));
     if (file->sha256) {
         assert_int_equal(strlen(file->sha256), 64);
         assert_int_equal(strspn(file->sha256, "0123456789abcdef"), 64);

@@ -136,6 +136,10 @@ static void dawnbench_targets(void **state)
         assert_near(q->reached_s.v, cases[i].reached_h * 3600, 1e-6);
         assert_near((double)run->phases.wall_ns.v, cases[i].whole_h * 3.6e12, 1);
         assert_true(run->reached.v);
+        if (run->test_accuracy.known) { // of ImageNet top 1, in the last row
+            assert_near(run->test_accuracy.v, 0.75, 1e-12);
+            assert_string_equal(run->labels.items[0].value, "top 1");
+        }
         record_release(runs_fields, &runs);
     }
 }

@@ -141,6 +141,9 @@ def readers(scratch):
     p.stdout.close()
     err = p.stderr.read()
     report("somebody who stops reading does not end it", p.wait(60) == 0 and mark.exists() and b"lost" in err, err)
+    got = subprocess.run(["bash", "-c", '"$@" | head -1; echo ${PIPESTATUS[0]}', "bash", FARE, "run", "--", "yes"],
+                         capture_output=True, timeout=60)
+    report("but one that writes without end ends, as without fare", got.stdout == b"y\n141\n", got)
     mark.unlink(missing_ok=True)
     got = subprocess.run(["bash", "-c", f'"$@" >&-', "bash", *line(script)], capture_output=True, timeout=60)
     report("nor does a closed stdout", got.returncode == 0 and mark.exists(), got)
@@ -259,6 +262,18 @@ while True: time.sleep(0.05)
     _, err = p.communicate(timeout=60)
     report("one that ends by a signal of the user's was interrupted, not broken", p.returncode == 143
            and b"interrupted after" in err, (p.returncode, err))
+    ready.unlink()
+    p = subprocess.Popen(line(f"import os, signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
+                              f"open({str(ready)!r}, 'w').close()\nos.kill(os.getpid(), signal.SIGSTOP)\nsignal.pause()"),
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    wait_until(ready.exists)
+    time.sleep(0.3)  # it stops
+    p.send_signal(signal.SIGTERM)
+    try:
+        p.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        p.kill()
+    report("a stopped one is continued to receive it", p.returncode == 7, p.returncode)
     got = subprocess.run(["nohup", *line("import signal; print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)")],
                          capture_output=True, text=True)
     report("nohup reaches it", "True" in got.stdout, got)
@@ -313,6 +328,39 @@ def terminals():
 
     got, text = in_terminal("print('hello', input('name?'))", type_in)
     report("it can read from it", "hello fare\r\n" in text, text)
+
+
+def hangup(scratch):
+    """As ssh -t and docker -it have it: fare leads the terminal's session, and the terminal goes."""
+    mark = scratch / "hangup"
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execv(FARE, line(f"import os, time\nopen({str(mark)!r}, 'w').write(f'{{os.getpid()}}.')\ntime.sleep(100)"))
+    wait_until(lambda: mark.exists() and mark.read_text().endswith("."))
+    command = int(mark.read_text()[:-1])
+    os.close(master)
+    report("a closed terminal ends it", wait_until(lambda: not alive(command), 20))
+    os.waitpid(pid, 0)
+    if alive(command):
+        os.kill(command, signal.SIGKILL)
+
+
+def folders(scratch):
+    """What a killed fare leaves in /tmp, the next one removes, but not under a command that goes on."""
+    home, mark = scratch / "swept", scratch / "folders"
+    home.mkdir()
+    env = {"TMPDIR": str(home)}
+    script = f"import os, time\nopen({str(mark)!r}, 'w').write(f'{{os.getpid()}}.')\ntime.sleep(100)"
+    p = subprocess.Popen(line(script), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **env})
+    wait_until(lambda: mark.exists() and mark.read_text().endswith("."))
+    p.kill()
+    p.wait()
+    left = list(home.glob("fare-*"))
+    fare("pass", env=env)
+    report("the folder of a killed fare is there as long as its command", len(left) == 1 and left[0].exists(), left)
+    os.kill(int(mark.read_text()[:-1]), signal.SIGKILL)
+    report("and then the next start removes it",
+           wait_until(lambda: fare("pass", env=env)[0] == 0 and not list(home.glob("fare-*")), 20), list(home.iterdir()))
 
 
 def events(scratch):
@@ -449,6 +497,8 @@ with tempfile.TemporaryDirectory() as folder:
     early_ends(folder)
     signals(folder)
     terminals()
+    hangup(folder)
+    folders(folder)
     events(folder)
     patterns()
     helpers(folder)

@@ -414,7 +414,7 @@ static void no_folder_is_an_error(void **state)
                         "cannot write the samples for the framework: cannot make a folder in "
                         "'/nonexistent': no such file or directory");
     assert_non_null(strstr(err.hint, "TMPDIR"));
-    assert_null(h.folder);
+    assert_null(h.folder.path);
     data_release(&data);
 }
 

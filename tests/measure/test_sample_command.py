@@ -129,7 +129,8 @@ def samples_of(line, *words):
 
 # PyTorch's MNIST example: 64 samples in 20 ms are 3200 a second.
 err = samples_of("'Train Epoch: 1 [%d/600000 (%d%%)]\\tLoss: 0.5' % (i * 64, i * 64 / 6000)", "--max-time", "11s")
-told = re.search(r"^fare: sample (\d+), (\d\d+) a second, 10\.\d s so far$", err, re.M)
+told = re.search(r"^fare: lines after 10\.\d s: sample (\d+), (\d\d+) a second, loss 0\.5, at most .+ left of the sample$", err,
+                 re.M)
 report("samples are called samples on the way", told and int(told.group(1)) % 64 == 0
        and 2200 < int(told.group(2)) <= 3230, err)
 report("and at the end", re.search(r"^fare: \d+ samples, [23]\d\d\d samples/s, loss 0\.5$", err, re.M)
@@ -138,7 +139,8 @@ report("and at the end", re.search(r"^fare: \d+ samples, [23]\d\d\d samples/s, l
 # Hugging Face's Trainer without a bar: a thousandth of an epoch in 20 ms is an epoch in 20 s.
 err = samples_of("{'loss': '2.5', 'grad_norm': '0.7', 'learning_rate': '4e-05', 'epoch': '%g' % (i / 1000)}",
                  "--max-time", "11s")
-told = re.search(r"^fare: in epoch 1, (\d\d\.\d) s an epoch, 10\.\d s so far$", err, re.M)
+told = re.search(r"^fare: lines after 10\.\d s: in epoch 1, (\d\d\.\d) s an epoch, loss 2\.5, at most .+ left of the sample$",
+                 err, re.M)
 report("epochs have seconds, also within the first", told and 19.8 < float(told.group(1)) < 28, err)
 report("in plain digits at the end too", re.search(r"^fare: \d\d\.\d s to \d\d\.\d s an epoch, from left to right$", err, re.M)
        and re.search(r"^fare: epochs were seen \(\d\d\.\d s an epoch\), but", err, re.M) and "e+0" not in err, err)
@@ -148,7 +150,7 @@ code, out, err, took, finished = fare("run", "--total-steps", "600", "--offer", 
 lines = [line for line in err.splitlines() if line.startswith("fare: ")]
 report("'fare run' runs to the end, whatever is known", code == 0 and finished and newest()["ended"] == "finished",
        (code, err))
-told = re.match(r"fare: step (\d+) of 600, (.+?) left \(± [\d.]+ %\), (0\.\d+) of (0\.\d+) USD$", lines[0])
+told = re.match(r"fare: train after 1\d\.\d s: step (\d+) of 600 \(\d+ %\), (?:loss \S+, )?(.+?) left \(± [\d.]+ %\), (0\.\d+) of (0\.\d+) USD$", lines[0])
 report("where output is redirected a line after 10 s says how far it is", told, lines)
 if told:
     step, left, paid, whole = int(told.group(1)), seconds(told.group(2)), float(told.group(3)), float(told.group(4))

@@ -123,6 +123,15 @@ with tempfile.TemporaryDirectory() as scratch:
            and runs[0]["ended"] == "interrupted" and runs[0]["steps"] > 0, (p.returncode, runs))
 
     code, run = fare("--data", str(data), "--full")
+    p = subprocess.run([FARE, "run", "mlp", "--data", str(data), "--full", "--gate", "--repeat", "2", "--json", "--no-ledger"],
+                       capture_output=True, text=True)
+    several = json.loads(p.stdout)
+    group = several.get("groups", [{}])[0]
+    accuracies = [r["test_accuracy"] for r in several["runs"]]
+    report("nor by --gate, which says so", p.returncode == 0 and "have no target" in p.stderr, (p.returncode, p.stderr))
+    report("full repetitions have seeds of their own, and their accuracies figures",
+           [r["seed"] for r in several["runs"]] == [1, 2] and abs(group["accuracy"] - sum(accuracies) / 2) < 1e-12
+           and group["low_accuracy"] == min(accuracies) and "reached" not in group, several)
     report("another set than the target's is not judged by it", code == 0 and run["ended"] == "finished" and run["full"]
            and "reached" not in run and "stopped_by" not in run, run)
 

@@ -317,6 +317,42 @@ static void own_patterns(void **state)
     assert_non_null(strstr(err.text, "--step-pattern"));
 }
 
+// regcomp() copies what is repeated: the refused ones would take gigabytes.
+static void patterns_that_are_too_large(void **state)
+{
+    (void)state;
+    static const char *const good[] = {
+        "step ([0-9]{1,9})/([0-9]{1,9})",
+        "[[:space:]]{1,20}it[^]0-9{]*(\\d+)( of (\\d+))?",
+        "(a|b)*{2}x{0,500}",
+        "^\\[[0-9]{4}-[0-9]{2}-[0-9]{2}[^]]*\\] (step|iter)[a-z]* +([0-9]+) *[/|] *([0-9]+)",
+        "a{x", // literal, or an error of its own
+    };
+    static const char *const bad[] = {
+        "((((a{1,100}){1,100}){1,100}){1,100})",
+        "a{0,30000}",
+        "a{99999999999999999999}",
+        "((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)",
+        "([[:digit:]]{50}){50}",
+        "(a{1,60})*{1,60}",
+        "((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((a",
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        struct err err = {0};
+        regex_t pattern;
+        int rc = event_pattern_compile(good[i], &pattern, &err);
+        assert_null(strstr(err.text, "too large"));
+        if (rc == 0)
+            regfree(&pattern);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct err err = {0};
+        regex_t pattern;
+        assert_int_equal(event_pattern_compile(bad[i], &pattern, &err), ERR_USAGE);
+        assert_non_null(strstr(err.text, "too large"));
+    }
+}
+
 struct seen {
     char text[4096];
     size_t count, longest;
@@ -377,6 +413,7 @@ int main(void)
         cmocka_unit_test(trainer),
         cmocka_unit_test(words_by_letter),
         cmocka_unit_test(own_patterns),
+        cmocka_unit_test(patterns_that_are_too_large),
         cmocka_unit_test(lines_of_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
