@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits the estimates for GPUs where a run was not measured, and measures how far off they are.
 
-    FARE_DATA=DIR bench/estimate_fit.py [--neusight DIR] [-o share/estimate] [--check | --choices | --folds DIR] [--report FILE]
+    FARE_DATA=DIR bench/estimate_fit.py [--neusight DIR] [-o share/estimate] [--check | --choices | --reached | --folds DIR] [--report FILE]
 
 Reads DIR/predict (public trainings measured on several GPUs) and share/estimate/{devices-checked,kinds}.csv;
 writes share/estimate/{model,bounds,classes,errors,scaling}.csv. docs/estimating.md explains them. --neusight
 names a clone of github.com/sitar-lab/NeuSight, whose times per operator give the errors of traced runs on
 another architecture; without it those rows stay as they are. --check writes nothing and fails if a table
-would change or a required figure is missed. --choices shows the figures with other choices of data instead; --folds
+would change or a required figure is missed. --choices shows the figures with other choices of data instead; --reached
+those with rates of share/devices/reached.csv where both devices have them; --folds
 writes the fits with a GPU or a source left out, and some of their predictions, for tests/estimate. Needs numpy and scipy; a minute on one core.
 """
 import argparse
@@ -504,6 +505,31 @@ def choices(args, devices, kinds, report):
     return 0
 
 
+def reached(args, devices, kinds, report):
+    """The figures of pairs whose devices both have measured rates: by data sheet, then by those."""
+    rates = defaultdict(list)
+    for r in read_csv(HERE.parent / "share" / "devices" / "reached.csv"):
+        if r["kind"] == "gpu" and r["operation"] in ("copy", "product"):
+            rates[r["device"], {"": "copy", "bf16": "fp16"}.get(r["precision"], r["precision"])].append(float(r["rate"]))
+    plain, gpu, model = prepare(Table(args.data, devices, kinds))
+    t, hit = Table(args.data, devices, kinds), np.zeros(len(plain.y), bool)
+    for i, r in enumerate(t.rows):
+        for at, key in ((0, r["rate"]), (1, "copy")):
+            if rates[r["a"], key] and rates[r["b"], key]:
+                t.fa[i, at], t.fb[i, at] = (math.log(np.median(rates[d, key])) for d in (r["a"], r["b"]))
+                if at == 0:
+                    t.fa[i, 4] = t.fb[i, 4] = 0  # the rate has the efficiency of the matrix units in it
+                hit[i] = True
+    t, _, own = prepare(t)
+    for label, by_target, by_source in (("target GPU", True, False), ("whole source", False, True)):
+        for name, table, fitted in (("data sheets", plain, model), ("reached", t, own)):
+            prediction = held_out(table, fitted, by_target, by_source)[0]
+            report.figures(table, f"{label}: {name}, all pairs", prediction, gpu)
+            report.figures(table, f"{label}: {name}, pairs with measured rates", prediction, gpu & hit)
+    print("\n".join(report.lines))
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("FARE_DATA", "/nonexistent")) / "predict")
@@ -511,6 +537,7 @@ def main():
     parser.add_argument("-o", "--output", type=Path, default=HERE.parent / "share" / "estimate")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--choices", action="store_true")
+    parser.add_argument("--reached", action="store_true")
     parser.add_argument("--report", type=Path)
     parser.add_argument("--folds", type=Path)
     args = parser.parse_args()
@@ -521,6 +548,8 @@ def main():
     report.line("|---|---|---|")
     if args.choices:
         return choices(args, devices, kinds, report)
+    if args.reached:
+        return reached(args, devices, kinds, report)
     t, gpu, model = prepare(Table(args.data, devices, kinds))
     nvidia = t.vendor == "nvidia-nvidia"
     used = ~t.extra & ~t.other_software

@@ -23,8 +23,8 @@ static int opened(const char *text, struct err *err)
     return reached_open(&reached, err);
 }
 
-// Nothing reaches more than its data sheet, and no more than half of it is lost but on AMD's
-// first software for a GPU. A slip of a digit would show.
+// Nothing reaches more than its data sheet, nor less than a third of it: an L4 in fp32, which its
+// 72 W do not feed. A slip of a digit would show.
 static void the_shipped_rows_are_plausible(void **state)
 {
     (void)state;
@@ -42,7 +42,7 @@ static void the_shipped_rows_are_plausible(void **state)
                                ? row->specified
                                : reached_specified(d, row->operation, row->precision);
         double share = row->per_s / specified;
-        if (!(share > 0.4 && share < 1))
+        if (!(share > 0.33 && share < 1))
             fail_msg("%s %s: %g of the data sheet", row->device, row->operation, share);
     }
     assert_true(rows >= 50);
@@ -56,7 +56,7 @@ static void a_range_of_shares(void **state)
     struct err err = {0};
     struct reached_usual usual;
     // The L40S has 864 GB/s and no shipped row; the T4 320 GB/s; the shipped rows of NVIDIA's GPUs
-    // lie between 79.0 % (1610 of 2039 GB/s) and 94.0 % (654 of 696 GB/s).
+    // lie between 78.3 % (235 of 300 GB/s) and 94.0 % (654 of 696 GB/s).
     assert_ok(opened("kind,device,operation,precision,rate,by,source,date\n"
                      "gpu,L40S,copy,,648,me,here,2026-11-16\n"
                      "gpu,NVIDIA L40S,copy,,691.2,me,here,2026-11-16\n",
