@@ -183,8 +183,8 @@ static void less_than_the_data_sheet(void **state)
     g->memory_total_bytes = some_int(INT64_C(24) << 30);
     fill(&m);
     static const char *const said[] = {
-        "GPU 0 (NVIDIA L40S) has a PCIe 3.0 x16 slot: 15.8 GB/s each way, the data sheet has 31.5 "
-        "GB/s",
+        ("GPU 0 (NVIDIA L40S) has a PCIe 3.0 x16 slot: 15.8 GB/s each way, the data sheet has "
+         "31.5 GB/s"),
         "GPU 0 (NVIDIA L40S) has a power limit of 300 W by default; the data sheet has 350 W",
         "GPU 0 (NVIDIA L40S) has 24 GiB of memory; the data sheet has 48 GiB"};
     assert_int_equal(m.findings.count, 3);

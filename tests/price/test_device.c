@@ -298,6 +298,24 @@ static void a_run_reaches_a_share(void **state)
     record_release(run_fields, &run);
 }
 
+// 8192² × 512 differences in 2.56 ms, two instructions each, on 132 × 128 units at 1.98 GHz: 80 %.
+static void l1_reaches_a_share(void **state)
+{
+    (void)state;
+    struct run run = {0};
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    run.l1_pairs_per_s = some_real(8192.0 * 8192 * 512 / 2.56e-3);
+    run.use.gpus = some_int(1);
+    add_gpu(&run, "NVIDIA H200");
+    peak_derive(&run);
+    assert_true(run.l1_share_of_peak.known);
+    assert_true(run.l1_share_of_peak.v > 0.795 && run.l1_share_of_peak.v < 0.805);
+    run.l1_share_of_peak = some_real(0.7); // measured beside a loop of the processor
+    peak_derive(&run);
+    assert_true(run.l1_share_of_peak.v == 0.7);
+    record_release(run_fields, &run);
+}
+
 static void write_own(const char *text)
 {
     static char dir[128];
@@ -372,6 +390,7 @@ int main(void)
         cmocka_unit_test(old_gpus_lack_new_precisions),
         cmocka_unit_test(the_shipped_tables_are_plausible),
         cmocka_unit_test(a_run_reaches_a_share),
+        cmocka_unit_test(l1_reaches_a_share),
         cmocka_unit_test(the_users_table_wins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
