@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits the estimates for GPUs where a run was not measured, and measures how far off they are.
 
-    FARE_DATA=DIR bench/estimate_fit.py [--neusight DIR] [-o share/estimate] [--check | --choices | --folds DIR] [--report FILE]
+    FARE_DATA=DIR bench/estimate_fit.py [--neusight DIR] [-o share/estimate] [--check | --choices | --reached | --folds DIR] [--report FILE]
 
 Reads DIR/predict (public trainings measured on several GPUs) and share/estimate/{devices-checked,kinds}.csv;
 writes share/estimate/{model,bounds,classes,errors,scaling}.csv. docs/estimating.md explains them. --neusight
 names a clone of github.com/sitar-lab/NeuSight, whose times per operator give the errors of traced runs on
 another architecture; without it those rows stay as they are. --check writes nothing and fails if a table
-would change or a required figure is missed. --choices shows the figures with other choices of data instead; --folds
+would change or a required figure is missed. --choices shows the figures with other choices of data instead; --reached
+those with rates of share/devices/reached.csv where both devices have them; --folds
 writes the fits with a GPU or a source left out, and some of their predictions, for tests/estimate. Needs numpy and scipy; a minute on one core.
 """
 import argparse
@@ -37,6 +38,7 @@ FEW = 30  # fewer ordered pairs than this: the class borrows its interval
 REQUIRED = {"same": (7, 20), "other": (12, 35)}
 CPU_TFLOPS = 0.742  # c4.4xlarge: 8 cores x 32 fp32 operations x 2.9 GHz
 # Half-widths for CPU to CPU as logarithms: 27 % in the median and 62 % at the 90th percentile, read as 1 / (1 - x).
+# The pairs of estimate_cpus.csv are few and of small nets: they can widen this, not narrow it.
 CPU_TO_CPU = (0.31, 0.75, 0.97, 1.2)
 
 
@@ -319,6 +321,33 @@ def trace_row(rates, rel, bound, pairs):
             "sources": ";".join(sorted({r.source for r, _, _ in pairs})), "borrowed": ""}
 
 
+def cpu_pairs():
+    """Ordered pairs of bench/estimate_cpus.csv: (net, log of time ratio, log of the ratio of fp32 rates)."""
+    runs = defaultdict(list)
+    for r in read_csv(HERE / "estimate_cpus.csv"):
+        runs[r["source"], r["software"], r["net"]].append((float(r["tflops"]), float(r["ms"])))
+    return [(key, math.log(b[1] / a[1]), math.log(a[0] / b[0])) for key, values in runs.items()
+            for a in values for b in values if a != b]
+
+
+def cpu_power(pairs):
+    """How far a training follows its processors' rate: least mean of the error."""
+    grid = np.arange(0.2, 1.001, 0.05)
+    return float(grid[int(np.argmin([np.mean([abs(y - p * x) for _, y, x in pairs]) for p in grid]))])
+
+
+def cpu_to_cpu(common):
+    """Each net predicted with the power of the other nets."""
+    pairs = cpu_pairs()
+    residual = np.array([y - cpu_power([q for q in pairs if q[0][2] != key[2]]) * x for key, y, x in pairs])
+    one, error = np.ones(len(pairs)), abs(np.exp(-residual) - 1) * 100
+    half = [max(quantile(abs(residual), one, q), h) for q, h in zip(LEVELS, CPU_TO_CPU)]
+    return cpu_power(pairs), {
+        "relation": "cpu", **common, "median_percent": f"{quantile(error, one, 0.5):.1f}",
+        "p90_percent": f"{quantile(error, one, 0.9):.1f}", "pairs": len(pairs) // 2, "nets": len({k for k, _, _ in pairs}),
+        "gpus": 0, "sources": "bench/estimate_cpus.csv", "borrowed": "no narrower than predict/README.md", **widths(half)}
+
+
 def cpu_rows(data, devices, model):
     """From a CPU to GPUs: one constant, each GPU predicted with the constant of the others."""
     pairs = [p for p in read_csv(data / "pairs.csv") if "c4.4xlarge" in (p["gpu_a"], p["gpu_b"])]
@@ -340,10 +369,13 @@ def cpu_rows(data, devices, model):
     rows = [
         {"relation": "cpu-gpu", **common, "median_percent": f"{np.median(error):.1f}",
          "p90_percent": f"{np.quantile(error, 0.9):.1f}", "pairs": len(found), "nets": 1, "gpus": len(set(gpus)),
-         "sources": "jcjohnson", "borrowed": "spread of CPUs added", **widths(both)},
-        {"relation": "cpu", **common, "median_percent": "27.0", "p90_percent": "62.0", "pairs": 0, "nets": 0, "gpus": 0,
-         "sources": "predict/README.md", "borrowed": "no pairs in the folder", **widths(CPU_TO_CPU)}]
-    return rows, math.exp(float(np.median(value)))
+         "sources": "jcjohnson", "borrowed": "spread of CPUs added", **widths(both)}]
+    power, row = cpu_to_cpu(common)
+    constants = [{"name": "cpu_to_gpu", "value": f"{math.exp(float(np.median(value))):.4f}", "pairs": len(found),
+                  "source": "jcjohnson: one c4.4xlarge against 11 GPUs, convolutional nets in fp32"},
+                 {"name": "cpu_power", "value": f"{power:.2f}", "pairs": row["pairs"],
+                  "source": "bench/estimate_cpus.csv: small nets on 2 to 32 threads"}]
+    return [*rows, row], constants
 
 
 def widths(half):
@@ -466,6 +498,31 @@ def choices(args, devices, kinds, report):
     return 0
 
 
+def reached(args, devices, kinds, report):
+    """The figures of pairs whose devices both have measured rates: by data sheet, then by those."""
+    rates = defaultdict(list)
+    for r in read_csv(HERE.parent / "share" / "devices" / "reached.csv"):
+        if r["kind"] == "gpu" and r["operation"] in ("copy", "product"):
+            rates[r["device"], {"": "copy", "bf16": "fp16"}.get(r["precision"], r["precision"])].append(float(r["rate"]))
+    plain, gpu, model = prepare(Table(args.data, devices, kinds))
+    t, hit = Table(args.data, devices, kinds), np.zeros(len(plain.y), bool)
+    for i, r in enumerate(t.rows):
+        for at, key in ((0, r["rate"]), (1, "copy")):
+            if rates[r["a"], key] and rates[r["b"], key]:
+                t.fa[i, at], t.fb[i, at] = (math.log(np.median(rates[d, key])) for d in (r["a"], r["b"]))
+                if at == 0:
+                    t.fa[i, 4] = t.fb[i, 4] = 0  # the rate has the efficiency of the matrix units in it
+                hit[i] = True
+    t, _, own = prepare(t)
+    for label, by_target, by_source in (("target GPU", True, False), ("whole source", False, True)):
+        for name, table, fitted in (("data sheets", plain, model), ("reached", t, own)):
+            prediction = held_out(table, fitted, by_target, by_source)[0]
+            report.figures(table, f"{label}: {name}, all pairs", prediction, gpu)
+            report.figures(table, f"{label}: {name}, pairs with measured rates", prediction, gpu & hit)
+    print("\n".join(report.lines))
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("FARE_DATA", "/nonexistent")) / "predict")
@@ -473,6 +530,7 @@ def main():
     parser.add_argument("-o", "--output", type=Path, default=HERE.parent / "share" / "estimate")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--choices", action="store_true")
+    parser.add_argument("--reached", action="store_true")
     parser.add_argument("--report", type=Path)
     parser.add_argument("--folds", type=Path)
     args = parser.parse_args()
@@ -483,6 +541,8 @@ def main():
     report.line("|---|---|---|")
     if args.choices:
         return choices(args, devices, kinds, report)
+    if args.reached:
+        return reached(args, devices, kinds, report)
     t, gpu, model = prepare(Table(args.data, devices, kinds))
     nvidia = t.vendor == "nvidia-nvidia"
     used = ~t.extra & ~t.other_software
@@ -526,12 +586,10 @@ def main():
         e = np.array([abs(x / o.step - 1) * 100 for _, o, x in pick])
         report.line(f"Traced on the H200, net left out, {what}: {len(e)} pairs, median {np.median(e):.1f} %, "
                     f"90th percentile {np.quantile(e, 0.9):.1f} %")
-    cpu, constant = cpu_rows(args.data, devices, model)
+    cpu, constants = cpu_rows(args.data, devices, model)
     scaling, ring = scale_rows(args.data, devices, HERE.parent / "share", report)
     tables = {"model.csv": model_rows(model), "bounds.csv": bound_rows(power), "classes.csv": class_rows(powers),
-              "errors.csv": errors + traces + cpu, "scaling.csv": scaling,
-              "constants.csv": [{"name": "cpu_to_gpu", "value": f"{constant:.4f}", "pairs": cpu[0]["pairs"],
-                                 "source": "jcjohnson: one c4.4xlarge against 11 GPUs, convolutional nets in fp32"}, *ring]}
+              "errors.csv": errors + traces + cpu, "scaling.csv": scaling, "constants.csv": [*constants, *ring]}
     return finish(args, report, tables)
 
 

@@ -116,6 +116,7 @@ void comparing_free(struct comparing *c)
     }
     for (size_t i = 0; i < c->pick_count; i++)
         selector_release(&c->picks[i].selector);
+    expected_close(c->expected);
     free(c->picks);
     free(c->groups);
     free(c->sections);

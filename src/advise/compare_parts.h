@@ -5,6 +5,7 @@
 
 #include "advise/compare.h"
 #include "advise/difference.h"
+#include "advise/expected.h"
 #include "advise/selector.h"
 #include "base/index.h"
 
@@ -66,6 +67,7 @@ struct comparing {
     size_t group_count, group_capacity;
     int64_t runs;
     struct buf key;
+    struct expected *expected; // null until a sentence needs it
 };
 
 enum { IDS_MAX = 20 };
@@ -89,5 +91,9 @@ int compare_row_against(const struct group *group, const struct group *base,
 // The sentences of a workload, and of all (compare_sentences.c).
 int compare_sentences(struct compare_workload *workload, struct err *err) MUST_USE;
 int compare_summary(struct compare *compare, struct err *err) MUST_USE;
+
+// The fastest GPU of a section against the base's, by their data sheets.
+int compare_expectation(struct comparing *comparing, const struct section *section,
+                        struct compare_workload *workload, struct err *err) MUST_USE;
 
 #endif

@@ -172,7 +172,8 @@ static int add_section(struct comparing *c, struct section *section, struct comp
         compare_label(&to->rows.items[0], &label);
         TRY(text_take(&to->base, &label, err));
     }
-    return compare_sentences(to, err);
+    TRY(compare_sentences(to, err));
+    return compare_expectation(c, section, to, err);
 }
 
 static int check_words(const struct comparing *c, struct err *err)

@@ -140,6 +140,53 @@ int compare_sentences(struct compare_workload *workload, struct err *err)
     return 0;
 }
 
+// ---- one GPU against another
+
+static bool is_timed(const struct group *g)
+{
+    return g->timed && !g->relative && !g->failed && g->time.positive && run_gpu_name(&g->run);
+}
+
+static bool is_beside_the_base(const struct compare_workload *workload, const struct group *g)
+{
+    for (size_t i = 0; g->run.id && i < workload->rows.count; i++) {
+        const struct compare_row *row = &workload->rows.items[i];
+        for (size_t j = 0; j < row->ids.count; j++)
+            if (strcmp(row->ids.items[j], g->run.id) == 0)
+                return compare_can_win(row) && !row->base.known;
+    }
+    return false;
+}
+
+int compare_expectation(struct comparing *c, const struct section *section,
+                        struct compare_workload *workload, struct err *err)
+{
+    const struct group *base = section->base == NO_GROUP ? NULL : &c->groups[section->base];
+    const struct group *fastest = NULL;
+    struct buf words = {0}, sentence = {0};
+    if (!base || !is_timed(base))
+        return 0;
+    for (size_t i = 0; i < section->count; i++) {
+        const struct group *g = &c->groups[section->groups[i]];
+        if (is_timed(g) && is_beside_the_base(workload, g) &&
+            (!fastest || g->time.value < fastest->time.value))
+            fastest = g;
+    }
+    if (!fastest)
+        return 0;
+    TRY(c->expected ? 0 : expected_open(&c->expected, err));
+    expected_words(c->expected, &base->run, &fastest->run, base->time.value / fastest->time.value,
+                   &words);
+    int rc = buf_check(&words, err);
+    if (rc == 0 && words.len > 0) {
+        buf_printf(&sentence, "%s against %s: %s.", fastest->machine, base->machine,
+                   buf_str(&words));
+        rc = texts_take(&workload->sentences, &sentence, err);
+    }
+    buf_release(&words);
+    return rc;
+}
+
 // ---- over all workloads
 
 struct winner {

@@ -9,19 +9,27 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/units.h"
+#include "estimate/rates.h"
 
 struct kind {        // of machine
     const char *gpu; // the book's text: one for each name
     int gpus, gpu_memory_mib;
     int used; // of them; 0: as many as the run did
+    const struct device *processor; // without a GPU
+    int vcpus_milli;
     struct estimated estimated;
 };
+
+#define ALL_CPUS 0.8 // of those usable: a run that used as many scales with their number
 
 struct estimates {
     const struct proofs *proofs;
     struct estimate_tables *tables;
     struct kind **kinds; // each on its own: pointers to them stay valid
     size_t count, cap;
+    bool on_cpus;                          // some run was
+    const char *last_provider, *last_name; // of the offer asked for last, and its processor
+    const struct device *last_processor;
 };
 
 int estimates_open(struct estimates **out, const struct proofs *proofs, struct err *err)
@@ -31,6 +39,8 @@ int estimates_open(struct estimates **out, const struct proofs *proofs, struct e
     if (!all)
         return err_memory(err);
     all->proofs = proofs;
+    for (size_t i = 0; i < proofs->count; i++)
+        all->on_cpus |= proofs->items[i].gpus == 0;
     int rc = estimate_tables_open(&all->tables, err);
     if (rc == 0)
         *out = all;
@@ -81,6 +91,13 @@ static bool is_better(const struct estimated *a, const struct estimated *b)
     return a->estimate.high_s / a->estimate.low_s < b->estimate.high_s / b->estimate.low_s;
 }
 
+static double cpus_there(const struct run *run, const struct estimate_place *from, int vcpus_milli)
+{
+    double has = vcpus_milli / 1e3, usable = run->machine.usable_cpus.v;
+    bool all = !run->machine.usable_cpus.known || from->cpus >= ALL_CPUS * usable;
+    return all ? has : fmin(has, from->cpus);
+}
+
 static void choose_source(const struct estimates *all, struct kind *kind)
 {
     const struct proofs *proofs = all->proofs;
@@ -98,6 +115,10 @@ static void choose_source(const struct estimates *all, struct kind *kind)
                                             : p->gpus > 0                         ? kind->gpus
                                                                                   : 1,
                                     .gpu_memory_bytes = (int64_t)kind->gpu_memory_mib << 20};
+        if (kind->processor)
+            one.to =
+                (struct estimate_place){.device = kind->processor,
+                                        .cpus = cpus_there(p->run, &one.from, kind->vcpus_milli)};
         struct estimate_time time = scaled_time(&p->time);
         estimate_make(all->tables, p->run, &one.from, &one.to, &time, &one.estimate);
         if (is_better(&one, &kind->estimated))
@@ -139,16 +160,35 @@ static void make_one(const struct estimates *all, struct kind *kind)
     }
 }
 
+// A book's regions of one offer follow each other, and finding its processor takes long.
+static const struct device *processor_of(struct estimates *all, const struct offer *offer)
+{
+    if (!all->last_name || strcmp(all->last_name, offer->name) != 0 ||
+        strcmp(all->last_provider, offer->provider) != 0) {
+        const struct devices *devices = all->proofs->devices;
+        all->last_provider = offer->provider;
+        all->last_name = offer->name;
+        all->last_processor = device_of_offer(devices, offer->provider, offer->name);
+        if (!all->last_processor)
+            all->last_processor = device_find(devices, offer->cpu);
+    }
+    return all->last_processor;
+}
+
 int estimates_find(struct estimates *all, const struct offer *offer, const struct estimated **out,
                    struct err *err)
 {
-    int gpus = offer->gpus_milli / 1000;
+    int gpus = offer->gpus_milli / 1000, vcpus = *offer->gpu ? 0 : offer->vcpus_milli;
+    const struct device *processor = NULL;
     *out = NULL;
-    if (!*offer->gpu || gpus < 1 || offer->gpus_milli % 1000 != 0)
+    if (!*offer->gpu && all->on_cpus && vcpus > 0)
+        processor = processor_of(all, offer);
+    if (!processor && (!*offer->gpu || gpus < 1 || offer->gpus_milli % 1000 != 0))
         return 0;
     for (size_t i = all->count; i-- > 0;) { // a book's neighbours are alike
         const struct kind *k = all->kinds[i];
         if (k->gpus == gpus && k->gpu_memory_mib == offer->gpu_memory_mib &&
+            k->processor == processor && k->vcpus_milli == vcpus &&
             strcmp(k->gpu, offer->gpu) == 0) {
             *out = &k->estimated;
             return 0;
@@ -158,8 +198,11 @@ int estimates_find(struct estimates *all, const struct offer *offer, const struc
     struct kind *added = calloc(1, sizeof *added);
     if (!added)
         return err_memory(err);
-    *added =
-        (struct kind){.gpu = offer->gpu, .gpus = gpus, .gpu_memory_mib = offer->gpu_memory_mib};
+    *added = (struct kind){.gpu = offer->gpu,
+                           .gpus = gpus,
+                           .gpu_memory_mib = offer->gpu_memory_mib,
+                           .processor = processor,
+                           .vcpus_milli = vcpus};
     all->kinds[all->count++] = added;
     make_one(all, added);
     *out = &added->estimated;
@@ -217,6 +260,21 @@ static void add_devices(const struct estimated *e, struct buf *out)
                    b->memory_mbs / 1e3, a->units, b->units, a->boost_mhz, b->boost_mhz);
 }
 
+static void add_processors(const struct estimated *e, struct buf *out)
+{
+    const struct device *a = e->from.device, *b = e->to.device;
+    if (e->to.gpus > 0 || !b)
+        return;
+    buf_printf(out, "processors: %s to %s, %.3g to %.3g virtual CPUs, ",
+               a ? a->name : "one that is not in the device table", b->name, e->from.cpus,
+               e->to.cpus);
+    if (a)
+        buf_printf(out, "fp32 %.3g to %.3g TFLOP/s\n", rate_cpu(a, e->from.cpus),
+                   rate_cpu(b, e->to.cpus));
+    else
+        buf_printf(out, "fp32 unknown to %.3g TFLOP/s\n", rate_cpu(b, e->to.cpus));
+}
+
 static void add_split(const struct estimate *e, struct buf *out)
 {
     if (e->part_count == 0)
@@ -266,6 +324,7 @@ void estimated_explain(const struct estimated *e, struct buf *out)
         return;
     }
     add_devices(e, out);
+    add_processors(e, out);
     add_split(m, out);
     buf_printf(out, "factor of a step: %.3g\n", m->device);
     estimate_several_words(m, &e->from, &e->to, out);

@@ -2,9 +2,11 @@
 // estimates: the time of a training on offers where nobody measured it, from the run that tells it
 // best: the one whose estimate has the narrowest interval.
 //
-// Offers with the same GPU, number and memory share an estimate: a book has many offers. Only
-// offers with GPUs get one. A run uses as many GPUs there as were asked for (proofs->gpus); else as
-// many as it did, or all if there are fewer; one from a processor uses one.
+// Offers with the same GPU, number and memory share an estimate: a book has many offers. So do
+// those without GPUs that have the same processor and as many virtual CPUs; they need a run on
+// CPUs. A run uses as many GPUs there as were asked for (proofs->gpus); else as many as it did, or
+// all if there are fewer; one from a processor uses one. A run that used all its virtual CPUs uses
+// all there, any other as many as it did.
 #ifndef FARE_ADVISE_ESTIMATES_H
 #define FARE_ADVISE_ESTIMATES_H
 
@@ -24,7 +26,7 @@ int estimates_open(struct estimates **out, const struct proofs *proofs, struct e
 void estimates_close(struct estimates *estimates); // null is fine
 
 // `*out` stays valid until estimates_close(); its kind may be unknown or impossible. Null: the
-// offer has no whole GPU.
+// offer has neither a whole GPU nor a processor that is known.
 int estimates_find(struct estimates *estimates, const struct offer *offer,
                    const struct estimated **out, struct err *err) MUST_USE;
 

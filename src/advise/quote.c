@@ -229,7 +229,8 @@ static int set_certainty(const struct estimated *e, struct bill *bill, struct er
 {
     char words[ESTIMATE_WORDS];
     estimate_words(&e->estimate, words);
-    bill->gpus_used = some_int(e->to.gpus);
+    if (e->to.gpus > 0)
+        bill->gpus_used = some_int(e->to.gpus);
     if (e->estimate.several.to.link)
         bill->efficiency = some_real(e->estimate.several.to.median);
     return text_set(&bill->certainty, words, err);
@@ -352,10 +353,10 @@ static int sort_bills(struct bill *bills, size_t count, struct err *err)
 }
 
 // Names another run of the same training that was measured on such a machine.
-static int note_assumed(const struct search *s, const struct candidate *c, struct err *err)
+static int note_assumed(const struct search *s, const struct candidate *c, struct bill *bill,
+                        struct err *err)
 {
     const struct proof *best[QUOTE_TRAININGS], *other = proofs_find(&s->proofs, &c->offer, best);
-    struct bill *bill = &s->quote->bills.items[s->quote->bills.count - 1];
     struct buf text = {0};
     if (!other || other == c->proof)
         return 0;
@@ -364,8 +365,29 @@ static int note_assumed(const struct search *s, const struct candidate *c, struc
     return texts_take(&bill->notes, &text, err);
 }
 
-// Assuming another processor is allowed, assuming other GPUs is not.
-static int check_assumed(const struct search *s, const struct candidate *c, struct err *err)
+// The estimate for a machine with other GPUs. `*done`: it has one, or would not work there.
+static int add_named_estimate(struct search *s, struct candidate *c, bool *done, struct err *err)
+{
+    const struct estimated *e = NULL;
+    char why[160];
+    TRY(estimates_find(s->estimates, &c->offer, &e, err));
+    *done = e && (estimated_known(e) || e->estimate.kind == ESTIMATE_IMPOSSIBLE);
+    if (!*done)
+        return 0;
+    if (!estimated_known(e))
+        return misfit(s->quote, &c->offer, e->estimate.why, err);
+    if (proof_no_memory(e->proof, &c->offer, why))
+        return misfit(s->quote, &c->offer, why, err);
+    c->proof = e->proof;
+    c->estimated = e;
+    s->quote->estimated = some_int(1);
+    TRY(add_bill(s->ask, c, NULL, s->quote, err));
+    return s->quote->estimates.count > 0 ? note_assumed(s, c, &s->quote->estimates.items[0], err)
+                                         : 0;
+}
+
+// Assuming another processor is allowed, assuming other GPUs is not: they get an estimate.
+static int check_assumed(struct search *s, struct candidate *c, bool *done, struct err *err)
 {
     const struct run *run = c->proof->run;
     const char *used = c->proof->gpus > 0 ? evidence_gpu(run) : NULL;
@@ -373,6 +395,10 @@ static int check_assumed(const struct search *s, const struct candidate *c, stru
     bool same_gpu =
         used && c->proof->device && strcasecmp(c->offer.gpu, c->proof->device->name) == 0;
     if ((!*c->offer.gpu && !used) || same_gpu) // fewer of them is a misfit
+        return 0;
+    if (s->estimates)
+        TRY(add_named_estimate(s, c, done, err));
+    if (*done)
         return 0;
     if (*c->offer.gpu)
         snprintf(has, sizeof has, "%g × %.60s", c->offer.gpus_milli / 1000.0, c->offer.gpu);
@@ -407,8 +433,11 @@ static int add_named(struct search *s, struct err *err)
         c.proof = first;
     if (!c.proof)
         return 0;
+    bool done = false;
     if (assumed)
-        TRY(check_assumed(s, &c, err));
+        TRY(check_assumed(s, &c, &done, err));
+    if (done)
+        return 0;
     if (proof_too_large(&s->proofs, c.proof, &c.offer, why))
         return misfit(s->quote, &c.offer, why, err);
     TRY(add_bill(ask, &c, assumed ? "assumed" : NULL, s->quote, err));
@@ -416,7 +445,7 @@ static int add_named(struct search *s, struct err *err)
         return 0;
     if (c.offer.kind == OFFER_SPOT && !strchr(ask->offer, ':'))
         TRY(texts_add(&s->quote->bills.items[0].notes, "the book has only its spot price", err));
-    return assumed ? note_assumed(s, &c, err) : 0;
+    return assumed ? note_assumed(s, &c, &s->quote->bills.items[0], err) : 0;
 }
 
 // The machine of the first run, bought, as an offer with a price per hour of use.
@@ -546,8 +575,11 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
         rc = market_currencies(ask->market, &s.currencies, err);
     if (rc == 0)
         rc = proofs_gather(&s.proofs, ask, err);
-    if (rc == 0 && ask->estimates && !ask->offer)
-        rc = estimates_open(&s.estimates, &s.proofs, err);
+    struct proofs named = s.proofs; // a run that is named is the source
+    if (ask->offer && ask->asked && named.count > 1)
+        named.count = 1;
+    if (rc == 0 && ask->estimates)
+        rc = estimates_open(&s.estimates, ask->offer ? &named : &s.proofs, err);
     if (rc == 0 && s.estimates)
         rc = market_startups(ask->market, &s.startups, err);
     if (rc == 0)

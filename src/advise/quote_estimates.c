@@ -21,7 +21,9 @@ int quote_explain(const struct quote_ask *ask, const char *offer, struct buf *ou
     if (rc == 0 && e)
         estimated_explain(e, out);
     else if (rc == 0)
-        buf_adds(out, "no estimate: the offer has no whole GPU\n");
+        buf_adds(out,
+                 "no estimate: the offer has no whole GPU, and no processor that is known and was "
+                 "used by a run\n");
     estimates_close(estimates);
     free(proofs.items);
     return rc;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "machine/inspect.h"
+#include "measure/expect.h"
 #include "measure/rates.h"
 
 static int strict_result(const struct machine *machine, struct err *err)
@@ -34,6 +35,22 @@ static int measure_rates(struct machine *machine, struct err *err)
     return 0;
 }
 
+// A device table that cannot be read does not stop the check.
+static int compare_with_sheets(struct machine *machine, struct err *err)
+{
+    struct err why = {0};
+    struct buf words = {0};
+    int rc = expect_fill(machine, &why);
+    if (rc == ERR_MEMORY)
+        return err_memory(err);
+    if (rc != 0) {
+        buf_printf(&words, "not compared with the data sheets: %s\n", why.text);
+        out_complain(buf_str(&words));
+    }
+    buf_release(&words);
+    return 0;
+}
+
 struct check_options {
     struct cmd_common common;
     bool bandwidth;
@@ -47,8 +64,11 @@ static int check(const struct check_options *options, struct out *out, struct er
         .bandwidth = options->bandwidth, .no_cloud = options->no_cloud, .libraries = true};
     struct machine machine = {0};
     int rc = machine_inspect(&inspect, &machine, err);
-    if (rc == 0 && options->bandwidth && !inspect_recorded())
-        rc = measure_rates(&machine, err);
+    if (rc == 0 && !inspect_recorded())
+        rc = options->bandwidth ? measure_rates(&machine, err)
+                                : rates_recall(machine.fingerprint, &machine.rates, err);
+    if (rc == 0)
+        rc = compare_with_sheets(&machine, err);
     if (rc == 0 && options->common.json)
         rc = out_record(out, machine_fields, &machine, err);
     else if (rc == 0)
@@ -62,10 +82,9 @@ static int check(const struct check_options *options, struct out *out, struct er
 #define AT(member) offsetof(struct check_options, member)
 static const struct opt options_table[] = {
     {"bandwidth", 'b', OPT_FLAG, NULL, NULL, AT(bandwidth), NULL,
-     "also measure memory, disk, GPU copies and matrix products; takes seconds, writes a file of "
-     "up "
-     "to 256 MiB to the working folder, which it deletes, and keeps the rates for the records of "
-     "later runs"},
+     "also measure memory, disk, GPU copies and matrix products, and compare them with the data "
+     "sheets; takes seconds, writes a file of up to 256 MiB to the working folder, which it "
+     "deletes, and keeps the rates for later checks and for the records of later runs"},
     {"no-cloud", 0, OPT_FLAG, NULL, NULL, AT(no_cloud), NULL,
      "do not query the cloud's metadata service"},
     {"strict", 0, OPT_FLAG, NULL, NULL, AT(strict), NULL,
@@ -106,8 +125,10 @@ const struct command cmd_check = {
     .summary = "this machine, its abilities, and causes of noisy measurements",
     .about = "Looks at the processor, memory, disk, GPUs and the cloud around them, tries the "
              "instruction sets and libraries that training uses, and lists causes of noisy "
-             "measurements and extra cost, with remedies. Without --bandwidth it changes nothing, "
-             "and takes under a second if the drivers answer.",
+             "measurements and extra cost, with remedies. Rates measured by --bandwidth, now or "
+             "before, are compared with the data sheets and with the share of them that others "
+             "reached; far less is a finding. Without --bandwidth it changes nothing, and takes "
+             "under a second if the drivers answer.",
     .options = options_table,
     .options_size = sizeof(struct check_options),
     .examples = examples,

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "measure/expect.h"
 
 static void counted(struct buf *row, struct maybe_int count, const char *noun)
 {
@@ -290,7 +291,8 @@ static void bandwidth(struct out *out, const struct machine_bandwidth *b, struct
     }
 }
 
-static void product(const struct machine_rate *r, struct buf *row)
+// `expected`: the share of the data sheet has a line of its own.
+static void product(const struct machine_rate *r, bool expected, struct buf *row)
 {
     buf_printf(row, "%s%s%s", row->len ? ", " : "", r->precision ? r->precision : "",
                r->precision ? " " : "");
@@ -300,7 +302,7 @@ static void product(const struct machine_rate *r, struct buf *row)
     }
     buf_printf(row, "%s (%lld × %lld", units_flops(r->per_s.v).s, (long long)r->size.v,
                (long long)r->size.v);
-    if (r->share_of_peak.known)
+    if (r->share_of_peak.known && !expected)
         buf_printf(row, ", %.0f %% of the data sheet", 100 * r->share_of_peak.v);
     buf_adds(row, ")");
 }
@@ -324,7 +326,7 @@ static void products_row(struct out *out, const struct machine_rate *r, const ch
 // All precisions of a device in one row for each library or kernel. Rows without one belong to the
 // others around them.
 static void products(struct out *out, const struct machine_rates *rates, const char *device,
-                     struct buf *row)
+                     bool expected, struct buf *row)
 {
     const struct machine_rate *last = NULL;
     const char *by = NULL;
@@ -337,7 +339,7 @@ static void products(struct out *out, const struct machine_rates *rates, const c
             by = NULL;
             last = NULL;
         }
-        product(r, row);
+        product(r, expected, row);
         by = r->by ? r->by : by;
         last = r->per_s.known || !last ? r : last;
     }
@@ -345,8 +347,11 @@ static void products(struct out *out, const struct machine_rates *rates, const c
         products_row(out, last, by, row);
 }
 
-static void rates(struct out *out, const struct machine_rates *rates, struct buf *row)
+static void rates(struct out *out, const struct machine *m, struct buf *row)
 {
+    const struct machine_rates *rates = &m->rates;
+    if (rates->measured_at && !m->bandwidth.memory_threads.known)
+        out_row(out, "Measured", "%s, by 'fare check --bandwidth'", rates->measured_at);
     for (size_t i = 0; i < rates->list.count; i++) {
         const struct machine_rate *r = &rates->list.items[i];
         bool first = i == 0 || strcmp(r->device, rates->list.items[i - 1].device) != 0;
@@ -356,7 +361,15 @@ static void rates(struct out *out, const struct machine_rates *rates, struct buf
             out_row(out, NULL, "GPU%s copy within its memory %s, %s", r->device + 3,
                     units_rate(r->per_s.v).s, units_bytes(r->size.v).s);
         if (first)
-            products(out, rates, r->device, row);
+            products(out, rates, r->device, m->expectations.count > 0, row);
+    }
+}
+
+static void expectations(struct out *out, const struct machine *m, struct buf *row)
+{
+    for (size_t i = 0; i < m->expectations.count; i++) {
+        expect_words(&m->expectations.items[i], row);
+        out_parts(out, i == 0 ? "Expected" : NULL, row);
     }
 }
 
@@ -396,7 +409,8 @@ void check_text(struct out *out, const struct machine *m)
     libraries(out, m, &row);
     where(out, &m->where, &row);
     bandwidth(out, &m->bandwidth, &row);
-    rates(out, &m->rates, &row);
+    rates(out, m, &row);
+    expectations(out, m, &row);
     if (m->fingerprint)
         out_row(out, "Kind", "%s (machines that should be equally fast share this)",
                 m->fingerprint);

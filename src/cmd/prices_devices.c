@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cmd/prices.h"
 #include "cmd/table.h"
-#include "price/device.h"
+#include "price/reached.h"
 #include "record/device.h"
 
 // ---- the record
@@ -17,6 +18,7 @@ static int to_record(const struct device *d, struct device_record *r, struct err
     r->member = some_int(d->member)
     NUMBER(year);
     NUMBER(units);
+    NUMBER(threads_per_core);
     NUMBER(base_mhz);
     NUMBER(boost_mhz);
     NUMBER(memory_mib);
@@ -27,6 +29,7 @@ static int to_record(const struct device *d, struct device_record *r, struct err
     NUMBER(host_mbs);
     NUMBER(watts);
     NUMBER(vector_bits);
+    NUMBER(fp32_per_cycle);
     NUMBER(memory_channels);
     NUMBER(fp64_gflops);
     NUMBER(fp32_gflops);
@@ -40,6 +43,29 @@ static int to_record(const struct device *d, struct device_record *r, struct err
                      {&r->architecture, d->architecture}, {&r->lacks, d->lacks},
                      {&r->offers, d->offers}, {&r->source, d->source},
                      {&r->rates_source, d->rates_source}, {&r->date, d->date});
+}
+
+static int add_reached(const struct reached *reached, const struct devices *devices,
+                       const struct device *d, struct device_record *r, struct err *err)
+{
+    const struct reached_row *row;
+    for (size_t i = 0; (row = reached_at(reached, i)); i++) {
+        if (device_find(devices, row->device) != d)
+            continue;
+        struct device_reached *to = LIST_ADD(&r->reached, err);
+        bool product = strcmp(row->operation, "product") == 0;
+        TRY(to ? TEXTS_SET(err, {&to->operation, row->operation}, {&to->precision, row->precision},
+                           {&to->unit, product ? "flop/s" : "byte/s"}, {&to->by, row->by},
+                           {&to->source, row->source}, {&to->date, row->date})
+               : ERR_MEMORY);
+        double specified = row->specified > 0
+                               ? row->specified
+                               : reached_specified(d, row->operation, row->precision);
+        to->per_s = some_real(row->per_s);
+        if (specified > 0)
+            to->share = some_real(row->per_s / specified);
+    }
+    return 0;
 }
 
 // ---- the table
@@ -113,6 +139,28 @@ static const char *unit_words(const struct device_record *d)
     return amd ? " compute units" : " multiprocessors";
 }
 
+static void print_reached(struct out *out, const struct device_record *d, struct buf *row)
+{
+    static const char *const words[][2] = {
+        {"copy", "memory"}, {"to", "from the host"}, {"from", "to the host"}};
+    for (size_t i = 0; i < d->reached.count; i++) {
+        const struct device_reached *r = &d->reached.items[i];
+        const char *what = r->precision ? r->precision : r->operation;
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+            what = strcmp(r->operation, words[w][0]) == 0 ? words[w][1] : what;
+        out_part(row, "%s %s", what,
+                 strcmp(r->unit, "flop/s") == 0 ? units_flops(r->per_s.v).s
+                                                : units_rate(r->per_s.v).s);
+        if (r->share.known)
+            buf_printf(row, " (%.0f %%)", 100 * r->share.v);
+        if (r->by)
+            out_part(row, "%s", r->by);
+        if (r->date)
+            out_part(row, "%s", r->date);
+        out_parts(out, i == 0 ? "Reached" : NULL, row);
+    }
+}
+
 static void print_page(struct out *out, const struct device_record *d)
 {
     struct buf row = {0};
@@ -131,8 +179,12 @@ static void print_page(struct out *out, const struct device_record *d)
         out_part(&row, "base %lld MHz", (long long)d->base_mhz.v);
     if (d->boost_mhz.v)
         out_part(&row, "boost %lld MHz", (long long)d->boost_mhz.v);
+    else if (d->units.v)
+        out_part(&row, "boost clock unknown");
     if (d->vector_bits.v)
         out_part(&row, "vectors of %lld bits", (long long)d->vector_bits.v);
+    if (d->fp32_per_cycle.v)
+        out_part(&row, "%lld fp32 operations per core and cycle", (long long)d->fp32_per_cycle.v);
     out_parts(out, "Units", &row);
     part(&row, "", d->memory_mib.v * 1000 / 1024, "GiB");
     part(&row, "", d->memory_mbs.v, "GB/s");
@@ -154,6 +206,7 @@ static void print_page(struct out *out, const struct device_record *d)
     part(&row, "other GPUs ", d->link_mbs.v, "GB/s");
     part(&row, "host ", d->host_mbs.v, "GB/s each way");
     out_parts(out, "Links", &row);
+    print_reached(out, d, &row);
     if (d->watts.v)
         out_row(out, "Power", "%lld W", (long long)d->watts.v);
     if (d->offers)
@@ -175,22 +228,29 @@ static bool matches(const struct device *d, const char *text)
            strcasestr(d->vendor, text);
 }
 
-static int add(struct device_list *all, const struct device *d, struct err *err)
+struct tables {
+    struct devices *devices;
+    struct reached *reached;
+};
+
+static int add(struct device_list *all, const struct tables *tables, const struct device *d,
+               struct err *err)
 {
     struct device_record *record = LIST_ADD(&all->devices, err);
-    return record ? to_record(d, record, err) : ERR_MEMORY;
+    TRY(record ? to_record(d, record, err) : ERR_MEMORY);
+    return add_reached(tables->reached, tables->devices, d, record, err);
 }
 
 // The device with that name, or all with that text in name, architecture or vendor.
-static int find(const struct devices *devices, const char *text, struct device_list *all,
+static int find(const struct tables *tables, const char *text, struct device_list *all,
                 struct err *err)
 {
-    const struct device *d = text ? device_find(devices, text) : NULL;
+    const struct device *d = text ? device_find(tables->devices, text) : NULL;
     if (d)
-        return add(all, d, err);
-    for (size_t i = 0; (d = device_at(devices, i)); i++)
+        return add(all, tables, d, err);
+    for (size_t i = 0; (d = device_at(tables->devices, i)); i++)
         if (matches(d, text))
-            TRY(add(all, d, err));
+            TRY(add(all, tables, d, err));
     return 0;
 }
 
@@ -198,12 +258,14 @@ static int run(const struct cmd_call *call, struct err *err)
 {
     const struct prices_options *o = call->options;
     const char *text = call->rest->count > 0 ? call->rest->args[0] : NULL;
-    struct devices *devices = NULL;
+    struct tables tables = {0};
     struct device_list all = {0};
     all.devices.known = true;
-    int rc = devices_open(&devices, err);
+    int rc = devices_open(&tables.devices, err);
     if (rc == 0)
-        rc = find(devices, text, &all, err);
+        rc = reached_open(&tables.reached, err);
+    if (rc == 0)
+        rc = find(&tables, text, &all, err);
     if (rc == 0)
         rc = text_set(&all.schema, DEVICES_SCHEMA, err);
     if (rc == 0 && o->common.json)
@@ -215,7 +277,8 @@ static int run(const struct cmd_call *call, struct err *err)
     else if (rc == 0)
         print_table(call->out, &all);
     record_release(device_list_fields, &all);
-    devices_close(devices);
+    reached_close(tables.reached);
+    devices_close(tables.devices);
     return rc;
 }
 
@@ -227,8 +290,9 @@ const struct command prices_devices = {
     .arguments = "[TEXT]",
     .about = "Lists the GPUs and processors that fare knows, with memory, bandwidth and dense "
              "peaks, or shows all figures of one with their sources. TEXT is one of a device's "
-             "names, or a part of a name, architecture or vendor. Your own "
-             "~/.config/fare/gpus.csv and cpus.csv come first.",
+             "names, or a part of a name, architecture or vendor. Rates that somebody measured on "
+             "a device stand beside its peaks. Your own ~/.config/fare/gpus.csv, cpus.csv and "
+             "reached.csv come first.",
     .options = options,
     .options_size = sizeof(struct prices_options),
     .max_args = 1,

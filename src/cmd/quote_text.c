@@ -287,6 +287,11 @@ static void show_bill(struct out *out, const struct bill *b)
         out_wrap(
             out, 2,
             "The time was measured on another machine; that this one takes as long is assumed.");
+    if (b->certainty && b->run)
+        out_wrapf(out, 2,
+                  "Nobody measured it there: the time is %s. 'fare quote %s --explain %s' "
+                  "shows how it comes about.",
+                  b->certainty, b->run, b->offer);
     for (size_t i = 0; i < b->notes.count; i++)
         out_bullet(out, b->notes.items[i]);
 }
@@ -512,9 +517,9 @@ static void say_estimated(struct out *out, const struct quote *q, const struct b
 static void show_bills(struct out *out, const struct quote *q, const struct quote_options *o,
                        const struct bill *const *rows, struct footnotes *notes)
 {
-    bool one = q->bills.count == 1 && o->offer;
+    bool one = o->offer && q->bills.count + q->estimates.count == 1;
     if (one) {
-        show_bill(out, &q->bills.items[0]);
+        show_bill(out, rows[0]);
         if (q->advice.count > 1)
             out_printf(out, "\n");
     }

@@ -315,6 +315,8 @@ static void print_whole(struct out *out, const struct run *run)
                  run->quality.count > 0 ? "" : " of a correct training");
     if (run->l1_pairs_per_s.known)
         out_part(&facts, "%.4g differences/s", run->l1_pairs_per_s.v);
+    if (run->l1_share_of_peak.known)
+        out_part(&facts, "%.0f %% of the device's peak", 100 * run->l1_share_of_peak.v);
     if (run->l1_copy_bytes_per_s.known)
         out_part(&facts, "copied to the device at %.1f GB/s", run->l1_copy_bytes_per_s.v / 1e9);
     out_parts(out, "Result", &facts);

@@ -19,6 +19,11 @@
 #define ASSUMED_OPS_PER_CYCLE 32
 #define ASSUMED_FACTOR        2.0
 
+// Processors farther apart than those of the pairs widen the interval by as much as a large net
+// follows them more than the small ones there.
+#define CPU_SPAN   15.0
+#define CPU_UNSURE 0.4
+
 struct making {
     const struct estimate_tables *tables;
     const struct run *run;
@@ -212,7 +217,11 @@ static double cpu_ratio(struct making *m)
     double here = cpu_rate(m, m->from);
     if (m->to->gpus == 0) {
         double there = cpu_rate(m, m->to);
-        return here > 0 && there > 0 ? here / there : 0;
+        const struct estimate_constant *power = estimate_constant(m->tables, "cpu_power");
+        if (!(here > 0 && there > 0))
+            return 0;
+        m->range += CPU_UNSURE * fmax(0, fabs(log(here / there)) - log(CPU_SPAN));
+        return pow(here / there, power ? power->value : 1);
     }
     const struct estimate_constant *c = estimate_constant(m->tables, "cpu_to_gpu");
     const struct estimate_model *conv = estimate_model(m->tables, "conv");
@@ -313,8 +322,18 @@ static const char *ratio_of(struct making *m)
         return "the tables of estimates have no row for it";
     m->traced = traced_known(m->run);
     out->device = any_precision(m);
-    return out->device > 0 && isfinite(out->device) ? NULL
-                                                    : "a rate of one of the GPUs is not known";
+    if (out->device > 0 && isfinite(out->device))
+        return NULL;
+    for (int i = 0; i < 2; i++) {
+        const struct device *d = (i == 0 ? m->to : m->from)->device;
+        enum rate_precision known = precision_of(m->run);
+        const char *missing = rate_missing(d, known == RATE_UNKNOWN ? RATE_FP32 : known);
+        if (!missing)
+            continue;
+        snprintf(out->why, sizeof out->why, "the %s of the %.80s is not known", missing, d->name);
+        return out->why;
+    }
+    return "a rate of one of the GPUs is not known";
 }
 
 void estimate_make(const struct estimate_tables *tables, const struct run *run,

@@ -77,11 +77,27 @@ double rate_time(const struct estimate_model *model, const struct device *d,
     return isfinite(time) ? time : 0;
 }
 
+const char *rate_missing(const struct device *d, enum rate_precision precision)
+{
+    const struct {
+        const char *words;
+        double value;
+    } needed[] = {{"memory bandwidth", d->memory_mbs},
+                  {"number of multiprocessors", d->units},
+                  {"boost clock", d->boost_mhz},
+                  {"matrix rate", rate_matrix(d, precision, NULL)}};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (needed[i].value <= 0)
+            return needed[i].words;
+    return NULL;
+}
+
 double rate_cpu(const struct device *d, double threads)
 {
-    double mhz = d->base_mhz > 0 ? d->base_mhz : d->boost_mhz;
-    double per_core = strncmp(d->architecture, "neoverse", 8) == 0 ? 1 : 2; // threads
-    double ops = d->vector_bits / 32.0 * 4; // two multiply-adds per cycle
+    bool both = d->base_mhz > 0 && d->boost_mhz > 0;
+    double mhz = both ? (d->base_mhz + d->boost_mhz) / 2.0 : fmax(d->base_mhz, d->boost_mhz);
+    double per_core = d->threads_per_core > 0 ? d->threads_per_core : 2;
+    double ops = d->fp32_per_cycle > 0 ? d->fp32_per_cycle : d->vector_bits / 32.0 * 4;
     double rate = threads / per_core * ops * mhz / 1e6;
     return isfinite(rate) && rate > 0 ? rate : 0;
 }

@@ -45,7 +45,10 @@ double rate_effective(const struct estimate_model *model, const struct device *d
 double rate_time(const struct estimate_model *model, const struct device *device,
                  enum rate_precision precision);
 
-// fp32 TFLOP/s of that many hardware threads; 0: unknown.
+// The first figure of a GPU that rate_time() lacks, "boost clock"; null: none.
+const char *rate_missing(const struct device *device, enum rate_precision precision);
+
+// fp32 TFLOP/s of that many hardware threads, at the middle of base and boost clock; 0: unknown.
 double rate_cpu(const struct device *device, double threads);
 
 #endif

@@ -14,8 +14,8 @@
 #include "engine/engine.h"
 #include "machine/isolate.h"
 #include "machine/speed.h"
+#include "price/device.h"
 #include "record/read.h"
-#include "run/peak.h"
 
 #define PRODUCTS_MS 60000 // drivers that compile the kernels first need half a minute
 #define LIBRARY_MS  20000 // five precisions take 3 s
@@ -43,7 +43,7 @@ static struct maybe_real share_of_peak(const struct machine_rate *row)
     if (strncmp(row->device, "gpu", 3) != 0 || !row->name || devices_open(&devices, NULL) != 0)
         return share;
     const struct device *device = device_find(devices, row->name);
-    double peak = device ? 1e9 * peak_gflops(device, row->precision) : 0;
+    double peak = device ? 1e9 * device_gflops(device, row->precision) : 0;
     if (peak > 0)
         share = some_real(row->per_s.v / peak);
     devices_close(devices);
@@ -249,7 +249,10 @@ int rates_recall(const char *fingerprint, struct machine_rates *out, struct err 
         rc = record_judge_text(machine_rates_fields, buf_str(&text), text.len, &why);
     if (rc == 0)
         rc = record_from_text(machine_rates_fields, buf_str(&text), text.len, out, &why);
-    if (rc != 0 || !out->fingerprint || strcmp(out->fingerprint, fingerprint) != 0)
+    bool whole = rc == 0 && out->fingerprint && strcmp(out->fingerprint, fingerprint) == 0;
+    for (size_t i = 0; whole && i < out->list.count; i++)
+        whole = out->list.items[i].device && out->list.items[i].operation;
+    if (!whole)
         record_release(machine_rates_fields, out);
     buf_release(&path);
     buf_release(&text);

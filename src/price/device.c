@@ -119,7 +119,9 @@ static const struct {
     COLUMN("base_mhz", WHOLE, base_mhz),
     COLUMN("boost_mhz", WHOLE, boost_mhz),
     COLUMN("watts", WHOLE, watts),
+    COLUMN("threads_per_core", WHOLE, threads_per_core),
     COLUMN("vector_bits", WHOLE, vector_bits),
+    COLUMN("fp32_per_cycle", WHOLE, fp32_per_cycle),
     COLUMN("memory_channels", WHOLE, memory_channels),
     COLUMN("memory_gib", MEMORY, memory_mib),
     COLUMN("l2_mib", MEMORY, l2_kib),
@@ -304,6 +306,23 @@ bool device_lacks(const struct device *device, const char *precision)
     return false;
 }
 
+int device_gflops(const struct device *d, const char *precision)
+{
+    const struct {
+        const char *names[2];
+        int gflops;
+    } rates[] = {{{"fp32", "f32"}, d->fp32_gflops},
+                 {{"tf32", "tf32"}, d->tf32_gflops > 0 ? d->tf32_gflops : d->fp32_gflops},
+                 {{"fp16", "f16"}, d->fp16_gflops},
+                 {{"bf16", "bf16"}, d->bf16_gflops},
+                 {{"fp8", "fp8"}, d->fp8_gflops},
+                 {{"fp64", "f64"}, d->fp64_gflops}};
+    for (size_t i = 0; precision && i < sizeof rates / sizeof *rates; i++)
+        if (strcmp(precision, rates[i].names[0]) == 0 || strcmp(precision, rates[i].names[1]) == 0)
+            return rates[i].gflops;
+    return 0;
+}
+
 const struct device *device_find(const struct devices *d, const char *text)
 {
     char key[NAME_MAX_BYTES];
@@ -365,14 +384,17 @@ size_t device_family(const struct devices *d, const char *text, const struct dev
     return count;
 }
 
+// Most patterns differ from an offer before their first wildcard, and a book has many offers.
 static bool has_offer(const char *patterns, const char *offer)
 {
     char pattern[NAME_MAX_BYTES];
     const char *word;
     while (*patterns) {
         size_t len = next_word(&patterns, &word);
+        if (len >= sizeof pattern || strncmp(word, offer, strcspn(word, "*?[;")) != 0)
+            continue;
         snprintf(pattern, sizeof pattern, "%.*s", (int)len, word);
-        if (len < sizeof pattern && fnmatch(pattern, offer, 0) == 0)
+        if (fnmatch(pattern, offer, 0) == 0)
             return true;
     }
     return false;

@@ -18,6 +18,7 @@ struct device {
     char *architecture;           // "ampere-dc", "zen4"
     int year;                     // of its release
     int units;                    // multiprocessors (SM), compute units (CU) or cores
+    int threads_per_core;         // processors: hardware threads, as rented
     int base_mhz, boost_mhz;      // boost: the highest clock, as specified
     int memory_mib;               // 0: unknown, or several sizes
     int memory_mbs;               // bandwidth, MB/s
@@ -26,6 +27,7 @@ struct device {
     int host_mbs;                 // to the host, one direction, MB/s
     int watts;                    // of the board
     int vector_bits;              // processors: the widest instructions
+    int fp32_per_cycle;           // processors: operations of a core, a multiply-add is two
     int memory_channels;          // processors
     int fp64_gflops, fp32_gflops; // dense peaks in GFLOP/s, without matrix units
     int tf32_gflops, fp16_gflops, bf16_gflops, fp8_gflops; // of matrix units, sums in fp32
@@ -60,5 +62,9 @@ const struct device *device_of_offer(const struct devices *devices, const char *
 
 // The device has no units for this precision ("bf16", "fp8"). False if it has, or if unknown.
 bool device_lacks(const struct device *device, const char *precision);
+
+// The dense peak at a precision, "bf16" or "f16", in GFLOP/s; 0: unknown. A GPU without tf32 units
+// computes in fp32.
+int device_gflops(const struct device *device, const char *precision);
 
 #endif

@@ -1,37 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/peak.h"
 
-#include <string.h>
+// l1 takes two instructions for each difference: a subtraction, and an addition of its absolute
+// value. A peak counts two operations for an instruction.
+#define L1_OPERATIONS 4
 
-int peak_gflops(const struct device *device, const char *precision)
-{
-    if (!precision)
-        return 0;
-    if (strcmp(precision, "bf16") == 0)
-        return device->bf16_gflops;
-    if (strcmp(precision, "f16") == 0)
-        return device->fp16_gflops;
-    if (strcmp(precision, "fp8") == 0)
-        return device->fp8_gflops;
-    if (strcmp(precision, "tf32") == 0 && device->tf32_gflops > 0)
-        return device->tf32_gflops;
-    // A GPU without tf32 units computes in fp32.
-    return strcmp(precision, "f32") == 0 || strcmp(precision, "tf32") == 0 ? device->fp32_gflops
-                                                                           : 0;
-}
-
-void peak_derive(struct run *run)
+// Of the GPUs used, in FLOP/s; 0: unknown, or of several kinds.
+static double peak_of(const struct run_use *use, const char *precision)
 {
     struct devices *devices = NULL;
-    struct run_use *use = &run->use;
-    if (!use->flops_per_s.known || !use->gpus.known || use->gpus.v <= 0 || use->gpu_list.count == 0)
-        return;
-    if (devices_open(&devices, NULL) != 0)
-        return;
     int64_t sum = 0;
+    if (devices_open(&devices, NULL) != 0)
+        return 0;
     for (size_t i = 0; i < use->gpu_list.count; i++) {
         const struct device *device = device_find(devices, use->gpu_list.items[i].name);
-        int gflops = device ? peak_gflops(device, run->precision) : 0;
+        int gflops = device ? device_gflops(device, precision) : 0;
         if (gflops <= 0 || (sum > 0 && gflops != sum / (int64_t)i)) {
             sum = 0;
             break;
@@ -40,7 +23,19 @@ void peak_derive(struct run *run)
     }
     devices_close(devices);
     // The list has all sampled GPUs; the run may have used fewer.
-    double peak = (double)sum / (double)use->gpu_list.count * (double)use->gpus.v * 1e9;
-    if (peak > 0)
+    return (double)sum / (double)use->gpu_list.count * (double)use->gpus.v * 1e9;
+}
+
+void peak_derive(struct run *run)
+{
+    struct run_use *use = &run->use;
+    bool l1 = run->l1_pairs_per_s.known && !run->l1_share_of_peak.known;
+    if ((!use->flops_per_s.known && !l1) || !use->gpus.known || use->gpus.v <= 0 ||
+        use->gpu_list.count == 0)
+        return;
+    double peak = peak_of(use, l1 ? "f32" : run->precision);
+    if (peak > 0 && l1)
+        run->l1_share_of_peak = some_real(run->l1_pairs_per_s.v * L1_OPERATIONS / peak);
+    else if (peak > 0)
         use->share_of_peak = some_real(use->flops_per_s.v / peak);
 }

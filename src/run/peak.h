@@ -6,11 +6,8 @@
 #include "price/device.h"
 #include "record/run.h"
 
-// The specified speed of one GPU at that precision in GFLOP/s; 0: unknown.
-int peak_gflops(const struct device *device, const char *precision);
-
 // Fills use.share_of_peak if the run's operations are known and its GPUs are of one kind and in the
-// table. Otherwise the value stays absent.
+// table, and l1_share_of_peak of l1 on a GPU. Otherwise the values stay absent.
 void peak_derive(struct run *run);
 
 #endif

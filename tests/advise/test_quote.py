@@ -363,7 +363,7 @@ def assumed():
     text = fare("quote", "20261110T000000Z-cpu", "--offer", "acme/other")
     assert "that this one takes as long is assumed" in " ".join(text.split()), text
     same(quote("20261110T000000Z-cpu", "--offer", "acme/other")["bills"][0]["basis"], "assumed")
-    text = fare("quote", "20261110T000000Z-cpu", "--offer", "acme/slow", code=2)
+    text = fare("quote", "20261110T000000Z-cpu", "--offer", "acme/slow", "--measured", code=2)
     assert "acme/slow has 1 × T4, but run 20261110T000000Z-cpu was measured without a GPU" in text, text
     assert "needs a run on such a machine" in text, text
 
@@ -376,7 +376,7 @@ def named():
     weak, strong = "20261110T000000Z-weak", "20261110T000000Z-strong"
     for run, offer, words in ((weak, "acme/one@there", "1 × H100"), (strong, "acme/slow", "1 × T4"),
                               (strong, "acme/cpu", "no GPU in the book")):
-        text = fare("quote", run, "--offer", offer, code=2)
+        text = fare("quote", run, "--offer", offer, "--measured", code=2)
         assert f"{offer} has {words}, but run {run} was measured on 1 × " in text, text
     bill = quote(strong, "--offer", "acme/one@there")["bills"][0]
     same((bill["run"], bill["basis"]), (strong, "projected"))

@@ -168,4 +168,53 @@ def laptop():
 
 
 check("from a laptop without a GPU: hundreds of rough estimates", laptop)
+
+
+def processors():
+    """Offers without a GPU, by cores, clock and operations per cycle of the processor table."""
+    cpus = {r["name"]: r for r in table("devices/cpus.csv")}
+    power = float(next(r["value"] for r in table("estimate/constants.csv") if r["name"] == "cpu_power"))
+
+    def rate(name, vcpus):
+        r = cpus[name]
+        clocks = [float(r[c]) for c in ("base_mhz", "boost_mhz") if r[c]]
+        return vcpus / float(r["threads_per_core"]) * float(r["fp32_per_cycle"]) * sum(clocks) / len(clocks) / 1e6
+
+    bills = {b["offer"].split("@")[0]: b for b in json.loads(fare("quote", SERVER["id"], "--json", "--boot", "0", "--image", "0s"))["estimates"]}
+    for offer, name, vcpus in (("aws/c7g.4xlarge", "Graviton3", 16), ("aws/c7i.8xlarge", "Xeon Platinum 8488C", 32)):
+        b = bills[offer]
+        near(b["time_s"], 10000 * (rate("EPYC 7763", 8) / rate(name, vcpus)) ** power)
+        near(b["high_s"], b["time_s"] * factor["cpu", "unknown", "one", "no", "unknown"])
+        assert b["basis"] == "rough" and b["certainty"].startswith("rough ×") and "gpus_used" not in b, b
+    # A program of one thread gains nothing by more of them.
+    single = {b["offer"].split("@")[0]: b for b in json.loads(fare("quote", SINGLE["id"], "--json", "--boot", "0", "--image", "0s"))["estimates"]}
+    near(single["aws/c7g.4xlarge"]["time_s"], 10000 * (rate("EPYC 7763", 1) / rate("Graviton3", 1)) ** power)
+    text = fare("quote", SERVER["id"], "--explain", "aws/c7g.4xlarge")
+    assert "processors: EPYC 7763 to Graviton3, 8 to 16 virtual CPUs" in text and "from a CPU to a CPU" in text, text
+    # A run on a GPU says nothing about processors.
+    assert not any("gpu" not in b for b in quote(RUN["id"])["estimates"])
+
+
+SERVER = {**LAPTOP, "id": "20261112T000000Z-server", "name": "server", "machine": {"cpu": "AMD EPYC 7763 64-Core Processor", "usable_cpus": 8.0}}
+SINGLE = {**SERVER, "id": "20261113T000000Z-single", "name": "single", "use": {"gpus": 0, "steady": {"cpu_percent": 100}}}
+(HERE / "more.jsonl").write_text(json.dumps(SERVER) + "\n" + json.dumps(SINGLE) + "\n")
+fare("runs", "import", str(HERE / "more.jsonl"))
+check("machines without a GPU, for runs on CPUs", processors)
+
+
+def named_offer():
+    q = json.loads(fare("quote", RUN["id"], "--offer", "acme/near", "--boot", "0", "--image", "0s", "--json"))
+    assert q["bills"] == [] and len(q["estimates"]) == 1, q
+    near(q["estimates"][0]["time_s"], 100 + 3500 * RATIO)
+    text = " ".join(fare("quote", RUN["id"], "--offer", "acme/near").split())
+    assert "Nobody measured it there: the time is estimated ±" in text and "total, without tax" in text, text
+    q = json.loads(fare("quote", LAPTOP["id"], "--offer", "acme/own", "--json"))
+    assert q["estimates"][0]["basis"] == "rough", q
+    text = " ".join(fare("quote", RUN["id"], "--offer", "acme/volta").split())
+    assert "trains in bf16, which the V100-32GB does not have" in text, text
+    fare("quote", RUN["id"], "--offer", "acme/cpu", code=2)  # from a GPU to a processor: never compared
+    fare("quote", RUN["id"], "--offer", "acme/near", "--measured", code=2)
+
+
+check("--offer on a machine without a run", named_offer)
 tap.done()

@@ -49,7 +49,7 @@ static struct estimate_scaling scalings[] = {{"nvlink", "gpu", "unknown", 4, 0.9
                                              {"pcie", "gpu", "known", 2, 0.95, 0.5, 1.1, 20},
                                              {"nodes", "gpu", "unknown", 2, 0.7, 0.3, 1, 10}};
 static struct estimate_constant constants[] = {
-    {"cpu_to_gpu", 0.01}, {"pcie_reach", 0.5}, {"pcie_exposed", 0.25}};
+    {"cpu_to_gpu", 0.01}, {"cpu_power", 0.5}, {"pcie_reach", 0.5}, {"pcie_exposed", 0.25}};
 
 #define LIST(rows)                                                                                 \
     {                                                                                              \
@@ -292,8 +292,15 @@ static void other_vendors_and_processors_are_rough(void **state)
     wide.vector_bits = 512;
     s.from = (struct estimate_place){.device = &cpu, .cpus = 8};
     s.to = (struct estimate_place){.device = &wide, .cpus = 16};
-    NEAR(made(&s).time_s, 2); // twice the threads of twice the width
-    NEAR(made(&s).high_s, 5);
+    NEAR(made(&s).time_s, 4); // twice the threads of twice the width: the square root of a quarter
+    NEAR(made(&s).high_s, 10);
+    wide.fp32_per_cycle = 32; // 512 bits take two cycles
+    wide.threads_per_core = 1;
+    wide.boost_mhz = 4000; // 16 cores · 32 · 3 GHz = 1.536 TFLOP/s
+    NEAR(made(&s).time_s, 8 * sqrt(0.256 / 1.536));
+    s.to.cpus = 1600; // 600 times the rate, forty times more than in any pair
+    NEAR(made(&s).time_s, 8 * sqrt(1.0 / 600));
+    NEAR(made(&s).high_s / made(&s).time_s, 2.5 * pow(40, 0.4));
 
     set(&s, 0.95); // nobody compared a GPU with a processor in this direction
     s.to = (struct estimate_place){.device = &cpu, .cpus = 8};
@@ -478,6 +485,8 @@ static void nonsense_is_unknown(void **state)
     static const size_t needed[] = {
         offsetof(struct device, units), offsetof(struct device, boost_mhz),
         offsetof(struct device, memory_mbs), offsetof(struct device, fp32_gflops)};
+    static const char *const missing[] = {"number of multiprocessors", "boost clock",
+                                          "memory bandwidth", "matrix rate"};
     struct setting s;
     for (size_t i = 0; i < 16; i++) {
         set(&s, 0.95);
@@ -487,7 +496,30 @@ static void nonsense_is_unknown(void **state)
         struct estimate e = made(&s);
         assert_int_equal(e.kind, ESTIMATE_UNKNOWN);
         assert_true(e.time_s == 0 && e.low_s == 0 && e.high_s == 0);
-        assert_string_equal(e.why, "a rate of one of the GPUs is not known");
+        char why[100];
+        snprintf(why, sizeof why, "the %s of the %s is not known", missing[i / 2 % 4],
+                 i & 1 ? "old" : "new");
+        assert_string_equal(e.why, why);
+    }
+    struct device nothing = {.name = "none", .vendor = "nvidia", .architecture = "x", .lacks = ""};
+    set(&s, 0.95);
+    s.to.device = &nothing;
+    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+    s.to = (struct estimate_place){.device = &nothing, .cpus = 8}; // a processor without figures
+    struct device cpu = processor();
+    s.from = (struct estimate_place){.device = &cpu, .cpus = 8};
+    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+    static const double cpus[] = {0, -4, (double)NAN, (double)INFINITY};
+    for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++) {
+        struct device other = processor();
+        s.to = (struct estimate_place){.device = &other, .cpus = cpus[i]};
+        assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+        s.to.cpus = 8;
+        s.from.cpus = cpus[i];
+        assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+        s.from.cpus = 8;
+        other.base_mhz = i % 2 ? 0 : -100;
+        assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
     }
     static const double times[] = {0, -1, (double)NAN, (double)INFINITY};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
