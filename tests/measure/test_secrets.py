@@ -45,11 +45,12 @@ commands = {
 for how, command in commands.items():
     p = fare("run", "--no-cloud", "--label", f"wandb_key={PLANTED}1234567890", "--secret", "zone-[A-Za-z0-9]+", "--json", "--", *command,
              mask=0)
-    kept = runs()[0] if p.returncode == 0 else {}
+    made = json.loads(p.stdout)["runs"][0]["id"] if p.returncode == 0 else ""
+    kept = next((run for run in runs() if run["id"] == made), {})
     report(f"{how}: not in the output", p.returncode == 0 and PLANTED not in p.stdout + p.stderr, p.stdout + p.stderr)
     report(f"{how}: the command is named by its script", kept.get("name") == "train", kept.get("name"))
     report(f"{how}: three stars instead", "***" in json.dumps(kept.get("command", "")) or how == "a URL", kept.get("command"))
-report("harmless arguments stay", "--lr 0.1" in " ".join(runs()[-1]["command"]), runs()[-1]["command"])
+report("harmless arguments stay", any(run["command"][-2:] == ["--lr", "0.1"] for run in runs()), runs())
 url = next(r for r in runs() if "@host/db" in json.dumps(r["command"]))
 report("a URL loses its password in both members alike", "postgresql://me@host/db" in url["command"] and
        "postgresql://me@host/db" in url["program"]["command_line"], url["program"])
