@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// estimates: the time of a training on offers where nobody measured it, from the run that tells it
-// best: the one whose estimate has the narrowest interval.
+// estimates: the time of a training on offers where nobody measured it, from the runs that tell it
+// (sources.h), with an interval that learns from past estimates (past.h).
 //
 // Offers with the same GPU, number and memory share an estimate: a book has many offers. Only
-// offers with GPUs get one. A run uses as many GPUs there as it did, or all if there are fewer; one
-// from a processor uses one.
+// offers with GPUs get one.
 #ifndef FARE_ADVISE_ESTIMATES_H
 #define FARE_ADVISE_ESTIMATES_H
 
-#include "advise/evidence.h"
-#include "estimate/estimate.h"
-
-struct estimated {
-    const struct proof *proof; // the source; null: no run has a time
-    struct estimate_place from, to;
-    struct estimate estimate;
-};
+#include "advise/past.h"
 
 struct estimates;
 
@@ -27,8 +19,6 @@ void estimates_close(struct estimates *estimates); // null is fine
 // offer has no whole GPU.
 int estimates_find(struct estimates *estimates, const struct offer *offer,
                    const struct estimated **out, struct err *err) MUST_USE;
-
-bool estimated_known(const struct estimated *estimated); // there is a time
 
 // Turns the source's time on an offer, with start-up, into the estimated one. `own` is the source's
 // without start-up.

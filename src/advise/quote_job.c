@@ -112,6 +112,8 @@ static int add_others(struct quote_job *job, struct ledger *ledger, const struct
     *(command_of(job) ? &filter.name : &filter.workload) = job->workload;
     TRY(ledger ? ledger_each(ledger, &filter, add_run, job, err) : 0);
     TRY(published_each(NULL, add_run, job, err));
+    TRY(history_load(&job->history, ledger, NULL, NULL, err));
+    job->ask.history = &job->history;
     const struct run *reference = job->asked ? &job->runs.items[0] : like;
     return choose_evidence(job, reference, like != NULL, err);
 }
@@ -286,5 +288,6 @@ void quote_release(struct quote_job *job)
     free(job->runs.items);
     free(job->evidence);
     free(job->workload);
+    history_release(&job->history);
     record_release(quote_fields, &job->quote);
 }
