@@ -4,7 +4,7 @@
 #define FARE_ADVISE_QUOTE_JOB_H
 
 #include "advise/advice.h"
-#include "advise/history.h"
+#include "advise/run_history.h"
 
 struct quote_job { // the input of a quote, and the quote
     bool asked;    // for one run, the first of `runs`; else for a workload

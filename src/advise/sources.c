@@ -77,7 +77,7 @@ static int try_pair(struct references *all, const struct trials *t,
 {
     enum rate_precision precision = precision_of(a->run);
     if (a->device == b->device || a->gpus != b->gpus || precision == RATE_UNKNOWN ||
-        !history_same_software(a->run, b->run))
+        !run_history_same_software(a->run, b->run))
         return 0;
     struct estimate e;
     struct run untraced = *a->run;

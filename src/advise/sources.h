@@ -4,7 +4,7 @@
 #ifndef FARE_ADVISE_SOURCES_H
 #define FARE_ADVISE_SOURCES_H
 
-#include "advise/history.h"
+#include "advise/run_history.h"
 #include "estimate/estimate.h"
 #include "estimate/rates.h"
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "advise/history.h"
+#include "advise/run_history.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "advise/comparable.h"
 #include "base/clock.h"
-#include "ledger/published.h"
 #include "record/read.h"
 
 #define YEAR_S INT64_C(31622400)
@@ -21,7 +20,7 @@ static bool is_wanted(const struct run_history *history, const struct run *run)
     return !again && evidence_usable(run) && !run_stopped(run) && bill_time_of(run, &time);
 }
 
-static int add_run(void *history_, const char *id, const char *text, struct err *err)
+int run_history_add(void *history_, const char *id, const char *text, struct err *err)
 {
     (void)id;
     struct run_history *history = history_;
@@ -37,20 +36,20 @@ static int add_run(void *history_, const char *id, const char *text, struct err 
     return wanted ? ERR_MEMORY : rc;
 }
 
-int history_load(struct run_history *history, struct ledger *ledger,
-                 const struct ledger_filter *which, const char *first, struct err *err)
+int run_history_load(struct run_history *history, struct ledger *ledger,
+                     const struct ledger_filter *which, const char *first, struct err *err)
 {
     struct ledger_filter filter = which ? *which : (struct ledger_filter){.limit = 0};
     filter.heads = true;
     if (filter.limit == 0 || filter.limit >= HISTORY_OWN)
         filter.limit = HISTORY_OWN - 1;
-    TRY(first ? add_run(history, NULL, first, err) : 0);
-    TRY(ledger ? ledger_each(ledger, &filter, add_run, history, err) : 0);
+    TRY(first ? run_history_add(history, NULL, first, err) : 0);
+    TRY(ledger ? ledger_each(ledger, &filter, run_history_add, history, err) : 0);
     history->own = history->runs.count;
-    return published_each(NULL, add_run, history, err);
+    return 0;
 }
 
-void history_release(struct run_history *history)
+void run_history_release(struct run_history *history)
 {
     for (size_t i = 0; i < history->runs.count; i++)
         record_release(run_fields, &history->runs.items[i]);
@@ -96,7 +95,7 @@ static bool same_version(const char *a, const char *b)
     return !a || !b || (len == version_len(b) && strncmp(a, b, len) == 0);
 }
 
-bool history_same_software(const struct run *a, const struct run *b)
+bool run_history_same_software(const struct run *a, const struct run *b)
 {
     int64_t from, to;
     for (size_t i = 0; i < a->libraries.count; i++)

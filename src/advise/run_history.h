@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// history: measured runs of any training, and which of them are the same training. Estimates learn
-// from trainings that were measured on two devices.
-#ifndef FARE_ADVISE_HISTORY_H
-#define FARE_ADVISE_HISTORY_H
+// run_history: measured runs of any training, and which of them are the same training. Estimates
+// learn from trainings that were measured on two devices.
+#ifndef FARE_ADVISE_RUN_HISTORY_H
+#define FARE_ADVISE_RUN_HISTORY_H
 
 #include "advise/evidence.h"
 #include "ledger/ledger.h"
@@ -15,11 +15,15 @@ struct run_history {
 };
 
 // Reads the newest runs of the ledger (optional) that `which` (optional) selects, without their
-// long lists, and the published ones. `first` (optional): the record of a run of the ledger that
-// may be older.
-int history_load(struct run_history *history, struct ledger *ledger,
-                 const struct ledger_filter *which, const char *first, struct err *err) MUST_USE;
-void history_release(struct run_history *history);
+// long lists. `first` (optional): the record of a run of the ledger that may be older.
+int run_history_load(struct run_history *history, struct ledger *ledger,
+                     const struct ledger_filter *which, const char *first,
+                     struct err *err) MUST_USE;
+
+// Adds a published run: for published_each(), after the ledger's.
+ledger_visit_fn run_history_add;
+
+void run_history_release(struct run_history *history);
 
 // The runs as proofs, in trainings numbered by their first run: workload or command, framework,
 // precision, batch, data and length are equal as far as known. The user's come first.
@@ -35,6 +39,6 @@ void trials_release(struct trials *trials);
 
 // No library, apart from the driver, has another version (of two numbers) in the two runs, and they
 // are at most a year apart.
-bool history_same_software(const struct run *a, const struct run *b);
+bool run_history_same_software(const struct run *a, const struct run *b);
 
 #endif
