@@ -8,8 +8,9 @@
 #include "base/clock.h"
 #include "record/read.h"
 
-#define YEAR_S INT64_C(31622400)
-#define DRIVER "CUDA driver" // differs between machines and changes no kernel
+#define YEAR_S        INT64_C(31622400)
+#define LIBRARIES_MAX 64            // compared of each: a record may list any number
+#define DRIVER        "CUDA driver" // differs between machines and changes no kernel
 
 // ---- runs
 
@@ -98,8 +99,8 @@ static bool same_version(const char *a, const char *b)
 bool run_history_same_software(const struct run *a, const struct run *b)
 {
     int64_t from, to;
-    for (size_t i = 0; i < a->libraries.count; i++)
-        for (size_t k = 0; k < b->libraries.count; k++) {
+    for (size_t i = 0; i < a->libraries.count && i < LIBRARIES_MAX; i++)
+        for (size_t k = 0; k < b->libraries.count && k < LIBRARIES_MAX; k++) {
             const struct run_library *x = &a->libraries.items[i], *y = &b->libraries.items[k];
             if (x->name && same_text(x->name, y->name) && strcmp(x->name, DRIVER) != 0 &&
                 !same_version(x->version, y->version))
