@@ -25,8 +25,9 @@ import numpy as np
 from scipy.optimize import least_squares
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import estimate_evidence as evidence  # noqa: E402
 import estimate_scale  # noqa: E402
-from estimate_pairs import CHOICES, Devices, number, ordered_pairs, read_csv, relation  # noqa: E402
+from estimate_pairs import CHOICES, OTHER_SOFTWARE, Devices, number, ordered_pairs, read_csv, relation  # noqa: E402
 from estimate_trace import fit_powers, h200_pairs, neusight_rates, predict_trace, read_h200, read_neusight  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -571,6 +572,7 @@ def main():
         report.line(f"NVIDIA to AMD, {source}: time over estimate {math.exp(quantile((t.y - unknown)[r], t.w[r], 0.5)):.2f} "
                     f"in the median ({r.sum()} pairs)")
     errors = error_table(t, known, unknown)
+    references, constants = beside(report, t, known, gpu, used & nvidia, errors, classes)
     shipped_coverage(report, t, known, gpu, used & nvidia, errors)
     for source in sorted(set(t.source[t.other_software])):
         report.figures(t, f"{source}: other software on each GPU, not in the fit", results["target"][0],
@@ -579,18 +581,77 @@ def main():
     traces = trace_rows(found)
     if not args.neusight and (args.output / "errors.csv").exists():
         traces = [r for r in traces if r["sources"] == "h200"] + [
-            r for r in read_csv(args.output / "errors.csv") if r["trace"] != "no" and r["sources"] != "h200"]
+            r for r in read_csv(args.output / "errors.csv") if r["trace"] in ("sheet", "measured") and r["sources"] != "h200"]
     not_surer(traces, errors)
     h200 = [(r, o, x) for _, _, r, o, x in found if r.source == "h200"]
     for what, pick in (("all six devices", h200), ("four clocks", [p for p in h200 if p[1].device[0] == 132])):
         e = np.array([abs(x / o.step - 1) * 100 for _, o, x in pick])
         report.line(f"Traced on the H200, net left out, {what}: {len(e)} pairs, median {np.median(e):.1f} %, "
                     f"90th percentile {np.quantile(e, 0.9):.1f} %")
-    cpu, constants = cpu_rows(args.data, devices, model)
+    cpu, cpu_constants = cpu_rows(args.data, devices, model)
     scaling, ring = scale_rows(args.data, devices, HERE.parent / "share", report)
     tables = {"model.csv": model_rows(model), "bounds.csv": bound_rows(power), "classes.csv": class_rows(powers),
-              "errors.csv": errors + traces + cpu, "scaling.csv": scaling, "constants.csv": [*constants, *ring]}
+              "errors.csv": errors + references + traces + cpu, "scaling.csv": scaling,
+              "constants.csv": [*cpu_constants, *ring, *constants]}
     return finish(args, report, tables)
+
+
+def widths_of(t, errors):
+    """The half-width of each pair's 90 % interval, as a logarithm."""
+    width = {(r["relation"], r["bound"], r["scale"]): math.log(float(r["factor90"])) for r in errors if r["kind"] == "known"}
+    return np.array([width.get(k, math.nan) for k in zip(t.relation, t.bound, t.scale)])
+
+
+def reference_rows(report, t, residuals, rows, prior, errors):
+    """Errors of a class corrected by one other training on the same two GPUs; only classes that gain by it."""
+    plain = {(r["relation"], r["bound"], r["scale"]): r for r in errors if r["kind"] == "known"}
+    index, error, weight = evidence.calibrated(t, residuals, rows, prior, 1)
+    out, covered = [], []
+    for rel in ("same", "other"):
+        for bound in ("gpu", "mixed"):
+            for scale in ("one", "several"):
+                r = (t.relation[index] == rel) & (t.bound[index] == bound) & (t.scale[index] == scale)
+                pairs = len(set(index[r]))
+                if pairs < FEW:
+                    continue
+                half = factors(error[r], weight[r], t.source[index[r]])
+                e = abs(np.exp(-error[r]) - 1) * 100
+                old = plain[rel, bound, scale]
+                row = {"relation": rel, "bound": bound, "scale": scale, "trace": "reference", "kind": "known",
+                       "median_percent": f"{quantile(e, weight[r], 0.5):.1f}", "p90_percent": f"{quantile(e, weight[r], 0.9):.1f}", **widths(half),
+                       "pairs": pairs // 2, "nets": len(set(t.group[index[r]])), "gpus": len(set(t.a[index[r]]) | set(t.b[index[r]])),
+                       "sources": ";".join(sorted(set(t.source[index[r]]))), "borrowed": ""}
+                report.line(f"Reference, {rel}/{bound}/{scale}: {row['median_percent']} / {row['p90_percent']}, factor {row['factor90']} "
+                            f"instead of {old['median_percent']} / {old['p90_percent']}, {old['factor90']} ({pairs} ordered pairs, {row['sources']})")
+                if float(row["factor90"]) >= float(old["factor90"]) or float(row["p90_percent"]) >= float(old["p90_percent"]):
+                    continue
+                easier = next((o for o in out if bound == "mixed" and (o["relation"], o["bound"], o["scale"]) == (rel, "gpu", scale)), row)
+                for name in (f"factor{int(q * 100)}" for q in LEVELS):
+                    row[name] = max(row[name], easier[name], key=float)
+                out.append(row)
+                for source in set(t.source[index[r]]):
+                    here, rest = r & (t.source[index] == source), r & (t.source[index] != source)
+                    if rest.sum() >= FEW:
+                        inside = abs(error[here]) <= factors(error[rest], weight[rest], t.source[index[rest]])[2]
+                        covered += zip(inside, weight[here])
+    report.line(f"Corrected by one reference, nominal 90 % intervals made from the other sources: {100 * evidence.average(*zip(*covered)):.1f} % covered")
+    return out
+
+
+def beside(report, t, known, gpu, used, errors, classes):
+    """Several sources, reference runs, own errors: the rows and constants for them."""
+    half, rows = widths_of(t, errors), used & (t.scale != "nodes")
+    residuals = t.y - known
+    measured, correlation = evidence.best_correlation(t, residuals, half, (gpu, rows))
+    report.line(f"Errors of two sources of one measurement: correlation {measured:.2f}; {correlation:.2f} is used")
+    for what, r in (("GPU-bound", gpu), ("all runs", rows)):
+        evidence.check_combined(report, t, residuals, half, r, correlation, what)
+    prior = evidence.best_prior(t, residuals, gpu, factors)
+    references = reference_rows(report, t, residuals, rows, prior, errors)
+    evidence.check_learnt(report, t, residuals, gpu, classes, factors, LEVELS)
+    return references, [
+        {"name": "source_correlation", "value": f"{correlation:.2f}", "pairs": int(gpu.sum()) // 2, "source": "errors of two sources of one measurement"},
+        {"name": "reference_prior", "value": f"{prior:g}", "pairs": int(gpu.sum()) // 2, "source": "trainings that the formula counts as"}]
 
 
 def alike(old, new):

@@ -183,7 +183,7 @@ def both_ways(p, y, devices, kinds, evidence, extra):
     rate = "fp16" if p["precision"] == "fp16" else "tf32" if tf32 else "fp32"
     for a, b, value in ((p["gpu_a"], p["gpu_b"], y), (p["gpu_b"], p["gpu_a"], -y)):
         yield {"source": p["source"], "software": p["software"], "model": p["model"], "precision": p["precision"],
-               "a": a, "b": b, "y": value, "rate": rate, "extra": extra, "kind": kind_of(p["model"], kinds),
+               "batch": p["batch"], "gpus": p["gpus"], "a": a, "b": b, "y": value, "rate": rate, "extra": extra, "kind": kind_of(p["model"], kinds),
                "bound": evidence.bound(p, a), "scale": evidence.scale(p), "relation": relation(devices[a], devices[b]),
                "vendor": devices[a]["vendor"] + "-" + devices[b]["vendor"]}
 

@@ -14,17 +14,16 @@
 struct kind {        // of machine
     const char *gpu; // the book's text: one for each name
     int gpus, gpu_memory_mib;
-    int used; // of them; 0: as many as the run did
+    int used;                       // of them; 0: as many as the run did
     const struct device *processor; // without a GPU
     int vcpus_milli;
     struct estimated estimated;
 };
 
-#define ALL_CPUS 0.8 // of those usable: a run that used as many scales with their number
-
 struct estimates {
     const struct proofs *proofs;
     struct estimate_tables *tables;
+    struct past *past;   // null: no history
     struct kind **kinds; // each on its own: pointers to them stay valid
     size_t count, cap;
     bool on_cpus;                          // some run was
@@ -39,9 +38,12 @@ int estimates_open(struct estimates **out, const struct proofs *proofs, struct e
     if (!all)
         return err_memory(err);
     all->proofs = proofs;
+    const struct quote_ask *ask = proofs->ask;
     for (size_t i = 0; i < proofs->count; i++)
         all->on_cpus |= proofs->items[i].gpus == 0;
     int rc = estimate_tables_open(&all->tables, err);
+    if (rc == 0 && ask->history)
+        rc = past_open(&all->past, ask->history, ask->market, all->tables, err);
     if (rc == 0)
         *out = all;
     else
@@ -56,74 +58,32 @@ void estimates_close(struct estimates *all)
     for (size_t i = 0; i < all->count; i++)
         free(all->kinds[i]);
     free(all->kinds);
+    past_close(all->past);
     estimate_tables_close(all->tables);
     free(all);
 }
 
-// Loading, set-up and checkpoints depend on the host and the disk: they stay as they were.
-static bool follows_device(const char *part)
-{
-    static const char *const parts[] = {"train", "evaluate", "warm-up", "run"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strcmp(part, parts[i]) == 0)
-            return true;
-    return false;
-}
-
-static struct estimate_time scaled_time(const struct bill_time *own)
-{
-    struct estimate_time time = {0};
-    for (size_t i = 0; i < own->count; i++)
-        time.s += follows_device(own->parts[i].what) ? (double)own->parts[i].ns / 1e9 : 0;
-    if (own->low_ns > 0 && own->high_ns >= own->low_ns) {
-        time.low = time.s * ((double)own->low_ns / (double)own->total_ns);
-        time.high = time.s * ((double)own->high_ns / (double)own->total_ns);
-    }
-    return time;
-}
-
-static bool is_better(const struct estimated *a, const struct estimated *b)
-{
-    if (!b->proof || estimated_known(a) != estimated_known(b))
-        return !b->proof || estimated_known(a);
-    if (!estimated_known(a))
-        return false;
-    return a->estimate.high_s / a->estimate.low_s < b->estimate.high_s / b->estimate.low_s;
-}
-
-static double cpus_there(const struct run *run, const struct estimate_place *from, int vcpus_milli)
-{
-    double has = vcpus_milli / 1e3, usable = run->machine.usable_cpus.v;
-    bool all = !run->machine.usable_cpus.known || from->cpus >= ALL_CPUS * usable;
-    return all ? has : fmin(has, from->cpus);
-}
-
-static void choose_source(const struct estimates *all, struct kind *kind)
+static void estimate_kind(const struct estimates *all, struct kind *kind)
 {
     const struct proofs *proofs = all->proofs;
-    for (size_t i = 0; i < proofs->count; i++) {
-        const struct proof *p = &proofs->items[i];
-        struct estimated one = {.proof = p, .from = estimate_place_of(p->run, proofs->devices)};
-        if (p->from->training > 0 || p->gpus > 1024)
-            continue;
-        one.from.gpus = (int)p->gpus;
-        one.from.device = p->device;
-        one.to =
-            (struct estimate_place){.device = device_find(proofs->devices, kind->gpu),
-                                    .gpus = kind->used > 0                        ? kind->used
-                                            : p->gpus > 0 && p->gpus < kind->gpus ? (int)p->gpus
-                                            : p->gpus > 0                         ? kind->gpus
-                                                                                  : 1,
-                                    .gpu_memory_bytes = (int64_t)kind->gpu_memory_mib << 20};
-        if (kind->processor)
-            one.to =
-                (struct estimate_place){.device = kind->processor,
-                                        .cpus = cpus_there(p->run, &one.from, kind->vcpus_milli)};
-        struct estimate_time time = scaled_time(&p->time);
-        estimate_make(all->tables, p->run, &one.from, &one.to, &time, &one.estimate);
-        if (is_better(&one, &kind->estimated))
-            kind->estimated = one;
-    }
+    const struct proof *first = proofs->items;
+    const struct sources_ask ask = {
+        .tables = all->tables,
+        .devices = proofs->devices,
+        .references = all->past ? past_references(all->past) : NULL,
+        .proofs = proofs->items,
+        .proof_count = proofs->count,
+        .run = proofs->count > 0 && first->asked ? first->run : NULL,
+        .gpu = device_find(proofs->devices, kind->gpu),
+        .processor = kind->processor,
+        .vcpus_milli = kind->vcpus_milli,
+        .gpus = kind->gpus,
+        .used = kind->used,
+        .gpu_memory_bytes = (int64_t)kind->gpu_memory_mib << 20,
+    };
+    sources_estimate(&ask, &kind->estimated);
+    if (all->past)
+        past_teach(all->past, &kind->estimated);
 }
 
 // Tries 1, 2, 4, ... and all GPUs of the machine: it bills them all, so the fastest is cheapest.
@@ -133,7 +93,7 @@ static void choose_count(const struct estimates *all, struct kind *kind)
     for (int used = 1;; used = used * 2 < kind->gpus ? used * 2 : kind->gpus) {
         kind->used = used;
         kind->estimated = (struct estimated){0};
-        choose_source(all, kind);
+        estimate_kind(all, kind);
         const struct estimated *e = &kind->estimated;
         bool faster = estimated_known(e) &&
                       (!estimated_known(&best) || e->estimate.time_s < best.estimate.time_s);
@@ -156,7 +116,7 @@ static void make_one(const struct estimates *all, struct kind *kind)
                  units_count(kind->gpus, "GPU").s, asked);
     } else {
         kind->used = asked;
-        choose_source(all, kind);
+        estimate_kind(all, kind);
     }
 }
 
@@ -209,11 +169,6 @@ int estimates_find(struct estimates *all, const struct offer *offer, const struc
     return 0;
 }
 
-bool estimated_known(const struct estimated *e)
-{
-    return e->proof && e->estimate.kind >= ESTIMATE_MEASURED;
-}
-
 // ---- the time on an offer
 
 static int64_t in_ns(double s)
@@ -225,7 +180,7 @@ static int64_t in_ns(double s)
 void estimated_time(const struct estimated *e, const struct bill_time *own, struct bill_time *time)
 {
     const struct estimate *estimate = &e->estimate;
-    double factor = estimate->time_s / scaled_time(own).s;
+    double factor = estimate->time_s / sources_time(own).s;
     int64_t fixed_ns = 0, scaled_ns = 0;
     int64_t low_ns = time->startup_ns, high_ns = time->startup_ns; // the start-up's own range
     if (time->low_ns >= 0) {
@@ -234,7 +189,7 @@ void estimated_time(const struct estimated *e, const struct bill_time *own, stru
     }
     for (size_t i = 0; i < time->count; i++) {
         struct bill_part *part = &time->parts[i];
-        if (follows_device(part->what))
+        if (sources_scales(part->what))
             scaled_ns += part->ns = in_ns((double)part->ns / 1e9 * factor);
         else
             fixed_ns += part->ns;
@@ -309,6 +264,29 @@ static void add_run(const struct estimated *e, struct buf *out)
         buf_adds(out, "; GPU busy: unknown\n");
 }
 
+static void add_sources(const struct estimated *e, struct buf *out)
+{
+    if (e->source_count < 2)
+        return;
+    buf_printf(out, "sources: the first counts %.0f %%", 100 * e->sources[0].weight);
+    for (size_t i = 1; i < e->source_count; i++) {
+        const struct run *run = e->sources[i].proof->run;
+        buf_printf(out, ", run %s on %s %.0f %%", run->id ? run->id : "?",
+                   run_place(run) ? run_place(run) : "?", 100 * e->sources[i].weight);
+    }
+    buf_adds(out, "\n");
+}
+
+static void add_factor(const struct estimated *e, struct buf *out)
+{
+    const struct source *s = &e->sources[0];
+    buf_printf(out, "factor of a step: %.3g", e->estimate.device);
+    if (s->references > 0)
+        buf_printf(out, ", of which × %.3g by %s measured on both GPUs", s->corrected,
+                   units_count((int64_t)s->references, "training").s);
+    buf_adds(out, "\n");
+}
+
 void estimated_explain(const struct estimated *e, struct buf *out)
 {
     const struct estimate *m = &e->estimate;
@@ -318,6 +296,7 @@ void estimated_explain(const struct estimated *e, struct buf *out)
         return;
     }
     add_run(e, out);
+    add_sources(e, out);
     if (!estimated_known(e)) {
         buf_printf(out, "%s: %s\n", m->kind == ESTIMATE_IMPOSSIBLE ? "does not fit" : "no estimate",
                    m->why);
@@ -326,13 +305,16 @@ void estimated_explain(const struct estimated *e, struct buf *out)
     add_devices(e, out);
     add_processors(e, out);
     add_split(m, out);
-    buf_printf(out, "factor of a step: %.3g\n", m->device);
+    add_factor(e, out);
     estimate_several_words(m, &e->from, &e->to, out);
     buf_adds(out, "class: ");
     estimate_class_words(m, out);
     if (m->class)
         buf_printf(out, "; error %.0f %% in the median, %.0f %% at the 90th percentile",
                    m->class->median_percent, m->class->p90_percent);
+    if (e->learnt_from > 0)
+        buf_printf(out, "\nlearnt: from %s for runs of yours between such devices: interval × %.2f",
+                   units_count((int64_t)e->learnt_from, "estimate").s, e->learnt);
     clock_words(in_ns(m->time_s), time, sizeof time);
     clock_words(in_ns(m->low_s), low, sizeof low);
     clock_words(in_ns(m->high_s), high, sizeof high);

@@ -64,9 +64,14 @@ static bool is_better(const struct workload *w, const struct run *a, const struc
     return strcmp(a->started, b->started) > 0;
 }
 
+bool evidence_usable(const struct run *run)
+{
+    return !run_failed(run) && !is_assumed(run);
+}
+
 static bool is_usable(const struct evidence_ask *ask, size_t i)
 {
-    return (ask->asked && i == 0) || !(run_failed(&ask->runs[i]) || is_assumed(&ask->runs[i]));
+    return (ask->asked && i == 0) || evidence_usable(&ask->runs[i]);
 }
 
 static const struct run *find_reference(const struct evidence_ask *ask)
@@ -260,6 +265,18 @@ static bool counts_before(const struct proof *a, const struct proof *b)
     return a->time.total_ns < b->time.total_ns;
 }
 
+static const char *precision_of(const struct run *run)
+{
+    return run->precision ? run->precision : run->account.precision;
+}
+
+bool evidence_same_setting(const struct run *a, const struct run *b)
+{
+    const char *p = precision_of(a), *q = precision_of(b);
+    return (p && q ? strcmp(p, q) == 0 : p == q) && a->batch.known == b->batch.known &&
+           (!a->batch.known || a->batch.v == b->batch.v);
+}
+
 // Runs on the same machine become one proof, so that each offer is checked against few.
 static bool replaces(const struct proof *a, const struct proof *b)
 {
@@ -271,11 +288,12 @@ static bool replaces(const struct proof *a, const struct proof *b)
         (a->device || same_name(m->cpu, n->cpu));
     bool cpus = m->usable_cpus.known == n->usable_cpus.known &&
                 (!m->usable_cpus.known || m->usable_cpus.v == n->usable_cpus.v);
-    return alike && (a->gpus > 0 || cpus);
+    return alike && (a->gpus > 0 || cpus) && evidence_same_setting(a->run, b->run);
 }
 
 int proofs_gather(struct proofs *proofs, const struct quote_ask *ask, struct err *err)
 {
+    proofs->ask = ask;
     proofs->exact_gpus = ask->exact_gpus;
     proofs->gpus = ask->gpus;
     TRY(market_devices(ask->market, &proofs->devices, err));

@@ -43,6 +43,7 @@ struct proof { // a run whose time is known
 };
 
 struct proofs {
+    const struct quote_ask *ask;
     const struct devices *devices;
     bool exact_gpus;     // as asked
     int gpus;            // as asked; others are no proof, but estimates start from them
@@ -50,7 +51,8 @@ struct proofs {
     size_t count;
 };
 
-// Runs without a known time are no proofs; runs on the same machine are one.
+// Runs without a known time are no proofs; runs of one setting on the same machine are one. `ask`
+// must outlive them.
 int proofs_gather(struct proofs *proofs, const struct quote_ask *ask, struct err *err) MUST_USE;
 
 // Finds the best proof of each training for an offer. Returns that of the training asked for; null:
@@ -66,6 +68,12 @@ const char *proof_too_large(const struct proofs *proofs, const struct proof *pro
                             const struct offer *offer, char why[160]);
 const char *proof_no_memory(const struct proof *proof, const struct offer *offer,
                             char why[160]); // of the host alone
+
+// A run that failed, or whose machine was assumed (--offer), tells nothing about a machine.
+bool evidence_usable(const struct run *run);
+
+// Equal precision and batch, or both unknown.
+bool evidence_same_setting(const struct run *a, const struct run *b);
 
 // Whether the run was measured on that instance type. A machine without a GPU is not one with GPUs,
 // whatever its label says.

@@ -30,6 +30,8 @@ struct quote_ask {
     struct market *market;
     struct wishes wishes;
     struct startup_given startup;
+    const struct run_history *history; // (optional) evidence for estimates (run_history.h)
+
     const char *offer; // only this one: the machine of the run asked for is assumed to be it;
                        // for a workload, the run that was measured on it counts
     const char *gpu, *provider, *region;

@@ -44,6 +44,12 @@ static int add_run(void *job_, const char *id, const char *text, struct err *err
     return wanted ? ERR_MEMORY : rc;
 }
 
+static int add_published(void *job, const char *id, const char *text, struct err *err)
+{
+    TRY(add_run(job, id, text, err));
+    return run_history_add(&((struct quote_job *)job)->history, id, text, err);
+}
+
 // The run asked for comes first.
 static int add_asked(struct quote_job *job, const char *text, size_t len, struct err *err)
 {
@@ -111,7 +117,9 @@ static int add_others(struct quote_job *job, struct ledger *ledger, const struct
     struct ledger_filter filter = {.limit = EVIDENCE};
     *(command_of(job) ? &filter.name : &filter.workload) = job->workload;
     TRY(ledger ? ledger_each(ledger, &filter, add_run, job, err) : 0);
-    TRY(published_each(NULL, add_run, job, err));
+    TRY(run_history_load(&job->history, ledger, NULL, NULL, err));
+    TRY(published_each(NULL, add_published, job, err));
+    job->ask.history = &job->history;
     const struct run *reference = job->asked ? &job->runs.items[0] : like;
     return choose_evidence(job, reference, like != NULL, err);
 }
@@ -286,5 +294,6 @@ void quote_release(struct quote_job *job)
     free(job->runs.items);
     free(job->evidence);
     free(job->workload);
+    run_history_release(&job->history);
     record_release(quote_fields, &job->quote);
 }

@@ -4,6 +4,7 @@
 #define FARE_ADVISE_QUOTE_JOB_H
 
 #include "advise/advice.h"
+#include "advise/run_history.h"
 
 struct quote_job { // the input of a quote, and the quote
     bool asked;    // for one run, the first of `runs`; else for a workload
@@ -12,6 +13,7 @@ struct quote_job { // the input of a quote, and the quote
     struct quote_evidence *evidence;
     struct comparison *against; // one for each of `runs`
     size_t evidence_count;
+    struct run_history history;
     struct buf says;      // warnings for the user, one per line
     const char *date;     // as the user gave it, for the record; null: today
     struct quote_ask ask; // `ask.market` belongs to the caller

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "advise/comparable.h"
+#include "advise/past.h"
 #include "base/folders.h"
 #include "base/fs.h"
 #include "base/money.h"
@@ -321,6 +322,7 @@ static void document_keys(struct out *out)
         {"fare check --json", MACHINE_SCHEMA, machine_fields},
         {"fare run --json", RUNS_SCHEMA, runs_fields},
         {"fare runs RUN --against RUN --json", COMPARISON_SCHEMA, comparison_fields},
+        {"fare runs --estimates --json", PAST_SCHEMA, past_summary_fields},
         {"fare quote --json", QUOTE_SCHEMA, quote_fields},
         {"fare prices --json", OFFERS_SCHEMA, offers_fields},
         {"fare prices devices --json", DEVICES_SCHEMA, device_list_fields},

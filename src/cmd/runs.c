@@ -17,6 +17,8 @@ static const struct cmd_example examples[] = {
     {"fare runs last", "the newest on a page: where the time went, steps, resources"},
     {"fare runs --since 3w --gpu h100", "those of the last three weeks on that GPU"},
     {"fare runs --workload cnn --gpu h100 --sort step", "the fastest CNN on that GPU first"},
+    {"fare runs --estimates",
+     "how far off estimates would have been, and how often in their interval"},
     {"fare runs 3f9a2c --against published-2017-mnist-cnn-k80-tensorflow",
      "can the two be compared?"},
     {NULL, NULL},
@@ -169,6 +171,8 @@ static int print_list(const struct cmd_call *call, struct ledger *ledger, struct
     struct ledger_filter filter = which.filter;
     if (filter.limit == 0 && !o->all)
         filter.limit = LAST;
+    if (o->estimates)
+        return runs_estimates(call->out, ledger, &which.filter, o->common.json, err);
     if (o->common.json)
         return json_list(call, ledger, &filter, err);
     // One more than is shown, to know whether there are more.
@@ -248,27 +252,61 @@ static int against(const struct cmd_call *call, const struct run *a, const struc
     return rc;
 }
 
+// A page or record is shown without it if it cannot be made.
+static int find_past(struct ledger *ledger, const char *text, const struct run *run,
+                     struct past_estimate *past, struct err *err)
+{
+    struct err why = {0};
+    bool shipped = run->id && strncmp(run->id, "published-", 10) == 0;
+    int rc = run->id && !shipped ? runs_past(ledger, text, run->id, past, &why) : 0;
+    if (rc == ERR_MEMORY)
+        return err_memory(err);
+    if (rc != 0)
+        out_complain(why.text);
+    return 0;
+}
+
+// The record as it is kept, with the estimate beside it.
+static int print_record(struct out *out, const char *text, const struct past_estimate *past,
+                        struct err *err)
+{
+    struct buf line = {0};
+    json_t *kept = json_loads(text, 0, NULL), *estimate = NULL;
+    json_t *json = json_pack("{s:s}", "schema", RUN_SCHEMA); // first, also of a record without
+    int rc = kept && json && json_object_update(json, kept) == 0 ? 0 : err_memory(err);
+    if (rc == 0 && past->run) {
+        rc = record_to_line(past_estimate_fields, past, &line, err);
+        estimate = rc == 0 ? json_loads(buf_str(&line), 0, NULL) : NULL;
+        if (rc == 0 && json_object_set_new(json, "estimated", estimate) != 0)
+            rc = err_memory(err);
+    }
+    if (rc == 0)
+        rc = print_json(out, json, err);
+    json_decref(kept);
+    json_decref(json);
+    buf_release(&line);
+    return rc;
+}
+
 static int print_run(const struct cmd_call *call, struct ledger *ledger, struct err *err)
 {
     const struct runs_options *o = call->options;
     struct run run = {0}, other = {0};
+    struct past_estimate past = {0};
     struct buf text = {0}, second = {0};
-    json_t *json = NULL;
     int rc = load(ledger, call->rest->args[0], &run, &text, err);
     if (rc == 0 && o->against) {
         rc = load(ledger, o->against, &other, &second, err);
         if (rc == 0)
             rc = against(call, &run, &other, err);
-    } else if (rc == 0 && o->common.json) {
-        json_t *kept = json_loads(buf_str(&text), 0, NULL);
-        json = json_pack("{s:s}", "schema", RUN_SCHEMA); // first, also of a record without
-        bool good = kept && json && json_object_update(json, kept) == 0;
-        rc = good ? print_json(call->out, json, err) : err_memory(err);
-        json_decref(kept);
     } else if (rc == 0) {
-        runs_page(call->out, &run);
+        rc = find_past(ledger, buf_str(&text), &run, &past, err);
+        if (rc == 0 && o->common.json)
+            rc = print_record(call->out, buf_str(&text), &past, err);
+        else if (rc == 0)
+            runs_page(call->out, &run, &past);
     }
-    json_decref(json);
+    record_release(past_estimate_fields, &past);
     record_release(run_fields, &run);
     record_release(run_fields, &other);
     buf_release(&text);
@@ -339,6 +377,9 @@ static const struct opt list_options[] = {
     LEDGER_ROW,
     {"published", 0, OPT_FLAG, NULL, NULL, AT(published), NULL,
      "list the published results that come with fare, instead of the ledger"},
+    {"estimates", 0, OPT_FLAG, NULL, NULL, AT(estimates), NULL,
+     "show how far off an estimate for each of them would have been, made from your other runs of "
+     "its training; of the newest 200"},
     RUNS_WHICH,
     {NULL},
 };

@@ -3,7 +3,9 @@
 #ifndef FARE_CMD_RUNS_H
 #define FARE_CMD_RUNS_H
 
+#include "advise/past.h"
 #include "base/clock.h"
+#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/values.h"
 #include "ledger/ledger.h"
@@ -18,7 +20,7 @@ struct runs_options {
     int64_t last;
     bool all;
     // list and show
-    bool published;
+    bool published, estimates;
     const char *against;
     // import, export, push
     const char *output, *format, *started, *provider, *price_per_hour, *token_file;
@@ -87,6 +89,22 @@ void runs_say_added(const struct cmd_call *call, const char *verb, int64_t added
 
 void runs_table(struct out *out, const struct run *runs, size_t count);
 void runs_published_table(struct out *out, const struct run *runs, size_t count);
-void runs_page(struct out *out, const struct run *run);
+void runs_page(struct out *out, const struct run *run, const struct past_estimate *past);
+
+struct units_text runs_seconds(double s); // "12.3 s"
+
+// The text to type for a run: for "20261115T074512Z-3f9a2c81d04e" and "import-3f9a2c81..." the
+// start of the random part, which ledger_find() accepts; otherwise the whole id.
+void runs_short_id(const char *id, struct buf *out);
+
+// What the estimate for a run would have been; `out` is zeroed before and stays so if there is
+// none. `text`: its record.
+int runs_past(struct ledger *ledger, const char *text, const char *id, struct past_estimate *out,
+              struct err *err) MUST_USE;
+void runs_past_row(struct out *out, const struct past_estimate *past);
+
+// The same for all that `which` selects, with a summary.
+int runs_estimates(struct out *out, struct ledger *ledger, const struct ledger_filter *which,
+                   bool json, struct err *err) MUST_USE;
 
 #endif

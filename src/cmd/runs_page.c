@@ -14,7 +14,7 @@
 
 enum { BAR_COLUMNS = 30 };
 
-static struct units_text seconds(double s)
+struct units_text runs_seconds(double s)
 {
     struct units_text out;
     clock_words(s >= 0 && s < 8e9 ? (int64_t)llround(s * 1e9) : INT64_MAX, out.s, sizeof out.s);
@@ -275,7 +275,7 @@ static void print_quality(struct buf *facts, const struct run_quality *q)
     if (q->target.known)
         buf_printf(&target, " (target %.6g", q->target.v);
     if (q->target.known && q->reached_s.known)
-        buf_printf(&target, ", reached after %s", seconds(q->reached_s.v).s);
+        buf_printf(&target, ", reached after %s", runs_seconds(q->reached_s.v).s);
     if (q->target.known)
         buf_adds(&target, ")");
     out_part(facts, "%s %.6g%s", q->metric, q->value.v, buf_str(&target));
@@ -288,14 +288,14 @@ static void print_whole(struct out *out, const struct run *run)
     if (run->full.known && run->full.v && run->phases.wall_ns.known)
         out_row(out, "Whole run", "%s, measured", duration(run->phases.wall_ns.v).s);
     else if (p->wall_s.known && p->low_s.known && p->high_s.known)
-        out_row(out, "Whole run", "%s (95 %%: %s to %s), projected%s%s%s", seconds(p->wall_s.v).s,
-                seconds(p->low_s.v).s, seconds(p->high_s.v).s, p->after_s.known ? " after " : "",
-                p->after_s.known ? seconds(p->after_s.v).s : "",
-                p->assumption.known && p->assumption.v
-                    ? "; one part was not measured and is assumed"
-                    : "");
+        out_row(
+            out, "Whole run", "%s (95 %%: %s to %s), projected%s%s%s", runs_seconds(p->wall_s.v).s,
+            runs_seconds(p->low_s.v).s, runs_seconds(p->high_s.v).s,
+            p->after_s.known ? " after " : "", p->after_s.known ? runs_seconds(p->after_s.v).s : "",
+            p->assumption.known && p->assumption.v ? "; one part was not measured and is assumed"
+                                                   : "");
     else if (p->wall_s.known)
-        out_row(out, "Whole run", "%s, projected", seconds(p->wall_s.v).s);
+        out_row(out, "Whole run", "%s, projected", runs_seconds(p->wall_s.v).s);
     struct buf facts = {0};
     run_text_checks(run, &facts);
     if (facts.len > 0)
@@ -468,7 +468,7 @@ static void print_provenance(struct out *out, const struct run *run)
         out_row(out, NULL, "machine %.16s", run->machine.fingerprint);
 }
 
-void runs_page(struct out *out, const struct run *run)
+void runs_page(struct out *out, const struct run *run, const struct past_estimate *past)
 {
     const char *name = run->name ? run->name : run->workload ? run->workload : "run";
     out_styled(out, OUT_BOLD, "%s", name);
@@ -493,6 +493,7 @@ void runs_page(struct out *out, const struct run *run)
     print_what(out, run);
     print_machine(out, run);
     print_whole(out, run);
+    runs_past_row(out, past);
     print_steps(out, run);
     print_use(out, run);
     plot_samples(out, run);

@@ -12,9 +12,7 @@
 
 enum { RANDOM_SHOWN = 6 };
 
-// The text to type for a run: for "20261115T074512Z-3f9a2c81d04e" and "import-3f9a2c81..." the
-// start of the random part, which ledger_find() accepts; otherwise the whole id.
-static void short_id(const char *id, struct buf *out)
+void runs_short_id(const char *id, struct buf *out)
 {
     const char *tail = strrchr(id, '-');
     size_t digits = tail ? strspn(tail + 1, "0123456789abcdef") : 0;
@@ -111,7 +109,7 @@ void runs_table(struct out *out, const struct run *runs, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct run *run = &runs[i];
         char age[24], ms[32], time[32], marks[4];
-        short_id(run->id ? run->id : "-", &id);
+        runs_short_id(run->id ? run->id : "-", &id);
         when(run->started, age);
         step(run, ms);
         any_projected |= whole(run, time);

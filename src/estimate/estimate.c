@@ -230,32 +230,23 @@ static double cpu_ratio(struct making *m)
 
 // ---- class and interval
 
-static const struct estimate_errors *find_errors(const struct making *m, const char *bound,
-                                                 const char *scale, const char *trace,
-                                                 const char *kind)
-{
-    for (size_t i = 0; i < m->tables->errors.count; i++) {
-        const struct estimate_errors *e = &m->tables->errors.items[i];
-        if (strcmp(e->relation, m->relation) == 0 && strcmp(e->bound, bound) == 0 &&
-            strcmp(e->scale, scale) == 0 && strcmp(e->trace, trace) == 0 &&
-            strcmp(e->kind, kind) == 0)
-            return e;
-    }
-    return NULL;
-}
-
 static const struct estimate_errors *class_of(const struct making *m)
 {
+    struct estimate_class class = {m->relation, "unknown", "one", "no", "unknown"};
     if (m->from->gpus == 0)
-        return find_errors(m, "unknown", "one", "no", "unknown");
+        return estimate_errors(m->tables, &class);
     bool nodes = m->from->machines > 1 || m->to->machines > 1;
     bool several = m->from->gpus > 1 || m->to->gpus > 1;
-    const char *scale = nodes ? "nodes" : several ? "several" : "one";
     const struct estimate_errors *own = NULL;
+    class.bound = m->bound->bound;
+    class.scale = nodes ? "nodes" : several ? "several" : "one";
+    class.trace = m->measured ? "measured" : "sheet";
+    class.kind = "known";
     if (m->traced)
-        own = find_errors(m, m->bound->bound, scale, m->measured ? "measured" : "sheet", "known");
-    return own ? own
-               : find_errors(m, m->bound->bound, scale, "no", m->out->net ? "known" : "unknown");
+        own = estimate_errors(m->tables, &class);
+    class.trace = "no";
+    class.kind = m->out->net ? "known" : "unknown";
+    return own ? own : estimate_errors(m->tables, &class);
 }
 
 // Takes the interval of the run itself, of the class and of the numbers of GPUs together; all are
@@ -272,10 +263,15 @@ static void set_interval(struct making *m, const struct estimate_time *time,
     double down = hypot(half, hypot(log(b->high / b->median), log(a->median / a->low)));
     out->low_s = out->time_s * exp(-down);
     out->high_s = out->time_s * exp(up);
-    bool near =
-        out->class && (strcmp(m->relation, "same") == 0 || strcmp(m->relation, "other") == 0);
-    bool sure = exp(fmax(up, down)) < ROUGH_FROM;
-    out->kind = (near || !out->class) && sure ? ESTIMATE_ESTIMATED : ESTIMATE_ROUGH;
+    estimate_set_kind(out);
+}
+
+void estimate_set_kind(struct estimate *e)
+{
+    const char *relation = e->class ? e->class->relation : "same";
+    bool near = strcmp(relation, "same") == 0 || strcmp(relation, "other") == 0;
+    bool sure = fmax(e->high_s / e->time_s, e->time_s / e->low_s) < ROUGH_FROM;
+    e->kind = near && sure ? ESTIMATE_ESTIMATED : ESTIMATE_ROUGH;
 }
 
 // ---- all of it

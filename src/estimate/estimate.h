@@ -83,6 +83,34 @@ void estimate_make(const struct estimate_tables *tables, const struct run *run,
                    const struct estimate_place *from, const struct estimate_place *to,
                    const struct estimate_time *time, struct estimate *out);
 
+// Evidence beside the formula, in this order. Each leaves an estimate without a time as it is.
+
+// Trainings of the same kind of net that were measured on both devices with the same software,
+// number of GPUs and precision, bound by the same.
+struct estimate_calibration {
+    size_t trainings;
+    double error; // mean of log(measured / estimated)
+};
+
+// Corrects the estimate of an untraced run by them and gives it its class's interval for that.
+// False, without a change: there are none, or no such class.
+bool estimate_calibrate(const struct estimate_tables *tables,
+                        const struct estimate_calibration *calibration, struct estimate *estimate);
+
+// One estimate from several for the same place and training, the narrowest first, by inverse
+// variance in the logarithm. They share the target's error, so the interval stays near the
+// narrowest: docs/estimating.md. `weights` get their shares.
+#define ESTIMATE_SOURCES 4
+void estimate_combine(const struct estimate_tables *tables, const struct estimate *sources,
+                      size_t count, double weights[ESTIMATE_SOURCES], struct estimate *out);
+
+// By which factor the half-width (as a logarithm) of a class changes with the errors that the user
+// saw, each ÷ the half-width of its estimate.
+double estimate_learn(const struct estimate_errors *class, const double *errors, size_t count);
+void estimate_stretch(struct estimate *estimate, double factor); // the interval
+
+void estimate_set_kind(struct estimate *estimate); // by its class and interval
+
 // Null: the run would work there, as far as known; else `why`, which says why not.
 const char *estimate_misfit(const struct run *run, const struct estimate_place *to, char why[200]);
 

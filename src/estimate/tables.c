@@ -267,6 +267,19 @@ const struct estimate_powers *estimate_powers(const struct estimate_tables *tabl
     return NULL;
 }
 
+const struct estimate_errors *estimate_errors(const struct estimate_tables *tables,
+                                              const struct estimate_class *class)
+{
+    for (size_t i = 0; i < tables->errors.count; i++) {
+        const struct estimate_errors *e = &tables->errors.items[i];
+        if (strcmp(e->relation, class->relation) == 0 && strcmp(e->bound, class->bound) == 0 &&
+            strcmp(e->scale, class->scale) == 0 && strcmp(e->trace, class->trace) == 0 &&
+            strcmp(e->kind, class->kind) == 0)
+            return e;
+    }
+    return NULL;
+}
+
 const struct estimate_constant *estimate_constant(const struct estimate_tables *tables,
                                                   const char *name)
 {

@@ -76,6 +76,12 @@ const struct estimate_powers *estimate_powers(const struct estimate_tables *tabl
 const struct estimate_constant *estimate_constant(const struct estimate_tables *tables,
                                                   const char *name);
 
+struct estimate_class {
+    const char *relation, *bound, *scale, *trace, *kind;
+};
+const struct estimate_errors *estimate_errors(const struct estimate_tables *tables,
+                                              const struct estimate_class *class);
+
 // The kind of net whose pattern occurs in the text, ignoring case; null: none.
 const char *estimate_kind_of(const struct estimate_tables *tables, const char *text);
 

@@ -50,6 +50,7 @@ void estimate_class_words(const struct estimate *e, struct buf *out)
                              *const traces[][2] = {{"no", "without a trace"},
                                                    {"sheet", "traced, with data-sheet rates"},
                                                    {"measured", "traced, with measured rates"},
+                                                   {"reference", "corrected by reference runs"},
                                                    {NULL, NULL}};
     const struct estimate_errors *c = e->class;
     if (!c) {

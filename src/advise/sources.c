@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advise/sources.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define MOST_PLACES     8 // of a training: their pairs are references
+#define MOST_REFERENCES 512
+#define WIDEST          2.0 // a source with an interval this many times the narrowest adds little
+#define ALL_CPUS        0.8 // of those usable: a run that used as many scales with their number
+
+bool estimated_known(const struct estimated *e)
+{
+    return e->proof && e->estimate.kind >= ESTIMATE_MEASURED;
+}
+
+// Loading, set-up and checkpoints depend on the host and the disk: they stay as they were.
+bool sources_scales(const char *part)
+{
+    static const char *const parts[] = {"train", "evaluate", "warm-up", "run"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(part, parts[i]) == 0)
+            return true;
+    return false;
+}
+
+struct estimate_time sources_time(const struct bill_time *own)
+{
+    struct estimate_time time = {0};
+    for (size_t i = 0; i < own->count; i++)
+        time.s += sources_scales(own->parts[i].what) ? (double)own->parts[i].ns / 1e9 : 0;
+    if (own->low_ns > 0 && own->high_ns >= own->low_ns) {
+        time.low = time.s * ((double)own->low_ns / (double)own->total_ns);
+        time.high = time.s * ((double)own->high_ns / (double)own->total_ns);
+    }
+    return time;
+}
+
+static struct estimate_place place_of(const struct proof *p, const struct devices *devices)
+{
+    struct estimate_place place = estimate_place_of(p->run, devices);
+    place.gpus = (int)p->gpus;
+    place.device = p->device;
+    return place;
+}
+
+static enum rate_precision precision_of(const struct run *run)
+{
+    return rate_precision(run->precision ? run->precision : run->account.precision);
+}
+
+// ---- reference runs
+
+static int add_reference(struct references *all, const struct reference *new, struct err *err)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        struct reference *r = &all->items[i];
+        if (r->training == new->training && r->from == new->from && r->to == new->to &&
+            r->gpus == new->gpus) {
+            r->error = (r->error * (double)r->pairs + new->error) / (double)(r->pairs + 1);
+            r->pairs++;
+            return 0;
+        }
+    }
+    if (all->count == MOST_REFERENCES)
+        return 0;
+    TRY(array_grow(&all->items, all->count, &all->cap, sizeof *all->items, err));
+    all->items[all->count++] = *new;
+    return 0;
+}
+
+static int try_pair(struct references *all, const struct trials *t,
+                    const struct estimate_tables *tables, const struct proof *a,
+                    const struct proof *b, struct err *err)
+{
+    enum rate_precision precision = precision_of(a->run);
+    if (a->device == b->device || a->gpus != b->gpus || precision == RATE_UNKNOWN ||
+        !run_history_same_software(a->run, b->run))
+        return 0;
+    struct estimate e;
+    struct run untraced = *a->run;
+    untraced.account.work.count = 0;
+    struct estimate_time here = sources_time(&a->time), there = sources_time(&b->time);
+    const struct estimate_place from = place_of(a, t->devices);
+    const struct estimate_place to = {.device = b->device, .gpus = (int)b->gpus};
+    estimate_make(tables, &untraced, &from, &to, &here, &e);
+    double error = log(there.s / e.time_s);
+    if (e.kind <= ESTIMATE_MEASURED || !e.class || !e.net || !isfinite(error))
+        return 0;
+    const struct reference r = {.from = a->device,
+                                .to = b->device,
+                                .gpus = from.gpus,
+                                .precision = precision,
+                                .bound = e.class->bound,
+                                .net = e.net,
+                                .training = a->from->training,
+                                .pairs = 1,
+                                .error = error};
+    return add_reference(all, &r, err);
+}
+
+int references_make(struct references *all, const struct trials *t,
+                    const struct estimate_tables *tables, struct err *err)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        const struct proof *a = &t->items[i];
+        size_t places = 0;
+        for (size_t k = 0; k < t->count && places < MOST_PLACES; k++) {
+            const struct proof *b = &t->items[k];
+            bool pair = k != i && a->from->training == b->from->training && a->gpus > 0 &&
+                        a->gpus <= 1024 && a->device && b->device;
+            places += pair;
+            TRY(pair ? try_pair(all, t, tables, a, b, err) : 0);
+        }
+    }
+    return 0;
+}
+
+void references_release(struct references *all)
+{
+    free(all->items);
+}
+
+static struct estimate_calibration find_references(const struct sources_ask *ask,
+                                                   const struct source *s, const struct estimate *e)
+{
+    enum rate_precision precision = precision_of(s->proof->run);
+    struct estimate_calibration found = {0};
+    for (size_t i = 0; ask->references && e->class && e->net && i < ask->references->count; i++) {
+        const struct reference *r = &ask->references->items[i];
+        bool itself = ask->measured && r->training == ask->training;
+        if (r->from != s->from.device || r->to != s->to.device || r->gpus != s->from.gpus ||
+            r->gpus != s->to.gpus || itself || r->precision != precision ||
+            strcmp(r->bound, e->class->bound) != 0 || strcmp(r->net, e->net) != 0)
+            continue;
+        found.error += r->error;
+        found.trainings++;
+    }
+    if (found.trainings > 0)
+        found.error /= (double)found.trainings;
+    return found;
+}
+
+// ---- sources
+
+struct candidate {
+    struct source source;
+    struct estimate estimate;
+    bool alike; // in precision and batch to the run asked for
+    double half;
+};
+
+static double cpus_there(const struct run *run, const struct estimate_place *from, int vcpus_milli)
+{
+    double has = vcpus_milli / 1e3, usable = run->machine.usable_cpus.v;
+    bool all = !run->machine.usable_cpus.known || from->cpus >= ALL_CPUS * usable;
+    return all ? has : fmin(has, from->cpus);
+}
+
+static bool try_source(const struct sources_ask *ask, const struct proof *p, struct candidate *c)
+{
+    int gpus = ask->used > 0         ? ask->used
+               : p->gpus == 0        ? 1
+               : p->gpus < ask->gpus ? (int)p->gpus
+                                     : ask->gpus;
+    if (p->from->training != ask->training || p->gpus > 1024)
+        return false;
+    if (ask->measured && (p->device == ask->gpu || gpus != ask->gpus))
+        return false;
+    *c = (struct candidate){.source = {.proof = p, .from = place_of(p, ask->devices)}};
+    c->source.to = (struct estimate_place){
+        .device = ask->gpu, .gpus = gpus, .gpu_memory_bytes = ask->gpu_memory_bytes};
+    if (ask->processor)
+        c->source.to =
+            (struct estimate_place){.device = ask->processor,
+                                    .cpus = cpus_there(p->run, &c->source.from, ask->vcpus_milli)};
+    const struct estimate_time time = sources_time(&p->time);
+    estimate_make(ask->tables, p->run, &c->source.from, &c->source.to, &time, &c->estimate);
+    const struct estimate_calibration calibration = find_references(ask, &c->source, &c->estimate);
+    double before = c->estimate.time_s;
+    if (estimate_calibrate(ask->tables, &calibration, &c->estimate)) {
+        c->source.references = calibration.trainings;
+        c->source.corrected = c->estimate.time_s / before;
+    }
+    c->alike = !ask->run || evidence_same_setting(ask->run, p->run);
+    c->half = log(c->estimate.high_s / c->estimate.low_s) / 2;
+    return true;
+}
+
+static bool is_nearer(const struct candidate *a, const struct candidate *b)
+{
+    const bool better[][2] = {
+        {a->estimate.kind >= ESTIMATE_MEASURED, b->estimate.kind >= ESTIMATE_MEASURED},
+        {a->alike, b->alike},
+        {a->estimate.kind == ESTIMATE_MEASURED, b->estimate.kind == ESTIMATE_MEASURED}};
+    for (size_t i = 0; i < sizeof better / sizeof *better; i++)
+        if (better[i][0] != better[i][1])
+            return better[i][0];
+    return a->estimate.kind >= ESTIMATE_MEASURED && a->half < b->half;
+}
+
+// Keeps the nearest few, one for each device, the nearest first. Runs on one device share its
+// error, so a second one adds nothing.
+static size_t keep(struct candidate list[ESTIMATE_SOURCES], size_t count,
+                   const struct candidate *new)
+{
+    size_t twin = 0, at;
+    while (twin < count && list[twin].source.proof->device != new->source.proof->device)
+        twin++;
+    if (twin < count) {
+        if (!is_nearer(new, &list[twin]))
+            return count;
+        count--;
+        memmove(&list[twin], &list[twin + 1], (count - twin) * sizeof *list);
+    }
+    for (at = count; at > 0 && is_nearer(new, &list[at - 1]);)
+        at--;
+    if (at == ESTIMATE_SOURCES)
+        return count;
+    count += count < ESTIMATE_SOURCES;
+    memmove(&list[at + 1], &list[at], (count - 1 - at) * sizeof *list);
+    list[at] = *new;
+    return count;
+}
+
+static bool is_combined(const struct candidate *a, const struct candidate *b)
+{
+    return a->estimate.kind > ESTIMATE_MEASURED && b->estimate.kind > ESTIMATE_MEASURED &&
+           a->source.to.gpus == b->source.to.gpus && b->half <= WIDEST * a->half &&
+           evidence_same_setting(a->source.proof->run, b->source.proof->run);
+}
+
+void sources_estimate(const struct sources_ask *ask, struct estimated *out)
+{
+    struct candidate list[ESTIMATE_SOURCES], one;
+    struct estimate estimates[ESTIMATE_SOURCES];
+    double weights[ESTIMATE_SOURCES];
+    size_t count = 0, used = 0;
+    *out = (struct estimated){.learnt = 1};
+    for (size_t i = 0; i < ask->proof_count; i++)
+        if (try_source(ask, &ask->proofs[i], &one))
+            count = keep(list, count, &one);
+    if (count == 0)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && !is_combined(&list[0], &list[i]))
+            continue;
+        estimates[used] = list[i].estimate;
+        out->sources[used++] = list[i].source;
+    }
+    estimate_combine(ask->tables, estimates, used, weights, &out->estimate);
+    for (size_t i = 0; i < used; i++)
+        out->sources[i].weight = weights[i];
+    out->source_count = used;
+    out->proof = list[0].source.proof;
+    out->from = list[0].source.from;
+    out->to = list[0].source.to;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// sources: the time of a training on a kind of machine, from all measured runs that tell it: the
+// nearest first, corrected by reference runs, combined by their intervals.
+#ifndef FARE_ADVISE_SOURCES_H
+#define FARE_ADVISE_SOURCES_H
+
+#include "advise/run_history.h"
+#include "estimate/estimate.h"
+#include "estimate/rates.h"
+
+struct source {
+    const struct proof *proof;
+    struct estimate_place from, to;
+    size_t references; // trainings that were measured on both devices
+    double corrected;  // they changed the time by this factor
+    double weight;     // its share
+};
+
+struct estimated {
+    const struct proof *proof; // the nearest source; null: no run has a time
+    struct estimate_place from, to;
+    struct estimate estimate; // from all sources
+    struct source sources[ESTIMATE_SOURCES];
+    size_t source_count;
+    size_t learnt_from; // past estimates
+    double learnt;      // they changed the half-width by this factor
+};
+
+// A training measured on two devices with the same software: what the estimate missed.
+struct reference {
+    const struct device *from, *to;
+    int gpus;
+    enum rate_precision precision;
+    const char *bound, *net;
+    size_t training, pairs;
+    double error; // log(measured / estimated), the mean of its pairs
+};
+
+struct references {
+    struct reference *items;
+    size_t count, cap;
+};
+
+int references_make(struct references *references, const struct trials *trials,
+                    const struct estimate_tables *tables, struct err *err) MUST_USE;
+void references_release(struct references *references);
+
+struct sources_ask {
+    const struct estimate_tables *tables;
+    const struct devices *devices;
+    const struct references *references; // (optional)
+    const struct proof *proofs;
+    size_t proof_count;
+    size_t training;       // of the sources
+    const struct run *run; // (optional) runs of its precision and batch come first
+    const struct device *gpu;
+    const struct device *processor; // without a GPU
+    int vcpus_milli;                // there
+    int gpus;                       // the same
+    int used;                       // of them; 0: as many as the run did
+    int64_t gpu_memory_bytes;
+    bool measured; // made after the run was measured there: no source on this GPU, as many GPUs, no
+                   // references of the training itself
+};
+
+// A run uses as many GPUs there as it did, or all if there are fewer; one from a processor uses
+// one. A run that used all its virtual CPUs uses all there, any other as many as it did. Sources
+// are combined if they have one precision and batch and differ in their device.
+void sources_estimate(const struct sources_ask *ask, struct estimated *out);
+
+bool estimated_known(const struct estimated *estimated); // there is a time
+
+// The part of a run's time that the device decides, with its interval.
+struct estimate_time sources_time(const struct bill_time *time);
+bool sources_scales(const char *part); // whether this part of it does
+
+#endif
