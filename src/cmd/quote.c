@@ -51,7 +51,8 @@ static const struct opt options[] = {
      "GPUs that take this time together (default 1); 8+: machines with more count too"},
     {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), "Where",
      "price only this offer, line by line, treating the run's machine as one"},
-    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where", "only machines with this GPU"},
+    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where",
+     "only machines with this GPU; with --buy, the GPU of the machine to buy"},
     {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Where", "only this provider's"},
     {"region", 0, OPT_TEXT, "NAME", NULL, AT(region), "Where", "only in this region"},
     {"kind", 0, OPT_CHOICE, "KIND", offer_kinds, AT(kind), "Where",
@@ -88,6 +89,8 @@ static const struct opt options[] = {
      "how long the disk is kept (default: as long as the machine runs)"},
     {"egress", 0, OPT_BYTES, "SIZE", NULL, AT(egress), "Price", "data that leaves the provider"},
     {"ingress", 0, OPT_BYTES, "SIZE", NULL, AT(ingress), "Price", "data that enters the provider"},
+    {"currency", 0, OPT_TEXT, "CODE", NULL, AT(currency), "Price",
+     "show bills in this currency too, such as EUR, at the rate of the day of the prices"},
     {"hour-of-mine", 0, OPT_TEXT, "USD", NULL, AT(hour_of_mine), "Price",
      "the value of an hour of your time; the cost of waiting is shown beside the total"},
     {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
@@ -140,7 +143,7 @@ static int check_named(const struct quote_options *o, struct err *err)
         {o->kind || o->spot, o->kind ? "--kind" : "--spot",
          "name the kind with the offer: PROVIDER/NAME:spot"},
         {o->provider, "--provider", "name the provider with the offer: PROVIDER/NAME"},
-        {o->gpu, "--gpu", "use only one of the two"},
+        {o->gpu && !o->own.buy, "--gpu", "use only one of the two"},
         {o->gpus, "--gpus", "the offer has its own number of GPUs"},
         {o->max_age != defaults.max_age, "--max-age",
          "the price is used whatever its age, and marked OLD"},
@@ -166,7 +169,9 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
                                               .download_ns = given(o->download_ns),
                                               .setup_ns = given(o->setup_ns)};
     job->ask.offer = o->offer;
-    job->ask.gpu = quote_has_time(o) ? NULL : o->gpu; // the given time is for that GPU
+    // A given time is for that GPU; --buy buys one.
+    job->ask.gpu = quote_has_time(o) || o->own.buy ? NULL : o->gpu;
+    job->ask.own_gpu = quote_has_time(o) || !o->own.buy ? NULL : o->gpu;
     job->ask.provider = o->provider;
     job->ask.region = o->region;
     job->ask.every_region = o->all;
@@ -184,6 +189,7 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
     c->keep_ns = given(o->keep_ns);
     c->egress_bytes = o->egress;
     c->ingress_bytes = o->ingress;
+    c->currency = o->currency;
     w->deadline_ns = given(o->deadline_ns);
     w->runs = o->runs > 0 ? o->runs : 0;
     w->use_ns_a_month = o->own.hours_per_month > 0 ? o->own.hours_per_month * 3600 * NS_PER_S : 0;
@@ -198,7 +204,7 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
     TRY(value_amount("budget", o->budget, &w->budget.v, err));
     c->hour_of_mine.known = o->hour_of_mine;
     w->budget.known = o->budget;
-    return value_own(&o->own, &w->own, err);
+    return value_own(&o->own, true, &w->own, err);
 }
 
 // ---- together
@@ -374,6 +380,18 @@ static int explain(struct out *out, const struct quote_job *job, const char *off
     return rc;
 }
 
+// An unknown currency would make every offer a misfit.
+static int check_currency(const struct quote_job *job, struct err *err)
+{
+    const struct wishes *w = &job->ask.wishes;
+    const struct currencies *currencies;
+    int64_t ignored;
+    TRY(w->currency ? market_currencies(job->ask.market, &currencies, err) : 0);
+    return w->currency
+               ? currency_from_usd(currencies, w->currency, wishes_day(w), 0, &ignored, NULL, err)
+               : 0;
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct quote_options *o = call->options;
@@ -393,6 +411,8 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = read_options(&job, o, err);
     if (rc == 0)
         rc = market_open(&job.ask.market, o->book, NULL, err);
+    if (rc == 0)
+        rc = check_currency(&job, err);
     if (rc == 0)
         rc = quote_has_time(o) ? quote_load_given(&job, &given, err)
                                : quote_load(&job, word, o->ledger, err);

@@ -73,7 +73,8 @@ static void waiting_words(const struct bill *b, char out[MONEY_BYTES])
 static void add_row(struct table *table, const struct bill *b, bool other, bool certainty)
 {
     char gpus[64], time[48], cost[MONEY_BYTES + 2], interval[MONEY_INTERVAL_BYTES];
-    char before[MONEY_BYTES] = "", waiting[MONEY_BYTES], age[48], startup[48] = "", year[24] = "";
+    char local[MONEY_BYTES] = "", before[MONEY_BYTES] = "", waiting[MONEY_BYTES], age[48],
+         startup[48] = "", year[24] = "";
     gpu_words(b, gpus);
     if (b->startup_s.v > 0)
         clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
@@ -87,8 +88,10 @@ static void add_row(struct table *table, const struct bill *b, bool other, bool 
     age_words(b, age, sizeof age);
     const char *with = b->framework && !other ? b->framework : "";
     const char *sure = !certainty ? "" : b->certainty ? b->certainty : b->basis;
-    const char *const cells[] = {b->offer, gpus,   time,    sure, startup, cost,
-                                 interval, before, waiting, with, year,    age};
+    if (b->local_total)
+        short_money(b->local_total, local);
+    const char *const cells[] = {b->offer, gpus,   time,    sure, startup, cost, interval,
+                                 local,    before, waiting, with, year,    age};
     table_row(table, OUT_PLAIN, cells, NULL);
 }
 
@@ -152,11 +155,20 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
 static void show_table(struct out *out, const struct bill *const *rows, const char *variant,
                        size_t most, struct footnotes *notes)
 {
-    static const struct table_column columns[] = {
-        {"offer", TABLE_LEFT, 0, 30}, {"GPUs", TABLE_LEFT, 5},           {"time", TABLE_RIGHT},
-        {"certainty", TABLE_LEFT, 1}, {"start-up", TABLE_RIGHT, 6},      {"USD", TABLE_POINT},
-        {"interval", TABLE_LEFT, 4},  {"before credit", TABLE_POINT, 3}, {"with you", TABLE_POINT},
-        {"with", TABLE_LEFT, 1, 7},   {"year", TABLE_LEFT, 1},           {"seen", TABLE_LEFT, 2}};
+    const char *local = rows[0] && rows[0]->local_currency ? rows[0]->local_currency : "";
+    const struct table_column columns[] = {{"offer", TABLE_LEFT, 0, 30},
+                                           {"GPUs", TABLE_LEFT, 5},
+                                           {"time", TABLE_RIGHT},
+                                           {"certainty", TABLE_LEFT, 1},
+                                           {"start-up", TABLE_RIGHT, 6},
+                                           {"USD", TABLE_POINT},
+                                           {"interval", TABLE_LEFT, 4},
+                                           {local, TABLE_POINT},
+                                           {"before credit", TABLE_POINT, 3},
+                                           {"with you", TABLE_POINT},
+                                           {"with", TABLE_LEFT, 1, 7},
+                                           {"year", TABLE_LEFT, 1},
+                                           {"seen", TABLE_LEFT, 2}};
     struct table table = TABLE(columns);
     size_t all = 0, shown = 0;
     bool certainty = false;
@@ -233,6 +245,11 @@ static void show_items(struct out *out, const struct bill *b)
     time_words(b, time, sizeof time);
     const char *const total[] = {"total, without tax", time, b->total};
     table_row(&table, OUT_BOLD, total, NULL);
+    if (b->local_total) {
+        snprintf(time, sizeof time, "the same in %s", b->local_currency);
+        const char *const local[] = {time, "", b->local_total};
+        table_row(&table, OUT_PLAIN, local, NULL);
+    }
     table_print(&table, out);
 }
 
@@ -289,7 +306,7 @@ static void show_bill(struct out *out, const struct bill *b)
 
 static bool filtered(const struct quote_options *o)
 {
-    return o->gpu || o->provider || o->region || o->kind || o->spot ||
+    return (o->gpu && !o->own.buy) || o->provider || o->region || o->kind || o->spot ||
            o->max_age != QUOTE_MAX_AGE * DAY_NS;
 }
 
@@ -301,7 +318,7 @@ static void filter_words(const struct quote_options *o, struct buf *text)
         snprintf(age, sizeof age, "%lldd", (long long)(o->max_age / DAY_NS));
     const struct {
         const char *option, *value;
-    } all[] = {{"gpu", quote_has_time(o) ? NULL : o->gpu},
+    } all[] = {{"gpu", quote_has_time(o) || o->own.buy ? NULL : o->gpu},
                {"provider", o->provider},
                {"region", o->region},
                {"kind", o->spot ? "spot" : o->kind},
@@ -506,7 +523,9 @@ static void show_bills(struct out *out, const struct quote *q, const struct quot
             out_printf(out, "\n");
     }
     // The first is the bill once more; without one it is about offers.
-    for (size_t i = one; q->bills.count > 0 && i < q->advice.count; i++)
+    bool offers = q->bills.count == 0 && !o->offer && q->misfits.count == 0;
+    bool told = q->bills.count > 0 || (rows[0] && (o->own.buy || o->own.kwh));
+    for (size_t i = one || offers; told && i < q->advice.count; i++)
         out_wrap(out, 0, q->advice.items[i]);
     if (one || !rows[0])
         return;
