@@ -97,7 +97,7 @@ static const struct bill *fastest(const struct quote *quote, const int64_t *budg
     const struct bill *best = NULL;
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
-        bool within = !budget || (!b->incomplete.v && dearest(b) <= *budget);
+        bool within = !budget || (!bill_doubtful(b) && dearest(b) <= *budget);
         if (within && (!best || b->time_s.v < best->time_s.v))
             best = b;
     }
@@ -362,7 +362,7 @@ static int cheapest_for(const struct quote_ask *ask, const struct quote *quote, 
         if (rc != 0)
             continue;
         worst = own ? total : worst;
-        bool half = b->incomplete.v, found_half = *found && (*found)->incomplete.v;
+        bool half = bill_doubtful(b), found_half = *found && bill_doubtful(*found);
         if (!*found || (half == found_half ? worst < least_worst : found_half)) {
             *found = b;
             *least = total;

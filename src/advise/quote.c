@@ -9,6 +9,7 @@
 #include "advise/estimates.h"
 #include "advise/evidence.h"
 #include "base/money.h"
+#include "market/power.h"
 
 #define MISFITS_MAX 20
 #define GPUS_MAX    1000000 // of one machine: a record may claim any number
@@ -84,6 +85,8 @@ static int hour_in_usd(struct search *s, const struct offer *offer, int64_t *usd
     }
     if (rc != 0)
         *usd = INT64_MAX; // it becomes a misfit
+    else if (power_exceeds(s->proofs.devices, offer, *usd))
+        *usd = INT64_MAX; // cannot be: any other region counts first
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
 
@@ -314,8 +317,8 @@ struct place {            // of a bill in the order, with its amounts parsed onc
 static int by_total(const void *a, const void *b)
 {
     const struct place *p = a, *q = b;
-    bool half = p->bill->incomplete.v;
-    if (half != q->bill->incomplete.v)
+    bool half = bill_doubtful(p->bill);
+    if (half != bill_doubtful(q->bill))
         return half ? 1 : -1;
     if (p->rank != q->rank)
         return p->rank < q->rank ? -1 : 1;

@@ -57,7 +57,9 @@ static void cost_words(const struct bill *b, char cost[MONEY_BYTES + 2],
     char amount[MONEY_BYTES];
     bill_amount(b, amount, interval);
     snprintf(cost, MONEY_BYTES + 2, "%s%s%s", b->price_estimated.v ? "~" : "", amount,
-             b->incomplete.v || b->tariff_assumed.v ? "*" : "");
+             b->price_impossible.v                    ? "?"
+             : b->incomplete.v || b->tariff_assumed.v ? "*"
+                                                      : "");
 }
 
 static void waiting_words(const struct bill *b, char out[MONEY_BYTES])
@@ -98,7 +100,7 @@ static void add_row(struct table *table, const struct bill *b, bool other, bool 
 struct footnotes { // of all tables, printed below the last
     size_t rows;
     size_t left_out; // estimates without a bill
-    bool marked, estimated;
+    bool marked, estimated, impossible;
     double startup_low_s, startup_high_s; // high 0: none
     const char *exchange[8];              // rates of exchange, each once: one may be OLD
     size_t exchange_count;
@@ -110,6 +112,7 @@ static void note_row(struct footnotes *notes, const struct bill *b)
     const char *text = b->exchange;
     double s = b->startup_s.v;
     notes->estimated |= b->price_estimated.v;
+    notes->impossible |= b->price_impossible.v;
     notes->marked |= b->incomplete.v || b->tariff_assumed.v;
     notes->startup_low_s = notes->rows == 0 || s < notes->startup_low_s ? s : notes->startup_low_s;
     notes->startup_high_s = s > notes->startup_high_s ? s : notes->startup_high_s;
@@ -143,6 +146,10 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
         out_wrap(out, 0,
                  "* the provider's rules are unknown (one is assumed), or lack the price of "
                  "something you asked for: --offer shows it.");
+    if (notes->impossible)
+        out_wrap(out, 0,
+                 "? the price is less than the electricity of the GPUs costs: it cannot be, and is "
+                 "listed last.");
     if (notes->estimated)
         out_wrap(out, 0,
                  "~ the price is an estimate: nobody published it. --offer shows its source.");

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/money.h"
+#include "market/power.h"
 
 #define DAY_S             INT64_C(86400)
 #define COMMITTED_MONTH_S INT64_C(2628000)
@@ -259,6 +260,23 @@ static int note_estimated(struct making *m, struct err *err)
     return rc;
 }
 
+// A price below the cost of the GPUs' electricity is an error of its source.
+static int note_impossible(struct making *m, struct market *market, struct err *err)
+{
+    const struct devices *devices;
+    int64_t hour = 0;
+    if (own_rate(m) || !*m->offer->gpu || m->offer->kind == OFFER_MONTHLY)
+        return 0;
+    TRY(market_devices(market, &devices, err));
+    TRY(currency_to_usd(m->currencies, m->offer->currency, m->price.day, offer_per_hour(m->offer),
+                        &hour, NULL, NULL, err));
+    if (!power_exceeds(devices, m->offer, hour))
+        return 0;
+    m->bill->price_impossible = some_bool(true);
+    return texts_add(&m->bill->notes,
+                     "the price is less than the electricity of its GPUs costs: it cannot be", err);
+}
+
 // A commitment costs money whether the machine is used or not.
 static int note_commitment(struct making *m, struct err *err)
 {
@@ -473,6 +491,8 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
     if (rc == 0)
         rc = note_estimated(&m, err);
     if (rc == 0)
+        rc = note_impossible(&m, market, err);
+    if (rc == 0)
         rc = note_commitment(&m, err);
     if (rc == 0)
         rc = text_set(&bill->basis, time->basis, err);
@@ -508,6 +528,11 @@ static int64_t amount_of(const char *text)
 {
     int64_t nano = 0;
     return text && money_parse(text, &nano, NULL) == 0 ? nano : INT64_MAX;
+}
+
+bool bill_doubtful(const struct bill *bill)
+{
+    return bill->incomplete.v || bill->price_impossible.v;
 }
 
 double bill_training_s(const struct bill *bill)
