@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "advise/advice_parts.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
@@ -12,14 +13,14 @@
 #define MONTH_NS (INT64_C(30) * 86400 * NS_PER_S)
 #define FRONTIER 5 // at most this many are named
 
-static void add_time(struct buf *out, double seconds)
+void advice_add_time(struct buf *out, double seconds)
 {
     char text[48];
     clock_words((int64_t)(seconds * 1e9), text, sizeof text);
     buf_adds(out, text);
 }
 
-static void add_money(struct buf *out, int64_t nano)
+void advice_add_money(struct buf *out, int64_t nano)
 {
     char text[MONEY_BYTES];
     money_short(nano, text);
@@ -40,7 +41,7 @@ static void add_bill_words(struct buf *out, const struct bill *bill)
         buf_printf(out, " after credits, %s before,", before);
     }
     buf_adds(out, " in ");
-    add_time(out, bill->time_s.v);
+    advice_add_time(out, bill->time_s.v);
     if (bill->incomplete.v)
         buf_adds(out, ", without items that its tariff has no price for");
     if (bill->price_old.v)
@@ -96,7 +97,7 @@ static const struct bill *fastest(const struct quote *quote, const int64_t *budg
     const struct bill *best = NULL;
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
-        bool within = !budget || (!b->incomplete.v && dearest(b) <= *budget);
+        bool within = !budget || (!bill_doubtful(b) && dearest(b) <= *budget);
         if (within && (!best || b->time_s.v < best->time_s.v))
             best = b;
     }
@@ -163,7 +164,7 @@ static int say_frontier(struct quote *quote, struct err *err)
     return rc;
 }
 
-static const char *base_machine(const struct quote_ask *ask)
+const char *advice_machine(const struct quote_ask *ask)
 {
     const struct run_machine *m = &ask->evidence[0].run->machine;
     return m->instance_type ? m->instance_type : m->name ? m->name : m->gpu ? m->gpu : m->cpu;
@@ -171,9 +172,9 @@ static const char *base_machine(const struct quote_ask *ask)
 
 static void add_machine(struct buf *out, const struct quote_ask *ask)
 {
-    const char *name = ask->asked ? base_machine(ask) : NULL;
+    const char *name = ask->asked ? advice_machine(ask) : NULL;
     if (run_given(ask->evidence[0].run)) {
-        buf_adds(out, base_machine(ask));
+        buf_adds(out, advice_machine(ask));
         return;
     }
     buf_adds(out, ask->asked ? "the machine measured" : "the machines measured");
@@ -193,7 +194,7 @@ static void deadline_without_offers(const struct quote_ask *ask, double deadline
     buf_printf(out, " no offer in the book is known to finish%s ", done ? ", but" : "; on");
     add_machine(out, ask);
     buf_adds(out, done ? " does: it takes " : " it takes ");
-    add_time(out, (double)time.total_ns / 1e9);
+    advice_add_time(out, (double)time.total_ns / 1e9);
     buf_adds(out, ".");
 }
 
@@ -205,7 +206,7 @@ void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const str
         if (longest(&quote->bills.items[i]) * 1e9 <= (double)deadline_ns)
             found = &quote->bills.items[i];
     buf_adds(out, "Within ");
-    add_time(out, (double)deadline_ns / 1e9);
+    advice_add_time(out, (double)deadline_ns / 1e9);
     if (quote->bills.count == 0) {
         deadline_without_offers(ask, (double)deadline_ns / 1e9, out);
         return;
@@ -239,7 +240,7 @@ static int say_budget(const struct advice_wishes *w, struct quote *quote, struct
     struct buf text = {0};
     const struct bill *found = fastest(quote, &w->budget.v);
     buf_adds(&text, "For ");
-    add_money(&text, w->budget.v);
+    advice_add_money(&text, w->budget.v);
     if (found) {
         buf_adds(&text, " the fastest is ");
         add_bill_words(&text, found);
@@ -263,7 +264,7 @@ static int say_budget(const struct advice_wishes *w, struct quote *quote, struct
 
 // ---- more than one run
 
-static bool is_own(const struct bill *bill)
+bool advice_is_own(const struct bill *bill)
 {
     return bill->provider && strcmp(bill->provider, "own") == 0;
 }
@@ -298,7 +299,7 @@ static int time_for(const struct quote_ask *ask, const struct bill *bill, const 
         const char *id = ask->evidence[i].run->id;
         run = id && bill->run && strcmp(id, bill->run) == 0 ? ask->evidence[i].run : NULL;
     }
-    if (run && !is_own(bill))
+    if (run && !advice_is_own(bill))
         rc = quote_time(ask, run, offer, time, &known, err);
     if (!known)
         *time = (struct bill_time){.total_ns = (int64_t)(bill->time_s.v * 1e9)};
@@ -353,7 +354,7 @@ static int cheapest_for(const struct quote_ask *ask, const struct quote *quote, 
         double seconds = runs * bill_training_s(b);
         if (seconds * 1e9 > (double)MONTH_NS)
             continue;
-        bool own = ask->own && is_own(b);
+        bool own = ask->own && advice_is_own(b);
         int rc = own ? own_month(ask->own, seconds, &total, err)
                      : bill_for(ask, b, runs, (int64_t)ceil(runs), &total, &worst, err);
         if (rc == ERR_MEMORY)
@@ -361,7 +362,7 @@ static int cheapest_for(const struct quote_ask *ask, const struct quote *quote, 
         if (rc != 0)
             continue;
         worst = own ? total : worst;
-        bool half = b->incomplete.v, found_half = *found && (*found)->incomplete.v;
+        bool half = bill_doubtful(b), found_half = *found && bill_doubtful(*found);
         if (!*found || (half == found_half ? worst < least_worst : found_half)) {
             *found = b;
             *least = total;
@@ -403,14 +404,14 @@ static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, s
             if (w->use_ns_a_month % HOUR_NS == 0) // as it was given
                 buf_printf(&text, "%lld h", (long long)(w->use_ns_a_month / HOUR_NS));
             else
-                add_time(&text, (double)w->use_ns_a_month / 1e9);
+                advice_add_time(&text, (double)w->use_ns_a_month / 1e9);
             buf_printf(&text, " a month on %s (%.*f runs)",
-                       base_machine(ask) ? base_machine(ask) : "the machine measured",
+                       advice_machine(ask) ? advice_machine(ask) : "the machine measured",
                        levels[i].runs < 100, levels[i].runs);
         }
         if (found) {
             buf_printf(&text, ": %s, ", found->offer);
-            add_money(&text, total);
+            advice_add_money(&text, total);
             buf_printf(&text, " a month, in one go%s.",
                        found->incomplete.v ? ", without what its tariff has no price for" : "");
         } else {
@@ -465,92 +466,16 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, 
         return rc;
     buf_printf(&text, "%lld runs one after the other, in one go, on %s: ", (long long)w->runs,
                strong->offer);
-    add_time(&text, seconds_for(strong, runs));
+    advice_add_time(&text, seconds_for(strong, runs));
     buf_adds(&text, ", ");
-    add_money(&text, in_turn);
+    advice_add_money(&text, in_turn);
     if (cheap != strong || machines > 1) {
         buf_printf(&text, "; on %lld × %s in parallel: ", (long long)machines, cheap->offer);
-        add_time(&text, seconds);
+        advice_add_time(&text, seconds);
         buf_adds(&text, ", ");
-        add_money(&text, parallel);
+        advice_add_money(&text, parallel);
     }
     buf_adds(&text, ".");
-    return texts_take(&quote->advice, &text, err);
-}
-
-// ---- rent or buy
-
-static void add_assumptions(struct buf *text, const struct own_machine *own)
-{
-    bool power = own->kwh >= 0 && own->busy_mw >= 0;
-    buf_printf(text, " This assumes that it works %s a month%s",
-               units_count(own->use_s_a_month / 3600, "hour").s,
-               power ? "" : ", and counts no power (--watts, --kwh)");
-    buf_printf(text, "%s.", own->interest > 0 ? "" : power ? ", without interest" : "");
-}
-
-int advice_break_even(const struct quote_ask *ask, const struct own_machine *own,
-                      const struct bill *rent, double own_s, int64_t *use_s, int64_t *tenths,
-                      struct err *err)
-{
-    struct offer offer;
-    struct priced price;
-    int64_t hour = 0;
-    int rc = quote_offer(ask, rent, &offer, err);
-    if (rc == 0)
-        rc = market_price(ask->market, &offer, &ask->wishes, &price, err);
-    if (rc == 0)
-        rc = priced_average_hour(&price, own->use_s_a_month, &hour, err);
-    double rent_s = bill_training_s(rent), unit = 1e9; // nanoseconds, or more for long runs
-    while (fmax(rent_s, own_s) * unit > 1e12)
-        unit /= 10;
-    const struct own_rent against = {.rate = hour,
-                                     .own_speed = (int64_t)fmax(rent_s * unit, 1),
-                                     .rent_speed = (int64_t)fmax(own_s * unit, 1)};
-    if (rc == 0)
-        rc = own_break_even(own, &against, use_s, err);
-    if (rc == 0 && *use_s >= 0)
-        rc = own_break_even_days(own, *use_s, tenths, err);
-    return rc;
-}
-
-static int say_buy(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
-                   struct err *err)
-{
-    struct buf text = {0};
-    const struct bill *rent = NULL;
-    int64_t use_s = 0, tenths = 0;
-    double own_s = base_seconds(ask);
-    if (!ask->asked && (ask->evidence_count == 0 || ask->evidence[0].run->source)) {
-        buf_adds(&text, "Rent or buy: name a run; its machine is the one to buy.");
-        return texts_take(&quote->advice, &text, err);
-    }
-    for (size_t i = 0; !rent && i < quote->bills.count; i++)
-        if (!is_own(&quote->bills.items[i]))
-            rent = &quote->bills.items[i];
-    if (own_s <= 0 || !rent)
-        return 0;
-    TRY(advice_break_even(ask, &w->own, rent, own_s, &use_s, &tenths, err));
-    buf_printf(&text, "Buying a machine like %s for ",
-               base_machine(ask) ? base_machine(ask) : "the one measured");
-    add_money(&text, w->own.purchase);
-    if (use_s < 0) {
-        buf_printf(&text, " never pays: renting %s stays cheaper.", rent->offer);
-    } else if (tenths > w->own.life_months * 300) {
-        buf_printf(&text, " does not pay within its %s: against %s it would take %lld.%lld days.",
-                   units_count(w->own.life_months, "month").s, rent->offer,
-                   (long long)(tenths / 10), (long long)(tenths % 10));
-    } else {
-        char date[CLOCK_ISO_BYTES];
-        int64_t start_s = ask->wishes.start_s ? ask->wishes.start_s : clock_date_s();
-        clock_iso(start_s + tenths * 8640, date);
-        date[10] = '\0';
-        buf_printf(&text, " has paid for itself against %s after ", rent->offer);
-        add_time(&text, (double)use_s);
-        buf_printf(&text, " of use: %lld.%lld days, on %s.", (long long)(tenths / 10),
-                   (long long)(tenths % 10), date);
-    }
-    add_assumptions(&text, &w->own);
     return texts_take(&quote->advice, &text, err);
 }
 
@@ -576,8 +501,8 @@ static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *
     struct bill_time time;
     struct buf text = {0};
     bool some = ask->gpu || ask->provider || ask->region || ask->kind;
-    if (ask->offer || quote->misfits.count > 0)
-        return 0; // it has its own reasons
+    if (ask->offer || quote->misfits.count > 0) // it has its own reasons
+        return w->buy ? advice_buy(ask, w, quote, err) : advice_power(ask, w, quote, err);
     if (quote->outdated) {
         buf_printf(&text, "The price of %s, which %s ", quote->outdated,
                    quote->given ? "has" : "is the same as");
@@ -592,7 +517,8 @@ static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *
         buf_adds(&text, ".");
         TRY(texts_take(&quote->advice, &text, err));
     }
-    return w->deadline_ns.known ? say_deadline(ask, w, quote, err) : 0;
+    TRY(w->deadline_ns.known ? say_deadline(ask, w, quote, err) : 0);
+    return w->buy ? advice_buy(ask, w, quote, err) : advice_power(ask, w, quote, err);
 }
 
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
@@ -612,6 +538,8 @@ int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, stru
     if (w->runs > 1)
         TRY(say_runs(ask, w, quote, err));
     if (w->buy)
-        TRY(say_buy(ask, w, quote, err));
+        TRY(advice_buy(ask, w, quote, err));
+    else
+        TRY(advice_power(ask, w, quote, err));
     return say_credits(w, quote, err);
 }

@@ -6,6 +6,7 @@
 
 #include "advise/quote.h"
 #include "bill/own.h"
+#include "market/power.h"
 
 struct advice_wishes {
     struct maybe_int deadline_ns;
@@ -13,7 +14,8 @@ struct advice_wishes {
     int64_t use_ns_a_month;  // on the machine of the run that was asked for; 0: not asked for
     int64_t runs;            // experiments of the same kind; 0: not asked for
     bool buy;
-    struct own_machine own; // with `buy`
+    struct own_machine own; // with `buy`; without it only its power counts
+    struct power power;     // of the machine of the run asked for
 };
 
 // Appends sentences to quote->advice; the first names the cheapest offer, or says that there is

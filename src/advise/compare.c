@@ -80,6 +80,8 @@ int comparing_new(struct comparing **out, const struct compare_options *options,
     c->prorated = options->pricing.prorated;
     c->date = options->pricing.date;
     c->workload = options->workload;
+    c->market = options->pricing.market;
+    c->power = options->power;
     if (options->base)
         rc = selector_init(&c->base, options->base, strlen(options->base), err);
     if (rc == 0)
@@ -187,18 +189,9 @@ static int cost_of(const struct run_price *price, double s, int64_t *nano, bool 
     return rc;
 }
 
-// The relative speed in the labels; 0: none, or nonsense.
-static double relative_speed(const struct run *run)
-{
-    const char *text = run_label(run, "relative_speed");
-    char *end = NULL;
-    double speed = text && run_label(run, "relative_to") ? strtod(text, &end) : 0;
-    return end && end != text && *end == '\0' && speed > 1e-6 && speed < 1e9 ? speed : 0;
-}
-
 static void fill_relative(const struct run *run, const struct run_price *price, struct part *part)
 {
-    double speed = relative_speed(run);
+    double speed = run_relative_speed(run);
     if (speed == 0)
         return;
     part->timed = part->relative = true;
@@ -230,6 +223,8 @@ static int fill_part(const char *text, size_t len, const struct run *run,
         part->score = run_score(run)->value;
     part->gpu_percent = run->use.gpu_percent;
     part->share_of_peak = run->use.share_of_peak;
+    part->l1_ms[L1_TRANSFER] = run->l1_transfer_ms;
+    part->l1_ms[L1_CALCULATION] = run->l1_calculation_ms;
     if (part->timed) {
         part->time_s = (double)ns.v / 1e9;
     } else if (p->wall_s.known && in_range(p->wall_s.v)) {
@@ -430,7 +425,7 @@ static int find_group(struct comparing *c, size_t section, struct run *run, cons
 }
 
 static int keep(struct group *group, const char *id, const struct part *part,
-                const struct run_price *price, struct err *err)
+                const struct run_price *price, const struct power *power, struct err *err)
 {
     struct part *parts =
         grow_zeroed(group->parts.items, group->parts.count, &group->capacity, sizeof *parts, err);
@@ -439,6 +434,8 @@ static int keep(struct group *group, const char *id, const struct part *part,
     group->parts.items = parts;
     if (group->parts.count == 0)
         group->price = *price;
+    if (group->parts.count == 0)
+        group->power = *power;
     if (group->parts.count == 0 || price->hour < group->least)
         group->least = price->hour;
     if (group->parts.count == 0 || price->hour > group->most)
@@ -448,7 +445,8 @@ static int keep(struct group *group, const char *id, const struct part *part,
 }
 
 static int place_run(struct comparing *c, struct run *run, const struct part *part,
-                     const struct run_price *price, const char *named, struct err *err)
+                     const struct run_price *price, const struct power *power, const char *named,
+                     struct err *err)
 {
     size_t section;
     struct group *group;
@@ -462,7 +460,7 @@ static int place_run(struct comparing *c, struct run *run, const struct part *pa
         rc = find_group(c, section, run, named, part, &group, err);
     if (rc == 0) {
         group->base_fit = fit > group->base_fit ? fit : group->base_fit;
-        rc = keep(group, id, part, price, err);
+        rc = keep(group, id, part, price, power, err);
     }
     free(id);
     return rc;
@@ -501,6 +499,7 @@ int comparing_add(struct comparing *c, const char *text, size_t len, struct err 
     struct run run = {0};
     struct part part = {0};
     struct run_price price;
+    struct power power = {.mw = -1};
     int rc = record_from_checked(head_fields(), text, len, &run, err);
     if (rc == 0 && !is_picked(c, &run, &named)) {
         record_release(head_fields(), &run);
@@ -510,8 +509,12 @@ int comparing_add(struct comparing *c, const char *text, size_t len, struct err 
         rc = pricing_of(c->pricing, &run, &price, err);
     if (rc == 0)
         rc = fill_part(text, len, &run, &price, &part, err);
+    if (rc == 0 && c->power && !price.known)
+        rc = power_of_run(c->market, &run, c->power, &power, err);
+    if (power.mw >= 0)
+        part.watts = some_real((double)power.mw / 1000);
     if (rc == 0)
-        rc = place_run(c, &run, &part, &price, named, err);
+        rc = place_run(c, &run, &part, &price, &power, named, err);
     if (rc == 0)
         c->runs++;
     record_release(head_fields(), &run);

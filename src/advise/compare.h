@@ -15,6 +15,7 @@
 #define FARE_ADVISE_COMPARE_H
 
 #include "advise/pricing.h"
+#include "market/power.h"
 #include "record/compare.h"
 
 struct compare_options {
@@ -25,6 +26,8 @@ struct compare_options {
     const char **words;
     size_t word_count;
     struct pricing_options pricing;
+    // (optional) Electricity of machines whose price is unknown; needs pricing.market.
+    const struct power_given *power;
 };
 
 struct comparing;

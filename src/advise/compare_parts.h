@@ -12,6 +12,8 @@
 // Some published runs have only a speed relative to another run's (labels relative_speed and
 // relative_to). Their time is then in units of the other's, and their cost is the hourly price
 // divided by the speed. That is enough for ratios among runs relative to the same one, no more.
+enum { L1_TRANSFER, L1_CALCULATION, L1_PARTS };
+
 struct part {                           // the figures of one run
     double time_s, time_low, time_high; // low and high 0: no interval
     int64_t cost, cost_low, cost_high;  // nano-USD
@@ -19,6 +21,8 @@ struct part {                           // the figures of one run
     bool timed, relative, costed;
     bool early; // the accuracy is a sample's, from before the end of the training
     struct maybe_real accuracy, score, gpu_percent, share_of_peak;
+    struct maybe_real l1_ms[L1_PARTS];
+    struct maybe_real watts; // of a machine whose price is unknown
 };
 
 struct group {        // runs that are one row
@@ -31,11 +35,12 @@ struct group {        // runs that are one row
     size_t capacity; // of parts
     LIST_OF(char *) ids;
     struct run_price price; // the first one's
+    struct power power;     // likewise
     int64_t least, most;    // an hour
     bool timed, relative, failed;
     enum selector_fit base_fit;
-    struct estimate time, cost;
-    bool costed; // all of them
+    struct estimate time, cost, l1[L1_PARTS];
+    bool costed, l1_known[L1_PARTS]; // all of them
 };
 
 struct section { // a workload
@@ -60,6 +65,8 @@ struct comparing {
     struct pricing *pricing;
     bool prorated;
     const char *date; // the options'
+    struct market *market;
+    const struct power_given *power; // (optional)
     struct index section_index, group_index;
     struct section *sections;
     size_t section_count, section_capacity;
@@ -84,7 +91,8 @@ void compare_details(struct comparing *comparing, struct section *section);
 int compare_by_name(const struct group *a, const struct group *b);
 
 // A group as a row; then its ratios to the base, and a verdict unless one of the two is noisy.
-int compare_row_fill(const struct group *group, struct compare_row *row, struct err *err) MUST_USE;
+int compare_row_fill(const struct group *group, const struct power_given *power,
+                     struct compare_row *row, struct err *err) MUST_USE;
 int compare_row_against(const struct group *group, const struct group *base,
                         struct compare_row *row, struct err *err) MUST_USE;
 

@@ -7,10 +7,24 @@
 
 #include "advise/comparable.h"
 
+static void estimate_l1(struct group *g, int of, struct measured *measured)
+{
+    g->l1_known[of] = true;
+    for (size_t i = 0; i < g->parts.count; i++) {
+        struct maybe_real ms = g->parts.items[i].l1_ms[of];
+        g->l1_known[of] &= ms.known;
+        measured[i] = (struct measured){ms.v, 0, 0};
+    }
+    if (g->l1_known[of])
+        estimate_of(measured, g->parts.count, &g->l1[of]);
+}
+
 static void estimate_group(struct group *g, struct measured *measured)
 {
     size_t n = g->parts.count;
     g->costed = g->timed;
+    for (int of = 0; of < L1_PARTS; of++)
+        estimate_l1(g, of, measured);
     for (size_t i = 0; i < n; i++) {
         const struct part *part = &g->parts.items[i];
         measured[i] = (struct measured){part->time_s, part->time_low, part->time_high};
@@ -62,6 +76,8 @@ static int by_cost(const void *a, const void *b)
         x->kind && y->kind && strcmp(x->kind, "relative") == 0 && strcmp(y->kind, "relative") == 0;
     if (relative && x->money.ratio.known != y->money.ratio.known)
         return x->money.ratio.known ? -1 : 1;
+    if (!relative && x->time_s.value.known != y->time_s.value.known)
+        return x->time_s.value.known ? -1 : 1;
     double first = relative ? x->money.ratio.v : 0, second = relative ? y->money.ratio.v : 0;
     if (first == second) {
         first = relative ? x->time.ratio.v : x->time_s.value.v;
@@ -123,13 +139,16 @@ static int add_row(const struct comparing *c, const struct section *section, siz
     int rc = comparison_make(&against->run, &group->run, &verdict, err);
     bool alone = number == reference; // against itself there are notes only
     const char *scale = not_on_one_scale(against, group);
-    bool apart = !group->timed || group->failed || scale ||
+    // Calculations can be compared even if the time of the whole run is unknown.
+    bool part_alone =
+        !group->timed && group->l1_known[L1_CALCULATION] && against->l1_known[L1_CALCULATION];
+    bool apart = (!group->timed && !part_alone) || group->failed || scale ||
                  (!alone && verdict.verdict == COMPARABLE_NOT) ||
                  !comparable_length(&against->run, &group->run);
     struct compare_row *row = NULL;
     if (rc == 0) {
         row = apart ? LIST_ADD(&to->apart, err) : LIST_ADD(&to->rows, err);
-        rc = row ? compare_row_fill(group, row, err) : ERR_MEMORY;
+        rc = row ? compare_row_fill(group, c->power, row, err) : ERR_MEMORY;
     }
     if (rc == 0 && is_base)
         row->base = some_bool(true);
@@ -137,6 +156,8 @@ static int add_row(const struct comparing *c, const struct section *section, siz
         rc = compare_row_against(group, &c->groups[section->base], row, err);
     if (rc == 0 && !(alone && verdict.verdict == COMPARABLE_NOT && !apart))
         rc = add_reasons(row, &verdict, apart, err);
+    if (rc == 0 && !apart && part_alone)
+        rc = texts_add(&row->notes, "only its calculation is known, not the time of the run", err);
     if (rc == 0 && apart && !group->failed && !group->timed)
         rc = texts_add(&row->reasons,
                        "its time is not known: it was neither trained to the end nor projected",

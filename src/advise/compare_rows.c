@@ -321,7 +321,26 @@ static bool any_early(const struct group *g)
     return false;
 }
 
-int compare_row_fill(const struct group *g, struct compare_row *row, struct err *err)
+// At the mean of the runs' watts.
+static int fill_power(const struct group *g, const struct power_given *given,
+                      struct compare_row *row, struct err *err)
+{
+    struct compare_figure watts = {0};
+    int64_t cost = 0, ns = llround(g->time.value * 1e9);
+    fill_mean(g, offsetof(struct part, watts), HUGE_VAL, &watts);
+    if (!watts.value.known)
+        return 0;
+    int64_t mw = llround(watts.value.v * 1000);
+    row->power.watts = watts.value;
+    row->power.kwh = some_real(power_kwh(mw, ns));
+    TRY(text_set(&row->power.how, g->power.how, err));
+    if (given->kwh < 0 || power_cost(mw, ns, given->kwh, &cost, NULL) != 0)
+        return 0;
+    return text_set_amount(&row->power.usd, cost, err);
+}
+
+int compare_row_fill(const struct group *g, const struct power_given *power,
+                     struct compare_row *row, struct err *err)
 {
     struct buf detail = {0};
     add_detail(g, &detail);
@@ -342,6 +361,8 @@ int compare_row_fill(const struct group *g, struct compare_row *row, struct err 
     }
     fill_mean(g, offsetof(struct part, gpu_percent), 100, &row->gpu_percent);
     fill_mean(g, offsetof(struct part, share_of_peak), 1, &row->share_of_peak);
+    fill_mean(g, offsetof(struct part, l1_ms[L1_TRANSFER]), HUGE_VAL, &row->transfer_ms);
+    fill_mean(g, offsetof(struct part, l1_ms[L1_CALCULATION]), HUGE_VAL, &row->calculation_ms);
     if (rc != 0 || !g->timed)
         return rc;
     if (g->relative)
@@ -353,6 +374,8 @@ int compare_row_fill(const struct group *g, struct compare_row *row, struct err 
         rc = texts_add(&row->notes, "accuracy after the sample, not after the whole training", err);
     if (rc == 0)
         rc = fill_price(g, row, err);
+    if (rc == 0 && power)
+        rc = fill_power(g, power, row, err);
     return rc == 0 ? fill_cost(g, row, err) : rc;
 }
 
@@ -398,6 +421,10 @@ int compare_row_against(const struct group *g, const struct group *base, struct 
                         struct err *err)
 {
     bool noisy = g->run.taints.count + base->run.taints.count > 0;
+    struct compare_against *const l1[L1_PARTS] = {&row->transfer, &row->calculation};
+    for (int of = 0; of < L1_PARTS; of++)
+        if (g->l1_known[of] && base->l1_known[of])
+            TRY(fill_against(&g->l1[of], &base->l1[of], noisy, "faster", "slower", l1[of], err));
     TRY(fill_against(&g->time, &base->time, noisy, "faster", "slower", &row->time, err));
     if (g->costed && base->costed)
         TRY(fill_against(&g->cost, &base->cost, noisy, "cheaper", "dearer", &row->money, err));

@@ -124,6 +124,58 @@ static void write_sentence(const struct measure *measure, const struct compare_w
     buf_adds(out, ".");
 }
 
+// ---- the parts of l1
+
+static const struct compare_against *transfer_against(const struct compare_row *row)
+{
+    return &row->transfer;
+}
+
+static const struct compare_against *calculation_against(const struct compare_row *row)
+{
+    return &row->calculation;
+}
+
+static const struct l1_part {
+    const char *name;
+    const struct compare_against *(*against)(const struct compare_row *row);
+} l1_parts[L1_PARTS] = {[L1_TRANSFER] = {"Transfer", transfer_against},
+                        [L1_CALCULATION] = {"Calculation", calculation_against}};
+
+static void add_l1_row(const struct compare_row *row, double ratio, struct buf *out)
+{
+    compare_label(row, out);
+    buf_printf(out, ratio < 1 ? " is %.1f × as fast" : " takes %.1f × the time",
+               ratio < 1 ? 1 / ratio : ratio);
+}
+
+// "Calculation against k80: p100 is 2.1 × as fast, k520 takes 1.2 × the time": the fastest and the
+// slowest.
+static void write_l1(const struct l1_part *part, const struct compare_workload *workload,
+                     struct buf *out)
+{
+    const struct compare_row *least = NULL, *most = NULL;
+    for (size_t i = 0; i < workload->rows.count; i++) {
+        const struct compare_row *row = &workload->rows.items[i];
+        struct maybe_real ratio = part->against(row)->ratio;
+        if (row->base.known || !ratio.known || !compare_can_win(row))
+            continue;
+        if (!least || ratio.v < part->against(least)->ratio.v)
+            least = row;
+        if (!most || ratio.v > part->against(most)->ratio.v)
+            most = row;
+    }
+    if (!least)
+        return;
+    buf_printf(out, "%s against %s: ", part->name, workload->base);
+    add_l1_row(least, part->against(least)->ratio.v, out);
+    if (most != least) {
+        buf_adds(out, ", ");
+        add_l1_row(most, part->against(most)->ratio.v, out);
+    }
+    buf_adds(out, ".");
+}
+
 int compare_sentences(struct compare_workload *workload, struct err *err)
 {
     size_t winners = count_winners(workload);
@@ -135,6 +187,11 @@ int compare_sentences(struct compare_workload *workload, struct err *err)
     for (size_t i = 0; i < MEASURES && winners > 1; i++) {
         struct buf sentence = {0};
         write_sentence(&measures[i], workload, &sentence);
+        TRY(texts_take(&workload->sentences, &sentence, err));
+    }
+    for (size_t i = 0; i < L1_PARTS; i++) {
+        struct buf sentence = {0};
+        write_l1(&l1_parts[i], workload, &sentence);
         TRY(texts_take(&workload->sentences, &sentence, err));
     }
     return 0;

@@ -9,6 +9,7 @@
 #include "advise/estimates.h"
 #include "advise/evidence.h"
 #include "base/money.h"
+#include "market/power.h"
 
 #define MISFITS_MAX 20
 #define GPUS_MAX    1000000 // of one machine: a record may claim any number
@@ -84,6 +85,8 @@ static int hour_in_usd(struct search *s, const struct offer *offer, int64_t *usd
     }
     if (rc != 0)
         *usd = INT64_MAX; // it becomes a misfit
+    else if (power_exceeds(s->proofs.devices, offer, *usd))
+        *usd = INT64_MAX; // cannot be: any other region counts first
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
 
@@ -321,8 +324,8 @@ struct place {            // of a bill in the order, with its amounts parsed onc
 static int by_total(const void *a, const void *b)
 {
     const struct place *p = a, *q = b;
-    bool half = p->bill->incomplete.v;
-    if (half != q->bill->incomplete.v)
+    bool half = bill_doubtful(p->bill);
+    if (half != bill_doubtful(q->bill))
         return half ? 1 : -1;
     if (p->rank != q->rank)
         return p->rank < q->rank ? -1 : 1;
@@ -420,10 +423,10 @@ static int add_named(struct search *s, struct err *err)
     char why[160];
     TRY(book_find(s->book, ask->offer, s->day, &c.offer, err));
     const struct proof *first = s->proofs.count > 0 ? &s->proofs.items[0] : NULL;
-    if (ask->asked)
-        c.proof = first && first->asked ? first : NULL;
-    else
+    if (!ask->asked || ask->own) // the run's machine is to be bought, this one rented
         c.proof = proofs_find(&s->proofs, &c.offer, best);
+    if (ask->asked && !c.proof)
+        c.proof = first && first->asked ? first : NULL;
     if (!ask->asked)
         TRY(add_other_trainings(s, &c.offer, best, err));
     if (!c.proof && s->quote->others.count > 0)
@@ -448,32 +451,72 @@ static int add_named(struct search *s, struct err *err)
     return assumed ? note_assumed(s, &c, &s->quote->bills.items[0], err) : 0;
 }
 
-// The machine of the first run, bought, as an offer with a price per hour of use.
-static int add_own(struct search *s, struct err *err)
+// The machine of the first run.
+static void own_measured(const struct search *s, struct candidate *c)
 {
-    const struct quote_ask *ask = s->ask;
     const struct proof *p = &s->proofs.items[0];
-    struct candidate c = {.proof = p};
-    struct own_hour hour;
-    struct buf words = {0};
-    int rc = own_offer(ask->own, "this machine, bought", &c.offer, err);
-    if (rc == 0)
-        rc = own_hour(ask->own, &hour, err);
-    if (rc != 0)
-        return rc;
     int64_t has = p->run->machine.gpus.known && p->run->machine.gpus.v > p->gpus
                       ? p->run->machine.gpus.v
                       : p->gpus;
-    c.offer.gpu = p->gpus > 0 && p->device ? p->device->name : "";
-    c.offer.gpus_milli = p->gpus <= 0 ? 0 : has < GPUS_MAX ? (int)has * 1000 : GPUS_MAX * 1000;
+    c->proof = p;
+    c->offer.gpu = p->gpus > 0 && p->device ? p->device->name : "";
+    c->offer.gpus_milli = p->gpus <= 0 ? 0 : has < GPUS_MAX ? (int)has * 1000 : GPUS_MAX * 1000;
+}
+
+// A machine with another GPU, and as many as the first run used: measured by another run, or
+// estimated.
+static int own_other(struct search *s, struct candidate *c, struct err *err)
+{
+    const struct device *device = device_find(s->proofs.devices, s->ask->own_gpu);
+    const struct proof *best[QUOTE_TRAININGS];
+    int64_t gpus = s->proofs.items[0].gpus;
+    if (!device) {
+        err_set(err, ERR_USAGE, "no GPU is called '%.60s'", s->ask->own_gpu);
+        return err_hint(err, "'fare prices devices' lists them");
+    }
+    c->offer.gpu = device->name;
+    c->offer.gpu_memory_mib = device->memory_mib;
+    c->offer.gpus_milli = gpus <= 1 ? 1000 : gpus < GPUS_MAX ? (int)gpus * 1000 : GPUS_MAX * 1000;
+    c->proof = proofs_find(&s->proofs, &c->offer, best);
+    if (c->proof || !s->estimates)
+        return 0;
+    TRY(estimates_find(s->estimates, &c->offer, &c->estimated, err));
+    if (c->estimated && estimated_known(c->estimated))
+        c->proof = c->estimated->proof;
+    return 0;
+}
+
+// A bought machine as an offer with a price per hour of use.
+static int add_own(struct search *s, struct err *err)
+{
+    const struct quote_ask *ask = s->ask;
+    struct quote *q = s->quote;
+    struct candidate c = {.proof = NULL};
+    struct own_hour hour;
+    struct buf words = {0};
+    TRY(own_offer(ask->own, ask->own_gpu ? "bought machine" : "this machine, bought", &c.offer,
+                  err));
+    TRY(own_hour(ask->own, &hour, err));
+    if (ask->own_gpu)
+        TRY(own_other(s, &c, err));
+    else if (!ask->asked || s->proofs.items[0].asked)
+        own_measured(s, &c);
+    if (!c.proof)
+        return 0;
     c.offer.day = s->day;
-    size_t before = s->quote->bills.count;
-    rc = add_bill(ask, &c, NULL, s->quote, err);
+    size_t bills = q->bills.count, estimates = q->estimates.count;
+    TRY(add_bill(ask, &c, NULL, q, err));
     own_words(ask->own, &hour, "USD", &words);
-    if (rc == 0)
-        rc = buf_check(&words, err);
-    if (rc == 0 && s->quote->bills.count > before)
-        rc = texts_add(&s->quote->bills.items[before].notes, buf_str(&words), err);
+    struct bill *added = q->bills.count > bills           ? &q->bills.items[bills]
+                         : q->estimates.count > estimates ? &q->estimates.items[estimates]
+                                                          : NULL;
+    if (q->estimates.count > estimates) { // counted with the offers
+        q->estimated = some_int(q->estimated.v + 1);
+        q->not_measured.v += q->not_measured.known;
+    }
+    int rc = buf_check(&words, err);
+    if (rc == 0 && added)
+        rc = texts_add(&added->notes, buf_str(&words), err);
     buf_release(&words);
     return rc;
 }
@@ -538,7 +581,7 @@ static int add_estimates(struct search *s, struct err *err)
         qsort(all->items, all->count, sizeof *all->items, by_expected);
     for (size_t i = 0; i < all->count && (most == 0 || i < most); i++)
         TRY(add_bill(s->ask, &all->items[i], NULL, s->quote, err));
-    return sort_bills(s->quote->estimates.items, s->quote->estimates.count, err);
+    return 0;
 }
 
 static int add_all(struct search *s, struct err *err)
@@ -558,8 +601,6 @@ static int add_all(struct search *s, struct err *err)
     if (rc == 0)
         rc = add_estimates(s, err);
     s->quote->not_measured = some_int(s->not_measured);
-    if (rc == 0 && ask->own && s->proofs.count > 0)
-        rc = add_own(s, err);
     return rc;
 }
 
@@ -584,6 +625,10 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
         rc = market_startups(ask->market, &s.startups, err);
     if (rc == 0)
         rc = ask->offer ? add_named(&s, err) : add_all(&s, err);
+    if (rc == 0 && ask->own && s.proofs.count > 0 && (!ask->offer || ask->own_gpu))
+        rc = add_own(&s, err);
+    if (rc == 0)
+        rc = sort_bills(quote->estimates.items, quote->estimates.count, err);
     if (rc == 0)
         rc = sort_bills(quote->bills.items, quote->bills.count, err);
     if (rc == 0)

@@ -40,7 +40,8 @@ struct quote_ask {
 #define QUOTE_GPUS_ANY (-1)        // as many of an offer's GPUs as is fastest
     bool exact_gpus;               // offers with more GPUs than the run used do not match
     bool every_region;             // not only the cheapest of each offer
-    const struct own_machine *own; // (optional) the first run's machine, bought: an offer too
+    const struct own_machine *own; // (optional) a machine to buy: an offer too
+    const char *own_gpu;           // with `own`: its GPU; null: it is the first run's machine
     int max_age;                   // days; offers whose price was not seen since are left out
     bool estimates;                // for offers without a run, too
     size_t most_estimates;         // bills of the cheapest; 0: of all

@@ -33,8 +33,8 @@ int quote_explain(const struct quote_ask *ask, const char *offer, struct buf *ou
 static bool surely_cheaper(const struct bill *estimate, const struct bill *measured)
 {
     int64_t high = bill_total(estimate), low = bill_total(measured);
-    if (measured->incomplete.v != estimate->incomplete.v)
-        return measured->incomplete.v;
+    if (bill_doubtful(measured) != bill_doubtful(estimate))
+        return bill_doubtful(measured);
     if (estimate->high && money_parse(estimate->high, &high, NULL) != 0)
         return false;
     if (measured->low && money_parse(measured->low, &low, NULL) != 0)

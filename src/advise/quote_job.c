@@ -251,26 +251,22 @@ int quote_check_rates(struct quote_job *job, struct err *err)
     return rc == 0 ? buf_check(&job->says, err) : rc;
 }
 
-static void own_power(struct quote_job *job)
+static int own_power(struct quote_job *job, struct err *err)
 {
-    if (job->wishes.own.busy_mw >= 0 || job->runs.count == 0)
-        return;
-    double watts = 0;
-    const struct run_use *use = &job->runs.items[0].use;
-    for (size_t i = 0; i < use->gpu_list.count; i++)
-        watts += use->gpu_list.items[i].power_w.known ? use->gpu_list.items[i].power_w.v : 0;
-    double wall_s = (double)job->runs.items[0].phases.wall_ns.v / 1e9;
-    if (use->cpu_energy_j.known && wall_s > 0)
-        watts += use->cpu_energy_j.v / wall_s;
-    if (watts > 0 && watts < 1e6)
-        job->wishes.own.busy_mw = (int64_t)(watts * 1000);
+    const struct power_given given = {job->wishes.own.busy_mw, job->wishes.own.kwh};
+    if (job->runs.count == 0 || job->ask.own_gpu)
+        return 0;
+    TRY(power_of_run(job->ask.market, &job->runs.items[0], &given, &job->wishes.power, err));
+    job->wishes.own.busy_mw = job->wishes.power.mw;
+    return 0;
 }
 
 int quote_assemble(struct quote_job *job, struct err *err)
 {
     struct quote *q = &job->quote;
-    own_power(job);
-    if (job->wishes.buy && (job->asked || q->given))
+    job->wishes.power.mw = -1;
+    TRY(own_power(job, err));
+    if (job->wishes.buy && (job->asked || q->given || job->ask.own_gpu))
         job->ask.own = &job->wishes.own;
     TRY(TEXTS_SET(err, {&q->schema, QUOTE_SCHEMA}, {&q->workload, job->workload},
                   {&q->run, job->asked ? job->runs.items[0].id : NULL}, {&q->date, job->date},

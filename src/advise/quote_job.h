@@ -61,7 +61,7 @@ int quote_load_given(struct quote_job *job, const struct quote_given *given,
 int quote_check_rates(struct quote_job *job, struct err *err) MUST_USE;
 
 // Makes the quote from the loaded runs: head, bills and advice. Unless the user gives it, the power
-// of a bought machine is the one that the run measured.
+// of a bought machine is the one that the run measured, with its host's share (market/power.h).
 int quote_assemble(struct quote_job *job, struct err *err) MUST_USE;
 
 void quote_release(struct quote_job *job);

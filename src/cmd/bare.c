@@ -37,7 +37,7 @@ struct bare_options {
     bool json_keys;
     const char *completion;
     struct measure_options measure;
-    const char *kwh;
+    struct power_options power;
     const char *report;
     bool no_report;
 };
@@ -49,8 +49,7 @@ static const struct opt options[] = {
     MEASURING_SAMPLE(struct bare_options, measure),
     MEASURING_COMMAND(struct bare_options, measure),
     MEASURING_RECORD(struct bare_options, measure),
-    {"kwh", 0, OPT_TEXT, "USD", NULL, AT(kwh), "Money",
-     "price of a kilowatt-hour here, for the energy of the trainings"},
+    POWER_ROWS(AT, "Money"),
     {"report", 0, OPT_TEXT, "FILE", NULL, AT(report), "Report",
      "write the report to this file (default: report.html in XDG_DATA_HOME/fare or "
      "~/.local/share/fare)"},
@@ -70,7 +69,8 @@ static const struct opt options[] = {
 #define SAMPLE_S 6 // for each workload: a minute for all
 
 static const struct bare_options defaults = {
-    .measure = {.seed = 1, .n = 4096, .m = 4096, .dim = 512, .sample_s = SAMPLE_S}};
+    .measure = {.seed = 1, .n = 4096, .m = 4096, .dim = 512, .sample_s = SAMPLE_S},
+    .power = POWER_DEFAULTS};
 
 static const struct cmd_example examples[] = {
     {"fare", "check this machine, and sample what it can train"},
@@ -145,7 +145,7 @@ static int sample(struct measure *m, const struct measure_options *o, const stru
 }
 
 static void print_samples(struct out *out, const struct report *report, const struct engine *engine,
-                          bool interrupted, int64_t kwh)
+                          bool interrupted, const struct power_given *power)
 {
     out_printf(out, "\n");
     run_text_table(out, report->runs.items, report->runs.count);
@@ -159,7 +159,7 @@ static void print_samples(struct out *out, const struct report *report, const st
                     workloads[i]->name);
     if (interrupted)
         out_printf(out, "Interrupted: these are the figures so far.\n");
-    money_show(out, report, kwh);
+    money_show(out, report, power);
 }
 
 // A missing book or missing rules must not lose the measurement.
@@ -238,7 +238,7 @@ static int main_job(const struct cmd_call *call, const struct bare_options *give
     struct report report = {0};
     struct measure m = {0};
     const struct engine *engine = NULL;
-    int64_t kwh = -1;
+    struct power_given power;
     int rc = text_set(&report.schema, REPORT_SCHEMA, err);
     if (rc == 0)
         rc = machine_inspect(&inspect, &report.machine, err);
@@ -247,7 +247,7 @@ static int main_job(const struct cmd_call *call, const struct bare_options *give
         rc = out_write(out, err); // something to read while the samples train
     }
     if (rc == 0)
-        rc = value_amount("kwh", o.kwh, &kwh, err);
+        rc = value_power(&o.power, &power, err);
     if (rc == 0)
         rc = choose_engine(&o.measure, &engine, err);
     if (rc == 0)
@@ -258,7 +258,7 @@ static int main_job(const struct cmd_call *call, const struct bare_options *give
     if (rc == 0 && o.common.json)
         rc = out_record(out, report_fields, &report, err);
     else if (rc == 0)
-        print_samples(out, &report, engine, measure_interrupted(&m), kwh);
+        print_samples(out, &report, engine, measure_interrupted(&m), &power);
     if (rc == 0)
         add_report(&o, report.runs.items, report.runs.count, out);
     *call->exit_code = rc == 0 ? m.exit_code : 0;
@@ -268,7 +268,7 @@ static int main_job(const struct cmd_call *call, const struct bare_options *give
 }
 
 static int quote_command(const struct cmd_call *call, const struct bare_options *o,
-                         struct report *report, int64_t kwh, struct err *err)
+                         struct report *report, const struct power_given *power, struct err *err)
 {
     const struct run *run = &report->runs.items[0];
     bool failed = run->ended && strcmp(run->ended, "failed") == 0;
@@ -277,7 +277,7 @@ static int quote_command(const struct cmd_call *call, const struct bare_options 
     if (o->common.json)
         TRY(out_record(call->out, report_fields, report, err));
     else
-        money_show(call->out, report, kwh);
+        money_show(call->out, report, power);
     if (!failed)
         add_report(o, report->runs.items, report->runs.count, call->out);
     return 0;
@@ -291,11 +291,11 @@ static int sample_command(const struct cmd_call *call, const struct bare_options
     struct measure m = {.o = &own};
     struct report report = {0};
     const struct inspect_options inspect = {.no_cloud = own.no_cloud, .libraries = true};
-    int64_t kwh = -1;
+    struct power_given power;
     own.json = o->common.json;
     own.sample_s = 0;
     own.sample = true;
-    int rc = value_amount("kwh", o->kwh, &kwh, err);
+    int rc = value_power(&o->power, &power, err);
     if (rc == 0)
         rc = text_set(&report.schema, REPORT_SCHEMA, err);
     if (rc == 0)
@@ -306,7 +306,7 @@ static int sample_command(const struct cmd_call *call, const struct bare_options
         run_text_command(call->out, &m, false);
     if (rc == 0) {
         take_runs(&m, &report);
-        rc = quote_command(call, o, &report, kwh, err);
+        rc = quote_command(call, o, &report, &power, err);
     }
     measure_close(&m);
     record_release(report_fields, &report);

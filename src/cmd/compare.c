@@ -19,7 +19,10 @@ struct compare_cmd_options {
     const char *date, *rule, *format, *kind;
     bool spot;
     struct opt_texts price, offer;
+    struct power_options power;
 };
+
+static const struct compare_cmd_options defaults = {.power = POWER_DEFAULTS};
 
 static const char *const formats[] = {"table", "csv", "md", "json", NULL};
 
@@ -46,6 +49,7 @@ static const struct opt options[] = {
      "prices and billing rules of this date, instead of the date of the run"},
     {"rule", 'r', OPT_CHOICE, "RULE", value_rules, AT(rule), "Cost",
      "paid (default): as the provider charges, with units and minimums; prorated: rate × time"},
+    POWER_ROWS(AT, "Cost"),
     {NULL},
 };
 #undef AT
@@ -203,17 +207,24 @@ static int run(const struct cmd_call *call, struct err *err)
     struct compare compare = {0};
     const char *word;
     enum offer_kind kind;
+    struct power_given power;
+    struct market *market = NULL;
     TRY(value_kind(o->kind, o->spot, &word, err));
+    TRY(value_power(&o->power, &power, err));
     bool kinds = word && offer_kind_parse(word, &kind);
     int rc = o->published ? 0 : ledger_new(&ledger, o->ledger, err);
     if (rc == 0)
         rc = words_init(&words, call->rest, ledger, err);
+    if (rc == 0)
+        rc = market_open(&market, NULL, NULL, err);
     struct compare_options wanted = {
         .base = o->base,
         .workload = o->workload,
         .words = words.items,
         .word_count = words.count,
-        .pricing = {.prices = o->price.items,
+        .power = power.busy_mw >= 0 || power.kwh >= 0 ? &power : NULL,
+        .pricing = {.market = market,
+                    .prices = o->price.items,
                     .price_count = o->price.count,
                     .offers = o->offer.items,
                     .offer_count = o->offer.count,
@@ -233,6 +244,7 @@ static int run(const struct cmd_call *call, struct err *err)
     comparing_free(comparing);
     words_release(&words);
     ledger_free(ledger);
+    market_close(market);
     return rc;
 }
 
@@ -248,9 +260,11 @@ const struct command cmd_compare = {
         "separately, with the reasons. RUN and SELECTOR are a run's id, a label key=value, a "
         "machine or GPU, a framework, or machine+framework; RUN can also be a name or a workload. "
         "The price of a machine is that of --price, --offer, an import, or the book; otherwise "
-        "its cost is unknown.",
+        "its cost is unknown. With --kwh, machines without a price show the cost of their "
+        "electricity instead.",
     .options = options,
     .options_size = sizeof(struct compare_cmd_options),
+    .defaults = &defaults,
     .max_args = 4096,
     .examples = examples,
     .variables = variables,

@@ -8,21 +8,26 @@
 
 #include "advise/compare.h"
 #include "base/clock.h"
+#include "base/money.h"
+#include "base/units.h"
 #include "cmd/table.h"
 
 static const struct table_column columns[] = {
     {"on + with", TABLE_LEFT, 0, 34},
     {"time", TABLE_RIGHT},
     {"time ÷", TABLE_RIGHT},
+    {"transfer", TABLE_RIGHT},
+    {"calculation", TABLE_RIGHT},
     {"cost $", TABLE_POINT},
     {"cost ÷", TABLE_RIGHT},
+    {"power $", TABLE_POINT},
     {"per $", TABLE_RIGHT, 1, 0, "trainings for a dollar"},
     {"right", TABLE_RIGHT, 2, 0, "right"},
     {"GPU", TABLE_RIGHT, 3, 0, "use of the GPUs"},
     {"spec", TABLE_RIGHT, 4, 0, "of the specification"},
     {"", TABLE_LEFT},
 };
-enum { COLUMNS = sizeof columns / sizeof *columns, QUALITY = 6 };
+enum { COLUMNS = sizeof columns / sizeof *columns, QUALITY = 9 };
 
 static void ratio_text(const struct compare_row *row, const struct compare_against *against,
                        char out[COMPARE_CELL])
@@ -31,6 +36,27 @@ static void ratio_text(const struct compare_row *row, const struct compare_again
         snprintf(out, COMPARE_CELL, "base");
     else
         compare_ratio_words(against, out);
+}
+
+// "290 ms, 4.14 ×"
+static void l1_text(const struct compare_row *row, const struct compare_figure *ms,
+                    const struct compare_against *against, char out[COMPARE_CELL])
+{
+    if (!ms->value.known)
+        snprintf(out, COMPARE_CELL, "-");
+    else if (row->base.known || !against->ratio.known)
+        snprintf(out, COMPARE_CELL, "%s", units_step(ms->value.v).s);
+    else
+        snprintf(out, COMPARE_CELL, "%s, %.3g ×", units_step(ms->value.v).s, against->ratio.v);
+}
+
+static void power_text(const struct compare_row *row, char out[COMPARE_CELL])
+{
+    char amount[MONEY_BYTES] = "-";
+    int64_t nano;
+    if (row->power.usd && money_parse(row->power.usd, &nano, NULL) == 0)
+        money_short(nano, amount);
+    snprintf(out, COMPARE_CELL, "%s", amount);
 }
 
 static void add_part(struct buf *line, const char *text)
@@ -68,6 +94,9 @@ static void add_below(struct buf *line, const struct compare_row *row)
     add_interval(line, &row->time_s);
     if (compare_cost_interval(row, "$", " to ", text))
         add_part(line, text);
+    if (row->power.kwh.known)
+        buf_printf(line, "%s%.3g kWh (%.0f W %s)", line->len > 0 ? "; " : "", row->power.kwh.v,
+                   row->power.watts.v, row->power.how);
     add_against(line, "time", &row->time);
     add_against(line, "cost", &row->money);
     if (compare_work_interval(row, " to ", text))
@@ -89,15 +118,18 @@ static void add_row(struct table *table, struct compare_notes *notes, const stru
     compare_label(&bare, &name);
     compare_time_words(row, texts[1]);
     ratio_text(row, &row->time, texts[2]);
-    compare_cost_words(row, texts[3]);
-    ratio_text(row, &row->money, texts[4]);
-    compare_work_words(row, texts[5]);
+    l1_text(row, &row->transfer_ms, &row->transfer, texts[3]);
+    l1_text(row, &row->calculation_ms, &row->calculation, texts[4]);
+    compare_cost_words(row, texts[5]);
+    ratio_text(row, &row->money, texts[6]);
+    power_text(row, texts[7]);
+    compare_work_words(row, texts[8]);
     compare_quality_words(row, texts[QUALITY]);
-    compare_percent_words(row->gpu_percent.value, 1, texts[7]);
-    compare_percent_words(row->share_of_peak.value, 100, texts[8]);
+    compare_percent_words(row->gpu_percent.value, 1, texts[10]);
+    compare_percent_words(row->share_of_peak.value, 100, texts[11]);
     compare_notes_of(notes, row, numbers);
-    snprintf(texts[9], sizeof texts[9], "%s%.*s%s", *numbers ? "[" : "", COMPARE_CELL - 3, numbers,
-             *numbers ? "]" : "");
+    snprintf(texts[12], sizeof texts[12], "%s%.*s%s", *numbers ? "[" : "", COMPARE_CELL - 3,
+             numbers, *numbers ? "]" : "");
     const char *cells[COLUMNS] = {buf_str(&name)};
     for (size_t c = 1; c < COLUMNS; c++)
         cells[c] = texts[c];

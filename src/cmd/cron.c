@@ -21,9 +21,12 @@ struct cron_options {
     const char *offer, *rate, *date, *month;
     int64_t tasks;
     const char *disk, *disk_rate, *rules, *rule_rate, *function_ms, *function_rate, *always_up;
+    struct power_options power;
+    int64_t idle_watts;
 };
 
-static const struct cron_options defaults = {.up_ns = -1, .tasks = 1};
+static const struct cron_options defaults = {
+    .up_ns = -1, .tasks = 1, .power = POWER_DEFAULTS, .idle_watts = -1};
 
 #define AT(member) offsetof(struct cron_options, member)
 static const struct opt options[] = {
@@ -52,6 +55,12 @@ static const struct opt options[] = {
      "price per 100 ms of a function"},
     {"always-up", 0, OPT_TEXT, "USD", NULL, AT(always_up), "Other costs",
      "monthly price of a small server that is always up, for comparison"},
+    {"watts", 0, OPT_COUNT, "W", NULL, AT(power.watts), "Your own machine",
+     "power under load of a machine of your own, for its electricity"},
+    {"idle-watts", 0, OPT_COUNT, "W", NULL, AT(idle_watts), "Your own machine",
+     "its power between the tasks (default: it is off)"},
+    {"kwh", 0, OPT_TEXT, "USD", NULL, AT(power.kwh), "Your own machine",
+     "price of a kilowatt-hour"},
     {NULL},
 };
 #undef AT
@@ -145,6 +154,18 @@ static int read_task(const struct cron_options *o, struct cron_ask *ask, struct 
     return 0;
 }
 
+static int read_power(const struct cron_options *o, struct cron_ask *ask, struct err *err)
+{
+    TRY(value_power(&o->power, &ask->power, err));
+    if ((o->power.watts >= 0) != (o->power.kwh != NULL) ||
+        (o->idle_watts >= 0 && o->power.watts < 0))
+        return err_set(err, ERR_USAGE, "electricity needs both --watts and --kwh");
+    if (o->idle_watts >= 1000000)
+        return err_set(err, ERR_USAGE, "'--idle-watts' takes less than a million");
+    ask->idle_mw = o->idle_watts >= 0 ? o->idle_watts * 1000 : -1;
+    return 0;
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct cron_options *o = call->options;
@@ -156,6 +177,8 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = read_dates(o, &ask, err);
     if (rc == 0)
         rc = read_extras(o, &ask, err);
+    if (rc == 0)
+        rc = read_power(o, &ask, err);
     if (rc == 0)
         rc = market_open(&market, NULL, NULL, err);
     if (rc == 0)

@@ -123,6 +123,12 @@ void cron_text(struct out *out, const struct schedule_record *r)
     table_print(&table, out);
     out_printf(out, "\n");
     alternatives(out, r);
+    if (r->own_power) {
+        char amount[MONEY_BYTES];
+        short_amount(r->own_power, amount);
+        out_wrapf(out, 0, "On a machine of your own: %s USD of electricity a month (%s).", amount,
+                  r->own_power_how);
+    }
     for (size_t i = 0; i < r->notes.count; i++)
         out_wrap(out, 0, r->notes.items[i]);
 }

@@ -66,37 +66,6 @@ static const struct run *run_of(const struct report *report, const struct quote 
     return NULL;
 }
 
-// The energy of the whole training, by that of the sample; below 0: not measurable here.
-static double joules(const struct run *run, int64_t total_ns)
-{
-    const struct run_use *use = &run->use;
-    bool known = use->cpu_energy_j.known || use->gpu_energy_j.known;
-    double seen_s = (double)run->phases.wall_ns.v / 1e9;
-    if (!known || seen_s <= 0)
-        return -1;
-    return ((use->cpu_energy_j.known ? use->cpu_energy_j.v : 0) +
-            (use->gpu_energy_j.known ? use->gpu_energy_j.v : 0)) /
-           seen_s * ((double)total_ns / 1e9);
-}
-
-static void power_words(const struct run *run, int64_t total_ns, int64_t kwh, char *out,
-                        size_t size)
-{
-    double j = joules(run, total_ns);
-    int64_t cost = 0;
-    char text[MONEY_BYTES];
-    if (j < 0)
-        snprintf(out, size, "unknown");
-    else if (kwh < 0 || j > 9e9 ||
-             money_scale(kwh, (int64_t)(j * 1e3), INT64_C(3600000000), MONEY_HALF_EVEN, &cost,
-                         NULL) != 0)
-        snprintf(out, size, "%.3g kWh", j / 3.6e6);
-    else {
-        money_short(cost, text);
-        snprintf(out, size, "%s USD", text);
-    }
-}
-
 static void add_machine(struct table *table, const struct bill *b)
 {
     char there[48], amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES], cost[MONEY_BYTES + 1];
@@ -117,7 +86,7 @@ static void add_machines(struct out *out, struct table *table, const struct quot
 }
 
 static void show_quote(struct out *out, const struct report *report, const struct quote *q,
-                       int64_t kwh)
+                       struct market *market, const struct power_given *given)
 {
     static const struct table_column columns[] = {{NULL, TABLE_LEFT, 0, 30},
                                                   {NULL, TABLE_RIGHT},
@@ -127,16 +96,25 @@ static void show_quote(struct out *out, const struct report *report, const struc
     struct table table = {.columns = columns, .count = 5, .indent = 2};
     const struct run *run = run_of(report, q);
     struct bill_time time;
-    char here[48], power[48], line[160];
+    char here[48];
+    struct power power;
+    struct buf line = {0};
     if (!run || !bill_time_of(run, &time))
         return;
     clock_words(time.total_ns, here, sizeof here);
-    power_words(run, time.total_ns, kwh, power, sizeof power);
+    if (!market || power_of_run(market, run, given, &power, NULL) != 0)
+        power = (struct power){.mw = -1};
     const char *rate = run_label(run, "price_per_hour_usd");
-    snprintf(line, sizeof line, "%s here, %s %s%s%s", here, rate ? "at" : "power",
-             rate ? rate : power, rate ? " USD an hour" : "",
-             q->bills.count > 0 ? "" : "; not measured elsewhere");
-    out_row(out, q->workload, "%s", line);
+    buf_printf(&line, "%s here, ", here);
+    if (rate)
+        buf_printf(&line, "at %s USD an hour", rate);
+    if (!rate || given->busy_mw >= 0 || given->kwh >= 0) {
+        buf_printf(&line, "%spower ", rate ? ", " : "");
+        power_words(&power, time.total_ns, given->kwh, &line);
+    }
+    out_row(out, q->workload, "%s%s", buf_str(&line),
+            q->bills.count > 0 ? "" : "; not measured elsewhere");
+    buf_drop(&out->text, &line);
     add_machines(out, &table, q);
     table_print(&table, out);
 }
@@ -213,16 +191,19 @@ static void say_verdict(struct out *out, const struct report *report)
     out_wrap(out, 0, text);
 }
 
-void money_show(struct out *out, const struct report *report, int64_t kwh)
+void money_show(struct out *out, const struct report *report, const struct power_given *power)
 {
+    struct market *market = NULL;
     if (report->quotes.count == 0)
         return;
     out_printf(out, "\n");
     bool estimates = report->quotes.items[0].estimates.count > 0;
     out_wrapf(out, 0, "The whole training, here and on the cheapest rented machines%s: time, USD",
               estimates ? "" : " it was measured on");
+    out->text.failed |= market_open(&market, NULL, NULL, NULL) != 0;
     for (size_t i = 0; i < report->quotes.count; i++)
-        show_quote(out, report, &report->quotes.items[i], kwh);
+        show_quote(out, report, &report->quotes.items[i], market, power);
+    market_close(market);
     out_printf(out, "\n");
     say_verdict(out, report);
 }

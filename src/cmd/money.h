@@ -5,13 +5,14 @@
 #define FARE_CMD_MONEY_H
 
 #include "cmd/out.h"
+#include "market/power.h"
 #include "record/bill.h"
 #include "record/run.h"
 
 // Fills report->quotes: one for each run whose whole training is known. `ledger` as in ledger.h.
 int money_make(struct report *report, const char *ledger, struct err *err) MUST_USE;
 
-// `kwh`: nano-USD for a kilowatt-hour; -1: unknown.
-void money_show(struct out *out, const struct report *report, int64_t kwh);
+// `power`: as the user gave it.
+void money_show(struct out *out, const struct report *report, const struct power_given *power);
 
 #endif

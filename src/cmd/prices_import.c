@@ -22,9 +22,14 @@
 
 // Fetched unless the user lists other addresses in price-sources.
 static const char *const default_sources[] = {
-    CATALOGUE "v7/aws/vms.csv",    CATALOGUE "v8/azure/vms.csv",      CATALOGUE "v8/gcp/vms.csv",
-    CATALOGUE "v8/lambda/vms.csv", CATALOGUE "v8/paperspace/vms.csv", CATALOGUE "v8/runpod/vms.csv",
+    CATALOGUE "v7/aws/vms.csv",
+    CATALOGUE "v8/azure/vms.csv",
+    CATALOGUE "v8/gcp/vms.csv",
+    CATALOGUE "v8/lambda/vms.csv",
+    CATALOGUE "v8/paperspace/vms.csv",
+    CATALOGUE "v8/runpod/vms.csv",
     CATALOGUE "v8/vast/vms.csv",
+    "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist-90d.xml", // exchange rates
 };
 
 enum { FETCH_MAX = 256 << 20, FETCH_MS = 300000, FETCH_STALL_MS = 20000, SOURCES_MAX = 1 << 20 };
@@ -73,8 +78,10 @@ static void print_file(struct out *out, const struct price_file *file)
         out_wrap_here(out, 2, file->error);
         return;
     }
-    out_printf(out, "%s: %s, %s of %s (%s)\n", file->file, units_count(file->rows.v, "row").s,
-               units_count(file->offers.v, "price").s, file->date, file->format);
+    bool rates = strcmp(file->format, "ecb") == 0;
+    out_printf(out, "%s: %s, %s %s %s (%s)\n", file->file, units_count(file->rows.v, "row").s,
+               rates ? "exchange rates" : units_count(file->offers.v, "price").s,
+               rates ? "up to" : "of", file->date, file->format);
     for (int imported = 0; imported < 2; imported++) {
         for (size_t i = 0; i < file->notes.count; i++) {
             const struct price_note *note = &file->notes.items[i];
@@ -323,6 +330,7 @@ const struct command prices_import = {
     .summary = "add prices from files",
     .arguments = "FILE...",
     .about = "Reads catalogues of SkyPilot and gpuhunt, AWS's spot price history and spot advisor, "
+             "exchange rates of the European Central Bank (eurofxref-hist.csv, or its XML files) "
              "and fare's own tables, and reports the rows it left out. A changed price adds a "
              "dated row.",
     .options = options,
@@ -343,7 +351,8 @@ const struct command prices_update = {
     .arguments = "[URL...]",
     .about = "Fetches files of prices and imports them: those at the addresses given, those listed "
              "in price-sources in XDG_CONFIG_HOME/fare or ~/.config/fare, or else SkyPilot's "
-             "public catalogue.",
+             "public catalogue and the European Central Bank's exchange rates of the last 90 "
+             "days.",
     .options = options,
     .options_size = sizeof(struct prices_options),
     .max_args = 4096,

@@ -49,7 +49,8 @@ static const struct opt options[] = {
      "and the time of one: 350ms, or 340ms-360ms"},
     {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), "Where",
      "price only this offer, line by line, treating the run's machine as one"},
-    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where", "only machines with this GPU"},
+    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Where",
+     "only machines with this GPU; with --buy, the GPU of the machine to buy"},
     {"gpus", 0, OPT_TEXT, "N", NULL, AT(gpus), "Where",
      "train on N GPUs, on machines with exactly N (default: as many as the run used, with --time "
      "1); N+: machines with more count too; any: as many of a machine's GPUs as is fastest. Each "
@@ -90,6 +91,8 @@ static const struct opt options[] = {
      "how long the disk is kept (default: as long as the machine runs)"},
     {"egress", 0, OPT_BYTES, "SIZE", NULL, AT(egress), "Price", "data that leaves the provider"},
     {"ingress", 0, OPT_BYTES, "SIZE", NULL, AT(ingress), "Price", "data that enters the provider"},
+    {"currency", 0, OPT_TEXT, "CODE", NULL, AT(currency), "Price",
+     "show bills in this currency too, such as EUR, at the rate of the day of the prices"},
     {"hour-of-mine", 0, OPT_TEXT, "USD", NULL, AT(hour_of_mine), "Price",
      "the value of an hour of your time; the cost of waiting is shown beside the total"},
     {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
@@ -144,7 +147,7 @@ static int check_named(const struct quote_options *o, struct err *err)
         {o->kind || o->spot, o->kind ? "--kind" : "--spot",
          "name the kind with the offer: PROVIDER/NAME:spot"},
         {o->provider, "--provider", "name the provider with the offer: PROVIDER/NAME"},
-        {o->gpu, "--gpu", "use only one of the two"},
+        {o->gpu && !o->own.buy, "--gpu", "use only one of the two"},
         {o->gpus, "--gpus", "the offer has its own number of GPUs"},
         {o->max_age != defaults.max_age, "--max-age",
          "the price is used whatever its age, and marked OLD"},
@@ -170,7 +173,9 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
                                               .download_ns = given(o->download_ns),
                                               .setup_ns = given(o->setup_ns)};
     job->ask.offer = o->offer;
-    job->ask.gpu = quote_has_time(o) ? NULL : o->gpu; // the given time is for that GPU
+    // A given time is for that GPU; --buy buys one.
+    job->ask.gpu = quote_has_time(o) || o->own.buy ? NULL : o->gpu;
+    job->ask.own_gpu = quote_has_time(o) || !o->own.buy ? NULL : o->gpu;
     job->ask.provider = o->provider;
     job->ask.region = o->region;
     job->ask.every_region = o->all;
@@ -188,6 +193,7 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
     c->keep_ns = given(o->keep_ns);
     c->egress_bytes = o->egress;
     c->ingress_bytes = o->ingress;
+    c->currency = o->currency;
     w->deadline_ns = given(o->deadline_ns);
     w->runs = o->runs > 0 ? o->runs : 0;
     w->use_ns_a_month = o->own.hours_per_month > 0 ? o->own.hours_per_month * 3600 * NS_PER_S : 0;
@@ -202,7 +208,7 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
     TRY(value_amount("budget", o->budget, &w->budget.v, err));
     c->hour_of_mine.known = o->hour_of_mine;
     w->budget.known = o->budget;
-    return value_own(&o->own, &w->own, err);
+    return value_own(&o->own, true, &w->own, err);
 }
 
 // ---- together
@@ -380,6 +386,18 @@ static int explain(struct out *out, const struct quote_job *job, const char *off
     return rc;
 }
 
+// An unknown currency would make every offer a misfit.
+static int check_currency(const struct quote_job *job, struct err *err)
+{
+    const struct wishes *w = &job->ask.wishes;
+    const struct currencies *currencies;
+    int64_t ignored;
+    TRY(w->currency ? market_currencies(job->ask.market, &currencies, err) : 0);
+    return w->currency
+               ? currency_from_usd(currencies, w->currency, wishes_day(w), 0, &ignored, NULL, err)
+               : 0;
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct quote_options *o = call->options;
@@ -401,6 +419,8 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = read_options(&job, o, err);
     if (rc == 0)
         rc = market_open(&job.ask.market, o->book, NULL, err);
+    if (rc == 0)
+        rc = check_currency(&job, err);
     if (rc == 0)
         rc = quote_has_time(o) ? quote_load_given(&job, &given, err)
                                : quote_load(&job, word, o->ledger, err);

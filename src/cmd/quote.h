@@ -15,7 +15,7 @@ struct quote_options {
     int64_t steps;
     bool all, pinned, spot, measured;
     const char *explain;
-    const char *date, *rule, *hour_of_mine;
+    const char *date, *rule, *hour_of_mine, *currency;
     int64_t max_age, commit, used_ns, boot_ns, image_ns, download_ns, setup_ns, storage, keep_ns,
         egress, ingress;
     int64_t deadline_ns, runs;

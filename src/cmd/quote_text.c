@@ -57,7 +57,9 @@ static void cost_words(const struct bill *b, char cost[MONEY_BYTES + 2],
     char amount[MONEY_BYTES];
     bill_amount(b, amount, interval);
     snprintf(cost, MONEY_BYTES + 2, "%s%s%s", b->price_estimated.v ? "~" : "", amount,
-             b->incomplete.v || b->tariff_assumed.v ? "*" : "");
+             b->price_impossible.v                    ? "?"
+             : b->incomplete.v || b->tariff_assumed.v ? "*"
+                                                      : "");
 }
 
 static void waiting_words(const struct bill *b, char out[MONEY_BYTES])
@@ -73,7 +75,8 @@ static void waiting_words(const struct bill *b, char out[MONEY_BYTES])
 static void add_row(struct table *table, const struct bill *b, bool other, bool certainty)
 {
     char gpus[64], time[48], cost[MONEY_BYTES + 2], interval[MONEY_INTERVAL_BYTES];
-    char before[MONEY_BYTES] = "", waiting[MONEY_BYTES], age[48], startup[48] = "", year[24] = "";
+    char local[MONEY_BYTES] = "", before[MONEY_BYTES] = "", waiting[MONEY_BYTES], age[48],
+         startup[48] = "", year[24] = "";
     gpu_words(b, gpus);
     if (b->startup_s.v > 0)
         clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
@@ -87,15 +90,17 @@ static void add_row(struct table *table, const struct bill *b, bool other, bool 
     age_words(b, age, sizeof age);
     const char *with = b->framework && !other ? b->framework : "";
     const char *sure = !certainty ? "" : b->certainty ? b->certainty : b->basis;
-    const char *const cells[] = {b->offer, gpus,   time,    sure, startup, cost,
-                                 interval, before, waiting, with, year,    age};
+    if (b->local_total)
+        short_money(b->local_total, local);
+    const char *const cells[] = {b->offer, gpus,   time,    sure, startup, cost, interval,
+                                 local,    before, waiting, with, year,    age};
     table_row(table, OUT_PLAIN, cells, NULL);
 }
 
 struct footnotes { // of all tables, printed below the last
     size_t rows;
     size_t left_out; // estimates without a bill
-    bool marked, estimated;
+    bool marked, estimated, impossible;
     double startup_low_s, startup_high_s; // high 0: none
     const char *exchange[8];              // rates of exchange, each once: one may be OLD
     size_t exchange_count;
@@ -107,6 +112,7 @@ static void note_row(struct footnotes *notes, const struct bill *b)
     const char *text = b->exchange;
     double s = b->startup_s.v;
     notes->estimated |= b->price_estimated.v;
+    notes->impossible |= b->price_impossible.v;
     notes->marked |= b->incomplete.v || b->tariff_assumed.v;
     notes->startup_low_s = notes->rows == 0 || s < notes->startup_low_s ? s : notes->startup_low_s;
     notes->startup_high_s = s > notes->startup_high_s ? s : notes->startup_high_s;
@@ -140,6 +146,10 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
         out_wrap(out, 0,
                  "* the provider's rules are unknown (one is assumed), or lack the price of "
                  "something you asked for: --offer shows it.");
+    if (notes->impossible)
+        out_wrap(out, 0,
+                 "? the price is less than the electricity of the GPUs costs: it cannot be, and is "
+                 "listed last.");
     if (notes->estimated)
         out_wrap(out, 0,
                  "~ the price is an estimate: nobody published it. --offer shows its source.");
@@ -152,12 +162,21 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
 static void show_table(struct out *out, const struct bill *const *rows, const char *variant,
                        size_t most, struct footnotes *notes)
 {
-    enum { GPUS = 1, WITH = 9, YEAR = 10 };
-    struct table_column columns[] = {
-        {"offer", TABLE_LEFT, 0, 30}, {"GPUs", TABLE_LEFT, 5},           {"time", TABLE_RIGHT},
-        {"certainty", TABLE_LEFT, 1}, {"start-up", TABLE_RIGHT, 6},      {"USD", TABLE_POINT},
-        {"interval", TABLE_LEFT, 4},  {"before credit", TABLE_POINT, 3}, {"with you", TABLE_POINT},
-        {"with", TABLE_LEFT, 1, 7},   {"year", TABLE_LEFT, 1},           {"seen", TABLE_LEFT, 2}};
+    enum { GPUS = 1, WITH = 10, YEAR = 11 };
+    const char *local = rows[0] && rows[0]->local_currency ? rows[0]->local_currency : "";
+    struct table_column columns[] = {{"offer", TABLE_LEFT, 0, 30},
+                                     {"GPUs", TABLE_LEFT, 5},
+                                     {"time", TABLE_RIGHT},
+                                     {"certainty", TABLE_LEFT, 1},
+                                     {"start-up", TABLE_RIGHT, 6},
+                                     {"USD", TABLE_POINT},
+                                     {"interval", TABLE_LEFT, 4},
+                                     {local, TABLE_POINT},
+                                     {"before credit", TABLE_POINT, 3},
+                                     {"with you", TABLE_POINT},
+                                     {"with", TABLE_LEFT, 1, 7},
+                                     {"year", TABLE_LEFT, 1},
+                                     {"seen", TABLE_LEFT, 2}};
     struct table table = TABLE(columns);
     size_t all = 0, shown = 0;
     bool certainty = false;
@@ -239,6 +258,11 @@ static void show_items(struct out *out, const struct bill *b)
     time_words(b, time, sizeof time);
     const char *const total[] = {"total, without tax", time, b->total};
     table_row(&table, OUT_BOLD, total, NULL);
+    if (b->local_total) {
+        snprintf(time, sizeof time, "the same in %s", b->local_currency);
+        const char *const local[] = {time, "", b->local_total};
+        table_row(&table, OUT_PLAIN, local, NULL);
+    }
     table_print(&table, out);
 }
 
@@ -300,7 +324,7 @@ static void show_bill(struct out *out, const struct bill *b)
 
 static bool filtered(const struct quote_options *o)
 {
-    return o->gpu || o->gpus || o->provider || o->region || o->kind || o->spot ||
+    return (o->gpu && !o->own.buy) || o->gpus || o->provider || o->region || o->kind || o->spot ||
            o->max_age != QUOTE_MAX_AGE * DAY_NS;
 }
 
@@ -312,7 +336,7 @@ static void filter_words(const struct quote_options *o, struct buf *text)
         snprintf(age, sizeof age, "%lldd", (long long)(o->max_age / DAY_NS));
     const struct {
         const char *option, *value;
-    } all[] = {{"gpu", quote_has_time(o) ? NULL : o->gpu},
+    } all[] = {{"gpu", quote_has_time(o) || o->own.buy ? NULL : o->gpu},
                {"gpus", quote_has_time(o) ? NULL : o->gpus},
                {"provider", o->provider},
                {"region", o->region},
@@ -524,7 +548,9 @@ static void show_bills(struct out *out, const struct quote *q, const struct quot
             out_printf(out, "\n");
     }
     // The first is the bill once more; without one it is about offers.
-    for (size_t i = one; q->bills.count > 0 && i < q->advice.count; i++)
+    bool offers = q->bills.count == 0 && !o->offer && q->misfits.count == 0;
+    bool told = q->bills.count > 0 || (rows[0] && (o->own.buy || o->own.kwh));
+    for (size_t i = one || offers; told && i < q->advice.count; i++)
         out_wrap(out, 0, q->advice.items[i]);
     if (one || !rows[0])
         return;

@@ -112,7 +112,7 @@ static int read_options(const struct cmd_call *call, struct page_ask *ask, struc
         ask->wishes.deadline_ns = some_int(o->deadline_ns);
     ask->wishes.buy = o->own.buy;
     TRY(value_day(o->date, &ask->day, err));
-    return value_own(&o->own, &ask->wishes.own, err);
+    return value_own(&o->own, false, &ask->wishes.own, err);
 }
 
 // ---- writing

@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "cmd/measuring.h"
 #include "cmd/run_text.h"
+#include "cmd/values.h"
+#include "market/bill.h"
 #include "measure/repeat.h"
 
 struct run_options {
@@ -18,12 +20,13 @@ struct run_options {
     const char *batches; // "32,64,128"
     int64_t repeat;
     bool gate;
+    struct power_options power;
 };
 
 #define RUNS_MAX 64
 
 static const struct run_options defaults = {
-    .measure = {.seed = 1, .n = 8192, .m = 8192, .dim = 512}};
+    .measure = {.seed = 1, .n = 8192, .m = 8192, .dim = 512}, .power = POWER_DEFAULTS};
 
 #define AT(member) offsetof(struct run_options, measure.member)
 #define OF(member) offsetof(struct run_options, member)
@@ -82,6 +85,7 @@ static const struct opt options[] = {
      "l1: numbers in a vector (defaults 8192, 8192, 512)", .least = 1},
     MEASURING_COMMAND(struct run_options, measure),
     MEASURING_RECORD(struct run_options, measure),
+    POWER_ROWS(OF, "Money"),
     {NULL},
 };
 #undef AT
@@ -289,6 +293,36 @@ static void check_gate(const struct cmd_call *call, const struct measure *m)
                      "definition's batch and epochs\n");
 }
 
+// The electricity of each run's whole training, or of the run if that is unknown. A command's goes
+// to stderr: stdout belongs to it.
+static int say_power(const struct cmd_call *call, const struct measure *m, struct err *err)
+{
+    const struct run_options *o = call->options;
+    struct power_given given;
+    struct market *market = NULL;
+    TRY(value_power(&o->power, &given, err));
+    if (given.busy_mw < 0 && given.kwh < 0)
+        return 0;
+    int rc = market_open(&market, NULL, NULL, err);
+    for (size_t i = 0; i < m->runs.runs.count && rc == 0; i++) {
+        const struct run *run = &m->runs.runs.items[i];
+        struct bill_time time;
+        struct power power;
+        struct buf text = {0};
+        bool whole = bill_time_of(run, &time);
+        rc = power_of_run(market, run, &given, &power, err);
+        buf_printf(&text, "power for %s: ", whole ? "the whole training" : "this run");
+        power_words(&power, whole ? time.total_ns : run->phases.wall_ns.v, given.kwh, &text);
+        if (rc == 0 && call->rest->command)
+            out_complain(buf_str(&text));
+        else if (rc == 0)
+            out_row(call->out, run->workload, "%s", buf_str(&text));
+        buf_drop(&call->out->text, &text);
+    }
+    market_close(market);
+    return rc;
+}
+
 static int print(const struct cmd_call *call, struct measure *m, int rc, struct err *err)
 {
     run_text_says(m, false);
@@ -308,6 +342,7 @@ static int print(const struct cmd_call *call, struct measure *m, int rc, struct 
     run_text_table(call->out, m->runs.runs.items, m->runs.runs.count);
     run_text_notes(call->out, &m->runs, &m->plan);
     run_text_bills(call->out, m);
+    TRY(say_power(call, m, err));
     if (measure_interrupted(m))
         out_printf(call->out, "Interrupted: these are the figures so far.\n");
     return 0;
@@ -320,7 +355,10 @@ static int run(const struct cmd_call *call, struct err *err)
     struct measure m = {.o = &o};
     o.json = given->common.json;
     o.apart = given->repeat > 1;
-    int rc;
+    struct power_given power;
+    int rc = value_power(&given->power, &power, err); // before anything runs
+    if (rc != 0)
+        return rc;
     if (call->rest->command && call->rest->count > 0)
         return err_set(err, ERR_USAGE, "either a workload or a command after '--', not both");
     if (call->rest->command && given->gate)
@@ -330,8 +368,10 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = measuring_command(call, &m, NULL, false, err);
         if (rc == 0 && o.json)
             rc = out_record(call->out, runs_fields, &m.runs, err);
-        else if (rc == 0)
+        else if (rc == 0) {
             run_text_command(call->out, &m, true);
+            rc = say_power(call, &m, err);
+        }
     } else {
         rc = measuring_without_command(&o, err);
         if (rc == 0)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "cmd/table.h"
 
 // ---- the table
@@ -75,6 +76,16 @@ static void epoch_time(char out[24], const struct run *run)
     snprintf(out, 24, "-");
     if (run->epoch_s.known)
         clock_words((int64_t)(run->epoch_s.v * 1e9), out, 24);
+}
+
+void run_text_l1(const struct run *run, struct buf *out)
+{
+    if (run->l1_transfer_ms.known && run->l1_transfer_ms.v > 0)
+        buf_printf(out, "%stransfer %s", out->len > 0 ? ", " : "",
+                   units_step(run->l1_transfer_ms.v).s);
+    if (run->l1_calculation_ms.known)
+        buf_printf(out, "%scalculation %s", out->len > 0 ? ", " : "",
+                   units_step(run->l1_calculation_ms.v).s);
 }
 
 void run_text_table(struct out *out, const struct run *runs, size_t count)
@@ -163,6 +174,10 @@ void run_text_notes(struct out *out, const struct runs *runs, const struct run_p
                     run->projection.wall_s.known ? ", and the whole training's time is a guess"
                                                  : "");
         struct buf why = {0};
+        run_text_l1(run, &why);
+        if (why.len > 0)
+            out_row(out, run->workload, "%s", buf_str(&why));
+        buf_reset(&why);
         if (run->stopped_by && strcmp(run->stopped_by, "max-time") == 0 &&
             measure_stop_words(plan, run, &why))
             out_row(out, run->workload, "%s", buf_str(&why));

@@ -313,6 +313,7 @@ static void print_whole(struct out *out, const struct run *run)
     if (run->reached.known && !said)
         out_part(&facts, "%s the target%s", run->reached.v ? "reached" : "did not reach",
                  run->quality.count > 0 ? "" : " of a correct training");
+    run_text_l1(run, &facts);
     if (run->l1_pairs_per_s.known)
         out_part(&facts, "%.4g differences/s", run->l1_pairs_per_s.v);
     if (run->l1_share_of_peak.known)

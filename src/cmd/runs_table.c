@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "cmd/run_text.h"
 #include "cmd/table.h"
 
 enum { RANDOM_SHOWN = 6 };
@@ -91,6 +92,14 @@ static bool whole(const struct run *run, char out[32])
     return !measured;
 }
 
+static void add_row(struct table *table, const char *const *cells, const struct run *run)
+{
+    struct buf below = {0};
+    run_text_l1(run, &below);
+    table_row(table, OUT_PLAIN, cells, buf_str(&below));
+    buf_drop(&table->rows, &below);
+}
+
 static bool failed(const struct run *run)
 {
     return run->ended && strcmp(run->ended, "failed") == 0;
@@ -121,7 +130,7 @@ void runs_table(struct out *out, const struct run *runs, size_t count)
         const char *const cells[] = {
             buf_str(&id), age,  name, place(run), run->framework ? run->framework : "-",
             ms,           time, marks};
-        table_row(&table, OUT_PLAIN, cells, NULL);
+        add_row(&table, cells, run);
     }
     table_print(&table, out);
     struct buf legend = {0};
@@ -153,7 +162,7 @@ void runs_published_table(struct out *out, const struct run *runs, size_t count)
             snprintf(accuracy, sizeof accuracy, "%.2f %%", run->test_accuracy.v * 100);
         const char *const cells[] = {id, run_gpu_name(run) ? run_gpu_name(run) : place(run), time,
                                      accuracy};
-        table_row(&table, OUT_PLAIN, cells, NULL);
+        add_row(&table, cells, run);
     }
     table_print(&table, out);
 }

@@ -83,7 +83,18 @@ static int read_interest(const char *text, int64_t *interest, struct err *err)
     return 0;
 }
 
-int value_own(const struct own_options *o, struct own_machine *own, struct err *err)
+int value_power(const struct power_options *o, struct power_given *given, struct err *err)
+{
+    *given = POWER_NOT_GIVEN;
+    if (o->watts >= 1000000)
+        return err_set(err, ERR_USAGE, "'--watts' takes less than a million");
+    if (o->watts >= 0)
+        given->busy_mw = o->watts * 1000;
+    return value_amount("kwh", o->kwh, &given->kwh, err);
+}
+
+int value_own(const struct own_options *o, bool power_alone, struct own_machine *own,
+              struct err *err)
 {
     int64_t hours = o->hours_per_month;
     if (hours > 720)
@@ -105,8 +116,9 @@ int value_own(const struct own_options *o, struct own_machine *own, struct err *
     if (rc == 0)
         rc = read_interest(o->interest, &own->interest, err);
     const char *alone = o->resale            ? "resale"
-                        : o->kwh             ? "kwh"
                         : o->interest        ? "interest"
+                        : power_alone        ? NULL
+                        : o->kwh             ? "kwh"
                         : o->watts >= 0      ? "watts"
                         : o->idle_watts >= 0 ? "idle-watts"
                                              : NULL;

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "bill/own.h"
+#include "market/power.h"
 
 #define LIFE_MONTHS 36
 
@@ -79,7 +80,26 @@ struct own_options {
      .least = 1}
 // clang-format on
 
-// The other options of such a machine need --buy.
-int value_own(const struct own_options *options, struct own_machine *own, struct err *err) MUST_USE;
+// The other options of such a machine need --buy; with `power_alone`, those of its power do not.
+int value_own(const struct own_options *options, bool power_alone, struct own_machine *own,
+              struct err *err) MUST_USE;
+
+// The electricity of this machine; begins as POWER_DEFAULTS.
+struct power_options {
+    const char *kwh;
+    int64_t watts;
+};
+// clang-format off
+#define POWER_DEFAULTS {.watts = -1}
+#define POWER_ROWS(at, group) /* at(member): its offset */ \
+    {"watts", 0, OPT_COUNT, "W", NULL, at(power.watts), group, \
+     "power of the whole machine under load (default: as measured, with the share of the host " \
+     "from power.csv)"}, \
+    {"kwh", 0, OPT_TEXT, "USD", NULL, at(power.kwh), group, \
+     "price of a kilowatt-hour, for the electricity of the trainings"}
+// clang-format on
+
+int value_power(const struct power_options *options, struct power_given *given,
+                struct err *err) MUST_USE;
 
 #endif

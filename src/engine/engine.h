@@ -74,7 +74,7 @@ struct engine_library {
     char name[32], version[32], kernels[48];
 };
 
-struct engine_l1_times { // seconds; 0: unknown
+struct engine_l1_times { // seconds; both 0: no separate device
     double to_device, calculation;
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "machine/cgroup.h"
 #include "machine/mounts.h"
 #include "machine/probe.h"
@@ -281,6 +282,21 @@ static void read_steal(struct tree *tree, struct machine_system *system, struct 
         system->steal_percent = some_real(100 * last / total);
 }
 
+// "btime 1763200000": when the kernel started.
+static int read_boot(struct tree *tree, struct machine_system *system, struct err *err)
+{
+    struct buf text = {0};
+    char date[CLOCK_ISO_BYTES] = "";
+    bool own = !system->container || strcmp(system->container, "none") == 0;
+    const char *at =
+        own && tree_text(tree, &text, "/proc/stat") ? strstr(buf_str(&text), "\nbtime ") : NULL;
+    int64_t boot_s = at ? strtoll(at + 7, NULL, 10) : 0;
+    if (boot_s > 0)
+        clock_iso(boot_s, date);
+    buf_release(&text);
+    return *date ? text_set(&system->booted_at, date, err) : 0;
+}
+
 static void read_load(struct tree *tree, struct machine_system *system)
 {
     struct buf text = {0};
@@ -305,5 +321,6 @@ int probe_system(struct probe *probe, struct machine_system *system, struct err 
         TRY(text_set(&system->cgroup, cgroup.version, err));
     read_battery(tree, system);
     read_load(tree, system);
+    TRY(read_boot(tree, system, err));
     return tree_check(tree, err);
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/money.h"
+#include "market/power.h"
 
 #define DAY_S             INT64_C(86400)
 #define COMMITTED_MONTH_S INT64_C(2628000)
@@ -259,20 +260,49 @@ static int note_estimated(struct making *m, struct err *err)
     return rc;
 }
 
+// A price below the cost of the GPUs' electricity is an error of its source.
+static int note_impossible(struct making *m, struct market *market, struct err *err)
+{
+    const struct devices *devices;
+    int64_t hour = 0;
+    if (own_rate(m) || !*m->offer->gpu || m->offer->kind == OFFER_MONTHLY)
+        return 0;
+    TRY(market_devices(market, &devices, err));
+    TRY(currency_to_usd(m->currencies, m->offer->currency, m->price.day, offer_per_hour(m->offer),
+                        &hour, NULL, NULL, err));
+    if (!power_exceeds(devices, m->offer, hour))
+        return 0;
+    m->bill->price_impossible = some_bool(true);
+    return texts_add(&m->bill->notes,
+                     "the price is less than the electricity of its GPUs costs: it cannot be", err);
+}
+
 // A commitment costs money whether the machine is used or not.
 static int note_commitment(struct making *m, struct err *err)
 {
-    int64_t month = 0;
-    char amount[MONEY_BYTES], text[200];
-    if (m->wishes->commit_months > 0 && m->price.committed == 0)
-        return texts_add(&m->bill->notes, "fare knows no such commitment of this provider", err);
+    int64_t month = 0, all = 0;
+    char amount[MONEY_BYTES], sum[MONEY_BYTES], text[600];
+    if (m->wishes->commit_months > 0 && m->price.committed == 0) {
+        snprintf(text, sizeof text,
+                 "the price with a commitment of %s is unknown: this is the price without one",
+                 units_count(m->wishes->commit_months, "month").s);
+        return texts_add(&m->bill->notes, text, err);
+    }
     if (m->price.committed == 0)
         return 0;
     TRY(money_scale(m->price.rate, COMMITTED_MONTH_S, m->price.per_s, MONEY_HALF_EVEN, &month,
                     err));
+    TRY(money_scale(month, m->price.committed, 1, MONEY_HALF_EVEN, &all, err));
     money_short(month, amount);
-    snprintf(text, sizeof text, "committed for %s: %s %s a month of 730 hours, used or not",
-             units_count(m->price.committed, "month").s, amount, m->price.paid_in);
+    money_short(all, sum);
+    const struct tariff_commitment *c = m->price.commitment;
+    snprintf(
+        text, sizeof text,
+        "committed for %s%s%.60s: %s %s a month of 730 hours, %s %s in all, used or not%s%.300s",
+        units_count(m->price.committed, "month").s, c->name ? ", " : "", c->name ? c->name : "",
+        amount, m->price.paid_in, sum, m->price.paid_in, c->source ? "; " : "",
+        c->source ? c->source : "");
+    TRY(text_set_amount(&m->bill->committed, all, err));
     return texts_add(&m->bill->notes, text, err);
 }
 
@@ -370,6 +400,29 @@ static int take_credit(struct making *m, struct err *err)
     return texts_add(&b->notes, text, err);
 }
 
+// The amounts in the currency asked for, and its rate.
+static int add_local(struct making *m, struct err *err)
+{
+    struct bill *b = m->bill;
+    const char *to = m->wishes->currency;
+    const struct {
+        const char *usd;
+        char **local;
+    } amounts[] = {{b->total, &b->local_total}, {b->low, &b->local_low}, {b->high, &b->local_high}};
+    if (!to)
+        return 0;
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++) {
+        int64_t nano = 0;
+        if (!amounts[i].usd)
+            continue;
+        TRY(money_parse(amounts[i].usd, &nano, err));
+        TRY(currency_from_usd(m->currencies, to, m->price.day, nano, &nano, NULL, err));
+        TRY(text_set_amount(amounts[i].local, nano, err));
+    }
+    TRY(text_set(&b->local_currency, to, err));
+    return note_exchange(m, to, err);
+}
+
 static int count_waiting(struct making *m, const struct bill_time *time, struct err *err)
 {
     int64_t waiting = 0;
@@ -438,6 +491,8 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
     if (rc == 0)
         rc = note_estimated(&m, err);
     if (rc == 0)
+        rc = note_impossible(&m, market, err);
+    if (rc == 0)
         rc = note_commitment(&m, err);
     if (rc == 0)
         rc = text_set(&bill->basis, time->basis, err);
@@ -456,6 +511,8 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
     if (rc == 0)
         rc = take_credit(&m, err);
     if (rc == 0)
+        rc = add_local(&m, err);
+    if (rc == 0)
         rc = count_waiting(&m, whole, err);
     bill->time_s = some_real((double)whole->total_ns / 1e9);
     if (whole->startup_ns > 0)
@@ -471,6 +528,11 @@ static int64_t amount_of(const char *text)
 {
     int64_t nano = 0;
     return text && money_parse(text, &nano, NULL) == 0 ? nano : INT64_MAX;
+}
+
+bool bill_doubtful(const struct bill *bill)
+{
+    return bill->incomplete.v || bill->price_impossible.v;
 }
 
 double bill_training_s(const struct bill *bill)

@@ -50,6 +50,9 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
               const char *name, const struct bill_time *time, int64_t gpus_used, struct bill *bill,
               struct err *err) MUST_USE;
 
+// Not to be recommended: something has no price, or its price cannot be.
+bool bill_doubtful(const struct bill *bill);
+
 // The training's own time in seconds: the bill's without start-up.
 double bill_training_s(const struct bill *bill);
 

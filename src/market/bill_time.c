@@ -120,9 +120,11 @@ static void add_startup(struct start *s, const struct startups *defaults, const 
 {
     bool none = given->boot_ns.known && given->boot_ns.v == 0;
     bool ours = run->framework && strcmp(run->framework, "fare") == 0;
+    // Without the provider's part, which is charged too.
+    bool by_kernel = run->boot_from && strcmp(run->boot_from, "kernel") == 0;
     if (given->boot_ns.known)
         add_given(s, "boot", given->boot_ns.v);
-    else if (itself && known(run->phases.boot_ns) > 0)
+    else if (itself && known(run->phases.boot_ns) > 0 && !by_kernel)
         add_given(s, "boot", run->phases.boot_ns.v);
     else
         add_default(s, "boot", startup_find(defaults, offer, "boot"), 0);

@@ -329,6 +329,35 @@ static int add_alternatives(struct job *job, struct err *err)
     return 0;
 }
 
+// All tasks on one machine of the user's own, which is busy for them and idle or off otherwise.
+static int add_own_power(struct job *job, const struct schedule_bill *bill, struct err *err)
+{
+    const struct cron_ask *ask = job->ask;
+    int64_t end_s, busy = 0, idle = 0, sum = 0, month_ns = 30 * DAY_S * NS_PER_S;
+    char busy_words[48], idle_words[48], rate[MONEY_BYTES];
+    struct buf how = {0};
+    if (ask->power.busy_mw < 0 || ask->power.kwh < 0)
+        return 0;
+    if (ask->month_s >= 0 && clock_month(ask->month_s, 1, &end_s))
+        month_ns = (end_s - ask->month_s) * NS_PER_S;
+    double starts = (double)bill->starts / (double)bill->starts_in * (double)ask->tasks;
+    double wanted = starts * (double)ask->up_ns;
+    int64_t busy_ns = wanted < (double)month_ns ? (int64_t)wanted : month_ns;
+    TRY(power_cost(ask->power.busy_mw, busy_ns, ask->power.kwh, &busy, err));
+    if (ask->idle_mw > 0)
+        TRY(power_cost(ask->idle_mw, month_ns - busy_ns, ask->power.kwh, &idle, err));
+    TRY(money_add(busy, idle, &sum, err));
+    clock_words(busy_ns, busy_words, sizeof busy_words);
+    clock_words(month_ns - busy_ns, idle_words, sizeof idle_words);
+    money_short(ask->power.kwh, rate);
+    buf_printf(&how, "%g W for %s", (double)ask->power.busy_mw / 1000, busy_words);
+    if (ask->idle_mw > 0)
+        buf_printf(&how, ", %g W for %s idle", (double)ask->idle_mw / 1000, idle_words);
+    buf_printf(&how, ", at %s USD a kWh", rate);
+    TRY(text_take(&job->record->own_power_how, &how, err));
+    return text_set_amount(&job->record->own_power, sum, err);
+}
+
 static int add_notes(struct job *job, const struct schedule_bill *bill, struct err *err)
 {
     const struct schedule *s = &job->schedule;
@@ -382,6 +411,8 @@ int cron_make(struct market *market, const struct cron_ask *ask, struct schedule
     }
     if (rc == 0)
         rc = add_alternatives(&job, err);
+    if (rc == 0)
+        rc = add_own_power(&job, &bill, err);
     if (rc == 0)
         rc = add_notes(&job, &bill, err);
     free(job.provider);

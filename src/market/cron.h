@@ -5,7 +5,7 @@
 #define FARE_MARKET_CRON_H
 
 #include "bill/crontab.h"
-#include "market/market.h"
+#include "market/power.h"
 #include "price/scheduling.h"
 #include "record/schedule.h"
 
@@ -21,6 +21,8 @@ struct cron_ask {
     int64_t tasks;
     int64_t disk_gb;
     struct scheduling extras; // given by the user; -1: the provider's, if known
+    struct power_given power; // of a machine of the user's own, for comparison
+    int64_t idle_mw;          // between the tasks; -1: it is off then
 };
 
 // ERR_USAGE for a malformed offer, or one that has only a spot price when spot was not asked for;

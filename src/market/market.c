@@ -14,6 +14,7 @@ struct market {
     struct rates *rates;
     struct startups *startups;
     struct schedulings *schedulings;
+    struct hosts *hosts;
 };
 
 int market_open(struct market **out, const char *book, const char *share, struct err *err)
@@ -37,6 +38,7 @@ void market_close(struct market *m)
     rates_close(m->rates);
     startups_close(m->startups);
     schedulings_close(m->schedulings);
+    hosts_close(m->hosts);
     free(m);
 }
 
@@ -103,6 +105,13 @@ int market_schedulings(struct market *m, const struct schedulings **out, struct 
 {
     int rc = m->schedulings ? 0 : schedulings_open(&m->schedulings, NULL, NULL, err);
     *out = m->schedulings;
+    return rc;
+}
+
+int market_hosts(struct market *m, const struct hosts **out, struct err *err)
+{
+    int rc = m->hosts ? 0 : hosts_open(&m->hosts, err);
+    *out = m->hosts;
     return rc;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // market: everything with a price, opened once: the book of offers, device specifications, billing
-// rules, currencies, the user's own rates, start-up times and scheduling prices.
+// rules, currencies, the user's own rates, start-up times, hosts' power and scheduling prices.
 //
 // Only market/price.h turns an offer into a priced rule. Each part is opened on first use, so an
 // unused market costs nothing. Not thread-safe: use one market per thread.
@@ -11,6 +11,7 @@
 #include "price/device.h"
 #include "price/book.h"
 #include "price/currency.h"
+#include "price/hosts.h"
 #include "price/rates.h"
 #include "price/scheduling.h"
 #include "price/startup.h"
@@ -33,6 +34,7 @@ int market_currencies(struct market *market, const struct currencies **out,
 int market_startups(struct market *market, const struct startups **out, struct err *err) MUST_USE;
 int market_schedulings(struct market *market, const struct schedulings **out,
                        struct err *err) MUST_USE;
+int market_hosts(struct market *market, const struct hosts **out, struct err *err) MUST_USE;
 int market_rates(struct market *market, const struct rates **out, struct err *err) MUST_USE;
 
 // An offer by its name on a day (0: today), as book_find() does.

@@ -23,6 +23,7 @@ struct wishes {               // all zero: the machine alone, now, as its provid
     bool rate_given;               // the user gave the offer's rate, which overrides rates.csv
     bool list_price;               // without the user's own rates, discounts and credits
     bool without_history;          // a spot price stays as it is on the day of the price
+    const char *currency;          // (optional) shows bills in this one beside USD
     struct maybe_int hour_of_mine; // nano-USD for an hour of waiting; absent: not counted
 };
 
@@ -39,7 +40,8 @@ struct priced {
     const struct rates_row *own; // (optional) the user's own rate, discount or credit
     bool own_rate, rate_given;   // the rate is that of `own`, or one that the user gave
     int64_t committed;           // months of the commitment in the rate; 0: none
-    int64_t rate, per_s;         // what is paid for the time, in `paid_in`, in its region
+    const struct tariff_commitment *commitment; // with `committed`
+    int64_t rate, per_s; // what is paid for the time, in `paid_in`, in its region
     const char *paid_in;
     const char *fees_in;   // currency of the fees, if it was another and was converted; else null
     struct rule rule;      // all amounts in `currency`

@@ -21,7 +21,8 @@ struct l1 {
     float *a, *b, *out;
     float *own_a, *own_b;
     int64_t fastest_ns;
-    double peak, copied; // per second
+    double transfer; // seconds, the fastest; 0: nothing is transferred
+    double peak;     // per second
 };
 
 int describe_l1(const struct measure_options *o, struct run *run, struct err *err)
@@ -66,9 +67,8 @@ static int pass(struct session *s, struct l1 *l, struct err *err)
         engine->distances(&l->with.options, l->a, l->b, o->n, o->m, o->dim, l->out, &times, err);
     int64_t took_ns =
         times.calculation > 0 ? (int64_t)(times.calculation * 1e9) : clock_now_ns() - began_ns;
-    double bytes = (double)((o->n + o->m) * o->dim) * sizeof *l->a;
-    if (times.to_device > 0)
-        l->copied = fmax(l->copied, bytes / times.to_device);
+    if (times.to_device > 0 && (l->transfer <= 0 || times.to_device < l->transfer))
+        l->transfer = times.to_device;
     meter_steps(s->meter, 0, 1);
     l->fastest_ns = took_ns < l->fastest_ns ? took_ns : l->fastest_ns;
     meter_phase(s->meter, METER_IDLE);
@@ -101,11 +101,14 @@ static void note_result(const struct session *s, const struct l1 *l)
     if (l->fastest_ns == INT64_MAX)
         return;
     double rate = (double)o->n * (double)o->m * (double)o->dim / ((double)l->fastest_ns / 1e9);
+    run->l1_transfer_ms = some_real(l->transfer * 1e3);
+    run->l1_calculation_ms = some_real((double)l->fastest_ns / 1e6);
     run->l1_pairs_per_s = some_real(rate);
     if (l->peak > 0)
         run->l1_share_of_peak = some_real(rate / l->peak);
-    if (l->copied > 0)
-        run->l1_copy_bytes_per_s = some_real(l->copied);
+    double bytes = (double)((o->n + o->m) * o->dim) * sizeof *l->a;
+    if (l->transfer > 0)
+        run->l1_copy_bytes_per_s = some_real(bytes / l->transfer);
     run->l1_largest_error = some_real(largest_error(l, o));
     run->reached = some_bool(run->l1_largest_error.v <= s->workload->reach);
 }

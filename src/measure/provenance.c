@@ -134,10 +134,10 @@ int provenance_set(const struct measure_options *o, const struct secrets *secret
 // Whether no earlier run has counted this start of the machine: after one, the time since the start
 // is not boot. A line in the user's data folder holds the last start counted; if it cannot be
 // written, every run counts the start.
-static bool launch_is_new(const struct machine_where *where)
+static bool launch_is_new(const struct machine_where *where, const char *started)
 {
     struct buf path = {0}, now = {0}, counted = {0};
-    buf_printf(&now, "%s %s\n", where->instance_id ? where->instance_id : "-", where->launched_at);
+    buf_printf(&now, "%s %s\n", where->instance_id ? where->instance_id : "-", started);
     bool is_new = true;
     if (folder_data(&path, NULL) == 0 && fs_mkdirs_private(buf_str(&path), NULL) == 0) {
         buf_adds(&path, "/launched");
@@ -152,11 +152,15 @@ static bool launch_is_new(const struct machine_where *where)
     return is_new;
 }
 
-struct maybe_int provenance_boot(const struct machine_where *where)
+// Google's and Azure's metadata do not tell the launch.
+int provenance_boot(const struct machine *machine, struct run *run, struct err *err)
 {
-    int64_t launched_s, now_s = clock_date_s();
-    if (!where->launched_at || !clock_parse(where->launched_at, &launched_s) ||
-        launched_s > now_s || now_s - launched_s > BOOT_MAX_S || !launch_is_new(where))
-        return (struct maybe_int){0};
-    return some_int((now_s - launched_s) * NS_PER_S);
+    const struct machine_where *where = &machine->where;
+    const char *started = where->launched_at ? where->launched_at : machine->system.booted_at;
+    int64_t started_s, now_s = clock_date_s();
+    if (!started || !clock_parse(started, &started_s) || started_s > now_s ||
+        now_s - started_s > BOOT_MAX_S || !launch_is_new(where, started))
+        return 0;
+    run->phases.boot_ns = some_int((now_s - started_s) * NS_PER_S);
+    return text_set(&run->boot_from, where->launched_at ? "metadata" : "kernel", err);
 }

@@ -10,8 +10,9 @@
 int provenance_set(const struct measure_options *options, const struct secrets *secrets,
                    const struct machine *machine, struct run *run, struct err *err) MUST_USE;
 
-// For the first run on a machine, the time since its launch: boot, which is paid for. Absent if the
-// launch is unknown, was over an hour ago, or an earlier run has counted it.
-struct maybe_int provenance_boot(const struct machine_where *where);
+// For the first run on a machine, the time since its launch by its metadata, or else since its
+// kernel's start: boot, which is paid for. Sets boot_ns and boot_from; neither if the start is
+// unknown, was over an hour ago, or an earlier run has counted it.
+int provenance_boot(const struct machine *machine, struct run *run, struct err *err) MUST_USE;
 
 #endif

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "price/currency.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/money.h"
+#include "price/ecb.h"
 #include "price/files.h"
 
 enum { OLD_DAYS = 45, DAY_S = 86400, NAME_MAX_BYTES = 8 };
@@ -20,9 +23,22 @@ struct rate {
     char *source; // "OLD: 1.228 USD on 2018-02-01, ..."; recent rates skip the prefix
 };
 
+struct said { // the source of a rate, made when it is asked for
+    int day;
+    char currency[NAME_MAX_BYTES];
+    char *text; // as in struct rate
+};
+
+struct sources {
+    struct said *items;
+    size_t count, cap;
+};
+
 struct currencies {
     struct rate *rates;
     size_t count;
+    struct ecb shipped, imported;
+    struct sources *sources;
 };
 
 // ---- reading
@@ -88,13 +104,29 @@ int currencies_read(struct currencies **out, const char *shipped, const char *ow
 {
     struct currencies *c = calloc(1, sizeof *c);
     *out = NULL;
-    int rc = c ? read_file(c, own, true, err) : err_memory(err);
+    if (c)
+        c->sources = calloc(1, sizeof *c->sources);
+    int rc = c && c->sources ? read_file(c, own, true, err) : err_memory(err);
     if (rc == 0)
         rc = read_file(c, shipped, false, err);
     if (rc == 0)
         *out = c;
     else
         currencies_close(c);
+    return rc;
+}
+
+// The bank's month ends, and the days that were imported since.
+static int read_ecb(struct currencies *c, struct err *err)
+{
+    struct buf shipped = {0}, imported = {0};
+    int rc = files_shipped("ecb-rates.csv", &shipped, err);
+    if (rc == 0)
+        rc = ecb_load(&c->shipped, buf_str(&shipped), err);
+    if (rc == 0 && ecb_path(&imported, NULL) == 0 && access(buf_str(&imported), F_OK) == 0)
+        rc = ecb_load(&c->imported, buf_str(&imported), err);
+    buf_release(&shipped);
+    buf_release(&imported);
     return rc;
 }
 
@@ -107,6 +139,12 @@ int currencies_open(struct currencies **out, struct err *err)
         rc = files_own("currencies.csv", &own, err);
     if (rc == 0)
         rc = currencies_read(out, buf_str(&shipped), buf_str(&own), err);
+    if (rc == 0)
+        rc = read_ecb(*out, err);
+    if (rc != 0) {
+        currencies_close(*out);
+        *out = NULL;
+    }
     buf_release(&shipped);
     buf_release(&own);
     return rc;
@@ -114,10 +152,18 @@ int currencies_open(struct currencies **out, struct err *err)
 
 void currencies_close(struct currencies *c)
 {
-    for (size_t i = 0; c && i < c->count; i++)
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->count; i++)
         free(c->rates[i].source);
-    if (c)
-        free(c->rates);
+    for (size_t i = 0; c->sources && i < c->sources->count; i++)
+        free(c->sources->items[i].text);
+    if (c->sources)
+        free(c->sources->items);
+    free(c->sources);
+    ecb_release(&c->shipped);
+    ecb_release(&c->imported);
+    free(c->rates);
     free(c);
 }
 
@@ -131,28 +177,103 @@ static bool better(const struct rate *a, const struct rate *b, int64_t day)
     return files_applies(a->day, b->day, day);
 }
 
+// "OLD: 1.1172 USD on 2026-10-30, ECB reference rate", kept until the tables are closed.
+static int say_ecb(const struct currencies *c, const char *currency, int day, int64_t usd,
+                   const char **text, struct err *err)
+{
+    struct sources *all = c->sources;
+    char date[CLOCK_ISO_BYTES], rate[MONEY_BYTES];
+    for (size_t i = all->count; i-- > 0;)
+        if (all->items[i].day == day && strcmp(all->items[i].currency, currency) == 0) {
+            *text = all->items[i].text;
+            return 0;
+        }
+    TRY(array_grow(&all->items, all->count, &all->cap, sizeof *all->items, err));
+    struct said *said = &all->items[all->count];
+    struct buf words = {0};
+    clock_iso((int64_t)day * DAY_S, date);
+    money_text(usd, rate);
+    buf_printf(&words, "OLD: %s USD on %.10s, ECB reference rate", rate, date);
+    *said = (struct said){.day = day, .text = buf_take(&words, err)};
+    snprintf(said->currency, sizeof said->currency, "%.7s", currency);
+    *text = said->text;
+    all->count += said->text != NULL;
+    return said->text ? 0 : ERR_MEMORY;
+}
+
+struct found {
+    int64_t day, usd;
+    const char *source; // null: the bank's
+    bool known;
+};
+
+// The bank's rate counts where no table has one nearer before the day, and never against the user's
+// own.
+static void try_ecb(const struct ecb *ecb, const char *currency, int64_t day, struct found *found)
+{
+    int on = 0;
+    int64_t usd = 0;
+    if (!ecb_find(ecb, currency, (int)day, &on, &usd) ||
+        (found->known && !files_applies(on, found->day, day)))
+        return;
+    *found = (struct found){.day = on, .usd = usd, .known = true};
+}
+
+static struct found find(const struct currencies *c, const char *currency, int64_t day)
+{
+    const struct rate *row = NULL;
+    for (size_t i = 0; i < c->count; i++)
+        if (strcmp(c->rates[i].currency, currency) == 0 && better(&c->rates[i], row, day))
+            row = &c->rates[i];
+    struct found found = {0};
+    if (row)
+        found = (struct found){row->day, row->usd, row->source, true};
+    if (row && row->own)
+        return found;
+    try_ecb(&c->shipped, currency, day, &found);
+    try_ecb(&c->imported, currency, day, &found);
+    return found;
+}
+
+static int rate_of(const struct currencies *c, const char *currency, int day, int64_t *rate,
+                   const char **source, struct err *err)
+{
+    int64_t on = day != 0 ? day : clock_date_s() / DAY_S;
+    *rate = MONEY_UNIT;
+    if (source)
+        *source = "";
+    if (strcmp(currency, "USD") == 0)
+        return 0;
+    struct found found = find(c, currency, on);
+    if (!found.known) {
+        err_set(err, ERR_MISSING, "no exchange rate for the currency '%.20s'", currency);
+        return err_hint(err, "add one to currencies.csv in your configuration folder: "
+                             "date,currency,usd,source");
+    }
+    *rate = found.usd;
+    if (!source)
+        return 0;
+    if (!found.source)
+        TRY(say_ecb(c, currency, (int)found.day, found.usd, &found.source, err));
+    int64_t apart = on > found.day ? on - found.day : found.day - on;
+    *source = found.source + (apart > OLD_DAYS ? 0 : strlen("OLD: "));
+    return 0;
+}
+
 int currency_to_usd(const struct currencies *c, const char *from, int day, int64_t amount,
                     int64_t *usd, int64_t *rate, const char **source, struct err *err)
 {
-    int64_t on = day != 0 ? day : clock_date_s() / DAY_S, used = MONEY_UNIT;
-    const char *says = "";
-    if (strcmp(from, "USD") != 0) {
-        const struct rate *found = NULL;
-        for (size_t i = 0; i < c->count; i++)
-            if (strcmp(c->rates[i].currency, from) == 0 && better(&c->rates[i], found, on))
-                found = &c->rates[i];
-        if (!found) {
-            err_set(err, ERR_MISSING, "no exchange rate for the currency '%.20s'", from);
-            return err_hint(err, "add one to currencies.csv in your configuration folder: "
-                                 "date,currency,usd,source");
-        }
-        int64_t apart = on > found->day ? on - found->day : found->day - on;
-        used = found->usd;
-        says = apart > OLD_DAYS ? found->source : found->source + strlen("OLD: ");
-    }
+    int64_t used;
+    TRY(rate_of(c, from, day, &used, source, err));
     if (rate)
         *rate = used;
-    if (source)
-        *source = says;
     return money_scale(amount, used, MONEY_UNIT, MONEY_HALF_EVEN, usd, err);
+}
+
+int currency_from_usd(const struct currencies *c, const char *to, int day, int64_t usd,
+                      int64_t *amount, const char **source, struct err *err)
+{
+    int64_t rate;
+    TRY(rate_of(c, to, day, &rate, source, err));
+    return money_scale(usd, MONEY_UNIT, rate, MONEY_HALF_EVEN, amount, err);
 }

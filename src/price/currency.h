@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// currency: exchange rates by date, from share/currencies.csv and the user's own file of that name.
-// A currency in the user's file is looked up only there.
+// currency: exchange rates by date: the European Central Bank's (ecb.h), those in
+// share/currencies.csv, and the user's own file of that name. A currency in the user's file is
+// looked up only there.
 //
-// The columns are date, currency, usd (the value of one unit in USD) and source. The rate for a day
-// is the last one on or before it; before the first, the first.
+// The columns of a currencies.csv are date, currency, usd (the value of one unit in USD) and
+// source. The rate for a day is the last one on or before it; before the first, the first.
 #ifndef FARE_PRICE_CURRENCY_H
 #define FARE_PRICE_CURRENCY_H
 
@@ -16,7 +17,8 @@ struct currencies;
 int currencies_open(struct currencies **out, struct err *err) MUST_USE;
 void currencies_close(struct currencies *currencies); // null is fine
 
-// The same from these files; null or "": none. `own` may be missing.
+// The same from these files alone, without the bank's rates; null or "": none. `own` may be
+// missing.
 int currencies_read(struct currencies **out, const char *shipped, const char *own,
                     struct err *err) MUST_USE;
 
@@ -26,5 +28,9 @@ int currencies_read(struct currencies **out, const char *shipped, const char *ow
 // the day, is "" for USD, and belongs to `currencies`. ERR_MISSING for an unlisted currency.
 int currency_to_usd(const struct currencies *currencies, const char *from, int day, int64_t amount,
                     int64_t *usd, int64_t *rate, const char **source, struct err *err) MUST_USE;
+
+// The other way round: nano-USD to nano-units of `to`.
+int currency_from_usd(const struct currencies *currencies, const char *to, int day, int64_t usd,
+                      int64_t *amount, const char **source, struct err *err) MUST_USE;
 
 #endif

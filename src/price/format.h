@@ -24,6 +24,7 @@ struct import {
     struct stock *stock;
     const struct devices *devices; // null: do not look up GPU names
     struct words *unknown;         // (optional) collects names of GPUs that `devices` lacks
+    struct ecb *rates;             // (optional) collects exchange rates
     struct import_report *report;
     char gpu_name[96]; // the result of format_gpu()
     char gpu_text[64]; // the GPU looked up last
@@ -43,6 +44,7 @@ struct price_format {
     ROW(gpuhunt)                                                                                   \
     ROW(aws_spot)                                                                                  \
     ROW(aws_spot_advisor)                                                                          \
+    ROW(ecb)                                                                                       \
     ROW(fare)
 #define ROW(name) extern const struct price_format format_##name;
 PRICE_FORMATS(ROW)

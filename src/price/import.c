@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/gzip.h"
 #include "price/book.h"
+#include "price/ecb.h"
 #include "price/format.h"
 
 #define TEXT_MAX ((int64_t)1 << 30) // unpacked
@@ -157,6 +158,7 @@ struct importing {
     struct stock stock;
     struct devices *devices;
     struct words unknown;
+    struct ecb rates;
     struct buf path;
     int lock; // serialises imports; -1: not held
 };
@@ -212,6 +214,7 @@ void importing_free(struct importing *m)
         return;
     stock_release(&m->stock);
     words_release(&m->unknown);
+    ecb_release(&m->rates);
     devices_close(m->devices);
     buf_release(&m->path);
     if (m->lock >= 0)
@@ -239,6 +242,7 @@ int importing_file(struct importing *m, const char *path, const char *known_as,
                             .stock = &m->stock,
                             .devices = m->devices,
                             .unknown = &m->unknown,
+                            .rates = &m->rates,
                             .report = report};
         if (im.day == 0 && !date_in(name, &im.day))
             im.day =
@@ -259,6 +263,37 @@ const char *importing_unknown(const struct importing *m, size_t i)
     return i < m->unknown.count ? words_text(&m->unknown, (uint32_t)i) : NULL;
 }
 
+// Adds the exchange rates to those imported before.
+static int commit_rates(const struct importing *m, struct err *err)
+{
+    struct ecb all = {0};
+    struct buf path = {0}, fresh = {0}, text = {0};
+    if (m->rates.count == 0)
+        return 0;
+    int rc = ecb_path(&path, err);
+    if (rc == 0 && access(buf_str(&path), F_OK) == 0)
+        rc = ecb_load(&all, buf_str(&path), err);
+    if (rc == 0)
+        rc = ecb_text(&m->rates, &fresh, err);
+    if (rc == 0)
+        rc = ecb_read(&all, "the rates imported", buf_str(&fresh), fresh.len, NULL, err);
+    if (rc == 0)
+        rc = ecb_text(&all, &text, err);
+    char *slash = rc == 0 ? strrchr(path.data, '/') : NULL;
+    if (slash) {
+        *slash = '\0';
+        rc = fs_mkdirs(path.data, err);
+        *slash = '/';
+    }
+    if (rc == 0)
+        rc = fs_write(buf_str(&path), text.data, text.len, err);
+    ecb_release(&all);
+    buf_release(&path);
+    buf_release(&fresh);
+    buf_release(&text);
+    return rc;
+}
+
 int importing_commit(struct importing *m, struct stock_counts *counts, struct err *err)
 {
     struct image old = {0};
@@ -270,6 +305,8 @@ int importing_commit(struct importing *m, struct stock_counts *counts, struct er
         rc = stock_build(&m->stock, &old, &bytes, counts, err);
     if (rc == 0)
         rc = fs_write(buf_str(&m->path), bytes.data, bytes.len, err);
+    if (rc == 0)
+        rc = commit_rates(m, err);
     image_release(&old);
     buf_release(&bytes);
     return rc;

@@ -151,9 +151,14 @@ static void month_words(const struct tariff *t, struct sentence *s)
     }
     if (t->monthly_cap)
         buf_printf(part(s), "at most %s %s a calendar month", t->monthly_cap, s->currency);
-    for (size_t i = 0; i < t->commitments.count; i++)
+    for (size_t i = 0; i < t->commitments.count; i++) {
+        const struct tariff_commitment *c = &t->commitments.items[i];
         buf_printf(part(s), "%" PRId64 " %% of the rate with a commitment of %" PRId64 " months",
-                   t->commitments.items[i].percent.v, t->commitments.items[i].months.v);
+                   c->percent.v, c->months.v);
+        for (size_t k = 0; k < c->offers.count; k++)
+            buf_printf(s->out, "%s%s", k ? ", " : " (", c->offers.items[k]);
+        buf_adds(s->out, c->offers.count > 0 ? ")" : "");
+    }
     if (t->capped_by_month.v)
         buf_adds(part(s), "a calendar month costs at most the offer's price by the month");
     if (t->monthly_fee)

@@ -145,6 +145,14 @@ static bool is_of(const struct tariff *t, const char *provider)
     return strcmp(t->provider, provider) == 0;
 }
 
+bool tariff_names(char *const *patterns, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (name && fnmatch(patterns[i], name, 0) == 0)
+            return true;
+    return count == 0;
+}
+
 // 0: does not fit, 1: fits all of the provider's offers, 2: fits this offer by its name.
 static int fits(const struct tariff *t, const char *provider, enum offer_kind kind,
                 const char *name, int64_t day)
@@ -156,10 +164,7 @@ static int fits(const struct tariff *t, const char *provider, enum offer_kind ki
         return 0;
     if (t->offers.count == 0)
         return 1;
-    for (size_t i = 0; name && i < t->offers.count; i++)
-        if (fnmatch(t->offers.items[i], name, 0) == 0)
-            return 2;
-    return 0;
+    return tariff_names(t->offers.items, t->offers.count, name) ? 2 : 0;
 }
 
 // Searches the files from `first` to before `end`.

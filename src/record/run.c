@@ -2,6 +2,7 @@
 #include "record/run.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -83,6 +84,14 @@ const char *run_label(const struct run *run, const char *key)
         if (run->labels.items[i].key && strcmp(run->labels.items[i].key, key) == 0)
             return run->labels.items[i].value;
     return NULL;
+}
+
+double run_relative_speed(const struct run *run)
+{
+    const char *text = run_label(run, "relative_speed");
+    char *end = NULL;
+    double speed = text && run_label(run, "relative_to") ? strtod(text, &end) : 0;
+    return end && end != text && *end == '\0' && speed > 1e-6 && speed < 1e9 ? speed : 0;
 }
 
 const struct run_quality *run_score(const struct run *run)

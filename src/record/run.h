@@ -35,6 +35,9 @@ void run_hashed_name(const char *name, char out[RUN_HASHED_BYTES]);
 // The value of a label; null if missing.
 const char *run_label(const struct run *run, const char *key);
 
+// The speed relative to that of the run in the label relative_to; 0: none, or nonsense.
+double run_relative_speed(const struct run *run);
+
 // The GPU's name without vendor words; null if none.
 const char *run_gpu_name(const struct run *run);
 

@@ -189,20 +189,28 @@ static void csv_row(struct csv_writer *w, const struct compare_workload *workloa
     put_real(w, row->quality.value);
     put_real(w, row->quality.low);
     put_real(w, row->quality.high);
+    const struct maybe_real l1[] = {row->transfer_ms.value, row->transfer.ratio,
+                                    row->calculation_ms.value, row->calculation.ratio};
+    for (size_t i = 0; i < sizeof l1 / sizeof *l1; i++)
+        put_real(w, l1[i]);
+    put_real(w, row->power.kwh);
+    csv_put(w, row->power.usd);
     csv_end(w);
 }
 
 void compare_csv(struct buf *out, const struct compare *compare)
 {
     struct csv_writer w = {.out = out};
-    buf_adds(out, "workload,role,machine,framework,detail,runs,kind,time_s,time_low_s,time_high_s,"
-                  "time_ratio,time_ratio_low,time_ratio_high,time_confidence,time_verdict,"
-                  "usd_per_hour,price_from,price_rule,cost_usd,cost_low_usd,cost_high_usd,"
-                  "cost_ratio,cost_ratio_low,cost_ratio_high,cost_confidence,cost_verdict,"
-                  "trainings_per_usd,trainings_per_usd_low,trainings_per_usd_high,"
-                  "accuracy,accuracy_low,accuracy_high,gpu_percent,gpu_percent_low,"
-                  "gpu_percent_high,share_of_peak,share_of_peak_low,share_of_peak_high,"
-                  "notes,reasons,metric,quality,quality_low,quality_high\n");
+    buf_adds(out,
+             "workload,role,machine,framework,detail,runs,kind,time_s,time_low_s,time_high_s,"
+             "time_ratio,time_ratio_low,time_ratio_high,time_confidence,time_verdict,"
+             "usd_per_hour,price_from,price_rule,cost_usd,cost_low_usd,cost_high_usd,"
+             "cost_ratio,cost_ratio_low,cost_ratio_high,cost_confidence,cost_verdict,"
+             "trainings_per_usd,trainings_per_usd_low,trainings_per_usd_high,"
+             "accuracy,accuracy_low,accuracy_high,gpu_percent,gpu_percent_low,"
+             "gpu_percent_high,share_of_peak,share_of_peak_low,share_of_peak_high,"
+             "notes,reasons,metric,quality,quality_low,quality_high,"
+             "transfer_ms,transfer_ratio,calculation_ms,calculation_ratio,power_kwh,power_usd\n");
     for (size_t i = 0; i < compare->workloads.count; i++) {
         const struct compare_workload *workload = &compare->workloads.items[i];
         for (size_t j = 0; j < workload->rows.count; j++)

@@ -234,14 +234,20 @@ static bool quoted(const struct quote_job *jobs, size_t count, const struct run 
     return false;
 }
 
+// Rent or buy can be answered by speeds alone.
+static bool can_quote(const struct page_ask *ask, const struct run *run)
+{
+    struct bill_time time;
+    return bill_time_of(run, &time) || (ask->wishes.buy && run_relative_speed(run) > 0);
+}
+
 // One quote per workload with a known time. Published sets already have prices of their own dates,
 // in the comparison.
 static int add_quotes(struct gathering *g, struct quote_job *jobs, size_t *count, struct err *err)
 {
-    struct bill_time time;
     for (size_t i = 0; i < g->runs.count && *count < QUOTES_MOST; i++) {
         const struct run *run = &g->runs.items[i];
-        if (g->ask->published || quoted(jobs, *count, run) || !bill_time_of(run, &time))
+        if (g->ask->published || quoted(jobs, *count, run) || !can_quote(g->ask, run))
             continue;
         TRY(quote_run(g, i, &jobs[(*count)++], err));
     }

@@ -112,6 +112,8 @@ bool figures_about(struct figures *f, json_t *json, struct run *told)
     TAKE(threads);
     TAKE(seed);
     TAKE(steps_per_epoch);
+    TAKE(l1_transfer_ms);
+    TAKE(l1_calculation_ms);
     TAKE(l1_pairs_per_s);
     TAKE(l1_largest_error);
 #undef TAKE

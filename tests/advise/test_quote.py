@@ -55,7 +55,8 @@ def whole(x, unit=1):
 
 # ---- the table of February 2018: hours and prices as printed
 
-EUR = F("1.228")
+EUR = F("1.228")  # in February 2018
+ECB = F("1.1172")  # the ECB's of 2026-10-30
 PUBLISHED = [  # run, offer, hours, what the time costs
     ("aws-p2-xlarge", "aws/p2.xlarge", "3.62", lambda s: whole(s) * F("0.90") / 3600),
     ("aws-p3-2xlarge", "aws/p3.2xlarge", "1.06", lambda s: whole(s) * F("3.06") / 3600),
@@ -255,8 +256,8 @@ check("boot, storage, egress, waiting", beside)
 
 def currencies():
     bill = quote("20261110T000000Z-strong", "--offer", "rhein/one")["bills"][0]
-    assert bill["tariff_assumed"] and "OLD" in bill["exchange"], bill
-    assert abs(F(bill["total"]) - F(2) * 3000 / 3600 * EUR) < F(2, 10**9)
+    assert bill["tariff_assumed"] and "1.1172 USD on 2026-10-30, ECB" in bill["exchange"], bill
+    assert abs(F(bill["total"]) - F(2) * 3000 / 3600 * ECB) < F(2, 10**9)
 
 
 check("another currency", currencies)
@@ -598,7 +599,7 @@ def fee_currency():
         bill = quote("20261110T000000Z-strong", "--offer", "rhein/one")["bills"][0]
         item = {i["what"]: F(i["amount"]) for i in bill["items"]}
         same(item["set-up fee"], 5)
-        near(bill["total"], 5 + EUR * 2 * 3000 / 3600)
+        near(bill["total"], 5 + ECB * 2 * 3000 / 3600)
     finally:
         path.unlink()
 
@@ -638,7 +639,9 @@ def committed():
         near(quote(*run, *used)["bills"][0]["total"], F(3) * 80 / 100)
         near(quote(*run, *used, "--commit", "36")["bills"][0]["total"], F(3) * 45 / 100)
         other = quote("20261110T000000Z-strong", "--offer", "acme/one@here", "--commit", "12")["bills"][0]
-        assert any("no such commitment" in n for n in other["notes"]), other["notes"]
+        assert any("price with a commitment of 12 months is unknown" in n for n in other["notes"]), other["notes"]
+        # 1655.64 x 12 are owed, whatever is used
+        assert year["committed"] == "19867.68" and any("19867.68 USD in all" in n for n in year["notes"]), year
     finally:
         path.unlink()
 

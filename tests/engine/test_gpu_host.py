@@ -83,6 +83,10 @@ report("too little memory: how much was asked for, and is there", code == 1 and 
        and "MiB" in err and "--batch" in err, err)
 code, run, err = fare("l1", "--n", "512", "--m", "512", "--dim", "64", "--precision", "bf16", "--json")
 report("l1 only adds: it is in f32", code == 0 and run["precision"] == "f32", err)
+# 512 × 512 × 64 differences, and 2 × 512 × 64 numbers of 4 bytes
+report("l1: transfer and calculation apart", code == 0 and run["l1_transfer_ms"] > 0
+       and abs(run["l1_transfer_ms"] / 1e3 * run["l1_copy_bytes_per_s"] / (2 * 512 * 64 * 4) - 1) < 1e-9
+       and abs(run["l1_calculation_ms"] / 1e3 * run["l1_pairs_per_s"] / (512 * 512 * 64) - 1) < 1e-9, run)
 for call in (1, 2):
     code, run, err = fare("l1", "--n", "512", "--m", "512", "--dim", "64", "--json", FAKE_GPU_FAIL=f"cuMemHostAlloc:{call}")
     report(f"l1 without memory that the GPU reaches directly ({call})", code == 0 and run["l1_pairs_per_s"] > 0, err)

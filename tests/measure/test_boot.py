@@ -35,9 +35,20 @@ def home():
     return {"XDG_DATA_HOME": f"{os.environ['TMPDIR']}/home{next(HOMES)}"}
 
 
+def root(seconds):
+    """Files of a machine whose kernel started then, and nothing else."""
+    tree = Path(os.environ["TMPDIR"]) / f"root{seconds}"
+    (tree / "proc").mkdir(parents=True, exist_ok=True)
+    (tree / "proc" / "stat").write_text(f"cpu  9 9 9 9 9 9 9 9 0 0\nctxt 1\nbtime {int(time.time()) - seconds}\nprocesses 3\n")
+    return {"FARE_ROOT": str(tree)}
+
+
+LONG_AGO = root(7200)
+
+
 def run(url, *words, **env):
     p = subprocess.run([FARE, "run", "--json", "--no-ledger", *words], capture_output=True, text=True, timeout=120,
-                       env={**os.environ, "FARE_METADATA": url, **env})
+                       env={**os.environ, "FARE_METADATA": url, **LONG_AGO, **env})
     return json.loads(p.stdout)["runs"] if p.returncode == 0 else [{"phases": {}, "error": p.stderr}]
 
 
@@ -90,4 +101,20 @@ for name, mode, launched in (("in the future", "aws", "-300"), ("two hours ago",
         one = run(url, *COMMAND, **home())[0]
         report(f"a launch {name} is no boot", boot_of(one) is None and one.get("ended") == "finished"
                and one["machine"]["provider"] == mode, one)
+
+# ---- Google and Azure do not tell the launch: the kernel's start counts, as on any machine
+for mode in ("gcp", "azure", "none"):
+    with cloud(mode, "75") as url:
+        user = {**home(), **root(90)}
+        runs, took = timed(url, *COMMAND, **user)
+        one = runs[0]
+        report(f"{mode}: 90 s after the kernel's start there is a boot of that", booted(one, 90, took)
+               and one.get("boot_from") == "kernel", (took, one))
+        report(f"{mode}: the next run has none", boot_of(run(url, *COMMAND, **user)[0]) is None)
+        report(f"{mode}: nor has one two hours after it", boot_of(run(url, *COMMAND, **home())[0]) is None)
+with cloud("aws", "75") as url:
+    one = run(url, *COMMAND, **home(), **root(30))[0]
+    report("a launch that is told goes first", 74 <= (boot_of(one) or 0) / 1e9 <= 90 and one.get("boot_from") == "metadata", one)
+one = run("http://127.0.0.1:9", "--no-cloud", *COMMAND, **home(), **root(45))[0]
+report("without asking any cloud too", one.get("boot_from") == "kernel" and 44 <= boot_of(one) / 1e9 <= 60, one)
 done()

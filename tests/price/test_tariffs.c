@@ -58,7 +58,8 @@ static void by_date(void **state)
         const char *name, *date, *id;
     } cases[] = {
         {"aws", OFFER_ON_DEMAND, "p2.xlarge", "2017-10-01", "aws-on-demand-hourly"},
-        {"aws", OFFER_ON_DEMAND, "p2.xlarge", "2017-10-02", "aws-on-demand"},
+        {"aws", OFFER_ON_DEMAND, "p2.xlarge", "2017-10-02", "aws-on-demand-2017"},
+        {"aws", OFFER_ON_DEMAND, "p2.xlarge", "2021-12-01", "aws-on-demand"},
         {"aws", OFFER_SPOT, "p2.xlarge", "2017-10-01", "aws-spot-hourly"},
         {"aws", OFFER_SPOT, "p2.xlarge", "2026-11-15", "aws-spot"},
         {"gcp", OFFER_ON_DEMAND, "n1-standard-4", "2017-09-25", "gcp-n1-10-minutes"},
@@ -138,11 +139,14 @@ static void words(void **state)
          "per second, at least 60 s a start; sustained use: of the month's time the first "
          "25.0 % at 100 % of the rate, the next 25.0 % at 80 % of the rate, the next 25.0 % "
          "at 60 % of the rate, the next 25.0 % at 40 % of the rate; 63 % of the rate with a "
-         "commitment of 12 months; 45 % of the rate with a commitment of 36 months; storage"},
+         "commitment of 12 months (n1-*, custom-*); 45 % of the rate with a commitment of 36 "
+         "months (n1-*, custom-*); 37 % of the rate with a commitment of 36 months (m1-*, m2-*); "
+         "storage"},
         {"gcp-spot-10-minutes", "per started minute, at least 10 min a start; storage"},
         {"azure-on-demand-minute", "per whole minute; rounded down to whole minutes"},
         {"azure-on-demand",
-         "per second, at least 5 min a start; traffic out 0.087 up to 10240 GB, 0.083 up to "
+         "per second, at least 5 min a start; 68 % of the rate with a commitment of 12 months "
+         "(Standard_D4s_v3); traffic out 0.087 up to 10240 GB, 0.083 up to "
          "51200 GB, 0.07 up to 153600 GB, 0.05 USD per GB, the first 100 GB a month free; the "
          "minimum is in doubt: "},
         {"lambda-on-demand",
