@@ -2,8 +2,9 @@
 # Short on purpose: CMake and Ninja build, the scripts do the rest. `make help` lists it.
 .DEFAULT_GOAL := build
 .PHONY: run demo test quick test-setup test-configure test-compile test-suite build dist gpu-check image bench lint \
-    format docs fuzz clean help
+    format docs fuzz soak clean help
 SECONDS ?= 30
+MINUTES ?= 5
 LISTEN ?= 127.0.0.1:8732
 
 # One build folder per compiler; tests are added to build/ by the first `make test`.
@@ -87,6 +88,9 @@ docs: build ## write the manual page, completions and docs/json.md from the tabl
 fuzz: ## fuzz every parser for SECONDS=30 each
 	@scripts/setup build test
 	@scripts/fuzz $(SECONDS)
+
+soak: build ## fare serve under hostile clients, kills and corruption for MINUTES=5; prints counts
+	@/usr/bin/python3 tests/serve/soak.py build/fare $(MINUTES)
 
 clean: ## remove build/ and dist/
 	@rm -rf build dist

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "ledger/ledger.h"
+
 static const char *const color_choices[] = {"auto", "always", "never", NULL};
 
 #define AT(member) offsetof(struct cmd_common, member)
@@ -298,6 +300,15 @@ static void fill_standard_descriptors(void)
             return;
 }
 
+static void say_damaged(void *arg, const char *id, const char *why)
+{
+    struct buf line = {0};
+    (void)arg;
+    buf_printf(&line, "run %s is damaged and left out: %s", id, why);
+    out_complain(buf_str(&line));
+    buf_release(&line);
+}
+
 int cmd_main(const struct command *const *commands, int argc, char **argv)
 {
     struct err err = {0};
@@ -307,6 +318,7 @@ int cmd_main(const struct command *const *commands, int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN);
     signal(SIGCHLD, SIG_DFL); // if a parent ignored it, waitpid() would not work
     fill_standard_descriptors();
+    ledger_on_damage(say_damaged, NULL);
     int skip = argc > 0; // exec() can start a program without even its own name
     int code = 0;
     int rc = dispatch(commands, argc - skip, argv + skip, &code, &err);

@@ -2,7 +2,9 @@
 // runs export and import: records as JSON lines, and other programs' logs.
 #include "cmd/runs.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "ledger/import_file.h"
@@ -34,7 +36,7 @@ static void name_of(const char *path, struct buf *name)
         buf_add(name, path, (size_t)(base - path) + strcspn(base, "."));
 }
 
-static int import_each(struct import_job *m, const struct opt_rest *rest, struct err *err)
+static int import_each(struct import_job *m, const struct opt_rest *rest, int *fds, struct err *err)
 {
     struct buf name = {0};
     size_t folder = shared_folder(rest);
@@ -44,12 +46,26 @@ static int import_each(struct import_job *m, const struct opt_rest *rest, struct
             name_of(rest->args[i] + folder, &name);
         rc = buf_check(&name, err);
         m->known.name = name.len > 0 ? buf_str(&name) : NULL;
-        if (rc == 0)
-            rc = import_file(m, rest->args[i], err);
+        if (rc == 0) {
+            rc = import_file(m, rest->args[i], fds[i], err);
+            fds[i] = -1;
+        }
     }
     m->known.name = NULL;
     buf_release(&name);
     return rc;
+}
+
+static int import_in_one(struct import_job *m, const struct opt_rest *rest, int *fds,
+                         struct err *err)
+{
+    TRY(ledger_import_begin(m->ledger, err));
+    int rc = import_each(m, rest, fds, err);
+    if (rc != 0) {
+        ledger_import_abandon(m->ledger);
+        return rc;
+    }
+    return ledger_import_end(m->ledger, err);
 }
 
 static int import_files(const struct cmd_call *call, struct ledger *ledger, struct err *err)
@@ -67,12 +83,17 @@ static int import_files(const struct cmd_call *call, struct ledger *ledger, stru
                                      .started = o->started,
                                      .labels = o->label.items,
                                      .label_count = o->label.count}};
-    TRY(ledger_import_begin(ledger, err));
-    int rc = import_each(&m, call->rest, err);
+    size_t opened = 0, count = call->rest->count;
+    int *fds = malloc(count * sizeof *fds);
+    int rc = fds ? 0 : err_memory(err);
+    for (; opened < count && rc == 0; opened++)
+        rc = import_open(call->rest->args[opened], &fds[opened], err);
     if (rc == 0)
-        rc = ledger_import_end(ledger, err);
-    else
-        ledger_import_abandon(ledger);
+        rc = import_in_one(&m, call->rest, fds, err);
+    for (size_t i = 0; i < opened; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    free(fds);
     if (rc == 0) {
         if (!o->common.json)
             out_printf(call->out, "%s", buf_str(&m.ids));

@@ -2,9 +2,13 @@
 // serve: the ledger and the book as web pages, until it is stopped.
 #include "serve/serve.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "cmd/cmd.h"
 #include "cmd/values.h"
 
@@ -46,12 +50,32 @@ static const struct cmd_variable variables[] = {
     {NULL, NULL},
 };
 
-// Waits for SIGTERM, SIGINT or SIGHUP, which are blocked in all threads.
-static void wait_for_end(struct serve *serve, const sigset_t *stop_signals)
+// ---- the end: within two seconds of SIGTERM, SIGINT or SIGHUP, which are blocked in all threads
+
+#define END_NS (17 * NS_PER_S / 10)
+
+static sem_t asked_to_end;
+
+// Ends the process if the server has not stopped in time: a database may hang, also at the start.
+// Nothing acknowledged is lost: a run is committed before its client has the answer.
+static void *end_in_time(void *stop_signals)
 {
-    const struct timespec second = {.tv_sec = 1};
-    while (sigtimedwait(stop_signals, NULL, &second) < 0)
+    int number;
+    sigwait(stop_signals, &number);
+    sem_post(&asked_to_end);
+    clock_sleep_ns(END_NS);
+    out_complain("stopped; some requests were not answered");
+    _exit(0);
+}
+
+static void wait_for_end(struct serve *serve)
+{
+    struct timespec next;
+    do {
         serve_tend(serve);
+        clock_gettime(CLOCK_REALTIME, &next);
+        next.tv_sec++;
+    } while (sem_timedwait(&asked_to_end, &next) != 0);
 }
 
 static int say_ready(const struct cmd_call *call, const struct serve *serve, struct err *err)
@@ -80,17 +104,23 @@ static int run(const struct cmd_call *call, struct err *err)
                                            .everyone = o->everyone,
                                            .complain = out_complain};
     struct serve *serve = NULL;
-    sigset_t stop_signals, before;
+    static sigset_t stop_signals; // the thread may outlive this function
+    sigset_t before;
+    pthread_t ending;
     sigemptyset(&stop_signals);
     sigaddset(&stop_signals, SIGTERM);
     sigaddset(&stop_signals, SIGINT);
     sigaddset(&stop_signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &stop_signals, &before);
-    int rc = serve_start(&serve, &options_, err);
+    sem_init(&asked_to_end, 0, 0);
+    int failed = pthread_create(&ending, NULL, end_in_time, &stop_signals);
+    int rc = failed ? err_errno(err, failed, "cannot start a thread") : 0;
+    if (rc == 0)
+        rc = serve_start(&serve, &options_, err);
     if (rc == 0)
         rc = say_ready(call, serve, err);
     if (rc == 0)
-        wait_for_end(serve, &stop_signals);
+        wait_for_end(serve);
     serve_stop(serve);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;

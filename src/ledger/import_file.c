@@ -5,9 +5,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fs.h"
+
 enum { LINE_MAX_BYTES = 64 << 20, CHUNK_BYTES = 1 << 20, HEAD_BYTES = 1 << 16 };
+#define COPY_MAX_GB    4
+#define COPY_MAX_BYTES (COPY_MAX_GB * INT64_C(1000000000))
 
 static int add_text(struct import_job *m, const char *text, size_t len, struct err *err)
 {
@@ -124,7 +129,9 @@ static int import_other(struct import_job *m, const struct importer *importer, c
     for (size_t i = 0; i < runs.runs.count && rc == 0; i++) {
         const struct run *run = &runs.runs.items[i];
         struct buf line = {0};
-        rc = ledger_line(run, &line, err);
+        rc = record_bound(run_fields, run, err);
+        if (rc == 0)
+            rc = ledger_line(run, &line, err);
         if (rc == 0)
             rc = add_text(m, buf_str(&line), line.len, err);
         if (rc == ERR_FORMAT)
@@ -172,13 +179,88 @@ static int import_whole(struct import_job *m, int fd, const char *path,
                     : import_document(m, path, text, err);
 }
 
-int import_file(struct import_job *m, const char *path, struct err *err)
+// ---- the file
+
+static bool is_standard(const char *path)
 {
-    bool standard = strcmp(path, "-") == 0, ended = false;
-    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    return strcmp(path, "-") == 0;
+}
+
+static const char *name_of(const char *path)
+{
+    return is_standard(path) ? "standard input" : path;
+}
+
+static int open_path(const char *path, int *fd, struct err *err)
+{
+    *fd = is_standard(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    return *fd < 0 ? err_errno(err, errno, "cannot open '%s'", path) : 0;
+}
+
+static int temporary(int *fd, struct err *err)
+{
+    const char *folder = getenv("TMPDIR");
+    if (!folder || folder[0] != '/')
+        folder = "/tmp";
+    *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (*fd < 0) { // the file system may not support it
+        struct buf name = {0};
+        buf_printf(&name, "%s/fare-import-XXXXXX", folder);
+        *fd = buf_check(&name, err) == 0 ? mkostemp(name.data, O_CLOEXEC) : -1;
+        if (*fd >= 0)
+            unlink(name.data);
+        buf_release(&name);
+    }
+    return *fd < 0 ? err_errno(err, errno, "cannot create a file in '%s'", folder) : 0;
+}
+
+static int copy(int from, const char *name, int to, struct err *err)
+{
+    struct buf text = {.max = 2 * CHUNK_BYTES};
+    int64_t copied = 0;
+    int rc = 0;
+    for (bool ended = false; rc == 0 && !ended;) {
+        buf_reset(&text);
+        rc = read_chunk(from, name, &text, &ended, err);
+        if (rc == 0)
+            rc = fs_write_fd(to, buf_str(&text), text.len, "the temporary file", err);
+        copied += (int64_t)text.len;
+        if (rc == 0 && copied > COPY_MAX_BYTES)
+            rc = err_set(err, ERR_FORMAT, "'%s' is over %d GB", name, COPY_MAX_GB);
+    }
+    buf_release(&text);
+    if (rc == 0 && lseek(to, 0, SEEK_SET) != 0)
+        rc = err_errno(err, errno, "cannot read the temporary file");
+    return rc;
+}
+
+int import_open(const char *path, int *fd, struct err *err)
+{
+    int from;
+    struct stat st;
+    *fd = -1;
+    TRY(open_path(path, &from, err));
+    int rc = 0;
+    if (fstat(from, &st) == 0 && !S_ISREG(st.st_mode)) {
+        rc = temporary(fd, err);
+        if (rc == 0)
+            rc = copy(from, name_of(path), *fd, err);
+        if (rc != 0 && *fd >= 0) {
+            close(*fd);
+            *fd = -1;
+        }
+    }
+    if (from != STDIN_FILENO)
+        close(from);
+    return rc;
+}
+
+int import_file(struct import_job *m, const char *path, int fd, struct err *err)
+{
+    bool ended = false;
     if (fd < 0)
-        return err_errno(err, errno, "cannot open '%s'", path);
-    path = standard ? "standard input" : path;
+        TRY(open_path(path, &fd, err));
+    path = name_of(path);
     struct buf text = {.max = IMPORT_MAX + 2 * CHUNK_BYTES};
     int rc = 0;
     while (rc == 0 && !ended && text.len < HEAD_BYTES)
@@ -190,7 +272,7 @@ int import_file(struct import_job *m, const char *path, struct err *err)
         rc = import_lines(m, fd, path, &text, err);
     else if (rc == 0)
         rc = import_whole(m, fd, path, importer, &text, err);
-    if (!standard)
+    if (fd != STDIN_FILENO)
         close(fd);
     buf_release(&text);
     return rc;

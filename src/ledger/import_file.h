@@ -16,8 +16,13 @@ struct import_job {
     struct buf ids;              // of logs' runs: "ID  NAME" lines; the caller releases it
 };
 
-// The path "-" is standard input.
-int import_file(struct import_job *job, const char *path, struct err *err) MUST_USE;
+// Call it before ledger_import_begin(): a pipe, terminal or device is copied to a temporary file,
+// so that no transaction waits for its writer. The path "-" is standard input. `*fd` is the copy's,
+// or -1 for a file, which import_file() opens.
+int import_open(const char *path, int *fd, struct err *err) MUST_USE;
+
+// Imports the file, or the copy, and closes it.
+int import_file(struct import_job *job, const char *path, int fd, struct err *err) MUST_USE;
 
 // "fare" and the importers' names; null behind the last.
 const char *import_file_format(size_t i);

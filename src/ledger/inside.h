@@ -3,13 +3,15 @@
 #ifndef FARE_LEDGER_INSIDE_H
 #define FARE_LEDGER_INSIDE_H
 
+#include "ledger/file.h"
 #include "ledger/ledger.h"
 #include "ledger/place.h"
 
 struct ledger {
     struct place place;
-    void *db;       // null: not connected
-    bool in_memory; // `db` is empty and in memory because the file does not exist
+    void *db;         // null: not connected
+    bool in_memory;   // `db` is empty and in memory because the file does not exist
+    struct file file; // of SQLite
 };
 
 int ledger_sql(struct ledger *ledger, const char *text, struct err *err) MUST_USE;

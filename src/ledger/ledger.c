@@ -42,6 +42,26 @@ static void disconnect(struct ledger *ledger)
         ledger->place.backend->close(ledger->db);
     ledger->db = NULL;
     ledger->in_memory = false;
+    ledger->file = (struct file){0};
+}
+
+// Whether `db` is open, and is still the ledger of that name.
+static bool is_connected(struct ledger *ledger)
+{
+    if (ledger->db && file_replaced(&ledger->file, ledger->place.where)) {
+        file_forget_log(&ledger->file, ledger->place.where);
+        disconnect(ledger);
+    }
+    return ledger->db && !ledger->in_memory;
+}
+
+// After a commit: it counts only if the file is still the ledger.
+static int check_file(const struct ledger *ledger, struct err *err)
+{
+    if (!file_replaced(&ledger->file, ledger->place.where))
+        return 0;
+    return err_set(err, ERR_IO, "the ledger '%s' was removed or replaced while it was written to",
+                   ledger->place.name);
 }
 
 void ledger_free(struct ledger *ledger)
@@ -204,7 +224,7 @@ static int insert_one(struct ledger *ledger, const struct row *row, const char *
         rc = ledger_sql(ledger, "COMMIT", err);
     if (rc != 0)
         ledger_roll_back(ledger);
-    return rc;
+    return rc == 0 ? check_file(ledger, err) : rc;
 }
 
 static void say_killed(const struct row *row, struct buf *says)
@@ -282,6 +302,8 @@ static int open_in(struct ledger *ledger, const char *where, struct err *err)
         rc = schema_migrate(place->backend, ledger->db, place->name, err);
     if (rc != 0)
         disconnect(ledger);
+    else if (place->backend == &backend_sqlite)
+        file_note(&ledger->file, where);
     return rc;
 }
 
@@ -331,7 +353,7 @@ static int count_pending(const struct place *place, size_t *spooled, size_t *run
 
 int ledger_make(struct ledger *ledger, struct buf *says, struct err *err)
 {
-    if (ledger->db && !ledger->in_memory)
+    if (is_connected(ledger))
         return 0;
     disconnect(ledger);
     if (ledger->place.backend == &backend_sqlite) {
@@ -345,7 +367,7 @@ int ledger_make(struct ledger *ledger, struct buf *says, struct err *err)
 
 int ledger_connect(struct ledger *ledger, struct buf *says, struct err *err)
 {
-    if (ledger->db && !ledger->in_memory)
+    if (is_connected(ledger))
         return 0;
     size_t spooled = 1, running = 0;
     int rc = exists(&ledger->place) ? 0 : count_pending(&ledger->place, &spooled, &running, err);
@@ -434,7 +456,7 @@ int ledger_record(struct ledger *ledger, const struct run *run, struct buf *says
         rc = record_directly(ledger, buf_str(&text), text.len, &spool, err);
         goto out;
     }
-    if (ledger->db && !ledger->in_memory) {
+    if (is_connected(ledger)) {
         deliver(ledger, says);
     } else {
         struct err why = {0};
@@ -491,7 +513,7 @@ int ledger_import_end(struct ledger *ledger, struct err *err)
     if (rc != 0)
         ledger_roll_back(ledger);
     bulk_end(ledger);
-    return rc;
+    return rc == 0 ? check_file(ledger, err) : rc;
 }
 
 void ledger_import_abandon(struct ledger *ledger)
@@ -619,6 +641,34 @@ int ledger_visit_row(void *arg, const char *const *values, struct err *err)
     return v->visit(v->arg, values[0], values[1], err);
 }
 
+// ---- damaged records
+
+static struct {
+    ledger_damage_fn *says;
+    void *arg;
+} damage;
+
+void ledger_on_damage(ledger_damage_fn *says, void *arg)
+{
+    damage.says = says;
+    damage.arg = arg;
+}
+
+// A record that its visitor cannot read is left out, if somebody is told.
+static int visit_record(void *arg, const char *const *values, struct err *err)
+{
+    const struct ledger_visit *v = arg;
+    struct err why = {0};
+    int rc = v->visit(v->arg, values[0], values[1], err);
+    if (rc != ERR_FORMAT || !damage.says ||
+        record_from_text(run_fields, values[1], strlen(values[1]), NULL, &why) != ERR_FORMAT)
+        return rc;
+    damage.says(damage.arg, values[0], why.text);
+    if (err)
+        *err = (struct err){0};
+    return 0;
+}
+
 int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledger_visit_fn *visit,
                 void *arg, struct err *err)
 {
@@ -652,7 +702,7 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
     struct ledger_visit v = {visit, arg};
     if (rc == 0)
         rc = ledger->place.backend->run(ledger->db, buf_str(&q.sql), q.values, q.count,
-                                        ledger_visit_row, &v, NULL, err);
+                                        visit_record, &v, NULL, err);
     query_release(&q);
     return rc;
 }
@@ -664,8 +714,11 @@ static int add_run(void *arg, const char *id, const char *text, struct err *err)
     if (!run)
         return ERR_MEMORY;
     int rc = record_from_text(run_fields, text, strlen(text), run, err);
-    if (rc != 0)
+    if (rc != 0) {
         err_context(err, "run %s", id);
+        record_release(run_fields, run);
+        runs->runs.count--;
+    }
     return rc;
 }
 

@@ -42,7 +42,8 @@ const char *ledger_name(const struct ledger *ledger);
 // Connects, updates the schema and delivers the spooled runs. The functions below call it. `says`
 // (optional) gets a sentence for each spooled file that failed. A newer schema is ERR_FORMAT and
 // stays unchanged. Reading creates no file: if there is none and no run is spooled, the ledger is
-// empty, or ERR_MISSING if the caller named it in ledger_new(), since the name is mistyped then.
+// empty, or ERR_MISSING if the caller named it in ledger_new(), since the name is mistyped then. A
+// SQLite file that was removed or replaced since is opened anew, and a commit that it missed fails.
 int ledger_connect(struct ledger *ledger, struct buf *says, struct err *err) MUST_USE;
 
 // The same for writing: creates a missing file and its folder.
@@ -78,7 +79,14 @@ struct ledger_filter {
     bool heads;            // records without long lists (steps, samples), see row.h
 };
 
-// Called with each record in order; a result other than 0 ends the walk and is returned.
+// Who is told of records that cannot be read: damaged, or beyond the bounds of record/run.h. They
+// are then left out of ledger_each() and ledger_list(); without anybody to tell (null, the default)
+// the first one ends the walk with ERR_FORMAT. For the whole process; set it before threads start.
+typedef void ledger_damage_fn(void *arg, const char *id, const char *why);
+void ledger_on_damage(ledger_damage_fn *says, void *arg);
+
+// Called with each record in order; a result other than 0 ends the walk and is returned. ERR_FORMAT
+// is for a record that cannot be read; nothing of it may stay behind.
 typedef int ledger_visit_fn(void *arg, const char *id, const char *text, struct err *err);
 int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledger_visit_fn *visit,
                 void *arg, struct err *err) MUST_USE;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// PostgreSQL as a team's ledger, by URL. libpq is opened at run time.
+// PostgreSQL as a team's ledger, by URL. libpq is opened at run time. A server that sends nothing
+// for WAIT_S is given up: libpq itself would wait forever for one that is stopped.
 //
 // Its messages may quote the URL, so the password is removed before they are shown.
 #include "ledger/backend.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <postgresql/libpq-fe.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,16 +14,17 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/dl.h"
 
-enum { CACHED = 8 };
+enum { CACHED = 8, WAIT_S = 60 };
 
 // The functions used; <libpq-fe.h> has their types.
 // clang-format off
 #define FUNCTIONS(X) \
     X(conninfoParse) X(conninfoFree) X(freemem) X(connectdbParams) X(status) X(errorMessage) \
-    X(finish) X(setNoticeProcessor) X(prepare) X(sendQueryPrepared) X(setSingleRowMode) \
-    X(getResult) X(resultStatus) X(resultErrorMessage) X(ntuples) X(nfields) X(getvalue) \
+    X(finish) X(setNoticeProcessor) X(sendPrepare) X(sendQueryPrepared) X(setSingleRowMode) \
+    X(socket) X(isBusy) X(consumeInput) X(getResult) X(resultStatus) X(resultErrorMessage) X(ntuples) X(nfields) X(getvalue) \
     X(getisnull) X(cmdTuples) X(clear)
 // clang-format on
 #define MEMBER(name) __typeof__(PQ##name) *name;
@@ -51,6 +55,7 @@ struct db {
     char *password;       // null: none
     char *cached[CACHED]; // the SQL of the prepared statements s0, s1, ...
     size_t oldest;
+    bool lost; // given up; its answer may still come
 };
 
 // Sets the server's message as error: on one line and without the password.
@@ -152,6 +157,45 @@ static int open_db(const char *where, const char *public_name, void **out, struc
     return 0;
 }
 
+// Waits until the next result can be read without waiting.
+static int await(struct db *db, struct err *err)
+{
+    int64_t until = clock_now_ns() + WAIT_S * NS_PER_S;
+    while (!db->lost && pq.isBusy(db->conn)) {
+        struct pollfd input = {.fd = pq.socket(db->conn), .events = POLLIN};
+        int64_t left_ms = (until - clock_now_ns()) / NS_PER_MS;
+        int ready = left_ms > 0 ? poll(&input, 1, (int)left_ms) : 0;
+        db->lost = ready == 0 || (ready < 0 && errno != EINTR);
+        if (ready > 0 && !pq.consumeInput(db->conn))
+            break; // the connection's error is the next result
+    }
+    if (!db->lost)
+        return 0;
+    return err_set(err, ERR_TIMEOUT, "the ledger %s did not answer for %d s", db->name, WAIT_S);
+}
+
+// The next result: null at the end, or with an error if the server was given up.
+static PGresult *next_result(struct db *db, int *rc, struct err *err)
+{
+    int waited = await(db, err);
+    if (waited != 0)
+        *rc = waited;
+    return waited == 0 ? pq.getResult(db->conn) : NULL;
+}
+
+// Takes all results of the last command.
+static int finish(struct db *db, struct err *err)
+{
+    int rc = 0;
+    bool any = false;
+    for (PGresult *result; (result = next_result(db, &rc, err)); pq.clear(result)) {
+        any = true;
+        if (rc == 0 && pq.resultStatus(result) != PGRES_COMMAND_OK)
+            rc = complain(db, pq.resultErrorMessage(result), err);
+    }
+    return rc == 0 && !any ? complain(db, pq.errorMessage(db->conn), err) : rc;
+}
+
 static int prepare(struct db *db, const char *sql, char name[16], struct err *err)
 {
     for (size_t i = 0; i < CACHED; i++)
@@ -164,22 +208,23 @@ static int prepare(struct db *db, const char *sql, char name[16], struct err *er
     if (!copy)
         return ERR_MEMORY;
     snprintf(name, 16, "s%zu", slot);
+    int rc = 0;
     if (db->cached[slot]) {
         char drop[32];
         snprintf(drop, sizeof drop, "DEALLOCATE s%zu", slot);
         free(db->cached[slot]);
         db->cached[slot] = NULL;
-        PGresult *gone = pq.prepare(db->conn, "", drop, 0, NULL);
-        pq.clear(gone);
-        if (pq.sendQueryPrepared(db->conn, "", 0, NULL, NULL, NULL, 0))
-            while ((gone = pq.getResult(db->conn)))
-                pq.clear(gone);
+        struct err ignored = {0};
+        int gone = pq.sendPrepare(db->conn, "", drop, 0, NULL) ? finish(db, &ignored) : ERR_IO;
+        if (gone == 0 && pq.sendQueryPrepared(db->conn, "", 0, NULL, NULL, NULL, 0))
+            gone = finish(db, &ignored);
+        if (db->lost)
+            rc = err_set(err, gone, "%s", ignored.text);
     }
-    PGresult *result = pq.prepare(db->conn, name, sql, 0, NULL);
-    int rc = 0;
-    if (!result || pq.resultStatus(result) != PGRES_COMMAND_OK)
-        rc = complain(db, result ? pq.resultErrorMessage(result) : pq.errorMessage(db->conn), err);
-    pq.clear(result);
+    if (rc == 0 && !pq.sendPrepare(db->conn, name, sql, 0, NULL))
+        rc = complain(db, pq.errorMessage(db->conn), err);
+    if (rc == 0)
+        rc = finish(db, err);
     if (rc == 0)
         db->cached[slot] = copy;
     else
@@ -204,7 +249,9 @@ static int run(void *db_, const char *sql, const char *const *values, size_t cou
 {
     struct db *db = db_;
     char name[16];
-    int rc = prepare(db, sql, name, err);
+    int rc = await(db, err); // a server that was given up stays so
+    if (rc == 0)
+        rc = prepare(db, sql, name, err);
     if (rc != 0)
         return rc;
     if (!pq.sendQueryPrepared(db->conn, name, (int)count, values, NULL, NULL, 0))
@@ -212,7 +259,7 @@ static int run(void *db_, const char *sql, const char *const *values, size_t cou
     if (row)
         pq.setSingleRowMode(db->conn); // do not load long lists into memory
     bool any = false;
-    for (PGresult *result; (result = pq.getResult(db->conn)); pq.clear(result)) {
+    for (PGresult *result; (result = next_result(db, &rc, err)); pq.clear(result)) {
         any = true;
         ExecStatusType status = pq.resultStatus(result);
         if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK &&

@@ -73,18 +73,36 @@ int row_read(const char *text, size_t len, struct row *row, struct err *err)
     return read_head(text, len, row, err);
 }
 
+// Lists of runs hold the heads of fifty at a time.
+static int judge_size(const struct row *row, const char *text, size_t len, struct err *err)
+{
+    struct buf head = {0};
+    if (len <= RUN_HEAD_BYTES_MOST)
+        return 0;
+    size_t head_len = row_head(row, text, len, &head) ? head.len : len;
+    int rc = buf_check(&head, err);
+    buf_release(&head);
+    if (rc == 0 && head_len > RUN_HEAD_BYTES_MOST)
+        rc = err_set(err, ERR_FORMAT,
+                     "the record: more than %d bytes without its lists of epochs, step times and "
+                     "samples",
+                     RUN_HEAD_BYTES_MOST);
+    return rc;
+}
+
 int row_judge(const char *text, size_t len, struct row *row, struct err *err)
 {
     memset(row, 0, sizeof *row);
-    int rc = record_judge_text(run_fields, text, len, err);
+    if (len > RUN_BYTES_MOST)
+        return err_set(err, ERR_FORMAT, "the record: more than %d bytes", RUN_BYTES_MOST);
+    TRY(record_judge_text(run_fields, text, len, err));
+    TRY(read_head(text, len, row, err));
+    int rc = judge_size(row, text, len, err);
     if (rc == 0)
-        rc = read_head(text, len, row, err);
-    if (rc == 0) {
         rc = run_judge(row->started, row->full, &row->phases, &row->projection, &row->steady,
                        clock_date_s(), err);
-        if (rc != 0)
-            row_release(row);
-    }
+    if (rc != 0)
+        row_release(row);
     return rc;
 }
 
@@ -139,13 +157,16 @@ static const char *after_value(const char *p)
     return p;
 }
 
-static bool is_long(const struct row *row, const char *key, size_t len)
+// Whether a member, from its key to `end`, is one of those left out.
+static bool is_long(const struct row *row, const char *key, size_t len, const char *end)
 {
     static const char *const names[] = {"\"step_plot_ms\"", "\"samples\"", "\"stages\"",
                                         "\"checks\"",       "\"drift\"",   "\"epoch_list\""};
     size_t count = sizeof names / sizeof *names;
-    if (row->full.known && row->full.v && !row->phases.wall_ns.known)
-        count--; // the last: the epochs tell the time
+    if (row->full.known && row->full.v && !row->phases.wall_ns.known &&
+        (memmem(key, (size_t)(end - key), "\"train_ns\"", strlen("\"train_ns\"")) ||
+         memchr(key, '\\', (size_t)(end - key)))) // an escaped key?
+        count--;                                  // the last: only the epochs tell the time
     for (size_t i = 0; i < count; i++)
         if (strlen(names[i]) == len && memcmp(names[i], key, len) == 0)
             return true;
@@ -164,7 +185,7 @@ bool row_head(const struct row *row, const char *text, size_t len, struct buf *h
     while (*(p = after_space(p)) == '"') {
         const char *key = p, *behind = after_text(p);
         p = after_value(after_space(after_space(behind) + 1)); // the colon
-        if (is_long(row, key, (size_t)(behind - key))) {
+        if (is_long(row, key, (size_t)(behind - key), p)) {
             left_out += (size_t)(p - key);
         } else {
             if (head->len > 1)

@@ -36,7 +36,8 @@ struct row {
 // 1 to 120 letters, digits and . _ : - without a leading dot.
 int row_read(const char *text, size_t len, struct row *row, struct err *err) MUST_USE;
 
-// The same for an imported record: its values must be plausible too (record/judge.h).
+// The same for an imported record: its values must be plausible too (record/judge.h), and its size
+// within the bounds of record/run.h.
 int row_judge(const char *text, size_t len, struct row *row, struct err *err) MUST_USE;
 void row_release(struct row *row);
 

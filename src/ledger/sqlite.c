@@ -3,12 +3,18 @@
 //
 // It uses the write-ahead log if the file system supports it, so that readers do not wait for the
 // writer, and syncs every commit (synchronous=FULL). A locked file is retried for up to WAIT_MS;
-// after that the run stays in the spool.
+// after that the run stays in the spool. A file on read-only media is read as it lies there.
 #include "ledger/backend.h"
 
+#include <limits.h>
 #include <sqlite3.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -64,18 +70,20 @@ struct db {
     size_t oldest; // the next one to replace
 };
 
+// A damaged file is ERR_IO, not ERR_FORMAT, which would blame the record being written.
 static int complain(struct db *db, int code, struct err *err)
 {
-    if ((code & 0xFF) == SQLITE_NOMEM)
+    code &= 0xFF;
+    if (code == SQLITE_NOMEM)
         return err_memory(err);
-    int kind = (code & 0xFF) == SQLITE_BUSY || (code & 0xFF) == SQLITE_LOCKED      ? ERR_TIMEOUT
-               : (code & 0xFF) == SQLITE_NOTADB || (code & 0xFF) == SQLITE_CORRUPT ? ERR_FORMAT
-                                                                                   : ERR_IO;
+    int kind = code == SQLITE_BUSY || code == SQLITE_LOCKED ? ERR_TIMEOUT : ERR_IO;
     err_set(err, kind, "the ledger '%s': %s", db->name, api.errmsg(db->handle));
     if (kind == ERR_TIMEOUT)
         err_hint(err, "another program has locked it: wait for it to finish, then try again");
-    else if (kind == ERR_FORMAT)
+    else if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
         err_hint(err, "this file is not a ledger or is damaged; name another with --ledger");
+    else if (code == SQLITE_READONLY)
+        err_hint(err, "it can only be read: copy it to a folder where you may write");
     return kind;
 }
 
@@ -95,18 +103,25 @@ static int wait_for_lock(void *arg, int times)
     return 1;
 }
 
+static void close_handle(struct db *db)
+{
+    for (size_t i = 0; i < CACHED; i++) {
+        if (db->cached[i].prepared)
+            api.finalize(db->cached[i].prepared);
+        free(db->cached[i].sql);
+        db->cached[i] = (struct statement){0};
+    }
+    if (db->handle)
+        api.close(db->handle);
+    db->handle = NULL;
+}
+
 static void close_db(void *db_)
 {
     struct db *db = db_;
     if (!db)
         return;
-    for (size_t i = 0; i < CACHED; i++) {
-        if (db->cached[i].prepared)
-            api.finalize(db->cached[i].prepared);
-        free(db->cached[i].sql);
-    }
-    if (db->handle)
-        api.close(db->handle);
+    close_handle(db);
     free(db->name);
     free(db);
 }
@@ -203,6 +218,62 @@ static int set_up(struct db *db, struct err *err)
     return rc;
 }
 
+// ---- files that can only be read
+
+static bool is_writable(const char *where)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(where, '/');
+    snprintf(folder, sizeof folder, "%.*s/", slash ? (int)(slash - where) : 0, where);
+    return access(where, F_OK) != 0 || (access(where, W_OK) == 0 && access(folder, W_OK) == 0);
+}
+
+// On media that cannot change, SQLite needs neither locks nor the files beside the ledger.
+static int open_immutable(struct db *db, const char *where, struct err *err)
+{
+    struct buf url = {0}, log = {0};
+    struct stat st;
+    buf_printf(&log, "%s-wal", where);
+    int rc = buf_check(&log, err);
+    if (rc == 0 && stat(buf_str(&log), &st) == 0 && st.st_size > 0) {
+        err_set(err, ERR_IO, "the ledger '%s' was in use when it was copied here", db->name);
+        rc = err_hint(err, "copy it and '%s' to a folder where you may write", buf_str(&log));
+    }
+    buf_adds(&url, "file:");
+    for (const char *p = where; *p; p++)
+        if (strchr("%?#", *p))
+            buf_printf(&url, "%%%02X", (unsigned char)*p);
+        else
+            buf_addc(&url, *p);
+    buf_adds(&url, "?immutable=1");
+    if (rc == 0)
+        rc = buf_check(&url, err);
+    if (rc == 0) {
+        close_handle(db);
+        int code =
+            api.open_v2(buf_str(&url), &db->handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+        if (code != SQLITE_OK)
+            rc = db->handle ? complain(db, code, err) : err_memory(err);
+    }
+    buf_release(&url);
+    buf_release(&log);
+    return rc;
+}
+
+// `db` is open for reading. Another program may be writing, from where it can.
+static int set_up_reading(struct db *db, const char *where, struct err *err)
+{
+    struct statvfs fs;
+    struct err why = {0};
+    int rc = run(db, "SELECT COUNT(*) FROM sqlite_master", NULL, 0, NULL, NULL, NULL, &why);
+    if (rc == ERR_IO && statvfs(where, &fs) == 0 && (fs.f_flag & ST_RDONLY)) {
+        rc = open_immutable(db, where, err);
+    } else if (rc != 0 && err) {
+        *err = why;
+    }
+    return rc == 0 ? run(db, CACHE_USUAL, NULL, 0, NULL, NULL, NULL, err) : rc;
+}
+
 static int open_db(const char *where, const char *public_name, void **out, struct err *err)
 {
     int rc = load(err);
@@ -216,13 +287,16 @@ static int open_db(const char *where, const char *public_name, void **out, struc
         close_db(db);
         return ERR_MEMORY;
     }
-    int code = api.open_v2(where, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    bool writable = is_writable(where);
+    int code = api.open_v2(
+        where, &db->handle,
+        writable ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY, NULL);
     if (code != SQLITE_OK) {
         rc = db->handle ? complain(db, code, err) : err_memory(err);
     } else {
         api.busy_handler(db->handle, wait_for_lock, db);
         db->wait_until_ns = clock_now_ns() + WAIT_MS * NS_PER_MS;
-        rc = set_up(db, err);
+        rc = writable ? set_up(db, err) : set_up_reading(db, where, err);
     }
     if (rc != 0) {
         close_db(db);

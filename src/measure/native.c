@@ -24,13 +24,17 @@ struct native {
 static int note_epochs(struct run *run, const struct trainer_result *result, struct err *err)
 {
     for (int64_t i = 0; i < result->epoch_count; i++) {
-        if (!result->epochs[i].steps.v) // in progress
+        const struct run_epoch *epoch = &result->epochs[i];
+        if (!epoch->steps.v) // in progress
+            continue;
+        if (epoch->test_accuracy.known)
+            run->test_accuracy = epoch->test_accuracy;
+        if (run->epoch_list.count == RUN_EPOCHS_MOST)
             continue;
         struct run_epoch *row = LIST_ADD(&run->epoch_list, err);
         if (!row)
             return ERR_MEMORY;
-        *row = result->epochs[i];
-        run->test_accuracy = row->test_accuracy.known ? row->test_accuracy : run->test_accuracy;
+        *row = *epoch;
     }
     return 0;
 }

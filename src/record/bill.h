@@ -8,6 +8,8 @@
 
 #define QUOTE_SCHEMA "fare.quote/1"
 
+enum { QUOTE_ROWS_MOST = 1000000 }; // offers in a quote, see field.h
+
 #include "record/bill.def"
 
 #endif

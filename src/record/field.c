@@ -54,15 +54,77 @@ static bool record_is_empty(const struct field *fields, const void *record)
     return true;
 }
 
+// ---- bounds
+
+static size_t text_most(const struct field *field)
+{
+    return field->kind == FIELD_TEXT && field->most ? field->most : TEXT_MOST;
+}
+
+static size_t list_most(const struct field *field)
+{
+    return field->most ? field->most : LIST_MOST;
+}
+
+int field_bound_text(const struct field *field, size_t bytes, struct err *err)
+{
+    if (bytes <= text_most(field))
+        return 0;
+    return err_set(err, ERR_FORMAT, "%s: more than %zu bytes", field->name, text_most(field));
+}
+
+int field_bound_list(const struct field *field, size_t count, struct err *err)
+{
+    if (count <= list_most(field))
+        return 0;
+    return err_set(err, ERR_FORMAT, "%s: more than %zu items", field->name, list_most(field));
+}
+
+int record_bound(const struct field *fields, const void *record, struct err *err)
+{
+    for (; fields->name; fields++) {
+        const void *at = (const char *)record + fields->at;
+        const struct list *list = at;
+        if (fields->kind == FIELD_OBJECT)
+            TRY(record_bound(fields->sub, at, err));
+        if (fields->kind == FIELD_LIST || fields->kind == FIELD_TEXTS)
+            TRY(field_bound_list(fields, list->count, err));
+        for (size_t i = 0; fields->kind == FIELD_LIST && i < list->count; i++)
+            TRY(record_bound(fields->sub, (const char *)list->items + i * fields->sub_size, err));
+    }
+    return 0;
+}
+
+// ---- writing
+
+static json_t *text_to_json(const struct field *field, const char *text)
+{
+    static const char cut[] = "...";
+    size_t len = strlen(text), most = text_most(field);
+    if (len <= most)
+        return json_string(text);
+    struct buf shown = {0};
+    for (len = most - strlen(cut); len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80; len--)
+        ; // to the start of a character
+    buf_add(&shown, text, len);
+    buf_adds(&shown, cut);
+    json_t *json = shown.failed ? NULL : json_string(buf_str(&shown));
+    buf_release(&shown);
+    return json;
+}
+
 static json_t *list_to_json(const struct field *field, const struct list *list, struct err *err)
 {
     json_t *array = json_array();
-    for (size_t i = 0; array && i < list->count; i++) {
+    size_t most = list_most(field), count = list->count;
+    if (field->kind == FIELD_REALS && count > most)
+        count = most;
+    for (size_t i = 0; array && i < count; i++) {
         json_t *item;
         if (field->kind == FIELD_TEXTS)
-            item = json_string(((char **)list->items)[i]);
+            item = text_to_json(field, ((char **)list->items)[i]);
         else if (field->kind == FIELD_REALS)
-            item = json_real(((double *)list->items)[i]);
+            item = json_real(((double *)list->items)[i * list->count / count]);
         else
             item = record_to_json(field->sub, (char *)list->items + i * field->sub_size, err);
         if (!item || json_array_append_new(array, item) != 0) {
@@ -77,7 +139,7 @@ static json_t *field_to_json(const struct field *field, const void *at, struct e
 {
     switch (field->kind) {
     case FIELD_TEXT:
-        return json_string(*(char *const *)at);
+        return text_to_json(field, *(char *const *)at);
     case FIELD_INT:
         return json_integer(((const struct maybe_int *)at)->v);
     case FIELD_REAL:
@@ -175,6 +237,7 @@ static int list_from_json(const struct field *field, json_t *json, struct list *
     size_t index;
     json_t *item;
     list->known = true;
+    TRY(field_bound_list(field, json_array_size(json), err));
     if (field->kind == FIELD_REALS)
         return reals_from_json(field, json, list, err);
     json_array_foreach(json, index, item)
@@ -184,6 +247,8 @@ static int list_from_json(const struct field *field, json_t *json, struct list *
             if (!json_is_string(item))
                 rc = wrong_type(field, "a list of texts", err);
             else
+                rc = field_bound_text(field, json_string_length(item), err);
+            if (rc == 0)
                 rc = texts_add(list, json_string_value(item), err);
         } else {
             void *record = list_add(list, field->sub_size, err);
@@ -205,6 +270,7 @@ static int field_from_json(const struct field *field, json_t *json, void *at, st
     case FIELD_TEXT:
         if (!json_is_string(json))
             return wrong_type(field, "a text", err);
+        TRY(field_bound_text(field, json_string_length(json), err));
         return text_set(at, json_string_value(json), err);
     case FIELD_INT:
         if (!json_is_integer(json))

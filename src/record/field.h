@@ -70,6 +70,11 @@ enum field_kind {
     FIELD_REALS,  // LIST_OF(double), all finite
 };
 
+// Bounds of a text (bytes) and of a list (items) that declare none of their own. Reading a longer
+// one is an error, so that a record takes no more memory than its table allows. The text's is the
+// longest argument of a command on Linux; NAME_MOST is for names.
+enum { TEXT_MOST = 128 << 10, NAME_MOST = 1024, LIST_MOST = 1000 };
+
 // The valid range of a number; for records from elsewhere.
 struct field_range {
     double least, most;
@@ -88,11 +93,16 @@ struct field {
     size_t sub_size;
     const char *doc;                 // one line for docs/json.md
     const struct field_range *range; // numbers only; null: any
+    size_t most;                     // bytes of a text, items of a list; 0: TEXT_MOST, LIST_MOST
 };
 
 #define FIELD(kind_, type, member, doc_)                                                           \
     {                                                                                              \
         .name = #member, .kind = kind_, .at = offsetof(type, member), .doc = doc_                  \
+    }
+#define FIELD_BOUND(kind_, type, member, most_, doc_)                                              \
+    {                                                                                              \
+        .name = #member, .kind = kind_, .at = offsetof(type, member), .doc = doc_, .most = most_   \
     }
 #define FIELD_NUMBER(kind_, type, member, range_, doc_)                                            \
     {                                                                                              \
@@ -102,6 +112,11 @@ struct field {
     {                                                                                              \
         .name = #member, .kind = kind_, .at = offsetof(type, member), .sub = table,                \
         .sub_size = sizeof(*((type *)0)->member.items), .doc = doc_                                \
+    }
+#define FIELD_SUB_BOUND(kind_, type, member, most_, table, doc_)                                   \
+    {                                                                                              \
+        .name = #member, .kind = kind_, .at = offsetof(type, member), .sub = table,                \
+        .sub_size = sizeof(*((type *)0)->member.items), .doc = doc_, .most = most_                 \
     }
 #define FIELD_IN(type, member, table, doc_)                                                        \
     {                                                                                              \
@@ -113,6 +128,17 @@ struct field {
         .name = NULL                                                                               \
     }
 
+// ERR_FORMAT if a text of this field, or a list, is beyond its bound: "name: more than 1024 bytes",
+// "epoch_list: more than 10000 items".
+int field_bound_text(const struct field *field, size_t bytes, struct err *err) MUST_USE;
+int field_bound_list(const struct field *field, size_t count, struct err *err) MUST_USE;
+
+// The same for every list of a record in memory, but for lists of numbers.
+int record_bound(const struct field *fields, const void *record, struct err *err) MUST_USE;
+
+// A text beyond its bound is written cut, with "..." at its end; a list of numbers (step times) is
+// thinned evenly.
+//
 // Appends JSON text, indented by two, keys in the table's order.
 int record_to_text(const struct field *fields, const void *record, struct buf *out,
                    struct err *err) MUST_USE;
@@ -122,8 +148,8 @@ int record_to_line(const struct field *fields, const void *record, struct buf *o
                    struct err *err) MUST_USE;
 
 // Fills a zeroed record. Unknown keys are ignored (a newer fare may write them). A value of the
-// wrong type is ERR_FORMAT with its path: "cpu.sockets: expected an integer". The record can be
-// released even after a failure.
+// wrong type or beyond its bound is ERR_FORMAT with its path: "cpu.sockets: expected an integer".
+// The record can be released even after a failure.
 int record_from_json(const struct field *fields, json_t *json, void *record,
                      struct err *err) MUST_USE;
 

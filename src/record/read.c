@@ -406,11 +406,12 @@ static int skip_value(struct reader *r)
     }
 }
 
-static int read_text(struct reader *r, char **member)
+static int read_text(struct reader *r, const struct field *field, char **member)
 {
     const char *text;
     size_t len;
     TRY(read_string(r, &text, &len));
+    TRY(field_bound_text(field, len, r->err));
     if (!member)
         return 0;
     if (text != r->text.data) {
@@ -454,7 +455,7 @@ static int read_item(struct reader *r, const struct field *field, struct list *l
         if (peek(r) != '"')
             return wrong_type(r, field, "a list of texts");
         char *text = NULL;
-        rc = read_text(r, list ? &text : NULL);
+        rc = read_text(r, field, list ? &text : NULL);
         if (rc == 0 && text)
             rc = texts_add(list, text, r->err);
         free(text);
@@ -477,8 +478,11 @@ static int read_list(struct reader *r, const struct field *field, struct list *l
     int rc = enter(r);
     if (list)
         list->known = true;
-    while (rc == 0 && (rc = next_item(r, ']', &count)) > 0)
-        rc = read_item(r, field, list, count - 1, &capacity);
+    while (rc == 0 && (rc = next_item(r, ']', &count)) > 0) {
+        rc = field_bound_list(field, count, r->err);
+        if (rc == 0)
+            rc = read_item(r, field, list, count - 1, &capacity);
+    }
     r->depth--;
     return rc;
 }
@@ -508,7 +512,7 @@ static int read_field(struct reader *r, const struct field *field, void *at)
     int rc;
     switch (field->kind) {
     case FIELD_TEXT:
-        return peek(r) == '"' ? read_text(r, at) : wrong_type(r, field, "a text");
+        return peek(r) == '"' ? read_text(r, field, at) : wrong_type(r, field, "a text");
     case FIELD_INT:
     case FIELD_REAL:
         return read_numeric(r, field, at);

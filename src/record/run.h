@@ -16,6 +16,17 @@
 // Id and `ended` of a stand-in for a run: its time was given by the user. Never stored.
 #define RUN_GIVEN "given"
 
+// Bounds (field.h): epochs, and the arguments of a command, which Linux limits to 2 MiB in all. A
+// record from elsewhere has at most RUN_BYTES_MOST bytes, RUN_HEAD_BYTES_MOST of them without its
+// longest lists: lists of runs hold that much of each.
+enum {
+    RUN_EPOCHS_MOST = 10000,
+    RUN_ARGUMENTS_MOST = 100000,
+    RUN_ARGUMENTS_BYTES_MOST = 2 << 20,
+    RUN_BYTES_MOST = 4 << 20,
+    RUN_HEAD_BYTES_MOST = 256 << 10,
+};
+
 #include "record/run.def"
 
 // How a run may have ended; null-terminated.

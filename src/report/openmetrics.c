@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A comparison's rows in OpenMetrics' text format: one family per figure.
+// A comparison's rows, and running runs, in OpenMetrics' text format: one family per figure.
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/money.h"
 #include "report/tables.h"
@@ -100,14 +101,21 @@ static void add_sample(struct buf *out, const struct family *family, const char 
     buf_printf(out, "} %.12g\n", value.v);
 }
 
+static void begin_family(struct buf *out, const char *name, const char *unit, const char *help)
+{
+    buf_printf(out, "# TYPE %s gauge\n", name);
+    if (unit)
+        buf_printf(out, "# UNIT %s %s\n", name, unit);
+    buf_printf(out, "# HELP %s %s\n", name, help);
+}
+
+#define END "# EOF\n"
+
 void page_openmetrics(struct buf *out, const struct page *page)
 {
     for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
         const struct family *family = &families[f];
-        buf_printf(out, "# TYPE %s gauge\n", family->name);
-        if (family->unit)
-            buf_printf(out, "# UNIT %s %s\n", family->name, family->unit);
-        buf_printf(out, "# HELP %s %s\n", family->name, family->help);
+        begin_family(out, family->name, family->unit, family->help);
         for (size_t i = 0; i < page->compare.workloads.count; i++) {
             const struct compare_workload *w = &page->compare.workloads.items[i];
             for (size_t k = 0; k < w->rows.count; k++)
@@ -117,5 +125,63 @@ void page_openmetrics(struct buf *out, const struct page *page)
                 add_sample(out, family, w->workload, &w->apart.items[k], "apart");
         }
     }
-    buf_adds(out, "# EOF\n");
+    buf_adds(out, END);
+}
+
+// ---- running runs
+
+static struct maybe_real elapsed_of(const struct run *run)
+{
+    return run->live.elapsed_s;
+}
+static struct maybe_real done_of(const struct run *run)
+{
+    return run->live.share;
+}
+static struct maybe_real left_of(const struct run *run)
+{
+    return run->live.left_s;
+}
+static struct maybe_real bill_of(const struct run *run)
+{
+    return usd(run->live.bill_usd);
+}
+
+static const struct {
+    const char *name, *unit, *help;
+    struct maybe_real (*figure)(const struct run *run);
+} running[] = {
+    {"fare_running_time_seconds", "seconds", "Time since the start of a running run.", elapsed_of},
+    {"fare_running_progress_ratio", "ratio", "Its progress, 0 to 1.", done_of},
+    {"fare_running_left_seconds", "seconds", "Estimated time until its end.", left_of},
+    {"fare_running_cost_usd", "usd", "Its cost so far, without tax.", bill_of},
+};
+
+void running_openmetrics(struct buf *out, const struct run *runs, size_t count)
+{
+    if (out->len >= strlen(END))
+        out->data[out->len -= strlen(END)] = '\0';
+    begin_family(out, "fare_running_runs", NULL, "Runs in progress on this machine.");
+    buf_printf(out, "fare_running_runs %zu\n", count);
+    for (size_t f = 0; count > 0 && f < sizeof running / sizeof *running; f++) {
+        begin_family(out, running[f].name, running[f].unit, running[f].help);
+        for (size_t i = 0; i < count; i++) {
+            const struct run *run = &runs[i];
+            struct maybe_real value = running[f].figure(run);
+            if (!value.known || !isfinite(value.v))
+                continue;
+            const char *const labels[][2] = {{"run", run->id},
+                                             {"name", run->name ? run->name : run->workload},
+                                             {"workload", run->workload},
+                                             {"machine", run_place(run)},
+                                             {"framework", run->framework}};
+            buf_printf(out, "%s{", running[f].name);
+            for (size_t k = 0; k < sizeof labels / sizeof *labels; k++) {
+                buf_adds(out, k ? "," : "");
+                add_label(out, labels[k][0], labels[k][1]);
+            }
+            buf_printf(out, "} %.12g\n", value.v);
+        }
+    }
+    buf_adds(out, END);
 }

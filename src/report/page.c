@@ -48,16 +48,22 @@ struct gathering {
 static int keep_run(struct gathering *g, const char *text, size_t len, struct err *err)
 {
     struct run *run = LIST_ADD(&g->runs, err);
-    return run ? record_from_text(run_fields, text, len, run, err) : ERR_MEMORY;
+    int rc = run ? record_from_text(run_fields, text, len, run, err) : ERR_MEMORY;
+    if (run && rc != 0) {
+        record_release(run_fields, run);
+        g->runs.count--;
+    }
+    return rc;
 }
 
 static int add_text(void *arg, const char *id, const char *text, struct err *err)
 {
     struct gathering *g = arg;
     size_t len = strlen(text);
-    int rc = comparing_add(g->comparing, text, len, err);
-    if (rc == 0 && g->seen++ < PAGE_RUNS)
-        rc = keep_run(g, text, len, err);
+    int rc = g->seen < PAGE_RUNS ? keep_run(g, text, len, err) : 0;
+    if (rc == 0)
+        rc = comparing_add(g->comparing, text, len, err);
+    g->seen += rc == 0;
     if (rc == ERR_FORMAT)
         err_context(err, "run %s", id);
     return rc;

@@ -20,5 +20,7 @@ void page_markdown(struct buf *out, const struct page *page);
 
 // The comparison's rows as metrics.
 void page_openmetrics(struct buf *out, const struct page *page);
+// Adds runs that are in progress (their `live`) to such a text.
+void running_openmetrics(struct buf *out, const struct run *runs, size_t count);
 
 #endif

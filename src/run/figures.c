@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EPOCHS 10000 // in the record
-
 static struct run_epoch *last_row(struct figures *f)
 {
     size_t count = f->run->epoch_list.count;
@@ -40,7 +38,7 @@ int64_t figures_epoch(struct figures *f, const struct event *e, int64_t made, bo
     figures_close(f, made, with_steps);
     f->epoch = epoch;
     f->epoch_began = made;
-    if (f->run->epoch_list.count >= EPOCHS)
+    if (f->run->epoch_list.count >= RUN_EPOCHS_MOST)
         return steps;
     struct run_epoch *row = LIST_ADD(&f->run->epoch_list, NULL);
     if (row)

@@ -15,11 +15,10 @@ static const struct dl_spec spec = {
     .what = "libmicrohttpd",
     .variable = "FARE_MICROHTTPD",
     .names = names,
-    .dirs = dl_vendor_dirs, // the bundle does not carry it
     .symbols = symbols,
     .symbol_count = sizeof symbols / sizeof *symbols,
-    .hint = "install the package libmicrohttpd12 (Fedora: libmicrohttpd); only 'fare serve' needs "
-            "it",
+    .hint = "install the package libmicrohttpd12 (Fedora: libmicrohttpd), or use the bundle, which "
+            "carries it",
 };
 
 int mhd_load(struct err *err)

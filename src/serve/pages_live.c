@@ -151,6 +151,30 @@ int live_list(const struct request *request, struct ledger *ledger, struct buf *
     return 0;
 }
 
+// ---- as records
+
+static int add_running(void *arg, const char *id, const char *text, struct err *err)
+{
+    struct runs *runs = arg;
+    struct run run = {0};
+    int rc = read_running(text, &run, err);
+    struct run *added = NULL;
+    if (rc == 0 && run.id && strcmp(run.id, id) == 0) {
+        added = LIST_ADD(&runs->runs, err);
+        rc = added ? 0 : ERR_MEMORY;
+    }
+    if (added)
+        *added = run;
+    else
+        record_release(run_fields, &run);
+    return rc == ERR_FORMAT ? 0 : rc; // skip a bad record
+}
+
+int live_runs(struct ledger *ledger, struct runs *out, struct err *err)
+{
+    return ledger_running(ledger, NULL, add_running, out, err);
+}
+
 // ---- the page of one run
 
 static void row(struct buf *out, const char *what, const char *class, const char *value,

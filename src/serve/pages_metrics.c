@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All runs as metrics, for a program that polls every few seconds. Reading 100,000 runs takes half
 // a second, so the result is cached until the ledger changes, and for a minute at most, since
-// prices change too.
+// prices change too. Running runs are read each time.
 #include <string.h>
 
 #include "base/clock.h"
@@ -70,6 +70,12 @@ int page_metrics(const struct request *request, struct answer *answer, struct er
         if (rc == 0)
             cache(site, &stamp, &answer->text);
     }
+    struct runs running = {0};
+    if (rc == 0)
+        rc = live_runs(ledger, &running, err);
+    if (rc == 0)
+        running_openmetrics(&answer->text, running.runs.items, running.runs.count);
+    record_release(runs_fields, &running);
     answer->type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     buf_release(&stamp);
     site_give_back(site, ledger, rc != 0);

@@ -134,15 +134,16 @@ static int list_one(void *arg, const char *id, const char *text, struct err *err
         list->more = true;
         return 0;
     }
-    list->count++;
-    if (list->json) {
+    // A damaged record must not damage the list: ledger_each() leaves it out.
+    int rc = list->json ? record_from_text(run_fields, text, strlen(text), NULL, err)
+                        : record_from_checked(row_fields, text, strlen(text), &run, err);
+    list->count += rc == 0;
+    if (rc == 0 && list->json) {
         buf_printf(list->out, "%s\n", list->count > 1 ? "," : "");
         buf_adds(list->out, text);
-        return 0;
-    }
-    int rc = record_from_checked(row_fields, text, strlen(text), &run, err);
-    if (rc == 0)
+    } else if (rc == 0) {
         run_row(list->out, &run);
+    }
     record_release(row_fields, &run);
     return rc;
 }
@@ -292,17 +293,28 @@ static void show_run(struct buf *out, const struct request *request, const struc
     show_end(out, page);
 }
 
-static int run_json(const struct request *request, struct answer *answer, struct err *err)
+// The record as it is kept. A damaged one is named in the log and answered with the fault.
+static int find_record(const struct request *request, struct answer *answer, struct buf *text,
+                       bool *damaged, struct err *err)
 {
     struct ledger *ledger = NULL;
+    struct err why = {0};
+    char says[sizeof why.text + 64];
     int rc = site_ledger(request->site, &ledger, err);
     if (rc == 0)
         rc = ledger_connect(ledger, NULL, err);
     if (rc == 0)
-        rc = published_or_ledger(ledger, request->rest, &answer->text, err);
-    buf_addc(&answer->text, '\n');
+        rc = published_or_ledger(ledger, request->rest, text, err);
     site_give_back(request->site, ledger, rc != 0 && rc != ERR_MISSING && rc != ERR_USAGE);
-    return rc;
+    if (rc == 0)
+        rc = record_from_text(run_fields, buf_str(text), text->len, NULL, &why);
+    *damaged = rc == ERR_FORMAT;
+    if (!*damaged)
+        return rc;
+    site_say_damaged(request->site, request->rest, why.text);
+    snprintf(says, sizeof says, "The record of this run is damaged: %s.", why.text);
+    route_error(request, answer, 500, says);
+    return 0;
 }
 
 static int gather(const struct request *request, const char *const *words, size_t count,
@@ -324,11 +336,18 @@ int page_run(const struct request *request, struct answer *answer, struct err *e
     int rc = live_run(request, answer, &running, err);
     if (rc != 0 || running)
         return rc;
-    if (request->json)
-        return run_json(request, answer, err);
-    rc = gather(request, &request->rest, 1, &page, err);
-    if (rc == 0)
-        show_run(&answer->text, request, &page);
+    struct buf record = {0};
+    bool damaged = false;
+    rc = find_record(request, answer, &record, &damaged, err);
+    if (rc == 0 && !damaged && request->json) {
+        buf_add(&answer->text, buf_str(&record), record.len);
+        buf_addc(&answer->text, '\n');
+    } else if (rc == 0 && !damaged) {
+        rc = gather(request, &request->rest, 1, &page, err);
+        if (rc == 0)
+            show_run(&answer->text, request, &page);
+    }
+    buf_release(&record);
     record_release(page_fields, &page);
     return rc;
 }

@@ -70,6 +70,8 @@ int page_push(const struct request *request, struct answer *answer, struct err *
         return rc;
     rc = ledger_import_begin(ledger, err);
     bool begun = rc == 0;
+    if (!begun && rc != ERR_TIMEOUT && rc != ERR_MEMORY)
+        rc = ERR_IO; // the ledger is the server's
     if (rc == 0)
         rc = add_lines(ledger, request, &pushed, err);
     bool malformed = begun && rc == ERR_FORMAT;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/renderer.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,11 +10,18 @@
 
 enum {
     WORKERS = 8,
-    WRITERS = 2,      // workers that may write at once: a locked ledger must not stop reading
-    CACHED_MOST = 64, // answers
+    WRITERS = 2,     // workers that may write at once: a locked ledger must not stop reading
+    WITH_LEDGER = 6, // workers that may use the ledger: one that hangs must not stop the rest
+    LEDGER_PER_ADDRESS = 4,      // workers for one client address: pages with the ledger,
+    OTHERS_PER_ADDRESS = 2,      // and pages without
+    WAITING_MOST = 256,          // renders of one client address that wait
+    CACHED_MOST = 64,            // answers
     CACHED_BYTES_MOST = 1 << 20, // longer answers are not cached
-    CLOSING_S = 3,
+    CLOSING_S = 1,
 };
+
+#define CROWDED  "Too many requests from your address are waiting."
+#define STOPPING "The server is stopping."
 
 #define FRESH_NS NS_PER_S       // an older answer is rendered again,
 #define OLD_NS   (2 * NS_PER_S) // and serves others meanwhile, up to this age
@@ -24,7 +32,8 @@ struct render {
     struct buf key; // its address; empty: for one request alone
     size_t users;   // calls that use it, plus one for the list
     struct call *waiting;
-    bool writes, started, done;
+    uint8_t from[sizeof((struct call *)0)->from]; // who asked first
+    bool writes, has_ledger, started, done;
     unsigned status;
     struct MHD_Response *response; // null: out of memory
     int64_t done_ns;
@@ -36,8 +45,9 @@ struct renderer {
     pthread_cond_t idle;    // the last call has left
     struct render *renders; // in order of arrival
     struct render **end;
-    size_t calls;   // calls attached to a render
-    size_t writing; // workers that are writing
+    size_t calls; // calls attached to a render
+    const struct render *running[WORKERS];
+    size_t running_count;
     bool closing;
     pthread_t workers[WORKERS];
     size_t worker_count;
@@ -108,8 +118,21 @@ static struct render *find(const struct renderer *r, const struct buf *key)
     return coming && old ? old : coming;
 }
 
+static bool is_from(const struct render *render, const uint8_t *from)
+{
+    return memcmp(render->from, from, sizeof render->from) == 0;
+}
+
+static bool is_crowded(const struct renderer *r, const struct call *call)
+{
+    size_t waiting = 0;
+    for (const struct render *render = r->renders; render; render = render->next)
+        waiting += !render->started && is_from(render, call->from);
+    return waiting >= WAITING_MOST;
+}
+
 // Queues a new render, which takes over the key.
-static struct render *add(struct renderer *r, struct buf *key)
+static struct render *add(struct renderer *r, const struct call *call, struct buf *key)
 {
     struct render *render = calloc(1, sizeof *render);
     if (!render)
@@ -117,6 +140,9 @@ static struct render *add(struct renderer *r, struct buf *key)
     render->key = *key;
     *key = (struct buf){0};
     render->users = 1;
+    render->writes = !route_reads(&call->head);
+    render->has_ledger = route_has_ledger(&call->head);
+    memcpy(render->from, call->from, sizeof render->from);
     *r->end = render;
     r->end = &render->next;
     pthread_cond_signal(&r->added);
@@ -142,17 +168,17 @@ static void key_of(const struct call *call, struct buf *key)
         buf_release(key);
 }
 
-// Attaches the call to a render and suspends its connection until that is done. False if closing or
-// out of memory.
+// Attaches the call to a render and suspends its connection until that is done. False if closing,
+// crowded or out of memory.
 static bool attach(struct renderer *r, struct call *call, struct buf *key)
 {
     expire(r);
     struct render *render = find(r, key);
-    if (!render && !r->closing)
-        render = add(r, key);
+    call->crowded = !render && is_crowded(r, call);
+    if (!render && !r->closing && !call->crowded)
+        render = add(r, call, key);
     if (!render)
         return false;
-    render->writes = !route_reads(&call->head);
     render->users++;
     r->calls++;
     call->render = render;
@@ -162,6 +188,18 @@ static bool attach(struct renderer *r, struct call *call, struct buf *key)
         mhd.suspend_connection(call->connection); // before a worker can wake it
     }
     return true;
+}
+
+static enum MHD_Result refuse(struct call *call)
+{
+    call->answer.wait = true;
+    route_error(&call->request, &call->answer, 429, CROWDED);
+    struct MHD_Response *response = renderer_response(&call->answer);
+    if (!response)
+        return MHD_NO;
+    enum MHD_Result result = mhd.queue_response(call->connection, 429, response);
+    mhd.destroy_response(response);
+    return result;
 }
 
 enum MHD_Result renderer_answer(struct renderer *r, struct call *call)
@@ -179,6 +217,8 @@ enum MHD_Result renderer_answer(struct renderer *r, struct call *call)
     buf_release(&key);
     if (attached && !done)
         return MHD_YES;
+    if (call->crowded)
+        return refuse(call);
     // Out of memory closes the connection.
     return done && render->response
                ? mhd.queue_response(call->connection, render->status, render->response)
@@ -209,15 +249,49 @@ static void wake_waiting(struct render *render)
     render->waiting = NULL;
 }
 
+// libmicrohttpd does not watch a suspended connection. A client that closed its side counts as
+// gone, as with most servers.
+static bool has_left(const struct call *call)
+{
+    struct pollfd peer = {.fd = call->fd, .events = POLLRDHUP};
+    return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+static bool is_wanted(const struct render *render)
+{
+    for (const struct call *call = render->waiting; call; call = call->next)
+        if (!has_left(call))
+            return true;
+    return false;
+}
+
+static void stop_running(struct renderer *r, const struct render *render)
+{
+    size_t i = 0;
+    while (r->running[i] != render)
+        i++;
+    r->running[i] = r->running[--r->running_count];
+}
+
 // Releases the lock while it renders: other threads can only attach to a started render.
 static void render_one(struct renderer *r, struct render *render)
 {
     struct call *call = render->waiting;
     struct answer answer = {0};
+    bool closing = r->closing;
     render->started = true;
-    r->writing += render->writes;
+    if (!closing && !is_wanted(render)) {
+        render->done = true; // without a response
+        wake_waiting(render);
+        expire(r);
+        return;
+    }
+    r->running[r->running_count++] = render;
     pthread_mutex_unlock(&r->lock);
-    route_answer(&call->request, &call->head, &answer);
+    if (closing)
+        route_error(&call->request, &answer, 503, STOPPING);
+    else
+        route_answer(&call->request, &call->head, &answer);
     bool cache = answer.text.len <= CACHED_BYTES_MOST;
     unsigned status = (unsigned)answer.status;
     struct MHD_Response *response = renderer_response(&answer);
@@ -226,11 +300,26 @@ static void render_one(struct renderer *r, struct render *render)
     render->response = response;
     render->done_ns = clock_now_ns();
     render->done = true;
-    r->writing -= render->writes;
+    stop_running(r, render);
+    pthread_cond_signal(&r->added); // its end may let several others start
     if (!cache)
         buf_release(&render->key);
     wake_waiting(render);
     expire(r);
+}
+
+static bool may_start(const struct renderer *r, const struct render *render)
+{
+    size_t writing = 0, with_ledger = 0, of_address = 0;
+    for (size_t i = 0; i < r->running_count; i++) {
+        writing += r->running[i]->writes;
+        with_ledger += r->running[i]->has_ledger;
+        of_address +=
+            is_from(r->running[i], render->from) && r->running[i]->has_ledger == render->has_ledger;
+    }
+    return (!render->writes || writing < WRITERS) &&
+           (!render->has_ledger || with_ledger < WITH_LEDGER) &&
+           of_address < (render->has_ledger ? LEDGER_PER_ADDRESS : OTHERS_PER_ADDRESS);
 }
 
 static void *work(void *arg)
@@ -239,7 +328,7 @@ static void *work(void *arg)
     pthread_mutex_lock(&r->lock);
     for (;;) {
         struct render *render = r->renders;
-        while (render && (render->started || (render->writes && r->writing >= WRITERS)))
+        while (render && (render->started || !(r->closing || may_start(r, render))))
             render = render->next;
         if (render)
             render_one(r, render);

@@ -6,6 +6,9 @@
 // request waits for a new one; until it is done, others get the old one, for at most one more
 // second. So a page with many viewers is rendered once a second, and a slow page delays only its
 // own viewers. Changes by other programs show up after at most two seconds, pushed runs at once.
+//
+// An address never has all workers, and a limited number of renders that wait. Two workers are kept
+// for pages without the ledger. A render is dropped if all its clients have left.
 #ifndef FARE_SERVE_RENDERER_H
 #define FARE_SERVE_RENDERER_H
 
@@ -14,11 +17,14 @@
 
 // One incoming request. It must stay in place while it waits.
 struct call {
+    uint8_t from[8]; // the client's address; of IPv6, its network
+    int fd;          // its socket
     struct request request;
     struct http_head head;
     struct answer answer; // if refused
     struct buf body;
-    bool refused, too_long;
+    size_t body_reserved; // bytes of memory promised to the body, see server.c
+    bool writes, refused, too_long, crowded;
     struct MHD_Connection *connection;
     struct render *render; // owned by the renderer
     struct call *next;     // the next one that waits for the same render
@@ -33,8 +39,9 @@ enum MHD_Result renderer_answer(struct renderer *renderer, struct call *call);
 // The call is over, with or without its answer.
 void renderer_leave(struct renderer *renderer, struct call *call);
 
-// Finishes queued renders and refuses new calls; waits a few seconds for answers being sent. Call
-// it before stopping the daemon, which must not have suspended connections. Null is fine.
+// Finishes started renders, refuses those that wait and new calls, and waits up to a second for
+// answers being sent. Call it before stopping the daemon, which must not have suspended
+// connections. Null is fine.
 void renderer_close(struct renderer *renderer);
 void renderer_free(struct renderer *renderer); // after the daemon; null is fine
 

@@ -12,7 +12,7 @@
 #include "ledger/ledger.h"
 #include "serve/serve.h"
 
-enum { OPEN_LEDGERS_MOST = 8, QUERY_MOST = 128 };
+enum { OPEN_LEDGERS_MOST = 8, QUERY_MOST = 128, DAMAGED_MOST = 32 };
 
 // State shared by all requests.
 struct site {
@@ -28,6 +28,8 @@ struct site {
     struct buf metrics, metrics_stamp;     // cached, with the ledger_stamp() of its runs
     int64_t metrics_ns;                    // when it was made
     int64_t pushes;                        // that added runs; part of the renderer's key
+    uint64_t damaged[DAMAGED_MOST];        // hashes of the damaged records named last
+    size_t damaged_count;                  // all that were named
 };
 
 // Reads the token. `local`: only this machine can reach the server; otherwise ERR_USAGE unless
@@ -40,6 +42,13 @@ void site_release(struct site *site);
 int site_check(struct site *site, struct err *err) MUST_USE;
 // True if this is the token; compares in constant time. Null is fine.
 bool site_knows(const struct site *site, const char *token);
+
+// Names a damaged record, once; see ledger_on_damage().
+void site_say_damaged(void *site, const char *id, const char *why);
+
+// Checks that the ledger can be read. It is the server's, so that no error is the client's fault:
+// ERR_TIMEOUT, ERR_MEMORY or ERR_IO.
+int site_reach(struct site *site, struct err *err) MUST_USE;
 
 // Borrows an open ledger for one request. site_give_back() keeps it open for the next request,
 // unless something failed on it.
@@ -68,11 +77,11 @@ struct answer {
     const char *type;
     struct buf text;
     const char *allow;    // 405
-    bool challenge, wait; // 401; 429
+    bool challenge, wait; // 401; 429 and 503
 };
 
 // Fills `answer`, whose status (200) and type (HTML or JSON) are set. ERR_USAGE becomes 400,
-// ERR_MISSING 404, any other error 500.
+// ERR_MISSING 404, ERR_TIMEOUT 503, any other error 500.
 typedef int page_fn(const struct request *request, struct answer *answer, struct err *err);
 page_fn page_list, page_run, page_compare, page_metrics, page_push, page_prices, page_offer_history,
     page_quote;
@@ -87,12 +96,14 @@ int live_list(const struct request *request, struct ledger *ledger, struct buf *
               struct err *err) MUST_USE;
 int live_run(const struct request *request, struct answer *answer, bool *found,
              struct err *err) MUST_USE;
+int live_runs(struct ledger *ledger, struct runs *out, struct err *err) MUST_USE; // all of them
 
 struct http_head {
     const char *method, *path, *host;
     bool bearer, basic; // the token came this way
 };
-bool route_reads(const struct http_head *head); // GET or HEAD
+bool route_reads(const struct http_head *head);      // GET or HEAD
+bool route_has_ledger(const struct http_head *head); // the page needs the ledger
 // True if the request is refused whatever its body; `answer` is then filled.
 bool route_refuses(struct request *request, const struct http_head *head, struct answer *answer);
 void route_answer(struct request *request, const struct http_head *head, struct answer *answer);

@@ -27,18 +27,18 @@ static const struct route {
     const char *path; // a final slash: more follows
     page_fn *read;
     page_fn *write; // (optional)
-    bool has_json;
+    bool has_json, has_ledger;
     const char *const *parameters;
     form_fn *form; // (optional) to enter the parameters
 } routes[] = {
-    {"/", page_list, NULL, false, of_runs, form_list},
-    {"/runs", page_list, page_push, true, of_runs, form_list},
-    {"/runs/", page_run, NULL, true, nothing, NULL},
-    {"/compare", page_compare, NULL, true, of_compare, NULL},
-    {"/prices", page_prices, NULL, true, of_prices, form_prices},
-    {"/offer", page_offer_history, NULL, true, of_offer, NULL},
-    {"/quote", page_quote, NULL, true, of_quote, form_quote},
-    {"/metrics", page_metrics, NULL, false, nothing, NULL},
+    {"/", page_list, NULL, false, true, of_runs, form_list},
+    {"/runs", page_list, page_push, true, true, of_runs, form_list},
+    {"/runs/", page_run, NULL, true, true, nothing, NULL},
+    {"/compare", page_compare, NULL, true, true, of_compare, NULL},
+    {"/prices", page_prices, NULL, true, false, of_prices, form_prices},
+    {"/offer", page_offer_history, NULL, true, false, of_offer, NULL},
+    {"/quote", page_quote, NULL, true, true, of_quote, form_quote},
+    {"/metrics", page_metrics, NULL, false, true, nothing, NULL},
 };
 
 static bool fits(const struct route *route, const char *path, const char **rest)
@@ -91,6 +91,7 @@ static void answer_error(const struct request *request, struct answer *answer, i
     }
     frame_begin(&answer->text, status == 404   ? "Not found"
                                : status == 500 ? "Server error"
+                               : status == 503 ? "Server busy"
                                                : "Request refused");
     html_paragraph(&answer->text, "", says);
     if (form)
@@ -124,6 +125,14 @@ static bool host_is_ours(const char *host)
 bool route_reads(const struct http_head *head)
 {
     return strcmp(head->method, "GET") == 0 || strcmp(head->method, "HEAD") == 0;
+}
+
+bool route_has_ledger(const struct http_head *head)
+{
+    char plain[1024];
+    struct request request = {0};
+    const struct route *route = find(&request, head->path, plain, sizeof plain);
+    return route && route->has_ledger;
 }
 
 static bool refuse(const struct request *request, struct answer *answer, int status,
@@ -178,7 +187,11 @@ static void report_failure(const struct request *request, form_fn *form, struct 
     }
     if (request->site->options.complain)
         request->site->options.complain(says);
-    route_error(request, answer, 500, "The server failed; its output says why.");
+    answer->wait = rc == ERR_TIMEOUT;
+    if (answer->wait)
+        route_error(request, answer, 503, "The ledger does not answer at the moment.");
+    else
+        route_error(request, answer, 500, "The server failed; its output says why.");
 }
 
 // Refuses unknown parameters: ignoring a mistyped filter would show the wrong data.
@@ -212,6 +225,8 @@ void route_answer(struct request *request, const struct http_head *head, struct 
     answer->status = 200;
     answer->type = type_of(request);
     int rc = reading ? check_parameters(request, route, &err) : 0;
+    if (rc == 0 && reading && route->has_ledger)
+        rc = site_reach(request->site, &err);
     if (rc == 0)
         rc = (reading ? route->read : route->write)(request, answer, &err);
     if (rc == 0)

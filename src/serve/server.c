@@ -15,11 +15,13 @@
 #include "serve/mhd.h"
 
 #define TOO_LONG "The request is too large for this server."
+#define CROWDED  "The server is reading too many requests that write."
 
 enum {
-    THREADS = 4, // for HTTP; pages are rendered by others, see renderer.h
-    CONNECTIONS = 2048,
-    HEADER_BYTES = 32 << 10, // memory per connection, without the body
+    THREADS = 4,                     // for HTTP; pages are rendered by others, see renderer.h
+    CONNECTIONS = 2048,              // half of them for one address
+    BODIES_MAX = 4 * SERVE_BODY_MAX, // bytes of all bodies being read
+    HEADER_BYTES = 32 << 10,         // memory per connection, without the body
     IDLE_S = 10,
     REQUEST_S = 30,
 };
@@ -37,8 +39,9 @@ struct serve {
     struct renderer *renderer;
     struct MHD_Daemon *daemon;
     struct sockaddr_storage address;
-    pthread_mutex_t lock; // guards the connections
+    pthread_mutex_t lock; // guards the rest
     struct connection *connections;
+    size_t body_bytes; // promised to bodies
 };
 
 // ---- requests
@@ -75,10 +78,45 @@ static enum MHD_Result add_parameter(void *arg, enum MHD_ValueKind kind, const c
     return MHD_YES;
 }
 
-static bool announced_too_long(struct MHD_Connection *connection)
+// The length of the body that is to come; 0 if the client does not say.
+static unsigned long long announced(struct MHD_Connection *connection)
 {
     const char *length = mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
-    return length && strtoull(length, NULL, 10) > SERVE_BODY_MAX;
+    return length ? strtoull(length, NULL, 10) : 0;
+}
+
+// Makes sure that memory for `len` bytes of the call's body is promised. False if too much is.
+static bool reserve(struct serve *serve, struct call *call, size_t len)
+{
+    enum { STEP = 1 << 20 };
+    if (len <= call->body_reserved)
+        return true;
+    size_t more = (len + STEP - 1) / STEP * STEP - call->body_reserved;
+    pthread_mutex_lock(&serve->lock);
+    bool free_ = serve->body_bytes + more <= BODIES_MAX;
+    serve->body_bytes += free_ ? more : 0;
+    call->body_reserved += free_ ? more : 0;
+    pthread_mutex_unlock(&serve->lock);
+    return free_;
+}
+
+// The client's address: a network of IPv6 may belong to one client.
+static void note_address(struct MHD_Connection *connection, struct call *call)
+{
+    const union MHD_ConnectionInfo *info =
+        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *from = info ? info->client_addr : NULL;
+    if (from && from->sa_family == AF_INET) {
+        memcpy(call->from, &((const struct sockaddr_in *)from)->sin_addr, 4);
+        call->from[4] = AF_INET;
+    } else if (from && from->sa_family == AF_INET6) {
+        const struct in6_addr *six = &((const struct sockaddr_in6 *)from)->sin6_addr;
+        bool mapped = IN6_IS_ADDR_V4MAPPED(six);
+        memcpy(call->from, six->s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
+        call->from[4] = mapped ? AF_INET : call->from[4];
+    }
+    info = mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    call->fd = info ? info->connect_fd : -1;
 }
 
 // Answers at once, without the renderer.
@@ -93,13 +131,25 @@ static enum MHD_Result respond(struct MHD_Connection *connection, struct call *c
     return result;
 }
 
-static void add_body(struct call *call, const char *bytes, size_t len)
+// Only requests that write have a use for their body.
+static void add_body(struct serve *serve, struct call *call, const char *bytes, size_t len)
 {
-    if (call->refused || call->too_long)
+    if (!call->writes || call->refused || call->too_long || call->crowded)
         return;
     call->too_long = call->body.len + len > SERVE_BODY_MAX;
-    if (!call->too_long)
+    call->crowded = !call->too_long && !reserve(serve, call, call->body.len + len);
+    if (!call->too_long && !call->crowded)
         buf_add(&call->body, bytes, len);
+}
+
+// The body is not read; the connection ends with the answer.
+static enum MHD_Result refuse_unread(struct MHD_Connection *connection, struct call *call,
+                                     int status, const char *says)
+{
+    call->request.json = true;
+    call->answer.wait = status == 429;
+    route_error(&call->request, &call->answer, status, says);
+    return respond(connection, call);
 }
 
 static enum MHD_Result begin(struct serve *serve, struct MHD_Connection *connection,
@@ -112,14 +162,16 @@ static enum MHD_Result begin(struct serve *serve, struct MHD_Connection *connect
     call->connection = connection;
     call->request.site = &serve->site;
     call->head = (struct http_head){.method = method, .path = path};
+    note_address(connection, call);
     identify(connection, &serve->site, &call->head);
     call->refused = route_refuses(&call->request, &call->head, &call->answer);
-    if (!announced_too_long(connection))
-        return MHD_YES;
-    // Do not read the body; the connection ends with the answer.
-    call->request.json = true;
-    route_error(&call->request, &call->answer, 413, TOO_LONG);
-    return respond(connection, call);
+    call->writes = !route_reads(&call->head);
+    unsigned long long body = announced(connection);
+    if (body > SERVE_BODY_MAX)
+        return refuse_unread(connection, call, 413, TOO_LONG);
+    if (call->writes && !call->refused && !reserve(serve, call, (size_t)body))
+        return refuse_unread(connection, call, 429, CROWDED);
+    return MHD_YES;
 }
 
 // Called once after the header, then with each piece of the body, then at its end, and again when
@@ -137,15 +189,18 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
     if (call->render)
         return renderer_answer(serve->renderer, call);
     if (*len > 0) {
-        add_body(call, bytes, *len);
+        add_body(serve, call, bytes, *len);
         *len = 0;
         return MHD_YES;
     }
+    call->answer.wait |= call->crowded;
     if (call->too_long)
         route_error(&call->request, &call->answer, 413, TOO_LONG);
+    else if (call->crowded)
+        route_error(&call->request, &call->answer, 429, CROWDED);
     else if (call->body.failed)
         route_error(&call->request, &call->answer, 503, "The server is out of memory.");
-    if (call->too_long || call->body.failed || call->refused)
+    if (call->too_long || call->crowded || call->body.failed || call->refused)
         return respond(connection, call);
     mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_parameter, &call->request);
     call->head.path = path;
@@ -164,11 +219,11 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
     const union MHD_ConnectionInfo *info =
         mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     struct connection *c = info ? info->socket_context : NULL;
-    if (c) {
-        pthread_mutex_lock(&serve->lock);
+    pthread_mutex_lock(&serve->lock);
+    if (c)
         c->since_ns = clock_now_ns();
-        pthread_mutex_unlock(&serve->lock);
-    }
+    serve->body_bytes -= call ? call->body_reserved : 0;
+    pthread_mutex_unlock(&serve->lock);
     if (call) {
         renderer_leave(serve->renderer, call);
         buf_release(&call->body);
@@ -282,14 +337,15 @@ static int start_daemon(struct serve *serve, struct err *err)
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     if (serve->address.ss_family == AF_INET6)
         flags |= MHD_USE_IPv6;
+    unsigned most = connections_most();
     errno = 0;
     serve->daemon = mhd.start_daemon(
         flags, 0, NULL, NULL, handle, serve, MHD_OPTION_SOCK_ADDR,
         (struct sockaddr *)&serve->address, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS,
-        MHD_OPTION_CONNECTION_LIMIT, connections_most(), MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
-        MHD_OPTION_NOTIFY_COMPLETED, completed, serve, MHD_OPTION_NOTIFY_CONNECTION, connected,
-        serve, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_LIMIT, most, MHD_OPTION_PER_IP_CONNECTION_LIMIT, most / 2,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)HEADER_BYTES, MHD_OPTION_NOTIFY_COMPLETED, completed, serve,
+        MHD_OPTION_NOTIFY_CONNECTION, connected, serve, MHD_OPTION_END);
     if (serve->daemon)
         return 0;
     int rc =
@@ -311,6 +367,8 @@ int serve_start(struct serve **out, const struct serve_options *options, struct 
     if (rc == 0)
         rc = mhd_load(err);
     if (rc == 0)
+        ledger_on_damage(site_say_damaged, &serve->site);
+    if (rc == 0)
         rc = site_check(&serve->site, err);
     if (rc == 0)
         rc = renderer_new(&serve->renderer, err);
@@ -330,6 +388,7 @@ void serve_stop(struct serve *serve)
     if (serve->daemon)
         mhd.stop_daemon(serve->daemon);
     renderer_free(serve->renderer);
+    ledger_on_damage(NULL, NULL);
     site_release(&serve->site);
     pthread_mutex_destroy(&serve->lock);
     free(serve);

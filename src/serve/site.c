@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // State shared by all requests: the token, and ledgers that stay open between requests.
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -10,7 +11,7 @@ enum { TOKEN_LEAST = 16, TOKEN_MOST = 512 };
 
 // ---- the token
 
-static void hash_token(const char *text, uint8_t out[SHA256_BYTES])
+static void hash_text(const char *text, uint8_t out[SHA256_BYTES])
 {
     struct sha256 sha;
     sha256_init(&sha);
@@ -23,7 +24,7 @@ bool site_knows(const struct site *site, const char *token)
     uint8_t hash[SHA256_BYTES], differ = 0;
     if (!site->has_token || !token)
         return false;
-    hash_token(token, hash);
+    hash_text(token, hash);
     for (size_t i = 0; i < SHA256_BYTES; i++)
         differ |= hash[i] ^ site->token[i];
     return differ == 0;
@@ -62,7 +63,7 @@ int site_init(struct site *site, const struct serve_options *options, bool local
     int rc = options->token_file ? serve_token(options->token_file, &token, err) : 0;
     if (rc == 0 && options->token_file) {
         site->has_token = true;
-        hash_token(buf_str(&token), site->token);
+        hash_text(buf_str(&token), site->token);
     }
     if (token.data)
         explicit_bzero(token.data, token.cap);
@@ -103,6 +104,36 @@ void site_give_back(struct site *site, struct ledger *ledger, bool failed)
     }
     pthread_mutex_unlock(&site->lock);
     ledger_free(ledger);
+}
+
+int site_reach(struct site *site, struct err *err)
+{
+    struct ledger *ledger = NULL;
+    int rc = site_ledger(site, &ledger, err);
+    if (rc == 0)
+        rc = ledger_connect(ledger, NULL, err);
+    site_give_back(site, ledger, rc != 0);
+    return rc == 0 || rc == ERR_TIMEOUT || rc == ERR_MEMORY ? rc : ERR_IO;
+}
+
+void site_say_damaged(void *site_, const char *id, const char *why)
+{
+    struct site *site = site_;
+    uint8_t hash[SHA256_BYTES];
+    uint64_t short_hash;
+    char line[512];
+    hash_text(id, hash);
+    memcpy(&short_hash, hash, sizeof short_hash);
+    bool known = false;
+    pthread_mutex_lock(&site->lock);
+    for (size_t i = 0; i < DAMAGED_MOST && i < site->damaged_count; i++)
+        known |= site->damaged[i] == short_hash;
+    if (!known)
+        site->damaged[site->damaged_count++ % DAMAGED_MOST] = short_hash;
+    pthread_mutex_unlock(&site->lock);
+    snprintf(line, sizeof line, "run %.120s is damaged and left out: %s", id, why);
+    if (!known && site->options.complain)
+        site->options.complain(line);
 }
 
 int site_check(struct site *site, struct err *err)

@@ -5,7 +5,7 @@
 
 export GZIP_LEVEL=1 # to save time
 made() {
-    "$ROOT/scripts/dist" "$BUILD" "$work/dist" && "$ROOT/scripts/image" "$BUILD" "$work/dist"
+    "$ROOT/scripts/dist" "$BUILD" "$work/dist" && "$ROOT/scripts/image" "$BUILD" "$work/dist" >"$work/said"
 }
 check "make image writes it" made
 archive=$(echo "$work"/dist/fare-*-oci.tar)
@@ -56,16 +56,58 @@ check "the same bytes when made again" again
 
 tar -C "$work/root" -xf "$work/layer.tar"
 just_the_folder() {
-    [ "$(ls -A "$work/root")" = fare ] &&
+    [ "$(ls -A "$work/root" | tr '\n' ' ')" = "data fare tmp " ] && [ -z "$(ls -A "$work/root/data" "$work/root/tmp" | grep -v :)" ] &&
         diff -r <(tar -xzOf "$work"/dist/fare-*-x86_64.tar.gz | sha256sum) \
             <(tar -xOf "$work/layer.tar" | sha256sum)
 }
-check "holds the bundle and nothing else" just_the_folder
+check "holds the bundle, two empty folders and nothing else" just_the_folder
+open_to_all() {
+    [ "$(stat -c %a "$work/root/tmp")" = 1777 ] && [ "$(stat -c %a "$work/root/data")" = 1777 ]
+}
+check "any user may write to /tmp and /data" open_to_all
+
+# The lines that it prints, as typed. Without a registry or a daemon, skopeo copies to a folder.
+if ! command -v skopeo >/dev/null; then
+    skip "the printed line for skopeo" "skopeo is not installed"
+else
+    as_printed() {
+        local line
+        line=$(sed -n 's/^  \(skopeo copy .*\)/\1/p' "$work/said")
+        ${line% *} "dir:$work/copied" && [ -f "$work/copied/manifest.json" ] && [[ $line == *" containers-storage:"* ]]
+    }
+    check "skopeo reads the archive by the printed line" as_printed
+fi
 
 why=$(no_chroot)
 if [ -n "$why" ]; then
     skip "the image runs" "$why"
 else
     check "its command runs in its root" like '^CPU ' in_root "$work/root" FARE_METADATA=off "$entry" check
+    # What podman does: the image's environment, a folder of the host as /data.
+    serves() {
+        printf 'a-token-of-enough-letters\n' >"$work/root/data/token"
+        chmod 600 "$work/root/data/token"
+        in_root "$work/root" FARE_METADATA=off XDG_DATA_HOME=/data PATH=/fare \
+            "$entry" serve --listen 127.0.0.1:0 --token-file /data/token >"$work/serving" 2>&1 &
+        local server=$! url i
+        for i in $(seq 100); do
+            url=$(sed -n 's/.*\(http:[^ ]*\).*/\1/p' "$work/serving")
+            [ -z "$url" ] || break
+            sleep 0.1
+        done
+        printf '{"id":"pushed","name":"from-elsewhere"}\n' |
+            curl -s --fail -H 'Authorization: Bearer a-token-of-enough-letters' --data-binary @- "${url}runs" >"$work/page"
+        curl -s "$url" >>"$work/page"
+        local last=$server next
+        while next=$(pgrep -P "$last"); do
+            last=$next
+        done
+        kill -TERM "$last" # as `podman stop` does to the first process
+        wait "$server"
+        grep -q from-elsewhere "$work/page" && [ -s "$work/root/data/fare/ledger.db" ] && return 0
+        cat "$work/serving" "$work/page"
+        return 1
+    }
+    check "fare serve works in it, and its ledger is in /data" serves
 fi
 finish

@@ -304,7 +304,7 @@ static void not_a_ledger(void **state)
     snprintf(path, sizeof path, "%s/notes.txt", home);
     assert_ok(fs_write(path, "these are not pages of a database, but notes\n", 45, &err), &err);
     assert_ok(ledger_new(&ledger, path, &err), &err);
-    assert_int_equal(ledger_connect(ledger, NULL, &err), ERR_FORMAT);
+    assert_int_equal(ledger_connect(ledger, NULL, &err), ERR_IO);
     assert_non_null(strstr(err.text, "notes.txt"));
     struct buf text = {0};
     assert_ok(fs_read(path, 100, &text, &err), &err);
@@ -433,6 +433,9 @@ static void makes_heads(void **state)
          "{\"id\":\"a\",\"full\":true,\"phases\":{\"wall_ns\":5}}"},
         {"{\"id\":\"a\",\"full\":true,\"epoch_list\":[{\"train_ns\":7}],\"step_plot_ms\":" LONG "}",
          "{\"id\":\"a\",\"full\":true,\"epoch_list\":[{\"train_ns\":7}]}"},
+        // Epochs without times tell none.
+        {"{\"id\":\"a\",\"full\":true,\"epoch_list\":[{\"steps\":7}],\"step_plot_ms\":" LONG "}",
+         "{\"id\":\"a\",\"full\":true}"},
         {"{\"id\":\"a\",\"framework\":\"pytorch\",\"step_plot_ms\":[1]}", NULL}, // little to save
         {"{\"id\":\"a\",\"step_plot_ms\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]}",
          NULL}, // a short record

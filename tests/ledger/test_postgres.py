@@ -3,15 +3,18 @@
 """The ledger on a real PostgreSQL, started here: the same lists as on SQLite, 32 writers at once, a server
 that is stopped in mid-run, and a password that is never shown."""
 import glob
+import http.client
 import json
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -231,6 +234,43 @@ def tests():
     got = there(where)
     report("killed 15 times, nothing that was safe is lost", len(promised) > 15 and set(promised) <= (got or set()),
            f"{len(promised)} promised")
+
+    # ---- a server that stalls: fare serve goes on with what needs no ledger, and ends when asked to
+    web = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0", "--ledger", URL], env=env_of(home()), stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True)
+    found = re.search(r":(\d+)/", web.stdout.readline())
+    if not found:
+        skip("fare serve on PostgreSQL", web.communicate()[1].strip())
+    else:
+        def ask(path, wait):
+            began = time.monotonic()
+            connection = http.client.HTTPConnection("127.0.0.1", int(found.group(1)), timeout=wait)
+            try:
+                connection.request("GET", path)
+                return connection.getresponse().status, time.monotonic() - began
+            except OSError:
+                return 0, time.monotonic() - began
+            finally:
+                connection.close()
+        report("fare serve on PostgreSQL", ask("/", 30)[0] == 200)
+        master = int((FOLDER / "db/postmaster.pid").read_text().split()[0])
+        family = [master, *map(int, Path(f"/proc/{master}/task/{master}/children").read_text().split())]
+        for pid in family:
+            os.kill(pid, signal.SIGSTOP)
+        stuck = [threading.Thread(target=ask, args=(f"/?page={i + 1}", 20)) for i in range(40)]
+        for t in stuck:
+            t.start()
+        time.sleep(0.5)
+        status, seconds = ask("/prices?gpu=h100", 20)
+        report("stalled: 40 lists wait, and the prices do not", status == 200 and seconds < 5, (status, seconds))
+        began = time.monotonic()
+        web.terminate()
+        web.communicate(timeout=60)
+        report("stalled: SIGTERM ends it within 2 s", web.returncode == 0 and time.monotonic() - began < 2, time.monotonic() - began)
+        for pid in family:
+            os.kill(pid, signal.SIGCONT)
+        for t in stuck:
+            t.join()
 
     # ---- what is never shown
     wrong = URL.replace(URL_PASSWORD, "falsch%407wort")

@@ -187,6 +187,79 @@ static void kept(void **state)
     }
 }
 
+// ---- bounds, as docs/ledger.md has them
+
+static void fill(struct buf *text, const char *before, const char *item, size_t count,
+                 const char *after)
+{
+    buf_reset(text);
+    buf_adds(text, before);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(text, "%s%s", i && *after == ']' ? "," : "", item);
+    buf_adds(text, after);
+}
+
+static void keeps_to_bounds(void **state)
+{
+    static const struct {
+        const char *before, *item, *after, *says;
+        size_t most;
+    } cases[] = {
+        {"{\"name\":\"", "x", "\"}", "name: more than 1024 bytes", 1024},
+        {"{\"name\":\"", "\\u00e4", "\"}", "name: more than 1024 bytes", 512},
+        {"{\"problem\":\"", "x", "\"}", "problem: more than 131072 bytes", 131072},
+        {"{\"epoch_list\":[", "{}", "]}", "epoch_list: more than 10000 items", 10000},
+        {"{\"samples\":[", "{}", "]}", "samples: more than 1000 items", 1000},
+        {"{\"step_plot_ms\":[", "1", "]}", "step_plot_ms: more than 1000 items", 1000},
+        {"{\"command\":[", "\"x\"", "]}", "command: more than 100000 items", 100000},
+        {"{\"use\":{\"gpu_list\":[", "{}", "]}}", "use: gpu_list: more than 1000 items", 1000},
+    };
+    struct buf text = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run run = {0}, theirs = {0};
+        struct err err = {0}, their_err = {0};
+        fill(&text, cases[i].before, cases[i].item, cases[i].most, cases[i].after);
+        check_same(buf_str(&text));
+        fill(&text, cases[i].before, cases[i].item, cases[i].most + 1, cases[i].after);
+        assert_int_equal(read_text(buf_str(&text), &run, &err), ERR_FORMAT);
+        assert_string_equal(err.text, cases[i].says);
+        json_t *json = json_loads(buf_str(&text), 0, NULL);
+        assert_int_equal(record_from_json(run_fields, json, &theirs, &their_err), ERR_FORMAT);
+        assert_string_equal(their_err.text, cases[i].says);
+        json_decref(json);
+        record_release(run_fields, &run);
+        record_release(run_fields, &theirs);
+    }
+    buf_release(&text);
+}
+
+// What fare writes, it can read: a text is cut between characters, step times are thinned.
+static void writes_within_bounds(void **state)
+{
+    struct run run = {0}, again = {0};
+    struct err err = {0};
+    struct buf text = {0}, name = {0};
+    double ms[2500];
+    (void)state;
+    fill(&name, "", "\xc3\xa4", 2000, "");
+    assert_ok(text_set(&run.name, buf_str(&name), &err), &err);
+    for (size_t i = 0; i < 2500; i++)
+        ms[i] = (double)i;
+    assert_ok(reals_set(&run.step_plot_ms, ms, 2500, &err), &err);
+    assert_ok(record_to_line(run_fields, &run, &text, &err), &err);
+    assert_ok(read_text(buf_str(&text), &again, &err), &err);
+    assert_int_equal(strlen(again.name), 1023); // 510 characters of two bytes, and the dots
+    assert_string_equal(again.name + 1018, "\xc3\xa4...");
+    assert_int_equal(again.step_plot_ms.count, 1000);
+    for (size_t i = 0; i < 1000; i++) // every 2.5th
+        assert_true(again.step_plot_ms.items[i] == (double)(i * 5 / 2));
+    record_release(run_fields, &run);
+    record_release(run_fields, &again);
+    buf_release(&text);
+    buf_release(&name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +268,8 @@ int main(void)
         cmocka_unit_test(numbers_are_exact),
         cmocka_unit_test(faults),
         cmocka_unit_test(depth_is_limited),
+        cmocka_unit_test(keeps_to_bounds),
+        cmocka_unit_test(writes_within_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

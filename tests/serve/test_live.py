@@ -176,6 +176,12 @@ report("the page of one loads itself again", status == 200 and '<meta http-equiv
 record = json.loads(get(f"/runs/{one['id']}.json")[1])
 report("and has its twin", record["id"] == one["id"] and record["ended"] == "running" and record["live"]["elapsed_s"] >= one["live"]["elapsed_s"], record)
 report("what is no id is not found", get("/runs/..%2f..%2fx")[0] == 404)
+lines = get("/metrics")[1].splitlines()
+samples = {re.match(r'(\w+)\{run="([^"]*)"', line).groups(): float(line.split()[-1]) for line in lines if line.startswith("fare_running") and "{" in line}
+told_share = samples.get(("fare_running_progress_ratio", told["id"]), -1)
+report("/metrics has the runs in progress", f"fare_running_runs {len(running())}" in lines and lines[-1] == "# EOF" and lines.count("# EOF") == 1
+       and told["live"]["share"] - 1e-9 <= told_share <= 1 and samples.get(("fare_running_time_seconds", one["id"]), 0) >= one["live"]["elapsed_s"] - 1e-9
+       and samples.get(("fare_running_cost_usd", one["id"]), 0) > 0 and ("fare_running_cost_usd", there["quiet"]["id"]) not in samples, lines[-30:])
 chrome = None if browser.MISSING else browser.Browser()
 if chrome:
     before = json.loads(get(f"/runs/{one['id']}.json")[1])["live"]["share"]

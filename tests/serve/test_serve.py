@@ -288,7 +288,9 @@ def push(*arguments, url=None, token=HERE / "token"):
 time.sleep(1)  # the limit above
 others = [records.record(2000 + n, "mlp", "another box", 10, 1) for n in range(30)]
 others[29] = records.record(2029, "mlp", "another box without a price", 12)
-others[0]["problem"] = "x" * 6000000  # a piece of its own: they hold 4 MB
+for n, run in enumerate(others):  # 30 records of 200 kB: in several pieces of 4 MB
+    run["problem"] = "x" * 100000
+    run["recipe"] = "y" * 100000
 records.write(HERE / "others.jsonl", others)
 fare("runs", "import", HERE / "others.jsonl", "--ledger", HERE / "other.db")
 p = push(others[3]["id"])
