@@ -13,9 +13,10 @@
 // levels widens the error.
 //
 // A trend is a step time that grows or falls all along, as with growing sequence lengths: a line,
-// perhaps after a flat beginning, fits the sample better than two levels do. It makes the series unsteady, like a level that is a
-// fifth slower than the one before: the next change may come. fare's own trainings, beside which
-// the calibration loop runs, have none: there it is the machine that changes.
+// perhaps after a flat beginning, fits the sample better than two levels do. It makes the series
+// unsteady, like a level that is a fifth slower than the one before: the next change may come.
+// fare's own trainings, beside which the calibration loop runs, have none: there it is the machine
+// that changes.
 #ifndef FARE_RUN_STEADY_H
 #define FARE_RUN_STEADY_H
 
