@@ -123,7 +123,10 @@ static int read_ecb(struct currencies *c, struct err *err)
     int rc = files_shipped("ecb-rates.csv", &shipped, err);
     if (rc == 0)
         rc = ecb_load(&c->shipped, buf_str(&shipped), err);
-    if (rc == 0 && ecb_path(&imported, NULL) == 0 && access(buf_str(&imported), F_OK) == 0)
+    int home = rc == 0 ? ecb_path(&imported, NULL) : rc; // without one nothing was imported
+    if (rc == 0 && home == ERR_MEMORY)
+        rc = err_memory(err);
+    if (rc == 0 && home == 0 && access(buf_str(&imported), F_OK) == 0)
         rc = ecb_load(&c->imported, buf_str(&imported), err);
     buf_release(&shipped);
     buf_release(&imported);

@@ -139,7 +139,7 @@ TODAY = datetime.date.today().isoformat()
 (config / "offers" / "mine.csv").write_text(f"""\
 provider,name,region,zone,kind,gpu,gpus,gpu_memory_gib,vcpus,memory_gib,cpu,bare_metal,price,currency,per,date,source
 acme,one,here,,on-demand,H100,1,80,16,128,,no,0.036,USD,hour,{TODAY},mine
-acme,slow,here,,on-demand,T4,1,16,4,16,,no,0.00036,USD,hour,{TODAY},mine
+acme,slow,here,,on-demand,T4,1,16,4,16,,no,0.0036,USD,hour,{TODAY},mine
 """)
 # They are there at once: tests/report/test_others.py has those that are not.
 (config / "startup.csv").write_text(f"provider,machine,part,seconds,low,high,source,date\nacme,vm,boot,0,0,0,mine,{TODAY}\n")
@@ -172,18 +172,18 @@ records.write(HERE / "money.jsonl", runs)
 good("runs with prices are imported", "runs", "import", HERE / "money.jsonl", "--ledger", HERE / "money.db")
 
 page, quote, bills = money_of("--workload", "cifar")
-EXPECTED = {"acme/one@here": (100, 0.001), "acme/slow@here": (2000, 0.0002)}
+EXPECTED = {"acme/one@here": (100, 0.001), "acme/slow@here": (2000, 0.002)}
 report("a workload: the best time on each offer, as fare quote has it", bills == [EXPECTED, EXPECTED], bills)
 report("a workload: the same sentences", page["quotes"][0]["advice"] == quote["advice"], page["quotes"][0]["advice"])
 bars = {p["label"]: p["y"] for plot in page["plots"] if plot["kind"] == "cost" for panel in plot["panels"]
         for series in panel["series"] for p in series["points"] if p["label"].startswith("acme/")}
-report("a workload: the bars of the costs", bars == {"acme/one": 0.001, "acme/slow": 0.0002}, bars)
+report("a workload: the bars of the costs", bars == {"acme/one": 0.001, "acme/slow": 0.002}, bars)
 points = {p["label"]: (p["x"], p["y"]) for plot in page["plots"] if plot["kind"] == "frontier" for panel in plot["panels"]
           for series in panel["series"] for p in series["points"] if p["label"].startswith("acme/")}
-report("a workload: the points of the frontier", points == {"acme/one": (100, 0.001), "acme/slow": (2000, 0.0002)}, points)
+report("a workload: the points of the frontier", points == {"acme/one": (100, 0.001), "acme/slow": (2000, 0.002)}, points)
 
 page, quote, bills = money_of(SLOW)
-EXPECTED = {"acme/one@here": (1000, 0.01), "acme/slow@here": (2000, 0.0002)}
+EXPECTED = {"acme/one@here": (1000, 0.01), "acme/slow@here": (2000, 0.002)}
 report("a run: its own time, and that of others elsewhere", bills == [EXPECTED, EXPECTED], bills)
 report("a run: the same sentences", page["quotes"][0]["advice"] == quote["advice"], page["quotes"][0]["advice"])
 text = good("a run in Markdown", "report", SLOW, "--ledger", HERE / "money.db", "--format", "md")
