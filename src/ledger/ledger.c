@@ -479,12 +479,10 @@ int ledger_import_begin(struct ledger *ledger, struct err *err)
     return ledger_begin(ledger, err);
 }
 
-static void bulk_end(struct ledger *ledger)
+static int bulk_end(struct ledger *ledger, struct err *err)
 {
-    struct err ignored = {0};
     const char *sql = ledger->place.backend->bulk_end;
-    if (sql && ledger->db && ledger_sql(ledger, sql, &ignored) != 0)
-        return; // it costs only memory
+    return sql && ledger->db ? ledger_sql(ledger, sql, err) : 0;
 }
 
 int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool *added,
@@ -510,16 +508,20 @@ int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool 
 int ledger_import_end(struct ledger *ledger, struct err *err)
 {
     int rc = ledger_sql(ledger, "COMMIT", err);
-    if (rc != 0)
-        ledger_roll_back(ledger);
-    bulk_end(ledger);
-    return rc == 0 ? check_file(ledger, err) : rc;
+    if (rc != 0) {
+        ledger_import_abandon(ledger);
+        return rc;
+    }
+    TRY(bulk_end(ledger, err));
+    return check_file(ledger, err);
 }
 
 void ledger_import_abandon(struct ledger *ledger)
 {
+    struct err ignored = {0};
     ledger_roll_back(ledger);
-    bulk_end(ledger);
+    if (bulk_end(ledger, &ignored) != 0)
+        return; // it costs only memory
 }
 
 // ---- reading
