@@ -18,7 +18,7 @@ struct compare_cmd_options {
     const char *ledger, *base, *workload, *published;
     const char *date, *rule, *format, *kind;
     bool spot;
-    struct opt_texts price, offer;
+    struct opt_texts price, offer, estimate;
 };
 
 static const char *const formats[] = {"table", "csv", "md", "json", NULL};
@@ -35,6 +35,9 @@ static const struct opt options[] = {
     {"published", 0, OPT_TEXT, "SET", NULL, AT(published), "Which",
      "published results that come with fare, instead of the ledger: 2017-keras-backends "
      "or 2018-tweets, say"},
+    {"estimate", 'e', OPT_TEXTS, "GPU|OFFER", NULL, AT(estimate), "Which",
+     "add a row for this GPU, or this offer of the book, estimated from the runs; may be given "
+     "several times"},
     {"price", 'p', OPT_TEXTS, "SELECTOR=USD_PER_HOUR", NULL, AT(price), "Cost",
      "hourly price of those machines, overriding all others; may be given several times"},
     {"offer", 'o', OPT_TEXTS, "SELECTOR=OFFER", NULL, AT(offer), "Cost",
@@ -54,6 +57,7 @@ static const struct cmd_example examples[] = {
     {"fare compare", "everything in the ledger, workload by workload"},
     {"fare compare --workload cnn --base h100+fare", "everything relative to that"},
     {"fare compare 3f9a2c 81d04e", "two runs"},
+    {"fare compare --estimate b200 --estimate aws/g6e.xlarge", "and machines nobody measured"},
     {"fare compare --published 2017-keras-backends --base k80+tensorflow --rule prorated",
      "a published comparison, figure by figure"},
     {"fare compare --published 2017-keras-backends --price k80=0.23 --price p100=0.74",
@@ -201,6 +205,7 @@ static int run(const struct cmd_call *call, struct err *err)
     struct words words = {0};
     struct comparing *comparing = NULL;
     struct compare compare = {0};
+    struct market *market = NULL;
     const char *word;
     enum offer_kind kind;
     TRY(value_kind(o->kind, o->spot, &word, err));
@@ -208,12 +213,17 @@ static int run(const struct cmd_call *call, struct err *err)
     int rc = o->published ? 0 : ledger_new(&ledger, o->ledger, err);
     if (rc == 0)
         rc = words_init(&words, call->rest, ledger, err);
+    if (rc == 0 && o->estimate.count > 0)
+        rc = market_open(&market, NULL, NULL, err);
     struct compare_options wanted = {
         .base = o->base,
         .workload = o->workload,
         .words = words.items,
         .word_count = words.count,
-        .pricing = {.prices = o->price.items,
+        .estimates = o->estimate.items,
+        .estimate_count = o->estimate.count,
+        .pricing = {.market = market,
+                    .prices = o->price.items,
                     .price_count = o->price.count,
                     .offers = o->offer.items,
                     .offer_count = o->offer.count,
@@ -231,6 +241,7 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = print(call, &compare, ledger ? ledger_name(ledger) : NULL, err);
     record_release(compare_fields, &compare);
     comparing_free(comparing);
+    market_close(market);
     words_release(&words);
     ledger_free(ledger);
     return rc;

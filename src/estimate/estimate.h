@@ -43,6 +43,7 @@ struct estimate_part {            // of the step, as measured
 // The interval holds with 90 %.
 struct estimate {
     enum estimate_kind kind;
+    const char *reason; // without a figure: `why` in a few words, the same for all machines
     char why[200];
     double time_s, low_s, high_s;               // for as many samples, at the same batch per GPU
     double device;                              // time of a step there ÷ here
@@ -66,7 +67,9 @@ void estimate_make(const struct estimate_tables *tables, const struct run *run,
                    const struct estimate_place *from, const struct estimate_place *to,
                    const struct estimate_time *time, struct estimate *out);
 
-// Null: the run would work there, as far as known; else `why`, which says why not.
+#define ESTIMATE_NO_MEMORY "not enough GPU memory"
+
+// Null: the run would work there, as far as known; else the reason in a few words, and `why`.
 const char *estimate_misfit(const struct run *run, const struct estimate_place *to, char why[200]);
 
 // "measured", "estimated ±16 %", "rough ×2.4", "unknown", "does not fit".
