@@ -182,12 +182,16 @@ static double boot_s(const struct search *s, const struct offer *offer)
 static const char *no_estimate(struct search *s, const struct offer *offer,
                                const struct estimated *e, const char **why, char room[EVIDENCE_WHY])
 {
+    if (!*offer->gpu && (!e || !estimated_known(e))) {
+        *why = "estimates are for whole GPUs, or from a run on a CPU for a known processor";
+        return "no GPU";
+    }
     if (!e) {
         *why = "estimates are for machines with whole GPUs";
-        return *offer->gpu ? "only part of a GPU" : "no GPU";
+        return "only part of a GPU";
     }
     if (!e->proof) {
-        *why = "no run has a known time";
+        *why = *e->estimate.why ? e->estimate.why : "no run has a known time";
         return "no estimate";
     }
     if (!estimated_known(e)) {
@@ -211,7 +215,7 @@ static int add_estimate(struct search *s, const struct offer *offer, struct err 
     TRY(estimates_find(s->estimates, offer, &e, err));
     const char *reason = no_estimate(s, offer, e, &why, room);
     if (reason)
-        return quote_leave_out(&s->leaving, offer, reason, why, e != NULL, err);
+        return quote_leave_out(&s->leaving, offer, reason, why, e && *offer->gpu, err);
     TRY(hour_in_usd(s, offer, &per_hour, err));
     struct candidate *c = twin(&s->estimated, offer, 0);
     if (c && c->per_hour <= per_hour)

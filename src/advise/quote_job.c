@@ -253,11 +253,14 @@ int quote_check_rates(struct quote_job *job, struct err *err)
 
 static int own_power(struct quote_job *job, struct err *err)
 {
-    const struct power_given given = {job->wishes.own.busy_mw, job->wishes.own.kwh};
+    struct own_machine *own = &job->wishes.own;
+    if (own->use_s_a_month == 0) // a page: nothing was given
+        own->busy_mw = own->idle_mw = own->kwh = -1;
+    const struct power_given given = {own->busy_mw, own->kwh};
     if (job->runs.count == 0 || job->ask.own_gpu)
         return 0;
     TRY(power_of_run(job->ask.market, &job->runs.items[0], &given, &job->wishes.power, err));
-    job->wishes.own.busy_mw = job->wishes.power.mw;
+    own->busy_mw = job->wishes.power.mw;
     return 0;
 }
 

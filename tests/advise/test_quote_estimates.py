@@ -155,7 +155,7 @@ check("one table, in which a measured bill goes before an estimate that overlaps
 WHY = {"not enough GPU memory": ("acme/small@here", "needs 20 GiB of GPU memory, the T4 has 16 GiB; a batch of at most 51 instead of 64 could fit"),
        "a precision that the GPU lacks": ("acme/volta@here", "trains in bf16, which the V100-32GB does not have"),
        "not enough memory": ("acme/poor@here", "does not fit: the run needed 20 GiB of memory"),
-       "no GPU": ("acme/cpu@here", "estimates are for machines with whole GPUs"),
+       "no GPU": ("acme/cpu@here", "estimates are for whole GPUs, or from a run on a CPU for a known processor"),
        "only part of a GPU": ("acme/part@here", "estimates are for machines with whole GPUs")}
 
 
