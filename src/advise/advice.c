@@ -27,7 +27,7 @@ void advice_add_money(struct buf *out, int64_t nano)
     buf_printf(out, "%s USD", text);
 }
 
-// "aws/g5.xlarge@us-east-1, 0.52 USD (0.51-0.53) in 31 min"
+// "aws/g5.xlarge@us-east-1, 0.52 USD (0.51-0.53) in 31 min, estimated ±20 %"
 static void add_bill_words(struct buf *out, const struct bill *bill)
 {
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
@@ -42,6 +42,8 @@ static void add_bill_words(struct buf *out, const struct bill *bill)
     }
     buf_adds(out, " in ");
     advice_add_time(out, bill->time_s.v);
+    if (bill->certainty)
+        buf_printf(out, ", %s", bill->certainty);
     if (bill->incomplete.v)
         buf_adds(out, ", without items that its tariff has no price for");
     if (bill->price_old.v)
@@ -91,29 +93,88 @@ static int64_t dearest(const struct bill *bill)
     return at_least(at_least(bill_total(bill), bill->high), bill->by_hours);
 }
 
-// For at most `budget`, at worst and with everything priced; null: whatever it costs.
-static const struct bill *fastest(const struct quote *quote, const int64_t *budget)
+// Bills, then estimates.
+static const struct bill *bill_at(const struct quote *quote, size_t i)
+{
+    size_t measured = quote->bills.count;
+    return i < measured ? &quote->bills.items[i] : &quote->estimates.items[i - measured];
+}
+
+static size_t bill_count(const struct quote *quote)
+{
+    return quote->bills.count + quote->estimates.count;
+}
+
+// The cheapest that takes at most `within_s`, at worst; null: none.
+static const struct bill *cheapest(const struct quote *quote, double within_s)
 {
     const struct bill *best = NULL;
-    for (size_t i = 0; i < quote->bills.count; i++) {
-        const struct bill *b = &quote->bills.items[i];
-        bool within = !budget || (!bill_doubtful(b) && dearest(b) <= *budget);
-        if (within && (!best || b->time_s.v < best->time_s.v))
+    for (size_t i = 0; i < bill_count(quote); i++) {
+        const struct bill *b = bill_at(quote, i);
+        if (longest(b) <= within_s && (!best || b->place.v < best->place.v))
             best = b;
     }
     return best;
 }
 
-static const char *at_worst(const struct bill *bill)
+// Estimates count with the end of their interval.
+static double counted_s(const struct bill *bill)
 {
-    return bill->high_s.known ? " (even at the end of its interval)" : "";
+    return bill->certainty ? longest(bill) : bill->time_s.v;
+}
+
+// Of the first `count`. For at most `budget`, at worst and with everything priced; null: whatever
+// it costs.
+static const struct bill *fastest(const struct quote *quote, size_t count, const int64_t *budget)
+{
+    const struct bill *best = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct bill *b = bill_at(quote, i);
+        bool within = !budget || (!bill_doubtful(b) && dearest(b) <= *budget);
+        if (within && (!best || counted_s(b) < counted_s(best)))
+            best = b;
+    }
+    return best;
+}
+
+// ": in time even if it takes 30 % longer"
+static void add_at_worst(struct buf *out, const struct bill *bill, const char *what)
+{
+    double times = bill->high_s.known ? bill->high_s.v / bill->time_s.v : 1;
+    if (!bill->certainty)
+        buf_adds(out, bill->high_s.known ? " (even at the end of its interval)" : "");
+    else if (times < 2)
+        buf_printf(out, ": %s even if it takes %.0f %% longer", what, floor(100 * (times - 1)));
+    else
+        buf_printf(out, ": %s even if it takes %.1f times as long", what, floor(10 * times) / 10);
+}
+
+static int mark(char **member, bool at_worst, bool at_the_middle, struct err *err)
+{
+    return text_set(member, at_worst ? "met" : at_the_middle ? "met at the middle" : "missed", err);
+}
+
+static int mark_all(const struct advice_wishes *w, struct bill *bills, size_t count,
+                    struct err *err)
+{
+    double deadline_s = (double)w->deadline_ns.v / 1e9;
+    for (size_t i = 0; i < count; i++) {
+        struct bill *b = &bills[i];
+        if (w->deadline_ns.known)
+            TRY(mark(&b->deadline, longest(b) <= deadline_s, b->time_s.v <= deadline_s, err));
+        if (w->budget.known)
+            TRY(mark(&b->budget, !bill_doubtful(b) && dearest(b) <= w->budget.v,
+                     bill_total(b) <= w->budget.v, err));
+    }
+    return 0;
 }
 
 // ---- the verdict
 
 static int say_cheapest(struct quote *quote, struct err *err)
 {
-    const struct bill *cheap = &quote->bills.items[0], *fast = fastest(quote, NULL);
+    const struct bill *cheap = &quote->bills.items[0];
+    const struct bill *fast = fastest(quote, quote->bills.count, NULL);
     struct buf text = {0};
     buf_printf(&text, "Cheapest%s: ", cheap->waiting ? ", with your waiting" : "");
     add_bill_words(&text, cheap);
@@ -124,6 +185,24 @@ static int say_cheapest(struct quote *quote, struct err *err)
         add_whose(&text, quote, fast);
     }
     buf_adds(&text, ".");
+    return texts_take(&quote->advice, &text, err);
+}
+
+// The cheapest of all, if it is an estimate.
+static int say_estimated(struct quote *quote, struct err *err)
+{
+    const struct bill *first = cheapest(quote, (double)INFINITY);
+    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
+    struct buf text = {0};
+    if (!first->certainty)
+        return 0;
+    bill_amount(first, amount, interval);
+    buf_printf(&text, "%sBy estimate, the cheapest is %s: about %s USD%s%s%s in ",
+               quote->bills.count > 0 ? "" : "No offer is a machine with a run. ", first->offer,
+               amount, *interval ? " (" : "", interval, *interval ? ")" : "");
+    advice_add_time(&text, first->time_s.v);
+    buf_printf(&text, ", %s. Running it there for a minute tells the time exactly.",
+               first->certainty);
     return texts_take(&quote->advice, &text, err);
 }
 
@@ -201,23 +280,20 @@ static void deadline_without_offers(const struct quote_ask *ask, double deadline
 void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const struct quote *quote,
                      struct buf *out)
 {
-    const struct bill *found = NULL;
-    for (size_t i = 0; !found && i < quote->bills.count; i++)
-        if (longest(&quote->bills.items[i]) * 1e9 <= (double)deadline_ns)
-            found = &quote->bills.items[i];
+    const struct bill *found = cheapest(quote, (double)deadline_ns / 1e9);
     buf_adds(out, "Within ");
     advice_add_time(out, (double)deadline_ns / 1e9);
-    if (quote->bills.count == 0) {
+    if (bill_count(quote) == 0) {
         deadline_without_offers(ask, (double)deadline_ns / 1e9, out);
         return;
     }
     if (found) {
         buf_adds(out, " the cheapest is ");
         add_bill_words(out, found);
-        buf_adds(out, at_worst(found));
+        add_at_worst(out, found, "in time");
         add_whose(out, quote, found);
     } else {
-        const struct bill *fast = fastest(quote, NULL);
+        const struct bill *fast = fastest(quote, bill_count(quote), NULL);
         bool nearly = fast->time_s.v * 1e9 <= (double)deadline_ns;
         buf_printf(out, " none of them %s; the fastest is ",
                    nearly ? "is sure to finish" : "finishes");
@@ -238,15 +314,15 @@ static int say_deadline(const struct quote_ask *ask, const struct advice_wishes 
 static int say_budget(const struct advice_wishes *w, struct quote *quote, struct err *err)
 {
     struct buf text = {0};
-    const struct bill *found = fastest(quote, &w->budget.v);
+    const struct bill *found = fastest(quote, bill_count(quote), &w->budget.v);
     buf_adds(&text, "For ");
     advice_add_money(&text, w->budget.v);
     if (found) {
         buf_adds(&text, " the fastest is ");
         add_bill_words(&text, found);
-        buf_adds(&text, at_worst(found));
+        add_at_worst(&text, found, "within the budget");
     } else {
-        const struct bill *cheap = &quote->bills.items[0];
+        const struct bill *cheap = cheapest(quote, (double)INFINITY);
         bool nearly = bill_total(cheap) <= w->budget.v;
         bool interval = at_least(0, cheap->high) > w->budget.v;
         bool hours = !interval && at_least(0, cheap->by_hours) > w->budget.v;
@@ -449,7 +525,8 @@ static int bill_parallel(const struct quote_ask *ask, const struct bill *bill, i
 static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
                     struct err *err)
 {
-    const struct bill *strong = fastest(quote, NULL), *cheap = &quote->bills.items[0];
+    const struct bill *strong = fastest(quote, quote->bills.count, NULL);
+    const struct bill *cheap = &quote->bills.items[0];
     int64_t in_turn = 0, parallel = 0, machines = 0;
     double seconds = 0, runs = (double)w->runs;
     struct buf text = {0};
@@ -501,7 +578,7 @@ static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *
     struct bill_time time;
     struct buf text = {0};
     bool some = ask->gpu || ask->provider || ask->region || ask->kind;
-    if (ask->offer || quote->misfits.count > 0) // it has its own reasons
+    if (ask->offer || (quote->misfits.count > 0 && quote->not_measured.v == 0)) // it has reasons
         return w->buy ? advice_buy(ask, w, quote, err) : advice_power(ask, w, quote, err);
     if (quote->outdated) {
         buf_printf(&text, "The price of %s, which %s ", quote->outdated,
@@ -521,12 +598,34 @@ static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *
     return w->buy ? advice_buy(ask, w, quote, err) : advice_power(ask, w, quote, err);
 }
 
+// Without a run on any offer, only estimates answer; those are of one training.
+static int advise_by_estimates(const struct quote_ask *ask, const struct advice_wishes *w,
+                               struct quote *quote, struct err *err)
+{
+    TRY(say_estimated(quote, err));
+    if (w->deadline_ns.known)
+        TRY(say_deadline(ask, w, quote, err));
+    if (w->budget.known)
+        TRY(say_budget(w, quote, err));
+    if (w->use_ns_a_month > 0 || w->runs > 1)
+        TRY(texts_add(&quote->advice,
+                      "Several trainings are priced only on machines with a run, and no offer is "
+                      "one.",
+                      err));
+    return w->buy ? advice_buy(ask, w, quote, err) : advice_power(ask, w, quote, err);
+}
+
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
                 struct err *err)
 {
-    if (quote->bills.count == 0)
+    TRY(mark_all(w, quote->bills.items, quote->bills.count, err));
+    TRY(mark_all(w, quote->estimates.items, quote->estimates.count, err));
+    if (bill_count(quote) == 0)
         return say_nothing(ask, w, quote, err);
+    if (quote->bills.count == 0)
+        return advise_by_estimates(ask, w, quote, err);
     TRY(say_cheapest(quote, err));
+    TRY(say_estimated(quote, err));
     if (quote->bills.count > 2)
         TRY(say_frontier(quote, err));
     if (w->deadline_ns.known)

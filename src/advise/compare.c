@@ -9,6 +9,7 @@
 
 #include "advise/comparable.h"
 #include "advise/compare_parts.h"
+#include "base/clock.h"
 #include "record/read.h"
 
 enum { HEAD_MAX = 96 };
@@ -71,6 +72,15 @@ static int read_words(struct comparing *c, const struct compare_options *options
     return rc;
 }
 
+static int find_targets(struct comparing *c, const struct compare_options *options, struct err *err)
+{
+    struct wishes wishes = {.prorated = options->pricing.prorated};
+    if (options->pricing.date && !clock_parse(options->pricing.date, &wishes.start_s))
+        return err_set(err, ERR_USAGE, "'%s' is not a date", options->pricing.date);
+    return compare_targets_new(&c->targets, options->estimates, options->estimate_count,
+                               options->pricing.market, &wishes, err);
+}
+
 int comparing_new(struct comparing **out, const struct compare_options *options, struct err *err)
 {
     struct comparing *c = calloc(1, sizeof *c);
@@ -88,6 +98,8 @@ int comparing_new(struct comparing **out, const struct compare_options *options,
         rc = read_words(c, options, err);
     if (rc == 0)
         rc = pricing_new(&c->pricing, &options->pricing, err);
+    if (rc == 0 && options->estimate_count > 0)
+        rc = find_targets(c, options, err);
     if (rc == 0)
         *out = c;
     else
@@ -126,6 +138,7 @@ void comparing_free(struct comparing *c)
     index_release(&c->group_index);
     selector_release(&c->base);
     pricing_free(c->pricing);
+    compare_targets_free(c->targets);
     buf_release(&c->key);
     free(c);
 }

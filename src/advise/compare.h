@@ -25,6 +25,9 @@ struct compare_options {
     // by an id or a label are rows of their own, even where they are otherwise alike.
     const char **words;
     size_t word_count;
+    // Rows for machines nobody measured (compare_estimates.h); `pricing.market` must be set.
+    const char **estimates;
+    size_t estimate_count;
     struct pricing_options pricing;
     // (optional) Electricity of machines whose price is unknown; needs pricing.market.
     const struct power_given *power;
@@ -47,7 +50,7 @@ int comparing_finish(struct comparing *comparing, struct compare *out, struct er
 // Appends "k80 + tensorflow (bf16)": the brackets tell it from other rows of that name.
 void compare_label(const struct compare_row *row, struct buf *out);
 
-// Whether it may be called the fastest or the cheapest: neither noisy nor stopped.
+// Whether it may be called the fastest or the cheapest: neither noisy, stopped nor an estimate.
 bool compare_can_win(const struct compare_row *row);
 
 #endif

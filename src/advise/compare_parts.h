@@ -4,6 +4,7 @@
 #define FARE_ADVISE_COMPARE_PARTS_H
 
 #include "advise/compare.h"
+#include "advise/compare_estimates.h"
 #include "advise/difference.h"
 #include "advise/expected.h"
 #include "advise/selector.h"
@@ -63,6 +64,7 @@ struct comparing {
     size_t pick_count;
     struct selector base; // without text: not given
     struct pricing *pricing;
+    struct compare_targets *targets; // null: none
     bool prorated;
     const char *date; // the options'
     struct market *market;

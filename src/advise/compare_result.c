@@ -168,6 +168,40 @@ static int add_row(const struct comparing *c, const struct section *section, siz
     return rc;
 }
 
+// Estimates from the runs that have a row.
+static int add_estimates(const struct comparing *c, const struct section *section,
+                         const bool *compared, struct compare_workload *to, struct err *err)
+{
+    size_t count = 0;
+    const struct run **runs = calloc(section->count, sizeof *runs);
+    if (!runs)
+        return err_memory(err);
+    for (size_t i = 0; i < section->count; i++)
+        if (compared[i])
+            runs[count++] = &c->groups[section->groups[i]].run;
+    int rc = compare_targets_add(c->targets, runs, count, to, err);
+    free(runs);
+    return rc;
+}
+
+static int add_rows(const struct comparing *c, const struct section *section, size_t reference,
+                    struct compare_workload *to, struct err *err)
+{
+    int rc = 0;
+    bool *compared = calloc(section->count + 1, sizeof *compared);
+    if (!compared)
+        return err_memory(err);
+    for (size_t i = 0; i < section->count && rc == 0; i++) {
+        size_t before = to->rows.count;
+        rc = add_row(c, section, section->groups[i], reference, to, err);
+        compared[i] = to->rows.count > before;
+    }
+    if (rc == 0 && c->targets)
+        rc = add_estimates(c, section, compared, to, err);
+    free(compared);
+    return rc;
+}
+
 static int add_section(struct comparing *c, struct section *section, struct compare *out,
                        struct err *err)
 {
@@ -182,8 +216,7 @@ static int add_section(struct comparing *c, struct section *section, struct comp
             reference = section->groups[i];
     if (reference == NO_GROUP)
         reference = section->groups[0];
-    for (size_t i = 0; i < section->count; i++)
-        TRY(add_row(c, section, section->groups[i], reference, to, err));
+    TRY(add_rows(c, section, reference, to, err));
     if (to->rows.count > 0)
         qsort(to->rows.items, to->rows.count, sizeof *to->rows.items, by_cost);
     if (to->apart.count > 0)

@@ -31,7 +31,7 @@ void compare_label(const struct compare_row *row, struct buf *out)
 
 bool compare_can_win(const struct compare_row *row)
 {
-    return !row->noisy.v && !row->stopped.v;
+    return !row->noisy.v && !row->stopped.v && !compare_estimated(row);
 }
 
 int compare_by_name(const struct group *a, const struct group *b)

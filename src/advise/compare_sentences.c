@@ -178,8 +178,10 @@ static void write_l1(const struct l1_part *part, const struct compare_workload *
 
 int compare_sentences(struct compare_workload *workload, struct err *err)
 {
-    size_t winners = count_winners(workload);
-    if (workload->rows.count > 1 && winners < 2)
+    size_t winners = count_winners(workload), measured = 0;
+    for (size_t i = 0; i < workload->rows.count; i++)
+        measured += !compare_estimated(&workload->rows.items[i]);
+    if (measured > 1 && winners < 2)
         return texts_add(&workload->sentences,
                          winners > 0 ? "No verdict: all rows but one are noisy or stopped."
                                      : "No verdict: all rows are noisy or stopped.",

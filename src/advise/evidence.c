@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/units.h"
+#include "estimate/estimate.h"
 
 static bool differ(const char *a, const char *b)
 {
@@ -247,11 +248,6 @@ static bool prove(const struct proofs *proofs, const struct quote_ask *ask, size
     p->memory_bytes = run->peak_memory_bytes.known       ? run->peak_memory_bytes.v
                       : run->use.memory_peak_bytes.known ? run->use.memory_peak_bytes.v
                                                          : 0;
-    for (size_t i = 0; i < run->use.gpu_list.count; i++) {
-        struct maybe_int peak = run->use.gpu_list.items[i].memory_peak_bytes;
-        if (peak.known && peak.v > p->gpu_memory_bytes)
-            p->gpu_memory_bytes = peak.v;
-    }
     return true;
 }
 
@@ -351,30 +347,33 @@ bool proof_fits(const struct proofs *proofs, const struct proof *p, const struct
 }
 
 const char *proof_too_large(const struct proofs *proofs, const struct proof *p,
-                            const struct offer *offer, char why[160])
+                            const struct offer *offer, char why[EVIDENCE_WHY])
 {
-    const struct device *device = device_find(proofs->devices, offer->gpu);
-    int64_t gpu_mib = offer->gpu_memory_mib ? offer->gpu_memory_mib
-                      : device              ? device->memory_mib
-                                            : 0;
-    if (p->gpus > offer->gpus_milli / 1000)
-        snprintf(why, 160, "does not fit: it has %g GPU%s, the run used %lld",
+    struct estimate_place there = {.device = device_find(proofs->devices, offer->gpu),
+                                   .gpus = p->gpus > 0,
+                                   .gpu_memory_bytes = (int64_t)offer->gpu_memory_mib << 20};
+    char text[200];
+    if (p->gpus > offer->gpus_milli / 1000) {
+        snprintf(why, EVIDENCE_WHY, "does not fit: it has %g GPU%s, the run used %lld",
                  offer->gpus_milli / 1000.0, offer->gpus_milli == 1000 ? "" : "s",
                  (long long)p->gpus);
-    else if (p->gpus > 0 && gpu_mib > 0 && p->gpu_memory_bytes > gpu_mib << 20)
-        snprintf(why, 160, "does not fit: the run needed %s of GPU memory",
-                 units_bytes(p->gpu_memory_bytes).s);
-    else
+        return "too few GPUs";
+    }
+    const char *reason = estimate_misfit(p->run, &there, text);
+    if (!reason || strcmp(reason, ESTIMATE_NO_MEMORY) != 0) // the rest worked on such a GPU
         return proof_no_memory(p, offer, why);
-    return why;
+    snprintf(why, EVIDENCE_WHY, "does not fit: %s", text);
+    return reason;
 }
 
-const char *proof_no_memory(const struct proof *p, const struct offer *offer, char why[160])
+const char *proof_no_memory(const struct proof *p, const struct offer *offer,
+                            char why[EVIDENCE_WHY])
 {
     if (offer->memory_mib <= 0 || p->memory_bytes <= (int64_t)offer->memory_mib << 20)
         return NULL;
-    snprintf(why, 160, "does not fit: the run needed %s of memory", units_bytes(p->memory_bytes).s);
-    return why;
+    snprintf(why, EVIDENCE_WHY, "does not fit: the run needed %s of memory",
+             units_bytes(p->memory_bytes).s);
+    return "not enough memory";
 }
 
 // With the number of GPUs asked for; with any number, all of the offer's.

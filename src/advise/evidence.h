@@ -37,9 +37,9 @@ struct proof { // a run whose time is known
     struct bill_time time;
     const struct device *device; // the GPU, or the processor of a run on CPUs; null: unknown
     bool asked;
-    bool stopped;                           // cut off: any other counts before it
-    int64_t gpus;                           // 0: it ran on CPUs
-    int64_t gpu_memory_bytes, memory_bytes; // at its peak; 0: unknown
+    bool stopped;         // cut off: any other counts before it
+    int64_t gpus;         // 0: it ran on CPUs
+    int64_t memory_bytes; // of the host, at its peak; 0: unknown
 };
 
 struct proofs {
@@ -63,11 +63,12 @@ const struct proof *proofs_find(const struct proofs *proofs, const struct offer 
 // Whether the run was measured on a machine like the offer.
 bool proof_fits(const struct proofs *proofs, const struct proof *proof, const struct offer *offer);
 
-// Null: the offer is large enough for the run; else `why`, which says why not.
+#define EVIDENCE_WHY 220
+// Null: the offer is large enough for the run; else the reason in a few words, and `why`.
 const char *proof_too_large(const struct proofs *proofs, const struct proof *proof,
-                            const struct offer *offer, char why[160]);
+                            const struct offer *offer, char why[EVIDENCE_WHY]);
 const char *proof_no_memory(const struct proof *proof, const struct offer *offer,
-                            char why[160]); // of the host alone
+                            char why[EVIDENCE_WHY]); // of the host alone
 
 // A run that failed, or whose machine was assumed (--offer), tells nothing about a machine.
 bool evidence_usable(const struct run *run);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "advise/quote.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +9,14 @@
 
 #include "advise/estimates.h"
 #include "advise/evidence.h"
+#include "advise/quote_parts.h"
+#include "base/clock.h"
 #include "base/money.h"
 #include "market/power.h"
 
-#define MISFITS_MAX 20
-#define GPUS_MAX    1000000 // of one machine: a record may claim any number
+#define MISFITS  20      // rows, unless more are asked for
+#define GPUS_MAX 1000000 // of one machine: a record may claim any number
+#define TOO_LATE "ends before the training does"
 
 struct candidate {
     struct offer offer;
@@ -20,6 +24,7 @@ struct candidate {
     int64_t per_hour;                  // nano-USD
     const struct estimated *estimated; // null: measured
     double expected;                   // estimates: about the bill, to find the cheapest
+    int64_t ends_s;                    // the provider ends it; 0: it does not
 };
 
 struct candidates { // laid out as any list
@@ -39,30 +44,41 @@ struct search {
     const struct startups *startups;
     struct candidates found, estimated;
     struct quote *quote;
+    struct leaving leaving;
     // To count offers that are not measured: each provider's name and kind once.
     const char *last_provider, *last_name;
     unsigned int kinds_seen, kinds_found;
     int64_t not_measured;
-    const char *factor_provider; // the last one, and whether its regions have factors
-    bool factors;
+    bool matched;         // some offer is a machine with a run
+    const char *provider; // the last one: whether its regions have factors, and its machines an end
+    bool factors, ends;
 };
 
-static int misfit(struct quote *quote, const struct offer *offer, const char *why, struct err *err)
+static void know_provider(struct search *s, const struct offer *offer)
 {
-    struct quote_misfit *last =
-        quote->misfits.count ? &quote->misfits.items[quote->misfits.count - 1] : NULL;
-    struct buf name = {0};
-    book_name(offer, &name);
-    int rc = buf_check(&name, err);
-    bool there = rc == 0 && last && strcmp(last->offer, buf_str(&name)) == 0;
-    if (rc == 0 && !there && quote->misfits.count < MISFITS_MAX) {
-        struct quote_misfit *m = LIST_ADD(&quote->misfits, err);
-        rc = m ? text_set(&m->offer, buf_str(&name), err) : ERR_MEMORY;
-        if (rc == 0)
-            rc = text_set(&m->why, why, err);
-    }
-    buf_release(&name);
-    return rc;
+    if (s->provider && strcmp(s->provider, offer->provider) == 0)
+        return;
+    s->provider = offer->provider;
+    s->factors = tariff_has_regions(s->tariffs, offer->provider);
+    s->ends = tariff_has_end(s->tariffs, offer->provider);
+}
+
+static int64_t ends_after_s(struct search *s, const struct offer *offer)
+{
+    know_provider(s, offer);
+    const struct tariff *t = s->ends ? tariff_for(s->tariffs, offer, s->day, NULL) : NULL;
+    return t && t->ends_after_s.known ? t->ends_after_s.v : 0;
+}
+
+static const char *too_late(int64_t ends_s, double time_s, char why[EVIDENCE_WHY])
+{
+    char end[48], time[48];
+    if (ends_s == 0 || time_s <= (double)ends_s)
+        return NULL;
+    clock_words(ends_s * NS_PER_S, end, sizeof end);
+    clock_words((int64_t)fmin(time_s * 1e9, (double)BILL_LONGEST_NS), time, sizeof time);
+    snprintf(why, EVIDENCE_WHY, "ends after %s at the latest, the training takes %s", end, time);
+    return TOO_LATE;
 }
 
 // To choose among regions, which may have their own factors and currencies. Most providers have no
@@ -71,10 +87,7 @@ static int hour_in_usd(struct search *s, const struct offer *offer, int64_t *usd
 {
     struct priced price;
     int rc;
-    if (!s->factor_provider || strcmp(s->factor_provider, offer->provider) != 0) {
-        s->factor_provider = offer->provider;
-        s->factors = tariff_has_regions(s->tariffs, offer->provider);
-    }
+    know_provider(s, offer);
     if (!s->factors) {
         rc = currency_to_usd(s->currencies, offer->currency, s->day, offer_per_hour(offer), usd,
                              NULL, NULL, NULL);
@@ -135,10 +148,14 @@ static bool wanted_gpu(const struct search *s, const struct offer *offer)
 static int add_candidate(struct search *s, const struct offer *offer, const struct proof *p,
                          struct err *err)
 {
-    char why[160];
+    char why[EVIDENCE_WHY];
     size_t training = p->from->training;
-    if (proof_too_large(&s->proofs, p, offer, why))
-        return training == 0 ? misfit(s->quote, offer, why, err) : 0;
+    int64_t ends_s = ends_after_s(s, offer);
+    const char *reason = proof_too_large(&s->proofs, p, offer, why);
+    if (!reason)
+        reason = too_late(ends_s, (double)p->time.total_ns / 1e9, why);
+    if (reason)
+        return training == 0 ? quote_leave_out(&s->leaving, offer, reason, why, true, err) : 0;
     bool every = s->ask->every_region;
     int64_t per_hour = 0;
     TRY(every ? 0 : hour_in_usd(s, offer, &per_hour, err));
@@ -149,7 +166,7 @@ static int add_candidate(struct search *s, const struct offer *offer, const stru
         c = LIST_ADD(&s->found, err);
     if (!c)
         return ERR_MEMORY;
-    *c = (struct candidate){*offer, p, per_hour, NULL, 0};
+    *c = (struct candidate){.offer = *offer, .proof = p, .per_hour = per_hour, .ends_s = ends_s};
     return 0;
 }
 
@@ -161,15 +178,44 @@ static double boot_s(const struct search *s, const struct offer *offer)
     return row ? (double)row->ns / 1e9 : 0;
 }
 
+// Null: there is an estimate; else the reason in a few words, and `*why`, perhaps in `room`.
+static const char *no_estimate(struct search *s, const struct offer *offer,
+                               const struct estimated *e, const char **why, char room[EVIDENCE_WHY])
+{
+    if (!*offer->gpu && (!e || !estimated_known(e))) {
+        *why = "estimates are for whole GPUs, or from a run on a CPU for a known processor";
+        return "no GPU";
+    }
+    if (!e) {
+        *why = "estimates are for machines with whole GPUs";
+        return "only part of a GPU";
+    }
+    if (!e->proof) {
+        *why = *e->estimate.why ? e->estimate.why : "no run has a known time";
+        return "no estimate";
+    }
+    if (!estimated_known(e)) {
+        *why = e->estimate.why;
+        return e->estimate.reason;
+    }
+    *why = room;
+    const char *reason = proof_no_memory(e->proof, offer, room);
+    return reason ? reason : too_late(ends_after_s(s, offer), e->estimate.time_s, room);
+}
+
 // Only the cheapest region, even if all were asked for: estimates do not tell them apart.
 static int add_estimate(struct search *s, const struct offer *offer, struct err *err)
 {
     const struct estimated *e = NULL;
-    char why[160];
+    const char *why;
+    char room[EVIDENCE_WHY];
     int64_t per_hour = 0;
-    TRY(s->estimates ? estimates_find(s->estimates, offer, &e, err) : 0);
-    if (!e || !estimated_known(e) || proof_no_memory(e->proof, offer, why))
-        return 0;
+    if (!s->estimates || s->proofs.count == 0)
+        return 0; // without a known time there is nothing to say of each offer
+    TRY(estimates_find(s->estimates, offer, &e, err));
+    const char *reason = no_estimate(s, offer, e, &why, room);
+    if (reason)
+        return quote_leave_out(&s->leaving, offer, reason, why, e && *offer->gpu, err);
     TRY(hour_in_usd(s, offer, &per_hour, err));
     struct candidate *c = twin(&s->estimated, offer, 0);
     if (c && c->per_hour <= per_hour)
@@ -178,7 +224,11 @@ static int add_estimate(struct search *s, const struct offer *offer, struct err 
         c = LIST_ADD(&s->estimated, err);
     if (!c)
         return ERR_MEMORY;
-    *c = (struct candidate){*offer, e->proof, per_hour, e, 0};
+    *c = (struct candidate){.offer = *offer,
+                            .proof = e->proof,
+                            .per_hour = per_hour,
+                            .estimated = e,
+                            .ends_s = ends_after_s(s, offer)};
     c->expected = (double)per_hour * (boot_s(s, offer) + e->estimate.time_s);
     return 0;
 }
@@ -192,6 +242,7 @@ static int consider(void *search, const struct offer *offer, struct err *err)
         return 0;
     bool found = proofs_find(&s->proofs, offer, best) != NULL;
     count_group(s, offer, found);
+    s->matched |= found;
     if (!found)
         TRY(add_estimate(s, offer, err));
     for (size_t i = 0; i < QUOTE_TRAININGS; i++)
@@ -231,19 +282,37 @@ static int add_notes(const struct candidate *c, struct bill *bill, struct err *e
 static int set_certainty(const struct estimated *e, struct bill *bill, struct err *err)
 {
     char words[ESTIMATE_WORDS];
+    struct buf class = {0};
     estimate_words(&e->estimate, words);
     if (e->to.gpus > 0)
         bill->gpus_used = some_int(e->to.gpus);
     if (e->estimate.several.to.link)
         bill->efficiency = some_real(e->estimate.several.to.median);
+    estimate_class_words(&e->estimate, &class);
+    TRY(text_take(&bill->class, &class, err));
     return text_set(&bill->certainty, words, err);
+}
+
+// It may not finish there.
+static int note_end(const struct candidate *c, struct bill *bill, struct err *err)
+{
+    char why[EVIDENCE_WHY];
+    double longest = bill->high_s.known ? bill->high_s.v : bill->time_s.v;
+    if (too_late(c->ends_s, bill->time_s.v, why))
+        return texts_add(&bill->notes, why, err);
+    if (!too_late(c->ends_s, longest, why))
+        return 0;
+    struct buf text = {0};
+    buf_printf(&text, "%s at the end of its interval", why);
+    return texts_take(&bill->notes, &text, err);
 }
 
 // A price that cannot be computed (a currency without a rate, an overflow) makes this offer a
 // misfit; the quote goes on.
-static int add_bill(const struct quote_ask *ask, const struct candidate *c, const char *basis,
-                    struct quote *quote, struct err *err)
+static int add_bill(struct search *s, const struct candidate *c, const char *basis, struct err *err)
 {
+    const struct quote_ask *ask = s->ask;
+    struct quote *quote = s->quote;
     struct buf name = {0};
     struct bill bill = {0};
     struct err why = {0};
@@ -262,7 +331,9 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
         if (rc == ERR_MEMORY)
             err_memory(err);
         else if (rc != 0)
-            rc = misfit(quote, &c->offer, why.text, err) == 0 ? 1 : ERR_MEMORY;
+            rc = quote_leave_out(&s->leaving, &c->offer, "no price", why.text, true, err) == 0
+                     ? 1
+                     : ERR_MEMORY;
     }
     const struct run *run = c->proof->run;
     if (rc == 0)
@@ -278,6 +349,8 @@ static int add_bill(const struct quote_ask *ask, const struct candidate *c, cons
         rc = add_notes(c, &bill, err);
     if (rc == 0 && c->estimated)
         rc = set_certainty(c->estimated, &bill, err);
+    if (rc == 0)
+        rc = note_end(c, &bill, err);
     bool other = c->proof->from->training > 0;
     struct bill *added = NULL;
     if (rc == 0)
@@ -298,61 +371,8 @@ static int add_other_trainings(struct search *s, const struct offer *offer,
 {
     for (size_t i = 1; i < QUOTE_TRAININGS; i++)
         if (best[i])
-            TRY(add_bill(s->ask, &(struct candidate){.offer = *offer, .proof = best[i]}, NULL,
-                         s->quote, err));
+            TRY(add_bill(s, &(struct candidate){.offer = *offer, .proof = best[i]}, NULL, err));
     return 0;
-}
-
-// The amount to pay, plus the cost of waiting if it is counted.
-static int64_t rank(const struct bill *bill)
-{
-    int64_t total = bill_total(bill), waiting = 0, by_hours = 0;
-    // Under an assumed rule, started hours decide: an assumption alone makes nothing cheapest.
-    if (bill->by_hours && money_parse(bill->by_hours, &by_hours, NULL) == 0 && by_hours > total)
-        total = by_hours;
-    if (bill->waiting && money_parse(bill->waiting, &waiting, NULL) == 0 &&
-        total < INT64_MAX - waiting)
-        total += waiting;
-    return total;
-}
-
-struct place {            // of a bill in the order, with its amounts parsed once
-    int64_t rank, before; // `before` credits breaks ties among bills that credits pay
-    const struct bill *bill;
-};
-
-static int by_total(const void *a, const void *b)
-{
-    const struct place *p = a, *q = b;
-    bool half = bill_doubtful(p->bill);
-    if (half != bill_doubtful(q->bill))
-        return half ? 1 : -1;
-    if (p->rank != q->rank)
-        return p->rank < q->rank ? -1 : 1;
-    if (p->before != q->before)
-        return p->before < q->before ? -1 : 1;
-    return p->bill->offer && q->bill->offer ? strcmp(p->bill->offer, q->bill->offer) : 0;
-}
-
-// Cheapest first.
-static int sort_bills(struct bill *bills, size_t count, struct err *err)
-{
-    if (count < 2)
-        return 0;
-    struct place *places = calloc(count, sizeof *places);
-    struct bill *sorted = calloc(count, sizeof *sorted);
-    int rc = places && sorted ? 0 : err_memory(err);
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        places[i] = (struct place){rank(&bills[i]), bill_before_credit(&bills[i]), &bills[i]};
-    if (rc == 0) {
-        qsort(places, count, sizeof *places, by_total);
-        for (size_t i = 0; i < count; i++)
-            sorted[i] = *places[i].bill;
-        memcpy(bills, sorted, count * sizeof *sorted);
-    }
-    free(places);
-    free(sorted);
-    return rc;
 }
 
 // Names another run of the same training that was measured on such a machine.
@@ -372,19 +392,19 @@ static int note_assumed(const struct search *s, const struct candidate *c, struc
 static int add_named_estimate(struct search *s, struct candidate *c, bool *done, struct err *err)
 {
     const struct estimated *e = NULL;
-    char why[160];
+    char why[EVIDENCE_WHY];
     TRY(estimates_find(s->estimates, &c->offer, &e, err));
     *done = e && (estimated_known(e) || e->estimate.kind == ESTIMATE_IMPOSSIBLE);
     if (!*done)
         return 0;
-    if (!estimated_known(e))
-        return misfit(s->quote, &c->offer, e->estimate.why, err);
-    if (proof_no_memory(e->proof, &c->offer, why))
-        return misfit(s->quote, &c->offer, why, err);
+    const char *reason = estimated_known(e) ? proof_no_memory(e->proof, &c->offer, why) : NULL;
+    if (!estimated_known(e) || reason)
+        return quote_leave_out(&s->leaving, &c->offer, reason ? reason : e->estimate.reason,
+                               reason ? why : e->estimate.why, true, err);
     c->proof = e->proof;
     c->estimated = e;
     s->quote->estimated = some_int(1);
-    TRY(add_bill(s->ask, c, NULL, s->quote, err));
+    TRY(add_bill(s, c, NULL, err));
     return s->quote->estimates.count > 0 ? note_assumed(s, c, &s->quote->estimates.items[0], err)
                                          : 0;
 }
@@ -420,8 +440,9 @@ static int add_named(struct search *s, struct err *err)
     const struct quote_ask *ask = s->ask;
     struct candidate c = {.proof = NULL};
     const struct proof *best[QUOTE_TRAININGS];
-    char why[160];
+    char why[EVIDENCE_WHY];
     TRY(book_find(s->book, ask->offer, s->day, &c.offer, err));
+    c.ends_s = ends_after_s(s, &c.offer);
     const struct proof *first = s->proofs.count > 0 ? &s->proofs.items[0] : NULL;
     if (!ask->asked || ask->own) // the run's machine is to be bought, this one rented
         c.proof = proofs_find(&s->proofs, &c.offer, best);
@@ -441,9 +462,10 @@ static int add_named(struct search *s, struct err *err)
         TRY(check_assumed(s, &c, &done, err));
     if (done)
         return 0;
-    if (proof_too_large(&s->proofs, c.proof, &c.offer, why))
-        return misfit(s->quote, &c.offer, why, err);
-    TRY(add_bill(ask, &c, assumed ? "assumed" : NULL, s->quote, err));
+    const char *reason = proof_too_large(&s->proofs, c.proof, &c.offer, why);
+    if (reason)
+        return quote_leave_out(&s->leaving, &c.offer, reason, why, true, err);
+    TRY(add_bill(s, &c, assumed ? "assumed" : NULL, err));
     if (s->quote->bills.count == 0)
         return 0;
     if (c.offer.kind == OFFER_SPOT && !strchr(ask->offer, ':'))
@@ -505,7 +527,7 @@ static int add_own(struct search *s, struct err *err)
         return 0;
     c.offer.day = s->day;
     size_t bills = q->bills.count, estimates = q->estimates.count;
-    TRY(add_bill(ask, &c, NULL, q, err));
+    TRY(add_bill(s, &c, NULL, err));
     own_words(ask->own, &hour, "USD", &words);
     struct bill *added = q->bills.count > bills           ? &q->bills.items[bills]
                          : q->estimates.count > estimates ? &q->estimates.items[estimates]
@@ -535,7 +557,7 @@ static int consider_old(void *arg, const struct offer *offer, struct err *err)
     struct oldest *o = arg;
     const struct proofs *proofs = &o->search->proofs;
     const struct proof *best[QUOTE_TRAININGS], *p;
-    char why[160];
+    char why[EVIDENCE_WHY];
     p = wanted_gpu(o->search, offer) ? proofs_find(proofs, offer, best) : NULL;
     if (!p || proof_too_large(proofs, p, offer, why) || (o->found && offer->day <= o->offer.day))
         return 0;
@@ -576,11 +598,14 @@ static int add_estimates(struct search *s, struct err *err)
     size_t most = s->ask->most_estimates;
     if (!s->estimates)
         return 0;
-    s->quote->estimated = some_int((int64_t)all->count);
+    if (most == 0 || most > all->count)
+        most = all->count;
     if (all->count > 1)
         qsort(all->items, all->count, sizeof *all->items, by_expected);
-    for (size_t i = 0; i < all->count && (most == 0 || i < most); i++)
-        TRY(add_bill(s->ask, &all->items[i], NULL, s->quote, err));
+    for (size_t i = 0; i < most; i++)
+        TRY(add_bill(s, &all->items[i], NULL, err));
+    size_t unpriced = most - s->quote->estimates.count;
+    s->quote->estimated = some_int((int64_t)(all->count - unpriced));
     return 0;
 }
 
@@ -594,10 +619,10 @@ static int add_all(struct search *s, struct err *err)
                                        .aged = true,
                                        .max_age = ask->max_age};
     int rc = book_each(s->book, &filter, consider, s, err);
-    if (rc == 0 && s->found.count == 0 && s->quote->misfits.count == 0)
+    if (rc == 0 && s->found.count == 0 && !s->matched)
         rc = add_outdated(s, &filter, err);
     for (size_t i = 0; rc == 0 && i < s->found.count; i++)
-        rc = add_bill(ask, &s->found.items[i], NULL, s->quote, err);
+        rc = add_bill(s, &s->found.items[i], NULL, err);
     if (rc == 0)
         rc = add_estimates(s, err);
     s->quote->not_measured = some_int(s->not_measured);
@@ -607,6 +632,10 @@ static int add_all(struct search *s, struct err *err)
 int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err)
 {
     struct search s = {.ask = ask, .quote = quote};
+    s.leaving = (struct leaving){.quote = quote,
+                                 .most = ask->most_misfits   ? ask->most_misfits
+                                         : ask->every_region ? SIZE_MAX
+                                                             : MISFITS};
     quote->bills.known = true;
     s.day = wishes_day(&ask->wishes) ? wishes_day(&ask->wishes) : book_today();
     int rc = market_book(ask->market, &s.book, err);
@@ -628,70 +657,10 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
     if (rc == 0 && ask->own && s.proofs.count > 0 && (!ask->offer || ask->own_gpu))
         rc = add_own(&s, err);
     if (rc == 0)
-        rc = sort_bills(quote->estimates.items, quote->estimates.count, err);
-    if (rc == 0)
-        rc = sort_bills(quote->bills.items, quote->bills.count, err);
-    if (rc == 0)
-        rc = sort_bills(quote->others.items, quote->others.count, err);
+        rc = quote_sort(quote, err);
     estimates_close(s.estimates);
     free(s.estimated.items);
     free(s.found.items);
     free(s.proofs.items);
     return rc;
-}
-
-// ---- back to the offer
-
-struct exact {
-    const struct bill *bill;
-    struct offer *offer;
-    bool found;
-};
-
-static bool equal(const char *text, const char *offers)
-{
-    return strcmp(text ? text : "", offers) == 0;
-}
-
-static int match_exact(void *arg, const struct offer *offer, struct err *err)
-{
-    (void)err;
-    struct exact *e = arg;
-    if (!equal(e->bill->provider, offer->provider) || !equal(e->bill->name, offer->name) ||
-        !equal(e->bill->region, offer->region) || !equal(e->bill->zone, offer->zone) ||
-        !equal(e->bill->kind, offer_kind_word(offer->kind)))
-        return 0;
-    *e->offer = *offer;
-    e->found = true;
-    return 1;
-}
-
-int quote_offer(const struct quote_ask *ask, const struct bill *bill, struct offer *offer,
-                struct err *err)
-{
-    if (ask->own && equal(bill->provider, "own"))
-        return own_offer(ask->own, bill->name, offer, err);
-    int day = wishes_day(&ask->wishes);
-    struct exact exact = {.bill = bill, .offer = offer};
-    const struct book_filter filter = {
-        .provider = bill->provider, .name = bill->name, .day = day ? day : book_today()};
-    const struct book *book;
-    int rc = market_book(ask->market, &book, err);
-    if (rc == 0)
-        rc = book_each(book, &filter, match_exact, &exact, err);
-    if (rc < 0 || exact.found)
-        return rc < 0 ? rc : 0;
-    return err_set(err, ERR_MISSING, "'%s' is no longer in the book", bill->offer);
-}
-
-int quote_time(const struct quote_ask *ask, const struct run *run, const struct offer *offer,
-               struct bill_time *time, bool *known, struct err *err)
-{
-    return bill_time_on(ask->market, run, evidence_measured_on(run, offer), offer, &ask->startup,
-                        time, known, err);
-}
-
-bool quote_base(const struct quote_ask *ask, struct bill_time *time)
-{
-    return ask->evidence_count > 0 && bill_time_of(ask->evidence[0].run, time);
 }

@@ -45,15 +45,16 @@ struct quote_ask {
     int max_age;                   // days; offers whose price was not seen since are left out
     bool estimates;                // for offers without a run, too
     size_t most_estimates;         // bills of the cheapest; 0: of all
+    size_t most_misfits;           // rows of offers left out; 0: a few, or with every_region all
 };
 
-// Fills the bills, cheapest first (incomplete ones last), misfits and the number of offers not
-// measured. If no offer matches, names one whose price is too old; that is no error. ERR_MISSING
-// if `offer` is not in the book.
+// Fills the bills, cheapest first (incomplete ones last), offers left out and the number of those
+// not measured. If no offer matches, names one whose price is too old; that is no error.
+// ERR_MISSING if `offer` is not in the book.
 int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err) MUST_USE;
 
 // Measured and estimated bills in one order, cheapest first, ending in null; the caller frees it.
-// A measured bill goes before an estimated one unless that is cheaper with its whole interval.
+// A measured bill goes before an estimate whose interval overlaps its own (quote_order.c).
 const struct bill **quote_rows(const struct quote *quote, struct err *err) MUST_USE;
 
 // How the estimate for an offer comes about, in about ten lines.

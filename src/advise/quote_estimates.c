@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates beside measured bills: one order for both, and how an estimate comes about.
+// How an estimate comes about.
 #include <stdlib.h>
 
 #include "advise/estimates.h"
-#include "base/money.h"
 
 int quote_explain(const struct quote_ask *ask, const char *offer, struct buf *out, struct err *err)
 {
@@ -27,32 +26,4 @@ int quote_explain(const struct quote_ask *ask, const char *offer, struct buf *ou
     estimates_close(estimates);
     free(proofs.items);
     return rc;
-}
-
-// An estimate comes first only if it is cheaper for sure.
-static bool surely_cheaper(const struct bill *estimate, const struct bill *measured)
-{
-    int64_t high = bill_total(estimate), low = bill_total(measured);
-    if (bill_doubtful(measured) != bill_doubtful(estimate))
-        return bill_doubtful(measured);
-    if (estimate->high && money_parse(estimate->high, &high, NULL) != 0)
-        return false;
-    if (measured->low && money_parse(measured->low, &low, NULL) != 0)
-        return false;
-    return high < low;
-}
-
-const struct bill **quote_rows(const struct quote *quote, struct err *err)
-{
-    size_t m = 0, e = 0, count = quote->bills.count + quote->estimates.count;
-    const struct bill **rows = calloc(count + 1, sizeof *rows);
-    if (!rows)
-        err_memory(err);
-    for (size_t i = 0; rows && i < count; i++) {
-        bool estimate = m == quote->bills.count ||
-                        (e < quote->estimates.count &&
-                         surely_cheaper(&quote->estimates.items[e], &quote->bills.items[m]));
-        rows[i] = estimate ? &quote->estimates.items[e++] : &quote->bills.items[m++];
-    }
-    return rows;
 }

@@ -253,11 +253,14 @@ int quote_check_rates(struct quote_job *job, struct err *err)
 
 static int own_power(struct quote_job *job, struct err *err)
 {
-    const struct power_given given = {job->wishes.own.busy_mw, job->wishes.own.kwh};
+    struct own_machine *own = &job->wishes.own;
+    if (own->use_s_a_month == 0) // a page: nothing was given
+        own->busy_mw = own->idle_mw = own->kwh = -1;
+    const struct power_given given = {own->busy_mw, own->kwh};
     if (job->runs.count == 0 || job->ask.own_gpu)
         return 0;
     TRY(power_of_run(job->ask.market, &job->runs.items[0], &given, &job->wishes.power, err));
-    job->wishes.own.busy_mw = job->wishes.power.mw;
+    own->busy_mw = job->wishes.power.mw;
     return 0;
 }
 
@@ -271,10 +274,16 @@ int quote_assemble(struct quote_job *job, struct err *err)
     TRY(TEXTS_SET(err, {&q->schema, QUOTE_SCHEMA}, {&q->workload, job->workload},
                   {&q->run, job->asked ? job->runs.items[0].id : NULL}, {&q->date, job->date},
                   {&q->rule, job->ask.wishes.prorated ? "prorated" : "paid"}));
+    size_t most = job->ask.most_estimates;
+    if (job->wishes.deadline_ns.known || job->wishes.budget.known)
+        job->ask.most_estimates = 0; // any of them may be the answer
     TRY(quote_make(&job->ask, q, err));
     if (q->given) // no offer lacks a measurement
         q->not_measured.known = false;
-    return advice_make(&job->ask, &job->wishes, q, err);
+    TRY(advice_make(&job->ask, &job->wishes, q, err));
+    while (most > 0 && q->estimates.count > most)
+        record_release(bill_fields, &q->estimates.items[--q->estimates.count]);
+    return 0;
 }
 
 void quote_release(struct quote_job *job)

@@ -18,7 +18,7 @@ struct compare_cmd_options {
     const char *ledger, *base, *workload, *published;
     const char *date, *rule, *format, *kind;
     bool spot;
-    struct opt_texts price, offer;
+    struct opt_texts price, offer, estimate;
     struct power_options power;
 };
 
@@ -38,6 +38,9 @@ static const struct opt options[] = {
     {"published", 0, OPT_TEXT, "SET", NULL, AT(published), "Which",
      "published results that come with fare, instead of the ledger: 2017-keras-backends "
      "or 2018-tweets, say"},
+    {"estimate", 'e', OPT_TEXTS, "GPU|OFFER", NULL, AT(estimate), "Which",
+     "add a row for this GPU, or this offer of the book, estimated from the runs; may be given "
+     "several times"},
     {"price", 'p', OPT_TEXTS, "SELECTOR=USD_PER_HOUR", NULL, AT(price), "Cost",
      "hourly price of those machines, overriding all others; may be given several times"},
     {"offer", 'o', OPT_TEXTS, "SELECTOR=OFFER", NULL, AT(offer), "Cost",
@@ -58,6 +61,7 @@ static const struct cmd_example examples[] = {
     {"fare compare", "everything in the ledger, workload by workload"},
     {"fare compare --workload cnn --base h100+fare", "everything relative to that"},
     {"fare compare 3f9a2c 81d04e", "two runs"},
+    {"fare compare --estimate b200 --estimate aws/g6e.xlarge", "and machines nobody measured"},
     {"fare compare --published 2017-keras-backends --base k80+tensorflow --rule prorated",
      "a published comparison, figure by figure"},
     {"fare compare --published 2017-keras-backends --price k80=0.23 --price p100=0.74",
@@ -205,10 +209,10 @@ static int run(const struct cmd_call *call, struct err *err)
     struct words words = {0};
     struct comparing *comparing = NULL;
     struct compare compare = {0};
+    struct market *market = NULL;
     const char *word;
     enum offer_kind kind;
     struct power_given power;
-    struct market *market = NULL;
     TRY(value_kind(o->kind, o->spot, &word, err));
     TRY(value_power(&o->power, &power, err));
     bool kinds = word && offer_kind_parse(word, &kind);
@@ -223,6 +227,8 @@ static int run(const struct cmd_call *call, struct err *err)
         .words = words.items,
         .word_count = words.count,
         .power = power.busy_mw >= 0 || power.kwh >= 0 ? &power : NULL,
+        .estimates = o->estimate.items,
+        .estimate_count = o->estimate.count,
         .pricing = {.market = market,
                     .prices = o->price.items,
                     .price_count = o->price.count,
@@ -242,9 +248,9 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = print(call, &compare, ledger ? ledger_name(ledger) : NULL, err);
     record_release(compare_fields, &compare);
     comparing_free(comparing);
+    market_close(market);
     words_release(&words);
     ledger_free(ledger);
-    market_close(market);
     return rc;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "advise/compare.h"
+#include "advise/compare_estimates.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
@@ -199,18 +200,21 @@ static void put_workload(struct out *out, const struct compare_workload *workloa
 
 static void put_legend(struct out *out, const struct compare *compare)
 {
-    bool projected = false, unjudged = false, costed = false;
+    bool projected = false, estimated = false, unjudged = false, costed = false;
     for (size_t i = 0; i < compare->workloads.count; i++)
         for (size_t j = 0; j < compare->workloads.items[i].rows.count; j++) {
             const struct compare_row *row = &compare->workloads.items[i].rows.items[j];
             const char *verdict = row->time.verdict;
             projected |= row->kind && strcmp(row->kind, "projected") == 0;
+            estimated |= compare_estimated(row);
             unjudged |= verdict && strstr(verdict, "could be chance");
             costed |= row->cost.nano_usd.known;
         }
     struct buf text = {0};
     if (projected)
         buf_adds(&text, "~ is projected. ");
+    if (estimated)
+        buf_adds(&text, "≈ is estimated: nobody measured it. ");
     if (costed)
         buf_printf(&text, "Costs are %s, tax left out. ",
                    strcmp(compare->rule, "prorated") == 0

@@ -10,8 +10,8 @@
 #include "base/money.h"
 #include "cmd/table.h"
 
-#define KEPT      3  // bills of each workload
-#define ESTIMATES 20 // rows of a user's own training
+#define KEPT      3  // rows of each workload; bills of each training
+#define ESTIMATES 20 // of a user's own training
 
 static int quote_one(const struct run *run, const char *ledger, struct market *market,
                      struct quote *out, struct err *err)
@@ -22,8 +22,8 @@ static int quote_one(const struct run *run, const char *ledger, struct market *m
     out_complain(buf_str(&job.says));
     job.ask.max_age = QUOTE_MAX_AGE;
     job.ask.market = market;
-    job.ask.estimates = !run->workload;
-    job.ask.most_estimates = ESTIMATES;
+    job.ask.estimates = true;
+    job.ask.most_estimates = run->workload ? KEPT : ESTIMATES;
     if (rc == 0)
         rc = quote_assemble(&job, err);
     if (rc == 0)
@@ -76,23 +76,31 @@ static void add_machine(struct table *table, const struct bill *b)
     table_row(table, OUT_PLAIN, cells, NULL);
 }
 
-static void add_machines(struct out *out, struct table *table, const struct quote *q)
+// Of a workload a few: those with a run, and the cheapest by estimate if it is cheaper.
+static void add_machines(struct out *out, struct table *table, const struct quote *q, bool few)
 {
     const struct bill **rows = quote_rows(q, NULL);
+    size_t estimates = few && q->bills.count > 0 ? 1 : SIZE_MAX, most = few ? KEPT : SIZE_MAX;
     out->text.failed |= !rows;
-    for (size_t i = 0; rows && rows[i] && i < KEPT + ESTIMATES; i++)
+    for (size_t i = 0; rows && rows[i] && most > 0; i++) {
+        if (rows[i]->certainty && estimates == 0)
+            continue;
+        estimates -= rows[i]->certainty != NULL;
         add_machine(table, rows[i]);
+        most--;
+    }
     free(rows);
 }
 
 static void show_quote(struct out *out, const struct report *report, const struct quote *q,
                        struct market *market, const struct power_given *given)
 {
-    static const struct table_column columns[] = {{NULL, TABLE_LEFT, 0, 30},
-                                                  {NULL, TABLE_RIGHT},
-                                                  {NULL, TABLE_POINT},
-                                                  {NULL, TABLE_LEFT, 2},
-                                                  {NULL, TABLE_LEFT, 1}};
+    static const struct table_column heads[] = {{"rented", TABLE_LEFT, 0, 30},
+                                                {"time", TABLE_RIGHT},
+                                                {"USD", TABLE_POINT},
+                                                {"interval", TABLE_LEFT, 2},
+                                                {"certainty", TABLE_LEFT, 1}};
+    struct table_column columns[5];
     struct table table = {.columns = columns, .count = 5, .indent = 2};
     const struct run *run = run_of(report, q);
     struct bill_time time;
@@ -101,6 +109,9 @@ static void show_quote(struct out *out, const struct report *report, const struc
     struct buf line = {0};
     if (!run || !bill_time_of(run, &time))
         return;
+    memcpy(columns, heads, sizeof columns);
+    for (size_t i = 0; run->workload && i < table.count; i++)
+        columns[i].head = NULL; // a few rows of each
     clock_words(time.total_ns, here, sizeof here);
     if (!market || power_of_run(market, run, given, &power, NULL) != 0)
         power = (struct power){.mw = -1};
@@ -115,21 +126,45 @@ static void show_quote(struct out *out, const struct report *report, const struc
     out_row(out, q->workload, "%s%s", buf_str(&line),
             q->bills.count > 0 ? "" : "; not measured elsewhere");
     buf_drop(&out->text, &line);
-    add_machines(out, &table, q);
+    add_machines(out, &table, q, run->workload != NULL);
     table_print(&table, out);
+}
+
+static bool is_old(const struct bill *bills, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bills[i].price_old.v)
+            return true;
+    return false;
+}
+
+// A user's own training: estimates, and the machine that would settle it.
+static void say_estimated(struct out *out, const struct quote *q)
+{
+    bool old =
+        is_old(q->estimates.items, q->estimates.count) || is_old(q->bills.items, q->bills.count);
+    bool rough = strcmp(q->estimates.items[0].basis, "rough") == 0;
+    out_wrapf(out, 0,
+              "%s; their intervals hold with 90 %%%s.%s To know one exactly, rent that "
+              "machine for a minute and run the same command there: the cheapest by estimate is "
+              "%s. 'fare quote last' shows all %lld estimates, --explain OFFER how one comes "
+              "about.",
+              q->bills.count > 0 ? "Rows with a certainty are estimates" : "These are estimates",
+              rough ? ", and rough ones are orders of magnitude" : "",
+              old ? " Prices with a * are OLD." : "", q->estimates.items[0].offer,
+              (long long)q->estimated.v);
 }
 
 static void say_verdict(struct out *out, const struct report *report)
 {
     int64_t here_ns = 0, there_ns = 0, sum = 0;
     size_t count = 0;
-    bool old = false, made = false;
+    bool old = false, made = false, estimates = false;
     for (size_t i = 0; i < report->quotes.count; i++) {
         const struct quote *q = &report->quotes.items[i];
         const struct run *run = run_of(report, q);
         struct bill_time time;
-        for (size_t j = 0; j < q->estimates.count; j++)
-            old |= q->estimates.items[j].price_old.known && q->estimates.items[j].price_old.v;
+        estimates |= q->estimates.count > 0;
         if (q->bills.count == 0 || !run || !bill_time_of(run, &time))
             continue;
         here_ns += time.total_ns;
@@ -149,6 +184,7 @@ static void say_verdict(struct out *out, const struct report *report)
     else
         snprintf(speed, sizeof speed, "%.1f times as %s", ratio > 1 ? ratio : 1 / ratio,
                  ratio > 1 ? "fast" : "slow");
+    const char *marks = estimates ? " Rows with a ± or × are estimates." : "";
     bool priced =
         report->runs.count == 1 && run_label(&report->runs.items[0], "price_per_hour_usd") != NULL;
     bool command = report->runs.count == 1 && !report->runs.items[0].workload;
@@ -156,15 +192,11 @@ static void say_verdict(struct out *out, const struct report *report)
         snprintf(which, sizeof which, "This command was");
     else
         snprintf(which, sizeof which, "%zu of them %s", count, count == 1 ? "was" : "were");
-    const struct quote *first = &report->quotes.items[0];
-    if (first->estimates.count > 0)
-        snprintf(text, sizeof text,
-                 "Times without a run there are estimates%s. Run the same command for a minute on "
-                 "one of these machines to know its time: %.200s is the cheapest by estimate. "
-                 "'fare quote last' shows all %lld, --explain OFFER how an estimate comes about.",
-                 old ? "; prices with a * are OLD" : "", first->estimates.items[0].offer,
-                 (long long)first->estimated.v);
-    else if (count == 0 && command)
+    if (command && estimates) {
+        say_estimated(out, &report->quotes.items[0]);
+        return;
+    }
+    if (count == 0 && command)
         snprintf(text, sizeof text,
                  "%sTo price it on %smachine, run the same command there, and bring its record "
                  "here: 'fare runs export' there, 'fare runs import' here.",
@@ -175,19 +207,20 @@ static void say_verdict(struct out *out, const struct report *report)
     else if (count == 0)
         snprintf(text, sizeof text,
                  "There is no run of these on a rented machine. 'fare runs import' takes records "
-                 "from others.");
+                 "from others.%s",
+                 marks);
     else
         snprintf(
             text, sizeof text,
             "%s also measured on rented machines: %s here, %s there, start-up "
-            "included, for %s USD in all; renting is %s.%s%s 'fare quote %s' shows the "
+            "included, for %s USD in all; renting is %s.%s%s%s 'fare quote %s' shows the "
             "bills, their runs and the age of the prices; 'fare prices update' gets new ones.",
             which, here, there, cost, speed,
             made
                 ? " The data here is generated, with as many and as large samples as the real set: "
                   "it gives the time, not the accuracy."
                 : "",
-            old ? " Prices with a * are OLD." : "", command ? "last" : "WORKLOAD");
+            old ? " Prices with a * are OLD." : "", marks, command ? "last" : "WORKLOAD");
     out_wrap(out, 0, text);
 }
 
@@ -197,7 +230,9 @@ void money_show(struct out *out, const struct report *report, const struct power
     if (report->quotes.count == 0)
         return;
     out_printf(out, "\n");
-    bool estimates = report->quotes.items[0].estimates.count > 0;
+    bool estimates = false;
+    for (size_t i = 0; i < report->quotes.count; i++)
+        estimates |= report->quotes.items[i].estimates.count > 0;
     out_wrapf(out, 0, "The whole training, here and on the cheapest rented machines%s: time, USD",
               estimates ? "" : " it was measured on");
     out->text.failed |= market_open(&market, NULL, NULL, NULL) != 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // money: the end of bare `fare`: for each workload sampled here the time and power of its whole
-// training, and the cheapest rented machines it was measured on.
+// training, and the cheapest rented machines, measured or estimated.
 #ifndef FARE_CMD_MONEY_H
 #define FARE_CMD_MONEY_H
 

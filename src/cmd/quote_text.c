@@ -71,10 +71,22 @@ static void waiting_words(const struct bill *b, char out[MONEY_BYTES])
         money_short(total, out);
 }
 
+// "?": met only at the middle of the interval, "!": missed. All are as wide.
+static const char *mark_of(const char *wish)
+{
+    return !wish ? "" : strcmp(wish, "met") == 0 ? "  " : strcmp(wish, "missed") == 0 ? " !" : " ?";
+}
+
+static void add_mark(char *cell, size_t size, const char *wish)
+{
+    size_t len = strlen(cell);
+    snprintf(cell + len, size - len, "%s", mark_of(wish));
+}
+
 // `other`: a label above the table names the training.
 static void add_row(struct table *table, const struct bill *b, bool other, bool certainty)
 {
-    char gpus[64], time[48], cost[MONEY_BYTES + 2], interval[MONEY_INTERVAL_BYTES];
+    char gpus[64], time[52], cost[MONEY_BYTES + 4], interval[MONEY_INTERVAL_BYTES];
     char local[MONEY_BYTES] = "", before[MONEY_BYTES] = "", waiting[MONEY_BYTES], age[48],
          startup[48] = "", year[24] = "";
     gpu_words(b, gpus);
@@ -84,6 +96,8 @@ static void add_row(struct table *table, const struct bill *b, bool other, bool 
         snprintf(year, sizeof year, "%lld", (long long)b->year.v);
     time_words(b, time, sizeof time);
     cost_words(b, cost, interval);
+    add_mark(time, sizeof time, b->deadline);
+    add_mark(cost, sizeof cost, b->budget);
     if (b->before_credit)
         short_money(b->before_credit, before);
     waiting_words(b, waiting);
@@ -100,7 +114,7 @@ static void add_row(struct table *table, const struct bill *b, bool other, bool 
 struct footnotes { // of all tables, printed below the last
     size_t rows;
     size_t left_out; // estimates without a bill
-    bool marked, estimated, impossible;
+    bool marked, estimated, impossible, maybe, missed;
     double startup_low_s, startup_high_s; // high 0: none
     const char *exchange[8];              // rates of exchange, each once: one may be OLD
     size_t exchange_count;
@@ -114,6 +128,11 @@ static void note_row(struct footnotes *notes, const struct bill *b)
     notes->estimated |= b->price_estimated.v;
     notes->impossible |= b->price_impossible.v;
     notes->marked |= b->incomplete.v || b->tariff_assumed.v;
+    const char *const marks[] = {mark_of(b->deadline), mark_of(b->budget)};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        notes->maybe |= strcmp(marks[i], " ?") == 0;
+        notes->missed |= strcmp(marks[i], " !") == 0;
+    }
     notes->startup_low_s = notes->rows == 0 || s < notes->startup_low_s ? s : notes->startup_low_s;
     notes->startup_high_s = s > notes->startup_high_s ? s : notes->startup_high_s;
     notes->rows++;
@@ -153,6 +172,11 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
     if (notes->estimated)
         out_wrap(out, 0,
                  "~ the price is an estimate: nobody published it. --offer shows its source.");
+    if (notes->maybe)
+        out_wrap(out, 0,
+                 "? meets the deadline or budget at the middle of its interval, not at its end.");
+    if (notes->missed)
+        out_wrap(out, 0, "! misses the deadline or budget.");
     say_startup(out, notes);
     for (size_t i = 0; i < notes->exchange_count; i++)
         out_wrap(out, 0, notes->exchange[i]);
@@ -471,17 +495,43 @@ static void say_of_others(struct out *out, const struct quote_job *job)
     out_printf(out, "\n");
 }
 
-static void say_rest(struct out *out, const struct quote *q, const struct quote_options *o)
+static bool listed(const struct quote *q, const char *reason)
 {
     for (size_t i = 0; i < q->misfits.count; i++)
+        if (strcmp(q->misfits.items[i].reason, reason) == 0)
+            return true;
+    return false;
+}
+
+// "12 offers: not enough GPU memory, such as aws/g4dn.xlarge: needs 20 GiB, ..."
+static void say_left_out(struct out *out, const struct quote *q, bool all)
+{
+    if (q->left_out.count > 0)
+        out_printf(out, "\n");
+    for (size_t i = 0; i < q->left_out.count; i++) {
+        const struct quote_left_out *l = &q->left_out.items[i];
+        if (all && listed(q, l->reason))
+            out_wrapf(out, 0, "%s left out: %s.", units_count(l->count.v, "offer").s, l->reason);
+        else if (l->count.v == 1)
+            out_wrapf(out, 0, "%s: %s", l->examples.items[0], l->why);
+        else
+            out_wrapf(out, 0, "%s left out: %s, such as %s: %s.",
+                      units_count(l->count.v, "offer").s, l->reason, l->examples.items[0], l->why);
+    }
+    for (size_t i = 0; all && i < q->misfits.count; i++)
         out_wrapf(out, 0, "%s: %s", q->misfits.items[i].offer, q->misfits.items[i].why);
+}
+
+static void say_rest(struct out *out, const struct quote *q, const struct quote_options *o)
+{
+    say_left_out(out, q, o->all);
     out_printf(out, "\n");
-    int64_t left = q->not_measured.known ? q->not_measured.v - q->estimated.v : 0;
-    const char *why =
-        q->estimated.known ? "no estimate: 'fare quote --explain OFFER' says why." : "no run.";
-    if (left > 0)
-        out_wrapf(out, 0, "%s%s %s %s Tax is left out.", units_count(left, "other offer").s,
-                  filtered(o) ? " like these" : "", left == 1 ? "has" : "have", why);
+    int64_t left = q->estimated.known && q->left_out.count > 0 ? 0 : q->not_measured.v;
+    if (left > q->estimated.v)
+        out_wrapf(out, 0, "%s%s %s %s. Tax is left out.",
+                  units_count(left - q->estimated.v, "other offer").s,
+                  filtered(o) ? " like these" : "", left == 1 ? "has" : "have",
+                  q->estimated.known ? "no estimate: no run has a known time" : "no run");
     else
         out_wrap(out, 0, "Tax is left out.");
 }
@@ -521,22 +571,6 @@ static void show_title(struct out *out, const struct quote_job *job)
                                     : "the number of GPUs that is fastest on each machine");
 }
 
-// The cheapest row, if it is an estimate.
-static void say_estimated(struct out *out, const struct quote *q, const struct bill *first)
-{
-    char cost[MONEY_BYTES + 2], interval[MONEY_INTERVAL_BYTES];
-    if (!first->certainty)
-        return;
-    cost_words(first, cost, interval);
-    out_wrapf(
-        out, 0,
-        "%s %s: about %s USD%s%s%s, %s. Running it there for a minute tells the time exactly.",
-        q->bills.count > 0 ? "By estimate, the cheapest is"
-                           : "No offer is a machine with a run. By estimate, the cheapest is",
-        first->offer, cost, *interval ? " (" : "", interval, *interval ? ")" : "",
-        first->certainty);
-}
-
 // One offer, or the table.
 static void show_bills(struct out *out, const struct quote *q, const struct quote_options *o,
                        const struct bill *const *rows, struct footnotes *notes)
@@ -547,14 +581,10 @@ static void show_bills(struct out *out, const struct quote *q, const struct quot
         if (q->advice.count > 1)
             out_printf(out, "\n");
     }
-    // The first is the bill once more; without one it is about offers.
-    bool offers = q->bills.count == 0 && !o->offer && q->misfits.count == 0;
-    bool told = q->bills.count > 0 || (rows[0] && (o->own.buy || o->own.kwh));
-    for (size_t i = one || offers; told && i < q->advice.count; i++)
+    for (size_t i = one; rows[0] && i < q->advice.count; i++) // the first is the bill once more
         out_wrap(out, 0, q->advice.items[i]);
     if (one || !rows[0])
         return;
-    say_estimated(out, q, rows[0]);
     out_printf(out, "\n");
     notes->left_out = (size_t)q->estimated.v - q->estimates.count;
     show_table(out, rows, NULL, o->all ? SIZE_MAX : ROWS, notes);
@@ -576,7 +606,7 @@ int quote_show(struct out *out, const struct quote_job *job, const struct quote_
             show_title(out, job);
         if (q->bills.count > 0 && !o->offer)
             say_of_others(out, job);
-        if (!rows[0] && q->misfits.count == 0)
+        if (!rows[0] && (q->misfits.count == 0 || q->not_measured.v > 0))
             say_nothing_fits(out, job, o);
         if (!rows[0])
             say_more(out, job);

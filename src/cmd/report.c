@@ -25,6 +25,7 @@ struct report_options {
     struct opt_texts price, offer;
     const char *date, *rule;
     int64_t deadline_ns;
+    bool measured;
     struct own_options own;
 };
 
@@ -58,6 +59,8 @@ static const struct opt options[] = {
      "prices and billing rules of this date"},
     {"rule", 'r', OPT_CHOICE, "RULE", value_rules, AT(rule), "Cost",
      "paid (default): as the provider charges, with units and minimums; prorated: rate × time"},
+    {"measured", 0, OPT_FLAG, NULL, NULL, AT(measured), "Cost",
+     "only offers that are machines with a run; no estimates"},
     {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
      "draw it, and name the cheapest machine that finishes within this time"},
     OWN_ROWS("Advice"),
@@ -108,6 +111,7 @@ static int read_options(const struct cmd_call *call, struct page_ask *ask, struc
                     .date = o->date,
                     .prorated = o->rule && strcmp(o->rule, "prorated") == 0},
     };
+    ask->measured = o->measured;
     if (o->deadline_ns >= 0)
         ask->wishes.deadline_ns = some_int(o->deadline_ns);
     ask->wishes.buy = o->own.buy;

@@ -13,6 +13,7 @@
 #define FROM_95_TO_90 (1.645 / 1.960) // half-widths of a normal distribution
 #define LEAST_CPUS    0.1             // a run that uses less waits for something else
 #define ROUGH_FROM    2.0             // an interval as wide as this is an order of magnitude
+#define NO_FIGURE     "no estimate"
 
 // A processor that the device table lacks: vectors of 256 bits, two multiply-adds a cycle, and as
 // many cycles as half its thread's multiply-adds. Adds a factor of two to the interval.
@@ -36,9 +37,10 @@ struct making {
     double range, assumed; // widen the interval: logarithms
 };
 
-static void unknown(struct estimate *out, enum estimate_kind kind, const char *why)
+static void unknown(struct estimate *out, enum estimate_kind kind, const char *reason,
+                    const char *why)
 {
-    struct estimate none = {.kind = kind, .busy = out->busy, .net = out->net};
+    struct estimate none = {.kind = kind, .reason = reason, .busy = out->busy, .net = out->net};
     snprintf(none.why, sizeof none.why, "%s", why);
     *out = none;
 }
@@ -135,18 +137,18 @@ const char *estimate_misfit(const struct run *run, const struct estimate_place *
             snprintf(why + n, 200 - (size_t)n,
                      "; a batch of at most %.0f instead of %lld could fit", fits,
                      (long long)run->batch.v);
-        return why;
+        return ESTIMATE_NO_MEMORY;
     }
     if (run->framework && strcmp(run->framework, "fare") == 0 && *to->device->vendor &&
         strcmp(to->device->vendor, "nvidia") != 0) {
         snprintf(why, 200, "fare has no engine for the %s", to->device->name);
-        return why;
+        return "no engine for the GPU";
     }
     const char *precision = lacks(run, to->device);
     if (!precision)
         return NULL;
     snprintf(why, 200, "trains in %s, which the %s does not have", precision, to->device->name);
-    return why;
+    return "a precision that the GPU lacks";
 }
 
 // ---- the ratio of two devices
@@ -293,13 +295,13 @@ static void finish(struct making *m, const struct estimate_time *time)
         estimate_several(m->tables, m->run, m->from, m->to, bound ? bound->bound : "unknown",
                          out->device, &out->several);
     if (fault) {
-        unknown(out, ESTIMATE_UNKNOWN, fault);
+        unknown(out, ESTIMATE_UNKNOWN, NO_FIGURE, fault);
         return;
     }
     out->time_s = time->s * out->device * out->several.factor;
     set_interval(m, time, &out->several.from, &out->several.to);
     if (!(out->time_s > 0 && isfinite(out->high_s) && out->low_s > 0))
-        unknown(out, ESTIMATE_UNKNOWN, "the rates of the devices give no figure");
+        unknown(out, ESTIMATE_UNKNOWN, NO_FIGURE, "the rates of the devices give no figure");
 }
 
 static const char *ratio_of(struct making *m)
@@ -340,15 +342,16 @@ void estimate_make(const struct estimate_tables *tables, const struct run *run,
     struct making m = {.tables = tables, .run = run, .from = from, .to = to, .out = out};
     *out = (struct estimate){.busy = busy_of(run), .net = net_of(tables, run)};
     if (!(time->s > 0 && isfinite(time->s))) {
-        unknown(out, ESTIMATE_UNKNOWN, "the run's own time is not known");
+        unknown(out, ESTIMATE_UNKNOWN, NO_FIGURE, "the run's own time is not known");
         return;
     }
     if (!to->device || (from->gpus > 0 && !from->device)) {
-        unknown(out, ESTIMATE_UNKNOWN, "the device is not in the device table");
+        unknown(out, ESTIMATE_UNKNOWN, NO_FIGURE, "the device is not in the device table");
         return;
     }
-    if (estimate_misfit(run, to, why)) {
-        unknown(out, ESTIMATE_IMPOSSIBLE, why);
+    const char *misfit = estimate_misfit(run, to, why);
+    if (misfit) {
+        unknown(out, ESTIMATE_IMPOSSIBLE, misfit, why);
         return;
     }
     if (same_device(&m)) {
@@ -366,7 +369,7 @@ void estimate_make(const struct estimate_tables *tables, const struct run *run,
     if (!fault && !(out->class = class_of(&m)))
         fault = "nobody knows how far off such an estimate is";
     if (fault)
-        unknown(out, ESTIMATE_UNKNOWN, fault);
+        unknown(out, ESTIMATE_UNKNOWN, NO_FIGURE, fault);
     else
         finish(&m, time);
 }

@@ -60,6 +60,7 @@ struct estimate_several {
 // The interval holds with 90 %.
 struct estimate {
     enum estimate_kind kind;
+    const char *reason; // without a figure: `why` in a few words, the same for all machines
     char why[200];
     double time_s, low_s, high_s;               // for as many samples, at the same batch per GPU
     double device;                              // time of a step there ÷ here
@@ -111,7 +112,9 @@ void estimate_stretch(struct estimate *estimate, double factor); // the interval
 
 void estimate_set_kind(struct estimate *estimate); // by its class and interval
 
-// Null: the run would work there, as far as known; else `why`, which says why not.
+#define ESTIMATE_NO_MEMORY "not enough GPU memory"
+
+// Null: the run would work there, as far as known; else the reason in a few words, and `why`.
 const char *estimate_misfit(const struct run *run, const struct estimate_place *to, char why[200]);
 
 // "measured", "estimated ±16 %", "rough ×2.4", "unknown", "does not fit".

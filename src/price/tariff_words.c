@@ -125,6 +125,11 @@ static void time_words(const struct tariff *t, struct sentence *s)
 
 static void spot_words(const struct tariff *t, struct sentence *s)
 {
+    if (t->ends_after_s.known) {
+        buf_adds(part(s), "ends after ");
+        length_words(s->out, t->ends_after_s.v * 1000);
+        buf_adds(s->out, " at the latest");
+    }
     if (t->spot_first_hour_free.v)
         buf_adds(part(s), "free if the provider interrupts it within the first hour");
     if (t->spot_partial_free.v) {

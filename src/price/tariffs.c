@@ -197,6 +197,15 @@ bool tariff_has_regions(const struct tariff_book *book, const char *provider)
     return false;
 }
 
+bool tariff_has_end(const struct tariff_book *book, const char *provider)
+{
+    const struct tariff *t;
+    for (size_t i = 0; (t = tariff_at(book, i)); i++)
+        if (t->ends_after_s.known && is_of(t, provider))
+            return true;
+    return false;
+}
+
 const struct tariff *tariff_for(const struct tariff_book *book, const struct offer *offer, int day,
                                 bool *assumed)
 {

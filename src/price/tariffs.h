@@ -35,6 +35,9 @@ bool tariff_names(char *const *patterns, size_t count, const char *name);
 // Whether some of the provider's tariffs have factors for regions.
 bool tariff_has_regions(const struct tariff_book *book, const char *provider);
 
+// Whether some of them end a machine (ends_after_s).
+bool tariff_has_end(const struct tariff_book *book, const char *provider);
+
 // All of them, the user's own first; null past the last.
 const struct tariff *tariff_at(const struct tariff_book *book, size_t index);
 

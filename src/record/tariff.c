@@ -40,6 +40,7 @@ static const struct {
     {"per_s", AT(per_s), 1, YEAR_S},
     {"unit_ms", AT(unit_ms), 0, YEAR_MS},
     {"minimum_s", AT(minimum_s), 0, YEAR_S},
+    {"ends_after_s", AT(ends_after_s), 1, YEAR_S},
     {"storage_month_s", AT(storage_month_s), 1, YEAR_S},
     {"storage_unit_ms", AT(storage_unit_ms), 0, YEAR_MS},
     {"storage_minimum_s", AT(storage_minimum_s), 0, YEAR_S},

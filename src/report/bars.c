@@ -78,6 +78,20 @@ static double longest_whole(const struct plot_panel *panel)
     return most;
 }
 
+// Of the bars, which reach to `high`, and their intervals. A rough estimate's may be many times as
+// long as its bar: it is cut.
+static double highest_end(const struct plot_panel *panel, double high)
+{
+    double most = 2 * high;
+    for (size_t s = 0; s < panel->series.count; s++)
+        for (size_t i = 0; i < panel->series.items[s].points.count; i++) {
+            const struct plot_point *p = &panel->series.items[s].points.items[i];
+            if (p->y_high.known)
+                high = fmax(high, p->estimated.v ? fmin(p->y_high.v, most) : p->y_high.v);
+        }
+    return high;
+}
+
 static void measure(struct layout *l)
 {
     double longest = 0, low = 0, high = 0;
@@ -92,8 +106,8 @@ static void measure(struct layout *l)
             l->values = fmax(l->values, glyphs_width(words, SVG_SMALL));
             low = p->y.known ? fmin(low, p->y.v) : low;
             high = p->y.known ? fmax(high, p->y.v) : high;
-            high = p->y_high.known ? fmax(high, p->y_high.v) : high;
         }
+    high = highest_end(l->panel, high);
     for (size_t i = 0; i < l->panel->lines.count; i++)
         if (l->panel->lines.items[i].y.known)
             high = fmax(high, l->panel->lines.items[i].y.v);
@@ -112,6 +126,14 @@ static void measure(struct layout *l)
 static double draw_legend(struct buf *out, const struct layout *l, const char *id)
 {
     double x = 0;
+    if (plot_estimates(l->panel)) {
+        svg_bar(out, 0, 3, 14, 11, id, 0, NULL);
+        svg_text(out, 19, 13, "", "with a run");
+        x = 19 + glyphs_width("with a run", SVG_TEXT) + 18;
+        svg_hollow(out, x, 3, 14, 11, NULL);
+        svg_text(out, x + 19, 13, "", PLOT_ESTIMATE);
+        return LEGEND;
+    }
     if (l->panel->series.count < 2)
         return 0;
     for (size_t s = 0; s < l->panel->series.count; s++) {
@@ -129,7 +151,7 @@ static void tip_of(const struct layout *l, const struct plot_series *series,
                    const struct plot_point *point, struct buf *tip)
 {
     static const enum plot_column columns[] = {PLOT_Y, PLOT_Y_LOW, PLOT_Y_HIGH, PLOT_NOTE};
-    static const char *const before[] = {": ", " (95 %: ", " to ", "; "};
+    const char *const before[] = {": ", point->estimated.v ? " (90 %: " : " (95 %: ", " to ", "; "};
     buf_adds(tip, point->label ? point->label : "");
     if (l->panel->series.count > 1 && series->name)
         buf_printf(tip, ", %s", series->name);
@@ -168,7 +190,10 @@ static void draw_bar(struct buf *out, const struct layout *l, size_t s, const st
         return;
     double zero = scale_at(&l->scale, 0), to = cut ? l->scale.to : scale_at(&l->scale, p->y.v);
     tip_of(l, &l->panel->series.items[s], p, &tip);
-    svg_bar(out, fmin(zero, to), y, fabs(to - zero), l->bar - 1, id, s, buf_str(&tip));
+    if (p->estimated.v)
+        svg_hollow(out, fmin(zero, to), y, fabs(to - zero), l->bar - 1, buf_str(&tip));
+    else
+        svg_bar(out, fmin(zero, to), y, fabs(to - zero), l->bar - 1, id, s, buf_str(&tip));
     if (cut) {
         double at = l->scale.to - 22;
         svg_line(out, at, y + l->bar + 1, at + 5, y - 2, "ct");
@@ -176,8 +201,12 @@ static void draw_bar(struct buf *out, const struct layout *l, size_t s, const st
     } else if (p->y_low.known && p->y_high.known) {
         double low = scale_at(&l->scale, p->y_low.v), high = high_of(l, p);
         double middle = y + (l->bar - 1) / 2;
-        if (high - low > 1)
+        if (p->estimated.v && scale_at(&l->scale, p->y_high.v) > high) { // goes on: no end is drawn
+            svg_line(out, low, middle, high, middle, "wh");
+            svg_line(out, low, middle - 3, low, middle + 3, "wh");
+        } else if (high - low > 1) {
             svg_whisker(out, low, middle, high, middle);
+        }
     }
     buf_drop(out, &tip);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/compare_estimates.h"
 #include "base/clock.h"
 #include "base/money.h"
 
@@ -19,7 +20,7 @@ void compare_time_words(const struct compare_row *row, char out[COMPARE_CELL])
     }
     clock_words(llround(row->time_s.value.v * 1e9), words, sizeof words);
     bool projected = row->kind && strcmp(row->kind, "projected") == 0;
-    snprintf(out, COMPARE_CELL, "%s%s", projected ? "~" : "", words);
+    snprintf(out, COMPARE_CELL, "%s%s", projected ? "~" : compare_estimated(row) ? "≈" : "", words);
 }
 
 // As money_interval(); false: the cost is not known.

@@ -570,8 +570,9 @@ void html_provenance(struct buf *out, const struct page *page)
     html_paragraph(out, "", buf_str(&text));
     html_paragraph(
         out, "",
-        "Costs exclude tax. Figures are measured, or projected from a sample where marked. "
-        "Intervals are 95 % confidence intervals.");
+        "Costs exclude tax. Figures are measured; where marked they are projected from a sample, "
+        "or "
+        "estimated. Intervals are 95 % confidence intervals; those of estimates hold with 90 %.");
     sources(out, page);
     buf_adds(out, "</footer>\n");
     buf_drop(out, &text);

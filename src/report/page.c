@@ -195,6 +195,9 @@ static int make_quote(const struct gathering *g, struct quote_job *job, struct e
     job->ask.wishes.prorated = ask->pricing.prorated;
     job->date = ask->pricing.date;
     job->wishes = ask->wishes;
+    job->ask.estimates = !ask->measured;
+    job->ask.most_estimates = PAGE_ESTIMATES;
+    job->ask.most_misfits = PAGE_MISFITS;
     return quote_assemble(job, err);
 }
 

@@ -33,11 +33,15 @@ struct page_ask {
     struct pricing_options pricing;
     int day; // date of the offers' prices, in days since 1970; 0: today
     struct advice_wishes wishes;
+    bool measured;    // no estimates
     struct buf *says; // (optional) receives warnings, one per line
 };
 
 #define PAGE_NEWEST 20  // runs, by default
 #define PAGE_RUNS   200 // runs shown individually; the comparison has all
+
+#define PAGE_ESTIMATES 100 // bills of estimates of each quote, the cheapest
+#define PAGE_MISFITS   200 // rows of offers left out
 
 // Fills a zeroed record, which the caller releases even after a failure. ERR_MISSING: a run does
 // not exist. A page without runs is no failure; its verdict says so.

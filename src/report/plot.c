@@ -72,11 +72,31 @@ static const char *axis_name(const struct plot *plot, enum plot_column column)
     return name;
 }
 
+static bool has_estimates(const struct plot *plot)
+{
+    for (size_t p = 0; p < plot->panels.count; p++)
+        if (plot_estimates(&plot->panels.items[p]))
+            return true;
+    return false;
+}
+
+bool plot_estimates(const struct plot_panel *panel)
+{
+    for (size_t s = 0; s < panel->series.count; s++)
+        for (size_t i = 0; i < panel->series.items[s].points.count; i++)
+            if (panel->series.items[s].points.items[i].estimated.v)
+                return true;
+    return false;
+}
+
 void plot_head(const struct plot *plot, enum plot_column column, struct buf *out)
 {
     static const char *const names[PLOT_COLUMNS] = {"of",    "group",     "series",  "on",   "at",
                                                     "value", "95 % from", "95 % to", "notes"};
     const char *axis = column == PLOT_X || column == PLOT_Y ? axis_name(plot, column) : NULL;
+    bool end = column == PLOT_Y_LOW || column == PLOT_Y_HIGH;
+    if (end && has_estimates(plot))
+        axis = column == PLOT_Y_LOW ? "interval from" : "interval to";
     buf_adds(out, axis ? axis : names[column]);
 }
 

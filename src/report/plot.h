@@ -16,6 +16,10 @@ void plot_panel_svg(struct buf *out, const struct plot_panel *panel, double widt
 // The whole plot as an SVG document.
 void plot_svg(struct buf *out, const struct plot *plot);
 
+// Whether some of its points are estimates. The legend names them.
+bool plot_estimates(const struct plot_panel *panel);
+#define PLOT_ESTIMATE "estimate, 90 % interval"
+
 // The style rules for pages that contain the elements.
 extern const char plot_style[];
 

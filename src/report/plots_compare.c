@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/compare_estimates.h"
 #include "base/money.h"
 #include "report/draft.h"
 
 #define HIGH_END  MONEY_UNIT // nano-USD per hour: a machine above it is high-end
 #define BARS_MOST 40
+#define ESTIMATES 15 // bars
 #define MONTH_S   (INT64_C(30) * 86400)
 
 static const char *const groups[] = {"Budget: up to $1 an hour", "High-end: above $1 an hour",
@@ -58,6 +60,8 @@ static void cost_row(struct draft *d, const struct compare_row *row, int group)
     bar->y_high = dollars(row->cost.high_usd);
     if (row->base.known && row->base.v)
         bar->marked = some_bool(true);
+    if (compare_estimated(row))
+        bar->estimated = some_bool(true);
     draft_set(d, &bar->group, groups[group]);
     set_notes(d, bar, row->notes.items, row->notes.count);
     buf_release(&label);
@@ -107,33 +111,57 @@ static int group_of_bill(const struct quote_job *job, const struct bill *bill)
     return hour > HIGH_END ? EXPENSIVE : BUDGET;
 }
 
+static void note_bill(struct draft *d, struct plot_point *point, const struct bill *b)
+{
+    char old[64] = "", *notes[] = {b->certainty, old};
+    if (b->price_old.v)
+        snprintf(old, sizeof old, "the price is %lld days OLD", (long long)b->price_age_days.v);
+    set_notes(d, point, b->certainty ? notes : notes + 1, (b->certainty != NULL) + (*old != 0));
+}
+
+static void cost_bar(struct draft *d, const struct bill *b, const char *group)
+{
+    char name[200];
+    page_offer(b, name, sizeof name);
+    size_t len = strlen(name);
+    if (b->price_old.v)
+        snprintf(name + len, sizeof name - len, ", OLD price");
+    struct plot_point *bar = draft_bar(d, name, some_real((double)bill_total(b) / 1e9));
+    bar->y_low = dollars(b->low);
+    bar->y_high = dollars(b->high);
+    if (b->certainty)
+        bar->estimated = some_bool(true);
+    draft_set(d, &bar->group, group);
+    note_bill(d, bar, b);
+}
+
 static void cost_of_bills(struct draft *d, const char *title, const struct quote *quote,
                           const struct quote_job *job)
 {
-    size_t count = quote->bills.count < BARS_MOST ? quote->bills.count : BARS_MOST;
+    const struct bill **rows = quote_rows(quote, d->err);
+    size_t count = 0, estimates = 0;
+    if (!rows) {
+        d->rc = ERR_MEMORY;
+        return;
+    }
+    for (size_t i = 0; rows[i] && count < BARS_MOST; i++)
+        if (!rows[i]->certainty || estimates++ < ESTIMATES)
+            rows[count++] = rows[i];
     draft_panel(d, title, "bars", AXIS("", ""), AXIS("cost of one training", "USD"));
     draft_series(d, "cost");
     for (int group = 0; group < GROUPS; group++)
-        for (size_t i = 0; i < count; i++) {
-            const struct bill *b = &quote->bills.items[i];
-            char name[200];
-            if (group_of_bill(job, b) != group)
-                continue;
-            page_offer(b, name, sizeof name);
-            size_t len = strlen(name);
-            if (b->price_old.v)
-                snprintf(name + len, sizeof name - len, ", OLD price");
-            struct plot_point *bar = draft_bar(d, name, some_real((double)bill_total(b) / 1e9));
-            bar->y_low = dollars(b->low);
-            bar->y_high = dollars(b->high);
-            draft_set(d, &bar->group, groups[group]);
-            if (b->price_old.v) {
-                char note[64];
-                snprintf(note, sizeof note, "the price is %lld days OLD",
-                         (long long)b->price_age_days.v);
-                draft_set(d, &bar->note, note);
-            }
-        }
+        for (size_t i = 0; i < count; i++)
+            if (group_of_bill(job, rows[i]) == group)
+                cost_bar(d, rows[i], groups[group]);
+    free(rows);
+}
+
+static bool any_estimates(const struct page *page)
+{
+    for (size_t i = 0; i < page->quotes.count; i++)
+        if (page->quotes.items[i].estimates.count > 0)
+            return true;
+    return false;
 }
 
 static const struct quote *quote_of(const struct page *page, const char *workload)
@@ -174,15 +202,20 @@ static void plot_cost(struct draft *d, const struct page_ask *ask, const struct 
     const struct page *page = d->page;
     char title[160];
     draft_plot(d, "cost", "Cost of one training",
-               "Each bar is the bill of one whole training, by the provider's billing rule and "
-               "without tax. The line at its end is the 95 % interval, if known. A "
-               "bar with a gap is longer than drawn.");
+               any_estimates(page)
+                   ? "Each bar is the bill of one whole training, by the provider's billing rule "
+                     "and without tax. The line at its end is the 95 % interval, if known. Hollow "
+                     "bars are estimates for machines without a run; their line is the 90 % "
+                     "interval. A bar with a gap, or a line without an end, is longer than drawn."
+                   : "Each bar is the bill of one whole training, by the provider's billing rule "
+                     "and without tax. The line at its end is the 95 % interval, if known. A "
+                     "bar with a gap is longer than drawn.");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         if (by_rows(page, ask, &page->compare.workloads.items[i]))
             cost_of_rows(d, &page->compare.workloads.items[i]);
     for (size_t i = 0; i < page->quotes.count; i++) {
         bills_title(page, ask, &page->quotes.items[i], title, sizeof title);
-        if (page->quotes.items[i].bills.count > 0)
+        if (page->quotes.items[i].bills.count + page->quotes.items[i].estimates.count > 0)
             cost_of_bills(d, title, &page->quotes.items[i], &jobs[i]);
     }
     draft_end(d);
@@ -207,6 +240,8 @@ static struct plot_point *ratio_bar(struct draft *d, const struct compare_row *r
     } else {
         bar->marked = some_bool(true);
     }
+    if (compare_estimated(row))
+        bar->estimated = some_bool(true);
     buf_release(&label);
     return bar;
 }
@@ -292,6 +327,7 @@ struct place {
     double s, usd;
     struct maybe_real low_s, high_s, low_usd, high_usd;
     bool cannot_win; // noisy or stopped
+    bool estimated;
 };
 
 static int by_cost(const void *a, const void *b)
@@ -300,6 +336,32 @@ static int by_cost(const void *a, const void *b)
     if (x->usd != y->usd)
         return x->usd < y->usd ? -1 : 1;
     return (x->s > y->s) - (x->s < y->s);
+}
+
+static struct plot_point *add_place(struct draft *d, const struct place *place)
+{
+    struct plot_point *point = draft_point(d, place->name, place->s, place->usd);
+    point->x_low = place->low_s;
+    point->x_high = place->high_s;
+    point->y_low = place->low_usd;
+    point->y_high = place->high_usd;
+    if (place->estimated)
+        point->estimated = some_bool(true);
+    return point;
+}
+
+// As far as no other estimate is both faster and cheaper.
+static void add_estimates(struct draft *d, const struct place *places, size_t count)
+{
+    double best = 0;
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!places[i].estimated || !advice_on_frontier(&best, places[i].s))
+            continue;
+        if (found++ == 0)
+            draft_series(d, "estimate");
+        add_place(d, &places[i]);
+    }
 }
 
 static void frontier_panel(struct draft *d, const char *title, struct place *places, size_t count,
@@ -321,11 +383,9 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
     draft_series(d, NULL);
     for (size_t i = 0; i < count; i++) {
         const struct place *place = &places[i];
-        struct plot_point *point = draft_point(d, place->name, place->s, place->usd);
-        point->x_low = place->low_s;
-        point->x_high = place->high_s;
-        point->y_low = place->low_usd;
-        point->y_high = place->high_usd;
+        if (place->estimated)
+            continue;
+        struct plot_point *point = add_place(d, place);
         if (place->cannot_win)
             continue;
         if (advice_on_frontier(&best, place->s))
@@ -333,6 +393,7 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
         if (place->s == best_place->s && place->usd == best_place->usd) // equal ones too
             point->marked = some_bool(true);
     }
+    add_estimates(d, places, count);
 }
 
 static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
@@ -372,13 +433,12 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
                               const struct maybe_int *deadline_ns)
 {
     size_t count = 0;
-    struct place *places = calloc(quote->bills.count + 1, sizeof *places);
-    if (!places) {
+    const struct bill **rows = quote_rows(quote, d->err);
+    struct place *places = calloc(quote->bills.count + quote->estimates.count + 1, sizeof *places);
+    if (!rows || !places)
         d->rc = err_memory(d->err);
-        return;
-    }
-    for (size_t i = 0; i < quote->bills.count; i++) {
-        const struct bill *b = &quote->bills.items[i];
+    for (size_t i = 0; rows && places && rows[i]; i++) {
+        const struct bill *b = rows[i];
         struct place *place = &places[count];
         if (!b->time_s.known)
             continue;
@@ -389,9 +449,12 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
         place->high_s = b->high_s;
         place->low_usd = dollars(b->low);
         place->high_usd = dollars(b->high);
+        place->estimated = b->certainty != NULL;
         count++;
     }
-    frontier_panel(d, title, places, count, deadline_ns);
+    if (d->rc == 0)
+        frontier_panel(d, title, places, count, deadline_ns);
+    free(rows);
     free(places);
 }
 
@@ -399,14 +462,14 @@ static void plot_frontier(struct draft *d, const struct page_ask *ask)
 {
     const struct page *page = d->page;
     const struct maybe_int *deadline = &ask->wishes.deadline_ns;
-    char title[160];
-    draft_plot(d, "frontier", "Time against cost",
-               deadline->known
-                   ? "Further left is faster, further down cheaper. Points right of the dashed "
-                     "vertical line miss the deadline."
-                   : "Further left is faster, further down cheaper. A hollow point is slower "
-                     "and more expensive than some filled one. A dashed line joins the "
-                     "filled points.");
+    char title[160], says[400];
+    snprintf(says, sizeof says, "Further left is faster, further down cheaper. %s%s",
+             deadline->known ? "Points right of the dashed vertical line miss the deadline."
+                             : "A hollow circle is slower and more expensive than some filled "
+                               "one. A dashed line joins the filled ones.",
+             any_estimates(page) ? " Squares are estimates, those that no other estimate beats."
+                                 : "");
+    draft_plot(d, "frontier", "Time against cost", says);
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         if (by_rows(page, ask, &page->compare.workloads.items[i]))
             frontier_of_rows(d, &page->compare.workloads.items[i], deadline);

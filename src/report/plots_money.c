@@ -71,6 +71,18 @@ static void price_series(struct draft *d, const struct quote_job *job, const str
         d->rc = rc;
 }
 
+// Measured and estimated ones, the cheapest is 0; null: there are fewer.
+static const struct bill *bill_of_rank(const struct quote *quote, size_t rank)
+{
+    for (size_t i = 0; i < quote->bills.count; i++)
+        if (quote->bills.items[i].place.v == (int64_t)rank + 1)
+            return &quote->bills.items[i];
+    for (size_t i = 0; i < quote->estimates.count; i++)
+        if (quote->estimates.items[i].place.v == (int64_t)rank + 1)
+            return &quote->estimates.items[i];
+    return NULL;
+}
+
 static void plot_prices(struct draft *d, const struct quote_job *jobs)
 {
     const struct page *page = d->page;
@@ -82,9 +94,11 @@ static void plot_prices(struct draft *d, const struct quote_job *jobs)
         draft_set(d, &d->panel->marks, "the price used");
     // The cheapest of each workload, then the second of each.
     for (size_t rank = 0; rank < OFFERS_MOST; rank++)
-        for (size_t i = 0; i < page->quotes.count && d->rc == 0; i++)
-            if (rank < page->quotes.items[i].bills.count && d->panel->series.count < OFFERS_MOST)
-                price_series(d, &jobs[i], &page->quotes.items[i].bills.items[rank]);
+        for (size_t i = 0; i < page->quotes.count && d->rc == 0; i++) {
+            const struct bill *bill = bill_of_rank(&page->quotes.items[i], rank);
+            if (bill && d->panel->series.count < OFFERS_MOST)
+                price_series(d, &jobs[i], bill);
+        }
     draft_end(d);
 }
 

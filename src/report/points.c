@@ -336,7 +336,8 @@ static void draw_markers(struct buf *out, const struct layout *l, size_t s)
             continue;
         struct buf tip = {0};
         tip_of(l, series, p, &tip);
-        svg_marker(out, x, y, s, !l->panel->marks || p->marked.v, buf_str(&tip));
+        bool filled = !p->estimated.v && (!l->panel->marks || p->marked.v);
+        svg_marker(out, x, y, s, filled, buf_str(&tip));
         buf_drop(out, &tip);
     }
 }
@@ -406,6 +407,14 @@ static double draw_legend(struct buf *out, const struct layout *l, double y)
             svg_text(out, l->left + 18, y + 12, "", names[i]);
             y += LEGEND_ROW;
         }
+    }
+    for (size_t s = 0; s < panel->series.count && l->points; s++) {
+        const struct plot_series *series = &panel->series.items[s];
+        if (series->points.count == 0 || !series->points.items[0].estimated.v)
+            continue;
+        svg_marker(out, l->left + 6, y + 8, s, false, NULL);
+        svg_text(out, l->left + 18, y + 12, "", PLOT_ESTIMATE);
+        y += LEGEND_ROW;
     }
     for (size_t s = 0;
          s < panel->series.count && !l->points && !l->beside && panel->series.count > 1; s++) {

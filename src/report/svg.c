@@ -35,7 +35,7 @@ const char plot_style[] =
     ".plot .sm{font-size:11px}.plot .hd{font-weight:600}.plot .h1{font-size:16px;font-weight:600}"
     ".plot .mi{text-anchor:middle}.plot .en{text-anchor:end}"
     ".plot line,.plot path{fill:none}"
-    ".plot .gr,.plot .ax,.plot .hx{stroke-width:1}.plot .wh{stroke-width:1.5}"
+    ".plot .gr,.plot .ax,.plot .hx{stroke-width:1}.plot .wh,.plot .wo{stroke-width:1.5}"
     ".plot .rf{stroke-width:1.5;stroke-dasharray:5 3}.plot .ln{stroke-width:2}"
     ".plot .d1{stroke-dasharray:7 3}.plot .d2{stroke-dasharray:2 3}.plot .d3{stroke-dasharray:9 3 "
     "2 3}"
@@ -120,6 +120,11 @@ void svg_bar(struct buf *out, double x, double y, double width, double height, c
     attribute(out, "height", height);
     buf_printf(out, " class=\"%s\" fill=\"url(#%s-h%zu)\"", class, id, series);
     add_tip(out, "rect", tip);
+}
+
+void svg_hollow(struct buf *out, double x, double y, double width, double height, const char *tip)
+{
+    svg_rect(out, x + 0.75, y + 0.75, width - 1.5, height - 1.5, "bar ho s0 wo", tip);
 }
 
 void svg_marker(struct buf *out, double x, double y, size_t series, bool filled, const char *tip)

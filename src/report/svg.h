@@ -26,6 +26,9 @@ void svg_hatch_define(struct buf *out, const char *id, size_t series);
 void svg_bar(struct buf *out, double x, double y, double width, double height, const char *id,
              size_t series, const char *tip);
 
+// The bar of an estimate.
+void svg_hollow(struct buf *out, double x, double y, double width, double height, const char *tip);
+
 // A point of a series: circle, square, triangle, diamond, cross, star; hollow unless `filled`.
 void svg_marker(struct buf *out, double x, double y, size_t series, bool filled, const char *tip);
 

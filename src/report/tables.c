@@ -3,10 +3,12 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 #include "report/compare.h"
 
 // Escapes characters with a meaning inside a line; line starts are our own.
@@ -169,16 +171,19 @@ static void markdown_cell(struct buf *out, const char *text)
 static void markdown_bill(struct buf *out, const struct quote *quote, const struct bill *b,
                           bool other)
 {
-    char time[48], startup[48] = "", cost[MONEY_BYTES], name[200];
+    char time[48], startup[48] = "", cost[MONEY_BYTES + MONEY_INTERVAL_BYTES + 4], name[200];
+    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
     struct buf whose = {0};
     clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
     if (b->startup_s.v > 0)
         clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
-    money_short(bill_total(b), cost);
+    bill_amount(b, amount, interval);
+    snprintf(cost, sizeof cost, b->certainty && *interval ? "%s (%s)" : "%s", amount, interval);
     page_offer(b, name, sizeof name);
     buf_adds(out, "| ");
     markdown_cell(out, name);
     buf_printf(out, "%s | %s | %s | ", time, startup, cost);
+    markdown_cell(out, b->certainty ? b->certainty : b->basis);
     if (other) {
         markdown_cell(out, b->variant);
     } else {
@@ -195,27 +200,51 @@ static void markdown_bill(struct buf *out, const struct quote *quote, const stru
     buf_release(&whose);
 }
 
+static void markdown_bills(struct buf *out, const struct quote *quote, const struct quote *shown,
+                           bool other)
+{
+    const struct bill **rows = quote_rows(shown, NULL);
+    out->failed |= !rows;
+    for (size_t i = 0; rows && rows[i] && i < BILLS_SHOWN; i++)
+        markdown_bill(out, quote, rows[i], other);
+    free(rows);
+}
+
+static void markdown_left_out(struct buf *out, const struct quote *quote)
+{
+    if (quote->left_out.count > 0)
+        buf_adds(out, "\nLeft out:\n\n");
+    for (size_t i = 0; i < quote->left_out.count; i++) {
+        const struct quote_left_out *l = &quote->left_out.items[i];
+        buf_printf(out, "- %s: ", units_count(l->count.v, "offer").s);
+        const char *const texts[] = {l->reason, ", such as ", l->examples.items[0], ": ", l->why};
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+            table_markdown_text(out, texts[k]);
+        buf_addc(out, '\n');
+    }
+}
+
 static void markdown_quote(struct buf *out, const struct quote *quote)
 {
-    if (quote->bills.count > 0) {
+    const struct quote others = {.bills = {quote->others.items, quote->others.count, true}};
+    bool rows = quote->bills.count + quote->estimates.count > 0;
+    if (rows) {
         buf_adds(out, "\n## Cost of ");
         table_markdown_text(out, quote->workload);
         buf_adds(out, " by offer\n\n"
-                      "| offer | time | start-up | USD | with | year | price seen | run "
-                      "|\n|---|--:|--:|--:|---|--:|---|---|\n");
+                      "| offer | time | start-up | USD | basis | with | year | price seen | run "
+                      "|\n|---|--:|--:|--:|---|---|--:|---|---|\n");
     }
-    for (size_t i = 0; i < quote->bills.count && i < BILLS_SHOWN; i++)
-        markdown_bill(out, quote, &quote->bills.items[i], false);
+    markdown_bills(out, quote, quote, false);
+    markdown_left_out(out, quote);
     if (quote->others.count > 0) {
         buf_adds(out, "\n## Other trainings of ");
         table_markdown_text(out, quote->workload);
-        buf_printf(out, ", not comparable with the one %s\n\n",
-                   quote->bills.count > 0 ? "above" : "asked for");
-        buf_adds(out, "| offer | time | start-up | USD | training | price seen | run |\n"
-                      "|---|--:|--:|--:|---|---|---|\n");
+        buf_printf(out, ", not comparable with the one %s\n\n", rows ? "above" : "asked for");
+        buf_adds(out, "| offer | time | start-up | USD | basis | training | price seen | run |\n"
+                      "|---|--:|--:|--:|---|---|---|---|\n");
     }
-    for (size_t i = 0; i < quote->others.count && i < BILLS_SHOWN; i++)
-        markdown_bill(out, quote, &quote->others.items[i], true);
+    markdown_bills(out, quote, &others, true);
 }
 
 void page_markdown(struct buf *out, const struct page *page)

@@ -84,36 +84,62 @@ static void say_cheapest(struct buf *text, const struct quote *quote)
     buf_adds(text, ".");
 }
 
+struct sum { // of the cheapest place of each workload
+    double seconds;
+    int64_t nano_usd;
+    size_t count;
+};
+
+static bool add_bill(struct sum *sum, const struct bill *bill)
+{
+    sum->count++;
+    sum->seconds += bill->time_s.v;
+    return money_add(sum->nano_usd, bill_total(bill), &sum->nano_usd, NULL) == 0;
+}
+
+static void say_estimates(struct buf *text, const struct sum *sum)
+{
+    char cost[MONEY_BYTES];
+    money_short(sum->nano_usd, cost);
+    buf_printf(text, " %zu %s only estimates there: about ", sum->count,
+               sum->count == 1 ? "has" : "have");
+    add_time(text, sum->seconds);
+    buf_printf(text, " and %s USD on the cheapest.", cost);
+}
+
 // The cheapest place of each workload, in one sentence.
 static void say_sum(struct page *page, struct buf *text)
 {
-    double seconds = 0;
-    int64_t sum = 0;
-    size_t count = 0, all = page->quotes.count;
+    struct sum measured = {0}, estimated = {0};
+    size_t all = page->quotes.count;
     char cost[MONEY_BYTES];
     for (size_t i = 0; i < all; i++) {
         const struct quote *q = &page->quotes.items[i];
-        if (q->bills.count == 0)
-            continue;
-        count++;
-        seconds += q->bills.items[0].time_s.v;
-        if (money_add(sum, bill_total(&q->bills.items[0]), &sum, NULL) != 0)
-            return; // beyond all money
+        bool fits = true; // or is beyond all money
+        if (q->bills.count > 0)
+            fits = add_bill(&measured, &q->bills.items[0]);
+        else if (q->estimates.count > 0)
+            fits = add_bill(&estimated, &q->estimates.items[0]);
+        if (!fits)
+            return;
     }
-    if (count == 0) {
-        buf_adds(text, "No offer in the book is known to be the same as the machines measured, so "
-                       "there is no price.");
-        return;
-    }
-    money_short(sum, cost);
-    if (count == all)
+    if (measured.count == 0)
+        buf_printf(text, "No offer in the book is known to be the same as the machines measured%s.",
+                   estimated.count == 0 ? ", so there is no price" : "");
+    else if (measured.count == all)
         buf_printf(text, "All %zu workloads were", all);
     else
-        buf_printf(text, "%zu of the %zu workloads %s", count, all, count == 1 ? "was" : "were");
-    buf_adds(text, " measured on machines for rent, by these runs or others: on the cheapest of "
-                   "each, whole trainings take ");
-    add_time(text, seconds);
-    buf_printf(text, " and cost %s USD in all.", cost);
+        buf_printf(text, "%zu of the %zu workloads %s", measured.count, all,
+                   measured.count == 1 ? "was" : "were");
+    if (measured.count > 0) {
+        money_short(measured.nano_usd, cost);
+        buf_adds(text, " measured on machines for rent, by these runs or others: on the cheapest "
+                       "of each, whole trainings take ");
+        add_time(text, measured.seconds);
+        buf_printf(text, " and cost %s USD in all.", cost);
+    }
+    if (estimated.count > 0)
+        say_estimates(text, &estimated);
 }
 
 static int say_quotes(struct page *page, struct err *err)

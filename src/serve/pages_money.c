@@ -17,6 +17,7 @@
 static const struct choice {
     const char *value, *words;
 } spots[] = {{"", "any"}, {"no", "on demand"}, {"yes", "spot"}},
+  bases[] = {{"", "with estimates"}, {"yes", "measured only"}},
   kinds[] = {{"", "any"}, {"on-demand", "on demand"}, {"spot", "spot"}, {"monthly", "monthly"}};
 
 static void choose(struct buf *out, const struct request *request, const char *name,
@@ -39,9 +40,13 @@ static int read_wishes(const struct request *request, struct quote_job *job, str
     const char *deadline = request_value(request, "deadline");
     const char *hours = request_value(request, "hours_per_month");
     const char *spot = request_value(request, "spot");
+    const char *measured = request_value(request, "measured");
     char *end = NULL;
     job->ask.max_age = QUOTE_MAX_AGE;
     job->ask.region = request_value(request, "region");
+    job->ask.estimates = !measured;
+    job->ask.most_estimates = PAGE_ESTIMATES;
+    job->ask.most_misfits = PAGE_MISFITS;
     if (deadline) {
         int64_t ns;
         if (!clock_parse_duration(deadline, &ns) || ns < 0)
@@ -57,6 +62,8 @@ static int read_wishes(const struct request *request, struct quote_job *job, str
     }
     if (spot && strcmp(spot, "yes") != 0 && strcmp(spot, "no") != 0)
         return err_set(err, ERR_USAGE, "spot must be 'yes' or 'no'");
+    if (measured && strcmp(measured, "yes") != 0)
+        return err_set(err, ERR_USAGE, "measured must be 'yes'");
     if (spot)
         job->ask.kind = &by_spot[strcmp(spot, "yes") == 0];
     return 0;
@@ -80,6 +87,7 @@ void form_quote(struct buf *out, const struct request *request)
     frame_field(out, request, "hours_per_month", "Hours a month", "100");
     frame_field(out, request, "region", "Region", "us-east-1");
     choose(out, request, "spot", "Kind", spots, sizeof spots / sizeof *spots);
+    choose(out, request, "measured", "Times", bases, sizeof bases / sizeof *bases);
     buf_adds(out, "<button>Price it</button>\n</form>\n");
 }
 

@@ -21,6 +21,7 @@ static const char *const nothing[] = {NULL}, *const of_runs[] = {"workload", "ma
                                                                                   "hours_per_month",
                                                                                   "region",
                                                                                   "spot",
+                                                                                  "measured",
                                                                                   NULL};
 
 static const struct route {

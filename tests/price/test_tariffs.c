@@ -68,7 +68,8 @@ static void by_date(void **state)
         {"gcp", OFFER_ON_DEMAND, "a3-highgpu-8g", "2026-11-15", "gcp-on-demand"},
         {"gcp", OFFER_ON_DEMAND, NULL, "2026-11-15", "gcp-on-demand"},
         {"gcp", OFFER_SPOT, "n1-standard-1", "2017-09-25", "gcp-spot-10-minutes"},
-        {"gcp", OFFER_SPOT, "n1-standard-1", "2018-11-01", "gcp-spot"},
+        {"gcp", OFFER_SPOT, "n1-standard-1", "2018-11-01", "gcp-preemptible"},
+        {"gcp", OFFER_SPOT, "n1-standard-1", "2021-10-12", "gcp-spot"},
         {"azure", OFFER_ON_DEMAND, "x", "2018-02-15", "azure-on-demand-minute"},
         {"azure", OFFER_ON_DEMAND, "x", "2025-05-31", "azure-on-demand-2019"},
         {"azure", OFFER_ON_DEMAND, "x", "2025-06-01", "azure-on-demand"},
@@ -142,7 +143,8 @@ static void words(void **state)
          "commitment of 12 months (n1-*, custom-*); 45 % of the rate with a commitment of 36 "
          "months (n1-*, custom-*); 37 % of the rate with a commitment of 36 months (m1-*, m2-*); "
          "storage"},
-        {"gcp-spot-10-minutes", "per started minute, at least 10 min a start; storage"},
+        {"gcp-spot-10-minutes", "per started minute, at least 10 min a start; ends after 1 day "
+                                "at the latest; storage"},
         {"azure-on-demand-minute", "per whole minute; rounded down to whole minutes"},
         {"azure-on-demand",
          "per second, at least 5 min a start; 68 % of the rate with a commitment of 12 months "

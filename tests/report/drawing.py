@@ -76,7 +76,7 @@ class Panel:
         cuts = [float(e.get("y2")) + 2 for e in self.elements if "ct" in classes(e)]
         for e in self.elements:
             c = classes(e)
-            if e.tag == SVG + "rect" and "bar" in c and not (e.get("width") == "14" and e.get("y") == "3"):
+            if e.tag == SVG + "rect" and "bar" in c and e.find(SVG + "title") is not None:
                 series = 0 if "c0" in c else int(next(x for x in c if re.fullmatch(r"s\d", x))[1])
                 x, width = float(e.get("x")), float(e.get("width"))
                 cut = any(abs(y - float(e.get("y"))) < 0.1 for y in cuts)

@@ -196,6 +196,9 @@ report("a run: the page says whose time it is", f"another, run {CHEAP} (batch 32
 
 page, quote, bills = money_of(OWN)
 report("a run of other data on what nobody rents out: no bill", bills == [{}, {}], bills)
+report("a run without a bill: others' machines are named by estimate only", all("By estimate, " in s and "rough ×" in s for s in page["verdict"]
+       if "acme" in s), page["verdict"])
+page = json.loads(fare("report", OWN, "--ledger", HERE / "money.db", "--measured", "--json").stdout)
 report("a run without a bill: nobody else's machine is named", not any("acme" in s for s in page["verdict"]), page["verdict"])
 page = json.loads(good("two runs by name", "report", OWN, CHEAP, "--ledger", HERE / "money.db", "--json"))
 bills = {b["offer"]: b["run"] for q in page["quotes"] for b in q["bills"]}
@@ -236,10 +239,13 @@ report("a deadline: the cheapest that is done", got == "Within 8 min 20 s the ch
 got = answer(SLOW, "--deadline", "5m")  # not the 9 min on a P100 of 2017, which is another training
 report("a deadline that nothing keeps: the fastest", got == "Within 5 min 00 s none of them finishes; the fastest is "
        "acme/one@here, 0.01 USD in 16 min 40 s.", got)
-got = answer(ALONE, "--deadline", "1m")
+got = answer(ALONE, "--deadline", "1m", "--measured")
 report("a deadline without offers", got == "Within 1 min 00 s no offer in the book is known to finish; on the machine measured "
        "(box with NVIDIA GeForce GTX 1080 Ti) it takes 5 min 00 s.", got)
 got = answer(ALONE, "--deadline", "1h")
+report("a deadline: the cheapest by estimate", got.startswith("Within 1 h 00 min the cheapest is acme/slow@here, ") and
+       re.search(r", rough ×[\d.]+: in time even if it takes [\d.]+ times as long\.$", got), got)
+got = answer(ALONE, "--deadline", "1h", "--measured")
 report("a deadline that the machine measured keeps", got == "Within 1 h 00 min no offer in the book is known to finish, but "
        "the machine measured (box with NVIDIA GeForce GTX 1080 Ti) does: it takes 5 min 00 s.", got)
 # As printed in 2018: 1.82 h at 0.90 USD on a P6000, 1.06 h at 3.06 on p3.2xlarge, the fastest of all.

@@ -70,7 +70,10 @@ static inline void site_case_table(const struct site_case *c, const char *name)
 // What comes with fare, but little of it: each row costs time in every request.
 static inline void site_case_share(struct site_case *c)
 {
-    static const char *const folders[] = {"", "/devices", "/offers", "/published", "/providers"};
+    static const char *const folders[] = {"",           "/devices",   "/offers",
+                                          "/published", "/providers", "/estimate"};
+    static const char *const estimate[] = {"model",  "bounds",  "classes",
+                                           "errors", "scaling", "constants"};
     char path[160];
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         snprintf(path, sizeof path, "%s/share%s", c->folder, folders[i]);
@@ -80,8 +83,15 @@ static inline void site_case_share(struct site_case *c)
     site_case_table(c, "devices/cpus.csv");
     site_case_table(c, "devices/gpus.csv");
     site_case_table(c, "devices/pci-gpus.csv");
+    for (size_t i = 0; i < sizeof estimate / sizeof *estimate; i++) {
+        snprintf(path, sizeof path, "estimate/%s.csv", estimate[i]);
+        site_case_table(c, path);
+    }
+    snprintf(path, sizeof path, "%s/share/estimate/kinds.csv", c->folder);
+    site_case_file(path, "pattern,kind\ncnn,unknown\n");
     site_case_table(c, "currencies.csv");
     site_case_table(c, "scheduling.csv");
+    site_case_table(c, "startup.csv");
     snprintf(path, sizeof path, "%s/share/offers/two.csv", c->folder);
     site_case_file(path,
                    "provider,name,region,zone,kind,gpu,gpus,gpu_memory_gib,vcpus,memory_gib,cpu,"

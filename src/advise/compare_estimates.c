@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advise/compare_estimates.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/estimates.h"
+
+struct target {
+    const char *name;
+    struct offer offer; // of a GPU: no more than that
+    struct priced price;
+    bool priced;
+};
+
+struct compare_targets {
+    struct market *market;
+    struct wishes wishes;
+    struct target *items;
+    size_t count;
+};
+
+static int find_target(struct compare_targets *all, const char *name, struct target *t,
+                       struct err *err)
+{
+    const struct devices *devices;
+    t->name = name;
+    if (strchr(name, '/')) {
+        TRY(market_find(all->market, name, wishes_day(&all->wishes), &t->offer, err));
+        if (!*t->offer.gpu || t->offer.gpus_milli < 1000)
+            return err_set(err, ERR_USAGE, "--estimate: %s has no whole GPU", name);
+        t->priced = true;
+        return market_price(all->market, &t->offer, &all->wishes, &t->price, err);
+    }
+    TRY(market_devices(all->market, &devices, err));
+    const struct device *device = device_find(devices, name);
+    if (!device || device->vector_bits > 0) {
+        err_set(err, ERR_USAGE, "--estimate: '%.60s' is not a GPU that fare knows", name);
+        return err_hint(err, "'fare prices devices' lists them; PROVIDER/NAME is an offer");
+    }
+    t->name = device->name;
+    t->offer = (struct offer){.provider = "",
+                              .name = "",
+                              .region = "",
+                              .zone = "",
+                              .gpu = device->name,
+                              .cpu = "",
+                              .currency = "",
+                              .source = "",
+                              .gpus_milli = 1000};
+    return 0;
+}
+
+int compare_targets_new(struct compare_targets **out, const char **names, size_t count,
+                        struct market *market, const struct wishes *wishes, struct err *err)
+{
+    struct compare_targets *all = calloc(1, sizeof *all);
+    *out = NULL;
+    if (!all)
+        return err_memory(err);
+    all->market = market;
+    all->wishes = *wishes;
+    all->items = calloc(count + 1, sizeof *all->items);
+    int rc = all->items ? 0 : err_memory(err);
+    for (; rc == 0 && all->count < count; all->count++)
+        rc = find_target(all, names[all->count], &all->items[all->count], err);
+    if (rc == 0)
+        *out = all;
+    else
+        compare_targets_free(all);
+    return rc;
+}
+
+void compare_targets_free(struct compare_targets *all)
+{
+    if (all)
+        free(all->items);
+    free(all);
+}
+
+bool compare_estimated(const struct compare_row *row)
+{
+    return row->kind && (strcmp(row->kind, "estimated") == 0 || strcmp(row->kind, "rough") == 0);
+}
+
+static const struct compare_row *base_of(const struct compare_workload *to)
+{
+    for (size_t i = 0; i < to->rows.count; i++)
+        if (to->rows.items[i].base.known)
+            return &to->rows.items[i];
+    return NULL;
+}
+
+static void set_ratio(double value, double low, double high, double base,
+                      struct compare_against *out)
+{
+    if (base <= 0)
+        return;
+    out->ratio = some_real(value / base);
+    out->low = some_real(low / base);
+    out->high = some_real(high / base);
+}
+
+static int fill_cost(const struct compare_targets *all, const struct target *t,
+                     const struct bill_time *time, struct compare_row *row, struct err *err)
+{
+    const int64_t lengths[] = {time->total_ns, time->low_ns, time->high_ns};
+    int64_t hour = 0, totals[3];
+    if (!t->priced)
+        return 0;
+    int rc = priced_hour(&t->price, &hour, NULL);
+    for (size_t i = 0; i < 3 && rc == 0; i++)
+        rc = priced_total(&t->price, &all->wishes, lengths[i], &totals[i], NULL);
+    if (rc != 0) // no amount of money is that large
+        return rc == ERR_MEMORY ? err_memory(err) : 0;
+    int64_t cost = totals[0];
+    row->cost.nano_usd = some_int(cost);
+    if (cost > 0)
+        row->trainings_per_usd.value = some_real(1e9 / (double)cost);
+    row->price.assumed = some_bool(t->price.assumed && !all->wishes.prorated);
+    TRY(text_set_amount(&row->price.usd_per_hour, hour, err));
+    TRY(text_set(&row->price.from, "book", err));
+    TRY(text_set_amount(&row->cost.usd, cost, err));
+    TRY(text_set_amount(&row->cost.low_usd, totals[1], err));
+    return text_set_amount(&row->cost.high_usd, totals[2], err);
+}
+
+static int fill_row(const struct compare_targets *all, const struct target *t,
+                    const struct estimated *e, struct compare_row *row, struct err *err)
+{
+    const struct run *run = e->proof->run;
+    struct bill_time time = e->proof->time;
+    struct buf class = {0}, note = {0};
+    char words[ESTIMATE_WORDS];
+    estimated_time(e, &e->proof->time, &time);
+    estimate_words(&e->estimate, words);
+    estimate_class_words(&e->estimate, &class);
+    buf_printf(&note, "%s: 90 %% interval, from run %s", words, run->id ? run->id : "?");
+    row->time_s = (struct compare_figure){some_real((double)time.total_ns / 1e9),
+                                          some_real((double)time.low_ns / 1e9),
+                                          some_real((double)time.high_ns / 1e9)};
+    int rc = text_set(&row->kind, time.basis, err);
+    if (rc == 0)
+        rc = text_take(&row->class, &class, err);
+    if (rc == 0)
+        rc = texts_take(&row->notes, &note, err);
+    if (rc == 0 && run->id)
+        rc = texts_add(&row->ids, run->id, err);
+    buf_release(&class);
+    buf_release(&note);
+    return rc == 0 ? fill_cost(all, t, &time, row, err) : rc;
+}
+
+static void set_ratios(struct compare_row *row, const struct compare_row *base)
+{
+    int64_t low = 0, high = 0;
+    if (!base || !row->time_s.value.known)
+        return;
+    set_ratio(row->time_s.value.v, row->time_s.low.v, row->time_s.high.v, base->time_s.value.v,
+              &row->time);
+    if (base->cost.nano_usd.v > 0 && row->cost.high_usd &&
+        money_parse(row->cost.low_usd, &low, NULL) == 0 &&
+        money_parse(row->cost.high_usd, &high, NULL) == 0)
+        set_ratio((double)row->cost.nano_usd.v, (double)low, (double)high,
+                  (double)base->cost.nano_usd.v, &row->money);
+}
+
+static int add_target(const struct compare_targets *all, const struct target *t,
+                      struct estimates *estimates, struct compare_workload *to, struct err *err)
+{
+    const struct estimated *e = NULL;
+    TRY(estimates_find(estimates, &t->offer, &e, err));
+    if (!e || !e->proof || e->estimate.kind == ESTIMATE_MEASURED)
+        return 0;
+    const char *framework = e->proof->run->framework;
+    bool known = estimated_known(e);
+    struct compare_row *row = known ? LIST_ADD(&to->rows, err) : LIST_ADD(&to->apart, err);
+    TRY(row ? TEXTS_SET(err, {&row->machine, t->name},
+                        {&row->framework, framework ? framework : "-"})
+            : ERR_MEMORY);
+    row->runs = some_int(0);
+    if (!known)
+        return texts_add(&row->reasons, e->estimate.why, err);
+    TRY(fill_row(all, t, e, row, err));
+    set_ratios(row, base_of(to));
+    return 0;
+}
+
+int compare_targets_add(const struct compare_targets *all, const struct run *const *runs,
+                        size_t count, struct compare_workload *to, struct err *err)
+{
+    struct quote_evidence *evidence = calloc(count + 1, sizeof *evidence);
+    struct quote_ask ask = {.evidence = evidence, .evidence_count = count, .market = all->market};
+    struct proofs proofs = {0};
+    struct estimates *estimates = NULL;
+    int rc = evidence ? 0 : err_memory(err);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        evidence[i].run = runs[i];
+    if (rc == 0)
+        rc = proofs_gather(&proofs, &ask, err);
+    if (rc == 0)
+        rc = estimates_open(&estimates, &proofs, err);
+    for (size_t i = 0; rc == 0 && i < all->count; i++)
+        rc = add_target(all, &all->items[i], estimates, to, err);
+    estimates_close(estimates);
+    free(proofs.items);
+    free(evidence);
+    return rc;
+}

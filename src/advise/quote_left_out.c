@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <assert.h>
+#include <string.h>
+
+#include "advise/quote_parts.h"
+
+enum { EXAMPLES = 3, REASONS_MAX = 16, KINDS = 3 };
+
+static int add_row(struct quote *quote, const char *name, const char *reason, const char *why,
+                   struct err *err)
+{
+    size_t count = quote->misfits.count;
+    if (count > 0 && strcmp(quote->misfits.items[count - 1].offer, name) == 0)
+        return 0;
+    struct quote_misfit *row = LIST_ADD(&quote->misfits, err);
+    return row ? TEXTS_SET(err, {&row->offer, name}, {&row->reason, reason}, {&row->why, why})
+               : ERR_MEMORY;
+}
+
+static int count_one(struct quote *quote, size_t at, const char *name, const char *reason,
+                     const char *why, struct err *err)
+{
+    struct quote_left_out *group;
+    if (at == quote->left_out.count) {
+        group = LIST_ADD(&quote->left_out, err);
+        TRY(group ? TEXTS_SET(err, {&group->reason, reason}, {&group->why, why}) : ERR_MEMORY);
+        group->count = some_int(0);
+    }
+    group = &quote->left_out.items[at];
+    group->count.v++;
+    return group->examples.count < EXAMPLES ? texts_add(&group->examples, name, err) : 0;
+}
+
+int quote_leave_out(struct leaving *l, const struct offer *offer, const char *reason,
+                    const char *why, bool listed, struct err *err)
+{
+    struct quote *quote = l->quote;
+    struct buf name = {0};
+    size_t at = 0;
+    if (!l->name || strcmp(l->name, offer->name) != 0 ||
+        strcmp(l->provider, offer->provider) != 0) {
+        l->provider = offer->provider;
+        l->name = offer->name;
+        l->seen = 0;
+    }
+    while (at < quote->left_out.count && strcmp(quote->left_out.items[at].reason, reason) != 0)
+        at++;
+    assert(at < REASONS_MAX);
+    uint64_t bit = UINT64_C(1) << (at * KINDS + offer->kind);
+    bool counted = l->seen & bit;
+    listed = listed && quote->misfits.count < l->most;
+    if (counted && !listed)
+        return 0;
+    l->seen |= bit;
+    book_name(offer, &name);
+    int rc = buf_check(&name, err);
+    if (rc == 0 && !counted)
+        rc = count_one(quote, at, buf_str(&name), reason, why, err);
+    if (rc == 0 && listed)
+        rc = add_row(quote, buf_str(&name), reason, why, err);
+    buf_release(&name);
+    return rc;
+}
