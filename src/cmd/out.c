@@ -68,6 +68,7 @@ static void calm(struct buf *text, size_t from)
     }
 }
 
+static void add_format(struct out *out, const char *format, va_list args) PRINTF_LIKE(2, 0);
 static void add_format(struct out *out, const char *format, va_list args)
 {
     size_t from = out->text.len;
