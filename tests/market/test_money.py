@@ -535,7 +535,7 @@ def hostile():
 
 @check("a misfit names its offer once")
 def once_named():
-    m = next(m for m in quote(RUN + "ten", *DAY, "--provider", "aws")["misfits"] if m["offer"] == "aws/odd@here")
+    m = next(m for m in quote(RUN + "ten", *DAY, "--provider", "aws", "--all")["misfits"] if m["offer"] == "aws/odd@here")
     assert "XYZ" in m["why"] and "aws/odd" not in m["why"], m
 
 
