@@ -343,7 +343,7 @@ static enum sampling_end judge(struct job *job)
         return !enough ? SAMPLING_GOES_ON : late ? SAMPLING_TIME : SAMPLING_WITHIN;
     }
     // Parts that were announced and not seen yet count too.
-    const struct sampling now = {.enough = enough && o.half_s <= plan->within * o.wall_s,
+    const struct sampling now = {.enough = enough && o.own_half_s <= plan->within * o.wall_s,
                                  .asked = s->o->within != NULL,
                                  .limit_s = plan->max_s_given ? plan->max_s : 0,
                                  .elapsed_s = o.elapsed_s,

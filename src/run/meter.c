@@ -45,7 +45,8 @@ struct meter {
     int64_t next_look_ns;
     double latest_wall_s; // of the last projection; 0: none
     double latest_half_s;
-    double step_s; // by the last projection; 0: none
+    double latest_own_s; // the same without other programs
+    double step_s;       // by the last projection; 0: none
     bool unsteady;
     bool stopped;
     struct run_projection projection; // once stopped
@@ -399,6 +400,17 @@ static void look_at_steps(struct meter *meter)
     meter->unsteady = steady.changes;
 }
 
+// More steps tell nothing about other programs: their share does not keep a sample going.
+static double own_half_s(struct meter *meter, int64_t now_ns)
+{
+    struct run_projection alone;
+    double others = meter->plan.others;
+    meter->plan.others = 0;
+    bool known = project(meter, now_ns, &alone);
+    meter->plan.others = others;
+    return known ? (alone.high_s.v - alone.low_s.v) / 2 : 0;
+}
+
 bool meter_enough(struct meter *meter)
 {
     int64_t now_ns = meter->mark_ns;
@@ -417,6 +429,7 @@ bool meter_enough(struct meter *meter)
         keep_checks(meter, &now);
         meter->latest_wall_s = now.wall_s.v;
         meter->latest_half_s = (now.high_s.v - now.low_s.v) / 2;
+        meter->latest_own_s = own_half_s(meter, now_ns);
     }
     if (meter->plan.within > 0 && (in_last_stage(meter) || !meter->plan.follows) &&
         project_stage(meter, meter->stage, &part))
@@ -435,6 +448,7 @@ void meter_outlook(const struct meter *meter, struct meter_outlook *out)
                                   .before_s = (double)meter->before_ns / 1e9,
                                   .wall_s = meter->latest_wall_s,
                                   .half_s = meter->latest_half_s,
+                                  .own_half_s = meter->latest_own_s,
                                   .step_s = meter->step_s,
                                   .unsteady = meter->unsteady};
     for (int i = 0; i < METER_STAGES_MAX; i++)

@@ -103,12 +103,13 @@ bool meter_enough(struct meter *meter);
 // Progress and the last projection of meter_enough(). Cheap; may be called at any time.
 struct meter_outlook {
     double elapsed_s;
-    double before_s; // of that, before the first step
-    int64_t steps;   // made
-    double wall_s;   // the whole training, from the start; 0: unknown yet
-    double half_s;   // half the width of its 95 % interval
-    double step_s;   // the forecast; 0: unknown yet
-    bool unsteady;   // the step time changes on the way
+    double before_s;   // of that, before the first step
+    int64_t steps;     // made
+    double wall_s;     // the whole training, from the start; 0: unknown yet
+    double half_s;     // half the width of its 95 % interval
+    double own_half_s; // the same, if other programs stay as they are
+    double step_s;     // the forecast; 0: unknown yet
+    bool unsteady;     // the step time changes on the way
 };
 void meter_outlook(const struct meter *meter, struct meter_outlook *out);
 
