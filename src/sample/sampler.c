@@ -448,7 +448,7 @@ double sampler_others(struct sampler *s)
     double all_s = last->all_cpu_s.v - first->all_cpu_s.v;
     bool known = first->run_cpu_s.known && first->busy_cpu_s.known && first->all_cpu_s.known;
     pthread_mutex_unlock(&host->mutex);
-    return known && all_s > 0 ? fmin(fmax(busy_s - own_s, 0) / all_s, 1) : 0;
+    return known && all_s > 0 ? fmax(fmin(busy_s - own_s, own_s), 0) / all_s : 0;
 }
 
 struct maybe_int sampler_written(struct sampler *s)

@@ -59,7 +59,8 @@ int sampler_peek(struct sampler *sampler, struct run *run, struct err *err) MUST
 enum sampler_busy { SAMPLER_UNKNOWN, SAMPLER_CPUS, SAMPLER_GPUS };
 enum sampler_busy sampler_busy(struct sampler *sampler, double *share, struct maybe_real *work);
 
-// The share of the machine's CPUs that other programs used, over all readings; 0: unknown.
+// The share of the machine's CPUs that other programs used, over all readings, but at most the
+// run's own: they do not slow down a run that needs no CPUs. 0: unknown.
 double sampler_others(struct sampler *sampler);
 
 // Bytes that the run's processes wrote to disks, by the last reading.
