@@ -126,6 +126,8 @@ static void show_quote(struct out *out, const struct report *report, const struc
     out_row(out, q->workload, "%s%s", buf_str(&line),
             q->bills.count > 0 ? "" : "; not measured elsewhere");
     buf_drop(&out->text, &line);
+    if (q->bills.count + q->estimates.count == 0)
+        return;
     add_machines(out, &table, q, run->workload != NULL);
     table_print(&table, out);
 }

@@ -90,6 +90,8 @@ static inline void site_case_share(struct site_case *c)
     snprintf(path, sizeof path, "%s/share/estimate/kinds.csv", c->folder);
     site_case_file(path, "pattern,kind\ncnn,unknown\n");
     site_case_table(c, "currencies.csv");
+    site_case_table(c, "ecb-rates.csv");
+    site_case_table(c, "power.csv");
     site_case_table(c, "scheduling.csv");
     site_case_table(c, "startup.csv");
     snprintf(path, sizeof path, "%s/share/offers/two.csv", c->folder);
