@@ -146,6 +146,8 @@ loaded() {
         /fare/fare runs >/dev/null || return 1
     in_root "$root" LD_DEBUG=libs LD_DEBUG_OUTPUT=/loaded XDG_DATA_HOME=/data \
         /fare/fare runs --ledger postgresql://127.0.0.1:1/none 2>/dev/null && return 1 # nobody there
+    in_root "$root" LD_DEBUG=libs LD_DEBUG_OUTPUT=/loaded XDG_DATA_HOME=/data \
+        /fare/fare serve --public --listen 192.0.2.1:1 2>/dev/null && return 1 # not an address of this machine
     sed -n 's/.*calling init: //p' "$root"/loaded.* | sort -u >"$work/loaded"
     cat "$work/loaded"
     ! grep -v '^/fare/' "$work/loaded" || return 1

@@ -82,7 +82,7 @@ report("its folder is removed", code == 0 and out.startswith("/") and not Path(o
 out, err = long.communicate(timeout=120)
 one = json.loads(out)["runs"][0] if out else {}
 report("recording the steps ends after a minute, and the later ones are derived", long.returncode == 0
-       and 5900 <= one.get("account", {}).get("steps_by_pattern", 0) <= 6300 and 7900 <= one.get("steps", 0) <= 8010
+       and 5900 <= one.get("account", {}).get("steps_by_pattern", 0) <= 7200 and 7900 <= one.get("steps", 0) <= 8010
        and near(one["steady"]["step_ms"], 10, 0.05) and any("are derived" in t for t in one.get("taints", [])),
        (one.get("steps"), one.get("account", {}).get("steps_by_pattern"), one.get("taints"), err))
 done()
