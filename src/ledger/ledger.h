@@ -42,8 +42,9 @@ const char *ledger_name(const struct ledger *ledger);
 // Connects, updates the schema and delivers the spooled runs. The functions below call it. `says`
 // (optional) gets a sentence for each spooled file that failed. A newer schema is ERR_FORMAT and
 // stays unchanged. Reading creates no file: if there is none and no run is spooled, the ledger is
-// empty, or ERR_MISSING if the caller named it in ledger_new(), since the name is mistyped then. A
-// SQLite file that was removed or replaced since is opened anew, and a commit that it missed fails.
+// empty, or ERR_MISSING if the caller named it in ledger_new(), since the name is mistyped then. If
+// the SQLite file was removed or replaced since, it is opened again, and a commit to the old one
+// fails.
 int ledger_connect(struct ledger *ledger, struct buf *says, struct err *err) MUST_USE;
 
 // The same for writing: creates a missing file and its folder.
@@ -79,9 +80,10 @@ struct ledger_filter {
     bool heads;            // records without long lists (steps, samples), see row.h
 };
 
-// Who is told of records that cannot be read: damaged, or beyond the bounds of record/run.h. They
-// are then left out of ledger_each() and ledger_list(); without anybody to tell (null, the default)
-// the first one ends the walk with ERR_FORMAT. For the whole process; set it before threads start.
+// Sets the function that is called for each record that cannot be read: it is damaged, or beyond
+// the bounds of record/run.h. ledger_each() and ledger_list() then leave such records out. Without
+// a function (null, the default) the first one ends the walk with ERR_FORMAT. It holds for the
+// whole process; set it before threads start.
 typedef void ledger_damage_fn(void *arg, const char *id, const char *why);
 void ledger_on_damage(ledger_damage_fn *says, void *arg);
 
