@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/csv.h"
 #include "base/money.h"
@@ -31,8 +30,9 @@ static int read_row(const struct csv *csv, const int *at, struct hosts_row *row,
                      {&row->machine, csv_text(csv, at[MACHINE])});
 }
 
-static int read_file(struct hosts *hosts, const char *path, struct err *err)
+static int read_file(void *arg, const char *path, struct err *err)
 {
+    struct hosts *hosts = arg;
     struct csv csv;
     int at[COLUMNS] = {0};
     TRY(csv_open(&csv, path, NULL, err));
@@ -48,19 +48,10 @@ static int read_file(struct hosts *hosts, const char *path, struct err *err)
 int hosts_open(struct hosts **out, struct err *err)
 {
     struct hosts *hosts = calloc(1, sizeof *hosts);
-    struct buf shipped = {0}, own = {0};
     *out = NULL;
     if (!hosts)
         return err_memory(err);
-    int rc = files_shipped("power.csv", &shipped, err);
-    if (rc == 0)
-        rc = files_own("power.csv", &own, err);
-    if (rc == 0 && own.len > 0 && access(buf_str(&own), F_OK) == 0)
-        rc = read_file(hosts, buf_str(&own), err);
-    if (rc == 0)
-        rc = read_file(hosts, buf_str(&shipped), err);
-    buf_release(&shipped);
-    buf_release(&own);
+    int rc = files_both("power.csv", "power.csv", read_file, hosts, err);
     if (rc == 0)
         *out = hosts;
     else

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/csv.h"
 #include "base/money.h"
@@ -70,8 +69,9 @@ static int read_row(const struct csv *csv, const int *at, struct reached_row *ro
         {&row->source, csv_text(csv, at[SOURCE])}, {&row->date, csv_text(csv, at[DATE])});
 }
 
-static int read_file(struct reached *reached, const char *path, struct err *err)
+static int read_file(void *arg, const char *path, struct err *err)
 {
+    struct reached *reached = arg;
     struct csv csv;
     int at[COLUMNS] = {0};
     int rc = csv_open(&csv, path, NULL, err);
@@ -91,19 +91,10 @@ static int read_file(struct reached *reached, const char *path, struct err *err)
 int reached_open(struct reached **out, struct err *err)
 {
     struct reached *reached = calloc(1, sizeof *reached);
-    struct buf shipped = {0}, own = {0};
     *out = NULL;
     if (!reached)
         return err_memory(err);
-    int rc = files_shipped("devices/reached.csv", &shipped, err);
-    if (rc == 0)
-        rc = files_own("reached.csv", &own, err);
-    if (rc == 0 && own.len > 0 && access(buf_str(&own), F_OK) == 0)
-        rc = read_file(reached, buf_str(&own), err);
-    if (rc == 0)
-        rc = read_file(reached, buf_str(&shipped), err);
-    buf_release(&shipped);
-    buf_release(&own);
+    int rc = files_both("reached.csv", "devices/reached.csv", read_file, reached, err);
     if (rc == 0)
         *out = reached;
     else

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/csv.h"
@@ -76,8 +75,9 @@ static int read_row(const struct csv *csv, const int *at, struct startup_row *ro
     return rc;
 }
 
-static int read_file(struct startups *startups, const char *path, struct err *err)
+static int read_file(void *arg, const char *path, struct err *err)
 {
+    struct startups *startups = arg;
     struct csv csv;
     int at[COLUMNS] = {0};
     int rc = csv_open(&csv, path, NULL, err);
@@ -95,19 +95,10 @@ static int read_file(struct startups *startups, const char *path, struct err *er
 int startups_open(struct startups **out, struct err *err)
 {
     struct startups *startups = calloc(1, sizeof *startups);
-    struct buf shipped = {0}, own = {0};
     *out = NULL;
     if (!startups)
         return err_memory(err);
-    int rc = files_shipped("startup.csv", &shipped, err);
-    if (rc == 0)
-        rc = files_own("startup.csv", &own, err);
-    if (rc == 0 && own.len > 0 && access(buf_str(&own), F_OK) == 0)
-        rc = read_file(startups, buf_str(&own), err);
-    if (rc == 0)
-        rc = read_file(startups, buf_str(&shipped), err);
-    buf_release(&shipped);
-    buf_release(&own);
+    int rc = files_both("startup.csv", "startup.csv", read_file, startups, err);
     if (rc == 0)
         *out = startups;
     else
