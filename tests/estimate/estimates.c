@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes estimates for test_replay.py. Each line on stdin is a JSON object: `run` (a record); `gpu`
-// and `gpus` to estimate for; (optional) `machines`, used in both places; `clock_mhz` and `rates`
-// there; `model`: coefficients that replace those of all kinds. Answers each with time, low and
+// and `gpus` to estimate for (a processor, 0); (optional) `machines`, used in both places; `cpus`,
+// `clock_mhz`, `thread_ops_per_s` and `rates` there; `model`: coefficients that replace those of all kinds. Answers each with time, low and
 // high for a run of one second, and its class or why there is none.
 #include <jansson.h>
 #include <stdio.h>
@@ -39,7 +39,9 @@ static int answer(struct estimate_tables *tables, const struct devices *devices,
             .device = device_find(devices, json_string_value(json_object_get(asked, "gpu"))),
             .gpus = (int)json_integer_value(json_object_get(asked, "gpus")),
             .machines = (int)json_integer_value(json_object_get(asked, "machines")),
+            .cpus = json_number_value(json_object_get(asked, "cpus")),
             .clock_mhz = json_number_value(json_object_get(asked, "clock_mhz")),
+            .thread_ops_per_s = json_number_value(json_object_get(asked, "thread_ops_per_s")),
             .rates = there ? &rates : NULL};
         struct estimate e;
         from.machines = to.machines;

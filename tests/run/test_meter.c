@@ -369,6 +369,38 @@ static void a_restart_forgets(void **state)
     meter_free(meter);
 }
 
+// A sample speaks of another start than its own; a run that goes on knows its start.
+static void another_start_may_take_longer(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    double low_s[2], high_s[2];
+    for (int i = 0; i < 2; i++) {
+        struct run run = {0};
+        struct meter *meter;
+        int64_t start_ns = clock_now_ns() - 1000 * S;
+        struct meter_plan plan = {
+            .stage_steps = {100}, .stages = 1, .follows = true, .max_s = i == 1 ? 1e6 : 0};
+        assert_ok(meter_new(&meter, start_ns, &err), &err);
+        meter_plan(meter, &plan);
+        meter_at(meter, start_ns + 40 * S);
+        meter_phase(meter, METER_TRAIN);
+        for (int n = 1; n <= 20; n++) {
+            meter_at(meter, start_ns + (40 + n) * S);
+            meter_steps(meter, 0, 1);
+        }
+        meter_stop(meter);
+        assert_ok(meter_fill(meter, false, &run, &err), &err);
+        assert_true(fabs(run.projection.wall_s.v - (40 + 100)) < 0.5);
+        low_s[i] = run.projection.low_s.v;
+        high_s[i] = run.projection.high_s.v;
+        record_release(run_fields, &run);
+        meter_free(meter);
+    }
+    assert_true(fabs(high_s[1] - high_s[0] - 0.35 * 40) < 0.01);
+    assert_true(fabs(low_s[0] - low_s[1] - 0.35 * 40) < 0.01);
+}
+
 // A part that was not seen may add a share of what is left; a number of parts may be off.
 static void doubts_widen_the_interval(void **state)
 {
@@ -442,6 +474,7 @@ int main(void)
         cmocka_unit_test(a_growing_step_time_is_continued),
         cmocka_unit_test(a_restart_forgets),
         cmocka_unit_test(doubts_widen_the_interval),
+        cmocka_unit_test(another_start_may_take_longer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
