@@ -88,9 +88,8 @@ def ask(tool, rows):
                 there |= {"gpu": machine["gpu"], "gpus": 1, "clock_mhz": use["gpu_list"][0]["clock_mhz"]}
             else:
                 there |= {"gpu": machine["cpu"], "gpus": 0, "cpus": machine["usable_cpus"]}
-            if "thread_ops_per_s" in machine:
-                there["thread_ops_per_s"] = machine["thread_ops_per_s"]
-            questions.append(json.dumps({"run": {"schema": 1, **a["run"]}, **there}))
+            # The host is the same in all: its own speed, which varies between measurements, is left out.
+            questions.append(json.dumps({"run": {"schema": "fare.run/1", **a["run"]}, **there}))
             about.append((a, b))
     p = subprocess.run([tool], input="\n".join(questions) + "\n", capture_output=True, text=True)
     answers = p.stdout.splitlines()
@@ -102,17 +101,27 @@ def ask(tool, rows):
         yield a, b, true, float(time), float(low), float(high), " ".join(kind)
 
 
+def figures(pairs):
+    """Median error, its 90th percentile, pairs inside their interval, all pairs, median factor of the interval."""
+    pairs = [p for p in pairs if p[3] > 0]
+    errors = sorted(abs(t / true - 1) for _, _, true, t, *_ in pairs)
+    inside = sum(low <= true <= high for _, _, true, t, low, high, _ in pairs)
+    return (statistics.median(errors), errors[math.ceil(0.9 * len(errors)) - 1], inside, len(errors),
+            statistics.median(high / t for _, _, _, t, _, high, _ in pairs))
+
+
+def read(path):
+    text = Path(path).read_text()
+    return json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
+
+
 def judge(tool, rows, each):
     pairs = list(ask(tool, rows))
     def line(name, chosen):
-        errors = sorted(abs(t / true - 1) for _, _, true, t, *_ in chosen if t > 0)
-        inside = sum(low <= true <= high for _, _, true, t, low, high, _ in chosen if t > 0)
-        if not errors:
+        if all(p[3] <= 0 for p in chosen):
             return print(f"| {name} | no estimate | | | |")
-        p90 = errors[min(len(errors) - 1, math.ceil(0.9 * len(errors)) - 1)]
-        widths = [high / t for _, _, _, t, _, high, _ in chosen if t > 0]
-        print(f"| {name} | {100 * statistics.median(errors):.1f} % | {100 * p90:.1f} % | {inside} of {len(errors)} | "
-              f"× {statistics.median(widths):.2f} |")
+        median, p90, inside, count, width = figures(chosen)
+        print(f"| {name} | {100 * median:.1f} % | {100 * p90:.1f} % | {inside} of {count} | × {width:.2f} |")
     print("| training | median error | 90th percentile | inside the 90 % interval | interval |\n|---|---|---|---|---|")
     for name in dict.fromkeys(r["training"] for r in rows):
         line(name, [p for p in pairs if p[0]["training"] == name])
@@ -145,7 +154,7 @@ def main():
                 Path(o.save or "/dev/stdout").write_text(json.dumps(rows))
     for path in o.files:
         print(f"\n{path}\n")
-        judge(o.estimates, json.loads(Path(path).read_text()), o.each)
+        judge(o.estimates, read(path), o.each)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "estimate/estimate.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,8 @@ static void unknown(struct estimate *out, enum estimate_kind kind, const char *r
 
 static bool on_gpu(const struct run *run)
 {
+    if (run->engine && strcmp(run->engine, "cuda") != 0) // although there may be one
+        return false;
     return (run->use.gpus.known && run->use.gpus.v > 0) ||
            (!run->use.gpus.known && run_gpu_name(run));
 }
@@ -167,15 +170,88 @@ static const char *relation_of(const struct estimate_place *from, const struct e
     return strcmp(a->architecture, b->architecture) == 0 ? "same" : "other";
 }
 
+static double step_ms(const struct run *run) // 0: unknown
+{
+    return run->steady.step_ms.known ? run->steady.step_ms.v
+           : run->step_ms.known      ? run->step_ms.v
+                                     : 0;
+}
+
+// A GPU at another clock is another device: all but the memory follows the clock, and the memory
+// the copies that were measured.
+static struct device at_its_clock(const struct making *m)
+{
+    struct device d = *m->to->device;
+    double clock = m->from->clock_mhz > 0 ? m->to->clock_mhz / m->from->clock_mhz : 0;
+    if (strcmp(d.name, m->from->device->name) != 0 || !(clock > 0 && isfinite(clock)))
+        return d;
+    double copies = traced_copies(m->from, m->to);
+    int *const follow[] = {&d.base_mhz,    &d.boost_mhz,   &d.fp64_gflops, &d.fp32_gflops,
+                           &d.tf32_gflops, &d.fp16_gflops, &d.bf16_gflops, &d.fp8_gflops};
+    for (size_t i = 0; i < sizeof follow / sizeof *follow; i++)
+        *follow[i] = (int)fmin(*follow[i] * clock, INT_MAX);
+    if (copies > 0)
+        d.memory_mbs = (int)fmin(d.memory_mbs * copies, INT_MAX);
+    return d;
+}
+
+// The share of an l1 pass that goes over the host bus; negative: another run.
+static double share_copied(const struct run *run)
+{
+    double ms = step_ms(run);
+    double share = run->l1_calculation_ms.known && ms > 0 ? run->l1_calculation_ms.v / ms : -1;
+    return share >= 0 && share <= 1 ? 1 - share : -1;
+}
+
+// fare's own nets say how many operations and bytes a step has. The rest of it, which small kernels
+// take, follows units × clock. 0: the run has no such counts.
+static double own_ratio(struct making *m, const struct device *to, enum rate_precision precision)
+{
+    const struct run *r = m->run;
+    const struct device *from = m->from->device;
+    double step_s = step_ms(r) / 1e3;
+    double rates[2] = {rate_effective(m->model, from, precision),
+                       rate_effective(m->model, to, precision)};
+    double units[2] = {rate_units(m->model, from), rate_units(m->model, to)};
+    if (!r->framework || strcmp(r->framework, "fare") != 0 || !r->step_flops.known ||
+        !r->step_bytes.known || !(step_s > 0))
+        return 0;
+    double products = r->step_flops.v / (rates[0] * 1e12) / step_s;
+    double memory = r->step_bytes.v / (from->memory_mbs * 1e6) / step_s;
+    double most = fmax(products + memory, 1); // counts and clock may disagree
+    if (!(products >= 0 && memory >= 0 && isfinite(most)))
+        return 0;
+    const struct estimate_part parts[] = {
+        {"matrix products", r->precision, products / most, rates[0] / rates[1], false},
+        {"memory", NULL, memory / most, (double)from->memory_mbs / to->memory_mbs, false},
+        {"small kernels", NULL, 1 - (products + memory) / most, units[0] / units[1], false}};
+    double ratio = 0;
+    m->out->part_count = sizeof parts / sizeof *parts;
+    memcpy(m->out->parts, parts, sizeof parts);
+    for (size_t i = 0; i < m->out->part_count; i++)
+        ratio += parts[i].share * parts[i].factor;
+    return ratio;
+}
+
 // 0: unknown.
 static double gpu_ratio(struct making *m, enum rate_precision precision)
 {
     if (m->traced)
         return traced_ratio(m->tables, m->model, m->run, m->from, m->to, precision,
                             strcmp(m->bound->bound, "gpu") == 0, m->out, &m->measured);
+    struct device to = at_its_clock(m);
     double here = rate_time(m->model, m->from->device, precision);
-    double there = rate_time(m->model, m->to->device, precision);
-    return here > 0 && there > 0 ? pow(there / here, m->bound->power) : 0;
+    double there = rate_time(m->model, &to, precision), copied = share_copied(m->run);
+    double bus = to.host_mbs > 0 ? (double)m->from->device->host_mbs / to.host_mbs : 0;
+    if (!(here > 0 && there > 0))
+        return 0;
+    if (copied >= 0)
+        return bus > 0 ? copied * bus + (1 - copied) * there / here : 0;
+    double fitted = pow(there / here, m->bound->power), own = own_ratio(m, &to, precision);
+    if (!(own > 0 && isfinite(own)))
+        return fitted;
+    m->range = fabs(log(own / fitted)) / 2; // nobody measured such nets on two models
+    return own;
 }
 
 // If the precision is unknown: the middle of the usual ones, and half their range on top of the
@@ -212,18 +288,27 @@ static double cpu_rate(struct making *m, const struct estimate_place *place)
     return isfinite(rate) && rate > 0 ? rate : 0;
 }
 
+// The time of a step by Amdahl's law, whose serial part is that of one thread's.
+static double with_threads(double serial, double threads)
+{
+    return serial + (1 - serial) / threads;
+}
+
 static double cpu_ratio(struct making *m)
 {
     if (m->from->cpus < LEAST_CPUS)
         return 0;
     double here = cpu_rate(m, m->from);
     if (m->to->gpus == 0) {
-        double there = cpu_rate(m, m->to);
+        double there = cpu_rate(m, m->to), threads = m->to->cpus / m->from->cpus;
         const struct estimate_constant *power = estimate_constant(m->tables, "cpu_power");
-        if (!(here > 0 && there > 0))
+        const struct estimate_constant *serial = estimate_constant(m->tables, "cpu_serial");
+        if (!(here > 0 && there > 0 && threads > 0 && power && serial))
             return 0;
         m->range += CPU_UNSURE * fmax(0, fabs(log(here / there)) - log(CPU_SPAN));
-        return pow(here / there, power ? power->value : 1);
+        return with_threads(serial->value, m->to->cpus) /
+               with_threads(serial->value, m->from->cpus) *
+               pow(here / there * threads, power->value);
     }
     const struct estimate_constant *c = estimate_constant(m->tables, "cpu_to_gpu");
     const struct estimate_model *conv = estimate_model(m->tables, "conv");
@@ -314,7 +399,8 @@ static const char *ratio_of(struct making *m)
                    ? "the run hardly used its processor: it waits for something else"
                    : "the speed of the processor is not known";
     }
-    m->bound = estimate_bound(m->tables, out->busy);
+    bool waits = share_copied(m->run) > 0.5; // for the host's memory and its bus
+    m->bound = estimate_bound(m->tables, waits ? 0 : out->busy);
     m->model = estimate_model(m->tables, out->net ? out->net : "unknown");
     if (!m->bound || !m->model)
         return "the tables of estimates have no row for it";

@@ -66,11 +66,16 @@ double rate_effective(const struct estimate_model *model, const struct device *d
     return matrix_units ? rate * model->matrix_unit_efficiency : rate;
 }
 
+double rate_units(const struct estimate_model *model, const struct device *d)
+{
+    return d->units * (d->boost_mhz / 1e3) * held_clock(model, d);
+}
+
 double rate_time(const struct estimate_model *model, const struct device *d,
                  enum rate_precision precision)
 {
     double rate = rate_effective(model, d, precision), bandwidth = d->memory_mbs / 1e3;
-    double units = d->units * (d->boost_mhz / 1e3) * held_clock(model, d);
+    double units = rate_units(model, d);
     if (!(rate > 0 && bandwidth > 0 && units > 0))
         return 0;
     double time = model->matrix / rate + model->memory / bandwidth + model->units / units;

@@ -41,6 +41,9 @@ double rate_matrix(const struct device *device, enum rate_precision precision,
 double rate_effective(const struct estimate_model *model, const struct device *device,
                       enum rate_precision precision);
 
+// Units × the clock in GHz that they hold; 0: unknown.
+double rate_units(const struct estimate_model *model, const struct device *device);
+
 // What a step takes, in units that cancel between devices; 0: unknown.
 double rate_time(const struct estimate_model *model, const struct device *device,
                  enum rate_precision precision);

@@ -59,6 +59,12 @@ static double quotient(double a, double b) // 0: unknown
     return a > 0 && b > 0 && isfinite(a / b) ? a / b : 0;
 }
 
+double traced_copies(const struct estimate_place *from, const struct estimate_place *to)
+{
+    return quotient(reached(to->rates, "copy", RATE_UNKNOWN),
+                    reached(from->rates, "copy", RATE_UNKNOWN));
+}
+
 static double link_of(const struct device *d)
 {
     return d->link_mbs > 0 ? d->link_mbs / 2.0 : d->host_mbs;

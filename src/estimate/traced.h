@@ -8,6 +8,9 @@
 
 bool traced_known(const struct run *run); // the run has an account that can be scaled
 
+// The rate of copies on a GPU there ÷ here, as measured; 0: not measured on both.
+double traced_copies(const struct estimate_place *from, const struct estimate_place *to);
+
 // Time of a step there ÷ here, 0 if unknown; fills the estimate's parts. `precision`: of kernels
 // whose name does not tell theirs. `gpu_bound`: all of the step follows the GPU; otherwise the host
 // takes its time in any case. `measured`: all rates were measured on both.

@@ -48,6 +48,7 @@ static int note_net(const struct session *s, const struct trainer_result *r, str
     TRY(text_set(&run->recipe, buf_str(&r->recipe), err));
     run->parameters = some_int(r->cost.parameters);
     run->step_flops = some_real(r->cost.forward_flops + r->cost.backward_flops);
+    run->step_bytes = some_real(r->cost.bytes);
     run->total_steps = some_int(r->total_steps);
     run->epochs = some_int(r->total_epochs);
     run->steps_per_epoch = some_int(r->steps_per_epoch);

@@ -356,7 +356,8 @@ check("from a laptop without a GPU: hundreds of rough estimates", laptop)
 def processors():
     """Offers without a GPU, by cores, clock and operations per cycle of the processor table."""
     cpus = {r["name"]: r for r in table("devices/cpus.csv")}
-    power = float(next(r["value"] for r in table("estimate/constants.csv") if r["name"] == "cpu_power"))
+    constants = {r["name"]: float(r["value"]) for r in table("estimate/constants.csv")}
+    serial, power = constants["cpu_serial"], constants["cpu_power"]
 
     def rate(name, vcpus):
         r = cpus[name]
@@ -366,7 +367,8 @@ def processors():
     bills = {b["offer"].split("@")[0]: b for b in json.loads(fare("quote", SERVER["id"], "--json", "--boot", "0", "--image", "0s"))["estimates"]}
     for offer, name, vcpus in (("aws/c7g.4xlarge", "Graviton3", 16), ("aws/c7i.8xlarge", "Xeon Platinum 8488C", 32)):
         b = bills[offer]
-        near(b["time_s"], 10000 * (rate("EPYC 7763", 8) / rate(name, vcpus)) ** power)
+        amdahl = (serial + (1 - serial) / vcpus) / (serial + (1 - serial) / 8)
+        near(b["time_s"], 10000 * amdahl * (rate("EPYC 7763", 1) / rate(name, 1)) ** power)
         near(b["high_s"], b["time_s"] * factor["cpu", "unknown", "one", "no", "unknown"])
         assert b["basis"] == "rough" and b["certainty"].startswith("rough ×") and "gpus_used" not in b, b
     # A program of one thread gains nothing by more of them.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes estimates for test_replay.py. Each line on stdin is a JSON object: `run` (a record); `gpu`
 // and `gpus` to estimate for (a processor, 0); (optional) `machines`, used in both places; `cpus`,
-// `clock_mhz`, `thread_ops_per_s` and `rates` there; `model`: coefficients that replace those of all kinds. Answers each with time, low and
-// high for a run of one second, and its class or why there is none.
+// `clock_mhz` and `rates` there; `model`: coefficients that replace those of all kinds. Answers
+// each with time, low and high for a run of one second, and its class or why there is none.
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,8 +41,11 @@ static int answer(struct estimate_tables *tables, const struct devices *devices,
             .machines = (int)json_integer_value(json_object_get(asked, "machines")),
             .cpus = json_number_value(json_object_get(asked, "cpus")),
             .clock_mhz = json_number_value(json_object_get(asked, "clock_mhz")),
-            .thread_ops_per_s = json_number_value(json_object_get(asked, "thread_ops_per_s")),
             .rates = there ? &rates : NULL};
+        // A processor that the table lacks, with another number of threads.
+        struct device same = {.vector_bits = 256, .base_mhz = 2000};
+        if (from.gpus == 0 && to.gpus == 0 && !from.device && !to.device)
+            from.device = to.device = &same;
         struct estimate e;
         from.machines = to.machines;
         if (model)

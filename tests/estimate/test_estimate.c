@@ -48,8 +48,11 @@ static struct estimate_scaling scalings[] = {{"nvlink", "gpu", "unknown", 4, 0.9
                                              {"pcie", "gpu", "unknown", 2, 0.8, 0.4, 1, 10},
                                              {"pcie", "gpu", "known", 2, 0.95, 0.5, 1.1, 20},
                                              {"nodes", "gpu", "unknown", 2, 0.7, 0.3, 1, 10}};
-static struct estimate_constant constants[] = {
-    {"cpu_to_gpu", 0.01}, {"cpu_power", 0.5}, {"pcie_reach", 0.5}, {"pcie_exposed", 0.25}};
+static struct estimate_constant constants[] = {{"cpu_to_gpu", 0.01},
+                                               {"cpu_serial", 0.2},
+                                               {"cpu_power", 0.5},
+                                               {"pcie_reach", 0.5},
+                                               {"pcie_exposed", 0.25}};
 
 #define LIST(rows)                                                                                 \
     {                                                                                              \
@@ -292,18 +295,83 @@ static void other_vendors_and_processors_are_rough(void **state)
     wide.vector_bits = 512;
     s.from = (struct estimate_place){.device = &cpu, .cpus = 8};
     s.to = (struct estimate_place){.device = &wide, .cpus = 16};
-    NEAR(made(&s).time_s, 4); // twice the threads of twice the width: the square root of a quarter
-    NEAR(made(&s).high_s, 10);
+    // Twice the threads: 0.2 + 0.8 / 16 instead of 0.2 + 0.8 / 8. Twice the width: √0.5.
+    NEAR(made(&s).time_s, 8 * (0.25 / 0.3) * sqrt(0.5));
+    NEAR(made(&s).high_s, 2.5 * 8 * (0.25 / 0.3) * sqrt(0.5));
     wide.fp32_per_cycle = 32; // 512 bits take two cycles
     wide.threads_per_core = 1;
     wide.boost_mhz = 4000; // 16 cores · 32 · 3 GHz = 1.536 TFLOP/s
-    NEAR(made(&s).time_s, 8 * sqrt(0.256 / 1.536));
+    NEAR(made(&s).time_s, 8 * (0.25 / 0.3) * sqrt(1.0 / 3)); // 0.032 and 0.096 each thread
     s.to.cpus = 1600; // 600 times the rate, forty times more than in any pair
-    NEAR(made(&s).time_s, 8 * sqrt(1.0 / 600));
+    NEAR(made(&s).time_s, 8 * (0.2005 / 0.3) * sqrt(1.0 / 3));
     NEAR(made(&s).high_s / made(&s).time_s, 2.5 * pow(40, 0.4));
 
     set(&s, 0.95); // nobody compared a GPU with a processor in this direction
     s.to = (struct estimate_place){.device = &cpu, .cpus = 8};
+    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+}
+
+// Without a trace the formula counts on the GPU at its clock: half the clock takes twice as long,
+// but for the memory, whose copies were measured at the same rate.
+static void the_same_gpu_at_another_clock(void **state)
+{
+    (void)state;
+    struct setting s;
+    static const struct machine_rate copy = {
+        .device = "gpu 0", .operation = "copy", .per_s = {true, 1e11}};
+    struct machine_rates rates = {.list = {(struct machine_rate *)(uintptr_t)&copy, 1}};
+    set(&s, 0.95);
+    s.to.device = &s.a;
+    s.from.rates = s.to.rates = &rates;
+    s.from.clock_mhz = 1800;
+    s.to.clock_mhz = 900;
+    NEAR(made(&s).time_s, 8 * (2 * 4 + 2 + 2 * 2) / 8.0);
+    assert_string_equal(made(&s).class->relation, "same");
+    s.to.rates = NULL; // the data sheet's bandwidth
+    NEAR(made(&s).time_s, 8 * (2 * 4 + 2 + 2 * 2) / 8.0);
+    s.to.clock_mhz = (double)NAN; // unknown: the same device
+    NEAR(made(&s).time_s, 8);
+}
+
+// A step of fare's own nets: 1 ms, of which 2 GFLOP at 10 TFLOP/s take 0.2 and 50 MB at 500 GB/s
+// 0.1; the rest follows 50 units · 1 GHz. There: 80 TFLOP/s, 1000 GB/s, 200.
+static void a_net_with_counted_work(void **state)
+{
+    (void)state;
+    struct setting s;
+    set(&s, 0.95);
+    s.run.framework = "fare";
+    s.run.step_ms = some_real(1);
+    s.run.step_flops = some_real(2e9);
+    s.run.step_bytes = some_real(50e6);
+    struct estimate e = made(&s);
+    double factor = 0.2 / 8 + 0.1 / 2 + 0.7 / 4, fitted = 2.0 / 8;
+    NEAR(e.time_s, 8 * factor);
+    NEAR(e.high_s / e.time_s / exp(fabs(log(factor / fitted)) / 2), 1.5);
+    assert_int_equal(e.part_count, 3);
+    NEAR(e.parts[0].share, 0.2);
+    NEAR(e.parts[2].factor, 0.25);
+    s.run.step_flops = some_real(12e9); // more than fits: 1.2 and 0.1 of 1.3
+    NEAR(made(&s).time_s, 8 * (1.2 / 8 + 0.1 / 2) / 1.3);
+    s.run.step_bytes = some_real((double)NAN);
+    NEAR(made(&s).time_s, 2); // the formula alone
+    s.run.framework = "pytorch";
+    s.run.step_bytes = some_real(50e6);
+    NEAR(made(&s).time_s, 2);
+}
+
+// l1: a tenth of the pass calculates, the rest is copied over a bus of twice the rate.
+static void an_l1_pass_waits_for_the_bus(void **state)
+{
+    (void)state;
+    struct setting s;
+    set(&s, 0.95);
+    s.run.step_ms = some_real(10);
+    s.run.l1_calculation_ms = some_real(1);
+    struct estimate e = made(&s);
+    NEAR(e.time_s, 8 * (0.9 / 2 + 0.1 / 4));
+    assert_string_equal(e.class->bound, "host");
+    s.b.host_mbs = 0;
     assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
 }
 
@@ -591,6 +659,9 @@ int main(void)
         cmocka_unit_test(with_a_trace),
         cmocka_unit_test(the_host_takes_its_time),
         cmocka_unit_test(other_vendors_and_processors_are_rough),
+        cmocka_unit_test(the_same_gpu_at_another_clock),
+        cmocka_unit_test(a_net_with_counted_work),
+        cmocka_unit_test(an_l1_pass_waits_for_the_bus),
         cmocka_unit_test(several_gpus),
         cmocka_unit_test(a_ring_over_pcie),
         cmocka_unit_test(what_more_gpus_do_not_help),
