@@ -89,8 +89,8 @@ fuzz: ## fuzz every parser for SECONDS=30 each
 	@scripts/setup build test
 	@scripts/fuzz $(SECONDS)
 
-soak: build ## fare serve under hostile clients, kills and corruption for MINUTES=5; prints counts
-	@/usr/bin/python3 tests/serve/soak.py build/fare $(MINUTES)
+soak: build ## hostile use of the server, the ledger and the command line for MINUTES=5; SEED replays
+	@/usr/bin/python3 tests/soak/soak.py build/fare $(MINUTES) $(SEED)
 
 clean: ## remove build/ and dist/
 	@rm -rf build dist

@@ -40,7 +40,7 @@ struct group {        // runs that are one row
     int64_t least, most;    // an hour
     bool timed, relative, failed;
     enum selector_fit base_fit;
-    struct estimate time, cost, l1[L1_PARTS];
+    struct figure time, cost, l1[L1_PARTS];
     bool costed, l1_known[L1_PARTS]; // all of them
 };
 

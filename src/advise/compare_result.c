@@ -16,7 +16,7 @@ static void estimate_l1(struct group *g, int of, struct measured *measured)
         measured[i] = (struct measured){ms.v, 0, 0};
     }
     if (g->l1_known[of])
-        estimate_of(measured, g->parts.count, &g->l1[of]);
+        figure_of(measured, g->parts.count, &g->l1[of]);
 }
 
 static void estimate_group(struct group *g, struct measured *measured)
@@ -31,7 +31,7 @@ static void estimate_group(struct group *g, struct measured *measured)
         g->costed &= part->costed;
     }
     if (g->timed)
-        estimate_of(measured, n, &g->time);
+        figure_of(measured, n, &g->time);
     for (size_t i = 0; i < n; i++) {
         const struct part *part = &g->parts.items[i];
         measured[i] = part->relative ? (struct measured){part->relative_cost, 0, 0}
@@ -39,7 +39,7 @@ static void estimate_group(struct group *g, struct measured *measured)
                                                          (double)part->cost_high};
     }
     if (g->costed)
-        estimate_of(measured, n, &g->cost);
+        figure_of(measured, n, &g->cost);
 }
 
 static int estimate_all(struct comparing *c, struct err *err)

@@ -214,7 +214,7 @@ static int64_t mean_cost(const struct group *g)
 // The interval's ends, as shares of the mean, in integers.
 static int spread_cost(const struct group *g, struct compare_row *row, struct err *err)
 {
-    struct stats_interval interval = estimate_interval(&g->cost);
+    struct stats_interval interval = figure_interval(&g->cost);
     double low = interval.low / g->cost.value, high = interval.high / g->cost.value;
     int64_t nano, mean = row->cost.nano_usd.v;
     if (!(high < 1e9))
@@ -248,7 +248,7 @@ static int fill_cost(const struct group *g, struct compare_row *row, struct err 
     struct compare_figure *work = &row->trainings_per_usd;
     work->value = some_real(1e9 / g->cost.value);
     if (g->cost.judged) {
-        struct stats_interval interval = estimate_interval(&g->cost);
+        struct stats_interval interval = figure_interval(&g->cost);
         work->low = some_real(1e9 / interval.high);
         work->high = some_real(1e9 / interval.low);
     }
@@ -263,7 +263,7 @@ static void fill_time(const struct group *g, struct compare_row *row)
         row->time_s.low = some_real(only->time_low);
         row->time_s.high = some_real(only->time_high);
     } else if (g->time.judged) {
-        struct stats_interval interval = estimate_interval(&g->time);
+        struct stats_interval interval = figure_interval(&g->time);
         row->time_s.low = some_real(interval.low);
         row->time_s.high = some_real(interval.high);
     }
@@ -379,7 +379,7 @@ int compare_row_fill(const struct group *g, const struct power_given *power,
     return rc == 0 ? fill_cost(g, row, err) : rc;
 }
 
-static void add_verdict(const struct estimate *mine, const struct estimate *base,
+static void add_verdict(const struct figure *mine, const struct figure *base,
                         const struct difference *d, const char *less, const char *more, char *out,
                         size_t size)
 {
@@ -395,7 +395,7 @@ static void add_verdict(const struct estimate *mine, const struct estimate *base
                  (int)(d->confidence * 100));
 }
 
-static int fill_against(const struct estimate *mine, const struct estimate *base, bool noisy,
+static int fill_against(const struct figure *mine, const struct figure *base, bool noisy,
                         const char *less, const char *more, struct compare_against *out,
                         struct err *err)
 {

@@ -22,7 +22,7 @@ static double mean_of(const struct measured *runs, size_t n)
     return sum;
 }
 
-void estimate_of(const struct measured *runs, size_t n, struct estimate *out)
+void figure_of(const struct measured *runs, size_t n, struct figure *out)
 {
     memset(out, 0, sizeof *out);
     out->value = n == 1 ? runs[0].value : mean_of(runs, n);
@@ -49,21 +49,21 @@ void estimate_of(const struct measured *runs, size_t n, struct estimate *out)
     }
 }
 
-struct stats_interval estimate_interval(const struct estimate *e)
+struct stats_interval figure_interval(const struct figure *e)
 {
     double width = e->error > 0 ? exp(stats_t_quantile(two_sided, e->df) * e->error) : 1;
     return (struct stats_interval){e->value / width, e->value * width};
 }
 
 // Welch and Satterthwaite.
-static double joint_df(const struct estimate *a, const struct estimate *b)
+static double joint_df(const struct figure *a, const struct figure *b)
 {
     double va = a->error * a->error, vb = b->error * b->error;
     double below = va * va / a->df + vb * vb / b->df; // an infinite df adds nothing
     return below > 0 ? (va + vb) * (va + vb) / below : (double)INFINITY;
 }
 
-void difference_of(const struct estimate *a, const struct estimate *b, struct difference *out)
+void difference_of(const struct figure *a, const struct figure *b, struct difference *out)
 {
     memset(out, 0, sizeof *out);
     out->known = a->positive && b->positive;

@@ -18,7 +18,7 @@ struct measured { // by one run
     double low, high; // 95 %; both 0: no interval
 };
 
-struct estimate {
+struct figure {    // from one or a few runs
     double value;  // the mean
     double error;  // standard error of its logarithm
     double df;     // degrees of freedom of that; infinite for a projection's
@@ -33,9 +33,9 @@ struct difference { // a divided by b
     bool known, judged;
 };
 
-void estimate_of(const struct measured *runs, size_t n, struct estimate *out); // n > 0
-struct stats_interval estimate_interval(const struct estimate *estimate);      // where judged
-void difference_of(const struct estimate *a, const struct estimate *b, struct difference *out);
+void figure_of(const struct measured *runs, size_t n, struct figure *out); // n > 0
+struct stats_interval figure_interval(const struct figure *figure);        // where judged
+void difference_of(const struct figure *a, const struct figure *b, struct difference *out);
 
 // Below this confidence no difference is shown: the interval of the ratio includes 1.
 #define DIFFERENCE_SHOWN 0.95

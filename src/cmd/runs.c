@@ -87,7 +87,16 @@ int runs_open(const struct runs_options *o, bool writes, struct ledger **ledger,
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
 {
     TRY(strncmp(word, "published-", 10) == 0 ? 0 : runs_connect(ledger, err));
-    return published_or_ledger(ledger, word, text, err);
+    TRY(published_or_ledger(ledger, word, text, err));
+    return runs_check(word, buf_str(text), err);
+}
+
+int runs_check(const char *id, const char *text, struct err *err)
+{
+    int rc = record_from_text(run_fields, text, strlen(text), NULL, err);
+    if (rc == ERR_FORMAT)
+        err_context(err, "run %s is damaged", id);
+    return rc;
 }
 
 void runs_say_added(const struct cmd_call *call, const char *verb, int64_t added, int64_t there)

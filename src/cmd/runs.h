@@ -70,6 +70,9 @@ int runs_open(const struct runs_options *options, bool writes, struct ledger **l
               struct err *err) MUST_USE;
 int runs_connect(struct ledger *ledger, struct err *err) MUST_USE;
 
+// ERR_FORMAT if the record cannot be read: "run RUN is damaged: byte 17: ...".
+int runs_check(const char *id, const char *text, struct err *err) MUST_USE;
+
 // The record of the run that the user named: from the ledger or the published results.
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err) MUST_USE;
 

@@ -193,6 +193,19 @@ static int put(void *arg, const char *id, const char *text, struct err *err)
     return rc;
 }
 
+struct visit {
+    ledger_visit_fn *fn;
+    void *arg;
+};
+
+// A damaged record would spoil the file or the push that has it.
+static int visit_whole(void *arg, const char *id, const char *text, struct err *err)
+{
+    const struct visit *v = arg;
+    TRY(runs_check(id, text, err));
+    return v->fn(v->arg, id, text, err);
+}
+
 int runs_each(const struct cmd_call *call, struct ledger *ledger, size_t first, ledger_visit_fn *fn,
               void *arg, struct err *err)
 {
@@ -201,7 +214,8 @@ int runs_each(const struct cmd_call *call, struct ledger *ledger, size_t first, 
     if (rest->count == first) {
         struct runs_which which;
         runs_which(call->options, &which);
-        return ledger_each(ledger, &which.filter, fn, arg, err);
+        struct visit whole = {fn, arg};
+        return ledger_each(ledger, &which.filter, visit_whole, &whole, err);
     }
     for (size_t i = first; i < rest->count && rc == 0; i++) {
         struct buf text = {0};

@@ -214,6 +214,13 @@ static int temporary(int *fd, struct err *err)
     return *fd < 0 ? err_errno(err, errno, "cannot create a file in '%s'", folder) : 0;
 }
 
+// As /dev/zero and /dev/full, which have no end.
+static bool is_zeros(const struct buf *text)
+{
+    const char *data = buf_str(text);
+    return text->len > 0 && data[0] == '\0' && memcmp(data, data + 1, text->len - 1) == 0;
+}
+
 static int copy(int from, const char *name, int to, struct err *err)
 {
     struct buf text = {.max = 2 * CHUNK_BYTES};
@@ -222,6 +229,8 @@ static int copy(int from, const char *name, int to, struct err *err)
     for (bool ended = false; rc == 0 && !ended;) {
         buf_reset(&text);
         rc = read_chunk(from, name, &text, &ended, err);
+        if (rc == 0 && is_zeros(&text))
+            rc = err_set(err, ERR_FORMAT, "'%s' is not text", name);
         if (rc == 0)
             rc = fs_write_fd(to, buf_str(&text), text.len, "the temporary file", err);
         copied += (int64_t)text.len;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
 #include "record/read.h"
 
 struct walk {
@@ -24,33 +23,19 @@ static int set(struct buf *to, const struct buf *from, struct err *err)
     return buf_check(to, err);
 }
 
-// The text between quotes at `at`; `*end` is behind the second quote. False if it is not valid.
-static bool read_text(const char *at, const char **end, struct buf *to)
+// The text between quotes at `at`; `*end` is behind the second quote. `*good` is false if it is not
+// valid.
+static int read_text(const char *at, const char **end, struct buf *to, bool *good, struct err *err)
 {
     const char *p = at + 1;
-    bool escapes = false;
-    buf_reset(to);
+    struct err why = {0};
     for (; *p && *p != '"'; p++)
-        if (*p == '\\' && p[1]) {
-            escapes = true;
+        if (*p == '\\' && p[1])
             p++;
-        }
     *end = *p ? p + 1 : p;
-    if (*p == '\0')
-        return false;
-    if (!escapes) {
-        size_t len = (size_t)(p - at) - 1;
-        buf_add(to, at + 1, len);
-        return utf8_bad(at + 1, len) == len;
-    }
-    json_t *json = json_loadb(at, (size_t)(*end - at), JSON_DECODE_ANY, NULL);
-    bool good = json != NULL;
-    if (good)
-        buf_adds(to, json_string_value(json));
-    else // jansson calls a lack of memory an invalid token
-        to->failed = true;
-    json_decref(json);
-    return good;
+    int rc = record_read_string(at, (size_t)(*end - at), to, &why);
+    *good = rc == 0;
+    return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
 
 // The masked text takes the place of the one at [at, end).
@@ -72,8 +57,8 @@ static int one_text(struct walk *w, const char **p, struct err *err)
 {
     struct buf text = {0};
     const char *at = *p;
-    bool list = w->lists & 1, good = read_text(at, p, &text);
-    int rc = 0;
+    bool list = w->lists & 1, good;
+    int rc = read_text(at, p, &text, &good, err);
     if (good && !list && (*p)[strspn(*p, " \t\r\n")] == ':') {
         rc = set(&w->key, &text, err);
     } else if (good) {
@@ -94,8 +79,6 @@ static int one_text(struct walk *w, const char **p, struct err *err)
         if (rc == 0 && (list || names_label))
             rc = set(list ? &w->last : &w->label, &text, err);
     }
-    if (rc == 0)
-        rc = buf_check(&text, err);
     buf_release(&text);
     return rc;
 }

@@ -625,3 +625,20 @@ int record_from_text_strict(const struct field *fields, const char *text, size_t
     struct reader r = {.begin = text, .at = text, .end = text + len, .strict = true, .err = err};
     return read_whole(&r, fields, record);
 }
+
+int record_read_string(const char *text, size_t len, struct buf *to, struct err *err)
+{
+    struct reader r = {.begin = text, .at = text, .end = text + len, .err = err};
+    const char *plain;
+    size_t plain_len;
+    buf_reset(to);
+    int rc = read_string(&r, &plain, &plain_len);
+    if (rc == 0 && r.at != r.end)
+        rc = complain(&r, "nothing after the string");
+    if (rc == 0) {
+        buf_add(to, plain, plain_len);
+        rc = buf_check(to, err);
+    }
+    buf_release(&r.text);
+    return rc;
+}

@@ -31,4 +31,7 @@ int record_from_checked(const struct field *fields, const char *text, size_t len
 int record_from_text_strict(const struct field *fields, const char *text, size_t len, void *record,
                             struct err *err) MUST_USE;
 
+// Reads one JSON string of `len` bytes, quotes included, into `to`, without its escapes.
+int record_read_string(const char *text, size_t len, struct buf *to, struct err *err) MUST_USE;
+
 #endif

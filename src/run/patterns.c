@@ -96,7 +96,12 @@ static bool is_absurd(const char *pattern)
 
 int event_pattern_compile(const char *pattern, regex_t *out, struct err *err)
 {
-    struct buf text = {.max = 64 << 10};
+    struct buf text = {0};
+    if (is_absurd(pattern)) {
+        err_set(err, ERR_USAGE, "--step-pattern '%.40s%s' is too large to compile", pattern,
+                strlen(pattern) > 40 ? "..." : "");
+        return err_hint(err, "repeat less: '[0-9]+' instead of '[0-9]{1,1000}'");
+    }
     for (const char *p = pattern; *p; p++) {
         if (p[0] == '\\' && p[1] == 'd') {
             buf_adds(&text, "[0-9]");
@@ -108,11 +113,6 @@ int event_pattern_compile(const char *pattern, regex_t *out, struct err *err)
         }
     }
     int rc = buf_check(&text, err);
-    if (rc == 0 && is_absurd(buf_str(&text))) {
-        err_set(err, ERR_USAGE, "--step-pattern '%.40s%s' is too large to compile", pattern,
-                strlen(pattern) > 40 ? "..." : "");
-        rc = err_hint(err, "repeat less: '[0-9]+' instead of '[0-9]{1,1000}'");
-    }
     int failed = rc == 0 ? regcomp(out, buf_str(&text), REG_EXTENDED) : 0;
     if (failed == REG_ESPACE) {
         rc = err_memory(err);

@@ -16,10 +16,10 @@ static const struct measured R[] = {{11, 10.5, 11.5}}, S[] = {{9, 8.1, 10}};
 static void check(const struct measured *a, size_t na, const struct measured *b, size_t nb,
                   double ratio, double low, double high, double confidence)
 {
-    struct estimate x, y;
+    struct figure x, y;
     struct difference d;
-    estimate_of(a, na, &x);
-    estimate_of(b, nb, &y);
+    figure_of(a, na, &x);
+    figure_of(b, nb, &y);
     difference_of(&x, &y, &d);
     assert_true(d.known && d.judged);
     assert_true(fabs(d.ratio - ratio) < 1e-10);
@@ -53,13 +53,13 @@ static void projections(void **state)
 static void interval(void **state)
 {
     (void)state;
-    struct estimate e;
-    estimate_of(RUNS(A), &e);
-    struct stats_interval i = estimate_interval(&e);
+    struct figure e;
+    figure_of(RUNS(A), &e);
+    struct stats_interval i = figure_interval(&e);
     assert_true(fabs(i.low - 9.68494543001) < 1e-10 && fabs(i.high - 10.4807637517) < 1e-9);
     // Of several projections: their own uncertainty, where the runs agree better than that.
     const struct measured close[] = {{100, 90, 111}, {100.1, 90, 111}, {99.9, 90, 111}};
-    estimate_of(RUNS(close), &e);
+    figure_of(RUNS(close), &e);
     assert_true(isinf(e.df));
     assert_true(fabs(e.error - log(111.0 / 90) / (2 * 1.959963984540054)) < 1e-12);
 }
@@ -67,36 +67,36 @@ static void interval(void **state)
 static void not_judged(void **state)
 {
     (void)state;
-    struct estimate one, other;
+    struct figure one, other;
     struct difference d;
     const struct measured single[] = {{5}}, zero[] = {{0}}, zeros[] = {{0}, {0}},
                           odd[] = {{5, -1, 7}}, huge[] = {{5, 1, (double)INFINITY}};
-    estimate_of(RUNS(single), &one);
-    estimate_of(RUNS(A), &other);
+    figure_of(RUNS(single), &one);
+    figure_of(RUNS(A), &other);
     difference_of(&one, &other, &d);
     assert_true(d.known && !d.judged && fabs(d.ratio - 5 / 10.075) < 1e-12);
     // Nothing can be divided by a time of zero.
-    estimate_of(RUNS(zero), &one);
+    figure_of(RUNS(zero), &one);
     difference_of(&other, &one, &d);
     assert_false(d.known || d.judged);
-    estimate_of(RUNS(zeros), &one);
+    figure_of(RUNS(zeros), &one);
     difference_of(&one, &other, &d);
     assert_false(d.known || d.judged);
     // Intervals that are none.
-    estimate_of(RUNS(odd), &one);
+    figure_of(RUNS(odd), &one);
     assert_false(one.judged);
-    estimate_of(RUNS(huge), &one);
+    figure_of(RUNS(huge), &one);
     assert_false(one.judged);
 }
 
 static void to_the_last_digit(void **state)
 {
     (void)state;
-    struct estimate x, y;
+    struct figure x, y;
     struct difference d;
     const struct measured sixty[] = {{60}, {60}}, seventy[] = {{70}, {70}, {70}};
-    estimate_of(RUNS(sixty), &x);
-    estimate_of(RUNS(seventy), &y);
+    figure_of(RUNS(sixty), &x);
+    figure_of(RUNS(seventy), &y);
     difference_of(&x, &y, &d);
     assert_true(d.judged && d.confidence >= 1 && d.low == d.high);
     difference_of(&x, &x, &d);

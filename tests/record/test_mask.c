@@ -23,7 +23,10 @@ static void json(void **state)
          "{\"command\":[\"sh\",\"-c\",\"A_TOKEN=\\\"***\\\" ./x\"]}"},
         {"{\"name\":\"mlp\",\"labels\":[{\"key\":\"token\"}],\"taints\":[\"--token\"]}", NULL},
         {"{\"data\":{\"identity\":\"sha256:00112233445566778899aabbccddeeff\"}}", NULL},
-        {"{\"x\":\"\\q password=1", NULL}, // not JSON: the reader refuses it
+        {"{\"x\":\"\\q password=1", NULL},     // not JSON: the reader refuses it
+        {"{\"x\":\"0\\T password=1\"}", NULL}, // so is an escape that JSON does not have
+        {"{\"x\":\"\\ud800 password=1\"}", NULL},
+        {"{\"x\":\"\\ud83d\\ude00 password=1\"}", "{\"x\":\"\xF0\x9F\x98\x80 password=***\"}"},
         {"", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

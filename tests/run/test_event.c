@@ -351,6 +351,16 @@ static void patterns_that_are_too_large(void **state)
         assert_int_equal(event_pattern_compile(bad[i], &pattern, &err), ERR_USAGE);
         assert_non_null(strstr(err.text, "too large"));
     }
+    static char longest[128 << 10]; // of an argument, on Linux
+    memset(longest, 'x', sizeof longest - 1);
+    struct err err = {0};
+    regex_t pattern;
+    assert_int_equal(event_pattern_compile(longest, &pattern, &err), ERR_USAGE);
+    assert_non_null(strstr(err.text, "too large"));
+    longest[0] = '[', longest[sizeof longest - 2] = ']';
+    err = (struct err){0};
+    assert_ok(event_pattern_compile(longest, &pattern, &err), &err);
+    regfree(&pattern);
 }
 
 struct seen {
