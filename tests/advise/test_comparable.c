@@ -164,7 +164,7 @@ static void amounts(void **state)
           "60000");
     // A checksum decides before the number of rows; of one set, fewer samples are a part of it.
     check(TWEETS(SUM("abc", "60000")), TWEETS(SUM("abc", "1000")), COMPARABLE_NOT,
-          "one trained on a part of the data: 60000 and 1000 samples");
+          "one trained on a part of the data: ");
     check(TWEETS(SUM("abc", "60000")), TWEETS(SUM("abd", "1000")), COMPARABLE_NOT,
           "the data differ, by their checksums");
     check(TWEETS(SUM("abc", "60000")), TWEETS(SUM("abc", "60000")), COMPARABLE_SAME, "");
