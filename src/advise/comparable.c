@@ -202,32 +202,45 @@ static bool is_made(const struct run *run)
     return run->data.made.known && run->data.made.v;
 }
 
+static bool same_count(const struct run_data *a, const struct run_data *b)
+{
+    return !a->train_samples.known || !b->train_samples.known ||
+           a->train_samples.v == b->train_samples.v;
+}
+
 bool comparable_data(const struct run *a, const struct run *b)
 {
     const char *first = a->data.identity, *second = b->data.identity;
-    if (is_made(a) != is_made(b) || !same_size(a, b))
+    if (is_made(a) != is_made(b))
         return false;
     if (first && second)
-        return strcmp(first, second) == 0;
-    return !a->data.name || !b->data.name || same_name(a->data.name, b->data.name);
+        return strcmp(first, second) == 0 && same_count(&a->data, &b->data);
+    return same_size(a, b) &&
+           (!a->data.name || !b->data.name || same_name(a->data.name, b->data.name));
 }
 
 static void compare_data(struct maker *m)
 {
     const struct run_data *a = &m->a->data, *b = &m->b->data;
+    bool checked = a->identity && b->identity;
+    bool same_set = checked && strcmp(a->identity, b->identity) == 0;
+    long long first = comparable_samples(m->a), second = comparable_samples(m->b);
     if (comparable_data(m->a, m->b)) {
         if (!a->identity != !b->identity)
             say(m, COMPARABLE_NOTED, "the data may differ: only one run recorded a checksum");
     } else if (is_made(m->a) != is_made(m->b)) {
-        say(m, COMPARABLE_NOT, "one trained on made data, the other on a real set");
-    } else if (!same_size(m->a, m->b)) {
-        say(m, COMPARABLE_NOT, "different amounts of data: %lld and %lld samples",
-            (long long)comparable_samples(m->a), (long long)comparable_samples(m->b));
+        say(m, COMPARABLE_NOT, "one trained on generated data, the other on a real set");
+    } else if (same_set) {
+        say(m, COMPARABLE_NOT, "one trained on a part of the data: %lld and %lld samples", first,
+            second);
+    } else if (!checked && !same_size(m->a, m->b)) {
+        say(m, COMPARABLE_NOT, "different amounts of data: %lld and %lld samples", first, second);
+    } else if (!a->name || !b->name) {
+        say(m, COMPARABLE_NOT, "the data differ, by their checksums");
     } else if (same_name(a->name, b->name)) {
-        say(m, COMPARABLE_NOT, "the data differ, though both are called %s", or_unknown(a->name));
+        say(m, COMPARABLE_NOT, "the data differ, though both are called %s", a->name);
     } else {
-        say(m, COMPARABLE_NOT, "different data: %s and %s", or_unknown(a->name),
-            or_unknown(b->name));
+        say(m, COMPARABLE_NOT, "different data: %s and %s", a->name, b->name);
     }
 }
 

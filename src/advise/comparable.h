@@ -3,7 +3,7 @@
 //
 // Pure reasoning over two records: data, definition, precision, batch, gates, sampled or full,
 // throttling, noise. Machine and framework do not matter here: comparing them is the purpose.
-// Data sets are compared by checksum, by name only if a checksum is missing.
+// Data sets are compared by checksum, by name and size only if a checksum is missing.
 #ifndef FARE_ADVISE_COMPARABLE_H
 #define FARE_ADVISE_COMPARABLE_H
 

@@ -91,7 +91,7 @@ static void list_attributes(const struct group *g, struct attribute out[ATTRIBUT
         TEXT("gates ", run_label(run, "gates"), 40),
         COUNT("", run->epochs, " epoch"),
         COUNT("", run->total_steps, " step"),
-        [DATA] = TEXT("", made ? "made data" : run->data.name, 40),
+        [DATA] = TEXT("", made ? "generated data" : run->data.name, 40),
         TEXT("data ", run->data.identity, 8),
         TEXT("", m->provider, 20),
         TEXT("", m->instance_type, 40),

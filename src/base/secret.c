@@ -14,6 +14,7 @@ enum {
     LOOK = 64,   // bytes of a value that decide whether it is a secret
     FAR = 256,   // bytes between parts of a secret
     RANDOM = 16, // the least length of a random value
+    FORM = 15,   // the least length of a known form
     WORD_BYTES = 24,
     PATTERN_MAX = 512,
     REPEAT_MAX = 1000, // the product of a pattern's repetitions: it is memory too
@@ -123,6 +124,9 @@ static size_t aws_secret(struct scan *s, size_t from)
 static size_t known_form(struct scan *s, size_t i)
 {
     const char *at = s->text + i;
+    for (size_t k = 0; k < FORM; k++) // most words are shorter
+        if (!is_in(at[k], DOTTED))
+            return i;
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
         size_t prefix = strlen(forms[f].prefix);
         if (at[0] != forms[f].prefix[0] || strncmp(at, forms[f].prefix, prefix) != 0)
@@ -224,6 +228,22 @@ static bool ends_in(const char *word, const char *end)
     return len >= end_len && strcmp(word + len - end_len, end) == 0;
 }
 
+// False for most names, at once: none of the words that kind_of() knows is in it.
+static bool may_name_secret(const char *name, size_t len)
+{
+    static const char *const parts[] = {"pass", "pwd", "pat",  "jwt",  "auth",   "secret", "sig",
+                                        "sas",  "key", "cred", "cook", "bearer", "token",  "dsn"};
+    for (size_t i = 0; i + 2 < len; i++) {
+        if (!strchr("pjaskcbtd", name[i] | 0x20))
+            continue;
+        for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
+            if ((name[i] | 0x20) == parts[p][0] &&
+                strncasecmp(name + i, parts[p], strlen(parts[p])) == 0)
+                return true;
+    }
+    return false;
+}
+
 static enum kind kind_of(const char *name, size_t len)
 {
     // Of `--password-file FILE` and the like.
@@ -248,6 +268,8 @@ static enum kind kind_of(const char *name, size_t len)
     static const char *const weak[] = {"credential", "credentials", "cookie", "sig", "bearer",
                                        "signature",  "sas",         "pat",    "dsn"};
     struct words w;
+    if (!may_name_secret(name, len))
+        return HARMLESS;
     split(name, len, &w);
     if (ends_in(w.last, "password") || ends_in(w.last, "passwd") || ends_in(w.last, "secret") ||
         (w.password && !AMONG(w.last, about)))
@@ -451,6 +473,20 @@ static void scan_text(struct scan *s, bool script)
     }
 }
 
+// False for most texts, at once: no name with a value, no URL and no word as long as a known form.
+static bool may_hide(const char *text)
+{
+    for (size_t run = 0; *text; text++) {
+        bool dash = *text == '-';
+        if (*text == '=' || *text == ':' || (dash && run == 0))
+            return true;
+        run = dash || is_alnum(*text) || *text == '_' || *text == '.' ? run + 1 : 0;
+        if (run >= FORM)
+            return true;
+    }
+    return false;
+}
+
 static void match_own(struct scan *s, const struct secrets *own)
 {
     for (size_t p = 0; own && p < own->count; p++) {
@@ -485,6 +521,10 @@ void secret_mask(const struct secrets *own, const char *name, const char *text, 
     struct scan s = {.text = text, .len = strlen(text)};
     if (value_is_secret(own, name, text)) {
         buf_adds(out, SECRET_MASK);
+        return;
+    }
+    if (!(own && own->count) && !may_hide(text)) {
+        buf_add(out, text, s.len);
         return;
     }
     // The text after `sh -c` is words, not one value.

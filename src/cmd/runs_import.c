@@ -8,7 +8,6 @@
 
 #include "base/fs.h"
 #include "ledger/import_file.h"
-#include "record/mask.h"
 
 enum { FLUSH_BYTES = 1 << 20 };
 
@@ -178,19 +177,13 @@ static int put(void *arg, const char *id, const char *text, struct err *err)
 {
     (void)id;
     struct exporting *e = arg;
-    struct buf masked = {0};
-    int rc = mask_json(NULL, text, &masked, err); // an older fare may have kept it
-    text = masked.len > 0 ? buf_str(&masked) : text;
-    if (rc == 0 && !e->writer) {
+    if (!e->writer) {
         buf_adds(&e->out->text, text);
         buf_addc(&e->out->text, '\n');
-        rc = e->out->text.len > FLUSH_BYTES ? out_write(e->out, err) : 0;
-    } else if (rc == 0) {
-        rc = fs_add(e->writer, text, strlen(text), err);
-        rc = rc == 0 ? fs_add(e->writer, "\n", 1, err) : rc;
+        return e->out->text.len > FLUSH_BYTES ? out_write(e->out, err) : 0;
     }
-    buf_release(&masked);
-    return rc;
+    TRY(fs_add(e->writer, text, strlen(text), err));
+    return fs_add(e->writer, "\n", 1, err);
 }
 
 struct visit {

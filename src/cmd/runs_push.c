@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/http.h"
 #include "cmd/runs.h"
-#include "record/mask.h"
 #include "serve/serve.h"
 
 enum { PIECE_BYTES = SERVE_BODY_MAX / 4, TRIES = 5, WAIT_S = 5, TIMEOUT_MS = 120000 };
@@ -77,17 +76,14 @@ static int send_piece(struct pushing *p, struct err *err)
 static int add(void *arg, const char *id, const char *text, struct err *err)
 {
     struct pushing *p = arg;
-    struct buf masked = {0};
-    int rc = mask_json(NULL, text, &masked, err); // an older fare may have kept it
-    text = masked.len > 0 ? buf_str(&masked) : text;
     size_t len = strlen(text) + 1;
-    if (rc == 0 && len > SERVE_BODY_MAX)
+    int rc = 0;
+    if (len > SERVE_BODY_MAX)
         rc = err_set(err, ERR_OVERFLOW, "run %s is longer than a server takes", id);
     if (rc == 0 && p->piece.len > 0 && p->piece.len + len > PIECE_BYTES)
         rc = send_piece(p, err);
     buf_add(&p->piece, text, len - 1);
     buf_addc(&p->piece, '\n');
-    buf_release(&masked);
     return rc;
 }
 

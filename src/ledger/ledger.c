@@ -656,12 +656,17 @@ void ledger_on_damage(ledger_damage_fn *says, void *arg)
     damage.arg = arg;
 }
 
-// Leaves out a record that cannot be read, if there is somebody to tell (ledger_on_damage).
+// Masks secrets, which earlier versions stored. Leaves out a record that cannot be read, if there is
+// somebody to tell (ledger_on_damage).
 static int visit_record(void *arg, const char *const *values, struct err *err)
 {
     const struct ledger_visit *v = arg;
     struct err why = {0};
-    int rc = v->visit(v->arg, values[0], values[1], err);
+    struct buf masked = {0};
+    int rc = mask_stored(values[1], &masked, err);
+    if (rc == 0)
+        rc = v->visit(v->arg, values[0], masked.len > 0 ? buf_str(&masked) : values[1], err);
+    buf_release(&masked);
     if (rc != ERR_FORMAT || !damage.says ||
         record_from_text(run_fields, values[1], strlen(values[1]), NULL, &why) != ERR_FORMAT)
         return rc;

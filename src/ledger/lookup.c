@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ledger/inside.h"
+#include "record/mask.h"
 
 // ---- one run
 
@@ -109,10 +110,13 @@ int ledger_find(struct ledger *ledger, const char *word, struct buf *text, struc
     } else if (rc == 0 && found.count == 0) {
         rc = missing(word, err);
     }
-    if (rc == 0) {
+    size_t before = text->len;
+    if (rc == 0) // earlier versions stored secrets
+        rc = mask_stored(buf_str(&found.text), text, err);
+    if (rc == 0 && text->len == before)
         buf_add(text, buf_str(&found.text), found.text.len);
+    if (rc == 0)
         rc = buf_check(text, err);
-    }
     found_release(&found);
     return rc;
 }

@@ -12,15 +12,19 @@ struct walk {
     const char *text;
     size_t copied; // bytes of `text` that are in `out`
     struct buf *out;
-    uint64_t lists;                  // a bit per level, the innermost lowest: a list, not an object
-    struct buf key, label, last, as; // the last key; a label's name; the last text of a list
+    uint64_t lists; // a bit per level, the innermost lowest: a list, not an object
+    size_t depth;
+    bool stored;                 // skips fare's own figures
+    bool skips;                  // the value of the last key
+    struct buf key, label, last; // the last key; a label's name; the last text of a list
+    struct buf now, as;          // the text at hand, and masked
 };
 
-static int set(struct buf *to, const struct buf *from, struct err *err)
+static void swap(struct buf *a, struct buf *b)
 {
-    buf_reset(to);
-    buf_add(to, buf_str(from), from->len);
-    return buf_check(to, err);
+    struct buf other = *a;
+    *a = *b;
+    *b = other;
 }
 
 // The text between quotes at `at`; `*end` is behind the second quote. `*good` is false if it is not
@@ -53,61 +57,114 @@ static int replace(struct walk *w, const char *at, const char *end, struct err *
     return 0;
 }
 
+// Whether the value of the last key is fare's own: names and figures of the machine and the run.
+static bool is_own(const struct walk *w)
+{
+    static const char *const members[] = {
+        "schema", "id",    "started",    "framework", "engine", "precision",   "net",
+        "recipe", "ended", "machine",    "libraries", "phases", "projection",  "steady",
+        "drift",  "use",   "epoch_list", "samples",   "stages", "step_plot_ms"};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (strcmp(buf_str(&w->key), members[i]) == 0)
+            return true;
+    return false;
+}
+
 static int one_text(struct walk *w, const char **p, struct err *err)
 {
-    struct buf text = {0};
-    const char *at = *p;
+    const char *at = *p, *text;
     bool list = w->lists & 1, good;
-    int rc = read_text(at, p, &text, &good, err);
-    if (good && !list && (*p)[strspn(*p, " \t\r\n")] == ':') {
-        rc = set(&w->key, &text, err);
-    } else if (good) {
-        bool names_label = !list && strcmp(buf_str(&w->key), "key") == 0;
-        bool is_label = !list && strcmp(buf_str(&w->key), "value") == 0 && w->label.len > 0;
-        buf_reset(&w->as);
-        if (list)
-            secret_mask_word(w->own, buf_str(&w->last), buf_str(&text), &w->as);
-        else
-            secret_mask(w->own,
-                        names_label ? NULL
-                        : is_label  ? buf_str(&w->label)
-                                    : buf_str(&w->key),
-                        buf_str(&text), &w->as);
-        rc = buf_check(&w->as, err);
-        if (rc == 0 && strcmp(buf_str(&w->as), buf_str(&text)) != 0)
-            rc = replace(w, at, *p, err);
-        if (rc == 0 && (list || names_label))
-            rc = set(list ? &w->last : &w->label, &text, err);
+    TRY(read_text(at, p, &w->now, &good, err));
+    if (!good)
+        return 0;
+    if (!list && (*p)[strspn(*p, " \t\r\n")] == ':') {
+        swap(&w->key, &w->now);
+        w->skips = w->stored && w->depth == 1 && is_own(w);
+        return 0;
     }
-    buf_release(&text);
+    if (w->skips)
+        return 0;
+    bool names_label = !list && strcmp(buf_str(&w->key), "key") == 0;
+    bool is_label = !list && strcmp(buf_str(&w->key), "value") == 0 && w->label.len > 0;
+    text = buf_str(&w->now);
+    buf_reset(&w->as);
+    if (list)
+        secret_mask_word(w->own, buf_str(&w->last), text, &w->as);
+    else
+        secret_mask(w->own,
+                    names_label ? NULL
+                    : is_label  ? buf_str(&w->label)
+                                : buf_str(&w->key),
+                    text, &w->as);
+    TRY(buf_check(&w->as, err));
+    if (strcmp(buf_str(&w->as), text) != 0)
+        TRY(replace(w, at, *p, err));
+    if (list || names_label)
+        swap(list ? &w->last : &w->label, &w->now);
+    return 0;
+}
+
+// Behind the object or list at `p`.
+static const char *skip(const char *p)
+{
+    for (size_t depth = 0; *(p += strcspn(p, "\"[]{}"));) {
+        if (*p == '"') {
+            do
+                p += 1 + strcspn(p + 1, "\"\\");
+            while (*p == '\\' && *++p);
+            p += *p == '"';
+            continue;
+        }
+        depth += *p == '[' || *p == '{' ? 1 : -(size_t)1;
+        p++;
+        if (depth == 0)
+            break;
+    }
+    return p;
+}
+
+static int mask(struct walk *w, struct err *err)
+{
+    int rc = 0;
+    for (const char *p = w->text; rc == 0 && *(p += strcspn(p, "\"[]{}"));) {
+        if (*p == '"') {
+            rc = one_text(w, &p, err);
+            continue;
+        }
+        bool opens = *p == '[' || *p == '{';
+        if (opens && w->skips) {
+            p = skip(p);
+            continue;
+        }
+        w->depth += opens ? 1 : -(size_t)1;
+        w->lists = opens ? w->lists << 1 | (*p == '[') : w->lists >> 1;
+        buf_reset(&w->last);
+        if (*p == '{')
+            buf_reset(&w->label);
+        p++;
+    }
+    if (rc == 0 && w->copied > 0)
+        buf_adds(w->out, w->text + w->copied);
+    if (rc == 0)
+        rc = buf_check(w->out, err);
+    buf_release(&w->key);
+    buf_release(&w->label);
+    buf_release(&w->last);
+    buf_release(&w->now);
+    buf_release(&w->as);
     return rc;
 }
 
 int mask_json(const struct secrets *own, const char *text, struct buf *out, struct err *err)
 {
     struct walk w = {.own = own, .text = text, .out = out};
-    int rc = 0;
-    for (const char *p = text; rc == 0 && *(p += strcspn(p, "\"[]{}"));) {
-        if (*p == '"') {
-            rc = one_text(&w, &p, err);
-            continue;
-        }
-        bool opens = *p == '[' || *p == '{';
-        w.lists = opens ? w.lists << 1 | (*p == '[') : w.lists >> 1;
-        buf_reset(&w.last);
-        if (*p == '{')
-            buf_reset(&w.label);
-        p++;
-    }
-    if (rc == 0 && w.copied > 0)
-        buf_adds(out, text + w.copied);
-    if (rc == 0)
-        rc = buf_check(out, err);
-    buf_release(&w.key);
-    buf_release(&w.label);
-    buf_release(&w.last);
-    buf_release(&w.as);
-    return rc;
+    return mask(&w, err);
+}
+
+int mask_stored(const char *text, struct buf *out, struct err *err)
+{
+    struct walk w = {.text = text, .out = out, .stored = true};
+    return mask(&w, err);
 }
 
 int mask_run(const struct secrets *own, struct run *run, struct err *err)

@@ -67,7 +67,7 @@ static void one_difference(void **state)
         {"\"finished\"", "\"stopped\"", COMPARABLE_NOTED, "was stopped early"},
         {"\"finished\"", "\"killed\"", COMPARABLE_NOTED, "was stopped early"},
         {"\"finished\"", "\"failed\",\"problem\":\"no memory\"", COMPARABLE_NOT, "no memory"},
-        // A checksum counts more than a name, and a name more than its spelling.
+        // A checksum counts more than a name or a size, and a name more than its spelling.
         {"\"mnist\"", "\"MNIST (idx)\"", COMPARABLE_SAME, ""},
         {"\"abc\"", "\"abd\"", COMPARABLE_NOT, "the data differ, though both are called mnist"},
         {"\"mnist\",\"identity\":\"abc\"", "\"cifar10\",\"identity\":\"abd\"", COMPARABLE_NOT,
@@ -76,7 +76,7 @@ static void one_difference(void **state)
         {"\"mnist\",\"identity\":\"abc\",", "\"MNIST (idx)\",", COMPARABLE_NOTED, "checksum"},
         {"\"mnist\",\"identity\":\"abc\",", "\"(mnist)\",", COMPARABLE_NOT, "different data"},
         {"\"identity\":\"abc\",", "", COMPARABLE_NOTED, "only one run recorded a checksum"},
-        {"\"made\":false", "\"made\":true", COMPARABLE_NOT, "made data"},
+        {"\"made\":false", "\"made\":true", COMPARABLE_NOT, "generated data"},
         {"\"full\":true", "\"full\":true,\"taints\":[\"others used the CPU\"]", COMPARABLE_NOISY,
          "is noisy: others used the CPU"},
         {"\"full\":true",
@@ -144,8 +144,9 @@ static void gates(void **state)
     check(BASE, plain, COMPARABLE_SAME, ""); // a net without gates, or one that does not say
 }
 
-#define TWEETS(rest) "\"workload\":\"tweets\"," rest
-#define ROWS(n)      "\"labels\":[{\"key\":\"data_rows\",\"value\":\"" n "\"}]"
+#define TWEETS(rest)    "\"workload\":\"tweets\"," rest
+#define SUM(sum, count) "\"data\":{\"identity\":\"" sum "\",\"train_samples\":" count "}"
+#define ROWS(n)         "\"labels\":[{\"key\":\"data_rows\",\"value\":\"" n "\"}]"
 
 // The published set has 1,578,627 tweets, of which a script may have held out some.
 static void amounts(void **state)
@@ -161,6 +162,14 @@ static void amounts(void **state)
     check(TWEETS("\"data\":{\"train_samples\":60000,\"test_samples\":10000}"),
           TWEETS("\"data\":{\"train_samples\":50000,\"test_samples\":10000}"), COMPARABLE_NOT,
           "60000");
+    // A checksum decides before the number of rows; of one set, fewer samples are a part of it.
+    check(TWEETS(SUM("abc", "60000")), TWEETS(SUM("abc", "1000")), COMPARABLE_NOT,
+          "one trained on a part of the data: ");
+    check(TWEETS(SUM("abc", "60000")), TWEETS(SUM("abd", "1000")), COMPARABLE_NOT,
+          "the data differ, by their checksums");
+    check(TWEETS(SUM("abc", "60000")), TWEETS(SUM("abc", "60000")), COMPARABLE_SAME, "");
+    check(TWEETS(ROWS("1578627") ",\"data\":{\"identity\":\"abc\"}"), TWEETS(SUM("abc", "1262902")),
+          COMPARABLE_SAME, "");
     check(TWEETS(ROWS("many")), TWEETS("\"data\":{\"train_samples\":100000}"), COMPARABLE_SAME, "");
 }
 
@@ -187,7 +196,7 @@ static void order(void **state)
 {
     (void)state;
     check(BASE, "\"workload\":\"mlp\",\"batch\":3,\"data\":{\"made\":true}", COMPARABLE_NOT,
-          "made data");
+          "generated data");
 }
 
 int main(void)

@@ -8,6 +8,8 @@ import stat
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
@@ -89,6 +91,42 @@ db.commit()
 """])
 out = fare("runs", "export", "foreign").stdout
 report("export masks what an older fare kept", sql.returncode == 0 and PLANTED not in out and "***" in out, out)
+
+# A record of before, with secrets in its command, name and labels: they are in no page, list or report.
+old = {"schema": "fare.run/1", "id": "20260101T000000Z-old", "started": "2026-01-01T00:00:00Z", "name": f"train.py --hf-token {PLANTED}",
+       "workload": f"train.py --hf-token {PLANTED}", "framework": "pytorch", "full": True, "ended": "finished",
+       "command": ["python", "train.py", "--hf-token", PLANTED], "machine": {"name": "box"},
+       "program": {"version": "0.1.0", "command_line": f"fare run -- python train.py --hf-token {PLANTED}"},
+       "labels": [{"key": "wandb_api_key", "value": PLANTED + "1234567890"}, {"key": "team", "value": "blue"}],
+       "phases": {"train_ns": 10**9, "wall_ns": 10**9}, "steps": 10, "step_ms": 100.0}
+insert = subprocess.run([sys.executable, "-c", """
+import json, sqlite3, sys
+db, run = sqlite3.connect(sys.argv[1]), json.load(sys.stdin)
+db.execute("INSERT INTO fare_run (id, started, name, workload, framework, ended, machine, gpu, record) VALUES (?,?,?,?,?,?,?,?,?)",
+           (run["id"], run["started"], run["name"], run["workload"], "pytorch", "finished", "box", "", json.dumps(run)))
+db.commit()
+""", str(DATA / "fare/ledger.db")], input=json.dumps(old), text=True)
+shown = {" ".join(words): fare(*words) for words in (
+    ["runs", old["id"]], ["runs", old["id"], "--json"], ["runs", "--all"], ["runs", "--all", "--json"], ["compare", old["id"], "last"],
+    ["report", old["id"], "-o", "-"], ["report", old["id"], "--format", "md"], ["report", "-o", "-"], ["quote", old["id"], "--json"],
+    ["runs", "export", old["id"]])}
+report("an older fare's secrets are not shown", insert.returncode == 0 and all(PLANTED not in p.stdout + p.stderr for p in shown.values()),
+       [words for words, p in shown.items() if PLANTED in p.stdout + p.stderr])
+page = shown[f"runs {old['id']} --json"].stdout
+report("three stars are, and what is harmless", page.count("***") == 5 and "blue" in page, page)
+server = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0"], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+address = next(word.rstrip(".,") for line in server.stdout for word in line.split() if word.startswith("http://"))
+bodies = {}
+for place in ("/", "/runs", f"/runs/{old['id']}", "/metrics", "/compare"):
+    try:
+        with urllib.request.urlopen(address.rstrip("/") + place, timeout=20) as answer:
+            bodies[place] = answer.read().decode()
+    except urllib.error.HTTPError as e:
+        bodies[place] = e.read().decode()
+server.terminate()
+server.wait()
+report("nor served", not any(PLANTED in body for body in bodies.values()) and any("***" in body for body in bodies.values()),
+       {place: body[:200] for place, body in bodies.items() if PLANTED in body or "***" not in body})
 
 # The token of a server.
 secret = HERE / "token"

@@ -174,6 +174,19 @@ class Training:
                 fare.report(test_accuracy=evaluate(self.name, self.net, self.test))
 
 
+def copying(a, b, device):
+    """Seconds of the fastest copy of both from pinned memory, as fare copies them. CUDA must have started."""
+    a, b = a.pin_memory(), b.pin_memory()
+    best = float("inf")
+    for _ in range(L1_PASSES):
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        a.to(device, non_blocking=True), b.to(device, non_blocking=True)
+        torch.cuda.synchronize()
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
 def distances(o, device):
     """l1: the same numbers of pairs as fare's own, by torch.cdist. All of its passes are the whole of it."""
     fare.about(total_steps=L1_PASSES)
@@ -181,11 +194,8 @@ def distances(o, device):
     g = torch.Generator().manual_seed(o.seed)
     a, b = torch.rand(o.n, o.dim, generator=g), torch.rand(o.m, o.dim, generator=g)
     fare.phase("device")
-    began = time.perf_counter()
     x, y = a.to(device), b.to(device)
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-    transfer = time.perf_counter() - began if device.type == "cuda" else 0
+    transfer = copying(a, b, device) if device.type == "cuda" else 0
     fare.phase("train")
     best = float("inf")
     for _ in range(L1_PASSES):  # the first one allocates and chooses
