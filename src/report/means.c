@@ -157,6 +157,8 @@ static int put_row(const struct means *m, const struct kind *kind, bool costs,
                 compare_label(kind->rows[w], &name);
             if (kind->rows[w]->noisy.v)
                 to->noisy = some_bool(true);
+            if (!to->runs.known || kind->rows[w]->runs.v < to->runs.v)
+                to->runs = kind->rows[w]->runs;
         }
     fill(m, kind, time_of, &to->time);
     if (costs)
