@@ -158,6 +158,14 @@ static const struct plot *find_plot(const struct page *page, const char *kind, s
     return NULL;
 }
 
+static int plot_json(const struct plot *plot, struct buf *text, struct err *err)
+{
+    struct plot alone = *plot;
+    char schema[] = PLOT_SCHEMA;
+    alone.schema = schema;
+    return record_to_text(plot_fields, &alone, text, err);
+}
+
 static int write_plot(const char *kind, const char *format, const struct page *page,
                       struct buf *text, struct err *err)
 {
@@ -171,7 +179,7 @@ static int write_plot(const char *kind, const char *format, const struct page *p
     else if (strcmp(format, "csv") == 0)
         plot_csv(text, plot);
     else if (strcmp(format, "json") == 0)
-        return record_to_text(plot_fields, plot, text, err);
+        return plot_json(plot, text, err);
     else
         return err_set(err, ERR_USAGE,
                        "the figures of a plot are available as md, csv or json, not %s", format);

@@ -8,6 +8,8 @@
 
 #include "record/field.h"
 
+#define PLOT_SCHEMA "fare.plot/1"
+
 #include "report/plot.def"
 
 // One panel as an SVG element, `width` pixels wide. `id` is unique in a page.

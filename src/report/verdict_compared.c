@@ -21,24 +21,37 @@ static bool is_internal(const char *piece)
     return false;
 }
 
-void verdict_label(const struct compare_row *row, struct buf *out)
+// Appends "box + fare (bf16, machine 2a4b7c9d)" without such pieces.
+static void add_plain(const char *label, struct buf *out)
 {
-    struct compare_row plain = *row;
-    const char *piece = row->detail;
-    const char *before = " (";
-    plain.detail = NULL;
-    compare_label(&plain, out);
-    while (piece && *piece) {
+    const char *piece = NULL, *before = " (";
+    for (const char *at = strstr(label, " ("); at; at = strstr(at + 1, " ("))
+        piece = at; // the detail is last
+    size_t len = strlen(label);
+    if (!piece || label[len - 1] != ')') {
+        buf_adds(out, label);
+        return;
+    }
+    buf_add(out, label, (size_t)(piece - label));
+    for (piece += 2; piece < label + len - 1;) {
         const char *end = strstr(piece, ", ");
-        size_t len = end ? (size_t)(end - piece) : strlen(piece);
+        end = end ? end : label + len - 1;
         if (!is_internal(piece)) {
             buf_adds(out, before);
-            buf_add(out, piece, len);
+            buf_add(out, piece, (size_t)(end - piece));
             before = ", ";
         }
-        piece += len + (end ? 2 : 0);
+        piece = end + (*end == ',' ? 2 : 0);
     }
     buf_adds(out, *before == ',' ? ")" : "");
+}
+
+void verdict_label(const struct compare_row *row, struct buf *out)
+{
+    struct buf label = {0};
+    compare_label(row, &label);
+    add_plain(buf_str(&label), out);
+    buf_drop(out, &label);
 }
 
 // ---- rows that can win
@@ -125,7 +138,7 @@ static size_t least_of(const struct contest *c, int measure, size_t but)
 static void add_contender(const struct contender *c, struct buf *out)
 {
     if (c->mean)
-        buf_adds(out, c->mean->name);
+        add_plain(c->mean->name, out);
     else
         verdict_label(c->row, out);
 }
@@ -145,15 +158,51 @@ static void add_value(const struct contender *c, int measure, struct buf *out)
     }
 }
 
+static bool same_name(const struct contender *a, const struct contender *b)
+{
+    struct buf first = {0}, second = {0};
+    add_contender(a, &first);
+    add_contender(b, &second);
+    bool same = strcmp(buf_str(&first), buf_str(&second)) == 0;
+    buf_release(&first);
+    buf_release(&second);
+    return same;
+}
+
+// A name that only a hash tells from others is not enough.
+static void add_base(const struct contest *c, const struct contender *best, struct buf *out)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->items[i].base && !same_name(&c->items[i], best)) {
+            add_contender(&c->items[i], out);
+            return;
+        }
+    buf_adds(out, "the base");
+}
+
+static void add_winner(const struct contest *c, int measure, struct buf *out)
+{
+    const struct contender *best = &c->items[c->best[measure]];
+    size_t alike = 0;
+    for (size_t i = 0; i < c->count; i++)
+        alike += same_name(best, &c->items[i]);
+    add_contender(best, out);
+    if (alike > 1)
+        buf_printf(out, " (one of %zu of that name)", alike);
+}
+
 // " (0.7308 of the cost of p2.xlarge)"; of the base, how far the next is.
-static void add_ratio(const struct contest *c, int measure, const char *base, struct buf *out)
+static void add_ratio(const struct contest *c, int measure, struct buf *out)
 {
     const struct contender *best = &c->items[c->best[measure]];
     const struct figure *f = &best->figures[measure];
     const char *noun = words[measure].noun;
     if (!best->base) {
-        if (f->ratio.known)
-            buf_printf(out, " (%.4f of the %s of %s)", f->ratio.v, noun, base);
+        if (!f->ratio.known)
+            return;
+        buf_printf(out, " (%.4f of the %s of ", f->ratio.v, noun);
+        add_base(c, best, out);
+        buf_adds(out, ")");
         return;
     }
     size_t next = least_of(c, measure, c->best[measure]);
@@ -166,10 +215,10 @@ static void add_ratio(const struct contest *c, int measure, const char *base, st
     buf_adds(out, ")");
 }
 
-static void add_best(const struct contest *c, int measure, const char *base, struct buf *out)
+static void add_best(const struct contest *c, int measure, struct buf *out)
 {
     add_value(&c->items[c->best[measure]], measure, out);
-    add_ratio(c, measure, base, out);
+    add_ratio(c, measure, out);
 }
 
 static bool overlaps(const struct figure *a, const struct figure *b)
@@ -222,7 +271,7 @@ static bool by_chance(const struct contest *c, int measure)
            !c->items[c->best[measure]].figures[measure].high.known;
 }
 
-static void say_best(struct contest *c, const char *base, struct buf *out)
+static void say_best(struct contest *c, struct buf *out)
 {
     bool known[MEASURES];
     for (int m = 0; m < MEASURES; m++) {
@@ -230,19 +279,19 @@ static void say_best(struct contest *c, const char *base, struct buf *out)
         known[m] = c->best[m] < c->count;
     }
     if (known[COST] && known[TIME] && c->best[COST] == c->best[TIME]) {
-        add_contender(&c->items[c->best[COST]], out);
+        add_winner(c, COST, out);
         for (int m = 0; m < MEASURES; m++) {
             buf_printf(out, "%s%s", m == 0 ? " is both " : " and ", words[m].both);
-            add_best(c, m, base, out);
+            add_best(c, m, out);
         }
     } else {
         for (int m = 0; m < MEASURES; m++) {
             if (!known[m])
                 continue;
             buf_adds(out, m > 0 && known[COST] ? ", and " : "");
-            add_contender(&c->items[c->best[m]], out);
+            add_winner(c, m, out);
             buf_printf(out, " %s", words[m].least);
-            add_best(c, m, base, out);
+            add_best(c, m, out);
         }
     }
     buf_adds(out, ".");
@@ -273,7 +322,7 @@ static bool say_means(const struct page_means *means, struct buf *out)
     if (can) {
         buf_printf(out, "By the geometric mean over %zu workloads that all %zu ran, ",
                    means->workloads.count, means->rows.count);
-        say_best(&c, means->rows.items[0].name, out);
+        say_best(&c, out);
     }
     free(c.items);
     return can;
@@ -300,7 +349,7 @@ static bool say_rows(const struct compare_workload *w, bool named, struct buf *o
         if (unsure > 0)
             buf_printf(out, " (%zu more %s noisy or stopped)", unsure, unsure == 1 ? "is" : "are");
         buf_adds(out, ", ");
-        say_best(&c, w->base ? w->base : "the base", out);
+        say_best(&c, out);
     }
     free(c.items);
     return can;
