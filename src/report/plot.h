@@ -22,6 +22,9 @@ void plot_svg(struct buf *out, const struct plot *plot);
 bool plot_estimates(const struct plot_panel *panel);
 #define PLOT_ESTIMATE "estimate, 90 % interval"
 
+// Whether it has too many points, estimates aside, to draw the intervals of unmarked ones.
+bool plot_crowded(const struct plot_panel *panel);
+
 // The style rules for pages that contain the elements.
 extern const char plot_style[];
 

@@ -284,6 +284,9 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
             point->marked = some_bool(true);
     }
     add_estimates(d, places, count);
+    if (d->rc == 0 && plot_crowded(d->panel))
+        draft_set(d, &d->panel->unmarked,
+                  "another is both faster and cheaper (interval in the table)");
 }
 
 static void frontier_of_rows(struct draft *d, const struct compare_workload *w,

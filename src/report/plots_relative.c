@@ -55,7 +55,7 @@ static void note_parts(struct naming *naming, const struct compare_row *a,
 static void add_name(struct draft *d, const struct naming *naming, const struct compare_row *row,
                      struct buf *out)
 {
-    if (naming->machine == naming->framework) {
+    if (naming->machine && naming->framework) {
         compare_label(row, out);
     } else {
         buf_adds(out, naming->framework ? row->framework : row->machine);
