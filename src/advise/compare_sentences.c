@@ -284,12 +284,18 @@ static int count_wins(const struct measure *measure, const struct compare *compa
 }
 
 static void write_summary(const struct measure *measure, const struct compare *compare,
-                          const struct winner *w, size_t of, struct buf *out)
+                          const struct winner *w, size_t equals, size_t of, struct buf *out)
 {
-    buf_printf(out, "%s%s: %s", measure->most, w->wins == of ? "" : " most often", w->row->machine);
+    buf_printf(out, "%s%s: %s", measure->most,
+               w->wins == of ? ""
+               : equals > 0  ? " as often as any"
+                             : " most often",
+               w->row->machine);
     if (strcmp(w->row->framework, "-") != 0)
         buf_printf(out, " + %s", w->row->framework);
     buf_printf(out, ", in %zu of %zu workloads", w->wins, of);
+    if (equals > 0)
+        buf_printf(out, " like %zu other%s", equals, equals == 1 ? "" : "s");
     if (w->rated && compare->base && w->low < w->high)
         buf_printf(out, ", at %.4f to %.4f %s %s", w->low, w->high, measure->of, compare->base);
     buf_adds(out, ".");
@@ -301,14 +307,16 @@ int compare_summary(struct compare *compare, struct err *err)
     for (size_t i = 0; i < MEASURES && rc == 0 && compare->workloads.count > 1; i++) {
         struct index names = {0};
         struct buf sentence = {0};
-        size_t of = 0, best = 0;
+        size_t of = 0, best = 0, equals = 0;
         struct winner *winners = calloc(compare->workloads.count, sizeof *winners);
         rc = winners ? count_wins(&measures[i], compare, winners, &names, &of, err)
                      : err_memory(err);
         for (size_t w = 1; rc == 0 && w < names.count; w++)
             best = winners[w].wins > winners[best].wins ? w : best;
+        for (size_t w = best + 1; rc == 0 && w < names.count; w++)
+            equals += winners[w].wins == winners[best].wins;
         if (rc == 0 && of > 1)
-            write_summary(&measures[i], compare, &winners[best], of, &sentence);
+            write_summary(&measures[i], compare, &winners[best], equals, of, &sentence);
         if (rc == 0)
             rc = texts_take(&compare->sentences, &sentence, err);
         buf_release(&sentence);

@@ -329,6 +329,7 @@ static void document_keys(struct out *out)
         {"fare prices import --json", PRICE_IMPORT_SCHEMA, price_import_fields},
         {"fare compare --json", COMPARE_SCHEMA, compare_fields},
         {"fare report --json", PAGE_SCHEMA, page_fields},
+        {"fare report --plot KIND --json", PLOT_SCHEMA, plot_fields},
         {"fare serve --json", SERVING_SCHEMA, serving_fields},
         {"fare cron --json", SCHEDULE_SCHEMA, schedule_fields},
         {"fare workloads --json", WORKLOADS_SCHEMA, workload_list_fields},

@@ -13,6 +13,7 @@
 #include "report/compare.h"
 #include "report/html.h"
 #include "report/page.h"
+#include "report/raster.h"
 #include "report/tables.h"
 #include "workload/workload.h"
 
@@ -41,7 +42,7 @@ static const struct opt options[] = {
     {"format", 'f', OPT_CHOICE, "NAME", formats, AT(format), NULL,
      "html (default), or its tables: md, csv, json, focus (bills) or openmetrics"},
     {"plot", 0, OPT_CHOICE, "KIND", plot_kinds, AT(plot), NULL,
-     "only this plot, as SVG, or its figures with --format md, csv or json"},
+     "only this plot, as SVG or (-o x.png) PNG, or its figures with --format md, csv or json"},
     LEDGER_ROW,
     BOOK_ROW,
     {"workload", 'w', OPT_TEXT, "NAME", NULL, AT(workload), "Which", "all runs of this workload"},
@@ -75,6 +76,8 @@ static const struct cmd_example examples[] = {
     {"fare report last -o run.html", "one run"},
     {"fare report --published 2017-keras-backends --base k80+tensorflow", "published results"},
     {"fare report --workload cnn --plot frontier --deadline 1h -o cnn.svg", "one plot"},
+    {"fare report --all --plot relative --base h200+pytorch -o relative.png",
+     "frameworks side by side, with the geometric mean over workloads"},
     {"fare report --workload cnn --format md", "tables to paste into a page or an issue"},
     {"fare report last --buy 2500 --watts 400 --kwh 0.30", "with rent or buy over the months"},
     {NULL, NULL},
@@ -155,6 +158,14 @@ static const struct plot *find_plot(const struct page *page, const char *kind, s
     return NULL;
 }
 
+static int plot_json(const struct plot *plot, struct buf *text, struct err *err)
+{
+    struct plot alone = *plot;
+    char schema[] = PLOT_SCHEMA;
+    alone.schema = schema;
+    return record_to_text(plot_fields, &alone, text, err);
+}
+
 static int write_plot(const char *kind, const char *format, const struct page *page,
                       struct buf *text, struct err *err)
 {
@@ -168,7 +179,7 @@ static int write_plot(const char *kind, const char *format, const struct page *p
     else if (strcmp(format, "csv") == 0)
         plot_csv(text, plot);
     else if (strcmp(format, "json") == 0)
-        return record_to_text(plot_fields, plot, text, err);
+        return plot_json(plot, text, err);
     else
         return err_set(err, ERR_USAGE,
                        "the figures of a plot are available as md, csv or json, not %s", format);
@@ -191,21 +202,29 @@ static int write_page(const char *format, const struct page *page, struct buf *t
     return 0;
 }
 
-// Refuses -o x.png and other endings that do not match the format.
+static bool is_png(const char *path)
+{
+    const char *dot = path ? strrchr(path, '.') : NULL;
+    return dot && strcasecmp(dot, ".png") == 0;
+}
+
+// Refuses endings that do not match the format.
 static int check_name(const char *path, bool plot, struct err *err)
 {
     static const char *const others[] = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf",
                                          ".md",  ".csv", ".json", ".svg", ".html", ".htm"};
     const char *dot = strrchr(path, '.');
     for (size_t i = 0; dot && i < sizeof others / sizeof *others; i++) {
-        bool right = plot ? strcmp(others[i], ".svg") == 0 : strncmp(others[i], ".htm", 4) == 0;
+        bool right = plot ? strcmp(others[i], ".svg") == 0 || strcmp(others[i], ".png") == 0
+                          : strncmp(others[i], ".htm", 4) == 0;
         if (right || strcasecmp(dot, others[i]) != 0)
             continue;
         err_set(err, ERR_USAGE, "%s: '%s' has another ending",
-                plot ? "a plot is written as SVG" : "the page is written as HTML", path);
-        return err_hint(err, plot ? "name it .svg; --format md, csv or json writes its figures"
-                                  : "name it .html; --plot KIND writes SVG, --format md, csv or "
-                                    "json tables");
+                plot ? "a plot is written as SVG or PNG" : "the page is written as HTML", path);
+        return err_hint(err,
+                        plot ? "name it .svg or .png; --format md, csv or json writes its figures"
+                             : "name it .html; --plot KIND writes SVG or PNG, --format md, csv or "
+                               "json tables");
     }
     return 0;
 }
@@ -263,6 +282,18 @@ static int make(const struct report_options *o, const struct page_ask *ask, cons
     return rc;
 }
 
+static int to_png(struct buf *text, struct err *err)
+{
+    struct buf png = {0};
+    int rc = raster_png(text, &png, err);
+    if (rc == 0) {
+        buf_reset(text);
+        buf_add(text, buf_str(&png), png.len);
+    }
+    buf_release(&png);
+    return rc;
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct report_options *o = call->options;
@@ -283,6 +314,8 @@ static int run(const struct cmd_call *call, struct err *err)
     if (rc == 0)
         rc = make(o, &ask, format, &text, err);
     out_complain(buf_str(&says));
+    if (rc == 0 && o->plot && drawn && is_png(path))
+        rc = to_png(&text, err);
     if (rc == 0)
         rc = report_write(call->out, path, &text, err);
     if (rc == 0 && strcmp(path, "-") != 0)
@@ -298,10 +331,11 @@ const struct command cmd_report = {
     .summary = "a page with plots, or tables, to show to others",
     .arguments = "[RUN...]",
     .about =
-        "Writes one self-contained page: runs and machines, the verdict in two sentences, plots "
+        "Writes one self-contained page: the verdict, runs and machines, plots "
         "with their figures, runs side by side, and their cost on each machine. The page has no "
         "scripts, can be printed, and works on a phone and in dark mode. --plot writes one plot "
-        "as SVG; --format writes the tables as Markdown, CSV, JSON, FOCUS rows or OpenMetrics. "
+        "as SVG, or as PNG if rsvg-convert, Inkscape, Chromium or ImageMagick is installed; "
+        "--format writes the tables as Markdown, CSV, JSON, FOCUS rows or OpenMetrics. "
         "RUN is an id, a name, 'last' or a published result (default: the newest runs).",
     .options = options,
     .options_size = sizeof(struct report_options),

@@ -62,11 +62,21 @@ static bool has_label(const struct run *run, const char *label)
     return false;
 }
 
+// The start of the run or, if nobody said it, of the month or year in which it was published.
+static bool is_since(const struct run *run, int64_t since_s)
+{
+    const char *published = run_label(run, "published");
+    char day[] = "0000-01-01";
+    int64_t started_s;
+    if (!run->started && published && strlen(published) < sizeof day)
+        memcpy(day, published, strlen(published));
+    return clock_parse(run->started ? run->started : day, &started_s) && started_s >= since_s;
+}
+
 static bool fits(const struct run *run, const struct results *r)
 {
     const struct ledger_filter *f = r->filter;
     const struct run_machine *m = &run->machine;
-    int64_t started_s;
     for (size_t i = 0; i < f->label_count; i++)
         if (!has_label(run, f->labels[i]))
             return false;
@@ -77,8 +87,7 @@ static bool fits(const struct run *run, const struct results *r)
             contains(m->instance_type, f->machine) || contains(m->cpu, f->machine) ||
             contains(m->fingerprint, f->machine)) &&
            named(f->host, run->host) && named(f->user, run->user) &&
-           (!f->since ||
-            (run->started && clock_parse(run->started, &started_s) && started_s >= r->since_s));
+           (!f->since || is_since(run, r->since_s));
 }
 
 static int take(void *arg, const char *id, const char *text, struct err *err)

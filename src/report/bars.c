@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bars from zero, in groups, with intervals and with values at their ends. Several series give one
+// Bars from zero, in groups, with intervals and with values at their ends. Ratios that differ too
+// much for that start at 1, on a logarithmic scale. Several series give one
 // bar each per row. Names stand left of the bars, or above them if long. A few bars that would
 // dwarf all others are cut at the end of the axis, with a gap to show it; their values are still
 // printed.
@@ -20,7 +21,8 @@ struct layout {
     double values; // pixels of the longest value
     double bar, row, group;
     struct scale scale;
-    double most; // longer bars are cut
+    double origin; // where bars start: 0, or 1
+    double most;   // longer bars are cut
 };
 
 enum { GAP = 8, GROUP = 26, LEGEND = 22, LINES = 18 };
@@ -92,9 +94,34 @@ static double highest_end(const struct plot_panel *panel, double high)
     return high;
 }
 
+// From the smallest to the largest ratio; false if the smallest bar can be seen beside the largest.
+static bool ratio_range(const struct plot_panel *panel, double *low, double *high)
+{
+    enum { VISIBLE = 50 };
+    double least = 1, most = 1;
+    if (!panel->y.unit || strcmp(panel->y.unit, "÷ base") != 0)
+        return false;
+    *low = *high = 1;
+    for (size_t s = 0; s < panel->series.count; s++)
+        for (size_t i = 0; i < panel->series.items[s].points.count; i++) {
+            const struct plot_point *p = &panel->series.items[s].points.items[i];
+            if (!p->y.known)
+                continue;
+            if (!(p->y.v > 0))
+                return false;
+            least = fmin(least, p->y.v);
+            most = fmax(most, p->y.v);
+            *low = fmin(*low, p->y_low.known && p->y_low.v > 0 ? p->y_low.v : p->y.v);
+            *high = fmax(*high, p->y_high.known ? p->y_high.v : p->y.v);
+        }
+    *low = fmin(*low, least);
+    *high = fmax(*high, most);
+    return most > VISIBLE * least;
+}
+
 static void measure(struct layout *l)
 {
-    double longest = 0, low = 0, high = 0;
+    double longest = 0, low = 0, high = 0, ratio_low, ratio_high;
     l->most = longest_whole(l->panel);
     char words[SCALE_LABEL];
     for (size_t s = 0; s < l->panel->series.count; s++)
@@ -112,13 +139,20 @@ static void measure(struct layout *l)
         if (l->panel->lines.items[i].y.known)
             high = fmax(high, l->panel->lines.items[i].y.v);
     high = l->most < high ? l->most * 1.1 : high;
+    bool ratios = ratio_range(l->panel, &ratio_low, &ratio_high);
+    if (ratios) {
+        l->origin = 1;
+        l->most = HUGE_VAL;
+        low = ratio_low;
+        high = ratio_high;
+    }
     l->names = longest <= l->width * 0.42 ? longest + GAP : 0;
     l->bar = l->panel->series.count > 1 ? 13 : 15;
     l->row = l->bar * (double)l->panel->series.count + (l->names > 0 ? 9 : 27);
     l->values += 6;
     double bars_width = l->width - l->names - l->values;
-    scale_make(&l->scale, low, high, SCALE_FROM_ZERO, l->panel->y.unit ? l->panel->y.unit : "",
-               (int)fmax(bars_width / 64, 2));
+    scale_make(&l->scale, low, high, ratios ? SCALE_LOG : SCALE_FROM_ZERO,
+               l->panel->y.unit ? l->panel->y.unit : "", (int)fmax(bars_width / 64, 2));
     l->scale.from = l->names;
     l->scale.to = l->width - l->values;
 }
@@ -136,15 +170,23 @@ static double draw_legend(struct buf *out, const struct layout *l, const char *i
     }
     if (l->panel->series.count < 2)
         return 0;
+    double y = 0;
     for (size_t s = 0; s < l->panel->series.count; s++) {
-        const char *name = l->panel->series.items[s].name;
+        struct buf name = {0};
+        glyphs_cut(&name, l->panel->series.items[s].name, SVG_TEXT, l->width - 19);
+        double width = 19 + glyphs_width(buf_str(&name), SVG_TEXT);
+        if (x > 0 && x + width > l->width) {
+            x = 0;
+            y += LEGEND;
+        }
         if (s > 0)
             svg_hatch_define(out, id, s);
-        svg_bar(out, x, 3, 14, 11, id, s, NULL);
-        svg_text(out, x + 19, 13, "", name ? name : "");
-        x += 19 + glyphs_width(name, SVG_TEXT) + 18;
+        svg_bar(out, x, y + 3, 14, 11, id, s, NULL);
+        svg_text(out, x + 19, y + 13, "", buf_str(&name));
+        x += width + 18;
+        buf_drop(out, &name);
     }
-    return LEGEND;
+    return y + LEGEND;
 }
 
 static void tip_of(const struct layout *l, const struct plot_series *series,
@@ -174,10 +216,10 @@ static double high_of(const struct layout *l, const struct plot_point *p)
 static double end_of(const struct layout *l, const struct plot_point *p)
 {
     if (!p->y.known)
-        return l->scale.from;
+        return scale_at(&l->scale, l->origin);
     if (p->y.v > l->most)
         return l->scale.to;
-    double end = fmax(scale_at(&l->scale, 0), scale_at(&l->scale, p->y.v));
+    double end = fmax(scale_at(&l->scale, l->origin), scale_at(&l->scale, p->y.v));
     return p->y_low.known && p->y_high.known ? fmax(end, high_of(l, p)) : end;
 }
 
@@ -188,7 +230,8 @@ static void draw_bar(struct buf *out, const struct layout *l, size_t s, const st
     bool cut = p->y.v > l->most;
     if (!p->y.known)
         return;
-    double zero = scale_at(&l->scale, 0), to = cut ? l->scale.to : scale_at(&l->scale, p->y.v);
+    double zero = scale_at(&l->scale, l->origin),
+           to = cut ? l->scale.to : scale_at(&l->scale, p->y.v);
     tip_of(l, &l->panel->series.items[s], p, &tip);
     if (p->estimated.v)
         svg_hollow(out, fmin(zero, to), y, fabs(to - zero), l->bar - 1, buf_str(&tip));

@@ -100,6 +100,18 @@ void draft_band(struct draft *d, const char *name, double from, double to)
     draft_set(d, &band->name, name);
 }
 
+void draft_notes(struct draft *d, struct plot_point *point, char *const *notes, size_t count)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&text, "%s%s", i ? "; " : "", notes[i]);
+    if (text.failed)
+        d->rc = err_memory(d->err);
+    if (text.len > 0)
+        draft_set(d, &point->note, buf_str(&text));
+    buf_release(&text);
+}
+
 void draft_end(struct draft *d)
 {
     size_t kept = 0;

@@ -29,6 +29,8 @@ struct plot_point *draft_bar(struct draft *d, const char *label, struct maybe_re
 void draft_line(struct draft *d, const char *name, struct maybe_real x, struct maybe_real y);
 void draft_band(struct draft *d, const char *name, double from, double to);
 void draft_set(struct draft *d, char **member, const char *text);
+// Sets the point's note, joined by semicolons.
+void draft_notes(struct draft *d, struct plot_point *point, char *const *notes, size_t count);
 void draft_end(struct draft *d);
 
 // An axis for draft_panel().
@@ -43,8 +45,12 @@ void draft_end(struct draft *d);
 
 // The plots by family. Each adds only the plots the page has data for. There is one job per quote.
 void plots_compare(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
+void plot_relative(struct draft *d);
 void plots_runs(struct draft *d, const struct run *runs, size_t count);
 void plots_money(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
+
+// Fills the geometric means of the page's comparison, if two rows have two workloads in common.
+int page_means(struct page *page, struct err *err) MUST_USE;
 
 // Fills the page's verdict. Call it last.
 int page_verdict(const struct page_ask *ask, struct page *page, const struct quote_job *jobs,

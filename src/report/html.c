@@ -472,8 +472,7 @@ void html_compare(struct buf *out, const struct page *page, size_t number, int l
     struct compare_notes notes;
     out->failed |= !compare_notes_init(&notes, w);
     html_heading(out, level, w->workload);
-    // For a single workload these sentences are the page's verdict.
-    for (size_t i = 0; i < w->sentences.count && page->compare.workloads.count > 1; i++)
+    for (size_t i = 0; i < w->sentences.count; i++)
         html_paragraph(out, "", w->sentences.items[i]);
     html_begin_table(out, w->workload);
     html_table_head(out, columns, sizeof columns / sizeof *columns);
@@ -528,6 +527,7 @@ static void tables(struct buf *out, const struct page *page)
     if (any_several(page)) {
         buf_adds(out, "<section id=\"compare\">\n");
         html_heading(out, 2, "Comparison");
+        html_means(out, &page->means, 3);
         for (size_t i = 0; i < page->compare.workloads.count; i++)
             if (several(&page->compare.workloads.items[i]))
                 html_compare(out, page, i, 3);

@@ -47,6 +47,9 @@ void html_runs(struct buf *out, const struct page *page);
 // The workload's rows side by side, with notes and rows that cannot be compared.
 void html_compare(struct buf *out, const struct page *page, size_t number, int level);
 
+// The geometric means of the comparison; nothing without any.
+void html_means(struct buf *out, const struct page_means *means, int level);
+
 // The cost by offer: advice and the cheapest bills.
 void html_quote(struct buf *out, const struct quote *quote, int level);
 

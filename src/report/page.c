@@ -361,6 +361,8 @@ int page_make(const struct page_ask *ask, struct page *page, struct err *err)
         rc = gather(&g, jobs, &count, err);
     if (rc == 0)
         rc = take_quotes(page, jobs, count, err);
+    if (rc == 0)
+        rc = page_means(page, err);
     if (rc == 0) {
         plots_compare(&draft, ask, jobs);
         plots_runs(&draft, g.runs.items, g.runs.count);

@@ -89,6 +89,16 @@ bool plot_estimates(const struct plot_panel *panel)
     return false;
 }
 
+bool plot_crowded(const struct plot_panel *panel)
+{
+    enum { MANY = 15 };
+    size_t count = 0;
+    for (size_t s = 0; s < panel->series.count; s++)
+        for (size_t i = 0; i < panel->series.items[s].points.count; i++)
+            count += !panel->series.items[s].points.items[i].estimated.v;
+    return panel->marks && panel->form && strcmp(panel->form, "points") == 0 && count > MANY;
+}
+
 void plot_head(const struct plot *plot, enum plot_column column, struct buf *out)
 {
     static const char *const names[PLOT_COLUMNS] = {"of",    "group",     "series",  "on",   "at",

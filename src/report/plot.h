@@ -8,6 +8,8 @@
 
 #include "record/field.h"
 
+#define PLOT_SCHEMA "fare.plot/1"
+
 #include "report/plot.def"
 
 // One panel as an SVG element, `width` pixels wide. `id` is unique in a page.
@@ -19,6 +21,9 @@ void plot_svg(struct buf *out, const struct plot *plot);
 // Whether some of its points are estimates. The legend names them.
 bool plot_estimates(const struct plot_panel *panel);
 #define PLOT_ESTIMATE "estimate, 90 % interval"
+
+// Whether it has too many points, estimates aside, to draw the intervals of unmarked ones.
+bool plot_crowded(const struct plot_panel *panel);
 
 // The style rules for pages that contain the elements.
 extern const char plot_style[];

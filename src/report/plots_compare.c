@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plots of cost and speed by machine: cost, relative, frontier. The figures come from the
+// Plots of cost and speed by machine: cost, frontier. The figures come from the
 // comparison if the measured machines have prices, otherwise from the quotes.
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,18 +24,6 @@ static struct maybe_real dollars(const char *text)
     if (!text || money_parse(text, &nano, NULL) != 0)
         return (struct maybe_real){0};
     return some_real((double)nano / 1e9);
-}
-
-static void set_notes(struct draft *d, struct plot_point *point, char *const *notes, size_t count)
-{
-    struct buf text = {0};
-    for (size_t i = 0; i < count; i++)
-        buf_printf(&text, "%s%s", i ? "; " : "", notes[i]);
-    if (text.failed)
-        d->rc = err_memory(d->err);
-    if (text.len > 0)
-        draft_set(d, &point->note, buf_str(&text));
-    buf_release(&text);
 }
 
 // ---- cost of one training
@@ -63,7 +51,7 @@ static void cost_row(struct draft *d, const struct compare_row *row, int group)
     if (compare_estimated(row))
         bar->estimated = some_bool(true);
     draft_set(d, &bar->group, groups[group]);
-    set_notes(d, bar, row->notes.items, row->notes.count);
+    draft_notes(d, bar, row->notes.items, row->notes.count);
     buf_release(&label);
 }
 
@@ -116,7 +104,7 @@ static void note_bill(struct draft *d, struct plot_point *point, const struct bi
     char old[64] = "", *notes[] = {b->certainty, old};
     if (b->price_old.v)
         snprintf(old, sizeof old, "the price is %lld days OLD", (long long)b->price_age_days.v);
-    set_notes(d, point, b->certainty ? notes : notes + 1, (b->certainty != NULL) + (*old != 0));
+    draft_notes(d, point, b->certainty ? notes : notes + 1, (b->certainty != NULL) + (*old != 0));
 }
 
 static void cost_bar(struct draft *d, const struct bill *b, const char *group)
@@ -221,104 +209,6 @@ static void plot_cost(struct draft *d, const struct page_ask *ask, const struct 
     draft_end(d);
 }
 
-// ---- time and cost relative to the base
-
-static struct plot_point *ratio_bar(struct draft *d, const struct compare_row *row,
-                                    const struct compare_against *against)
-{
-    struct buf label = {0};
-    bool base = row->base.known && row->base.v;
-    buf_adds(&label, row->machine);
-    if (row->detail)
-        buf_printf(&label, " (%s)", row->detail);
-    if (label.failed)
-        d->rc = err_memory(d->err);
-    struct plot_point *bar = draft_bar(d, buf_str(&label), base ? some_real(1) : against->ratio);
-    if (!base) {
-        bar->y_low = against->low;
-        bar->y_high = against->high;
-    } else {
-        bar->marked = some_bool(true);
-    }
-    if (compare_estimated(row))
-        bar->estimated = some_bool(true);
-    buf_release(&label);
-    return bar;
-}
-
-static bool first_of_framework(const struct compare_workload *w, size_t row)
-{
-    for (size_t i = 0; i < row; i++)
-        if (strcmp(w->rows.items[i].framework, w->rows.items[row].framework) == 0)
-            return false;
-    return true;
-}
-
-static bool costs_known(const struct compare_workload *w, const char *framework)
-{
-    for (size_t i = 0; i < w->rows.count; i++)
-        if ((!framework || strcmp(w->rows.items[i].framework, framework) == 0) &&
-            w->rows.items[i].money.ratio.known)
-            return true;
-    return false;
-}
-
-static void relative_panel(struct draft *d, const struct compare_workload *w, const char *framework)
-{
-    char title[160], line[160];
-    bool costs = costs_known(w, framework);
-    snprintf(title, sizeof title, "%.70s%s%.70s", w->workload,
-             strcmp(framework, "-") != 0 ? ", " : "", strcmp(framework, "-") != 0 ? framework : "");
-    draft_panel(d, title, "bars", AXIS("", ""), AXIS("relative to the base", "÷ base"));
-    if (d->rc != 0)
-        return;
-    if (!costs) // a single kind of bar needs no legend
-        draft_set(d, &d->panel->y.name, "time relative to the base");
-    draft_set(d, &d->panel->marks, "the base");
-    snprintf(line, sizeof line, "1 = %.120s", w->base);
-    draft_line(d, line, (struct maybe_real){0}, some_real(1));
-    draft_series(d, "time");
-    for (size_t i = 0; i < w->rows.count; i++) {
-        const struct compare_row *row = &w->rows.items[i];
-        if (strcmp(row->framework, framework) != 0)
-            continue;
-        struct plot_point *bar = ratio_bar(d, row, &row->time);
-        set_notes(d, bar, row->notes.items, row->notes.count);
-    }
-    if (!costs)
-        return;
-    draft_series(d, "cost");
-    for (size_t i = 0; i < w->rows.count; i++) {
-        const struct compare_row *row = &w->rows.items[i];
-        if (strcmp(row->framework, framework) == 0)
-            ratio_bar(d, row, &row->money);
-    }
-}
-
-static void plot_relative(struct draft *d)
-{
-    const struct compare *c = &d->page->compare;
-    bool costs = false;
-    for (size_t i = 0; i < c->workloads.count; i++)
-        costs |= costs_known(&c->workloads.items[i], NULL);
-    draft_plot(d, "relative",
-               costs ? "Time and cost relative to the base" : "Time relative to the base",
-               costs ? "Below 1 is faster or cheaper than the base, above 1 slower or more "
-                       "expensive. One panel "
-                       "per workload and framework."
-                     : "Below 1 is faster than the base, above 1 slower. One panel per workload "
-                       "and framework. Costs are missing because no prices are known.");
-    for (size_t i = 0; i < c->workloads.count; i++) {
-        const struct compare_workload *w = &c->workloads.items[i];
-        if (w->rows.count < 2 || !w->base)
-            continue;
-        for (size_t k = 0; k < w->rows.count; k++)
-            if (first_of_framework(w, k))
-                relative_panel(d, w, w->rows.items[k].framework);
-    }
-    draft_end(d);
-}
-
 // ---- time against cost
 
 struct place {
@@ -394,6 +284,9 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
             point->marked = some_bool(true);
     }
     add_estimates(d, places, count);
+    if (d->rc == 0 && plot_crowded(d->panel))
+        draft_set(d, &d->panel->unmarked,
+                  "another is both faster and cheaper (interval in the table)");
 }
 
 static void frontier_of_rows(struct draft *d, const struct compare_workload *w,

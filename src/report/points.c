@@ -15,7 +15,7 @@ struct layout {
     const struct plot_panel *panel;
     double width;
     double left, right, top, bottom; // of the plot area
-    bool points, steps;
+    bool points, steps, crowded;
     bool beside; // label lines at their ends
     struct scale x, y;
 };
@@ -36,16 +36,25 @@ static void widen(struct range *range, struct maybe_real value)
     range->high = fmax(range->high, value.v);
 }
 
+// Beside many points, only the intervals of those that matter are drawn.
+static bool has_interval(bool crowded, const struct plot_point *p)
+{
+    return !crowded || p->marked.v || p->estimated.v;
+}
+
 static void find_ranges(const struct plot_panel *panel, struct range *x, struct range *y)
 {
+    bool crowded = plot_crowded(panel);
     *x = *y = (struct range){HUGE_VAL, -HUGE_VAL};
     for (size_t s = 0; s < panel->series.count; s++)
         for (size_t i = 0; i < panel->series.items[s].points.count; i++) {
             const struct plot_point *p = &panel->series.items[s].points.items[i];
             widen(x, p->x);
+            widen(y, p->y);
+            if (!has_interval(crowded, p))
+                continue;
             widen(x, p->x_low);
             widen(x, p->x_high);
-            widen(y, p->y);
             widen(y, p->y_low);
             widen(y, p->y_high);
         }
@@ -322,12 +331,12 @@ static void draw_markers(struct buf *out, const struct layout *l, size_t s)
         const struct plot_point *p = &series->points.items[i];
         if (!placed(l, p, &x, &y))
             continue;
-        if (p->y_low.known && p->y_high.known) {
+        if (has_interval(l->crowded, p) && p->y_low.known && p->y_high.known) {
             double low = scale_at(&l->y, p->y_low.v), high = scale_at(&l->y, p->y_high.v);
             if (low - high > 2)
                 svg_whisker(out, x, low, x, high);
         }
-        if (p->x_low.known && p->x_high.known) {
+        if (has_interval(l->crowded, p) && p->x_low.known && p->x_high.known) {
             double low = scale_at(&l->x, p->x_low.v), high = scale_at(&l->x, p->x_high.v);
             if (high - low > 2)
                 svg_whisker(out, low, y, high, y);
@@ -442,8 +451,8 @@ static struct box leader(double x, double y, const struct box *name)
 
 // Tries right, left, above, below and the diagonals, then the ends of the whisker. A marked point
 // may put its label further away, with a line to it.
-static void name_point(struct buf *out, struct placement *placement, const struct layout *l,
-                       const struct plot_point *p, double x, double y)
+static bool name_point(struct buf *out, struct placement *placement, const struct layout *l,
+                       const struct plot_point *p, double x, double y, double most)
 {
     double low = p->x_low.known ? scale_at(&l->x, p->x_low.v) - x : 0;
     double high = p->x_high.known ? scale_at(&l->x, p->x_high.v) - x : 0;
@@ -455,15 +464,17 @@ static void name_point(struct buf *out, struct placement *placement, const struc
                   {9, 33, 0},       {-9, 33, 1},     {9, -40, 0},  {-9, -40, 1}};
     enum { NEAR = 10 };
     size_t count = p->marked.v ? sizeof places / sizeof *places : NEAR;
+    bool found = false;
     struct buf text = {0};
-    glyphs_cut(&text, p->label, SVG_SMALL, l->width * 0.45);
+    glyphs_cut(&text, p->label, SVG_SMALL, most);
     double width = glyphs_width(buf_str(&text), SVG_SMALL);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !found; i++) {
         double from = x + places[i].x - places[i].share * width, base = y + places[i].y;
         struct box b = {from, base - 10, from + width, base + 3};
         struct box lead = leader(x, y, &b);
-        if (!placement_is_free(placement, &b) ||
-            (i >= NEAR && placement_crosses_names(placement, &lead)))
+        found = placement_is_free(placement, &b) &&
+                (i < NEAR || !placement_crosses_names(placement, &lead));
+        if (!found)
             continue;
         svg_text(out, from, base, p->marked.v ? "sm hl" : "sm mu hl", buf_str(&text));
         if (i >= NEAR) {
@@ -471,9 +482,18 @@ static void name_point(struct buf *out, struct placement *placement, const struc
             placement_add_stroke(placement, lead.x1, lead.y1, lead.x2, lead.y2);
         }
         placement_add_name(placement, &b);
-        break;
     }
     buf_drop(out, &text);
+    return found;
+}
+
+// Rather a short name than none for a point that matters.
+static void name_shorter(struct buf *out, struct placement *placement, const struct layout *l,
+                         const struct plot_point *p, double x, double y)
+{
+    bool done = false;
+    for (double most = 0.45; most > 0.2 && !done; most *= 0.75)
+        done = name_point(out, placement, l, p, x, y, l->width * most) || !p->marked.v;
 }
 
 static int by_x(const void *a, const void *b)
@@ -516,6 +536,8 @@ static void add_point(struct placement *placement, const struct layout *l,
                       const struct plot_point *p, double x, double y)
 {
     placement_add_point(placement, x, y);
+    if (!has_interval(l->crowded, p))
+        return;
     if (p->x_low.known && p->x_high.known)
         placement_add_stroke(placement, scale_at(&l->x, p->x_low.v), y,
                              scale_at(&l->x, p->x_high.v), y);
@@ -552,7 +574,7 @@ static void name_points(struct buf *out, const struct layout *l, struct placemen
                 if (pass == 0)
                     add_point(placement, l, p, x, y);
                 else if (p->label && p->marked.v == (pass == 1))
-                    name_point(out, placement, l, p, x, y);
+                    name_shorter(out, placement, l, p, x, y);
             }
 }
 
@@ -582,6 +604,7 @@ double svg_points(struct buf *out, const struct plot_panel *panel, double width,
     struct layout l = {.panel = panel, .width = width};
     l.points = panel->form && strcmp(panel->form, "points") == 0;
     l.steps = panel->form && strcmp(panel->form, "steps") == 0;
+    l.crowded = plot_crowded(panel);
     measure(&l);
     struct above above = {0};
     draw_bands(out, &l, &above);

@@ -124,7 +124,7 @@ void svg_bar(struct buf *out, double x, double y, double width, double height, c
 
 void svg_hollow(struct buf *out, double x, double y, double width, double height, const char *tip)
 {
-    svg_rect(out, x + 0.75, y + 0.75, width - 1.5, height - 1.5, "bar ho s0 wo", tip);
+    svg_rect(out, x + 0.75, y + 0.75, fmax(width - 1.5, 0.5), height - 1.5, "bar ho s0 wo", tip);
 }
 
 void svg_marker(struct buf *out, double x, double y, size_t series, bool filled, const char *tip)

@@ -256,6 +256,7 @@ void page_markdown(struct buf *out, const struct page *page)
         table_markdown_text(out, page->verdict.items[i]);
         buf_adds(out, i + 1 < page->verdict.count ? " " : "\n");
     }
+    means_markdown(out, &page->means);
     compare_markdown_tables(out, &page->compare);
     for (size_t i = 0; i < page->quotes.count; i++)
         markdown_quote(out, &page->quotes.items[i]);

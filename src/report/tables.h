@@ -15,6 +15,9 @@ void table_csv_text(struct csv_writer *w, const char *text);
 void plot_markdown(struct buf *out, const struct plot *plot, const struct page *page);
 void plot_csv(struct buf *out, const struct plot *plot);
 
+// The geometric means of the comparison; nothing without any.
+void means_markdown(struct buf *out, const struct page_means *means);
+
 // The whole report: verdict, comparison, costs, provenance.
 void page_markdown(struct buf *out, const struct page *page);
 

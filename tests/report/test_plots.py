@@ -4,6 +4,7 @@
 The data are made here (records.py) or published; what should be drawn is computed here.
 """
 import json
+import math
 import os
 import subprocess
 import sys
@@ -81,31 +82,79 @@ report("cost: one bar is cut, with its value beside it",
        len(cut) == 1 and cut[0][3].find(drawing.SVG + "title").text.startswith("ex51-ssd-gpu: $158.59"),
        [b[3].find(drawing.SVG + "title").text for b in cut])
 
-# ---- relative: the figures published in 2017
+# ---- relative: frameworks side by side, the figures published in 2017
 
-PUBLISHED = {  # time ÷ base, cost ÷ base, from the published logs and prices
-    "imdb, tensorflow": {"k80": (1, 1), "p100": (0.6399, 1.9389), "cpu32": (1.7901, 0.8636), "cpu16": (1.8401, 0.4438)},
-    "imdb, cntk": {"k80": (3.5146, 3.5146), "p100": (3.2276, 9.7802)},
-    "mlp, tensorflow": {"k80": (1, 1), "p100": (0.8560, 2.5938), "cpu32": (1.0232, 0.4936), "cpu16": (1.2275, 0.2961)},
-    "mlp, cntk": {"k80": (0.8577, 0.8577), "p100": (0.6476, 1.9623)},
-    "cnn, tensorflow": {"k80": (1, 1), "p100": (0.5034, 1.5252), "cpu32": (2.6559, 1.2812), "cpu16": (4.3287, 1.0441)},
-    "cnn, cntk": {"k80": (1.4640, 1.4640), "p100": (0.5187, 1.5716)},
-    "cifar, tensorflow": {"k80": (1, 1), "p100": (0.7253, 2.1979), "cpu32": (1.3603, 0.6562), "cpu16": (2.0065, 0.4840)},
-    "cifar, cntk": {"k80": (1.0396, 1.0396), "p100": (0.6967, 2.1111)},
-    "textgen, tensorflow": {"k80": (1, 1), "p100": (0.7650, 2.3181), "cpu32": (2.9426, 1.4196), "cpu16": (3.3337, 0.8041)},
-    "textgen, cntk": {"k80": (2.0824, 2.0824), "p100": (1.9016, 5.7622)},
+PUBLISHED = {  # workload: (time ÷ base, cost ÷ base), from the published logs and prices
+    "cpu16 + tensorflow": {"cifar": (2.0065, 0.4840), "cnn": (4.3287, 1.0441), "imdb": (1.8401, 0.4438), "mlp": (1.2275, 0.2961),
+                           "textgen": (3.3337, 0.8041)},
+    "cpu32 + tensorflow": {"cifar": (1.3603, 0.6562), "cnn": (2.6559, 1.2812), "imdb": (1.7901, 0.8636), "mlp": (1.0232, 0.4936),
+                           "textgen": (2.9426, 1.4196)},
+    "k80 + cntk": {"cifar": (1.0396, 1.0396), "cnn": (1.4640, 1.4640), "imdb": (3.5146, 3.5146), "mlp": (0.8577, 0.8577),
+                   "textgen": (2.0824, 2.0824)},
+    "p100 + cntk": {"cifar": (0.6967, 2.1111), "cnn": (0.5187, 1.5716), "imdb": (3.2276, 9.7802), "mlp": (0.6476, 1.9623),
+                    "textgen": (1.9016, 5.7622)},
+    "p100 + tensorflow": {"cifar": (0.7253, 2.1979), "cnn": (0.5034, 1.5252), "imdb": (0.6399, 1.9389), "mlp": (0.8560, 2.5938),
+                          "textgen": (0.7650, 2.3181)},
 }
+MEAN = "geometric mean"
+for figures in PUBLISHED.values():
+    figures[MEAN] = tuple(math.prod(pair[i] for pair in figures.values()) ** (1 / 5) for i in (0, 1))
+
+
+def ends(panel):
+    """{(row, name): value} of bars that start at a line: the end that is not there."""
+    found = {}
+    for _, right, left, e in panel.bars():
+        label, name = e.find(drawing.SVG + "title").text.split(":")[0].split(", ", 1)
+        found[label, name] = left if panel.x.log and right < 1.0001 else right
+    return found
+
+
 drawn = plot("relative", "--published", "2017-keras-backends", "--base", "k80+tensorflow", "--rule", "prorated")
-report("relative: one panel for each workload and framework", set(drawn) == set(PUBLISHED), sorted(drawn))
-for title, wanted in PUBLISHED.items():
-    panel, got, expected = drawn[title], [], []
-    for series, value, _, e in panel.bars():
-        got.append(value)
-        expected.append(wanted[e.find(drawing.SVG + "title").text.split(",")[0]][series])
-    same(f"relative: {title}", got, expected, panel.x)
-    report(f"relative: {title} has two bars for each machine", len(got) == 2 * len(wanted), len(got))
+report("relative: a panel of times and one of costs", list(drawn) == ["Time", "Cost"], sorted(drawn))
+for title, which in (("Time", 0), ("Cost", 1)):
+    panel, got = drawn[title], ends(drawn[title])
+    report(f"relative: {title}, a bar for each but the base in each workload and the mean", set(got) == {
+        (workload, name) for name, figures in PUBLISHED.items() for workload in figures}, sorted(got))
+    for name, figures in PUBLISHED.items():
+        same(f"relative: {title}, {name}", [got[w, name] for w in figures], [f[which] for f in figures.values()], panel.x)
+    rows = [e.text for e in panel.texts if "en" in drawing.classes(e)]
+    report(f"relative: {title}, the mean is the last group", rows[-1] == MEAN and len(rows) == 6, rows)
     line = [e for e in panel.elements if "rf" in drawing.classes(e)]
     same(f"relative: {title}, the line is at 1", [panel.x.value(float(e.get("x1"))) for e in line], [1], panel.x)
+    report(f"relative: {title}, the line says what 1 is", any(t.text == "1 = k80 + tensorflow" for t in panel.texts))
+
+# Ratios from 0.04 to 48: logarithmic, from 1 on. The times are read from the records themselves.
+times = {}
+for line in (Path(os.environ["ROOT"]) / "share/published/2026-h200.jsonl").read_text().splitlines():
+    run = json.loads(line)
+    wall = run["phases"].get("wall_ns", 0) / 1e9 if run.get("full") else run.get("projection", {}).get("wall_s")
+    if wall:
+        times.setdefault(run["workload"], {})[f"{run['machine']['name']} + {run['framework']}"] = wall
+BASE = "machine with an H200 + pytorch"
+(panel,) = plot("relative", "--published", "2026-h200").values()
+got = ends(panel)
+wanted = {(w, name): t / row[BASE] for w, row in times.items() for name, t in row.items() if name != BASE}
+whole = {w for w, row in times.items() if len(row) == 4}
+for name in {name for _, name in wanted}:
+    wanted[MEAN, name] = math.prod(wanted[w, name] for w in whole) ** (1 / len(whole))
+report("relative: a logarithmic axis", panel.x.log)
+report("relative: the bars on it", set(got) == set(wanted) and all(abs(got[k] / wanted[k] - 1) < 0.01 for k in wanted),
+       sorted((k, got.get(k), wanted.get(k)) for k in set(got) | set(wanted)))
+text = (HERE / "relative.svg").read_text()
+report("relative: over how many workloads the mean is", f"The geometric mean is over {len(whole)} workloads that all" in text and
+       len(whole) == 7)
+
+# Too many for a colour each: a panel for each workload, and the means in the last.
+many = [records.record(800 + 10 * w + n, name, f"box-{n}", (n + 1) * (w + 1), 1) for w, name in enumerate(("cnn", "mlp"))
+        for n in range(8)]
+records.write(HERE / "eight.jsonl", many)
+fare("runs", "import", HERE / "eight.jsonl", "--ledger", HERE / "eight.db")
+drawn = plot("relative", "--ledger", HERE / "eight.db", "--base", "box-1")
+report("relative: many rows have a panel for each workload", list(drawn) == ["cnn, fare", "mlp, fare", "geometric mean over 2 workloads"],
+       list(drawn))
+panel = drawn["geometric mean over 2 workloads"]
+same("relative: their means", sorted(b[1] for b in panel.bars() if b[0] == 0), [(n + 1) / 2 for n in range(8)], panel.x)
 
 records.write(HERE / "free.jsonl", [records.record(n, "cnn", f"box-{n}", 100.0 * n) for n in (1, 2)])
 fare("runs", "import", HERE / "free.jsonl", "--ledger", HERE / "free.db")
