@@ -394,13 +394,6 @@ static int check_subject(const struct safetensors *st, const struct checkpoint_s
     return 0;
 }
 
-// The file is untrusted: no control characters may reach a terminal.
-static void add_printable(struct buf *out, const char *text)
-{
-    for (; *text; text++)
-        buf_addc(out, (unsigned char)*text < ' ' || *text == 0x7F ? '?' : *text);
-}
-
 static int note_difference(const struct safetensors *st, const char *key, const char *here,
                            struct buf *notes, struct err *err)
 {
@@ -409,7 +402,7 @@ static int note_difference(const struct safetensors *st, const char *key, const 
     if (strcmp(there, here) == 0)
         return 0;
     buf_printf(notes, "%s was ", key);
-    add_printable(notes, there);
+    safetensors_printable(notes, there);
     buf_printf(notes, ", is %s: the run does not end in the same bits as one that never stopped\n",
                here);
     return buf_check(notes, err);
@@ -467,119 +460,6 @@ int checkpoint_restore(const char *path, const struct checkpoint_subject *subjec
         rc = restore_tensors(&st, subject->engine, program, err);
     if (rc == 0)
         subject->engine->set_iteration(program, place->iteration);
-    safetensors_release(&st);
-    return rc;
-}
-
-// ---------------------------------------------------------------------------------------------
-// Parameters alone
-
-// The second of PyTorch's two biases of an LSTM: bias_hh_l0 for bias_ih_l0. Null where `name` is
-// not the first of them, or where the file has no second of that shape.
-static const struct safetensors_tensor *second_bias(const struct safetensors *st,
-                                                    const struct engine_tensor *t)
-{
-    char name[sizeof t->name];
-    memcpy(name, t->name, sizeof name);
-    char *part = strstr(name, "bias_ih_l");
-    if (!part)
-        return NULL;
-    memcpy(part, "bias_hh_l", 9);
-    const struct safetensors_tensor *found = safetensors_find(st, name);
-    return found && found->rank == 1 && found->count == t->count ? found : NULL;
-}
-
-static int add_second_bias(const struct safetensors *st, const struct safetensors_tensor *second,
-                           float *values, struct err *err)
-{
-    float *more = malloc(((size_t)second->count + 1) * sizeof *more);
-    if (!more)
-        return err_memory(err);
-    int rc = safetensors_floats(st, second, more, err);
-    for (int64_t i = 0; rc == 0 && i < second->count; i++)
-        values[i] += more[i];
-    free(more);
-    return rc;
-}
-
-static int load_parameter(const struct safetensors *st, const struct engine *engine,
-                          struct engine_program *program, int index, const struct engine_tensor *t,
-                          const struct safetensors_tensor *found, float *values, struct err *err)
-{
-    int rc = safetensors_floats(st, found, values, err);
-    const struct safetensors_tensor *second = second_bias(st, t);
-    if (rc == 0 && second)
-        rc = add_second_bias(st, second, values, err);
-    if (rc == 0)
-        rc = engine->write(program, index, values, err);
-    return rc;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t a = strlen(text), b = strlen(end);
-    return a >= b && strcmp(text + a - b, end) == 0;
-}
-
-static bool is_used(const struct tensors *tensors, const char *name)
-{
-    for (int i = 0; i < tensors->count; i++)
-        if (tensors->list[i].role == ENGINE_PARAMETER && strcmp(tensors->list[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-// Tensors of the file that the net lacks. A checkpoint's optimizer state and the
-// counters of PyTorch's batch norms are not parameters; second biases have been added.
-static void list_unused(const struct safetensors *st, const struct tensors *tensors,
-                        struct buf *left)
-{
-    for (int i = 0; i < st->count; i++) {
-        const char *name = st->tensors[i].name;
-        if (is_used(tensors, name) || ends_with(name, ".state0") || ends_with(name, ".state1") ||
-            ends_with(name, ".num_batches_tracked") || strstr(name, "bias_hh_l"))
-            continue;
-        add_printable(left, name);
-        buf_adds(left, ": only in the file\n");
-    }
-}
-
-int checkpoint_load_parameters(const char *path, const struct engine *engine,
-                               struct engine_program *program, int *loaded, struct buf *left,
-                               struct err *err)
-{
-    struct safetensors st;
-    struct tensors tensors = {0};
-    *loaded = 0;
-    int rc = safetensors_open(&st, path, err);
-    if (rc != 0)
-        return rc;
-    rc = tensors_init(&tensors, engine, program, err);
-    for (int i = 0; rc == 0 && i < tensors.count; i++) {
-        const struct engine_tensor *t = &tensors.list[i];
-        const struct safetensors_tensor *found = safetensors_find(&st, t->name);
-        if (t->role != ENGINE_PARAMETER)
-            continue;
-        if (!found) {
-            buf_printf(left, "%s: not in the file\n", t->name);
-        } else if (safetensors_fits(found, t->rank, t->dim)) {
-            rc = load_parameter(&st, engine, program, i, t, found, tensors.values, err);
-            *loaded += rc == 0;
-        } else {
-            buf_printf(left, "%s: ", t->name);
-            safetensors_shape(left, found->rank, found->dim);
-            buf_adds(left, " in the file, ");
-            safetensors_shape(left, t->rank, t->dim);
-            buf_adds(left, " here\n");
-        }
-    }
-    if (rc == 0) {
-        list_unused(&st, &tensors, left);
-        rc = buf_check(left, err);
-    }
-    if (rc == 0 && *loaded == 0)
-        rc = err_set(err, ERR_FORMAT, "no tensor in '%s' matches this net in name and shape", path);
-    tensors_release(&tensors);
     safetensors_release(&st);
     return rc;
 }

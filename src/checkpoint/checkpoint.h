@@ -53,20 +53,24 @@ int checkpoint_restore(const char *path, const struct checkpoint_subject *subjec
                        struct engine_program *program, struct checkpoint_place *place,
                        struct buf *notes, struct err *err) MUST_USE;
 
-// Only the parameters, from any safetensors file: those whose name and shape match are loaded and
-// counted, the others of the net and of the file are listed in `left`, a line each ("head.weight:
-// 1001×1536 in the file, 5×1536 here"). PyTorch's LSTM has two biases, a net here has one: bias_hh
-// is added to bias_ih. A file in which nothing matches is an error.
-int checkpoint_load_parameters(const char *path, const struct engine *engine,
-                               struct engine_program *program, int *loaded, struct buf *left,
-                               struct err *err) MUST_USE;
-
 // SHA-256 over the layers, the loss and the parameters' names and shapes.
 void checkpoint_fingerprint(const struct net *net, char out[SHA256_HEX_BYTES]);
 
 // The recipe as "name=value" words; numbers read back exactly. Without the epochs, so that a
 // training may be extended.
 void checkpoint_recipe_text(const struct recipe *recipe, struct buf *out);
+
+// ---- Parameters alone (checkpoint_parameters.c)
+
+// From any safetensors file with fare's names or those of a public Inception v4 (names.h), whatever
+// its workload, recipe or position. A classifier for other classes, or none, is left untrained;
+// so are single tensors that the file lacks. `notes` gets a line for each, `loaded` the count of
+// those loaded. ERR_FORMAT if under 95 % of the other tensors fit, with three examples. PyTorch's
+// LSTM has two biases, a net here has one: bias_hh is added to bias_ih. After a failure the program
+// may be partly loaded: release it.
+int checkpoint_load_parameters(const char *path, const struct checkpoint_subject *subject,
+                               struct engine_program *program, int *loaded, struct buf *notes,
+                               struct err *err) MUST_USE;
 
 // ---- Folders of them (checkpoint_folder.c)
 

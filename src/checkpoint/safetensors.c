@@ -46,6 +46,12 @@ static const struct type *type_find(const char *name)
     return NULL;
 }
 
+void safetensors_printable(struct buf *out, const char *text)
+{
+    for (int i = 0; i < 64 && text[i]; i++)
+        buf_addc(out, (unsigned char)text[i] < ' ' || text[i] == 0x7F ? '?' : text[i]);
+}
+
 void safetensors_shape(struct buf *out, int rank, const int64_t *dim)
 {
     if (rank == 0)

@@ -71,6 +71,9 @@ int safetensors_want(const struct safetensors *st, const char *name, int rank, c
 int safetensors_floats(const struct safetensors *st, const struct safetensors_tensor *tensor,
                        float *values, struct err *err) MUST_USE;
 
+// A name or text of the file, which is untrusted: up to 64 bytes, no control characters.
+void safetensors_printable(struct buf *out, const char *text);
+
 // "32×1×3×3"; "one number" for rank 0.
 void safetensors_shape(struct buf *out, int rank, const int64_t *dim);
 

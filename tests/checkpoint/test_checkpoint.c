@@ -342,7 +342,7 @@ static void fingerprints_tell_nets_apart(void **state)
     (void)state;
     char a[SHA256_HEX_BYTES], b[SHA256_HEX_BYTES];
     struct net net = toy_net;
-    struct net_layer layers[3];
+    struct net_layer layers[4];
     memcpy(layers, toy_net.layers, sizeof layers);
     net.layers = layers;
     checkpoint_fingerprint(&toy_net, a);
@@ -392,77 +392,122 @@ static void write_tensors(const struct safetensors_entry *entries, int count, co
     assert_ok(safetensors_commit(&w, &err), &err);
 }
 
+static int load(struct engine_program *program, int *loaded, struct buf *notes, struct err *err)
+{
+    *err = (struct err){0};
+    buf_reset(notes);
+    toy_start(program);
+    return checkpoint_load_parameters(path, &toy_subject, program, loaded, notes, err);
+}
+
+static const int64_t body[] = {3, 2}, four[] = {4}, one[] = {1};
+
 static void fine_tunes_from_other_classes(void **state)
 {
     (void)state;
     // A file as PyTorch would write one: other classes in the head, a counter, something unknown.
-    static const int64_t body[] = {3, 2}, head[] = {1001}, one[] = {1};
-    const struct safetensors_entry entries[] = {{"body.weight", 2, body},
-                                                {"head.weight", 1, head},
-                                                {"bn.num_batches_tracked", 0, NULL},
-                                                {"aux.weight", 1, one},
-                                                {"body.weight.state0", 2, body}};
-    static float values[1100] = {1, 2, 3, 4, 5, 6};
-    struct err err = {0};
-    struct buf left = {0};
+    static const int64_t head[] = {1001};
+    const struct safetensors_entry entries[] = {
+        {"body.weight", 2, body}, {"module.rnn.bias_ih_l0", 1, four},
+        {"head.weight", 1, head}, {"bn.num_batches_tracked", 0, NULL},
+        {"aux.weight", 1, one},   {"body.weight.state0", 2, body}};
+    static float values[1100] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    struct err err;
+    struct buf notes = {0};
     int loaded;
     struct engine_program program, before;
-    write_tensors(entries, 5, values);
-    toy_start(&program);
-    before = program;
-    assert_ok(checkpoint_load_parameters(path, &toy_engine, &program, &loaded, &left, &err), &err);
-    assert_int_equal(loaded, 1);
+    write_tensors(entries, 6, values);
+    toy_start(&before);
+    assert_ok(load(&program, &loaded, &notes, &err), &err);
+    assert_int_equal(loaded, 2);
     assert_memory_equal(program.values[0], values, 6 * sizeof(float));
+    assert_memory_equal(program.values[2], values + 6, 4 * sizeof(float));
     assert_memory_equal(program.values[1], before.values[1], sizeof before.values[1]);
     assert_memory_equal(program.values[3], before.values[3], sizeof before.values[3]); // state
-    assert_string_equal(buf_str(&left), "head.weight: 1001 in the file, 4 here\n"
-                                        "rnn.bias_ih_l0: not in the file\n"
-                                        "aux.weight: only in the file\n");
-    buf_release(&left);
+    assert_string_equal(buf_str(&notes),
+                        "'head.weight' is 1001, not 4: the classifier starts untrained\n"
+                        "'aux.weight': only in the file, not used\n");
+    buf_release(&notes);
 }
 
 static void adds_the_second_bias_of_a_pytorch_lstm(void **state)
 {
     (void)state;
-    static const int64_t four[] = {4};
-    const struct safetensors_entry entries[] = {{"rnn.bias_ih_l0", 1, four},
-                                                {"rnn.bias_hh_l0", 1, four}};
-    static const float values[] = {1, 2, 3, 4, 0.5F, -2, 0, 8};
+    const struct safetensors_entry entries[] = {
+        {"body.weight", 2, body}, {"rnn.bias_ih_l0", 1, four}, {"rnn.bias_hh_l0", 1, four}};
+    static const float values[] = {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 0.5F, -2, 0, 8};
     static const float sum[] = {1.5F, 0, 3, 12};
-    struct err err = {0};
-    struct buf left = {0};
+    struct err err;
+    struct buf notes = {0};
     int loaded;
     struct engine_program program;
-    write_tensors(entries, 2, values);
-    toy_start(&program);
-    assert_ok(checkpoint_load_parameters(path, &toy_engine, &program, &loaded, &left, &err), &err);
-    assert_int_equal(loaded, 1);
+    write_tensors(entries, 3, values);
+    assert_ok(load(&program, &loaded, &notes, &err), &err);
+    assert_int_equal(loaded, 2);
     assert_memory_equal(program.values[2], sum, sizeof sum);
-    assert_string_equal(buf_str(&left), "body.weight: not in the file\n"
-                                        "head.weight: not in the file\n");
-    buf_reset(&left);
+    assert_string_equal(buf_str(&notes),
+                        "'head.weight' is missing: the classifier starts untrained\n");
     // Alone, it is taken as it is.
-    write_tensors(entries, 1, values);
-    assert_ok(checkpoint_load_parameters(path, &toy_engine, &program, &loaded, &left, &err), &err);
-    assert_memory_equal(program.values[2], values, sizeof sum);
-    buf_release(&left);
+    write_tensors(entries, 2, values);
+    assert_ok(load(&program, &loaded, &notes, &err), &err);
+    assert_memory_equal(program.values[2], values + 6, sizeof sum);
+    buf_release(&notes);
 }
 
-static void a_file_that_has_nothing_of_it(void **state)
+// 50 % of the tensors beside the classifier, then none; at most three examples, whatever the file
+// has.
+static void a_file_that_does_not_fit_is_refused_with_examples(void **state)
 {
     (void)state;
-    static const int64_t one[] = {1};
-    const struct safetensors_entry entries[] = {{"x", 1, one}};
-    struct err err = {0};
-    struct buf left = {0};
+    static const int64_t turned[] = {2, 3};
+    static const float values[16];
+    const struct safetensors_entry half[] = {{"body.weight", 2, turned},
+                                             {"rnn.bias_ih_l0", 1, four}};
+    const struct safetensors_entry none[] = {
+        {"y", 1, one}, {"z", 1, one}, {"u", 1, one}, {"v", 1, one}};
+    struct err err;
+    struct buf notes = {0};
+    int loaded;
+    struct engine_program program, before;
+    toy_start(&before);
+    write_tensors(half, 2, values);
+    assert_int_equal(load(&program, &loaded, &notes, &err), ERR_FORMAT);
+    char expected[600];
+    snprintf(expected, sizeof expected,
+             "1 of 2 tensors fit toy: 'body.weight' is 2×3, not 3×2: '%s'", path);
+    assert_string_equal(err.text, expected);
+    assert_memory_equal(&program, &before, sizeof before); // untouched
+
+    write_tensors(none, 4, values);
+    assert_int_equal(load(&program, &loaded, &notes, &err), ERR_FORMAT);
+    snprintf(expected, sizeof expected,
+             "0 of 2 tensors fit toy: 'u' is of no layer; 'v' is of no layer; 'y' is of no layer: "
+             "'%s'",
+             path);
+    assert_string_equal(err.text, expected);
+
+    write_tensors(half + 1, 1, values);
+    assert_int_equal(load(&program, &loaded, &notes, &err), ERR_FORMAT);
+    snprintf(expected, sizeof expected, "1 of 2 tensors fit toy: 'body.weight' is missing: '%s'",
+             path);
+    assert_string_equal(err.text, expected);
+    buf_release(&notes);
+}
+
+static void two_tensors_for_one_parameter_are_refused(void **state)
+{
+    (void)state;
+    const struct safetensors_entry entries[] = {
+        {"body.weight", 2, body}, {"model.body/weight:0", 2, body}, {"rnn.bias_ih_l0", 1, four}};
+    static const float values[16];
+    struct err err;
+    struct buf notes = {0};
     int loaded;
     struct engine_program program;
-    write_tensors(entries, 1, (const float[]){1});
-    toy_start(&program);
-    assert_int_equal(checkpoint_load_parameters(path, &toy_engine, &program, &loaded, &left, &err),
-                     ERR_FORMAT);
-    assert_non_null(strstr(err.text, "matches this net in name and shape"));
-    buf_release(&left);
+    write_tensors(entries, 3, values);
+    assert_int_equal(load(&program, &loaded, &notes, &err), ERR_FORMAT);
+    assert_non_null(strstr(err.text, "'body.weight' and 'model.body/weight:0' name the same"));
+    buf_release(&notes);
 }
 
 static void loads_the_parameters_of_a_checkpoint(void **state)
@@ -478,7 +523,7 @@ static void loads_the_parameters_of_a_checkpoint(void **state)
     other.workload = "cnn"; // whatever it is of
     assert_ok(checkpoint_save(path, &other, &trained, &somewhere, &err), &err);
     toy_start(&program);
-    assert_ok(checkpoint_load_parameters(path, &toy_engine, &program, &loaded, &left, &err), &err);
+    assert_ok(checkpoint_load_parameters(path, &toy_subject, &program, &loaded, &left, &err), &err);
     assert_int_equal(loaded, 3);
     assert_string_equal(buf_str(&left), "");
     for (int i = 0; i < 3; i++)
@@ -501,7 +546,8 @@ int main(void)
         cmocka_unit_test(fingerprints_tell_nets_apart),
         cmocka_unit_test(fine_tunes_from_other_classes),
         cmocka_unit_test(adds_the_second_bias_of_a_pytorch_lstm),
-        cmocka_unit_test(a_file_that_has_nothing_of_it),
+        cmocka_unit_test(a_file_that_does_not_fit_is_refused_with_examples),
+        cmocka_unit_test(two_tensors_for_one_parameter_are_refused),
         cmocka_unit_test(loads_the_parameters_of_a_checkpoint),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

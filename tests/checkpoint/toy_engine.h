@@ -127,15 +127,16 @@ static struct net_layer toy_layers[] = {
      .input_count = 1,
      .out = {1, {3}},
      .rate = 0.5F},
+    {.name = "head", .op = NET_DENSE, .inputs = {2}, .input_count = 1, .out = {1, {4}}, .units = 4},
 };
 static struct net_param toy_params[] = {
     {.name = "body.weight", .layer = 1, .rank = 2, .dim = {3, 2}, .count = 6},
-    {.name = "head.weight", .layer = 1, .rank = 1, .dim = {4}, .count = 4},
+    {.name = "head.weight", .layer = 3, .rank = 1, .dim = {4}, .count = 4},
     {.name = "rnn.bias_ih_l0", .layer = 1, .rank = 1, .dim = {4}, .count = 4},
 };
 static const struct net toy_net = {.name = "toy",
                                    .layers = toy_layers,
-                                   .layer_count = 3,
+                                   .layer_count = 4,
                                    .params = toy_params,
                                    .param_count = 3,
                                    .loss = NET_SOFTMAX};

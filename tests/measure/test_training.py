@@ -153,6 +153,11 @@ with tempfile.TemporaryDirectory() as scratch:
     source = sorted((scratch / "body").glob("*.safetensors"))[-1]
     p = subprocess.run([FARE, "run", "mlp", "--data", str(data), "--from", str(source), "--steps", "5"],
                        capture_output=True, text=True)
-    report("--from takes what fits and says what does not", p.returncode == 0 and "n.6.weight" in p.stdout,
-           p.stdout + p.stderr)
+    report("--from takes the body and says that the classifier is untrained",
+           p.returncode == 0 and "'n.6.weight' is 7×512, not 10×512: the classifier starts untrained" in p.stdout
+           and "4 tensors loaded" in p.stdout, p.stdout + p.stderr)
+    p = subprocess.run([FARE, "run", "cnn", "--data", str(data), "--from", str(source), "--steps", "5"],
+                       capture_output=True, text=True)
+    report("a file of another net is refused with three examples", p.returncode == 1 and p.stderr.count("is of no layer") == 3
+           and "0 of 6 tensors fit cnn" in p.stderr and len(p.stderr.splitlines()) < 5, p.stdout + p.stderr)
 done()

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_BYTES 128
+
+const char *const names_styles[NAMES_STYLES] = {"fare", "timm", "TF-Slim", "Keras"};
+
+bool names_channels_last(enum names_style style)
+{
+    return style == NAMES_SLIM || style == NAMES_KERAS;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Inception v4. Blocks and their convolutions are in the order in which the Keras ports create
+// them, which is TF-Slim's: Keras numbers them in that order.
+
+struct unit {
+    const char *own, *pytorch, *slim;
+};
+
+static const struct unit single[] = {{"", "", ""}, {0}};
+static const struct unit stem_3[] = {{".b.1", ".conv", ".Branch_1.Conv2d_0a_3x3"}, {0}};
+static const struct unit stem_4[] = {{".b.0.0", ".branch0.0", ".Branch_0.Conv2d_0a_1x1"},
+                                     {".b.0.1", ".branch0.1", ".Branch_0.Conv2d_1a_3x3"},
+                                     {".b.1.0", ".branch1.0", ".Branch_1.Conv2d_0a_1x1"},
+                                     {".b.1.1", ".branch1.1", ".Branch_1.Conv2d_0b_1x7"},
+                                     {".b.1.2", ".branch1.2", ".Branch_1.Conv2d_0c_7x1"},
+                                     {".b.1.3", ".branch1.3", ".Branch_1.Conv2d_1a_3x3"},
+                                     {0}};
+static const struct unit stem_5[] = {{".b.0", ".conv", ".Branch_0.Conv2d_1a_3x3"}, {0}};
+static const struct unit block_a[] = {{".b.0", ".branch0", ".Branch_0.Conv2d_0a_1x1"},
+                                      {".b.1.0", ".branch1.0", ".Branch_1.Conv2d_0a_1x1"},
+                                      {".b.1.1", ".branch1.1", ".Branch_1.Conv2d_0b_3x3"},
+                                      {".b.2.0", ".branch2.0", ".Branch_2.Conv2d_0a_1x1"},
+                                      {".b.2.1", ".branch2.1", ".Branch_2.Conv2d_0b_3x3"},
+                                      {".b.2.2", ".branch2.2", ".Branch_2.Conv2d_0c_3x3"},
+                                      {".b.3.1", ".branch3.1", ".Branch_3.Conv2d_0b_1x1"},
+                                      {0}};
+static const struct unit reduction_a[] = {{".b.0", ".branch0", ".Branch_0.Conv2d_1a_3x3"},
+                                          {".b.1.0", ".branch1.0", ".Branch_1.Conv2d_0a_1x1"},
+                                          {".b.1.1", ".branch1.1", ".Branch_1.Conv2d_0b_3x3"},
+                                          {".b.1.2", ".branch1.2", ".Branch_1.Conv2d_1a_3x3"},
+                                          {0}};
+static const struct unit block_b[] = {{".b.0", ".branch0", ".Branch_0.Conv2d_0a_1x1"},
+                                      {".b.1.0", ".branch1.0", ".Branch_1.Conv2d_0a_1x1"},
+                                      {".b.1.1", ".branch1.1", ".Branch_1.Conv2d_0b_1x7"},
+                                      {".b.1.2", ".branch1.2", ".Branch_1.Conv2d_0c_7x1"},
+                                      {".b.2.0", ".branch2.0", ".Branch_2.Conv2d_0a_1x1"},
+                                      {".b.2.1", ".branch2.1", ".Branch_2.Conv2d_0b_7x1"},
+                                      {".b.2.2", ".branch2.2", ".Branch_2.Conv2d_0c_1x7"},
+                                      {".b.2.3", ".branch2.3", ".Branch_2.Conv2d_0d_7x1"},
+                                      {".b.2.4", ".branch2.4", ".Branch_2.Conv2d_0e_1x7"},
+                                      {".b.3.1", ".branch3.1", ".Branch_3.Conv2d_0b_1x1"},
+                                      {0}};
+static const struct unit reduction_b[] = {{".b.0.0", ".branch0.0", ".Branch_0.Conv2d_0a_1x1"},
+                                          {".b.0.1", ".branch0.1", ".Branch_0.Conv2d_1a_3x3"},
+                                          {".b.1.0", ".branch1.0", ".Branch_1.Conv2d_0a_1x1"},
+                                          {".b.1.1", ".branch1.1", ".Branch_1.Conv2d_0b_1x7"},
+                                          {".b.1.2", ".branch1.2", ".Branch_1.Conv2d_0c_7x1"},
+                                          {".b.1.3", ".branch1.3", ".Branch_1.Conv2d_1a_3x3"},
+                                          {0}};
+static const struct unit block_c[] = {{".b.0", ".branch0", ".Branch_0.Conv2d_0a_1x1"},
+                                      {".b.1.0", ".branch1_0", ".Branch_1.Conv2d_0a_1x1"},
+                                      {".b.1.1.b.0", ".branch1_1a", ".Branch_1.Conv2d_0b_1x3"},
+                                      {".b.1.1.b.1", ".branch1_1b", ".Branch_1.Conv2d_0c_3x1"},
+                                      {".b.2.0", ".branch2_0", ".Branch_2.Conv2d_0a_1x1"},
+                                      {".b.2.1", ".branch2_1", ".Branch_2.Conv2d_0b_3x1"},
+                                      {".b.2.2", ".branch2_2", ".Branch_2.Conv2d_0c_1x3"},
+                                      {".b.2.3.b.0", ".branch2_3a", ".Branch_2.Conv2d_0d_1x3"},
+                                      {".b.2.3.b.1", ".branch2_3b", ".Branch_2.Conv2d_0e_3x1"},
+                                      {".b.3.1", ".branch3.1", ".Branch_3.Conv2d_0b_1x1"},
+                                      {0}};
+static const struct unit auxiliary[] = {
+    {".0", NULL, ".Conv2d_1b_1x1"}, {".1", NULL, ".Conv2d_2a"}, {0}};
+
+static const struct block {
+    const char *own, *pytorch, *slim;
+    const struct unit *units;
+} blocks[] = {
+    {"f.0", "features.0", "InceptionV4.Conv2d_1a_3x3", single},
+    {"f.1", "features.1", "InceptionV4.Conv2d_2a_3x3", single},
+    {"f.2", "features.2", "InceptionV4.Conv2d_2b_3x3", single},
+    {"f.3", "features.3", "InceptionV4.Mixed_3a", stem_3},
+    {"f.4", "features.4", "InceptionV4.Mixed_4a", stem_4},
+    {"f.5", "features.5", "InceptionV4.Mixed_5a", stem_5},
+    {"f.6", "features.6", "InceptionV4.Mixed_5b", block_a},
+    {"f.7", "features.7", "InceptionV4.Mixed_5c", block_a},
+    {"f.8", "features.8", "InceptionV4.Mixed_5d", block_a},
+    {"f.9", "features.9", "InceptionV4.Mixed_5e", block_a},
+    {"f.10", "features.10", "InceptionV4.Mixed_6a", reduction_a},
+    {"f.11", "features.11", "InceptionV4.Mixed_6b", block_b},
+    {"f.12", "features.12", "InceptionV4.Mixed_6c", block_b},
+    {"f.13", "features.13", "InceptionV4.Mixed_6d", block_b},
+    {"f.14", "features.14", "InceptionV4.Mixed_6e", block_b},
+    {"f.15", "features.15", "InceptionV4.Mixed_6f", block_b},
+    {"f.16", "features.16", "InceptionV4.Mixed_6g", block_b},
+    {"f.17", "features.17", "InceptionV4.Mixed_6h", block_b},
+    {"f.18", "features.18", "InceptionV4.Mixed_7a", reduction_b},
+    {"f.19", "features.19", "InceptionV4.Mixed_7b", block_c},
+    {"f.20", "features.20", "InceptionV4.Mixed_7c", block_c},
+    {"f.21", "features.21", "InceptionV4.Mixed_7d", block_c},
+    {"aux", NULL, "InceptionV4.AuxLogits", auxiliary},
+};
+
+#define KERAS_UNITS 149 // all but the auxiliary head's, which no port has
+
+enum layer { CONVOLUTION, NORM, DENSE, LAYERS }; // of Keras, each kind with its own numbers
+
+// What follows the path of a convolution, or of its batch norm.
+static const struct leaf {
+    const char *own, *pytorch, *slim, *keras;
+    enum layer layer;
+} leaves[] = {
+    {".c.weight", ".conv.weight", ".weights", ".kernel", CONVOLUTION},
+    {".b.weight", ".bn.weight", ".BatchNorm.gamma", ".gamma", NORM},
+    {".b.bias", ".bn.bias", ".BatchNorm.beta", ".beta", NORM},
+    {".b.running_mean", ".bn.running_mean", ".BatchNorm.moving_mean", ".moving_mean", NORM},
+    {".b.running_var", ".bn.running_var", ".BatchNorm.moving_variance", ".moving_variance", NORM},
+};
+
+// Classifiers, by whole names. The only dense layer of a Keras file is one too.
+static const struct head {
+    const char *own;
+    const char *names[NAMES_STYLES];
+} heads[] = {
+    {"d.weight",
+     {NULL, "last_linear.weight", "InceptionV4.Logits.Logits.weights", "predictions.kernel"}},
+    {"d.bias", {NULL, "last_linear.bias", "InceptionV4.Logits.Logits.biases", "predictions.bias"}},
+    {"d.weight", {NULL, "classif.weight", NULL, NULL}},
+    {"d.bias", {NULL, "classif.bias", NULL, NULL}},
+    {"aux.d.weight", {NULL, NULL, "InceptionV4.AuxLogits.Aux_logits.weights", NULL}},
+    {"aux.d.bias", {NULL, NULL, "InceptionV4.AuxLogits.Aux_logits.biases", NULL}},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+// ---------------------------------------------------------------------------------------------
+// The file's names
+
+struct entry {
+    char *key; // the name without what does not matter
+    const struct safetensors_tensor *tensor;
+};
+
+struct file {
+    const struct safetensors *st;
+    struct entry *entries; // by key
+    int *numbers[LAYERS];  // of Keras' layers, in their order
+    int number_count[LAYERS];
+};
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+static char *make_key(const char *name, struct err *err)
+{
+    while (starts_with(name, "module.") || starts_with(name, "model."))
+        name = strchr(name, '.') + 1;
+    size_t first = strcspn(name, "./");
+    if (name[first] != '\0' && strncmp(name, name + first + 1, first) == 0 &&
+        name[2 * first + 1] == name[first] && first > 0)
+        name += first + 1;
+    char *key = text_copy(name, err);
+    if (!key)
+        return NULL;
+    size_t len = strlen(key);
+    if (len > 2 && strcmp(key + len - 2, ":0") == 0)
+        key[len - 2] = '\0';
+    for (char *p = key; *p; p++)
+        if (*p == '/')
+            *p = '.';
+    return key;
+}
+
+static int by_key(const void *a_, const void *b_)
+{
+    const struct entry *a = a_, *b = b_;
+    return strcmp(a->key, b->key);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+static const char *const keras_layers[LAYERS] = {"conv2d", "batch_normalization", "dense"};
+
+// The layer's number in "conv2d_17.kernel"; 0 in "conv2d.kernel"; -1 for any other key.
+static int keras_number(const char *key, enum layer layer)
+{
+    static const char *const ends[LAYERS] = {".kernel", ".moving_mean", ".kernel"};
+    if (!starts_with(key, keras_layers[layer]))
+        return -1;
+    key += strlen(keras_layers[layer]);
+    if (strcmp(key, ends[layer]) == 0)
+        return 0;
+    size_t digits = *key == '_' ? strspn(key + 1, "0123456789") : 0;
+    if (digits == 0 || digits > 9 || key[1] == '0' || strcmp(key + 1 + digits, ends[layer]) != 0)
+        return -1;
+    return (int)strtol(key + 1, NULL, 10);
+}
+
+static int collect_numbers(struct file *file, enum layer layer, struct err *err)
+{
+    int count = 0, *list = malloc(((size_t)file->st->count + 1) * sizeof *list);
+    if (!list)
+        return err_memory(err);
+    for (int i = 0; i < file->st->count; i++) {
+        int number = keras_number(file->entries[i].key, layer);
+        if (number >= 0)
+            list[count++] = number;
+    }
+    qsort(list, (size_t)count, sizeof *list, by_number);
+    file->numbers[layer] = list;
+    file->number_count[layer] = count;
+    return 0;
+}
+
+static void file_release(struct file *file)
+{
+    for (int i = 0; file->entries && i < file->st->count; i++)
+        free(file->entries[i].key);
+    for (int i = 0; i < LAYERS; i++)
+        free(file->numbers[i]);
+    free(file->entries);
+}
+
+static int file_init(struct file *file, const struct safetensors *st, struct err *err)
+{
+    *file = (struct file){.st = st};
+    file->entries = calloc((size_t)st->count + 1, sizeof *file->entries);
+    if (!file->entries)
+        return err_memory(err);
+    for (int i = 0; i < st->count; i++) {
+        file->entries[i] = (struct entry){make_key(st->tensors[i].name, err), &st->tensors[i]};
+        if (!file->entries[i].key)
+            return ERR_MEMORY;
+    }
+    qsort(file->entries, (size_t)st->count, sizeof *file->entries, by_key);
+    for (int i = 1; i < st->count; i++) {
+        const struct entry *a = &file->entries[i - 1], *b = &file->entries[i];
+        if (strcmp(a->key, b->key) == 0)
+            return err_set(err, ERR_FORMAT, "'%.64s' and '%.64s' name the same tensor: '%s'",
+                           a->tensor->name, b->tensor->name, st->path);
+    }
+    for (int i = 0; i < LAYERS; i++)
+        TRY(collect_numbers(file, (enum layer)i, err));
+    return 0;
+}
+
+static int key_order(const void *key, const void *entry)
+{
+    return strcmp(key, ((const struct entry *)entry)->key);
+}
+
+static const struct safetensors_tensor *find(const struct file *file, const char *key)
+{
+    const struct entry *entry =
+        bsearch(key, file->entries, (size_t)file->st->count, sizeof *file->entries, key_order);
+    return entry ? entry->tensor : NULL;
+}
+
+// ---------------------------------------------------------------------------------------------
+// The net's parameters
+
+// Keras' name of layer `index` of its kind; false where the file has none.
+static bool keras_name(const struct file *file, enum layer layer, int index, const char *leaf,
+                       char out[NAME_BYTES])
+{
+    if (index >= file->number_count[layer])
+        return false;
+    int number = file->numbers[layer][index];
+    if (number > 0)
+        snprintf(out, NAME_BYTES, "%s_%d%s", keras_layers[layer], number, leaf);
+    else
+        snprintf(out, NAME_BYTES, "%s%s", keras_layers[layer], leaf);
+    return true;
+}
+
+static bool join(const char *block, const char *unit, const char *leaf, char out[NAME_BYTES])
+{
+    if (!block)
+        return false;
+    snprintf(out, NAME_BYTES, "%s%s%s", block, unit, leaf);
+    return true;
+}
+
+static const struct leaf *leaf_of(const char *own, size_t *path_bytes)
+{
+    size_t len = strlen(own);
+    for (size_t i = 0; i < COUNT(leaves); i++) {
+        size_t end = strlen(leaves[i].own);
+        if (len > end && strcmp(own + len - end, leaves[i].own) == 0) {
+            *path_bytes = len - end;
+            return &leaves[i];
+        }
+    }
+    return NULL;
+}
+
+// The name in `style` of a parameter of a convolution or its batch norm.
+static bool unit_name(const struct file *file, const char *own, enum names_style style,
+                      char out[NAME_BYTES])
+{
+    size_t bytes;
+    const struct leaf *leaf = leaf_of(own, &bytes);
+    int index = 0;
+    for (size_t i = 0; leaf && i < COUNT(blocks); i++) {
+        const struct block *block = &blocks[i];
+        size_t first = strlen(block->own);
+        for (const struct unit *unit = block->units; unit->own; unit++, index++) {
+            if (first + strlen(unit->own) != bytes || strncmp(own, block->own, first) != 0 ||
+                strncmp(own + first, unit->own, bytes - first) != 0)
+                continue;
+            if (style == NAMES_PYTORCH)
+                return join(block->pytorch, unit->pytorch, leaf->pytorch, out);
+            if (style == NAMES_SLIM)
+                return join(block->slim, unit->slim, leaf->slim, out);
+            return index < KERAS_UNITS && keras_name(file, leaf->layer, index, leaf->keras, out);
+        }
+    }
+    return false;
+}
+
+// Two tensors for one parameter are an error: which one is meant?
+static int add(const struct file *file, const char *own, const char *key,
+               const struct safetensors_tensor **found, struct err *err)
+{
+    const struct safetensors_tensor *tensor = find(file, key);
+    if (tensor && *found)
+        return err_set(err, ERR_FORMAT, "'%.64s' and '%.64s' are both '%s' here: '%s'",
+                       (*found)->name, tensor->name, own, file->st->path);
+    if (tensor)
+        *found = tensor;
+    return 0;
+}
+
+static int find_in_style(const struct file *file, const char *own, enum names_style style,
+                         const struct safetensors_tensor **found, struct err *err)
+{
+    char name[NAME_BYTES];
+    *found = NULL;
+    if (style == NAMES_OWN)
+        return add(file, own, own, found, err);
+    if (unit_name(file, own, style, name))
+        return add(file, own, name, found, err);
+    for (size_t i = 0; i < COUNT(heads); i++)
+        if (strcmp(heads[i].own, own) == 0 && heads[i].names[style])
+            TRY(add(file, own, heads[i].names[style], found, err));
+    // Keras: with several dense layers nothing says which one is the classifier.
+    if (style == NAMES_KERAS && starts_with(own, "d.") && file->number_count[DENSE] == 1 &&
+        keras_name(file, DENSE, 0, strcmp(own, "d.weight") == 0 ? ".kernel" : ".bias", name))
+        TRY(add(file, own, name, found, err));
+    return 0;
+}
+
+static int find_all(struct names *names, const struct file *file, const struct net *net,
+                    struct err *err)
+{
+    const struct safetensors_tensor *any = NULL, *found;
+    for (int style = 0; style < NAMES_STYLES; style++)
+        for (int i = 0; i < net->param_count; i++) {
+            TRY(find_in_style(file, net->params[i].name, (enum names_style)style, &found, err));
+            if (!found)
+                continue;
+            if (any && names->style != (enum names_style)style)
+                return err_set(err, ERR_FORMAT,
+                               "it mixes names of %s ('%.64s') and of %s ('%.64s'): '%s'",
+                               names_styles[names->style], any->name, names_styles[style],
+                               found->name, file->st->path);
+            any = names->found[i] = found;
+            names->style = (enum names_style)style;
+        }
+    const int *count = file->number_count;
+    if (names->style == NAMES_KERAS &&
+        (count[CONVOLUTION] != KERAS_UNITS || count[NORM] != KERAS_UNITS))
+        return err_set(err, ERR_FORMAT,
+                       "Inception v4 has %d convolutions and batch norms, not %d and %d as in '%s'",
+                       KERAS_UNITS, count[CONVOLUTION], count[NORM], file->st->path);
+    return 0;
+}
+
+int names_init(struct names *names, const struct safetensors *st, const struct net *net,
+               struct err *err)
+{
+    struct file file;
+    *names = (struct names){.found = calloc((size_t)net->param_count + 1, sizeof *names->found)};
+    if (!names->found)
+        return err_memory(err);
+    int rc = file_init(&file, st, err);
+    if (rc == 0)
+        rc = find_all(names, &file, net, err);
+    file_release(&file);
+    return rc;
+}
+
+void names_release(struct names *names)
+{
+    free(names->found);
+}
