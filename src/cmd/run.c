@@ -58,7 +58,8 @@ static const struct opt options[] = {
     {"precision", 0, OPT_CHOICE, "P", engine_precisions, AT(precision), "Training",
      "f32 (default), tf32 (the default on GPUs that have it), or bf16"},
     {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, AT(with), "Training",
-     "train the workload with another framework: pytorch"},
+     "train the workload with another framework: pytorch, keras:tensorflow, keras:jax or "
+     "keras:torch (see FARE_PYTHON)"},
     {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Sampling", "train exactly N steps", .least = 1},
     {"sample", 0, OPT_FLAG, NULL, NULL, AT(sample), "Sampling",
      "stop a command once its total time is known; without it, a command runs to its end"},

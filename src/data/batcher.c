@@ -151,13 +151,19 @@ static void place_image(const struct batcher *b, const struct slot *slot, int64_
 
 // ---- planning ----
 
+void batcher_order(uint64_t seed, int64_t epoch, uint32_t *order, int64_t count)
+{
+    struct rng root, rng;
+    for (int64_t i = 0; i < count; i++)
+        order[i] = (uint32_t)i;
+    rng_init(&root, seed);
+    rng_split(&root, "shuffle", (uint64_t)epoch, &rng);
+    rng_shuffle(&rng, order, (size_t)count, sizeof *order);
+}
+
 static void make_order(const struct batcher *b, int64_t epoch, uint32_t *order)
 {
-    struct rng rng;
-    for (int64_t i = 0; i < b->set->count; i++)
-        order[i] = (uint32_t)i;
-    rng_split(&b->root, "shuffle", (uint64_t)epoch, &rng);
-    rng_shuffle(&rng, order, (size_t)b->set->count, sizeof *order);
+    batcher_order(b->options.seed, epoch, order, b->set->count);
 }
 
 static void *order_ahead(void *batcher)

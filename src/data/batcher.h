@@ -42,6 +42,10 @@ void batcher_free(struct batcher *batcher);
 
 int64_t batcher_steps(const struct batcher *batcher); // batches in an epoch
 
+// Fills `order` (`count` numbers) with the samples of an epoch, which counts from 0, as they come
+// when they are shuffled.
+void batcher_order(uint64_t seed, int64_t epoch, uint32_t *order, int64_t count);
+
 // The value of byte `v` of an image.
 float batcher_scale(const struct batcher_options *options, int v);
 

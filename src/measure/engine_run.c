@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// engine_run: code shared by the runners on fare's own engines.
+// engine_run: code shared by the runners of workloads.
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -32,6 +32,21 @@ int describe_data(const struct data_pair *data, struct run *run, struct err *err
         to->vocabulary = some_int(data->train.vocabulary);
     }
     return 0;
+}
+
+void describe_reached(const struct session *s, bool target)
+{
+    struct run *run = s->run;
+    const struct workload *w = s->workload;
+    if (!target || !run->full.v || s->o->epochs > 0 || s->batch > 0 || run->epoch_list.count == 0)
+        return;
+    const struct run_epoch *last = &run->epoch_list.items[run->epoch_list.count - 1];
+    if (w->metric == WORKLOAD_ACCURACY && last->test_accuracy.known)
+        run->reached = some_bool(last->test_accuracy.v >= w->reach);
+    if (w->metric == WORKLOAD_LOSS && last->train_loss.known)
+        run->reached = some_bool(last->train_loss.v <= w->reach);
+    if (w->metric == WORKLOAD_FALLS && run->last_loss.known)
+        run->reached = some_bool(run->last_loss.v < run->first_loss.v);
 }
 
 static int describe_engine(const struct session *s, const struct engine_run *e, struct err *err)

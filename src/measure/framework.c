@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // framework: trains a workload with another framework (--with): runs and measures a script of
-// share/frameworks like a user's command, with the same samples as fare's own engines.
+// share/frameworks like a user's command, with the samples, their order and the initial parameters
+// of fare's own engines.
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,23 +16,46 @@
 #include "measure/runner.h"
 #include "checkpoint/checkpoint.h"
 
-static int framework_dir(const char *with, struct buf *dir, struct err *err)
+// Keras runs on one of these; its own variable chooses, and the first is its default.
+#define KERAS         "keras"
+#define KERAS_BACKEND "KERAS_BACKEND"
+static const char *const keras_backends[] = {"tensorflow", "jax", "torch"};
+enum { KERAS_BACKENDS = sizeof keras_backends / sizeof *keras_backends };
+
+// A framework as --with names it: "pytorch", "keras:jax".
+struct framework {
+    char name[64];
+    char folder[64];     // below share/frameworks
+    const char *backend; // within `name`; null: it has none
+};
+
+static int framework_dir(const char *folder, struct buf *dir, struct err *err)
 {
     TRY(folder_share(dir, err));
-    buf_printf(dir, "/frameworks/%s", with);
+    buf_printf(dir, "/frameworks/%s", folder);
     return buf_check(dir, err);
+}
+
+static void add_names(struct buf *names, const char *folder)
+{
+    bool keras = strcmp(folder, KERAS) == 0;
+    for (int i = 0; i < (keras ? KERAS_BACKENDS : 1); i++)
+        buf_printf(names, "%s%s%s%s", names->len ? ", " : "", folder, keras ? ":" : "",
+                   keras ? keras_backends[i] : "");
 }
 
 static int no_framework(const char *with, struct err *err)
 {
     struct buf dir = {0}, names = {0};
-    DIR *list = framework_dir("", &dir, NULL) == 0 ? opendir(buf_str(&dir)) : NULL;
-    const struct dirent *entry;
-    while (list && (entry = readdir(list)))
-        if (entry->d_name[0] != '.')
-            buf_printf(&names, "%s%s", names.len ? ", " : "", entry->d_name);
-    if (list)
-        closedir(list);
+    struct dirent **entries = NULL;
+    int count =
+        framework_dir("", &dir, NULL) == 0 ? scandir(buf_str(&dir), &entries, NULL, alphasort) : 0;
+    for (int i = 0; i < count; i++) {
+        if (entries[i]->d_name[0] != '.')
+            add_names(&names, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
     err_set(err, ERR_USAGE, "there is no framework '%s'", with);
     err_hint(err, "available: %s", names.len ? buf_str(&names) : "none");
     buf_release(&dir);
@@ -39,17 +63,48 @@ static int no_framework(const char *with, struct err *err)
     return ERR_USAGE;
 }
 
-// share/frameworks/WITH/NAME.py.
-static int find_script(const char *with, const char *name, struct buf *script, struct err *err)
+static bool is_backend(const char *name)
+{
+    for (int i = 0; i < KERAS_BACKENDS; i++)
+        if (strcmp(name, keras_backends[i]) == 0)
+            return true;
+    return false;
+}
+
+// Keras without a backend gets the one that Keras itself would take.
+static int find_framework(const char *with, struct framework *f, struct err *err)
+{
+    size_t len = strcspn(with, ":");
+    const char *chosen = getenv(KERAS_BACKEND), *colon = "";
+    bool keras = len == strlen(KERAS) && strncmp(with, KERAS, len) == 0;
+    if (keras && !with[len]) {
+        chosen = chosen && *chosen ? chosen : keras_backends[0];
+        colon = ":";
+    } else {
+        chosen = "";
+    }
+    if (len >= sizeof f->folder || strchr(with, '/') ||
+        snprintf(f->name, sizeof f->name, "%s%s%s", with, colon, chosen) >= (int)sizeof f->name)
+        return no_framework(with, err);
+    snprintf(f->folder, sizeof f->folder, "%.*s", (int)len, with);
+    f->backend = f->name[len] ? f->name + len + 1 : NULL;
+    return keras        ? is_backend(f->backend) ? 0 : no_framework(f->name, err)
+                  : f->backend ? no_framework(with, err)
+                        : 0;
+}
+
+// share/frameworks/FOLDER/NAME.py.
+static int find_script(const struct framework *f, const char *name, struct buf *script,
+                       struct err *err)
 {
     struct stat st;
-    TRY(framework_dir(with, script, err));
-    if (strchr(with, '/') || stat(buf_str(script), &st) != 0 || !S_ISDIR(st.st_mode))
-        return no_framework(with, err);
+    TRY(framework_dir(f->folder, script, err));
+    if (stat(buf_str(script), &st) != 0 || !S_ISDIR(st.st_mode))
+        return no_framework(f->name, err);
     buf_printf(script, "/%s.py", name);
     TRY(buf_check(script, err));
     if (stat(buf_str(script), &st) != 0)
-        return err_set(err, ERR_MISSING, "%s has no %s: there is no '%s'", with, name,
+        return err_set(err, ERR_MISSING, "%s has no %s: there is no '%s'", f->folder, name,
                        buf_str(script));
     return 0;
 }
@@ -85,16 +140,20 @@ static void add_number(struct arguments *a, const char *name, int64_t value, int
     add(a, name, text);
 }
 
+static struct recipe recipe_of(const struct session *s)
+{
+    struct recipe recipe = s->workload->recipe;
+    recipe.batch = s->batch > 0 ? s->batch : recipe.batch;
+    return recipe;
+}
+
 // The net and recipe are those of the definition for this data, in every framework.
-static int note_definition(const struct session *s, const struct data_pair *data, struct err *err)
+static int note_definition(const struct session *s, const struct net *net, struct err *err)
 {
     char net_sum[SHA256_HEX_BYTES], identity[SHA256_HEX_BYTES + 8];
-    struct net net;
-    struct recipe recipe = s->workload->recipe;
+    struct recipe recipe = recipe_of(s);
     struct buf words = {0};
-    TRY(workload_net(s->workload, data, &s->o->variant, &net, err));
-    recipe.batch = s->batch > 0 ? s->batch : recipe.batch;
-    checkpoint_fingerprint(&net, net_sum);
+    checkpoint_fingerprint(net, net_sum);
     checkpoint_recipe_text(&recipe, &words);
     snprintf(identity, sizeof identity, "sha256:%s", net_sum);
     int rc = buf_check(&words, err);
@@ -103,8 +162,17 @@ static int note_definition(const struct session *s, const struct data_pair *data
     if (rc == 0)
         rc = text_set(&s->run->recipe, buf_str(&words), err);
     buf_release(&words);
-    net_release(&net);
     return rc;
+}
+
+// Stages count steps; they begin with an epoch each.
+static int64_t count_epochs(const struct session *s, int64_t samples)
+{
+    const struct recipe recipe = recipe_of(s);
+    int64_t steps = (samples + recipe.batch - 1) / recipe.batch, epochs = 0;
+    for (int i = 0; steps > 0 && i < recipe.stage_count; i++)
+        epochs += (recipe.stages[i].steps + steps - 1) / steps;
+    return s->o->epochs > 0 ? s->o->epochs : recipe.epochs > 0 ? recipe.epochs : epochs;
 }
 
 // Operations of a step, by the definition.
@@ -165,6 +233,8 @@ static int run_script(struct session *s, const char *script, const struct handov
     add(&a, script, NULL);
     if (handover->path)
         add(&a, "--data", handover->path);
+    if (handover->start)
+        add(&a, "--start", handover->start);
     add_options(&a, s);
     const struct command_options options = {
         .argv = a.items, .output_to_stderr = s->o->json, .load_ns = handover->took_ns};
@@ -180,21 +250,40 @@ static int run_script(struct session *s, const char *script, const struct handov
 }
 
 // Opens or generates the set as fare's own training does, and writes it to a file for the script.
-static int hand_over(struct session *s, struct handover *handover, struct err *err)
+static int hand_over(struct session *s, struct handover *handover, bool *target, struct err *err)
 {
     struct data_pair data = {0};
+    struct net net = {0};
     int64_t began_ns = clock_now_ns();
     int rc = workload_data_open(s->workload, s->o->data, (int)s->o->threads, &data, err);
     if (rc == 0)
         rc = describe_data(&data, s->run, err);
     if (rc == 0)
-        rc = note_definition(s, &data, err);
+        rc = workload_net(s->workload, &data, &s->o->variant, &net, err);
+    if (rc == 0)
+        rc = note_definition(s, &net, err);
     int64_t opened_ns = clock_now_ns();
     if (rc == 0)
         rc = handover_write(handover, &data, &s->plan, (int)s->o->threads, err);
     handover->took_ns += opened_ns - began_ns;
+    if (rc == 0 && handover->path)
+        rc = handover_start(handover, &net, &data.train, (uint64_t)s->o->seed,
+                            count_epochs(s, data.train.count), err);
+    *target = workload_is_target(s->workload, &data);
+    net_release(&net);
     data_release(&data);
     return rc;
+}
+
+// For the script, whatever Keras's own settings say.
+static int choose_backend(const struct session *s, const struct framework *f, struct err *err)
+{
+    if (!f->backend)
+        return 0;
+    if (strcmp(s->o->with, f->name) != 0)
+        buf_printf(s->says, "Keras on %s: --with keras:BACKEND or " KERAS_BACKEND " chooses\n",
+                   f->backend);
+    return setenv(KERAS_BACKEND, f->backend, 1) == 0 ? 0 : err_memory(err);
 }
 
 static int run(struct session *s, struct err *err)
@@ -202,21 +291,30 @@ static int run(struct session *s, struct err *err)
     const struct measure_options *o = s->o;
     struct buf script = {0};
     struct handover handover = {0};
-    int rc = find_script(o->with, s->workload->name, &script, err);
-    if (rc == 0 && (o->engine || o->checkpoint || o->from || o->generate > 0))
-        rc = err_set(err, ERR_USAGE,
-                     "engines, checkpoints and generated text are features of fare's own engines: "
-                     "--with has none of them");
+    struct framework framework;
+    bool target = false;
+    int rc = find_framework(o->with, &framework, err);
     if (rc == 0)
-        rc = describe_workload(s, o->with, err);
+        rc = find_script(&framework, s->workload->name, &script, err);
+    if (rc == 0 && (o->engine || o->checkpoint || o->from || o->generate > 0 ||
+                    o->variant.hard_gates || o->variant.auxiliary))
+        rc = err_set(err, ERR_USAGE,
+                     "engines, checkpoints, generated text, hard gates and auxiliary heads are "
+                     "features of fare's own engines: --with has none of them");
+    if (rc == 0)
+        rc = choose_backend(s, &framework, err);
+    if (rc == 0)
+        rc = describe_workload(s, framework.name, err);
     if (rc == 0) {
         session_keep(s); // handing over the data may take a while
-        rc = is_l1(s) ? describe_l1(o, s->run, err) : hand_over(s, &handover, err);
+        rc = is_l1(s) ? describe_l1(o, s->run, err) : hand_over(s, &handover, &target, err);
     }
     if (rc == 0 && run_plan_over(&s->plan)) // before it began
         rc = text_set(&s->run->ended, run_plan_ended(&s->plan), err);
     else if (rc == 0)
         rc = run_script(s, buf_str(&script), &handover, err);
+    if (rc == 0 && s->run->steps.v == s->run->total_steps.v) // else it ended early
+        describe_reached(s, target);
     struct err other = {0};
     if (rc != 0 && s->run->workload && !s->run->ended && // its data could not be written
         (text_set(&s->run->ended, "failed", &other) != 0 ||

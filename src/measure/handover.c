@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "data/batcher.h"
 #include "data/images.h"
 #include "checkpoint/safetensors.h"
 
@@ -184,6 +185,69 @@ static int write_file(struct job *job, const struct data_pair *data, struct err 
     return rc;
 }
 
+// ---- the start
+
+static int write_orders(struct safetensors_writer *w, int64_t count, uint64_t seed, int64_t epochs,
+                        struct err *err)
+{
+    uint32_t *order = malloc((size_t)count * sizeof *order);
+    int rc = order ? 0 : err_memory(err);
+    for (int64_t epoch = 0; rc == 0 && epoch < epochs; epoch++) {
+        batcher_order(seed, epoch, order, count);
+        rc = safetensors_add_bytes(w, order, count * (int64_t)sizeof *order, err);
+    }
+    free(order);
+    return rc;
+}
+
+static int write_param(struct safetensors_writer *w, const struct net_param *param, uint64_t seed,
+                       struct err *err)
+{
+    float *values = malloc((size_t)param->count * sizeof *values);
+    int rc = values ? net_init_param(param, seed, values, err) : err_memory(err);
+    if (rc == 0)
+        rc = safetensors_add(w, values, param->count, err);
+    free(values);
+    return rc;
+}
+
+static int write_start(const char *path, const struct safetensors_entry *entries, int count,
+                       const struct net *net, uint64_t seed, struct err *err)
+{
+    struct safetensors_writer w;
+    TRY(safetensors_begin(&w, path, NULL, 0, entries, count, err));
+    int rc = write_orders(&w, entries[0].dim[1], seed, entries[0].dim[0], err);
+    for (int i = 0; rc == 0 && i < net->param_count; i++)
+        if (net->params[i].trained)
+            rc = write_param(&w, &net->params[i], seed, err);
+    if (rc == 0)
+        return safetensors_commit(&w, err);
+    safetensors_abandon(&w);
+    return rc;
+}
+
+int handover_start(struct handover *h, const struct net *net, const struct dataset *train,
+                   uint64_t seed, int64_t epochs, struct err *err)
+{
+    const int64_t orders[] = {epochs < HANDOVER_ORDERS ? epochs : HANDOVER_ORDERS, train->count};
+    struct safetensors_entry *entries = calloc((size_t)net->param_count + 1, sizeof *entries);
+    struct buf path = {0};
+    int count = 0;
+    if (!entries)
+        return err_memory(err);
+    entries[count++] = (struct safetensors_entry){"order", 2, orders, "I32"};
+    for (int i = 0; i < net->param_count; i++) {
+        const struct net_param *p = &net->params[i];
+        if (p->trained)
+            entries[count++] = (struct safetensors_entry){p->name, p->rank, p->dim, NULL};
+    }
+    buf_printf(&path, "%s/start.safetensors", h->folder.path);
+    h->start = buf_take(&path, err);
+    int rc = h->start ? write_start(h->start, entries, count, net, seed, err) : ERR_MEMORY;
+    free(entries);
+    return unwritten(rc, err);
+}
+
 // ---- together
 
 static int make_folder(struct handover *h, struct err *err)
@@ -216,5 +280,6 @@ void handover_remove(struct handover *h)
 {
     scratch_remove(&h->folder);
     free(h->path);
+    free(h->start);
     memset(h, 0, sizeof *h);
 }

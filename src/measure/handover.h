@@ -13,6 +13,11 @@
 //   `stride`  a text of the header: sample i is the `time` tokens from i × stride on
 // Texts of the header are the set's name, identity, source and classes; if samples are texts, also
 // vocabulary and time. Images are decoded or drawn a few at a time, never all held in memory.
+//
+// A second file holds the start of fare's own training, so that the first losses agree too:
+//   order     I32 (epochs, count): the samples of each epoch by number, as they are trained on; of
+//             the first HANDOVER_ORDERS epochs at most, after which they repeat
+//   the net's trained parameters: F32, by name and in the order and layouts of a checkpoint
 #ifndef FARE_MEASURE_HANDOVER_H
 #define FARE_MEASURE_HANDOVER_H
 
@@ -21,11 +26,15 @@
 #include "base/err.h"
 #include "base/scratch.h"
 #include "data/dataset.h"
+#include "net/net.h"
 #include "run/plan.h"
+
+#define HANDOVER_ORDERS 20
 
 struct handover {
     struct scratch folder;
     char *path;      // of the file, in that folder
+    char *start;     // of the second one
     int64_t took_ns; // decoding and drawing, which fare's own training does too; not writing
 };
 
@@ -34,6 +43,11 @@ struct handover {
 // the file is written, returns 0 without a path.
 int handover_write(struct handover *handover, const struct data_pair *data,
                    const struct run_plan *plan, int threads, struct err *err) MUST_USE;
+
+// Adds the second file to the folder, for `epochs` epochs of shuffled samples.
+int handover_start(struct handover *handover, const struct net *net, const struct dataset *train,
+                   uint64_t seed, int64_t epochs, struct err *err) MUST_USE;
+
 void handover_remove(struct handover *handover); // a zeroed struct is fine
 
 #endif

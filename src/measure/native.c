@@ -83,23 +83,6 @@ static int note_all(const struct session *s, const struct trainer_result *r, str
     return note_epochs(run, r, err);
 }
 
-// Whether a full run of the definition, on its own set, reached the result of a correct run.
-static void note_reached(const struct session *s, const struct data_pair *data)
-{
-    struct run *run = s->run;
-    const struct workload *w = s->workload;
-    if (!run->full.v || s->o->epochs > 0 || s->batch > 0 || !workload_is_target(w, data) ||
-        run->epoch_list.count == 0)
-        return;
-    const struct run_epoch *last = &run->epoch_list.items[run->epoch_list.count - 1];
-    if (w->metric == WORKLOAD_ACCURACY && last->test_accuracy.known)
-        run->reached = some_bool(last->test_accuracy.v >= w->reach);
-    if (w->metric == WORKLOAD_LOSS)
-        run->reached = some_bool(last->train_loss.v <= w->reach);
-    if (w->metric == WORKLOAD_FALLS)
-        run->reached = some_bool(run->last_loss.v < run->first_loss.v);
-}
-
 static int note_end(const struct session *s, const struct trainer_result *r, struct err *err)
 {
     const char *by = r->stopped          ? (run_plan_interrupted(&s->plan) ? "signal" : "max-spend")
@@ -220,7 +203,7 @@ static int train(struct session *s, struct err *err)
     if (rc == 0)
         rc = note_end(s, &result, err);
     if (rc == 0) {
-        note_reached(s, &n->data);
+        describe_reached(s, workload_is_target(s->workload, &n->data));
         buf_adds(s->says, buf_str(&result.notes));
     }
     trainer_result_release(&result);

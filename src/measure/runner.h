@@ -39,6 +39,10 @@ int describe_workload(const struct session *session, const char *framework,
                       struct err *err) MUST_USE;
 int describe_data(const struct data_pair *data, struct run *run, struct err *err) MUST_USE;
 
+// Whether a full run of the definition reached the result of a correct run. `target`: it trained on
+// the definition's own set; other runs have no target.
+void describe_reached(const struct session *session, bool target);
+
 // The sizes of l1 as its recipe: runs of other sizes are not comparable, in any framework.
 int describe_l1(const struct measure_options *options, struct run *run, struct err *err) MUST_USE;
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data of the workloads, from the file that fare hands over (docs/measuring-a-command.md has its form): the very
-samples that fare trains on itself. Images stay bytes, texts are whole numbers."""
+"""The data of the workloads and the start of the training, from the files that fare hands over
+(docs/measuring-a-command.md has their form): the samples, order and parameters of fare's own training. Images stay
+bytes, texts are whole numbers."""
 import json
 import sys
 
 import torch
 
-TYPES = {"U8": torch.uint8, "I32": torch.int32, "I64": torch.int64}
+TYPES = {"U8": torch.uint8, "I32": torch.int32, "I64": torch.int64, "F32": torch.float32}
 
 
 class Data:
@@ -48,13 +49,13 @@ def fail(text):
 
 
 def read_tensors(path):
-    """Tensors and texts of a safetensors file: the length of a header, the header as JSON, which says where each
-    tensor lies, and the tensors."""
+    """Tensors, in the order of the file, and texts of a safetensors file: the length of a header, the header as JSON,
+    which says where each tensor lies, and the tensors."""
     tensors = {}
     try:
         with open(path, "rb") as f:
             header = json.loads(f.read(int.from_bytes(f.read(8), "little")))
-            texts = header.pop("__metadata__")
+            texts = header.pop("__metadata__", {})
             raw = bytearray(max(t["data_offsets"][1] for t in header.values()))
             if f.readinto(raw) != len(raw):
                 raise ValueError("it is cut off")
@@ -86,6 +87,14 @@ def load(name, path):
         return samples(part, len(labels)), labels
 
     return Data(both("train"), both("test") if "test.y" in tensors else None, **number)
+
+
+def load_start(path):
+    """The samples' order in each epoch, and the net's initial parameters."""
+    if not path:
+        fail("no start: fare hands it over, as --start FILE")
+    tensors, _ = read_tensors(path)
+    return tensors.pop("order").long(), tensors
 
 
 def shift_flip(x, generator):

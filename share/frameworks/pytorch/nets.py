@@ -27,10 +27,18 @@ def glorot(module):
             nn.init.xavier_uniform_(p)
 
 
+def start(net, values):
+    """Takes fare's initial parameters, which come in the net's own order."""
+    for p, value in zip(trained(net), values, strict=True):
+        if p.shape != value.shape:
+            raise ValueError(f"a parameter of fare's net has the shape {tuple(value.shape)}, not {tuple(p.shape)}")
+        p.data.copy_(value)
+
+
 class Digits(nn.Module):
-    def __init__(self):
+    def __init__(self, classes):
         super().__init__()
-        self.one, self.two, self.three = nn.Linear(784, 512), nn.Linear(512, 512), nn.Linear(512, 10)
+        self.one, self.two, self.three = nn.Linear(784, 512), nn.Linear(512, 512), nn.Linear(512, classes)
 
     def forward(self, x):
         x = F.dropout(F.relu(self.one(x.flatten(1))), 0.2, self.training)
@@ -38,10 +46,10 @@ class Digits(nn.Module):
 
 
 class DigitsConv(nn.Module):
-    def __init__(self):
+    def __init__(self, classes):
         super().__init__()
         self.one, self.two = nn.Conv2d(1, 32, 3), nn.Conv2d(32, 64, 3)
-        self.three, self.four = nn.Linear(9216, 128), nn.Linear(128, 10)
+        self.three, self.four = nn.Linear(9216, 128), nn.Linear(128, classes)
 
     def forward(self, x):
         x = F.max_pool2d(F.relu(self.two(F.relu(self.one(x)))), 2)
@@ -50,11 +58,11 @@ class DigitsConv(nn.Module):
 
 
 class Photographs(nn.Module):
-    def __init__(self):
+    def __init__(self, classes):
         super().__init__()
         self.a, self.b = nn.Conv2d(3, 32, 3, padding=1), nn.Conv2d(32, 32, 3)
         self.c, self.d = nn.Conv2d(32, 64, 3, padding=1), nn.Conv2d(64, 64, 3)
-        self.e, self.f = nn.Linear(2304, 512), nn.Linear(512, 10)
+        self.e, self.f = nn.Linear(2304, 512), nn.Linear(512, classes)
 
     def forward(self, x):
         x = F.dropout(F.max_pool2d(F.relu(self.b(F.relu(self.a(x)))), 2), 0.25, self.training)
@@ -205,9 +213,9 @@ class Workload:
 
 # `build` gets the number of classes, or of different tokens.
 WORKLOADS = {
-    "mlp": Workload(lambda n: Digits(), 128, 20, rmsprop(0.001)),
-    "cnn": Workload(lambda n: DigitsConv(), 128, 12, lambda net: torch.optim.Adadelta(trained(net), 1.0, 0.95, eps=1e-8)),
-    "cifar": Workload(lambda n: Photographs(), 32, 20, rmsprop(1e-4)),
+    "mlp": Workload(Digits, 128, 20, rmsprop(0.001)),
+    "cnn": Workload(DigitsConv, 128, 12, lambda net: torch.optim.Adadelta(trained(net), 1.0, 0.95, eps=1e-8)),
+    "cifar": Workload(Photographs, 32, 20, rmsprop(1e-4)),
     "imdb": Workload(BothWays, 32, 4, adam),
     "tweets": Workload(BothWays, 32, 4, adam),
     "textgen": Workload(NextCharacter, 128, 10, rmsprop(0.01)),

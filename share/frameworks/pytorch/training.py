@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains a workload in PyTorch, on CUDA, ROCm or the CPU, whatever PyTorch has, and tells fare how it goes.
 
-`fare run NAME --with pytorch` starts NAME.py, which calls main(), and hands over the samples in a file.
+`fare run NAME --with pytorch` starts NAME.py, which calls main(), and hands over the samples, their order and
+the initial parameters in files.
 """
 import argparse
 import signal
@@ -15,7 +16,8 @@ import fare  # noqa: E402
 try:
     import torch
 except ImportError:
-    sys.exit(f"fare: {sys.executable} has no PyTorch; FARE_PYTHON names a Python that has")
+    sys.exit(f"fare: {sys.executable} has no PyTorch: 'pip install torch' installs it; "
+             "FARE_PYTHON names another Python")
 
 import data as sets  # noqa: E402
 import nets  # noqa: E402
@@ -29,6 +31,7 @@ L1_PASSES = 4
 def options(name):
     parser = argparse.ArgumentParser(description=f"Trains {name} in PyTorch.")
     parser.add_argument("--data", default="", help="file with the samples, from fare")
+    parser.add_argument("--start", default="", help="file with their order and the initial parameters, from fare")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=0)
@@ -58,8 +61,9 @@ def prepare(o):
 class Batches:
     """Batches of one part, gathered on the device where the samples lie."""
 
-    def __init__(self, name, part, device, training, seed):
-        self.name, self.training, self.device = name, training, device
+    def __init__(self, name, part, device, training, seed, orders=None):
+        self.name, self.training, self.device, self.passes = name, training, device, 0
+        self.orders = torch.arange(len(part[1]))[None] if orders is None else orders
         self.x, self.y = part[0].to(device), part[1].to(device)
         self.generator = torch.Generator().manual_seed(seed)
 
@@ -81,7 +85,8 @@ class Batches:
         return x
 
     def epoch(self, batch):
-        order = torch.randperm(len(self), generator=self.generator) if self.training else torch.arange(len(self))
+        order = self.orders[self.passes % len(self.orders)]
+        self.passes += 1
         for picked in order.to(self.device).split(batch):
             yield self.samples(picked), self.y[picked]
 
@@ -102,12 +107,14 @@ class Training:
         self.workload = nets.WORKLOADS[name]
         fare.phase("load")
         data = sets.load(name, o.data)
+        orders, start = sets.load_start(o.start)
         fare.phase("device")
-        self.train = Batches(name, data.train, device, True, o.seed)
+        self.train = Batches(name, data.train, device, True, o.seed, orders)
         self.test = Batches(name, data.test, device, False, o.seed) if data.test else None
         fare.phase("setup")
         self.net = self.workload.build(data.vocabulary or data.classes)
         nets.glorot(self.net)
+        nets.start(self.net, start.values())
         self.net.to(device).train()
         self.optimizer = self.workload.optimizer(self.net)
         self.epochs = o.epochs or self.workload.epochs
