@@ -116,9 +116,9 @@ static void say_sum(struct page *page, struct buf *text)
     for (size_t i = 0; i < all; i++) {
         const struct quote *q = &page->quotes.items[i];
         bool fits = true; // or is beyond all money
-        if (q->bills.count > 0)
+        if (q->bills.count > 0 && !q->bills.items[0].price_impossible.v)
             fits = add_bill(&measured, &q->bills.items[0]);
-        else if (q->estimates.count > 0)
+        else if (q->estimates.count > 0 && !q->estimates.items[0].price_impossible.v)
             fits = add_bill(&estimated, &q->estimates.items[0]);
         if (!fits)
             return;
