@@ -27,6 +27,12 @@ void advice_add_money(struct buf *out, int64_t nano)
     buf_printf(out, "%s USD", text);
 }
 
+static int64_t at_least(int64_t amount, const char *text)
+{
+    int64_t other = 0;
+    return text && money_parse(text, &other, NULL) == 0 && other > amount ? other : amount;
+}
+
 // "aws/g5.xlarge@us-east-1, 0.52 USD (0.51-0.53) in 31 min, estimated ±20 %"
 static void add_bill_words(struct buf *out, const struct bill *bill)
 {
@@ -46,6 +52,12 @@ static void add_bill_words(struct buf *out, const struct bill *bill)
         buf_printf(out, ", %s", bill->certainty);
     if (bill->incomplete.v)
         buf_adds(out, ", without items that its tariff has no price for");
+    if (bill->committed_months.known) {
+        char owed[MONEY_BYTES];
+        money_short(at_least(0, bill->committed), owed);
+        buf_printf(out, ", committed for %s (%s %s in all, used or not)",
+                   units_count(bill->committed_months.v, "month").s, owed, bill->currency);
+    }
     if (bill->price_old.v)
         buf_printf(out, ", at a price %s OLD", units_count(bill->price_age_days.v, "day").s);
 }
@@ -79,12 +91,6 @@ static void add_whose(struct buf *out, const struct quote *quote, const struct b
 static double longest(const struct bill *bill)
 {
     return bill->high_s.known ? bill->high_s.v : bill->time_s.v;
-}
-
-static int64_t at_least(int64_t amount, const char *text)
-{
-    int64_t other = 0;
-    return text && money_parse(text, &other, NULL) == 0 && other > amount ? other : amount;
 }
 
 // What it may cost at worst. Nothing is cheap by an assumed rule alone.
@@ -615,11 +621,9 @@ static int advise_by_estimates(const struct quote_ask *ask, const struct advice_
     return w->buy ? advice_buy(ask, w, quote, err) : advice_power(ask, w, quote, err);
 }
 
-int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
-                struct err *err)
+static int advise(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
+                  struct err *err)
 {
-    TRY(mark_all(w, quote->bills.items, quote->bills.count, err));
-    TRY(mark_all(w, quote->estimates.items, quote->estimates.count, err));
     if (bill_count(quote) == 0)
         return say_nothing(ask, w, quote, err);
     if (quote->bills.count == 0)
@@ -641,4 +645,41 @@ int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, stru
     else
         TRY(advice_power(ask, w, quote, err));
     return say_credits(w, quote, err);
+}
+
+// Copies bills whose price can be; their members stay the quote's.
+static size_t copy_possible(const struct bill *bills, size_t count, struct bill *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!bills[i].price_impossible.v)
+            out[kept++] = bills[i];
+    return kept;
+}
+
+// No sentence names an offer whose price cannot be.
+int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
+                struct err *err)
+{
+    size_t measured = quote->bills.count, all = bill_count(quote);
+    TRY(mark_all(w, quote->bills.items, measured, err));
+    TRY(mark_all(w, quote->estimates.items, quote->estimates.count, err));
+    struct quote view = *quote;
+    struct bill *copies = calloc(all + 1, sizeof *copies);
+    if (!copies)
+        return err_memory(err);
+    view.bills.items = copies;
+    view.bills.count = copy_possible(quote->bills.items, measured, copies);
+    view.estimates.items = copies + view.bills.count;
+    view.estimates.count =
+        copy_possible(quote->estimates.items, quote->estimates.count, view.estimates.items);
+    int rc = all > 0 && bill_count(&view) == 0
+                 ? texts_add(&view.advice,
+                             "No offer is recommended: each price is less than the electricity of "
+                             "its GPUs costs, so it cannot be.",
+                             err)
+                 : advise(ask, w, &view, err);
+    quote->advice = view.advice;
+    free(copies);
+    return rc;
 }

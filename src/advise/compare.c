@@ -74,7 +74,7 @@ static int read_words(struct comparing *c, const struct compare_options *options
 
 static int find_targets(struct comparing *c, const struct compare_options *options, struct err *err)
 {
-    struct wishes wishes = {.prorated = options->pricing.prorated};
+    struct wishes wishes = {.prorated = options->pricing.prorated, .currency = options->currency};
     if (options->pricing.date && !clock_parse(options->pricing.date, &wishes.start_s))
         return err_set(err, ERR_USAGE, "'%s' is not a date", options->pricing.date);
     return compare_targets_new(&c->targets, options->estimates, options->estimate_count,
@@ -91,6 +91,7 @@ int comparing_new(struct comparing **out, const struct compare_options *options,
     c->date = options->pricing.date;
     c->workload = options->workload;
     c->market = options->pricing.market;
+    c->currency = options->currency;
     c->power = options->power;
     if (options->base)
         rc = selector_init(&c->base, options->base, strlen(options->base), err);
@@ -256,6 +257,7 @@ static int fill_part(const char *text, size_t len, const struct run *run,
     if (!price->known)
         return 0;
     part->costed = true;
+    part->day = price->priced.day;
     if (ns.known) { // to the nanosecond
         struct err why = {0};
         rc = run_price_cost(price, ns.v, &part->cost, &why);

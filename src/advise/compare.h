@@ -31,6 +31,7 @@ struct compare_options {
     struct pricing_options pricing;
     // (optional) Electricity of machines whose price is unknown; needs pricing.market.
     const struct power_given *power;
+    const char *currency; // (optional) of costs, beside USD; needs pricing.market
 };
 
 struct comparing;

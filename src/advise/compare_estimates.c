@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/compare_local.h"
 #include "advise/estimates.h"
 
 struct target {
@@ -122,7 +123,8 @@ static int fill_cost(const struct compare_targets *all, const struct target *t,
     TRY(text_set(&row->price.from, "book", err));
     TRY(text_set_amount(&row->cost.usd, cost, err));
     TRY(text_set_amount(&row->cost.low_usd, totals[1], err));
-    return text_set_amount(&row->cost.high_usd, totals[2], err);
+    TRY(text_set_amount(&row->cost.high_usd, totals[2], err));
+    return compare_local_row(all->market, all->wishes.currency, t->price.day, row, err);
 }
 
 static int fill_row(const struct compare_targets *all, const struct target *t,

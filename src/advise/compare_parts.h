@@ -18,6 +18,7 @@ enum { L1_TRANSFER, L1_CALCULATION, L1_PARTS };
 struct part {                           // the figures of one run
     double time_s, time_low, time_high; // low and high 0: no interval
     int64_t cost, cost_low, cost_high;  // nano-USD
+    int day;                            // of its price
     double relative_cost; // of a relative speed; not money, so not rounded to nano-USD
     bool timed, relative, costed;
     bool early; // the accuracy is a sample's, from before the end of the training
@@ -68,6 +69,7 @@ struct comparing {
     bool prorated;
     const char *date; // the options'
     struct market *market;
+    const char *currency;            // (optional)
     const struct power_given *power; // (optional)
     struct index section_index, group_index;
     struct section *sections;
@@ -96,6 +98,10 @@ int compare_by_name(const struct group *a, const struct group *b);
 int compare_row_fill(const struct group *group, const struct power_given *power,
                      struct compare_row *row, struct err *err) MUST_USE;
 int compare_row_against(const struct group *group, const struct group *base,
+                        struct compare_row *row, struct err *err) MUST_USE;
+
+// The costs in `currency` (optional), each run's at the rate of its own day.
+int compare_local_group(struct market *market, const char *currency, const struct group *group,
                         struct compare_row *row, struct err *err) MUST_USE;
 
 // The sentences of a workload, and of all (compare_sentences.c).

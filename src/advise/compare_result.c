@@ -149,6 +149,8 @@ static int add_row(const struct comparing *c, const struct section *section, siz
     if (rc == 0) {
         row = apart ? LIST_ADD(&to->apart, err) : LIST_ADD(&to->rows, err);
         rc = row ? compare_row_fill(group, c->power, row, err) : ERR_MEMORY;
+        if (rc == 0)
+            rc = compare_local_group(c->market, c->currency, group, row, err);
     }
     if (rc == 0 && is_base)
         row->base = some_bool(true);

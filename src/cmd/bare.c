@@ -49,6 +49,7 @@ static const struct opt options[] = {
     MEASURING_SAMPLE(struct bare_options, measure),
     MEASURING_COMMAND(struct bare_options, measure),
     MEASURING_RECORD(struct bare_options, measure),
+    CURRENCY_ROW(AT(measure.currency), "Money"),
     POWER_ROWS(AT, "Money"),
     {"report", 0, OPT_TEXT, "FILE", NULL, AT(report), "Report",
      "write the report to this file (default: report.html in XDG_DATA_HOME/fare or "
@@ -166,7 +167,7 @@ static void print_samples(struct out *out, const struct report *report, const st
 static int price(struct report *report, const struct measure_options *o, struct err *err)
 {
     struct err why = {0};
-    int rc = money_make(report, o->no_ledger ? "" : o->ledger, &why);
+    int rc = money_make(report, o->no_ledger ? "" : o->ledger, o->currency, &why);
     if (rc == ERR_MEMORY)
         return err_memory(err);
     if (rc != 0)
@@ -239,7 +240,9 @@ static int main_job(const struct cmd_call *call, const struct bare_options *give
     struct measure m = {0};
     const struct engine *engine = NULL;
     struct power_given power;
-    int rc = text_set(&report.schema, REPORT_SCHEMA, err);
+    int rc = value_currency(o.measure.currency, err); // before anything runs
+    if (rc == 0)
+        rc = text_set(&report.schema, REPORT_SCHEMA, err);
     if (rc == 0)
         rc = machine_inspect(&inspect, &report.machine, err);
     if (rc == 0 && !o.common.json) {
@@ -296,6 +299,8 @@ static int sample_command(const struct cmd_call *call, const struct bare_options
     own.sample_s = 0;
     own.sample = true;
     int rc = value_power(&o->power, &power, err);
+    if (rc == 0)
+        rc = value_currency(own.currency, err);
     if (rc == 0)
         rc = text_set(&report.schema, REPORT_SCHEMA, err);
     if (rc == 0)

@@ -20,6 +20,7 @@ struct compare_cmd_options {
     bool spot;
     struct opt_texts price, offer, estimate;
     struct power_options power;
+    const char *currency;
 };
 
 static const struct compare_cmd_options defaults = {.power = POWER_DEFAULTS};
@@ -52,6 +53,7 @@ static const struct opt options[] = {
      "prices and billing rules of this date, instead of the date of the run"},
     {"rule", 'r', OPT_CHOICE, "RULE", value_rules, AT(rule), "Cost",
      "paid (default): as the provider charges, with units and minimums; prorated: rate × time"},
+    CURRENCY_ROW(AT(currency), "Cost"),
     POWER_ROWS(AT, "Cost"),
     {NULL},
 };
@@ -215,6 +217,7 @@ static int run(const struct cmd_call *call, struct err *err)
     struct power_given power;
     TRY(value_kind(o->kind, o->spot, &word, err));
     TRY(value_power(&o->power, &power, err));
+    TRY(value_currency(o->currency, err));
     bool kinds = word && offer_kind_parse(word, &kind);
     int rc = o->published ? 0 : ledger_new(&ledger, o->ledger, err);
     if (rc == 0)
@@ -227,6 +230,7 @@ static int run(const struct cmd_call *call, struct err *err)
         .words = words.items,
         .word_count = words.count,
         .power = power.busy_mw >= 0 || power.kwh >= 0 ? &power : NULL,
+        .currency = o->currency,
         .estimates = o->estimate.items,
         .estimate_count = o->estimate.count,
         .pricing = {.market = market,

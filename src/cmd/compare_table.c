@@ -20,6 +20,7 @@ static const struct table_column columns[] = {
     {"transfer", TABLE_RIGHT, 6, 0, "transfer"},
     {"calculation", TABLE_RIGHT, 5, 0, "calculation"},
     {"cost $", TABLE_POINT},
+    {"", TABLE_POINT},
     {"cost ÷", TABLE_RIGHT},
     {"power $", TABLE_POINT, 5, 0, "USD of power"},
     {"per $", TABLE_RIGHT, 1, 0, "trainings for a dollar"},
@@ -28,7 +29,7 @@ static const struct table_column columns[] = {
     {"spec", TABLE_RIGHT, 4, 0, "of the specification"},
     {"", TABLE_LEFT},
 };
-enum { COLUMNS = sizeof columns / sizeof *columns, QUALITY = 9 };
+enum { COLUMNS = sizeof columns / sizeof *columns, LOCAL = 6, QUALITY = 10 };
 
 static void ratio_text(const struct compare_row *row, const struct compare_against *against,
                        char out[COMPARE_CELL])
@@ -122,14 +123,15 @@ static void add_row(struct table *table, struct compare_notes *notes, const stru
     l1_text(row, &row->transfer_ms, &row->transfer, texts[3]);
     l1_text(row, &row->calculation_ms, &row->calculation, texts[4]);
     compare_cost_words(row, texts[5]);
-    ratio_text(row, &row->money, texts[6]);
-    power_text(row, texts[7]);
-    compare_work_words(row, texts[8]);
+    compare_local_words(row, texts[LOCAL]);
+    ratio_text(row, &row->money, texts[7]);
+    power_text(row, texts[8]);
+    compare_work_words(row, texts[9]);
     compare_quality_words(row, texts[QUALITY]);
-    compare_percent_words(row->gpu_percent.value, 1, texts[10]);
-    compare_percent_words(row->share_of_peak.value, 100, texts[11]);
+    compare_percent_words(row->gpu_percent.value, 1, texts[11]);
+    compare_percent_words(row->share_of_peak.value, 100, texts[12]);
     compare_notes_of(notes, row, numbers);
-    snprintf(texts[12], sizeof texts[12], "%s%.*s%s", *numbers ? "[" : "", COMPARE_CELL - 3,
+    snprintf(texts[13], sizeof texts[13], "%s%.*s%s", *numbers ? "[" : "", COMPARE_CELL - 3,
              numbers, *numbers ? "]" : "");
     const char *cells[COLUMNS] = {buf_str(&name)};
     for (size_t c = 1; c < COLUMNS; c++)
@@ -183,8 +185,11 @@ static void put_workload(struct out *out, const struct compare_workload *workloa
               workload->base ? workload->base : "");
     for (size_t i = 0; i < workload->sentences.count; i++)
         out_wrap(out, 0, workload->sentences.items[i]);
-    for (size_t i = 0; good && i < workload->rows.count; i++)
+    for (size_t i = 0; good && i < workload->rows.count; i++) {
         add_row(&table, &notes, &workload->rows.items[i]);
+        if (workload->rows.items[i].cost.local_currency)
+            heads[LOCAL].head = workload->rows.items[i].cost.local_currency;
+    }
     if (good && workload->rows.count > 0)
         table_print(&table, out);
     for (size_t i = 0; good && i < notes.numbers.count; i++) {
@@ -220,6 +225,7 @@ static void put_legend(struct out *out, const struct compare *compare)
                    strcmp(compare->rule, "prorated") == 0
                        ? "rate × time (--rule paid: as the provider charges)"
                        : "as the provider charges (--rule prorated: rate × time)");
+    compare_exchange(compare, "", &text);
     if (unjudged)
         buf_adds(&text, "Without a confidence there is only one run: the difference could be "
                         "chance. ");

@@ -11,6 +11,7 @@
 
 #include "cmd/values.h"
 #include "market/cron.h"
+#include "market/local.h"
 
 #define DAY_S INT64_C(86400)
 #define GB    INT64_C(1000000000)
@@ -18,7 +19,7 @@
 struct cron_options {
     struct cmd_common common;
     int64_t up_ns;
-    const char *offer, *rate, *date, *month;
+    const char *offer, *rate, *date, *month, *currency;
     int64_t tasks;
     const char *disk, *disk_rate, *rules, *rule_rate, *function_ms, *function_rate, *always_up;
     struct power_options power;
@@ -40,6 +41,7 @@ static const struct opt options[] = {
      "prices and rules of this date instead of today's"},
     {"month", 0, OPT_TEXT, "YYYY-MM", NULL, AT(month), NULL,
      "this calendar month (UTC) instead of one of 30 days"},
+    CURRENCY_ROW(AT(currency), NULL),
     {"tasks", 0, OPT_COUNT, "N", NULL, AT(tasks), NULL,
      "number of such tasks, each on its own machine (default 1)", .least = 1},
     {"disk", 0, OPT_TEXT, "SIZE", NULL, AT(disk), "Other costs",
@@ -169,7 +171,8 @@ static int read_power(const struct cron_options *o, struct cron_ask *ask, struct
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct cron_options *o = call->options;
-    struct cron_ask ask = {.schedule = call->rest->count > 0 ? call->rest->args[0] : NULL};
+    struct cron_ask ask = {.schedule = call->rest->count > 0 ? call->rest->args[0] : NULL,
+                           .currency = o->currency};
     struct market *market = NULL;
     struct schedule_record record = {0};
     int rc = read_task(o, &ask, err);
@@ -181,6 +184,8 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = read_power(o, &ask, err);
     if (rc == 0)
         rc = market_open(&market, NULL, NULL, err);
+    if (rc == 0)
+        rc = local_check(market, o->currency, err);
     if (rc == 0)
         rc = cron_make(market, &ask, &record, err);
     if (rc == 0 && o->common.json)

@@ -115,6 +115,9 @@ void cron_text(struct out *out, const struct schedule_record *r)
         add_row(&table, OUT_PLAIN, item->name, item->what, item->amount, item->with_allowances);
     }
     add_row(&table, OUT_BOLD, "total", "", r->total, r->total_with_allowances);
+    if (r->local_currency)
+        add_row(&table, OUT_PLAIN, r->local_currency, "the total in this currency", r->local_total,
+                r->local_total_with_allowances);
     for (size_t i = 0; i < r->always_up.count; i++) {
         const struct schedule_alternative *a = &r->always_up.items[i];
         add_row(&table, OUT_PLAIN, i == 0 ? "always up" : "", a->name, a->amount,

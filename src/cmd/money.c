@@ -13,8 +13,14 @@
 #define KEPT      3  // rows of each workload; bills of each training
 #define ESTIMATES 20 // of a user's own training
 
+// The last of them, since prices that cannot be come last.
+static bool is_impossible(const struct bill *bills, size_t count)
+{
+    return count > 0 && bills[count - 1].price_impossible.v;
+}
+
 static int quote_one(const struct run *run, const char *ledger, struct market *market,
-                     struct quote *out, struct err *err)
+                     const char *currency, struct quote *out, struct err *err)
 {
     struct quote_job job = {.asked = false};
     int rc = run->workload ? quote_load_like(&job, run, ledger, err)
@@ -22,6 +28,7 @@ static int quote_one(const struct run *run, const char *ledger, struct market *m
     out_complain(buf_str(&job.says));
     job.ask.max_age = QUOTE_MAX_AGE;
     job.ask.market = market;
+    job.ask.wishes.currency = currency;
     job.ask.estimates = true;
     job.ask.most_estimates = run->workload ? KEPT : ESTIMATES;
     if (rc == 0)
@@ -29,8 +36,11 @@ static int quote_one(const struct run *run, const char *ledger, struct market *m
     if (rc == 0)
         rc = text_set(&job.quote.run, run->id, err);
     if (rc == 0) { // the cheapest are enough here; `fare quote` has them all
-        while (job.quote.bills.count > KEPT)
+        while (job.quote.bills.count > KEPT ||
+               is_impossible(job.quote.bills.items, job.quote.bills.count))
             record_release(bill_fields, &job.quote.bills.items[--job.quote.bills.count]);
+        while (is_impossible(job.quote.estimates.items, job.quote.estimates.count))
+            record_release(bill_fields, &job.quote.estimates.items[--job.quote.estimates.count]);
         while (job.quote.others.count > 0)
             record_release(bill_fields, &job.quote.others.items[--job.quote.others.count]);
         *out = job.quote;
@@ -40,7 +50,7 @@ static int quote_one(const struct run *run, const char *ledger, struct market *m
     return rc;
 }
 
-int money_make(struct report *report, const char *ledger, struct err *err)
+int money_make(struct report *report, const char *ledger, const char *currency, struct err *err)
 {
     struct market *market = NULL;
     int rc = market_open(&market, NULL, NULL, err);
@@ -50,7 +60,8 @@ int money_make(struct report *report, const char *ledger, struct err *err)
         if (!bill_time_of(&report->runs.items[i], &time))
             continue;
         struct quote *quote = LIST_ADD(&report->quotes, err);
-        rc = quote ? quote_one(&report->runs.items[i], ledger, market, quote, err) : ERR_MEMORY;
+        rc = quote ? quote_one(&report->runs.items[i], ledger, market, currency, quote, err)
+                   : ERR_MEMORY;
     }
     market_close(market);
     return rc;
@@ -72,7 +83,12 @@ static void add_machine(struct table *table, const struct bill *b)
     clock_words((int64_t)(b->time_s.v * 1e9), there, sizeof there);
     bill_amount(b, amount, interval);
     snprintf(cost, sizeof cost, "%s%s", amount, b->price_old.v ? "*" : "");
-    const char *const cells[] = {b->offer, there, cost, interval, b->certainty ? b->certainty : ""};
+    char local[MONEY_BYTES] = "";
+    int64_t nano = 0;
+    if (b->local_total && money_parse(b->local_total, &nano, NULL) == 0)
+        money_short(nano, local);
+    const char *const cells[] = {b->offer, there, cost,
+                                 interval, local, b->certainty ? b->certainty : ""};
     table_row(table, OUT_PLAIN, cells, NULL);
 }
 
@@ -95,13 +111,12 @@ static void add_machines(struct out *out, struct table *table, const struct quot
 static void show_quote(struct out *out, const struct report *report, const struct quote *q,
                        struct market *market, const struct power_given *given)
 {
-    static const struct table_column heads[] = {{"rented", TABLE_LEFT, 0, 30},
-                                                {"time", TABLE_RIGHT},
-                                                {"USD", TABLE_POINT},
-                                                {"interval", TABLE_LEFT, 2},
-                                                {"certainty", TABLE_LEFT, 1}};
-    struct table_column columns[5];
-    struct table table = {.columns = columns, .count = 5, .indent = 2};
+    static const struct table_column heads[] = {
+        {"rented", TABLE_LEFT, 0, 30}, {"time", TABLE_RIGHT}, {"USD", TABLE_POINT},
+        {"interval", TABLE_LEFT, 2},   {"", TABLE_POINT},     {"certainty", TABLE_LEFT, 1}};
+    enum { COLUMNS = sizeof heads / sizeof *heads, LOCAL = 4 };
+    struct table_column columns[COLUMNS];
+    struct table table = {.columns = columns, .count = COLUMNS, .indent = 2};
     const struct run *run = run_of(report, q);
     struct bill_time time;
     char here[48];
@@ -110,6 +125,9 @@ static void show_quote(struct out *out, const struct report *report, const struc
     if (!run || !bill_time_of(run, &time))
         return;
     memcpy(columns, heads, sizeof columns);
+    const struct bill *first = q->bills.count > 0 ? q->bills.items : q->estimates.items;
+    if (first && first->local_currency)
+        columns[LOCAL].head = first->local_currency;
     for (size_t i = 0; run->workload && i < table.count; i++)
         columns[i].head = NULL; // a few rows of each
     clock_words(time.total_ns, here, sizeof here);
@@ -226,6 +244,22 @@ static void say_verdict(struct out *out, const struct report *report)
     out_wrap(out, 0, text);
 }
 
+// The exchange rates of the rows, each once.
+static void say_exchange(struct out *out, const struct report *report)
+{
+    const char *said = "";
+    for (size_t i = 0; i < report->quotes.count; i++) {
+        const struct quote *q = &report->quotes.items[i];
+        const struct bill *first = q->bills.count > 0       ? q->bills.items
+                                   : q->estimates.count > 0 ? q->estimates.items
+                                                            : NULL;
+        if (!first || !first->local_total || strcmp(said, first->exchange) == 0)
+            continue;
+        said = first->exchange;
+        out_wrapf(out, 0, "%s.", said);
+    }
+}
+
 void money_show(struct out *out, const struct report *report, const struct power_given *power)
 {
     struct market *market = NULL;
@@ -243,4 +277,5 @@ void money_show(struct out *out, const struct report *report, const struct power
     market_close(market);
     out_printf(out, "\n");
     say_verdict(out, report);
+    say_exchange(out, report);
 }

@@ -9,8 +9,10 @@
 #include "record/bill.h"
 #include "record/run.h"
 
-// Fills report->quotes: one for each run whose whole training is known. `ledger` as in ledger.h.
-int money_make(struct report *report, const char *ledger, struct err *err) MUST_USE;
+// Fills report->quotes: one for each run whose whole training is known. `ledger` as in ledger.h;
+// `currency` (optional) is shown beside USD.
+int money_make(struct report *report, const char *ledger, const char *currency,
+               struct err *err) MUST_USE;
 
 // `power`: as the user gave it.
 void money_show(struct out *out, const struct report *report, const struct power_given *power);

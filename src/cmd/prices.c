@@ -9,7 +9,7 @@
 #include "base/money.h"
 #include "base/units.h"
 #include "cmd/values.h"
-#include "price/device.h"
+#include "market/power.h"
 
 enum { LAST = 20 };
 
@@ -67,16 +67,38 @@ static int make_filter(const struct prices_options *o, const char *text, struct 
 
 // ---- printing
 
-static int print_json(struct out *out, const struct listing *list, size_t shown, int day,
-                      struct err *err)
+int prices_local(const struct prices_view *view, const struct listing_line *line,
+                 struct offer_record *record, struct err *err)
+{
+    int64_t local = -1;
+    if (line->impossible)
+        record->price_impossible = some_bool(true);
+    if (!view->currency)
+        return 0;
+    TRY(text_set(&record->local_currency, view->currency, err));
+    if (line->usd_hour >= 0)
+        TRY(local_amount(view->market, view->currency, view->day, line->usd_hour, &local, err));
+    return local >= 0 ? text_set_amount(&record->local_price_per_hour, local, err) : 0;
+}
+
+static int print_json(struct out *out, const struct prices_view *view, const struct listing *list,
+                      size_t shown, struct err *err)
 {
     struct offers all = {0};
+    struct buf words = {0};
     all.offers.known = true;
     int rc = text_set(&all.schema, OFFERS_SCHEMA, err);
     for (size_t i = 0; i < shown && rc == 0; i++) {
         struct offer_record *record = LIST_ADD(&all.offers, err);
-        rc = record ? offer_to_record(&list->items[i].offer, day, record, err) : ERR_MEMORY;
+        rc = record ? offer_to_record(&list->items[i].offer, view->day, record, err) : ERR_MEMORY;
+        if (rc == 0)
+            rc = prices_local(view, &list->items[i], record, err);
     }
+    if (rc == 0 && view->currency)
+        rc = local_words(view->market, view->currency, view->day, &words, err);
+    if (rc == 0 && view->currency)
+        rc = text_set(&all.exchange, buf_str(&words), err);
+    buf_release(&words);
     if (list->stale > 0)
         all.left_out = some_int((int64_t)list->stale);
     if (rc == 0)
@@ -134,20 +156,18 @@ static int count_later(const struct book *book, struct book_filter filter,
     return 0;
 }
 
-static int list_offers(const struct cmd_call *call, const struct book *book, const char *text,
+static int list_offers(const struct cmd_call *call, struct market *market, const char *text,
                        struct err *err)
 {
     const struct prices_options *o = call->options;
+    const struct book *book;
     struct book_filter filter;
     enum offer_kind kind;
-    struct listing list = {.all = o->all};
-    struct devices *devices = NULL;
-    int rc = make_filter(o, text, &filter, &kind, &list.max_rate, err);
-    if (rc == 0 && o->gpu)
-        rc = devices_open(&devices, err);
-    if (rc != 0)
-        return rc;
-    const struct device *device = o->gpu ? device_find(devices, o->gpu) : NULL;
+    struct listing list = {.all = o->all, .cannot_be = power_exceeds};
+    TRY(make_filter(o, text, &filter, &kind, &list.max_rate, err));
+    TRY(market_book(market, &book, err));
+    TRY(market_devices(market, &list.devices, err));
+    const struct device *device = o->gpu ? device_find(list.devices, o->gpu) : NULL;
     if (device) // else keep the name: catalogues have more GPUs than devices.csv
         filter.gpu = device->name;
     filter.max_rate = list.max_rate > 0 ? list.max_rate : 0;
@@ -157,78 +177,81 @@ static int list_offers(const struct cmd_call *call, const struct book *book, con
         filter.max_age = to_int(o->max_age / INT64_C(86400000000000));
     else
         list.oldest = today - LISTING_STALE_DAYS;
-    rc = listing_make(&list, book, &filter, err);
+    int rc = listing_make(&list, book, &filter, err);
     size_t shown = o->last >= 0 ? (size_t)o->last : o->all ? SIZE_MAX : LAST;
     if (shown > list.count)
         shown = list.count;
     size_t later = 0;
     if (rc == 0 && filter.day > 0)
         rc = count_later(book, filter, &list, &later, err);
+    const struct prices_view view = {market, o->currency, filter.day, o->all || o->region};
     if (rc == 0 && o->common.json) {
-        rc = print_json(call->out, &list, shown, filter.day, err);
+        rc = print_json(call->out, &view, &list, shown, err);
     } else if (rc == 0) {
-        if (shown > 0)
-            prices_table(call->out, list.items, shown, filter.day, o->all || o->region, list.rate);
+        rc = shown > 0 ? prices_table(call->out, &view, &list, shown, err) : 0;
         say_rest(call->out, &list, shown, later);
     }
     listing_release(&list);
-    devices_close(devices);
     return rc;
 }
 
 // ---- the subcommands
 
-static int page_of(const struct cmd_call *call, const struct book *book, struct err *err)
+static int page_of(const struct cmd_call *call, struct market *market, struct err *err)
 {
     const struct prices_options *o = call->options;
     struct offer offer;
     int day = 0;
     TRY(value_day(o->date, &day, err));
-    TRY(book_find(book, call->rest->args[0], day, &offer, err));
-    return prices_page(call, book, &offer, day, err);
+    TRY(market_find(market, call->rest->args[0], day, &offer, err));
+    return prices_page(call, market, &offer, day, err);
 }
 
 // The text may be the name of an offer, or a part of such names.
-static int page_or_list(const struct cmd_call *call, const struct book *book, struct err *err)
+static int page_or_list(const struct cmd_call *call, struct market *market, struct err *err)
 {
     const char *text = call->rest->count > 0 ? call->rest->args[0] : NULL;
     const struct prices_options *o = call->options;
     if (!text || !strchr(text, '/'))
-        return list_offers(call, book, text, err);
+        return list_offers(call, market, text, err);
+    const struct book *book;
+    TRY(market_book(market, &book, err));
     struct err why = {0};
-    int rc = page_of(call, book, &why);
+    int rc = page_of(call, market, &why);
     struct book_filter part = {.text = text};
     struct listing some = {.max_rate = -1};
     if (rc == ERR_MISSING && value_day(o->date, &part.day, &why) == 0 &&
         listing_make(&some, book, &part, &why) == 0 && some.count > 0)
-        rc = list_offers(call, book, text, &why);
+        rc = list_offers(call, market, text, &why);
     listing_release(&some);
     *err = why;
     return rc;
 }
 
-static int with_book(const struct cmd_call *call,
-                     int (*act)(const struct cmd_call *, const struct book *, struct err *),
-                     struct err *err)
+static int with_market(const struct cmd_call *call,
+                       int (*act)(const struct cmd_call *, struct market *, struct err *),
+                       struct err *err)
 {
     const struct prices_options *o = call->options;
-    struct book *book = NULL;
-    int rc = book_open(&book, o->book, err);
+    struct market *market = NULL;
+    int rc = market_open(&market, o->book, NULL, err);
     if (rc == 0)
-        rc = act(call, book, err);
-    book_close(book);
+        rc = local_check(market, o->currency, err);
+    if (rc == 0)
+        rc = act(call, market, err);
+    market_close(market);
     return rc;
 }
 
 static int list(const struct cmd_call *call, struct err *err)
 {
-    return with_book(call, page_or_list, err);
+    return with_market(call, page_or_list, err);
 }
 
 static int show(const struct cmd_call *call, struct err *err)
 {
     if (call->rest->count == 1)
-        return with_book(call, page_of, err);
+        return with_market(call, page_of, err);
     err_set(err, ERR_USAGE, "'fare prices show' needs the name of an offer");
     return err_hint(err, "such as aws/p5.48xlarge; 'fare prices' lists them");
 }
@@ -243,6 +266,7 @@ static const struct prices_options defaults = {.max_age = -1, .last = -1};
 static const struct opt list_options[] = {
     BOOK_ROW,
     DATE_ROW,
+    CURRENCY_ROW(AT(currency), NULL),
     {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Which offers",
      "only offers with this GPU, by any of its names: h100, 'NVIDIA A100-SXM4-80GB'"},
     {"gpus", 0, OPT_TEXT, "N", NULL, AT(gpus), "Which offers",
@@ -286,7 +310,8 @@ static const struct command prices_list = {
     .run = list,
 };
 
-static const struct opt show_options[] = {BOOK_ROW, DATE_ROW, {NULL}};
+static const struct opt show_options[] = {
+    BOOK_ROW, DATE_ROW, CURRENCY_ROW(AT(currency), NULL), {NULL}};
 #undef AT
 
 static const struct command prices_show = {

@@ -4,13 +4,14 @@
 #define FARE_CMD_PRICES_H
 
 #include "cmd/cmd.h"
+#include "market/local.h"
 #include "price/listing.h"
 #include "price/offer_record.h"
 
 // The options of all subcommands; each has a table with those it takes.
 struct prices_options {
     struct cmd_common common;
-    const char *book, *date;
+    const char *book, *date, *currency;
     // which
     const char *gpu, *gpus, *provider, *region, *kind, *max_price;
     int64_t vcpus, memory, gpu_memory; // bytes
@@ -23,11 +24,20 @@ struct prices_options {
 
 extern const struct command prices_import, prices_update, prices_devices;
 
-// `everywhere`: show the region of each offer, since there may be several. `rate`: the exchange
-// rate used, in words, or null.
-void prices_table(struct out *out, const struct listing_line *lines, size_t count, int day,
-                  bool everywhere, const char *rate);
-int prices_page(const struct cmd_call *call, const struct book *book, const struct offer *offer,
+// `everywhere`: show the region of each offer, since there may be several.
+struct prices_view {
+    struct market *market;
+    const char *currency; // (optional) shown beside USD
+    int day;              // 0: today
+    bool everywhere;
+};
+int prices_table(struct out *out, const struct prices_view *view, const struct listing *list,
+                 size_t count, struct err *err) MUST_USE;
+int prices_page(const struct cmd_call *call, struct market *market, const struct offer *offer,
                 int day, struct err *err) MUST_USE;
+
+// The price of an hour in the currency asked for, and whether the price cannot be.
+int prices_local(const struct prices_view *view, const struct listing_line *line,
+                 struct offer_record *record, struct err *err) MUST_USE;
 
 #endif

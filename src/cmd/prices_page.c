@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cmd/table.h"
 #include "cmd/values.h"
+#include "market/power.h"
 
 struct page {
     const struct offer *offer;
@@ -144,14 +145,57 @@ static void history_rows(struct out *out, const struct offer_record *r)
         out_printf(out, "%zu older ones are in --json.\n", first);
 }
 
-int prices_page(const struct cmd_call *call, const struct book *book, const struct offer *offer,
+// What --currency asks for, and whether the price cannot be.
+static int add_local(struct page *page, const struct prices_view *view, struct err *err)
+{
+    const struct currencies *currencies;
+    const struct devices *devices;
+    struct listing_line line = {.offer = *page->offer};
+    struct buf words = {0};
+    TRY(market_currencies(view->market, &currencies, err));
+    TRY(market_devices(view->market, &devices, err));
+    if (currency_to_usd(currencies, line.offer.currency, view->day, offer_per_hour(&line.offer),
+                        &line.usd_hour, NULL, NULL, NULL) != 0)
+        line.usd_hour = -1;
+    line.impossible = line.usd_hour >= 0 && line.offer.kind != OFFER_MONTHLY &&
+                      power_exceeds(devices, &line.offer, line.usd_hour);
+    TRY(prices_local(view, &line, &page->record, err));
+    int rc = local_words(view->market, view->currency, view->day, &words, err);
+    if (rc == 0 && view->currency)
+        rc = text_set(&page->record.exchange, buf_str(&words), err);
+    buf_release(&words);
+    return rc;
+}
+
+static void local_rows(struct out *out, const struct offer_record *r)
+{
+    if (r->price_impossible.v)
+        out_row(out, "Doubt",
+                "the price is less than the electricity of its GPUs costs: it cannot be");
+    if (r->local_price_per_hour) {
+        char hour[MONEY_BYTES];
+        int64_t nano = 0;
+        if (money_parse(r->local_price_per_hour, &nano, NULL) == 0)
+            money_short(nano, hour);
+        out_row(out, r->local_currency, "%s an hour (%s)", hour, r->exchange);
+    } else if (r->local_currency) {
+        out_row(out, r->local_currency, "unknown (%s)", r->exchange);
+    }
+}
+
+int prices_page(const struct cmd_call *call, struct market *market, const struct offer *offer,
                 int day, struct err *err)
 {
     const struct prices_options *o = call->options;
+    const struct prices_view view = {.market = market, .currency = o->currency, .day = day};
+    const struct book *book;
     struct page page = {.offer = offer};
     struct offer_record *r = &page.record;
     struct book_filter same = {.provider = offer->provider, .name = offer->name, .day = day};
+    TRY(market_book(market, &book, err));
     int rc = offer_describe(book, offer, day, r, err);
+    if (rc == 0)
+        rc = add_local(&page, &view, err);
     if (rc == 0)
         rc = book_each(book, &same, look_around, &page, err);
     if (rc == 0 && o->common.json) {
@@ -163,6 +207,7 @@ int prices_page(const struct cmd_call *call, const struct book *book, const stru
         out_printf(call->out, "\n");
         what(call->out, offer);
         price_rows(call->out, &page, day);
+        local_rows(call->out, r);
         if (r->tariff)
             out_row(call->out, "Charged", "%s", r->tariff);
         around_rows(call->out, &page);

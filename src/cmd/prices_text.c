@@ -48,66 +48,98 @@ static void add_name(const struct offer *o, bool everywhere, struct buf *out)
     book_name(&named, out);
 }
 
-static const char *mark_of(const struct offer *o)
-{
-    return offer_estimated(o) ? "~" : strcmp(o->currency, "USD") != 0 ? "*" : "";
-}
-
-static void add_row(struct table *table, const struct listing_line *line, const char *name, int day)
+static const char *mark_of(const struct listing_line *line)
 {
     const struct offer *o = &line->offer;
+    return line->impossible                  ? "?"
+           : offer_estimated(o)              ? "~"
+           : strcmp(o->currency, "USD") != 0 ? "*"
+                                             : "";
+}
+
+static int add_row(struct table *table, const struct prices_view *view,
+                   const struct listing_line *line, const char *name, struct err *err)
+{
+    int day = view->day;
+    int64_t amount = -1;
+    const struct offer *o = &line->offer;
     char gpu[64], age[24], vcpus[24] = "-", memory[24] = "-";
-    char price[MONEY_BYTES + 2], unit[MONEY_BYTES + 2];
+    char price[MONEY_BYTES + 2], unit[MONEY_BYTES + 2], local[MONEY_BYTES + 2] = "";
     gpu_words(o, gpu);
     if (o->vcpus_milli > 0)
         offer_milli(o->vcpus_milli, vcpus);
     if (o->memory_mib > 0)
         snprintf(memory, sizeof memory, "%.*f", o->memory_mib < 10240 ? 1 : 0,
                  (double)o->memory_mib / 1024);
-    price_words(line->usd_hour, mark_of(o), price);
+    price_words(line->usd_hour, mark_of(line), price);
+    if (view->currency && line->usd_hour >= 0)
+        TRY(local_amount(view->market, view->currency, day, line->usd_hour, &amount, err));
+    if (view->currency)
+        price_words(amount, "", local);
     price_words(offer_unit(o, line->usd_hour), "", unit);
     age_words(o, day, age);
-    const char *const cells[] = {name, gpu, vcpus, memory, price, unit, age};
+    const char *const cells[] = {name, gpu, vcpus, memory, price, unit, local, age};
     table_row(table, OUT_PLAIN, cells, NULL);
+    return 0;
 }
 
-static void legend(struct out *out, bool foreign, bool estimated, bool old, const char *rate)
+struct marks { // in the table
+    bool foreign, estimated, old, impossible;
+};
+
+static int legend(struct out *out, const struct prices_view *view, struct marks marks,
+                  const char *rate, struct err *err)
 {
-    if (foreign)
+    struct buf words = {0};
+    if (marks.impossible)
+        out_wrap(out, 0,
+                 "? the price is less than the electricity of the GPUs costs: it cannot be, and is "
+                 "listed last.");
+    if (marks.foreign)
         out_wrapf(out, 0, "* converted from another currency: %s",
                   rate ? rate : "no rate is known");
-    if (estimated)
+    if (marks.estimated)
         out_wrap(out, 0, "~ estimated: 'fare prices OFFER' shows its source.");
-    if (old)
+    if (marks.old)
         out_wrap(out, 0, "OLD prices may have changed: 'fare prices update' fetches new ones.");
+    int rc = local_words(view->market, view->currency, view->day, &words, err);
+    if (rc == 0 && view->currency)
+        out_wrap(out, 0, buf_str(&words));
+    buf_release(&words);
+    return rc;
 }
 
-void prices_table(struct out *out, const struct listing_line *lines, size_t count, int day,
-                  bool everywhere, const char *rate)
+int prices_table(struct out *out, const struct prices_view *view, const struct listing *list,
+                 size_t count, struct err *err)
 {
-    bool gpus = count > 0 && lines[0].offer.gpus_milli > 0, old = false, foreign = false,
-         estimated = false;
+    bool gpus = count > 0 && list->items[0].offer.gpus_milli > 0;
+    char head[16];
+    snprintf(head, sizeof head, "%.8s/h", view->currency ? view->currency : "");
     const struct table_column columns[] = {
-        {"offer", TABLE_LEFT, 0, everywhere ? 40 : 28},
+        {"offer", TABLE_LEFT, 0, view->everywhere ? 40 : 28},
         {"gpu", TABLE_LEFT, 3, 8},
         {"vCPU", TABLE_RIGHT, 5},
         {"GiB", TABLE_RIGHT, 4},
         {"USD/h", TABLE_POINT},
         {gpus ? "/GPU" : "/vCPU", TABLE_POINT, 2},
+        {head, TABLE_POINT},
         {"seen", TABLE_RIGHT, 1},
     };
     struct table table = TABLE(columns);
     struct buf name = {0};
-    for (size_t i = 0; i < count; i++) {
-        const struct offer *o = &lines[i].offer;
-        add_name(o, everywhere, &name);
-        add_row(&table, &lines[i], buf_str(&name), day);
-        foreign |= strcmp(o->currency, "USD") != 0;
-        old |= offer_old(o, day);
-        estimated |= offer_estimated(o);
+    struct marks marks = {0};
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        const struct listing_line *line = &list->items[i];
+        add_name(&line->offer, view->everywhere, &name);
+        rc = add_row(&table, view, line, buf_str(&name), err);
+        marks.foreign |= strcmp(line->offer.currency, "USD") != 0;
+        marks.old |= offer_old(&line->offer, view->day);
+        marks.estimated |= offer_estimated(&line->offer);
+        marks.impossible |= line->impossible;
     }
     table_print(&table, out);
-    legend(out, foreign, estimated, old, rate);
     out->text.failed |= name.failed;
     buf_release(&name);
+    return rc == 0 ? legend(out, view, marks, list->rate, err) : rc;
 }

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cmd/table.h"
 #include "ledger/ledger.h"
+#include "market/local.h"
 #include "record/read.h"
 #include "report/focus.h"
 
@@ -92,8 +93,7 @@ static const struct opt options[] = {
      "how long the disk is kept (default: as long as the machine runs)"},
     {"egress", 0, OPT_BYTES, "SIZE", NULL, AT(egress), "Price", "data that leaves the provider"},
     {"ingress", 0, OPT_BYTES, "SIZE", NULL, AT(ingress), "Price", "data that enters the provider"},
-    {"currency", 0, OPT_TEXT, "CODE", NULL, AT(currency), "Price",
-     "show bills in this currency too, such as EUR, at the rate of the day of the prices"},
+    CURRENCY_ROW(AT(currency), "Price"),
     {"hour-of-mine", 0, OPT_TEXT, "USD", NULL, AT(hour_of_mine), "Price",
      "the value of an hour of your time; the cost of waiting is shown beside the total"},
     {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
@@ -387,18 +387,6 @@ static int explain(struct out *out, const struct quote_job *job, const char *off
     return rc;
 }
 
-// An unknown currency would make every offer a misfit.
-static int check_currency(const struct quote_job *job, struct err *err)
-{
-    const struct wishes *w = &job->ask.wishes;
-    const struct currencies *currencies;
-    int64_t ignored;
-    TRY(w->currency ? market_currencies(job->ask.market, &currencies, err) : 0);
-    return w->currency
-               ? currency_from_usd(currencies, w->currency, wishes_day(w), 0, &ignored, NULL, err)
-               : 0;
-}
-
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct quote_options *o = call->options;
@@ -421,7 +409,7 @@ static int run(const struct cmd_call *call, struct err *err)
     if (rc == 0)
         rc = market_open(&job.ask.market, o->book, NULL, err);
     if (rc == 0)
-        rc = check_currency(&job, err);
+        rc = local_check(job.ask.market, o->currency, err);
     if (rc == 0)
         rc = quote_has_time(o) ? quote_load_given(&job, &given, err)
                                : quote_load(&job, word, o->ledger, err);

@@ -87,8 +87,8 @@ static void add_mark(char *cell, size_t size, const char *wish)
 static void add_row(struct table *table, const struct bill *b, bool other, bool certainty)
 {
     char gpus[64], time[52], cost[MONEY_BYTES + 4], interval[MONEY_INTERVAL_BYTES];
-    char local[MONEY_BYTES] = "", before[MONEY_BYTES] = "", waiting[MONEY_BYTES], age[48],
-         startup[48] = "", year[24] = "";
+    char local[MONEY_BYTES] = "", owed[MONEY_BYTES] = "", before[MONEY_BYTES] = "",
+         waiting[MONEY_BYTES], age[48], startup[48] = "", year[24] = "";
     gpu_words(b, gpus);
     if (b->startup_s.v > 0)
         clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
@@ -106,15 +106,21 @@ static void add_row(struct table *table, const struct bill *b, bool other, bool 
     const char *sure = !certainty ? "" : b->certainty ? b->certainty : b->basis;
     if (b->local_total)
         short_money(b->local_total, local);
-    const char *const cells[] = {b->offer, gpus,   time,    sure, startup, cost, interval,
-                                 local,    before, waiting, with, year,    age};
+    else if (b->local_currency)
+        snprintf(local, sizeof local, "unknown");
+    if (b->committed_months.known)
+        short_money(b->committed, owed);
+    else if (b->committed)
+        snprintf(owed, sizeof owed, "unknown");
+    const char *const cells[] = {b->offer, gpus, time,   sure,    startup, cost, interval,
+                                 local,    owed, before, waiting, with,    year, age};
     table_row(table, OUT_PLAIN, cells, NULL);
 }
 
 struct footnotes { // of all tables, printed below the last
     size_t rows;
     size_t left_out; // estimates without a bill
-    bool marked, estimated, impossible, maybe, missed;
+    bool marked, estimated, impossible, maybe, missed, committed;
     double startup_low_s, startup_high_s; // high 0: none
     const char *exchange[8];              // rates of exchange, each once: one may be OLD
     size_t exchange_count;
@@ -127,6 +133,7 @@ static void note_row(struct footnotes *notes, const struct bill *b)
     double s = b->startup_s.v;
     notes->estimated |= b->price_estimated.v;
     notes->impossible |= b->price_impossible.v;
+    notes->committed |= b->committed != NULL;
     notes->marked |= b->incomplete.v || b->tariff_assumed.v;
     const char *const marks[] = {mark_of(b->deadline), mark_of(b->budget)};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
@@ -172,6 +179,11 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
     if (notes->estimated)
         out_wrap(out, 0,
                  "~ the price is an estimate: nobody published it. --offer shows its source.");
+    if (notes->committed)
+        out_wrap(out, 0,
+                 "With an amount owed in all, the price is that of a commitment, which costs that "
+                 "much over its term, used or not; --offer shows its source. The other rows are "
+                 "pay-as-you-go.");
     if (notes->maybe)
         out_wrap(out, 0,
                  "? meets the deadline or budget at the middle of its interval, not at its end.");
@@ -186,21 +198,16 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
 static void show_table(struct out *out, const struct bill *const *rows, const char *variant,
                        size_t most, struct footnotes *notes)
 {
-    enum { GPUS = 1, WITH = 10, YEAR = 11 };
+    enum { GPUS = 1, WITH = 11, YEAR = 12 };
     const char *local = rows[0] && rows[0]->local_currency ? rows[0]->local_currency : "";
-    struct table_column columns[] = {{"offer", TABLE_LEFT, 0, 30},
-                                     {"GPUs", TABLE_LEFT, 5},
-                                     {"time", TABLE_RIGHT},
-                                     {"certainty", TABLE_LEFT, 1},
-                                     {"start-up", TABLE_RIGHT, 6},
-                                     {"USD", TABLE_POINT},
-                                     {"interval", TABLE_LEFT, 4},
-                                     {local, TABLE_POINT},
-                                     {"before credit", TABLE_POINT, 3},
-                                     {"with you", TABLE_POINT},
-                                     {"with", TABLE_LEFT, 1, 7},
-                                     {"year", TABLE_LEFT, 1},
-                                     {"seen", TABLE_LEFT, 2}};
+    struct table_column columns[] = {
+        {"offer", TABLE_LEFT, 0, 30}, {"GPUs", TABLE_LEFT, 5},
+        {"time", TABLE_RIGHT},        {"certainty", TABLE_LEFT, 1},
+        {"start-up", TABLE_RIGHT, 6}, {"USD", TABLE_POINT},
+        {"interval", TABLE_LEFT, 4},  {local, TABLE_POINT},
+        {"owed in all", TABLE_POINT}, {"before credit", TABLE_POINT, 3},
+        {"with you", TABLE_POINT},    {"with", TABLE_LEFT, 1, 7},
+        {"year", TABLE_LEFT, 1},      {"seen", TABLE_LEFT, 2}};
     struct table table = TABLE(columns);
     size_t all = 0, shown = 0;
     bool certainty = false;

@@ -24,7 +24,7 @@ struct report_options {
     const char *workload, *published, *base;
     bool all;
     struct opt_texts price, offer;
-    const char *date, *rule;
+    const char *date, *rule, *currency;
     int64_t deadline_ns;
     bool measured;
     struct own_options own;
@@ -60,6 +60,7 @@ static const struct opt options[] = {
      "prices and billing rules of this date"},
     {"rule", 'r', OPT_CHOICE, "RULE", value_rules, AT(rule), "Cost",
      "paid (default): as the provider charges, with units and minimums; prorated: rate × time"},
+    CURRENCY_ROW(AT(currency), "Cost"),
     {"measured", 0, OPT_FLAG, NULL, NULL, AT(measured), "Cost",
      "only offers that are machines with a run; no estimates"},
     {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
@@ -115,6 +116,8 @@ static int read_options(const struct cmd_call *call, struct page_ask *ask, struc
                     .prorated = o->rule && strcmp(o->rule, "prorated") == 0},
     };
     ask->measured = o->measured;
+    ask->currency = o->currency;
+    TRY(value_currency(o->currency, err));
     if (o->deadline_ns >= 0)
         ask->wishes.deadline_ns = some_int(o->deadline_ns);
     ask->wishes.buy = o->own.buy;

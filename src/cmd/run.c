@@ -86,6 +86,7 @@ static const struct opt options[] = {
      "l1: numbers in a vector (defaults 8192, 8192, 512)", .least = 1},
     MEASURING_COMMAND(struct run_options, measure),
     MEASURING_RECORD(struct run_options, measure),
+    CURRENCY_ROW(AT(currency), "Money"),
     POWER_ROWS(OF, "Money"),
     {NULL},
 };
@@ -358,6 +359,8 @@ static int run(const struct cmd_call *call, struct err *err)
     o.apart = given->repeat > 1;
     struct power_given power;
     int rc = value_power(&given->power, &power, err); // before anything runs
+    if (rc == 0)
+        rc = value_currency(o.currency, err);
     if (rc != 0)
         return rc;
     if (call->rest->command && call->rest->count > 0)

@@ -198,7 +198,7 @@ static void add_no_total(struct buf *to, const struct run *run)
 static void add_figure(struct buf *to, const struct measure *m, const struct run *run)
 {
     const struct run_projection *p = &run->projection;
-    char cost[MONEY_BYTES];
+    struct buf cost = {0};
     double wall_s = whole(run) ? (double)run->phases.wall_ns.v / 1e9 : p->wall_s.v;
     if (whole(run)) {
         buf_printf(to, "%s took %s", run->name, seconds(wall_s).s);
@@ -213,8 +213,9 @@ static void add_figure(struct buf *to, const struct measure *m, const struct run
         buf_adds(to, "the time of the whole training is unknown");
         return;
     }
-    if (measure_price_amount(m->price, run, wall_s, cost))
-        buf_printf(to, " and cost%s %s USD", whole(run) ? "" : "s", cost);
+    if (measure_price_amount(m->price, run, wall_s, &cost))
+        buf_printf(to, " and cost%s %s", whole(run) ? "" : "s", buf_str(&cost));
+    buf_drop(to, &cost);
 }
 
 static void add_last(struct buf *to, const struct measure *m, const struct run *run, bool next)

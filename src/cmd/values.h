@@ -28,6 +28,9 @@ int value_kind(const char *kind, bool spot, const char **out, struct err *err) M
 int value_format(bool json, const char *format, const char *otherwise, const char **out,
                  struct err *err) MUST_USE;
 
+// --currency: ERR_USAGE, with similar names, for one without a rate.
+int value_currency(const char *currency, struct err *err) MUST_USE;
+
 // --date, in days since 1970.
 int value_day(const char *text, int *day, struct err *err) MUST_USE;
 
@@ -59,6 +62,9 @@ struct own_options {
 #define BOOK_ROW \
     {"book", 0, OPT_TEXT, "FILE", NULL, AT(book), NULL, \
      "imported prices, instead of FARE_BOOK or your own; - for none"}
+#define CURRENCY_ROW(at, group) \
+    {"currency", 0, OPT_TEXT, "CODE", NULL, at, group, \
+     "show costs in this currency too, such as EUR, at the rate of the day of the prices"}
 #define SPOT_ROW(group) \
     {"spot", 0, OPT_FLAG, NULL, NULL, AT(spot), group, "the same as --kind spot"}
 

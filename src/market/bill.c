@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/money.h"
+#include "market/local.h"
 #include "market/power.h"
 
 #define DAY_S             INT64_C(86400)
@@ -282,10 +283,12 @@ static int note_commitment(struct making *m, struct err *err)
 {
     int64_t month = 0, all = 0;
     char amount[MONEY_BYTES], sum[MONEY_BYTES], text[600];
-    if (m->wishes->commit_months > 0 && m->price.committed == 0) {
+    if (m->wishes->commit_months > 0 && m->offer->kind == OFFER_ON_DEMAND &&
+        m->price.committed == 0) {
         snprintf(text, sizeof text,
                  "the price with a commitment of %s is unknown: this is the price without one",
                  units_count(m->wishes->commit_months, "month").s);
+        TRY(text_set(&m->bill->committed, "unknown", err));
         return texts_add(&m->bill->notes, text, err);
     }
     if (m->price.committed == 0)
@@ -302,6 +305,7 @@ static int note_commitment(struct making *m, struct err *err)
         units_count(m->price.committed, "month").s, c->name ? ", " : "", c->name ? c->name : "",
         amount, m->price.paid_in, sum, m->price.paid_in, c->source ? "; " : "",
         c->source ? c->source : "");
+    m->bill->committed_months = some_int(m->price.committed);
     TRY(text_set_amount(&m->bill->committed, all, err));
     return texts_add(&m->bill->notes, text, err);
 }
@@ -401,26 +405,22 @@ static int take_credit(struct making *m, struct err *err)
 }
 
 // The amounts in the currency asked for, and its rate.
-static int add_local(struct making *m, struct err *err)
+static int add_local(struct making *m, struct market *market, struct err *err)
 {
     struct bill *b = m->bill;
     const char *to = m->wishes->currency;
-    const struct {
-        const char *usd;
-        char **local;
-    } amounts[] = {{b->total, &b->local_total}, {b->low, &b->local_low}, {b->high, &b->local_high}};
+    int day = m->price.day;
     if (!to)
         return 0;
-    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++) {
-        int64_t nano = 0;
-        if (!amounts[i].usd)
-            continue;
-        TRY(money_parse(amounts[i].usd, &nano, err));
-        TRY(currency_from_usd(m->currencies, to, m->price.day, nano, &nano, NULL, err));
-        TRY(text_set_amount(amounts[i].local, nano, err));
-    }
+    TRY(local_text(market, to, day, b->total, &b->local_total, err));
+    TRY(local_text(market, to, day, b->low, &b->local_low, err));
+    TRY(local_text(market, to, day, b->high, &b->local_high, err));
     TRY(text_set(&b->local_currency, to, err));
-    return note_exchange(m, to, err);
+    if (b->local_total)
+        return note_exchange(m, to, err);
+    struct buf why = {0};
+    int rc = local_words(market, to, day, &why, err);
+    return rc == 0 ? texts_take(&b->notes, &why, err) : (buf_release(&why), rc);
 }
 
 static int count_waiting(struct making *m, const struct bill_time *time, struct err *err)
@@ -511,7 +511,7 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
     if (rc == 0)
         rc = take_credit(&m, err);
     if (rc == 0)
-        rc = add_local(&m, err);
+        rc = add_local(&m, market, err);
     if (rc == 0)
         rc = count_waiting(&m, whole, err);
     bill->time_s = some_real((double)whole->total_ns / 1e9);
@@ -557,4 +557,14 @@ void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
     bool known = bill->low && bill->high && money_parse(bill->low, &low, NULL) == 0 &&
                  money_parse(bill->high, &high, NULL) == 0;
     money_interval(total, known ? low : total, known ? high : total, amount, interval);
+}
+
+void bill_local(const struct bill *bill, char out[BILL_LOCAL_BYTES])
+{
+    char amount[MONEY_BYTES] = "unknown";
+    int64_t nano = 0;
+    if (bill->local_total && money_parse(bill->local_total, &nano, NULL) == 0)
+        money_short(nano, amount);
+    snprintf(out, BILL_LOCAL_BYTES, bill->local_currency ? ", %s %.8s" : "", amount,
+             bill->local_currency);
 }

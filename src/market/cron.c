@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
+#include "market/local.h"
 #include "market/schedule.h"
 
 #define DAY_S          INT64_C(86400)
@@ -255,6 +256,26 @@ static const char *plain(int64_t nano, char text[MONEY_BYTES])
     return text;
 }
 
+// The totals in the currency asked for; its rate is a note.
+static int add_local(struct job *job, struct err *err)
+{
+    struct schedule_record *r = job->record;
+    const char *currency = job->ask->currency;
+    int day = job->ask->day;
+    struct buf words = {0};
+    if (!currency)
+        return 0;
+    TRY(text_set(&r->local_currency, currency, err));
+    TRY(local_text(job->market, currency, day, r->total, &r->local_total, err));
+    TRY(local_text(job->market, currency, day, r->total_with_allowances,
+                   &r->local_total_with_allowances, err));
+    int rc = local_words(job->market, currency, day, &words, err);
+    if (rc == 0)
+        rc = note(job, err, "%s", buf_str(&words));
+    buf_release(&words);
+    return rc;
+}
+
 static int add_items(struct job *job, const struct schedule_bill *bill, struct err *err)
 {
     const struct schedule *s = &job->schedule;
@@ -287,7 +308,8 @@ static int add_items(struct job *job, const struct schedule_bill *bill, struct e
         TRY(add_item(job, "discount", &bill->discount, err, "%g %%, from your rates.csv",
                      (double)s->priced.own->discount_permille / 10));
     TRY(text_set_amount(&job->record->total, bill->total.price, err));
-    return text_set_amount(&job->record->total_with_allowances, bill->total.free_price, err);
+    TRY(text_set_amount(&job->record->total_with_allowances, bill->total.free_price, err));
+    return add_local(job, err);
 }
 
 static int add_alternative(struct job *job, const char *name, const struct schedule_line *line,

@@ -23,6 +23,7 @@ struct cron_ask {
     struct scheduling extras; // given by the user; -1: the provider's, if known
     struct power_given power; // of a machine of the user's own, for comparison
     int64_t idle_mw;          // between the tasks; -1: it is off then
+    const char *currency;     // (optional) of the totals, beside USD
 };
 
 // ERR_USAGE for a malformed offer, or one that has only a spot price when spot was not asked for;

@@ -114,12 +114,14 @@ static int commit(const struct wishes *w, struct priced *p, struct tariff *price
     for (size_t i = 0; i < priced->commitments.count; i++) {
         const struct tariff_commitment *offered = &priced->commitments.items[i];
         if (w->commit_months == 0 || offered->months.v != w->commit_months ||
+            !tariff_holds(NULL, offered->valid_to, p->day) ||
             !tariff_names(offered->offers.items, offered->offers.count, p->offer.name))
             continue;
         p->committed = offered->months.v;
         p->commitment = offered;
         priced->tiers.count = 0;
-        return money_scale(p->rate, offered->percent.v, 100, MONEY_HALF_EVEN, &p->rate, err);
+        return money_scale(p->rate, tariff_commitment_permille(offered), 1000, MONEY_HALF_EVEN,
+                           &p->rate, err);
     }
     return 0;
 }

@@ -123,7 +123,7 @@ static int open_price(struct measure *m, struct err *err)
     struct run run = {0};
     int rc = provenance_set(m->o, &m->secrets, m->machine, &run, err);
     if (rc == 0)
-        rc = measure_price_open(&m->price, m->o->offer, &run, err);
+        rc = measure_price_open(&m->price, m->o->offer, m->o->currency, &run, err);
     record_release(run_fields, &run);
     return rc;
 }

@@ -31,7 +31,8 @@ struct measure_options {
     const char *within; // "2%"
     int64_t max_time_ns;
     const char *max_spend, *offer;
-    double sample_s; // default time limit of a sample; 0: MEASURE_MAX_TIME_S
+    const char *currency; // (optional) of costs, beside USD
+    double sample_s;      // default time limit of a sample; 0: MEASURE_MAX_TIME_S
     // The record.
     const char *name;
     struct opt_texts labels;

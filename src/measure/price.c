@@ -9,6 +9,7 @@
 #include "base/money.h"
 #include "base/units.h"
 #include "market/bill.h"
+#include "market/local.h"
 #include "market/run_price.h"
 
 #define LONGEST_NS (INT64_C(30) * 86400 * NS_PER_S)
@@ -17,6 +18,7 @@ struct measure_price {
     struct market *market;
     struct run_prices *prices;
     struct run_price price;
+    const char *currency; // (optional) beside USD
     char words[800];
 };
 
@@ -84,8 +86,8 @@ static void describe(struct measure_price *p)
     buf_release(&rule);
 }
 
-int measure_price_open(struct measure_price **out, const char *offer, const struct run *run,
-                       struct err *err)
+int measure_price_open(struct measure_price **out, const char *offer, const char *currency,
+                       const struct run *run, struct err *err)
 {
     const struct run_price_said said = {.offer = offer};
     *out = NULL;
@@ -108,6 +110,7 @@ int measure_price_open(struct measure_price **out, const char *offer, const stru
         return rc;
     }
     describe(p);
+    p->currency = currency;
     *out = p;
     return 0;
 }
@@ -144,31 +147,42 @@ void measure_price_begin(struct measure_price *p, const struct run *run, struct 
 }
 
 bool measure_price_amount(const struct measure_price *p, const struct run *run, double wall_s,
-                          char out[MONEY_BYTES])
+                          struct buf *out)
 {
-    int64_t nano;
+    int64_t nano, local = -1;
+    char text[MONEY_BYTES];
     if (!p || !(wall_s >= 0 && wall_s < 3e9) ||
         run_price_cost(&p->price, boot_of(p, run) + (int64_t)(wall_s * 1e9), &nano, NULL) != 0)
         return false;
-    money_short(nano, out);
+    money_short(nano, text);
+    buf_printf(out, "%s USD", text);
+    if (local_amount(p->market, p->currency, p->price.priced.day, nano, &local, NULL) == 0 &&
+        local >= 0) {
+        money_short(local, text);
+        buf_printf(out, " (%s %s)", text, p->currency);
+    }
     return true;
 }
 
 bool measure_price_bill(const struct measure_price *p, const struct run *run, struct buf *out)
 {
-    char this[MONEY_BYTES], whole[MONEY_BYTES], hour[MONEY_BYTES];
+    char hour[MONEY_BYTES];
     const struct run_projection *projection = &run->projection;
+    struct buf whole = {0};
     if (!p || !run->phases.wall_ns.known ||
-        !measure_price_amount(p, run, (double)run->phases.wall_ns.v / 1e9, this))
+        !measure_price_amount(p, run, (double)run->phases.wall_ns.v / 1e9, out))
         return false;
-    buf_printf(out, "%s USD for this run", this);
+    buf_adds(out, " for this run");
     if (run->full.known && run->full.v)
         buf_adds(out, " (the whole training)");
-    else if (projection->wall_s.known && measure_price_amount(p, run, projection->wall_s.v, whole))
-        buf_printf(out, ", %s USD for the whole training", whole);
+    else if (projection->wall_s.known && measure_price_amount(p, run, projection->wall_s.v, &whole))
+        buf_printf(out, ", %s for the whole training", buf_str(&whole));
+    buf_drop(out, &whole);
     money_short(p->price.hour, hour);
     buf_printf(out, "; derived from %s USD an hour (%s)%s%s", hour, p->price.from,
                p->price.note[0] ? "; " : "", p->price.note);
+    buf_adds(out, p->currency ? "; " : "");
+    out->failed |= local_words(p->market, p->currency, p->price.priced.day, out, NULL) != 0;
     return true;
 }
 

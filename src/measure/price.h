@@ -16,10 +16,10 @@
 struct measure_price;
 
 // `run` has its machine, labels and start. An `offer` that does not exist is ERR_MISSING with a
-// suggestion; one with other GPUs than this machine has is ERR_USAGE. `*out` is null if no price is
-// known.
-int measure_price_open(struct measure_price **out, const char *offer, const struct run *run,
-                       struct err *err) MUST_USE;
+// suggestion; one with other GPUs than this machine has is ERR_USAGE. `currency` (optional) is
+// shown beside USD. `*out` is null if no price is known.
+int measure_price_open(struct measure_price **out, const char *offer, const char *currency,
+                       const struct run *run, struct err *err) MUST_USE;
 void measure_price_close(struct measure_price *price); // null is fine
 
 // For the run that begins now; includes its boot if the provider charges for that.
@@ -34,9 +34,10 @@ const char *measure_price_words(const struct measure_price *price);
 int measure_price_longest(const char *offer, int64_t budget, int64_t *longest_ns, struct buf *says,
                           struct err *err) MUST_USE;
 
-// The cost of that much time, of a run that has ended. False: the price is unknown.
+// Appends the cost of that much time, of a run that has ended: "0.10 USD (0.09 EUR)". False: the
+// price is unknown.
 bool measure_price_amount(const struct measure_price *price, const struct run *run, double wall_s,
-                          char out[MONEY_BYTES]);
+                          struct buf *out);
 
 // Appends the cost of an ended run and of its whole training: "0.10 USD for this run, 2.03 USD for
 // the whole training; derived from ...". False: the price or the time is unknown.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "price/currency.h"
 
+#include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,6 +263,59 @@ static int rate_of(const struct currencies *c, const char *currency, int day, in
     int64_t apart = on > found.day ? on - found.day : found.day - on;
     *source = found.source + (apart > OLD_DAYS ? 0 : strlen("OLD: "));
     return 0;
+}
+
+// ---- names
+
+// Calls `add` with each name, perhaps several times.
+static void each_name(const struct currencies *c, void (*add)(void *, const char *), void *arg)
+{
+    const struct ecb *const tables[] = {&c->shipped, &c->imported};
+    for (size_t i = 0; i < c->count; i++)
+        add(arg, c->rates[i].currency);
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (size_t i = 0; i < tables[t]->name_count; i++)
+            add(arg, tables[t]->names[i]);
+    if (c->shipped.count + c->imported.count > 0)
+        add(arg, "EUR");
+    add(arg, "USD");
+}
+
+struct nearby { // of `name`: those that differ in one letter, or all
+    const char *name;
+    bool all;
+    struct buf text; // "EUR, CZK"
+};
+
+static void add_nearby(void *arg, const char *name)
+{
+    struct nearby *near = arg;
+    size_t differ = 0;
+    for (size_t i = 0; i < 3; i++)
+        differ += strlen(near->name) != 3 || toupper((unsigned char)near->name[i]) != name[i];
+    if ((near->all || differ <= 1) && !strstr(buf_str(&near->text), name))
+        buf_printf(&near->text, "%s%s", near->text.len > 0 ? ", " : "", name);
+}
+
+int currency_check(const struct currencies *c, const char *name, struct err *err)
+{
+    struct nearby near = {.name = name};
+    if (strcmp(name, "USD") == 0 || find(c, name, clock_date_s() / DAY_S).known)
+        return 0;
+    each_name(c, add_nearby, &near);
+    near.all = near.text.len == 0;
+    if (near.all)
+        each_name(c, add_nearby, &near);
+    err_set(err, ERR_USAGE, "no exchange rate for the currency '%.20s'", name);
+    int rc = err_hint(err, near.all ? "known are %s" : "did you mean %s?", buf_str(&near.text));
+    buf_release(&near.text);
+    return rc;
+}
+
+int64_t currency_begins(const struct currencies *c, const char *name)
+{
+    struct found found = find(c, name, INT_MIN); // before all: the first
+    return strcmp(name, "USD") == 0 || !found.known ? INT_MIN : found.day;
 }
 
 int currency_to_usd(const struct currencies *c, const char *from, int day, int64_t amount,

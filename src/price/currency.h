@@ -29,6 +29,12 @@ int currencies_read(struct currencies **out, const char *shipped, const char *ow
 int currency_to_usd(const struct currencies *currencies, const char *from, int day, int64_t amount,
                     int64_t *usd, int64_t *rate, const char **source, struct err *err) MUST_USE;
 
+// ERR_USAGE, with similar names, for a currency without any rate. USD is fine.
+int currency_check(const struct currencies *currencies, const char *name, struct err *err) MUST_USE;
+
+// The day of its first rate, in days since 1970; of USD, and of one without any, INT_MIN.
+int64_t currency_begins(const struct currencies *currencies, const char *name);
+
 // The other way round: nano-USD to nano-units of `to`.
 int currency_from_usd(const struct currencies *currencies, const char *to, int day, int64_t usd,
                       int64_t *amount, const char **source, struct err *err) MUST_USE;

@@ -7,11 +7,13 @@
 #include "base/array.h"
 #include "price/currency.h"
 
-// By price per GPU-hour, then per vCPU-hour; unknown prices last.
+// By price per GPU-hour, then per vCPU-hour; then unknown prices, then those that cannot be.
 static int by_price(const void *left, const void *right)
 {
     const struct listing_line *x = left, *y = right;
     const struct offer *a = &x->offer, *b = &y->offer;
+    if (x->impossible != y->impossible)
+        return x->impossible ? 1 : -1;
     bool gpu_a = a->gpus_milli > 0, gpu_b = b->gpus_milli > 0;
     if (gpu_a != gpu_b)
         return gpu_a ? -1 : 1;
@@ -78,6 +80,8 @@ static int collect(void *arg, const struct offer *offer, struct err *err)
     TRY(convert(list, &line, err));
     if ((list->max_rate >= 0 && line.usd_hour > list->max_rate))
         return 0;
+    line.impossible = list->cannot_be && line.usd_hour >= 0 && offer->kind != OFFER_MONTHLY &&
+                      list->cannot_be(list->devices, offer, line.usd_hour);
     list->seen++;
     if (list->all)
         return append(list, &line, err);

@@ -13,14 +13,19 @@
 struct listing_line {
     struct offer offer;
     int64_t usd_hour;
+    bool impossible; // the price cannot be; listed last
 };
 
 struct currencies;
+struct devices;
 struct listing {
     // set by the caller
     int64_t max_rate; // nano-USD per hour; -1: any
     bool all;         // list every place of each machine
     int oldest;       // prices last seen before this day are counted, not listed
+    // (optional) whether a price of an hour cannot be
+    bool (*cannot_be)(const struct devices *devices, const struct offer *offer, int64_t usd_hour);
+    const struct devices *devices;
     // the result
     struct listing_line *items;
     size_t count;

@@ -158,11 +158,13 @@ static void month_words(const struct tariff *t, struct sentence *s)
         buf_printf(part(s), "at most %s %s a calendar month", t->monthly_cap, s->currency);
     for (size_t i = 0; i < t->commitments.count; i++) {
         const struct tariff_commitment *c = &t->commitments.items[i];
-        buf_printf(part(s), "%" PRId64 " %% of the rate with a commitment of %" PRId64 " months",
-                   c->percent.v, c->months.v);
+        buf_printf(part(s), "%g %% of the rate with a commitment of %" PRId64 " months",
+                   (double)tariff_commitment_permille(c) / 10, c->months.v);
         for (size_t k = 0; k < c->offers.count; k++)
             buf_printf(s->out, "%s%s", k ? ", " : " (", c->offers.items[k]);
         buf_adds(s->out, c->offers.count > 0 ? ")" : "");
+        if (c->valid_to)
+            buf_printf(s->out, " before %s", c->valid_to);
     }
     if (t->capped_by_month.v)
         buf_adds(part(s), "a calendar month costs at most the offer's price by the month");

@@ -145,6 +145,11 @@ static bool is_of(const struct tariff *t, const char *provider)
     return strcmp(t->provider, provider) == 0;
 }
 
+bool tariff_holds(const char *from, const char *to, int64_t day)
+{
+    return day >= day_of(from, INT_MIN) && day < day_of(to, INT64_MAX);
+}
+
 bool tariff_names(char *const *patterns, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
@@ -160,7 +165,7 @@ static int fits(const struct tariff *t, const char *provider, enum offer_kind ki
     const char *its_kind = t->kind ? t->kind : "on-demand";
     if (!is_of(t, provider) || strcmp(its_kind, offer_kind_word(kind)) != 0)
         return 0;
-    if (day < day_of(t->valid_from, INT_MIN) || day >= day_of(t->valid_to, INT64_MAX))
+    if (!tariff_holds(t->valid_from, t->valid_to, day))
         return 0;
     if (t->offers.count == 0)
         return 1;

@@ -29,6 +29,9 @@ int tariff_book_read(struct tariff_book **out, const char *shipped, const char *
 const struct tariff *tariff_for(const struct tariff_book *book, const struct offer *offer, int day,
                                 bool *assumed);
 
+// Whether `day` is in a validity: from the first date to before the second; null: no bound.
+bool tariff_holds(const char *from, const char *to, int64_t day);
+
 // Whether an offer's name fits one of the patterns; without patterns every name does.
 bool tariff_names(char *const *patterns, size_t count, const char *name);
 

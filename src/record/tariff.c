@@ -137,6 +137,29 @@ static int check_units(const struct tariff *t, struct err *err)
                : 0;
 }
 
+int64_t tariff_commitment_permille(const struct tariff_commitment *c)
+{
+    return c->permille.known ? c->permille.v : 10 * c->percent.v;
+}
+
+static int check_commitments(const struct tariff *t, struct err *err)
+{
+    for (size_t i = 0; i < t->commitments.count; i++) {
+        const struct tariff_commitment *c = &t->commitments.items[i];
+        bool once = c->percent.known != c->permille.known;
+        int64_t to;
+        if (!c->months.known || c->months.v < 1 || c->months.v > 120 || !once ||
+            c->percent.v > 100 || tariff_commitment_permille(c) < 1 ||
+            tariff_commitment_permille(c) > 1000)
+            return wrong(t, "commitments",
+                         "months up to 120, and a percent up to 100 or a permille up to 1000 each",
+                         err);
+        if (c->valid_to && (strlen(c->valid_to) != 10 || !clock_parse(c->valid_to, &to)))
+            return wrong(t, "commitments", "a valid_to such as 2017-10-02", err);
+    }
+    return 0;
+}
+
 static int check_lists(const struct tariff *t, struct err *err)
 {
     int64_t before = 0;
@@ -150,13 +173,7 @@ static int check_lists(const struct tariff *t, struct err *err)
             return wrong(t, "tiers", "ascending upto_permille up to 1000, and a percent each", err);
         before = upto.v;
     }
-    for (size_t i = 0; i < t->commitments.count; i++) {
-        struct maybe_int months = t->commitments.items[i].months,
-                         percent = t->commitments.items[i].percent;
-        if (!months.known || months.v < 1 || months.v > 120 || !percent.known || percent.v < 1 ||
-            percent.v > 100)
-            return wrong(t, "commitments", "months up to 120, and a percent up to 100 each", err);
-    }
+    TRY(check_commitments(t, err));
     if (t->storage_steps.count > TARIFF_STEPS_MAX)
         return wrong(t, "storage_steps", "fewer of them", err);
     before = 0;

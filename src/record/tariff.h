@@ -14,6 +14,9 @@
 #define TARIFF_STEPS_MAX  32
 #define TARIFF_EGRESS_MAX 8
 
+// The share of the rate, in thousandths.
+int64_t tariff_commitment_permille(const struct tariff_commitment *commitment);
+
 // Checks every member that is present. ERR_FORMAT names the tariff and the member.
 int tariff_check(const struct tariff *tariff, struct err *err) MUST_USE;
 

@@ -16,6 +16,12 @@ void compare_csv(struct buf *out, const struct compare *compare);
 void compare_time_words(const struct compare_row *row, char out[COMPARE_CELL]);
 void compare_cost_words(const struct compare_row *row, char out[COMPARE_CELL]);
 // "$0.0097 to $0.0105", with the given texts before and between; false if there is none.
+// The cost in the currency asked for; "" without one, "unknown" without its rate.
+void compare_local_words(const struct compare_row *row, char out[COMPARE_CELL]);
+// Appends "0.25 (0.24–0.26), 0.22 EUR".
+void compare_cost_cell(const struct compare_row *row, struct buf *out);
+// Appends the exchange rates of the rows, each once, after `before`; at most a few.
+void compare_exchange(const struct compare *compare, const char *before, struct buf *out);
 bool compare_cost_interval(const struct compare_row *row, const char *before, const char *between,
                            char out[COMPARE_CELL]);
 void compare_ratio_words(const struct compare_against *against, char out[COMPARE_CELL]);

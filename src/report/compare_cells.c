@@ -44,6 +44,44 @@ void compare_cost_words(const struct compare_row *row, char out[COMPARE_CELL])
     snprintf(out, COMPARE_CELL, "%s", cost_of(row, amount, interval) ? amount : "-");
 }
 
+void compare_local_words(const struct compare_row *row, char out[COMPARE_CELL])
+{
+    int64_t nano = 0;
+    char amount[MONEY_BYTES] = "";
+    if (row->cost.local && money_parse(row->cost.local, &nano, NULL) == 0)
+        money_short(nano, amount);
+    else if (row->cost.exchange)
+        snprintf(amount, sizeof amount, "unknown");
+    snprintf(out, COMPARE_CELL, "%s", amount);
+}
+
+void compare_cost_cell(const struct compare_row *row, struct buf *out)
+{
+    char text[COMPARE_CELL];
+    compare_cost_words(row, text);
+    buf_adds(out, text);
+    if (compare_cost_interval(row, "", "–", text))
+        buf_printf(out, " (%s)", text);
+    compare_local_words(row, text);
+    if (*text)
+        buf_printf(out, ", %s %s", text, row->cost.local_currency);
+}
+
+void compare_exchange(const struct compare *compare, const char *before, struct buf *out)
+{
+    enum { MOST = 6 };
+    size_t said = 0;
+    for (size_t i = 0; i < compare->workloads.count; i++)
+        for (size_t j = 0; j < compare->workloads.items[i].rows.count; j++) {
+            const char *text = compare->workloads.items[i].rows.items[j].cost.exchange;
+            if (!text || strstr(buf_str(out), text) || ++said > MOST)
+                continue;
+            buf_printf(out, "%s%s", said > 1 ? "; " : before, text);
+        }
+    if (said > 0)
+        buf_adds(out, said > MOST ? "; and more. " : ". ");
+}
+
 bool compare_cost_interval(const struct compare_row *row, const char *before, const char *between,
                            char out[COMPARE_CELL])
 {

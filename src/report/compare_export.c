@@ -49,10 +49,8 @@ static void markdown_row(struct buf *out, struct compare_notes *notes,
     add_figure(out, text, &row->time_s.low, &row->time_s.high, " s");
     compare_ratio_words(&row->time, text);
     add_figure(out, text, &row->time.low, &row->time.high, "");
-    compare_cost_words(row, text);
-    buf_printf(out, " %s", text);
-    if (compare_cost_interval(row, "", "–", text))
-        buf_printf(out, " (%s)", text);
+    buf_addc(out, ' ');
+    compare_cost_cell(row, out);
     buf_adds(out, " |");
     compare_ratio_words(&row->money, text);
     add_figure(out, text, &row->money.low, &row->money.high, "");
@@ -126,6 +124,11 @@ void compare_markdown_tables(struct buf *text, const struct compare *compare)
 {
     for (size_t i = 0; i < compare->workloads.count; i++)
         markdown_workload(text, &compare->workloads.items[i]);
+    struct buf rates = {0};
+    compare_exchange(compare, "\n", &rates);
+    buf_trim(&rates);
+    buf_printf(text, "%s%s", buf_str(&rates), rates.len > 0 ? "\n" : "");
+    buf_drop(text, &rates);
 }
 
 // ---- CSV
@@ -195,22 +198,26 @@ static void csv_row(struct csv_writer *w, const struct compare_workload *workloa
         put_real(w, l1[i]);
     put_real(w, row->power.kwh);
     csv_put(w, row->power.usd);
+    csv_put(w, row->cost.local_currency);
+    csv_put(w, row->cost.local);
+    csv_put(w, row->cost.local_low);
+    csv_put(w, row->cost.local_high);
     csv_end(w);
 }
 
 void compare_csv(struct buf *out, const struct compare *compare)
 {
     struct csv_writer w = {.out = out};
-    buf_adds(out,
-             "workload,role,machine,framework,detail,runs,kind,time_s,time_low_s,time_high_s,"
-             "time_ratio,time_ratio_low,time_ratio_high,time_confidence,time_verdict,"
-             "usd_per_hour,price_from,price_rule,cost_usd,cost_low_usd,cost_high_usd,"
-             "cost_ratio,cost_ratio_low,cost_ratio_high,cost_confidence,cost_verdict,"
-             "trainings_per_usd,trainings_per_usd_low,trainings_per_usd_high,"
-             "accuracy,accuracy_low,accuracy_high,gpu_percent,gpu_percent_low,"
-             "gpu_percent_high,share_of_peak,share_of_peak_low,share_of_peak_high,"
-             "notes,reasons,metric,quality,quality_low,quality_high,"
-             "transfer_ms,transfer_ratio,calculation_ms,calculation_ratio,power_kwh,power_usd\n");
+    buf_adds(out, "workload,role,machine,framework,detail,runs,kind,time_s,time_low_s,time_high_s,"
+                  "time_ratio,time_ratio_low,time_ratio_high,time_confidence,time_verdict,"
+                  "usd_per_hour,price_from,price_rule,cost_usd,cost_low_usd,cost_high_usd,"
+                  "cost_ratio,cost_ratio_low,cost_ratio_high,cost_confidence,cost_verdict,"
+                  "trainings_per_usd,trainings_per_usd_low,trainings_per_usd_high,"
+                  "accuracy,accuracy_low,accuracy_high,gpu_percent,gpu_percent_low,"
+                  "gpu_percent_high,share_of_peak,share_of_peak_low,share_of_peak_high,"
+                  "notes,reasons,metric,quality,quality_low,quality_high,"
+                  "transfer_ms,transfer_ratio,calculation_ms,calculation_ratio,power_kwh,power_usd,"
+                  "local_currency,cost_local,cost_low_local,cost_high_local\n");
     for (size_t i = 0; i < compare->workloads.count; i++) {
         const struct compare_workload *workload = &compare->workloads.items[i];
         for (size_t j = 0; j < workload->rows.count; j++)

@@ -418,10 +418,7 @@ static void compare_row(struct buf *out, struct compare_notes *notes, const stru
     html_cell(out, "long", buf_str(&name));
     compare_time_words(row, words);
     html_cell(out, "num", words);
-    compare_cost_words(row, words);
-    buf_adds(&cost, words);
-    if (compare_cost_interval(row, "", "–", words))
-        buf_printf(&cost, " (%s)", words);
+    compare_cost_cell(row, &cost);
     html_cell(out, "num", buf_str(&cost));
     compare_ratio_words(&row->time, words);
     figure_cell(out, row->base.known ? "base" : words, row->time.low, row->time.high);
@@ -479,6 +476,12 @@ void html_compare(struct buf *out, const struct page *page, size_t number, int l
     for (size_t i = 0; i < w->rows.count && !out->failed; i++)
         compare_row(out, &notes, &w->rows.items[i]);
     html_end_table(out);
+    struct buf rates = {0};
+    if (number == 0)
+        compare_exchange(&page->compare, "", &rates);
+    if (rates.len > 0)
+        html_paragraph(out, "mute", buf_str(&rates));
+    buf_drop(out, &rates);
     if (notes.numbers.count > 0)
         buf_adds(out, "<ol>\n");
     for (size_t i = 0; i < notes.numbers.count && !out->failed; i++) {

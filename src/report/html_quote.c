@@ -38,7 +38,7 @@ static void bill_row(struct buf *out, const struct quote *quote, const struct bi
     struct buf whose = {0}, basis = {0};
     char time[48], startup[48] = "", gpus[96] = "";
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES], seen[64], year[24] = "";
-    char cost[MONEY_BYTES + MONEY_INTERVAL_BYTES + 4];
+    char cost[MONEY_BYTES + MONEY_INTERVAL_BYTES + BILL_LOCAL_BYTES + 4], local[BILL_LOCAL_BYTES];
     clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
     if (b->startup_s.v > 0)
         clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
@@ -47,7 +47,9 @@ static void bill_row(struct buf *out, const struct quote *quote, const struct bi
     if (b->year.known)
         snprintf(year, sizeof year, "%lld", (long long)b->year.v);
     bill_amount(b, amount, interval);
-    snprintf(cost, sizeof cost, *interval ? "%s (%s)" : "%s", amount, interval);
+    bill_local(b, local);
+    snprintf(cost, sizeof cost, "%s%s%s%s%s", amount, *interval ? " (" : "", interval,
+             *interval ? ")" : "", local);
     snprintf(seen, sizeof seen, "%.10s%s", b->price_date ? b->price_date : "",
              b->price_old.v ? ", OLD" : "");
     buf_adds(out, "<tr>");
@@ -99,6 +101,8 @@ static void bill_table(struct buf *out, const struct quote *quote, const struct 
     for (size_t i = 0; rows[i] && i < BILLS_SHOWN; i++)
         bill_row(out, quote, rows[i], other);
     html_end_table(out);
+    if (rows[0]->local_currency && rows[0]->exchange)
+        html_paragraph(out, "mute", rows[0]->exchange);
     if (count > BILLS_SHOWN)
         buf_printf(out, "<p>%zu more: fare quote --all lists them.</p>\n", count - BILLS_SHOWN);
     free(rows);

@@ -193,6 +193,7 @@ static int make_quote(const struct gathering *g, struct quote_job *job, struct e
     job->ask.max_age = QUOTE_MAX_AGE;
     job->ask.wishes.start_s = ask->day * INT64_C(86400);
     job->ask.wishes.prorated = ask->pricing.prorated;
+    job->ask.wishes.currency = ask->currency;
     job->date = ask->pricing.date;
     job->wishes = ask->wishes;
     job->ask.estimates = !ask->measured;
@@ -322,8 +323,10 @@ static int set_provenance(struct page *page, struct err *err)
 // Runs, comparison and quotes. The jobs stay, for the plots.
 static int gather(struct gathering *g, struct quote_job *jobs, size_t *count, struct err *err)
 {
-    struct compare_options options = {
-        .base = g->ask->base, .workload = g->ask->workload, .pricing = g->ask->pricing};
+    struct compare_options options = {.base = g->ask->base,
+                                      .workload = g->ask->workload,
+                                      .pricing = g->ask->pricing,
+                                      .currency = g->ask->currency};
     int rc = market_open(&g->market, g->ask->book, NULL, err);
     options.pricing.market = g->market;
     if (rc == 0)

@@ -31,7 +31,8 @@ struct page_ask {
     bool all;
     const char *base; // and prices, as `fare compare` takes them
     struct pricing_options pricing;
-    int day; // date of the offers' prices, in days since 1970; 0: today
+    const char *currency; // (optional) of costs, beside USD
+    int day;              // date of the offers' prices, in days since 1970; 0: today
     struct advice_wishes wishes;
     bool measured;    // no estimates
     struct buf *says; // (optional) receives warnings, one per line

@@ -171,14 +171,18 @@ static void markdown_cell(struct buf *out, const char *text)
 static void markdown_bill(struct buf *out, const struct quote *quote, const struct bill *b,
                           bool other)
 {
-    char time[48], startup[48] = "", cost[MONEY_BYTES + MONEY_INTERVAL_BYTES + 4], name[200];
+    char time[48], startup[48] = "", name[200], local[BILL_LOCAL_BYTES];
+    char cost[MONEY_BYTES + MONEY_INTERVAL_BYTES + BILL_LOCAL_BYTES + 4];
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
     struct buf whose = {0};
     clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
     if (b->startup_s.v > 0)
         clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
     bill_amount(b, amount, interval);
-    snprintf(cost, sizeof cost, b->certainty && *interval ? "%s (%s)" : "%s", amount, interval);
+    bool shown = b->certainty && *interval;
+    bill_local(b, local);
+    snprintf(cost, sizeof cost, "%s%s%s%s%s", amount, shown ? " (" : "", shown ? interval : "",
+             shown ? ")" : "", local);
     page_offer(b, name, sizeof name);
     buf_adds(out, "| ");
     markdown_cell(out, name);
@@ -207,6 +211,11 @@ static void markdown_bills(struct buf *out, const struct quote *quote, const str
     out->failed |= !rows;
     for (size_t i = 0; rows && rows[i] && i < BILLS_SHOWN; i++)
         markdown_bill(out, quote, rows[i], other);
+    if (rows && rows[0] && rows[0]->local_currency && rows[0]->exchange) {
+        buf_addc(out, '\n');
+        table_markdown_text(out, rows[0]->exchange);
+        buf_addc(out, '\n');
+    }
     free(rows);
 }
 

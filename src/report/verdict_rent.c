@@ -69,7 +69,8 @@ static const struct bill *fastest(const struct quote *quote)
 {
     const struct bill *best = &quote->bills.items[0];
     for (size_t i = 1; i < quote->bills.count; i++)
-        if (quote->bills.items[i].time_s.v < best->time_s.v)
+        if (quote->bills.items[i].time_s.v < best->time_s.v &&
+            !quote->bills.items[i].price_impossible.v)
             best = &quote->bills.items[i];
     return best;
 }
@@ -150,9 +151,9 @@ static void say_sum(const struct page *page, struct buf *out)
     for (size_t i = 0; i < all; i++) {
         const struct quote *q = &page->quotes.items[i];
         bool fits = true; // or is beyond all money
-        if (q->bills.count > 0)
+        if (q->bills.count > 0 && !q->bills.items[0].price_impossible.v)
             fits = add_to(&measured, &q->bills.items[0]);
-        else if (q->estimates.count > 0)
+        else if (q->estimates.count > 0 && !q->estimates.items[0].price_impossible.v)
             fits = add_to(&estimated, &q->estimates.items[0]);
         cheaper += q->bills.count > 0 && cheaper_estimate(q);
         if (!fits)

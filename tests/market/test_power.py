@@ -2,6 +2,7 @@
 """Electricity in every command, against sums done by hand (in the comments)."""
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -62,7 +63,11 @@ report("run", "power for the whole training: " in text and "kWh (360 W as given)
 text = fare("run", "--watts", "360", "--kwh", "0.25", "--no-ledger", "--no-cloud", "--", "true")
 report("run, of a command", "power for the whole training: " in text and "kWh (360 W as given)" in text, text)
 text = fare("--watts", "360", "--kwh", "0.25", "--no-ledger", "--no-cloud", "--no-report", "--", "sleep", "1")
-report("bare fare", "here, power" in text and "(360 W as given)" in text, text)
+report("bare fare", "here, power" in text and "USD for" in text and "(360 W as given)" in text, text)
+# 3600 W for about a second at 1000 USD a kWh: about 1 USD, beside the rent
+text = fare("run", "--watts", "3600", "--kwh", "1000", "--no-ledger", "--no-cloud", "--offer", "gcp/n1-standard-1", "--", "sleep", "1")
+power = re.search(r"power for the whole training: (\S+) USD for", text)
+report("run: money beside the rent", power and 1 <= float(power.group(1)) < 10 and "USD for this run" in text, text)
 for command in (["run", "l1"], ["compare"], ["quote", "tweets"], ["--no-report"]):
     text = fare(*command, "--watts", "1000000")
     report(f"{command[0]}: impossible watts are refused", "less than a million" in text, text)

@@ -117,4 +117,21 @@ with cloud("aws", "75") as url:
     report("a launch that is told goes first", 74 <= (boot_of(one) or 0) / 1e9 <= 90 and one.get("boot_from") == "metadata", one)
 one = run("http://127.0.0.1:9", "--no-cloud", *COMMAND, **home(), **root(45))[0]
 report("without asking any cloud too", one.get("boot_from") == "kernel" and 44 <= boot_of(one) / 1e9 <= 60, one)
+
+# ---- metadata that misbehaves changes nothing: the kernel's start counts
+for mode in ("hang", "garbage", "html", "redirect", "drip", "reset", "error", "empty", "types"):
+    with cloud(mode, "75") as url:
+        one = run(url, *COMMAND, **home(), **root(50))[0]
+        report(f"{mode} metadata: from the kernel", one.get("boot_from") == "kernel" and 49 <= boot_of(one) / 1e9 <= 65, one)
+
+# ---- a container's start is no boot, and the kernel is the host's
+contained = root(40)
+(Path(contained["FARE_ROOT"]) / "run").mkdir()
+(Path(contained["FARE_ROOT"]) / "run" / ".containerenv").write_text("")
+for name, env in (("podman's", {**contained, **home()}), ("Kubernetes'", {**root(45), **home(), "KUBERNETES_SERVICE_HOST": "10.0.0.1"})):
+    one = run("http://127.0.0.1:9", "--no-cloud", *COMMAND, **env)[0]
+    report(f"in {name} container there is no boot", one.get("ended") == "finished" and boot_of(one) is None and "boot_from" not in one, one)
+with cloud("gcp", "75") as url:
+    one = run(url, *COMMAND, **contained, **home())[0]
+    report("nor in one on Google's machine", one["machine"]["provider"] == "gcp" and boot_of(one) is None, one)
 done()

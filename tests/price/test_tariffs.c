@@ -129,9 +129,13 @@ static void words(void **state)
          "per started hour, at least 1 h; traffic out 0.09 USD per GB, the first "
          "1 GB a month free; each stop"},
         {"aws-on-demand",
-         "per second, at least 60 s a start; storage 0.08 USD per GB and month of 30 days, at "
+         "per second, at least 60 s a start; 58.8 % of the rate with a commitment of 12 months "
+         "(g4dn.*, g4ad.*, g5.*, g5g.*, c5.*, m5.*); 63.7 % of the rate with a commitment of 12 "
+         "months (p2.*, p3.*, g3.*); 57.5 % of the rate with a commitment of 12 months (p3dn.*); "
+         "57.5 % of the rate with a commitment of 12 months (p4d.*, p4de.*) before 2025-06-01; "
+         "storage 0.08 USD per GB and month of 30 days, at "
          "least 60 s; traffic out 0.09 up to 10240 GB, 0.085 up to 51200 GB, 0.07 up to 153600 GB, "
-         "0.05 USD per GB, the first 100 GB a month free; Linux"},
+         "0.05 USD per GB, the first 100 GB a month free; Savings Plans, three years"},
         {"aws-spot", "per second, at least 60 s a start; free if the provider interrupts it within "
                      "the first hour; storage"},
         {"aws-spot-hourly",
@@ -140,8 +144,10 @@ static void words(void **state)
          "per second, at least 60 s a start; sustained use: of the month's time the first "
          "25.0 % at 100 % of the rate, the next 25.0 % at 80 % of the rate, the next 25.0 % "
          "at 60 % of the rate, the next 25.0 % at 40 % of the rate; 63 % of the rate with a "
-         "commitment of 12 months (n1-*, custom-*); 45 % of the rate with a commitment of 36 "
-         "months (n1-*, custom-*); 37 % of the rate with a commitment of 36 months (m1-*, m2-*); "
+         "commitment of 12 months (n1-*-[0-9], n1-*-[0-9][0-9]); 45 % of the rate with a "
+         "commitment "
+         "of 36 months (n1-*-[0-9], n1-*-[0-9][0-9]); 37 % of the rate with a commitment of 36 "
+         "months (m1-*, m2-*); "
          "storage"},
         {"gcp-spot-10-minutes", "per started minute, at least 10 min a start; ends after 1 day "
                                 "at the latest; storage"},
