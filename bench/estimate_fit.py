@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import estimate_evidence as evidence  # noqa: E402
 import estimate_scale  # noqa: E402
 from estimate_pairs import CHOICES, OTHER_SOFTWARE, Devices, number, ordered_pairs, read_csv, relation  # noqa: E402
+from estimate_scale import COVERED, EVERY_SOURCE, is_covered  # noqa: E402
 from estimate_trace import fit_powers, h200_pairs, neusight_rates, predict_trace, read_h200, read_neusight  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -35,6 +36,7 @@ CROSS_BATCH = 0.3  # weight of pairs with unequal batches, which are used for th
 KINDS = ("unknown", "attention", "conv", "recommend", "recurrent")
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 FEW = 30  # fewer ordered pairs than this: the class borrows its interval
+JUDGED = 20  # a source with fewer ordered pairs is not judged by itself
 # Required of GPU-bound runs on one or several GPUs: median and 90th percentile of the error, per cent.
 REQUIRED = {"same": (7, 20), "other": (12, 35)}
 CPU_TFLOPS = 0.742  # c4.4xlarge: 8 cores x 32 fp32 operations x 2.9 GHz
@@ -241,15 +243,15 @@ def ordered(rows):
                         r["borrowed"] = r["borrowed"] or "easier class"
 
 
-def shipped_coverage(report, t, prediction, gpu, every, errors):
-    """The same for the table that ships: predictions still held out, widths from all sources."""
-    width = {(r["relation"], r["bound"], r["scale"]): math.log(float(r["factor90"])) for r in errors if r["kind"] == "known"}
-    limit = np.array([width.get(k, math.nan) for k in zip(t.relation, t.bound, t.scale)])
-    inside = abs(t.y - prediction) <= limit + 1e-3
-    for what, rows in (("GPU-bound", gpu), ("all runs", every)):
-        report.line(f"Nominal 90 % intervals, {what}, as shipped: {100 * np.average(inside[rows], weights=t.w[rows]):.1f} % covered; "
-                    + ", ".join(f"{s} {100 * np.average(inside[r], weights=t.w[r]):.0f} %" for s in sorted(set(t.source[rows]))
-                                if (r := rows & (t.source == s)).any()))
+def shipped_coverage(report, t, predictions, gpu, every, errors):
+    """Coverage of the table that ships: predictions still held out, widths from all sources."""
+    for kind, prediction in predictions.items():
+        inside = abs(t.y - prediction) <= widths_of(t, errors, kind) + 1e-3
+        for what, rows, required in (("GPU-bound", gpu, True), ("GPU-bound, one GPU", gpu & (t.scale == "one"), True),
+                                     ("GPU-bound, several GPUs", gpu & (t.scale == "several"), False), ("all runs", every, False)):
+            shares = {s: 100 * np.average(inside[r], weights=t.w[r]) for s in ("", *sorted(set(t.source[rows])))
+                      if (r := rows & ((t.source == s) | (s == ""))).sum() >= JUDGED}
+            report.covered(f"{what}, kind {kind}, as shipped", shares, required)
 
 
 def bound_is(t, bound):
@@ -396,19 +398,22 @@ def scale_rows(data, devices, share, report):
     """scaling.csv and the constants of the ring; the figures of several GPUs."""
     rows = estimate_scale.read_rows(data, devices, share)
     predicted = estimate_scale.held_out(rows)
-    table = estimate_scale.classes(rows, predicted)
+    ends = estimate_scale.fit_ends(rows, predicted)
+    table = estimate_scale.classes(estimate_scale.chosen(rows, predicted), ends)
     shipped = dict.fromkeys([*{r.source for r in rows}, "dle"], estimate_scale.keyed(table))
-    others = estimate_scale.left_out(rows, predicted)
+    others = estimate_scale.left_out(rows, predicted, ends)
     report.line()
     report.line("| several GPUs, source left out: link, bound by, parameters | rows | median / 90th percentile |")
     report.line("|---|---|---|")
     for known, link, bound, count, middle, most in estimate_scale.errors(rows, predicted, others):
         report.line(f"| {link}, {bound}, {'known' if known else 'unknown'} | {count} | {middle:.1f} / {most:.1f} |")
     apart = estimate_scale.read_apart(data, devices, share)
-    for what, some, tables in (("as shipped", rows, shipped), ("made from the other sources", rows, others), ("of dle", apart, shipped)):
-        for (known, source), covered in estimate_scale.coverage(some, predicted if some is rows else [1] * len(some), tables).items():
-            if covered == covered:
-                report.line(f"Intervals of several GPUs, parameters {'known' if known else 'unknown'}, {what}: {covered:.1f} % of {source or 'all'}")
+    for known, (tail, stretch) in sorted(ends.items(), reverse=True):
+        what = f"from one GPU to several, parameters {'known' if known else 'unknown'}"
+        report.line(f"Several GPUs, {what}: {100 * tail:.0f} % of the rows beyond each end, then wider by {100 * stretch - 100:.0f} % as logarithms")
+        report.covered(f"{what}, as shipped", estimate_scale.covered(rows, predicted, shipped, known), True)
+        report.covered(f"{what}, made from the other sources", estimate_scale.covered(rows, predicted, others, known))
+    report.covered("from one GPU to several, of dle", estimate_scale.covered(apart, [1] * len(apart), shipped, False))
     ring = [r for r in rows if estimate_scale.is_ring(r) and r.bound == "gpu"]
     source = "gradients over PCIe, GPU-bound: " + ", ".join(sorted({r.source for r in ring}))
     return table, [{"name": name, "value": f"{value:.4f}", "pairs": len(ring), "source": source}
@@ -466,10 +471,17 @@ def as_csv(rows):
 
 class Report:
     def __init__(self):
-        self.lines, self.missed = [], []
+        self.lines, self.missed, self.uncovered = [], [], []
 
     def line(self, text=""):
         self.lines.append(text)
+
+    def covered(self, what, shares, required=False):
+        """`shares`: {source, or "" for all: per cent inside the nominal 90 % interval}."""
+        text = f"{what}: {shares['']:.1f} % covered; " + ", ".join(f"{s} {x:.0f} %" for s, x in sorted(shares.items()) if s)
+        self.line("Nominal 90 % intervals, " + text)
+        if required and not is_covered(shares):
+            self.uncovered.append(text)
 
     def figures(self, t, name, prediction, rows, must=None):
         """One line of the table: n, median and 90th percentile for same and other architecture."""
@@ -582,7 +594,7 @@ def main():
                     f"in the median ({r.sum()} pairs)")
     errors = error_table(t, known, unknown)
     references, constants = beside(report, t, known, gpu, used & nvidia, errors, classes)
-    shipped_coverage(report, t, known, gpu, used & nvidia, errors)
+    shipped_coverage(report, t, {"known": known, "unknown": unknown}, gpu, used & nvidia, errors)
     for source in sorted(set(t.source[t.other_software])):
         report.figures(t, f"{source}: other software on each GPU, not in the fit", results["target"][0],
                        t.other_software & nvidia & (t.source == source) & (t.bound == "gpu"))
@@ -605,9 +617,9 @@ def main():
     return finish(args, report, tables)
 
 
-def widths_of(t, errors):
+def widths_of(t, errors, kind="known"):
     """The half-width of each pair's 90 % interval, as a logarithm."""
-    width = {(r["relation"], r["bound"], r["scale"]): math.log(float(r["factor90"])) for r in errors if r["kind"] == "known"}
+    width = {(r["relation"], r["bound"], r["scale"]): math.log(float(r["factor90"])) for r in errors if r["kind"] == kind}
     return np.array([width.get(k, math.nan) for k in zip(t.relation, t.bound, t.scale)])
 
 
@@ -649,12 +661,12 @@ def reference_rows(report, t, residuals, rows, prior, errors):
 
 def beside(report, t, known, gpu, used, errors, classes):
     """Several sources, reference runs, own errors: the rows and constants for them."""
-    half, rows = widths_of(t, errors), used & (t.scale != "nodes")
+    half, rows = np.where(t.kind == "unknown", widths_of(t, errors, "unknown"), widths_of(t, errors)), used & (t.scale != "nodes")
     residuals = t.y - known
     measured, correlation = evidence.best_correlation(t, residuals, half, (gpu, rows))
     report.line(f"Errors of two sources of one measurement: correlation {measured:.2f}; {correlation:.2f} is used")
     for what, r in (("GPU-bound", gpu), ("all runs", rows)):
-        evidence.check_combined(report, t, residuals, half, r, correlation, what)
+        report.covered(f"{what}, several sources", evidence.check_combined(report, t, residuals, half, r, correlation, what)[1], True)
     prior = evidence.best_prior(t, residuals, gpu, factors)
     references = reference_rows(report, t, residuals, rows, prior, errors)
     evidence.check_learnt(report, t, residuals, gpu, classes, factors, LEVELS)
@@ -683,6 +695,9 @@ def finish(args, report, tables):
         failed = True
         print(f"missed: {rel} architecture, {must} left out: {got[0]:.1f} / {got[1]:.1f} %, "
               f"required {REQUIRED[rel][0]} / {REQUIRED[rel][1]} %")
+    for text in report.uncovered:
+        failed = True
+        print(f"missed: 90 % intervals must cover {COVERED[0]} to {COVERED[1]} % overall and {EVERY_SOURCE} % of every source: {text}")
     for name, rows in tables.items():
         path = args.output / name
         if not args.check:

@@ -22,9 +22,10 @@ REACH = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.
 COUNTS = (2, 4, 8, 16)
 BOUNDS = ("gpu", "mixed", "host", "unknown")
 FEW = 30  # fewer rows than this: the class borrows
-# Ranges are this much wider as logarithms: so those made from the other sources cover 87 % of a source.
-WIDER = {True: 1.3, False: 1.03}  # parameters known, unknown
-OWN = 8  # a source with as many rows in a class is covered to 80 % on its own
+# Required of nominal 90 % intervals, per cent: overall, and the least of any source. fit_ends() chooses among these.
+COVERED, EVERY_SOURCE = (87, 93), 80
+TAILS = [x / 100 for x in range(4, 11)]
+STRETCHES = [1 + x / 20 for x in range(17)]
 NAMES = {"A100-PCIE": "A100-40GB-PCIE"}
 
 
@@ -166,22 +167,10 @@ def held_out(rows):
     return [modelled(r, constants[r.source]) for r in rows]
 
 
-def quantile(values, weights, q):
-    order = sorted(range(len(values)), key=values.__getitem__)
-    total = list(accumulate(weights[i] for i in order))
-    return values[order[min(bisect_left(total, q * total[-1] - 1e-9), len(order) - 1)]]
-
-
-def spread(pairs):
-    """Median and 90 % range of (row, value), widened until each source has at most a tenth beyond either end."""
-    def of(some, q):
-        return quantile([v for _, v in some], [r.weight for r, _ in some], q)
-    low, high = of(pairs, 0.05), of(pairs, 0.95)
-    for source in {r.source for r, _ in pairs}:
-        own = [p for p in pairs if p[0].source == source]
-        if len(own) >= OWN:
-            low, high = min(low, of(own, 0.1)), max(high, of(own, 0.9))
-    return of(pairs, 0.5), low, high
+def quantiles(pairs, shares):
+    """Of sorted (row, value)."""
+    total = list(accumulate(r.weight for r, _ in pairs))
+    return [pairs[min(bisect_left(total, q * total[-1] - 1e-9), len(pairs) - 1)][1] for q in shares]
 
 
 def choose(pairs, link, bound, count):
@@ -192,27 +181,62 @@ def choose(pairs, link, bound, count):
     return next((t for t in tries if len(t[1]) >= FEW), tries[-1])
 
 
-def classes(rows, predicted):
-    """scaling.csv. With known parameters the figures are measured over modelled efficiency, else the efficiency."""
-    table = {}
+def chosen(rows, predicted):
+    """{class: (borrowed, its (row, value))}. With known parameters the values are measured over modelled efficiency,
+    else the efficiency."""
+    found = {}
     for known in (True, False):
         pairs = [(r, r.efficiency / p if known else r.efficiency) for r, p in zip(rows, predicted) if not known or is_ring(r)]
+        pairs.sort(key=lambda x: x[1])
         for link in sorted({r.link for r, _ in pairs}):
             for bound in BOUNDS:
                 for count in sorted({r.bucket for r, _ in pairs if r.link == link}):
-                    borrowed, own = choose(pairs, link, bound, count)
-                    middle, low, high = spread(own)
-                    low, high = (middle * (end / middle) ** WIDER[known] for end in (low, high))
-                    table[link, bound, known, count] = {
-                        "link": link, "bound": bound, "parameters": "known" if known else "unknown", "gpus": count, "median": middle,
-                        "low90": low, "high90": high, "rows": len(own), "nets": len({(r.source, r.model) for r, _ in own}),
-                        "sources": ";".join(sorted({r.source for r, _ in own})), "borrowed": borrowed}
+                    found[link, bound, known, count] = choose(pairs, link, bound, count)
+    return found
+
+
+def classes(found, ends):
+    """scaling.csv. `ends`: {known: (share of the rows beyond each end, stretch of the range as a logarithm)}."""
+    table = {}
+    for (link, bound, known, count), (borrowed, own) in found.items():
+        if known not in ends:
+            continue
+        tail, stretch = ends[known]
+        low, middle, high = quantiles(own, (tail, 0.5, 1 - tail))
+        low, high = (middle * (end / middle) ** stretch for end in (low, high))
+        table[link, bound, known, count] = {
+            "link": link, "bound": bound, "parameters": "known" if known else "unknown", "gpus": count, "median": middle,
+            "low90": low, "high90": high, "rows": len(own), "nets": len({(r.source, r.model) for r, _ in own}),
+            "sources": ";".join(sorted({r.source for r, _ in own})), "borrowed": borrowed}
     for (link, bound, known, count), row in table.items():  # more GPUs, or a run less bound by them, are no surer
         for easier in ((link, bound, known, count // 2), (link, {"mixed": "gpu", "host": "mixed"}.get(bound), known, count)):
             if easier in table and table[easier]["low90"] < row["low90"]:
                 row["low90"] = table[easier]["low90"]
                 row["borrowed"] = row["borrowed"] or "easier class"
     return [{**r, **{k: f"{r[k]:.3f}" for k in ("median", "low90", "high90")}} for r in table.values()]
+
+
+def fit_ends(rows, predicted):
+    """`ends` of classes() that meet what is required, as shipped and made from the other sources (whose own least source is
+    not required), and whose two shares are nearest 90 % in the mean. Unknown parameters first: they limit the others."""
+    every, others, ends = chosen(rows, predicted), all_but_one(rows, predicted), {}
+    sources = {r.source for r in rows}
+    for known in (False, True):
+        good = []
+        for ends[known] in ((t, s) for t in TAILS for s in STRETCHES):
+            here = covered(rows, predicted, dict.fromkeys(sources, keyed(classes(every, ends))), known)
+            if not is_covered(here):
+                continue
+            left = covered(rows, predicted, {s: keyed(classes(f, ends)) for s, f in others.items()}, known)[""]
+            if COVERED[0] <= left <= COVERED[1]:
+                good.append((abs((here[""] + left) / 2 - 90), ends[known]))
+        ends[known] = min(good)[1]
+    return ends
+
+
+def is_covered(shares):
+    """Whether {source, or "" for all: per cent} is as required."""
+    return COVERED[0] <= round(shares[""], 1) <= COVERED[1] and round(min(shares.values()), 1) >= EVERY_SOURCE
 
 
 def class_key(r, known):
@@ -231,9 +255,14 @@ def keyed(table):
     return {(r["link"], r["bound"], r["parameters"], str(r["gpus"])): r for r in table}
 
 
-def left_out(rows, predicted):
+def all_but_one(rows, predicted):
+    """The rows of the other sources by class, for each source."""
+    return {s: chosen(*zip(*[(r, p) for r, p in zip(rows, predicted) if r.source != s])) for s in sorted({r.source for r in rows})}
+
+
+def left_out(rows, predicted, ends):
     """The tables of the other sources, by source."""
-    return {s: keyed(classes(*zip(*[(r, p) for r, p in zip(rows, predicted) if r.source != s]))) for s in {r.source for r in rows}}
+    return {s: keyed(classes(f, ends)) for s, f in all_but_one(rows, predicted).items()}
 
 
 def share(rows, hits):
@@ -241,15 +270,17 @@ def share(rows, hits):
     return 100 * sum(r.weight for r, hit in zip(rows, hits) if hit) / total if total else math.nan
 
 
+def covered(rows, predicted, tables, known):
+    """Per cent inside the 90 % range, {source, or "" for all: share}; `tables` by source."""
+    used = [(r, p) for r, p in zip(rows, predicted) if (not known or is_ring(r)) and class_key(r, known) in tables[r.source]]
+    hits = [(r, inside(r, p, tables[r.source], known)) for r, p in used]
+    return {source: share(*zip(*[h for h in hits if source in ("", h[0].source)])) for source in ("", *sorted({r.source for r, _ in used}))}
+
+
 def coverage(rows, predicted, tables):
-    """Per cent inside the 90 % range, {(known, source or ""): share}; `tables` by source."""
-    out = {}
-    for known in (True, False):
-        used = [(r, p) for r, p in zip(rows, predicted) if (not known or is_ring(r)) and class_key(r, known) in tables[r.source]]
-        for source in ("", *sorted({r.source for r, _ in used})):
-            own = [(r, p) for r, p in used if source in ("", r.source)]
-            out[known, source] = share([r for r, _ in own], [inside(r, p, tables[r.source], known) for r, p in own])
-    return out
+    """The same for known and unknown parameters, {(known, source or ""): share}."""
+    return {(known, s): x for known in (True, False) if any(not known or is_ring(r) for r in rows)
+            for s, x in covered(rows, predicted, tables, known).items()}
 
 
 def errors(rows, predicted, tables):
@@ -259,5 +290,5 @@ def errors(rows, predicted, tables):
         for known in (True, False):
             c = tables[r.source].get(class_key(r, known))
             if c and (not known or is_ring(r)):
-                found[known, r.link, r.bound].append((100 * abs(r.efficiency / ((p if known else 1) * float(c["median"])) - 1), r.weight))
-    return [(*key, len(off), *(quantile(*map(list, zip(*off)), q) for q in (0.5, 0.9))) for key, off in sorted(found.items(), reverse=True)]
+                found[known, r.link, r.bound].append((r, 100 * abs(r.efficiency / ((p if known else 1) * float(c["median"])) - 1)))
+    return [(*key, len(off), *quantiles(sorted(off, key=lambda x: x[1]), (0.5, 0.9))) for key, off in sorted(found.items(), reverse=True)]
