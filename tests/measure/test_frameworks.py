@@ -56,7 +56,8 @@ def stand_in(folder):
     cut = next((i for i, w in enumerate(words) if w.endswith("/l1.py")), 0)
     report("a script gets the workload's options", code == 0 and words[0].endswith("share/frameworks/pytorch/mlp.py")
            and words[1] == "--data"
-           and words[2].endswith("/data.safetensors") and words[3:cut] == ["--precision", "bf16", "--seed", "7", "--threads", "2", "--steps", "5"],
+           and words[2].endswith("/data.safetensors") and words[3] == "--start"
+           and words[4] == words[2].replace("data.", "start.") and words[5:cut] == ["--precision", "bf16", "--seed", "7", "--threads", "2", "--steps", "5"],
            err)
     report("l1's are others", words[cut + 1:] == ["--precision", "bf16", "--seed", "7", "--threads", "2", "--n", "64",
                                                   "--m", "8192", "--dim", "512"], words)

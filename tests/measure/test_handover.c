@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/sha256.h"
+#include "data/batcher.h"
 #include "data/files.h"
 #include "data/images.h"
 #include "measure/handover.h"
@@ -348,6 +349,56 @@ static void short_texts_are_short(void **state)
     handover_remove(&h);
 }
 
+// ---- the start
+
+// The order is that of the batches that an engine gets, the parameters those of the definition.
+static void holds_the_start(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct handover h;
+    struct safetensors st;
+    struct data_pair data;
+    struct net net;
+    struct batcher *batcher;
+    struct batch batch;
+    const struct workload *mlp = workload_find("mlp", &err);
+    open_set("mlp", NULL, &data);
+    assert_ok(workload_net(mlp, &data, &(struct workload_options){0}, &net, &err), &err);
+    assert_ok(handover_write(&h, &data, &no_end, 2, &err), &err);
+    assert_ok(handover_start(&h, &net, &data.train, 7, 30, &err), &err);
+    assert_ok(safetensors_open(&st, h.start, &err), &err);
+    assert_int_equal(st.count, 7);
+    const struct safetensors_tensor *t;
+    uint32_t *order = (uint32_t *)(void *)read_tensor(&st, "order", "I32", &t);
+    assert_true(safetensors_fits(t, 2, (int64_t[]){HANDOVER_ORDERS, 60000}));
+    const struct batcher_options options = {
+        .batch = 128, .seed = 7, .shuffle = true, .form = BATCH_NUMBERS};
+    assert_ok(batcher_new(&batcher, &data.train, &options, &err), &err);
+    assert_ok(batcher_seek(batcher, 2, 1, &err), &err);
+    assert_int_equal(batcher_next(batcher, &batch, &err), 1);
+    assert_memory_equal(order + 2 * 60000 + 128, batch.samples, 128 * sizeof *order);
+    batcher_free(batcher);
+    free(order);
+    int64_t numbers = 0;
+    for (int i = 0; i < net.param_count; i++) {
+        const struct net_param *p = &net.params[i];
+        float *written = (float *)(void *)read_tensor(&st, p->name, "F32", &t);
+        float *values = calloc((size_t)p->count, sizeof *values);
+        assert_true(written && values && safetensors_fits(t, p->rank, p->dim));
+        assert_ok(net_init_param(p, 7, values, &err), &err);
+        assert_memory_equal(written, values, (size_t)p->count * sizeof *values);
+        numbers += t->count;
+        free(written);
+        free(values);
+    }
+    assert_int_equal(numbers, 669706);
+    safetensors_release(&st);
+    net_release(&net);
+    data_release(&data);
+    handover_remove(&h);
+}
+
 // ---- no room
 
 // RLIMIT_FSIZE cuts a write as a full disk does. In a child, since the limit cannot be taken back.
@@ -437,6 +488,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(it_can_be_stopped),
         cmocka_unit_test(says_what_it_is),
         cmocka_unit_test(short_texts_are_short),
+        cmocka_unit_test(holds_the_start),
         cmocka_unit_test(a_full_disk_is_an_error),
         cmocka_unit_test(a_small_disk_is_an_error_before_anything_is_decoded),
         cmocka_unit_test(no_folder_is_an_error),
