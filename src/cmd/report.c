@@ -77,7 +77,7 @@ static const struct cmd_example examples[] = {
     {"fare report last -o run.html", "one run"},
     {"fare report --published 2017-keras-backends --base k80+tensorflow", "published results"},
     {"fare report --workload cnn --plot frontier --deadline 1h -o cnn.svg", "one plot"},
-    {"fare report --all --plot relative --base h200+pytorch -o relative.png",
+    {"fare report --published 2026-h200 --plot relative -o relative.svg",
      "frameworks side by side, with the geometric mean over workloads"},
     {"fare report --workload cnn --format md", "tables to paste into a page or an issue"},
     {"fare report last --buy 2500 --watts 400 --kwh 0.30", "with rent or buy over the months"},

@@ -284,9 +284,6 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
             point->marked = some_bool(true);
     }
     add_estimates(d, places, count);
-    if (d->rc == 0 && plot_crowded(d->panel))
-        draft_set(d, &d->panel->unmarked,
-                  "another is both faster and cheaper (interval in the table)");
 }
 
 static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
@@ -351,6 +348,20 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
     free(places);
 }
 
+// Says that some intervals are not drawn.
+static void note_crowds(struct draft *d)
+{
+    struct buf says = {0};
+    bool crowded = false;
+    for (size_t i = 0; d->rc == 0 && i < d->plot->panels.count; i++)
+        crowded |= plot_crowded(&d->plot->panels.items[i]);
+    if (!crowded)
+        return;
+    buf_printf(&says, "%s Intervals of hollow circles are not drawn: there are too many.",
+               d->plot->says);
+    d->rc = text_take(&d->plot->says, &says, d->err);
+}
+
 static void plot_frontier(struct draft *d, const struct page_ask *ask)
 {
     const struct page *page = d->page;
@@ -370,6 +381,7 @@ static void plot_frontier(struct draft *d, const struct page_ask *ask)
         bills_title(page, ask, &page->quotes.items[i], title, sizeof title);
         frontier_of_bills(d, title, &page->quotes.items[i], deadline);
     }
+    note_crowds(d);
     draft_end(d);
 }
 
