@@ -36,7 +36,7 @@ LONG = ["market/test_agreement", "measure/test_frameworks", "engine/test_kernels
         "engine/test_cpu", "runner/test_lint",
         "run/test_adapters", "report/test_pages", "report/test_bare", "bill/test_second", "cli/bare", "engine/test_lstm",
         "measure/test_handover", "measure/test_measuring", "cmd/test_price_widths", "ledger/test_postgres",
-        "dist/test_image", "price/test_real"]
+        "dist/test_image", "price/test_real", "checkpoint/test_public_names"]
 # Left out of `make quick` too: over two seconds of CPU each.
 NOT_QUICK = ["engine/test_gpu_resume", "serve/test_serve_pages", "serve/test_live", "measure/test_training", "measure/test_handover",
              "cli/run-sample-to-the-end", "bill/test_shipped", "cmd/test_cron_oom", "measure/test_bare_gpu", "measure/test_boot",

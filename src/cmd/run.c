@@ -71,7 +71,9 @@ static const struct opt options[] = {
     {"resume", 0, OPT_FLAG, NULL, NULL, AT(resume), "Checkpoints",
      "continue from the newest checkpoint in that folder"},
     {"from", 0, OPT_TEXT, "FILE", NULL, AT(from), "Checkpoints",
-     "start from the parameters in a safetensors file, as far as they fit"},
+     "start from the parameters in a safetensors file: fare's, or for inception one with the "
+     "tensor "
+     "names of timm, TF-Slim or Keras"},
     {"generate", 0, OPT_COUNT, "N", NULL, AT(generate), "Single workloads",
      "textgen: print N characters from the trained net", .least = 1},
     {"hard-gates", 0, OPT_FLAG, NULL, NULL, AT(variant.hard_gates), "Single workloads",
