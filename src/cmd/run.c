@@ -106,6 +106,7 @@ static const struct cmd_example examples[] = {
     {"fare run imdb --full --checkpoint runs --resume", "continue where the last run was cut off"},
     {"fare run textgen --full --generate 400", "train on a text, then write one like it"},
     {"fare run mlp --with pytorch", "the same training in PyTorch, for comparison"},
+    {"fare run mlp --with keras:jax", "and in Keras 3 on JAX"},
     {"fare run -- python train.py", "your own training, to its end, with time left and bill"},
     {"fare run --sample -- python train.py", "the same, stopped once its total time is known"},
     {NULL, NULL},
@@ -116,6 +117,7 @@ static const struct cmd_variable variables[] = {
      "Where a command reports its progress, as JSON lines; fare sets it to a file, unless you "
      "set it to a path or fd:N"},
     {"FARE_PYTHON", "The Python that --with uses (default: python3)"},
+    {"KERAS_BACKEND", "The backend of --with keras (default: tensorflow)"},
     {"FARE_LEDGER", "Where runs are kept: a file (SQLite) or a postgresql:// URL"},
     {NULL, NULL},
 };
