@@ -263,6 +263,8 @@ static bool rent_is_cheaper(const struct page *page)
     if (page->quotes.count != 1 || page->quotes.items[0].bills.count == 0 ||
         c->workloads.count != 1)
         return false;
+    if (page->quotes.items[0].bills.items[0].price_impossible.v)
+        return false;
     int64_t rent = bill_total(&page->quotes.items[0].bills.items[0]);
     for (size_t i = 0; i < c->workloads.items[0].rows.count; i++) {
         const struct compare_row *row = &c->workloads.items[0].rows.items[i];
