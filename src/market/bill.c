@@ -565,6 +565,7 @@ void bill_local(const struct bill *bill, char out[BILL_LOCAL_BYTES])
     int64_t nano = 0;
     if (bill->local_total && money_parse(bill->local_total, &nano, NULL) == 0)
         money_short(nano, amount);
-    snprintf(out, BILL_LOCAL_BYTES, bill->local_currency ? ", %s %.8s" : "", amount,
-             bill->local_currency);
+    out[0] = '\0';
+    if (bill->local_currency)
+        snprintf(out, BILL_LOCAL_BYTES, ", %s %.8s", amount, bill->local_currency);
 }
