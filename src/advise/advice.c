@@ -117,7 +117,8 @@ static const struct bill *cheapest(const struct quote *quote, double within_s)
     const struct bill *best = NULL;
     for (size_t i = 0; i < bill_count(quote); i++) {
         const struct bill *b = bill_at(quote, i);
-        if (longest(b) <= within_s && (!best || b->place.v < best->place.v))
+        if (!b->price_impossible.v && longest(b) <= within_s &&
+            (!best || b->place.v < best->place.v))
             best = b;
     }
     return best;
@@ -136,7 +137,7 @@ static const struct bill *fastest(const struct quote *quote, size_t count, const
     const struct bill *best = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct bill *b = bill_at(quote, i);
-        bool within = !budget || (!bill_doubtful(b) && dearest(b) <= *budget);
+        bool within = budget ? !bill_doubtful(b) && dearest(b) <= *budget : !b->price_impossible.v;
         if (within && (!best || counted_s(b) < counted_s(best)))
             best = b;
     }
@@ -287,6 +288,7 @@ void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const str
                      struct buf *out)
 {
     const struct bill *found = cheapest(quote, (double)deadline_ns / 1e9);
+    const struct bill *fast = fastest(quote, bill_count(quote), NULL);
     buf_adds(out, "Within ");
     advice_add_time(out, (double)deadline_ns / 1e9);
     if (bill_count(quote) == 0) {
@@ -298,8 +300,9 @@ void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const str
         add_bill_words(out, found);
         add_at_worst(out, found, "in time");
         add_whose(out, quote, found);
+    } else if (!fast) {
+        buf_adds(out, " nothing can be said: no offer has a price that can be");
     } else {
-        const struct bill *fast = fastest(quote, bill_count(quote), NULL);
         bool nearly = fast->time_s.v * 1e9 <= (double)deadline_ns;
         buf_printf(out, " none of them %s; the fastest is ",
                    nearly ? "is sure to finish" : "finishes");

@@ -330,7 +330,7 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
     for (size_t i = 0; rows && places && rows[i]; i++) {
         const struct bill *b = rows[i];
         struct place *place = &places[count];
-        if (!b->time_s.known)
+        if (!b->time_s.known || b->price_impossible.v)
             continue;
         page_offer(b, place->name, sizeof place->name);
         place->s = b->time_s.v;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
+#include "market/power.h"
 #include "price/listing.h"
 #include "price/offer_record.h"
 #include "report/html.h"
@@ -164,7 +165,7 @@ static void price_cell(struct buf *out, int64_t nano)
 static void offer_row(struct buf *out, const struct listing_line *line)
 {
     const struct offer *o = &line->offer;
-    char count[24], gpus[128] = "", vcpus[24] = "", seen[24];
+    char count[24], gpus[128] = "", vcpus[24] = "", seen[80];
     struct buf name = {0};
     book_name(o, &name);
     offer_milli(o->gpus_milli, count);
@@ -175,6 +176,9 @@ static void offer_row(struct buf *out, const struct listing_line *line)
     offer_date(o->day, seen);
     if (offer_old(o, 0))
         snprintf(seen + strlen(seen), sizeof seen - strlen(seen), ", OLD");
+    if (line->impossible)
+        snprintf(seen + strlen(seen), sizeof seen - strlen(seen),
+                 ", less than its electricity: it cannot be");
     buf_adds(out, "<tr><td class=\"long\"><a href=\"/offer?name=");
     frame_escape(out, buf_str(&name));
     markup_in(out, "\">", buf_str(&name), "</a></td>");
@@ -237,6 +241,8 @@ static int prices_json(const struct listing *list, struct buf *out, struct err *
     for (size_t i = 0; i < list->count && rc == 0; i++) {
         struct offer_record *record = LIST_ADD(&all.offers, err);
         rc = record ? offer_to_record(&list->items[i].offer, 0, record, err) : ERR_MEMORY;
+        if (rc == 0 && list->items[i].impossible)
+            record->price_impossible = some_bool(true);
     }
     if (list->stale > 0)
         all.left_out = some_int((int64_t)list->stale);
@@ -253,7 +259,7 @@ int page_prices(const struct request *request, struct answer *answer, struct err
     const struct devices *devices;
     struct book_filter filter;
     enum offer_kind kind;
-    struct listing list = {.oldest = book_today() - LISTING_STALE_DAYS};
+    struct listing list = {.oldest = book_today() - LISTING_STALE_DAYS, .cannot_be = power_exceeds};
     int rc = market_open(&market, request->site->options.book, NULL, err);
     if (rc == 0)
         rc = market_devices(market, &devices, err);
@@ -261,8 +267,10 @@ int page_prices(const struct request *request, struct answer *answer, struct err
         rc = book_wishes(request, devices, &filter, &kind, &list.max_rate, err);
     if (rc == 0)
         rc = market_book(market, &book, err);
-    if (rc == 0)
+    if (rc == 0) {
+        list.devices = devices;
         rc = listing_make(&list, book, &filter, err);
+    }
     size_t shown = list.count < OFFERS_SHOWN ? list.count : OFFERS_SHOWN;
     if (rc == 0 && request->json)
         rc = prices_json(&list, &answer->text, err);

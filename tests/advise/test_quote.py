@@ -626,9 +626,9 @@ check("one bad offer, and one of tomorrow", one_bad_offer)
 def committed():
     path = CONFIG / "offers" / "gcp.csv"
     path.write_text("provider,name,region,kind,gpu,gpus,price,currency,per,date,source\n"
-                    "gcp,n1-mine,here,on-demand,H100,1,3.60,USD,hour,2026-11-01,mine\n")
+                    "gcp,n1-mine-8,here,on-demand,H100,1,3.60,USD,hour,2026-11-01,mine\n")
     try:
-        run = ("20261110T000000Z-strong", "--offer", "gcp/n1-mine")
+        run = ("20261110T000000Z-strong", "--offer", "gcp/n1-mine-8")
         near(quote(*run)["bills"][0]["total"], F(3))
         year = quote(*run, "--commit", "12")["bills"][0]
         near(year["total"], F(3) * 63 / 100)

@@ -81,6 +81,11 @@ for wish in ((), ("--deadline", "90m"), ("--deadline", "30m"), ("--budget", "0.0
 p = subprocess.run([FARE, "quote", "mlp", "--provider", "acme", "--date", "2026-11-11", "--book", "-", "--measured"], capture_output=True, text=True)
 report("where every price is one, none is recommended", "No offer is recommended" in p.stdout and "acme/wrong" in p.stdout, p.stdout + p.stderr)
 p = subprocess.run([FARE, "report", "--workload", "mlp", "--date", "2026-11-11", "--book", "-", "--measured", "--format", "md"], capture_output=True, text=True)
+for deadline in ("90m", "30m"):
+    q = subprocess.run([FARE, "report", "--workload", "mlp", "--date", "2026-11-11", "--book", "-", "--measured", "--format", "md", "--deadline", deadline],
+                       capture_output=True, text=True)
+    report(f"nor does the report's deadline of {deadline} name it", q.returncode == 0 and "acme/wrong, 0.0" not in q.stdout.split("\n## ")[0],
+           q.stdout[:900] + q.stderr)
 report("nor does the report's verdict count it", "cost 0.0" not in p.stdout.split("\n## ")[0], p.stdout)
 
 # ---- the names of GPUs in the public catalogues
