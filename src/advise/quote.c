@@ -619,9 +619,17 @@ static int add_estimates(struct search *s, struct err *err)
         most = all->count;
     if (all->count > 1)
         qsort(all->items, all->count, sizeof *all->items, by_expected);
-    for (size_t i = 0; i < most; i++)
+    // Machines without a GPU are the cheapest by far: a few beside those with one.
+    size_t gpus = most, cpus = s->ask->most_estimates == 0 ? most : most / 4, billed = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        size_t *left = *all->items[i].offer.gpu ? &gpus : &cpus;
+        if (*left == 0)
+            continue;
+        --*left;
+        billed++;
         TRY(add_bill(s, &all->items[i], NULL, err));
-    size_t unpriced = most - s->quote->estimates.count;
+    }
+    size_t unpriced = billed - s->quote->estimates.count;
     s->quote->estimated = some_int((int64_t)(all->count - unpriced));
     return 0;
 }

@@ -282,7 +282,7 @@ int quote_assemble(struct quote_job *job, struct err *err)
     if (q->given) // no offer lacks a measurement
         q->not_measured.known = false;
     TRY(advice_make(&job->ask, &job->wishes, q, err));
-    while (most > 0 && q->estimates.count > most)
+    while (most > job->ask.most_estimates && q->estimates.count > most)
         record_release(bill_fields, &q->estimates.items[--q->estimates.count]);
     return 0;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes estimates for test_replay.py. Each line on stdin is a JSON object: `run` (a record); `gpu`
 // and `gpus` to estimate for (a processor, 0); (optional) `machines`, used in both places; `cpus`,
-// `clock_mhz`, `thread_ops_per_s` and `rates` there; `model`: coefficients that replace those of all kinds. Answers each with time, low and
-// high for a run of one second, and its class or why there is none.
+// `clock_mhz`, `thread_ops_per_s` and `rates` there; `model`: coefficients that replace those of
+// all kinds. Answers each with time, low and high for a run of one second, and its class or why
+// there is none.
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
