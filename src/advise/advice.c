@@ -9,8 +9,6 @@
 #include "base/money.h"
 #include "base/units.h"
 
-#define HOUR_NS  (INT64_C(3600) * NS_PER_S)
-#define MONTH_NS (INT64_C(30) * 86400 * NS_PER_S)
 #define FRONTIER 5 // at most this many are named
 
 void advice_add_time(struct buf *out, double seconds)
@@ -93,8 +91,13 @@ static double longest(const struct bill *bill)
     return bill->high_s.known ? bill->high_s.v : bill->time_s.v;
 }
 
-// What it may cost at worst. Nothing is cheap by an assumed rule alone.
-static int64_t dearest(const struct bill *bill)
+static int64_t at_least(int64_t amount, const char *text)
+{
+    int64_t other = 0;
+    return text && money_parse(text, &other, NULL) == 0 && other > amount ? other : amount;
+}
+
+int64_t advice_dearest(const struct bill *bill)
 {
     return at_least(at_least(bill_total(bill), bill->high), bill->by_hours);
 }
@@ -124,8 +127,7 @@ static const struct bill *cheapest(const struct quote *quote, double within_s)
     return best;
 }
 
-// Estimates count with the end of their interval.
-static double counted_s(const struct bill *bill)
+double advice_counted_s(const struct bill *bill)
 {
     return bill->certainty ? longest(bill) : bill->time_s.v;
 }
@@ -137,8 +139,9 @@ static const struct bill *fastest(const struct quote *quote, size_t count, const
     const struct bill *best = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct bill *b = bill_at(quote, i);
-        bool within = budget ? !bill_doubtful(b) && dearest(b) <= *budget : !b->price_impossible.v;
-        if (within && (!best || counted_s(b) < counted_s(best)))
+        bool within = budget ? !bill_doubtful(b) && advice_dearest(b) <= *budget
+                             : !b->price_impossible.v;
+        if (within && (!best || advice_counted_s(b) < advice_counted_s(best)))
             best = b;
     }
     return best;
@@ -170,7 +173,7 @@ static int mark_all(const struct advice_wishes *w, struct bill *bills, size_t co
         if (w->deadline_ns.known)
             TRY(mark(&b->deadline, longest(b) <= deadline_s, b->time_s.v <= deadline_s, err));
         if (w->budget.known)
-            TRY(mark(&b->budget, !bill_doubtful(b) && dearest(b) <= w->budget.v,
+            TRY(mark(&b->budget, !bill_doubtful(b) && advice_dearest(b) <= w->budget.v,
                      bill_total(b) <= w->budget.v, err));
     }
     return 0;
@@ -347,224 +350,6 @@ static int say_budget(const struct advice_wishes *w, struct quote *quote, struct
     return texts_take(&quote->advice, &text, err);
 }
 
-// ---- more than one run
-
-bool advice_is_own(const struct bill *bill)
-{
-    return bill->provider && strcmp(bill->provider, "own") == 0;
-}
-
-// A month in which a bought machine works for `seconds`: a share of the purchase, and power.
-static int own_month(const struct own_machine *own, double seconds, int64_t *total, struct err *err)
-{
-    struct own_machine machine = *own;
-    struct own_hour hour;
-    machine.use_s_a_month = (int64_t)fmin(fmax(seconds, 1), (double)MONTH_NS / 1e9);
-    int rc = own_hour(&machine, &hour, err);
-    return rc == 0
-               ? money_scale(hour.total, machine.use_s_a_month, 3600, MONEY_HALF_EVEN, total, err)
-               : rc;
-}
-
-// `runs` one after the other: the machine starts once.
-static double seconds_for(const struct bill *bill, double runs)
-{
-    double training = bill_training_s(bill);
-    return bill->time_s.v - training + runs * training;
-}
-
-// The start-up of the run of `bill` in its parts, of which a boot may be free, then `runs` runs.
-static int time_for(const struct quote_ask *ask, const struct bill *bill, const struct offer *offer,
-                    double runs, struct bill_time *time, struct err *err)
-{
-    const struct run *run = NULL;
-    bool known = false;
-    int rc = 0;
-    for (size_t i = 0; i < ask->evidence_count && !run; i++) {
-        const char *id = ask->evidence[i].run->id;
-        run = id && bill->run && strcmp(id, bill->run) == 0 ? ask->evidence[i].run : NULL;
-    }
-    if (run && !advice_is_own(bill))
-        rc = quote_time(ask, run, offer, time, &known, err);
-    if (!known)
-        *time = (struct bill_time){.total_ns = (int64_t)(bill->time_s.v * 1e9)};
-    time->count = 0;
-    for (int64_t at = 0; at < time->startup_ns; time->count++)
-        at += time->parts[time->count].ns;
-    double ns = fmin(runs * (double)(time->total_ns - time->startup_ns), 9e18);
-    time->parts[time->count++] = (struct bill_part){"run", (int64_t)ns, NULL};
-    time->total_ns = time->startup_ns + (int64_t)ns;
-    time->low_ns = time->high_ns = -1;
-    time->basis = "derived";
-    return rc;
-}
-
-// The bill for `runs` runs in one go on the offer of `bill`. `traffic` of them pay for egress and
-// ingress: each run does, on whatever machine. `*worst` (optional): by started hours, where the
-// rule is assumed.
-static int bill_for(const struct quote_ask *ask, const struct bill *bill, double runs,
-                    int64_t traffic, int64_t *total, int64_t *worst, struct err *err)
-{
-    struct offer offer;
-    struct bill again = {0};
-    struct bill_time time = {0};
-    struct wishes wishes = ask->wishes;
-    wishes.without_credit = true;
-    wishes.runs = traffic;
-    if (traffic == 0)
-        wishes.egress_bytes = wishes.ingress_bytes = 0;
-    int rc = quote_offer(ask, bill, &offer, err);
-    if (rc == 0)
-        rc = time_for(ask, bill, &offer, runs, &time, err);
-    if (rc == 0)
-        rc = bill_make(ask->market, &wishes, &offer, bill->offer, &time, 0, &again, err);
-    if (rc == 0)
-        *total = bill_total(&again);
-    if (rc == 0 && worst)
-        *worst = dearest(&again);
-    record_release(bill_fields, &again);
-    return rc;
-}
-
-// The cheapest offer for `runs` runs in a month, one after the other, that a month is enough for.
-// One with something unpriced is named only where all have.
-static int cheapest_for(const struct quote_ask *ask, const struct quote *quote, double runs,
-                        const struct bill **found, int64_t *least, struct err *err)
-{
-    int64_t least_worst = 0;
-    *found = NULL;
-    for (size_t i = 0; i < quote->bills.count; i++) {
-        const struct bill *b = &quote->bills.items[i];
-        int64_t total = 0, worst = 0;
-        double seconds = runs * bill_training_s(b);
-        if (seconds * 1e9 > (double)MONTH_NS)
-            continue;
-        bool own = ask->own && advice_is_own(b);
-        int rc = own ? own_month(ask->own, seconds, &total, err)
-                     : bill_for(ask, b, runs, (int64_t)ceil(runs), &total, &worst, err);
-        if (rc == ERR_MEMORY)
-            return rc;
-        if (rc != 0)
-            continue;
-        worst = own ? total : worst;
-        bool half = bill_doubtful(b), found_half = *found && bill_doubtful(*found);
-        if (!*found || (half == found_half ? worst < least_worst : found_half)) {
-            *found = b;
-            *least = total;
-            least_worst = worst;
-        }
-    }
-    return 0;
-}
-
-// The time of the run asked for, on the machine it was measured on.
-static double base_seconds(const struct quote_ask *ask)
-{
-    struct bill_time time;
-    return quote_base(ask, &time) ? (double)time.total_ns / 1e9 : 0;
-}
-
-static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
-                   struct err *err)
-{
-    double base = base_seconds(ask);
-    const struct {
-        const char *name;
-        double runs;
-    } levels[] = {{"occasional use (one run a month)", 1},
-                  {"steady use", (double)w->use_ns_a_month / 1e9 / base},
-                  {"heavy use (round the clock)", (double)MONTH_NS / 1e9 / base}};
-    if (base <= 0)
-        return 0;
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
-        const struct bill *found = NULL;
-        int64_t total = 0;
-        struct buf text = {0};
-        int rc = cheapest_for(ask, quote, levels[i].runs, &found, &total, err);
-        if (rc != 0)
-            return rc;
-        buf_printf(&text, "For %s", levels[i].name);
-        if (i == 1) {
-            buf_adds(&text, ", ");
-            if (w->use_ns_a_month % HOUR_NS == 0) // as it was given
-                buf_printf(&text, "%lld h", (long long)(w->use_ns_a_month / HOUR_NS));
-            else
-                advice_add_time(&text, (double)w->use_ns_a_month / 1e9);
-            buf_printf(&text, " a month on %s (%.*f runs)",
-                       advice_machine(ask) ? advice_machine(ask) : "the machine measured",
-                       levels[i].runs < 100, levels[i].runs);
-        }
-        if (found) {
-            buf_printf(&text, ": %s, ", found->offer);
-            advice_add_money(&text, total);
-            buf_printf(&text, " a month, in one go%s.",
-                       found->incomplete.v ? ", without what its tariff has no price for" : "");
-        } else {
-            buf_adds(&text, ": none of these machines is fast enough on its own.");
-        }
-        rc = texts_take(&quote->advice, &text, err);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
-}
-
-// Enough machines of `bill` to complete `runs` runs within `limit_s`, each with its share.
-static int bill_parallel(const struct quote_ask *ask, const struct bill *bill, int64_t runs,
-                         double limit_s, int64_t *machines, double *seconds, int64_t *total,
-                         struct err *err)
-{
-    double training = bill_training_s(bill), startup = bill->time_s.v - training;
-    double fit = fmax(floor((limit_s - startup) / training * 1.0001), 1);
-    int64_t most = (int64_t)fmin(fit, (double)runs), with, without = 0, full = 0, last = 0;
-    *machines = (runs + most - 1) / most;
-    int64_t share = (runs + *machines - 1) / *machines, rest = runs % share;
-    *machines = runs / share + (rest > 0);
-    *seconds = seconds_for(bill, (double)share);
-    // Traffic is paid once for all runs: free allowances and steps are the account's.
-    TRY(bill_for(ask, bill, (double)share, runs, &with, NULL, err));
-    TRY(bill_for(ask, bill, (double)share, 0, &without, NULL, err));
-    TRY(money_scale(without, runs / share, 1, MONEY_HALF_EVEN, &full, err));
-    if (rest > 0)
-        TRY(bill_for(ask, bill, (double)rest, 0, &last, NULL, err));
-    TRY(money_add(full, last, total, err));
-    return money_add(*total, with - without, total, err);
-}
-
-static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
-                    struct err *err)
-{
-    const struct bill *strong = fastest(quote, quote->bills.count, NULL);
-    const struct bill *cheap = &quote->bills.items[0];
-    int64_t in_turn = 0, parallel = 0, machines = 0;
-    double seconds = 0, runs = (double)w->runs;
-    struct buf text = {0};
-    int rc = bill_for(ask, strong, runs, w->runs, &in_turn, NULL, err);
-    if (rc == 0)
-        rc = bill_parallel(ask, cheap, w->runs, seconds_for(strong, runs), &machines, &seconds,
-                           &parallel, err);
-    if (rc != 0 && rc != ERR_MEMORY) {
-        memset(err, 0, sizeof *err);
-        buf_printf(&text, "%lld runs are too many to price.", (long long)w->runs);
-        return texts_take(&quote->advice, &text, err);
-    }
-    if (rc != 0)
-        return rc;
-    buf_printf(&text, "%lld runs one after the other, in one go, on %s: ", (long long)w->runs,
-               strong->offer);
-    advice_add_time(&text, seconds_for(strong, runs));
-    buf_adds(&text, ", ");
-    advice_add_money(&text, in_turn);
-    if (cheap != strong || machines > 1) {
-        buf_printf(&text, "; on %lld × %s in parallel: ", (long long)machines, cheap->offer);
-        advice_add_time(&text, seconds);
-        buf_adds(&text, ", ");
-        advice_add_money(&text, parallel);
-    }
-    buf_adds(&text, ".");
-    return texts_take(&quote->advice, &text, err);
-}
-
 static int say_credits(const struct advice_wishes *w, struct quote *quote, struct err *err)
 {
     bool any = false;
@@ -616,11 +401,7 @@ static int advise_by_estimates(const struct quote_ask *ask, const struct advice_
         TRY(say_deadline(ask, w, quote, err));
     if (w->budget.known)
         TRY(say_budget(w, quote, err));
-    if (w->use_ns_a_month > 0 || w->runs > 1)
-        TRY(texts_add(&quote->advice,
-                      "Several trainings are priced only on machines with a run, and no offer is "
-                      "one.",
-                      err));
+    TRY(advice_several(ask, w, quote, err));
     return w->buy ? advice_buy(ask, w, quote, err) : advice_power(ask, w, quote, err);
 }
 
@@ -639,10 +420,7 @@ static int advise(const struct quote_ask *ask, const struct advice_wishes *w, st
         TRY(say_deadline(ask, w, quote, err));
     if (w->budget.known)
         TRY(say_budget(w, quote, err));
-    if (w->use_ns_a_month > 0)
-        TRY(say_use(ask, w, quote, err));
-    if (w->runs > 1)
-        TRY(say_runs(ask, w, quote, err));
+    TRY(advice_several(ask, w, quote, err));
     if (w->buy)
         TRY(advice_buy(ask, w, quote, err));
     else

@@ -238,15 +238,12 @@ static const struct bill *find_bill(const struct quote *quote, bool own)
     return bill ? bill : first_of(quote->estimates.items, quote->estimates.count, own);
 }
 
-// The ends of an estimated training time as shares of it; 1 and 1: it is not estimated.
-static void spread(const struct bill *bill, double *low, double *high)
+void advice_spread(const struct bill *bill, double *low, double *high)
 {
-    double training = bill ? bill_training_s(bill) : 0, startup = bill ? bill->time_s.v : 0;
-    startup -= training;
-    bool known = bill && bill->certainty && bill->low_s.known && bill->high_s.known &&
-                 bill->low_s.v > startup && training > 0;
-    *low = known ? (bill->low_s.v - startup) / training : 1;
-    *high = known ? (bill->high_s.v - startup) / training : 1;
+    double training = bill ? bill_training_s(bill) : 0;
+    bool known = bill && bill->training_low_s.known && training > 0;
+    *low = known ? bill->training_low_s.v / training : 1;
+    *high = known ? bill->training_high_s.v / training : 1;
 }
 
 static void add_end(struct buf *text, const struct paid *paid)
@@ -268,8 +265,8 @@ static int add_estimated(struct buf *text, const struct quote_ask *ask,
     bool mine = bought && bought->certainty, theirs = rent->certainty;
     if (!mine && !theirs)
         return 0;
-    spread(bought, &own_low, &own_high);
-    spread(rent, &rent_low, &rent_high);
+    advice_spread(bought, &own_low, &own_high);
+    advice_spread(rent, &rent_low, &rent_high);
     TRY(advice_break_even(ask, own, rent, own_s * own_low / rent_high, &soon.use_s, &soon.tenths,
                           err));
     TRY(advice_break_even(ask, own, rent, own_s * own_high / rent_low, &late.use_s, &late.tenths,
@@ -289,31 +286,12 @@ static int add_estimated(struct buf *text, const struct quote_ask *ask,
     return 0;
 }
 
-int advice_buy(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
-               struct err *err)
+static int say_rent(const struct quote_ask *ask, const struct advice_wishes *w,
+                    const struct bill *bought, const struct bill *rent, double own_s,
+                    struct quote *quote, struct err *err)
 {
     struct buf text = {0};
-    struct bill_time time;
     struct paid paid;
-    if (!ask->own_gpu && !ask->asked &&
-        (ask->evidence_count == 0 || ask->evidence[0].run->source)) {
-        buf_adds(&text, "Rent or buy: name a run; its machine is the one to buy. Or name a GPU "
-                        "with --gpu.");
-        return texts_take(&quote->advice, &text, err);
-    }
-    if (!ask->own_gpu && ask->asked && ask->evidence_count > 0 &&
-        run_relative_speed(ask->evidence[0].run) > 0 && !quote_base(ask, &time))
-        return buy_by_speed(ask, &w->own, quote, err);
-    const struct bill *bought = ask->own_gpu ? find_bill(quote, true) : NULL,
-                      *rent = find_bill(quote, false);
-    double own_s = bought                                    ? bill_training_s(bought)
-                   : !ask->own_gpu && quote_base(ask, &time) ? (double)time.total_ns / 1e9
-                                                             : 0;
-    if (own_s <= 0 && ask->own_gpu)
-        buf_printf(&text, "Rent or buy: the time on a machine with %.60s is unknown.",
-                   ask->own_gpu);
-    if (own_s <= 0 || !rent)
-        return texts_take(&quote->advice, &text, err);
     TRY(advice_break_even(ask, &w->own, rent, own_s, &paid.use_s, &paid.tenths, err));
     add_machine(&text, ask, &w->own, bought);
     add_paid(&text, ask, &w->own, &paid, rent->offer);
@@ -324,4 +302,39 @@ int advice_buy(const struct quote_ask *ask, const struct advice_wishes *w, struc
         return texts_take(&quote->advice, &text, err);
     buf_release(&text);
     return rc;
+}
+
+// Against the cheapest measured rent, and an estimated one if that is cheaper.
+int advice_buy(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
+               struct err *err)
+{
+    struct buf text = {0};
+    struct bill_time time;
+    if (!ask->own_gpu && !ask->asked &&
+        (ask->evidence_count == 0 || ask->evidence[0].run->source)) {
+        buf_adds(&text, "Rent or buy: name a run; its machine is the one to buy. Or name a GPU "
+                        "with --gpu.");
+        return texts_take(&quote->advice, &text, err);
+    }
+    if (!ask->own_gpu && ask->asked && ask->evidence_count > 0 &&
+        run_relative_speed(ask->evidence[0].run) > 0 && !quote_base(ask, &time))
+        return buy_by_speed(ask, &w->own, quote, err);
+    const struct bill *bought = ask->own_gpu ? find_bill(quote, true) : NULL,
+                      *rent = first_of(quote->bills.items, quote->bills.count, false),
+                      *guess = first_of(quote->estimates.items, quote->estimates.count, false);
+    double own_s = bought                                    ? bill_training_s(bought)
+                   : !ask->own_gpu && quote_base(ask, &time) ? (double)time.total_ns / 1e9
+                                                             : 0;
+    if (own_s <= 0 && ask->own_gpu) {
+        buf_printf(&text, "Rent or buy: the time on a machine with %.60s is unknown.",
+                   ask->own_gpu);
+        return texts_take(&quote->advice, &text, err);
+    }
+    if (own_s <= 0)
+        return 0;
+    if (rent)
+        TRY(say_rent(ask, w, bought, rent, own_s, quote, err));
+    if (guess && (!rent || guess->place.v < rent->place.v))
+        TRY(say_rent(ask, w, bought, guess, own_s, quote, err));
+    return 0;
 }

@@ -283,7 +283,10 @@ static int set_certainty(const struct estimated *e, struct bill *bill, struct er
 {
     char words[ESTIMATE_WORDS];
     struct buf class = {0};
+    double fixed_s = bill_training_s(bill) - e->estimate.time_s;
     estimate_words(&e->estimate, words);
+    bill->training_low_s = some_real(fixed_s + e->estimate.low_s);
+    bill->training_high_s = some_real(fixed_s + e->estimate.high_s);
     if (e->to.gpus > 0)
         bill->gpus_used = some_int(e->to.gpus);
     if (e->estimate.several.to.link)
@@ -409,28 +412,42 @@ static int add_named_estimate(struct search *s, struct candidate *c, bool *done,
                                          : 0;
 }
 
-// Assuming another processor is allowed, assuming other GPUs is not: they get an estimate.
-static int check_assumed(struct search *s, struct candidate *c, bool *done, struct err *err)
+static int refuse_assumed(const struct search *s, const struct candidate *c, const char *used,
+                          struct err *err)
 {
     const struct run *run = c->proof->run;
-    const char *used = c->proof->gpus > 0 ? evidence_gpu(run) : NULL;
-    char has[96] = "no GPU in the book", had[160] = "without a GPU";
+    if (used && !*c->offer.gpu) {
+        err_set(err, ERR_USAGE,
+                "%s has no GPU, and run %s was measured on %lld × %.100s: that tells nothing about "
+                "the time on a processor",
+                s->ask->offer, run->id, (long long)c->proof->gpus, used);
+        return err_hint(err, "measure the training on any CPU for a minute, for example with "
+                             "CUDA_VISIBLE_DEVICES= fare -- python train.py: fare estimates "
+                             "machines without a GPU from that run");
+    }
+    char had[160] = "without a GPU";
+    if (used)
+        snprintf(had, sizeof had, "on %lld × %.100s", (long long)c->proof->gpus, used);
+    err_set(err, ERR_USAGE, "%s has %g × %.60s, but run %s was measured %s", s->ask->offer,
+            c->offer.gpus_milli / 1000.0, c->offer.gpu, run->id, had);
+    return err_hint(err, "a quote for it needs a run on such a machine: measure one there, or "
+                         "import one with 'fare runs import'");
+}
+
+// Other GPUs get an estimate or none. So does another processor; if it is not known, its time may
+// be assumed.
+static int check_assumed(struct search *s, struct candidate *c, bool *done, struct err *err)
+{
+    const char *used = c->proof->gpus > 0 ? evidence_gpu(c->proof->run) : NULL;
     bool same_gpu =
         used && c->proof->device && strcasecmp(c->offer.gpu, c->proof->device->name) == 0;
-    if ((!*c->offer.gpu && !used) || same_gpu) // fewer of them is a misfit
+    if (same_gpu) // fewer of them is a misfit
         return 0;
     if (s->estimates)
         TRY(add_named_estimate(s, c, done, err));
-    if (*done)
+    if (*done || (!*c->offer.gpu && !used))
         return 0;
-    if (*c->offer.gpu)
-        snprintf(has, sizeof has, "%g × %.60s", c->offer.gpus_milli / 1000.0, c->offer.gpu);
-    if (used)
-        snprintf(had, sizeof had, "on %lld × %.100s", (long long)c->proof->gpus, used);
-    err_set(err, ERR_USAGE, "%s has %s, but run %s was measured %s", s->ask->offer, has, run->id,
-            had);
-    return err_hint(err, "a quote for it needs a run on such a machine: measure one there, or "
-                         "import one with 'fare runs import'");
+    return refuse_assumed(s, c, used, err);
 }
 
 // One offer. A named run keeps its own time, measured on such a machine or assumed. A workload has
@@ -602,9 +619,17 @@ static int add_estimates(struct search *s, struct err *err)
         most = all->count;
     if (all->count > 1)
         qsort(all->items, all->count, sizeof *all->items, by_expected);
-    for (size_t i = 0; i < most; i++)
+    // Machines without a GPU are the cheapest by far: a few beside those with one.
+    size_t gpus = most, cpus = s->ask->most_estimates == 0 ? most : most / 4, billed = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        size_t *left = *all->items[i].offer.gpu ? &gpus : &cpus;
+        if (*left == 0)
+            continue;
+        --*left;
+        billed++;
         TRY(add_bill(s, &all->items[i], NULL, err));
-    size_t unpriced = most - s->quote->estimates.count;
+    }
+    size_t unpriced = billed - s->quote->estimates.count;
     s->quote->estimated = some_int((int64_t)(all->count - unpriced));
     return 0;
 }

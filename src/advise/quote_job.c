@@ -275,13 +275,14 @@ int quote_assemble(struct quote_job *job, struct err *err)
                   {&q->run, job->asked ? job->runs.items[0].id : NULL}, {&q->date, job->date},
                   {&q->rule, job->ask.wishes.prorated ? "prorated" : "paid"}));
     size_t most = job->ask.most_estimates;
-    if (job->wishes.deadline_ns.known || job->wishes.budget.known)
+    const struct advice_wishes *w = &job->wishes;
+    if (w->deadline_ns.known || w->budget.known || w->runs > 1 || w->use_ns_a_month > 0)
         job->ask.most_estimates = 0; // any of them may be the answer
     TRY(quote_make(&job->ask, q, err));
     if (q->given) // no offer lacks a measurement
         q->not_measured.known = false;
     TRY(advice_make(&job->ask, &job->wishes, q, err));
-    while (most > 0 && q->estimates.count > most)
+    while (most > job->ask.most_estimates && q->estimates.count > most)
         record_release(bill_fields, &q->estimates.items[--q->estimates.count]);
     return 0;
 }

@@ -164,14 +164,19 @@ static void say_estimated(struct out *out, const struct quote *q)
     bool old =
         is_old(q->estimates.items, q->estimates.count) || is_old(q->bills.items, q->bills.count);
     bool rough = strcmp(q->estimates.items[0].basis, "rough") == 0;
+    size_t gpu = 0; // the first with one
+    while (gpu < q->estimates.count && !q->estimates.items[gpu].gpu)
+        gpu++;
+    bool other = gpu > 0 && gpu < q->estimates.count;
     out_wrapf(out, 0,
               "%s; their intervals hold with 90 %%%s.%s To know one exactly, rent that "
               "machine for a minute and run the same command there: the cheapest by estimate is "
-              "%s. 'fare quote last' shows all %lld estimates, --explain OFFER how one comes "
+              "%s%s%s. 'fare quote last' shows all %lld estimates, --explain OFFER how one comes "
               "about.",
               q->bills.count > 0 ? "Rows with a certainty are estimates" : "These are estimates",
               rough ? ", and rough ones are orders of magnitude" : "",
               old ? " Prices with a * are OLD." : "", q->estimates.items[0].offer,
+              other ? ", with a GPU " : "", other ? q->estimates.items[gpu].offer : "",
               (long long)q->estimated.v);
 }
 

@@ -375,10 +375,13 @@ check("an offer that is only assumed", assumed)
 def named():
     """The run that is named is the one priced, also where another was measured on the offer."""
     weak, strong = "20261110T000000Z-weak", "20261110T000000Z-strong"
-    for run, offer, words in ((weak, "acme/one@there", "1 × H100"), (strong, "acme/slow", "1 × T4"),
-                              (strong, "acme/cpu", "no GPU in the book")):
+    for run, offer, words in ((weak, "acme/one@there", "1 × H100"), (strong, "acme/slow", "1 × T4")):
         text = fare("quote", run, "--offer", offer, "--measured", code=2)
         assert f"{offer} has {words}, but run {run} was measured on 1 × " in text, text
+    for more in ((), ("--measured",)):  # no figure, the reason and the remedy
+        text = fare("quote", strong, "--offer", "acme/cpu", *more, code=2)
+        assert f"acme/cpu has no GPU, and run {strong} was measured on 1 × " in text and "tells nothing about the time on a processor" in text, text
+        assert "measure the training on any CPU for a minute" in text and "USD" not in text, text
     bill = quote(strong, "--offer", "acme/one@there")["bills"][0]
     same((bill["run"], bill["basis"]), (strong, "projected"))
     assert not any("fare quote" in n for n in bill.get("notes", [])), bill["notes"]

@@ -65,7 +65,8 @@ def fare(*args, code=0):
 
 
 def quote(*args, provider="acme"):
-    return json.loads(fare("quote", *args, "--provider", provider, "--boot", "0", "--image", "0s", "--json"))
+    provider = ("--provider", provider) if provider else ()
+    return json.loads(fare("quote", *args, *provider, "--boot", "0", "--image", "0s", "--json"))
 
 
 def text_of(*args):
@@ -376,6 +377,24 @@ def processors():
     near(single["aws/c7g.4xlarge"]["time_s"], 10000 * (rate("EPYC 7763", 1) / rate("Graviton3", 1)) ** power)
     text = fare("quote", SERVER["id"], "--explain", "aws/c7g.4xlarge")
     assert "processors: EPYC 7763 to Graviton3, 8 to 16 virtual CPUs" in text and "from a CPU to a CPU" in text, text
+    # One offer: the same estimate, not the run's own time. A processor that is not known may only be assumed to be as fast.
+    q = json.loads(fare("quote", SERVER["id"], "--offer", "aws/c7g.4xlarge", "--json", "--boot", "0", "--image", "0s"))
+    assert q["bills"] == [] and len(q["estimates"]) == 1, q
+    near(q["estimates"][0]["time_s"], 10000 * (rate("EPYC 7763", 8) / rate("Graviton3", 16)) ** power)
+    q = quote(SERVER["id"], "--offer", "acme/cpu", provider=None)
+    assert q["bills"][0]["basis"] == "assumed" and q["bills"][0]["time_s"] == 10000 and "estimates" not in q, q
+    # The published runs on CPUs know the speed of a thread: 16 threads of a processor that the table lacks, twice as unsure.
+    cnn = next(r for r in map(json.loads, open(ROOT / "share" / "published" / "2026-h200.jsonl")) if r["id"].endswith("cnn-fare-cpu-f32"))
+    cores, ghz = cnn["machine"]["usable_cpus"] / 2, cnn["machine"]["thread_ops_per_s"] / 2 / 1e9
+    ratio = (cores * 32 * ghz / 1000 / rate("Graviton3", 16)) ** power
+    b = next(b for b in json.loads(fare("quote", "cnn", "--json", "--boot", "0", "--image", "0s"))["estimates"] if b["name"] == "c7g.4xlarge")
+    p = cnn["projection"]
+    scaled = p["train_s"] + p["evaluate_s"]
+    near(b["time_s"], p["wall_s"] - scaled + scaled * ratio)
+    half = math.hypot(math.hypot(math.log(factor["cpu", "unknown", "one", "no", "unknown"]),
+                                 math.log(p["high_s"] / p["low_s"]) / 2 * 1.645 / 1.960), math.log(2))
+    near(b["training_high_s"], p["wall_s"] - scaled + scaled * ratio * math.exp(half))
+    assert b["certainty"].startswith("rough ×") and b["run"] == cnn["id"], b
     # A run on a GPU says nothing about processors.
     assert not any("gpu" not in b for b in quote(RUN["id"])["estimates"])
 
@@ -402,4 +421,54 @@ def named_offer():
 
 
 check("--offer on a machine without a run", named_offer)
+
+
+def amounts(text, what):
+    """The amount and its interval behind `what`."""
+    m = re.search(what + r",? (?:\S+ ){0,6}?([\d.]+) USD(?: \(([\d.]+)-([\d.]+)\))?", text)
+    assert m, (what, text)
+    return [float(x) for x in m.groups() if x]
+
+
+def close(got, expected):
+    assert len(got) == len(expected) and all(abs(g - e) <= 0.01 * e for g, e in zip(got, expected)), (got, expected)
+
+
+def several_trainings():
+    times = [100 + 3500 * RATIO * math.exp(x) for x in (0, -HALF, HALF)]
+    certainty = f"estimated ±{math.ceil(100 * (math.exp(HALF) - 1))} %"
+    advice = quote(RUN["id"], "--runs", "10", "--hours-per-month", "20")["advice"]
+    said = [a for a in advice if "10 runs" in a]
+    assert len(said) == 2 and said[0].startswith("10 runs one after the other, in one go, on acme/own@here: 10 h 00 min, 30.00 USD."), said
+    assert said[1].startswith("By estimate: 10 runs one after the other, in one go, on ") and "rough" in said[1], said
+    # In a month: 20 h on the H100 are 20 runs of 3,600 s; 720 h there are 720.
+    for what, runs in (("occasional use", 1), ("steady use", 20)):
+        text = next(a for a in advice if what in a)
+        close(amounts(text, "acme/own@here"), [3 * runs])
+        close(amounts(text, "by estimate acme/sure@here"), [0.4 * runs * t / 3600 for t in times])
+        assert text.endswith(f"a month, in one go, {certainty}."), text
+    # Round the clock, 720 runs of the A100 would take longer than a month.
+    text = next(a for a in advice if "heavy use" in a)
+    assert "acme/own@here, 2160.00 USD a month" in text and "acme/sure" not in text, text
+    # Nothing measured: only the estimate, and one machine in turn is as cheap as several.
+    advice = quote(RUN["id"], "--gpu", "a100-80gb", "--runs", "10")["advice"]
+    said = [a for a in advice if "10 runs" in a]
+    assert len(said) == 1, advice
+    close(amounts(said[0], "min"), [0.4 * 10 * t / 3600 for t in times])
+    assert certainty in said[0], said
+
+
+def buying():
+    advice = [a for a in quote(RUN["id"], "--buy", "1000")["advice"] if a.startswith("Buying")]
+    assert len(advice) == 2, advice
+    close([float(re.search(r"acme/own@here after .*: ([\d.]+) days", advice[0])[1])], [1000 / 3 / 24])
+    # 0.40 an hour, which the rented one needs longer; its end of the interval pays sooner.
+    times = [100 + 3500 * RATIO * math.exp(x) for x in (0, HALF, -HALF)]
+    found = re.search(r"acme/sure@here after .*: ([\d.]+) days, on \S+ \(([\d.]+) to ([\d.]+)\)", advice[1])
+    close([float(x) for x in found.groups()], [1000 / (0.4 * t / 3600) / 24 for t in times])
+    assert "The time on the rented one is not measured but estimated" in advice[1], advice[1]
+
+
+check("several trainings on machines without a run", several_trainings)
+check("rent or buy against a machine without a run", buying)
 tap.done()
