@@ -91,12 +91,6 @@ static double longest(const struct bill *bill)
     return bill->high_s.known ? bill->high_s.v : bill->time_s.v;
 }
 
-static int64_t at_least(int64_t amount, const char *text)
-{
-    int64_t other = 0;
-    return text && money_parse(text, &other, NULL) == 0 && other > amount ? other : amount;
-}
-
 int64_t advice_dearest(const struct bill *bill)
 {
     return at_least(at_least(bill_total(bill), bill->high), bill->by_hours);
