@@ -133,8 +133,8 @@ static const struct bill *fastest(const struct quote *quote, size_t count, const
     const struct bill *best = NULL;
     for (size_t i = 0; i < count; i++) {
         const struct bill *b = bill_at(quote, i);
-        bool within = budget ? !bill_doubtful(b) && advice_dearest(b) <= *budget
-                             : !b->price_impossible.v;
+        bool within =
+            budget ? !bill_doubtful(b) && advice_dearest(b) <= *budget : !b->price_impossible.v;
         if (within && (!best || advice_counted_s(b) < advice_counted_s(best)))
             best = b;
     }
