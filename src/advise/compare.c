@@ -38,7 +38,8 @@ static void make_tables(void)
 {
     // Neither the table nor comparable.h needs these.
     reduced(head_table,
-            " schema source seed step_flops step_bytes program libraries exit_code signal steps_per_epoch "
+            " schema source seed step_flops step_bytes program libraries exit_code signal "
+            "steps_per_epoch "
             "step_ms samples_per_s epoch_s first_loss last_loss l1_pairs_per_s l1_share_of_peak "
             "l1_largest_error peak_memory_bytes steady stages checks drift epoch_list "
             "step_plot_ms samples ",
