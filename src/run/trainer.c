@@ -307,8 +307,8 @@ static int prepare(struct trainer *t, struct err *err)
     TRY(plan(t, err));
     if (o->from) {
         int loaded = 0;
-        TRY(checkpoint_load_parameters(o->from, &t->subject, t->program, &loaded,
-                                       &t->result->notes, err));
+        TRY(checkpoint_load_parameters(o->from, &t->subject, t->program, &loaded, &t->result->notes,
+                                       err));
         buf_printf(&t->result->notes, "%d tensors loaded from %s\n", loaded, o->from);
     }
     if (o->dir) {
