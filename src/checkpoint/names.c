@@ -132,6 +132,8 @@ static const struct head {
     {"d.bias", {NULL, "last_linear.bias", "InceptionV4.Logits.Logits.biases", "predictions.bias"}},
     {"d.weight", {NULL, "classif.weight", NULL, NULL}},
     {"d.bias", {NULL, "classif.bias", NULL, NULL}},
+    {"d.weight", {NULL, "fc.weight", NULL, NULL}},
+    {"d.bias", {NULL, "fc.bias", NULL, NULL}},
     {"aux.d.weight", {NULL, NULL, "InceptionV4.AuxLogits.Aux_logits.weights", NULL}},
     {"aux.d.bias", {NULL, NULL, "InceptionV4.AuxLogits.Aux_logits.biases", NULL}},
 };

@@ -85,6 +85,8 @@ static void two_tensors_for_one_parameter(void **state)
     (void)state;
     expect((const char *[]){"last_linear.weight", "classif.weight"}, 2,
            "'last_linear.weight' and 'classif.weight' are both 'd.weight' here");
+    expect((const char *[]){"last_linear.bias", "fc.bias"}, 2,
+           "'last_linear.bias' and 'fc.bias' are both 'd.bias' here");
     expect((const char *[]){"dense_1/kernel", "predictions/kernel"}, 2, "are both 'd.weight' here");
     expect((const char *[]){"features.0.bn.bias", "module.features.0.bn.bias"}, 2,
            "'features.0.bn.bias' and 'module.features.0.bn.bias' name the same tensor");
