@@ -656,8 +656,8 @@ void ledger_on_damage(ledger_damage_fn *says, void *arg)
     damage.arg = arg;
 }
 
-// Masks secrets, which earlier versions stored. Leaves out a record that cannot be read, if there is
-// somebody to tell (ledger_on_damage).
+// Masks secrets, which earlier versions stored. Leaves out a record that cannot be read, if there
+// is somebody to tell (ledger_on_damage).
 static int visit_record(void *arg, const char *const *values, struct err *err)
 {
     const struct ledger_visit *v = arg;
