@@ -114,9 +114,11 @@ const char *estimate_efficiency(const struct estimate_tables *tables,
 static double step_of_one(const struct estimate_tables *tables, const struct estimate_place *from,
                           double parameters, double step_s)
 {
-    struct link link = link_of(from);
     struct estimate_efficiency ring;
-    if (from->gpus <= 1 || from->machines > 1 || !(parameters > 0) || link.bytes_per_s <= 0)
+    if (from->gpus <= 1 || from->machines > 1 || !(parameters > 0))
+        return step_s;
+    struct link link = link_of(from);
+    if (link.bytes_per_s <= 0)
         return step_s;
     set_ring(tables, &link, from->gpus, parameters, 0, &ring);
     double always_s = constant_of(tables, link.key, "exposed", 0) * ring.ring_s;

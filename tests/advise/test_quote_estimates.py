@@ -380,7 +380,8 @@ def processors():
     # One offer: the same estimate, not the run's own time. A processor that is not known may only be assumed to be as fast.
     q = json.loads(fare("quote", SERVER["id"], "--offer", "aws/c7g.4xlarge", "--json", "--boot", "0", "--image", "0s"))
     assert q["bills"] == [] and len(q["estimates"]) == 1, q
-    near(q["estimates"][0]["time_s"], 10000 * (rate("EPYC 7763", 8) / rate("Graviton3", 16)) ** power)
+    amdahl = (serial + (1 - serial) / 16) / (serial + (1 - serial) / 8)
+    near(q["estimates"][0]["time_s"], 10000 * amdahl * (rate("EPYC 7763", 1) / rate("Graviton3", 1)) ** power)
     q = quote(SERVER["id"], "--offer", "acme/cpu", provider=None)
     assert q["bills"][0]["basis"] == "assumed" and q["bills"][0]["time_s"] == 10000 and "estimates" not in q, q
     # The published runs on CPUs know the speed of a thread: 16 threads of a processor that the table lacks, twice as unsure.

@@ -285,6 +285,12 @@ static void other_vendors_and_processors_are_rough(void **state)
     e = made(&s);
     NEAR(e.time_s, 8 * 0.01 * 3.5 * 0.256);
     NEAR(e.high_s / e.time_s, exp(sqrt(log(3) * log(3) + log(2) * log(2))));
+    s.run.parameters =
+        some_int(1000000); // to several GPUs, which have a link, the processor has none
+    s.run.step_ms = some_real(10);
+    s.to.gpus = 4;
+    assert_int_equal(made(&s).kind, ESTIMATE_ROUGH);
+    s.to.gpus = 1;
     s.from.thread_ops_per_s = 0;
     assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
     s.from = (struct estimate_place){.device = &cpu, .cpus = 0.05};

@@ -19,7 +19,7 @@ def run(name, gpu, gpus, hours):
 RUNS = [run("one", "NVIDIA H100 80GB HBM3", 1, 2.5), run("eight", "NVIDIA H100 80GB HBM3", 8, 40),
         run("short", "NVIDIA A100-SXM4-80GB", 1, 0.001), run("volta", "Tesla V100-SXM2-16GB", 1, 30),
         {"id": "20261101T000000Z-none", "workload": "none", "full": True, "machine": {"name": "nobody's"},
-         "phases": {"wall_ns": HOUR}}]
+         "phases": {"wall_ns": HOUR}}, run("ampere", "NVIDIA A100-SXM4-40GB", 1, 30)]
 
 RATES = ("provider,offer,discount_percent,credit,rate,currency,from,to\n"
          "runpod,,10,0.5,,USD,,\n"
@@ -40,7 +40,7 @@ CASES = {  # name: arguments, with the user's rates
     "disk and traffic, azure": (("quote", RUNS[3]["id"], "--provider", "azure", *TRAFFIC), False),
     "own rate": (("quote", RUNS[3]["id"], "--provider", "gcp"), True),
     "discount and credit": (("quote", RUNS[0]["id"], "--provider", "runpod", *TRAFFIC), True),
-    "commitment": (("quote", RUNS[3]["id"], "--provider", "gcp", "--commit", "12", "--kind", "on-demand"), False),
+    "commitment": (("quote", RUNS[5]["id"], "--provider", "gcp", "--commit", "12", "--kind", "on-demand"), False),
     "several months": (("quote", "--time", "70d", "--gpu", "h100"), False),
     "unknown price": (("quote", RUNS[4]["id"]), False),
     "report": (("report", RUNS[0]["id"], RUNS[1]["id"]), False),
