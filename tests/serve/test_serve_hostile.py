@@ -145,7 +145,11 @@ for c in gone:
     c.close()
 status, _, seconds = s.ask("/prices", source="127.0.0.2")
 report("work of clients that left is dropped", status == 200 and seconds < 10, seconds)
-status, _, seconds = s.ask("/?page=2")
+began, status = time.monotonic(), 429
+while status == 429 and time.monotonic() - began < 10:  # until the server has seen that they left
+    status, _, _ = s.ask("/?page=2")
+    time.sleep(0.05)
+seconds = time.monotonic() - began
 report("for the same address too", status == 200 and seconds < 10, (status, seconds))
 
 # ---- one address cannot take everything

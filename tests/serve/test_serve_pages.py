@@ -63,7 +63,7 @@ PAGES = {"runs": (URL + "/", ["box-7", "textgen", "Older"]), "older runs": (URL 
          "prices": (URL + "/prices", ["USD per hour", "T4"]), "no prices": (URL + "/prices?text=none", ["No matching offer"]),
          "offer": (URL + "/offer?name=aws/p3.2xlarge", ["3.06", "per second"]), "what to quote": (URL + "/quote", ["Price it"]),
          "quote": (URL + "/quote?run=cnn&deadline=2h", ["Within 2 h"]),
-         "quote of a long id": (URL + "/quote?run=published-2026-h200-cifar-pytorch-gpu-tf32", ["published-2026-h200-cifar-pytorch-gpu-tf32"]),
+         "quote of a long id": (URL + "/quote?run=published-2026-h200-cifar-pytorch-gpu-tf32", ["published-2026-h200-cifar-pytorch-cpu-f32"]),
          "a wrong address": (URL + "/none", ["no such page"]), "no such run": (URL + "/runs/none", ["none"]),
          "a wrong time": (URL + "/quote?run=cnn&deadline=soon", ["soon"]), "no token": (HERE / "401.html", ["token is required"]),
          "with the token": (CLOSED.replace("//", "//x:a-token-of-many-characters@") + "/", ["box-7"])}
