@@ -5,9 +5,9 @@ import struct
 from pathlib import Path
 
 RECORDS, NAMES, TEXT = 1 << 17, 4096, 1 << 19
-HEADER = struct.Struct("<QIIIIQQQQQIIIIQ")
-MEMBERS = "magic version pid state cupti head dropped spent_ns cupti_ns clock_ns names text_used wanted unused tail".split()
-RECORD = struct.Struct("<QIIIHBB")
+HEADER = struct.Struct("<QIIIIQQQQIIIIQ")
+MEMBERS = "magic version pid state cupti head dropped cupti_ns clock_ns names text_used wanted unused tail".split()
+RECORD = struct.Struct("<QIIIHBBI4x")
 STATES = ["waiting", "recording", "enough", "limit", "unread", "no CUPTI", "other profiler", "failed"]
 KINDS = ["kernel", "copy in", "copy out", "copy within", "set"]
 WANTED_AT, TAIL_AT = HEADER.size - 16, HEADER.size - 8
@@ -27,7 +27,7 @@ class Ring:
         return STATES[self.header()["state"]]
 
     def drain(self):
-        """Takes what is new; (start, duration, name, size, stream, device, kind)."""
+        """Takes what is new; (start, duration, name, size, stream, device, kind, launch)."""
         head = self.header()["head"]
         at = HEADER.size + NAMES * 8 + TEXT
         for i in range(self.read, head):

@@ -314,6 +314,8 @@ static void report_activity(struct job *job)
     enum sampler_busy of = sampler_busy(job->session->sampler, &busy, &work);
     if (of != SAMPLER_UNKNOWN)
         follow_activity(job->follow, busy, work);
+    if (of == SAMPLER_GPUS)
+        tracing_activity(&job->tracing, busy);
     if (of == SAMPLER_CPUS)
         follow_others(job->follow, sampler_others(job->session->sampler));
     struct maybe_int written = sampler_written(job->session->sampler);

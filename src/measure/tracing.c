@@ -8,11 +8,10 @@
 
 enum {
     READ_MS = 100,
-    BEFORE_S = 5,  // between the first step and recording for the account
-    WINDOW_S = 30, // at most, if no steps are found in it
-    STEPS_S = 60,  // recording for the steps, which may cost some per cent
-    DERIVE_S = 10, // one report of derived steps
+    BEFORE_S = 5,   // between the first step and recording for the account
+    WINDOW_S = 120, // at most, if no steps are found in it
 };
+#define GPU_BOUND 0.9 // busy share
 
 static bool has_nvidia(const struct run *run)
 {
@@ -46,11 +45,8 @@ size_t tracing_environment(const struct tracing *t, char **list, size_t count)
 static enum trace_want what_is_wanted(struct tracing *t, const struct follow_state *state,
                                       int64_t now_ns)
 {
-    if (!state->source || strcmp(state->source, FOLLOW_KERNELS) == 0) {
-        if (t->derived_ns == 0 && t->steps > 0 && t->last_ns - t->first_ns > STEPS_S * NS_PER_S)
-            t->derived_ns = t->last_ns;
-        return t->derived_ns > 0 ? TRACE_NOTHING : TRACE_STEPS;
-    }
+    if (!state->source || strcmp(state->source, FOLLOW_KERNELS) == 0)
+        return TRACE_STEPS;
     if (t->window_ns == 0)
         t->window_ns = now_ns + BEFORE_S * NS_PER_S;
     if (now_ns < t->window_ns)
@@ -62,31 +58,37 @@ static enum trace_want what_is_wanted(struct tracing *t, const struct follow_sta
 static int pass_steps(struct tracing *t, struct follow *follow, struct err *err)
 {
     int64_t steps = 0, at_ns = 0;
-    do {
-        TRY(trace_read(t->trace, &steps, &at_ns, err));
-        if (steps == 0 || t->derived_ns > 0)
-            continue;
-        t->steps += t->first_ns > 0 ? steps : 0;
-        t->first_ns = t->first_ns > 0 ? t->first_ns : at_ns;
-        t->last_ns = at_ns;
-        follow_trace(follow, steps, at_ns);
-    } while (steps > 0);
+    TRY(trace_read(t->trace, &steps, &at_ns, err));
+    if (steps == 0)
+        return 0;
+    t->steps += t->first_ns > 0 ? steps : 0;
+    t->first_ns = t->first_ns > 0 ? t->first_ns : at_ns;
+    t->last_ns = at_ns;
+    follow_trace(follow, steps, at_ns);
     return 0;
 }
 
-// After recording ended, steps go on at their rate, but not beyond the training's last one.
-static void derive_steps(struct tracing *t, struct follow *follow, int64_t now_ns)
+// Steps after the last burst go on at their rate, but not beyond the training's last one.
+static int64_t derive_steps(const struct tracing *t, struct follow *follow, int64_t now_ns)
 {
     struct follow_state state;
     follow_state(follow, &state);
-    if (t->derived_ns == 0 || !state.source || strcmp(state.source, FOLLOW_KERNELS) != 0)
-        return;
+    if (t->steps == 0 || !state.source || strcmp(state.source, FOLLOW_KERNELS) != 0)
+        return 0;
     double step_ns = (double)(t->last_ns - t->first_ns) / (double)t->steps;
-    int64_t steps = (int64_t)((double)(now_ns - t->derived_ns) / step_ns);
+    int64_t steps = (int64_t)((double)(now_ns - t->last_ns) / step_ns);
     if (state.total > 0 && steps > state.total - state.step)
         steps = state.total - state.step;
-    t->derived_ns += (int64_t)((double)steps * step_ns);
-    follow_trace(follow, steps, t->derived_ns);
+    if (steps <= 0)
+        return 0;
+    follow_trace(follow, steps, t->last_ns + (int64_t)((double)steps * step_ns));
+    return steps;
+}
+
+void tracing_activity(struct tracing *t, double busy)
+{
+    if (t->trace)
+        trace_gpu_bound(t->trace, busy >= GPU_BOUND);
 }
 
 int tracing_work(struct tracing *t, struct follow *follow, struct err *err)
@@ -96,8 +98,6 @@ int tracing_work(struct tracing *t, struct follow *follow, struct err *err)
         return 0;
     t->read_ns = now_ns + READ_MS * NS_PER_MS;
     TRY(pass_steps(t, follow, err));
-    if (now_ns - t->derived_ns > DERIVE_S * NS_PER_S)
-        derive_steps(t, follow, now_ns);
     struct follow_state state;
     follow_state(follow, &state);
     trace_record(t->trace, what_is_wanted(t, &state, now_ns));
@@ -111,9 +111,11 @@ int tracing_finish(struct tracing *t, struct follow *follow, struct run *run, st
         return 0;
     TRY(trace_end(t->trace, err));
     TRY(pass_steps(t, follow, err));
-    derive_steps(t, follow, clock_now_ns());
-    if (t->derived_ns > 0)
-        TRY(run_taint(run, "only the steps of its first minute were counted; others are derived",
+    int64_t derived = derive_steps(t, follow, clock_now_ns());
+    if (trace_by_time(t->trace))
+        TRY(run_taint(run, "most steps are derived from the time of those recorded", err));
+    else if (derived > 0)
+        TRY(run_taint(run, "the steps after the last recorded one are derived from the step time",
                       err));
     TRY(trace_account(t->trace, &run->account, err));
     if (run->account.off && !run->account.steps.known)

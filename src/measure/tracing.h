@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tracing: records the GPU's work while a command is measured (trace/trace.h): on NVIDIA GPUs,
-// unless --no-trace is given. It records for a few seconds, some time after the first step, until a
-// step's account is known. Where nothing but the kernels shows the steps it records for a minute,
-// and later steps are derived from the rate of these.
+// unless --no-trace is given. It records for some seconds, some time after the first step, until a
+// step's account is known. Where nothing but the kernels shows the steps it records now and then
+// throughout; steps after the last time are derived from their rate.
 #ifndef FARE_MEASURE_TRACING_H
 #define FARE_MEASURE_TRACING_H
 
@@ -18,7 +18,6 @@ struct tracing {
     int64_t steps;       // by the kernels, after the first report,
     int64_t first_ns;    // which was then,
     int64_t last_ns;     // until then
-    int64_t derived_ns;  // recording ended; steps until then are derived. 0: recording
 };
 
 // Before the command starts.
@@ -27,6 +26,9 @@ void tracing_release(struct tracing *tracing);
 
 // Adds entries for the command's environment to a list with room for two more; returns its length.
 size_t tracing_environment(const struct tracing *tracing, char **list, size_t count);
+
+// While it runs: the GPU was busy for this share of the last seconds.
+void tracing_activity(struct tracing *tracing, double busy);
 
 // While it runs, often.
 int tracing_work(struct tracing *tracing, struct follow *follow, struct err *err) MUST_USE;

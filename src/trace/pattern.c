@@ -255,15 +255,18 @@ static int keep_ends(const struct work *w, struct places p, uint32_t apart, stru
                      struct err *err)
 {
     out->ends = malloc((p.count + 1) * sizeof *out->ends);
-    if (!out->ends)
+    out->launches = malloc((p.count + 1) * sizeof *out->launches);
+    if (!out->ends || !out->launches)
         return err_memory(err);
     int64_t end_ns = INT64_MIN;
     for (size_t i = 0; i < p.count; i++) {
         const struct trace_item *item = &w->items[p.at[i]];
         end_ns = item->end_ns > end_ns ? item->end_ns : end_ns;
         uint32_t next = i + 1 < p.count ? p.at[i + 1] : (uint32_t)w->count;
-        if (next - p.at[i] > apart)
+        if (next - p.at[i] > apart) {
+            out->launches[out->count] = item->launch;
             out->ends[out->count++] = end_ns;
+        }
     }
     if (out->count < PATTERN_LEAST)
         pattern_release(out);
@@ -306,5 +309,6 @@ int pattern_find(const struct trace_item *items, size_t count, struct pattern *o
 void pattern_release(struct pattern *pattern)
 {
     free(pattern->ends);
+    free(pattern->launches);
     *pattern = (struct pattern){0};
 }

@@ -18,16 +18,17 @@
 // A record, with its class looked up.
 struct trace_item {
     int64_t start_ns, end_ns;
-    uint32_t key;  // the name's index, or TRACE_NAMES + kind for copies
-    uint32_t size; // as in struct trace_record
+    uint32_t key;          // the name's index, or TRACE_NAMES + kind for copies
+    uint32_t size, launch; // as in struct trace_record
     uint8_t kind, class, precision, device;
 };
 
 enum { TRACE_KEYS = TRACE_NAMES + TRACE_KINDS, PATTERN_LEAST = 4 };
 
 struct pattern {
-    int64_t *ends; // when each step's optimizer, or another fixed point of the step, ended
-    size_t count;  // 0, or at least PATTERN_LEAST
+    int64_t *ends;      // when each step's optimizer, or another fixed point of the step, ended
+    uint32_t *launches; // the last launch before
+    size_t count;       // 0, or at least PATTERN_LEAST
 };
 
 // The items must be sorted by start. The last step counts only if others follow it.

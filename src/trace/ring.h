@@ -19,6 +19,7 @@ enum {
     TRACE_NAMES = 4096,      // the first is empty: a record without a name
     TRACE_NAME_BYTES = 480,  // longer names are cut
     TRACE_TEXT_BYTES = 1 << 19,
+    TRACE_DETACH_SINCE = 24, // CUPTI's version: detaching it is known to be safe, from CUDA 12.6 on
 };
 
 enum trace_kind {
@@ -48,7 +49,8 @@ struct trace_record {
     uint32_t size;        // kernels: blocks in the grid; copies: KiB, rounded up
     uint16_t stream;
     uint8_t device;
-    uint8_t kind; // enum trace_kind
+    uint8_t kind;    // enum trace_kind
+    uint32_t launch; // of a kernel: the driver's count of launches, recorded or not
 };
 
 struct trace_name {
@@ -64,7 +66,6 @@ struct trace_header {
     uint32_t cupti;     // its version
     uint64_t head;      // records written; the last TRACE_RECORDS of them are in the file
     uint64_t dropped;   // records that did not fit; estimated where a buffer was missing
-    uint64_t spent_ns;  // in our callbacks
     uint64_t cupti_ns;  // the same moment by CUPTI's clock ...
     uint64_t clock_ns;  // ... and by CLOCK_MONOTONIC
     uint32_t names;     // including the empty one

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 
 #define FAR_NS (INT64_C(1) << 57) // four years: nonsense, and sums stay in range
@@ -54,6 +55,7 @@ int ring_open(struct ring *r, const char *folder, int number)
     if (fstat(r->fd, &st) == 0 && S_ISREG(st.st_mode) && get(r, &r->header, sizeof r->header, 0) &&
         r->header.magic == TRACE_MAGIC && r->header.version == sizeof(struct trace_file)) {
         leave_empty(folder, path);
+        r->opened_ns = clock_now_ns();
         return 1;
     }
     close(r->fd); // not complete yet, or not ours
@@ -106,6 +108,7 @@ static void add_item(struct ring *r, const struct trace_record *from)
         .end_ns = start_ns + from->duration_ns,
         .key = key,
         .size = from->size,
+        .launch = from->launch,
         .kind = from->kind,
         .class = class.class,
         .precision = class.precision,

@@ -16,7 +16,8 @@ struct ring {
     int fd;       // -1: not open
     bool damaged; // not read any more
     struct trace_header header;
-    uint64_t read; // records
+    int64_t opened_ns; // soon after the process began to use CUDA
+    uint64_t read;     // records
     struct kernel_class classes[TRACE_NAMES];
     uint32_t names;           // classified
     uint64_t base_ns;         // CUPTI's time of the first record

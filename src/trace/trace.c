@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/trace.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +21,16 @@ enum {
     PROCESSES = 4,       // recorded
     ANALYSE_MS = 1000,   // at most this often,
     ANALYSE_SHARE = 100, // and for one part in this many of the time
-    ACCOUNT_RECORDS = 20000,
+    BURST_LEAST = 4000,  // records of the first burst
+    BURST_MOST = 20000,
+    BURST_STEPS = 8, // that a burst should have
 };
+
+// A burst of records may cost this share of the time since the process began to use CUDA. On an
+// H200's host, a record cost a program that waits for the host 3.3 and 5.8 µs
+// (docs/gpu-results.md).
+#define COST_SHARE 0.01
+#define RECORD_NS  6000.0
 
 // The account is good enough with these many steps over this time; or with few, long ones.
 static const struct {
@@ -35,17 +44,27 @@ struct trace {
     char *environment[3];
     const char *off;
     struct ring rings[PROCESSES];
+    struct burst {
+        bool on;
+        uint64_t least, most; // records: begins once so many are allowed; takes no more
+        uint64_t from;        // records before it
+        uint32_t launch;      // the last one counted
+        bool vain;            // the last one had no steps
+    } bursts[PROCESSES];
     int seen; // rings so far
     enum trace_want want;
+    bool gpu_bound; // the host is ahead of the GPU
 
     int64_t analyse_ns; // next time
+    int64_t ended_ns;   // 0: it goes on
     struct account account;
-    int64_t found; // steps reported
 
     struct ring *leader; // the process whose steps count
     struct pattern pattern;
-    size_t next; // step of the pattern to report
+    int64_t found; // steps reported,
+    int64_t fresh; // and to report,
     int64_t last_ns;
+    bool by_time; // launches do not tell the steps between two bursts
 };
 
 // ---- start and end
@@ -153,20 +172,16 @@ char *const *trace_environment(const struct trace *t)
 
 // ---- reading
 
-static uint32_t records_of(enum trace_want want)
-{
-    return want == TRACE_STEPS ? UINT32_MAX : want == TRACE_ACCOUNT ? ACCOUNT_RECORDS : 0;
-}
-
 static void open_rings(struct trace *t)
 {
     for (; t->folder.path && t->seen < TRACE_RINGS; t->seen++) {
         struct ring one = {.fd = -1}, *to = t->seen < PROCESSES ? &t->rings[t->seen] : &one;
         if (!ring_open(to, t->folder.path, t->seen))
             return;
-        ring_want(to, to != &one ? records_of(t->want) : 0);
         if (to == &one)
             ring_close(to);
+        else
+            t->bursts[t->seen] = (struct burst){.least = BURST_LEAST, .most = BURST_MOST};
     }
 }
 
@@ -185,52 +200,152 @@ static int analyse(struct trace *t, struct err *err)
             pattern_release(&t->pattern);
             t->pattern = pattern;
             t->leader = r;
-            t->next = 0;
         } else {
             pattern_release(&pattern);
             TRY(rc);
         }
     }
-    t->account = sum;
+    if (sum.steps >= BURST_STEPS || sum.steps > t->account.steps)
+        t->account = sum;
     return 0;
 }
 
-// The steps before the first analysis are one report: when they are known, time has passed.
-static int64_t next_steps(struct trace *t, int64_t *at_ns)
+// ---- counting steps over bursts
+
+static int by_size(const void *a, const void *b)
 {
-    int64_t steps = 0;
-    bool first = t->found == 0;
-    for (; t->next < t->pattern.count && (first || steps == 0); t->next++) {
-        int64_t end_ns = t->pattern.ends[t->next];
-        if (t->found > 0 && end_ns <= t->last_ns + t->account.step_ns / 2)
-            continue; // reported before
-        t->last_ns = end_ns;
-        t->found++;
-        steps++;
-    }
-    if (steps > 0)
-        *at_ns = ring_clock(t->leader, t->last_ns);
-    return steps;
+    uint32_t one = *(const uint32_t *)a, two = *(const uint32_t *)b;
+    return (one > two) - (one < two);
 }
 
-static int read_all(struct trace *t, bool analyse_now, struct err *err)
+// Launches in a step: the median. Zero if steps differ, or if the driver does not count them, as
+// may be in graphs.
+static int launches_per_step(const struct pattern *p, uint32_t *launches, struct err *err)
+{
+    size_t count = p->count - 1, close = 0;
+    uint32_t *each = malloc(count * sizeof *each);
+    *launches = 0;
+    if (!each)
+        return err_memory(err);
+    for (size_t i = 0; i < count; i++)
+        each[i] = p->launches[i + 1] - p->launches[i];
+    qsort(each, count, sizeof *each, by_size);
+    uint32_t median = each[count / 2];
+    for (size_t i = 0; i < count; i++)
+        close += each[i] >= median - median / 20 && each[i] <= median + median / 20;
+    if (close * 3 >= count * 2)
+        *launches = median;
+    free(each);
+    return 0;
+}
+
+// At the end of a burst: the steps up to its last one, since the last burst's. The driver counts
+// launches whether they are recorded or not; so steps while nothing was recorded are launches by
+// launches per step.
+static int count_steps(struct trace *t, struct burst *b, struct err *err)
+{
+    const struct pattern *p = &t->pattern;
+    uint32_t per_step = 0, before = b->launch;
+    TRY(launches_per_step(p, &per_step, err));
+    int64_t end_ns = p->ends[p->count - 1], steps = (int64_t)p->count;
+    if (per_step > 0)
+        steps = llround((double)(uint32_t)(p->launches[p->count - 1] - before) / per_step);
+    else if (t->found > 0 && t->account.step_ns > 0)
+        steps = llround((double)(end_ns - t->last_ns) / (double)t->account.step_ns);
+    t->by_time |= per_step == 0 && t->found > 0;
+    b->launch = p->launches[p->count - 1];
+    if (steps <= 0 || (t->found > 0 && end_ns <= t->last_ns))
+        return 0;
+    t->last_ns = end_ns;
+    t->fresh += steps;
+    return 0;
+}
+
+// ---- bursts
+
+static uint64_t allowed(const struct ring *r, int64_t now_ns)
+{
+    return (uint64_t)((double)(now_ns - r->opened_ns) * COST_SHARE / RECORD_NS);
+}
+
+static uint64_t used(const struct ring *r)
+{
+    return r->header.head + r->header.dropped;
+}
+
+static void begin_burst(struct trace *t, int i, uint64_t records)
+{
+    struct ring *r = &t->rings[i];
+    struct burst *b = &t->bursts[i];
+    b->on = true;
+    b->from = used(r);
+    r->count = r->sorted = 0;
+    ring_want(r, (uint32_t)(records < b->most ? records : b->most));
+}
+
+// The next one is as long as eight steps; or, if none were found, twice as long as this one.
+static int end_burst(struct trace *t, int i, struct err *err)
+{
+    struct ring *r = &t->rings[i];
+    struct burst *b = &t->bursts[i];
+    uint64_t records = used(r) - b->from, most = UINT32_MAX / 2;
+    ring_want(r, 0);
+    b->on = false;
+    TRY(analyse(t, err));
+    if (t->leader == r && t->pattern.count > 0) {
+        TRY(count_steps(t, b, err));
+        b->most = records / t->pattern.count * BURST_STEPS;
+    } else {
+        b->launch = r->count > 0 ? r->items[r->count - 1].launch : b->launch;
+        b->most = records * 2;
+    }
+    b->most = b->most < BURST_LEAST ? BURST_LEAST : b->most < most ? b->most : most;
+    b->least = b->most;
+    b->vain = t->account.steps == 0;
+    return 0;
+}
+
+// Without detaching it, CUPTI goes on costing a program that waits for the host.
+static bool may_record(const struct trace *t, const struct ring *r)
+{
+    return r->header.state == TRACE_WAITING &&
+           (r->header.cupti >= TRACE_DETACH_SINCE || t->gpu_bound);
+}
+
+static int pace(struct trace *t, int64_t now_ns, struct err *err)
+{
+    for (int i = 0; i < PROCESSES && t->rings[i].fd >= 0; i++) {
+        struct ring *r = &t->rings[i];
+        struct burst *b = &t->bursts[i];
+        bool on = r->header.state == TRACE_WAITING || r->header.state == TRACE_RECORDING;
+        uint64_t most = allowed(r, now_ns), so_far = used(r);
+        bool done = t->want == TRACE_NOTHING || (t->want == TRACE_ACCOUNT && trace_enough(t));
+        if (b->on && (!on || done))
+            TRY(end_burst(t, i, err));
+        else if (!b->on && !done && most >= so_far + b->least && may_record(t, r))
+            begin_burst(t, i, most - so_far);
+    }
+    return 0;
+}
+
+static int read_all(struct trace *t, struct err *err)
 {
     bool any = false;
     open_rings(t);
     for (int i = 0; i < PROCESSES; i++) {
         uint64_t before = t->rings[i].read;
         TRY(ring_read(&t->rings[i], err));
-        any |= t->rings[i].count > 0 && (t->rings[i].read != before || analyse_now);
+        any |= t->rings[i].read != before;
     }
     int64_t now_ns = clock_now_ns();
-    if (!any || (now_ns < t->analyse_ns && !analyse_now))
-        return 0;
-    TRY(analyse(t, err));
-    int64_t took_ns = clock_now_ns() - now_ns, pause_ns = ANALYSE_MS * NS_PER_MS;
-    if (took_ns * ANALYSE_SHARE > pause_ns)
-        pause_ns = took_ns * ANALYSE_SHARE;
-    t->analyse_ns = now_ns + pause_ns;
-    return 0;
+    if (any && now_ns >= t->analyse_ns) {
+        TRY(analyse(t, err));
+        int64_t took_ns = clock_now_ns() - now_ns, pause_ns = ANALYSE_MS * NS_PER_MS;
+        if (took_ns * ANALYSE_SHARE > pause_ns)
+            pause_ns = took_ns * ANALYSE_SHARE;
+        t->analyse_ns = now_ns + pause_ns;
+    }
+    return pace(t, now_ns, err);
 }
 
 int trace_read(struct trace *t, int64_t *steps, int64_t *at_ns, struct err *err)
@@ -238,20 +353,29 @@ int trace_read(struct trace *t, int64_t *steps, int64_t *at_ns, struct err *err)
     *steps = 0;
     if (t->off)
         return 0;
-    *steps = next_steps(t, at_ns);
+    if (t->ended_ns == 0)
+        TRY(read_all(t, err));
+    *steps = t->fresh;
+    t->found += t->fresh;
+    t->fresh = 0;
     if (*steps > 0)
-        return 0;
-    TRY(read_all(t, false, err));
-    *steps = next_steps(t, at_ns);
+        *at_ns = ring_clock(t->leader, t->last_ns);
     return 0;
+}
+
+bool trace_by_time(const struct trace *t)
+{
+    return t->by_time;
 }
 
 bool trace_enough(const struct trace *t)
 {
     const struct account *a = &t->account;
+    bool on = false;
     for (int i = 0; i < PROCESSES; i++)
-        if (t->rings[i].fd >= 0 && t->rings[i].header.state == TRACE_ENOUGH)
-            return true;
+        on |= t->bursts[i].on;
+    if (!on && a->steps >= BURST_STEPS)
+        return true;
     for (size_t i = 0; i < sizeof enough / sizeof *enough; i++)
         if (a->steps >= enough[i].steps && (double)a->covered_ns >= enough[i].s * 1e9)
             return true;
@@ -263,16 +387,31 @@ void trace_record(struct trace *t, enum trace_want want)
     if (want == t->want)
         return;
     t->want = want;
-    for (int i = 0; i < PROCESSES; i++) {
-        ring_want(&t->rings[i], records_of(want));
-        if (want != TRACE_NOTHING)
-            t->rings[i].count = t->rings[i].sorted = 0;
-    }
-    if (want != TRACE_NOTHING)
+    for (int i = 0; i < PROCESSES && want != TRACE_NOTHING; i++) {
+        t->bursts[i].least = BURST_LEAST;
+        t->bursts[i].most = BURST_MOST;
         t->account = (struct account){0};
+    }
+}
+
+void trace_gpu_bound(struct trace *t, bool gpu_bound)
+{
+    t->gpu_bound = gpu_bound;
 }
 
 // ---- sentences for the user
+
+static const char *why_too_costly(const struct trace *t)
+{
+    for (int i = 0; i < PROCESSES && t->rings[i].fd >= 0; i++) {
+        if (t->bursts[i].vain)
+            return "its records show no steps, and recording more would cost over 1 %";
+        if (t->want != TRACE_NOTHING && t->rings[i].header.cupti < TRACE_DETACH_SINCE &&
+            t->rings[i].header.state == TRACE_WAITING)
+            return "it waits for the host, and CUPTI before CUDA 12.6 would go on costing over 1 %";
+    }
+    return NULL;
+}
 
 const char *trace_why_off(const struct trace *t)
 {
@@ -290,19 +429,32 @@ const char *trace_why_off(const struct trace *t)
         if (state < sizeof texts / sizeof *texts && texts[state])
             return texts[state];
     }
-    return NULL;
+    return t->account.steps == 0 ? why_too_costly(t) : NULL;
 }
 
 int trace_end(struct trace *t, struct err *err)
 {
-    return t->off ? 0 : read_all(t, true, err);
+    if (t->off)
+        return 0;
+    TRY(read_all(t, err));
+    for (int i = 0; i < PROCESSES && t->rings[i].fd >= 0; i++)
+        if (t->bursts[i].on)
+            TRY(end_burst(t, i, err));
+    t->ended_ns = clock_now_ns();
+    return 0;
 }
 
 int trace_account(struct trace *t, struct run_account *r, struct err *err)
 {
     int64_t processes = 0, dropped = 0;
     for (int i = 0; i < PROCESSES; i++) {
-        processes += t->rings[i].read > 0;
+        const struct ring *ring = &t->rings[i];
+        double lived_ns = (double)(t->ended_ns - ring->opened_ns);
+        if (ring->read > 0 && lived_ns > 0) {
+            double share = (double)used(ring) * RECORD_NS / lived_ns;
+            r->cost_share = some_real(share > r->cost_share.v ? share : r->cost_share.v);
+        }
+        processes += ring->read > 0;
         dropped += t->rings[i].fd < 0 ? 0 : (int64_t)(t->rings[i].header.dropped & INT64_MAX >> 8);
     }
     TRY(text_set(&r->off, trace_why_off(t), err));
@@ -310,7 +462,7 @@ int trace_account(struct trace *t, struct run_account *r, struct err *err)
         return 0;
     r->processes = some_int(processes);
     r->dropped = some_int(dropped);
-    if (t->found > 0)
-        r->steps_by_pattern = some_int(t->found);
+    if (t->found + t->fresh > 0)
+        r->steps_by_pattern = some_int(t->found + t->fresh);
     return account_record(&t->account, r, err);
 }

@@ -26,15 +26,23 @@ char *const *trace_environment(const struct trace *trace);
 const char *trace_why_off(const struct trace *trace);
 
 // Reads what is new; call it several times a second. `*steps` is the number of steps found since
-// the last call, and `*at_ns` when the last of them ended (clock_now_ns); call it again until it is
-// 0.
+// the last call, and `*at_ns` when the last of them ended (clock_now_ns).
 int trace_read(struct trace *trace, int64_t *steps, int64_t *at_ns, struct err *err) MUST_USE;
 
-// Turns recording on or off; at first it is off. While it is on, it costs the program a few per
-// cent. For an account it turns itself off as soon as there are enough records, which may be in
-// less than a second. The account is of the records since it was turned on.
+// What to record; at first nothing. A record costs the program up to 6 µs, so it records in bursts,
+// which together take at most 1 % of the time since the process began to use CUDA. Bursts for an
+// account end when it is good enough. Bursts for the steps go on: the driver numbers all launches,
+// so that steps between two bursts are counted too.
 enum trace_want { TRACE_NOTHING, TRACE_ACCOUNT, TRACE_STEPS };
 void trace_record(struct trace *trace, enum trace_want want);
+
+// Whether the GPU is the bottleneck, as far as its driver tells. CUPTI before CUDA 12.6 cannot be
+// detached, so programs that wait for the host are not recorded with it.
+void trace_gpu_bound(struct trace *trace, bool gpu_bound);
+
+// Launches did not tell how many steps there were between bursts: their number is derived from the
+// step time.
+bool trace_by_time(const struct trace *trace);
 
 // The account is good enough to turn it off.
 bool trace_enough(const struct trace *trace);

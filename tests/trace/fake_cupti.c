@@ -5,6 +5,8 @@
 //   refuses     cuptiActivityEnable() fails
 //   reversed    buffers come back in pairs, the later one first
 //   keeps       buffers never come back
+//   uncounted   launches have no numbers
+//   old         it is CUDA 12.1's, which cannot be detached
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,7 @@ static cupti_completed *completed;
 static uint32_t enabled; // a bit per kind
 static cupti_called *called;
 static int watched, finalized;
+static int64_t launches; // counted whether they are recorded or not, as the driver does
 static struct buffer {
     uint8_t *at;
     size_t size, used;
@@ -34,7 +37,7 @@ static int is(const char *word)
 
 int cuptiGetVersion(uint32_t *version)
 {
-    *version = 130000;
+    *version = is("old") ? 18 : 130000;
     return 0;
 }
 
@@ -191,6 +194,7 @@ static void add(const struct fake_record *r)
         k->grid[1] = k->grid[2] = 1;
         k->name = r->name;
         k->graph = r->graph;
+        k->grid_id = launches;
     } else {
         struct cupti_copy *c = (struct cupti_copy *)to;
         *c = (struct cupti_copy){.kind = r->kind, .start = r->start, .end = r->end};
@@ -208,6 +212,7 @@ void fake_ended(const struct fake_record *r)
         if (__atomic_load_n(&watched, __ATOMIC_ACQUIRE))
             called(NULL, CUPTI_DOMAIN_RUNTIME, 1, &site);
     pthread_mutex_lock(&lock);
+    launches += r->kind == CUPTI_KIND_CONCURRENT_KERNEL && !is("uncounted");
     add(r);
     pthread_mutex_unlock(&lock);
 }

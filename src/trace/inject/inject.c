@@ -37,13 +37,12 @@ enum {
     POINTERS = 8192,        // powers of two
     HASHES = 8192,
     POLL_MS = 50,
-    FLUSH_MS = 500,
-    FLUSH_TRIES = 5,    // without an answer, one after the other,
-    FLUSH_RARELY = 100, // then one in this many
+    FLUSH_MS = 200,
+    FLUSH_TRIES = 12,   // without an answer, one after the other,
+    FLUSH_RARELY = 250, // then one in this many
     IN_FLIGHT_MS = 100, // for kernels that run when the records are turned off
     DETACH_MS = 1000,   // for the next call of a CUDA function
-    GRAPHS_SINCE = 18,  // CUPTI's version: records name their graph, from CUDA 11.8 on;
-    DETACH_SINCE = 24,  // detaching is known to be safe, from CUDA 12.6 on
+    GRAPHS_SINCE = 18,  // CUPTI's version: records name their graph, from CUDA 11.8 on
 };
 
 static const uint32_t kinds[] = {CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_MEMCPY,
@@ -152,6 +151,7 @@ static bool read_kernel(const struct cupti_kernel *k, struct trace_record *r)
                                .duration_ns = shorter(k->end - k->start),
                                .name = name_id(k->name),
                                .size = shorter(blocks),
+                               .launch = (uint32_t)k->grid_id,
                                .stream = (uint16_t)k->stream,
                                .device = (uint8_t)k->device,
                                .kind = TRACE_KERNEL};
@@ -213,7 +213,6 @@ static bool lock_ring(void)
 
 static void take(uint8_t *buffer, size_t valid)
 {
-    int64_t start = now_ns();
     struct trace_header *h = &ring->header;
     if (!lock_ring()) {
         __atomic_add_fetch(&h->dropped, valid / RECORD_LEN, __ATOMIC_RELAXED);
@@ -228,7 +227,6 @@ static void take(uint8_t *buffer, size_t valid)
         h->cupti_ns = cupti_ns;
         h->clock_ns = (uint64_t)now_ns();
     }
-    STORE(h->spent_ns, h->spent_ns + (uint64_t)(now_ns() - start));
     __atomic_clear(&writing, __ATOMIC_RELEASE);
 }
 
@@ -325,7 +323,7 @@ static void on_return(void *data, uint32_t domain, uint32_t function, const uint
 
 static void detach(void)
 {
-    if (LOAD(graphs) || ring->header.cupti < DETACH_SINCE || LOAD(exiting) ||
+    if (LOAD(graphs) || ring->header.cupti < TRACE_DETACH_SINCE || LOAD(exiting) ||
         cupti.cuptiSubscribe(&detacher, on_return, NULL) != 0)
         return;
     STORE(detached, 1);
@@ -407,9 +405,8 @@ static void *keep(void *unused)
         wait_ms(POLL_MS);
         if (LOAD(ring->header.wanted) == 0)
             state = TRACE_WAITING;
-        if (LOAD(ring->header.wanted) == 0 || state == TRACE_ENOUGH)
-            continue;
-        state = begin();
+        else if (state != TRACE_ENOUGH)
+            state = begin();
         STORE(ring->header.state, state);
         if (state == TRACE_RECORDING)
             state = record(&left_ns);
