@@ -23,7 +23,9 @@ enum {
     ANALYSE_SHARE = 100, // and for one part in this many of the time
     BURST_LEAST = 4000,  // records of the first burst
     BURST_MOST = 20000,
-    BURST_STEPS = 8, // that a burst should have
+    BURST_STEPS = 8,   // that a burst should have
+    PEEKS = 10,        // between two bursts, if the steps are wanted,
+    PEEK_LEAST = 2000, // each as if it had so many records: turning CUPTI on and off has its price
 };
 
 // A burst of records may cost this share of the time since the process began to use CUDA. On an
@@ -45,10 +47,13 @@ struct trace {
     const char *off;
     struct ring rings[PROCESSES];
     struct burst {
-        bool on;
+        bool on, peek;
+        int peeks;            // since the last full one
         uint64_t least, most; // records: begins once so many are allowed; takes no more
         uint64_t from;        // records before it
-        uint32_t launch;      // the last one counted
+        uint32_t launch;      // at the end of the last step counted
+        uint32_t per_step;    // launches; 0: not known
+        uint64_t took;        // records, for what they may cost
         bool vain;            // the last one had no steps
     } bursts[PROCESSES];
     int seen; // rings so far
@@ -245,20 +250,36 @@ static int launches_per_step(const struct pattern *p, uint32_t *launches, struct
 static int count_steps(struct trace *t, struct burst *b, struct err *err)
 {
     const struct pattern *p = &t->pattern;
-    uint32_t per_step = 0, before = b->launch;
-    TRY(launches_per_step(p, &per_step, err));
+    TRY(launches_per_step(p, &b->per_step, err));
     int64_t end_ns = p->ends[p->count - 1], steps = (int64_t)p->count;
-    if (per_step > 0)
-        steps = llround((double)(uint32_t)(p->launches[p->count - 1] - before) / per_step);
+    if (b->per_step > 0)
+        steps = llround((double)(p->launches[p->count - 1] - b->launch) / b->per_step);
     else if (t->found > 0 && t->account.step_ns > 0)
         steps = llround((double)(end_ns - t->last_ns) / (double)t->account.step_ns);
-    t->by_time |= per_step == 0 && t->found > 0;
+    t->by_time |= b->per_step == 0 && t->found > 0;
     b->launch = p->launches[p->count - 1];
     if (steps <= 0 || (t->found > 0 && end_ns <= t->last_ns))
         return 0;
     t->last_ns = end_ns;
     t->fresh += steps;
     return 0;
+}
+
+// After a burst of a few records: a launch and its time are enough, since launches in a step are
+// known. It lies within a step, so the end of the one before is interpolated.
+static void count_launches(struct trace *t, const struct ring *r, struct burst *b)
+{
+    const struct trace_item *last = NULL;
+    for (size_t i = 0; i < r->count; i++)
+        if (r->items[i].kind == TRACE_KERNEL && (!last || r->items[i].start_ns > last->start_ns))
+            last = &r->items[i];
+    double since = last ? (double)(last->launch - b->launch) / b->per_step : 0;
+    int64_t steps = (int64_t)since;
+    if (steps < 1 || last->start_ns <= t->last_ns)
+        return;
+    t->last_ns += (int64_t)((double)(last->start_ns - t->last_ns) * (double)steps / since);
+    b->launch += (uint32_t)steps * b->per_step;
+    t->fresh += steps;
 }
 
 // ---- bursts
@@ -273,14 +294,23 @@ static uint64_t used(const struct ring *r)
     return r->header.head + r->header.dropped;
 }
 
+static bool may_peek(const struct trace *t, const struct burst *b)
+{
+    return t->want == TRACE_STEPS && b->per_step > 0 && b->peeks < PEEKS;
+}
+
 static void begin_burst(struct trace *t, int i, uint64_t records)
 {
     struct ring *r = &t->rings[i];
     struct burst *b = &t->bursts[i];
     b->on = true;
+    b->peek = may_peek(t, b);
+    b->peeks = b->peek ? b->peeks + 1 : 0;
     b->from = used(r);
     r->count = r->sorted = 0;
-    ring_want(r, (uint32_t)(records < b->most ? records : b->most));
+    if (t->leader == r)
+        pattern_release(&t->pattern);
+    ring_want(r, (uint32_t)(b->peek ? 1 : records < b->most ? records : b->most));
 }
 
 // The next one is as long as eight steps; or, if none were found, twice as long as this one.
@@ -291,6 +321,11 @@ static int end_burst(struct trace *t, int i, struct err *err)
     uint64_t records = used(r) - b->from, most = UINT32_MAX / 2;
     ring_want(r, 0);
     b->on = false;
+    b->took += records < PEEK_LEAST ? PEEK_LEAST : records;
+    if (b->peek) {
+        count_launches(t, r, b);
+        return 0;
+    }
     TRY(analyse(t, err));
     if (t->leader == r && t->pattern.count > 0) {
         TRY(count_steps(t, b, err));
@@ -318,12 +353,12 @@ static int pace(struct trace *t, int64_t now_ns, struct err *err)
         struct ring *r = &t->rings[i];
         struct burst *b = &t->bursts[i];
         bool on = r->header.state == TRACE_WAITING || r->header.state == TRACE_RECORDING;
-        uint64_t most = allowed(r, now_ns), so_far = used(r);
+        uint64_t most = allowed(r, now_ns), least = may_peek(t, b) ? PEEK_LEAST : b->least;
         bool done = t->want == TRACE_NOTHING || (t->want == TRACE_ACCOUNT && trace_enough(t));
         if (b->on && (!on || done))
             TRY(end_burst(t, i, err));
-        else if (!b->on && !done && most >= so_far + b->least && may_record(t, r))
-            begin_burst(t, i, most - so_far);
+        else if (!b->on && !done && most >= b->took + least && may_record(t, r))
+            begin_burst(t, i, most - b->took);
     }
     return 0;
 }
@@ -338,7 +373,7 @@ static int read_all(struct trace *t, struct err *err)
         any |= t->rings[i].read != before;
     }
     int64_t now_ns = clock_now_ns();
-    if (any && now_ns >= t->analyse_ns) {
+    if (any && t->want == TRACE_ACCOUNT && now_ns >= t->analyse_ns) {
         TRY(analyse(t, err));
         int64_t took_ns = clock_now_ns() - now_ns, pause_ns = ANALYSE_MS * NS_PER_MS;
         if (took_ns * ANALYSE_SHARE > pause_ns)
@@ -451,7 +486,7 @@ int trace_account(struct trace *t, struct run_account *r, struct err *err)
         const struct ring *ring = &t->rings[i];
         double lived_ns = (double)(t->ended_ns - ring->opened_ns);
         if (ring->read > 0 && lived_ns > 0) {
-            double share = (double)used(ring) * RECORD_NS / lived_ns;
+            double share = (double)t->bursts[i].took * RECORD_NS / lived_ns;
             r->cost_share = some_real(share > r->cost_share.v ? share : r->cost_share.v);
         }
         processes += ring->read > 0;

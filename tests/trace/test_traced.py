@@ -54,7 +54,7 @@ old = start("--no-ledger", "--", TRACED, "steps", 800, FAKE_CUPTI="old")
 code, one, err = result(silent)
 a = one.get("account", {})
 report("a program that prints nothing: its steps come from the kernels, and from the number of launches between", code == 0
-       and 1395 <= one.get("steps", 0) <= 1405 and one["progress"]["source"] == "GPU kernels"
+       and 1390 <= one.get("steps", 0) <= 1425 and one["progress"]["source"] == "GPU kernels"
        and near(one["step_ms"], 10, 0.1), (one.get("steps"), one.get("step_ms"), one.get("taints"), err))
 report("the account is what the steps are made of", near(a.get("busy_share"), 0.518) and near(a.get("data_share"), 0.4)
        and near(a.get("host_share"), 0.082) and near(a.get("sync_share"), 0) and near(a.get("step_ms"), 10)

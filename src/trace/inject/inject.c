@@ -37,6 +37,7 @@ enum {
     POINTERS = 8192,        // powers of two
     HASHES = 8192,
     POLL_MS = 50,
+    PEEK_MS = 20, // if a single record is wanted
     FLUSH_MS = 200,
     FLUSH_TRIES = 12,   // without an answer, one after the other,
     FLUSH_RARELY = 250, // then one in this many
@@ -375,10 +376,11 @@ static enum trace_state record(int64_t *left_ns)
     int tries = 0;
     enum trace_state state;
     while ((state = wish(from, &read_ns, &tail, start + *left_ns)) == TRACE_RECORDING) {
-        wait_ms(POLL_MS);
+        bool peek = LOAD(ring->header.wanted) == 1;
+        wait_ms(peek ? PEEK_MS : POLL_MS);
         if (LOAD(exiting))
             return TRACE_WAITING;
-        if (now_ns() - flushed > FLUSH_MS * INT64_C(1000000)) {
+        if (peek || now_ns() - flushed > FLUSH_MS * INT64_C(1000000)) {
             flush(&tries);
             flushed = now_ns();
         }
