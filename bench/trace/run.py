@@ -32,7 +32,7 @@ SCRIPTS = {  # arguments of the whole run, what fare must be told, arguments of 
     "random": (["lengths.py"], [], None),
     "growing": (["lengths.py", "--grow"], [], None),
     "silent": (["silent.py"], ["--total-steps", "{steps}"], None),
-    "mlp": (["mlp.py"], [], ["--steps", "14000"]),
+    "mlp": (["mlp.py"], [], ["--steps", "9000"]),
 }
 STEPS = {"silent": 2000}
 PROGRESS = re.compile(r"\b[1-9]\d*/\d+|iter [1-9]\d*:")

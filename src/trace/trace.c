@@ -23,6 +23,7 @@ enum {
     ANALYSE_SHARE = 100, // and for one part in this many of the time
     BURST_LEAST = 4000,  // records of the first burst
     BURST_MOST = 20000,
+    BURST_LATE = 3000, // records more, before it is off
     BURST_STEPS = 8,   // that a burst should have
     PEEKS = 10,        // between two bursts, if the steps are wanted,
     PEEK_LEAST = 2000, // each as if it had so many records: turning CUPTI on and off has its price
@@ -310,6 +311,7 @@ static void begin_burst(struct trace *t, int i, uint64_t records)
     r->count = r->sorted = 0;
     if (t->leader == r)
         pattern_release(&t->pattern);
+    records -= b->peek ? 0 : BURST_LATE;
     ring_want(r, (uint32_t)(b->peek ? 1 : records < b->most ? records : b->most));
 }
 
@@ -353,7 +355,8 @@ static int pace(struct trace *t, int64_t now_ns, struct err *err)
         struct ring *r = &t->rings[i];
         struct burst *b = &t->bursts[i];
         bool on = r->header.state == TRACE_WAITING || r->header.state == TRACE_RECORDING;
-        uint64_t most = allowed(r, now_ns), least = may_peek(t, b) ? PEEK_LEAST : b->least;
+        uint64_t most = allowed(r, now_ns);
+        uint64_t least = may_peek(t, b) ? PEEK_LEAST : b->least + BURST_LATE;
         bool done = t->want == TRACE_NOTHING || (t->want == TRACE_ACCOUNT && trace_enough(t));
         if (b->on && (!on || done))
             TRY(end_burst(t, i, err));

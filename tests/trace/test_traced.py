@@ -49,6 +49,7 @@ def result(p):
 # One after the other would take a minute.
 silent = start("--", TRACED, "steps", 1400)
 fast = start("--no-ledger", "--", TRACED, "fast", 14000)
+# Steps before the first burst, some 250, are not known there.
 uncounted = start("--no-ledger", "--", TRACED, "steps", 1200, FAKE_CUPTI="uncounted")
 old = start("--no-ledger", "--", TRACED, "steps", 800, FAKE_CUPTI="old")
 code, one, err = result(silent)
@@ -81,7 +82,7 @@ report("--no-trace", code == 0 and "account" not in one, one.get("account"))
 code, out, err = fare("run", "--", TRACED, "steps", 5, CUDA_INJECTION64_PATH="/some/profiler.so")
 report("another profiler's injection is left alone, and fare says so", code == 0
        and "fare: the GPU's work was not recorded: CUDA_INJECTION64_PATH is set" in err, err)
-code, out, err = fare("run", "--", TRACED, "steps", 250, FAKE_CUPTI="subscribed")
+code, out, err = fare("run", "--", TRACED, "steps", 400, FAKE_CUPTI="subscribed")
 report("another profiler in the process", code == 0
        and "fare: the GPU's work was not recorded: another profiler has the GPU" in err, err)
 code, one, err = run("--no-ledger", "--", "true")
@@ -100,7 +101,7 @@ report("41,000 launches a second: recording costs at most 1 % of the time, and t
        (one.get("steps"), a, err))
 code, one, err = result(uncounted)
 report("launches without numbers: most steps are derived from the step time, and the record says so", code == 0
-       and 1000 <= one.get("steps", 0) <= 1260 and any("are derived" in t for t in one.get("taints", [])),
+       and 850 <= one.get("steps", 0) <= 1260 and any("are derived" in t for t in one.get("taints", [])),
        (one.get("steps"), one.get("taints"), err))
 code, one, err = result(old)
 report("a CUPTI that cannot be detached: a program that waits for the host is not recorded, and fare says why", code == 0

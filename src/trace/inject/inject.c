@@ -37,13 +37,12 @@ enum {
     POINTERS = 8192,        // powers of two
     HASHES = 8192,
     POLL_MS = 50,
-    PEEK_MS = 20, // if a single record is wanted
-    FLUSH_MS = 200,
-    FLUSH_TRIES = 12,   // without an answer, one after the other,
-    FLUSH_RARELY = 250, // then one in this many
-    IN_FLIGHT_MS = 100, // for kernels that run when the records are turned off
-    DETACH_MS = 1000,   // for the next call of a CUDA function
-    GRAPHS_SINCE = 18,  // CUPTI's version: records name their graph, from CUDA 11.8 on
+    PEEK_MS = 20,        // if a single record is wanted
+    FLUSH_TRIES = 50,    // without an answer, one after the other,
+    FLUSH_RARELY = 1000, // then one in this many
+    IN_FLIGHT_MS = 100,  // for kernels that run when the records are turned off
+    DETACH_MS = 1000,    // for the next call of a CUDA function
+    GRAPHS_SINCE = 18,   // CUPTI's version: records name their graph, from CUDA 11.8 on
 };
 
 static const uint32_t kinds[] = {CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_MEMCPY,
@@ -356,7 +355,7 @@ static enum trace_state wish(uint64_t from, int64_t *read_ns, uint64_t *tail, in
                                                          : TRACE_RECORDING;
 }
 
-// Delivers complete records, now and then while it records. If nothing comes back several times,
+// Delivers complete records: often, so that it ends in time. If nothing comes back several times,
 // the GPU is idle, or a profiler has replaced our callbacks: flushing often would disturb that one.
 static bool flush(int *tries)
 {
@@ -371,19 +370,15 @@ static bool flush(int *tries)
 
 static enum trace_state record(int64_t *left_ns)
 {
-    int64_t start = now_ns(), read_ns = start, flushed = start;
+    int64_t start = now_ns(), read_ns = start;
     uint64_t tail = 0, from = LOAD(ring->header.head);
     int tries = 0;
     enum trace_state state;
     while ((state = wish(from, &read_ns, &tail, start + *left_ns)) == TRACE_RECORDING) {
-        bool peek = LOAD(ring->header.wanted) == 1;
-        wait_ms(peek ? PEEK_MS : POLL_MS);
+        wait_ms(LOAD(ring->header.wanted) == 1 ? PEEK_MS : POLL_MS);
         if (LOAD(exiting))
             return TRACE_WAITING;
-        if (peek || now_ns() - flushed > FLUSH_MS * INT64_C(1000000)) {
-            flush(&tries);
-            flushed = now_ns();
-        }
+        flush(&tries);
     }
     for (tries = 0; !flush(&tries);) {
         wait_ms(POLL_MS);
