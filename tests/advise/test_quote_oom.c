@@ -3,7 +3,7 @@
 #include "oom.h"
 
 #include "advise/quote_job.h"
-#include "price/folder.h"
+#include "price/small_share.h"
 #include "record/read.h"
 
 static const char run_text[] =
@@ -196,6 +196,7 @@ static void device_table(void **state)
 
 int main(void)
 {
+    small_share((const char *const[]){"V100", "p3.2xlarge", "n1-standard-8+1xT4", "T4,", NULL});
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quotes),
         cmocka_unit_test(estimates),
