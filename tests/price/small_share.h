@@ -11,6 +11,7 @@
 #include "price/folder.h"
 
 #include <dirent.h>
+#include <stdbool.h>
 
 static inline void small_link(const char *from, const char *to, const char *name)
 {
@@ -43,18 +44,20 @@ static inline bool small_first(const char *line, const char *word, char last[64]
     return true;
 }
 
-// Makes it and points FARE_SHARE there. `keep` ends with a null.
-static inline void small_share(const char *const *keep)
+// Makes it of `from` (SHARE) and points FARE_SHARE there. `keep` ends with a null.
+static inline void small_share(const char *from, const char *const *keep)
 {
-    char share[512], offers[600], last[SMALL_WORDS][64] = {{0}}, *line = NULL;
+    char share[512], all_offers[600], offers[600], last[SMALL_WORDS][64] = {{0}}, *line = NULL;
     size_t room = 0, number = 0, kept = 0;
     snprintf(share, sizeof share, "%s", folder_new());
     snprintf(offers, sizeof offers, "%s/offers", share);
-    small_links(SHARE, share, "offers");
+    snprintf(all_offers, sizeof all_offers, "%s/offers", from);
+    small_links(from, share, "offers");
     assert_int_equal(mkdir(offers, 0700), 0);
-    small_links(SHARE "/offers", offers, "current.csv");
-    FILE *all = fopen(SHARE "/offers/current.csv", "r");
+    small_links(all_offers, offers, "current.csv");
     char path[700];
+    snprintf(path, sizeof path, "%s/current.csv", all_offers);
+    FILE *all = fopen(path, "r");
     snprintf(path, sizeof path, "%s/current.csv", offers);
     FILE *some = fopen(path, "w");
     assert_non_null(all);
