@@ -32,17 +32,17 @@ WAITING = ["measure/test_command", "trace/test_traced", "trace/test_inject", "le
            "measure/test_sample_command", "measure/test_log_lines", "measure/test_hostile", "sample/test_sampler", "run/test_energy", "run/test_meter", "sample/test_tasks", "machine/test_cloud", "serve/test_serve"]
 WAITING_AT_ONCE = 3
 # These compute for ten seconds or more: they begin first. The others fill what is left at the end.
-LONG = ["market/test_agreement", "measure/test_frameworks", "engine/test_kernels", "dist/test_gpu_check", "engine/test_gpu_host", "engine/test_cpu_nets", "dist/test_bundle",
-        "engine/test_cpu", "runner/test_lint",
-        "run/test_adapters", "report/test_pages", "report/test_bare", "bill/test_second", "cli/bare", "engine/test_lstm",
+LONG = ["engine/test_kernels", "market/test_agreement", "measure/test_frameworks", "dist/test_gpu_check", "engine/test_gpu_host", "bill/test_second", "runner/test_lint",
+        "report/test_bare", "engine/test_cpu_nets", "dist/test_bundle", "engine/test_cpu",
+        "run/test_adapters", "report/test_pages", "cmd/test_cron_oom", "advise/test_quote_oom", "cli/bare", "engine/test_lstm",
         "measure/test_handover", "measure/test_measuring", "cmd/test_price_widths", "ledger/test_postgres",
         "dist/test_image", "price/test_real", "checkpoint/test_public_names"]
 # Left out of `make quick` too: over two seconds of CPU each.
 NOT_QUICK = ["engine/test_gpu_resume", "serve/test_serve_pages", "serve/test_live", "measure/test_training", "measure/test_handover",
-             "cli/run-sample-to-the-end", "bill/test_shipped", "cmd/test_cron_oom", "measure/test_bare_gpu", "measure/test_boot",
+             "cli/run-sample-to-the-end", "bill/test_shipped", "measure/test_bare_gpu", "measure/test_boot",
              "cmd/test_completion", "report/test_looking", "bill/test_crontab", "dist/test_publish_runs", "report/test_pictures",
-             "cli/check-bandwidth-gpu", "cli/check-bandwidth", "advise/test_quote_oom", "measure/test_command_estimates", "measure/test_rates",
-             "machine/test_bandwidth_host", "price/test_price_oom"]
+             "cli/check-bandwidth-gpu", "cli/check-bandwidth", "measure/test_command_estimates", "measure/test_rates",
+             "machine/test_bandwidth_host"]
 
 
 class Outcome:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "advise/quote.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,22 +9,10 @@
 #include "advise/estimates.h"
 #include "advise/evidence.h"
 #include "advise/quote_parts.h"
-#include "base/clock.h"
-#include "base/money.h"
 #include "market/power.h"
 
 #define MISFITS  20      // rows, unless more are asked for
 #define GPUS_MAX 1000000 // of one machine: a record may claim any number
-#define TOO_LATE "ends before the training does"
-
-struct candidate {
-    struct offer offer;
-    const struct proof *proof;
-    int64_t per_hour;                  // nano-USD
-    const struct estimated *estimated; // null: measured
-    double expected;                   // estimates: about the bill, to find the cheapest
-    int64_t ends_s;                    // the provider ends it; 0: it does not
-};
 
 struct candidates { // laid out as any list
     struct candidate *items;
@@ -68,17 +55,6 @@ static int64_t ends_after_s(struct search *s, const struct offer *offer)
     know_provider(s, offer);
     const struct tariff *t = s->ends ? tariff_for(s->tariffs, offer, s->day, NULL) : NULL;
     return t && t->ends_after_s.known ? t->ends_after_s.v : 0;
-}
-
-static const char *too_late(int64_t ends_s, double time_s, char why[EVIDENCE_WHY])
-{
-    char end[48], time[48];
-    if (ends_s == 0 || time_s <= (double)ends_s)
-        return NULL;
-    clock_words(ends_s * NS_PER_S, end, sizeof end);
-    clock_words((int64_t)fmin(time_s * 1e9, (double)BILL_LONGEST_NS), time, sizeof time);
-    snprintf(why, EVIDENCE_WHY, "ends after %s at the latest, the training takes %s", end, time);
-    return TOO_LATE;
 }
 
 // To choose among regions, which may have their own factors and currencies. Most providers have no
@@ -153,7 +129,7 @@ static int add_candidate(struct search *s, const struct offer *offer, const stru
     int64_t ends_s = ends_after_s(s, offer);
     const char *reason = proof_too_large(&s->proofs, p, offer, why);
     if (!reason)
-        reason = too_late(ends_s, (double)p->time.total_ns / 1e9, why);
+        reason = quote_too_late(ends_s, (double)p->time.total_ns / 1e9, why);
     if (reason)
         return training == 0 ? quote_leave_out(&s->leaving, offer, reason, why, true, err) : 0;
     bool every = s->ask->every_region;
@@ -200,7 +176,7 @@ static const char *no_estimate(struct search *s, const struct offer *offer,
     }
     *why = room;
     const char *reason = proof_no_memory(e->proof, offer, room);
-    return reason ? reason : too_late(ends_after_s(s, offer), e->estimate.time_s, room);
+    return reason ? reason : quote_too_late(ends_after_s(s, offer), e->estimate.time_s, room);
 }
 
 // Only the cheapest region, even if all were asked for: estimates do not tell them apart.
@@ -253,119 +229,9 @@ static int consider(void *search, const struct offer *offer, struct err *err)
 
 // ---- bills
 
-static const char *machine_words(const struct run_machine *m)
-{
-    return m->instance_type ? m->instance_type : m->name ? m->name : m->gpu ? m->gpu : m->cpu;
-}
-
-static int add_notes(const struct candidate *c, struct bill *bill, struct err *err)
-{
-    const struct run *run = c->proof->run;
-    const struct comparison *against = c->proof->from->against;
-    if (c->proof->gpus > 0)
-        bill->gpus_used = some_int(c->proof->gpus);
-    if (run_failed(run))
-        TRY(texts_add(&bill->notes, "the run failed: its time is a guess", err));
-    else if (run_stopped(run) && !against)
-        TRY(texts_add(&bill->notes, "the run was stopped early", err));
-    for (size_t i = 0; i < run->taints.count; i++)
-        TRY(texts_add(&bill->notes, run->taints.items[i], err));
-    for (size_t i = 0; against && i < against->reasons.count; i++)
-        TRY(texts_add(&bill->notes, against->reasons.items[i], err));
-    if (run->projection.assumption.known && run->projection.assumption.v &&
-        strcmp(c->proof->time.basis, "projected") == 0)
-        TRY(texts_add(&bill->notes,
-                      "part of the training was not in the sample: its time was assumed", err));
-    return 0;
-}
-
-static int set_certainty(const struct estimated *e, struct bill *bill, struct err *err)
-{
-    char words[ESTIMATE_WORDS];
-    struct buf class = {0};
-    double fixed_s = bill_training_s(bill) - e->estimate.time_s;
-    estimate_words(&e->estimate, words);
-    bill->training_low_s = some_real(fixed_s + e->estimate.low_s);
-    bill->training_high_s = some_real(fixed_s + e->estimate.high_s);
-    if (e->to.gpus > 0)
-        bill->gpus_used = some_int(e->to.gpus);
-    if (e->estimate.several.to.link)
-        bill->efficiency = some_real(e->estimate.several.to.median);
-    estimate_class_words(&e->estimate, &class);
-    TRY(text_take(&bill->class, &class, err));
-    return text_set(&bill->certainty, words, err);
-}
-
-// It may not finish there.
-static int note_end(const struct candidate *c, struct bill *bill, struct err *err)
-{
-    char why[EVIDENCE_WHY];
-    double longest = bill->high_s.known ? bill->high_s.v : bill->time_s.v;
-    if (too_late(c->ends_s, bill->time_s.v, why))
-        return texts_add(&bill->notes, why, err);
-    if (!too_late(c->ends_s, longest, why))
-        return 0;
-    struct buf text = {0};
-    buf_printf(&text, "%s at the end of its interval", why);
-    return texts_take(&bill->notes, &text, err);
-}
-
-// A price that cannot be computed (a currency without a rate, an overflow) makes this offer a
-// misfit; the quote goes on.
 static int add_bill(struct search *s, const struct candidate *c, const char *basis, struct err *err)
 {
-    const struct quote_ask *ask = s->ask;
-    struct quote *quote = s->quote;
-    struct buf name = {0};
-    struct bill bill = {0};
-    struct err why = {0};
-    book_name(&c->offer, &name);
-    int rc = buf_check(&name, err);
-    struct bill_time time = c->proof->time; // a bought machine needs no start-up
-    bool own = strcmp(c->offer.provider, "own") == 0, known = true;
-    int64_t gpus = c->estimated ? c->estimated->to.gpus : c->proof->gpus;
-    if (rc == 0 && !own)
-        rc = quote_time(ask, c->proof->run, &c->offer, &time, &known, err);
-    if (rc == 0 && c->estimated)
-        estimated_time(c->estimated, &c->proof->time, &time);
-    if (rc == 0) {
-        rc = bill_make(ask->market, &ask->wishes, &c->offer, buf_str(&name), &time, gpus, &bill,
-                       &why);
-        if (rc == ERR_MEMORY)
-            err_memory(err);
-        else if (rc != 0)
-            rc = quote_leave_out(&s->leaving, &c->offer, "no price", why.text, true, err) == 0
-                     ? 1
-                     : ERR_MEMORY;
-    }
-    const struct run *run = c->proof->run;
-    if (rc == 0)
-        rc = TEXTS_SET(err, {&bill.run, run->id}, {&bill.machine, machine_words(&run->machine)},
-                       {&bill.data, run->data.name}, {&bill.framework, run->framework},
-                       {&bill.variant, c->proof->from->label});
-    bill.batch = run->batch;
-    if (c->proof->from->year > 0)
-        bill.year = some_int(c->proof->from->year);
-    if (rc == 0 && basis)
-        rc = text_set(&bill.basis, basis, err);
-    if (rc == 0)
-        rc = add_notes(c, &bill, err);
-    if (rc == 0 && c->estimated)
-        rc = set_certainty(c->estimated, &bill, err);
-    if (rc == 0)
-        rc = note_end(c, &bill, err);
-    bool other = c->proof->from->training > 0;
-    struct bill *added = NULL;
-    if (rc == 0)
-        added = c->estimated ? LIST_ADD(&quote->estimates, err)
-                : other      ? LIST_ADD(&quote->others, err)
-                             : LIST_ADD(&quote->bills, err);
-    if (added)
-        *added = bill;
-    else
-        record_release(bill_fields, &bill);
-    buf_release(&name);
-    return rc == 0 && !added ? ERR_MEMORY : rc < 0 ? rc : 0;
+    return quote_add_bill(s->ask, c, basis, &s->leaving, err);
 }
 
 // For a workload: other trainings that were measured on the offer.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <assert.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "advise/quote_parts.h"
+#include "base/clock.h"
 
 enum { EXAMPLES = 3, REASONS_MAX = 16, KINDS = 3 };
 
@@ -60,4 +63,15 @@ int quote_leave_out(struct leaving *l, const struct offer *offer, const char *re
         rc = add_row(quote, buf_str(&name), reason, why, err);
     buf_release(&name);
     return rc;
+}
+
+const char *quote_too_late(int64_t ends_s, double time_s, char why[EVIDENCE_WHY])
+{
+    char end[48], time[48];
+    if (ends_s == 0 || time_s <= (double)ends_s)
+        return NULL;
+    clock_words(ends_s * NS_PER_S, end, sizeof end);
+    clock_words((int64_t)fmin(time_s * 1e9, (double)BILL_LONGEST_NS), time, sizeof time);
+    snprintf(why, EVIDENCE_WHY, "ends after %s at the latest, the training takes %s", end, time);
+    return "ends before the training does";
 }

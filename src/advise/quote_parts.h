@@ -3,6 +3,8 @@
 #ifndef FARE_ADVISE_QUOTE_PARTS_H
 #define FARE_ADVISE_QUOTE_PARTS_H
 
+#include "advise/estimates.h"
+#include "advise/evidence.h"
 #include "advise/quote.h"
 
 // ---- order (quote_order.c)
@@ -23,5 +25,25 @@ struct leaving {
 // `listed`: it gets a row, too.
 int quote_leave_out(struct leaving *leaving, const struct offer *offer, const char *reason,
                     const char *why, bool listed, struct err *err) MUST_USE;
+
+// Null, or the reason to leave it out: the provider ends the machine before the training is over.
+// `ends_s` 0: never.
+const char *quote_too_late(int64_t ends_s, double time_s, char why[EVIDENCE_WHY]);
+
+// ---- the bill of one offer (quote_bill.c)
+
+struct candidate {
+    struct offer offer;
+    const struct proof *proof;
+    int64_t per_hour;                  // nano-USD
+    const struct estimated *estimated; // null: measured
+    double expected;                   // estimates: about the bill, to find the cheapest
+    int64_t ends_s;                    // the provider ends it; 0: it does not
+};
+
+// Adds it to the quote's bills, estimates or others. A price that cannot be computed (a currency
+// without a rate, an overflow) makes this offer a misfit; the quote goes on. `basis` may be null.
+int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const char *basis,
+                   struct leaving *leaving, struct err *err) MUST_USE;
 
 #endif

@@ -187,36 +187,54 @@ static bool date_of(int64_t day, struct date *date)
     return true;
 }
 
-static void next_date(struct date *date)
+static int month_length(const struct date *date)
 {
     static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int y = date->year;
     bool leap = y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
-    date->weekday = (date->weekday + 1) % 7;
-    if (++date->day <= lengths[date->month - 1] + (date->month == 2 && leap))
-        return;
+    return lengths[date->month - 1] + (date->month == 2 && leap);
+}
+
+// Days from `date` to the end of its month, but not more than `most`.
+static int days_left(const struct date *date, int64_t most)
+{
+    int days = month_length(date) - date->day + 1;
+    return days < most ? days : (int)most;
+}
+
+// The first of the next month.
+static void next_month(struct date *date)
+{
+    date->weekday = (date->weekday + days_left(date, 31)) % 7;
     date->day = 1;
     date->year += date->month == 12;
     date->month = date->month % 12 + 1;
 }
 
-static bool fits(const struct crontab *tab, const struct date *date)
+// The matching ones of `days` days of one month, a bit each; the lowest is `date`.
+static uint32_t matching(const struct crontab *tab, const struct date *date, int days)
 {
-    bool by_day = tab->days >> date->day & 1, by_weekday = tab->weekdays >> date->weekday & 1;
+    const uint64_t weeks = UINT64_C(0x810204081); // a bit every seven: repeats a week six times
+    if (!(tab->months >> date->month & 1))
+        return 0;
+    uint64_t by_weekday = (uint64_t)tab->weekdays * weeks >> date->weekday;
+    uint64_t by_day = tab->days >> date->day, within = (UINT64_C(1) << days) - 1;
     bool either = !tab->any_day && !tab->any_weekday;
-    return (tab->months >> date->month & 1) &&
-           (either ? by_day || by_weekday : by_day && by_weekday);
+    return (uint32_t)((either ? by_day | by_weekday : by_day & by_weekday) & within);
 }
 
 int64_t crontab_count(const struct crontab *tab, int64_t from_day, int64_t to_day)
 {
     struct date date;
-    int64_t days = 0;
+    int64_t count = 0;
     if (!date_of(from_day, &date))
         return 0;
-    for (int64_t day = from_day; day < to_day; day++, next_date(&date))
-        days += fits(tab, &date);
-    return days * __builtin_popcountll(tab->minutes) * __builtin_popcount(tab->hours);
+    for (int64_t day = from_day; day < to_day; next_month(&date)) {
+        int days = days_left(&date, to_day - day);
+        count += __builtin_popcount(matching(tab, &date, days));
+        day += days;
+    }
+    return count * __builtin_popcountll(tab->minutes) * __builtin_popcount(tab->hours);
 }
 
 int64_t crontab_cycle(const struct crontab *tab)
@@ -224,25 +242,23 @@ int64_t crontab_cycle(const struct crontab *tab)
     return crontab_count(tab, 0, CRONTAB_CYCLE_DAYS);
 }
 
-static bool minute_fits(const struct crontab *tab, int minute)
-{
-    return (tab->hours >> (minute / 60) & 1) && (tab->minutes >> (minute % 60) & 1);
-}
-
 // The fewest days from one matching day to the next; 0 if there are fewer than two.
 static int64_t days_apart(const struct crontab *tab)
 {
+    const int64_t end = 30 * 366; // every two years that can follow each other do so within 28
     struct date date;
     int64_t before = -1, apart = 0;
     if (!date_of(0, &date))
         return 0;
-    // Every two years that can follow each other do so within 28.
-    for (int64_t day = 0; day < 30 * 366 && apart != 1; day++, next_date(&date)) {
-        if (!fits(tab, &date))
-            continue;
-        if (before >= 0 && (apart == 0 || day - before < apart))
-            apart = day - before;
-        before = day;
+    for (int64_t day = 0; day < end && apart != 1; next_month(&date)) {
+        int days = days_left(&date, end - day);
+        for (uint32_t left = matching(tab, &date, days); left; left &= left - 1) {
+            int64_t now = day + __builtin_ctz(left);
+            if (before >= 0 && (apart == 0 || now - before < apart))
+                apart = now - before;
+            before = now;
+        }
+        day += days;
     }
     return apart;
 }
@@ -250,14 +266,14 @@ static int64_t days_apart(const struct crontab *tab)
 int64_t crontab_gap_s(const struct crontab *tab)
 {
     int first = -1, last = -1, within = 0;
-    for (int m = 0; m < DAY_MINUTES; m++) {
-        if (!minute_fits(tab, m))
-            continue;
-        if (last >= 0 && (within == 0 || m - last < within))
-            within = m - last;
-        first = first < 0 ? m : first;
-        last = m;
-    }
+    for (uint32_t hours = tab->hours; hours; hours &= hours - 1)
+        for (uint64_t minutes = tab->minutes; minutes; minutes &= minutes - 1) {
+            int m = __builtin_ctz(hours) * 60 + __builtin_ctzll(minutes);
+            if (last >= 0 && (within == 0 || m - last < within))
+                within = m - last;
+            first = first < 0 ? m : first;
+            last = m;
+        }
     int64_t days = days_apart(tab);
     if (days == 0)
         return 0;

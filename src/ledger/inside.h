@@ -3,6 +3,7 @@
 #ifndef FARE_LEDGER_INSIDE_H
 #define FARE_LEDGER_INSIDE_H
 
+#include "base/clock.h"
 #include "ledger/file.h"
 #include "ledger/ledger.h"
 #include "ledger/place.h"
@@ -17,6 +18,9 @@ struct ledger {
 int ledger_sql(struct ledger *ledger, const char *text, struct err *err) MUST_USE;
 int ledger_begin(struct ledger *ledger, struct err *err) MUST_USE; // a transaction that writes
 void ledger_roll_back(struct ledger *ledger);
+
+// The date in the ledger's format, in which strings sort by time; "" if there is none.
+void ledger_date(const char *text, char out[CLOCK_ISO_BYTES]);
 
 // An argument for ledger_visit_row(), which passes the first two columns to `visit`.
 struct ledger_visit {

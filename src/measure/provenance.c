@@ -144,7 +144,7 @@ static bool launch_is_new(const struct machine_where *where, const char *started
         is_new = fs_read(buf_str(&path), 4096, &counted, NULL) != 0 ||
                  strcmp(buf_str(&counted), buf_str(&now)) != 0;
         if (is_new)
-            (void)!fs_write(buf_str(&path), buf_str(&now), now.len, NULL);
+            (void)!fs_write_private(buf_str(&path), buf_str(&now), now.len, NULL);
     }
     buf_release(&path);
     buf_release(&now);

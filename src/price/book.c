@@ -214,6 +214,9 @@ static bool passes(const struct sieve *sieve, const struct book *book, int layer
                    const struct image_offer *o)
 {
     const struct book_filter *f = sieve->filter;
+    const uint8_t *names = sieve->memory[layer][WANT_NAME];
+    if (names && names[o->name] == 1) // nearly all, when one offer is looked up
+        return false;
     if (f->kind && *f->kind != (enum offer_kind)o->kind)
         return false;
     if (sieve->wants[WANT_IN]) {

@@ -432,14 +432,17 @@ int texts_set(const struct text_pair *pairs, size_t count, struct err *err)
 void *list_add(void *list_, size_t item_size, struct err *err)
 {
     struct list *list = list_;
-    char *items = realloc(list->items, (list->count + 1) * item_size);
-    if (!items) {
-        err_memory(err);
-        return NULL;
+    size_t count = list->count;
+    if ((count & (count - 1)) == 0) { // the room is the next power of two: full at each of them
+        void *items = realloc(list->items, (count ? count * 2 : 1) * item_size);
+        if (!items) {
+            err_memory(err);
+            return NULL;
+        }
+        list->items = items;
     }
-    list->items = items;
     list->known = true;
-    void *item = items + list->count * item_size;
+    void *item = (char *)list->items + count * item_size;
     memset(item, 0, item_size);
     list->count++;
     return item;

@@ -176,7 +176,8 @@ int texts_set(const struct text_pair *pairs, size_t count, struct err *err) MUST
     texts_set((const struct text_pair[]){__VA_ARGS__},                                             \
               sizeof((const struct text_pair[]){__VA_ARGS__}) / sizeof(struct text_pair), err)
 
-// Appends a zeroed item and returns it; null if memory runs out.
+// Appends a zeroed item and returns it; null if memory runs out. A list that grows by it has room
+// for the next power of two, and so has no items from elsewhere.
 void *list_add(void *list, size_t item_size, struct err *err) MUST_USE;
 #define LIST_ADD(list, err) list_add((list), sizeof *(list)->items, (err))
 int texts_add(void *texts, const char *text, struct err *err) MUST_USE;  // an empty one: nothing

@@ -27,17 +27,32 @@ static void swap(struct buf *a, struct buf *b)
     *b = other;
 }
 
-// The text between quotes at `at`; `*end` is behind the second quote. `*good` is false if it is not
-// valid.
-static int read_text(const char *at, const char **end, struct buf *to, bool *good, struct err *err)
+// Behind the second quote of the text at `at`. `*plain`: what is between the quotes stands for
+// itself.
+static const char *text_end(const char *at, bool *plain)
 {
     const char *p = at + 1;
-    struct err why = {0};
-    for (; *p && *p != '"'; p++)
+    for (*plain = true; *p && *p != '"'; p++) {
+        *plain &= *p >= ' ' && *p <= '~' && *p != '\\';
         if (*p == '\\' && p[1])
             p++;
-    *end = *p ? p + 1 : p;
-    int rc = record_read_string(at, (size_t)(*end - at), to, &why);
+    }
+    *plain &= *p == '"';
+    return *p ? p + 1 : p;
+}
+
+// The text between the quotes of [at, end). `*good` is false if it is not valid.
+static int read_text(const char *at, const char *end, bool plain, struct buf *to, bool *good,
+                     struct err *err)
+{
+    struct err why = {0};
+    *good = true;
+    if (plain) {
+        buf_reset(to);
+        buf_add(to, at + 1, (size_t)(end - at) - 2);
+        return buf_check(to, err);
+    }
+    int rc = record_read_string(at, (size_t)(end - at), to, &why);
     *good = rc == 0;
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
@@ -64,8 +79,9 @@ static bool is_own(const struct walk *w)
         "schema", "id",    "started",    "framework", "engine", "precision",   "net",
         "recipe", "ended", "machine",    "libraries", "phases", "projection",  "steady",
         "drift",  "use",   "epoch_list", "samples",   "stages", "step_plot_ms"};
+    const char *key = buf_str(&w->key);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        if (strcmp(buf_str(&w->key), members[i]) == 0)
+        if (*key == *members[i] && strcmp(key, members[i]) == 0)
             return true;
     return false;
 }
@@ -73,17 +89,19 @@ static bool is_own(const struct walk *w)
 static int one_text(struct walk *w, const char **p, struct err *err)
 {
     const char *at = *p, *text;
-    bool list = w->lists & 1, good;
-    TRY(read_text(at, p, &w->now, &good, err));
+    bool list = w->lists & 1, good, plain;
+    *p = text_end(at, &plain);
+    bool is_key = !list && (*p)[strspn(*p, " \t\r\n")] == ':';
+    if (w->skips && !is_key)
+        return 0;
+    TRY(read_text(at, *p, plain, &w->now, &good, err));
     if (!good)
         return 0;
-    if (!list && (*p)[strspn(*p, " \t\r\n")] == ':') {
+    if (is_key) {
         swap(&w->key, &w->now);
         w->skips = w->stored && w->depth == 1 && is_own(w);
         return 0;
     }
-    if (w->skips)
-        return 0;
     bool names_label = !list && strcmp(buf_str(&w->key), "key") == 0;
     bool is_label = !list && strcmp(buf_str(&w->key), "value") == 0 && w->label.len > 0;
     text = buf_str(&w->now);

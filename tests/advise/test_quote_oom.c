@@ -3,7 +3,7 @@
 #include "oom.h"
 
 #include "advise/quote_job.h"
-#include "price/folder.h"
+#include "price/small_share.h"
 #include "record/read.h"
 
 static const char run_text[] =
@@ -49,17 +49,20 @@ static void quotes(void **state)
     (void)state;
     struct fixture x;
     begin(&x);
-    OOM_EACH
-    {
-        struct quote quote = {0};
-        struct err err = {0};
-        int rc = quote_make(&x.ask, &quote, &err);
-        size_t count = quote.bills.count;
-        record_release(quote_fields, &quote);
-        OOM_EXPECT(rc, &err);
-        if (rc == 0)
-            assert_true(count > 5);
-    }
+    // Tables that the first pass opened stay open, which moves the later allocations forward and
+    // may skip some of them; the second pass misses none.
+    for (int pass = 0; pass < 2; pass++)
+        OOM_EACH
+        {
+            struct quote quote = {0};
+            struct err err = {0};
+            int rc = quote_make(&x.ask, &quote, &err);
+            size_t count = quote.bills.count;
+            record_release(quote_fields, &quote);
+            OOM_EXPECT(rc, &err);
+            if (rc == 0)
+                assert_true(count > 5);
+        }
     end(&x);
 }
 
@@ -196,6 +199,8 @@ static void device_table(void **state)
 
 int main(void)
 {
+    small_share(SHARE,
+                (const char *const[]){"V100", "p3.2xlarge", "n1-standard-8+1xT4", "T4,", NULL});
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quotes),
         cmocka_unit_test(estimates),

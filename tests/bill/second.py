@@ -5,15 +5,22 @@
 import calendar
 from datetime import datetime, timedelta, timezone
 from fractions import Fraction
+from functools import lru_cache
 
 S = 10**9  # nanoseconds in a second, and nano-units in a unit
 MS = 10**6
 DAY = 86400 * S
 
 
+@lru_cache(maxsize=4096)
+def amount(text: str) -> Fraction:
+    """In nano-units."""
+    return Fraction(text) * S
+
+
 def nano(tariff: dict, key: str) -> Fraction:
     """An amount of the tariff in nano-units; 0 where it is absent."""
-    return Fraction(tariff.get(key, "0")) * S
+    return amount(tariff.get(key, "0"))
 
 
 def to_units(length: int, unit: int, rounding: str) -> int:
@@ -30,12 +37,19 @@ def to_units(length: int, unit: int, rounding: str) -> int:
     raise ValueError(f"rounding: {rounding}")
 
 
+@lru_cache(maxsize=4096)
+def month_of_day(day: int) -> int:
+    """The calendar month of a day since 1970, as 12 * year + month - 1."""
+    date = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(days=day)
+    return 12 * date.year + date.month - 1
+
+
 def month_index(at: int) -> int:
     """The calendar month (UTC) of a time in ns, as 12 * year + month - 1."""
-    day = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=at // S)
-    return 12 * day.year + day.month - 1
+    return month_of_day(at // DAY)
 
 
+@lru_cache(maxsize=4096)
 def month_begin(index: int) -> int:
     """Where a calendar month begins, in ns."""
     return calendar.timegm((index // 12, index % 12 + 1, 1, 0, 0, 0)) * S

@@ -7,6 +7,7 @@
 
 #include "base/fs.h"
 #include "cmd/cmd.h"
+#include "price/small_share.h"
 
 static int run_once(const char *const *args, int count, bool json, struct err *err)
 {
@@ -78,7 +79,7 @@ int main(void)
         return 1;
     setenv("XDG_CONFIG_HOME", home, 1);
     setenv("FARE_BOOK", "-", 1);
-    setenv("FARE_SHARE", TESTS_DIR "/../share", 1);
+    small_share(SHARE, (const char *const[]){"n1-standard-1", "P100", NULL});
     snprintf(path, sizeof path, "%s/fare", home);
     if (fs_mkdirs(path, &err) != 0)
         return 1;

@@ -38,9 +38,13 @@ static const struct {
 
 #define TABLE (&inputs[sizeof inputs / sizeof *inputs - 1]) // fare's own
 
+// The table of devices has a test of its own (advise/test_quote_oom).
 static void importing(void **state)
 {
     (void)state;
+    struct err none = {0};
+    struct devices *devices = NULL;
+    assert_ok(devices_open(&devices, &none), &none);
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
         OOM_EACH
         {
@@ -51,10 +55,7 @@ static void importing(void **state)
             struct buf bytes = {0};
             struct image image = {0};
             const struct image nothing = {0};
-            struct devices *devices = NULL;
-            int rc = devices_open(&devices, &err);
-            if (rc == 0)
-                rc = import_text(&stock, devices, inputs[i].format, inputs[i].name, inputs[i].text,
+            int rc = import_text(&stock, devices, inputs[i].format, inputs[i].name, inputs[i].text,
                                  strlen(inputs[i].text), DAY, &report, &err);
             if (rc == 0)
                 rc = stock_build(&stock, &nothing, &bytes, &counts, &err);
@@ -64,10 +65,10 @@ static void importing(void **state)
                 buf_release(&bytes);
             image_release(&image);
             stock_release(&stock);
-            devices_close(devices);
             OOM_EXPECT(rc, &err);
         }
     }
+    devices_close(devices);
 }
 
 static char path[64];
