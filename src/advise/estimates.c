@@ -248,8 +248,8 @@ static void add_processors(const struct estimated *e, struct buf *out)
     if (e->to.gpus > 0)
         return;
     buf_printf(out, "processors: %s to %s, %.3g to %.3g virtual CPUs, fp32 ",
-               a ? a->name : "one that is not in the device table",
-               b ? b->name : "an unknown one", e->from.cpus, e->to.cpus);
+               a ? a->name : "one that is not in the device table", b ? b->name : "an unknown one",
+               e->from.cpus, e->to.cpus);
     add_cpu_rate(a, e->from.cpus, out);
     buf_adds(out, " to ");
     add_cpu_rate(b, e->to.cpus, out);

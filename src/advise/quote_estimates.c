@@ -21,7 +21,7 @@ int quote_explain(const struct quote_ask *ask, const char *offer, struct buf *ou
         estimated_explain(e, out);
     else if (rc == 0)
         buf_printf(out, "no estimate: %s\n",
-                   *found.gpu              ? "the number of its GPUs is neither whole nor a part of one"
+                   *found.gpu ? "the number of its GPUs is neither whole nor a part of one"
                    : found.vcpus_milli > 0 ? ESTIMATE_NEEDS_CPU
                                            : "the number of its virtual CPUs is not known");
     estimates_close(estimates);

@@ -41,8 +41,7 @@ static int to_record(const struct device *d, struct device_record *r, struct err
 #undef NUMBER
     return TEXTS_SET(err, {&r->name, d->name}, {&r->vendor, d->vendor},
                      {&r->architecture, d->architecture}, {&r->lacks, d->lacks},
-                     {&r->offers, d->offers}, {&r->part_of, d->part_of},
-                     {&r->source, d->source},
+                     {&r->offers, d->offers}, {&r->part_of, d->part_of}, {&r->source, d->source},
                      {&r->rates_source, d->rates_source}, {&r->date, d->date});
 }
 

@@ -48,13 +48,10 @@ static struct estimate_scaling scalings[] = {{"nvlink", "gpu", "unknown", 4, 0.9
                                              {"pcie", "gpu", "unknown", 2, 0.8, 0.4, 1, 10},
                                              {"pcie", "gpu", "known", 2, 0.95, 0.5, 1.1, 20},
                                              {"nodes", "gpu", "unknown", 2, 0.7, 0.3, 1, 10}};
-static struct estimate_constant constants[] = {{"cpu_to_gpu", 0.01},
-                                               {"cpu_serial", 0.2},
-                                               {"cpu_power", 0.5},
-                                               {"cpu_middling_gflops", 8},
-                                               {"cpu_middling_factor", 3},
-                                               {"pcie_reach", 0.5},
-                                               {"pcie_exposed", 0.25}};
+static struct estimate_constant constants[] = {
+    {"cpu_to_gpu", 0.01},       {"cpu_serial", 0.2},        {"cpu_power", 0.5},
+    {"cpu_middling_gflops", 8}, {"cpu_middling_factor", 3}, {"pcie_reach", 0.5},
+    {"pcie_exposed", 0.25}};
 
 #define LIST(rows)                                                                                 \
     {                                                                                              \
@@ -257,7 +254,8 @@ static void a_share_with_a_trace(void **state)
     struct estimate e = made(&s);
     NEAR(e.time_s, 4 * 8 * (0.5 / 8 + 0.45 / 2) / 0.95);
     NEAR(e.parts[0].factor, 0.5);
-    // The kernels of half a step, (0.3 / 8 + 0.2 / 2) · 4, take 0.55 of it, less than the host does.
+    // The kernels of half a step, (0.3 / 8 + 0.2 / 2) · 4, take 0.55 of it, less than the host
+    // does.
     trace(&s, work, 0.5, 0.3, 0.2);
     NEAR(made(&s).time_s, 8);
     s.to.share = 0.1;
@@ -404,8 +402,8 @@ static void an_l1_pass_waits_for_the_bus(void **state)
     assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
 }
 
-// A quarter of the GPU's time takes four times as long as all of it, or no longer if the others that
-// share it are idle.
+// A quarter of the GPU's time takes four times as long as all of it, or no longer if the others
+// that share it are idle.
 static void a_share_of_a_gpu(void **state)
 {
     (void)state;
@@ -704,11 +702,8 @@ static void nonsense_is_unknown(void **state)
                  i & 1 ? "old" : "new");
         assert_string_equal(e.why, why);
     }
-    struct device nothing = {.name = "none",
-                             .vendor = "nvidia",
-                             .architecture = "x",
-                             .part_of = "",
-                             .lacks = ""};
+    struct device nothing = {
+        .name = "none", .vendor = "nvidia", .architecture = "x", .part_of = "", .lacks = ""};
     set(&s, 0.95);
     s.to.device = &nothing;
     assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
