@@ -359,7 +359,37 @@ def cpu_to_cpu(common):
         "gpus": 0, "sources": "bench/estimate_cpus.csv", "borrowed": "no narrower than predict/README.md", **widths(half)}
 
 
-def cpu_rows(data, devices, model):
+def thread_gflops():
+    """fp32 rate of a virtual CPU of each processor in the device table, at the middle of its clocks."""
+    rates = []
+    for r in read_csv(HERE.parent / "share" / "devices" / "cpus.csv"):
+        clocks = [float(r[c]) / 1000 for c in ("base_mhz", "boost_mhz") if r[c]]
+        if clocks:
+            rates.append(float(r["fp32_per_cycle"]) * float(np.mean(clocks)) / float(r["threads_per_core"]))
+    return np.array(rates)
+
+
+def middling_cpu(report, serial, row):
+    """A processor that nobody names: the table's median, and how far its processors are from that. A step is taken to follow the
+    rate in full, for the width: the pairs do not tell how far it does."""
+    rates = thread_gflops()
+    middle = float(np.median(rates))
+    far = quantile(abs(np.log(rates / middle)), np.ones(len(rates)), 0.9)
+    half = math.hypot(math.log(float(row["factor90"])), far)
+    runs = defaultdict(list)
+    for r in read_csv(HERE / "estimate_cpus.csv"):
+        threads = int(r["threads"])
+        runs[r["source"], r["software"], r["net"]].append((threads, 1000 * float(r["tflops"]) / threads, float(r["ms"])))
+    inside = [abs(cpu_residual(serial, (key, math.log(b[2] / a[2]), a[0], b[0], math.log(a[1] / middle)))) <= half
+              for key, values in runs.items() for a in values for b in values if a != b]
+    report.line(f"A processor that is not named: {middle:.1f} GFLOP/s a virtual CPU, x/÷ {math.exp(far):.2f} among {len(rates)}; with that, "
+                f"{100 * np.mean(inside):.1f} % of {len(inside)} ordered pairs lie inside x/÷ {math.exp(half):.2f}")
+    source = "share/devices/cpus.csv: a virtual CPU at the middle of its clocks, "
+    return [{"name": "cpu_middling_gflops", "value": f"{middle:.1f}", "pairs": len(rates), "source": source + "the median"},
+            {"name": "cpu_middling_factor", "value": f"{math.exp(far):.3f}", "pairs": len(rates), "source": source + "90 % lie as near to it"}]
+
+
+def cpu_rows(data, devices, model, report):
     """From a CPU to GPUs: one constant, each GPU predicted with the constant of the others."""
     pairs = [p for p in read_csv(data / "pairs.csv") if "c4.4xlarge" in (p["gpu_a"], p["gpu_b"])]
     found = []
@@ -386,7 +416,8 @@ def cpu_rows(data, devices, model):
                   "source": "jcjohnson: one c4.4xlarge against 11 GPUs, convolutional nets in fp32"},
                  {"name": "cpu_serial", "value": f"{serial:.2f}", "pairs": row["pairs"],
                   "source": "bench/estimate_cpus.csv: small nets on 1 to 32 threads"},
-                 {"name": "cpu_power", "value": f"{CPU_POWER:.2f}", "pairs": 0, "source": "assumed: the pairs have three processors"}]
+                 {"name": "cpu_power", "value": f"{CPU_POWER:.2f}", "pairs": 0, "source": "assumed: the pairs have three processors"},
+                 *middling_cpu(report, serial, row)]
     return [*rows, row], constants
 
 
@@ -609,7 +640,7 @@ def main():
         e = np.array([abs(x / o.step - 1) * 100 for _, o, x in pick])
         report.line(f"Traced on the H200, net left out, {what}: {len(e)} pairs, median {np.median(e):.1f} %, "
                     f"90th percentile {np.quantile(e, 0.9):.1f} %")
-    cpu, cpu_constants = cpu_rows(args.data, devices, model)
+    cpu, cpu_constants = cpu_rows(args.data, devices, model, report)
     scaling, ring = scale_rows(args.data, devices, HERE.parent / "share", report)
     tables = {"model.csv": model_rows(model), "bounds.csv": bound_rows(power), "classes.csv": class_rows(powers),
               "errors.csv": errors + references + traces + cpu, "scaling.csv": scaling,

@@ -14,8 +14,9 @@
 struct kind {        // of machine
     const char *gpu; // the book's text: one for each name
     int gpus, gpu_memory_mib;
+    int share_milli;                // of one GPU; 0: whole ones
     int used;                       // of them; 0: as many as the run did
-    const struct device *processor; // without a GPU
+    const struct device *processor; // without a GPU; null: unknown
     int vcpus_milli;
     struct estimated estimated;
 };
@@ -78,6 +79,7 @@ static void estimate_kind(const struct estimates *all, struct kind *kind)
         .processor = kind->processor,
         .vcpus_milli = kind->vcpus_milli,
         .gpus = kind->gpus,
+        .share = kind->share_milli / 1e3,
         .used = kind->used,
         .gpu_memory_bytes = (int64_t)kind->gpu_memory_mib << 20,
     };
@@ -135,34 +137,44 @@ static const struct device *processor_of(struct estimates *all, const struct off
     return all->last_processor;
 }
 
+// False: nothing can be said of such a machine.
+static bool kind_of(struct estimates *all, const struct offer *offer, struct kind *kind)
+{
+    int whole = offer->gpus_milli / 1000, rest = offer->gpus_milli % 1000;
+    *kind = (struct kind){.gpu = offer->gpu, .gpu_memory_mib = offer->gpu_memory_mib};
+    if (*offer->gpu) {
+        kind->gpus = whole > 0 ? whole : 1;
+        kind->share_milli = rest;
+        return offer->gpus_milli > 0 && (whole == 0 || rest == 0);
+    }
+    kind->vcpus_milli = offer->vcpus_milli;
+    if (!all->on_cpus || offer->vcpus_milli <= 0)
+        return false;
+    kind->processor = processor_of(all, offer);
+    return true;
+}
+
 int estimates_find(struct estimates *all, const struct offer *offer, const struct estimated **out,
                    struct err *err)
 {
-    int gpus = offer->gpus_milli / 1000, vcpus = *offer->gpu ? 0 : offer->vcpus_milli;
-    const struct device *processor = NULL;
+    struct kind kind;
     *out = NULL;
-    if (!*offer->gpu && all->on_cpus && vcpus > 0)
-        processor = processor_of(all, offer);
-    if (!processor && (!*offer->gpu || gpus < 1 || offer->gpus_milli % 1000 != 0))
+    if (!kind_of(all, offer, &kind))
         return 0;
     for (size_t i = all->count; i-- > 0;) { // a book's neighbours are alike
         const struct kind *k = all->kinds[i];
-        if (k->gpus == gpus && k->gpu_memory_mib == offer->gpu_memory_mib &&
-            k->processor == processor && k->vcpus_milli == vcpus &&
-            strcmp(k->gpu, offer->gpu) == 0) {
+        if (k->gpus == kind.gpus && k->share_milli == kind.share_milli &&
+            k->gpu_memory_mib == kind.gpu_memory_mib && k->processor == kind.processor &&
+            k->vcpus_milli == kind.vcpus_milli && strcmp(k->gpu, kind.gpu) == 0) {
             *out = &k->estimated;
             return 0;
         }
     }
     TRY(array_grow(&all->kinds, all->count, &all->cap, sizeof(struct kind *), err));
-    struct kind *added = calloc(1, sizeof *added);
+    struct kind *added = malloc(sizeof *added);
     if (!added)
         return err_memory(err);
-    *added = (struct kind){.gpu = offer->gpu,
-                           .gpus = gpus,
-                           .gpu_memory_mib = offer->gpu_memory_mib,
-                           .processor = processor,
-                           .vcpus_milli = vcpus};
+    *added = kind;
     all->kinds[all->count++] = added;
     make_one(all, added);
     *out = &added->estimated;
@@ -213,21 +225,35 @@ static void add_devices(const struct estimated *e, struct buf *out)
                    a->name, b->name, a->fp32_gflops / 1e3, b->fp32_gflops / 1e3,
                    a->fp16_gflops / 1e3, b->fp16_gflops / 1e3, a->memory_mbs / 1e3,
                    b->memory_mbs / 1e3, a->units, b->units, a->boost_mhz, b->boost_mhz);
+    if (e->to.gpus > 0 && b && *b->part_of)
+        buf_printf(out, "part of: %s, with its own multiprocessors and memory\n", b->part_of);
+    if (e->to.share > 0)
+        buf_printf(out,
+                   "part: %g of the GPU's time; it may be as fast as a whole one while the others "
+                   "are idle\n",
+                   e->to.share);
+}
+
+static void add_cpu_rate(const struct device *d, double cpus, struct buf *out)
+{
+    if (d)
+        buf_printf(out, "%.3g TFLOP/s", rate_cpu(d, cpus));
+    else
+        buf_adds(out, "unknown");
 }
 
 static void add_processors(const struct estimated *e, struct buf *out)
 {
     const struct device *a = e->from.device, *b = e->to.device;
-    if (e->to.gpus > 0 || !b)
+    if (e->to.gpus > 0)
         return;
-    buf_printf(out, "processors: %s to %s, %.3g to %.3g virtual CPUs, ",
-               a ? a->name : "one that is not in the device table", b->name, e->from.cpus,
-               e->to.cpus);
-    if (a)
-        buf_printf(out, "fp32 %.3g to %.3g TFLOP/s\n", rate_cpu(a, e->from.cpus),
-                   rate_cpu(b, e->to.cpus));
-    else
-        buf_printf(out, "fp32 unknown to %.3g TFLOP/s\n", rate_cpu(b, e->to.cpus));
+    buf_printf(out, "processors: %s to %s, %.3g to %.3g virtual CPUs, fp32 ",
+               a ? a->name : "one that is not in the device table", b ? b->name : "an unknown one",
+               e->from.cpus, e->to.cpus);
+    add_cpu_rate(a, e->from.cpus, out);
+    buf_adds(out, " to ");
+    add_cpu_rate(b, e->to.cpus, out);
+    buf_adds(out, b ? "\n" : ": as fast as the middle of those in the device table\n");
 }
 
 static void add_split(const struct estimate *e, struct buf *out)

@@ -17,7 +17,8 @@ int estimates_open(struct estimates **out, const struct proofs *proofs, struct e
 void estimates_close(struct estimates *estimates); // null is fine
 
 // `*out` stays valid until estimates_close(); its kind may be unknown or impossible. Null: the
-// offer has neither a whole GPU nor a processor that is known.
+// offer has no GPU and no run was on CPUs, or the number of its GPUs or virtual CPUs is nothing
+// that can be estimated.
 int estimates_find(struct estimates *estimates, const struct offer *offer,
                    const struct estimated **out, struct err *err) MUST_USE;
 

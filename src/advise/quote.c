@@ -158,13 +158,14 @@ static double boot_s(const struct search *s, const struct offer *offer)
 static const char *no_estimate(struct search *s, const struct offer *offer,
                                const struct estimated *e, const char **why, char room[EVIDENCE_WHY])
 {
-    if (!*offer->gpu && (!e || !estimated_known(e))) {
-        *why = "estimates are for whole GPUs, or from a run on a CPU for a known processor";
-        return "no GPU";
+    if (!e && *offer->gpu) {
+        *why = "estimates are for whole GPUs, or for a part of one";
+        return "no such number of GPUs";
     }
     if (!e) {
-        *why = "estimates are for machines with whole GPUs";
-        return "only part of a GPU";
+        bool counted = offer->vcpus_milli > 0;
+        *why = counted ? ESTIMATE_NEEDS_CPU : "the number of its virtual CPUs is not known";
+        return counted ? ESTIMATE_NO_GPU : "unknown number of virtual CPUs";
     }
     if (!e->proof) {
         *why = *e->estimate.why ? e->estimate.why : "no run has a known time";
@@ -257,13 +258,15 @@ static int note_assumed(const struct search *s, const struct candidate *c, struc
     return texts_take(&bill->notes, &text, err);
 }
 
-// The estimate for a machine with other GPUs. `*done`: it has one, or would not work there.
+// The estimate for a machine with other GPUs. `*done`: it has one, or would not work there. A run
+// that is named keeps its time on a processor that nobody knows.
 static int add_named_estimate(struct search *s, struct candidate *c, bool *done, struct err *err)
 {
     const struct estimated *e = NULL;
     char why[EVIDENCE_WHY];
     TRY(estimates_find(s->estimates, &c->offer, &e, err));
-    *done = e && (estimated_known(e) || e->estimate.kind == ESTIMATE_IMPOSSIBLE);
+    *done = e && (estimated_known(e) || e->estimate.kind == ESTIMATE_IMPOSSIBLE) &&
+            !(s->ask->asked && e->estimate.unknown_processor);
     if (!*done)
         return 0;
     const char *reason = estimated_known(e) ? proof_no_memory(e->proof, &c->offer, why) : NULL;
@@ -305,8 +308,8 @@ static int refuse_assumed(const struct search *s, const struct candidate *c, con
 static int check_assumed(struct search *s, struct candidate *c, bool *done, struct err *err)
 {
     const char *used = c->proof->gpus > 0 ? evidence_gpu(c->proof->run) : NULL;
-    bool same_gpu =
-        used && c->proof->device && strcasecmp(c->offer.gpu, c->proof->device->name) == 0;
+    bool same_gpu = used && c->proof->device && c->offer.gpus_milli >= 1000 &&
+                    strcasecmp(c->offer.gpu, c->proof->device->name) == 0;
     if (same_gpu) // fewer of them is a misfit
         return 0;
     if (s->estimates)

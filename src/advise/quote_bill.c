@@ -40,8 +40,16 @@ static int set_certainty(const struct estimated *e, struct bill *bill, struct er
     estimate_words(&e->estimate, words);
     bill->training_low_s = some_real(fixed_s + e->estimate.low_s);
     bill->training_high_s = some_real(fixed_s + e->estimate.high_s);
-    if (e->to.gpus > 0)
+    if (e->to.share > 0)
+        bill->gpus_used = (struct maybe_int){0};
+    else if (e->to.gpus > 0)
         bill->gpus_used = some_int(e->to.gpus);
+    if (e->estimate.unknown_processor) {
+        bill->processor_unknown = some_bool(true);
+        TRY(texts_add(&bill->notes,
+                      "its processor is unknown: one in the middle of the device table is assumed",
+                      err));
+    }
     if (e->estimate.several.to.link)
         bill->efficiency = some_real(e->estimate.several.to.median);
     estimate_class_words(&e->estimate, &class);

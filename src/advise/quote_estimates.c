@@ -20,9 +20,10 @@ int quote_explain(const struct quote_ask *ask, const char *offer, struct buf *ou
     if (rc == 0 && e)
         estimated_explain(e, out);
     else if (rc == 0)
-        buf_adds(out,
-                 "no estimate: the offer has no whole GPU, and no processor that is known and was "
-                 "used by a run\n");
+        buf_printf(out, "no estimate: %s\n",
+                   *found.gpu ? "the number of its GPUs is neither whole nor a part of one"
+                   : found.vcpus_milli > 0 ? ESTIMATE_NEEDS_CPU
+                                           : "the number of its virtual CPUs is not known");
     estimates_close(estimates);
     free(proofs.items);
     return rc;

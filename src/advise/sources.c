@@ -171,9 +171,11 @@ static bool try_source(const struct sources_ask *ask, const struct proof *p, str
     if (ask->measured && (p->device == ask->gpu || gpus != ask->gpus))
         return false;
     *c = (struct candidate){.source = {.proof = p, .from = place_of(p, ask->devices)}};
-    c->source.to = (struct estimate_place){
-        .device = ask->gpu, .gpus = gpus, .gpu_memory_bytes = ask->gpu_memory_bytes};
-    if (ask->processor)
+    c->source.to = (struct estimate_place){.device = ask->gpu,
+                                           .gpus = gpus,
+                                           .share = ask->share,
+                                           .gpu_memory_bytes = ask->gpu_memory_bytes};
+    if (ask->vcpus_milli > 0)
         c->source.to =
             (struct estimate_place){.device = ask->processor,
                                     .cpus = cpus_there(p->run, &c->source.from, ask->vcpus_milli)};

@@ -54,8 +54,9 @@ struct sources_ask {
     size_t training;       // of the sources
     const struct run *run; // (optional) runs of its precision and batch come first
     const struct device *gpu;
-    const struct device *processor; // without a GPU
-    int vcpus_milli;                // there
+    const struct device *processor; // without a GPU; null: unknown
+    int vcpus_milli;                // there; 0: with a GPU
+    double share;                   // of one GPU's time; 0: all of it
     int gpus;                       // the same
     int used;                       // of them; 0: as many as the run did
     int64_t gpu_memory_bytes;

@@ -41,7 +41,7 @@ static int to_record(const struct device *d, struct device_record *r, struct err
 #undef NUMBER
     return TEXTS_SET(err, {&r->name, d->name}, {&r->vendor, d->vendor},
                      {&r->architecture, d->architecture}, {&r->lacks, d->lacks},
-                     {&r->offers, d->offers}, {&r->source, d->source},
+                     {&r->offers, d->offers}, {&r->part_of, d->part_of}, {&r->source, d->source},
                      {&r->rates_source, d->rates_source}, {&r->date, d->date});
 }
 
@@ -201,6 +201,8 @@ static void print_page(struct out *out, const struct device_record *d)
     part(&row, "fp8 ", d->fp8_gflops.v, "TFLOP/s");
     part(&row, "int8 ", d->int8_gops.v, "TOP/s");
     out_parts(out, "Peaks", &row);
+    if (d->part_of)
+        out_row(out, "Part of", "%s", d->part_of);
     if (d->lacks)
         out_row(out, "Lacks", "%s", d->lacks);
     part(&row, "other GPUs ", d->link_mbs.v, "GB/s");

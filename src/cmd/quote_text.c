@@ -120,6 +120,7 @@ static void add_row(struct table *table, const struct bill *b, bool other, bool 
 struct footnotes { // of all tables, printed below the last
     size_t rows;
     size_t left_out; // estimates without a bill
+    size_t unnamed;  // processors
     bool marked, estimated, impossible, maybe, missed, committed;
     double startup_low_s, startup_high_s; // high 0: none
     const char *exchange[8];              // rates of exchange, each once: one may be OLD
@@ -132,6 +133,7 @@ static void note_row(struct footnotes *notes, const struct bill *b)
     const char *text = b->exchange;
     double s = b->startup_s.v;
     notes->estimated |= b->price_estimated.v;
+    notes->unnamed += b->processor_unknown.v;
     notes->impossible |= b->price_impossible.v;
     notes->committed |= b->committed != NULL;
     notes->marked |= b->incomplete.v || b->tariff_assumed.v;
@@ -179,6 +181,11 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
     if (notes->estimated)
         out_wrap(out, 0,
                  "~ the price is an estimate: nobody published it. --offer shows its source.");
+    if (notes->unnamed > 0)
+        out_wrapf(out, 0,
+                  "The processors of %s above are unknown: the times assume one in the middle of "
+                  "the device table, and are rougher.",
+                  units_count((int64_t)notes->unnamed, "offer").s);
     if (notes->committed)
         out_wrap(out, 0,
                  "With an amount owed in all, the price is that of a commitment, which costs that "

@@ -36,6 +36,7 @@ struct making {
     const char *relation;
     bool traced, measured; // by the account; with measured rates
     double range, assumed; // widen the interval: logarithms
+    double idle;           // the others that share the GPU may be: widens it downwards
 };
 
 static void unknown(struct estimate *out, enum estimate_kind kind, const char *reason,
@@ -124,13 +125,19 @@ static int64_t peak_memory(const struct run *run)
     return peak;
 }
 
+// By which factor a part of its time slows a GPU down.
+static double slowed_by_share(const struct estimate_place *place)
+{
+    return place->share > 0 && place->share < 1 ? 1 / place->share : 1;
+}
+
 const char *estimate_misfit(const struct run *run, const struct estimate_place *to, char why[200])
 {
     int64_t has = to->gpu_memory_bytes, needs = peak_memory(run);
     if (to->gpus == 0 || !to->device)
         return NULL;
     if (has == 0)
-        has = (int64_t)to->device->memory_mib << 20;
+        has = (int64_t)((double)((int64_t)to->device->memory_mib << 20) / slowed_by_share(to));
     if (has > 0 && needs > has) {
         int n = snprintf(why, 200, "needs %s of GPU memory, the %s has %s", units_bytes(needs).s,
                          to->device->name, units_bytes(has).s);
@@ -161,7 +168,7 @@ static const char *relation_of(const struct estimate_place *from, const struct e
     const struct device *a = from->device, *b = to->device;
     if (from->gpus == 0)
         return to->gpus == 0 ? "cpu" : "cpu-gpu";
-    if (to->gpus == 0 || !*a->vendor || !*b->vendor || !*a->architecture || !*b->architecture)
+    if (!*a->vendor || !*b->vendor || !*a->architecture || !*b->architecture)
         return NULL;
     if (strcmp(a->vendor, b->vendor) != 0)
         return "vendor";
@@ -228,8 +235,10 @@ static double own_ratio(struct making *m, const struct device *to, enum rate_pre
     double ratio = 0;
     m->out->part_count = sizeof parts / sizeof *parts;
     memcpy(m->out->parts, parts, sizeof parts);
-    for (size_t i = 0; i < m->out->part_count; i++)
-        ratio += parts[i].share * parts[i].factor;
+    for (size_t i = 0; i < m->out->part_count; i++) {
+        m->out->parts[i].factor *= slowed_by_share(m->to);
+        ratio += parts[i].share * m->out->parts[i].factor;
+    }
     return ratio;
 }
 
@@ -240,8 +249,8 @@ static double gpu_ratio(struct making *m, enum rate_precision precision)
         return traced_ratio(m->tables, m->model, m->run, m->from, m->to, precision,
                             strcmp(m->bound->bound, "gpu") == 0, m->out, &m->measured);
     struct device to = at_its_clock(m);
-    double here = rate_time(m->model, m->from->device, precision);
-    double there = rate_time(m->model, &to, precision), copied = share_copied(m->run);
+    double here = rate_time(m->model, m->from->device, precision), slower = slowed_by_share(m->to);
+    double there = rate_time(m->model, &to, precision) * slower, copied = share_copied(m->run);
     double bus = to.host_mbs > 0 ? (double)m->from->device->host_mbs / to.host_mbs : 0;
     if (!(here > 0 && there > 0))
         return 0;
@@ -275,9 +284,23 @@ static double any_precision(struct making *m)
     return sqrt(low * high);
 }
 
+// As fast as the middle of the device table's processors, and as uncertain as they differ.
+static double middling_rate(struct making *m, double cpus)
+{
+    const struct estimate_constant *gflops = estimate_constant(m->tables, "cpu_middling_gflops");
+    const struct estimate_constant *factor = estimate_constant(m->tables, "cpu_middling_factor");
+    if (!gflops || !factor || factor->value < 1)
+        return 0;
+    m->assumed = hypot(m->assumed, log(factor->value));
+    m->out->unknown_processor = true;
+    return cpus * gflops->value / 1e3;
+}
+
 // TFLOP/s of the processor; 0: unknown.
 static double cpu_rate(struct making *m, const struct estimate_place *place)
 {
+    if (place == m->to && !place->device)
+        return middling_rate(m, place->cpus);
     if (place->device && place->device->vector_bits > 0) {
         double listed = rate_cpu(place->device, place->cpus);
         if (listed > 0)
@@ -312,7 +335,9 @@ static double cpu_ratio(struct making *m)
     }
     const struct estimate_constant *c = estimate_constant(m->tables, "cpu_to_gpu");
     const struct estimate_model *conv = estimate_model(m->tables, "conv");
-    return c && conv ? c->value * rate_time(conv, m->to->device, RATE_FP32) * here : 0;
+    return c && conv ? c->value * rate_time(conv, m->to->device, RATE_FP32) * here *
+                           slowed_by_share(m->to)
+                     : 0;
 }
 
 // ---- class and interval
@@ -348,6 +373,7 @@ static void set_interval(struct making *m, const struct estimate_time *time,
     half = hypot(hypot(half, run * FROM_95_TO_90), m->assumed) + m->range;
     double up = hypot(half, hypot(log(b->median / b->low), log(a->high / a->median)));
     double down = hypot(half, hypot(log(b->high / b->median), log(a->median / a->low)));
+    down = hypot(down, m->idle);
     out->low_s = out->time_s * exp(-down);
     out->high_s = out->time_s * exp(up);
     estimate_set_kind(out);
@@ -358,7 +384,7 @@ void estimate_set_kind(struct estimate *e)
     const char *relation = e->class ? e->class->relation : "same";
     bool near = strcmp(relation, "same") == 0 || strcmp(relation, "other") == 0;
     bool sure = fmax(e->high_s / e->time_s, e->time_s / e->low_s) < ROUGH_FROM;
-    e->kind = near && sure ? ESTIMATE_ESTIMATED : ESTIMATE_ROUGH;
+    e->kind = near && sure && !e->part ? ESTIMATE_ESTIMATED : ESTIMATE_ROUGH;
 }
 
 // ---- all of it
@@ -366,7 +392,7 @@ void estimate_set_kind(struct estimate *e)
 static bool same_device(const struct making *m)
 {
     bool other_clock = m->to->clock_mhz > 0 || (m->to->rates && m->to->rates->list.count > 0);
-    return m->from->gpus > 0 && m->to->gpus > 0 && !other_clock &&
+    return m->from->gpus > 0 && m->to->gpus > 0 && !other_clock && slowed_by_share(m->to) == 1 &&
            strcmp(m->from->device->name, m->to->device->name) == 0;
 }
 
@@ -431,7 +457,8 @@ void estimate_make(const struct estimate_tables *tables, const struct run *run,
         unknown(out, ESTIMATE_UNKNOWN, NO_FIGURE, "the run's own time is not known");
         return;
     }
-    if (!to->device || (from->gpus > 0 && !from->device)) {
+    bool processor = to->gpus == 0 && to->cpus > 0; // may be unknown
+    if ((!to->device && !processor) || (from->gpus > 0 && !from->device)) {
         unknown(out, ESTIMATE_UNKNOWN, NO_FIGURE, "the device is not in the device table");
         return;
     }
@@ -450,7 +477,13 @@ void estimate_make(const struct estimate_tables *tables, const struct run *run,
         }
         return;
     }
+    if (from->gpus > 0 && to->gpus == 0) {
+        unknown(out, ESTIMATE_UNKNOWN, ESTIMATE_NO_GPU, ESTIMATE_NEEDS_CPU);
+        return;
+    }
     m.relation = relation_of(from, to);
+    m.idle = log(slowed_by_share(to));
+    out->part = to->gpus > 0 && (m.idle > 0 || *to->device->part_of);
     const char *fault = m.relation ? ratio_of(&m) : "such a pair of devices was never compared";
     if (!fault && !(out->class = class_of(&m)))
         fault = "nobody knows how far off such an estimate is";

@@ -24,6 +24,7 @@ enum estimate_kind {
 struct estimate_place {
     const struct device *device;       // the GPU, or the processor of a run on CPUs; null: unknown
     int gpus;                          // used, in all; 0: runs on CPUs
+    double share;                      // of one GPU's time, 0.125; 0: all of it
     int machines;                      // used; 0: one
     double cpus;                       // hardware threads: in use by a run on CPUs, else there
     int64_t gpu_memory_bytes;          // of one GPU; 0: as the device has
@@ -66,6 +67,8 @@ struct estimate {
     double device;                              // time of a step there ÷ here
     struct estimate_several several;            // the change of the number of GPUs
     bool guessed_precision;                     // unknown: the range of the usual ones
+    bool part;                                  // of a GPU: rough
+    bool unknown_processor;                     // there: a middling one is assumed
     const char *net;                            // its kind; null: unknown
     double busy;                                // share; negative: unknown
     const struct estimate_errors *class;        // null: measured on this device
@@ -113,6 +116,8 @@ void estimate_stretch(struct estimate *estimate, double factor); // the interval
 void estimate_set_kind(struct estimate *estimate); // by its class and interval
 
 #define ESTIMATE_NO_MEMORY "not enough GPU memory"
+#define ESTIMATE_NO_GPU    "no GPU"
+#define ESTIMATE_NEEDS_CPU "only a run on a CPU tells the time on a processor"
 
 // Null: the run would work there, as far as known; else the reason in a few words, and `why`.
 const char *estimate_misfit(const struct run *run, const struct estimate_place *to, char why[200]);

@@ -140,6 +140,8 @@ double traced_ratio(const struct estimate_tables *tables, const struct estimate_
         part.share = w->share.known ? w->share.v : 0;
         part.factor =
             factor_of(&s, class_of(w->name), own == RATE_UNKNOWN ? precision : own, &part.measured);
+        if (to->share > 0 && to->share < 1 && follows[class_of(w->name)].rate <= BY_MEMORY)
+            part.factor /= to->share;
         if (part.share == 0)
             continue;
         if (!(part.share > 0 && part.share <= 1) || part.factor <= 0)

@@ -61,6 +61,10 @@ void estimate_class_words(const struct estimate *e, struct buf *out)
     if (strncmp(c->relation, "cpu", 3) != 0)
         buf_printf(out, ", %s, %s, %s", say(bounds, c->bound), say(scales, c->scale),
                    say(traces, c->trace));
+    if (e->part)
+        buf_adds(out, ", part of a GPU");
+    if (e->unknown_processor)
+        buf_adds(out, ", processor unknown");
     buf_printf(out, ": %.0f pairs", c->pairs);
 }
 

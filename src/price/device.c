@@ -109,6 +109,7 @@ static const struct {
     COLUMN("name", TEXT, name),
     COLUMN("vendor", TEXT, vendor),
     COLUMN("architecture", TEXT, architecture),
+    COLUMN("part_of", TEXT, part_of),
     COLUMN("lacks", PRECISIONS, lacks),
     COLUMN("offers", TEXT, offers),
     COLUMN("source", TEXT, source),
@@ -251,6 +252,40 @@ static int read_file(struct devices *d, bool own, const char *name, struct err *
     return rc;
 }
 
+// A share of a whole GPU's figure; 0: unknown.
+static int share_of(int whole, int part, int of)
+{
+    return of > 0 && part > 0 && part <= of ? (int)((int64_t)whole * part / of) : 0;
+}
+
+// Multi-instance GPU: a part has multiprocessors and slices of the memory for itself, so its
+// products follow the first, bandwidth and cache the second, and its clock is the GPU's. Not the
+// links: parts have none among themselves, and share that to the host.
+static void derive_part(const struct devices *d, struct device *part)
+{
+    const struct device *whole = *part->part_of ? device_find(d, part->part_of) : NULL;
+    if (!whole || *whole->part_of)
+        return;
+    const struct {
+        int *to, from, share, of;
+    } figures[] = {
+        {&part->base_mhz, whole->base_mhz, 1, 1},
+        {&part->boost_mhz, whole->boost_mhz, 1, 1},
+        {&part->memory_mbs, whole->memory_mbs, part->memory_mib, whole->memory_mib},
+        {&part->l2_kib, whole->l2_kib, part->memory_mib, whole->memory_mib},
+        {&part->fp64_gflops, whole->fp64_gflops, part->units, whole->units},
+        {&part->fp32_gflops, whole->fp32_gflops, part->units, whole->units},
+        {&part->tf32_gflops, whole->tf32_gflops, part->units, whole->units},
+        {&part->fp16_gflops, whole->fp16_gflops, part->units, whole->units},
+        {&part->bf16_gflops, whole->bf16_gflops, part->units, whole->units},
+        {&part->fp8_gflops, whole->fp8_gflops, part->units, whole->units},
+        {&part->int8_gops, whole->int8_gops, part->units, whole->units},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        if (*figures[i].to == 0)
+            *figures[i].to = share_of(figures[i].from, figures[i].share, figures[i].of);
+}
+
 int devices_open(struct devices **out, struct err *err)
 {
     static const struct {
@@ -271,6 +306,8 @@ int devices_open(struct devices **out, struct err *err)
     }
     if (d->alias_count > 0)
         qsort(d->aliases, d->alias_count, sizeof *d->aliases, by_key);
+    for (size_t i = 0; i < d->count; i++)
+        derive_part(d, &d->devices[i]);
     *out = d;
     return 0;
 }

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,14 @@ acme,small,here,,on-demand,T4,1,16,16,128,,no,0.01,USD,hour,2026-11-01,mine
 acme,volta,here,,on-demand,V100-32GB,1,32,16,128,,no,0.01,USD,hour,2026-11-01,mine
 acme,poor,here,,on-demand,A100-80GB,1,80,16,8,,no,0.01,USD,hour,2026-11-01,mine
 acme,cpu,here,,on-demand,,,,4,16,Acme CPU 9000,no,0.01,USD,hour,2026-11-01,mine
-acme,part,here,,on-demand,H100,0.5,40,4,16,,no,0.01,USD,hour,2026-11-01,mine
+acme,part,here,,on-demand,H100,1.5,40,4,16,,no,0.01,USD,hour,2026-11-01,mine
+parts,half,here,,on-demand,H100,0.5,40,4,64,,no,0.01,USD,hour,2026-11-01,mine
+parts,fifth,here,,on-demand,H100,0.2,,4,64,,no,0.01,USD,hour,2026-11-01,mine
+parts,quarter,here,,on-demand,A100-80GB,0.25,24,4,64,,no,0.01,USD,hour,2026-11-01,mine
+parts,mig,here,,on-demand,RTXPRO6000-MIG-24GB,1,24,4,64,,no,0.01,USD,hour,2026-11-01,mine
+parts,unheard,here,,on-demand,Unheard 9000,0.5,24,4,64,,no,0.01,USD,hour,2026-11-01,mine
+parts,cpu,here,,on-demand,,,,32,64,Acme CPU 9000,no,0.01,USD,hour,2026-11-01,mine
+parts,countless,here,,on-demand,,,,,64,Acme CPU 9000,no,0.01,USD,hour,2026-11-01,mine
 brief,own,here,,spot,H100,1,80,16,128,,no,1.00,USD,hour,2026-11-01,mine
 brief,own,here,,on-demand,H100,1,80,16,128,,no,3.00,USD,hour,2026-11-01,mine
 brief,near,here,,spot,A100-80GB,1,80,16,128,,no,0.50,USD,hour,2026-11-01,mine
@@ -156,8 +164,8 @@ check("one table, in which a measured bill goes before an estimate that overlaps
 WHY = {"not enough GPU memory": ("acme/small@here", "needs 20 GiB of GPU memory, the T4 has 16 GiB; a batch of at most 51 instead of 64 could fit"),
        "a precision that the GPU lacks": ("acme/volta@here", "trains in bf16, which the V100-32GB does not have"),
        "not enough memory": ("acme/poor@here", "does not fit: the run needed 20 GiB of memory"),
-       "no GPU": ("acme/cpu@here", "estimates are for whole GPUs, or from a run on a CPU for a known processor"),
-       "only part of a GPU": ("acme/part@here", "estimates are for machines with whole GPUs")}
+       "no GPU": ("acme/cpu@here", "only a run on a CPU tells the time on a processor"),
+       "no such number of GPUs": ("acme/part@here", "estimates are for whole GPUs, or for a part of one")}
 
 
 def left_out():
@@ -269,11 +277,43 @@ def explained():
     assert "trains in bf16, which the V100-32GB does not have" in fare("quote", RUN["id"], "--explain", "acme/volta")
     flat = " ".join(fare("quote", RUN["id"], "--explain", "acme/small").split())
     assert "needs 20 GiB of GPU memory, the T4 has 16 GiB; a batch of at most 51 instead of 64 could fit" in flat, flat
-    assert "no whole GPU" in fare("quote", RUN["id"], "--explain", "acme/part")
+    assert "neither whole nor a part of one" in " ".join(fare("quote", RUN["id"], "--explain", "acme/part").split())
     fare("quote", RUN["id"], "--explain", "acme/nothing", code=1)
 
 
 check("--explain says how, or why not", explained)
+
+
+def parts():
+    """A share of a GPU's time takes as many times as long, or no longer if the others are idle. A part of the hardware has its share
+    of multiprocessors and memory."""
+    q = quote(RUN["id"], provider="parts")
+    bills = {b["name"]: b for b in q["estimates"]}
+    assert set(bills) == {"half", "quarter", "mig"} and q["bills"] == [], q
+    run = math.log(3780 / 3420) / 2 * 1.645 / 1.960
+    same = math.hypot(math.log(factor["same", "gpu", "one", "no", "known"]), run)
+    for name, ratio, half, share in (("half", 2, same, 2), ("quarter", 4 * RATIO, HALF, 4)):
+        b = bills[name]
+        near(b["time_s"], 100 + 3500 * ratio)
+        near(b["training_high_s"], 100 + 3500 * ratio * math.exp(half))
+        near(b["training_low_s"], 100 + 3500 * ratio * math.exp(-math.hypot(half, math.log(share))))
+        assert b["basis"] == "rough" and "part of a GPU" in b["class"] and "gpus_used" not in b, b
+    whole = devices["RTXPRO6000"]
+    devices["quarter"] = {**whole, **{k: float(whole[k]) / 4 for k in ("units", "memory_gbs", "fp32_tflops", "bf16_tflops")}}
+    near(bills["mig"]["time_s"], 100 + 3500 * time_on("quarter", "conv", "bf16_tflops") / time_on("H100", "conv", "bf16_tflops"))
+    assert bills["mig"]["basis"] == "rough" and bills["mig"]["gpus_used"] == 1, bills["mig"]
+    why = {l["examples"][0].split("@")[0]: (l["reason"], l["why"]) for l in q["left_out"]}
+    assert why["parts/fifth"] == ("not enough GPU memory", "needs 20 GiB of GPU memory, the H100 has 16 GiB; a batch of at most 51 instead of 64 could fit"), why
+    assert why["parts/unheard"][0] == "no estimate" and why["parts/cpu"][0] == "no GPU", why
+    assert why["parts/countless"] == ("unknown number of virtual CPUs", "the number of its virtual CPUs is not known"), why
+    q = quote(RUN["id"], "--offer", "parts/half", provider=None)
+    near(q["estimates"][0]["time_s"], 7100)
+    text = " ".join(fare("quote", RUN["id"], "--explain", "parts/half").split())
+    assert "part: 0.5 of the GPU's time; it may be as fast as a whole one while the others are idle" in text, text
+    assert "part of: RTXPRO6000" in fare("quote", RUN["id"], "--explain", "parts/mig")
+
+
+check("parts of a GPU", parts)
 
 
 def compared():
@@ -396,6 +436,22 @@ def processors():
                                  math.log(p["high_s"] / p["low_s"]) / 2 * 1.645 / 1.960), math.log(2))
     near(b["training_high_s"], p["wall_s"] - scaled + scaled * ratio * math.exp(half))
     assert b["certainty"].startswith("rough ×") and b["run"] == cnn["id"], b
+    # A processor that nobody names is as fast as the middle of the table, and as unsure as they differ.
+    q = json.loads(fare("quote", SERVER["id"], "--provider", "parts", "--json", "--boot", "0", "--image", "0s"))
+    (b,) = [b for b in q["estimates"] if b["name"] == "cpu"]
+    amdahl = (serial + (1 - serial) / 32) / (serial + (1 - serial) / 8)
+    near(b["time_s"], 10000 * amdahl * (rate("EPYC 7763", 1) * 1000 / constants["cpu_middling_gflops"]) ** power)
+    near(b["high_s"], b["time_s"] * math.exp(math.hypot(math.log(factor["cpu", "unknown", "one", "no", "unknown"]),
+                                                        math.log(constants["cpu_middling_factor"]))))
+    assert b["processor_unknown"] is True and "processor unknown" in b["class"] and b["basis"] == "rough", b
+    assert any("its processor is unknown" in n for n in b["notes"]), b["notes"]
+    assert "The processors of 1 offer above are unknown" in text_of(SERVER["id"], "--provider", "parts")
+    assert "EPYC 7763 to an unknown one" in fare("quote", SERVER["id"], "--explain", "parts/cpu")
+    each = [rate(name, 1) * 1000 for name, r in cpus.items() if r["base_mhz"] or r["boost_mhz"]]
+    middle = statistics.median(each)
+    assert abs(middle - constants["cpu_middling_gflops"]) < 0.06, middle
+    inside = [max(x / middle, middle / x) <= constants["cpu_middling_factor"] + 0.001 for x in each]
+    assert 0.88 <= sum(inside) / len(inside) <= 0.95, sum(inside) / len(inside)
     # A run on a GPU says nothing about processors.
     assert not any("gpu" not in b for b in quote(RUN["id"])["estimates"])
 

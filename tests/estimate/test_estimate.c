@@ -48,11 +48,10 @@ static struct estimate_scaling scalings[] = {{"nvlink", "gpu", "unknown", 4, 0.9
                                              {"pcie", "gpu", "unknown", 2, 0.8, 0.4, 1, 10},
                                              {"pcie", "gpu", "known", 2, 0.95, 0.5, 1.1, 20},
                                              {"nodes", "gpu", "unknown", 2, 0.7, 0.3, 1, 10}};
-static struct estimate_constant constants[] = {{"cpu_to_gpu", 0.01},
-                                               {"cpu_serial", 0.2},
-                                               {"cpu_power", 0.5},
-                                               {"pcie_reach", 0.5},
-                                               {"pcie_exposed", 0.25}};
+static struct estimate_constant constants[] = {
+    {"cpu_to_gpu", 0.01},       {"cpu_serial", 0.2},        {"cpu_power", 0.5},
+    {"cpu_middling_gflops", 8}, {"cpu_middling_factor", 3}, {"pcie_reach", 0.5},
+    {"pcie_exposed", 0.25}};
 
 #define LIST(rows)                                                                                 \
     {                                                                                              \
@@ -77,6 +76,7 @@ static struct device old_gpu(void)
                            .host_mbs = 10000,
                            .fp32_gflops = 10000,
                            .fp16_gflops = 40000,
+                           .part_of = "",
                            .lacks = "tf32;bf16;fp8"};
 }
 
@@ -96,6 +96,7 @@ static struct device new_gpu(void)
                            .link_mbs = 100000,
                            .fp32_gflops = 20000,
                            .fp16_gflops = 160000,
+                           .part_of = "",
                            .lacks = "fp8"};
 }
 
@@ -108,6 +109,7 @@ static struct device processor(void)
                            .units = 64,
                            .base_mhz = 2000,
                            .vector_bits = 256,
+                           .part_of = "",
                            .lacks = ""};
 }
 
@@ -239,6 +241,25 @@ static void with_a_trace(void **state)
     e = made(&s);
     NEAR(e.time_s, 8 * (0.5 * sqrt(1.0 / 3 / 2) + 0.45 / 2) / 0.95);
     NEAR(e.high_s / e.time_s, 1.1);
+}
+
+static void a_share_with_a_trace(void **state)
+{
+    (void)state;
+    struct setting s;
+    struct run_work work[2];
+    set(&s, -1);
+    trace(&s, work, 0.95, 0.5, 0.45);
+    s.to.share = 0.25;
+    struct estimate e = made(&s);
+    NEAR(e.time_s, 4 * 8 * (0.5 / 8 + 0.45 / 2) / 0.95);
+    NEAR(e.parts[0].factor, 0.5);
+    // The kernels of half a step, (0.3 / 8 + 0.2 / 2) · 4, take 0.55 of it, less than the host
+    // does.
+    trace(&s, work, 0.5, 0.3, 0.2);
+    NEAR(made(&s).time_s, 8);
+    s.to.share = 0.1;
+    NEAR(made(&s).time_s, 8 * 1.375);
 }
 
 static void the_host_takes_its_time(void **state)
@@ -379,6 +400,112 @@ static void an_l1_pass_waits_for_the_bus(void **state)
     assert_string_equal(e.class->bound, "host");
     s.b.host_mbs = 0;
     assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+}
+
+// A quarter of the GPU's time takes four times as long as all of it, or no longer if the others
+// that share it are idle.
+static void a_share_of_a_gpu(void **state)
+{
+    (void)state;
+    struct setting s;
+    set(&s, 0.95);
+    s.to.share = 0.25; // of 8 · 2 / 8 s
+    struct estimate e = made(&s);
+    NEAR(e.time_s, 8);
+    NEAR(e.high_s / e.time_s, 1.5);
+    NEAR(e.time_s / e.low_s, exp(hypot(log(1.5), log(4))));
+    assert_int_equal(e.kind, ESTIMATE_ROUGH);
+    s.run.use.steady.gpu_percent = some_real(20); // bound by the host: the square root, as for GPUs
+    NEAR(made(&s).time_s, 8 * sqrt(4 * 2 / 8.0));
+
+    set(&s, 0.95); // a share of the GPU that it was measured on
+    s.from.device = &s.b;
+    s.to.share = 0.5;
+    e = made(&s);
+    NEAR(e.time_s, 16);
+    assert_string_equal(e.class->relation, "same");
+    assert_int_equal(e.kind, ESTIMATE_ROUGH);
+
+    s.run.use.gpu_memory_peak_bytes = some_int(INT64_C(9) << 30); // it has 16 GiB in all
+    e = made(&s);
+    assert_int_equal(e.kind, ESTIMATE_IMPOSSIBLE);
+    assert_string_equal(e.why, "needs 9 GiB of GPU memory, the new has 8 GiB");
+    s.to.gpu_memory_bytes = INT64_C(12) << 30; // its own
+    assert_int_equal(made(&s).kind, ESTIMATE_ROUGH);
+
+    set(&s, 0.95); // fare's own nets: every part of the step
+    s.run.framework = "fare";
+    s.run.step_ms = some_real(1);
+    s.run.step_flops = some_real(2e9);
+    s.run.step_bytes = some_real(50e6);
+    s.to.share = 0.125;
+    e = made(&s);
+    NEAR(e.time_s, 8 * 8 * (0.2 / 8 + 0.1 / 2 + 0.7 / 4));
+    NEAR(e.parts[2].factor, 2);
+
+    struct device cpu = processor();
+    set(&s, 0.95);
+    s.from = (struct estimate_place){.device = &cpu, .cpus = 8};
+    s.to.share = 0.5;
+    NEAR(made(&s).time_s, 2 * 8 * 0.01 * 3.5 * 0.256);
+
+    const double whole[] = {0, 1, 2, -1, (double)NAN};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        set(&s, 0.95);
+        s.to.share = whole[i];
+        e = made(&s);
+        NEAR(e.time_s, 2);
+        assert_int_equal(e.kind, ESTIMATE_ESTIMATED);
+    }
+    set(&s, 0.95); // a part of hardware is a device of its own, whose rates nobody measured
+    s.b.part_of = "whole";
+    NEAR(made(&s).time_s, 2);
+    NEAR(made(&s).time_s / made(&s).low_s, 1.5);
+    assert_int_equal(made(&s).kind, ESTIMATE_ROUGH);
+    s.b.memory_mbs = 0;
+    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+}
+
+// Four virtual CPUs of 8 GFLOP/s each, where those here have 32.
+static void an_unknown_processor(void **state)
+{
+    (void)state;
+    struct setting s;
+    struct device cpu = processor();
+    struct buf words = {0};
+    set(&s, -1);
+    s.from = (struct estimate_place){.device = &cpu, .cpus = 8};
+    s.to = (struct estimate_place){.cpus = 4};
+    struct estimate e = made(&s);
+    NEAR(e.time_s, 8 * (0.4 / 0.3) * sqrt(4)); // 0.2 + 0.8 / 4 instead of 0.2 + 0.8 / 8
+    NEAR(e.high_s / e.time_s, exp(hypot(log(2.5), log(3))));
+    NEAR(e.time_s / e.low_s, exp(hypot(log(2.5), log(3))));
+    assert_int_equal(e.kind, ESTIMATE_ROUGH);
+    assert_true(e.unknown_processor);
+    estimate_class_words(&e, &words);
+    assert_string_equal(buf_str(&words), "from a CPU to a CPU, processor unknown: 7 pairs");
+    buf_release(&words);
+
+    const double none[] = {0, -4, (double)NAN, (double)INFINITY};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        s.to.cpus = none[i];
+        assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+    }
+    s.to = (struct estimate_place){.cpus = 4, .gpus = 1}; // a GPU that is not in the table
+    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+    s.to.gpus = 0;
+    struct estimate_tables without = tables; // of constants
+    without.constants.count = 0;
+    estimate_make(&without, &s.run, &s.from, &s.to, &s.time, &e);
+    assert_int_equal(e.kind, ESTIMATE_UNKNOWN);
+    cpu.vector_bits = 0; // named, but without figures
+    s.to.device = &cpu;
+    s.from = (struct estimate_place){.cpus = 8, .thread_ops_per_s = 4e9};
+    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+
+    set(&s, 0.95);
+    s.to = (struct estimate_place){.cpus = 4};
+    assert_string_equal(made(&s).reason, "no GPU");
 }
 
 static void several_gpus(void **state)
@@ -575,7 +702,8 @@ static void nonsense_is_unknown(void **state)
                  i & 1 ? "old" : "new");
         assert_string_equal(e.why, why);
     }
-    struct device nothing = {.name = "none", .vendor = "nvidia", .architecture = "x", .lacks = ""};
+    struct device nothing = {
+        .name = "none", .vendor = "nvidia", .architecture = "x", .part_of = "", .lacks = ""};
     set(&s, 0.95);
     s.to.device = &nothing;
     assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
@@ -663,11 +791,14 @@ int main(void)
         cmocka_unit_test(the_runs_interval_widens_it),
         cmocka_unit_test(an_unknown_precision),
         cmocka_unit_test(with_a_trace),
+        cmocka_unit_test(a_share_with_a_trace),
         cmocka_unit_test(the_host_takes_its_time),
         cmocka_unit_test(other_vendors_and_processors_are_rough),
         cmocka_unit_test(the_same_gpu_at_another_clock),
         cmocka_unit_test(a_net_with_counted_work),
         cmocka_unit_test(an_l1_pass_waits_for_the_bus),
+        cmocka_unit_test(a_share_of_a_gpu),
+        cmocka_unit_test(an_unknown_processor),
         cmocka_unit_test(several_gpus),
         cmocka_unit_test(a_ring_over_pcie),
         cmocka_unit_test(what_more_gpus_do_not_help),

@@ -181,6 +181,13 @@ static void figures_are_the_data_sheets(void **state)
     assert_string_equal(device_of_offer(devices, "azure", "Standard_D4s_v5")->name,
                         "Xeon Platinum 8370C");
     assert_string_equal(device_of_offer(devices, "azure", "Standard_D4as_v5")->name, "EPYC 7763");
+    assert_string_equal(device_of_offer(devices, "azure", "Standard_F72s_v2")->name,
+                        "Xeon Platinum 8272CL");
+    assert_string_equal(device_of_offer(devices, "gcp", "n2-standard-8")->name, "Xeon Gold 6268CL");
+    assert_string_equal(device_of_offer(devices, "gcp", "n2-highmem-80")->name, "Xeon Gold 6268CL");
+    assert_string_equal(device_of_offer(devices, "gcp", "n2-standard-128")->name,
+                        "Xeon Platinum 8373C");
+    assert_null(device_of_offer(devices, "gcp", "e2-standard-8")); // Google names several
     assert_null(device_of_offer(devices, "azure", "Standard_D4"));
     assert_null(device_of_offer(devices, "gcp", "c7g.4xlarge"));
     devices_close(devices);
@@ -332,6 +339,54 @@ static void write_own(const char *text)
     fclose(file);
 }
 
+// A quarter of 188 multiprocessors, 120 fp32 and 480 fp16 TFLOP/s, and of 96 GiB at 1597 GB/s.
+static void a_part_has_its_share(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct devices *devices = shipped();
+    const struct device *d = device_find(devices, "PRO-6000-MIG-24GB");
+    assert_non_null(d);
+    assert_int_equal(d->units, 47);
+    assert_int_equal(d->fp32_gflops, 30000);
+    assert_int_equal(d->fp16_gflops, 120000);
+    assert_int_equal(d->memory_mib, 24576);
+    assert_int_equal(d->memory_mbs, 399250);
+    assert_int_equal(d->boost_mhz, 2493);
+    assert_int_equal(d->link_mbs, 0);
+    assert_int_equal(d->host_mbs, 0);
+    d = device_find(devices, "PRO-6000-MIG-48GB");
+    assert_int_equal(d->fp32_gflops, 60000);
+    assert_int_equal(d->memory_mbs, 798500);
+    devices_close(devices);
+
+    // One eighth of an A100's memory, 14 of 108 multiprocessors; a figure that is listed stays.
+    write_own("name,part_of,units,memory_gib,fp32_tflops\n"
+              "mine,NVIDIA A100-SXM4-40GB,14,5,2\n"
+              "half known,A100,,5,\n"
+              "too large,A100,200,80,\n"
+              "part of a part,mine,7,2,\n"
+              "part of itself,part of itself,7,2,\n"
+              "part of nothing,unheard of,7,2,\n");
+    assert_ok(devices_open(&devices, &err), &err);
+    d = device_find(devices, "mine");
+    assert_int_equal(d->memory_mbs, 1555000 / 8);
+    assert_int_equal(d->fp16_gflops, 312000 * 14 / 108);
+    assert_int_equal(d->fp32_gflops, 2000);
+    d = device_find(devices, "half known");
+    assert_int_equal(d->memory_mbs, 1555000 / 8);
+    assert_int_equal(d->fp16_gflops, 0);
+    static const char *const unknown[] = {"too large", "part of a part", "part of itself",
+                                          "part of nothing"};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        d = device_find(devices, unknown[i]);
+        assert_non_null(d);
+        assert_int_equal(d->memory_mbs, 0);
+        assert_int_equal(d->fp16_gflops, 0);
+    }
+    devices_close(devices);
+}
+
 static void the_users_table_wins(void **state)
 {
     (void)state;
@@ -391,6 +446,7 @@ int main(void)
         cmocka_unit_test(the_shipped_tables_are_plausible),
         cmocka_unit_test(a_run_reaches_a_share),
         cmocka_unit_test(l1_reaches_a_share),
+        cmocka_unit_test(a_part_has_its_share),
         cmocka_unit_test(the_users_table_wins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
