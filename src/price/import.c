@@ -248,10 +248,12 @@ int importing_file(struct importing *m, const char *path, const char *known_as,
             im.day =
                 stat(path, &st) == 0 && st.st_mtime > 0 ? (int)(st.st_mtime / 86400) : book_today();
         size_t rows = m->stock.count, risks = m->stock.risk_count;
+        size_t series = m->stock.series_count;
         rc = read_one(&im, format, name, err);
         if (rc != 0) { // import none of it
             m->stock.count = rows;
             m->stock.risk_count = risks;
+            m->stock.series_count = series;
         }
     }
     buf_release(&text);

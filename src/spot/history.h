@@ -42,10 +42,10 @@ struct spot_history {
 };
 
 // Reads every zone of the offer's provider and name that the book knows: those of its region, or of
-// all regions if `offer->region` is "". The offer's own zone and kind do not matter. Prices in other
-// currencies are converted at the rate of their day; without a rate they are left out.
-int spot_history_read(struct spot_history *h, struct market *market, const struct offer *offer,
+// all regions if `offer->region` is "". The offer's own zone and kind do not matter. Prices in
+// other currencies are converted at the rate of their day; without a rate they are left out.
+int spot_history_read(struct market *market, const struct offer *offer, struct spot_history *out,
                       struct err *err) MUST_USE;
-void spot_history_release(struct spot_history *h); // a zeroed struct is fine
+void spot_history_release(struct spot_history *history); // a zeroed struct is fine
 
 #endif
