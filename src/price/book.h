@@ -74,6 +74,9 @@ struct book_changes {
 };
 bool book_changes(const struct book *book, const struct offer *offer, struct book_changes *out);
 
+// Whether it has them for this machine anywhere.
+bool book_has_changes(const struct book *book, const char *provider, const char *name);
+
 // Appends the offer's full name for book_find(), region included.
 void book_name(const struct offer *offer, struct buf *out);
 

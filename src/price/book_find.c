@@ -327,6 +327,26 @@ bool book_changes(const struct book *book, const struct offer *offer, struct boo
     return true;
 }
 
+bool book_has_changes(const struct book *book, const char *provider, const char *name)
+{
+    const struct image *image = &book->layers[LAYER_IMPORTED];
+    uint32_t p, n;
+    if (!image_find_word(image, provider, &p) || !image_find_word(image, name, &n))
+        return false;
+    size_t low = 0, high = image->series_count; // series are sorted as offers are
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct image_offer *o = &image->offers[image->series[middle].offer];
+        if (o->provider == p && o->name == n)
+            return true;
+        if (o->provider < p || (o->provider == p && o->name < n))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
 // ---- interruptions ----
 
 bool book_risk(const struct book *book, const struct offer *offer, int day, struct offer_risk *out)

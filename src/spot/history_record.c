@@ -13,6 +13,7 @@
 struct describing {
     struct spot_prices *out;
     const struct spot_ask *ask;
+    const char *zone;        // null: all
     int64_t from_s, until_s; // of all zones
     int64_t under;
     int64_t count_on, then, later; // the lowest so far; 0: none
@@ -166,13 +167,19 @@ static int on_demand(struct market *market, const struct offer *offer, int day, 
     return 0;
 }
 
+static bool is_in(const struct spot_series *series, const char *zone)
+{
+    return !zone || strcmp(series->zone, zone) == 0;
+}
+
 static int lowest_median(const struct describing *d, const struct spot_history *history,
                          int64_t *lowest, struct err *err)
 {
     for (size_t i = 0; i < history->count; i++) {
         struct spot_figures f;
         TRY(spot_figures(&history->series[i], d->from_s, d->until_s, &f, err));
-        if (f.seen_s > 0 && (*lowest == 0 || f.p50 < *lowest))
+        if (f.seen_s > 0 && is_in(&history->series[i], d->zone) &&
+            (*lowest == 0 || f.p50 < *lowest))
             *lowest = f.p50;
     }
     return 0;
@@ -199,20 +206,13 @@ static int choose_under(struct describing *d, struct market *market, const struc
 
 // ---- all zones
 
-// Of its region too: "us-east-1a" lies in "us-east-1", "us-east-11a" does not.
-static bool is_at(const char *zone, const char *place)
-{
-    size_t len = place ? strlen(place) : 0;
-    return !place || (strncmp(zone, place, len) == 0 && !(zone[len] >= '0' && zone[len] <= '9'));
-}
-
 static int describe(struct describing *d, struct market *market, const struct offer *offer,
                     const struct spot_history *history, struct err *err)
 {
     int64_t end_s = d->ask->day ? (d->ask->day + 1) * DAY_S : INT64_MAX;
     for (size_t i = 0; i < history->count; i++) {
         const struct spot_series *s = &history->series[i];
-        if (!is_at(s->zone, d->ask->place) || s->changes[0].at_s >= end_s)
+        if (!is_in(s, d->zone) || s->changes[0].at_s >= end_s)
             continue;
         int64_t until_s = s->until_s < end_s ? s->until_s : end_s;
         if (d->until_s == 0 || s->changes[0].at_s < d->from_s)
@@ -223,7 +223,7 @@ static int describe(struct describing *d, struct market *market, const struct of
         return 0;
     TRY(choose_under(d, market, offer, history, err));
     for (size_t i = 0; i < history->count; i++)
-        if (is_at(history->series[i].zone, d->ask->place))
+        if (is_in(&history->series[i], d->zone))
             TRY(add_zone(d, &history->series[i], err));
     TRY(set_time(&d->out->plot_from, d->from_s, err));
     TRY(set_time(&d->out->plot_until, d->until_s, err));
@@ -238,6 +238,8 @@ int spot_describe(struct market *market, const struct offer *offer, const struct
     struct describing d = {.out = out, .ask = ask};
     if (!ask->place)
         anywhere.region = "";
+    else if (strcmp(ask->place, offer->region) != 0)
+        d.zone = ask->place;
     TRY(spot_history_read(market, &anywhere, &history, err));
     int rc = describe(&d, market, &anywhere, &history, err);
     spot_history_release(&history);
