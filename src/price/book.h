@@ -69,7 +69,7 @@ struct image_change;
 struct book_changes {
     const struct image_change *items; // price/image.h
     size_t count;                     // at least 1; the first price is not 0
-    int64_t until_s;                  // last moment it was seen
+    int64_t until_s;                  // it was seen until before then
     const char *source;
 };
 bool book_changes(const struct book *book, const struct offer *offer, struct book_changes *out);

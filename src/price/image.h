@@ -56,7 +56,7 @@ struct image_series { // 24 bytes: the changes of one offer
     uint32_t offer;   // its number
     uint32_t first_change, change_count;
     uint32_t source;
-    int64_t until_s; // last moment it was seen
+    int64_t until_s; // it was seen until before then
 };
 
 struct image_head {

@@ -315,7 +315,7 @@ static int add_prices(struct import *im, const struct changes *c, size_t from, s
         offer->day = next ? day_of(next) - 1 : (int)(c->last_s / DAY_S);
         TRY(format_add(im, offer, err));
     }
-    return stock_add_series(im->stock, offer, c->series, to - from, c->first_s, c->last_s, err);
+    return stock_add_series(im->stock, offer, c->series, to - from, c->first_s, c->last_s + 1, err);
 }
 
 // The changes of one machine in one zone.

@@ -66,8 +66,8 @@ struct offer_risk;
 int stock_add_risk(struct stock *stock, const char *provider, const char *name, const char *region,
                    const struct offer_risk *risk, struct err *err) MUST_USE;
 
-// Every change of this spot offer that was seen from `from_s` to `until_s`: times ascend, and no
-// price is 0.
+// Every change of this spot offer that was seen from `from_s` to before `until_s`: times ascend,
+// and no price is 0.
 int stock_add_series(struct stock *stock, const struct offer *offer,
                      const struct image_change *changes, size_t count, int64_t from_s,
                      int64_t until_s, struct err *err) MUST_USE;

@@ -40,9 +40,9 @@ int timeline_add(struct timeline *c, const struct image_change *items, size_t co
         return 0;
     for (size_t i = 0; i < count; i++)
         TRY(add_item(c, items[i].at_s, items[i].nano_usd, err));
-    int64_t last_s = items[count - 1].at_s;
+    int64_t end_s = items[count - 1].at_s + 1;
     return add_span(c, from_s < items[0].at_s ? from_s : items[0].at_s,
-                    until_s > last_s ? until_s : last_s, err);
+                    until_s > end_s ? until_s : end_s, err);
 }
 
 int timeline_add_old(struct timeline *c, const struct image_change *items, size_t count,
@@ -53,7 +53,7 @@ int timeline_add_old(struct timeline *c, const struct image_change *items, size_
             end++;
         if (end > i)
             TRY(timeline_add(c, items + i, end - i, items[i].at_s,
-                             end < count ? items[end].at_s - 1 : until_s, err));
+                             end < count ? items[end].at_s : until_s, err));
     }
     return 0;
 }
@@ -109,12 +109,11 @@ static void drop_repeated(struct timeline *c)
     c->count = kept;
 }
 
-// Adds a 0 at the end of each span but the last. A change that happens to lie there stays: a
-// source that ends with it saw it.
+// Adds a 0 at the end of each span but the last.
 static int mark_holes(struct timeline *c, struct err *err)
 {
     for (size_t i = 0; i + 1 < c->span_count; i++)
-        TRY(add_item(c, c->spans[i].until_s + 1, 0, err));
+        TRY(add_item(c, c->spans[i].until_s, 0, err));
     if (c->span_count > 1)
         qsort(c->items, c->count, sizeof *c->items, by_time);
     return 0;

@@ -35,7 +35,8 @@ struct timeline {
 void timeline_release(struct timeline *timeline);
 void timeline_clear(struct timeline *timeline); // keeps the memory
 
-// Changes without a 0 among them, all seen from `from_s` to `until_s`.
+// Changes without a 0 among them, all seen from `from_s` to before `until_s`: at least the second
+// of the last change.
 int timeline_add(struct timeline *timeline, const struct image_change *items, size_t count,
                  int64_t from_s, int64_t until_s, struct err *err) MUST_USE;
 

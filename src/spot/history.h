@@ -28,7 +28,7 @@ struct spot_series {
     char *zone;                  // "us-east-1a"; a region where the price is the region's; ""
     struct spot_change *changes; // at_s ascends, the price differs from the one before
     size_t count;                // at least 1
-    int64_t until_s;             // last moment it was seen; not before the last change
+    int64_t until_s;             // it was seen until before then; after the last change
     // Beyond the prices themselves:
     struct spot_gap *gaps; // within the series, ascending, apart
     size_t gap_count;

@@ -67,13 +67,13 @@ static void holes(void **state)
     timeline_clear(&t);
     ADD(&t, 0, 100, {10, 5});
     ADD(&t, 101 + DAY_S, 200 + DAY_S, {150 + DAY_S, 5}, {160 + DAY_S, 6});
-    EXPECT(&t, 200 + DAY_S, {10, 5}, {101, HOLE}, {150 + DAY_S, 5}, {160 + DAY_S, 6});
+    EXPECT(&t, 200 + DAY_S, {10, 5}, {100, HOLE}, {150 + DAY_S, 5}, {160 + DAY_S, 6});
     // The result, read again with nothing new, is itself.
     struct image_change kept[4];
     memcpy(kept, t.items, sizeof kept);
     timeline_clear(&t);
     assert_ok(timeline_add_old(&t, kept, 4, 200 + DAY_S, &err), &err);
-    EXPECT(&t, 200 + DAY_S, {10, 5}, {101, HOLE}, {150 + DAY_S, 5}, {160 + DAY_S, 6});
+    EXPECT(&t, 200 + DAY_S, {10, 5}, {100, HOLE}, {150 + DAY_S, 5}, {160 + DAY_S, 6});
     // A file that saw the time between fills the hole.
     timeline_clear(&t);
     assert_ok(timeline_add_old(&t, kept, 4, 200 + DAY_S, &err), &err);
@@ -117,7 +117,7 @@ static void imported(void **state)
     assert_int_equal(c[0].at_s, 1772323210); // date -d 2026-03-01T00:00:10Z +%s
     assert_int_equal(c[0].nano_usd, 400000000);
     assert_int_equal(c[1].at_s, 1772409600);
-    assert_int_equal(s->until_s, 1772582400); // the file's last change, of any zone
+    assert_int_equal(s->until_s, 1772582401); // the file's last change, of any zone
     assert_int_equal(noted(&r, "a price of 0"), 1);
     assert_int_equal(noted(&r, "in the future"), 1);
     assert_int_equal(noted(&r, "same second"), 1);
