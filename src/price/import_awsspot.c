@@ -66,11 +66,29 @@ static int add_change(struct import *im, struct changes *c, size_t line, const c
     return 0;
 }
 
+struct source { // the text, then the rest of the file
+    const struct import *im;
+    size_t given;
+};
+
+static ptrdiff_t read_source(void *arg, void *into, size_t size, struct err *err)
+{
+    struct source *s = arg;
+    size_t left = s->im->len - s->given;
+    if (left == 0)
+        return s->im->rest ? gzip_read(s->im->rest, into, size, err) : 0;
+    size = left < size ? left : size;
+    memcpy(into, s->im->text + s->given, size);
+    s->given += size;
+    return (ptrdiff_t)size;
+}
+
 static int read_csv(struct import *im, struct changes *c, struct err *err)
 {
     struct csv csv;
+    struct source source = {im, 0};
     int at[4];
-    int rc = format_csv(im, &csv, err);
+    int rc = csv_init(&csv, im->name, read_source, &source, NULL, err);
     if (rc != 0)
         return rc;
     rc = csv_find(&csv, table_columns, 4, 4, at, err);
@@ -137,13 +155,41 @@ static int add_value(struct import *im, struct changes *c, const json_t *value, 
     return rc;
 }
 
-// The text, read value by value.
+// The file, read value by value through a window.
 struct reading {
     struct import *im;
     struct changes *c;
-    const char *at, *end;
+    struct buf window;
+    const char *at, *end; // what is left of it
     size_t line;
+    bool ended; // there is no more than the window has
+    int rc;     // of reading the file
+    struct err *err;
 };
+
+enum { WINDOW = 256 << 10, CHUNK = 64 << 10 };
+
+// Reads on until there are `ahead` bytes, or the file ends. A failure ends it too, and sticks.
+static void look_ahead(struct reading *r, size_t ahead)
+{
+    size_t left = (size_t)(r->end - r->at);
+    if (r->ended || left >= ahead)
+        return;
+    if (left > 0)
+        memmove(r->window.data, r->at, left);
+    r->window.len = left;
+    ahead = ahead < WINDOW ? WINDOW : ahead;
+    while (!r->ended && r->window.len < ahead) {
+        char *into = buf_reserve(&r->window, CHUNK);
+        ptrdiff_t got = into ? gzip_read(r->im->rest, into, CHUNK, r->err) : err_memory(r->err);
+        r->ended = got <= 0;
+        r->rc = got < 0 ? (int)got : 0;
+        if (got > 0)
+            buf_advance(&r->window, (size_t)got);
+    }
+    r->at = buf_str(&r->window);
+    r->end = r->at + r->window.len;
+}
 
 static void skip(struct reading *r, size_t count)
 {
@@ -154,9 +200,12 @@ static void skip(struct reading *r, size_t count)
 // The next byte that is not a space; 0 at the end.
 static char peek(struct reading *r)
 {
-    while (r->at < r->end && *r->at && strchr(" \t\r\n", *r->at))
-        skip(r, 1);
-    return r->at < r->end ? *r->at : '\0';
+    for (;; skip(r, 1)) {
+        if (r->at == r->end)
+            look_ahead(r, WINDOW);
+        if (r->at == r->end || !*r->at || !strchr(" \t\r\n", *r->at))
+            return r->at < r->end ? *r->at : '\0';
+    }
 }
 
 static bool take(struct reading *r, char byte)
@@ -170,8 +219,13 @@ static bool take(struct reading *r, char byte)
 static int next_value(struct reading *r, json_t **out, struct err *err)
 {
     json_error_t why;
-    *out =
-        json_loadb(r->at, (size_t)(r->end - r->at), JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &why);
+    look_ahead(r, CHUNK);
+    for (;; look_ahead(r, SIZE_MAX)) { // a value may be larger than the window
+        *out = json_loadb(r->at, (size_t)(r->end - r->at), JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY,
+                          &why);
+        if (*out || r->ended)
+            break;
+    }
     if (*out) {
         skip(r, (size_t)why.position);
         return 0;
@@ -186,7 +240,9 @@ static int next_value(struct reading *r, json_t **out, struct err *err)
 static bool take_list(struct reading *r)
 {
     static const char key[] = "\"SpotPriceHistory\"";
+    look_ahead(r, CHUNK);
     struct reading ahead = *r;
+    ahead.ended = true; // the window stays as it is
     if (!take(&ahead, '{') || peek(&ahead) != '"' ||
         (size_t)(ahead.end - ahead.at) < sizeof key - 1 ||
         memcmp(ahead.at, key, sizeof key - 1) != 0)
@@ -194,7 +250,8 @@ static bool take_list(struct reading *r)
     skip(&ahead, sizeof key - 1);
     if (!take(&ahead, ':') || !take(&ahead, '['))
         return false;
-    *r = ahead;
+    r->at = ahead.at;
+    r->line = ahead.line;
     return true;
 }
 
@@ -237,8 +294,12 @@ static int read_list(struct reading *r, struct err *err)
 // A sequence of JSON values, with or without newlines between them.
 static int read_json(struct import *im, struct changes *c, struct err *err)
 {
-    struct reading r = {im, c, im->text, im->text + im->len, 1};
-    int rc = 0;
+    struct reading r = {.im = im, .c = c, .line = 1, .ended = !im->rest, .err = err};
+    r.window.max = SIZE_MAX / 2;
+    buf_add(&r.window, im->text, im->len);
+    int rc = buf_check(&r.window, err);
+    r.at = buf_str(&r.window);
+    r.end = r.at + r.window.len;
     while (rc == 0 && peek(&r) | (r.at < r.end)) {
         size_t line = r.line;
         json_t *value = NULL;
@@ -255,7 +316,8 @@ static int read_json(struct import *im, struct changes *c, struct err *err)
         if (rc == ERR_FORMAT || rc == ERR_OVERFLOW)
             err_context(err, "%.200s, line %zu", im->name, line);
     }
-    return rc;
+    buf_release(&r.window);
+    return r.rc != 0 ? r.rc : rc;
 }
 
 // ---- days ----
@@ -378,4 +440,5 @@ const struct price_format format_aws_spot = {
     .name = "aws-spot",
     .knows = knows,
     .read = read_history,
+    .streams = true,
 };
