@@ -221,11 +221,16 @@ int out_columns(const char *text)
     return columns(text, strlen(text));
 }
 
-void out_blocks(struct buf *line, const double *values, size_t count, size_t columns, bool unicode,
-                double *low, double *high)
+void out_block(struct buf *line, double share, bool unicode)
 {
     static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static const char *const plain[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
+    buf_adds(line, (unicode ? blocks : plain)[(size_t)(share * 7.999)]);
+}
+
+void out_blocks(struct buf *line, const double *values, size_t count, size_t columns, bool unicode,
+                double *low, double *high)
+{
     double bins[SPARK_MOST];
     columns = columns < SPARK_MOST ? columns : SPARK_MOST;
     columns = count < columns ? count : columns;
@@ -240,7 +245,7 @@ void out_blocks(struct buf *line, const double *values, size_t count, size_t col
     }
     for (size_t c = 0; c < columns; c++) {
         double share = *high > *low ? (bins[c] - *low) / (*high - *low) : 0;
-        buf_adds(line, (unicode ? blocks : plain)[(size_t)(share * 7.999)]);
+        out_block(line, share, unicode);
     }
 }
 

@@ -57,6 +57,9 @@ int out_columns(const char *text); // that it takes on a terminal
 void out_sparkline(struct out *out, const char *label, const double *values, size_t count,
                    const char *unit);
 
+// One block of such a line, from the lowest (0) to the highest (1).
+void out_block(struct buf *line, double share, bool unicode);
+
 // The line alone, of at most `columns`, appended.
 void out_blocks(struct buf *line, const double *values, size_t count, size_t columns, bool unicode,
                 double *low, double *high);

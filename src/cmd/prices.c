@@ -18,6 +18,7 @@ static const struct cmd_example examples[] = {
     {"fare prices --gpu a100-80gb --gpus 8 --spot --max-price 15", "eight of them for less"},
     {"fare prices --gpus 0 --vcpus 32 --region us-east-1", "machines without GPUs"},
     {"fare prices aws/p5.48xlarge", "one offer: the machine, the billing rule, the history"},
+    {"fare prices aws/g5.xlarge:spot", "what a spot price did in each zone, and what to count on"},
     {"fare prices k80 --date 2017-11-14", "prices as they were"},
     {"fare prices update", "fetch the public catalogue"},
     {"fare prices devices ada", "GPUs of an architecture: memory, bandwidth, peaks"},
@@ -285,7 +286,7 @@ static const struct opt list_options[] = {
     SPOT_ROW("Which offers"),
     {"bare-metal", 0, OPT_FLAG, NULL, NULL, AT(bare_metal), "Which offers", "only whole machines"},
     {"max-price", 0, OPT_TEXT, "USD", NULL, AT(max_price), "Which offers",
-     "only offers at or below this price an hour"},
+     "only offers at or below this price an hour; of a spot offer: time spent at or below it"},
     {"max-age", 0, OPT_DURATION, "TIME", NULL, AT(max_age), "Which offers",
      "only prices seen within this time: 30d, or just 30 (default 730d)",
      .bare_ns = INT64_C(86400) * NS_PER_S},
@@ -311,7 +312,14 @@ static const struct command prices_list = {
 };
 
 static const struct opt show_options[] = {
-    BOOK_ROW, DATE_ROW, CURRENCY_ROW(AT(currency), NULL), {NULL}};
+    BOOK_ROW,
+    DATE_ROW,
+    CURRENCY_ROW(AT(currency), NULL),
+    {"max-price", 0, OPT_TEXT, "USD", NULL, AT(max_price), NULL,
+     "of a spot offer: the longest time at or below this price an hour (default: the on-demand "
+     "price)"},
+    {NULL},
+};
 #undef AT
 
 static const struct command prices_show = {
@@ -319,7 +327,9 @@ static const struct command prices_show = {
     .summary = "show one offer: machine, price, billing rule, history",
     .arguments = "OFFER",
     .about = "Shows the machine, the billing rule and the price history of an offer. OFFER is "
-             "PROVIDER/NAME, with @REGION and :spot if needed.",
+             "PROVIDER/NAME, with @REGION and :spot if needed. Of a spot offer it shows each zone: "
+             "the price over time, its quantiles, how often it changes, how long it has been "
+             "steady, and the price to count on.",
     .options = show_options,
     .options_size = sizeof(struct prices_options),
     .max_args = 1,

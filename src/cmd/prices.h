@@ -36,6 +36,13 @@ int prices_table(struct out *out, const struct prices_view *view, const struct l
 int prices_page(const struct cmd_call *call, struct market *market, const struct offer *offer,
                 int day, struct err *err) MUST_USE;
 
+// What a spot price did: its plot, figures and the price to count on. `tells` is false if there is
+// a single price only.
+bool prices_spot_tells(const struct spot_prices *spot);
+void prices_spot(struct out *out, const struct spot_prices *spot);
+enum { PRICES_SPOT_POINTS = 60 };
+size_t prices_spot_columns(const struct out *out); // points that its plot has room for
+
 // The price of an hour in the currency asked for, and whether the price cannot be.
 int prices_local(const struct prices_view *view, const struct listing_line *line,
                  struct offer_record *record, struct err *err) MUST_USE;

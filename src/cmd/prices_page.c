@@ -2,6 +2,7 @@
 // prices: one offer on a page.
 #include "cmd/prices.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/money.h"
@@ -9,6 +10,7 @@
 #include "cmd/table.h"
 #include "cmd/values.h"
 #include "market/power.h"
+#include "spot/history_record.h"
 
 struct page {
     const struct offer *offer;
@@ -183,6 +185,33 @@ static void local_rows(struct out *out, const struct offer_record *r)
     }
 }
 
+// The place of "aws/g5.xlarge@us-east-1a:spot", copied; null: none is named.
+static int place_in(const char *name, char **place, struct err *err)
+{
+    const char *at = strrchr(name, '@');
+    *place = at ? strndup(at + 1, strcspn(at + 1, ":")) : NULL;
+    return at && !*place ? err_memory(err) : 0;
+}
+
+static int add_spot(const struct cmd_call *call, struct market *market, struct page *page, int day,
+                    struct err *err)
+{
+    const struct prices_options *o = call->options;
+    struct spot_ask ask = {.day = day, .under = -1, .plot = PRICES_SPOT_POINTS};
+    char *place = NULL;
+    if (page->offer->kind != OFFER_SPOT)
+        return 0;
+    if (!o->common.json)
+        ask.plot = prices_spot_columns(call->out);
+    TRY(value_amount("max-price", o->max_price, &ask.under, err));
+    int rc = place_in(call->rest->args[0], &place, err);
+    ask.place = place;
+    if (rc == 0)
+        rc = spot_describe(market, page->offer, &ask, &page->record.spot, err);
+    free(place);
+    return rc;
+}
+
 int prices_page(const struct cmd_call *call, struct market *market, const struct offer *offer,
                 int day, struct err *err)
 {
@@ -198,6 +227,8 @@ int prices_page(const struct cmd_call *call, struct market *market, const struct
         rc = add_local(&page, &view, err);
     if (rc == 0)
         rc = book_each(book, &same, look_around, &page, err);
+    if (rc == 0)
+        rc = add_spot(call, market, &page, day, err);
     if (rc == 0 && o->common.json) {
         rc = text_set(&r->schema, OFFER_SCHEMA, err);
         if (rc == 0)
@@ -211,7 +242,10 @@ int prices_page(const struct cmd_call *call, struct market *market, const struct
         if (r->tariff)
             out_row(call->out, "Charged", "%s", r->tariff);
         around_rows(call->out, &page);
-        history_rows(call->out, r);
+        if (prices_spot_tells(&r->spot))
+            prices_spot(call->out, &r->spot);
+        else
+            history_rows(call->out, r);
     }
     record_release(offer_record_fields, r);
     return rc;

@@ -150,6 +150,7 @@ static const struct plot *find_plot(const struct page *page, const char *kind, s
         {"batch", "runs that differ in --batch"},
         {"gpus", "runs on different numbers of the same GPU"},
         {"prices", "offers in the book that fit"},
+        {"spot", "a spot offer that fits, with its history: 'fare prices import'"},
         {"buy", "--buy USD, and offers in the book that fit"}};
     for (size_t i = 0; i < page->plots.count; i++)
         if (strcmp(page->plots.items[i].kind, kind) == 0)

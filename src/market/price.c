@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "price/image.h"
 
 #define HOUR_S           INT64_C(3600)
 #define DAY_S            INT64_C(86400)
@@ -194,6 +195,7 @@ struct history { // of a spot price, while it is added up; times are nanoseconds
     int64_t rate; // nano-units for offer.per_s
     __int128 sum; // of rate × nanoseconds
     bool changed;
+    int64_t after_s, until_s; // daily prices count from within these times; 0: until any time
 };
 
 static void count_until(struct history *h, int64_t at_ns)
@@ -202,23 +204,56 @@ static void count_until(struct history *h, int64_t at_ns)
     h->from_ns = at_ns;
 }
 
-static int see_price(void *arg, const struct offer *offer, struct err *err)
+static void change_price(struct history *h, int64_t at_s, int64_t rate)
 {
-    struct history *h = arg;
-    const struct priced *p = h->priced;
-    int64_t since_s = (int64_t)offer->since * DAY_S, after_s = since_s - p->start_s;
-    (void)err;
-    // A price in another unit or currency is no change of this one.
-    if (since_s <= p->day * DAY_S || after_s > h->end_ns / NS_PER_S ||
-        offer->per_s != p->offer.per_s || strcmp(offer->currency, p->offer.currency) != 0)
-        return 0;
+    int64_t after_s = at_s - h->priced->start_s;
+    if (after_s > h->end_ns / NS_PER_S)
+        return;
     int64_t at_ns = after_s > 0 ? after_s * NS_PER_S : 0;
     at_ns += (h->unit_ns - at_ns % h->unit_ns) % h->unit_ns;
     if (at_ns >= h->end_ns)
-        return 0;
+        return;
     count_until(h, at_ns);
-    h->changed |= offer->rate != h->rate;
-    h->rate = offer->rate;
+    h->changed |= rate != h->rate;
+    h->rate = rate;
+}
+
+static int see_day(void *arg, const struct offer *offer, struct err *err)
+{
+    struct history *h = arg;
+    const struct priced *p = h->priced;
+    int64_t since_s = (int64_t)offer->since * DAY_S;
+    (void)err;
+    // A price in another unit or currency is no change of this one.
+    if (since_s > h->after_s && (h->until_s == 0 || since_s < h->until_s) &&
+        offer->per_s == p->offer.per_s && strcmp(offer->currency, p->offer.currency) == 0)
+        change_price(h, since_s, offer->rate);
+    return 0;
+}
+
+// Where the book has every change, those count instead of the prices of days.
+static int see_changes(struct history *h, const struct book *book, struct err *err)
+{
+    const struct priced *p = h->priced;
+    struct book_changes c;
+    h->after_s = p->day * DAY_S;
+    if (!book_changes(book, &p->offer, &c) || c.until_s < p->start_s || p->offer.per_s != HOUR_S ||
+        strcmp(p->offer.currency, "USD") != 0)
+        return 0;
+    size_t next = image_changes_by(c.items, c.count, p->start_s);
+    if (next == 0) { // the use begins before them
+        h->until_s = c.items[0].at_s / DAY_S * DAY_S;
+        TRY(book_history(book, &p->offer, see_day, h, err));
+    } else {
+        const struct image_change *now = &c.items[next - 1];
+        h->rate = now->nano_usd > 0 ? now->nano_usd : now[-1].nano_usd; // unseen: as before
+        h->changed = h->rate != p->offer.rate;
+    }
+    for (; next < c.count; next++)
+        if (c.items[next].nano_usd > 0)
+            change_price(h, c.items[next].at_s, c.items[next].nano_usd);
+    h->after_s = c.until_s;
+    h->until_s = 0;
     return 0;
 }
 
@@ -258,7 +293,8 @@ static int follow_spot(const struct priced *p, const struct wishes *w, int64_t c
         p->day >= book_today() || p->own_rate || p->rate_given || w->without_history)
         return 0;
     TRY(market_book(p->market, &book, err));
-    TRY(book_history(book, &p->offer, see_price, &h, err));
+    TRY(see_changes(&h, book, err));
+    TRY(book_history(book, &p->offer, see_day, &h, err));
     if (!h.changed)
         return 0;
     count_until(&h, charged_ns);

@@ -53,7 +53,8 @@ int market_price(struct market *market, const struct offer *offer, const struct 
                  struct priced *out, struct err *err) MUST_USE;
 
 // One use of the machine for `length_ns`, in `currency`. The price of a spot machine is integrated
-// over the changes that its history has in that time; `start_s` may lie after the day of the price.
+// over the changes that its history has in that time, to the second where the book knows them;
+// `start_s` may lie after the day of the price.
 int priced_charge(const struct priced *priced, const struct wishes *wishes, int64_t length_ns,
                   struct charge *charge, struct err *err) MUST_USE;
 

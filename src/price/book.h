@@ -62,6 +62,21 @@ int book_find(const struct book *book, const char *name, int day, struct offer *
 int book_history(const struct book *book, const struct offer *offer, book_visit_fn *visit,
                  void *arg, struct err *err) MUST_USE;
 
+// Every change of a spot offer's price, oldest first, if the book has them; they belong to the
+// book. A price of 0 means that nobody looked until the next change. False if there are none, or if
+// the user's own tables have the offer: those win.
+struct image_change;
+struct book_changes {
+    const struct image_change *items; // price/image.h
+    size_t count;                     // at least 1; the first price is not 0
+    int64_t until_s;                  // it was seen until before then
+    const char *source;
+};
+bool book_changes(const struct book *book, const struct offer *offer, struct book_changes *out);
+
+// Whether it has them for this machine anywhere.
+bool book_has_changes(const struct book *book, const char *provider, const char *name);
+
 // Appends the offer's full name for book_find(), region included.
 void book_name(const struct offer *offer, struct buf *out);
 

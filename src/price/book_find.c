@@ -305,6 +305,48 @@ int book_history(const struct book *book, const struct offer *offer, book_visit_
     }
 }
 
+static int by_offer(const void *key, const void *item)
+{
+    uint32_t offer = *(const uint32_t *)key, its = ((const struct image_series *)item)->offer;
+    return offer < its ? -1 : offer > its;
+}
+
+bool book_changes(const struct book *book, const struct offer *offer, struct book_changes *out)
+{
+    const struct image *image = &book->layers[LAYER_IMPORTED];
+    const struct image_offer *found = same_in(image, offer);
+    if (!found || image->series_count == 0 || same_in(&book->layers[LAYER_OWN], offer))
+        return false;
+    uint32_t number = (uint32_t)(found - image->offers);
+    const struct image_series *s =
+        bsearch(&number, image->series, image->series_count, sizeof *s, by_offer);
+    if (!s)
+        return false;
+    *out = (struct book_changes){image->changes + s->first_change, s->change_count, s->until_s,
+                                 image_word(image, s->source)};
+    return true;
+}
+
+bool book_has_changes(const struct book *book, const char *provider, const char *name)
+{
+    const struct image *image = &book->layers[LAYER_IMPORTED];
+    uint32_t p, n;
+    if (!image_find_word(image, provider, &p) || !image_find_word(image, name, &n))
+        return false;
+    size_t low = 0, high = image->series_count; // series are sorted as offers are
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct image_offer *o = &image->offers[image->series[middle].offer];
+        if (o->provider == p && o->name == n)
+            return true;
+        if (o->provider < p || (o->provider == p && o->name < n))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
 // ---- interruptions ----
 
 bool book_risk(const struct book *book, const struct offer *offer, int day, struct offer_risk *out)

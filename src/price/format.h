@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/csv.h"
+#include "base/gzip.h"
 #include "price/device.h"
 #include "price/import.h"
 #include "price/offer.h"
@@ -18,6 +19,7 @@ struct import {
     const char *name; // for errors
     const char *text; // ends in a NUL
     size_t len;
+    struct gzip *rest; // what follows the text; null: nothing. Only for formats that stream
     int day;
     char provider[64]; // from the file's name: "aws" of aws.csv.gz and of aws/vms.csv
     char source[192];
@@ -36,6 +38,7 @@ struct price_format {
     // True if a file that starts with `head` has this format; `head` ends in a NUL.
     bool (*knows)(const char *head, size_t len);
     int (*read)(struct import *import, struct err *err);
+    bool streams; // (optional) it reads import.rest; its files may be larger than memory
 };
 
 // The formats, in the order in which they are tried: one row each.

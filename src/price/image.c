@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +15,11 @@
 _Static_assert(sizeof(struct image_offer) == 48, "no holes");
 _Static_assert(sizeof(struct image_price) == 32, "no holes");
 _Static_assert(sizeof(struct image_risk) == 32, "no holes");
-_Static_assert(sizeof(struct image_head) == 56, "no holes");
+_Static_assert(sizeof(struct image_change) == 16, "no holes");
+_Static_assert(sizeof(struct image_series) == 24, "no holes");
+_Static_assert(sizeof(struct image_head) == 64, "no holes");
+
+enum { HEAD_1_BYTES = offsetof(struct image_head, changes) }; // of version 1
 
 // Four parallel sums run at memory speed. They detect damage; the other checks guard against
 // hostile files.
@@ -129,19 +134,54 @@ static int check_rest(const struct image *m, struct err *err)
     return 0;
 }
 
+static bool series_is_sound(const struct image *m, const struct image_series *s, uint64_t first)
+{
+    if (s->offer >= m->offer_count || m->offers[s->offer].kind != OFFER_SPOT ||
+        s->source >= m->word_count || s->first_change != first || s->change_count == 0 ||
+        first + s->change_count > m->change_count || m->changes[first].nano_usd == 0)
+        return false;
+    const struct image_change *c = m->changes + first;
+    for (size_t i = 0; i < s->change_count; i++)
+        if (c[i].nano_usd < 0 || c[i].at_s < (i > 0 ? c[i - 1].at_s + 1 : 0) ||
+            c[i].at_s > s->until_s)
+            return false;
+    return s->until_s < (DAY_MAX + 1) * INT64_C(86400);
+}
+
+static int check_series(const struct image *m, struct err *err)
+{
+    uint64_t first = 0;
+    for (size_t i = 0; i < m->series_count; i++) {
+        const struct image_series *s = &m->series[i];
+        if (i > 0 && s->offer <= s[-1].offer)
+            return bad(err, "its spot price histories are out of order");
+        if (!series_is_sound(m, s, first))
+            return bad(err, "a spot price history in it is out of bounds");
+        first += s->change_count;
+    }
+    return first == m->change_count ? 0 : bad(err, "it has price changes without an offer");
+}
+
+static size_t head_bytes(const struct image_head *head)
+{
+    return head->version == 1 ? HEAD_1_BYTES : sizeof *head;
+}
+
 static int check_head(const struct image_head *head, size_t size, struct err *err)
 {
     if (memcmp(head->magic, IMAGE_MAGIC, sizeof head->magic) != 0)
         return bad(err, "it is not a book of prices");
     if (head->order != IMAGE_ORDER)
         return bad(err, "it was written on a machine with another byte order");
-    if (head->version != IMAGE_VERSION)
-        return err_set(err, ERR_FORMAT, "it has version %u; this program reads version %d",
+    if (head->version == 0 || head->version > IMAGE_VERSION)
+        return err_set(err, ERR_FORMAT, "it has version %u; this program reads up to version %d",
                        head->version, IMAGE_VERSION);
     // No term can overflow: counts have 32 bits, and word_bytes is checked first.
-    uint64_t need = sizeof *head + head->offers * (uint64_t)sizeof(struct image_offer) +
+    uint64_t need = head_bytes(head) + head->offers * (uint64_t)sizeof(struct image_offer) +
                     head->prices * (uint64_t)sizeof(struct image_price) +
                     head->risks * (uint64_t)sizeof(struct image_risk) +
+                    head->changes * (uint64_t)sizeof(struct image_change) +
+                    head->series * (uint64_t)sizeof(struct image_series) +
                     head->words * (uint64_t)sizeof(uint32_t);
     if (head->size != size || head->word_bytes > size || need + head->word_bytes != size)
         return bad(err, "its size is wrong");
@@ -151,16 +191,20 @@ static int check_head(const struct image_head *head, size_t size, struct err *er
 static int check(struct image *m, const char *bytes, size_t size, struct err *err)
 {
     struct image_head head;
-    if (size < sizeof head)
+    if (size < HEAD_1_BYTES)
         return bad(err, "it is too short");
-    memcpy(&head, bytes, sizeof head);
+    memcpy(&head, bytes, size < sizeof head ? HEAD_1_BYTES : sizeof head);
+    if (head.version == 1 || size < sizeof head)
+        head.changes = head.series = 0;
     TRY(check_head(&head, size, err));
-    if (head.sum != image_sum(bytes + sizeof head, size - sizeof head))
+    const char *p = bytes + head_bytes(&head);
+    if (head.sum != image_sum(p, size - head_bytes(&head)))
         return bad(err, "it is damaged: its checksum is wrong");
-    const char *p = bytes + sizeof head;
     m->offer_count = head.offers;
     m->price_count = head.prices;
     m->risk_count = head.risks;
+    m->change_count = head.changes;
+    m->series_count = head.series;
     m->word_count = head.words;
     m->offers = (const void *)p;
     p += head.offers * sizeof(struct image_offer);
@@ -168,11 +212,16 @@ static int check(struct image *m, const char *bytes, size_t size, struct err *er
     p += head.prices * sizeof(struct image_price);
     m->risks = (const void *)p;
     p += head.risks * sizeof(struct image_risk);
+    m->changes = (const void *)p;
+    p += head.changes * sizeof(struct image_change);
+    m->series = (const void *)p;
+    p += head.series * sizeof(struct image_series);
     m->word_at = (const void *)p;
     m->words = p + head.words * sizeof(uint32_t);
     TRY(check_words(m, head.word_bytes, err));
     TRY(check_rest(m, err));
-    return check_offers(m, err);
+    TRY(check_offers(m, err));
+    return check_series(m, err);
 }
 
 // ---- open and close ----
@@ -193,7 +242,7 @@ static int map_file(struct image *image, int fd, const char *path, struct err *e
         return err_errno(err, errno, "cannot read '%s'", path);
     if (!S_ISREG(st.st_mode))
         return bad(err, "it is not a regular file");
-    if (st.st_size < (off_t)sizeof(struct image_head))
+    if (st.st_size < (off_t)HEAD_1_BYTES)
         return bad(err, "it is too short");
     void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
     if (map == MAP_FAILED)
@@ -247,4 +296,17 @@ bool image_find_word(const struct image *image, const char *text, uint32_t *numb
             high = middle;
     }
     return false;
+}
+
+size_t image_changes_by(const struct image_change *changes, size_t count, int64_t at_s)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (changes[middle].at_s <= at_s)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // image: the book's file format: sorted arrays of offers, prices and words, mapped into memory and
-// read in place. Internal to price/.
+// read in place. Internal to price/, but for the changes that book_changes() gives.
 //
-//     header | offers | prices | risks | word offsets | words, each with its NUL
+//     header | offers | prices | risks | changes | series | word offsets | words, each with its NUL
+//
+// A series has every change of a spot price, to the second; `prices` has the price of a day.
+// Version 1 had no series, and is still read.
 //
 // Words are sorted: comparing their numbers compares the strings. Offers are unique and sorted by
 // provider, name, region, zone and kind. An offer's prices are adjacent, oldest first. Opening an
@@ -44,6 +47,18 @@ struct image_risk { // 32 bytes: how often a spot machine is interrupted
     int32_t day;
 };
 
+struct image_change { // 16 bytes: a spot price from then on
+    int64_t at_s;     // POSIX time
+    int64_t nano_usd; // of an hour; 0: nobody looked from then until the next change
+};
+
+struct image_series { // 24 bytes: the changes of one offer
+    uint32_t offer;   // its number
+    uint32_t first_change, change_count;
+    uint32_t source;
+    int64_t until_s; // it was seen until before then
+};
+
 struct image_head {
     char magic[8]; // "fareBOOK"
     uint32_t version;
@@ -52,13 +67,16 @@ struct image_head {
     uint64_t sum;   // checksum of everything after the header
     uint32_t offers, prices, risks, words;
     uint64_t word_bytes;
+    uint32_t changes, series; // since version 2
 };
 
 struct image {
     const struct image_offer *offers;
     const struct image_price *prices;
     const struct image_risk *risks;
-    size_t offer_count, price_count, risk_count, word_count;
+    const struct image_change *changes;
+    const struct image_series *series; // by offer
+    size_t offer_count, price_count, risk_count, change_count, series_count, word_count;
     const uint32_t *word_at;
     const char *words;
     void *map; // to unmap, or null
@@ -83,10 +101,13 @@ static inline const char *image_word(const struct image *image, uint32_t number)
 // The number of this word; false if the image does not have it.
 bool image_find_word(const struct image *image, const char *text, uint32_t *number);
 
+// The number of changes at that time or before.
+size_t image_changes_by(const struct image_change *changes, size_t count, int64_t at_s);
+
 // For writing images.
 uint64_t image_sum(const void *bytes, size_t len);
 #define IMAGE_MAGIC   "fareBOOK"
-#define IMAGE_VERSION 1
+#define IMAGE_VERSION 2
 #define IMAGE_ORDER   0x01020304
 
 #endif

@@ -20,6 +20,8 @@
 
 #define TEXT_MAX ((int64_t)1 << 30) // unpacked
 
+enum { HEAD_BYTES = 64 << 10 }; // enough to tell a format that streams
+
 #define ROW(name) &format_##name,
 static const struct price_format *const formats[] = {PRICE_FORMATS(ROW)};
 #undef ROW
@@ -151,6 +153,36 @@ int import_table(struct stock *stock, const char *path, const struct devices *de
     return rc;
 }
 
+// Appends at least `most` bytes, or all there are.
+static int load(struct gzip *file, struct buf *text, size_t most, struct err *err)
+{
+    ptrdiff_t got = 1;
+    for (size_t len = text->len; got > 0 && text->len - len < most;) {
+        char *into = buf_reserve(text, HEAD_BYTES);
+        got = into ? gzip_read(file, into, HEAD_BYTES, err) : err_memory(err);
+        if (got > 0)
+            buf_advance(text, (size_t)got);
+    }
+    return got < 0 ? (int)got : buf_check(text, err);
+}
+
+// Reads the head of a file that streams, all of another.
+static int open_text(struct gzip *file, const char *format, const char *path, struct buf *text,
+                     const struct price_format **chosen, struct err *err)
+{
+    text->max = (size_t)TEXT_MAX + HEAD_BYTES + 1;
+    TRY(load(file, text, HEAD_BYTES, err));
+    for (int i = 0; i < FORMATS; i++)
+        if (formats[i]->streams && (format ? strcmp(formats[i]->name, format) == 0
+                                           : formats[i]->knows(buf_str(text), text->len))) {
+            *chosen = formats[i];
+            return 0;
+        }
+    TRY(load(file, text, TEXT_MAX, err));
+    *chosen = choose(format, buf_str(text), text->len, path, err);
+    return *chosen ? 0 : err->code;
+}
+
 // ---- into the book ----
 
 struct importing {
@@ -226,18 +258,20 @@ int importing_file(struct importing *m, const char *path, const char *known_as,
                    struct import_report *report, struct err *err)
 {
     struct buf text = {0};
+    struct gzip file = {0};
     struct stat st;
-    int rc = gzip_load(path, TEXT_MAX, &text, NULL, err);
     const struct price_format *format = NULL;
+    int rc = gzip_open(&file, path, TEXT_MAX, err);
     if (rc == 0) {
-        format = choose(m->options.format, buf_str(&text), text.len, path, err);
-        rc = format ? 0 : err->code;
+        file.unsummed = true;
+        rc = open_text(&file, m->options.format, path, &text, &format, err);
     }
     if (rc == 0) {
         const char *name = known_as ? known_as : path;
         struct import im = {.name = name,
                             .text = buf_str(&text),
                             .len = text.len,
+                            .rest = format->streams ? &file : NULL,
                             .day = m->options.day,
                             .stock = &m->stock,
                             .devices = m->devices,
@@ -248,12 +282,15 @@ int importing_file(struct importing *m, const char *path, const char *known_as,
             im.day =
                 stat(path, &st) == 0 && st.st_mtime > 0 ? (int)(st.st_mtime / 86400) : book_today();
         size_t rows = m->stock.count, risks = m->stock.risk_count;
+        size_t series = m->stock.series_count;
         rc = read_one(&im, format, name, err);
         if (rc != 0) { // import none of it
             m->stock.count = rows;
             m->stock.risk_count = risks;
+            m->stock.series_count = series;
         }
     }
+    gzip_release(&file);
     buf_release(&text);
     return rc;
 }

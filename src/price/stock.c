@@ -16,6 +16,8 @@ void stock_release(struct stock *stock)
     words_release(&stock->words);
     free(stock->rows);
     free(stock->risks);
+    free(stock->series);
+    free(stock->changes);
     *stock = (struct stock){0};
 }
 
@@ -89,6 +91,23 @@ int stock_add_risk(struct stock *stock, const char *provider, const char *name, 
     TRY(add_words(&stock->words, texts, numbers, NULL, sizeof texts / sizeof *texts, err));
     TRY(grow(&stock->risks, stock->risk_count, &stock->risk_cap, sizeof row, err));
     stock->risks[stock->risk_count++] = row;
+    return 0;
+}
+
+int stock_add_series(struct stock *stock, const struct offer *o, const struct image_change *changes,
+                     size_t count, int64_t from_s, int64_t until_s, struct err *err)
+{
+    struct stock_series row = {
+        .first = stock->change_count, .count = count, .from_s = from_s, .until_s = until_s};
+    const char *const texts[] = {o->provider, o->name, o->region, o->zone, o->source};
+    uint32_t *const numbers[] = {&row.provider, &row.name, &row.region, &row.zone, &row.source};
+    TRY(add_words(&stock->words, texts, numbers, NULL, sizeof texts / sizeof *texts, err));
+    TRY(grow(&stock->series, stock->series_count, &stock->series_cap, sizeof row, err));
+    for (size_t i = 0; i < count; i++) {
+        TRY(grow(&stock->changes, stock->change_count, &stock->change_cap, sizeof *changes, err));
+        stock->changes[stock->change_count++] = changes[i];
+    }
+    stock->series[stock->series_count++] = row;
     return 0;
 }
 

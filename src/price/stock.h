@@ -5,6 +5,9 @@
 // Each addition is an observation: this offer, at this price, on this date. An unchanged price
 // extends the last date of its row; a new price adds a row, also for an earlier date. Nothing is
 // overwritten: two prices for one date are both stored, and the later addition is valid.
+//
+// A spot price that is known to the second is added twice: the price of each day as above, and all
+// its changes as a series.
 #ifndef FARE_PRICE_STOCK_H
 #define FARE_PRICE_STOCK_H
 
@@ -25,6 +28,13 @@ struct stock_row {
     uint32_t table, line; // name and line of a hand-written table; 0: a catalogue
 };
 
+// The changes of a spot price that one file has.
+struct stock_series {
+    uint32_t provider, name, region, zone, source; // numbers of words
+    size_t first, count;                           // in stock.changes
+    int64_t from_s, until_s;
+};
+
 // A zeroed struct is empty.
 struct stock {
     struct words words;
@@ -32,6 +42,10 @@ struct stock {
     size_t count, cap;
     struct image_risk *risks;
     size_t risk_count, risk_cap;
+    struct stock_series *series;
+    size_t series_count, series_cap;
+    struct image_change *changes;
+    size_t change_count, change_cap;
 };
 
 struct stock_counts {
@@ -51,6 +65,12 @@ int stock_add(struct stock *stock, const struct offer *offer, struct err *err) M
 struct offer_risk;
 int stock_add_risk(struct stock *stock, const char *provider, const char *name, const char *region,
                    const struct offer_risk *risk, struct err *err) MUST_USE;
+
+// Every change of this spot offer that was seen from `from_s` to before `until_s`: times ascend,
+// and no price is 0.
+int stock_add_series(struct stock *stock, const struct offer *offer,
+                     const struct image_change *changes, size_t count, int64_t from_s,
+                     int64_t until_s, struct err *err) MUST_USE;
 
 // Among the rows from `first` on, replaces the zones of a region by one row if they have the same
 // price. Spot prices of the provider `zonal` (may be null) keep their zones.

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "price/book.h"
+#include "price/timeline.h"
 #include "price/prices.h"
 
 struct making {
@@ -18,11 +19,16 @@ struct making {
     uint32_t *translated; // from the old image's words to the stock's
     uint32_t *ranks;      // of the stock's words
     uint32_t *order;      // the stock's rows, sorted
+    uint32_t *series_order;
     struct image_offer *offers;
     struct image_price *prices;
     struct image_risk *risks;
-    size_t offer_count, price_count, risk_count;
-    struct prices history; // of the current offer
+    struct image_series *series;
+    struct image_change *changes;
+    size_t offer_count, price_count, risk_count, series_count, change_count;
+    struct prices history;     // of the current offer
+    struct timeline spot;      // the same to the second
+    size_t old_next, new_next; // the next series
     struct stock_counts *counts;
 };
 
@@ -69,6 +75,23 @@ static int by_key(const void *left, const void *right, void *arg)
     return a < b ? -1 : a > b;
 }
 
+static struct key key_of_series(const struct making *m, const struct stock_series *s)
+{
+    const uint32_t *rank = m->ranks;
+    return (struct key){
+        {rank[s->provider], rank[s->name], rank[s->region], rank[s->zone], OFFER_SPOT}};
+}
+
+static int by_series(const void *left, const void *right, void *arg)
+{
+    const struct making *m = arg;
+    uint32_t i = *(const uint32_t *)left, k = *(const uint32_t *)right;
+    struct key x = key_of_series(m, &m->stock->series[i]);
+    struct key y = key_of_series(m, &m->stock->series[k]);
+    int by = compare(&x, &y);
+    return by != 0 ? by : i < k ? -1 : i > k;
+}
+
 static int prepare(struct making *m, struct err *err)
 {
     struct stock *s = m->stock;
@@ -83,6 +106,13 @@ static int prepare(struct making *m, struct err *err)
     m->risks = malloc((old->risk_count + s->risk_count + 1) * sizeof *m->risks);
     if (rc == 0 && (!m->translated || !m->order || !m->offers || !m->prices || !m->risks))
         rc = err_memory(err);
+    // A hole between two sources is a change too.
+    m->series_order = malloc((s->series_count + 1) * sizeof *m->series_order);
+    m->series = malloc((old->series_count + s->series_count + 1) * sizeof *m->series);
+    m->changes =
+        malloc((old->change_count + s->change_count + s->series_count + 1) * sizeof *m->changes);
+    if (rc == 0 && (!m->series_order || !m->series || !m->changes))
+        rc = err_memory(err);
     for (size_t i = 0; i < old->word_count && rc == 0; i++)
         rc = words_add(&s->words, image_word(old, (uint32_t)i), &m->translated[i], err);
     if (rc == 0 && !(m->ranks = words_rank(&s->words, err)))
@@ -91,6 +121,9 @@ static int prepare(struct making *m, struct err *err)
         for (size_t i = 0; i < s->count; i++)
             m->order[i] = (uint32_t)i;
         qsort_r(m->order, s->count, sizeof *m->order, by_key, m);
+        for (size_t i = 0; i < s->series_count; i++)
+            m->series_order[i] = (uint32_t)i;
+        qsort_r(m->series_order, s->series_count, sizeof *m->series_order, by_series, m);
     }
     return rc;
 }
@@ -207,6 +240,46 @@ static int apply_rows(struct making *m, size_t *at, bool known, struct image_off
     return rc;
 }
 
+// The series of the offer just added: `old_offer` is its number in the old image, or -1.
+static int merge_series(struct making *m, int64_t old_offer, struct err *err)
+{
+    const struct image *old = m->old;
+    const struct stock *s = m->stock;
+    const struct image_offer *to = &m->offers[m->offer_count - 1];
+    struct key key = {{m->ranks[to->provider], m->ranks[to->name], m->ranks[to->region],
+                       m->ranks[to->zone], to->kind}};
+    struct image_series made = {.offer = (uint32_t)(m->offer_count - 1),
+                                .first_change = (uint32_t)m->change_count};
+    timeline_clear(&m->spot);
+    if (m->old_next < old->series_count && old->series[m->old_next].offer == old_offer) {
+        const struct image_series *from = &old->series[m->old_next++];
+        made.source = m->translated[from->source];
+        TRY(timeline_add_old(&m->spot, old->changes + from->first_change, from->change_count,
+                             from->until_s, err));
+    }
+    for (; m->new_next < s->series_count; m->new_next++) {
+        const struct stock_series *from = &s->series[m->series_order[m->new_next]];
+        struct key its = key_of_series(m, from);
+        int order = compare(&its, &key);
+        if (order > 0)
+            break;
+        if (order < 0)
+            continue; // no such offer
+        made.source = from->source;
+        TRY(timeline_add(&m->spot, s->changes + from->first, from->count, from->from_s,
+                         from->until_s, err));
+    }
+    TRY(timeline_join(&m->spot, err));
+    if (m->spot.count == 0)
+        return 0;
+    made.change_count = (uint32_t)m->spot.count;
+    made.until_s = m->spot.until_s;
+    m->series[m->series_count++] = made;
+    memcpy(m->changes + m->change_count, m->spot.items, m->spot.count * sizeof *m->changes);
+    m->change_count += m->spot.count;
+    return 0;
+}
+
 static int merge(struct making *m, struct err *err)
 {
     size_t i = 0, k = 0;
@@ -218,6 +291,7 @@ static int merge(struct making *m, struct err *err)
             struct key b = key_of_row(m, &m->stock->rows[m->order[k]]);
             side = compare(&a, &b);
         }
+        int64_t old_offer = side <= 0 ? (int64_t)i : -1;
         struct image_offer *to = &m->offers[m->offer_count++];
         *to = (struct image_offer){0};
         m->history.count = 0;
@@ -233,6 +307,7 @@ static int merge(struct making *m, struct err *err)
             memcpy(m->prices + m->price_count, m->history.items,
                    m->history.count * sizeof *m->prices);
             m->price_count += m->history.count;
+            rc = merge_series(m, old_offer, err);
         }
     }
     return rc;
@@ -338,6 +413,10 @@ static void each_word(struct making *m, bool *used, const uint32_t *numbers)
         uint32_t *const list[] = RISK_WORDS(&m->risks[i]);
         TOUCH(list)
     }
+    for (size_t i = 0; i < m->series_count; i++) {
+        uint32_t *const list[] = {&m->series[i].source};
+        TOUCH(list)
+    }
 #undef TOUCH
 }
 
@@ -388,6 +467,8 @@ static int write_image(struct making *m, struct buf *out, struct err *err)
             .offers = (uint32_t)m->offer_count,
             .prices = (uint32_t)m->price_count,
             .risks = (uint32_t)m->risk_count,
+            .changes = (uint32_t)m->change_count,
+            .series = (uint32_t)m->series_count,
             .words = (uint32_t)(at.len / sizeof(uint32_t)),
             .word_bytes = text.len,
         };
@@ -395,12 +476,15 @@ static int write_image(struct making *m, struct buf *out, struct err *err)
         size_t begin = out->len;
         size_t size = sizeof head + m->offer_count * sizeof *m->offers +
                       m->price_count * sizeof *m->prices + m->risk_count * sizeof *m->risks +
+                      m->change_count * sizeof *m->changes + m->series_count * sizeof *m->series +
                       at.len + text.len;
         if (buf_reserve(out, size)) { // at once: doubling would take twice the memory
             buf_add(out, &head, sizeof head);
             buf_add(out, m->offers, m->offer_count * sizeof *m->offers);
             buf_add(out, m->prices, m->price_count * sizeof *m->prices);
             buf_add(out, m->risks, m->risk_count * sizeof *m->risks);
+            buf_add(out, m->changes, m->change_count * sizeof *m->changes);
+            buf_add(out, m->series, m->series_count * sizeof *m->series);
             buf_add(out, buf_str(&at), at.len);
             buf_add(out, buf_str(&text), text.len);
         }
@@ -436,6 +520,10 @@ int stock_build(struct stock *stock, const struct image *old, struct buf *out,
     free(m.offers);
     free(m.prices);
     free(m.risks);
+    free(m.series_order);
+    free(m.series);
+    free(m.changes);
+    timeline_release(&m.spot);
     prices_release(&m.history);
     return rc;
 }

@@ -48,6 +48,7 @@ void plots_compare(struct draft *d, const struct page_ask *ask, const struct quo
 void plot_relative(struct draft *d);
 void plots_runs(struct draft *d, const struct run *runs, size_t count);
 void plots_money(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
+void plots_spot(struct draft *d, const struct quote_job *jobs);
 
 // Fills the geometric means of the page's comparison, if two rows have two workloads in common.
 int page_means(struct page *page, struct err *err) MUST_USE;

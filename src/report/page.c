@@ -18,8 +18,9 @@
 #define RECORD_TABLES
 #include "report/page.def"
 
-const char *const plot_kinds[] = {"cost",    "relative", "frontier", "accuracy", "use", "steps",
-                                  "account", "batch",    "gpus",     "prices",   "buy", NULL};
+const char *const plot_kinds[] = {"cost",  "relative", "frontier", "accuracy", "use",
+                                  "steps", "account",  "batch",    "gpus",     "prices",
+                                  "spot",  "buy",      NULL};
 
 void page_offer(const struct bill *bill, char *out, size_t size)
 {

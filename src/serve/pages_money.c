@@ -13,7 +13,9 @@
 #include "price/offer_record.h"
 #include "report/html.h"
 #include "report/markup.h"
+#include "report/page.h"
 #include "serve/request.h"
+#include "spot/history_record.h"
 
 static const struct choice {
     const char *value, *words;
@@ -296,7 +298,51 @@ static void price_for(int64_t seconds, char *out, size_t size)
                  .s);
 }
 
-static void show_offer(struct buf *out, const struct request *request, const struct offer_record *r)
+// Prices as they are, times in words.
+static void show_spot(struct buf *out, const struct spot_prices *s)
+{
+    static const struct html_column columns[] = {
+        {"zone", "long"},  {"last", "num"},          {"10 %", "num"},
+        {"50 %", "num"},   {"90 %", "num"},          {"changes a day", "num"},
+        {"steady", "num"}, {"longest under", "num"}, {"count on", "num"},
+    };
+    html_begin_table(out, "Spot price by zone");
+    html_table_head(out, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < s->zones.count; i++) {
+        const struct spot_zone *z = &s->zones.items[i];
+        char changes[24], steady[32], longest[32] = "never";
+        snprintf(changes, sizeof changes, "%.1f", z->changes_per_day.v);
+        clock_words(z->steady_s.v * NS_PER_S, steady, sizeof steady);
+        if (z->longest_under_s.v > 0)
+            clock_words(z->longest_under_s.v * NS_PER_S, longest, sizeof longest);
+        const char *const cells[] = {z->price, z->p10, z->p50,  z->p90,
+                                     changes,  steady, longest, z->count_on};
+        buf_adds(out, "<tr>");
+        html_cell(out, "long", z->zone);
+        for (size_t k = 0; k < sizeof cells / sizeof *cells; k++)
+            html_cell(out, "num", cells[k]);
+        buf_adds(out, "</tr>\n");
+    }
+    html_end_table(out);
+    buf_adds(out, "<p>USD an hour; 10, 50, 90 %: at or below this price for that share of the "
+                  "time. Steady: time since the last change. Longest under: longest time at or "
+                  "below ");
+    markup_text(out, s->under);
+    buf_printf(out, "%s. Count on: the 90 %% price of all the time seen.</p>\n",
+               strcmp(s->under_is, "on-demand") == 0 ? ", the on-demand price"
+                                                     : ", the lowest median");
+}
+
+static int add_spot(struct market *market, const struct offer *offer, struct offer_record *record,
+                    struct page *plots, struct err *err)
+{
+    const struct spot_ask ask = {.place = *offer->region ? offer->region : NULL, .under = -1};
+    TRY(spot_describe(market, offer, &ask, &record->spot, err));
+    return page_spot(market, offer, plots, err);
+}
+
+static void show_offer(struct buf *out, const struct request *request, const struct offer_record *r,
+                       const struct page *plots)
 {
     char price[48] = "price an hour";
     const struct html_column columns[] = {{"since", "num"},
@@ -310,6 +356,10 @@ static void show_offer(struct buf *out, const struct request *request, const str
     if (r->tariff)
         html_heading(out, 2, "Billing");
     html_paragraph(out, "", r->tariff);
+    for (size_t i = 0; i < plots->plots.count; i++)
+        html_plot(out, &plots->plots.items[i], 2, i);
+    if (r->spot.zones.count > 0 && plots->plots.count > 0)
+        show_spot(out, &r->spot);
     html_heading(out, 2, "Price history");
     html_begin_table(out, "Price history");
     html_table_head(out, columns, sizeof columns / sizeof *columns);
@@ -331,21 +381,28 @@ static void show_offer(struct buf *out, const struct request *request, const str
 int page_offer_history(const struct request *request, struct answer *answer, struct err *err)
 {
     const char *name = request_value(request, "name");
-    struct book *book = NULL;
+    struct market *market = NULL;
+    const struct book *book;
     struct offer offer;
     struct offer_record record = {0};
+    struct page plots = {0};
     if (!name)
         return err_set(err, ERR_USAGE, "name an offer: /offer?name=aws/p3.2xlarge");
-    int rc = book_open(&book, request->site->options.book, err);
+    int rc = market_open(&market, request->site->options.book, NULL, err);
+    if (rc == 0)
+        rc = market_book(market, &book, err);
     if (rc == 0)
         rc = book_find(book, name, 0, &offer, err);
     if (rc == 0)
         rc = offer_describe(book, &offer, 0, &record, err);
+    if (rc == 0 && offer.kind == OFFER_SPOT)
+        rc = add_spot(market, &offer, &record, &plots, err);
     if (rc == 0 && request->json)
         rc = record_to_text(offer_record_fields, &record, &answer->text, err);
     else if (rc == 0)
-        show_offer(&answer->text, request, &record);
+        show_offer(&answer->text, request, &record, &plots);
     record_release(offer_record_fields, &record);
-    book_close(book);
+    record_release(page_fields, &plots);
+    market_close(market);
     return rc;
 }

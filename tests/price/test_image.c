@@ -19,6 +19,13 @@ static void make(struct buf *bytes)
     assert_ok(import_text(&stock, NULL, "fare", "x", ROWS, strlen(ROWS), DAY, &report, &err), &err);
     const struct offer_risk risk = {5, 10, 70, DAY, "advisor"};
     assert_ok(stock_add_risk(&stock, "aws", "p3.2xlarge", "us-east-1", &risk, &err), &err);
+    const struct image_change changes[] = {{1548979200, 1000000000}, {1548982800, 1100000000}};
+    const struct offer spot = {.provider = "aws",
+                               .name = "p3.2xlarge",
+                               .region = "us-east-1",
+                               .zone = "us-east-1a",
+                               .source = "two"};
+    assert_ok(stock_add_series(&stock, &spot, changes, 2, changes[0].at_s, 1549065600, &err), &err);
     assert_ok(stock_build(&stock, &nothing, bytes, &counts, &err), &err);
     stock_release(&stock);
 }
@@ -108,6 +115,12 @@ static void hostile(void **state)
                 }
                 for (size_t k = 0; k < m.risk_count; k++)
                     total += strlen(image_word(&m, m.risks[k].name));
+                for (size_t k = 0; k < m.series_count; k++) {
+                    const struct image_series *s = &m.series[k];
+                    total += strlen(image_word(&m, s->source)) + m.offers[s->offer].kind;
+                    for (size_t n = 0; n < s->change_count; n++)
+                        assert_true(m.changes[s->first_change + n].at_s <= s->until_s);
+                }
                 assert_true(total < 100000);
             } else {
                 refused++;
@@ -134,6 +147,43 @@ static void counts_that_lie(void **state)
         assert_int_equal(try(b.data, b.len, &err), ERR_FORMAT);
         memcpy(b.data + at, kept, 4);
     }
+    buf_release(&b);
+}
+
+// Books of before there were series had a header without their numbers.
+static void version_1(void **state)
+{
+    (void)state;
+    struct buf b = {0}, old = {0};
+    make(&b);
+    struct image_head head;
+    memcpy(&head, b.data, sizeof head);
+    size_t short_head = offsetof(struct image_head, changes);
+    size_t series =
+        head.changes * sizeof(struct image_change) + head.series * sizeof(struct image_series);
+    assert_int_equal(head.series, 1);
+    size_t before = head.offers * sizeof(struct image_offer) +
+                    head.prices * sizeof(struct image_price) +
+                    head.risks * sizeof(struct image_risk);
+    head.version = 1;
+    head.size -= sizeof head - short_head + series;
+    buf_add(&old, &head, short_head);
+    buf_add(&old, b.data + sizeof head, before);
+    buf_add(&old, b.data + sizeof head + before + series, b.len - sizeof head - before - series);
+    head.sum = image_sum(old.data + short_head, old.len - short_head);
+    memcpy(old.data, &head, short_head);
+    struct image m;
+    struct err err = {0};
+    assert_ok(image_of(&m, old.data, old.len, NULL, &err), &err);
+    assert_int_equal(m.offer_count, 3);
+    assert_int_equal(m.series_count, 0);
+    assert_string_equal(image_word(&m, m.offers[0].provider), "aws");
+    image_release(&m);
+    head.version = 3;
+    memcpy(old.data, &head, short_head);
+    assert_int_equal(try(old.data, old.len, &err), ERR_FORMAT);
+    assert_non_null(strstr(err.text, "version 3"));
+    buf_release(&old);
     buf_release(&b);
 }
 
@@ -164,7 +214,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sound),           cmocka_unit_test(every_byte_counts),
         cmocka_unit_test(every_length),    cmocka_unit_test(hostile),
-        cmocka_unit_test(counts_that_lie), cmocka_unit_test(files),
+        cmocka_unit_test(counts_that_lie), cmocka_unit_test(version_1),
+        cmocka_unit_test(files),
     };
     return cmocka_run_group_tests(tests, use_share, NULL);
 }
