@@ -53,6 +53,12 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *err)
     return rc;
 }
 
+bool fs_is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct err *err)
 {
     const char *p = bytes;

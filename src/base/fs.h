@@ -9,6 +9,7 @@
 #ifndef FARE_BASE_FS_H
 #define FARE_BASE_FS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -17,6 +18,9 @@
 
 // Appends the whole file to `out`; one of over `max` bytes is an error.
 int fs_read(const char *path, size_t max, struct buf *out, struct err *err) MUST_USE;
+
+// Whether it is a regular file: reading a pipe would take its bytes from another reader.
+bool fs_is_file(const char *path);
 
 int fs_write(const char *path, const void *bytes, size_t len, struct err *err) MUST_USE;
 

@@ -432,7 +432,8 @@ static void print_code(struct out *out, const struct run_code *code)
         out_part(&facts, "in %s", code->folder);
     out_parts(out, "Code", &facts);
     if (code->python)
-        out_part(&facts, "Python %s", code->python);
+        out_part(&facts, "Python %s%s%s%s", code->python, code->interpreter ? " (" : "",
+                 code->interpreter ? code->interpreter : "", code->interpreter ? ")" : "");
     for (size_t i = 0; i < code->packages.count; i++)
         if (code->packages.items[i].name && code->packages.items[i].version)
             out_part(&facts, "%s %s", code->packages.items[i].name,
