@@ -150,6 +150,14 @@ static int follow_links(char **path, struct err *err)
     return 0;
 }
 
+bool fs_is_stdout(const char *path)
+{
+    char *at = text_copy(path, NULL);
+    bool is = at && follow_links(&at, NULL) == 0 && own_descriptor(at) == STDOUT_FILENO;
+    free(at);
+    return is;
+}
+
 // A pipe, a device or a descriptor of ours is written as it is.
 static int open_through(const char *path, struct err *err)
 {

@@ -38,6 +38,9 @@ int fs_add(struct fs_writer *w, const void *bytes, size_t len, struct err *err) 
 int fs_commit(struct fs_writer *w, struct err *err) MUST_USE;
 void fs_abandon(struct fs_writer *w);
 
+// Whether writing to `path` goes to standard output: "-", "/dev/stdout" and links to it.
+bool fs_is_stdout(const char *path);
+
 // Writes every byte to an open descriptor, past short writes and EINTR. `name` is for the error.
 int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct err *err) MUST_USE;
 
