@@ -2,6 +2,7 @@
 #include "base/folders.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fs.h"
 
@@ -35,4 +36,12 @@ int folder_share(struct buf *out, struct err *err)
     TRY(given && *given ? 0 : fs_program_dir(out, err));
     buf_adds(out, given && *given ? given : "/../share");
     return buf_check(out, err);
+}
+
+void folder_short(struct buf *out, const char *path)
+{
+    const char *home = getenv("HOME");
+    size_t len = home ? strlen(home) : 0;
+    bool within = len > 1 && strncmp(path, home, len) == 0 && (path[len] == '/' || !path[len]);
+    buf_printf(out, "%s%s", within ? "~" : "", path + (within ? len : 0));
 }

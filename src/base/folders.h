@@ -14,4 +14,7 @@ int folder_config(struct buf *out, struct err *err) MUST_USE;
 // Appends the folder of the data that comes with the program: FARE_SHARE, or share/ beside it.
 int folder_share(struct buf *out, struct err *err) MUST_USE;
 
+// Appends a path with ~ for the user's home.
+void folder_short(struct buf *out, const char *path);
+
 #endif

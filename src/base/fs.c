@@ -53,6 +53,12 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *err)
     return rc;
 }
 
+bool fs_is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct err *err)
 {
     const char *p = bytes;
@@ -142,6 +148,14 @@ static int follow_links(char **path, struct err *err)
             return ERR_MEMORY;
     }
     return 0;
+}
+
+bool fs_is_stdout(const char *path)
+{
+    char *at = text_copy(path, NULL);
+    bool is = at && follow_links(&at, NULL) == 0 && own_descriptor(at) == STDOUT_FILENO;
+    free(at);
+    return is;
 }
 
 // A pipe, a device or a descriptor of ours is written as it is.

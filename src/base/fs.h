@@ -9,6 +9,7 @@
 #ifndef FARE_BASE_FS_H
 #define FARE_BASE_FS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -17,6 +18,9 @@
 
 // Appends the whole file to `out`; one of over `max` bytes is an error.
 int fs_read(const char *path, size_t max, struct buf *out, struct err *err) MUST_USE;
+
+// Whether it is a regular file: reading a pipe would take its bytes from another reader.
+bool fs_is_file(const char *path);
 
 int fs_write(const char *path, const void *bytes, size_t len, struct err *err) MUST_USE;
 
@@ -33,6 +37,9 @@ int fs_begin(struct fs_writer *w, const char *path, mode_t mode, struct err *err
 int fs_add(struct fs_writer *w, const void *bytes, size_t len, struct err *err) MUST_USE;
 int fs_commit(struct fs_writer *w, struct err *err) MUST_USE;
 void fs_abandon(struct fs_writer *w);
+
+// Whether writing to `path` goes to standard output: "-", "/dev/stdout" and links to it.
+bool fs_is_stdout(const char *path);
 
 // Writes every byte to an open descriptor, past short writes and EINTR. `name` is for the error.
 int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct err *err) MUST_USE;

@@ -322,7 +322,7 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = to_png(&text, err);
     if (rc == 0)
         rc = report_write(call->out, path, &text, err);
-    if (rc == 0 && strcmp(path, "-") != 0)
+    if (rc == 0 && !fs_is_stdout(path))
         out_printf(call->out, "Wrote %s (%s).\n", path, units_bytes((int64_t)text.len).s);
     buf_release(&text);
     buf_release(&says);

@@ -32,7 +32,7 @@ extern const struct command runs_export, runs_import, runs_push;
 // clang-format off
 // Rows for a table of these options, with AT() as in values.h.
 #define RUNS_WHICH \
-    {"workload", 0, OPT_TEXT, "NAME", NULL, AT(workload), "Which runs", \
+    {"workload", 'w', OPT_TEXT, "NAME", NULL, AT(workload), "Which runs", \
      "only runs of this workload"}, \
     {"framework", 0, OPT_TEXT, "NAME", NULL, AT(framework), "Which runs", \
      "only runs trained with this framework"}, \

@@ -251,7 +251,8 @@ static void print_steps(struct out *out, const struct run *run)
         out_part(&facts, "%s", s->kind);
     if (run->samples_per_s.known)
         out_part(&facts, "%.4g samples/s", run->samples_per_s.v);
-    if (run->steps.known && run->total_steps.known)
+    // l1 repeats its passes until it has measured enough.
+    if (run->steps.known && run->total_steps.known && run->steps.v <= run->total_steps.v)
         out_part(&facts, "%lld of %lld done", (long long)run->steps.v,
                  (long long)run->total_steps.v);
     else if (run->steps.known)
@@ -432,7 +433,8 @@ static void print_code(struct out *out, const struct run_code *code)
         out_part(&facts, "in %s", code->folder);
     out_parts(out, "Code", &facts);
     if (code->python)
-        out_part(&facts, "Python %s", code->python);
+        out_part(&facts, "Python %s%s%s%s", code->python, code->interpreter ? " (" : "",
+                 code->interpreter ? code->interpreter : "", code->interpreter ? ")" : "");
     for (size_t i = 0; i < code->packages.count; i++)
         if (code->packages.items[i].name && code->packages.items[i].version)
             out_part(&facts, "%s %s", code->packages.items[i].name,

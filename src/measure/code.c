@@ -2,17 +2,17 @@
 #include "measure/code.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folders.h"
 #include "base/fs.h"
-#include "base/proc.h"
 #include "base/sha256.h"
-#include "measure/python.h"
+#include "measure/git.h"
 
-enum { SCRIPT_MAX = 16 << 20, GIT_FILE_MAX = 4 << 20, GIT_MS = 1000 };
+enum { SCRIPT_MAX = 16 << 20 };
 
 // ---- the parts of a command line
 
@@ -48,7 +48,9 @@ struct parts {
     enum starter starter;
     const char *script, *module; // null: none
     size_t script_len;
+    bool elsewhere;     // relative to a folder that is not known
     const char *python; // null: unknown
+    bool launches;      // a Python that only starts another one
 };
 
 static const char *base_of(const char *path)
@@ -68,6 +70,18 @@ static enum starter starter_of(const char *word)
     return NO_STARTER;
 }
 
+// `python -m accelerate.commands.launch train.py`, `python /bin/torchrun train.py`: the script is
+// yet to come.
+static bool is_launcher(const char *word, bool module)
+{
+    char name[32];
+    word = module ? word : base_of(word);
+    snprintf(name, sizeof name, "%.*s", (int)(module ? strcspn(word, ".") : strlen(word)), word);
+    enum starter is = starter_of(name);
+    return is == LAUNCHER || is == MANAGER ||
+           (module && strncmp(word, "torch.distributed.", 18) == 0);
+}
+
 static bool ends_in_py(const char *word, size_t len)
 {
     return len > 3 && strncmp(word + len - 3, ".py", 3) == 0;
@@ -79,7 +93,7 @@ static void set_script(struct parts *p, const char *word, size_t len)
     p->script_len = len;
 }
 
-// The first script in the text after `sh -c`.
+// The first script in the text after `sh -c`, which may change the folder before.
 static void in_text(struct parts *p, const char *text)
 {
     static const char ends[] = " \t\n;&|()'\"=";
@@ -87,6 +101,7 @@ static void in_text(struct parts *p, const char *text)
         size_t len = strcspn(text, ends);
         if (ends_in_py(text, len))
             set_script(p, text, len);
+        p->elsewhere |= !p->script && len == 2 && strncmp(text, "cd", 2) == 0;
         text += len;
     }
 }
@@ -116,6 +131,19 @@ static size_t behind_env(char *const *argv)
     return argv[i] ? i : 0;
 }
 
+// The module or script that a Python is to run: a launcher takes another one among its arguments.
+static void set_runs(struct parts *p, enum starter *now, const char *word, bool module)
+{
+    if (*now == PYTHON && is_launcher(word, module)) {
+        *now = LAUNCHER;
+        p->launches = true;
+    } else if (module) {
+        p->module = word;
+    } else {
+        set_script(p, word, strlen(word));
+    }
+}
+
 static void take_apart(char *const *argv, struct parts *p)
 {
     size_t i = behind_env(argv);
@@ -135,14 +163,14 @@ static void take_apart(char *const *argv, struct parts *p)
                 in_text(p, argv[i + 1]);
             return;
         } else if (strcmp(word, "-m") == 0 && argv[i + 1] && now != SHELL && now != WRAPPER) {
-            p->module = argv[i + 1];
+            set_runs(p, &now, argv[++i], true);
         } else if (strncmp(word, "-m", 2) == 0 && len > 2 && now == PYTHON) {
-            p->module = word + 2;
+            set_runs(p, &now, word + 2, true);
         } else if (takes_value(now, word) && argv[i + 1]) {
             i++;
         } else if (word[0] != '-' && !strchr(word, '=') &&
                    (ends_in_py(word, len) || now == SHELL || now == PYTHON)) {
-            set_script(p, word, len);
+            set_runs(p, &now, word, false);
         }
     }
 }
@@ -164,147 +192,68 @@ int code_name(char *const *argv, char **name, struct err *err)
     return text_take(name, &text, err);
 }
 
-// A pipe must not be read: its bytes are the command's.
-static bool is_file(const char *path)
+bool code_launches(char *const *argv)
 {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-// ---- git
-
-// Reads a small file; its white space at the end is dropped.
-static bool read_small(const char *folder, const char *name, struct buf *out)
-{
-    struct buf path = {0};
-    buf_printf(&path, "%s/%s", folder, name);
-    buf_reset(out);
-    bool good = !path.failed && is_file(buf_str(&path)) &&
-                fs_read(buf_str(&path), GIT_FILE_MAX, out, NULL) == 0;
-    buf_trim(out);
-    buf_release(&path);
-    return good && out->len > 0 && !out->failed;
-}
-
-// The folder .git of a work tree; in others (git worktree, submodules) it is a file that names it.
-static bool find_git(const char *here, struct buf *git)
-{
-    char at[PATH_MAX];
-    struct buf text = {0};
-    size_t len = strlen(here);
-    memcpy(at, here, len + 1);
-    bool found = false;
-    for (; !found && len > 0; len = strlen(at)) {
-        buf_reset(git);
-        buf_printf(git, "%s/.git", at);
-        found = !git->failed && access(buf_str(git), F_OK) == 0;
-        if (!found)
-            *strrchr(at, '/') = '\0';
-    }
-    if (found && read_small(at, ".git", &text) && strncmp(buf_str(&text), "gitdir: ", 8) == 0) {
-        const char *named = buf_str(&text) + 8;
-        buf_reset(git);
-        buf_printf(git, "%s%s%s", named[0] == '/' ? "" : at, named[0] == '/' ? "" : "/", named);
-    }
-    buf_release(&text);
-    return found && !git->failed;
-}
-
-static bool is_commit(const char *text, size_t len)
-{
-    return (len == 40 || len == 64) && strspn(text, "0123456789abcdef") >= len;
-}
-
-// "HASH refs/heads/main" in the list of references.
-static bool in_packed(const char *list, const char *name, struct buf *out)
-{
-    for (const char *line = list; line && *line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        size_t hash = strcspn(line, " \n"), rest = strlen(name);
-        if (line[hash] == ' ' && strncmp(line + hash + 1, name, rest) == 0 &&
-            (line[hash + 1 + rest] == '\n' || line[hash + 1 + rest] == '\0')) {
-            buf_reset(out);
-            buf_add(out, line, hash);
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool find_commit(const char *git, struct buf *out)
-{
-    struct buf common = {0}, text = {0};
-    char name[PATH_MAX] = "";
-    bool good = read_small(git, "HEAD", out);
-    if (good && strncmp(buf_str(out), "ref: ", 5) == 0) {
-        // A further work tree has only its HEAD; the references are in the main one's folder.
-        if (read_small(git, "commondir", &text))
-            buf_printf(&common, "%s%s%s", text.data[0] == '/' ? "" : git,
-                       text.data[0] == '/' ? "" : "/", buf_str(&text));
-        else
-            buf_adds(&common, git);
-        good = out->len - 5 < sizeof name && !strstr(buf_str(out), "..");
-        if (good)
-            memcpy(name, buf_str(out) + 5, out->len - 5 + 1);
-        good = good && (read_small(git, name, out) || read_small(buf_str(&common), name, out) ||
-                        (read_small(buf_str(&common), "packed-refs", &text) &&
-                         in_packed(buf_str(&text), name, out)));
-    }
-    buf_release(&common);
-    buf_release(&text);
-    return good && is_commit(buf_str(out), out->len);
-}
-
-// In a child process. No locks, no hooks, no network.
-static int run_git(void *context)
-{
-    (void)context;
-    setenv("GIT_OPTIONAL_LOCKS", "0", 1);
-    setenv("GIT_NO_LAZY_FETCH", "1", 1);
-    execlp("git", "git", "-c", "core.fsmonitor=false", "status", "--porcelain",
-           "--untracked-files=no", "--ignore-submodules=all", (char *)NULL);
-    return 127;
-}
-
-static struct maybe_bool is_dirty(void)
-{
-    const struct proc_options options = {.timeout_ms = GIT_MS};
-    struct proc proc = {0};
-    struct proc_result result = {0};
-    struct maybe_bool dirty = {0};
-    if (proc_start_call(&proc, run_git, NULL, &options, NULL) == 0 &&
-        proc_finish(&proc, &result, NULL) == 0 && result.exited && result.exit_code == 0)
-        dirty = some_bool(result.out.len > 0);
-    proc_result_release(&result);
-    return dirty;
-}
-
-static int describe_git(const char *here, struct run_code *code, struct err *err)
-{
-    struct buf git = {0}, commit = {0};
-    int rc = 0;
-    if (find_git(here, &git) && find_commit(buf_str(&git), &commit)) {
-        rc = text_set(&code->commit, buf_str(&commit), err);
-        code->dirty = is_dirty();
-    }
-    buf_release(&git);
-    buf_release(&commit);
-    return rc;
+    struct parts p;
+    take_apart(argv, &p);
+    return p.launches;
 }
 
 // ---- the script
 
-static int describe_script(const struct parts *p, struct run_code *code, struct err *err)
+// Whether the file at folder/name is a script; one without a known ending must begin with #!.
+static bool read_script(const char *folder, const char *name, bool marked, struct buf *path,
+                        struct buf *text)
 {
-    struct buf path = {0}, text = {0};
-    char sum[SHA256_HEX_BYTES];
-    buf_add(&path, p->script, p->script_len);
-    int rc = buf_check(&path, err);
-    if (rc == 0 && is_file(buf_str(&path)) &&
-        fs_read(buf_str(&path), SCRIPT_MAX, &text, NULL) == 0) {
-        sha256_hex_of(buf_str(&text), text.len, sum);
-        rc = TEXTS_SET(err, {&code->script, buf_str(&path)}, {&code->script_sha256, sum});
+    buf_reset(path);
+    buf_reset(text);
+    buf_printf(path, "%s%s%s", name[0] == '/' ? "" : folder, name[0] == '/' ? "" : "/", name);
+    return !path->failed && fs_is_file(buf_str(path)) &&
+           fs_read(buf_str(path), SCRIPT_MAX, text, NULL) == 0 &&
+           (!marked || strncmp(buf_str(text), "#!", 2) == 0);
+}
+
+// Finds what the command runs and reads it: a script, the file of a module, or a program that is a
+// script. `name`: as the command says, or the module's path.
+static bool find_script(const struct parts *p, const char *folder, struct buf *name,
+                        struct buf *path, struct buf *text)
+{
+    static const char *const ends[] = {".py", "/__main__.py"};
+    bool program = p->starter == NO_STARTER && strchr(p->program, '/');
+    for (size_t i = 0; p->module && !p->script && i < sizeof ends / sizeof *ends; i++) {
+        buf_reset(name);
+        for (const char *at = p->module; *at; at++)
+            buf_addc(name, *at == '.' ? '/' : *at);
+        buf_adds(name, ends[i]);
+        if (!name->failed && read_script(folder, buf_str(name), false, path, text))
+            return true;
     }
+    if ((!p->script && !program) || (p->elsewhere && p->script[0] != '/'))
+        return false;
+    buf_reset(name);
+    buf_add(name, p->script ? p->script : p->program,
+            p->script ? p->script_len : strlen(p->program));
+    return !name->failed && read_script(folder, buf_str(name), !p->script, path, text);
+}
+
+// And the commit of its folder, which may be another one's.
+static int describe_script(const struct parts *p, const char *folder, struct run_code *code,
+                           struct err *err)
+{
+    struct buf name = {0}, path = {0}, text = {0};
+    char sum[SHA256_HEX_BYTES];
+    int rc = 0;
+    if (find_script(p, folder, &name, &path, &text)) {
+        sha256_hex_of(buf_str(&text), text.len, sum);
+        rc = TEXTS_SET(err, {&code->script, buf_str(&name)}, {&code->script_sha256, sum});
+        char *real = rc == 0 ? realpath(buf_str(&path), NULL) : NULL;
+        if (real) {
+            *strrchr(real, '/') = '\0';
+            rc = git_describe(real, code, err);
+        }
+        free(real);
+    }
+    buf_release(&name);
     buf_release(&path);
     buf_release(&text);
     return rc;
@@ -312,26 +261,41 @@ static int describe_script(const struct parts *p, struct run_code *code, struct 
 
 // ---- together
 
-static int set_folder(const char *here, struct run_code *code, struct err *err)
-{
-    const char *home = getenv("HOME");
-    size_t len = home ? strlen(home) : 0;
-    bool within = len > 1 && strncmp(here, home, len) == 0 && (here[len] == '/' || !here[len]);
-    struct buf folder = {0};
-    buf_printf(&folder, "%s%s", within ? "~" : "", here + (within ? len : 0));
-    return text_take(&code->folder, &folder, err);
-}
-
 int code_describe(char *const *argv, struct run_code *code, struct err *err)
 {
     struct parts p;
+    struct buf folder = {0};
     char here[PATH_MAX];
     take_apart(argv, &p);
     if (getcwd(here, sizeof here) && here[0] == '/') {
-        TRY(set_folder(here, code, err));
-        TRY(describe_git(here, code, err));
+        folder_short(&folder, here);
+        TRY(text_take(&code->folder, &folder, err));
+        TRY(describe_script(&p, here, code, err));
+        if (!code->commit)
+            TRY(git_describe(here, code, err));
     }
-    if (p.script)
-        TRY(describe_script(&p, code, err));
-    return p.python ? python_describe(p.python, code, err) : 0;
+    const struct python_place place = {.program = p.python};
+    return p.python ? python_describe(&place, code, err) : 0;
+}
+
+int code_observe(char *const *argv, const struct python_place *place, struct run_code *code,
+                 struct err *err)
+{
+    struct parts p;
+    struct run seen = {0};
+    int rc = python_describe(place, &seen.code, err);
+    take_apart(argv, &p);
+    if (rc == 0 && !code->script)
+        rc = describe_script(&p, place->folder, code, err);
+    if (rc == 0 && seen.code.python) {
+        const struct run_code before = *code;
+        code->interpreter = seen.code.interpreter;
+        code->python = seen.code.python;
+        code->packages = seen.code.packages;
+        seen.code.interpreter = before.interpreter;
+        seen.code.python = before.python;
+        seen.code.packages = before.packages;
+    }
+    record_release(run_fields, &seen);
+    return rc;
 }

@@ -292,8 +292,18 @@ static void read_the_rest(struct job *job)
     streams_end_lines(s);
 }
 
+// Which Python the command runs. Scripts of our own are not described.
+static void look_at_python(struct job *job, bool now)
+{
+    const struct session *s = job->session;
+    if (s->command && interpreter_look(&job->interpreter, &job->child, s->plan.start_ns, now,
+                                       &job->run->code, NULL) != 0)
+        job->failed = true;
+}
+
 static void end_command(struct job *job, enum sampling_end why, struct err *err)
 {
+    look_at_python(job, true);
     job->ended = why;
     follow_stop(job->follow); // its end is not training
     job->rc = session_stop(job->session, err);
@@ -372,6 +382,7 @@ static void run_to_its_end(struct job *job, struct err *err)
             continue;
         }
         report_activity(job);
+        look_at_python(job, false);
         job->failed |= tracing_work(&job->tracing, job->follow, NULL) != 0;
         enum sampling_end why = judge(job);
         if (why && !job->child.ended)
@@ -478,6 +489,7 @@ int command_run(const struct command_options *options, struct session *session, 
     }
     session->exit_code = job_exit_code(&job, rc);
     follow_free(job.follow);
+    interpreter_release(&job.interpreter);
     tracing_release(&job.tracing);
     child_release(&job.child);
     streams_release(&job.streams);

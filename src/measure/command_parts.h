@@ -5,6 +5,7 @@
 #define FARE_MEASURE_COMMAND_PARTS_H
 
 #include "measure/command.h"
+#include "measure/interpreter.h"
 #include "measure/sampling.h"
 #include "measure/streams.h"
 #include "measure/tracing.h"
@@ -19,6 +20,7 @@ struct job {
     struct streams streams;
     struct follow *follow;
     struct tracing tracing;
+    struct interpreter interpreter;
 
     int64_t show_ns;     // when progress is shown next
     int64_t activity_ns; // when follow_activity() is called next

@@ -51,7 +51,7 @@ static int no_framework(const char *with, struct err *err)
     int count =
         framework_dir("", &dir, NULL) == 0 ? scandir(buf_str(&dir), &entries, NULL, alphasort) : 0;
     for (int i = 0; i < count; i++) {
-        if (entries[i]->d_name[0] != '.')
+        if (!strpbrk(entries[i]->d_name, "._")) // not handover.py, nor what Python keeps of it
             add_names(&names, entries[i]->d_name);
         free(entries[i]);
     }

@@ -340,7 +340,7 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
     if (rc == 0)
         rc = mask_run(&m->secrets, run, err);
     if (rc == 0 && !m->begun)
-        rc = provenance_boot(m->machine, run, err);
+        rc = provenance_boot(m->machine, !m->o->no_ledger, run, err);
     measure_price_begin(m->price, run, &price);
     if (rc == 0) {
         s.journal = open_journal(m->o, run);

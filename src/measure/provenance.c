@@ -134,16 +134,16 @@ int provenance_set(const struct measure_options *o, const struct secrets *secret
 // Whether no earlier run has counted this start of the machine: after one, the time since the start
 // is not boot. A line in the user's data folder holds the last start counted; if it cannot be
 // written, every run counts the start.
-static bool launch_is_new(const struct machine_where *where, const char *started)
+static bool launch_is_new(const struct machine_where *where, const char *started, bool kept)
 {
     struct buf path = {0}, now = {0}, counted = {0};
     buf_printf(&now, "%s %s\n", where->instance_id ? where->instance_id : "-", started);
     bool is_new = true;
-    if (folder_data(&path, NULL) == 0 && fs_mkdirs_private(buf_str(&path), NULL) == 0) {
+    if (folder_data(&path, NULL) == 0 && (!kept || fs_mkdirs_private(buf_str(&path), NULL) == 0)) {
         buf_adds(&path, "/launched");
         is_new = fs_read(buf_str(&path), 4096, &counted, NULL) != 0 ||
                  strcmp(buf_str(&counted), buf_str(&now)) != 0;
-        if (is_new)
+        if (is_new && kept)
             (void)!fs_write_private(buf_str(&path), buf_str(&now), now.len, NULL);
     }
     buf_release(&path);
@@ -153,13 +153,13 @@ static bool launch_is_new(const struct machine_where *where, const char *started
 }
 
 // Google's and Azure's metadata do not tell the launch.
-int provenance_boot(const struct machine *machine, struct run *run, struct err *err)
+int provenance_boot(const struct machine *machine, bool kept, struct run *run, struct err *err)
 {
     const struct machine_where *where = &machine->where;
     const char *started = where->launched_at ? where->launched_at : machine->system.booted_at;
     int64_t started_s, now_s = clock_date_s();
     if (!started || !clock_parse(started, &started_s) || started_s > now_s ||
-        now_s - started_s > BOOT_MAX_S || !launch_is_new(where, started))
+        now_s - started_s > BOOT_MAX_S || !launch_is_new(where, started, kept))
         return 0;
     run->phases.boot_ns = some_int((now_s - started_s) * NS_PER_S);
     return text_set(&run->boot_from, where->launched_at ? "metadata" : "kernel", err);

@@ -12,7 +12,9 @@ int provenance_set(const struct measure_options *options, const struct secrets *
 
 // For the first run on a machine, the time since its launch by its metadata, or else since its
 // kernel's start: boot, which is paid for. Sets boot_ns and boot_from; neither if the start is
-// unknown, was over an hour ago, or an earlier run has counted it.
-int provenance_boot(const struct machine *machine, struct run *run, struct err *err) MUST_USE;
+// unknown, was over an hour ago, or an earlier run that was kept has counted it. `kept`: this one
+// is.
+int provenance_boot(const struct machine *machine, bool kept, struct run *run,
+                    struct err *err) MUST_USE;
 
 #endif

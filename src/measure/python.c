@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folders.h"
 #include "base/fs.h"
 #include "base/tree.h"
 
@@ -57,6 +57,7 @@ struct found {
 };
 
 struct python {
+    const struct python_place *place;
     char program[PATH_MAX]; // as found: that of a virtual environment is a link
     char real[PATH_MAX];
     int major, minor;
@@ -66,11 +67,26 @@ struct python {
 
 // ---- the program
 
-static bool find_program(const char *name, char out[PATH_MAX])
+// A variable of its environment.
+static const char *variable(const struct python_place *place, const char *name)
 {
-    const char *path = getenv("PATH");
+    size_t len = strlen(name);
+    if (!place->environment)
+        return getenv(name);
+    for (const char *at = place->environment; *at; at += strlen(at) + 1)
+        if (strncmp(at, name, len) == 0 && at[len] == '=')
+            return at + len + 1;
+    return NULL;
+}
+
+static bool find_program(const struct python_place *place, const char *name, char out[PATH_MAX])
+{
+    const char *path = variable(place, "PATH"), *folder = place->folder;
+    bool below = folder && name[0] != '/';
     if (strchr(name, '/'))
-        return snprintf(out, PATH_MAX, "%s", name) < PATH_MAX && access(out, X_OK) == 0;
+        return snprintf(out, PATH_MAX, "%s%s%s", below ? folder : "", below ? "/" : "", name) <
+                   PATH_MAX &&
+               access(out, X_OK) == 0;
     while (path && *path) {
         size_t len = strcspn(path, ":");
         if (len < PATH_MAX && snprintf(out, PATH_MAX, "%.*s/%s", (int)len, path, name) < PATH_MAX &&
@@ -81,7 +97,7 @@ static bool find_program(const char *name, char out[PATH_MAX])
     return false;
 }
 
-static bool is_python(const char *program)
+bool python_is(const char *program)
 {
     const char *slash = strrchr(program, '/');
     return strncmp(slash ? slash + 1 : program, "python", 6) == 0;
@@ -90,12 +106,11 @@ static bool is_python(const char *program)
 // Reads a regular file: a pipe's bytes would be the command's.
 static bool read_file(const char *path, size_t max, struct buf *out)
 {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && fs_read(path, max, out, NULL) == 0;
+    return fs_is_file(path) && fs_read(path, max, out, NULL) == 0;
 }
 
 // Follows "#!/venv/bin/python3 -u" and "#!/usr/bin/env python3".
-static bool follow_script(const char *script, char out[PATH_MAX])
+static bool follow_script(const struct python_place *place, const char *script, char out[PATH_MAX])
 {
     struct buf text = {0};
     bool found = false;
@@ -108,32 +123,63 @@ static bool follow_script(const char *script, char out[PATH_MAX])
             do
                 word = strtok_r(NULL, " \t", &rest);
             while (word && word[0] == '-');
-        found = word && is_python(word) && find_program(word, out);
+        found = word && python_is(word) && find_program(place, word, out);
     }
     buf_release(&text);
     return found;
 }
 
+// A virtual environment's Python is a link to another one: what runs does not tell which link was
+// used. The interpreter goes by its first argument, and so does this, if that leads to what runs.
+static bool find_running(const struct python_place *place, struct python *p)
+{
+    const char *environment = variable(place, "VIRTUAL_ENV");
+    const bool named = find_program(place, place->program, p->program);
+    if (named && realpath(p->program, p->real) && strcmp(p->real, place->running) == 0)
+        return true;
+    if (environment && snprintf(p->program, PATH_MAX, "%s/bin/python", environment) < PATH_MAX &&
+        realpath(p->program, p->real) && strcmp(p->real, place->running) == 0)
+        return true;
+    snprintf(p->program, PATH_MAX, "%s", place->running);
+    return realpath(p->program, p->real) != NULL;
+}
+
+static bool find_python(const struct python_place *place, struct python *p)
+{
+    char script[PATH_MAX];
+    if (place->running)
+        return find_running(place, p);
+    if (!find_program(place, place->program, script))
+        return false;
+    if (python_is(script))
+        memcpy(p->program, script, sizeof script);
+    else if (!follow_script(place, script, p->program))
+        return false;
+    return realpath(p->program, p->real) != NULL;
+}
+
 // ---- its version
 
-// A binary has "3.11.2" between two NULs.
+// A binary has "3.11.2" as a string. Linkers keep a string that is the end of another one only
+// there: in ".../Python-3.11.2", say.
 static bool version_in(const char *path, const struct python *p, char out[VERSION_BYTES])
 {
-    char start[32] = "";
-    size_t len = 1 + (size_t)snprintf(start + 1, sizeof start - 1, "%d.%d.", p->major, p->minor);
+    char start[32];
+    size_t len = (size_t)snprintf(start, sizeof start, "%d.%d.", p->major, p->minor);
     struct buf bytes = {0};
-    bool found = false;
+    bool found = false, alone = false;
     if (read_file(path, BINARY_MAX, &bytes)) {
         const char *at = bytes.data, *end = bytes.data + bytes.len;
-        while (!found && at && (at = memmem(at, (size_t)(end - at), start, len))) {
-            const char *from = at + 1;
+        while (!alone && at && (at = memmem(at, (size_t)(end - at), start, len))) {
             size_t digits = strspn(at + len, "0123456789");
-            size_t rest = strspn(at + len + digits, "abcr0123456789+");
-            size_t all = len - 1 + digits + rest;
-            at = from;
-            found = digits > 0 && from[all] == '\0' && all < VERSION_BYTES;
-            if (found)
-                memcpy(out, from, all + 1);
+            size_t all = len + digits + strspn(at + len + digits, "abcr0123456789+");
+            char before = at > bytes.data ? at[-1] : '.';
+            bool whole = digits > 0 && at[all] == '\0' && all < VERSION_BYTES;
+            alone = whole && before == '\0';
+            if (alone || (whole && !found && strchr("/- ", before)))
+                memcpy(out, at, all + 1);
+            found |= alone || (whole && strchr("/- ", before));
+            at += len;
         }
     }
     buf_release(&bytes);
@@ -258,7 +304,7 @@ static bool read_settings(const char *program, struct buf *out)
 
 static void find_packages(struct python *p, bool environment, bool system)
 {
-    const char *paths = getenv("PYTHONPATH"), *home = getenv("HOME");
+    const char *paths = variable(p->place, "PYTHONPATH"), *home = variable(p->place, "HOME");
     for (size_t len; paths && *paths; paths += len + (paths[len] == ':')) {
         len = strcspn(paths, ":");
         if (paths[0] == '/')
@@ -266,13 +312,15 @@ static void find_packages(struct python *p, bool environment, bool system)
     }
     if (environment)
         note_prefix(p, p->program, prefix_of(p->program));
-    if (!system)
-        return;
     char rest[64];
     snprintf(rest, sizeof rest, "/.local/lib/python%d.%d/site-packages", p->major, p->minor);
-    if (home && !getenv("PYTHONNOUSERSITE"))
+    if (system && home && !variable(p->place, "PYTHONNOUSERSITE"))
         note_folder(p, home, strlen(home), rest);
-    note_prefix(p, p->real, prefix_of(p->real));
+    if (system)
+        note_prefix(p, p->real, prefix_of(p->real));
+    // Folders that come to sys.path in other ways: the environment below that of `uv run --with`.
+    for (const char *at = p->place->opened; at && *at; at += strcspn(at, "\n") + 1)
+        note_folder(p, at, strcspn(at, "\n"), "");
 }
 
 // ---- together
@@ -299,17 +347,20 @@ static int add_cuda(struct run_code *code, const char *torch, struct err *err)
     return add_package(code, "CUDA", version, err);
 }
 
-int python_describe(const char *program, struct run_code *code, struct err *err)
+static int set_interpreter(struct run_code *code, const char *path, struct err *err)
 {
-    struct python p = {0};
+    struct buf text = {0};
+    folder_short(&text, path);
+    return text_take(&code->interpreter, &text, err);
+}
+
+int python_describe(const struct python_place *place, struct run_code *code, struct err *err)
+{
+    struct python p = {.place = place};
     struct buf settings = {0}, value = {0};
     struct tree tree = {.root = ""};
-    char version[VERSION_BYTES], script[PATH_MAX];
-    if (!find_program(program, script) || !realpath(script, p.real))
-        return 0;
-    if (is_python(script))
-        memcpy(p.program, script, sizeof script);
-    else if (!follow_script(script, p.program) || !realpath(p.program, p.real))
+    char version[VERSION_BYTES];
+    if (!find_python(place, &p))
         return 0;
     const char *name = strrchr(p.real, '/');
     bool environment = read_settings(p.program, &settings);
@@ -321,6 +372,8 @@ int python_describe(const char *program, struct run_code *code, struct err *err)
         find_version(&p, version);
         find_packages(&p, environment, system);
         rc = text_set(&code->python, version, err);
+        if (rc == 0)
+            rc = set_interpreter(code, p.program, err);
         for (size_t i = 0; rc == 0 && i < PACKAGES; i++)
             if (p.found[i].place > 0)
                 rc = add_package(code, packages[i].shown, p.found[i].version, err);

@@ -269,18 +269,14 @@ void child_cut(struct child *child, int stream)
 
 // ---- the tree
 
-struct process {
-    pid_t pid, parent, group;
-    bool ours;
-};
-
 struct processes {
-    struct process *items;
+    struct child_process *items;
     size_t count, cap;
 };
 
-// "PID (name, may contain anything) STATE PARENT GROUP ..."
-static bool read_process(const char *name, struct process *p)
+// "PID (name, may contain anything) STATE PARENT GROUP ..." and, 11 and 12 after the state, its CPU
+// time (proc_pid_stat(5)).
+static bool read_process(const char *name, struct child_process *p)
 {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%.20s/stat", name);
@@ -293,9 +289,13 @@ static bool read_process(const char *name, struct process *p)
     const char *after = strrchr(text, ')');
     char state;
     int parent, group;
-    if (!after || sscanf(after + 1, " %c %d %d", &state, &parent, &group) != 3 || state == 'Z')
+    long long user, system;
+    if (!after ||
+        sscanf(after + 1, " %c %d %d %*s %*s %*s %*s %*s %*s %*s %*s %lld %lld", &state, &parent,
+               &group, &user, &system) != 5 ||
+        state == 'Z')
         return false;
-    *p = (struct process){(pid_t)strtol(name, NULL, 10), parent, group, false};
+    *p = (struct child_process){(pid_t)strtol(name, NULL, 10), parent, group, user + system, false};
     return true;
 }
 
@@ -333,7 +333,7 @@ static void mark_tree(struct processes *list, pid_t keeper)
     for (bool again = true; again;) {
         again = false;
         for (size_t i = 0; i < list->count; i++) {
-            struct process *p = &list->items[i];
+            struct child_process *p = &list->items[i];
             if (!p->ours && p->pid != keeper && is_ours(list, p->parent, keeper))
                 p->ours = again = true;
         }
@@ -348,19 +348,33 @@ static bool deliver(pid_t pid, int number)
     return sent;
 }
 
+int child_list(const struct child *child, struct child_process **out)
+{
+    struct processes list = {0};
+    int count = 0;
+    *out = NULL;
+    if (child->keeper <= 0 || !list_processes(&list)) {
+        free(list.items);
+        return -1;
+    }
+    mark_tree(&list, child->keeper);
+    for (size_t i = 0; i < list.count; i++)
+        if (list.items[i].ours)
+            list.items[count++] = list.items[i];
+    *out = list.items;
+    return count;
+}
+
 // Signals the processes of the tree in `group`; 0: all of them.
 static int signal_tree(const struct child *child, pid_t group, int number)
 {
-    struct processes list = {0};
-    bool good = child->keeper > 0 && list_processes(&list);
-    int count = 0;
-    if (good)
-        mark_tree(&list, child->keeper);
-    for (size_t i = 0; good && i < list.count; i++)
-        if (list.items[i].ours && (group == 0 || list.items[i].group == group))
-            count += deliver(list.items[i].pid, number);
-    free(list.items);
-    return good ? count : -1;
+    struct child_process *list;
+    int count = child_list(child, &list), signalled = 0;
+    for (int i = 0; i < count; i++)
+        if (group == 0 || list[i].group == group)
+            signalled += deliver(list[i].pid, number);
+    free(list);
+    return count < 0 ? count : signalled;
 }
 
 void child_signal(const struct child *child, int number)

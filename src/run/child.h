@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -59,6 +60,15 @@ void child_signal(const struct child *child, int number);
 // Signals every process of the tree, whatever its group, likewise. Returns their number, or -1 if
 // /proc cannot be read.
 int child_signal_all(const struct child *child, int number);
+
+// The processes of the tree that run; the caller frees `*list`. Returns their number, or -1 if
+// /proc cannot be read.
+struct child_process {
+    pid_t pid, parent, group;
+    int64_t cpu_ticks; // its own
+    bool ours;         // always true in the list
+};
+int child_list(const struct child *child, struct child_process **list);
 
 // Releases it, and reaps the keeper if it has ended.
 void child_release(struct child *child);

@@ -47,7 +47,7 @@ LONG_AGO = root(7200)
 
 
 def run(url, *words, **env):
-    p = subprocess.run([FARE, "run", "--json", "--no-ledger", *words], capture_output=True, text=True, timeout=120,
+    p = subprocess.run([FARE, "run", "--json", *words], capture_output=True, text=True, timeout=120,
                        env={**os.environ, "FARE_METADATA": url, **LONG_AGO, **env})
     return json.loads(p.stdout)["runs"] if p.returncode == 0 else [{"phases": {}, "error": p.stderr}]
 
@@ -86,7 +86,7 @@ with cloud("aws", "30") as url:
     runs = run(url, "mlp", "--steps", "3", "--batch", "16,32", **home())
     report("of two runs in one go the first has it", len(runs) == 2 and boot_of(runs[0]) is not None
            and boot_of(runs[1]) is None, runs)
-    runs = run(url, *COMMAND, XDG_DATA_HOME="/proc/none")
+    runs = run(url, "--no-ledger", *COMMAND, XDG_DATA_HOME="/proc/none")
     report("where nothing can be written down it is still counted", boot_of(runs[0]) is not None, runs)
     runs = run(url, "--no-cloud", *COMMAND, **home())
     report("without asking the cloud there is none", runs[0].get("ended") == "finished" and boot_of(runs[0]) is None, runs)
@@ -117,6 +117,18 @@ with cloud("aws", "75") as url:
     report("a launch that is told goes first", 74 <= (boot_of(one) or 0) / 1e9 <= 90 and one.get("boot_from") == "metadata", one)
 one = run("http://127.0.0.1:9", "--no-cloud", *COMMAND, **home(), **root(45))[0]
 report("without asking any cloud too", one.get("boot_from") == "kernel" and 44 <= boot_of(one) / 1e9 <= 60, one)
+
+# ---- a run that is not kept writes nothing, and leaves the boot to one that is
+user = {**home(), **root(60)}
+data = Path(user["XDG_DATA_HOME"])
+one = run("http://127.0.0.1:9", "--no-cloud", "--no-ledger", *COMMAND, **user)[0]
+report("a run that is not kept has a boot, and writes nothing", boot_of(one) is not None and not data.exists(), one)
+mask = os.umask(0)
+report("the next one has it too", boot_of(run("http://127.0.0.1:9", "--no-cloud", *COMMAND, **user)[0]) is not None)
+os.umask(mask)
+modes = {p.name: oct(p.stat().st_mode & 0o777) for p in (data / "fare").rglob("*")}
+report("what is written is for the user alone", modes.get("launched") == "0o600" and
+       set(modes.values()) <= {"0o600", "0o700"}, modes)
 
 # ---- metadata that misbehaves changes nothing: the kernel's start counts
 for mode in ("hang", "garbage", "html", "redirect", "drip", "reset", "error", "empty", "types"):

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
@@ -75,7 +76,93 @@ c = code("torchrun", "train.py", PATH=f"{venv}/bin:{ENV['PATH']}")
 report("a launcher's Python, by its first line", c.get("python") == told[0] and packages(c) == expected and c.get("script") == "train.py", c)
 shutil.rmtree(next(site.glob("nvidia_cuda_runtime*")))
 report("CUDA of torch's own version", packages(code(venv / "bin/python", "train.py")).get("CUDA") == "12.1")
-report("a shell's Python is unknown", "python" not in code("sh", "-c", "true"))
+report("no Python, none recorded", "python" not in code("sh", "-c", "true"))
+
+# Launchers choose the Python: the one that runs tells what it is.
+LAUNCHERS = HERE / "launchers"
+LAUNCHERS.mkdir()
+OTHER = HERE / "other"
+subprocess.run([sys.executable, "-m", "venv", "--without-pip", OTHER], check=True, env=ENV)
+tells = WORK / "tells.py"
+tells.write_text(f"""import importlib.metadata as m, json, os, platform, subprocess, sys, time
+if len(sys.argv) > 2:
+    subprocess.Popen([{str(OTHER / "bin/python")!r}, "-c", "import time; time.sleep(1)"])  # a helper
+until = time.process_time() + .25
+while time.process_time() < until:
+    pass
+time.sleep(.5)
+told = {{"interpreter": sys.executable, "python": platform.python_version(),
+        "packages": {{n: m.version(n) for n in ("torch", "transformers", "scikit-learn")}}}}
+open(sys.argv[1], "w").write(json.dumps(told))
+""")
+(WORK / "mod").mkdir()
+(WORK / "mod" / "tells.py").write_text("# another file\n" + tells.read_text())
+with_mark = WORK / "marked"
+with_mark.write_text(f"#!{venv}/bin/python\n" + tells.read_text())
+with_mark.chmod(0o755)
+BURN = "import time\nuntil = time.process_time() + .4\nwhile time.process_time() < until: pass\n"
+inside = ", ".join(map(repr, (str(venv / "bin/python"), "-u")))
+stand_ins = {  # what each does, in short: its own Python starts the environment's, as a child or in its place
+    "uv": f"#!/bin/sh\nshift\nexec {venv}/bin/python \"$@\"\n",
+    "conda": f"#!{OTHER}/bin/python\nimport os, subprocess, sys\nos.environ['PATH'] = '{venv}/bin:' + os.environ['PATH']\n"
+             "sys.exit(subprocess.call(['sh', '-c', '\"$@\"; exit $?', 'sh', *sys.argv[4:]]))\n",
+    "poetry": f"#!{OTHER}/bin/python\nimport os, sys\n{BURN}os.environ['PATH'] = '{venv}/bin:' + os.environ['PATH']\n"
+              "os.execvp(sys.argv[2], sys.argv[2:])\n",
+    "accelerate": f"#!{OTHER}/bin/python\nimport subprocess, sys\n{BURN}sys.exit(subprocess.call([{inside}, *sys.argv[2:]]))\n",
+    "srun": "#!/bin/sh\nexec \"$@\"\n",
+}
+for name, text in stand_ins.items():
+    (LAUNCHERS / name).write_text(text)
+    (LAUNCHERS / name).chmod(0o755)
+(WORK / "job.sh").write_text(f". {venv}/bin/activate\npython tells.py \"$1\"\n")
+python = str(venv / "bin/python")
+cases = {
+    "uv run": (["uv", "run", "tells.py"], "tells.py"),
+    "conda run": (["conda", "run", "-n", "e", "python", "tells.py"], "tells.py"),
+    "poetry run, which becomes that Python": (["poetry", "run", "python", "tells.py"], "tells.py"),
+    "accelerate launch, with a Python of its own": (["accelerate", "launch", "tells.py"], "tells.py"),
+    "srun": (["srun", python, "tells.py"], "tells.py"),
+    "python -m": ([python, "-m", "mod.tells"], "mod/tells.py"),
+    "env": (["env", "A=1", f"PATH={venv}/bin:{ENV['PATH']}", "python", "tells.py"], "tells.py"),
+    "sh -c in another folder": (["sh", "-c", f"cd mod; . {venv}/bin/activate; python tells.py \"$0\""], "tells.py"),
+    "a script for the shell": (["bash", "job.sh"], "job.sh"),
+    "a script with a first line": (["./marked"], "./marked"),
+    "beside a helper with another Python": ([python, "tells.py"], "tells.py"),
+}
+
+
+def launched(item):
+    how, (command, named) = item
+    truth = HERE / f"{how}.json"
+    c = code(*command, truth, *(["helper"] if "helper" in how else []), PATH=f"{LAUNCHERS}:{ENV['PATH']}")
+    return how, c, json.loads(truth.read_text()) if truth.exists() else None, named
+
+
+def check(how, c, truth, named):
+    found = packages(c)
+    same = truth and {"interpreter": c.get("interpreter", "").replace("~", str(HOME), 1), "python": c.get("python"),
+                      "packages": {n: found.get(n) for n in truth["packages"]}} == truth
+    file = WORK / "mod/tells.py" if "another folder" in how else WORK / named
+    report(f"{how}: the Python that ran, by its own account", same, (c, truth))
+    report(f"{how}: the script", c.get("script") == named and
+           c.get("script_sha256") == hashlib.sha256(file.read_bytes()).hexdigest(), c)
+
+
+with ThreadPoolExecutor(4) as pool:
+    for result in pool.map(launched, cases.items()):
+        check(*result)
+for tool, command in {"uv": ["uv", "run", "--no-project", "--offline", "tells.py"], "poetry": ["poetry", "run", "python", "tells.py"],
+                      "pipenv": ["pipenv", "run", "python", "tells.py"]}.items():
+    if not shutil.which(tool):
+        skip(f"the real {tool}", "it is not installed")
+        continue
+    (WORK / "pyproject.toml").write_text("[project]\nname = 'x'\nversion = '1'\n[tool.poetry]\npackage-mode = false\n")
+    (WORK / "Pipfile").write_text("")
+    truth = HERE / f"{tool}.json"
+    c = code(*command, truth, VIRTUAL_ENV=str(venv), UV_CACHE_DIR=str(HERE / "uv"), PIPENV_VERBOSITY="-1")
+    check(f"the real {tool}", c, json.loads(truth.read_text()) if truth.exists() else None, "tells.py")
+    (WORK / "pyproject.toml").unlink()
+    (WORK / "Pipfile").unlink()
 report("a program that is no script", "script" not in code("true") and "python" not in code("true"))
 fifo = HERE / "pipe.py"
 os.mkfifo(fifo)
@@ -106,6 +193,9 @@ c = code("true", cwd=HERE / "tree")
 report("a second work tree", c.get("commit") == head and c.get("dirty") is False, c)
 git("checkout", "-q", "--detach")
 report("a detached head", code("true").get("commit") == head)
+c = code(sys.executable, HOME / "work/train.py", cwd=HERE)
+report("a script in another folder: its commit", c.get("commit") == head and c.get("dirty") is True and
+       c.get("folder") == str(HERE), c)
 slow = HERE / "bin"
 slow.mkdir()
 (slow / "git").write_text("#!/bin/sh\nsleep 30\n")
