@@ -364,6 +364,7 @@ static void set_machine(struct import *im, const struct instance *machine, struc
 static int add_prices(struct import *im, const struct changes *c, size_t from, size_t to,
                       struct offer *offer, struct err *err)
 {
+    size_t before = im->report->offers;
     for (size_t i = from; i < to; i++) {
         const struct change *now = &c->items[i], *next = i + 1 < to ? now + 1 : NULL;
         c->series[i - from] = (struct image_change){now->at_s, now->rate};
@@ -377,6 +378,7 @@ static int add_prices(struct import *im, const struct changes *c, size_t from, s
         offer->day = next ? day_of(next) - 1 : (int)(c->last_s / DAY_S);
         TRY(format_add(im, offer, err));
     }
+    im->report->offers = before + (to - from); // all were imported, not only those of days
     return stock_add_series(im->stock, offer, c->series, to - from, c->first_s, c->last_s + 1, err);
 }
 
