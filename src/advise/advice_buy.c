@@ -112,8 +112,14 @@ int advice_power(const struct quote_ask *ask, const struct advice_wishes *w, str
     struct buf text = {0};
     struct bill_time time;
     const struct power idle = {.mw = w->own.idle_mw, .how = "while it is idle"};
-    if (w->own.kwh < 0 || !ask->asked || !quote_base(ask, &time))
+    if (w->own.kwh < 0)
         return 0;
+    if (!ask->asked || !quote_base(ask, &time))
+        return w->buy ? 0
+                      : texts_add(&quote->advice,
+                                  "Rents include the power. --kwh counts for a machine of your "
+                                  "own: name its run, or add --buy PRICE.",
+                                  err);
     buf_printf(&text, "Power for the whole training on %s: ",
                advice_machine(ask) ? advice_machine(ask) : "the machine measured");
     power_words(&w->power, time.total_ns, w->own.kwh, &text);

@@ -146,6 +146,8 @@ def zero():
     text = " ".join(quote(*RUN, "--provider", "acme", "--buy", "100", "--watts", "0", "--kwh", "0.30")["advice"])
     assert "counts no power" not in text and "has paid for itself" in text, text
     assert "counts no power" in " ".join(quote(*RUN, "--provider", "acme", "--buy", "100")["advice"])
+    text = " ".join(quote("mlp", "--watts", "300", "--kwh", "0.30")["advice"])
+    assert "Rents include the power" in text, text
     own = [b for b in quote(*RUN, "--buy", "0", "--watts", "0", "--kwh", "0")["bills"] if b["provider"] == "own"]
     same(F(own[0]["total"]), 0, "a machine that was a present")
 
