@@ -384,9 +384,10 @@ static int wait_ms(const struct transfer *t, int64_t deadline_ns)
     return (int)(wait > 0 ? wait : 0);
 }
 
-static int loop(struct transfer *t, size_t count, int64_t deadline_ns, CURLM *multi,
+static int loop(struct transfer *t, size_t count, int64_t deadline_ns, int wake, CURLM *multi,
                 struct err *err)
 {
+    struct curl_waitfd waker = {.fd = wake, .events = CURL_WAIT_POLLIN};
     for (;;) {
         if (begin_some(t, count, multi))
             continue;
@@ -399,10 +400,10 @@ static int loop(struct transfer *t, size_t count, int64_t deadline_ns, CURLM *mu
             watch(&t[i], multi);
             open += t[i].stage != ENDED;
         }
-        if (open == 0 || (deadline_ns && clock_now_ns() >= deadline_ns))
+        if (open == 0 || waker.revents || (deadline_ns && clock_now_ns() >= deadline_ns))
             return 0;
         if (code == CURLM_OK)
-            code = curl.multi_poll(multi, NULL, 0, wait_ms(t, deadline_ns), NULL);
+            code = curl.multi_poll(multi, &waker, wake >= 0, wait_ms(t, deadline_ns), NULL);
         if (code == CURLM_OUT_OF_MEMORY)
             return err_memory(err);
         if (code != CURLM_OK)
@@ -432,7 +433,7 @@ static void pipe_signal_release(const sigset_t *old, bool was_pending)
     pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
-static int run(struct transfer *t, size_t count, int64_t deadline_ns, struct err *err)
+static int run(struct transfer *t, size_t count, int64_t deadline_ns, int wake, struct err *err)
 {
     int rc = curl_load(err);
     if (rc != 0)
@@ -441,7 +442,7 @@ static int run(struct transfer *t, size_t count, int64_t deadline_ns, struct err
     bool was_pending;
     pipe_signal_hold(&mask, &was_pending);
     CURLM *multi = curl.multi_init();
-    rc = multi ? loop(t, count, deadline_ns, multi, err) : err_memory(err);
+    rc = multi ? loop(t, count, deadline_ns, wake, multi, err) : err_memory(err);
     for (size_t i = 0; i < count; i++) {
         if (t[i].stage == RUNNING) {
             late(&t[i]);
@@ -468,6 +469,12 @@ void http_call_release(struct http_call *call)
 
 int http_all(struct http_call *calls, size_t count, int64_t deadline_ns, struct err *err)
 {
+    return http_all_unless(calls, count, deadline_ns, -1, err);
+}
+
+int http_all_unless(struct http_call *calls, size_t count, int64_t deadline_ns, int wake,
+                    struct err *err)
+{
     struct transfer *transfers = calloc(count ? count : 1, sizeof *transfers);
     if (!transfers)
         return err_memory(err);
@@ -479,7 +486,7 @@ int http_all(struct http_call *calls, size_t count, int64_t deadline_ns, struct 
         // The cap is counted before the bytes are added, so a buffer that fails is out of memory.
         calls[i].answer.max = SIZE_MAX / 2;
     }
-    int rc = run(transfers, count, deadline_ns, err);
+    int rc = run(transfers, count, deadline_ns, wake, err);
     free(transfers);
     return rc;
 }
@@ -511,7 +518,7 @@ int http_download(const struct http_download *download, struct err *err)
     struct transfer t = {.call = &call, .download = download, .file = &file};
     int64_t deadline_ns =
         download->timeout_ms ? clock_now_ns() + download->timeout_ms * NS_PER_MS : 0;
-    rc = run(&t, 1, deadline_ns, err);
+    rc = run(&t, 1, deadline_ns, -1, err);
     if (rc == 0)
         rc = outcome(&call, err);
     if (rc == 0)

@@ -53,6 +53,11 @@ void http_call_release(struct http_call *call); // the answer only; a zeroed str
 // each is in its `err`. Fails only when nothing could be tried: no libcurl, no memory.
 int http_all(struct http_call *calls, size_t count, int64_t deadline_ns, struct err *err) MUST_USE;
 
+// The same, and returns at once when `wake` (a descriptor; -1: none) becomes readable: for a thread
+// that is to end while a server keeps it waiting.
+int http_all_unless(struct http_call *calls, size_t count, int64_t deadline_ns, int wake,
+                    struct err *err) MUST_USE;
+
 // A file from the net, which appears under its name whole or not at all.
 struct http_download {
     const char *url;
