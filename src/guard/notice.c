@@ -44,7 +44,8 @@ struct notices {
     struct watched items[MOST];
     size_t count;
     char *base;
-    int wake;
+    int wake; // readable, and `stop` set: the threads end
+    atomic_bool stop;
 };
 
 // ---- one source's thread
@@ -93,11 +94,11 @@ static void publish(struct watched *w, const struct notice_found *f)
 static void *watch(void *context)
 {
     struct watched *w = context;
-    struct pollfd wake = {w->asker.wake, POLLIN, 0};
+    struct pollfd wake = {w->all->wake, POLLIN, 0};
     do {
         struct notice_found found = {0};
         w->source->ask(&w->asker, &found);
-        if (poll(&wake, 1, 0) > 0)
+        if (*w->asker.stop)
             break; // what was cut off by our end is no answer
         publish(w, &found);
         w->asker.asked++;
@@ -111,9 +112,12 @@ int notice_get(const struct notice_asker *a, const char *path, const char *heade
     char url[400];
     const char *headers[] = {header, NULL};
     snprintf(url, sizeof url, "%s%s", a->base, path);
-    struct http_call call = {
-        .url = url, .headers = headers, .no_proxy = true, .max_bytes = (size_t)256 << 10};
-    int rc = http_all_unless(&call, 1, clock_now_ns() + within_ns, a->wake, NULL);
+    struct http_call call = {.url = url,
+                             .headers = headers,
+                             .no_proxy = true,
+                             .max_bytes = (size_t)256 << 10,
+                             .stop = a->stop};
+    int rc = http_all(&call, 1, clock_now_ns() + within_ns, NULL);
     int status = rc == 0 && call.err.code == 0 ? call.status : 0;
     if (status)
         buf_add(answer, buf_str(&call.answer), call.answer.len);
@@ -197,7 +201,7 @@ static int start(struct watched *w, struct err *err)
     sigset_t all, before;
     w->asker.base = w->all->base;
     w->asker.value = w->value;
-    w->asker.wake = w->all->wake;
+    w->asker.stop = &w->all->stop;
     if (!w->source->ask)
         return 0;
     pthread_attr_init(&attributes);
@@ -251,6 +255,7 @@ void notices_close(struct notices *n)
     if (!n)
         return;
     uint64_t one = 1;
+    n->stop = true;
     if (n->wake >= 0)
         (void)!write(n->wake, &one, sizeof one);
     for (size_t i = 0; i < n->count; i++)

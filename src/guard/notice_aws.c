@@ -56,12 +56,15 @@ static bool renew_token(struct notice_asker *a)
     if (a->token[0] && clock_now_ns() < a->token_until_ns)
         return true;
     snprintf(url, sizeof url, "%s/latest/api/token", a->base);
-    struct http_call call = {
-        .method = "PUT", .url = url, .headers = headers, .no_proxy = true, .max_bytes = 4096};
+    struct http_call call = {.method = "PUT",
+                             .url = url,
+                             .headers = headers,
+                             .no_proxy = true,
+                             .max_bytes = 4096,
+                             .stop = a->stop};
     a->token[0] = '\0';
     int64_t until_ns = clock_now_ns() + WITHIN_NS;
-    if (http_all_unless(&call, 1, until_ns, a->wake, NULL) == 0 && call.err.code == 0 &&
-        call.status == 200) {
+    if (http_all(&call, 1, until_ns, NULL) == 0 && call.err.code == 0 && call.status == 200) {
         const char *text = buf_str(&call.answer);
         size_t good = 0;
         while (good < 1024 && isgraph((unsigned char)text[good]))

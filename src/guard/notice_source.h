@@ -4,6 +4,8 @@
 #ifndef FARE_GUARD_NOTICE_SOURCE_H
 #define FARE_GUARD_NOTICE_SOURCE_H
 
+#include <stdatomic.h>
+
 #include "base/buf.h"
 #include "guard/notice.h"
 
@@ -23,11 +25,11 @@ struct notice_found {
 
 // The state of one source between its questions. The source's own thread alone touches it.
 struct notice_asker {
-    const char *base;  // the address of the metadata service
-    const char *value; // file: its path
-    int wake;          // readable: end at once
-    int64_t asked;     // questions so far
-    bool standing;     // a notice is in force: ask more often
+    const char *base;        // the address of the metadata service
+    const char *value;       // file: its path
+    const atomic_bool *stop; // end at once
+    int64_t asked;           // questions so far
+    bool standing;           // a notice is in force: ask more often
     // aws: the token as a header, and when it must be renewed; azure: this machine's name
     char token[NOTICE_TOKEN_BYTES];
     int64_t token_until_ns;
