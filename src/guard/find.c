@@ -25,7 +25,9 @@ struct known {
     bool told; // by the program
     int64_t step, bytes, newest_ns;
     uint64_t state, checked, taken; // of its files: now, when it was checked, when it was taken
-    int64_t changed_ns;             // by clock_now_ns()
+    int64_t first_ns, changed_ns; // by clock_now_ns(): its first change since it was complete, the
+                                  // last one
+    bool settled;                 // it was complete
     enum whole whole;
 };
 
@@ -175,8 +177,12 @@ static void note_item(struct finder *f, const char *path, const struct stat *st)
         add_tree(f, k, path, 1);
     else
         add_state(k, st, "");
-    if (k->state != before)
+    if (k->state != before) {
         k->changed_ns = clock_now_ns();
+        if (k->settled || k->first_ns == 0)
+            k->first_ns = k->changed_ns;
+        k->settled = false;
+    }
     if (f->first)
         k->taken = k->state;
 }
@@ -236,9 +242,9 @@ static void look(struct finder *f)
 
 // ---- which one
 
-static bool is_complete(struct known *k, int64_t quiet_ns)
+static bool is_complete(struct known *k, int64_t quiet_ns, int64_t until_ns)
 {
-    int64_t still_ns = clock_now_ns() - k->changed_ns;
+    int64_t still_ns = (until_ns > 0 ? until_ns : clock_now_ns()) - k->changed_ns;
     if (k->told)
         return true;
     if (k->checked != k->state) {
@@ -249,7 +255,8 @@ static bool is_complete(struct known *k, int64_t quiet_ns)
            (k->whole == WHOLE_UNKNOWN && still_ns >= LONG_QUIET * quiet_ns);
 }
 
-bool finder_look(struct finder *f, int64_t quiet_ns, struct find_item *item, bool *writing)
+bool finder_look(struct finder *f, int64_t quiet_ns, int64_t until_ns, struct find_item *item,
+                 bool *writing)
 {
     const struct known *best = NULL;
     bool busy = false;
@@ -258,10 +265,11 @@ bool finder_look(struct finder *f, int64_t quiet_ns, struct find_item *item, boo
         struct known *k = &f->items[i];
         if (k->state == k->taken || k->newest_ns < f->taken_ns)
             continue;
-        if (!is_complete(k, quiet_ns)) {
+        if (!is_complete(k, quiet_ns, until_ns)) {
             busy = true;
             continue;
         }
+        k->settled = true;
         if (!best || k->newest_ns > best->newest_ns ||
             (k->newest_ns == best->newest_ns && k->step > best->step))
             best = k;
@@ -272,7 +280,7 @@ bool finder_look(struct finder *f, int64_t quiet_ns, struct find_item *item, boo
         *item = (struct find_item){.path = best->path,
                                    .step = best->step,
                                    .bytes = best->bytes,
-                                   .began_ns = best->changed_ns,
+                                   .began_ns = best->first_ns,
                                    .whole_ns = clock_now_ns(),
                                    .state = best->state};
     return best != NULL;

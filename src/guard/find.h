@@ -20,7 +20,7 @@ struct find_item {
     const char *path; // the finder's, until the next look
     int64_t step;     // by its name; -1: not known
     int64_t bytes;
-    int64_t began_ns; // by clock_now_ns(): when its last change was first seen
+    int64_t began_ns; // by clock_now_ns(): when a change of it was first seen
     int64_t whole_ns; // when it was found complete
     uint64_t state;   // of its files: what finder_took() remembers
 };

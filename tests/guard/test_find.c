@@ -159,7 +159,7 @@ static void test_steps(void **state)
 static bool look_for(struct finder *f, const char *name, struct find_item *item)
 {
     bool writing;
-    bool found = finder_look(f, 100 * NS_PER_MS, item, &writing);
+    bool found = finder_look(f, 100 * NS_PER_MS, 0, item, &writing);
     if (!name)
         return !found;
     return found && strcmp(strrchr(item->path, '/') + 1, name) == 0;
