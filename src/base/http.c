@@ -172,9 +172,13 @@ static void set_method(struct transfer *t, const struct http_call *call)
         bool typed = false;
         for (size_t i = 0; call->headers && call->headers[i]; i++)
             typed |= strncasecmp(call->headers[i], "Content-Type:", 13) == 0;
+        // libcurl 7.88 signs headers that are switched off as if they were sent.
         if (!typed)
-            add_header(t, "Content-Type:");
-        add_header(t, "Expect:");
+            add_header(t, call->sigv4 ? "Content-Type: application/octet-stream" : "Content-Type:");
+        if (call->sigv4)
+            set_long(t, CURLOPT_EXPECT_100_TIMEOUT_MS, 1);
+        else
+            add_header(t, "Expect:");
     }
     set_ptr(t, CURLOPT_HTTPHEADER, t->headers);
 }

@@ -9,9 +9,9 @@
 //
 // Claiming. Where the store can create exclusively (store_exclusive()), `claim` is created, and one
 // of those that try succeeds. Elsewhere each writes a claim with an ID of its own, gives it up
-// unless the write ended within `window` (hold_ms / 2) of the list in which the epoch was free,
-// waits `window` times 1.5, lists again, and the lowest ID has won: a claim that could count and is
-// not in that second list was begun after the first claim was there, and so would have seen it.
+// unless the write ended within `window` (hold_ms / 4) of the list in which the epoch was free,
+// waits twice that, lists again, and the lowest ID has won: a claim that counts and is not in that
+// second list was begun after the first claim was there, and so would have seen it.
 //
 // Living. The holder's lease is valid until hold_ms after the *start* of its last beat that was
 // written in time. Later than that the job must have been ended, and the lease is lost for good:
