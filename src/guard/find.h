@@ -31,8 +31,10 @@ int finder_open(struct finder **out, const char *path, struct err *err) MUST_USE
 void finder_free(struct finder *finder); // null is fine
 
 // Looks once. True: `item` is the newest complete one that was not taken. `*writing` (optional):
-// one is being written now. Parts that cannot be read are left out.
-bool finder_look(struct finder *finder, int64_t quiet_ns, struct find_item *item, bool *writing);
+// one is being written now. Parts that cannot be read are left out. `until_ns` (0: now): quiet
+// times end here, because the program was killed: a file it did not finish stays as it is for ever.
+bool finder_look(struct finder *finder, int64_t quiet_ns, int64_t until_ns, struct find_item *item,
+                 bool *writing);
 
 // The item is saved; it counts again when it changes. Older ones do not count any more.
 void finder_took(struct finder *finder, const struct find_item *item);

@@ -12,6 +12,7 @@
 #include "guard/keep.h"
 #include "guard/lease.h"
 #include "guard/saver.h"
+#include "record/read.h"
 
 #define CHECK_NS   (30 * NS_PER_S) // to try the store
 #define QUIET_NS   (5 * NS_PER_S)
@@ -306,7 +307,6 @@ unsigned guard_look(struct guard *g, struct guard_look *look)
     if (g->kill || lease_check(g->lease, &err) != 0) {
         if (!g->kill) {
             g->kill = true;
-            saver_stop(g->saver);
             g->last.by = "lease";
             snprintf(g->last.why, sizeof g->last.why, "%s", err.text);
         }
