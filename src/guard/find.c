@@ -16,7 +16,7 @@
 
 #define DEPTH_MAX   5     // folders between the given one and an item
 #define ENTRIES_MAX 20000 // looked at in one look
-#define LONG_QUIET  3     // times as long for formats that say nothing
+#define LONG_QUIET  5     // times as long for formats that say nothing
 
 struct known {
     char *path;
@@ -242,16 +242,28 @@ static void look(struct finder *f)
 
 // ---- which one
 
-static bool is_complete(struct known *k, int64_t quiet_ns, int64_t until_ns)
+// Another one was begun after it.
+static bool has_follower(const struct finder *f, const struct known *k)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (f->items[i].newest_ns > k->newest_ns && f->items[i].first_ns > k->changed_ns &&
+            f->items[i].folder == k->folder)
+            return true;
+    return false;
+}
+
+static bool is_complete(const struct finder *f, struct known *k, int64_t quiet_ns,
+                        int64_t until_ns)
 {
     int64_t still_ns = (until_ns > 0 ? until_ns : clock_now_ns()) - k->changed_ns;
     if (k->told)
         return true;
-    if (k->checked != k->state) {
+    if (k->checked != k->state || k->whole == WHOLE_NO) {
         k->whole = k->folder ? whole_folder(k->path) : whole_file(k->path);
         k->checked = k->state;
     }
-    return k->whole == WHOLE_YES || (k->whole == WHOLE_LIKELY && still_ns >= quiet_ns) ||
+    return k->whole == WHOLE_YES ||
+           (k->whole == WHOLE_LIKELY && (still_ns >= quiet_ns || has_follower(f, k))) ||
            (k->whole == WHOLE_UNKNOWN && still_ns >= LONG_QUIET * quiet_ns);
 }
 
@@ -265,7 +277,7 @@ bool finder_look(struct finder *f, int64_t quiet_ns, int64_t until_ns, struct fi
         struct known *k = &f->items[i];
         if (k->state == k->taken || k->newest_ns < f->taken_ns)
             continue;
-        if (!is_complete(k, quiet_ns, until_ns)) {
+        if (!is_complete(f, k, quiet_ns, until_ns)) {
             busy = true;
             continue;
         }

@@ -5,7 +5,8 @@
 // below it; logs and other files beside them are none. finder_look() compares the folder with the
 // last look: what was there before the job started is old, what changes is being written. An item
 // counts when it is complete by its own format (whole.h), or has been quiet: files that keep their
-// length and times for `quiet_ns`, and for longer where the format says nothing at all.
+// length and times for `quiet_ns`, or after which the job began another one; and for longer where
+// nothing at all is known.
 #ifndef FARE_GUARD_FIND_H
 #define FARE_GUARD_FIND_H
 

@@ -15,7 +15,7 @@
 #include "record/read.h"
 
 #define CHECK_NS   (30 * NS_PER_S) // to try the store
-#define QUIET_NS   (5 * NS_PER_S)
+#define QUIET_NS   (2 * NS_PER_S)
 #define FINAL_NS   (600 * NS_PER_S) // for the last checkpoint, where no notice hurries
 #define RESERVE_NS (2 * NS_PER_S)   // for saving, where nothing was measured yet
 #define WRITE_NS   (20 * NS_PER_S)  // for a job that writes a checkpoint when it is ended
@@ -175,7 +175,7 @@ static void set_figures(struct guard *g, struct run_attempt *a)
     a->saves = some_int(st.saves);
     a->sent_bytes = some_int(st.sent_bytes);
     if (st.whole_ns > 0)
-        a->saved_s = some_real((double)(st.whole_ns - g->start_ns) / 1e9);
+        a->saved_s = some_real((double)(st.began_ns - g->start_ns) / 1e9);
     if (st.whole_ns > 0 && st.step >= 0)
         a->saved_step = some_int(st.step);
     history_lost(a);
@@ -368,7 +368,7 @@ static void say_what_is_safe(struct guard *g, const struct guard_end *end, struc
     }
     if (st.step >= 0)
         snprintf(step, sizeof step, " of step %lld", (long long)st.step);
-    clock_words(clock_now_ns() - st.whole_ns, age, sizeof age);
+    clock_words(clock_now_ns() - st.began_ns, age, sizeof age);
     if (end->done)
         buf_printf(says, "%lld checkpoint%s saved in %s\n", (long long)st.saves,
                    st.saves == 1 ? " was" : "s were", store_shown(g->store));

@@ -2,6 +2,7 @@
 #include "guard/whole.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -130,12 +131,25 @@ static enum whole whole_open(int fd)
     return WHOLE_UNKNOWN;
 }
 
+// The kernel grants a read lease only while nobody has the file open for writing. Some file systems
+// know no leases, and then nothing is known.
+static enum whole without_writer(int fd)
+{
+    if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
+        fcntl(fd, F_SETLEASE, F_UNLCK);
+        return WHOLE_LIKELY;
+    }
+    return errno == EAGAIN ? WHOLE_NO : WHOLE_UNKNOWN;
+}
+
 enum whole whole_file(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return WHOLE_NO;
     enum whole result = whole_open(fd);
+    if (result == WHOLE_UNKNOWN || result == WHOLE_LIKELY)
+        result = without_writer(fd);
     close(fd);
     return result;
 }

@@ -8,7 +8,8 @@
 //     folders       Hugging Face's Trainer: trainer_state.json, and all shards that an index names;
 //                   torch.distributed.checkpoint: .metadata; every file in them whole as above
 //
-// Other files and folders say nothing about themselves: they count once they have been quiet.
+// Other files and folders say nothing about themselves: they count once they have been quiet,
+// sooner where the kernel says that nobody has them open for writing.
 #ifndef FARE_GUARD_WHOLE_H
 #define FARE_GUARD_WHOLE_H
 

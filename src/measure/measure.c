@@ -323,6 +323,10 @@ static int run_saved(struct measure *m, struct session *s, struct err *err)
     m->done = rc == 0 && saving_done(s->saving);
     if (m->done)
         buf_printf(&m->says, "it is finished already: another --save starts it again\n");
+    if (rc == 0 && !m->o->json) { // before the job's own output
+        watch_say(&s->watch, buf_str(s->says), false);
+        buf_reset(s->says);
+    }
     if (rc == 0 && !m->done) {
         rc = run_session(s, false, err);
         int finished = saving_finish(s->saving, s, rc == 0 ? err : NULL);

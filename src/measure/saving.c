@@ -16,6 +16,7 @@
 #include "base/scratch.h"
 #include "base/sha256.h"
 #include "guard/guard.h"
+#include "measure/code.h"
 #include "measure/price.h"
 
 struct saving {
@@ -76,11 +77,13 @@ static int name_job(struct saving *v, struct err *err)
         v->job = text_copy(s->o->job, err);
         return v->job ? 0 : ERR_MEMORY;
     }
+    char *word = NULL;
     hash_job(s, hash);
-    const char *word = s->o->name ? s->o->name : s->workload ? s->workload->name : s->command[0];
-    const char *slash = strrchr(word, '/');
-    for (const char *c = slash ? slash + 1 : word; *c && name.len < 40; c++)
+    if (s->command)
+        TRY(code_name(s->command, &word, err));
+    for (const char *c = word ? word : s->workload->name; *c && name.len < 40; c++)
         buf_addc(&name, strchr("/ \t", *c) ? '-' : *c);
+    free(word);
     buf_printf(&name, "-%.10s", hash);
     v->job = buf_take(&name, err);
     return v->job ? 0 : ERR_MEMORY;
