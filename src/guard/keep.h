@@ -37,7 +37,7 @@
 
 #define KEEP_LAST     3             // checkpoints kept, unless told otherwise
 #define KEEP_MANIFEST "fare.save/1" // format of manifest and marker
-#define KEEP_FILES    1000000       // most files in a checkpoint
+#define KEEP_FILES    100000        // most files in a checkpoint
 
 struct keep;
 
