@@ -11,9 +11,10 @@
 #include "base/clock.h"
 #include "guard/interval.h"
 
-#define LOOK_NS       (1 * NS_PER_S)    // between two looks
-#define HURRY_NS      (100 * NS_PER_MS) // the same in a hurry
-#define LOOK_SHARE    1000              // a look costs at most this part of the time
+#define LOOK_NS       (1 * NS_PER_S)   // between two looks
+#define LEAST_LOOK_NS (50 * NS_PER_MS) // the same in a hurry
+#define LOOKS         8                // within an interval, at least
+#define LOOK_SHARE    1000             // a look costs at most this part of the time
 #define NOTE_NS       (60 * NS_PER_S)
 #define PAUSE_NS      (5 * NS_PER_S) // after a save that failed
 #define LEAST_COST_NS (100 * NS_PER_MS)
@@ -195,10 +196,11 @@ static void *work(void *context)
             s->noted_ns = clock_now_ns();
             s->o.note(s->o.context);
         }
-        int64_t pause_ns = w.hurry ? HURRY_NS : LOOK_NS;
+        int64_t pause_ns = w.every_ns / LOOKS < LOOK_NS ? w.every_ns / LOOKS : LOOK_NS;
+        pause_ns = w.hurry || pause_ns < LEAST_LOOK_NS ? LEAST_LOOK_NS : pause_ns;
         wait(s, s->look_ns > pause_ns && !w.hurry ? s->look_ns : pause_ns);
         if (w.final)
-            clock_sleep_ns(HURRY_NS);
+            clock_sleep_ns(LEAST_LOOK_NS);
     }
     return NULL;
 }

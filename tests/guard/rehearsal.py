@@ -1,0 +1,301 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Rehearsals of lost machines: a job is interrupted at random moments until it has finished.
+
+    tests/guard/rehearsal.py FARE [--count N] [--at-once N] [SEED]
+
+Each has its own seed, such as 7-12, which replays it alone. In each: the job finishes; its result is that of an
+uninterrupted run, bit for bit; no partial checkpoint was resumed; two live copies never made progress; the work lost by an
+interruption is at most the interval, one checkpoint and what the machine's load adds. Exit code 1 if one failed."""
+import argparse
+import hashlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+EVERY_S = 0.4       # --save-every
+LEASE_S = 1.5       # --lease
+SLACK_S = 3.0       # what a loaded machine adds to a time
+STEP_MS, PERIOD = 20, 5
+KINDS = ["job", "fare", "machine", "term", "notice", "short notice", "pause", "store down", "slow start"]
+counts, lock = {}, threading.Lock()
+
+
+def count(what, n=1):
+    with lock:
+        counts[what] = counts.get(what, 0) + n
+
+
+def children(pid):
+    """All descendants, by /proc."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                stat = Path(f"/proc/{name}/stat").read_text()
+                parents.setdefault(int(stat[stat.rindex(")") + 2:].split()[1]), []).append(int(name))
+            except (OSError, ValueError):
+                pass
+    found, todo = [], [pid]
+    while todo:
+        below = parents.get(todo.pop(), [])
+        found += below
+        todo += below
+    return found
+
+
+def send(pids, number):
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+class Fault(Exception):
+    pass
+
+
+class Rehearsal:
+    def __init__(self, fare, seed):
+        self.fare, self.seed, self.random = fare, seed, random.Random(seed)
+        self.dir = Path(tempfile.mkdtemp(prefix="fare-rehearsal-"))
+        self.store, self.log = self.dir / "store", self.dir / "log"
+        self.kind = self.random.choice(["zip", "safetensors", "folder", "raw"])
+        self.steps = self.random.randint(60, 120)
+        self.plan = [self.random.choice(KINDS) for _ in range(self.random.randint(1, 4))]
+        self.machines, self.said, self.excused = 0, [], []
+        self.alive = []
+
+    # ---- machines
+
+    def command(self, home):
+        return [self.fare, "run", "--no-cloud", "--no-trace", "--save", str(self.store), "--save-every", f"{int(EVERY_S * 1e3)}ms",
+                "--lease", f"{int(LEASE_S * 1e3)}ms", "--checkpoints", "out", "--grace", "2s",
+                "--notice", f"signal@3s,file:{home}/notice", "--on-notice", "USR1",
+                "--", "/usr/bin/python3", "-S", "-E", str(HERE / "job.py"), "out", str(self.steps), str(STEP_MS), str(PERIOD),
+                self.kind, str(self.log), "{resume}"]
+
+    def start(self):
+        fresh = self.machines == 0 or self.random.random() < 0.7
+        self.machines += fresh
+        home = self.dir / f"machine-{self.machines}"
+        home.mkdir(exist_ok=True)
+        (home / "notice").unlink(missing_ok=True)
+        env = dict(os.environ, HOME=str(home), XDG_DATA_HOME=str(home / "data"), FARE_METADATA="off", TMPDIR=str(home))
+        with open(self.dir / "said", "ab") as said:
+            fare = subprocess.Popen(self.command(home), cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        fare.home = home
+        self.alive.append(fare)
+        return fare
+
+    def wait(self, fare, seconds):
+        try:
+            return fare.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    # ---- interruptions
+
+    def interrupt(self, what, fare):
+        job = [p for p in children(fare.pid) if self.is_job(p)]
+        now = time.monotonic()
+        if what == "job":
+            send(job, signal.SIGKILL)
+        elif what == "fare":
+            send([fare.pid], signal.SIGKILL)
+        elif what == "machine":
+            everything = [fare.pid] + children(fare.pid)
+            send(everything, signal.SIGSTOP)
+            send(set(everything + children(fare.pid)), signal.SIGKILL)
+        elif what == "term":
+            send([fare.pid], signal.SIGTERM)
+        elif what in ("notice", "short notice"):
+            (fare.home / "notice").write_text("4" if what == "notice" else "0.5")
+        elif what == "pause":
+            self.pause(fare)
+        elif what == "store down":
+            self.store_down(self.random.uniform(0.2, 3 * LEASE_S))
+            self.excused.append((now - 1, time.monotonic() + SLACK_S))
+        return what != "slow start"
+
+    def is_job(self, pid):
+        try:
+            return b"job.py" in Path(f"/proc/{pid}/cmdline").read_bytes() and b"--save" not in Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            return False
+
+    def pause(self, fare):
+        """The machine stands still for longer than its lease; another one takes over meanwhile."""
+        everything = [fare.pid] + children(fare.pid)
+        send(everything, signal.SIGSTOP)
+        began = time.monotonic()
+        other = self.start()
+        self.wait(other, 2 * LEASE_S + self.random.uniform(0.5, 2))
+        send(everything, signal.SIGCONT)
+        woken = time.monotonic()
+        self.excused.append((began, woken + SLACK_S))
+        self.wait(fare, 20 + SLACK_S)
+        if fare.poll() is None and other.poll() is None:
+            # The ousted one waits for the other: both live, one with a job.
+            send([fare.pid] + children(fare.pid), signal.SIGKILL)
+        self.paused.append((began, woken))
+        self.next = other
+
+    def store_down(self, seconds):
+        away = self.dir / "store.away"
+        try:
+            self.store.rename(away)
+        except OSError:
+            return
+        self.store.write_text("not a folder now")
+        time.sleep(seconds)
+        self.store.unlink()
+        away.rename(self.store)
+
+    # ---- the whole
+
+    def play(self):
+        self.paused, self.next = [], None
+        until, todo = time.monotonic() + 150, list(self.plan)
+        while time.monotonic() < until:
+            fare, self.next = self.next or self.start(), None
+            if todo:
+                what = todo.pop(0)
+                code = self.wait(fare, self.random.uniform(0.3, 2.2) + (LEASE_S if what != "slow start" else 0))
+                if code is None:
+                    count(what)
+                    self.interrupt(what, fare)
+                    if what in ("store down", "slow start", "pause"):
+                        continue_with = self.next or fare
+                        if continue_with.poll() is None:
+                            self.next = continue_with
+                        continue
+            code = self.wait(fare, max(1, until - time.monotonic()))
+            if code == 0 and self.finals():
+                break
+            if code == 2:
+                raise Fault("a usage error")
+        else:
+            raise Fault("it did not finish in time")
+        self.judge()
+
+    def lines(self):
+        try:
+            return [line.split() for line in self.log.read_text().splitlines()]
+        except OSError:
+            return []
+
+    def finals(self):
+        return [line[3] for line in self.lines() if line[2] == "final"]
+
+    def expected(self):
+        state = "0"
+        for step in range(self.steps):
+            state = hashlib.sha256(f"{state}{step}".encode()).hexdigest()
+        return state
+
+    def judge(self):
+        lines = self.lines()
+        if set(self.finals()) != {self.expected()}:
+            raise Fault(f"the result differs: {self.finals()}")
+        for line in lines:
+            if line[2] == "partial":
+                raise Fault("a partial checkpoint was resumed: " + " ".join(line))
+        self.judge_copies(lines)
+        self.judge_loss(lines)
+
+    def excuse(self, at):
+        return any(a <= at <= b for a, b in self.excused)
+
+    def copies(self, lines):
+        """In the order of their starts: first and last line, first and last step."""
+        found = {}
+        for who, at, what, *rest in lines:
+            c = found.setdefault(who, {"from": float(at), "first": 0, "steps": {}})
+            c["to"] = float(at)
+            if what == "start":
+                c["first"] = int(rest[0])
+            if what == "step":
+                c["steps"][int(rest[0])] = float(at)
+        return sorted(found.values(), key=lambda c: c["from"])
+
+    def judge_copies(self, lines):
+        copies = self.copies(lines)
+        for a, b in zip(copies, copies[1:]):
+            late = [at for at in a["steps"].values() if at > b["from"]]
+            # A machine that stood still may finish the step it was in before fare has ended it.
+            stale = [at for at in late if not any(woken <= at <= woken + SLACK_S for _, woken in self.paused)]
+            count("steps by a copy that woke up", len(late) - len(stale))
+            if stale:
+                raise Fault(f"two copies made progress: {len(stale)} steps, up to {max(stale) - b['from']:.2f} s late")
+
+    def judge_loss(self, lines):
+        copies = self.copies(lines)
+        bound = EVERY_S + PERIOD * STEP_MS / 1e3 + SLACK_S
+        for a, b in zip(copies, copies[1:]):
+            if not a["steps"] or self.excuse(a["to"]):
+                continue
+            kept = [at for step, at in a["steps"].items() if step <= b["first"]]
+            lost = a["to"] - (max(kept) if kept else a["from"])
+            count("ms lost", int(lost * 1e3))
+            count("losses")
+            if lost > bound:
+                raise Fault(f"{lost:.2f} s of work were lost, over {bound:.2f}: it had step {max(a['steps'])}, resumed {b['first']}")
+
+    def close(self, keep):
+        for fare in self.alive:
+            if fare.poll() is None:
+                send([fare.pid] + children(fare.pid), signal.SIGKILL)
+                fare.wait()
+        if not keep:
+            shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def one(fare, seed):
+    r = Rehearsal(fare, seed)
+    began = time.monotonic()
+    fault = None
+    try:
+        r.play()
+    except Fault as why:
+        fault = f"{seed} ({r.kind}, {', '.join(r.plan)}): {why}; see {r.dir}"
+    except Exception as why:
+        fault = f"{seed}: {type(why).__name__}: {why}; see {r.dir}"
+    r.close(fault is not None)
+    count("rehearsals")
+    return fault, time.monotonic() - began
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("fare")
+    parser.add_argument("seed", nargs="?", default="1")
+    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--at-once", type=int, default=10)
+    args = parser.parse_args()
+    fare = str(Path(args.fare).resolve())
+    seeds = [args.seed] if "-" in args.seed else [f"{args.seed}-{i}" for i in range(1, args.count + 1)]
+    faults, began = [], time.monotonic()
+    with ThreadPoolExecutor(args.at_once) as pool:
+        for fault, _ in pool.map(lambda s: one(fare, s), seeds):
+            if fault:
+                faults.append(fault)
+                print("fault:", fault, flush=True)
+    for what, n in sorted(counts.items()):
+        print(f"{n:8} {what}")
+    print(f"{len(faults):8} faults in {time.monotonic() - began:.0f} s")
+    sys.exit(bool(faults))
+
+
+if __name__ == "__main__":
+    main()
