@@ -28,8 +28,8 @@ ROOT = TESTS.parent
 TIMEOUT_S = 3600 if os.environ.get("FARE_TEST_WHOLE") else 600
 
 # These mostly sleep: they run beside the others and take nobody's place. Here and below, the longest first.
-WAITING = ["measure/test_command", "trace/test_traced", "trace/test_inject", "ledger/test_faults", "measure/test_killed", "measure/test_spend",
-           "measure/test_sample_command", "measure/test_log_lines", "measure/test_hostile", "sample/test_sampler", "run/test_energy", "run/test_meter", "sample/test_tasks", "machine/test_cloud", "serve/test_serve"]
+WAITING = ["guard/test_rehearsal", "guard/test_save", "measure/test_command", "trace/test_traced", "trace/test_inject", "ledger/test_faults", "measure/test_killed", "measure/test_spend",
+           "measure/test_sample_command", "measure/test_log_lines", "measure/test_hostile", "sample/test_sampler", "run/test_energy", "run/test_meter", "sample/test_tasks", "machine/test_cloud", "guard/test_notice", "serve/test_serve"]
 WAITING_AT_ONCE = 3
 # These compute for ten seconds or more: they begin first. The others fill what is left at the end.
 LONG = ["market/test_agreement", "measure/test_frameworks", "engine/test_kernels", "dist/test_gpu_check", "engine/test_gpu_host", "engine/test_cpu_nets", "dist/test_bundle",
