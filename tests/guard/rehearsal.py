@@ -5,14 +5,16 @@
     tests/guard/rehearsal.py FARE [--count N] [--at-once N] [SEED]
 
 Each has its own seed, such as 7-12, which replays it alone. In each: the job finishes; its result is that of an
-uninterrupted run, bit for bit (one in forty is fare's own mlp); no partial checkpoint was resumed; two live copies never made progress; the work lost by an
+uninterrupted run, bit for bit (one in forty is fare's own mlp, one in twenty saves to an S3 server); no partial checkpoint was resumed; two live copies never made progress; the work lost by an
 interruption is at most the interval, one checkpoint and what the machine's load adds. Exit code 1 if one failed."""
 import argparse
+import atexit
 import hashlib
 import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,8 @@ LEASE_S = 1.5       # --lease
 SLACK_S = 3.0       # what a loaded machine adds to a time
 STEP_MS, PERIOD = 20, 5
 KINDS = ["job", "fare", "machine", "term", "notice", "short notice", "pause", "store down", "slow start"]
+ON_DISK, ON_S3 = ["disk full"], ["network cut", "slow network"]  # more of them, by kind of store
+LASTING = {"store down", "slow start", "pause", "disk full", "network cut", "slow network"}  # the job may go on
 counts, lock = {}, threading.Lock()
 
 
@@ -65,6 +69,79 @@ class Fault(Exception):
     pass
 
 
+class Link:
+    """The network between a machine and the S3 server: it can be cut, or slow."""
+
+    def __init__(self, port):
+        self.to, self.down, self.delay, self.open = port, False, 0.0, set()
+        self.socket = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = self.socket.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near = self.socket.accept()[0]
+                if self.down:
+                    near.close()
+                    continue
+                far = socket.create_connection(("127.0.0.1", self.to), 10)
+            except OSError:
+                if self.socket.fileno() < 0:
+                    return
+                continue
+            self.open |= {near, far}
+            for a, b in ((near, far), (far, near)):
+                threading.Thread(target=self.copy, args=(a, b), daemon=True).start()
+
+    def copy(self, a, b):
+        try:
+            while data := a.recv(65536):
+                time.sleep(self.delay)
+                b.sendall(data)
+        except OSError:
+            pass
+        for one in (a, b):
+            self.open.discard(one)
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+                one.close()
+            except OSError:
+                pass
+
+    def cut(self):
+        self.down = True
+        for one in list(self.open):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class Server:
+    """Swift, started once, if it is installed."""
+    swift, tried = None, False
+
+    @classmethod
+    def get(cls):
+        with lock:
+            if not cls.tried:
+                cls.tried = True
+                sys.path.insert(0, str(HERE))
+                import s3_server
+                if not s3_server.Swift.missing():
+                    cls.dir = tempfile.mkdtemp(prefix="fare-swift-")
+                    cls.swift = s3_server.Swift(cls.dir)
+                    cls.swift.make_bucket("jobs")
+                    atexit.register(cls.end)
+            return cls.swift
+
+    @classmethod
+    def end(cls):
+        cls.swift.stop()
+        shutil.rmtree(cls.dir, ignore_errors=True)
+
+
 class Rehearsal:
     def __init__(self, fare, seed):
         self.fare, self.seed, self.random = fare, seed, random.Random(seed)
@@ -72,15 +149,21 @@ class Rehearsal:
         self.store, self.log = self.dir / "store", self.dir / "log"
         self.kind = self.random.choice(["zip", "safetensors", "folder", "raw"])
         self.steps = self.random.randint(60, 120)
-        self.plan = [self.random.choice(KINDS) for _ in range(self.random.randint(1, 4))]
-        self.machines, self.said, self.excused = 0, [], []
-        self.alive = []
+        self.lease_s = LEASE_S
+        self.kinds = KINDS + (ON_DISK if self.mount() else [])
+        self.plan = [self.random.choice(self.kinds) for _ in range(self.random.randint(1, 4))]
+        self.machines, self.excused, self.alive = 0, [], []
+
+    def mount(self):
+        """A store that can be full. Without the right to mount, there is none."""
+        self.store.mkdir()
+        return subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(self.store)], stderr=subprocess.DEVNULL).returncode == 0
 
     # ---- machines
 
     def command(self, home):
         return [self.fare, "run", "--no-cloud", "--no-trace", "--save", str(self.store), "--save-every", f"{int(EVERY_S * 1e3)}ms",
-                "--lease", f"{int(LEASE_S * 1e3)}ms", "--checkpoints", "out", "--grace", "2s",
+                "--lease", f"{int(self.lease_s * 1e3)}ms", "--checkpoints", "out", "--grace", "2s",
                 "--notice", f"signal@3s,file:{home}/notice", "--on-notice", "USR1",
                 "--", "/usr/bin/python3", "-S", "-E", str(HERE / "job.py"), "out", str(self.steps), str(STEP_MS), str(PERIOD),
                 self.kind, str(self.log), "{resume}"]
@@ -126,10 +209,10 @@ class Rehearsal:
             (fare.home / "notice").write_text("4" if what == "notice" else "0.5")
         elif what == "pause":
             self.pause(fare)
-        elif what == "store down":
-            self.store_down(self.random.uniform(0.2, 3 * LEASE_S))
+        elif what in ("store down", "disk full", "network cut", "slow network"):
+            seconds = self.random.uniform(0.2, 3 * self.lease_s)
+            getattr(self, what.replace(" ", "_"))(seconds)
             self.excused.append((now - 1, time.monotonic() + SLACK_S))
-        return what != "slow start"
 
     def is_job(self, pid):
         try:
@@ -143,18 +226,34 @@ class Rehearsal:
         send(everything, signal.SIGSTOP)
         began = time.monotonic()
         other = self.start()
-        self.wait(other, 2 * LEASE_S + self.random.uniform(0.5, 2))
+        self.wait(other, 2 * self.lease_s + self.random.uniform(0.5, 2))
         woken = time.monotonic()
         send(everything, signal.SIGCONT)
         self.excused.append((began, woken + SLACK_S))
-        self.wait(fare, 20 + SLACK_S)
+        self.wait(fare, 4)
         if fare.poll() is None and other.poll() is None:
             # The ousted one waits for the other: both live, one with a job.
             send([fare.pid] + children(fare.pid), signal.SIGKILL)
         self.paused.append((began, woken))
         self.next = other
 
+    def disk_full(self, seconds):
+        fill = self.store / "fill"
+        try:
+            with open(fill, "wb", buffering=0) as file:
+                for _ in range(2000):
+                    file.write(b"x" * 1024)
+        except OSError:
+            pass
+        time.sleep(seconds)
+        fill.unlink(missing_ok=True)
+
     def store_down(self, seconds):
+        if os.path.ismount(self.store):  # what cannot be renamed is covered
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=1,ro", "none", str(self.store)])
+            time.sleep(seconds)
+            subprocess.run(["umount", "-l", str(self.store)])
+            return
         away = self.dir / "store.away"
         try:
             self.store.rename(away)
@@ -174,11 +273,11 @@ class Rehearsal:
             fare, self.next = self.next or self.start(), None
             if todo:
                 what = todo.pop(0)
-                code = self.wait(fare, self.random.uniform(0.3, 2.2) + (LEASE_S if what != "slow start" else 0))
+                code = self.wait(fare, self.random.uniform(0.3, 2.2) + (self.lease_s if what != "slow start" else 0))
                 if code is None:
                     count(what)
                     self.interrupt(what, fare)
-                    if what in ("store down", "slow start", "pause"):
+                    if what in LASTING:
                         continue_with = self.next or fare
                         if continue_with.poll() is None:
                             self.next = continue_with
@@ -262,8 +361,43 @@ class Rehearsal:
             if fare.poll() is None:
                 send([fare.pid] + children(fare.pid), signal.SIGKILL)
                 fare.wait()
+        while os.path.ismount(self.store):
+            if subprocess.run(["umount", "-l", str(self.store)], stderr=subprocess.DEVNULL).returncode != 0:
+                break
         if not keep:
             shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class OnS3(Rehearsal):
+    """The store is a bucket behind a network that fails."""
+
+    def mount(self):
+        return False
+
+    def __init__(self, fare, seed):
+        super().__init__(fare, seed)
+        self.lease_s = 2.0
+        self.link = Link(Server.get().ports["proxy"])
+        self.store = f"s3://jobs/{seed}-{time.monotonic_ns()}"
+        self.plan = [self.random.choice([k for k in KINDS if k != "store down"] + 3 * ON_S3) for _ in range(self.random.randint(1, 3))]
+
+    def environment(self, home):
+        return {**super().environment(home), **Server.get().environment(AWS_ENDPOINT_URL=f"http://127.0.0.1:{self.link.port}")}
+
+    def network_cut(self, seconds):
+        self.link.cut()
+        time.sleep(seconds)
+        self.link.down = False
+
+    def slow_network(self, seconds):
+        self.link.delay = self.random.uniform(0.05, 0.3)
+        time.sleep(seconds)
+        self.link.delay = 0.0
+
+    def close(self, keep):
+        super().close(keep)
+        self.link.socket.close()
+        self.link.cut()
 
 
 class Native(Rehearsal):
@@ -275,6 +409,8 @@ class Native(Rehearsal):
         super().__init__(fare, seed)
         self.kind = "mlp"
         self.plan = [what for what in self.plan if what not in ("job", "pause")] or ["machine"]
+        # Its checkpoints have eight megabytes.
+        subprocess.run(["umount", "-l", str(self.store)], stderr=subprocess.DEVNULL)
         with lock:
             if Native.reference is None:
                 Native.reference = self.train(self.dir / "reference", ["--checkpoint", "out"])
@@ -303,8 +439,9 @@ class Native(Rehearsal):
 
 
 def one(fare, seed):
-    native = seed.endswith("7") and int(seed.split("-")[1]) % 40 == 7
-    r = (Native if native else Rehearsal)(fare, seed)
+    number = int(seed.split("-")[1])
+    s3 = number % 20 == 3 and Server.get()
+    r = (Native if number % 40 == 7 else OnS3 if s3 else Rehearsal)(fare, seed)
     began = time.monotonic()
     fault = None
     try:
