@@ -115,6 +115,23 @@ static int fetch_kind(const struct fetching *f, enum manifest_kind kind, struct 
     return rc;
 }
 
+// Last, and from the inside out: a folder may be read-only.
+static int set_modes(const struct fetching *f, struct err *err)
+{
+    struct buf path = {0};
+    int rc = 0;
+    for (size_t i = f->manifest->count; i-- > 0 && rc == 0;) {
+        const struct manifest_entry *entry = &f->manifest->items[i];
+        if (entry->kind != MANIFEST_FOLDER)
+            continue;
+        rc = path_of(f, entry, &path, err);
+        if (rc == 0 && chmod(buf_str(&path), entry->mode) != 0)
+            rc = err_errno(err, errno, "cannot set the mode of '%s'", buf_str(&path));
+    }
+    buf_release(&path);
+    return rc;
+}
+
 static const struct manifest_entry *find_entry(const struct manifest *m, const char *inner)
 {
     size_t from = 0, to = m->count;
@@ -185,6 +202,8 @@ static int fetch_one(struct keep *keep, struct save *save, const char *dir, char
         rc = fetch_kind(&f, MANIFEST_FILE, err);
     if (rc == 0)
         rc = fetch_kind(&f, MANIFEST_LINK, err);
+    if (rc == 0)
+        rc = set_modes(&f, err);
     if (rc == 0) {
         *path = buf_take(&root, err);
         rc = *path ? 0 : ERR_MEMORY;

@@ -44,11 +44,11 @@ int64_t manifest_files(const struct manifest *manifest)
 
 static bool same_entry(const struct manifest_entry *a, const struct manifest_entry *b)
 {
-    if (a->kind != b->kind || a->mode != b->mode || strcmp(a->path, b->path) != 0)
+    if (a->kind != b->kind || strcmp(a->path, b->path) != 0)
         return false;
     if (a->kind == MANIFEST_LINK)
         return strcmp(a->target, b->target) == 0;
-    return a->bytes == b->bytes && memcmp(a->sum, b->sum, sizeof a->sum) == 0;
+    return a->mode == b->mode && a->bytes == b->bytes && memcmp(a->sum, b->sum, sizeof a->sum) == 0;
 }
 
 bool manifest_same(const struct manifest *a, const struct manifest *b)
