@@ -252,8 +252,7 @@ static bool has_follower(const struct finder *f, const struct known *k)
     return false;
 }
 
-static bool is_complete(const struct finder *f, struct known *k, int64_t quiet_ns,
-                        int64_t until_ns)
+static bool is_complete(const struct finder *f, struct known *k, int64_t quiet_ns, int64_t until_ns)
 {
     int64_t still_ns = (until_ns > 0 ? until_ns : clock_now_ns()) - k->changed_ns;
     if (k->told)
