@@ -119,6 +119,7 @@ static void *run(void *lease_)
 {
     struct lease *lease = lease_;
     pthread_mutex_lock(&lease->lock);
+    sleep_until(lease, lease->valid_ns - lease->hold_ns + lease->beat_ns); // the first is written
     while (!lease->quit && state_of(lease) == 0) {
         int64_t start_ns = lease_now_ns();
         pthread_mutex_unlock(&lease->lock);

@@ -77,16 +77,17 @@ static int set_place(struct s3 *s3, const char *place, struct err *err)
     if (strncmp(place, "s3://", 5) != 0 || !bucket_fits(bucket, len))
         return err_set(err, ERR_USAGE, "'%.200s' is not of the form s3://bucket/prefix", place);
     struct buf name = {0}, prefix = {0};
+    bool fits = true;
     buf_add(&name, bucket, len);
     while (slash && *slash == '/')
         slash++;
     for (const char *p = slash ? slash : ""; *p; p++) {
         if ((unsigned char)*p < 32 || *p == 127)
-            prefix.failed = true;
+            fits = false;
         if (*p != '/' || (p[1] && p[1] != '/')) // one slash between two parts, none at the end
             buf_addc(&prefix, *p);
     }
-    if (prefix.failed || prefix.len > 500) {
+    if (!fits || prefix.len > 500) {
         buf_release(&name), buf_release(&prefix);
         return err_set(err, ERR_USAGE, "the prefix of '%.200s' has unfit characters or is too long",
                        place);

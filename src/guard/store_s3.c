@@ -144,6 +144,7 @@ struct listing {
     char key[2048], size[32];
     char more[2048]; // token of the next page
     bool truncated;
+    bool is_list; // and not the page of a portal on the way
 };
 
 static int list_element(void *context, const char *parent, const char *name, const char *value,
@@ -160,6 +161,7 @@ static int list_element(void *context, const char *parent, const char *name, con
         l->truncated = strcmp(value, "true") == 0;
     else if (value && strcmp(name, "NextContinuationToken") == 0)
         snprintf(l->more, sizeof l->more, "%s", value);
+    l->is_list |= !parent[0] && strcmp(name, "ListBucketResult") == 0;
     if (value || strcmp(name, "Contents") != 0)
         return 0;
     const char *own = l->key + prefix;
@@ -184,13 +186,15 @@ static int list_page(struct s3 *s3, const char *under, struct listing *l, int64_
     buf_adds(&query, "list-type=2&max-keys=1000&prefix=");
     s3_encode(l->prefix, false, &query);
     s3_encode(under, false, &query);
-    l->more[0] = '\0', l->truncated = false;
+    l->more[0] = '\0', l->truncated = l->is_list = false;
     int rc = buf_check(&query, err);
     if (rc == 0)
         rc = s3_must(s3, &(struct s3_request){.query = buf_str(&query), .deadline_ns = deadline_ns},
                      doing, &call, err);
     if (rc == 0)
         rc = xml_walk(buf_str(&call.answer), call.answer.len, list_element, l, err);
+    if (rc == 0 && !l->is_list)
+        rc = err_set(err, ERR_FORMAT, "%s: the answer is not a list of S3", doing);
     if (rc == 0 && l->truncated && !l->more[0])
         rc = err_set(err, ERR_FORMAT, "%s: a page is missing", doing);
     buf_release(&query);

@@ -69,6 +69,23 @@ proxy.reset()
 code, said = s3("s3://bucket/pages", "list", "data/")
 report("lists have names and sizes, sorted", said.splitlines() == [f"data/{i:04} {i}" for i in range(12)], said)
 
+def page(r):
+    more = "continuation-token=" in r.target
+    keys = "".join(f"<Contents><Key>pre/data/{i}</Key><Size>{i}</Size></Contents>" for i in ([3, 4] if more else [1, 2]))
+    tail = "<IsTruncated>false</IsTruncated>" if more else \
+        "<IsTruncated>true</IsTruncated><NextContinuationToken>a/b=+&amp;</NextContinuationToken>"
+    return f"<ListBucketResult>{keys}<Contents><Key>elsewhere/x</Key><Size>1</Size></Contents>{tail}</ListBucketResult>".encode()
+
+
+proxy.reset(page)
+code, said = s3("s3://bucket/pre", "list", "data/", env=THROUGH)
+report("lists of several pages, and only what is below the prefix", said.splitlines() == [f"data/{i} {i}" for i in (1, 2, 3, 4)]
+       and "?continuation-token=a%2Fb%3D%2B%26&list-type=2&max-keys=1000&prefix=pre%2Fdata%2F" in proxy.seen[-1].target, said)
+for text in (b"", b"<html>portal</html>", b"<ListBucketResult><Contents>", b"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"):
+    proxy.reset(lambda r: text)
+    code, said = s3("s3://bucket/pre", "list", "data/", env=THROUGH)
+    report(f"an answer that is not S3's is no empty list: {text[:30]}", code == 1 and "error -5" in said, said)
+
 # ---- files in parts
 big = file_of(2 * PART + 1_000_000)
 sums = hashlib.sha256(big.read_bytes()).hexdigest()

@@ -198,6 +198,39 @@ p = subprocess.run(["prlimit", "--fsize=2000000", TOOL, str(small), "job", "j"],
 report("a file that does not fit is an error, and nothing is marked", "error -7: cannot write" in p.stdout and "kept" not in p.stdout
        and not saves(small), p.stdout + p.stderr)
 
+# ---- a power cut at every write of a save: the new checkpoint or the one before it, whole
+cut = Path(os.environ["BUILD"]) / "tests/ledger/fake_powercut.so"
+before, after, at, outcomes, bad = tree(1), tree(2, TWO_PARTS), 1, set(), []
+shutil.rmtree(after / "sub")  # one small file: no threads, which the preloaded library does not expect
+(after / "latest").unlink()
+first = fresh()
+a = job(first)
+a.ask("fetch", fresh())
+a.ask("save", before, 1)
+a.end("release")
+whole = False
+while not whole and at < 200 and "sanitize" not in str(cut):
+    for mode in ("keep", "lose", "some"):
+        place, into = SCRATCH / f"cut-{at}-{mode}", fresh()
+        shutil.copytree(first, place)
+        p = subprocess.run([TOOL, str(place), "job", "job"], input=f"save {after} 2\n", text=True, capture_output=True, timeout=120,
+                           env={**CLEAN, **SLOW, "LD_PRELOAD": str(cut), "CUT_DIR": str(place), "CUT_AT": str(at), "CUT_MODE": mode,
+                                "CUT_SEED": str(at)})
+        whole = p.returncode == 0
+        reader = Job(place, env=SLOW, command="read")
+        said = reader.ask("fetch", into)
+        reader.end()
+        step = 2 if "step 2" in said else 1 if "step 1" in said else 0
+        outcomes.add(step)
+        if step == 0 or not same(after if step == 2 else before, into / "ckpt") or ("saved" in p.stdout and step != 2):
+            bad.append((at, mode, p.stdout, said))
+        shutil.rmtree(place)
+    at += 1
+if "sanitize" in str(cut):
+    report("a power cut at every write", True, skip="the sanitizers have their own preloaded library")
+else:
+    report(f"a power cut at each of {at - 1} writes leaves a whole checkpoint", whole and not bad and outcomes == {1, 2} and at > 15, bad[:3])
+
 # ---- leases
 QUICK = {"TOOL_BEAT_MS": "100", "TOOL_HOLD_MS": "600", "TOOL_PATIENCE_MS": "1500"}
 place = fresh()

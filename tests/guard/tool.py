@@ -55,7 +55,10 @@ class Job:
         """`how`: release, done; None: dies without a word."""
         if how:
             self.ask(how)
-            self.p.stdin.close()
+            try:
+                self.p.stdin.close()
+            except BrokenPipeError:
+                pass
         else:
             self.p.kill()
         self.p.wait()
