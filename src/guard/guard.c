@@ -244,14 +244,16 @@ static void find_notice(struct guard *g, const struct saver_state *st, struct no
     notices_look(g->notices, n);
     if (g->o.until_ns == 0)
         return;
-    const struct notice spent = {.kind = NOTICE_END,
-                                 .source = "max-spend",
-                                 .seen_ns = g->start_ns,
-                                 .until_ns = g->o.until_ns,
-                                 .told = true,
-                                 .words = "the budget is spent"};
-    int64_t early_ns = g->o.until_ns - 2 * reserve(st, &spent);
-    if (clock_now_ns() >= early_ns && (n->kind != NOTICE_END || n->until_ns > g->o.until_ns))
+    struct notice spent = {.kind = NOTICE_END,
+                           .source = "max-spend",
+                           .seen_ns = g->start_ns,
+                           .until_ns = g->o.until_ns,
+                           .told = true,
+                           .words = "the budget is spent"};
+    // Its lead is our own choice: what saving takes, but not most of the budget.
+    int64_t lead_ns = reserve(st, &spent), most_ns = (g->o.until_ns - g->start_ns) / 4;
+    spent.seen_ns = g->o.until_ns - (lead_ns < most_ns ? lead_ns : most_ns);
+    if (clock_now_ns() >= spent.seen_ns && (n->kind != NOTICE_END || n->until_ns > g->o.until_ns))
         *n = spent;
 }
 

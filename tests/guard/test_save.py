@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """fare run --save: notices, resuming, the starts in the record, --retry, --idle, --then, --max-spend, and places that cannot work."""
 import json
+import math
 import os
 import signal
 import subprocess
@@ -213,12 +214,57 @@ def then_and_idle():
     check("--then runs a command after a failure too", p.returncode == 4 and off.read_text() == "failed\n", p.stderr)
 
 
+OFFERS = """\
+provider,name,region,zone,kind,gpu,gpus,gpu_memory_gib,vcpus,memory_gib,cpu,bare_metal,price,currency,per,date,source
+acme,one,here,,on-demand,,,,4,16,,no,108.00,USD,hour,2026-11-01,mine
+acme,one,here,,spot,,,,4,16,,no,36.00,USD,hour,2026-11-01,mine
+"""
+
+
+def offers(place):
+    """A machine of 0.03 USD a second, 0.01 as a spot machine, whose first hour is free if it is taken away."""
+    config = place.home / "config" / "fare"
+    for name in ("offers", "providers"):
+        (config / name).mkdir(parents=True)
+    (config / "offers" / "mine.csv").write_text(OFFERS)
+    tariffs = [{"id": f"acme-{kind}", "provider": "acme", "kind": kind, "unit_ms": 1000, "minimum_s": 0, "source": "mine", "date": "2026-11-01",
+                **({"spot_first_hour_free": True} if kind == "spot" else {})} for kind in ("on-demand", "spot")]
+    (config / "providers" / "acme.json").write_text(json.dumps({"schema": "fare.tariffs/1", "tariffs": tariffs}))
+    place.env["XDG_CONFIG_HOME"] = str(place.home / "config")
+
+
 def spend():
     a = Place()
-    code, out, err = a.run("--checkpoints", "out", "--offer", "aws/t3.micro", "--max-spend", "0.000175", "--on-notice", "TERM",
-                           command=a.job(4000))
-    known = "no offer" not in err
-    check("--max-spend ends it in time to save", not known or ("is safe in" in err and a.record()["stopped_by"] == "max-spend"), err)
+    offers(a)
+    began = time.monotonic()
+    code, out, err = a.run("--checkpoints", "out", "--offer", "acme/one", "--max-spend", "0.24", "--on-notice", "TERM", command=a.job(4000))
+    took = time.monotonic() - began
+    record = a.record()
+    check("--max-spend ends it in time to save", "is safe in" in err and record["stopped_by"] == "max-spend" and took < 20, f"{took} {err}")
+    check("and before it is spent", float(record["saving"]["usd"]) <= 0.24, record["saving"])
+
+
+def bill():
+    """Two starts on a spot machine: the first is taken away and free, the second is paid by the started second."""
+    a = Place()
+    offers(a)
+    soon = a.home / "soon"
+    options = ["--checkpoints", "out", "--offer", "acme/one:spot", "--on-notice", "USR1", "--notice", f"file:{soon}"]
+    p = a.start(*options, command=a.job(150))
+    a.wait_for(("step", 30))
+    soon.write_text("30")
+    p.communicate(timeout=60)
+    soon.unlink()
+    code, out, err = a.run(*options, command=a.job(150))
+    s = a.record()["saving"]
+    first, second = s["attempts"]
+    check("a machine that is taken away in its first hour costs nothing", float(first["usd"]) == 0, s)
+    check("the other one its started seconds", float(second["usd"]) == round(math.ceil(second["wall_s"]) * 0.01, 2), s)
+    check("the sum is the bill of the job", float(s["usd"]) == float(second["usd"]), s)
+    useful = [math.ceil(x["wall_s"] - x["lost_s"]) * 0.03 for x in (first, second)]
+    check("beside what it would have cost on demand", abs(float(s["on_demand_usd"]) - sum(useful)) < 1e-9, s)
+    page = " ".join(a.page().split())
+    check("the page says so", f"{s['usd']} USD for all starts together" in page and f"{s['on_demand_usd']} USD on demand" in page, page)
 
 
 def bad_places():
@@ -265,7 +311,7 @@ def watched_without():
     check("without --save signals are passed on as before", p.returncode == 9, p.returncode)
 
 
-TESTS = [notice_file, short_notice, withdrawn, metadata, python_helper, resume_words, retry, then_and_idle, spend, bad_places, other_job,
+TESTS = [notice_file, short_notice, withdrawn, metadata, python_helper, resume_words, retry, then_and_idle, spend, bill, bad_places, other_job,
          watched_without]
 
 
