@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from rehearsal import children, send  # noqa: E402
 from tap import done, report  # noqa: E402
 
 FARE, HERE = os.environ["FARE"], Path(__file__).resolve().parent
@@ -267,6 +269,27 @@ def bill():
     check("the page says so", f"{s['usd']} USD for all starts together" in page and f"{s['on_demand_usd']} USD on demand" in page, page)
 
 
+def schedulers():
+    """SIGTERM and then SIGKILL, as Slurm sends them to every process of a step, and Kubernetes to the first one."""
+    for name, everyone in (("Slurm", True), ("Kubernetes", False)):
+        a = Place()
+        p = a.start("--checkpoints", "out", "--notice", "signal@8", command=a.job(3000), SLURM_JOB_ID="7" if everyone else "")
+        a.wait_for(("step", 23))
+        pids = [p.pid] + (children(p.pid) if everyone else [])
+        began = time.monotonic()
+        for number in (signal.SIGCONT, signal.SIGTERM):
+            send(pids, number)
+        try:
+            out, err = p.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            send([p.pid] + children(p.pid), signal.SIGKILL)
+            out, err = p.communicate()
+        last = max(int(line[3]) for line in a.lines() if line[2] == "step")
+        record = a.record()["saving"]["attempts"][-1]
+        check(f"{name}: ended within the grace period, with 75", p.returncode == 75 and time.monotonic() - began < 10, err)
+        check(f"{name}: its last step is saved", record.get("saved_step") == last, f"{last} {record}")
+
+
 def bad_places():
     a = Place()
     file = a.home / "file"
@@ -311,7 +334,7 @@ def watched_without():
     check("without --save signals are passed on as before", p.returncode == 9, p.returncode)
 
 
-TESTS = [notice_file, short_notice, withdrawn, metadata, python_helper, resume_words, retry, then_and_idle, spend, bill, bad_places, other_job,
+TESTS = [notice_file, short_notice, withdrawn, metadata, python_helper, resume_words, retry, then_and_idle, spend, bill, schedulers, bad_places, other_job,
          watched_without]
 
 
