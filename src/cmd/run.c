@@ -160,7 +160,9 @@ static const struct cmd_variable variables[] = {
     {NULL, NULL},
 };
 
-static int check_options(const struct run_options *given, size_t names, struct err *err)
+// `first` of the `names` is the first workload's.
+static int check_options(const struct run_options *given, size_t names, const char *first,
+                         struct err *err)
 {
     const struct measure_options *o = &given->measure;
     if (o->resume && !o->checkpoint)
@@ -181,6 +183,8 @@ static int check_options(const struct run_options *given, size_t names, struct e
         return err_set(err, ERR_USAGE,
                        "--save is for one whole training: it needs --full, and one "
                        "workload");
+    if (o->save && names == 1 && strcmp(first, workload_l1.name) == 0)
+        return err_set(err, ERR_USAGE, "--save: %s has no checkpoints", first);
     if (o->save && o->with)
         return err_set(err, ERR_USAGE, "--save is for fare's own engines and for commands");
     if (names == 0) {
@@ -429,7 +433,8 @@ static int run(const struct cmd_call *call, struct err *err)
     } else {
         rc = measuring_without_command(&o, err);
         if (rc == 0)
-            rc = check_options(given, call->rest->count, err);
+            rc = check_options(given, call->rest->count,
+                               call->rest->count > 0 ? call->rest->args[0] : "", err);
         if (rc == 0)
             rc = print(call, &m, run_all(call, &m, &o, err), err);
     }

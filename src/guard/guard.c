@@ -436,6 +436,10 @@ int guard_finish(struct guard *g, const struct guard_end *end, struct run_saving
                  struct buf *says, struct err *err)
 {
     int64_t until_ns = clock_now_ns() + FINAL_NS;
+    if (!g->saver) { // the job was never started
+        (void)!lease_give_up(g->lease, LEASE_RELEASED, clock_now_ns() + END_NS, NULL);
+        return 0;
+    }
     if (g->told_ns > 0 && strcmp(g->notice.source, "max-spend") != 0)
         until_ns = g->notice.until_ns;
     if (end->lost)

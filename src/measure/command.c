@@ -357,7 +357,7 @@ static void say_now(struct job *job, const struct buf *lines)
 {
     struct relay *beside = streams_beside(&job->streams);
     bool within_a_line = beside->last != '\0' && beside->last != '\n';
-    if (lines->len == 0 || job->options->output_to_stderr || beside->lost)
+    if (lines->len == 0 || beside->lost)
         return;
     if (job->session->watch.name)
         watch_hide(&job->session->watch);
@@ -470,7 +470,7 @@ static void wait_for_the_rest(struct job *job)
 {
     if (job->next_signal == 0) {
         job->next_signal = SIGTERM;
-        job->next_ns = clock_now_ns() + (job->interrupted ? 0 : job->grace_ns);
+        job->next_ns = clock_now_ns() + (job->interrupted || is_saved(job) ? 0 : job->grace_ns);
     }
     // The reader of our output may be slow, unless the user interrupts.
     int64_t reader_until_ns = job->interrupted ? clock_now_ns() + NS_PER_S : INT64_MAX;

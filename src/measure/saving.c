@@ -470,7 +470,8 @@ int saving_finish(struct saving *v, struct session *s, struct err *err)
 {
     struct run *run = s->run;
     bool spent = v->last.by && strcmp(v->last.by, "max-spend") == 0;
-    if (v->told || v->ending) {
+    bool whole = s->workload && run->full.known && run->full.v; // the notice came too late
+    if ((v->told || v->ending) && !whole) {
         free(run->problem); // our signal, mostly
         run->problem = NULL;
         TRY(text_set(&run->ended, spent ? "stopped" : "interrupted", err));

@@ -306,6 +306,12 @@ def bad_places():
     for options in (["--notice", "ec2"], ["--notice", "signal:KILL"], ["--save-every", "0"], ["--sample"]):
         code, out, err = a.run(*options, command=["true"])
         check(f"{' '.join(options)} is refused", code == 2, err)
+    code, out, err = a.run("--checkpoints", "out", command=["no-such-program"])
+    check("a program that is not there is told as always", code == 127 and "no-such-program" in err, err)
+    code, out, err = a.run("--checkpoints", "out", command=["true"])
+    check("and leaves the place free", code == 0, err)
+    p = subprocess.run([FARE, "run", "l1", "--full", "--save", str(a.store)], cwd=a.home, env=a.env, capture_output=True, text=True)
+    check("what has no checkpoints is not saved", p.returncode == 2, p.stderr)
     p = subprocess.run([FARE, "run", "mlp", "--save", str(a.store)], cwd=a.home, env=a.env, capture_output=True, text=True)
     check("a sample of a workload is not saved", p.returncode == 2 and "--full" in p.stderr, p.stderr)
 
