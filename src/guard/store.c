@@ -282,3 +282,17 @@ int store_part_read(int fd, const struct store_file *file, int64_t index, void *
         return err_set(err, ERR_FORMAT, "'%s' changed while it was saved", file->path);
     return 0;
 }
+
+int store_write_at(int fd, const char *bytes, int64_t len, int64_t at, const char *path,
+                   struct err *err)
+{
+    while (len > 0) {
+        ssize_t put = pwrite(fd, bytes, (size_t)len, at);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return err_errno(err, errno, "cannot write '%s'", path);
+        bytes += put, len -= put, at += put;
+    }
+    return 0;
+}

@@ -273,20 +273,6 @@ struct copy {
     bool damaged;  // for the words: what was read comes from the store
 };
 
-static int write_at(const struct copy *c, const char *bytes, int64_t len, int64_t at,
-                    struct err *err)
-{
-    while (len > 0) {
-        ssize_t put = pwrite(c->to, bytes, (size_t)len, at);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return err_errno(err, errno, "cannot write '%s'", c->to_path);
-        bytes += put, len -= put, at += put;
-    }
-    return 0;
-}
-
 static bool have_part(const struct copy *c, int64_t index, char *buffer, int64_t have)
 {
     struct err ignored = {0};
@@ -312,7 +298,7 @@ static int copy_part(struct copy *c, int64_t index, char *buffer, int64_t have, 
                        (long long)index + 1, c->from_path);
     if (rc != 0)
         return err_set(err, rc, "%s", why.text);
-    TRY(write_at(c, buffer, len, at, err));
+    TRY(store_write_at(c->to, buffer, len, at, c->to_path, err));
     c->moved += len;
     return 0;
 }

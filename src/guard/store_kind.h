@@ -44,6 +44,10 @@ int store_part_read(int fd, const struct store_file *file, int64_t index, void *
                     struct err *err) MUST_USE;
 bool store_part_right(const struct store_file *file, int64_t index, const void *bytes);
 
+// Every byte, at an offset of an open file.
+int store_write_at(int fd, const char *bytes, int64_t len, int64_t at, const char *path,
+                   struct err *err) MUST_USE;
+
 // ---- Parts on several threads (store_parts.c)
 
 struct store_work {

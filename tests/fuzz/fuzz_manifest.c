@@ -15,7 +15,8 @@ static void check(const struct manifest *m)
     struct err err = {0};
     for (size_t i = 0; i < m->count; i++) {
         const struct manifest_entry *e = &m->items[i];
-        if (!m->file && (e->path[0] == '/' || strstr(e->path, "../") || strcmp(e->path, "..") == 0))
+        if (!m->file && (e->path[0] == '/' || strncmp(e->path, "../", 3) == 0 ||
+                         strstr(e->path, "/../") || strcmp(e->path, "..") == 0))
             abort();
         if (e->data && strncmp(e->data, "data/", 5) != 0)
             abort();
