@@ -58,6 +58,10 @@ bool notices_signal(struct notices *notices, int number);
 // What is watched, for a person: "aws (http://169.254.169.254), SIGTERM". A caller's buffer.
 void notices_words(const struct notices *notices, char *out, size_t size);
 
+// The number of a signal by its name, "USR1" or "SIGUSR1", of `len` bytes: those that a job can be
+// told by. 0: none of them.
+int notice_signal_named(const char *name, size_t len);
+
 // Checks the words of --notice without opening anything.
 int notices_check(const char *wanted, struct err *err) MUST_USE;
 

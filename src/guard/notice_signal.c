@@ -12,7 +12,18 @@
 static const struct {
     const char *name;
     int number;
-} names[] = {{"TERM", SIGTERM}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}};
+} names[] = {
+    {"TERM", SIGTERM}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}, {"INT", SIGINT}};
+
+int notice_signal_named(const char *name, size_t len)
+{
+    size_t skip = len > 3 && strncmp(name, "SIG", 3) == 0 ? 3 : 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i].name) == len - skip &&
+            strncmp(names[i].name, name + skip, len - skip) == 0)
+            return names[i].number;
+    return 0;
+}
 
 static int64_t usual_lead(void)
 {
@@ -25,15 +36,10 @@ int notice_signal_read(const char *word, int *number, int64_t *lead_ns, struct e
     *number = SIGTERM;
     *lead_ns = usual_lead();
     if (colon && (!at || colon < at)) {
-        const char *name = strncmp(colon + 1, "SIG", 3) == 0 ? colon + 4 : colon + 1;
-        size_t len = strcspn(name, "@");
-        *number = 0;
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-            if (strlen(names[i].name) == len && strncmp(names[i].name, name, len) == 0)
-                *number = names[i].number;
+        *number = notice_signal_named(colon + 1, strcspn(colon + 1, "@"));
         if (*number == 0)
             return err_set(err, ERR_USAGE,
-                           "--notice '%s': the signal is one of TERM, USR1, USR2, HUP", word);
+                           "--notice '%s': the signal is one of TERM, USR1, USR2, HUP, INT", word);
     }
     if (at && (!clock_parse_duration(at + 1, lead_ns) || *lead_ns <= 0))
         return err_set(err, ERR_USAGE,

@@ -430,25 +430,11 @@ static void start_hook(struct saving *v, pid_t pid)
     _exit(127);
 }
 
-static int signal_named(const char *name)
-{
-    static const struct {
-        const char *name;
-        int number;
-    } names[] = {
-        {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"TERM", SIGTERM}, {"INT", SIGINT}, {"HUP", SIGHUP}};
-    name += strncmp(name, "SIG", 3) == 0 ? 3 : 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i].name, name) == 0)
-            return names[i].number;
-    return 0;
-}
-
 int saving_tell(struct saving *v, pid_t pid)
 {
     if (!v->o->on_notice)
         return v->last.notice.signal; // passed on, as without fare
-    int number = signal_named(v->o->on_notice);
+    int number = notice_signal_named(v->o->on_notice, strlen(v->o->on_notice));
     if (number == 0 && v->hook == 0)
         start_hook(v, pid);
     return number;
