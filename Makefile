@@ -5,6 +5,7 @@
     format docs fuzz soak clean help
 SECONDS ?= 30
 MINUTES ?= 5
+REHEARSALS ?= 1000
 LISTEN ?= 127.0.0.1:8732
 
 # One build folder per compiler; tests are added to build/ by the first `make test`.
@@ -89,8 +90,9 @@ fuzz: ## fuzz every parser for SECONDS=30 each
 	@scripts/setup build test
 	@scripts/fuzz $(SECONDS)
 
-soak: build ## hostile use of the server, the ledger and the command line for MINUTES=5; SEED replays
+soak: build ## hostile use of the server, the ledger and the command line for MINUTES=5, then REHEARSALS=1000; SEED replays
 	@/usr/bin/python3 tests/soak/soak.py build/fare $(MINUTES) $(SEED)
+	@/usr/bin/python3 tests/guard/rehearsal.py build/fare --count $(REHEARSALS)
 
 clean: ## remove build/ and dist/
 	@rm -rf build dist

@@ -13,6 +13,12 @@ beside your script, or add its folder to PYTHONPATH.
     model.fit(..., callbacks=[fare.keras_callback()])      # Keras
     Trainer(..., callbacks=[fare.lightning_callback()])    # Lightning
 
+With `fare run --save` a training can ask when to write a checkpoint:
+
+    if fare.save_due():
+        torch.save(state, path)
+        fare.saved(path)
+
 Without fare (FARE_EVENTS is not set) the calls do nothing. No call raises or waits. At most twenty lines a
 second are written; steps in between are added up. Only the first worker on a machine reports; its samples
 are multiplied by the number of workers.
@@ -23,7 +29,7 @@ import math
 import os
 import time
 
-__all__ = ["step", "steps", "phase", "report", "about", "keras_callback", "trainer_callback", "lightning_callback"]
+__all__ = ["step", "steps", "phase", "report", "about", "resume", "checkpoints", "save_due", "ending", "saved", "keras_callback", "trainer_callback", "lightning_callback"]
 
 _INTERVAL_S = 0.05
 
@@ -187,6 +193,56 @@ def about(**members):
     try:
         events = _get()
         events.write({"about": members, "pid": events.pid})
+    except Exception:
+        pass
+
+
+def resume():
+    """The checkpoint to resume from (`fare run --save`): a file or folder; None: from the beginning."""
+    return os.environ.get("FARE_RESUME") or None
+
+
+def checkpoints(default="checkpoints"):
+    """The folder for checkpoints that fare watches."""
+    return os.environ.get("FARE_CHECKPOINTS") or default
+
+
+_asked, _looked, _last = 0, 0.0, {}
+
+
+def _notice():
+    global _looked, _last
+    now = time.monotonic()
+    if now - _looked >= 0.2 and os.environ.get("FARE_NOTICE"):  # once in a while: a file is read
+        _looked = now
+        try:
+            with open(os.environ["FARE_NOTICE"]) as file:
+                _last = json.load(file)
+        except (OSError, ValueError):
+            _last = {}
+    return _last
+
+
+def save_due():
+    """True once for each checkpoint that fare wants now: at the best interval, and when the machine is about
+    to be taken away. Write one, and call saved()."""
+    global _asked
+    asked = _notice().get("save", 0)
+    due, _asked = asked > _asked, max(asked, _asked)
+    return due
+
+
+def ending():
+    """True while the machine is about to be taken away: save and end."""
+    return bool(_notice().get("end"))
+
+
+def saved(path):
+    """The checkpoint at `path`, a file or folder, is complete: fare saves it without looking at it first."""
+    try:
+        events = _get()
+        events.flush()
+        events.write({"saved": os.path.abspath(path), "pid": events.pid})
     except Exception:
         pass
 

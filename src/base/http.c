@@ -21,8 +21,8 @@
 
 #define HEADER_MAX    ((size_t)256 << 10) // bytes of header lines in one transfer
 #define STALL_MS      30000
-#define PROGRESS_MS   100
 #define LONGEST_WAIT  1000 // ms between two looks at the clock
+#define WATCH_MS      100  // the same where there is something to watch
 #define MAX_REDIRECTS 5L
 
 enum stage { WAITING, RUNNING, ENDED };
@@ -36,7 +36,8 @@ struct transfer {
     struct curl_slist *headers;
     size_t header_bytes;
     int64_t got;     // bytes of the body
-    int64_t last_ns; // when the latest of them came
+    int64_t sent;    // bytes of the body that went out
+    int64_t last_ns; // when the latest of either moved
     CURLcode setup;
     char said[CURL_ERROR_SIZE];
 };
@@ -94,13 +95,32 @@ static size_t on_body(char *bytes, size_t size, size_t len, void *context)
 static size_t on_header(char *bytes, size_t size, size_t len, void *context)
 {
     struct transfer *t = context;
-    (void)bytes;
+    struct buf *head = &t->call->head;
     (void)size;
     t->last_ns = clock_now_ns();
     t->header_bytes += len;
     if (t->header_bytes > HEADER_MAX)
         too_long(t, HEADER_MAX);
+    if (len >= 5 && strncmp(bytes, "HTTP/", 5) == 0) // of another answer: a redirect, a 100
+        buf_reset(head);
+    buf_add(head, bytes, len);
+    if (head->failed)
+        err_memory(&t->call->err);
     return t->call->err.code ? 0 : len;
+}
+
+// Uploads show no other sign of life.
+static int on_progress(void *context, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+                       curl_off_t up)
+{
+    struct transfer *t = context;
+    (void)down_total;
+    (void)down;
+    (void)up_total;
+    if (up != t->sent)
+        t->last_ns = clock_now_ns();
+    t->sent = up;
+    return 0;
 }
 
 // libcurl's types for options are these three; the first failure sticks.
@@ -152,9 +172,13 @@ static void set_method(struct transfer *t, const struct http_call *call)
         bool typed = false;
         for (size_t i = 0; call->headers && call->headers[i]; i++)
             typed |= strncasecmp(call->headers[i], "Content-Type:", 13) == 0;
+        // libcurl 7.88 signs headers that are switched off as if they were sent.
         if (!typed)
-            add_header(t, "Content-Type:");
-        add_header(t, "Expect:");
+            add_header(t, call->sigv4 ? "Content-Type: application/octet-stream" : "Content-Type:");
+        if (call->sigv4)
+            set_long(t, CURLOPT_EXPECT_100_TIMEOUT_MS, 1);
+        else
+            add_header(t, "Expect:");
     }
     set_ptr(t, CURLOPT_HTTPHEADER, t->headers);
 }
@@ -174,6 +198,26 @@ static int set_certificates(struct transfer *t, bool https)
     }
     buf_release(&path);
     return rc;
+}
+
+static void set_signature(struct transfer *t, const struct http_call *call)
+{
+    if (!call->sigv4)
+        return;
+    set_ptr(t, CURLOPT_AWS_SIGV4, call->sigv4);
+    set_ptr(t, CURLOPT_USERNAME, call->user);
+    set_ptr(t, CURLOPT_PASSWORD, call->password);
+}
+
+static void set_watch(struct transfer *t, const struct http_call *call)
+{
+    if (call->connect_ms)
+        set_long(t, CURLOPT_CONNECTTIMEOUT_MS, (long)call->connect_ms);
+    if (!call->stall_ms)
+        return;
+    set_long(t, CURLOPT_NOPROGRESS, 0);
+    SET(t, CURLOPT_XFERINFOFUNCTION, on_progress);
+    set_ptr(t, CURLOPT_XFERINFODATA, t);
 }
 
 static int prepare(struct transfer *t)
@@ -202,6 +246,8 @@ static int prepare(struct transfer *t)
     set_ptr(t, CURLOPT_ERRORBUFFER, t->said);
     set_ptr(t, CURLOPT_PRIVATE, t);
     set_method(t, call);
+    set_signature(t, call);
+    set_watch(t, call);
     TRY(https || call->follow ? set_certificates(t, https) : 0);
     if (t->setup == CURLE_OUT_OF_MEMORY)
         return err_memory(&call->err);
@@ -331,21 +377,32 @@ static bool collect(CURLM *multi)
     return any;
 }
 
-// Reports the progress of a download, and ends it on request or when it stalls.
-static void watch(struct transfer *t, CURLM *multi)
+// Whether someone wants no more of it. Reports the progress of a download.
+static bool unwanted(const struct transfer *t)
 {
     const struct http_download *d = t->download;
-    if (!d || t->stage != RUNNING)
-        return;
-    char shown[HTTP_SHOWN_BYTES];
-    http_shown(d->url, shown);
+    if (t->call->stop && atomic_load(t->call->stop))
+        return true;
+    if (!d || !d->progress)
+        return false;
     curl_off_t total = 0;
     curl.easy_getinfo(t->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &total);
-    int64_t stall_ms = d->stall_ms ? d->stall_ms : STALL_MS;
-    if (d->progress && !d->progress(d->context, t->got, total > 0 ? total : 0)) {
+    return !d->progress(d->context, t->got, total > 0 ? total : 0);
+}
+
+// Ends a transfer on request or when it stalls.
+static void watch(struct transfer *t, CURLM *multi)
+{
+    if (t->stage != RUNNING)
+        return;
+    char shown[HTTP_SHOWN_BYTES];
+    http_shown(t->call->url, shown);
+    int64_t stall_ms = t->call->stall_ms;
+    if (unwanted(t)) {
         finish(t, multi);
-        err_set(&t->call->err, ERR_FAIL, "stopped while getting '%s'", shown);
-    } else if (clock_now_ns() - t->last_ns > stall_ms * NS_PER_MS) {
+        err_set(&t->call->err, ERR_FAIL, "stopped while %s '%s'",
+                t->call->body ? "sending to" : "getting", shown);
+    } else if (stall_ms && clock_now_ns() - t->last_ns > stall_ms * NS_PER_MS) {
         finish(t, multi);
         late(t);
     }
@@ -372,11 +429,12 @@ static bool begin_some(struct transfer *t, size_t count, CURLM *multi)
     return any;
 }
 
-static int wait_ms(const struct transfer *t, int64_t deadline_ns)
+static int wait_ms(const struct transfer *t, size_t count, int64_t deadline_ns)
 {
     int64_t wait = LONGEST_WAIT;
-    if (t->download) // then it is alone
-        wait = PROGRESS_MS;
+    for (size_t i = 0; i < count; i++)
+        if (t[i].download || t[i].call->stop || t[i].call->stall_ms)
+            wait = WATCH_MS;
     if (deadline_ns) {
         int64_t left = (deadline_ns - clock_now_ns() + NS_PER_MS - 1) / NS_PER_MS;
         wait = left < wait ? left : wait;
@@ -402,7 +460,7 @@ static int loop(struct transfer *t, size_t count, int64_t deadline_ns, CURLM *mu
         if (open == 0 || (deadline_ns && clock_now_ns() >= deadline_ns))
             return 0;
         if (code == CURLM_OK)
-            code = curl.multi_poll(multi, NULL, 0, wait_ms(t, deadline_ns), NULL);
+            code = curl.multi_poll(multi, NULL, 0, wait_ms(t, count, deadline_ns), NULL);
         if (code == CURLM_OUT_OF_MEMORY)
             return err_memory(err);
         if (code != CURLM_OK)
@@ -432,16 +490,12 @@ static void pipe_signal_release(const sigset_t *old, bool was_pending)
     pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
-static int run(struct transfer *t, size_t count, int64_t deadline_ns, struct err *err)
+static int run(CURLM *multi, struct transfer *t, size_t count, int64_t deadline_ns, struct err *err)
 {
-    int rc = curl_load(err);
-    if (rc != 0)
-        return rc;
     sigset_t mask;
     bool was_pending;
     pipe_signal_hold(&mask, &was_pending);
-    CURLM *multi = curl.multi_init();
-    rc = multi ? loop(t, count, deadline_ns, multi, err) : err_memory(err);
+    int rc = loop(t, count, deadline_ns, multi, err);
     for (size_t i = 0; i < count; i++) {
         if (t[i].stage == RUNNING) {
             late(&t[i]);
@@ -455,18 +509,81 @@ static int run(struct transfer *t, size_t count, int64_t deadline_ns, struct err
         if (t[i].call->err.code == ERR_MEMORY && rc == 0)
             rc = err_memory(err);
     }
-    if (multi)
-        curl.multi_cleanup(multi);
     pipe_signal_release(&mask, was_pending);
     return rc;
+}
+
+// Closing a connection may raise SIGPIPE too.
+static void multi_end(CURLM *multi)
+{
+    sigset_t mask;
+    bool was_pending;
+    if (!multi)
+        return;
+    pipe_signal_hold(&mask, &was_pending);
+    curl.multi_cleanup(multi);
+    pipe_signal_release(&mask, was_pending);
+}
+
+static int multi_begin(CURLM **multi, struct err *err)
+{
+    TRY(curl_load(err));
+    *multi = curl.multi_init();
+    return *multi ? 0 : err_memory(err);
+}
+
+struct http_session {
+    CURLM *multi;
+};
+
+struct http_session *http_session_new(struct err *err)
+{
+    struct http_session *session = calloc(1, sizeof *session);
+    if (!session) {
+        err_memory(err);
+    } else if (multi_begin(&session->multi, err) != 0) {
+        free(session);
+        session = NULL;
+    }
+    return session;
+}
+
+void http_session_free(struct http_session *session)
+{
+    if (session)
+        multi_end(session->multi);
+    free(session);
 }
 
 void http_call_release(struct http_call *call)
 {
     buf_release(&call->answer);
+    buf_release(&call->head);
 }
 
-int http_all(struct http_call *calls, size_t count, int64_t deadline_ns, struct err *err)
+bool http_header(const struct http_call *call, const char *name, char *out, size_t size)
+{
+    size_t len = strlen(name);
+    for (const char *line = buf_str(&call->head), *end; (end = strchr(line, '\n'));
+         line = end + 1) {
+        if (strncasecmp(line, name, len) != 0 || line[len] != ':')
+            continue;
+        const char *value = line + len + 1;
+        while (value < end && isspace((unsigned char)*value))
+            value++;
+        while (end > value && isspace((unsigned char)end[-1]))
+            end--;
+        if ((size_t)(end - value) >= size)
+            return false;
+        memcpy(out, value, (size_t)(end - value));
+        out[end - value] = '\0';
+        return true;
+    }
+    return false;
+}
+
+static int all_with(CURLM *multi, struct http_call *calls, size_t count, int64_t deadline_ns,
+                    struct err *err)
 {
     struct transfer *transfers = calloc(count ? count : 1, sizeof *transfers);
     if (!transfers)
@@ -476,11 +593,28 @@ int http_all(struct http_call *calls, size_t count, int64_t deadline_ns, struct 
         calls[i].err = (struct err){0};
         calls[i].status = 0;
         buf_reset(&calls[i].answer);
+        buf_reset(&calls[i].head);
         // The cap is counted before the bytes are added, so a buffer that fails is out of memory.
         calls[i].answer.max = SIZE_MAX / 2;
     }
-    int rc = run(transfers, count, deadline_ns, err);
+    int rc = run(multi, transfers, count, deadline_ns, err);
     free(transfers);
+    return rc;
+}
+
+int http_all_in(struct http_session *session, struct http_call *calls, size_t count,
+                int64_t deadline_ns, struct err *err)
+{
+    return all_with(session->multi, calls, count, deadline_ns, err);
+}
+
+int http_all(struct http_call *calls, size_t count, int64_t deadline_ns, struct err *err)
+{
+    CURLM *multi = NULL;
+    int rc = multi_begin(&multi, err);
+    if (rc == 0)
+        rc = all_with(multi, calls, count, deadline_ns, err);
+    multi_end(multi);
     return rc;
 }
 
@@ -506,17 +640,23 @@ int http_download(const struct http_download *download, struct err *err)
     struct http_call call = {.url = download->url,
                              .headers = download->headers,
                              .timeout_ms = download->timeout_ms,
+                             .stall_ms = download->stall_ms ? download->stall_ms : STALL_MS,
                              .follow = true,
                              .allow_file = download->allow_file};
     struct transfer t = {.call = &call, .download = download, .file = &file};
     int64_t deadline_ns =
         download->timeout_ms ? clock_now_ns() + download->timeout_ms * NS_PER_MS : 0;
-    rc = run(&t, 1, deadline_ns, err);
+    CURLM *multi = NULL;
+    rc = multi_begin(&multi, err);
+    if (rc == 0)
+        rc = run(multi, &t, 1, deadline_ns, err);
+    multi_end(multi);
     if (rc == 0)
         rc = outcome(&call, err);
     if (rc == 0)
         rc = fs_commit(&file, err);
     else
         fs_abandon(&file);
+    http_call_release(&call);
     return rc;
 }

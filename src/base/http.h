@@ -12,6 +12,7 @@
 #ifndef FARE_BASE_HTTP_H
 #define FARE_BASE_HTTP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,11 +30,19 @@ struct http_call {
     const char *const *headers; // (optional) null-terminated: "Name: value"
     const void *body;           // (optional)
     size_t body_len;
-    size_t max_bytes;   // 0: HTTP_DEFAULT_MAX; a longer answer is an error
-    int64_t timeout_ms; // 0: only the deadline counts
-    bool no_proxy;      // go there directly, whatever the environment says
-    bool follow;        // up to five redirects
-    bool allow_file;    // file:///path may stand for http
+    size_t max_bytes;        // 0: HTTP_DEFAULT_MAX; a longer answer is an error
+    int64_t timeout_ms;      // 0: only the deadline counts
+    bool no_proxy;           // go there directly, whatever the environment says
+    bool follow;             // up to five redirects
+    bool allow_file;         // file:///path may stand for http
+    int64_t connect_ms;      // (optional) longest time to connect
+    int64_t stall_ms;        // (optional) longest time without a byte in either direction
+    const atomic_bool *stop; // (optional) set by another thread: the call ends soon, with ERR_FAIL
+
+    // (optional) Signs the request (AWS signature version 4): "aws:amz:REGION:s3". Needs `user`,
+    // the key's id, `password`, the key, and the caller's own header x-amz-content-sha256. Write
+    // the query as it is signed: names sorted, each with "=", values encoded.
+    const char *sigv4, *user, *password;
 
     // (optional) Starts only when `after`, another call of the same set, has ended, well or not.
     // `before` may then still change this call (a header from the other's answer); when it says
@@ -45,13 +54,25 @@ struct http_call {
     struct err err; // code 0: a complete answer, of any status
     int status;     // 200, 404, ...; 0: none came, or it was a file
     struct buf answer;
+    struct buf head; // header lines of the last answer, each ending in "\r\n"
 };
 
-void http_call_release(struct http_call *call); // the answer only; a zeroed struct is fine
+void http_call_release(struct http_call *call); // what came back; a zeroed struct is fine
+
+// The value of a header of the answer, trimmed; false: not there, or longer than `size` - 1.
+bool http_header(const struct http_call *call, const char *name, char *out, size_t size);
 
 // Makes all calls at once and returns by `deadline_ns` (of clock_now_ns(); 0: none). The outcome of
 // each is in its `err`. Fails only when nothing could be tried: no libcurl, no memory.
 int http_all(struct http_call *calls, size_t count, int64_t deadline_ns, struct err *err) MUST_USE;
+
+// Keeps connections open from one set of calls to the next: many small requests to one server cost
+// one connection and one reading of the CA certificates. For one thread at a time.
+struct http_session;
+struct http_session *http_session_new(struct err *err) MUST_USE;
+void http_session_free(struct http_session *session); // null is fine
+int http_all_in(struct http_session *session, struct http_call *calls, size_t count,
+                int64_t deadline_ns, struct err *err) MUST_USE;
 
 // A file from the net, which appears under its name whole or not at all.
 struct http_download {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/sha256.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
+#include "base/sha256_blocks.h"
+
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
-static const uint32_t round_constants[64] = {
+const uint32_t sha256_round_constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -38,7 +41,7 @@ static void add_block(uint32_t hash[8], const uint8_t *block)
     for (int t = 0; t < 64; t++) {
         uint32_t sum1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
         uint32_t choice = (e & f) ^ (~e & g);
-        uint32_t t1 = h + sum1 + choice + round_constants[t] + w[t];
+        uint32_t t1 = h + sum1 + choice + sha256_round_constants[t] + w[t];
         uint32_t sum0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
         uint32_t majority = (a & b) ^ (a & c) ^ (b & c);
         uint32_t t2 = sum0 + majority;
@@ -61,6 +64,23 @@ static void add_block(uint32_t hash[8], const uint8_t *block)
     hash[7] += h;
 }
 
+void sha256_blocks_plain(uint32_t hash[8], const uint8_t *blocks, size_t count)
+{
+    for (; count > 0; count--, blocks += 64)
+        add_block(hash, blocks);
+}
+
+static void add_blocks(uint32_t hash[8], const uint8_t *blocks, size_t count)
+{
+    static atomic_int fast = -1; // not asked yet; any thread may ask, the answer is the same
+    if (atomic_load_explicit(&fast, memory_order_relaxed) < 0)
+        atomic_store_explicit(&fast, sha256_fast_works(), memory_order_relaxed);
+    if (atomic_load_explicit(&fast, memory_order_relaxed))
+        sha256_blocks_fast(hash, blocks, count);
+    else
+        sha256_blocks_plain(hash, blocks, count);
+}
+
 void sha256_init(struct sha256 *sha)
 {
     // The same of the square roots of the first eight primes.
@@ -77,9 +97,10 @@ void sha256_add(struct sha256 *sha, const void *bytes, size_t len)
     sha->length += len;
     while (len > 0) {
         if (held == 0 && len >= sizeof sha->block) { // straight from the caller's memory
-            add_block(sha->hash, p);
-            p += sizeof sha->block;
-            len -= sizeof sha->block;
+            size_t count = len / sizeof sha->block;
+            add_blocks(sha->hash, p, count);
+            p += count * sizeof sha->block;
+            len -= count * sizeof sha->block;
             continue;
         }
         size_t part = sizeof sha->block - held;
@@ -89,7 +110,7 @@ void sha256_add(struct sha256 *sha, const void *bytes, size_t len)
         len -= part;
         held += part;
         if (held == sizeof sha->block) {
-            add_block(sha->hash, sha->block);
+            add_blocks(sha->hash, sha->block, 1);
             held = 0;
         }
     }

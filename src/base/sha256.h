@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // sha256: SHA-256 of bytes that come in pieces (FIPS 180-4).
 //
-// For fingerprints, for downloads with a known sum and for signed requests. Plain C, about
-// 300 MB/s, which is fast enough for data sets. Nothing here fails or allocates.
+// For fingerprints, for downloads with a known sum, for signed requests and checkpoints. Plain C,
+// about 300 MB/s, or the processor's SHA instructions where it has them, about 1.5 GB/s. Nothing
+// here fails or allocates.
 #ifndef FARE_BASE_SHA256_H
 #define FARE_BASE_SHA256_H
 

@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cmd/run_text.h"
+#include "measure/retry.h"
 #include "run/event.h"
 
 #define SHOWN 48 // bytes of a command
@@ -17,6 +19,10 @@ int measuring_without_command(const struct measure_options *o, struct err *err)
                        : o->total_steps          ? "total-steps"
                        : o->total_epochs         ? "total-epochs"
                        : o->grace_ns && !o->with ? "grace"
+                       : o->checkpoints          ? "checkpoints"
+                       : o->on_notice            ? "on-notice"
+                       : o->retry                ? "retry"
+                       : o->idle_ns              ? "idle"
                                                  : NULL;
     if (!name)
         return 0;
@@ -81,16 +87,37 @@ static void say_sampling(const struct cmd_call *call, const struct measure *m, b
     buf_release(&line);
 }
 
+// Runs it, again where --retry or a lost lease say so.
+static int run_again(const struct cmd_call *call, struct measure *m, struct err *err)
+{
+    const struct measure_what what = {.command = call->rest->command};
+    struct retry retry = {0};
+    for (;;) {
+        int64_t pause_ns = NS_PER_S;
+        int rc = measure_run(m, &what, err);
+        size_t count = m->runs.runs.count;
+        bool again = rc == 0 && m->again;
+        if (again)
+            buf_adds(&m->says, "the lease was lost: starting again\n");
+        else if (rc == 0 && count > 0)
+            again = retry_again(&retry, m->o->retry, &m->runs.runs.items[count - 1], &pause_ns,
+                                &m->says);
+        if (!again)
+            return rc;
+        run_text_says(m, false);
+        clock_sleep_ns(pause_ns);
+    }
+}
+
 int measuring_command(const struct cmd_call *call, struct measure *m, const struct machine *machine,
                       bool bare, struct err *err)
 {
-    const struct measure_what what = {.command = call->rest->command};
     TRY(check(call, m->o, err));
     TRY(measure_open(m, m->o, machine, err));
     run_text_says(m, !m->o->json);
     if (m->o->sample)
         say_sampling(call, m, bare);
-    int rc = measure_run(m, &what, err);
+    int rc = run_again(call, m, err);
     *call->exit_code = m->exit_code;
     if (rc != 0)
         return rc;

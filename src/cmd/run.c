@@ -13,6 +13,7 @@
 #include "cmd/values.h"
 #include "market/bill.h"
 #include "measure/repeat.h"
+#include "measure/then.h"
 
 struct run_options {
     struct cmd_common common;
@@ -21,6 +22,7 @@ struct run_options {
     int64_t repeat;
     bool gate;
     struct power_options power;
+    const char *then;
 };
 
 #define RUNS_MAX 64
@@ -74,6 +76,36 @@ static const struct opt options[] = {
      "start from the parameters in a safetensors file: fare's, or for inception one with the "
      "tensor "
      "names of timm, TF-Slim or Keras"},
+    {"save", 0, OPT_TEXT, "DIR|s3://BUCKET/PREFIX", NULL, AT(save), "Saving",
+     "save its checkpoints there, and resume from the newest one: on this machine or on another"},
+    {"checkpoints", 0, OPT_TEXT, "DIR", NULL, AT(checkpoints), "Saving",
+     "where a command writes its checkpoints: a folder or a file (default: what an option such as "
+     "--output_dir of the command names)"},
+    {"notice", 0, OPT_TEXT, "SOURCES", NULL, AT(notice), "Saving",
+     "what announces that the machine is taken away: auto (default: this cloud and SIGTERM), none, "
+     "or some of aws,gcp,azure,signal:USR1@120,file:PATH"},
+    {"on-notice", 0, OPT_TEXT, "SIGNAL|COMMAND", NULL, AT(on_notice), "Saving",
+     "tell a command by this signal (USR1, TERM ...) or shell command that it is to write a "
+     "checkpoint; it finds the same in the file FARE_NOTICE"},
+    {"save-every", 0, OPT_DURATION, "TIME", NULL, AT(save_every_ns), "Saving",
+     "time between two saves (default: the best one, from the measured cost)", .least = 1},
+    {"between-interruptions", 0, OPT_DURATION, "TIME", NULL, AT(between_ns), "Saving",
+     "mean time between two interruptions, for the best interval (default 6h, assumed)",
+     .least = 1},
+    {"keep", 0, OPT_COUNT, "N", NULL, AT(keep), "Saving",
+     "complete checkpoints to keep there (default 3)", .least = 1},
+    {"job", 0, OPT_TEXT, "NAME", NULL, AT(job), "Saving",
+     "the job's identity there (default: from the command and its arguments)"},
+    {"lease", 0, OPT_DURATION, "TIME", NULL, AT(lease_ns), "Saving",
+     "a machine that cannot reach the store for this long ends its job; another may take over "
+     "after twice the time (default 30s)",
+     .least = 1},
+    {"retry", 0, OPT_COUNT, "N", NULL, AT(retry), "Saving",
+     "start a command that failed again, up to N times, with growing pauses"},
+    {"idle", 0, OPT_DURATION, "TIME", NULL, AT(idle_ns), "Saving",
+     "end a command that has used neither GPU nor CPU for this long", .least = 1},
+    {"then", 0, OPT_TEXT, "poweroff|COMMAND", NULL, OF(then), "Saving",
+     "at the end, whatever it is: turn the machine off, or run this shell command"},
     {"generate", 0, OPT_COUNT, "N", NULL, AT(generate), "Single workloads",
      "textgen: print N characters from the trained net", .least = 1},
     {"hard-gates", 0, OPT_FLAG, NULL, NULL, AT(variant.hard_gates), "Single workloads",
@@ -109,6 +141,9 @@ static const struct cmd_example examples[] = {
     {"fare run mlp --with keras:jax", "and in Keras 3 on JAX"},
     {"fare run -- python train.py", "your own training, to its end, with time left and bill"},
     {"fare run --sample -- python train.py", "the same, stopped once its total time is known"},
+    {"fare run --save s3://bucket/bert -- python train.py --output_dir out --resume {resume}",
+     "on spot machines: the same line resumes it on the next one"},
+    {"fare run cnn --full --save /mnt/nfs/cnn --then poweroff", "the same for a native workload"},
     {NULL, NULL},
 };
 
@@ -116,13 +151,18 @@ static const struct cmd_variable variables[] = {
     {"FARE_EVENTS",
      "Where a command reports its progress, as JSON lines; fare sets it to a file, unless you "
      "set it to a path or fd:N"},
+    {"FARE_RESUME, FARE_CHECKPOINTS, FARE_NOTICE",
+     "With --save, set for a command: the checkpoint to resume from, the folder for checkpoints, "
+     "and a file that says when to write one"},
     {"FARE_PYTHON", "The Python that --with uses (default: python3)"},
     {"KERAS_BACKEND", "The backend of --with keras (default: tensorflow)"},
     {"FARE_LEDGER", "Where runs are kept: a file (SQLite) or a postgresql:// URL"},
     {NULL, NULL},
 };
 
-static int check_options(const struct run_options *given, size_t names, struct err *err)
+// `first` of the `names` is the first workload's.
+static int check_options(const struct run_options *given, size_t names, const char *first,
+                         struct err *err)
 {
     const struct measure_options *o = &given->measure;
     if (o->resume && !o->checkpoint)
@@ -138,6 +178,15 @@ static int check_options(const struct run_options *given, size_t names, struct e
         return err_set(err, ERR_USAGE, "--steps is for samples; a full training has --epochs");
     if (o->checkpoint && (given->repeat > 1 || (given->batches && strchr(given->batches, ','))))
         return err_set(err, ERR_USAGE, "--checkpoint is for one run, not for several");
+    if (o->save && (!o->full || names != 1 || given->repeat > 1 ||
+                    (given->batches && strchr(given->batches, ','))))
+        return err_set(err, ERR_USAGE,
+                       "--save is for one whole training: it needs --full, and one "
+                       "workload");
+    if (o->save && names == 1 && strcmp(first, workload_l1.name) == 0)
+        return err_set(err, ERR_USAGE, "--save: %s has no checkpoints", first);
+    if (o->save && o->with)
+        return err_set(err, ERR_USAGE, "--save is for fare's own engines and for commands");
     if (names == 0) {
         err_set(err, ERR_USAGE, "'fare run' needs a workload, or 'all'");
         return err_hint(err, "'fare workloads' lists them; 'fare run mlp' is a quick one");
@@ -249,7 +298,7 @@ static int run_one(const struct cmd_call *call, struct measure *m, const struct 
     int rc = measure_run(m, &what, err);
     if (rc == 0 && !m->o->json) {
         out_printf(call->out, "%s", buf_str(&m->words));
-        if (m->o->full)
+        if (m->o->full && m->runs.runs.count > 0)
             print_epochs(call->out, &m->runs.runs.items[m->runs.runs.count - 1]);
     }
     buf_reset(&m->words);
@@ -359,6 +408,7 @@ static int run(const struct cmd_call *call, struct err *err)
     const struct run_options *given = call->options;
     struct measure_options o = given->measure;
     struct measure m = {.o = &o};
+    struct err after = {0};
     o.json = given->common.json;
     o.apart = given->repeat > 1;
     struct power_given power;
@@ -383,9 +433,16 @@ static int run(const struct cmd_call *call, struct err *err)
     } else {
         rc = measuring_without_command(&o, err);
         if (rc == 0)
-            rc = check_options(given, call->rest->count, err);
+            rc = check_options(given, call->rest->count,
+                               call->rest->count > 0 ? call->rest->args[0] : "", err);
         if (rc == 0)
             rc = print(call, &m, run_all(call, &m, &o, err), err);
+    }
+    const struct runs *runs = &m.runs;
+    const struct run *last = runs->runs.count > 0 ? &runs->runs.items[runs->runs.count - 1] : NULL;
+    if (given->then && rc != ERR_USAGE && then_run(given->then, last, &after) != 0 && rc == 0) {
+        rc = after.code;
+        *err = after;
     }
     measure_close(&m);
     return rc;

@@ -235,7 +235,11 @@ static void add_last(struct buf *to, const struct measure *m, const struct run *
 
 void run_text_command(const struct out *out, const struct measure *m, bool next)
 {
-    const struct run *run = &m->runs.runs.items[0];
+    if (m->runs.runs.count == 0) { // it was finished before
+        out_complain(buf_str(&m->says));
+        return;
+    }
+    const struct run *run = &m->runs.runs.items[m->runs.runs.count - 1];
     struct buf text = {0};
     add_end(&text, m, run);
     add_speed(&text, run);

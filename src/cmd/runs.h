@@ -110,4 +110,7 @@ void runs_past_row(struct out *out, const struct past_estimate *past);
 int runs_estimates(struct out *out, struct ledger *ledger, const struct ledger_filter *which,
                    bool json, struct err *err) MUST_USE;
 
+// Of a run with --save: its starts.
+void runs_saving(struct out *out, const struct run *run);
+
 #endif

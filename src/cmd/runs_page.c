@@ -493,6 +493,7 @@ void runs_page(struct out *out, const struct run *run, const struct past_estimat
         out_row(out, "Problem", "%s", run->problem);
     for (size_t i = 0; i < run->taints.count; i++)
         out_row(out, i == 0 ? "Noisy" : NULL, "%s", run->taints.items[i]);
+    runs_saving(out, run);
     print_what(out, run);
     print_machine(out, run);
     print_whole(out, run);

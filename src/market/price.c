@@ -177,6 +177,7 @@ static int use_of(const struct priced *p, const struct wishes *w, int64_t length
         .length_ns = length_ns,
         .used_ns = w->used_ns,
         .prorated = w->prorated,
+        .interrupted = w->interrupted,
         .storage_gb = w->storage_gb,
         .storage_ns = keeps_disk && w->keep_ns.v < length_ns ? w->keep_ns.v : length_ns,
         .stopped_ns = keeps_disk && w->keep_ns.v > length_ns ? w->keep_ns.v - length_ns : 0,

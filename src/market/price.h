@@ -19,6 +19,7 @@ struct wishes {               // all zero: the machine alone, now, as its provid
     struct maybe_int keep_ns; // total time the disk is kept; absent: while the machine runs
     // Traffic of each run; `runs` runs follow each other in one rental (0: one).
     int64_t egress_bytes, ingress_bytes, runs;
+    bool interrupted;              // the provider takes the machine away at the end
     bool without_credit;           // a credit pays one bill, not many
     bool rate_given;               // the user gave the offer's rate, which overrides rates.csv
     bool list_price;               // without the user's own rates, discounts and credits

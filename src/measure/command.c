@@ -11,7 +11,9 @@
 
 #include "base/clock.h"
 #include "measure/command_parts.h"
+#include "guard/guard.h"
 #include "measure/runner.h"
+#include "measure/saving.h"
 #include "run/signals.h"
 
 enum {
@@ -23,6 +25,8 @@ enum {
     QUIET_MS = 1000,   // shorter commands show no progress
     OTHER_FDS = 2,     // before the streams': signals, the keeper's messages
 };
+
+#define IDLE_SHARE 0.02 // of the GPUs or CPUs: less is no work
 
 // ---- start
 
@@ -72,8 +76,10 @@ static char **make_environment(char *const *own, struct err *err)
 static int start_child(struct job *job, char *const *env, const sigset_t *mask, struct err *err)
 {
     struct streams *s = &job->streams;
+    const struct saving *saving = job->session->saving;
     const struct child_options options = {
-        .argv = job->options->argv,
+        .argv = saving ? saving_command(saving) : job->options->argv,
+        .ends_with_us = saving != NULL,
         .env = env,
         .out = s->out.inside,
         .err = s->err.buffer ? s->err.inside : s->out.inside,
@@ -96,8 +102,10 @@ static int launch(struct job *job, const sigset_t *mask, struct err *err)
 {
     static char unbuffered[] = "PYTHONUNBUFFERED=1";
     struct buf events = {0};
-    char *own[5] = {NULL};
+    char *own[5 + SAVING_VARIABLES] = {NULL};
     size_t count = 0;
+    if (job->session->saving)
+        count = saving_environment(job->session->saving, own, count);
     if (job->streams.tail.path) {
         buf_printf(&events, "FARE_EVENTS=%s", job->streams.tail.path);
         own[count++] = events.data;
@@ -150,6 +158,12 @@ static int fill(const struct session *s, struct run *part, struct err *err)
     return 0;
 }
 
+static void event(void *context, const char *line)
+{
+    const struct job *job = context;
+    saving_event(job->session->saving, line);
+}
+
 static int start_measuring(struct job *job, struct err *err)
 {
     struct session *s = job->session;
@@ -168,6 +182,8 @@ static int start_measuring(struct job *job, struct err *err)
     TRY(follow_new(&job->follow, &options, s->meter, job->run, err));
     job->streams.follow = job->follow;
     job->streams.every_line = s->o->step_pattern != NULL;
+    job->streams.event = s->saving ? event : NULL;
+    job->streams.context = job;
     s->runner = job;
     s->fill = fill;
     job->show_ns = clock_now_ns() + QUIET_MS * NS_PER_MS;
@@ -176,13 +192,21 @@ static int start_measuring(struct job *job, struct err *err)
 
 // ---- while it runs
 
+// A notice is in force: what ends the job now is an interruption, not the user.
+static bool is_saved(const struct job *job)
+{
+    return job->session->saving && saving_told(job->session->saving);
+}
+
 static void pass_signals(struct job *job)
 {
     struct signals_one s;
     while (signals_next(&s)) {
         bool ends =
             s.number == SIGINT || s.number == SIGTERM || s.number == SIGHUP || s.number == SIGQUIT;
-        job->interrupted |= ends && !job->child.ended;
+        if (job->session->saving && saving_signal(job->session->saving, s.number))
+            continue; // told as a notice
+        job->interrupted |= ends && !job->child.ended && !is_saved(job);
         if (ends && (job->child.ended || job->ended)) {
             job->next_ns = clock_now_ns(); // no more waiting
             job->waited_out = job->child.ended;
@@ -307,7 +331,10 @@ static void end_command(struct job *job, enum sampling_end why, struct err *err)
     job->ended = why;
     follow_stop(job->follow); // its end is not training
     job->rc = session_stop(job->session, err);
-    child_signal(&job->child, SIGTERM);
+    if (why == SAMPLING_LEASE)
+        child_signal_all(&job->child, SIGKILL);
+    else if (!job->terminated) // a second one ends programs that are writing
+        child_signal(&job->child, SIGTERM);
     job->next_signal = SIGKILL;
     job->next_ns = clock_now_ns() + job->grace_ns;
 }
@@ -326,11 +353,52 @@ static void report_activity(struct job *job)
         follow_activity(job->follow, busy, work);
     if (of == SAMPLER_GPUS)
         tracing_activity(&job->tracing, busy);
+    if (of == SAMPLER_UNKNOWN || busy >= IDLE_SHARE)
+        job->idle_ns = 0;
+    else if (job->idle_ns == 0)
+        job->idle_ns = now_ns;
     if (of == SAMPLER_CPUS)
         follow_others(job->follow, sampler_others(job->session->sampler));
     struct maybe_int written = sampler_written(job->session->sampler);
     if (written.known)
         follow_written(job->follow, written.v);
+}
+
+// Writes lines at once, below the command's own output.
+static void say_now(struct job *job, const struct buf *lines)
+{
+    struct relay *beside = streams_beside(&job->streams);
+    bool within_a_line = beside->last != '\0' && beside->last != '\n';
+    if (lines->len == 0 || beside->lost)
+        return;
+    if (job->session->watch.name)
+        watch_hide(&job->session->watch);
+    if (watch_say(&job->session->watch, buf_str(lines), within_a_line))
+        beside->last = '\n';
+}
+
+// Does what the job's safety asks for. Returns why the command must end now, if it must.
+static enum sampling_end keep_safe(struct job *job)
+{
+    struct saving *saving = job->session->saving;
+    struct buf lines = {0};
+    if (!saving)
+        return SAMPLING_GOES_ON;
+    unsigned wishes = saving_look(saving, &lines);
+    say_now(job, &lines);
+    buf_release(&lines);
+    int number = wishes & GUARD_TELL ? saving_tell(saving, job->child.pid) : 0;
+    if (number)
+        child_signal(&job->child, number);
+    job->terminated |= number == SIGTERM;
+    if (wishes & GUARD_KILL)
+        child_signal_all(&job->child, SIGKILL);
+    const char *by = saving_by(saving);
+    if (!(wishes & (GUARD_END | GUARD_KILL)) || job->ended)
+        return SAMPLING_GOES_ON;
+    return strcmp(by, "lease") == 0       ? SAMPLING_LEASE
+           : strcmp(by, "max-spend") == 0 ? SAMPLING_SPENT
+                                          : SAMPLING_NOTICE;
 }
 
 // Notes the progress. Returns why the command must end now, if it must.
@@ -350,6 +418,8 @@ static enum sampling_end judge(struct job *job)
     s->loss = state.loss;
     if (plan->until_ns > 0 && clock_now_ns() >= plan->until_ns)
         return SAMPLING_SPENT;
+    if (s->o->idle_ns > 0 && job->idle_ns > 0 && clock_now_ns() - job->idle_ns >= s->o->idle_ns)
+        return SAMPLING_IDLE;
     if (plan->full || !s->command) {
         bool late = plan->max_s > 0 && o.elapsed_s >= plan->max_s;
         return !enough ? SAMPLING_GOES_ON : late ? SAMPLING_TIME : SAMPLING_WITHIN;
@@ -377,6 +447,9 @@ static void run_to_its_end(struct job *job, struct err *err)
             session_keep(s);
         wait_for_something(job, TICK_MS);
         show(job);
+        enum sampling_end unsafe = job->child.ended ? SAMPLING_GOES_ON : keep_safe(job);
+        if (unsafe)
+            end_command(job, unsafe, err);
         if (job->ended) {
             end_tree(job);
             continue;
@@ -410,7 +483,7 @@ static void wait_for_the_rest(struct job *job)
 {
     if (job->next_signal == 0) {
         job->next_signal = SIGTERM;
-        job->next_ns = clock_now_ns() + (job->interrupted ? 0 : job->grace_ns);
+        job->next_ns = clock_now_ns() + (job->interrupted || is_saved(job) ? 0 : job->grace_ns);
     }
     // The reader of our output may be slow, unless the user interrupts.
     int64_t reader_until_ns = job->interrupted ? clock_now_ns() + NS_PER_S : INT64_MAX;
@@ -473,7 +546,10 @@ int command_run(const struct command_options *options, struct session *session, 
     if (rc == 0)
         rc = signals_begin(!in_foreground(), &mask, err);
     if (rc == 0) {
-        rc = launch(&job, &mask, err);
+        if (session->saving)
+            rc = saving_start(session->saving, err);
+        if (rc == 0)
+            rc = launch(&job, &mask, err);
         signals_unblock(&mask);
         if (rc == 0)
             rc = start_measuring(&job, err);

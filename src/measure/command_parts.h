@@ -31,6 +31,8 @@ struct job {
     int rc;                  // of the measurement's end
     bool interrupted;        // the user ended it
     enum sampling_end ended; // why we ended it
+    int64_t idle_ns;         // since when nothing is used; 0: something is
+    bool terminated;         // the job was told of a notice by SIGTERM
     bool waited_out;         // our output has no reader any more, or the user does not want to wait
     // The next signal for processes that must end, SIGTERM or SIGKILL, and its time.
     int next_signal;

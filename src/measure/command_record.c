@@ -79,11 +79,13 @@ int job_note_end(struct job *job, bool *finished, struct err *err)
     bool failed = !good && !ours && !job->interrupted;
     *finished = good && !sampled && !job->interrupted;
     run->full = some_bool(*finished);
-    const char *ended = failed                         ? "failed"
-                        : job->interrupted             ? "interrupted"
-                        : job->ended == SAMPLING_SPENT ? "stopped"
-                        : sampled                      ? "sampled"
-                                                       : "finished";
+    const char *ended = failed             ? "failed"
+                        : job->interrupted ? "interrupted"
+                        : job->ended == SAMPLING_SPENT || job->ended == SAMPLING_IDLE ? "stopped"
+                        : job->ended == SAMPLING_NOTICE || job->ended == SAMPLING_LEASE
+                            ? "interrupted"
+                        : sampled ? "sampled"
+                                  : "finished";
     const char *by = failed             ? NULL
                      : job->interrupted ? "signal"
                      : ours             ? sampling_word(job->ended)

@@ -18,6 +18,7 @@
 #include "measure/provenance.h"
 #include "measure/runner.h"
 #include "measure/sampling.h"
+#include "measure/saving.h"
 #include "record/mask.h"
 #include "record/read.h"
 
@@ -56,9 +57,11 @@ static void catch_signals(void)
 
 static int check(const struct measure_options *o, struct err *err)
 {
-    if (o->full && (o->within || o->max_time_ns > 0 || o->max_spend))
+    if (o->full && (o->within || o->max_time_ns > 0 || (o->max_spend && !o->save)))
         return err_set(err, ERR_USAGE,
                        "--within, --max-time and --max-spend are for samples, not for --full");
+    if (o->save && (o->sample || o->steps > 0))
+        return err_set(err, ERR_USAGE, "--save is for whole trainings, not for samples");
     if (o->max_spend && !o->offer) {
         err_set(err, ERR_USAGE, "--max-spend needs --offer for the price of this machine");
         return err_hint(err, "'fare prices TEXT' searches offers");
@@ -312,6 +315,32 @@ static int run_session(struct session *s, bool apart, struct err *err)
     return rc;
 }
 
+// With --save: the run between the lease and the last checkpoint.
+static int run_saved(struct measure *m, struct session *s, struct err *err)
+{
+    int rc = saving_open(&s->saving, s, m->price, err);
+    m->again = false;
+    m->done = rc == 0 && saving_done(s->saving);
+    if (m->done)
+        buf_printf(&m->says, "it is finished already: another --save starts it again\n");
+    if (rc == 0 && !m->o->json) { // before the job's own output
+        watch_say(&s->watch, buf_str(s->says), false);
+        buf_reset(s->says);
+    }
+    if (rc == 0 && !m->done) {
+        rc = run_session(s, false, err);
+        int finished = saving_finish(s->saving, s, rc == 0 ? err : NULL);
+        rc = rc == 0 ? finished : rc;
+        const char *by = saving_by(s->saving);
+        m->again = by && strcmp(by, "lease") == 0;
+    }
+    buf_adds(&m->says, buf_str(&m->words));
+    buf_reset(&m->words);
+    saving_free(s->saving);
+    s->saving = NULL;
+    return rc;
+}
+
 int measure_run(struct measure *m, const struct measure_what *what, struct err *err)
 {
     struct run *run = LIST_ADD(&m->runs.runs, err);
@@ -344,7 +373,7 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
     measure_price_begin(m->price, run, &price);
     if (rc == 0) {
         s.journal = open_journal(m->o, run);
-        rc = run_session(&s, m->o->apart, err);
+        rc = m->o->save ? run_saved(m, &s, err) : run_session(&s, m->o->apart, err);
     }
     m->begun = true;
     m->told_s = s.watch.told_s;
@@ -353,7 +382,8 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
         err_context(err, "%s", what->workload->name);
     if (run->ended && strcmp(run->ended, "interrupted") == 0 && !interrupted && what->workload)
         interrupted = SIGINT; // a script got the signal: start no further runs
-    m->exit_code = interrupted ? 128 + interrupted : s.exit_code;
+    m->exit_code =
+        interrupted && s.exit_code != MEASURE_INTERRUPTED ? 128 + interrupted : s.exit_code;
     int masked = run->ended ? mask_run(&m->secrets, run, rc == 0 ? err : NULL) : 0;
     rc = rc == 0 ? masked : rc;
     if (run->ended && masked == 0) {

@@ -61,6 +61,15 @@ struct measure_options {
     int64_t total_steps, total_epochs;
     int64_t grace_ns; // 0: COMMAND_GRACE_NS
     bool no_trace;    // do not record the GPU's work
+    // Saving (measure/saving.h).
+    const char *save;        // a folder or s3://bucket/prefix; null: it is not saved
+    const char *job;         // its identity there; null: from the command
+    const char *checkpoints; // the command's folder or file of checkpoints
+    const char *notice;      // sources of notices; null: auto
+    const char *on_notice;   // USR1, TERM ..., or a shell command
+    int64_t save_every_ns, between_ns, lease_ns, quiet_ns, idle_ns;
+    int64_t keep;
+    int64_t retry; // a command that failed is started again this often
 };
 
 struct measure_what {
@@ -68,6 +77,8 @@ struct measure_what {
     char *const *command;            // the user's, null-terminated
     int64_t batch;                   // 0: the definition's
 };
+
+#define MEASURE_INTERRUPTED 75 // exit code: saved, and to be started again (EX_TEMPFAIL)
 
 struct measure {
     const struct measure_options *o;
@@ -84,6 +95,8 @@ struct measure {
     int64_t begun_ns; // the first run
     double told_s;    // watch.h: the last line in a log
     bool kept;        // the last run is in the ledger, or on its way there
+    bool done;        // it was finished before: nothing ran
+    bool again;       // the lease was lost: start it again
 };
 
 // `machine` (optional) is this one, inspected before.

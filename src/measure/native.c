@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // native: trains a workload with one of fare's own engines.
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "guard/guard.h"
 #include "measure/runner.h"
+#include "measure/saving.h"
 #include "run/trainer.h"
 
 #define SAMPLE_TEST 1000 // samples evaluated at the end of a sampled run
 #define SHOW_NS     (100 * NS_PER_MS)
+#define LOOK_NS     (20 * NS_PER_MS)
 
 struct native {
     struct engine_run with;
@@ -17,6 +21,8 @@ struct native {
     const struct trainer_progress *progress; // while the journal's record is written
     int64_t show_ns;                         // when progress is shown next
     bool log;                                // lines of text instead
+    int64_t look_ns;                         // when saving_look() is called next
+    struct run_wish wish;
 };
 
 // ---- the record
@@ -131,11 +137,30 @@ static double since_start(const struct session *s, int64_t now_ns)
     return (double)(now_ns - s->start_ns) / 1e9;
 }
 
+// A checkpoint, or the end, if the machine or the lease goes.
+static void keep_safe(struct session *s, int64_t now_ns)
+{
+    struct native *n = s->runner;
+    struct buf lines = {0};
+    if (!s->saving || now_ns < n->look_ns)
+        return;
+    n->look_ns = now_ns + LOOK_NS;
+    if (s->plan.stop && *s->plan.stop == SIGTERM)
+        (void)!saving_signal(s->saving, SIGTERM);
+    unsigned wishes = saving_look(s->saving, &lines);
+    n->wish.save |= (wishes & GUARD_SAVE) != 0;
+    n->wish.end |= (wishes & (GUARD_TELL | GUARD_END | GUARD_KILL)) != 0;
+    if (lines.len > 0)
+        watch_say(&s->watch, buf_str(&lines), false);
+    buf_release(&lines);
+}
+
 static void progress(void *context, const struct trainer_progress *p)
 {
     struct session *s = context;
     struct native *n = s->runner;
     int64_t now_ns = clock_now_ns();
+    keep_safe(s, now_ns);
     bool shown = s->watch.progress.on ? now_ns >= n->show_ns
                                       : n->log && watch_due(&s->watch, since_start(s, now_ns));
     bool kept = session_due(s);
@@ -183,9 +208,9 @@ static int train(struct session *s, struct err *err)
         .epochs = o->epochs,
         .batch = s->batch,
         .max_test = o->full ? 0 : SAMPLE_TEST,
-        .dir = o->checkpoint,
+        .dir = s->saving ? saving_folder(s->saving) : o->checkpoint,
         .save_every = o->checkpoint_every,
-        .resume = o->resume,
+        .resume = o->resume || s->saving,
         .from = o->from,
         .progress = progress,
         .context = s,
@@ -228,7 +253,11 @@ static int run(struct session *s, struct err *err)
     struct native n = {.log = !isatty(s->watch.fd > 0 ? s->watch.fd : STDERR_FILENO)};
     s->runner = &n;
     s->fill = fill;
+    s->plan.wish = s->saving ? &n.wish : NULL;
+    if (s->saving)
+        TRY(saving_start(s->saving, err));
     int rc = engine_run(s, s->o->precision, &n.with, work, err);
+    keep_safe(s, INT64_MAX); // a signal may have ended it since the last look
     data_release(&n.data);
     return rc;
 }

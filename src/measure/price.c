@@ -186,6 +186,54 @@ bool measure_price_bill(const struct measure_price *p, const struct run *run, st
     return true;
 }
 
+// ---- starts of a saved job
+
+static int set_cost(char **member, const struct priced *priced, const struct wishes *wishes,
+                    double seconds, struct err *err)
+{
+    int64_t nano;
+    char text[MONEY_BYTES];
+    if (!(seconds >= 0 && seconds < 3e9) ||
+        priced_total(priced, wishes, (int64_t)(seconds * 1e9), &nano, NULL) != 0)
+        return 0;
+    money_text(nano, text);
+    return text_set(member, text, err);
+}
+
+// The same machine on demand; false: it is not in the book.
+static bool on_demand(const struct measure_price *p, struct priced *out)
+{
+    struct buf name = {0};
+    struct offer offer;
+    const struct wishes wishes = p->price.wishes;
+    *out = p->price.priced;
+    if (out->offer.kind != OFFER_SPOT)
+        return true;
+    struct offer same = out->offer;
+    same.kind = OFFER_ON_DEMAND;
+    book_name(&same, &name);
+    bool found = !name.failed && market_find(p->market, buf_str(&name), 0, &offer, NULL) == 0 &&
+                 market_price(p->market, &offer, &wishes, out, NULL) == 0;
+    buf_release(&name);
+    return found;
+}
+
+int measure_price_attempt(const struct measure_price *p, struct run_attempt *a, struct err *err)
+{
+    struct priced other;
+    if (!p || !a->wall_s.known)
+        return 0;
+    struct wishes wishes = p->price.wishes;
+    wishes.interrupted = a->taken.known && a->taken.v;
+    TRY(set_cost(&a->usd, &p->price.priced, &wishes, a->wall_s.v, err));
+    if (!a->offer)
+        TRY(text_set(&a->offer, p->price.from, err));
+    wishes.interrupted = false;
+    if (on_demand(p, &other))
+        TRY(set_cost(&a->on_demand_usd, &other, &wishes, a->wall_s.v - a->lost_s.v, err));
+    return 0;
+}
+
 // ---- a budget
 
 static int add_doubts(struct market *market, const struct offer *offer, struct buf *says,

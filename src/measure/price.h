@@ -39,6 +39,11 @@ int measure_price_longest(const char *offer, int64_t budget, int64_t *longest_ns
 bool measure_price_amount(const struct measure_price *price, const struct run *run, double wall_s,
                           struct buf *out);
 
+// Fills in what a start of a saved job cost, with its `wall_s`, `lost_s` and `taken`, and what the
+// time that was not lost would have cost on demand. Members stay absent if a price is unknown.
+int measure_price_attempt(const struct measure_price *price, struct run_attempt *attempt,
+                          struct err *err) MUST_USE;
+
 // Appends the cost of an ended run and of its whole training: "0.10 USD for this run, 2.03 USD for
 // the whole training; derived from ...". False: the price or the time is unknown.
 bool measure_price_bill(const struct measure_price *price, const struct run *run, struct buf *out);

@@ -25,7 +25,10 @@
     ROW(TIME, "max-time")                                                                          \
     ROW(SPENT, "max-spend")                                                                        \
     ROW(NO_TOTAL, "no-total")                                                                      \
-    ROW(NO_PROGRESS, "no-progress")
+    ROW(NO_PROGRESS, "no-progress")                                                                \
+    ROW(NOTICE, "notice")                                                                          \
+    ROW(LEASE, "lease")                                                                            \
+    ROW(IDLE, "idle")
 #define ROW(name, word) SAMPLING_##name,
 enum sampling_end { SAMPLING_GOES_ON, SAMPLING_ENDS(ROW) };
 #undef ROW

@@ -22,6 +22,7 @@
 #define SESSION_SHARE 0.0008
 
 struct measure_options;
+struct saving;
 struct workload;
 
 struct session {
@@ -35,6 +36,7 @@ struct session {
     struct buf *says;               // for a person: generated text, hints; a line each
     struct journal *journal;        // (optional)
     const struct live_price *price; // (optional)
+    struct saving *saving;          // (optional)
     struct watch watch;
 
     struct meter *meter;

@@ -68,6 +68,8 @@ static void output_line(void *context, char *line, size_t len, bool ended)
 static void event_line(void *context, char *line, size_t len, bool ended)
 {
     struct streams *s = context;
+    if (ended && s->event)
+        s->event(s->context, line);
     if (ended)
         follow_event(s->follow, line, len);
 }

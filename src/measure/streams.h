@@ -22,10 +22,12 @@ struct streams {
     struct relay out, err; // err is not open if both go to the same place
     struct tail tail;
     struct event_lines out_lines, err_lines, event_lines;
-    struct follow *follow; // null: relay only
-    bool every_line;       // none may be skipped
-    bool modes;            // the command has set terminal modes, such as a second screen
-    int64_t credit_ns;     // time for reading lines
+    struct follow *follow;                          // null: relay only
+    void (*event)(void *context, const char *line); // (optional) gets each line of FARE_EVENTS too
+    void *context;                                  // for `event`
+    bool every_line;                                // none may be skipped
+    bool modes;        // the command has set terminal modes, such as a second screen
+    int64_t credit_ns; // time for reading lines
     int64_t credit_at_ns;
     struct streams_last {
         char bytes[STREAMS_LAST];

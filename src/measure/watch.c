@@ -186,6 +186,23 @@ bool watch_tell(struct watch *w, const struct live *live, bool within_a_line)
     return put > 0;
 }
 
+bool watch_say(struct watch *w, const char *lines, bool within_a_line)
+{
+    int fd = w->fd > 0 ? w->fd : STDERR_FILENO;
+    struct buf text = {0};
+    buf_adds(&text, within_a_line ? "\n" : "");
+    for (size_t len; *lines; lines += len + (lines[len] == '\n')) {
+        len = strcspn(lines, "\n");
+        buf_printf(&text, "fare: %.*s\n", (int)len, lines);
+    }
+    watch_hide(w);
+    ssize_t put = text.failed || poll(&(struct pollfd){fd, POLLOUT, 0}, 1, 0) <= 0
+                      ? -1
+                      : write(fd, text.data, text.len);
+    buf_release(&text);
+    return put > 0;
+}
+
 void watch_hide(struct watch *w)
 {
     progress_hide(&w->progress);

@@ -30,6 +30,9 @@ void watch_show(struct watch *watch, const struct live *live, const char *note);
 bool watch_due(const struct watch *watch, double elapsed_s);
 bool watch_tell(struct watch *watch, const struct live *live, bool within_a_line);
 
+// Writes lines of text now, each behind "fare: ". True if it wrote.
+bool watch_say(struct watch *watch, const char *lines, bool within_a_line);
+
 // Another process has written the lines due so far.
 void watch_told(struct watch *watch, double elapsed_s);
 

@@ -64,6 +64,8 @@ _Noreturn static void become_command(const struct child_options *o, int fault)
         good = o->extra == o->extra_as ? fcntl(o->extra, F_SETFD, 0) == 0
                                        : dup2(o->extra, o->extra_as) >= 0;
     }
+    if (o->ends_with_us)
+        prctl(PR_SET_PDEATHSIG, SIGKILL); // with the keeper
     good = good && dup2(o->out, 1) >= 0 && dup2(o->err, 2) >= 0;
     sigprocmask(SIG_SETMASK, o->mask, NULL);
     if (good)
@@ -120,8 +122,36 @@ static void nothing(int number)
     (void)number;
 }
 
-// Does as fare says; if fare was killed, relays the streams from now on.
-static void obey(struct pollfd fds[3])
+// Kills every process of the tree: orphans become our children, one generation after the other.
+_Noreturn static void kill_all(void)
+{
+    static char list[65536];
+    for (int round = 0; round < 2000; round++) {
+        int fd = open("/proc/thread-self/children", O_RDONLY);
+        ssize_t got = fd >= 0 ? read(fd, list, sizeof list - 1) : -1;
+        if (fd >= 0)
+            close(fd);
+        list[got > 0 ? got : 0] = '\0';
+        for (char *at = list; *at;) {
+            pid_t pid = 0;
+            for (; *at >= '0' && *at <= '9'; at++)
+                pid = pid * 10 + (*at - '0');
+            if (pid > 0)
+                kill(pid, SIGKILL);
+            at += *at != '\0';
+        }
+        pid_t ended;
+        while ((ended = waitpid(-1, NULL, WNOHANG)) > 0)
+            ;
+        if (ended < 0 && errno == ECHILD)
+            break;
+        poll(NULL, 0, 5);
+    }
+    _exit(0);
+}
+
+// Does as fare says; if fare was killed, relays the streams from now on, or kills the tree.
+static void obey(struct pollfd fds[3], bool ends_with_us)
 {
     unsigned char stream;
     ssize_t got = read(KEEPER_STATUS, &stream, sizeof stream);
@@ -129,13 +159,15 @@ static void obey(struct pollfd fds[3])
         close(KEEPER_STREAMS + 2 * stream);
     if (got > 0 || (got < 0 && errno == EINTR))
         return;
+    if (ends_with_us)
+        kill_all();
     fds[0].fd = -1;
     fds[1].fd = KEEPER_STREAMS;
     fds[2].fd = KEEPER_STREAMS + 2;
 }
 
 // Reaps until no child is left. The other end of the status socket closes if fare is killed.
-_Noreturn static void reap(pid_t command)
+_Noreturn static void reap(pid_t command, bool ends_with_us)
 {
     struct pollfd fds[] = {{KEEPER_STATUS, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
     sigset_t others;
@@ -150,7 +182,7 @@ _Noreturn static void reap(pid_t command)
                 tell(KEEPER_STATUS, &(struct message){ENDED, ended, code, usage.ru_maxrss});
         bool last = ended < 0 && errno == ECHILD;
         if (!last && ppoll(fds, 3, NULL, &others) > 0 && fds[0].revents != 0)
-            obey(fds);
+            obey(fds, ends_with_us);
         for (int i = 1; i < 3; i++)
             if (fds[i].fd >= 0 && !hand_on(fds[i].fd, fds[i].fd + 1))
                 fds[i].fd = -1;
@@ -173,7 +205,7 @@ _Noreturn static void keep(const struct child_options *o, int status, int fault)
     signal(SIGCHLD, nothing);
     close_descriptors(o, status);
     tell(KEEPER_STATUS, &first);
-    reap(command);
+    reap(command, o->ends_with_us);
 }
 
 // ---- in fare's process

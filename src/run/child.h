@@ -4,7 +4,8 @@
 // A keeper process sits between fare and the command. It only starts the command and reaps. It is
 // the subreaper, so orphans of the command become its children: the sampler and child_signal_all()
 // find all of them, and none of fare's own helpers. The keeper ends after the last process of the
-// tree. If fare is killed, the command continues and the keeper relays its output.
+// tree. If fare is killed, the command continues and the keeper relays its output; or, on request,
+// the keeper kills the whole tree.
 //
 // In a terminal's foreground the command shares fare's process group, so that it can read from the
 // terminal and receives its signals; otherwise it has a group of its own.
@@ -29,6 +30,7 @@ struct child_options {
     int extra, extra_as; // another descriptor for it, and its number there; -1: none
     int hold;            // a lock that lasts as long as the tree, held by the keeper; -1: none
     bool own_group;
+    bool ends_with_us;    // the tree is killed if fare is
     const sigset_t *mask; // the signals it starts with blocked
 };
 

@@ -9,6 +9,12 @@
 
 #include "base/clock.h"
 
+// What others want of a training, between two steps.
+struct run_wish {
+    bool save; // write a checkpoint; the trainer clears it
+    bool end;  // end it, with a checkpoint
+};
+
 struct run_plan {
     bool full;        // train to the end; otherwise a sample
     int64_t steps;    // sample: train exactly this many; 0: until one of the next two is reached
@@ -18,11 +24,12 @@ struct run_plan {
     int64_t until_ns; // by clock_now_ns(): the budget is spent then, whatever is known; 0: never
     int64_t start_ns; // by clock_now_ns(), the run's start; 0: when it begins
     const volatile sig_atomic_t *stop; // (optional) the number of a signal that ends it
+    struct run_wish *wish;             // (optional)
 };
 
 static inline bool run_plan_interrupted(const struct run_plan *plan)
 {
-    return plan->stop && *plan->stop;
+    return (plan->stop && *plan->stop) || (plan->wish && plan->wish->end);
 }
 
 // Nothing more is begun.

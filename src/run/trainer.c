@@ -370,6 +370,8 @@ static int save(struct trainer *t, struct err *err)
         rc = checkpoint_prune(t->o->dir, t->workload->name, KEEP_CHECKPOINTS, t->place.iteration,
                               err);
     buf_release(&path);
+    if (t->o->plan->wish)
+        t->o->plan->wish->save = false;
     meter_checkpointed(t->o->meter);
     meter_phase(t->o->meter, METER_IDLE);
     return rc;
@@ -456,7 +458,9 @@ static int evaluate(struct trainer *t, struct run_epoch *epoch, struct err *err)
 
 static bool save_is_due(const struct trainer *t)
 {
-    return t->o->save_every > 0 && t->place.iteration % t->o->save_every == 0;
+    const struct run_wish *wish = t->o->plan->wish;
+    return (t->o->save_every > 0 && t->place.iteration % t->o->save_every == 0) ||
+           (wish && wish->save);
 }
 
 // Once, early: evaluates a few batches to learn the cost. Changes no state.

@@ -132,6 +132,75 @@ static void test_request(void **state)
     http_call_release(&call);
 }
 
+static void test_header_of_the_answer(void **state)
+{
+    (void)state;
+    char value[32];
+    struct http_call call = do_call((struct http_call){.url = at("/bytes?10")}, 5000);
+    assert_true(http_header(&call, "content-LENGTH", value, sizeof value));
+    assert_string_equal(value, "10");
+    assert_false(http_header(&call, "content", value, sizeof value));
+    assert_false(http_header(&call, "Content-Length", value, 2)); // no room for it
+    http_call_release(&call);
+}
+
+// The signature itself is verified by a real server (tests/guard/test_s3.py).
+static void test_signed_request(void **state)
+{
+    (void)state;
+    json_t *said =
+        echo((struct http_call){.method = "PUT",
+                                .body = "x",
+                                .body_len = 1,
+                                .sigv4 = "aws:amz:us-east-1:s3",
+                                .user = "AKID:with-colon",
+                                .password = "S3cr3t",
+                                .headers = (const char *[]){"x-amz-content-sha256: 2d", NULL}});
+    const char *text = header(said, "Authorization");
+    assert_memory_equal(text, "AWS4-HMAC-SHA256 Credential=AKID:with-colon/", 44);
+    assert_non_null(strstr(text, "/us-east-1/s3/aws4_request"));
+    assert_non_null(strstr(text, "x-amz-content-sha256"));
+    assert_null(strstr(text, "expect")); // 7.88 would sign a header that is switched off
+    assert_null(strstr(text, "S3cr3t"));
+    json_decref(said);
+}
+
+static void test_session(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct http_session *session = http_session_new(&err);
+    assert_non_null(session);
+    for (int i = 0; i < 3; i++) {
+        struct http_call call = {.url = at("/bytes?%d", 10 + i)};
+        assert_ok(http_all_in(session, &call, 1, clock_now_ns() + 5 * NS_PER_S, &err), &err);
+        assert_int_equal(call.answer.len, 10 + i);
+        http_call_release(&call);
+    }
+    http_session_free(session);
+    http_session_free(NULL);
+}
+
+// A byte every 10 ms is no stall; nothing at all is one. Neither has anything to do with a
+// deadline.
+static void test_stall_and_stop(void **state)
+{
+    (void)state;
+    struct http_call call =
+        do_call((struct http_call){.url = at("/slow?60"), .stall_ms = 300}, 60000);
+    assert_int_equal(call.err.code, 0);
+    assert_int_equal(call.answer.len, 60);
+    http_call_release(&call);
+    call = do_call((struct http_call){.url = at("/mode/hang"), .stall_ms = 200}, 60000);
+    assert_int_equal(call.err.code, ERR_TIMEOUT);
+    http_call_release(&call);
+    atomic_bool stop = true;
+    call = do_call((struct http_call){.url = at("/mode/hang"), .stop = &stop}, 60000);
+    assert_int_equal(call.err.code, ERR_FAIL);
+    assert_non_null(strstr(call.err.text, "stopped"));
+    http_call_release(&call);
+}
+
 static void test_status(void **state)
 {
     (void)state;
@@ -686,6 +755,10 @@ int main(int argc, char **argv)
         return slow_name();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_request),
+        cmocka_unit_test(test_header_of_the_answer),
+        cmocka_unit_test(test_signed_request),
+        cmocka_unit_test(test_session),
+        cmocka_unit_test(test_stall_and_stop),
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_caps),
         cmocka_unit_test(test_redirects),

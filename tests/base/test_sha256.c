@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sha256_blocks.h"
 #include "test.h"
 
 static void test_vectors_of_nist(void **state)
@@ -89,12 +90,34 @@ static void test_every_way_to_cut_it(void **state)
     }
 }
 
+// The processor's instructions against the plain loop, over every alignment and several counts.
+static void test_both_loops_agree(void **state)
+{
+    (void)state;
+    static uint8_t bytes[64 * 9 + 16];
+    if (!sha256_fast_works())
+        skip();
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * i * 31 + i * 7 + 11);
+    for (size_t count = 0; count < 9; count++) {
+        for (size_t at = 0; at < 16; at++) {
+            uint32_t plain[8], fast[8];
+            for (uint32_t i = 0; i < 8; i++)
+                plain[i] = fast[i] = i * 0x9e3779b9u;
+            sha256_blocks_plain(plain, bytes + at, count);
+            sha256_blocks_fast(fast, bytes + at, count);
+            assert_memory_equal(plain, fast, sizeof plain);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors_of_nist),
         cmocka_unit_test(test_a_million_times_a),
         cmocka_unit_test(test_every_way_to_cut_it),
+        cmocka_unit_test(test_both_loops_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

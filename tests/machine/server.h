@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts and ends metadata_server.py for a test.
+// Starts and ends metadata_server.py, or the SERVER_SCRIPT of the file that includes this, for a
+// test.
 #ifndef FARE_TESTS_MACHINE_SERVER_H
 #define FARE_TESTS_MACHINE_SERVER_H
 
@@ -15,6 +16,10 @@
 #define TESTS_DIR "tests"
 #endif
 
+#ifndef SERVER_SCRIPT
+#define SERVER_SCRIPT "machine/metadata_server.py"
+#endif
+
 struct server {
     struct proc proc;
     char url[64]; // "http://127.0.0.1:PORT"
@@ -24,7 +29,7 @@ struct server {
 // `more` are further arguments, null-terminated, or null. False when it does not start.
 static inline bool server_try(struct server *server, const char *mode, const char *const *more)
 {
-    const char *argv[16] = {"/usr/bin/python3", TESTS_DIR "/machine/metadata_server.py", mode};
+    const char *argv[16] = {"/usr/bin/python3", TESTS_DIR "/" SERVER_SCRIPT, mode};
     for (size_t i = 0; more && more[i]; i++)
         argv[3 + i] = more[i];
     struct err err = {0};

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/find.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "guard/whole.h"
+
+#define DEPTH_MAX   5     // folders between the given one and an item
+#define ENTRIES_MAX 20000 // looked at in one look
+#define LONG_QUIET  5     // times as long for formats that say nothing
+
+struct known {
+    char *path;
+    bool folder;
+    bool seen; // in this look
+    bool told; // by the program
+    int64_t step, bytes, newest_ns;
+    uint64_t state, checked, taken; // of its files: now, when it was checked, when it was taken
+    int64_t first_ns, changed_ns; // by clock_now_ns(): its first change since it was complete, the
+                                  // last one
+    bool settled;                 // it was complete
+    enum whole whole;
+};
+
+struct finder {
+    char *path;
+    bool first; // what is there now is old
+    int entries;
+    struct known *items;
+    size_t count, cap;
+    int64_t taken_ns; // the newest change of what was taken: older items do not count
+};
+
+// ---- names
+
+static const char *const ends[] = {".pt",    ".pth",  ".ckpt", ".safetensors", ".bin",   ".keras",
+                                   ".h5",    ".hdf5", ".npz",  ".npy",         ".pkl",   ".pickle",
+                                   ".model", ".tar",  ".zip",  ".msgpack",     ".joblib"};
+static const char *const words[] = {"checkpoint", "ckpt", "step",      "global_step", "epoch",
+                                    "iter",       "save", "iteration", "snapshot",    "state"};
+
+static bool is_file_name(const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t end = strlen(ends[i]);
+        if (len > end && strcasecmp(name + len - end, ends[i]) == 0)
+            return true;
+    }
+    // Without an ending: "ckpt-500", "checkpoint".
+    for (size_t i = 0; !strchr(name, '.') && i < sizeof words / sizeof *words; i++)
+        if (strncasecmp(name, words[i], strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
+// "checkpoint-500", "global_step1000", "epoch=3".
+static bool is_folder_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t len = strlen(words[i]);
+        if (strncasecmp(name, words[i], len) != 0)
+            continue;
+        const char *rest = name + len;
+        rest += *rest == '-' || *rest == '_' || *rest == '=' || *rest == '.';
+        if (isdigit((unsigned char)*rest))
+            return true;
+    }
+    return false;
+}
+
+int64_t find_step(const char *name)
+{
+    const char *at = NULL;
+    for (const char *s = name; (s = strcasestr(s, "step")) != NULL; s += 4)
+        if (isdigit((unsigned char)s[4 + (s[4] == '=' || s[4] == '-' || s[4] == '_')]))
+            at = s + 4 + !isdigit((unsigned char)s[4]);
+    for (const char *s = name; !at && *s; s++) // else its last number
+        if (isdigit((unsigned char)*s)) {
+            const char *end = s + strspn(s, "0123456789");
+            if (!strpbrk(end, "0123456789"))
+                at = s;
+            s = end - 1;
+        }
+    if (!at || strspn(at, "0123456789") > 18)
+        return -1;
+    return strtoll(at, NULL, 10);
+}
+
+// ---- one look
+
+static uint64_t mix(uint64_t state, uint64_t value)
+{
+    state ^= value + 0x9e3779b97f4a7c15u + (state << 6) + (state >> 2);
+    return state * 0xff51afd7ed558ccdu;
+}
+
+static int64_t time_of(const struct stat *st)
+{
+    return (int64_t)st->st_mtim.tv_sec * NS_PER_S + st->st_mtim.tv_nsec;
+}
+
+static void add_state(struct known *k, const struct stat *st, const char *name)
+{
+    for (const char *c = name; *c; c++)
+        k->state = mix(k->state, (unsigned char)*c);
+    k->state = mix(k->state, (uint64_t)st->st_size);
+    k->state = mix(k->state, (uint64_t)time_of(st));
+    k->state = mix(k->state, st->st_ino);
+    k->bytes += S_ISREG(st->st_mode) ? st->st_size : 0;
+    if (S_ISREG(st->st_mode) && time_of(st) > k->newest_ns)
+        k->newest_ns = time_of(st);
+}
+
+static void add_tree(struct finder *f, struct known *k, const char *path, int depth)
+{
+    DIR *dir = depth <= DEPTH_MAX ? opendir(path) : NULL;
+    const struct dirent *entry;
+    uint64_t sum = 0; // whatever the order of the entries
+    uint64_t outer = k->state;
+    while (dir && (entry = readdir(dir)) && f->entries < ENTRIES_MAX) {
+        struct buf below = {0};
+        struct stat st;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        f->entries++;
+        k->state = 0;
+        buf_printf(&below, "%s/%s", path, entry->d_name);
+        if (!below.failed && lstat(buf_str(&below), &st) == 0) {
+            add_state(k, &st, entry->d_name);
+            if (S_ISDIR(st.st_mode))
+                add_tree(f, k, buf_str(&below), depth + 1);
+        }
+        sum += k->state;
+        buf_release(&below);
+    }
+    k->state = mix(outer, sum);
+    if (dir)
+        closedir(dir);
+}
+
+static struct known *known_of(struct finder *f, const char *path)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (strcmp(f->items[i].path, path) == 0)
+            return &f->items[i];
+    if (array_grow(&f->items, f->count, &f->cap, sizeof *f->items, NULL) != 0)
+        return NULL;
+    char *copy = text_copy(path, NULL);
+    if (!copy)
+        return NULL;
+    const char *slash = strrchr(path, '/');
+    f->items[f->count] = (struct known){.path = copy, .step = find_step(slash ? slash + 1 : path)};
+    return &f->items[f->count++];
+}
+
+static void note_item(struct finder *f, const char *path, const struct stat *st)
+{
+    struct known *k = known_of(f, path);
+    if (!k)
+        return; // out of memory: the next look may have some
+    uint64_t before = k->state;
+    k->folder = S_ISDIR(st->st_mode);
+    k->seen = true;
+    k->state = k->bytes = 0;
+    k->newest_ns = 0;
+    if (k->folder)
+        add_tree(f, k, path, 1);
+    else
+        add_state(k, st, "");
+    if (k->state != before) {
+        k->changed_ns = clock_now_ns();
+        if (k->settled || k->first_ns == 0)
+            k->first_ns = k->changed_ns;
+        k->settled = false;
+    }
+    if (f->first)
+        k->taken = k->state;
+}
+
+static void look_below(struct finder *f, const char *path, int depth)
+{
+    DIR *dir = depth <= DEPTH_MAX ? opendir(path) : NULL;
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir)) && f->entries++ < ENTRIES_MAX) {
+        struct buf below = {0};
+        struct stat st;
+        const char *name = entry->d_name;
+        if (name[0] == '.' || whole_is_temporary(name))
+            continue;
+        buf_printf(&below, "%s/%s", path, name);
+        if (!below.failed && stat(buf_str(&below), &st) == 0) {
+            if (S_ISREG(st.st_mode) && is_file_name(name))
+                note_item(f, buf_str(&below), &st);
+            else if (S_ISDIR(st.st_mode) && is_folder_name(name))
+                note_item(f, buf_str(&below), &st);
+            else if (S_ISDIR(st.st_mode))
+                look_below(f, buf_str(&below), depth + 1);
+        }
+        buf_release(&below);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+static void forget_gone(struct finder *f)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        if (f->items[i].seen)
+            f->items[kept++] = f->items[i];
+        else
+            free(f->items[i].path);
+    }
+    f->count = kept;
+}
+
+static void look(struct finder *f)
+{
+    struct stat st;
+    f->entries = 0;
+    for (size_t i = 0; i < f->count; i++)
+        f->items[i].seen = false;
+    if (stat(f->path, &st) == 0 && S_ISDIR(st.st_mode))
+        look_below(f, f->path, 1);
+    else if (stat(f->path, &st) == 0)
+        note_item(f, f->path, &st);
+    for (size_t i = 0; i < f->count; i++) // told ones may lie elsewhere
+        if (!f->items[i].seen && f->items[i].told && stat(f->items[i].path, &st) == 0)
+            note_item(f, f->items[i].path, &st);
+    forget_gone(f);
+}
+
+// ---- which one
+
+// Another one was begun after it.
+static bool has_follower(const struct finder *f, const struct known *k)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (f->items[i].newest_ns > k->newest_ns && f->items[i].first_ns > k->changed_ns &&
+            f->items[i].folder == k->folder)
+            return true;
+    return false;
+}
+
+static bool is_complete(const struct finder *f, struct known *k, int64_t quiet_ns, int64_t until_ns)
+{
+    int64_t still_ns = (until_ns > 0 ? until_ns : clock_now_ns()) - k->changed_ns;
+    if (k->told)
+        return true;
+    if (k->checked != k->state || k->whole == WHOLE_NO) {
+        k->whole = k->folder ? whole_folder(k->path) : whole_file(k->path);
+        k->checked = k->state;
+    }
+    return k->whole == WHOLE_YES ||
+           (k->whole == WHOLE_LIKELY && (still_ns >= quiet_ns || has_follower(f, k))) ||
+           (k->whole == WHOLE_UNKNOWN && still_ns >= LONG_QUIET * quiet_ns);
+}
+
+bool finder_look(struct finder *f, int64_t quiet_ns, int64_t until_ns, struct find_item *item,
+                 bool *writing)
+{
+    const struct known *best = NULL;
+    bool busy = false;
+    look(f);
+    for (size_t i = 0; i < f->count; i++) {
+        struct known *k = &f->items[i];
+        if (k->state == k->taken || k->newest_ns < f->taken_ns)
+            continue;
+        if (!is_complete(f, k, quiet_ns, until_ns)) {
+            busy = true;
+            continue;
+        }
+        k->settled = true;
+        if (!best || k->newest_ns > best->newest_ns ||
+            (k->newest_ns == best->newest_ns && k->step > best->step))
+            best = k;
+    }
+    if (writing)
+        *writing = busy;
+    if (best)
+        *item = (struct find_item){.path = best->path,
+                                   .step = best->step,
+                                   .bytes = best->bytes,
+                                   .began_ns = best->first_ns,
+                                   .whole_ns = clock_now_ns(),
+                                   .state = best->state};
+    return best != NULL;
+}
+
+void finder_took(struct finder *f, const struct find_item *item)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        struct known *k = &f->items[i];
+        if (k->path != item->path)
+            continue;
+        k->taken = item->state;
+        k->told = false;
+        if (k->newest_ns > f->taken_ns)
+            f->taken_ns = k->newest_ns;
+    }
+}
+
+int finder_told(struct finder *f, const char *path, struct err *err)
+{
+    struct known *k = known_of(f, path);
+    if (!k)
+        return err_memory(err);
+    k->told = true;
+    return 0;
+}
+
+// ---- together
+
+int finder_open(struct finder **out, const char *path, struct err *err)
+{
+    struct finder *f = calloc(1, sizeof *f);
+    *out = f;
+    if (!f)
+        return err_memory(err);
+    f->path = text_copy(path, err);
+    if (!f->path) {
+        finder_free(f);
+        *out = NULL;
+        return ERR_MEMORY;
+    }
+    for (size_t len = strlen(f->path); len > 1 && f->path[len - 1] == '/'; len--)
+        f->path[len - 1] = '\0';
+    f->first = true;
+    look(f);
+    f->first = false;
+    return 0;
+}
+
+void finder_free(struct finder *f)
+{
+    for (size_t i = 0; f && i < f->count; i++)
+        free(f->items[i].path);
+    if (f)
+        free(f->items);
+    if (f)
+        free(f->path);
+    free(f);
+}

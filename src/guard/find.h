@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// find: the checkpoints that a job writes into its folder.
+//
+// An item is a file with a checkpoint's name, or a folder such as checkpoint-500 with all that is
+// below it; logs and other files beside them are none. finder_look() compares the folder with the
+// last look: what was there before the job started is old, what changes is being written. An item
+// counts when it is complete by its own format (whole.h), or has been quiet: files that keep their
+// length and times for `quiet_ns`, or after which the job began another one; and for longer where
+// nothing at all is known.
+#ifndef FARE_GUARD_FIND_H
+#define FARE_GUARD_FIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct finder;
+
+struct find_item {
+    const char *path; // the finder's, until the next look
+    int64_t step;     // by its name; -1: not known
+    int64_t bytes;
+    int64_t began_ns; // by clock_now_ns(): when a change of it was first seen
+    int64_t whole_ns; // when it was found complete
+    uint64_t state;   // of its files: what finder_took() remembers
+};
+
+// `path` is the folder, which need not exist yet; or one file, if it is one or has a checkpoint's
+// name.
+int finder_open(struct finder **out, const char *path, struct err *err) MUST_USE;
+void finder_free(struct finder *finder); // null is fine
+
+// Looks once. True: `item` is the newest complete one that was not taken. `*writing` (optional):
+// one is being written now. Parts that cannot be read are left out. `until_ns` (0: now): quiet
+// times end here, because the program was killed: a file it did not finish stays as it is for ever.
+bool finder_look(struct finder *finder, int64_t quiet_ns, int64_t until_ns, struct find_item *item,
+                 bool *writing);
+
+// The item is saved; it counts again when it changes. Older ones do not count any more.
+void finder_took(struct finder *finder, const struct find_item *item);
+
+// A program says by itself that this is complete: it counts at the next look.
+int finder_told(struct finder *finder, const char *path, struct err *err) MUST_USE;
+
+// The step in a checkpoint's name: "checkpoint-500", "epoch=3-step=1000.ckpt"; -1: none.
+int64_t find_step(const char *name);
+
+#endif

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/keep.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "guard/keep_parts.h"
+#include "guard/lease_text.h"
+
+#define MARKER_MAX ((size_t)16 << 10)
+
+void keep_name(const char *kind, int64_t epoch, int64_t number, const char *what,
+               char out[STORE_NAME_BYTES])
+{
+    snprintf(out, STORE_NAME_BYTES, "%s/%010lld-%06lld/%s", kind, (long long)epoch,
+             (long long)number, what);
+}
+
+int keep_open(struct keep **out, struct store *store, const struct keep_options *options,
+              struct err *err)
+{
+    size_t len = strlen(options->job);
+    if (len == 0 || len > 255)
+        return err_set(err, ERR_USAGE, "a job needs a name of 1 to 255 bytes");
+    struct keep *keep = calloc(1, sizeof *keep);
+    if (!keep)
+        return err_memory(err);
+    keep->store = store;
+    keep->lease = options->lease;
+    keep->last = options->last > 0 ? options->last : KEEP_LAST;
+    keep->progress = options->progress;
+    keep->context = options->context;
+    keep->job = text_copy(options->job, err);
+    if (!keep->job) {
+        keep_free(keep);
+        return ERR_MEMORY;
+    }
+    *out = keep;
+    return 0;
+}
+
+static void release_saves(struct save *saves, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        manifest_release(&saves[i].manifest);
+    free(saves);
+}
+
+void keep_free(struct keep *keep)
+{
+    if (!keep)
+        return;
+    release_saves(keep->saves, keep->count);
+    scan_release(&keep->scan);
+    free(keep->job);
+    free(keep);
+}
+
+// ---- The list
+
+struct save *keep_add(struct keep *keep, int64_t epoch, int64_t number, struct err *err)
+{
+    if (array_grow(&keep->saves, keep->count, &keep->cap, sizeof *keep->saves, err) != 0)
+        return NULL;
+    struct save *save = &keep->saves[keep->count++];
+    *save = (struct save){.epoch = epoch, .number = number};
+    return save;
+}
+
+// "saves/EEEEEEEEEE-NNNNNN/WHAT"
+static const char *name_read(const char *name, int64_t *epoch, int64_t *number)
+{
+    char *end;
+    const char *p = name + strlen("saves/");
+    if (strncmp(name, "saves/", 6) != 0 || !isdigit((unsigned char)p[0]))
+        return NULL;
+    *epoch = strtoll(p, &end, 10);
+    if (end != p + 10 || *end != '-' || !isdigit((unsigned char)end[1]))
+        return NULL;
+    p = end + 1;
+    *number = strtoll(p, &end, 10);
+    if (end < p + 6 || end > p + 9 || *end != '/' || *epoch < 1 || *number < 1)
+        return NULL;
+    return end + 1;
+}
+
+static int read_marker(struct keep *keep, struct save *save, struct buf *notes, int64_t deadline_ns,
+                       struct err *err)
+{
+    char name[STORE_NAME_BYTES];
+    struct marker marker;
+    struct buf text = {0};
+    struct err why = {0};
+    keep_name("saves", save->epoch, save->number, "complete", name);
+    int rc = store_get(keep->store, name, MARKER_MAX, &text, deadline_ns, &why);
+    if (rc == ERR_MISSING || rc == ERR_FORMAT) { // gone meanwhile, or absurdly long
+        save->bad = true;
+        rc = 0;
+    } else if (rc != 0) {
+        err_set(err, rc, "%s", why.text);
+    } else if (!marker_read(buf_str(&text), &marker) || !marker.sum[0] ||
+               marker.epoch != save->epoch || marker.number != save->number) {
+        save->bad = true;
+        if (notes)
+            buf_printf(notes, "checkpoint %lld-%lld: its marker cannot be read\n",
+                       (long long)save->epoch, (long long)save->number);
+    } else {
+        save->ours = strcmp(marker.job, keep->job) == 0;
+        keep->foreign += !save->ours;
+        memcpy(save->sum, marker.sum, sizeof save->sum);
+    }
+    buf_release(&text);
+    return rc;
+}
+
+static int read_saves(struct keep *keep, struct buf *notes, int64_t deadline_ns, struct err *err)
+{
+    struct store_list list = {0};
+    int rc = store_list(keep->store, "saves/", &list, deadline_ns, err);
+    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+        int64_t epoch, number;
+        const char *what = name_read(list.items[i].name, &epoch, &number);
+        if (!what)
+            continue;
+        struct save *save = keep->count ? &keep->saves[keep->count - 1] : NULL;
+        if (!save || save->epoch != epoch || save->number != number)
+            save = keep_add(keep, epoch, number, err);
+        if (!save) {
+            rc = ERR_MEMORY;
+        } else {
+            save->has_manifest |= strcmp(what, "manifest") == 0;
+            save->has_marker |= strcmp(what, "complete") == 0;
+        }
+    }
+    store_list_release(&list);
+    for (size_t i = 0; rc == 0 && i < keep->count; i++)
+        if (keep->saves[i].has_marker)
+            rc = read_marker(keep, &keep->saves[i], notes, deadline_ns, err);
+    return rc;
+}
+
+static bool newer(int64_t epoch, int64_t number, int64_t than_epoch, int64_t than_number)
+{
+    return epoch != than_epoch ? epoch > than_epoch : number > than_number;
+}
+
+// Later epochs of this job began from a checkpoint; older epochs' later ones do not count.
+static int apply_base(struct keep *keep, const char *name, int64_t epoch, int64_t deadline_ns,
+                      struct err *err)
+{
+    struct buf text = {0};
+    struct marker base;
+    struct err why = {0};
+    int rc = store_get(keep->store, name, MARKER_MAX, &text, deadline_ns, &why);
+    if (rc == ERR_MISSING || rc == ERR_FORMAT)
+        rc = 0;
+    else if (rc != 0)
+        err_set(err, rc, "%s", why.text);
+    else if (marker_read(buf_str(&text), &base) && strcmp(base.job, keep->job) == 0)
+        for (size_t i = 0; i < keep->count; i++)
+            if (keep->saves[i].epoch < epoch &&
+                newer(keep->saves[i].epoch, keep->saves[i].number, base.epoch, base.number))
+                keep->saves[i].counts = false;
+    buf_release(&text);
+    return rc;
+}
+
+static int apply_bases(struct keep *keep, int64_t deadline_ns, struct err *err)
+{
+    struct store_list list = {0};
+    const char *what;
+    int64_t oldest = INT64_MAX;
+    for (size_t i = 0; i < keep->count; i++) {
+        struct save *save = &keep->saves[i];
+        save->counts = save->has_marker && save->ours && !save->bad;
+        if (save->counts && save->epoch < oldest)
+            oldest = save->epoch;
+    }
+    int rc = store_list(keep->store, "lease/", &list, deadline_ns, err);
+    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+        int64_t epoch = lease_name_read(list.items[i].name, &what);
+        if (epoch > oldest && strcmp(what, "base") == 0)
+            rc = apply_base(keep, list.items[i].name, epoch, deadline_ns, err);
+    }
+    store_list_release(&list);
+    return rc;
+}
+
+// What this process knows of checkpoints that are still the same.
+static void remember(struct keep *keep, struct save *old, size_t count)
+{
+    for (size_t i = 0, k = 0; i < keep->count; i++) {
+        struct save *save = &keep->saves[i];
+        while (k < count && newer(save->epoch, save->number, old[k].epoch, old[k].number))
+            k++;
+        if (k == count || old[k].epoch != save->epoch || old[k].number != save->number ||
+            !old[k].loaded || old[k].has_marker != save->has_marker ||
+            strcmp(old[k].sum, save->sum) != 0)
+            continue;
+        save->loaded = true;
+        save->ours = old[k].ours;
+        save->verified = old[k].verified;
+        save->manifest = old[k].manifest;
+        old[k].manifest = (struct manifest){0};
+    }
+}
+
+int keep_load(struct keep *keep, struct buf *notes, int64_t deadline_ns, struct err *err)
+{
+    struct save *old = keep->saves;
+    size_t old_count = keep->count;
+    keep->saves = NULL;
+    keep->count = keep->cap = 0;
+    keep->foreign = 0;
+    keep->loaded = false;
+    int rc = read_saves(keep, notes, deadline_ns, err);
+    if (rc == 0)
+        remember(keep, old, old_count);
+    release_saves(old, old_count);
+    if (rc == 0)
+        rc = apply_bases(keep, deadline_ns, err);
+    TRY(rc);
+    for (size_t i = 0; keep->lease && i < keep->count; i++)
+        if (keep->saves[i].epoch == lease_epoch(keep->lease) &&
+            keep->saves[i].number > keep->number)
+            keep->number = keep->saves[i].number;
+    keep->loaded = true;
+    return 0;
+}
+
+int keep_manifest(struct keep *keep, struct save *save, int64_t deadline_ns, struct err *err)
+{
+    char name[STORE_NAME_BYTES], sum[SHA256_HEX_BYTES];
+    struct buf text = {0};
+    if (save->loaded)
+        return 0;
+    keep_name("saves", save->epoch, save->number, "manifest", name);
+    text.max = STORE_SMALL_MAX + 1;
+    int rc = store_get(keep->store, name, STORE_SMALL_MAX, &text, deadline_ns, err);
+    if (rc == 0) {
+        sha256_hex_of(buf_str(&text), text.len, sum);
+        if (save->has_marker && strcmp(sum, save->sum) != 0)
+            rc = err_set(err, ERR_FORMAT, "the manifest is not the one that was marked complete");
+    }
+    if (rc == 0)
+        rc = manifest_read(buf_str(&text), &save->manifest, err);
+    if (rc == 0 && (save->manifest.epoch != save->epoch || save->manifest.number != save->number)) {
+        manifest_release(&save->manifest);
+        rc = err_set(err, ERR_FORMAT, "the manifest is another checkpoint's");
+    }
+    if (rc == 0) {
+        save->ours = strcmp(save->manifest.job, keep->job) == 0;
+        save->loaded = true;
+    }
+    buf_release(&text);
+    return rc;
+}
+
+void keep_entry_of(const struct save *save, struct keep_entry *entry)
+{
+    *entry = (struct keep_entry){.epoch = save->epoch,
+                                 .number = save->number,
+                                 .date_s = save->manifest.date_s,
+                                 .step = save->manifest.step,
+                                 .bytes = manifest_bytes(&save->manifest),
+                                 .files = manifest_files(&save->manifest)};
+}
+
+int keep_list(struct keep *keep, struct keep_list *list, struct buf *notes, int64_t deadline_ns,
+              struct err *err)
+{
+    TRY(keep_load(keep, notes, deadline_ns, err));
+    for (size_t i = keep->count; i-- > 0;) {
+        struct save *save = &keep->saves[i];
+        struct err why = {0};
+        if (!save->counts)
+            continue;
+        int rc = keep_manifest(keep, save, deadline_ns, &why);
+        if (rc == ERR_FORMAT || rc == ERR_MISSING) {
+            buf_printf(notes, "checkpoint %lld-%lld is not whole: %s\n", (long long)save->epoch,
+                       (long long)save->number, why.text);
+            continue;
+        }
+        if (rc != 0)
+            return err_set(err, rc, "%s", why.text);
+        TRY(array_grow(&list->items, list->count, &list->cap, sizeof *list->items, err));
+        keep_entry_of(save, &list->items[list->count++]);
+    }
+    return 0;
+}
+
+void keep_list_release(struct keep_list *list)
+{
+    free(list->items);
+    *list = (struct keep_list){0};
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// keep_parts: what keep.c, keep_fetch.c, keep_save.c and keep_prune.c share (others include
+// keep.h).
+#ifndef FARE_GUARD_KEEP_PARTS_H
+#define FARE_GUARD_KEEP_PARTS_H
+
+#include "guard/keep.h"
+#include "guard/manifest.h"
+#include "guard/scan.h"
+
+// A checkpoint in the store, as far as it is known.
+struct save {
+    int64_t epoch, number;
+    bool has_manifest, has_marker;
+    bool ours;     // of this job, as marker or manifest say
+    bool loaded;   // `manifest` was read and fits its marker
+    bool bad;      // it turned out not to be whole: left alone
+    bool verified; // its data was fetched and compared, or sent, by this process
+    bool counts;   // has a marker, is ours, and no later epoch began from an older one
+    char sum[SHA256_HEX_BYTES];
+    struct manifest manifest;
+};
+
+struct keep {
+    struct store *store;
+    struct lease *lease;
+    char *job;
+    int last;
+    bool (*progress)(void *context, const char *doing, int64_t done_bytes, int64_t total_bytes);
+    void *context;
+
+    bool loaded;        // the list below was read from the store
+    struct save *saves; // by (epoch, number), oldest first
+    size_t count, cap;
+    int64_t foreign; // checkpoints of other jobs
+    int64_t number;  // of this epoch's last one
+    struct scan scan;
+
+    const char *doing; // for the progress
+    int64_t done_bytes, total_bytes;
+};
+
+// "saves/EEEEEEEEEE-NNNNNN/complete", "data/EEEEEEEEEE-NNNNNN/SHA256"
+void keep_name(const char *kind, int64_t epoch, int64_t number, const char *what,
+               char out[STORE_NAME_BYTES]);
+
+// Reads the list of checkpoints and decides which count. `notes` (optional) gets a line for each
+// marker that cannot be read.
+int keep_load(struct keep *keep, struct buf *notes, int64_t deadline_ns, struct err *err) MUST_USE;
+
+// Reads and checks the manifest of a checkpoint. ERR_FORMAT, ERR_MISSING: it is not whole.
+int keep_manifest(struct keep *keep, struct save *save, int64_t deadline_ns,
+                  struct err *err) MUST_USE;
+
+// A new one at the end of the list; null if memory runs out.
+struct save *keep_add(struct keep *keep, int64_t epoch, int64_t number, struct err *err) MUST_USE;
+
+void keep_entry_of(const struct save *save, struct keep_entry *entry);
+
+// Deletes what keep.h says. Failures go to `notes`.
+void keep_prune(struct keep *keep, struct buf *notes, int64_t deadline_ns);
+
+#endif

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saving: manifest, then data, then the marker, then a look at the lease.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/index.h"
+#include "data/parallel.h"
+#include "guard/keep_parts.h"
+
+#define SMALL_THREADS 8 // for files of one part, where most of the time is waiting
+
+static bool told(void *context, int64_t done_bytes)
+{
+    struct keep *keep = context;
+    return !keep->progress || keep->progress(keep->context, keep->doing,
+                                             keep->done_bytes + done_bytes, keep->total_bytes);
+}
+
+static bool told_hashing(void *context, int64_t more_bytes)
+{
+    struct keep *keep = context;
+    keep->done_bytes += more_bytes;
+    return told(context, 0);
+}
+
+// ---- Which data is there
+
+// A checkpoint whose data may be named again: one that was verified, or one that was cut.
+static bool usable(const struct save *save)
+{
+    return save->loaded && save->ours && !save->bad &&
+           (save->has_marker ? save->counts && save->verified : true);
+}
+
+// Objects by the sum of their bytes.
+struct known {
+    struct index sums;
+    struct {
+        const char *data;
+        bool there; // all of it, for sure
+    } * items;
+    size_t cap;
+};
+
+static void known_release(struct known *known)
+{
+    index_release(&known->sums);
+    free(known->items);
+}
+
+static int known_add(struct known *known, const struct manifest_entry *entry, bool there,
+                     struct err *err)
+{
+    size_t number, before = known->sums.count;
+    TRY(array_grow(&known->items, before, &known->cap, sizeof *known->items, err));
+    TRY(index_number(&known->sums, (const char *)entry->sum, sizeof entry->sum, &number, err));
+    if (number < before && known->items[number].there)
+        return 0;
+    known->items[number].data = entry->data;
+    known->items[number].there = there;
+    return 0;
+}
+
+static int known_fill(struct known *known, const struct keep *keep, const struct save *self,
+                      struct err *err)
+{
+    for (size_t i = 0; i < keep->count; i++) {
+        const struct save *save = &keep->saves[i];
+        for (size_t k = 0; save != self && usable(save) && k < save->manifest.count; k++)
+            if (save->manifest.items[k].data)
+                TRY(known_add(known, &save->manifest.items[k], save->has_marker, err));
+    }
+    return 0;
+}
+
+// Names the object of each file's bytes; `skip` those that need not be sent. Bytes that no
+// checkpoint has get an object of this one.
+static int place_all(struct keep *keep, struct save *self, bool *skip, struct err *err)
+{
+    struct known known = {0};
+    int rc = known_fill(&known, keep, self, err);
+    for (size_t i = 0; rc == 0 && i < self->manifest.count; i++) {
+        struct manifest_entry *entry = &self->manifest.items[i];
+        char name[STORE_NAME_BYTES], sum[SHA256_HEX_BYTES];
+        size_t number, before = known.sums.count;
+        if (entry->kind != MANIFEST_FILE)
+            continue;
+        rc = array_grow(&known.items, before, &known.cap, sizeof *known.items, err);
+        if (rc == 0)
+            rc = index_number(&known.sums, (const char *)entry->sum, sizeof entry->sum, &number,
+                              err);
+        if (rc != 0)
+            break;
+        sha256_hex(entry->sum, sum);
+        keep_name("data", self->epoch, self->number, sum, name);
+        free(entry->data);
+        entry->data = text_copy(number < before ? known.items[number].data : name, err);
+        skip[i] = number < before && known.items[number].there;
+        known.items[number].data = entry->data;
+        known.items[number].there = true; // the same bytes again in this tree are not sent twice
+        rc = entry->data ? 0 : ERR_MEMORY;
+    }
+    known_release(&known);
+    return rc;
+}
+
+// ---- Sending
+
+struct sending {
+    struct keep *keep;
+    struct manifest *manifest;
+    const char *root;
+    int64_t deadline_ns;
+    const bool *skip; // by entry
+    size_t *small;    // entries of one part
+    size_t small_count;
+    pthread_mutex_t lock; // of the rest
+    atomic_bool stop;
+    int64_t sent_bytes, sent_files;
+    int rc;
+    struct err err;
+};
+
+static int send_entry(struct sending *s, const struct manifest_entry *entry, bool alone,
+                      int64_t *moved, struct err *err)
+{
+    struct buf path = {0};
+    buf_printf(&path, "%s%s%s", s->root, entry->path[0] ? "/" : "", entry->path);
+    struct store_file file = {.name = entry->data,
+                              .path = buf_str(&path),
+                              .bytes = entry->bytes,
+                              .parts = (const uint8_t(*)[SHA256_BYTES])entry->parts,
+                              .progress = alone ? told : NULL,
+                              .context = s->keep};
+    int rc = buf_check(&path, err);
+    if (rc == 0)
+        rc = store_send(s->keep->store, &file, s->deadline_ns, err);
+    *moved = file.sent_bytes;
+    buf_release(&path);
+    return rc;
+}
+
+// With the lock, or alone.
+static void account(struct sending *s, const struct manifest_entry *entry, int rc, int64_t moved,
+                    const struct err *err)
+{
+    s->sent_bytes += moved;
+    s->sent_files += moved > 0;
+    s->keep->done_bytes += rc == 0 ? entry->bytes : 0;
+    if (rc != 0 && s->rc == 0) {
+        s->rc = rc;
+        s->err = *err;
+    }
+    if (rc != 0)
+        atomic_store(&s->stop, true);
+}
+
+static void send_small(void *context, int64_t from, int64_t to)
+{
+    struct sending *s = context;
+    for (int64_t i = from; i < to && !atomic_load(&s->stop); i++) {
+        const struct manifest_entry *entry = &s->manifest->items[s->small[i]];
+        struct err err = {0};
+        int64_t moved = 0;
+        int rc = send_entry(s, entry, false, &moved, &err);
+        pthread_mutex_lock(&s->lock);
+        account(s, entry, rc, moved, &err);
+        if (s->rc == 0 && !told(s->keep, 0)) {
+            s->rc = err_set(&s->err, ERR_FAIL, "stopped");
+            atomic_store(&s->stop, true);
+        }
+        pthread_mutex_unlock(&s->lock);
+    }
+}
+
+static int send_all(struct sending *s, struct err *err)
+{
+    for (size_t i = 0; i < s->manifest->count && s->rc == 0; i++) {
+        const struct manifest_entry *entry = &s->manifest->items[i];
+        if (entry->kind != MANIFEST_FILE)
+            continue;
+        if (s->skip[i]) {
+            s->keep->done_bytes += entry->bytes;
+        } else if (store_part_count(entry->bytes) <= 1) {
+            s->small[s->small_count++] = i;
+        } else {
+            struct err why = {0};
+            int64_t moved = 0;
+            int rc = send_entry(s, entry, true, &moved, &why);
+            account(s, entry, rc, moved, &why);
+        }
+    }
+    if (s->rc == 0)
+        parallel_for(SMALL_THREADS, (int64_t)s->small_count, send_small, s);
+    if (s->rc != 0 && err && !err->code)
+        *err = s->err;
+    return s->rc;
+}
+
+static int send_data(struct keep *keep, struct save *self, const char *path, struct keep_saved *out,
+                     int64_t deadline_ns, const bool *skip, struct err *err)
+{
+    struct sending s = {.keep = keep,
+                        .manifest = &self->manifest,
+                        .root = path,
+                        .deadline_ns = deadline_ns,
+                        .skip = skip};
+    int64_t start_ns = clock_now_ns();
+    keep->doing = "sending";
+    keep->done_bytes = 0;
+    keep->total_bytes = manifest_bytes(&self->manifest);
+    s.small = calloc(self->manifest.count + 1, sizeof *s.small);
+    if (!s.small)
+        return err_memory(err);
+    pthread_mutex_init(&s.lock, NULL);
+    int rc = send_all(&s, err);
+    pthread_mutex_destroy(&s.lock);
+    free(s.small);
+    out->sent_bytes = s.sent_bytes;
+    out->sent_files = s.sent_files;
+    out->send_ns = clock_now_ns() - start_ns;
+    return rc;
+}
+
+// ---- Manifest and marker
+
+static int write_manifest(struct keep *keep, struct save *self, int64_t deadline_ns,
+                          struct err *err)
+{
+    char name[STORE_NAME_BYTES];
+    struct buf text = {.max = STORE_SMALL_MAX};
+    keep_name("saves", self->epoch, self->number, "manifest", name);
+    int rc = manifest_write(&self->manifest, &text, err);
+    if (rc == 0) {
+        sha256_hex_of(text.data, text.len, self->sum);
+        rc = store_put(keep->store, name, text.data, text.len, deadline_ns, err);
+    }
+    self->has_manifest |= rc == 0;
+    buf_release(&text);
+    return rc;
+}
+
+static int write_marker(struct keep *keep, struct save *self, int64_t deadline_ns, struct err *err)
+{
+    char name[STORE_NAME_BYTES];
+    struct buf text = {0};
+    struct marker marker = {.epoch = self->epoch, .number = self->number};
+    snprintf(marker.job, sizeof marker.job, "%s", keep->job);
+    memcpy(marker.sum, self->sum, sizeof marker.sum);
+    keep_name("saves", self->epoch, self->number, "complete", name);
+    TRY(lease_check(keep->lease, err));
+    int rc = marker_write(&marker, &text, err);
+    if (rc == 0)
+        rc = store_put(keep->store, name, text.data, text.len, deadline_ns, err);
+    buf_release(&text);
+    // After the marker: a machine that claims the next epoch later will see it.
+    return rc == 0 ? lease_confirm(keep->lease, deadline_ns, err) : rc;
+}
+
+// ---- A save
+
+// The newest of ours, if it has exactly this tree.
+static struct save *same_as_newest(struct keep *keep, const struct manifest *m, bool complete)
+{
+    for (size_t i = keep->count; i-- > 0;) {
+        struct save *save = &keep->saves[i];
+        if (complete ? save->counts : usable(save) && !save->has_marker)
+            return save->loaded && manifest_same(&save->manifest, m) ? save : NULL;
+    }
+    return NULL;
+}
+
+// Manifests of the newest checkpoint and of those that were cut since.
+static int load_earlier(struct keep *keep, int64_t deadline_ns, struct err *err)
+{
+    if (!keep->loaded)
+        TRY(keep_load(keep, NULL, deadline_ns, err));
+    for (size_t i = keep->count; i-- > 0;) {
+        struct save *save = &keep->saves[i];
+        struct err why = {0};
+        bool cut = save->has_manifest && !save->has_marker && !save->bad;
+        int rc = cut || save->counts ? keep_manifest(keep, save, deadline_ns, &why) : 0;
+        if (rc == ERR_FORMAT || rc == ERR_MISSING) {
+            save->bad = true;
+            save->counts = false;
+        } else if (rc != 0) {
+            return err_set(err, rc, "%s", why.text);
+        }
+        if (save->counts)
+            break;
+    }
+    return 0;
+}
+
+// The checkpoint to write: the one of this epoch that was cut, if it is the same, or a new one.
+static int choose(struct keep *keep, struct manifest *m, struct save **out, struct err *err)
+{
+    int64_t epoch = lease_epoch(keep->lease);
+    struct save *cut = same_as_newest(keep, m, false);
+    if (cut && cut->epoch == epoch) {
+        manifest_release(m);
+        *out = cut;
+        return 0;
+    }
+    struct save *save = keep_add(keep, epoch, ++keep->number, err);
+    if (!save)
+        return ERR_MEMORY;
+    save->ours = save->loaded = true;
+    save->manifest = *m;
+    save->manifest.epoch = epoch;
+    save->manifest.number = save->number;
+    *m = (struct manifest){0};
+    *out = save;
+    return 0;
+}
+
+static int write_save(struct keep *keep, struct save *self, const char *path,
+                      struct keep_saved *saved, int64_t deadline_ns, struct err *err)
+{
+    bool *skip = calloc(self->manifest.count + 1, sizeof *skip);
+    int rc = skip ? place_all(keep, self, skip, err) : err_memory(err);
+    if (rc == 0)
+        rc = write_manifest(keep, self, deadline_ns, err);
+    if (rc == 0)
+        rc = send_data(keep, self, path, saved, deadline_ns, skip, err);
+    if (rc == 0)
+        rc = write_marker(keep, self, deadline_ns, err);
+    if (rc == 0)
+        self->has_marker = self->counts = self->verified = true;
+    free(skip);
+    return rc;
+}
+
+static int describe(struct keep *keep, const char *path, int64_t step, struct manifest *m,
+                    struct keep_saved *saved, int64_t deadline_ns, struct err *err)
+{
+    int64_t start_ns = clock_now_ns();
+    keep->scan.progress = told_hashing;
+    keep->scan.context = keep;
+    keep->doing = "reading";
+    keep->done_bytes = keep->total_bytes = 0;
+    TRY(scan_tree(&keep->scan, path, deadline_ns, m, err));
+    saved->hash_ns = clock_now_ns() - start_ns;
+    m->date_s = clock_date_s();
+    m->step = step >= 0 ? step : -1;
+    m->job = text_copy(keep->job, err);
+    return m->job ? 0 : ERR_MEMORY;
+}
+
+int keep_save(struct keep *keep, const char *path, int64_t step, struct keep_saved *saved,
+              struct buf *notes, int64_t deadline_ns, struct err *err)
+{
+    struct manifest m = {0};
+    struct save *self = NULL;
+    *saved = (struct keep_saved){0};
+    if (!keep->lease)
+        return err_set(err, ERR_FAIL, "checkpoints are saved under a lease only");
+    TRY(lease_check(keep->lease, err));
+    int rc = describe(keep, path, step, &m, saved, deadline_ns, err);
+    if (rc == 0)
+        rc = load_earlier(keep, deadline_ns, err);
+    if (rc == 0 && (self = same_as_newest(keep, &m, true))) {
+        saved->same = true;
+        rc = lease_confirm(keep->lease, deadline_ns, err);
+    } else if (rc == 0) {
+        rc = choose(keep, &m, &self, err);
+        if (rc == 0)
+            rc = write_save(keep, self, path, saved, deadline_ns, err);
+    }
+    manifest_release(&m);
+    if (rc != 0)
+        return rc;
+    keep_entry_of(self, &saved->entry);
+    if (!saved->same)
+        keep_prune(keep, notes, deadline_ns);
+    return 0;
+}
+
+int keep_would_send(struct keep *keep, const char *path, int64_t *bytes, struct err *err)
+{
+    struct manifest m = {0};
+    struct known known = {0};
+    *bytes = 0;
+    int rc = scan_known(&keep->scan, path, &m, err);
+    if (rc == 0)
+        rc = known_fill(&known, keep, NULL, err);
+    for (size_t i = 0; rc == 0 && i < m.count; i++) {
+        struct manifest_entry *entry = &m.items[i];
+        size_t number, before = known.sums.count;
+        *bytes += entry->bytes;
+        if (!entry->parts)
+            continue; // not read yet, or changed since
+        rc = array_grow(&known.items, before, &known.cap, sizeof *known.items, err);
+        if (rc == 0)
+            rc = index_number(&known.sums, (const char *)entry->sum, sizeof entry->sum, &number,
+                              err);
+        if (rc == 0 && number < before)
+            *bytes -= known.items[number].there ? entry->bytes : 0;
+        else if (rc == 0)
+            known.items[number].there = false;
+    }
+    known_release(&known);
+    manifest_release(&m);
+    return rc;
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/manifest.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "guard/keep.h"
+#include "guard/store_kind.h"
+
+void manifest_entry_release(struct manifest_entry *entry)
+{
+    free(entry->path), free(entry->target), free(entry->parts), free(entry->data);
+    *entry = (struct manifest_entry){0};
+}
+
+void manifest_release(struct manifest *manifest)
+{
+    for (size_t i = 0; i < manifest->count; i++)
+        manifest_entry_release(&manifest->items[i]);
+    free(manifest->items), free(manifest->job), free(manifest->name);
+    *manifest = (struct manifest){0};
+}
+
+int64_t manifest_bytes(const struct manifest *manifest)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < manifest->count; i++)
+        bytes += manifest->items[i].bytes;
+    return bytes;
+}
+
+int64_t manifest_files(const struct manifest *manifest)
+{
+    int64_t files = 0;
+    for (size_t i = 0; i < manifest->count; i++)
+        files += manifest->items[i].kind == MANIFEST_FILE;
+    return files;
+}
+
+static bool same_entry(const struct manifest_entry *a, const struct manifest_entry *b)
+{
+    if (a->kind != b->kind || strcmp(a->path, b->path) != 0)
+        return false;
+    if (a->kind == MANIFEST_LINK)
+        return strcmp(a->target, b->target) == 0;
+    return a->mode == b->mode && a->bytes == b->bytes && memcmp(a->sum, b->sum, sizeof a->sum) == 0;
+}
+
+bool manifest_same(const struct manifest *a, const struct manifest *b)
+{
+    if (a->count != b->count || a->file != b->file || strcmp(a->name, b->name) != 0)
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (!same_entry(&a->items[i], &b->items[i]))
+            return false;
+    return true;
+}
+
+// ---- Paths
+
+bool manifest_path_fits(const char *path)
+{
+    if (!path[0] || path[0] == '/' || strlen(path) > 4000)
+        return false;
+    for (const char *part = path; part;) {
+        size_t len = strcspn(part, "/");
+        if (len == 0 || len > 255 || (len == 1 && part[0] == '.') ||
+            (len == 2 && part[0] == '.' && part[1] == '.'))
+            return false;
+        part = part[len] ? part + len + 1 : NULL;
+    }
+    return true;
+}
+
+bool manifest_link_fits(const char *path, const char *target)
+{
+    int depth = 0; // folders between the tree's root and where the target's parts lead
+    if (!target[0] || target[0] == '/' || strlen(target) > 4000)
+        return false;
+    for (const char *p = path; *p; p++)
+        depth += *p == '/';
+    for (const char *part = target; part;) {
+        size_t len = strcspn(part, "/");
+        if (len == 2 && part[0] == '.' && part[1] == '.')
+            depth--;
+        else if (len > 0 && !(len == 1 && part[0] == '.'))
+            depth++;
+        if (depth < 0)
+            return false;
+        part = part[len] ? part + len + 1 : NULL;
+    }
+    return true;
+}
+
+// "data/EEEEEEEEEE-NNNNNN/SHA256"
+static bool data_fits(const char *data, const char *sum)
+{
+    const char *p = data + 5;
+    if (strncmp(data, "data/", 5) != 0 || !store_name_fits(data))
+        return false;
+    while (isdigit((unsigned char)*p))
+        p++;
+    if (p != data + 15 || *p++ != '-')
+        return false;
+    const char *number = p;
+    while (isdigit((unsigned char)*p))
+        p++;
+    return p - number >= 6 && *p == '/' && strcmp(p + 1, sum) == 0;
+}
+
+// ---- Writing
+
+static json_t *entry_json(const struct manifest_entry *entry, struct buf *parts)
+{
+    char sum[SHA256_HEX_BYTES];
+    int64_t count = store_part_count(entry->bytes);
+    if (entry->kind == MANIFEST_LINK)
+        return json_pack("{s:s, s:s}", "path", entry->path, "link", entry->target);
+    if (entry->kind == MANIFEST_FOLDER)
+        return json_pack("{s:s, s:b, s:i}", "path", entry->path, "folder", 1, "mode",
+                         (int)entry->mode);
+    buf_reset(parts);
+    for (int64_t i = 0; i < count; i++) {
+        sha256_hex(entry->parts[i], sum);
+        buf_adds(parts, sum);
+    }
+    sha256_hex(entry->sum, sum);
+    return json_pack("{s:s, s:I, s:i, s:s, s:s, s:s}", "path", entry->path, "bytes",
+                     (json_int_t)entry->bytes, "mode", (int)entry->mode, "sha256", sum, "parts",
+                     buf_str(parts), "data", entry->data);
+}
+
+// Takes `json`.
+static int dump(json_t *json, size_t flags, struct buf *out, struct err *err)
+{
+    char *text = json ? json_dumps(json, flags) : NULL;
+    int rc = text ? 0 : err_memory(err);
+    if (text)
+        buf_adds(out, text);
+    free(text);
+    json_decref(json);
+    return rc == 0 ? buf_check(out, err) : rc;
+}
+
+int manifest_write(const struct manifest *m, struct buf *out, struct err *err)
+{
+    char date[CLOCK_ISO_BYTES];
+    struct buf parts = {0};
+    json_t *entries = json_array();
+    int rc = entries ? 0 : err_memory(err);
+    for (size_t i = 0; rc == 0 && i < m->count; i++)
+        if (json_array_append_new(entries, entry_json(&m->items[i], &parts)) != 0)
+            rc = err_memory(err);
+    if (rc == 0)
+        rc = buf_check(&parts, err);
+    clock_iso(m->date_s, date);
+    if (rc == 0)
+        rc = dump(json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:b, s:o}", "format",
+                            KEEP_MANIFEST, "job", m->job, "name", m->name, "epoch",
+                            (json_int_t)m->epoch, "number", (json_int_t)m->number, "date", date,
+                            "step", (json_int_t)m->step, "file", m->file, "entries", entries),
+                  JSON_COMPACT, out, err);
+    else
+        json_decref(entries);
+    buf_release(&parts);
+    return rc;
+}
+
+// ---- Reading
+
+static bool hex_read(const char *hex, uint8_t out[SHA256_BYTES])
+{
+    static const char digits[] = "0123456789abcdef";
+    for (int i = 0; i < 2 * SHA256_BYTES; i++) {
+        const char *digit = hex[i] ? strchr(digits, hex[i]) : NULL;
+        if (!digit)
+            return false;
+        out[i / 2] = (uint8_t)(i % 2 ? out[i / 2] << 4 | (digit - digits) : digit - digits);
+    }
+    return true;
+}
+
+static bool member_int(json_t *json, const char *name, int64_t least, int64_t most, int64_t *out)
+{
+    json_t *value = json_object_get(json, name);
+    *out = json_integer_value(value);
+    return json_is_integer(value) && *out >= least && *out <= most;
+}
+
+static int bad(struct err *err, const char *what)
+{
+    return err_set(err, ERR_FORMAT, "the manifest is damaged: %s", what);
+}
+
+static int read_file(json_t *json, struct manifest_entry *entry, struct err *err)
+{
+    const char *sum = json_string_value(json_object_get(json, "sha256"));
+    const char *parts = json_string_value(json_object_get(json, "parts"));
+    const char *data = json_string_value(json_object_get(json, "data"));
+    if (!member_int(json, "bytes", 0, INT64_C(1) << 50, &entry->bytes))
+        return bad(err, "a size");
+    int64_t count = store_part_count(entry->bytes);
+    if (!sum || strlen(sum) != 2 * SHA256_BYTES || !hex_read(sum, entry->sum))
+        return bad(err, "a sum");
+    if (!parts || strlen(parts) != (size_t)count * 2 * SHA256_BYTES)
+        return bad(err, "the sums of parts");
+    if (!data || !data_fits(data, sum))
+        return bad(err, "the name of data");
+    entry->parts = calloc((size_t)count + 1, SHA256_BYTES);
+    if (!entry->parts)
+        return err_memory(err);
+    for (int64_t i = 0; i < count; i++)
+        if (!hex_read(parts + i * 2 * SHA256_BYTES, entry->parts[i]))
+            return bad(err, "the sums of parts");
+    entry->data = text_copy(data, err);
+    return entry->data ? 0 : ERR_MEMORY;
+}
+
+static int read_entry(json_t *json, const struct manifest *m, struct manifest_entry *entry,
+                      struct err *err)
+{
+    const char *path = json_string_value(json_object_get(json, "path"));
+    const char *target = json_string_value(json_object_get(json, "link"));
+    int64_t mode = 0777;
+    if (!path || (m->file ? path[0] != '\0' : !manifest_path_fits(path)))
+        return bad(err, "a path");
+    entry->path = text_copy(path, err);
+    if (!entry->path)
+        return ERR_MEMORY;
+    if (target) {
+        entry->kind = MANIFEST_LINK;
+        if (m->file || !manifest_link_fits(path, target))
+            return bad(err, "a link that leads out of it");
+        entry->target = text_copy(target, err);
+        return entry->target ? 0 : ERR_MEMORY;
+    }
+    if (!member_int(json, "mode", 0, 0777, &mode))
+        return bad(err, "a mode");
+    entry->mode = (mode_t)mode;
+    if (!json_is_true(json_object_get(json, "folder")))
+        return read_file(json, entry, err);
+    entry->kind = MANIFEST_FOLDER;
+    return m->file ? bad(err, "a folder in a file") : 0;
+}
+
+// Whether a part of the path is a file or a link: what lies below a link would be written
+// elsewhere.
+static bool below_another(const struct manifest *m, const char *path)
+{
+    for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
+        size_t len = (size_t)(slash - path), from = 0, to = m->count;
+        while (from < to) {
+            size_t middle = from + (to - from) / 2;
+            const struct manifest_entry *entry = &m->items[middle];
+            int order = strncmp(entry->path, path, len);
+            order = order ? order : entry->path[len] != '\0';
+            if (order == 0 && entry->kind != MANIFEST_FOLDER)
+                return true;
+            if (order < 0)
+                from = middle + 1;
+            else
+                to = middle;
+        }
+    }
+    return false;
+}
+
+static int read_entries(json_t *list, struct manifest *m, struct err *err)
+{
+    size_t count = json_array_size(list);
+    if (!json_is_array(list) || count > KEEP_FILES || (m->file && count != 1))
+        return bad(err, "the number of files");
+    for (size_t i = 0; i < count; i++) {
+        TRY(array_grow(&m->items, m->count, &m->cap, sizeof *m->items, err));
+        struct manifest_entry *entry = &m->items[m->count++];
+        *entry = (struct manifest_entry){0};
+        TRY(read_entry(json_array_get(list, i), m, entry, err));
+        if (i > 0 && strcmp(entry[-1].path, entry->path) >= 0)
+            return bad(err, "paths out of order");
+        if (below_another(m, entry->path))
+            return bad(err, "a path below a file or a link");
+    }
+    return 0;
+}
+
+static int read_head(json_t *json, struct manifest *m, struct err *err)
+{
+    const char *format = json_string_value(json_object_get(json, "format"));
+    const char *job = json_string_value(json_object_get(json, "job"));
+    const char *name = json_string_value(json_object_get(json, "name"));
+    const char *date = json_string_value(json_object_get(json, "date"));
+    if (!format || strcmp(format, KEEP_MANIFEST) != 0)
+        return bad(err, "its format is not " KEEP_MANIFEST);
+    if (!job || !job[0] || strlen(job) > 255)
+        return bad(err, "its job");
+    if (!name || !manifest_path_fits(name) || strchr(name, '/'))
+        return bad(err, "its name");
+    if (!member_int(json, "epoch", 1, INT64_C(9999999999), &m->epoch) ||
+        !member_int(json, "number", 1, INT64_C(999999999), &m->number) ||
+        !member_int(json, "step", -1, INT64_MAX, &m->step))
+        return bad(err, "its number");
+    if (!date || !clock_parse(date, &m->date_s))
+        m->date_s = 0;
+    m->file = json_is_true(json_object_get(json, "file"));
+    m->job = text_copy(job, err);
+    m->name = text_copy(name, err);
+    return m->job && m->name ? 0 : ERR_MEMORY;
+}
+
+int manifest_read(const char *text, struct manifest *m, struct err *err)
+{
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    *m = (struct manifest){0};
+    int rc = json ? read_head(json, m, err) : bad(err, "no JSON");
+    if (rc == 0)
+        rc = read_entries(json_object_get(json, "entries"), m, err);
+    json_decref(json);
+    if (rc != 0)
+        manifest_release(m);
+    return rc;
+}
+
+// ---- Markers
+
+int marker_write(const struct marker *marker, struct buf *out, struct err *err)
+{
+    return dump(json_pack("{s:s, s:s, s:I, s:I, s:s}", "format", KEEP_MANIFEST, "job", marker->job,
+                          "epoch", (json_int_t)marker->epoch, "number", (json_int_t)marker->number,
+                          "manifest", marker->sum),
+                JSON_COMPACT, out, err);
+}
+
+bool marker_read(const char *text, struct marker *marker)
+{
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    const char *format = json_string_value(json_object_get(json, "format"));
+    const char *job = json_string_value(json_object_get(json, "job"));
+    const char *sum = json_string_value(json_object_get(json, "manifest"));
+    *marker = (struct marker){0};
+    bool whole = format && strcmp(format, KEEP_MANIFEST) == 0 && job && job[0] &&
+                 strlen(job) < sizeof marker->job && sum &&
+                 (strlen(sum) == SHA256_HEX_BYTES - 1 || !sum[0]) &&
+                 member_int(json, "epoch", 0, INT64_C(9999999999), &marker->epoch) &&
+                 member_int(json, "number", 0, INT64_C(999999999), &marker->number);
+    if (whole) {
+        snprintf(marker->job, sizeof marker->job, "%s", job);
+        snprintf(marker->sum, sizeof marker->sum, "%s", sum);
+    }
+    json_decref(json);
+    return whole;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// manifest: what a checkpoint in a store consists of, and its marker; for keep.h's files.
+//
+// Manifests come from a store that others may write to. Reading one checks everything that is used
+// later: paths stay within the tree, data lies where data lies, sums and sizes fit together.
+#ifndef FARE_GUARD_MANIFEST_H
+#define FARE_GUARD_MANIFEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/sha256.h"
+
+enum manifest_kind { MANIFEST_FILE, MANIFEST_FOLDER, MANIFEST_LINK };
+
+struct manifest_entry {
+    enum manifest_kind kind;
+    char *path;   // below the checkpoint: "a/b.bin"; of a checkpoint that is a file: ""
+    char *target; // of a link
+    mode_t mode;  // permissions
+    // Of files:
+    int64_t bytes;
+    uint8_t sum[SHA256_BYTES];
+    uint8_t (*parts)[SHA256_BYTES];
+    char *data; // the object with its bytes; null while not known
+};
+
+struct manifest {
+    char *job;
+    char *name; // last part of the path that was saved
+    int64_t epoch, number, date_s, step;
+    bool file;                    // the checkpoint is a file: one entry with path ""
+    struct manifest_entry *items; // sorted by path; a folder stands before what is in it
+    size_t count, cap;
+};
+
+void manifest_release(struct manifest *manifest); // a zeroed struct is fine
+void manifest_entry_release(struct manifest_entry *entry);
+
+int64_t manifest_bytes(const struct manifest *manifest);
+int64_t manifest_files(const struct manifest *manifest);
+bool manifest_same(const struct manifest *a, const struct manifest *b); // the same tree
+
+int manifest_write(const struct manifest *manifest, struct buf *out, struct err *err) MUST_USE;
+int manifest_read(const char *text, struct manifest *manifest, struct err *err) MUST_USE;
+
+// The marker: {"format", "job", "epoch", "number", "manifest": SHA-256 of its text}.
+struct marker {
+    char job[256];
+    int64_t epoch, number;
+    char sum[SHA256_HEX_BYTES]; // "": a base, which has no manifest
+};
+int marker_write(const struct marker *marker, struct buf *out, struct err *err) MUST_USE;
+bool marker_read(const char *text, struct marker *marker); // false: not one, or cut
+
+// A path within the tree: no "..", no empty part, not absolute.
+bool manifest_path_fits(const char *path);
+// A link at `path` whose target stays within the tree.
+bool manifest_link_fits(const char *path, const char *target);
+
+#endif

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard/store.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/rng.h"
+#include "guard/store_kind.h"
+
+#define PARTS_MOST 9000 // S3 takes 10,000
+
+struct store {
+    const struct store_kind *kind;
+    void *state;
+    char *shown;
+    pthread_mutex_t lock;
+    int exclusive; // -1: not tried yet
+};
+
+bool store_name_fits(const char *name)
+{
+    size_t len = strlen(name);
+    if (len == 0 || len >= STORE_NAME_BYTES || name[len - 1] == '/')
+        return false;
+    for (const char *p = name; *p; p++) {
+        bool begins = p == name || p[-1] == '/';
+        if (!isalnum((unsigned char)*p) && !strchr("._-/", *p))
+            return false;
+        if (begins && (*p == '/' || *p == '.'))
+            return false;
+    }
+    return true;
+}
+
+int store_open(struct store **out, const char *place, const struct store_options *options,
+               struct err *err)
+{
+    bool s3 = strncmp(place, "s3:", 3) == 0;
+    if (!place[0])
+        return err_set(err, ERR_USAGE, "no folder or s3://bucket/prefix is given to save to");
+    if (!s3 && strstr(place, "://"))
+        return err_set(err, ERR_USAGE, "'%.200s' is neither a folder nor s3://bucket/prefix",
+                       place);
+    struct store *store = calloc(1, sizeof *store);
+    if (!store)
+        return err_memory(err);
+    pthread_mutex_init(&store->lock, NULL);
+    store->kind = s3 ? &store_s3 : &store_folder;
+    store->exclusive = store->kind->always_exclusive ? 1 : -1;
+    store->shown = text_copy(place, err);
+    int rc = store->shown ? store->kind->open(&store->state, place, options, err) : ERR_MEMORY;
+    if (rc != 0)
+        store_free(store);
+    else
+        *out = store;
+    return rc;
+}
+
+void store_free(struct store *store)
+{
+    if (!store)
+        return;
+    if (store->state)
+        store->kind->free(store->state);
+    pthread_mutex_destroy(&store->lock);
+    free(store->shown);
+    free(store);
+}
+
+const char *store_shown(const struct store *store)
+{
+    return store->shown;
+}
+
+int store_get(struct store *store, const char *name, size_t max, struct buf *out,
+              int64_t deadline_ns, struct err *err)
+{
+    return store->kind->get(store->state, name, max, out, deadline_ns, err);
+}
+
+int store_put(struct store *store, const char *name, const void *bytes, size_t len,
+              int64_t deadline_ns, struct err *err)
+{
+    assert(store_name_fits(name));
+    return store->kind->put(store->state, name, bytes, len, deadline_ns, err);
+}
+
+// An answer may get lost after the server has done its work; the next try is then refused by what
+// the first one wrote.
+int store_create(struct store *store, const char *name, const void *bytes, size_t len,
+                 bool *created, int64_t deadline_ns, struct err *err)
+{
+    struct buf there = {0};
+    assert(store_name_fits(name));
+    *created = false;
+    int rc = store->kind->create(store->state, name, bytes, len, created, deadline_ns, err);
+    if (rc == 0 && !*created) {
+        struct err why = {0};
+        rc = store->kind->get(store->state, name, len + 1, &there, deadline_ns, &why);
+        *created = rc == 0 && there.len == len && memcmp(buf_str(&there), bytes, len) == 0;
+        if (rc == ERR_MISSING || rc == ERR_FORMAT) // longer than ours, or gone again
+            rc = 0;
+        if (rc != 0)
+            err_set(err, rc, "%s", why.text);
+    }
+    buf_release(&there);
+    return rc;
+}
+
+int store_delete(struct store *store, const char *name, int64_t deadline_ns, struct err *err)
+{
+    assert(store_name_fits(name));
+    return store->kind->remove(store->state, name, deadline_ns, err);
+}
+
+int store_list(struct store *store, const char *under, struct store_list *list, int64_t deadline_ns,
+               struct err *err)
+{
+    return store->kind->list(store->state, under, list, deadline_ns, err);
+}
+
+int store_size(struct store *store, const char *name, int64_t *bytes, int64_t deadline_ns,
+               struct err *err)
+{
+    return store->kind->size(store->state, name, bytes, deadline_ns, err);
+}
+
+int store_send(struct store *store, struct store_file *file, int64_t deadline_ns, struct err *err)
+{
+    assert(store_name_fits(file->name));
+    file->sent_bytes = 0;
+    return store->kind->send(store->state, file, deadline_ns, err);
+}
+
+int store_fetch(struct store *store, struct store_file *file, int64_t deadline_ns, struct err *err)
+{
+    file->sent_bytes = 0;
+    return store->kind->fetch(store->state, file, deadline_ns, err);
+}
+
+int store_forget(struct store *store, const char *name, int64_t deadline_ns, struct err *err)
+{
+    assert(store_name_fits(name));
+    return store->kind->forget(store->state, name, deadline_ns, err);
+}
+
+// ---- Trials
+
+static void trial_name(const char *what, char out[STORE_NAME_BYTES])
+{
+    uint64_t random;
+    rng_entropy(&random, sizeof random);
+    snprintf(out, STORE_NAME_BYTES, "lease/%s-%016llx", what, (unsigned long long)random);
+}
+
+int store_check(struct store *store, int64_t deadline_ns, struct err *err)
+{
+    char name[STORE_NAME_BYTES];
+    struct buf back = {0};
+    struct err why = {0};
+    trial_name("check", name);
+    int rc = store_put(store, name, name, strlen(name), deadline_ns, err);
+    if (rc == 0)
+        rc = store_get(store, name, sizeof name, &back, deadline_ns, err);
+    if (rc == 0 && strcmp(buf_str(&back), name) != 0)
+        rc =
+            err_set(err, ERR_FORMAT, "'%s' gives back other bytes than were written", store->shown);
+    int removed = store_delete(store, name, deadline_ns, &why);
+    if (rc == 0 && removed != 0)
+        rc = err_set(err, removed, "%s", why.text);
+    if (rc != 0 && rc != ERR_MEMORY)
+        err_context(err, "cannot save to '%s'", store->shown);
+    buf_release(&back);
+    return rc;
+}
+
+static int try_exclusive(struct store *store, bool *exclusive, int64_t deadline_ns, struct err *err)
+{
+    char name[STORE_NAME_BYTES];
+    struct err why = {0};
+    bool first = false, second = false;
+    trial_name("trial", name);
+    int rc = store->kind->create(store->state, name, "1", 1, &first, deadline_ns, err);
+    if (rc == 0 && first)
+        rc = store->kind->create(store->state, name, "2", 1, &second, deadline_ns, err);
+    *exclusive = rc == 0 && first && !second;
+    if (rc == ERR_FORMAT) { // a server that refuses conditions has none
+        if (err)
+            *err = (struct err){0};
+        rc = 0;
+    }
+    int removed =
+        store_delete(store, name, deadline_ns, &why); // it holds one byte: not worth failing
+    (void)removed;
+    return rc;
+}
+
+int store_exclusive(struct store *store, bool *exclusive, int64_t deadline_ns, struct err *err)
+{
+    pthread_mutex_lock(&store->lock);
+    int rc = 0;
+    *exclusive = store->exclusive == 1;
+    if (store->exclusive < 0) {
+        rc = try_exclusive(store, exclusive, deadline_ns, err);
+        if (rc == 0)
+            store->exclusive = *exclusive;
+    }
+    pthread_mutex_unlock(&store->lock);
+    return rc;
+}
+
+// ---- Lists and parts
+
+int store_list_add(struct store_list *list, const char *name, int64_t bytes, struct err *err)
+{
+    TRY(array_grow(&list->items, list->count, &list->cap, sizeof *list->items, err));
+    char *copy = text_copy(name, err);
+    if (!copy)
+        return ERR_MEMORY;
+    list->items[list->count++] = (struct store_entry){copy, bytes};
+    return 0;
+}
+
+void store_list_release(struct store_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i].name);
+    free(list->items);
+    *list = (struct store_list){0};
+}
+
+int64_t store_part_bytes(int64_t file_bytes)
+{
+    int64_t mib = INT64_C(1) << 20, least = (file_bytes + PARTS_MOST - 1) / PARTS_MOST;
+    return least <= STORE_PART_BYTES ? STORE_PART_BYTES : (least + mib - 1) / mib * mib;
+}
+
+int64_t store_part_count(int64_t file_bytes)
+{
+    int64_t part = store_part_bytes(file_bytes);
+    return (file_bytes + part - 1) / part;
+}
+
+int64_t store_part_len(int64_t file_bytes, int64_t index)
+{
+    int64_t part = store_part_bytes(file_bytes), left = file_bytes - index * part;
+    return left < part ? left : part;
+}
+
+bool store_part_right(const struct store_file *file, int64_t index, const void *bytes)
+{
+    struct sha256 sha;
+    uint8_t sum[SHA256_BYTES];
+    sha256_init(&sha);
+    sha256_add(&sha, bytes, (size_t)store_part_len(file->bytes, index));
+    sha256_done(&sha, sum);
+    return memcmp(sum, file->parts[index], sizeof sum) == 0;
+}
+
+int store_part_read(int fd, const struct store_file *file, int64_t index, void *into,
+                    struct err *err)
+{
+    int64_t from = index * store_part_bytes(file->bytes), len = store_part_len(file->bytes, index);
+    for (int64_t have = 0; have < len;) {
+        ssize_t got = pread(fd, (char *)into + have, (size_t)(len - have), from + have);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_errno(err, errno, "cannot read '%s'", file->path);
+        if (got == 0)
+            return err_set(err, ERR_FORMAT, "'%s' became shorter while it was saved", file->path);
+        have += got;
+    }
+    if (!store_part_right(file, index, into))
+        return err_set(err, ERR_FORMAT, "'%s' changed while it was saved", file->path);
+    return 0;
+}
+
+int store_write_at(int fd, const char *bytes, int64_t len, int64_t at, const char *path,
+                   struct err *err)
+{
+    while (len > 0) {
+        ssize_t put = pwrite(fd, bytes, (size_t)len, at);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return err_errno(err, errno, "cannot write '%s'", path);
+        bytes += put, len -= put, at += put;
+    }
+    return 0;
+}

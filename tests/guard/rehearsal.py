@@ -1,0 +1,480 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Rehearsals of lost machines: a job is interrupted at random moments until it has finished.
+
+    tests/guard/rehearsal.py FARE [--count N] [--at-once N] [SEED]
+
+Each has its own seed, such as 7-12, which replays it alone. In each: the job finishes; its result is that of an
+uninterrupted run, bit for bit (one in forty is fare's own mlp, one in twenty saves to an S3 server); no partial checkpoint was resumed; two live copies never made progress; the work lost by an
+interruption is at most the interval, one checkpoint and what the machine's load adds. Exit code 1 if one failed."""
+import argparse
+import atexit
+import hashlib
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+EVERY_S = 0.4       # --save-every
+LEASE_S = 1.5       # --lease
+SLACK_S = 3.0       # what a loaded machine adds to a time
+STEP_MS, PERIOD = 20, 5
+KINDS = ["job", "fare", "machine", "term", "notice", "short notice", "pause", "store down", "slow start"]
+ON_DISK, ON_S3 = ["disk full"], ["network cut", "slow network"]  # more of them, by kind of store
+LASTING = {"store down", "slow start", "pause", "disk full", "network cut", "slow network"}  # the job may go on
+counts, lock = {}, threading.Lock()
+
+
+def count(what, n=1):
+    with lock:
+        counts[what] = counts.get(what, 0) + n
+
+
+def children(pid):
+    """All descendants, by /proc."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                stat = Path(f"/proc/{name}/stat").read_text()
+                parents.setdefault(int(stat[stat.rindex(")") + 2:].split()[1]), []).append(int(name))
+            except (OSError, ValueError):
+                pass
+    found, todo = [], [pid]
+    while todo:
+        below = parents.get(todo.pop(), [])
+        found += below
+        todo += below
+    return found
+
+
+def send(pids, number):
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+class Fault(Exception):
+    pass
+
+
+class Link:
+    """The network between a machine and the S3 server: it can be cut, or slow."""
+
+    def __init__(self, port):
+        self.to, self.down, self.delay, self.open = port, False, 0.0, set()
+        self.socket = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = self.socket.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near = self.socket.accept()[0]
+                if self.down:
+                    near.close()
+                    continue
+                far = socket.create_connection(("127.0.0.1", self.to), 10)
+            except OSError:
+                if self.socket.fileno() < 0:
+                    return
+                continue
+            self.open |= {near, far}
+            for a, b in ((near, far), (far, near)):
+                threading.Thread(target=self.copy, args=(a, b), daemon=True).start()
+
+    def copy(self, a, b):
+        try:
+            while data := a.recv(65536):
+                time.sleep(self.delay)
+                b.sendall(data)
+        except OSError:
+            pass
+        for one in (a, b):
+            self.open.discard(one)
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+                one.close()
+            except OSError:
+                pass
+
+    def cut(self):
+        self.down = True
+        for one in list(self.open):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class Server:
+    """Swift, started once, if it is installed."""
+    swift, tried = None, False
+
+    @classmethod
+    def get(cls):
+        with lock:
+            if not cls.tried:
+                cls.tried = True
+                sys.path.insert(0, str(HERE))
+                import s3_server
+                if not s3_server.Swift.missing():
+                    cls.dir = tempfile.mkdtemp(prefix="fare-swift-")
+                    cls.swift = s3_server.Swift(cls.dir)
+                    cls.swift.make_bucket("jobs")
+                    atexit.register(cls.end)
+            return cls.swift
+
+    @classmethod
+    def end(cls):
+        cls.swift.stop()
+        shutil.rmtree(cls.dir, ignore_errors=True)
+
+
+class Rehearsal:
+    def __init__(self, fare, seed):
+        self.fare, self.seed, self.random = fare, seed, random.Random(seed)
+        self.dir = Path(tempfile.mkdtemp(prefix="fare-rehearsal-"))
+        self.store, self.log = self.dir / "store", self.dir / "log"
+        self.kind = self.random.choice(["zip", "safetensors", "folder", "raw"])
+        self.steps = self.random.randint(60, 120)
+        self.lease_s = LEASE_S
+        self.kinds = KINDS + (ON_DISK if self.mount() else [])
+        self.plan = [self.random.choice(self.kinds) for _ in range(self.random.randint(1, 4))]
+        self.machines, self.excused, self.alive = 0, [], []
+
+    def mount(self):
+        """A store that can be full. Without the right to mount, there is none."""
+        self.store.mkdir()
+        return subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(self.store)], stderr=subprocess.DEVNULL).returncode == 0
+
+    # ---- machines
+
+    def command(self, home):
+        return [self.fare, "run", "--no-cloud", "--no-trace", "--save", str(self.store), "--save-every", f"{int(EVERY_S * 1e3)}ms",
+                "--lease", f"{int(self.lease_s * 1e3)}ms", "--checkpoints", "out", "--grace", "2s",
+                "--notice", f"signal@3s,file:{home}/notice", "--on-notice", "USR1",
+                "--", "/usr/bin/python3", "-S", "-E", str(HERE / "job.py"), "out", str(self.steps), str(STEP_MS), str(PERIOD),
+                self.kind, str(self.log), "{resume}"]
+
+    def environment(self, home):
+        return dict(os.environ, HOME=str(home), XDG_DATA_HOME=str(home / "data"), FARE_METADATA="off", TMPDIR=str(home))
+
+    def start(self):
+        fresh = self.machines == 0 or self.random.random() < 0.7
+        self.machines += fresh
+        home = self.dir / f"machine-{self.machines}"
+        home.mkdir(exist_ok=True)
+        (home / "notice").unlink(missing_ok=True)
+        env = self.environment(home)
+        with open(self.dir / "said", "ab") as said:
+            fare = subprocess.Popen(self.command(home), cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        fare.home = home
+        self.alive.append(fare)
+        return fare
+
+    def wait(self, fare, seconds):
+        try:
+            return fare.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    # ---- interruptions
+
+    def interrupt(self, what, fare):
+        job = [p for p in children(fare.pid) if self.is_job(p)]
+        now = time.monotonic()
+        if what == "job":
+            send(job, signal.SIGKILL)
+        elif what == "fare":
+            send([fare.pid], signal.SIGKILL)
+        elif what == "machine":
+            everything = [fare.pid] + children(fare.pid)
+            send(everything, signal.SIGSTOP)
+            send(set(everything + children(fare.pid)), signal.SIGKILL)
+        elif what == "term":
+            send([fare.pid], signal.SIGTERM)
+        elif what in ("notice", "short notice"):
+            (fare.home / "notice").write_text("4" if what == "notice" else "0.5")
+        elif what == "pause":
+            self.pause(fare)
+        elif what in ("store down", "disk full", "network cut", "slow network"):
+            seconds = self.random.uniform(0.2, 3 * self.lease_s)
+            getattr(self, what.replace(" ", "_"))(seconds)
+            self.excused.append((now - 1, time.monotonic() + SLACK_S))
+
+    def is_job(self, pid):
+        try:
+            return b"job.py" in Path(f"/proc/{pid}/cmdline").read_bytes() and b"--save" not in Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            return False
+
+    def pause(self, fare):
+        """The machine stands still for longer than its lease; another one takes over meanwhile."""
+        everything = [fare.pid] + children(fare.pid)
+        send(everything, signal.SIGSTOP)
+        began = time.monotonic()
+        other = self.start()
+        self.wait(other, 2 * self.lease_s + self.random.uniform(0.5, 2))
+        woken = time.monotonic()
+        send(everything, signal.SIGCONT)
+        self.excused.append((began, woken + SLACK_S))
+        self.wait(fare, 4)
+        if fare.poll() is None and other.poll() is None:
+            # The ousted one waits for the other: both live, one with a job.
+            send([fare.pid] + children(fare.pid), signal.SIGKILL)
+        self.paused.append((began, woken))
+        self.next = other
+
+    def disk_full(self, seconds):
+        fill = self.store / "fill"
+        try:
+            with open(fill, "wb", buffering=0) as file:
+                for _ in range(2000):
+                    file.write(b"x" * 1024)
+        except OSError:
+            pass
+        time.sleep(seconds)
+        fill.unlink(missing_ok=True)
+
+    def store_down(self, seconds):
+        if os.path.ismount(self.store):  # what cannot be renamed is covered
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=1,ro", "none", str(self.store)])
+            time.sleep(seconds)
+            subprocess.run(["umount", "-l", str(self.store)])
+            return
+        away = self.dir / "store.away"
+        try:
+            self.store.rename(away)
+        except OSError:
+            return
+        self.store.write_text("not a folder now")
+        time.sleep(seconds)
+        self.store.unlink()
+        away.rename(self.store)
+
+    # ---- the whole
+
+    def play(self):
+        self.paused, self.next = [], None
+        until, todo = time.monotonic() + 150, list(self.plan)
+        while time.monotonic() < until:
+            fare, self.next = self.next or self.start(), None
+            if todo:
+                what = todo.pop(0)
+                code = self.wait(fare, self.random.uniform(0.3, 2.2) + (self.lease_s if what != "slow start" else 0))
+                if code is None:
+                    count(what)
+                    self.interrupt(what, fare)
+                    if what in LASTING:
+                        continue_with = self.next or fare
+                        if continue_with.poll() is None:
+                            self.next = continue_with
+                        continue
+            code = self.wait(fare, max(1, until - time.monotonic()))
+            if code == 0 and self.finals():
+                break
+            if code == 2:
+                raise Fault("a usage error")
+            if any(line[2] == "partial" for line in self.lines()):
+                raise Fault("a partial checkpoint was resumed")
+        else:
+            raise Fault("it did not finish in time")
+        self.judge()
+
+    def lines(self):
+        try:
+            return [line.split() for line in self.log.read_text().splitlines()]
+        except OSError:
+            return []
+
+    def finals(self):
+        return [line[3] for line in self.lines() if line[2] == "final"]
+
+    def expected(self):
+        state = "0"
+        for step in range(self.steps):
+            state = hashlib.sha256(f"{state}{step}".encode()).hexdigest()
+        return state
+
+    def judge(self):
+        lines = self.lines()
+        if set(self.finals()) != {self.expected()}:
+            raise Fault(f"the result differs: {self.finals()}")
+        for line in lines:
+            if line[2] == "partial":
+                raise Fault("a partial checkpoint was resumed: " + " ".join(line))
+        self.judge_copies(lines)
+        self.judge_loss(lines)
+
+    def excuse(self, at):
+        return any(a <= at <= b for a, b in self.excused)
+
+    def copies(self, lines):
+        """In the order of their starts: first and last line, first and last step."""
+        found = {}
+        for who, at, what, *rest in lines:
+            c = found.setdefault(who, {"from": float(at), "first": 0, "steps": {}})
+            c["to"] = float(at)
+            if what == "start":
+                c["first"] = int(rest[0])
+            if what == "step":
+                c["steps"][int(rest[0])] = float(at)
+        return sorted(found.values(), key=lambda c: c["from"])
+
+    def judge_copies(self, lines):
+        copies = self.copies(lines)
+        for a, b in zip(copies, copies[1:]):
+            late = [at for at in a["steps"].values() if at > b["from"]]
+            # A machine that stood still may finish the step it was in before fare has ended it.
+            stale = [at for at in late if not any(woken <= at <= woken + SLACK_S for _, woken in self.paused)]
+            count("steps by a copy that woke up", len(late) - len(stale))
+            if stale:
+                raise Fault(f"two copies made progress: {len(stale)} steps, up to {max(stale) - b['from']:.2f} s late")
+
+    def judge_loss(self, lines):
+        copies = self.copies(lines)
+        bound = EVERY_S + PERIOD * STEP_MS / 1e3 + SLACK_S
+        for a, b in zip(copies, copies[1:]):
+            if not a["steps"] or self.excuse(a["to"]):
+                continue
+            kept = [at for step, at in a["steps"].items() if step <= b["first"]]
+            lost = a["to"] - (max(kept) if kept else a["from"])
+            count("ms lost", int(lost * 1e3))
+            count("losses")
+            if lost > bound:
+                raise Fault(f"{lost:.2f} s of work were lost, over {bound:.2f}: it had step {max(a['steps'])}, resumed {b['first']}")
+
+    def close(self, keep):
+        for fare in self.alive:
+            if fare.poll() is None:
+                send([fare.pid] + children(fare.pid), signal.SIGKILL)
+                fare.wait()
+        while os.path.ismount(self.store):
+            if subprocess.run(["umount", "-l", str(self.store)], stderr=subprocess.DEVNULL).returncode != 0:
+                break
+        if not keep:
+            shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class OnS3(Rehearsal):
+    """The store is a bucket behind a network that fails."""
+
+    def mount(self):
+        return False
+
+    def __init__(self, fare, seed):
+        super().__init__(fare, seed)
+        self.lease_s = 2.0
+        self.link = Link(Server.get().ports["proxy"])
+        self.store = f"s3://jobs/{seed}-{time.monotonic_ns()}"
+        self.plan = [self.random.choice([k for k in KINDS if k != "store down"] + 3 * ON_S3) for _ in range(self.random.randint(1, 3))]
+
+    def environment(self, home):
+        return {**super().environment(home), **Server.get().environment(AWS_ENDPOINT_URL=f"http://127.0.0.1:{self.link.port}")}
+
+    def network_cut(self, seconds):
+        self.link.cut()
+        time.sleep(seconds)
+        self.link.down = False
+
+    def slow_network(self, seconds):
+        self.link.delay = self.random.uniform(0.05, 0.3)
+        time.sleep(seconds)
+        self.link.delay = 0.0
+
+    def close(self, keep):
+        super().close(keep)
+        self.link.socket.close()
+        self.link.cut()
+
+
+class Native(Rehearsal):
+    """One of fare's own trainings, instead of a command."""
+    reference = None
+    TRAINING = ["run", "mlp", "--full", "--epochs", "1", "--batch", "500", "--threads", "1", "--no-cloud"]
+
+    def __init__(self, fare, seed):
+        super().__init__(fare, seed)
+        self.kind = "mlp"
+        self.plan = [what for what in self.plan if what not in ("job", "pause")] or ["machine"]
+        # Its checkpoints have eight megabytes.
+        subprocess.run(["umount", "-l", str(self.store)], stderr=subprocess.DEVNULL)
+        with lock:
+            if Native.reference is None:
+                Native.reference = self.train(self.dir / "reference", ["--checkpoint", "out"])
+
+    def train(self, home, more):
+        home.mkdir()
+        subprocess.run([self.fare, *self.TRAINING, "--no-ledger", *more], cwd=home, env=self.environment(home), check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return self.last(home)
+
+    def last(self, home):
+        """The hash of the last checkpoint: parameters and optimizer state."""
+        found = sorted(home.rglob("mlp-*.safetensors"), key=lambda p: p.name)
+        return (found[-1].name, hashlib.sha256(found[-1].read_bytes()).hexdigest()) if found else None
+
+    def command(self, home):
+        return [self.fare, *self.TRAINING, "--save", str(self.store), "--save-every", f"{int(EVERY_S * 1e3)}ms",
+                "--lease", f"{int(LEASE_S * 1e3)}ms", "--notice", f"signal@3s,file:{home}/notice"]
+
+    def finals(self):
+        return [self.last(self.alive[-1].home)]
+
+    def judge(self):
+        if self.finals() != [self.reference]:
+            raise Fault(f"the parameters differ: {self.finals()}, {self.reference}")
+
+
+def one(fare, seed):
+    number = int(seed.split("-")[1])
+    s3 = number % 20 == 3 and Server.get()
+    r = (Native if number % 40 == 7 else OnS3 if s3 else Rehearsal)(fare, seed)
+    began = time.monotonic()
+    fault = None
+    try:
+        r.play()
+    except Fault as why:
+        fault = f"{seed} ({r.kind}, {', '.join(r.plan)}): {why}; see {r.dir}"
+    except Exception as why:
+        fault = f"{seed}: {type(why).__name__}: {why}; see {r.dir}"
+    r.close(fault is not None)
+    count("rehearsals")
+    return fault, time.monotonic() - began
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("fare")
+    parser.add_argument("seed", nargs="?", default="1")
+    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--at-once", type=int, default=10)
+    args = parser.parse_args()
+    fare = str(Path(args.fare).resolve())
+    seeds = [args.seed] if "-" in args.seed else [f"{args.seed}-{i}" for i in range(1, args.count + 1)]
+    faults, began = [], time.monotonic()
+    with ThreadPoolExecutor(args.at_once) as pool:
+        for fault, _ in pool.map(lambda s: one(fare, s), seeds):
+            if fault:
+                faults.append(fault)
+                print("fault:", fault, flush=True)
+    for what, n in sorted(counts.items()):
+        print(f"{n:8} {what}")
+    print(f"{len(faults):8} faults in {time.monotonic() - began:.0f} s")
+    sys.exit(bool(faults))
+
+
+if __name__ == "__main__":
+    main()

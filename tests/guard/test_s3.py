@@ -1,0 +1,291 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The store in a bucket against a real server that verifies signatures (s3_server.py), and through a proxy that cuts,
+damages, refuses and forgets (s3_proxy.py)."""
+import hashlib
+import http.server
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+sys.path[:0] = [os.path.join(os.environ["ROOT"], "tests"), os.path.join(os.environ["ROOT"], "tests/guard")]
+from s3_proxy import Proxy  # noqa: E402
+from s3_server import KEY, SECRET, Swift  # noqa: E402
+from tap import done, report, skip  # noqa: E402
+from tool import Job, tool  # noqa: E402
+
+if why := Swift.missing():
+    skip("S3", why)
+    done()
+
+SCRATCH = Path(tempfile.mkdtemp(dir=os.environ.get("TMPDIR", "/tmp")))
+swift = Swift(SCRATCH / "swift")
+swift.make_bucket("bucket")
+proxy = Proxy(swift)
+DIRECT = swift.environment(TOOL_STALL_MS="20000", HOME=str(SCRATCH))
+THROUGH = {**DIRECT, "AWS_ENDPOINT_URL": proxy.endpoint}
+PART = 8 << 20
+everything = []  # that was printed
+
+
+def s3(place, *words, env=DIRECT, **more):
+    code, said = tool(place, *words, env=env, **more)
+    everything.append(said)
+    return code, said
+
+
+def moved(said):
+    return int(said.split("moved ")[1].split()[0])
+
+
+def file_of(size, name="file"):
+    path = SCRATCH / f"{name}-{size}"
+    if not path.exists():
+        block = hashlib.sha256(str(size).encode()).digest() * 32768
+        path.write_bytes((block * (size // len(block) + 1))[:size])
+    return path
+
+
+# ---- small objects, and names that need care
+PLACE = "s3://bucket/run 1/a=b+c%&é"
+code, said = s3(PLACE, "check")
+report("a bucket can be written, read and deleted in", code == 0, said)
+code, said = s3(PLACE, "put", "saves/x", "hello")
+status, data = swift.ask("GET", "/bucket/run%201/a%3Db%2Bc%25%26%C3%A9/saves/x")
+report("another client finds the object under its name", (status, data) == (200, b"hello"), f"{said} {status} {data}")
+report("it comes back", s3(PLACE, "get", "saves/x") == (0, "ok 0 0 hello\n"))
+report("an absent one is missing", "error -4" in s3(PLACE, "get", "saves/y")[1])
+code, said = s3(PLACE, "exclusive")
+report("a server without conditional writes is recognised", said == "ok 0 0 \n", said)
+for i in range(12):
+    swift.ask("PUT", f"/bucket/pages/data/{i:04}", "", b"x" * i)
+proxy.reset()
+code, said = s3("s3://bucket/pages", "list", "data/")
+report("lists have names and sizes, sorted", said.splitlines() == [f"data/{i:04} {i}" for i in range(12)], said)
+
+def page(r):
+    more = "continuation-token=" in r.target
+    keys = "".join(f"<Contents><Key>pre/data/{i}</Key><Size>{i}</Size></Contents>" for i in ([3, 4] if more else [1, 2]))
+    tail = "<IsTruncated>false</IsTruncated>" if more else \
+        "<IsTruncated>true</IsTruncated><NextContinuationToken>a/b=+&amp;</NextContinuationToken>"
+    return f"<ListBucketResult>{keys}<Contents><Key>elsewhere/x</Key><Size>1</Size></Contents>{tail}</ListBucketResult>".encode()
+
+
+proxy.reset(page)
+code, said = s3("s3://bucket/pre", "list", "data/", env=THROUGH)
+report("lists of several pages, and only what is below the prefix", said.splitlines() == [f"data/{i} {i}" for i in (1, 2, 3, 4)]
+       and "?continuation-token=a%2Fb%3D%2B%26&list-type=2&max-keys=1000&prefix=pre%2Fdata%2F" in proxy.seen[-1].target, said)
+for text in (b"", b"<html>portal</html>", b"<ListBucketResult><Contents>", b"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"):
+    proxy.reset(lambda r: text)
+    code, said = s3("s3://bucket/pre", "list", "data/", env=THROUGH)
+    report(f"an answer that is not S3's is no empty list: {text[:30]}", code == 1 and "error -5" in said, said)
+
+# ---- files in parts
+big = file_of(2 * PART + 1_000_000)
+sums = hashlib.sha256(big.read_bytes()).hexdigest()
+code, said = s3("s3://bucket/big", "send", "data/f", big)
+status, data = swift.ask("GET", "/bucket/big/data/f")
+report("a file in three parts arrives", moved(said) == big.stat().st_size and hashlib.sha256(data).hexdigest() == sums, said)
+code, said = s3("s3://bucket/big", "send", "data/f", big)
+report("what is there is not sent again", moved(said) == 0, said)
+code, said = s3("s3://bucket/big", "fetch", "data/f", SCRATCH / "back", big)
+report("it comes back whole", (SCRATCH / "back").read_bytes() == big.read_bytes(), said)
+for size in (0, 1, PART - 1, PART, PART + 1):
+    path = file_of(size)
+    code, said = s3("s3://bucket/sizes", "send", f"data/{size}", path)
+    code2, said2 = s3("s3://bucket/sizes", "fetch", f"data/{size}", SCRATCH / "back", path)
+    report(f"{size} bytes go there and back", code == code2 == 0 and (SCRATCH / "back").read_bytes() == path.read_bytes(), said + said2)
+
+# ---- cut at every part, and continued by the next process
+for part in (1, 2, 3):
+    proxy.reset(lambda r: "cut" if r.part >= part else None)
+    code, said = s3(f"s3://bucket/cut{part}", "send", "data/f", big, env=THROUGH, TOOL_PARALLEL=1, TOOL_PAUSE_MS=1)
+    first, early = moved(said), swift.ask("HEAD", f"/bucket/cut{part}/data/f")[0]
+    proxy.reset()
+    code2, said2 = s3(f"s3://bucket/cut{part}", "send", "data/f", big, env=THROUGH)
+    status, data = swift.ask("GET", f"/bucket/cut{part}/data/f")
+    report(f"cut at part {part}: the rest is sent, and no more", code == 1 and code2 == 0 and first == (part - 1) * PART
+           and first + moved(said2) == big.stat().st_size and hashlib.sha256(data).hexdigest() == sums, f"{said} {said2} {status}")
+    report(f"cut at part {part}: nothing was there before it was whole", early == 404, early)
+proxy.reset(lambda r: "cut" if r.part and sum(q.part == r.part for q in proxy.seen) == 1 else None)
+code, said = s3("s3://bucket/once", "send", "data/f", big, env=THROUGH)
+report("each part cut once: tried again", code == 0 and moved(said) == big.stat().st_size and len([r for r in proxy.seen if r.part]) == 6, said)
+
+# ---- every answer lost once, at each request of a save and a fetch
+tree = SCRATCH / "ckpt"
+(tree / "sub").mkdir(parents=True)
+shutil.copy(big, tree / "model.bin")
+(tree / "sub/config").write_text("{}")
+SLOW = {"TOOL_BEAT_MS": "1000", "TOOL_HOLD_MS": "8000", "TOOL_PATIENCE_MS": "60000", "TOOL_PAUSE_MS": "1"}
+
+
+def run(place, env=THROUGH, **more):
+    """A job that fetches and saves; what it said."""
+    job = Job(place, env={**env, **SLOW, **more})
+    job.started()
+    said = job.said + job.ask("fetch", SCRATCH / "into") + job.ask("save", tree, 5)
+    job.end("release")
+    everything.append(said)
+    return said
+
+
+def once_each(action):
+    """Beats come at their own time, so requests are chosen by what they are, not by their number."""
+    seen, own, place, into = set(), Proxy(swift), f"s3://bucket/each-{action}", SCRATCH / f"into-{action}"
+
+    def rule(r):
+        kind = (r.method, r.target.split("?")[0].split("/")[-1][:12], r.target.split("?")[-1][:9] if "?" in r.target else "", r.part)
+        first = kind not in seen
+        seen.add(kind)
+        return action if first else None
+
+    own.rule = rule
+    said = run(place, {**THROUGH, "AWS_ENDPOINT_URL": own.endpoint})
+    check = Job(place, env={**DIRECT, **SLOW}, command="read")
+    found = check.ask("fetch", into)
+    check.end()
+    whole = (into / "ckpt/model.bin").exists() and (into / "ckpt/model.bin").read_bytes() == big.read_bytes()
+    outcomes[action] = (len(seen), len(seen) >= 12 and bool(re.search(r"^saved \d-1 ", said, re.M) and re.search(r"^found \d-1 ", found, re.M) and whole), f"{said}\n{found}")
+
+
+outcomes = {}
+threads = [threading.Thread(target=once_each, args=[a]) for a in ("lost", "refuse", 503, "half")]
+[t.start() for t in threads]
+[t.join() for t in threads]
+for action, (kinds, good, text) in outcomes.items():
+    report(f"{action} once at each of {kinds} kinds of requests: saved and found", good, text)
+report("all four were tried", len(outcomes) == 4)
+
+# ---- damage
+proxy.reset(lambda r: "damage" if r.part == 2 and sum(q.part == 2 for q in proxy.seen) == 1 else None)
+code, said = s3("s3://bucket/damage", "send", "data/f", big, env=THROUGH)
+status, data = swift.ask("GET", "/bucket/damage/data/f")
+report("a byte damaged on the way is noticed by the server, and sent again", code == 0 and hashlib.sha256(data).hexdigest() == sums
+       and sum(r.part == 2 for r in proxy.seen) == 2, said)
+proxy.reset(lambda r: "garble" if r.header("Range").startswith("bytes=8388608")
+            and sum(q.header("Range") == r.header("Range") for q in proxy.seen) == 1 else None)
+code, said = s3("s3://bucket/damage", "fetch", "data/f", SCRATCH / "back2", big, env=THROUGH, TOOL_PARALLEL=1)
+report("a byte damaged on the way back is asked for again", code == 0 and (SCRATCH / "back2").read_bytes() == big.read_bytes(), said)
+proxy.reset(lambda r: "garble" if r.header("Range").startswith("bytes=8388608") else None)
+code, said = s3("s3://bucket/damage", "fetch", "data/f", SCRATCH / "back3", big, env=THROUGH)
+report("one that stays is an error, and no file appears", code == 1 and "error -5: part 2 of 'data/f'" in said
+       and not (SCRATCH / "back3").exists() and not list(SCRATCH.glob(".fare-tmp-*")), said)
+
+# ---- slow and dead
+proxy.stall_s = 2
+proxy.reset(lambda r: "stall" if proxy.count == 1 else None)
+start = time.monotonic()
+code, said = s3("s3://bucket/stall", "put", "saves/x", "1", env=THROUGH, TOOL_STALL_MS=300)
+report("a stalled connection is given up, and the request made again", code == 0, said)
+proxy.reset(lambda r: "stall")
+code, said = s3("s3://bucket/stall", "put", "saves/x", "1", env=THROUGH, TOOL_STALL_MS=200, TOOL_DEADLINE_MS=1000)
+report("no answer at all is an error in time", code == 1 and "no answer in time" in said, said)
+proxy.reset(lambda r: 503)
+code, said = s3("s3://bucket/stall", "put", "saves/x", "1", env=THROUGH, TOOL_PAUSE_MS=1)
+report("a server that is down is tried six times", code == 1 and "answered 503" in said and proxy.count == 6, said)
+
+# ---- refusals in plain words
+code, said = s3("s3://bucket/x", "check", AWS_SECRET_ACCESS_KEY="not-the-secret-key")
+report("a wrong secret", "does not accept the credentials" in said and "from the environment" in said and "error -2" in said, said)
+code, said = s3("s3://bucket/x", "check", AWS_ACCESS_KEY_ID="nobody:nobody")
+report("a wrong id", "error -2" in said and "credentials" in said, said)
+code, said = s3("s3://gone-bucket/x", "check")
+report("a bucket that is not there", "there is no bucket 'gone-bucket' at http://127.0.0.1" in said, said)
+fake = Path(os.environ["BUILD"]) / "tests/guard/fake_hour.so"
+if "sanitize" in str(fake):
+    skip("a clock that is an hour off", "the sanitizers have their own preloaded library")
+else:
+    code, said = s3("s3://bucket/x", "check", LD_PRELOAD=fake)
+    now = time.strftime("%d %b %Y %H:%M", time.gmtime())[:14]
+    ahead = time.strftime("%Y-%m-%dT%H", time.gmtime(time.time() + 3600))
+    report("a clock that is an hour off: both times", "error -2" in said and f"the clock of this machine says {ahead}" in said
+           and now in said and "set the clock" in said, said)
+code, said = tool("s3://bucket/x", "check", env={"AWS_EC2_METADATA_DISABLED": "true", "HOME": str(SCRATCH)})
+report("no credentials", "there are no credentials for S3" in said and "AWS_ACCESS_KEY_ID" in said, said)
+code, said = tool("s3://bucket/x", "check", env={"AWS_ACCESS_KEY_ID": "AKIDONLY", "HOME": str(SCRATCH)})
+report("half a pair of keys", "AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not" in said, said)
+code, said = s3("s3://b/x", "check")
+report("a name that is no bucket's", "not of the form s3://bucket/prefix" in said, said)
+proxy.reset(lambda r: 301)
+code, said = s3("s3://bucket/x", "check", env=THROUGH)
+report("a bucket elsewhere", "is not in region us-east-1" in said, said)
+
+# ---- where the keys come from
+(SCRATCH / ".aws").mkdir()
+(SCRATCH / ".aws/credentials").write_text(f"[default]\naws_access_key_id = wrong\naws_secret_access_key = wrong\n"
+                                          f"[work]\naws_access_key_id={KEY}\naws_secret_access_key = {SECRET}\n")
+(SCRATCH / ".aws/config").write_text(f"[profile work]\nregion = us-east-1\nendpoint_url = {swift.endpoint}\ns3 =\n  region = no\n")
+bare = {"HOME": str(SCRATCH), "AWS_EC2_METADATA_DISABLED": "true"}
+report("a profile has keys, region and endpoint", tool("s3://bucket/profile", "check", env={**bare, "AWS_PROFILE": "work"})[0] == 0)
+code, said = tool("s3://bucket/profile", "check", env={**bare, "AWS_PROFILE": "nobody"})
+report("a profile that is not there", "AWS_PROFILE is 'nobody'" in said, said)
+asked = []
+
+
+class Role(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+    def answer(self, text):
+        asked.append((self.command, self.path, self.headers.get("X-aws-ec2-metadata-token")))
+        good = self.path.endswith("token") or self.headers.get("X-aws-ec2-metadata-token") == "TOKEN"
+        self.send_response(200 if good else 401)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def do_PUT(self):
+        self.answer("TOKEN")
+
+    def do_GET(self):
+        keys = {"AccessKeyId": KEY, "SecretAccessKey": SECRET, "Token": "a-session-token",
+                "Expiration": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 7200))}
+        self.answer("the-role\n" if self.path.endswith("/") else json.dumps(keys))
+
+
+role = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Role)
+threading.Thread(target=role.serve_forever, daemon=True).start()
+shutil.rmtree(SCRATCH / ".aws")
+proxy.reset()
+code, said = tool("s3://bucket/role", "check", env={"HOME": str(SCRATCH), "AWS_ENDPOINT_URL": proxy.endpoint,
+                                                    "FARE_METADATA": f"http://127.0.0.1:{role.server_address[1]}"})
+report("an instance's role", code == 0 and [a[0] for a in asked] == ["PUT", "GET", "GET"]
+       and all(r.header("x-amz-security-token") == "a-session-token" for r in proxy.seen), f"{said} {asked}")
+
+# ---- claims at once, with conditional writes and without
+for name, rule, env in (("with conditional writes", lambda r: "exclusive", THROUGH), ("without", None, DIRECT)):
+    proxy.reset(rule)
+    jobs = [Job(f"s3://bucket/claims-{name.replace(' ', '-')}", env={**env, **SLOW}) for _ in range(4)]
+    epochs, held, most = [], [0], [0]
+
+    def turn(job):
+        epoch = job.started()
+        held[0] += 1
+        most[0] = max(most[0], held[0])
+        epochs.append(epoch)
+        held[0] -= 1
+        job.end("release")
+
+    threads = [threading.Thread(target=turn, args=[j]) for j in jobs]
+    [t.start() for t in threads]
+    if name == "without":  # each turn waits for a while, and those that lose for the patience: one is enough
+        while not epochs and any(t.is_alive() for t in threads):
+            time.sleep(0.1)
+        time.sleep(0.5)
+        report(f"four machines at once {name}: one holds it", len(epochs) == 1 and most[0] == 1, f"{epochs}")
+        [j.p.kill() for j in jobs]
+        [t.join() for t in threads]
+    else:
+        [t.join() for t in threads]
+        report(f"four machines at once {name}: one after the other", sorted(epochs) == [1, 2, 3, 4] and most[0] == 1, f"{epochs}")
+
+report("no secret was ever printed", not any(word in text for text in everything for word in
+                                             (SECRET, "not-the-secret-key", "a-session-token", "Signature=")))
+swift.stop()
+shutil.rmtree(SCRATCH, ignore_errors=True)
+done()

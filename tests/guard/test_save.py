@@ -1,0 +1,359 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""fare run --save: notices, resuming, the starts in the record, --retry, --idle, --then, --max-spend, and places that cannot work."""
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from rehearsal import children, send  # noqa: E402
+from tap import done, report  # noqa: E402
+
+FARE, HERE = os.environ["FARE"], Path(__file__).resolve().parent
+SCRATCH = tempfile.TemporaryDirectory(prefix="fare-save-")
+JOB = ["/usr/bin/python3", "-S", "-E", str(HERE / "job.py")]
+results = []
+
+
+class Place:
+    """A machine: its home, and a store beside it."""
+    number = 0
+
+    def __init__(self, of=None):
+        Place.number += 1
+        self.home = Path(SCRATCH.name) / f"p{Place.number}"
+        self.home.mkdir()
+        self.store = of.store if of else self.home / "store"
+        self.log = of.log if of else self.home / "log"
+        self.env = {**os.environ, "HOME": str(self.home), "XDG_DATA_HOME": str(self.home / "data"), "TMPDIR": str(self.home),
+                    "FARE_METADATA": "off"}
+        self.env.pop("FARE_LEDGER", None)
+
+    def arguments(self, options, command):
+        return [FARE, "run", "--no-cloud", "--no-trace", "--save", str(self.store), "--lease", "2s", "--save-every", "200ms",
+                *options, "--", *command]
+
+    def start(self, *options, command, **env):
+        return subprocess.Popen(self.arguments(options, command), cwd=self.home, env={**self.env, **env}, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self, *options, command, **env):
+        p = self.start(*options, command=command, **env)
+        out, err = p.communicate(timeout=120)
+        return p.returncode, out, err
+
+    def job(self, steps=40, kind="safetensors"):
+        return [*JOB, "out", str(steps), "20", "5", kind, str(self.log), "{resume}"]
+
+    def lines(self):
+        return [line.split() for line in self.log.read_text().splitlines()] if self.log.exists() else []
+
+    def wait_for(self, what, seconds=60):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not any(line[2] == what[0] and (len(what) == 1 or int(line[3]) >= what[1])
+                                                   for line in self.lines()):
+            time.sleep(0.02)
+
+    def record(self):
+        p = subprocess.run([FARE, "runs", "last", "--json"], env=self.env, capture_output=True, text=True)
+        return json.loads(p.stdout)
+
+    def page(self):
+        return subprocess.run([FARE, "runs", "last"], env=self.env, capture_output=True, text=True).stdout
+
+
+def check(name, good, text=""):
+    results.append((name, bool(good), text))
+
+
+def notice_file():
+    """A notice in a file: USR1 makes the job write a checkpoint, which is saved, and it is ended in time."""
+    a = Place()
+    soon = a.home / "soon"
+    p = a.start("--notice", f"file:{soon}", "--on-notice", "USR1", "--checkpoints", "out", command=a.job(2000))
+    a.wait_for(("step", 12))
+    began = time.monotonic()
+    soon.write_text("30")
+    out, err = p.communicate(timeout=60)
+    check("a notice ends the job, with exit code 75", p.returncode == 75, err)
+    check("as soon as its checkpoint is safe", time.monotonic() - began < 25, err)
+    last = max(int(line[3]) for line in a.lines() if line[2] == "step")
+    saved = a.record()["saving"]["attempts"][-1]
+    check("nothing but the last steps is lost", last - saved["saved_step"] <= 40 and saved["lost_s"] < 5, f"{last} {saved}")
+    check("the record says why", saved["ended"] == "interrupted" and saved["taken"] and a.record()["stopped_by"] == "notice",
+          a.record())
+    b = Place(a)
+    p = b.start("--checkpoints", "out", command=a.job(2000))
+    b.wait_for(("start", saved["saved_step"]))
+    starts = [int(line[3]) for line in a.lines() if line[2] == "start"]
+    check("another machine resumes from it", starts == [0, saved["saved_step"]], a.lines()[-3:])
+    time.sleep(0.5)
+    p.send_signal(signal.SIGTERM)
+    out, err = p.communicate(timeout=60)
+    check("SIGTERM is a notice too", p.returncode == 75 and "SIGTERM" in err, err)
+    attempts = b.record()["saving"]["attempts"]
+    check("the record has the starts of both machines", [x["epoch"] for x in attempts] == [1, 2], attempts)
+    check("the page shows them", "2 starts, 2 interruptions" in " ".join(b.page().split()), b.page())
+
+
+def short_notice():
+    """5 s for a job that writes nothing when asked: what is there is saved, and it says what is not."""
+    a = Place()
+    soon = a.home / "soon"
+    p = a.start("--notice", f"file:{soon}", "--checkpoints", "out", command=a.job(3000))
+    a.wait_for(("step", 12))
+    began = time.monotonic()
+    soon.write_text("5")
+    out, err = p.communicate(timeout=60)
+    took = time.monotonic() - began
+    check("a short notice ends in time", p.returncode == 75 and took < 15, f"{took} {err}")
+    check("and says what is safe", "is safe in" in err and "old" in err, err)
+
+
+def withdrawn():
+    a = Place()
+    soon = a.home / "soon"
+    p = a.start("--notice", f"file:{soon}", "--checkpoints", "out", command=[*JOB, "out", "250", "20", "100000", "zip", str(a.log)])
+    a.wait_for(("step", 10))
+    soon.write_text("600")
+    time.sleep(1.5)
+    soon.unlink()
+    out, err = p.communicate(timeout=60)
+    check("a notice that is withdrawn ends nothing", p.returncode == 0 and "withdrawn" in err, err)
+
+
+def metadata():
+    """A metadata service, as AWS has it."""
+    a = Place()
+    server = subprocess.Popen(["/usr/bin/python3", str(HERE / "notice_server.py"), "aws", "ontime", "--after", "2"],
+                              stdout=subprocess.PIPE, text=True)
+    url = f"http://127.0.0.1:{int(server.stdout.readline())}"
+    code, out, err = a.run("--notice", "aws", "--on-notice", "TERM", "--checkpoints", "out", command=a.job(3000), FARE_METADATA=url)
+    server.kill()
+    check("AWS's notice ends the job", code == 75 and "AWS will terminate this machine" in err, err)
+
+
+def python_helper():
+    """fare.py: a checkpoint when fare wants one, of a name and format that nobody knows."""
+    a = Place()
+    script = a.home / "own.py"
+    (a.home / "fare.py").write_text((HERE.parent.parent / "share/python/fare.py").read_text())
+    script.write_text("""
+import fare, os, time
+step = int(open(fare.resume()).read()) if fare.resume() else 0
+print("from", step, flush=True)
+while step < 400:
+    step += 1
+    time.sleep(0.02)
+    if fare.save_due():
+        path = os.path.join(fare.checkpoints(), "whatever.dat")
+        open(path, "w").write(str(step))
+        fare.saved(path)
+    if fare.ending():
+        break
+""")
+    soon = a.home / "soon"
+    p = a.start("--notice", f"file:{soon}", "--checkpoints", "kept", "--save-every", "500ms",
+                command=["/usr/bin/python3", str(script)])
+    (a.home / "kept").mkdir(exist_ok=True)
+    time.sleep(3)
+    soon.write_text("20")
+    out, err = p.communicate(timeout=60)
+    check("fare.py saves when asked, and ends", p.returncode == 75 and a.record()["saving"]["attempts"][0]["saves"] >= 1, err)
+    soon.unlink()
+    code, out, err = a.run("--notice", f"file:{soon}", "--checkpoints", "kept", command=["/usr/bin/python3", str(script)])
+    check("and resumes", code == 0 and "from" in out and int(out.split()[1]) > 0, out + err)
+
+
+def resume_words():
+    a = Place()
+    show = ["/bin/sh", "-c", 'echo "$@; $FARE_RESUME; $FARE_CHECKPOINTS"', "sh", "--resume", "{resume}", "--x={resume}", "{checkpoints}", "end"]
+    code, out, err = a.run("--checkpoints", "out", command=show)
+    check("without a checkpoint the words for it are left out", code == 0 and out.split("\n")[0] == "out end; ; out", out + err)
+
+
+def retry():
+    a = Place()
+    fails = a.home / "fails"
+    script = f'echo x >> {fails}; [ $(wc -l < {fails}) -ge 3 ] || exit $(wc -l < {fails} | tr 12 34)'
+    code, out, err = a.run("--retry", "5", "--checkpoints", "out", command=["/bin/sh", "-c", script])
+    check("a job that fails is started again", code == 0 and fails.read_text().count("x") == 3, err)
+    attempts = a.record()["saving"]["attempts"]
+    check("each start is in the record", [x["ended"] for x in attempts] == ["failed", "failed", "finished"], attempts)
+    b = Place()
+    count = b.home / "count"
+    code, out, err = b.run("--retry", "9", "--checkpoints", "out", command=["/bin/sh", "-c", f"echo x >> {count}; exit 2"])
+    check("not after a usage error", code == 2 and count.read_text().count("x") == 1, err)
+    c = Place()
+    count = c.home / "count"
+    p = subprocess.run([FARE, "run", "--no-cloud", "--retry", "9", "--", "/bin/sh", "-c", f"echo x >> {count}; exit 7"], cwd=c.home,
+                       env=c.env, capture_output=True, text=True)
+    check("not for ever for the same error, without --save too", p.returncode == 7 and count.read_text().count("x") == 3, p.stderr)
+
+
+def then_and_idle():
+    a = Place()
+    tools, off = a.home / "bin", a.home / "off"
+    tools.mkdir()
+    for name in ("systemctl", "shutdown", "poweroff", "runpodctl"):
+        (tools / name).write_text(f'#!/bin/sh\necho {name} "$@" $FARE_ENDED >> {off}\n')
+        (tools / name).chmod(0o755)
+    env = {**a.env, "PATH": f"{tools}:{a.env['PATH']}"}
+    p = subprocess.run([FARE, "run", "--no-cloud", "--then", "poweroff", "--idle", "2s", "--grace", "1s", "--", "sleep", "60"],
+                       cwd=a.home, env=env, capture_output=True, text=True, timeout=50)
+    check("an idle job is ended, and the machine turned off", off.exists() and off.read_text() == "systemctl poweroff stopped\n",
+          p.stderr + (off.read_text() if off.exists() else ""))
+    p = subprocess.run([FARE, "run", "--no-cloud", "--then", f'echo "$FARE_ENDED" > {off}', "--", "sh", "-c", "exit 4"], cwd=a.home,
+                       env=env, capture_output=True, text=True, timeout=50)
+    check("--then runs a command after a failure too", p.returncode == 4 and off.read_text() == "failed\n", p.stderr)
+
+
+OFFERS = """\
+provider,name,region,zone,kind,gpu,gpus,gpu_memory_gib,vcpus,memory_gib,cpu,bare_metal,price,currency,per,date,source
+acme,one,here,,on-demand,,,,4,16,,no,108.00,USD,hour,2026-11-01,mine
+acme,one,here,,spot,,,,4,16,,no,36.00,USD,hour,2026-11-01,mine
+"""
+
+
+def offers(place):
+    """A machine of 0.03 USD a second, 0.01 as a spot machine, whose first hour is free if it is taken away."""
+    config = place.home / "config" / "fare"
+    for name in ("offers", "providers"):
+        (config / name).mkdir(parents=True)
+    (config / "offers" / "mine.csv").write_text(OFFERS)
+    tariffs = [{"id": f"acme-{kind}", "provider": "acme", "kind": kind, "unit_ms": 1000, "minimum_s": 0, "source": "mine", "date": "2026-11-01",
+                **({"spot_first_hour_free": True} if kind == "spot" else {})} for kind in ("on-demand", "spot")]
+    (config / "providers" / "acme.json").write_text(json.dumps({"schema": "fare.tariffs/1", "tariffs": tariffs}))
+    place.env["XDG_CONFIG_HOME"] = str(place.home / "config")
+
+
+def spend():
+    a = Place()
+    offers(a)
+    began = time.monotonic()
+    code, out, err = a.run("--checkpoints", "out", "--offer", "acme/one", "--max-spend", "0.24", "--on-notice", "TERM", command=a.job(4000))
+    took = time.monotonic() - began
+    record = a.record()
+    check("--max-spend ends it in time to save", "is safe in" in err and record["stopped_by"] == "max-spend" and took < 30, f"{took} {err}")
+    check("and before it is spent", float(record["saving"]["usd"]) <= 0.24, record["saving"])
+
+
+def bill():
+    """Two starts on a spot machine: the first is taken away and free, the second is paid by the started second."""
+    a = Place()
+    offers(a)
+    soon = a.home / "soon"
+    options = ["--checkpoints", "out", "--offer", "acme/one:spot", "--on-notice", "USR1", "--notice", f"file:{soon}"]
+    p = a.start(*options, command=a.job(150))
+    a.wait_for(("step", 30))
+    soon.write_text("30")
+    p.communicate(timeout=60)
+    soon.unlink()
+    code, out, err = a.run(*options, command=a.job(150))
+    s = a.record()["saving"]
+    first, second = s["attempts"]
+    check("a machine that is taken away in its first hour costs nothing", float(first["usd"]) == 0, s)
+    check("the other one its started seconds", float(second["usd"]) == round(math.ceil(second["wall_s"]) * 0.01, 2), s)
+    check("the sum is the bill of the job", float(s["usd"]) == float(second["usd"]), s)
+    useful = [math.ceil(x["wall_s"] - x["lost_s"]) * 0.03 for x in (first, second)]
+    check("beside what it would have cost on demand", abs(float(s["on_demand_usd"]) - sum(useful)) < 1e-9, s)
+    page = " ".join(a.page().split())
+    check("the page says so", f"{s['usd']} USD for all starts together" in page and f"{s['on_demand_usd']} USD on demand" in page, page)
+
+
+def schedulers():
+    """SIGTERM and then SIGKILL, as Slurm sends them to every process of a step, and Kubernetes to the first one."""
+    for name, everyone in (("Slurm", True), ("Kubernetes", False)):
+        a = Place()
+        p = a.start("--checkpoints", "out", "--notice", "signal@20", command=a.job(3000), SLURM_JOB_ID="7" if everyone else "")
+        a.wait_for(("step", 23))
+        pids = [p.pid] + (children(p.pid) if everyone else [])
+        began = time.monotonic()
+        for number in (signal.SIGCONT, signal.SIGTERM):
+            send(pids, number)
+        try:
+            out, err = p.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            send([p.pid] + children(p.pid), signal.SIGKILL)
+            out, err = p.communicate()
+        last = max(int(line[3]) for line in a.lines() if line[2] == "step")
+        record = a.record()["saving"]["attempts"][-1]
+        check(f"{name}: ended within the grace period, with 75", p.returncode == 75 and time.monotonic() - began < 20, err)
+        check(f"{name}: its last step is saved", record.get("saved_step") == last, f"{last} {record}")
+
+
+def bad_places():
+    a = Place()
+    file = a.home / "file"
+    file.write_text("")
+    cases = {"a file": str(file), "below a file": f"{file}/x", "/proc": "/proc/nothing", "no bucket": "s3://",
+             "no server": "s3://bucket/prefix"}
+    for name, place in cases.items():
+        marker = a.home / "ran"
+        p = subprocess.run([FARE, "run", "--no-cloud", "--save", place, "--checkpoints", "out", "--", "touch", str(marker)], cwd=a.home,
+                           env={**a.env, "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ACCESS_KEY_ID": "a",
+                                "AWS_SECRET_ACCESS_KEY": "b"}, capture_output=True, text=True, timeout=100)
+        check(f"{name}: refused before the job starts", p.returncode not in (0, 75) and not marker.exists() and "fare:" in p.stderr,
+              p.stderr)
+    for options in (["--notice", "ec2"], ["--notice", "signal:KILL"], ["--save-every", "0"], ["--sample"]):
+        code, out, err = a.run(*options, command=["true"])
+        check(f"{' '.join(options)} is refused", code == 2, err)
+    code, out, err = a.run("--checkpoints", "out", command=["no-such-program"])
+    check("a program that is not there is told as always", code == 127 and "no-such-program" in err, err)
+    code, out, err = a.run("--checkpoints", "out", command=["true"])
+    check("and leaves the place free", code == 0, err)
+    p = subprocess.run([FARE, "run", "l1", "--full", "--save", str(a.store)], cwd=a.home, env=a.env, capture_output=True, text=True)
+    check("what has no checkpoints is not saved", p.returncode == 2, p.stderr)
+    p = subprocess.run([FARE, "run", "mlp", "--save", str(a.store)], cwd=a.home, env=a.env, capture_output=True, text=True)
+    check("a sample of a workload is not saved", p.returncode == 2 and "--full" in p.stderr, p.stderr)
+
+
+def other_job():
+    a = Place()
+    code, out, err = a.run("--checkpoints", "out", command=a.job(30))
+    objects = {p for p in a.store.rglob("*") if p.is_file() and "data" in str(p)}
+    b = Place(a)
+    b.log = b.home / "log"
+    code, out, err = b.run("--checkpoints", "out", command=[*JOB, "out", "31", "20", "5", "zip", str(b.log), "{resume}"])
+    check("a checkpoint of another job is neither resumed nor deleted",
+          code == 0 and [line[3] for line in b.lines() if line[2] == "start"] == ["0"] and all(p.exists() for p in objects), err)
+    code, out, err = a.run("--checkpoints", "out", command=a.job(30))
+    check("and it says so", "another job" in err or "other job" in err, err)
+
+
+def watched_without():
+    """Without --save nothing changes: SIGTERM is the job's own, and its exit code is passed on."""
+    a = Place()
+    p = subprocess.Popen([FARE, "run", "--no-cloud", "--", "/bin/sh", "-c", "trap 'exit 9' TERM; echo ready; while :; do sleep 0.1; done"],
+                         cwd=a.home, env=a.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    p.stdout.readline()
+    p.send_signal(signal.SIGTERM)
+    p.communicate(timeout=60)
+    check("without --save signals are passed on as before", p.returncode == 9, p.returncode)
+
+
+TESTS = [notice_file, short_notice, withdrawn, metadata, python_helper, resume_words, retry, then_and_idle, spend, bill, schedulers, bad_places, other_job,
+         watched_without]
+
+
+def play(test):
+    try:
+        test()
+    except Exception as fault:
+        check(test.__name__, False, repr(fault))
+
+
+with ThreadPoolExecutor(6) as pool:
+    list(pool.map(play, [t for t in TESTS if len(sys.argv) < 2 or t.__name__ in sys.argv]))
+for row in results:
+    report(*row)
+SCRATCH.cleanup()
+done()
