@@ -66,6 +66,8 @@ static void know_provider(struct search *s, const struct offer *offer)
 static int64_t ends_after_s(struct search *s, const struct offer *offer)
 {
     know_provider(s, offer);
+    if (offer->kind == OFFER_SPOT) // it goes on with another machine
+        return 0;
     const struct tariff *t = s->ends ? tariff_for(s->tariffs, offer, s->day, NULL) : NULL;
     return t && t->ends_after_s.known ? t->ends_after_s.v : 0;
 }
@@ -338,6 +340,9 @@ static int add_bill(struct search *s, const struct candidate *c, const char *bas
                      ? 1
                      : ERR_MEMORY;
     }
+    if (rc == 0)
+        rc = quote_spot(ask->market, &ask->wishes, &ask->spot, &c->offer, c->proof->run, &time,
+                        &bill, err);
     const struct run *run = c->proof->run;
     if (rc == 0)
         rc = TEXTS_SET(err, {&bill.run, run->id}, {&bill.machine, machine_words(&run->machine)},
