@@ -14,11 +14,12 @@
 #include "spot/theory.h"
 
 #define REPLAYS             1000
-#define REPLAYS_LEAST       100
+#define REPLAYS_LEAST       10
 #define ATTEMPTS            100000 // machines in all replays of a row, at most about
 #define BYTES_PER_PARAMETER 12     // fp32: the parameter and Adam's two moments
 #define DISK_BYTES_PER_S    125e6
 #define ASSUMED_NS          (60 * NS_PER_S)
+#define HISTORY_S           (INT64_C(365) * 86400)
 #define SHORTEST_NS         NS_PER_S // between checkpoints
 
 // ---- the training
@@ -95,7 +96,7 @@ static int find_notice(struct spotting *s, struct err *err)
     if (n && n->ns >= 0)
         s->bill->spot.notice_s = some_real((double)n->ns / 1e9);
     if (n)
-        buf_printf(&from, "%s%s%s", n->words, *n->words ? "; " : "", n->source);
+        buf_printf(&from, "%s%s%s", n->words ? n->words : "", n->words ? "; " : "", n->source);
     int rc = n ? text_take(&s->bill->spot.notice_from, &from, err) : 0;
     notices_release(&notices);
     return rc;
@@ -296,16 +297,32 @@ static int say_unknown(struct spotting *s, struct err *err)
         err);
 }
 
-// The history of the offer's zone, else the first; null: none, or its amounts are not the rule's.
-static const struct spot_series *series_of(const struct spotting *s, const struct spot_history *h)
+// Only its last year: older prices say little.
+static void cut_old(struct spot_series *p)
 {
+    int64_t from_s = p->until_s - HISTORY_S;
+    size_t first = p->count - 1;
+    while (first > 0 && p->changes[first].at_s > from_s)
+        first--;
+    if (p->changes[first].at_s < from_s)
+        p->changes[first].at_s = from_s;
+    memmove(p->changes, p->changes + first, (p->count - first) * sizeof *p->changes);
+    p->count -= first;
+}
+
+// The history of the offer's zone, else the first; null: none, or its amounts are not the rule's.
+static struct spot_series *series_of(const struct spotting *s, const struct spot_history *h)
+{
+    struct spot_series *found = h->count > 0 ? &h->series[0] : NULL;
     if (s->wishes->start_s != 0 || s->price.own_rate || s->price.rate_given ||
         strcmp(s->price.currency, "USD") != 0)
         return NULL;
     for (size_t i = 0; i < h->count; i++)
         if (h->series[i].zone && strcmp(h->series[i].zone, s->offer->zone) == 0)
-            return &h->series[i];
-    return h->count > 0 ? &h->series[0] : NULL;
+            found = &h->series[i];
+    if (found && found->count > 0)
+        cut_old(found);
+    return found && found->count > 0 ? found : NULL;
 }
 
 // Replays with the hazard that was found.
@@ -347,7 +364,8 @@ static int find_hazard(struct spotting *s, struct spot_history *history, bool *u
     TRY(TEXTS_SET(
         err, {&s->bill->spot.hazard, hazard_word(s->hazard.kind)},
         {&s->bill->spot.hazard_words, s->hazard.words.len > 0 ? buf_str(&s->hazard.words) : NULL}));
-    *unknown = s->hazard.kind == HAZARD_UNKNOWN && s->hazard.life_ns == 0;
+    *unknown = s->hazard.kind == HAZARD_UNKNOWN &&
+               (s->hazard.life_ns == 0 || s->time->total_ns <= s->hazard.life_ns);
     TRY(s->hazard.kind == HAZARD_UNKNOWN ? say_unknown(s, err) : 0);
     return *unknown || bids ? 0 : spot_history_read(s->market, s->offer, history, err);
 }

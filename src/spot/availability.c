@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spot/availability.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -140,6 +142,16 @@ bool availability_knows(const char *head, size_t len)
            (strcmp(second + 1, "0") == 0 || strcmp(second + 1, "1") == 0);
 }
 
+bool availability_file(const char *path)
+{
+    char head[128];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd >= 0 ? read(fd, head, sizeof head) : -1;
+    if (fd >= 0)
+        close(fd);
+    return len > 0 && availability_knows(head, (size_t)len);
+}
+
 double availability_share(const struct availability *a)
 {
     double up = 0;
@@ -207,9 +219,18 @@ static int kept_folder(struct buf *out, struct err *err)
     return buf_check(out, err);
 }
 
-static int keep_text(const char *path, const struct buf *text, struct err *err)
+int availability_named(const char *path, struct err *err)
 {
-    struct buf to = {0};
+    struct parts parts;
+    if (parse_name(path, &parts))
+        return 0;
+    err_set(err, ERR_FORMAT, "'%s' does not say which machine its samples are of", path);
+    return err_hint(err, "name it DATE_ZONE_GPU_COUNT.txt: 2022-10-26_us-west-2a_v100_1.txt");
+}
+
+int availability_keep(const char *path, struct err *err)
+{
+    struct buf text = {0}, to = {0};
     const char *base = strrchr(path, '/');
     int rc = kept_folder(&to, err);
     if (rc == 0)
@@ -218,29 +239,11 @@ static int keep_text(const char *path, const struct buf *text, struct err *err)
     if (rc == 0)
         rc = buf_check(&to, err);
     if (rc == 0)
-        rc = fs_write(buf_str(&to), buf_str(text), text->len, err);
-    buf_release(&to);
-    return rc;
-}
-
-int availability_keep(const char *path, size_t *samples, struct err *err)
-{
-    struct availability a = {0};
-    struct parts parts;
-    struct buf text = {0};
-    *samples = 0;
-    if (!parse_name(path, &parts)) {
-        err_set(err, ERR_FORMAT, "'%s' does not say which machine its samples are of", path);
-        return err_hint(err, "name it DATE_ZONE_GPU_COUNT.txt: 2022-10-26_us-west-2a_v100_1.txt");
-    }
-    int rc = fs_read(path, FILE_MOST, &text, err);
+        rc = fs_read(path, FILE_MOST, &text, err);
     if (rc == 0)
-        rc = availability_read(path, buf_str(&text), text.len, &a, err);
-    if (rc == 0)
-        rc = keep_text(path, &text, err);
-    *samples = a.sample_count;
-    availability_release(&a);
+        rc = fs_write(buf_str(&to), buf_str(&text), text.len, err);
     buf_release(&text);
+    buf_release(&to);
     return rc;
 }
 

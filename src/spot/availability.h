@@ -31,8 +31,9 @@ struct availability {
     int64_t tick_ns; // between two samples: the mean, as whole minutes if it is over one
 };
 
-// Whether a file that starts with these bytes is one.
+// Whether a file that starts with these bytes is one, and whether that file is.
 bool availability_knows(const char *head, size_t len);
+bool availability_file(const char *path);
 
 // `text` need not end in a NUL. ERR_FORMAT names the line: times that do not ascend, an x other
 // than 0 and 1, no sample at all.
@@ -50,9 +51,11 @@ double availability_mean_s(const struct availability *a);
 // its GPU and their number.
 bool availability_fits(const char *name, const struct offer *offer);
 
-// Checks the file and copies it into the user's data folder. ERR_FORMAT for a name without its
-// parts.
-int availability_keep(const char *path, size_t *samples, struct err *err) MUST_USE;
+// ERR_FORMAT for a name that does not say which machine it is of.
+int availability_named(const char *path, struct err *err) MUST_USE;
+
+// Copies a file into the user's data folder.
+int availability_keep(const char *path, struct err *err) MUST_USE;
 
 // The kept one that fits the offer and is newest by its name; `*found` false: none.
 int availability_find(const struct offer *offer, struct availability *out, bool *found,

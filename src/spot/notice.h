@@ -14,9 +14,10 @@
 #include "base/err.h"
 
 struct notice {
-    char *provider, *words, *source; // `source` ends in its date
-    int64_t ns;                      // -1: unknown
-    bool by_price;                   // whoever bids more gets it
+    char *provider, *source; // `source` ends in its date
+    char *words;             // null: none
+    int64_t ns;              // -1: unknown
+    bool by_price;           // whoever bids more gets it
 };
 
 struct notices {

@@ -86,12 +86,12 @@ struct going { // a replay in progress; times are after its start
     int64_t now_ns, left_ns;     // left: work that is not saved
 };
 
-// The time of that work: a checkpoint after each interval, and one at the end.
+// The time of that work with a checkpoint between two intervals.
 static int64_t with_checkpoints(const struct replay *r, int64_t work_ns)
 {
-    if (r->interval_ns == 0)
+    if (r->interval_ns == 0 || work_ns == 0)
         return work_ns;
-    return work_ns + (work_ns / r->interval_ns + (work_ns % r->interval_ns > 0)) * r->checkpoint_ns;
+    return work_ns + (work_ns - 1) / r->interval_ns * r->checkpoint_ns;
 }
 
 int64_t replay_uninterrupted_ns(const struct replay *r)
@@ -322,22 +322,25 @@ static struct replay_quantiles quantiles(int64_t *values, size_t count)
 static int sum_up(const struct replay *r, int64_t *wall, int64_t *nano, struct replay_summary *s,
                   struct err *err)
 {
+    __int128 taken = 0, lost = 0, walls = 0, nanos = 0;
     for (size_t i = 0; i < r->count; i++) {
         struct replay_result one;
         TRY(replay_one(r, i, &one, err));
-        s->mean_interruptions += (double)one.interruptions / (double)r->count;
-        s->mean_lost_ns += (double)one.lost_ns / (double)r->count;
+        taken += one.interruptions;
+        lost += one.lost_ns;
         if (!one.finished)
             continue;
         wall[s->finished] = one.wall_ns;
         nano[s->finished++] = one.nano;
-        s->mean_wall_ns += (double)one.wall_ns;
-        s->mean_nano += (double)one.nano;
+        walls += one.wall_ns;
+        nanos += one.nano;
     }
+    s->mean_interruptions = (double)taken / (double)r->count;
+    s->mean_lost_ns = (double)lost / (double)r->count;
     if (s->finished == 0)
         return 0;
-    s->mean_wall_ns /= (double)s->finished;
-    s->mean_nano /= (double)s->finished;
+    s->mean_wall_ns = (double)walls / (double)s->finished;
+    s->mean_nano = (double)nanos / (double)s->finished;
     s->wall_ns = quantiles(wall, s->finished);
     s->nano = quantiles(nano, s->finished);
     return 0;
@@ -354,12 +357,12 @@ int replay_all(const struct replay *r, struct replay_summary *s, struct err *err
     return rc;
 }
 
-// Steps of 5 % around `from_ns`, from a sixteenth to sixteen times, as long as the bill falls: it
+// Steps of 10 % around `from_ns`, from a sixteenth to sixteen times, as long as the bill falls: it
 // has one minimum but for steps, so each direction ends after a few without a better one.
 int replay_best_interval(const struct replay *replay, int64_t from_ns, int64_t *best_ns,
                          struct err *err)
 {
-    enum { PATIENCE = 8, MOST = 57 };
+    enum { PATIENCE = 4, MOST = 30 };
     struct replay r = *replay;
     struct replay_summary s;
     double best = INFINITY;
@@ -368,7 +371,7 @@ int replay_best_interval(const struct replay *replay, int64_t from_ns, int64_t *
     for (int direction = -1; direction <= 1; direction += 2) {
         int since = 0;
         for (int i = direction < 0 ? 0 : 1; i < MOST && since < PATIENCE; i++, since++) {
-            double wanted = (double)from_ns * pow(1.05, direction * i);
+            double wanted = (double)from_ns * pow(1.1, direction * i);
             if (wanted < 1 || wanted > (double)MEAN_MOST_NS)
                 break;
             r.interval_ns = (int64_t)wanted;

@@ -91,7 +91,7 @@ struct replay_summary {
 int replay_all(const struct replay *replay, struct replay_summary *summary,
                struct err *err) MUST_USE;
 
-// The interval, among a few hundred around `from_ns`, whose mean bill is lowest.
+// The interval around `from_ns`, in steps of 10 %, whose mean bill is lowest.
 int replay_best_interval(const struct replay *replay, int64_t from_ns, int64_t *best_ns,
                          struct err *err) MUST_USE;
 

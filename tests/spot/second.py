@@ -94,7 +94,7 @@ def replay(trace, job, index):
     left = work
 
     def needs(w):
-        return w + -(-w // interval) * cost if interval else w
+        return w + (-(-w // interval) - 1) * cost if interval and w else w
 
     def bill(a, n, interrupted):
         if n == 0:
