@@ -484,7 +484,8 @@ const struct command cmd_quote = {
         "asks for another number of GPUs than the run used. --time, or --steps and --step-time, "
         "price a time that you know already, without a run, on every offer with exactly these "
         "GPUs. Each provider's own rules apply: units, minimums, "
-        "fees, caps; tax is left out. Prices come from the book ('fare prices'). The bill of a spot "
+        "fees, caps; tax is left out. Prices come from the book ('fare prices'). The bill of a "
+        "spot "
         "machine is the mean over many replays with interruptions, its interval 10 to 90 % of "
         "them; where nobody knows how often it is taken away, ≥ marks the bill without any.",
     .options = options,
