@@ -203,6 +203,7 @@ static int set_bill(struct spotting *s, const struct replay_summary *sum, struct
     b->spot.interruptions = some_real(sum->mean_interruptions);
     b->spot.lost_s = some_real(sum->mean_lost_ns / 1e9);
     b->time_s = some_real(sum->mean_wall_ns / 1e9);
+    b->charged_s = some_real(sum->mean_paid_ns / 1e9);
     b->low_s = some_real((double)sum->wall_ns.low * less / 1e9);
     b->high_s = some_real((double)sum->wall_ns.high * more / 1e9);
     if (extra != 0)

@@ -322,12 +322,13 @@ static struct replay_quantiles quantiles(int64_t *values, size_t count)
 static int sum_up(const struct replay *r, int64_t *wall, int64_t *nano, struct replay_summary *s,
                   struct err *err)
 {
-    __int128 taken = 0, lost = 0, walls = 0, nanos = 0;
+    __int128 taken = 0, lost = 0, paid = 0, walls = 0, nanos = 0;
     for (size_t i = 0; i < r->count; i++) {
         struct replay_result one;
         TRY(replay_one(r, i, &one, err));
         taken += one.interruptions;
         lost += one.lost_ns;
+        paid += one.paid_ns;
         if (!one.finished)
             continue;
         wall[s->finished] = one.wall_ns;
@@ -337,6 +338,7 @@ static int sum_up(const struct replay *r, int64_t *wall, int64_t *nano, struct r
     }
     s->mean_interruptions = (double)taken / (double)r->count;
     s->mean_lost_ns = (double)lost / (double)r->count;
+    s->mean_paid_ns = (double)paid / (double)r->count;
     if (s->finished == 0)
         return 0;
     s->mean_wall_ns = (double)walls / (double)s->finished;

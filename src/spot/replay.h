@@ -84,7 +84,8 @@ struct replay_quantiles {
 struct replay_summary {
     size_t count, finished;
     struct replay_quantiles wall_ns, nano; // of those that finished
-    double mean_wall_ns, mean_nano, mean_interruptions, mean_lost_ns;
+    double mean_wall_ns, mean_nano;        // likewise
+    double mean_paid_ns, mean_interruptions, mean_lost_ns;
 };
 
 // All replays. Quantiles are order statistics: of n sorted values the one numbered ⌈p·n⌉ from 1.
