@@ -340,9 +340,6 @@ static int add_bill(struct search *s, const struct candidate *c, const char *bas
                      ? 1
                      : ERR_MEMORY;
     }
-    if (rc == 0)
-        rc = quote_spot(ask->market, &ask->wishes, &ask->spot, &c->offer, c->proof->run, &time,
-                        &bill, err);
     const struct run *run = c->proof->run;
     if (rc == 0)
         rc = TEXTS_SET(err, {&bill.run, run->id}, {&bill.machine, machine_words(&run->machine)},
@@ -357,6 +354,9 @@ static int add_bill(struct search *s, const struct candidate *c, const char *bas
         rc = add_notes(c, &bill, err);
     if (rc == 0 && c->estimated)
         rc = set_certainty(c->estimated, &bill, err);
+    if (rc == 0)
+        rc = quote_spot(ask->market, &ask->wishes, &ask->spot, &c->offer, c->proof->run, &time,
+                        &bill, err);
     if (rc == 0)
         rc = note_end(c, &bill, err);
     bool other = c->proof->from->training > 0;
