@@ -367,7 +367,7 @@ int replay_best_interval(const struct replay *replay, int64_t from_ns, int64_t *
     enum { PATIENCE = 4, MOST = 30 };
     struct replay r = *replay;
     struct replay_summary s;
-    double best = INFINITY;
+    double best = HUGE_VAL;
     size_t most = 0;
     *best_ns = from_ns;
     for (int direction = -1; direction <= 1; direction += 2) {
