@@ -70,6 +70,16 @@ struct cost { // of several runs; `low` and `high`: at the ends of an estimate, 
     int64_t worst; // by started hours, where the rule is assumed
 };
 
+// Interruptions of a spot machine cost in proportion; an estimate's time has them already.
+static int64_t with_interruptions(const struct bill *bill, int64_t total)
+{
+    int64_t before = 0;
+    if (!bill->spot.method || bill->spot.never_ends.v || bill->certainty ||
+        money_parse(bill->spot.uninterrupted, &before, NULL) != 0 || before <= 0)
+        return total;
+    return (int64_t)fmin((double)total * (double)bill_total(bill) / (double)before, 9e18);
+}
+
 // The bill for `runs` runs in one go on the offer of `bill`. `traffic` of them pay for egress and
 // ingress: each run does, on whatever machine.
 static int bill_for(const struct quote_ask *ask, const struct bill *bill, double runs,
@@ -89,8 +99,8 @@ static int bill_for(const struct quote_ask *ask, const struct bill *bill, double
     if (rc == 0)
         rc = bill_make(ask->market, &wishes, &offer, bill->offer, &time, 0, &again, err);
     if (rc == 0) {
-        cost->total = cost->low = cost->high = bill_total(&again);
-        cost->worst = advice_dearest(&again);
+        cost->total = cost->low = cost->high = with_interruptions(bill, bill_total(&again));
+        cost->worst = with_interruptions(bill, advice_dearest(&again));
     }
     record_release(bill_fields, &again);
     return rc;

@@ -53,6 +53,8 @@ static void know_provider(struct search *s, const struct offer *offer)
 static int64_t ends_after_s(struct search *s, const struct offer *offer)
 {
     know_provider(s, offer);
+    if (offer->kind == OFFER_SPOT) // it goes on with another machine
+        return 0;
     const struct tariff *t = s->ends ? tariff_for(s->tariffs, offer, s->day, NULL) : NULL;
     return t && t->ends_after_s.known ? t->ends_after_s.v : 0;
 }

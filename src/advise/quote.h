@@ -9,6 +9,7 @@
 #define FARE_ADVISE_QUOTE_H
 
 #include "advise/comparable.h"
+#include "advise/quote_spot.h"
 #include "bill/own.h"
 #include "market/bill.h"
 #include "record/run.h"
@@ -30,6 +31,7 @@ struct quote_ask {
     struct market *market;
     struct wishes wishes;
     struct startup_given startup;
+    struct spot_ask spot;
     const struct run_history *history; // (optional) evidence for estimates (run_history.h)
 
     const char *offer; // only this one: the machine of the run asked for is assumed to be it;

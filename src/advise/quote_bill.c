@@ -5,6 +5,7 @@
 #include "advise/estimates.h"
 #include "advise/evidence.h"
 #include "advise/quote_parts.h"
+#include "advise/quote_spot.h"
 
 static const char *machine_words(const struct run_machine *m)
 {
@@ -111,6 +112,8 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
         rc = add_notes(c, &bill, err);
     if (rc == 0 && c->estimated)
         rc = set_certainty(c->estimated, &bill, err);
+    if (rc == 0)
+        rc = quote_spot(ask->market, &ask->wishes, &ask->spot, &c->offer, run, &time, &bill, err);
     if (rc == 0)
         rc = note_end(c, &bill, err);
     bool other = c->proof->from->training > 0;

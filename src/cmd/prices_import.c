@@ -17,8 +17,10 @@
 #include "cmd/values.h"
 #include "price/import.h"
 #include "record/price_import.h"
+#include "spot/availability.h"
 
-#define CATALOGUE "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/"
+#define TRACE_FORMAT "availability"
+#define CATALOGUE    "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/"
 
 // Fetched unless the user lists other addresses in price-sources.
 static const char *const default_sources[] = {
@@ -76,6 +78,11 @@ static void print_file(struct out *out, const struct price_file *file)
         out_styled(out, OUT_RED, "%s: nothing imported", file->file);
         out_printf(out, "\n  ");
         out_wrap_here(out, 2, file->error);
+        return;
+    }
+    if (strcmp(file->format, TRACE_FORMAT) == 0) {
+        out_printf(out, "%s: %s from %s on (%s)\n", file->file,
+                   units_count(file->rows.v, "sample").s, file->date, file->format);
         return;
     }
     bool rates = strcmp(file->format, "ecb") == 0;
@@ -159,6 +166,26 @@ static int begin(const struct cmd_call *call, struct importing **importing,
     return importing_begin(importing, &options, err);
 }
 
+// Availability traces are kept beside the book, once every file is read.
+static int add_trace(struct price_import *done, const char *path, struct err *err)
+{
+    struct availability trace;
+    TRY(availability_open(path, &trace, err));
+    const struct import_report report = {
+        .format = TRACE_FORMAT, .rows = trace.sample_count, .day = (int)(trace.first_s / 86400)};
+    availability_release(&trace);
+    TRY(availability_named(path, err));
+    return add_file(done, path, &report, NULL, err);
+}
+
+static int keep_traces(const struct price_import *done, struct err *err)
+{
+    for (size_t i = 0; i < done->files.count; i++)
+        if (strcmp(done->files.items[i].format, TRACE_FORMAT) == 0)
+            TRY(availability_keep(done->files.items[i].file, err));
+    return 0;
+}
+
 static int import(const struct cmd_call *call, struct err *err)
 {
     const struct opt_rest *rest = call->rest;
@@ -172,12 +199,18 @@ static int import(const struct cmd_call *call, struct err *err)
     int rc = begin(call, &importing, &done, err);
     for (size_t i = 0; i < rest->count && rc == 0; i++) {
         struct import_report report;
+        if (availability_file(rest->args[i])) {
+            rc = add_trace(&done, rest->args[i], err);
+            continue;
+        }
         rc = importing_file(importing, rest->args[i], NULL, &report, err);
         if (rc == 0)
             rc = add_file(&done, rest->args[i], &report, NULL, err);
     }
     if (rc == 0)
         rc = importing_commit(importing, &counts, err);
+    if (rc == 0)
+        rc = keep_traces(&done, err);
     if (rc == 0)
         rc = print_all(call, &done, importing, &counts, err);
     else
@@ -330,9 +363,9 @@ const struct command prices_import = {
     .summary = "add prices from files",
     .arguments = "FILE...",
     .about = "Reads catalogues of SkyPilot and gpuhunt, AWS's spot price history and spot advisor, "
-             "exchange rates of the European Central Bank (eurofxref-hist.csv, or its XML files) "
-             "and fare's own tables, and reports the rows it left out. A changed price adds a "
-             "dated row.",
+             "exchange rates of the European Central Bank (eurofxref-hist.csv, or its XML files), "
+             "availability traces of spot machines (DATE_ZONE_GPU_COUNT.txt) and fare's own "
+             "tables, and reports the rows it left out. A changed price adds a dated row.",
     .options = options,
     .options_size = sizeof(struct prices_options),
     .max_args = 4096,

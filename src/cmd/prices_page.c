@@ -197,7 +197,7 @@ static int add_spot(const struct cmd_call *call, struct market *market, struct p
                     struct err *err)
 {
     const struct prices_options *o = call->options;
-    struct spot_ask ask = {.day = day, .under = -1, .plot = PRICES_SPOT_POINTS};
+    struct spot_view ask = {.day = day, .under = -1, .plot = PRICES_SPOT_POINTS};
     char *place = NULL;
     if (page->offer->kind != OFFER_SPOT)
         return 0;

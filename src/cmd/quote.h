@@ -19,12 +19,21 @@ struct quote_options {
     int64_t max_age, commit, used_ns, boot_ns, image_ns, download_ns, setup_ns, storage, keep_ns,
         egress, ingress;
     int64_t deadline_ns, runs;
+    const char *trace, *bid;
+    int64_t mtbi_ns, checkpoint_ns, every_ns;
     const char *budget;
     struct own_options own; // with --hours-per-month
 };
 
 int quote_show(struct out *out, const struct quote_job *job, const struct quote_options *options,
                struct err *err) MUST_USE;
+
+// The options on spot machines. `trace` is read into, and must outlive the ask.
+int quote_take_spot(const struct quote_options *options, struct availability *trace,
+                    struct spot_ask *out, struct err *err) MUST_USE;
+
+// Interruptions of a spot machine: what they are taken from, and ways to do it side by side.
+void quote_show_spot(struct out *out, const struct bill *bill);
 
 // Whether a time is given: --time, --steps or --step-time.
 bool quote_has_time(const struct quote_options *options);

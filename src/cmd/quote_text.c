@@ -121,7 +121,7 @@ struct footnotes { // of all tables, printed below the last
     size_t rows;
     size_t left_out; // estimates without a bill
     size_t unnamed;  // processors
-    bool marked, estimated, impossible, maybe, missed, committed;
+    bool marked, estimated, impossible, maybe, missed, committed, at_least, replayed;
     double startup_low_s, startup_high_s; // high 0: none
     const char *exchange[8];              // rates of exchange, each once: one may be OLD
     size_t exchange_count;
@@ -136,6 +136,8 @@ static void note_row(struct footnotes *notes, const struct bill *b)
     notes->unnamed += b->processor_unknown.v;
     notes->impossible |= b->price_impossible.v;
     notes->committed |= b->committed != NULL;
+    notes->at_least |= b->spot.lower_bound.v;
+    notes->replayed |= b->spot.method != NULL;
     notes->marked |= b->incomplete.v || b->tariff_assumed.v;
     const char *const marks[] = {mark_of(b->deadline), mark_of(b->budget)};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
@@ -186,6 +188,14 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
                   "The processors of %s above are unknown: the times assume one in the middle of "
                   "the device table, and are rougher.",
                   units_count((int64_t)notes->unnamed, "offer").s);
+    if (notes->at_least)
+        out_wrap(out, 0,
+                 "≥ how often this spot machine is taken away is unknown: the bill if it never is. "
+                 "--mtbi or --trace counts interruptions.");
+    if (notes->replayed)
+        out_wrap(out, 0,
+                 "Bills and times of other spot machines are means with interruptions, their "
+                 "intervals 10 to 90 %: --offer shows them.");
     if (notes->committed)
         out_wrap(out, 0,
                  "With an amount owed in all, the price is that of a commitment, which costs that "
@@ -331,7 +341,8 @@ static void show_bill(struct out *out, const struct bill *b)
     show_items(out, b);
     cost_words(b, total, interval);
     if (*interval)
-        out_wrapf(out, 2, "%s USD at the ends of the time's interval", interval);
+        out_wrapf(out, 2, "%s USD %s", interval,
+                  b->spot.method ? "in 80 % of the replays" : "at the ends of the time's interval");
     if (b->waiting) {
         short_money(b->waiting, total);
         out_wrapf(out, 2, "your waiting, not in the total: %s USD", total);
@@ -356,6 +367,7 @@ static void show_bill(struct out *out, const struct bill *b)
                   b->certainty, b->run, b->offer);
     for (size_t i = 0; i < b->notes.count; i++)
         out_bullet(out, b->notes.items[i]);
+    quote_show_spot(out, b);
 }
 
 // ---- all of it

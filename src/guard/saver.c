@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "guard/interval.h"
+#include "spot/theory.h"
 
 #define LOOK_NS       (1 * NS_PER_S)   // between two looks
 #define LEAST_LOOK_NS (50 * NS_PER_MS) // the same in a hurry
@@ -46,7 +46,9 @@ static int64_t best_interval(const struct saver *s)
 {
     const struct saver_state *st = &s->state;
     int64_t cost_ns = st->write_ns > LEAST_COST_NS ? st->write_ns : LEAST_COST_NS;
-    int64_t best_ns = s->o.every_ns > 0 ? s->o.every_ns : interval_best(cost_ns, s->o.between_ns);
+    int64_t best_ns = s->o.every_ns;
+    if (best_ns == 0 && s->o.between_ns > 0)
+        best_ns = (int64_t)theory_daly((double)cost_ns, (double)s->o.between_ns);
     if (s->o.every_ns == 0)
         best_ns = best_ns < LEAST_NS ? LEAST_NS : best_ns > MOST_NS ? MOST_NS : best_ns;
     return best_ns > 2 * st->save_ns ? best_ns : 2 * st->save_ns;

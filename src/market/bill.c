@@ -532,7 +532,7 @@ static int64_t amount_of(const char *text)
 
 bool bill_doubtful(const struct bill *bill)
 {
-    return bill->incomplete.v || bill->price_impossible.v;
+    return bill->incomplete.v || bill->price_impossible.v || bill->spot.never_ends.v;
 }
 
 double bill_training_s(const struct bill *bill)
@@ -556,7 +556,11 @@ void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
     int64_t low = 0, high = 0, total = bill_total(bill);
     bool known = bill->low && bill->high && money_parse(bill->low, &low, NULL) == 0 &&
                  money_parse(bill->high, &high, NULL) == 0;
-    money_interval(total, known ? low : total, known ? high : total, amount, interval);
+    char text[MONEY_BYTES];
+    money_interval(total, known ? low : total, known ? high : total, text, interval);
+    snprintf(amount, MONEY_BYTES, "%s%s", bill->spot.lower_bound.v ? "≥" : "", text);
+    if (bill->spot.never_ends.v)
+        snprintf(amount, MONEY_BYTES, "never ends");
 }
 
 void bill_local(const struct bill *bill, char out[BILL_LOCAL_BYTES])

@@ -60,7 +60,7 @@ double bill_training_s(const struct bill *bill);
 int64_t bill_total(const struct bill *bill);
 int64_t bill_before_credit(const struct bill *bill);
 
-// The total and its interval for people, as money_interval().
+// The total and its interval for people, as money_interval(); "≥0.52" if it is a lower bound.
 void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
                  char interval[MONEY_INTERVAL_BYTES]);
 

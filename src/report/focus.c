@@ -185,8 +185,11 @@ static int list_bill(struct export *x, struct err *err)
                     MONEY_HALF_EVEN, &nano, err));
     TRY(priced_usd(&x->list_price, nano, &nano, err));
     x->unit_price = (double)nano / 1e9;
-    return bill_make(job->ask.market, &wishes, &offer, b->offer, &time, b->gpus_used.v, &x->list,
-                     err);
+    TRY(bill_make(job->ask.market, &wishes, &offer, b->offer, &time, b->gpus_used.v, &x->list,
+                  err));
+    struct spot_ask spot = job->ask.spot;
+    spot.rows = false;
+    return quote_spot(job->ask.market, &wishes, &spot, &offer, run, &time, &x->list, err);
 }
 
 // The calendar months that contain the charges.

@@ -23,6 +23,11 @@ static void add_basis(struct buf *out, const struct bill *b)
         const char *wish, *missed, *at_the_middle;
     } wishes[] = {{b->deadline, "late", "in time"}, {b->budget, "over budget", "within budget"}};
     buf_adds(out, b->certainty ? b->certainty : b->basis ? b->basis : "");
+    if (b->spot.hazard)
+        buf_printf(out, ", %s",
+                   b->spot.never_ends.v    ? "interrupted too often to end"
+                   : b->spot.lower_bound.v ? "without interruptions: unknown how often"
+                                           : "with interruptions");
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
         if (!wishes[i].wish || strcmp(wishes[i].wish, "met") == 0)
             continue;

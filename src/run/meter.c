@@ -485,6 +485,8 @@ static void fill_phases(const struct meter *meter, const struct steady *steady,
     phases->train_ns = some_int(ns[METER_TRAIN] - warmup_ns);
     phases->evaluate_ns = some_int(ns[METER_EVALUATE]);
     phases->checkpoint_ns = some_int(ns[METER_CHECKPOINT]);
+    if (meter->done[METER_CHECKPOINT] > 0)
+        phases->checkpoints = some_int((int64_t)meter->done[METER_CHECKPOINT]);
     phases->idle_ns = some_int(ns[METER_IDLE] + ns[METER_EPOCH_END]);
     phases->wall_ns = some_int(wall_ns);
 }

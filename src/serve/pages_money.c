@@ -336,7 +336,7 @@ static void show_spot(struct buf *out, const struct spot_prices *s)
 static int add_spot(struct market *market, const struct offer *offer, struct offer_record *record,
                     struct page *plots, struct err *err)
 {
-    const struct spot_ask ask = {.place = *offer->region ? offer->region : NULL, .under = -1};
+    const struct spot_view ask = {.place = *offer->region ? offer->region : NULL, .under = -1};
     TRY(spot_describe(market, offer, &ask, &record->spot, err));
     return page_spot(market, offer, plots, err);
 }

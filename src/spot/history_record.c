@@ -12,7 +12,7 @@
 
 struct describing {
     struct spot_prices *out;
-    const struct spot_ask *ask;
+    const struct spot_view *ask;
     const char *zone;        // null: all
     int64_t from_s, until_s; // of all zones
     int64_t under;
@@ -230,7 +230,7 @@ static int describe(struct describing *d, struct market *market, const struct of
     return text_set(&d->out->source, history->source, err);
 }
 
-int spot_describe(struct market *market, const struct offer *offer, const struct spot_ask *ask,
+int spot_describe(struct market *market, const struct offer *offer, const struct spot_view *ask,
                   struct spot_prices *out, struct err *err)
 {
     struct spot_history history;

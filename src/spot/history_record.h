@@ -6,7 +6,7 @@
 #include "record/offer.h"
 #include "spot/history.h"
 
-struct spot_ask {
+struct spot_view {
     const char *place; // (optional) only this region or zone
     int day;           // as seen up to the end of this day; 0: all of it
     int64_t under;     // nano-USD an hour; -1: the on-demand price, or the lowest median of a zone
@@ -15,7 +15,7 @@ struct spot_ask {
 
 // Fills a zeroed record, which stays empty if the book has no spot price of the offer's machine in
 // these places on that day. The caller releases it.
-int spot_describe(struct market *market, const struct offer *offer, const struct spot_ask *ask,
+int spot_describe(struct market *market, const struct offer *offer, const struct spot_view *ask,
                   struct spot_prices *out, struct err *err) MUST_USE;
 
 #endif

@@ -76,7 +76,8 @@ static int64_t quoted(const char *name, const struct run *run, int64_t start_s, 
     assert_ok(quote_make(&ask, &quote, &err), &err);
     assert_int_equal(quote.bills.count, 1);
     const struct bill *bill = &quote.bills.items[0];
-    int64_t total = nano(bill->total);
+    // Interruptions are the quote's alone.
+    int64_t total = nano(bill->spot.uninterrupted ? bill->spot.uninterrupted : bill->total);
     *set_up = 0;
     for (size_t i = 0; i < bill->items.count; i++)
         if (strcmp(bill->items.items[i].what, "set-up fee") == 0)

@@ -56,7 +56,7 @@ static void describing(void **state)
         struct err why = {0};
         struct spot_prices record = {0};
         struct offer_record holder = {0};
-        const struct spot_ask ask = {.place = "us-east-1", .under = -1, .plot = 5};
+        const struct spot_view ask = {.place = "us-east-1", .under = -1, .plot = 5};
         int rc = spot_describe(market, &offer, &ask, &record, &why);
         if (rc == 0)
             assert_int_equal(record.zones.count, 2);

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advise/quote_spot.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/quote_spot_parts.h"
+#include "base/clock.h"
+#include "base/units.h"
+#include "market/local.h"
+#include "spot/warning.h"
+#include "spot/theory.h"
+
+#define REPLAYS             1000
+#define REPLAYS_LEAST       10
+#define ATTEMPTS            100000 // machines in all replays of a row, at most about
+#define BYTES_PER_PARAMETER 12     // fp32: the parameter and Adam's two moments
+#define DISK_BYTES_PER_S    125e6
+#define ASSUMED_NS          (60 * NS_PER_S)
+#define HISTORY_S           (INT64_C(365) * 86400)
+#define SHORTEST_NS         NS_PER_S // between checkpoints
+
+// ---- the training
+
+static void checkpoint_by_size(struct spotting *s, int64_t parameters, struct buf *how)
+{
+    double bytes = (double)parameters * BYTES_PER_PARAMETER;
+    s->replay.checkpoint_ns =
+        (int64_t)fmin(bytes / DISK_BYTES_PER_S * 1e9, (double)BILL_LONGEST_NS);
+    buf_printf(how,
+               "estimated: %s of parameters and optimizer at %.0f MB/s, a network disk without "
+               "extra throughput",
+               units_bytes((int64_t)fmin(bytes, 9e18)).s, DISK_BYTES_PER_S / 1e6);
+}
+
+// Measured in the run, by its size, or assumed.
+static int find_checkpoint(struct spotting *s, const struct run *run, struct err *err)
+{
+    const struct run_phases *p = &run->phases;
+    struct buf how = {0};
+    if (s->ask->checkpoint_ns.known) {
+        s->replay.checkpoint_ns = s->ask->checkpoint_ns.v;
+        buf_adds(&how, "given");
+    } else if (p->checkpoints.known && p->checkpoints.v > 0 && p->checkpoint_ns.known &&
+               p->checkpoint_ns.v > 0) {
+        s->replay.checkpoint_ns = p->checkpoint_ns.v / p->checkpoints.v;
+        buf_printf(&how, "measured: the mean of %s of the run",
+                   units_count(p->checkpoints.v, "checkpoint").s);
+    } else if (run->parameters.known && run->parameters.v > 0) {
+        checkpoint_by_size(s, run->parameters.v, &how);
+    } else {
+        s->replay.checkpoint_ns = ASSUMED_NS;
+        buf_adds(&how, "assumed; --checkpoint-time gives it");
+    }
+    s->bill->spot.checkpoint_s = some_real((double)s->replay.checkpoint_ns / 1e9);
+    return text_take(&s->bill->spot.checkpoint_from, &how, err);
+}
+
+// Start-up, set-up and loading come again on each machine; the rest but checkpoints is work.
+static int split_time(struct spotting *s, struct err *err)
+{
+    static const char *const again[] = {"boot",    "image",  "download", "install",
+                                        "kernels", "set-up", "load"};
+    const struct bill_time *t = s->time;
+    struct buf how = {0};
+    s->replay.work_ns = t->total_ns;
+    for (size_t i = 0; i < t->count; i++) {
+        bool restart = false;
+        char words[48];
+        for (size_t k = 0; k < sizeof again / sizeof *again; k++)
+            restart |= strcmp(t->parts[i].what, again[k]) == 0;
+        if (!restart && strcmp(t->parts[i].what, "checkpoint") != 0)
+            continue;
+        s->replay.work_ns -= t->parts[i].ns;
+        if (!restart)
+            continue;
+        clock_words(t->parts[i].ns, words, sizeof words);
+        buf_printf(&how, "%s%s %s", how.len > 0 ? ", " : "", t->parts[i].what, words);
+        s->replay.restart_ns += t->parts[i].ns;
+    }
+    if (s->replay.work_ns < 1)
+        s->replay.work_ns = 1;
+    s->replay.first_ns = s->replay.restart_ns;
+    s->bill->spot.restart_s = some_real((double)s->replay.restart_ns / 1e9);
+    return how.len > 0 ? text_take(&s->bill->spot.restart_from, &how, err) : (buf_release(&how), 0);
+}
+
+static int find_notice(struct spotting *s, struct err *err)
+{
+    struct warnings warnings;
+    struct buf from = {0};
+    TRY(warnings_open(&warnings, err));
+    const struct warning *n = warnings_find(&warnings, s->offer->provider);
+    if (n && n->ns >= 0)
+        s->bill->spot.notice_s = some_real((double)n->ns / 1e9);
+    if (n)
+        buf_printf(&from, "%s%s%s", n->words ? n->words : "", n->words ? "; " : "", n->source);
+    int rc = n ? text_take(&s->bill->spot.notice_from, &from, err) : 0;
+    warnings_release(&warnings);
+    return rc;
+}
+
+static void choose_interval(struct spotting *s)
+{
+    double cost = (double)s->replay.checkpoint_ns, mean = (double)s->between_ns;
+    if (s->ask->every_ns.known)
+        s->replay.interval_ns = s->ask->every_ns.v;
+    else if (mean > 0)
+        s->replay.interval_ns = (int64_t)fmin(theory_daly(cost, mean), (double)BILL_LONGEST_NS);
+    else
+        s->replay.interval_ns = s->replay.work_ns; // one, at the end
+    if (s->replay.interval_ns < SHORTEST_NS)
+        s->replay.interval_ns = SHORTEST_NS;
+    s->bill->spot.interval_s = some_real((double)s->replay.interval_ns / 1e9);
+}
+
+// ---- the bill
+
+int spot_usd(const struct spotting *s, double nano, int64_t *usd, struct err *err)
+{
+    int64_t amount = 0;
+    if (!(nano >= 0 && nano < 9e18))
+        return err_set(err, ERR_OVERFLOW, "the bill is too large");
+    TRY(priced_usd(&s->price, (int64_t)(nano + 0.5), &amount, err));
+    TRY(money_sub(amount, s->base_nano, &amount, err));
+    return money_add(s->total_nano, amount, usd, err);
+}
+
+// The same price without interruptions and checkpoints. The bill's own differs from it in what
+// comes once: storage that is kept, traffic, credits.
+static int find_base(struct spotting *s, struct err *err)
+{
+    struct replay plain = s->replay;
+    struct replay_result result;
+    plain.work_ns = s->time->total_ns - plain.first_ns;
+    plain.interval_ns = plain.mean_ns = plain.life_ns = 0;
+    plain.trace = NULL;
+    plain.prices = NULL;
+    plain.count = 1;
+    s->total_nano = bill_total(s->bill);
+    TRY(plain.work_ns > 0 ? replay_one(&plain, 0, &result, err) : 0);
+    return plain.work_ns > 0 ? priced_usd(&s->price, result.nano, &s->base_nano, err) : 0;
+}
+
+// A line before the credit, if there is one, which stays the last.
+static int add_line(struct spotting *s, int64_t more, struct err *err)
+{
+    struct bill *b = s->bill;
+    char how[96];
+    struct bill_item *item = LIST_ADD(&b->items, err);
+    if (!item)
+        return ERR_MEMORY;
+    if (b->before_credit && b->items.count > 1) {
+        struct bill_item credit = item[-1];
+        item[-1] = *item;
+        *item = credit;
+        item--;
+    }
+    snprintf(how, sizeof how, "%.1f interruptions on average", b->spot.interruptions.v);
+    TRY(text_set(&item->what, "interruptions and checkpoints", err));
+    TRY(text_set(&item->how, how, err));
+    return text_set_amount(&item->amount, more, err);
+}
+
+static int add_to(char **amount, int64_t more, struct err *err)
+{
+    int64_t before = 0, after = 0;
+    if (!*amount || money_parse(*amount, &before, NULL) != 0)
+        return 0;
+    TRY(money_add(before, more, &after, err));
+    return text_set_amount(amount, after > 0 ? after : 0, err);
+}
+
+static int set_local(struct spotting *s, struct err *err)
+{
+    struct bill *b = s->bill;
+    const char *to = s->wishes->currency;
+    if (!to)
+        return 0;
+    TRY(local_text(s->market, to, s->price.day, b->total, &b->local_total, err));
+    TRY(local_text(s->market, to, s->price.day, b->low, &b->local_low, err));
+    return local_text(s->market, to, s->price.day, b->high, &b->local_high, err);
+}
+
+// The ends of the time's own interval widen those of the replays in proportion.
+static double widen(const struct bill_time *t, int64_t end_ns)
+{
+    return end_ns >= 0 && t->total_ns > 0 ? (double)end_ns / (double)t->total_ns : 1;
+}
+
+static int set_bill(struct spotting *s, const struct replay_summary *sum, struct err *err)
+{
+    struct bill *b = s->bill;
+    const struct bill_time *t = s->time;
+    int64_t mean = 0, low = 0, high = 0, waiting = 0;
+    double less = widen(t, t->low_ns), more = widen(t, t->high_ns);
+    TRY(spot_usd(s, sum->mean_nano, &mean, err));
+    TRY(spot_usd(s, (double)sum->nano.low * less, &low, err));
+    TRY(spot_usd(s, (double)sum->nano.high * more, &high, err));
+    int64_t extra = mean - s->total_nano;
+    b->spot.interruptions = some_real(sum->mean_interruptions);
+    b->spot.lost_s = some_real(sum->mean_lost_ns / 1e9);
+    b->time_s = some_real(sum->mean_wall_ns / 1e9);
+    b->charged_s = some_real(sum->mean_paid_ns / 1e9);
+    b->low_s = some_real((double)sum->wall_ns.low * less / 1e9);
+    b->high_s = some_real((double)sum->wall_ns.high * more / 1e9);
+    if (extra != 0)
+        TRY(add_line(s, extra, err));
+    TRY(add_to(&b->before_credit, extra, err));
+    TRY(add_to(&b->by_hours, extra, err));
+    TRY(text_set_amount(&b->total, mean > 0 ? mean : 0, err));
+    TRY(text_set_amount(&b->low, low > 0 ? low < mean ? low : mean : 0, err));
+    TRY(text_set_amount(&b->high, high > mean ? high : mean, err));
+    if (s->wishes->hour_of_mine.known) {
+        TRY(money_scale(s->wishes->hour_of_mine.v, (int64_t)sum->mean_wall_ns, 3600 * NS_PER_S,
+                        MONEY_HALF_EVEN, &waiting, err));
+        TRY(text_set_amount(&b->waiting, waiting, err));
+    }
+    return set_local(s, err);
+}
+
+// Too many machines would be used: fewer replays say as much.
+static size_t replays(const struct spotting *s)
+{
+    double expected = (double)replay_uninterrupted_ns(&s->replay);
+    if (s->between_ns > 0 && !s->replay.trace)
+        expected = theory_expected((double)s->replay.work_ns, (double)s->replay.interval_ns,
+                                   (double)s->replay.checkpoint_ns, (double)s->replay.restart_ns,
+                                   (double)s->between_ns);
+    double machines = s->between_ns > 0 ? 1 + expected / (double)s->between_ns : 1;
+    double count = ATTEMPTS / machines;
+    return count > REPLAYS ? REPLAYS : count < REPLAYS_LEAST ? REPLAYS_LEAST : (size_t)count;
+}
+
+// Whether the formula says already that it does not end in reasonable time.
+static bool hopeless(const struct spotting *s)
+{
+    const struct replay *r = &s->replay;
+    return !r->trace && r->mean_ns > 0 &&
+           !(theory_expected((double)r->work_ns, (double)r->interval_ns, (double)r->checkpoint_ns,
+                             (double)r->restart_ns, (double)r->mean_ns) <
+             (double)(r->first_ns + r->work_ns) * REPLAY_LIMIT);
+}
+
+static int say_unfinished(struct spotting *s, const struct replay_summary *sum, struct err *err)
+{
+    char text[200];
+    if (sum->finished == sum->count)
+        return 0;
+    if (sum->finished > 0) {
+        snprintf(
+            text, sizeof text,
+            "%.0f %% of the replays do not end within %d times the uninterrupted time, and are "
+            "not in the figures",
+            100.0 * (double)(sum->count - sum->finished) / (double)sum->count, REPLAY_LIMIT);
+        return texts_add(&s->bill->notes, text, err);
+    }
+    s->bill->spot.never_ends = some_bool(true);
+    return texts_add(&s->bill->notes,
+                     "it is taken away too often for this training to end there: the bill is that "
+                     "without interruptions, which nobody gets",
+                     err);
+}
+
+static int expect(struct spotting *s, struct err *err)
+{
+    struct bill_spot *spot = &s->bill->spot;
+    struct replay_summary sum = {0};
+    choose_interval(s);
+    s->replay.count = replays(s);
+    spot->replays = some_int((int64_t)s->replay.count);
+    if (s->between_ns > 0)
+        spot->between_s = some_real((double)s->between_ns / 1e9);
+    TRY(text_set(&spot->method, s->hazard.trace ? "replayed" : "simulated", err));
+    TRY(find_base(s, err));
+    TRY(text_set(&spot->uninterrupted, s->bill->total, err));
+    if (hopeless(s))
+        sum.count = 1;
+    else
+        TRY(replay_all(&s->replay, &sum, err));
+    TRY(say_unfinished(s, &sum, err));
+    if (sum.finished > 0)
+        TRY(set_bill(s, &sum, err));
+    return s->ask->rows ? spot_add_rows(s, err) : 0;
+}
+
+// Nobody knows how often it is taken away: the bill is the least that it can be.
+static int say_unknown(struct spotting *s, struct err *err)
+{
+    s->bill->spot.lower_bound = some_bool(true);
+    TRY(text_set(&s->bill->spot.uninterrupted, s->bill->total, err));
+    return texts_add(
+        &s->bill->notes,
+        "how often it is taken away is unknown: this is the bill if it never is. --mtbi or --trace "
+        "counts interruptions, as do imports of AWS's spot advisor and of availability traces",
+        err);
+}
+
+// Only its last year: older prices say little.
+static void cut_old(struct spot_series *p)
+{
+    int64_t from_s = p->until_s - HISTORY_S;
+    size_t first = p->count - 1;
+    while (first > 0 && p->changes[first].at_s > from_s)
+        first--;
+    if (p->changes[first].at_s < from_s)
+        p->changes[first].at_s = from_s;
+    memmove(p->changes, p->changes + first, (p->count - first) * sizeof *p->changes);
+    p->count -= first;
+}
+
+// The history of the offer's zone, else the first; null: none, or its amounts are not the rule's.
+static struct spot_series *series_of(const struct spotting *s, const struct spot_history *h)
+{
+    struct spot_series *found = h->count > 0 ? &h->series[0] : NULL;
+    if (s->wishes->start_s != 0 || s->price.own_rate || s->price.rate_given ||
+        strcmp(s->price.currency, "USD") != 0)
+        return NULL;
+    for (size_t i = 0; i < h->count; i++)
+        if (h->series[i].zone && strcmp(h->series[i].zone, s->offer->zone) == 0)
+            found = &h->series[i];
+    if (found && found->count > 0)
+        cut_old(found);
+    return found && found->count > 0 ? found : NULL;
+}
+
+// Replays with the hazard that was found.
+static int with_hazard(struct spotting *s, const struct run *run,
+                       const struct spot_history *history, struct err *err)
+{
+    const struct spot_series *series = series_of(s, history);
+    struct replay_prices prices = {0};
+    struct replay *r = &s->replay;
+    int rc = find_checkpoint(s, run, err);
+    if (rc == 0)
+        rc = split_time(s, err);
+    if (rc == 0)
+        rc = find_notice(s, err);
+    if (rc == 0 && series) {
+        rc = replay_prices_init(&prices, series, err);
+        r->prices = &prices;
+    }
+    r->trace = s->hazard.trace;
+    r->mean_ns = s->hazard.mean_ns;
+    r->life_ns = s->hazard.life_ns;
+    s->between_ns =
+        s->hazard.trace ? (int64_t)(availability_mean_s(s->hazard.trace) * 1e9) : s->hazard.mean_ns;
+    if (s->between_ns == 0 || (r->life_ns > 0 && r->life_ns < s->between_ns))
+        s->between_ns = r->life_ns;
+    if (rc == 0)
+        rc = expect(s, err);
+    replay_prices_release(&prices);
+    return rc;
+}
+
+static int find_hazard(struct spotting *s, struct spot_history *history, bool *unknown,
+                       struct err *err)
+{
+    bool bids = s->ask->hazard.bid > 0;
+    TRY(bids ? spot_history_read(s->market, s->offer, history, err) : 0);
+    TRY(hazard_find(s->market, s->offer, wishes_day(s->wishes), &s->ask->hazard,
+                    series_of(s, history), &s->hazard, err));
+    TRY(TEXTS_SET(
+        err, {&s->bill->spot.hazard, hazard_word(s->hazard.kind)},
+        {&s->bill->spot.hazard_words, s->hazard.words.len > 0 ? buf_str(&s->hazard.words) : NULL}));
+    *unknown = s->hazard.kind == HAZARD_UNKNOWN &&
+               (s->hazard.life_ns == 0 || s->time->total_ns <= s->hazard.life_ns);
+    TRY(s->hazard.kind == HAZARD_UNKNOWN ? say_unknown(s, err) : 0);
+    return *unknown || bids ? 0 : spot_history_read(s->market, s->offer, history, err);
+}
+
+int quote_spot(struct market *market, const struct wishes *wishes, const struct spot_ask *ask,
+               const struct offer *offer, const struct run *run, const struct bill_time *time,
+               struct bill *bill, struct err *err)
+{
+    struct spotting s = {
+        .market = market, .wishes = wishes, .ask = ask, .offer = offer, .time = time, .bill = bill};
+    struct spot_history history = {0};
+    if (offer->kind != OFFER_SPOT)
+        return 0;
+    TRY(market_price(market, offer, wishes, &s.price, err));
+    s.replay =
+        (struct replay){.rule = &s.price.rule,
+                        .prorated = wishes->prorated,
+                        .start_s = s.price.start_s,
+                        .storage_gb = wishes->keep_ns.known ? 0 : wishes->storage_gb,
+                        .discount_permille = s.price.own ? s.price.own->discount_permille : 0,
+                        .seed = 1};
+    bool unknown = true;
+    int rc = find_hazard(&s, &history, &unknown, err);
+    if (rc == 0 && !unknown)
+        rc = with_hazard(&s, run, &history, err);
+    hazard_release(&s.hazard);
+    spot_history_release(&history);
+    return rc;
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// A spot machine side by side: on demand, checkpoints at several intervals, none at all, one on
+// notice, and fall-back to on-demand machines under a deadline.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/quote_spot_parts.h"
+#include "base/clock.h"
+#include "spot/policy.h"
+#include "spot/theory.h"
+
+#define TICKS_MOST  200 // to a deadline
+#define STARTS_MOST 100 // of each policy
+#define HOUR_NS     (3600 * NS_PER_S)
+
+static int set_money(struct spot_row *row, int64_t mean, int64_t low, int64_t middle, int64_t high,
+                     struct err *err)
+{
+    TRY(text_set_amount(&row->mean, mean, err));
+    TRY(text_set_amount(&row->low, low, err));
+    TRY(text_set_amount(&row->middle, middle, err));
+    return text_set_amount(&row->high, high, err);
+}
+
+static void set_times(struct spot_row *row, double mean_ns, const struct replay_quantiles *ns)
+{
+    row->mean_s = some_real(mean_ns / 1e9);
+    row->low_s = some_real((double)ns->low / 1e9);
+    row->middle_s = some_real((double)ns->middle / 1e9);
+    row->high_s = some_real((double)ns->high / 1e9);
+}
+
+static struct spot_row *new_row(struct spotting *s, const char *what, struct err *err)
+{
+    struct spot_row *row = LIST_ADD(&s->bill->spot.rows, err);
+    return row && text_set(&row->what, what, err) == 0 ? row : NULL;
+}
+
+// ---- replays
+
+static int add_replay(struct spotting *s, const char *what, const struct replay *r, struct err *err)
+{
+    struct replay_summary sum = {0};
+    double worst =
+        r->mean_ns == 0 || r->trace ? 0
+        : r->interval_ns > 0
+            ? theory_expected((double)r->work_ns, (double)r->interval_ns, (double)r->checkpoint_ns,
+                              (double)r->restart_ns, (double)r->mean_ns)
+            : theory_unsaved((double)r->work_ns, (double)r->restart_ns, (double)r->mean_ns);
+    struct spot_row *row = new_row(s, what, err);
+    if (!row)
+        return ERR_MEMORY;
+    if (r->interval_ns > 0)
+        row->interval_s = some_real((double)r->interval_ns / 1e9);
+    sum.count = r->count;
+    if (worst < (double)(r->first_ns + r->work_ns) * REPLAY_LIMIT)
+        TRY(replay_all(r, &sum, err));
+    row->unfinished = some_real((double)(sum.count - sum.finished) / (double)sum.count);
+    if (sum.finished == 0)
+        return 0;
+    int64_t mean = 0, low = 0, middle = 0, high = 0;
+    TRY(spot_usd(s, sum.mean_nano, &mean, err));
+    TRY(spot_usd(s, (double)sum.nano.low, &low, err));
+    TRY(spot_usd(s, (double)sum.nano.middle, &middle, err));
+    TRY(spot_usd(s, (double)sum.nano.high, &high, err));
+    row->interruptions = some_real(sum.mean_interruptions);
+    set_times(row, sum.mean_wall_ns, &sum.wall_ns);
+    return set_money(row, mean, low, middle, high, err);
+}
+
+static int add_intervals(struct spotting *s, struct err *err)
+{
+    static const struct {
+        const char *what;
+        double factor;
+    } wrong[] = {
+        {"spot, twice as often", 0.5}, {"spot, half as often", 2}, {"spot, a tenth as often", 10}};
+    struct replay r = s->replay;
+    int64_t daly = s->replay.interval_ns, best = daly;
+    bool given = s->ask->every_ns.known;
+    TRY(add_replay(s, given ? "spot, checkpoints as given" : "spot, checkpoints by Daly's formula",
+                   &r, err));
+    if (s->between_ns > 0) {
+        if (given)
+            daly = (int64_t)fmax(theory_daly((double)r.checkpoint_ns, (double)s->between_ns),
+                                 (double)NS_PER_S);
+        TRY(replay_best_interval(&r, daly, &best, err));
+        r.interval_ns = best;
+        TRY(add_replay(s, "spot, best interval by replay", &r, err));
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        r.interval_ns =
+            (int64_t)fmin((double)s->replay.interval_ns * wrong[i].factor, (double)BILL_LONGEST_NS);
+        TRY(add_replay(s, wrong[i].what, &r, err));
+    }
+    r = s->replay;
+    r.notice_ns = s->bill->spot.notice_s.known ? (int64_t)(s->bill->spot.notice_s.v * 1e9) : 0;
+    if (r.notice_ns > 0 && r.notice_ns >= r.checkpoint_ns)
+        TRY(add_replay(s, "spot, and a checkpoint on notice", &r, err));
+    r = s->replay;
+    r.interval_ns = 0;
+    return add_replay(s, "spot, no checkpoints", &r, err);
+}
+
+// ---- on demand
+
+static int demand_offer(struct spotting *s, struct offer *offer, bool *found, struct err *err)
+{
+    struct buf name = {0};
+    struct offer spot = *s->offer;
+    struct err why = {0};
+    spot.kind = OFFER_ON_DEMAND;
+    spot.zone = "";
+    book_name(&spot, &name);
+    buf_adds(&name, ":on-demand");
+    int rc = buf_check(&name, err);
+    if (rc == 0)
+        rc = market_find(s->market, buf_str(&name), wishes_day(s->wishes), offer, &why);
+    *found = rc == 0 && offer->kind == OFFER_ON_DEMAND;
+    buf_release(&name);
+    return rc == ERR_MEMORY ? err_memory(err) : 0;
+}
+
+static int add_demand(struct spotting *s, const struct offer *offer, struct err *err)
+{
+    struct bill bill = {0};
+    struct spot_row *row = new_row(s, "on demand", err);
+    if (!row)
+        return ERR_MEMORY;
+    int64_t gpus = s->bill->gpus_used.known ? s->bill->gpus_used.v : 0;
+    int rc = bill_make(s->market, s->wishes, offer, "", s->time, gpus, &bill, err);
+    int64_t total = rc == 0 ? bill_total(&bill) : 0, ns = s->time->total_ns;
+    if (rc == 0)
+        rc = set_money(row, total, total, total, total, err);
+    set_times(row, (double)ns, &(struct replay_quantiles){ns, ns, ns});
+    row->unfinished = some_real(0);
+    record_release(bill_fields, &bill);
+    return rc;
+}
+
+// ---- fall-back
+
+struct falling {
+    struct policy_job job;
+    unsigned char *available;
+    int64_t unit_ns, demand_hour; // nano-USD
+    int64_t *costs, *ends;        // of each start
+    size_t starts;
+};
+
+// Samples of the trace, some together if there would be too many: then a spot machine can be had if
+// it can be had in all of them.
+static int make_ticks(const struct availability *a, int64_t deadline_ns, struct falling *f,
+                      struct err *err)
+{
+    size_t group = (size_t)(deadline_ns / a->tick_ns / TICKS_MOST) + 1;
+    size_t ticks = a->sample_count / group;
+    int64_t tick_ns = a->tick_ns * (int64_t)group;
+    f->available = ticks > 0 ? calloc(ticks, 1) : NULL;
+    if (!f->available)
+        return ticks > 0 ? err_memory(err) : 0;
+    for (size_t i = 0; i < ticks; i++) {
+        f->available[i] = 1;
+        for (size_t k = 0; k < group; k++)
+            f->available[i] &= a->samples[i * group + k];
+    }
+    f->unit_ns = tick_ns / POLICY_UNITS > 0 ? tick_ns / POLICY_UNITS : 1;
+    f->job.available = f->available;
+    f->job.ticks = ticks;
+    f->job.deadline = (size_t)(deadline_ns / tick_ns);
+    return 0;
+}
+
+static int64_t up_to(int64_t ns, int64_t unit_ns)
+{
+    return ns / unit_ns + (ns % unit_ns > 0);
+}
+
+static int64_t in_usd(const struct falling *f, double cost)
+{
+    return (int64_t)(cost / POLICY_DEMAND * (double)f->demand_hour * (double)f->unit_ns / HOUR_NS +
+                     0.5);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static struct replay_quantiles sorted(int64_t *values, size_t n)
+{
+    qsort(values, n, sizeof *values, by_size);
+    return (struct replay_quantiles){values[(10 * n + 99) / 100 - 1],
+                                     values[(50 * n + 99) / 100 - 1],
+                                     values[(90 * n + 99) / 100 - 1]};
+}
+
+static int add_policy(struct spotting *s, struct falling *f, enum policy policy,
+                      const struct policy_plan *plan, struct err *err)
+{
+    char what[96];
+    double cost = 0, end = 0;
+    bool kept = true;
+    snprintf(what, sizeof what, "policy: %s", policy_words[policy]);
+    struct spot_row *row = new_row(s, what, err);
+    if (!row)
+        return ERR_MEMORY;
+    for (size_t i = 0; i < f->starts; i++) {
+        struct policy_result r = {.finished = true};
+        size_t start = f->job.ticks * i / f->starts;
+        if (policy == POLICY_BEST)
+            TRY(policy_best(&f->job, start, &r.cost, err));
+        else
+            policy_run(policy, &f->job, plan, start, &r);
+        f->costs[i] = r.cost;
+        f->ends[i] = r.end * f->unit_ns;
+        cost += (double)r.cost / (double)f->starts;
+        end += (double)f->ends[i] / (double)f->starts;
+        kept &= r.finished && r.cost >= 0;
+    }
+    struct replay_quantiles q = sorted(f->costs, f->starts);
+    row->deadline_kept = some_bool(kept);
+    if (policy != POLICY_BEST) {
+        struct replay_quantiles t = sorted(f->ends, f->starts);
+        set_times(row, end, &t);
+    }
+    return set_money(row, in_usd(f, cost), in_usd(f, (double)q.low), in_usd(f, (double)q.middle),
+                     in_usd(f, (double)q.high), err);
+}
+
+static int add_policies(struct spotting *s, struct falling *f, struct err *err)
+{
+    struct policy_plan *plan = NULL;
+    f->starts = f->job.ticks < STARTS_MOST ? f->job.ticks : STARTS_MOST;
+    f->costs = calloc(2 * f->starts, sizeof *f->costs);
+    if (!f->costs)
+        return err_memory(err);
+    f->ends = f->costs + f->starts;
+    int rc = policy_plan_new(&f->job, &plan, err);
+    for (int p = POLICY_GREEDY; rc == 0 && p < POLICIES; p++)
+        rc = add_policy(s, f, (enum policy)p, plan, err);
+    policy_plan_free(plan);
+    return rc;
+}
+
+// The policies on the trace's samples. Rates × time: units, minimums and free hours are left out.
+static int compare_policies(struct spotting *s, const struct priced *price, struct err *err)
+{
+    struct falling f = {0};
+    const struct replay *r = &s->replay;
+    int64_t spot_hour = 0, deadline_ns = s->ask->deadline_ns.v;
+    int64_t cycle = r->interval_ns + r->checkpoint_ns;
+    TRY(priced_hour(price, &f.demand_hour, err));
+    TRY(priced_hour(&s->price, &spot_hour, err));
+    if (f.demand_hour <= 0)
+        return 0;
+    int rc = make_ticks(s->hazard.trace, deadline_ns, &f, err);
+    f.job.spot_price =
+        (int64_t)fmin((double)spot_hour / (double)f.demand_hour * POLICY_DEMAND + 0.5, 1e9);
+    if (rc == 0 && f.available) {
+        f.job.work = up_to(replay_uninterrupted_ns(r) - r->first_ns, f.unit_ns);
+        f.job.delay = up_to(r->restart_ns + cycle / 2, f.unit_ns);
+        f.job.reserve = up_to(r->restart_ns + cycle, f.unit_ns);
+        if (f.job.deadline > 0 && policy_can(&f.job))
+            rc = add_policies(s, &f, err);
+    }
+    free(f.available);
+    free(f.costs);
+    return rc;
+}
+
+// Spot until an interruption could make it late, then on demand, by both providers' rules.
+static int add_fall_back(struct spotting *s, const struct offer *demand, struct err *err)
+{
+    struct priced price;
+    struct replay r = s->replay;
+    TRY(market_price(s->market, demand, s->wishes, &price, err));
+    if (strcmp(price.currency, s->price.currency) != 0)
+        return 0;
+    r.demand = &price.rule;
+    r.deadline_ns = s->ask->deadline_ns.v;
+    if (r.deadline_ns < replay_uninterrupted_ns(&r))
+        return texts_add(&s->bill->notes,
+                         "no fall-back keeps the deadline: an on-demand machine alone takes longer",
+                         err);
+    TRY(add_replay(s, "spot with fall-back to on demand", &r, err));
+    struct spot_row *row = &s->bill->spot.rows.items[s->bill->spot.rows.count - 1];
+    row->deadline_kept = some_bool(true);
+    return s->hazard.trace ? compare_policies(s, &price, err) : 0;
+}
+
+int spot_add_rows(struct spotting *s, struct err *err)
+{
+    struct offer demand;
+    bool found = false;
+    TRY(demand_offer(s, &demand, &found, err));
+    if (found)
+        TRY(add_demand(s, &demand, err));
+    TRY(add_intervals(s, err));
+    return found && s->ask->deadline_ns.known ? add_fall_back(s, &demand, err) : 0;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spot machines in a quote: their options, and interruptions for people.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+#include "base/units.h"
+#include "cmd/quote.h"
+#include "cmd/table.h"
+
+int quote_take_spot(const struct quote_options *o, struct availability *trace, struct spot_ask *out,
+                    struct err *err)
+{
+    if (o->mtbi_ns == 0)
+        return err_set(err, ERR_USAGE, "'--mtbi' takes a time above 0");
+    if (o->every_ns == 0)
+        return err_set(err, ERR_USAGE, "'--checkpoint-every' takes a time above 0");
+    if ((o->mtbi_ns > 0) + (o->trace != NULL) + (o->bid != NULL) > 1)
+        return err_set(err, ERR_USAGE, "'--mtbi', '--trace' and '--bid' exclude each other");
+    TRY(value_amount("bid", o->bid, &out->hazard.bid, err));
+    if (o->bid && out->hazard.bid == 0)
+        return err_set(err, ERR_USAGE, "'--bid' takes an amount above 0");
+    if (o->trace) {
+        TRY(availability_open(o->trace, trace, err));
+        out->hazard.trace = trace;
+    }
+    out->hazard.mean_ns = o->mtbi_ns > 0 ? o->mtbi_ns : 0;
+    if (o->checkpoint_ns >= 0)
+        out->checkpoint_ns = some_int(o->checkpoint_ns);
+    if (o->every_ns > 0)
+        out->every_ns = some_int(o->every_ns);
+    if (o->deadline_ns >= 0)
+        out->deadline_ns = some_int(o->deadline_ns);
+    out->rows = o->offer != NULL;
+    return 0;
+}
+
+static void words_of(double seconds, char out[48])
+{
+    clock_words((int64_t)(seconds * 1e9), out, 48);
+}
+
+// "1 min 41 s (boot 1 min 41 s)"
+static void add_time(struct buf *text, double seconds, const char *from)
+{
+    char words[48];
+    words_of(seconds, words);
+    buf_adds(text, words);
+    if (from)
+        buf_printf(text, " (%s)", from);
+}
+
+static void say_inputs(struct out *out, const struct bill_spot *s)
+{
+    struct buf text = {0};
+    buf_printf(&text, "interruptions: %s; %s %lld times", s->hazard_words, s->method,
+               (long long)s->replays.v);
+    out_bullet(out, buf_str(&text));
+    buf_reset(&text);
+    buf_adds(&text, "a checkpoint after every ");
+    add_time(&text, s->interval_s.v, NULL);
+    buf_adds(&text, " of work takes ");
+    add_time(&text, s->checkpoint_s.v, s->checkpoint_from);
+    buf_adds(&text, "; each further machine starts in ");
+    add_time(&text, s->restart_s.v, s->restart_from);
+    out_bullet(out, buf_str(&text));
+    buf_reset(&text);
+    buf_adds(&text, "notice before it is taken away: ");
+    if (s->notice_s.v > 0)
+        add_time(&text, s->notice_s.v, s->notice_from);
+    else
+        buf_printf(&text, "%s%s%s%s", s->notice_s.known ? "none" : "unknown",
+                   s->notice_from ? " (" : "", s->notice_from ? s->notice_from : "",
+                   s->notice_from ? ")" : "");
+    out_bullet(out, buf_str(&text));
+    out->text.failed |= text.failed;
+    buf_release(&text);
+}
+
+static void short_amount(const char *amount, char out[MONEY_BYTES])
+{
+    int64_t nano = 0;
+    out[0] = '\0';
+    if (amount && money_parse(amount, &nano, NULL) == 0)
+        money_short(nano, out);
+}
+
+static void add_row(struct table *table, const struct spot_row *r)
+{
+    char mean[MONEY_BYTES], low[MONEY_BYTES], middle[MONEY_BYTES], high[MONEY_BYTES];
+    char fast[48] = "", half[48] = "", slow[48] = "", every[48] = "", taken[24] = "";
+    short_amount(r->mean, mean);
+    short_amount(r->low, low);
+    short_amount(r->middle, middle);
+    short_amount(r->high, high);
+    if (r->interval_s.known)
+        words_of(r->interval_s.v, every);
+    if (r->middle_s.known) {
+        words_of(r->low_s.v, fast);
+        words_of(r->middle_s.v, half);
+        words_of(r->high_s.v, slow);
+    }
+    if (r->interruptions.known)
+        snprintf(taken, sizeof taken, "%.1f", r->interruptions.v);
+    if (r->unfinished.known && r->unfinished.v >= 1)
+        snprintf(mean, sizeof mean, "never ends");
+    const char *const cells[] = {r->what, every, mean, low, middle, high, fast, half, slow, taken};
+    table_row(table, OUT_PLAIN, cells, NULL);
+}
+
+static void say_rows(struct out *out, const struct bill_spot *s)
+{
+    bool policies = false, fall_back = false;
+    for (size_t i = 0; i < s->rows.count; i++) {
+        const struct spot_row *r = &s->rows.items[i];
+        policies |= strncmp(r->what, "policy", 6) == 0;
+        fall_back |= r->deadline_kept.v;
+        if (r->unfinished.v > 0 && r->unfinished.v < 1)
+            out_wrapf(out, 2, "%s: %.0f %% never end, and are not in the figures.", r->what,
+                      100 * r->unfinished.v);
+    }
+    if (fall_back)
+        out_wrap(out, 2, "The deadline is always kept with fall-back to on-demand machines.");
+    if (policies)
+        out_wrap(out, 2,
+                 "The policies decide at each sample of the trace, and their bills are rates × "
+                 "time. 'best possible' knows the future: nobody can do better.");
+}
+
+void quote_show_spot(struct out *out, const struct bill *b)
+{
+    const struct bill_spot *s = &b->spot;
+    static const struct table_column columns[] = {
+        {"way", TABLE_LEFT, 0, 24},    {"interval", TABLE_RIGHT, 4}, {"mean USD", TABLE_POINT},
+        {"USD 10 %", TABLE_POINT, 3},  {"USD 50 %", TABLE_POINT, 4}, {"USD 90 %", TABLE_POINT, 2},
+        {"ends 10 %", TABLE_RIGHT, 5}, {"ends 50 %", TABLE_RIGHT},   {"ends 90 %", TABLE_RIGHT, 1},
+        {"taken", TABLE_RIGHT, 6}};
+    struct table table = TABLE(columns);
+    if (!s->method)
+        return;
+    say_inputs(out, s);
+    if (s->rows.count == 0)
+        return;
+    out_printf(out, "\n");
+    for (size_t i = 0; i < s->rows.count; i++)
+        add_row(&table, &s->rows.items[i]);
+    table_print(&table, out);
+    say_rows(out, s);
+}
