@@ -89,8 +89,10 @@ static const struct opt options[] = {
      "checkpoint; it finds the same in the file FARE_NOTICE"},
     {"save-every", 0, OPT_DURATION, "TIME", NULL, AT(save_every_ns), "Saving",
      "time between two saves (default: the best one, from the measured cost)", .least = 1},
-    {"between-interruptions", 0, OPT_DURATION, "TIME", NULL, AT(between_ns), "Saving",
-     "mean time between two interruptions, for the best interval (default 6h, assumed)",
+    {"mtbi", 0, OPT_DURATION, "TIME", NULL, AT(between_ns), "Saving",
+     "mean time between interruptions, for the best interval (default: from imported traces of "
+     "such "
+     "machines or AWS's spot advisor, if it is a spot machine of the book, else 6h, assumed)",
      .least = 1},
     {"keep", 0, OPT_COUNT, "N", NULL, AT(keep), "Saving",
      "complete checkpoints to keep there (default 3)", .least = 1},

@@ -22,6 +22,8 @@ static void print_totals(struct out *out, const struct run_saving *s)
     if (s->every_s.known)
         out_part(&facts, "every %s (%s)", seconds(s->every_s).s,
                  s->every_from ? s->every_from : "");
+    if (s->between_s.known && s->between_from)
+        out_part(&facts, "one interruption in %s (%s)", seconds(s->between_s).s, s->between_from);
     out_part(&facts, "%s", units_count((int64_t)s->attempts.count, "start").s);
     out_part(&facts, "%lld interruption%s", (long long)s->interruptions.v,
              s->interruptions.v == 1 ? "" : "s");

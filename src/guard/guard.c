@@ -132,8 +132,6 @@ int guard_open(struct guard **out, const struct guard_options *options, struct b
     if (!g)
         return err_memory(err);
     g->o = *options;
-    if (g->o.between_ns == 0)
-        g->o.between_ns = GUARD_BETWEEN_NS;
     pthread_mutex_init(&g->lock, NULL);
     int rc = open_all(g, says, err);
     if (rc != 0) {
@@ -394,7 +392,7 @@ static int fill_saving(struct guard *g, struct run_saving *out, struct err *err)
     if (st.save_ns > 0)
         out->send_s = some_real((double)st.save_ns / 1e9);
     TRY(TEXTS_SET(err, {&out->place, store_shown(g->store)}, {&out->job, g->o.job},
-                  {&out->notices, words},
+                  {&out->notices, words}, {&out->between_from, g->o.between_from},
                   {&out->every_from, g->o.every_ns > 0 ? "given" : "Daly's formula"}));
     out->attempts = g->before.attempts;
     g->before.attempts.items = NULL;

@@ -30,14 +30,15 @@ struct guard_options {
     const char *fetch;       // the folder to fetch a checkpoint into
     const char *run, *host;  // for the history: id and, as the record has it, host
     struct notices_options notices;
-    int64_t until_ns;   // (optional) the budget is spent then, by clock_now_ns()
-    int64_t every_ns;   // (optional) between two saves; 0: the best interval
-    int64_t between_ns; // (optional) mean time between interruptions; 0: GUARD_BETWEEN_NS
-    int64_t lease_ns;   // (optional) how long the lease holds without a beat; 0: lease.h's
-    int64_t quiet_ns;   // (optional) how long a file of unknown format must be quiet; 0: 5 s
-    int keep;           // (optional) checkpoints to keep; 0: keep.h's
-    bool asks;          // the job writes a checkpoint when asked (GUARD_SAVE)
-    bool no_wait;       // another machine that runs the job is an error
+    int64_t until_ns;         // (optional) the budget is spent then, by clock_now_ns()
+    int64_t every_ns;         // (optional) between two saves; 0: the best interval
+    int64_t between_ns;       // mean time between interruptions,
+    const char *between_from; // and who says so; outlives the guard, like all texts
+    int64_t lease_ns;         // (optional) how long the lease holds without a beat; 0: lease.h's
+    int64_t quiet_ns;         // (optional) how long a file of unknown format must be quiet; 0: 5 s
+    int keep;                 // (optional) checkpoints to keep; 0: keep.h's
+    bool asks;                // the job writes a checkpoint when asked (GUARD_SAVE)
+    bool no_wait;             // another machine that runs the job is an error
     // (optional) Called while another machine holds the lease, and ten times a second during
     // transfers; false gives up.
     bool (*waiting)(void *context, const char *doing);

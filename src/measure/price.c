@@ -11,6 +11,7 @@
 #include "market/bill.h"
 #include "market/local.h"
 #include "market/run_price.h"
+#include "spot/hazard.h"
 
 #define LONGEST_NS (INT64_C(30) * 86400 * NS_PER_S)
 
@@ -113,6 +114,25 @@ int measure_price_open(struct measure_price **out, const char *offer, const char
     p->currency = currency;
     *out = p;
     return 0;
+}
+
+int measure_price_between(const struct measure_price *p, int64_t *mean_ns, struct buf *words,
+                          struct err *err)
+{
+    const struct hazard_given nothing = {0};
+    struct hazard hazard = {0};
+    *mean_ns = 0;
+    if (!p || !p->price.known || p->price.priced.offer.kind != OFFER_SPOT)
+        return 0;
+    int rc = hazard_find(p->market, &p->price.priced.offer, 0, &nothing, NULL, &hazard, err);
+    if (rc == 0 && hazard.kind != HAZARD_UNKNOWN) {
+        *mean_ns =
+            hazard.trace ? (int64_t)(availability_mean_s(hazard.trace) * 1e9) : hazard.mean_ns;
+        buf_adds(words, buf_str(&hazard.words));
+        rc = buf_check(words, err);
+    }
+    hazard_release(&hazard);
+    return rc;
 }
 
 void measure_price_close(struct measure_price *p)

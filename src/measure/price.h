@@ -29,6 +29,11 @@ void measure_price_begin(struct measure_price *price, const struct run *run,
 // "3.06 USD an hour (book: aws/p3.2xlarge@us-east-1 on 2026-11-15), per second, at least 60 s"
 const char *measure_price_words(const struct measure_price *price);
 
+// The mean time between interruptions of this machine, if it is a spot machine of the book and a
+// source says so (spot/hazard.h); otherwise `*mean_ns` is 0. `words` gets the source.
+int measure_price_between(const struct measure_price *price, int64_t *mean_ns, struct buf *words,
+                          struct err *err) MUST_USE;
+
 // The longest use of the offer that `budget` (nano-USD) pays for; 0: it does not even pay for the
 // start. Appends doubts about the price to `says`, a line each.
 int measure_price_longest(const char *offer, int64_t budget, int64_t *longest_ns, struct buf *says,

@@ -27,6 +27,7 @@ struct saving {
     char *job, *folder, *fetch;
     char **argv;                    // a command's; each on the heap
     char *resume, *places, *notice; // "NAME=value"
+    struct buf between_from;
     struct scratch scratch;
     int64_t asked; // checkpoints asked for
     bool told, ending, lost;
@@ -262,10 +263,28 @@ static bool waiting(void *context, const char *doing)
     return !run_plan_interrupted(&v->session->plan);
 }
 
+// How often machines like this one are taken away: given, from the book, or assumed.
+static int find_between(struct saving *v, int64_t *between_ns, struct err *err)
+{
+    struct buf *from = &v->between_from;
+    *between_ns = v->o->between_ns;
+    if (*between_ns > 0)
+        buf_adds(from, "given");
+    else
+        TRY(measure_price_between(v->price, between_ns, from, err));
+    if (*between_ns == 0) {
+        *between_ns = GUARD_BETWEEN_NS;
+        buf_adds(from, "assumed");
+    }
+    return buf_check(from, err);
+}
+
 static int open_guard(struct saving *v, struct err *err)
 {
     const struct measure_options *o = v->o;
     const struct session *s = v->session;
+    int64_t between_ns;
+    TRY(find_between(v, &between_ns, err));
     const struct guard_options g = {
         .save = o->save,
         .job = v->job,
@@ -278,7 +297,8 @@ static int open_guard(struct saving *v, struct err *err)
                     .metadata = getenv("FARE_METADATA")},
         .until_ns = s->plan.until_ns,
         .every_ns = o->save_every_ns,
-        .between_ns = o->between_ns,
+        .between_ns = between_ns,
+        .between_from = buf_str(&v->between_from),
         .lease_ns = o->lease_ns,
         .quiet_ns = o->quiet_ns,
         .keep = (int)o->keep,
@@ -332,6 +352,7 @@ void saving_free(struct saving *v)
     free(v->resume);
     free(v->places);
     free(v->notice);
+    buf_release(&v->between_from);
     scratch_remove(&v->scratch);
     free(v);
 }

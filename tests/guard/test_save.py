@@ -269,6 +269,28 @@ def bill():
     check("the page says so", f"{s['usd']} USD for all starts together" in page and f"{s['on_demand_usd']} USD on demand" in page, page)
 
 
+def hazard():
+    """AWS's advisor says 10 to 15 % in a month of 730 hours: with a constant rate, one in -730 h / ln(1 - 0.125)."""
+    a = Place()
+    advice = {"ranges": [{"index": i, "label": w, "dots": i, "max": m}
+                         for i, (w, m) in enumerate((("<5%", 5), ("5-10%", 11), ("10-15%", 16), ("15-20%", 22), (">20%", 100)))],
+              "spot_advisor": {"us-east-1": {"Linux": {"c7i.large": {"s": 70, "r": 2}}}}}
+    (a.home / "spot-advisor-data.json").write_text(json.dumps(advice))
+    table = "provider,name,region,kind,vcpus,memory_gib,price,currency,source,date\n" + "".join(
+        f"aws,c7i.large,us-east-1,{kind},2,4,{price},USD,made up,2026-11-01\n" for kind, price in (("spot", 0.03), ("on-demand", 0.09)))
+    (a.home / "own.csv").write_text(table)
+    for file in ("own.csv", "spot-advisor-data.json"):
+        p = subprocess.run([FARE, "prices", "import", file], cwd=a.home, env=a.env, capture_output=True, text=True)
+        check(f"{file} is imported", p.returncode == 0, p.stderr + p.stdout)
+    command = [FARE, "run", "--no-cloud", "--no-trace", "--save", str(a.store), "--checkpoints", "out", "--offer", "aws/c7i.large@us-east-1:spot"]
+    p = subprocess.run([*command, "--", *a.job(10)], cwd=a.home, env=a.env, capture_output=True, text=True, timeout=60)
+    s = a.record().get("saving", {})
+    check("the interval counts how often the book says such machines are taken away", p.returncode == 0
+          and abs(s.get("between_s", 0) / (-730 * 3600 / math.log(1 - 0.125)) - 1) < 1e-3 and "advisor" in s.get("between_from", ""),
+          f"{s} {p.stderr}")
+    check("and the page says so", "advisor" in a.page(), a.page())
+
+
 def schedulers():
     """SIGTERM and then SIGKILL, as Slurm sends them to every process of a step, and Kubernetes to the first one."""
     for name, everyone in (("Slurm", True), ("Kubernetes", False)):
@@ -340,7 +362,7 @@ def watched_without():
     check("without --save signals are passed on as before", p.returncode == 9, p.returncode)
 
 
-TESTS = [notice_file, short_notice, withdrawn, metadata, python_helper, resume_words, retry, then_and_idle, spend, bill, schedulers, bad_places, other_job,
+TESTS = [notice_file, short_notice, withdrawn, metadata, python_helper, resume_words, retry, then_and_idle, spend, bill, hazard, schedulers, bad_places, other_job,
          watched_without]
 
 
