@@ -18,7 +18,7 @@ static _Alignas(256) unsigned char memory[ROOM]; // what kernels may use of this
 static inline struct ptx_memory find_memory(uint64_t address)
 {
     uint64_t from = (uint64_t)(uintptr_t)memory;
-    return address >= from && address < from + ROOM ? (struct ptx_memory){from, from + ROOM}
+    return address >= from && address < from + ROOM ? (struct ptx_memory){from, from + ROOM, NULL}
                                                     : (struct ptx_memory){0};
 }
 

@@ -28,16 +28,16 @@ typedef void op_run(struct warp *warp, const struct inst *in, uint32_t lanes);
 struct inst {
     op_run *run;
     enum flow flow;
-    uint32_t o[OPERANDS];
     int32_t predicate; // word; or -1
     bool negated;
-    uint32_t target; // of a branch
     // Of loads and stores: what the address begins at, and whether it has two words.
+    bool is_signed, is_fixed;                   // the latter: the address is a number in the text
+    uint8_t base_words, words[4], count, bytes; // of registers; how many; of each in memory
+    enum space space;
     uint32_t base;
     int64_t offset;
-    uint8_t base_words, words[4], count, bytes; // of registers; how many; of each in memory
-    bool is_signed, is_fixed;                   // the latter: the address is a number in the text
-    enum space space;
+    uint32_t o[OPERANDS];
+    uint32_t target; // of a branch
     int line;
 };
 

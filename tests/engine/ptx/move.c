@@ -70,12 +70,12 @@ static bool may_read_shared(const struct warp *warp, const struct places *p)
             continue;
         if (p->is_of_16)
             for (u64 k = at / 4; k <= last; k += 4)
-                wrong |= ptx_read_four(traces + k, mine);
+                ptx_read_four(traces + k, mine, &wrong);
         else
             for (u64 k = at / 4; k <= last; k++)
                 good &= ptx_read_one(traces + k, mine);
     }
-    return good && !ptx_is_any(wrong);
+    return good && !ptx_is_any(&wrong);
 }
 
 static bool may_write_shared(const struct warp *warp, const struct places *p, bool halves)

@@ -12,34 +12,32 @@ typedef uint32_t four_traces __attribute__((vector_size(32)));
 #define TRACES_READ ((four_traces){0, ALL, 0, ALL, 0, ALL, 0, ALL})
 
 // All bits of those that another warp left since the barrier.
-static inline four_traces ptx_are_others(four_traces t, uint32_t mine)
-{
-    return (four_traces)((t ^ mine) - 1u < (uint32_t)SEVERAL);
-}
+#define PTX_OTHERS(t, mine) ((four_traces)(((t) ^ (mine)) - 1u < (uint32_t)SEVERAL))
 
-static inline bool ptx_is_any(four_traces t)
+static inline bool ptx_is_any(const four_traces *t)
 {
     uint64_t parts[4];
-    memcpy(parts, &t, sizeof parts);
+    memcpy(parts, t, sizeof parts);
     return parts[0] | parts[1] | parts[2] | parts[3];
 }
 
-// Of 16 bytes: those that another warp wrote.
-static inline four_traces ptx_read_four(struct trace *t, uint32_t mine)
+// Adds those to `wrong` that another warp wrote.
+static inline void ptx_read_four(struct trace *t, uint32_t mine, four_traces *wrong)
 {
-    four_traces all;
+    four_traces all, others;
     memcpy(&all, t, sizeof all);
-    four_traces others = ptx_are_others(all, mine);
+    others = PTX_OTHERS(all, mine);
     all = (all & ~TRACES_READ) | (((others & SEVERAL) | mine) & TRACES_READ);
     memcpy(t, &all, sizeof all);
-    return others & ~TRACES_READ;
+    *wrong |= others & ~TRACES_READ;
 }
 
 static inline bool ptx_write_four(struct trace *t, uint32_t mine)
 {
-    four_traces all;
+    four_traces all, others;
     memcpy(&all, t, sizeof all);
-    if (ptx_is_any(ptx_are_others(all, mine)))
+    others = PTX_OTHERS(all, mine);
+    if (ptx_is_any(&others))
         return false;
     all = (all & TRACES_READ) | (mine & ~TRACES_READ);
     memcpy(t, &all, sizeof all);
