@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ptx's files share: a kernel as it is read (text.c), what each instruction does (ops.c), and
-// who does it when (run.c).
+// What ptx's files share: a kernel as it is read (text.c), what each instruction does (ops.c, and
+// move.c for loads and stores), and who does it when (run.c).
 #ifndef FARE_TESTS_ENGINE_PTX_INSIDE_H
 #define FARE_TESTS_ENGINE_PTX_INSIDE_H
 
