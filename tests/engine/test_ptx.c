@@ -1,89 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine that runs kernels where there is no GPU (ptx/ptx.h): that instructions do what the
-// PTX manual says, and that it finds what a kernel must not do. Kernels here are written by hand.
-#include "test.h"
+// PTX manual says. What it finds is tested in test_ptx_faults.c.
+#include "kernel_texts.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "engine/ptx/memory.h"
-#include "engine/ptx/ptx.h"
-
-enum { ROOM = 1 << 14 };
-
-static _Alignas(256) unsigned char memory[ROOM]; // what kernels may use of this program's
-
-static struct ptx_memory find_memory(uint64_t address)
-{
-    uint64_t from = (uint64_t)(uintptr_t)memory;
-    return address >= from && address < from + ROOM ? (struct ptx_memory){from, from + ROOM}
-                                                    : (struct ptx_memory){0};
-}
-
-// A kernel `k` with registers of each kind, whose argument is where the memory begins: %rd0. %r0 is
-// the thread's number, %rd1 the place of its word.
-static const char head[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
-                           ".extern .shared .align 16 .b8 launched[];\n"
-                           ".visible .entry k(\n\t.param .align 8 .b8 k_param_0[8]\n)\n"
-                           ".maxntid 256, 1, 1\n{\n"
-                           ".reg .pred %p<9>;\n.reg .b16 %h<9>;\n.reg .b32 %r<40>;\n"
-                           ".reg .f32 %f<40>;\n.reg .b64 %rd<20>;\n.reg .f64 %d<9>;\n"
-                           "ld.param.u64 %rd0, [k_param_0];\nmov.u32 %r0, %tid.x;\n"
-                           "mul.wide.u32 %rd1, %r0, 4;\nadd.s64 %rd1, %rd0, %rd1;\n";
-
-static char why[300];
-
-// The text of a kernel stays where it is for good: it is kept by it.
-static bool run_text(const char *body, unsigned blocks, unsigned threads, unsigned shared)
-{
-    size_t bytes = sizeof head + strlen(body) + 16;
-    char *text = malloc(bytes);
-    assert_non_null(text);
-    snprintf(text, bytes, "%s%s\nret;\n}\n", head, body);
-    const struct ptx_kernel *k = ptx_kernel(text, "k", why, sizeof why);
-    uint64_t args[] = {(uint64_t)(uintptr_t)memory};
-    struct ptx_launch launch = {blocks, 1, threads, shared, args, find_memory, NULL};
-    if (!k)
-        free(text);
-    return k && ptx_run(k, &launch, why, sizeof why);
-}
-
-static void runs(const char *body, unsigned threads)
-{
-    if (!run_text(body, 1, threads, 4096))
-        fail_msg("%s", why);
-}
-
-static void fails(const char *body, unsigned threads, const char *because)
-{
-    if (run_text(body, 1, threads, 4096))
-        fail_msg("this must fail (%s):\n%s", because, body);
-    if (!strstr(why, because))
-        fail_msg("\"%s\" has no \"%s\"", why, because);
-}
-
-static uint32_t word(int i)
-{
-    uint32_t x;
-    memcpy(&x, memory + 4 * i, 4);
-    return x;
-}
-
-static float number(int i)
-{
-    float x;
-    memcpy(&x, memory + 4 * i, 4);
-    return x;
-}
-
-static void put(int i, float x)
-{
-    memcpy(memory + 4 * i, &x, 4);
-}
-
-// ---- what instructions do ----
 
 static void integers(void **state)
 {
@@ -151,6 +71,13 @@ static void floats(void **state)
         {"cvt.rn.f16x2.f32 %r1, 0f33800000, %f0; {.reg .b16 l, h; mov.b32 {l, h}, %r1; "
          "cvt.f32.f16 %f1, h;}",
          {0x1p-24f, 0x1p-24f}}, // the least
+        {"cvt.rn.f16x2.f32 %r1, 0f7F800000, %f0; {.reg .b16 l, h; mov.b32 {l, h}, %r1; "
+         "cvt.f32.f16 %f2, h; cvt.f32.f16 %f3, l;} setp.eq.f32 %p1, %f2, 0f7F800000; "
+         "selp.f32 %f1, %f3, 0fBF800000, %p1;",
+         {1.5f, 3.5f}}, // infinite
+        {"cvt.rn.f16x2.f32 %r1, 0fBFA00000, %f0; {.reg .b16 l, h; mov.b32 {l, h}, %r1; "
+         "cvt.f32.f16 %f2, h;} neg.f32 %f1, %f2;",
+         {1.25f, 1.25f}},
         {"max.f32 %f1, 0f7FC00000, %f0;", {1.5f, 3.5f}},
         {"mov.f32 %f2, 0f7FC00000; setp.leu.f32 %p1, %f2, %f0; selp.f32 %f1, %f0, %f2, %p1;",
          {1.5f, 3.5f}},
@@ -267,10 +194,6 @@ static void threads_that_part_meet_again(void **state)
         assert_int_equal(word(i), (i ^ 1) + (i & 1 ? 2000 : 1000));
 }
 
-static const char copy_16[] = // of the first 512 bytes of memory, into shared memory
-    "shl.b32 %r1, %r0, 4; cvt.u64.u32 %rd2, %r1; add.s64 %rd3, %rd0, %rd2;\n"
-    "cp.async.cg.shared.global [%r1], [%rd3], 16, 16;\ncp.async.commit_group;\n";
-
 static void copies_arrive_when_they_are_waited_for(void **state)
 {
     (void)state;
@@ -318,131 +241,6 @@ static void blocks_and_their_memory(void **state)
     assert_int_equal(word(0), 69);
 }
 
-// ---- what it finds ----
-
-static void memory_that_is_not_the_kernels(void **state)
-{
-    (void)state;
-    fails("ld.global.f32 %f1, [%rd1+16300];", 32, "thread 21 of block 0, 0: reads 4 bytes at");
-    fails("st.global.f32 [%rd1+-4], 0f00000000;", 32, "which nobody was given");
-    fails("ld.global.v4.f32 {%f1,%f2,%f3,%f4}, [%rd1];", 32, "16 bytes at");
-    fails("ld.global.f32 %f1, [%rd1+2];", 32, "not aligned");
-    fails("mov.u32 %r1, 0; ld.shared.u32 %r2, [%r1+-4];", 32, "of shared memory");
-    fails("ld.shared.f32 %f1, [4096];", 32, "of 4096 of shared memory");
-    fails("st.shared.v2.u32 [4092], {%r0,%r0};", 32, "not aligned");
-    fails("ld.param.u64 %rd5, [k_param_0+8];", 32, "of 8 of parameter memory");
-    fails(".local .align 4 .b8 room[8];\nmov.u64 %rd2, room; st.local.f32 [%rd2+8], 0f00000000;",
-          32, "of 8 of local memory");
-}
-
-static void shared_memory_without_a_barrier(void **state)
-{
-    (void)state;
-    static const char write_and_read[] = "shl.b32 %%r1, %%r0, 2; st.shared.u32 [%%r1], %%r0;\n%s"
-                                         "xor.b32 %%r2, %%r1, %d; ld.shared.u32 %%r3, [%%r2];\n%s"
-                                         "st.shared.u32 [%%r1], 5;";
-    char body[500];
-    snprintf(body, sizeof body, write_and_read, "bar.sync 0;\n", 128, "bar.sync 0;\n");
-    runs(body, 64);
-    snprintf(body, sizeof body, write_and_read, "", 64, ""); // within a warp
-    runs(body, 64);
-    snprintf(body, sizeof body, write_and_read, "", 128, "bar.sync 0;\n");
-    fails(body, 64, "that another warp");
-    snprintf(body, sizeof body, write_and_read, "bar.sync 0;\n", 128, "");
-    fails(body, 64, "reads byte 0 of shared memory that another warp wrote");
-    // States go from warp to warp as halves of a word.
-    fails("cvt.u16.u32 %h1, %r0; shl.b32 %r1, %r0, 1; st.shared.u16 [%r1], %h1;\n"
-          "ld.shared.u32 %r2, [0];",
-          64, "reads byte 0 of shared memory that another warp wrote");
-    runs("cvt.u16.u32 %h1, %r0; mul.lo.s32 %r1, %r0, 66; rem.u32 %r1, %r1, 128; shl.b32 %r1, %r1, "
-         "0;\n"
-         "and.b32 %r1, %r1, 126; st.shared.u16 [%r1], %h1; bar.sync 0; ld.shared.u32 %r2, [0];",
-         64);
-    fails("st.shared.u32 [8], %r0;", 64, "writes byte 8 of shared memory that another warp wrote");
-    // A copy may arrive as soon as it is begun, where the other warp still reads.
-    snprintf(body, sizeof body, "ld.shared.u32 %%r2, [512];\n%s", copy_16);
-    fails(body, 64, "writes byte 512 of shared memory that another warp read");
-}
-
-// Launches 0 and 1 have no order; 2 waits for both.
-static bool is_before(int other, int launch)
-{
-    return launch == 2 && other < 2;
-}
-
-static bool uses(uint64_t at, int launch, uint32_t block, bool writes)
-{
-    int other;
-    memory_launch(launch, is_before);
-    return memory_use(at, block, writes, &other);
-}
-
-static void global_memory_without_an_order(void **state)
-{
-    (void)state;
-    enum { READS, WRITES };
-    char *piece = memory_give(4096);
-    assert_non_null(piece);
-    uint64_t at = (uint64_t)(uintptr_t)piece;
-    assert_true(memory_find(at + 4095).to == at + 4096 && memory_find(at + 4096).to == 0);
-    memory_begin();
-    assert_true(uses(at, 0, 0, WRITES) && uses(at, 0, 0, READS));
-    assert_false(uses(at, 0, 1, READS)); // another block
-    assert_true(uses(at + 4, 0, 1, WRITES));
-    assert_false(uses(at + 4, 1, 1, READS)); // another launch
-    assert_true(uses(at + 8, 0, 0, READS) && uses(at + 8, 1, 5, READS));
-    assert_false(uses(at + 8, 1, 5, WRITES));
-    assert_true(uses(at + 12, 0, 0, READS) && uses(at + 12, 0, 1, READS));
-    assert_false(uses(at + 12, 0, 0, WRITES));
-    assert_true(uses(at + 16, 0, 0, WRITES) && uses(at + 20, 1, 0, READS));
-    assert_true(uses(at + 16, 2, 7, READS) && uses(at + 20, 2, 7, WRITES));
-    // What two write is nobody's, until it is written anew.
-    assert_true(uses(at + 24, 0, 0, WRITES) && uses(at + 24, 1, 0, WRITES));
-    assert_false(uses(at + 24, 2, 0, READS));
-    memory_begin();
-    assert_false(uses(at + 24, 0, 0, READS));
-    memory_begin();
-    assert_true(uses(at + 24, 0, 0, WRITES));
-    assert_true(uses(at + 28, 0, 0, WRITES) && uses(at + 28, 0, 1, WRITES) &&
-                uses(at + 28, 0, 1, WRITES)); // the second once more
-    assert_false(uses(at + 28, 2, 0, READS));
-    memory_begin();
-    assert_true(uses(at + 24, 1, 0, READS) && uses(at, 1, 0, WRITES)); // before is forgotten
-    assert_int_equal(memory_take_back(piece), 4096);
-}
-
-static void parts_of_a_warp(void **state)
-{
-    (void)state;
-    fails("setp.lt.s32 %p1, %r0, 5;\n@%p1 bra low;\nbar.sync 0;\nbra.uni out;\nlow:\nbar.sync "
-          "0;\nout:",
-          32, "waits at another barrier");
-    fails("bar.warp.sync 0xffff;", 32, "a part of the warp");
-    fails("mov.u32 %r1, 0;", 512, "takes 256 threads");
-    fails("setp.lt.s32 %p1, %r0, 5;\n@%p1 bra out;\n"
-          "shfl.sync.bfly.b32 %r1, %r0, 1, 0x1f, 0xffffffff;\nout:",
-          32, "which does not come");
-    fails("setp.lt.s32 %p1, %r0, 5;\n@%p1 bra low;\n"
-          "shfl.sync.bfly.b32 %r1, %r0, 1, 0x1f, 0xffffffff;\nbra.uni out;\n"
-          "low:\nshfl.sync.bfly.b32 %r1, %r0, 1, 0x1f, 0xffffffff;\nout:",
-          32, "which does not come");
-    fails("shfl.sync.bfly.b32 %r1, %r0, 1, 0x1f, 0xffffffff;", 40, "not all threads of a warp");
-    fails("setp.lt.s32 %p1, %r0, 5;\n@%p1 bra out;\nbar.sync 0;\nout:", 32, "is over");
-}
-
-static void what_is_not_understood(void **state)
-{
-    (void)state;
-    fails("popc.b32 %r1, %r0;", 32, "unknown instruction popc.b32");
-    fails("add.s32 %r1, %rd0, 1;", 32, "or with other operands");
-    fails("add.s32 %r1, %r40, 1;", 32, "no register %r40");
-    fails("mov.b32 %r1, {%h1, %h2};", 32, "or with other operands");
-    fails("ld.global.s8 %r1, [%rd0];", 32, "unknown instruction ld.global.s8");
-    fails("bra nowhere;", 32, "no label nowhere");
-    fails("add.s32 %r1, %r0, 1", 32, "line 21 of the module"); // no semicolon
-    assert_null(ptx_kernel(head, "other", why, sizeof why));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,11 +251,6 @@ int main(void)
         cmocka_unit_test(threads_that_part_meet_again),
         cmocka_unit_test(copies_arrive_when_they_are_waited_for),
         cmocka_unit_test(blocks_and_their_memory),
-        cmocka_unit_test(memory_that_is_not_the_kernels),
-        cmocka_unit_test(shared_memory_without_a_barrier),
-        cmocka_unit_test(global_memory_without_an_order),
-        cmocka_unit_test(parts_of_a_warp),
-        cmocka_unit_test(what_is_not_understood),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ptx's files share: a kernel as it is read (text.c), what each instruction does (ops.c), and
-// who does it when (run.c).
+// What ptx's files share: a kernel as it is read (text.c), what each instruction does (ops.c, and
+// move.c for loads and stores), and who does it when (run.c).
 #ifndef FARE_TESTS_ENGINE_PTX_INSIDE_H
 #define FARE_TESTS_ENGINE_PTX_INSIDE_H
 
@@ -8,7 +8,7 @@
 
 #include "engine/ptx/ptx.h"
 
-enum { LANES = 32, OPERANDS = 14, WARPS = 32 };
+enum { LANES = 32, OPERANDS = 14, WARPS = 32, PIECES = 64 };
 #define ALL 0xffffffffu
 
 // Generic addresses of memory that is not global.
@@ -28,16 +28,16 @@ typedef void op_run(struct warp *warp, const struct inst *in, uint32_t lanes);
 struct inst {
     op_run *run;
     enum flow flow;
-    uint32_t o[OPERANDS];
     int32_t predicate; // word; or -1
     bool negated;
-    uint32_t target; // of a branch
     // Of loads and stores: what the address begins at, and whether it has two words.
+    bool is_signed, is_fixed;                   // the latter: the address is a number in the text
+    uint8_t base_words, words[4], count, bytes; // of registers; how many; of each in memory
+    enum space space;
     uint32_t base;
     int64_t offset;
-    uint8_t base_words, words[4], count, bytes; // of registers; how many; of each in memory
-    bool is_signed;
-    enum space space;
+    uint32_t o[OPERANDS];
+    uint32_t target; // of a branch
     int line;
 };
 
@@ -119,11 +119,37 @@ struct block {
     struct trace *traces;
     bool *copied;                    // of 16 bytes each: a copy is under way
     uint32_t shared_bytes, barriers; // the latter counts from 1, through all blocks
-    struct ptx_memory last;          // memory that was found
+    struct ptx_memory found[PIECES]; // memory, where an instruction used it last
     char *why;
     size_t why_bytes;
     jmp_buf failed;
 };
+
+static inline uint32_t ptx_block_number(const struct block *b)
+{
+    return b->y * b->launch->x + b->x;
+}
+
+// What this warp leaves at a word.
+static inline uint32_t ptx_trace_of(const struct warp *warp)
+{
+    return warp->block->barriers << TRACE_SHIFT | (uint32_t)warp->number;
+}
+
+static inline bool ptx_is_within(const struct ptx_memory *piece, uint64_t from, uint64_t bytes)
+{
+    return from >= piece->from && from < piece->to && bytes <= piece->to - from;
+}
+
+// The piece that has all of this; null where none has. An instruction often stays in one.
+static inline struct ptx_memory *ptx_piece(struct block *b, const struct inst *in, uint64_t from,
+                                           uint64_t bytes)
+{
+    struct ptx_memory *piece = &b->found[(size_t)(in - b->kernel->code) % PIECES];
+    if (!ptx_is_within(piece, from, bytes))
+        *piece = b->launch->memory(from);
+    return ptx_is_within(piece, from, bytes) ? piece : NULL;
+}
 
 // Ends the launch.
 _Noreturn void ptx_fault(struct warp *warp, const struct inst *in, int lane, const char *format,

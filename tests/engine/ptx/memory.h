@@ -22,8 +22,10 @@ void memory_begin(void);
 // another one is over before this one begins.
 void memory_launch(int launch, bool (*is_before)(int other, int launch));
 
-// Notes that a block uses a word at this address; false where another block or launch (`other`, or
-// the same one) had it without an order.
-bool memory_use(uint64_t address, uint32_t block, bool writes, int *other);
+// Notes that a block uses words of a piece that memory_find() found, `bytes` from each of `count`
+// addresses on; false where another block or launch (`other`, or the same one) had one of them
+// without an order. To ask again changes nothing.
+bool memory_use(struct ptx_memory *piece, const uint64_t *at, uint32_t count, uint32_t bytes,
+                uint32_t block, bool writes, int *other);
 
 #endif

@@ -1,32 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each instruction does.
-#include "inside.h"
+#include "rows.h"
 
 #include <math.h>
 #include <string.h>
-
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef int32_t s32;
-typedef int64_t s64;
-typedef float f32;
-typedef double f64;
-
-#define ROW(type, k) ((type *)(void *)(warp->regs + in->o[k]))
-#define EACH(statement)                                                                            \
-    if (lanes == ALL) {                                                                            \
-        _Pragma("GCC ivdep") for (int i = 0; i < LANES; i++)                                       \
-        {                                                                                          \
-            statement;                                                                             \
-        }                                                                                          \
-    } else {                                                                                       \
-        for (int i = 0; i < LANES; i++)                                                            \
-            if (lanes >> i & 1) {                                                                  \
-                statement;                                                                         \
-            }                                                                                      \
-    }
 
 static u32 bits_of(f32 x)
 {
@@ -51,10 +28,10 @@ static u32 bf16_of(f32 x)
 static f32 of_half(u32 h)
 {
     u32 sign = (h & 0x8000) << 16, exponent = h >> 10 & 31, fraction = h & 1023;
-    if (exponent == 31)
-        return float_of(sign | 0x7f800000 | fraction << 13);
-    f32 x = exponent ? float_of((exponent + 112) << 23 | fraction << 13) : (f32)fraction * 0x1p-24f;
-    return sign ? -x : x;
+    u32 infinite = 0x7f800000 | fraction << 13;
+    // Of its exponent and its fraction at the places that a float's have.
+    u32 finite = bits_of(float_of(exponent << 23 | fraction << 13) * 0x1p112f);
+    return float_of(sign | (exponent == 31 ? infinite : finite));
 }
 
 static u32 half_of(f32 x)
@@ -333,6 +310,9 @@ static void shuffle_idx(struct warp *warp, const struct inst *in, u32 lanes)
     shuffle(warp, in, lanes, false);
 }
 
+// Compilers make better code of this than of a loop.
+typedef f32 row_of_8 __attribute__((vector_size(32)));
+
 // Where a lane's registers lie in the matrices: the PTX manual's figures for m16n8.
 static void multiply(struct warp *warp, const struct inst *in, f32 a[16][16], f32 b[16][8],
                      int deep)
@@ -341,10 +321,15 @@ static void multiply(struct warp *warp, const struct inst *in, f32 a[16][16], f3
     for (int i = 0; i < LANES; i++)
         for (int k = 0; k < 4; k++)
             sums[i / 4 + k / 2 * 8][i % 4 * 2 + k % 2] = ROW(f32, 10 + k)[i];
-    for (int row = 0; row < 16; row++)
-        for (int k = 0; k < deep; k++)
-            for (int col = 0; col < 8; col++)
-                sums[row][col] += a[row][k] * b[k][col];
+    for (int row = 0; row < 16; row++) {
+        row_of_8 sum, more;
+        memcpy(&sum, sums[row], sizeof sum);
+        for (int k = 0; k < deep; k++) {
+            memcpy(&more, b[k], sizeof more);
+            sum += a[row][k] * more;
+        }
+        memcpy(sums[row], &sum, sizeof sum);
+    }
     for (int i = 0; i < LANES; i++)
         for (int k = 0; k < 4; k++)
             ROW(f32, k)[i] = sums[i / 4 + k / 2 * 8][i % 4 * 2 + k % 2];
@@ -386,162 +371,7 @@ static void mma_tf32(struct warp *warp, const struct inst *in, u32 lanes)
     multiply(warp, in, a, b, 8);
 }
 
-// ---- memory ----
-
-static u64 address(const struct warp *warp, const struct inst *in, int lane)
-{
-    const u32 *row = warp->regs + in->base;
-    return (u64)in->offset +
-           (in->base_words == 2 ? ((const u64 *)(const void *)row)[lane] : (u64)row[lane]);
-}
-
-// The most common ones: false where something is unusual, which ptx_at() then says.
-static bool load_shared_word(struct warp *warp, const struct inst *in, u32 lanes)
-{
-    struct block *b = warp->block;
-    u32 mine = b->barriers << TRACE_SHIFT | (u32)warp->number, *to = ROW(u32, 0);
-    for (int i = 0; i < LANES; i++) {
-        if (!(lanes >> i & 1))
-            continue;
-        u64 at = address(warp, in, i);
-        if ((at & 3) || at >= b->shared_bytes)
-            return false;
-        struct trace *t = &b->traces[at / 4];
-        if (ptx_is_other(t->wrote, mine))
-            return false;
-        t->read = ptx_is_other(t->read, mine) ? mine | SEVERAL : mine;
-        memcpy(&to[i], b->shared + at, 4);
-    }
-    return true;
-}
-
-static bool load_global_word(struct warp *warp, const struct inst *in, u32 lanes)
-{
-    const struct ptx_memory *m = &warp->block->last;
-    if (warp->block->launch->use)
-        return false;
-    u32 *to = ROW(u32, 0);
-    for (int i = 0; i < LANES; i++) {
-        if (!(lanes >> i & 1))
-            continue;
-        u64 at = address(warp, in, i);
-        if ((at & 3) || at < m->from || at + 4 > m->to)
-            return false;
-        memcpy(&to[i], (const void *)(uintptr_t)at, 4);
-    }
-    return true;
-}
-
-// Parameters are the same for all.
-static bool load_parameter(struct warp *warp, const struct inst *in, u32 lanes)
-{
-    int first = __builtin_ctz(lanes);
-    u64 at = address(warp, in, first);
-    u32 value, *to = ROW(u32, 0);
-    for (int i = 0; i < LANES; i++)
-        if ((lanes >> i & 1) && address(warp, in, i) != at)
-            return false;
-    memcpy(&value, ptx_at(warp, in, first, PARAM, at, 4, false), 4);
-    EACH(to[i] = value)
-    return true;
-}
-
-static bool is_one_word(const struct inst *in)
-{
-    return in->count == 1 && in->bytes == 4 && in->words[0] == 1;
-}
-
-void ptx_load(struct warp *warp, const struct inst *in, u32 lanes)
-{
-    // A register may be its own address; then what was unusual must not come after a change.
-    if (is_one_word(in) && in->o[0] != in->base &&
-        ((in->space == SHARED && load_shared_word(warp, in, lanes)) ||
-         (in->space == GLOBAL && load_global_word(warp, in, lanes)) ||
-         (in->space == PARAM && load_parameter(warp, in, lanes))))
-        return;
-    for (int i = 0; i < LANES; i++) {
-        if (!(lanes >> i & 1))
-            continue;
-        const u8 *from =
-            ptx_at(warp, in, i, in->space, address(warp, in, i), (u32)in->bytes * in->count, false);
-        for (int k = 0; k < in->count; k++, from += in->bytes) {
-            u32 low = 0, high = 0;
-            if (in->bytes >= 4)
-                memcpy(&low, from, 4);
-            else
-                memcpy(&low, from, in->bytes);
-            if (in->bytes == 8)
-                memcpy(&high, from + 4, 4);
-            if (in->words[k] == 1)
-                ROW(u32, k)[i] = low;
-            else if (in->bytes == 4 && in->is_signed)
-                ROW(u64, k)[i] = (u64)(s64)(s32)low;
-            else
-                ROW(u64, k)[i] = (u64)high << 32 | low;
-        }
-    }
-}
-
-void ptx_store(struct warp *warp, const struct inst *in, u32 lanes)
-{
-    for (int i = 0; i < LANES; i++) {
-        if (!(lanes >> i & 1))
-            continue;
-        u8 *to =
-            ptx_at(warp, in, i, in->space, address(warp, in, i), (u32)in->bytes * in->count, true);
-        for (int k = 0; k < in->count; k++, to += in->bytes) {
-            if (in->words[k] == 1 && in->bytes == 4)
-                memcpy(to, &ROW(u32, k)[i], 4);
-            else if (in->words[k] == 1)
-                memcpy(to, &ROW(u32, k)[i], in->bytes);
-            else
-                memcpy(to, &ROW(u64, k)[i], in->bytes);
-        }
-    }
-}
-
-// Rows of 8 pairs of bytes: lanes 0 to 7 tell where those of the first matrix are, and so on.
-static void load_matrix(struct warp *warp, const struct inst *in, bool turned)
-{
-    u16 cells[4][8][8];
-    for (int i = 0; i < LANES; i++)
-        memcpy(cells[i / 8][i % 8], ptx_at(warp, in, i, SHARED, address(warp, in, i), 16, false),
-               16);
-    for (int k = 0; k < 4; k++)
-        for (int i = 0; i < LANES; i++) {
-            int row = i / 4, col = i % 4 * 2;
-            ROW(u32, k)
-            [i] = turned ? cells[k][col][row] | (u32)cells[k][col + 1][row] << 16
-                         : cells[k][row][col] | (u32)cells[k][row][col + 1] << 16;
-        }
-}
-
-void ptx_load_matrix(struct warp *warp, const struct inst *in, u32 lanes)
-{
-    (void)lanes;
-    load_matrix(warp, in, false);
-}
-
-void ptx_load_matrix_turned(struct warp *warp, const struct inst *in, u32 lanes)
-{
-    (void)lanes;
-    load_matrix(warp, in, true);
-}
-
-// [base] of shared memory from [o[0]] of global memory, o[1] bytes of it and zeros up to 16.
-void ptx_copy_async(struct warp *warp, const struct inst *in, u32 lanes)
-{
-    const u64 *from = ROW(u64, 0);
-    const u32 *bytes = ROW(u32, 1);
-    for (int i = 0; i < LANES; i++)
-        if (lanes >> i & 1) {
-            u32 n = bytes[i];
-            if (n > 16)
-                ptx_fault(warp, in, i, "copies %u bytes of 16", n);
-            const void *source = n ? ptx_at(warp, in, i, GLOBAL, from[i], n, false) : NULL;
-            ptx_begin_copy(warp, in, i, (u32)address(warp, in, i), source, n);
-        }
-}
+// ---- copies ----
 
 static void commit(struct warp *warp, const struct inst *in, u32 lanes)
 {

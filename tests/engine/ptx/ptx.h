@@ -22,6 +22,7 @@ const struct ptx_kernel *ptx_kernel(const char *text, const char *name, char *wh
 
 struct ptx_memory {
     uint64_t from, to;
+    struct uses *uses; // (optional) what `use` below knows of it
 };
 
 struct ptx_launch {
@@ -29,9 +30,10 @@ struct ptx_launch {
     const void *args;
     // The piece that has this address; from 0 to 0 if there is none.
     struct ptx_memory (*memory)(uint64_t address);
-    // (optional) Told of every word that a block uses; false where it must not, because of another
-    // launch or block.
-    bool (*use)(uint64_t address, uint32_t block, bool writes, int *other);
+    // (optional) Told of all words of a piece that a block uses, `bytes` from each of `count`
+    // addresses on; false where it must not use one of them, because of another launch or block.
+    bool (*use)(struct ptx_memory *piece, const uint64_t *at, uint32_t count, uint32_t bytes,
+                uint32_t block, bool writes, int *other);
 };
 
 // False where the kernel did what it must not; `why` says what, and which thread.

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ptx/traces.h"
+
 void ptx_fault(struct warp *warp, const struct inst *in, int lane, const char *format, ...)
 {
     struct block *b = warp->block;
@@ -29,7 +31,7 @@ static void trace(struct warp *warp, const struct inst *in, int lane, uint32_t a
                   bool writes)
 {
     struct block *b = warp->block;
-    uint32_t mine = b->barriers << TRACE_SHIFT | (uint32_t)warp->number;
+    uint32_t mine = ptx_trace_of(warp);
     if (writes && b->copied[at / 16])
         ptx_fault(warp, in, lane, "writes byte %u of shared memory where a copy is under way", at);
     for (uint32_t i = at / 4; i <= (at + bytes - 1) / 4; i++) {
@@ -48,18 +50,18 @@ static void trace(struct warp *warp, const struct inst *in, int lane, uint32_t a
     }
 }
 
-static void note_use(struct warp *warp, const struct inst *in, int lane, uint64_t address,
-                     uint32_t bytes, bool writes)
+static void note_use(struct warp *warp, const struct inst *in, int lane, struct ptx_memory *piece,
+                     uint64_t address, uint32_t bytes, bool writes)
 {
     struct block *b = warp->block;
-    uint32_t number = b->y * b->launch->x + b->x;
     int other;
-    for (uint32_t i = 0; i < bytes; i += 4)
-        if (!b->launch->use(address + i, number, writes, &other))
+    for (uint64_t at = address; at < address + bytes; at += 4)
+        if (!b->launch->use(piece, &at, 1, bytes < 4 ? bytes : 4, ptx_block_number(b), writes,
+                            &other))
             ptx_fault(warp, in, lane,
                       "%s a word at %#llx that launch %d or another block of this one used, and "
                       "they have no order",
-                      writes ? "writes" : "reads", (unsigned long long)address + i, other);
+                      writes ? "writes" : "reads", (unsigned long long)at, other);
 }
 
 void *ptx_at(struct warp *warp, const struct inst *in, int lane, enum space space, uint64_t address,
@@ -74,13 +76,12 @@ void *ptx_at(struct warp *warp, const struct inst *in, int lane, enum space spac
         ptx_fault(warp, in, lane, "%u bytes at %#llx, which is not aligned", bytes,
                   (unsigned long long)address);
     if (space == GLOBAL) {
-        if (address < b->last.from || address + bytes > b->last.to)
-            b->last = b->launch->memory(address);
-        if (address < b->last.from || address + bytes > b->last.to)
+        struct ptx_memory *piece = ptx_piece(b, in, address, bytes);
+        if (!piece)
             ptx_fault(warp, in, lane, "%s %u bytes at %#llx, which nobody was given",
                       writes ? "writes" : "reads", bytes, (unsigned long long)address);
         if (b->launch->use)
-            note_use(warp, in, lane, address, bytes, writes);
+            note_use(warp, in, lane, piece, address, bytes, writes);
         return (void *)(uintptr_t)address;
     }
     uint64_t most = space == SHARED  ? b->shared_bytes
@@ -100,6 +101,16 @@ void *ptx_at(struct warp *warp, const struct inst *in, int lane, enum space spac
     return b->shared + address;
 }
 
+// The 16 bytes that a copy goes to.
+static void *copy_place(struct warp *warp, const struct inst *in, int lane, uint32_t to)
+{
+    struct block *b = warp->block;
+    if (to % 16 == 0 && to < b->shared_bytes && 16 <= b->shared_bytes - to && !b->copied[to / 16] &&
+        ptx_write_four(b->traces + to / 4, ptx_trace_of(warp)))
+        return b->shared + to;
+    return ptx_at(warp, in, lane, SHARED, to, 16, true);
+}
+
 void ptx_begin_copy(struct warp *warp, const struct inst *in, int lane, uint32_t to,
                     const void *from, uint32_t bytes)
 {
@@ -112,7 +123,7 @@ void ptx_begin_copy(struct warp *warp, const struct inst *in, int lane, uint32_t
         warp->copy_room = room;
     }
     // From now on it may arrive, and nobody else may write there.
-    memset(ptx_at(warp, in, lane, SHARED, to, 16, true), 0xff, 16);
+    memset(copy_place(warp, in, lane, to), 0xff, 16);
     warp->block->copied[to / 16] = true;
     struct copy *c = &warp->copies[warp->copy_count++];
     *c = (struct copy){.to = to, .group = warp->groups[lane], .lane = lane};
@@ -128,7 +139,7 @@ void ptx_end_copies(struct warp *warp, const struct inst *in, uint32_t lanes, ui
         const struct copy *c = &warp->copies[i];
         if ((lanes >> c->lane & 1) && c->group + left < warp->groups[c->lane]) {
             warp->block->copied[c->to / 16] = false;
-            memcpy(ptx_at(warp, in, c->lane, SHARED, c->to, 16, true), c->data, 16);
+            memcpy(copy_place(warp, in, c->lane, c->to), c->data, 16);
         } else {
             warp->copies[kept++] = *c;
         }

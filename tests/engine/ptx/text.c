@@ -282,6 +282,7 @@ static void memory_operand(struct reader *r, struct inst *in)
     struct operand o = operand(r, text);
     in->base_words = o.words == 1 ? 1 : 2;
     in->base = row_of(r, o, 2);
+    in->is_fixed = o.words == -2;
     if (is_next(r, '+')) {
         word(r, text);
         in->offset = (int64_t)number(r, text);
