@@ -23,11 +23,8 @@ static void add_basis(struct buf *out, const struct bill *b)
         const char *wish, *missed, *at_the_middle;
     } wishes[] = {{b->deadline, "late", "in time"}, {b->budget, "over budget", "within budget"}};
     buf_adds(out, b->certainty ? b->certainty : b->basis ? b->basis : "");
-    if (b->spot.hazard)
-        buf_printf(out, ", %s",
-                   b->spot.never_ends.v    ? "interrupted too often to end"
-                   : b->spot.lower_bound.v ? "without interruptions: unknown how often"
-                                           : "with interruptions");
+    if (b->spot.never_ends.v)
+        buf_adds(out, ", never ends");
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
         if (!wishes[i].wish || strcmp(wishes[i].wish, "met") == 0)
             continue;
@@ -103,9 +100,20 @@ static void bill_table(struct buf *out, const struct quote *quote, const struct 
         html_table_head(out, other_columns, sizeof other_columns / sizeof *other_columns);
     else
         html_table_head(out, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; rows[i] && i < BILLS_SHOWN; i++)
+    bool at_least = false, replayed = false;
+    for (size_t i = 0; rows[i] && i < BILLS_SHOWN; i++) {
         bill_row(out, quote, rows[i], other);
+        at_least |= rows[i]->spot.lower_bound.v;
+        replayed |= rows[i]->spot.method != NULL;
+    }
     html_end_table(out);
+    if (at_least)
+        html_paragraph(out, "mute",
+                       "≥: how often this spot machine is taken away is unknown; the bill if it "
+                       "never is.");
+    if (replayed)
+        html_paragraph(out, "mute",
+                       "Bills and times of other spot machines are means with interruptions.");
     if (rows[0]->local_currency && rows[0]->exchange)
         html_paragraph(out, "mute", rows[0]->exchange);
     if (count > BILLS_SHOWN)
