@@ -26,7 +26,7 @@ run = fare("--max-time", "4s", "--no-cloud", "--", sys.executable, str(HERE / "t
 text = run.stderr
 rows = re.findall(r"(?m)^  (\w+/\S+)", text)
 tap.report("at least 20 offers with time, USD and certainty", run.returncode == 0 and len(rows) >= 20
-           and len(re.findall(r"(?m) s +[\d.]+\*? .*rough ×[\d.]+$", text)) == len(rows), text)
+           and len(re.findall(r"(?m) s +≥?[\d.]+\*? .*rough ×[\d.]+$", text)) == len(rows), text)
 tap.report("the one to rent for a minute", f"rent that machine for a minute and run the same command there: the cheapest by "
            f"estimate is {rows[0] if rows else '?'}" in " ".join(text.split()), text)
 tap.report("in 80 columns", all(len(line) <= 80 for line in text.splitlines() if not line.startswith("fare: ")), text)
