@@ -68,8 +68,10 @@ int index_number(struct index *index, const char *key, size_t len, size_t *numbe
     index->keys.max = KEYS_MAX;
     buf_add(&index->keys, key, len);
     int rc = buf_check(&index->keys, err);
-    if (rc != 0)
+    if (rc != 0) {
+        index->keys.failed = false; // nothing was added: the next call may have more luck
         return rc;
+    }
     *slot = (struct index_slot){hash, start, len, index->count + 1};
     *number = index->count++;
     return 0;

@@ -39,9 +39,9 @@ static int read_one(struct store *store, const char *name, const char *job,
     struct buf text = {0};
     struct run_attempt one = {0};
     int rc = store_get(store, name, RECORD_MAX, &text, deadline_ns, err);
-    bool ours = rc == 0 &&
-                record_from_text(run_attempt_fields, buf_str(&text), text.len, &one, NULL) == 0 &&
-                one.epoch.known && one.job && strcmp(one.job, job) == 0;
+    if (rc == 0)
+        rc = record_from_text(run_attempt_fields, buf_str(&text), text.len, &one, err);
+    bool ours = rc == 0 && one.epoch.known && one.job && strcmp(one.job, job) == 0;
     if (ours && (!one.ended || strcmp(one.ended, "running") == 0)) {
         rc = text_set(&one.ended, "killed", err);
         one.taken = some_bool(true);

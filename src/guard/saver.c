@@ -160,8 +160,10 @@ static bool look(struct saver *s, const struct wanted *w)
     int64_t quiet_ns = w->final && w->clean ? 0 : s->o.quiet_ns;
     if (w->hurry && !w->final && w->until_ns - began_ns < 8 * quiet_ns)
         quiet_ns = (w->until_ns - began_ns) / 8 > 0 ? (w->until_ns - began_ns) / 8 : 0;
-    bool found =
-        finder_look(s->o.finder, quiet_ns, w->final && !w->clean ? w->ended_ns : 0, &item, NULL);
+    int64_t ended_ns = w->final && !w->clean ? w->ended_ns : 0;
+    bool found = finder_look(s->o.finder, quiet_ns, ended_ns, &item, NULL);
+    if (!found && w->final) // for lack of memory? There is no later look
+        found = finder_look(s->o.finder, quiet_ns, ended_ns, &item, NULL);
     s->look_ns = (clock_thread_ns() - cpu_ns) * LOOK_SHARE;
     if (found)
         note_written(s, &item);

@@ -257,7 +257,8 @@ static int run(struct session *s, struct err *err)
     if (s->saving)
         TRY(saving_start(s->saving, err));
     int rc = engine_run(s, s->o->precision, &n.with, work, err);
-    keep_safe(s, INT64_MAX); // a signal may have ended it since the last look
+    n.look_ns = 0; // a signal may have ended it since the last look
+    keep_safe(s, clock_now_ns());
     data_release(&n.data);
     return rc;
 }
