@@ -95,6 +95,8 @@ found, covered = replay(*RENTED_2025)
 tap.report("rented 2025: the 90 % intervals hold for 80 %", covered >= 0.80, covered)
 
 python = os.environ.get("FARE_PYTHON", sys.executable)
+if "FARE_PYTHON" not in os.environ:  # scripts/setup puts scipy there
+    os.environ["PYTHONPATH"] = os.path.join(os.environ["BUILD"], "python")
 able = subprocess.run([python, "-c", "import numpy, scipy"], capture_output=True, check=False).returncode == 0
 if able and (Path(os.environ.get("FARE_DATA", "/nonexistent")) / "predict").is_dir():
     run = subprocess.run([python, str(ROOT / "bench" / "estimate_fit.py"), "--check"], capture_output=True, text=True, check=False)
