@@ -6,6 +6,7 @@
 SECONDS ?= 30
 MINUTES ?= 5
 REHEARSALS ?= 1000
+MEASUREMENTS ?= 200
 LISTEN ?= 127.0.0.1:8732
 
 # One build folder per compiler; tests are added to build/ by the first `make test`.
@@ -60,6 +61,8 @@ test-suite:
 	@/usr/bin/python3 tests/run.py --build build --sanitize build/sanitize
 
 dist: build ## write the bundle: dist/fare-VERSION-linux-x86_64.tar.gz
+	@scripts/setup pack
+	@scripts/pack-kernels build
 	@scripts/dist build dist
 
 gpu-check: dist ## write the bundle and its check for a machine with a GPU: dist/fare-VERSION-gpu-check.tar.gz
@@ -90,9 +93,11 @@ fuzz: ## fuzz every parser for SECONDS=30 each
 	@scripts/setup build test
 	@scripts/fuzz $(SECONDS)
 
-soak: build ## hostile use of the server, the ledger and the command line for MINUTES=5, then REHEARSALS=1000; SEED replays
+soak: build ## hostile use of the server, the ledger and the command line for MINUTES=5, then REHEARSALS=1000 of lost machines and MEASUREMENTS=200 over hosts that fail; SEED replays
 	@/usr/bin/python3 tests/soak/soak.py build/fare $(MINUTES) $(SEED)
 	@/usr/bin/python3 tests/guard/rehearsal.py build/fare --count $(REHEARSALS)
+	@/usr/bin/python3 tests/fleet/rehearsal.py build/fare --count $(MEASUREMENTS)
+	@/usr/bin/python3 tests/fleet/test_slurm.py --count $(MEASUREMENTS)
 
 clean: ## remove build/ and dist/
 	@rm -rf build dist

@@ -28,22 +28,22 @@ ROOT = TESTS.parent
 TIMEOUT_S = 3600 if os.environ.get("FARE_TEST_WHOLE") else 600
 
 # These mostly sleep: they run beside the others and take nobody's place. Here and below, the longest first.
-WAITING = ["guard/test_rehearsal", "guard/test_save", "measure/test_command", "trace/test_traced", "trace/test_inject", "ledger/test_faults", "measure/test_killed", "measure/test_spend",
+WAITING = ["fleet/test_sky", "fleet/test_slurm", "fleet/test_kubernetes", "fleet/test_hosts", "fleet/test_rehearsal", "fleet/test_many", "guard/test_rehearsal", "guard/test_slurm", "guard/test_save", "guard/test_libraries", "guard/test_with", "measure/test_command", "trace/test_traced", "trace/test_inject", "ledger/test_faults", "measure/test_killed", "measure/test_spend",
            "measure/test_sample_command", "measure/test_provenance", "measure/test_log_lines", "measure/test_hostile", "sample/test_sampler", "run/test_energy", "run/test_meter", "sample/test_tasks", "machine/test_cloud", "guard/test_notice", "serve/test_serve",
-           "guard/test_s3", "guard/test_store"]
+           "guard/test_s3", "guard/test_s3_tls", "guard/test_watching", "guard/test_store", "fleet/test_emit_boot"]
 WAITING_AT_ONCE = 3
 # These compute for ten seconds or more: they begin first. The others fill what is left at the end.
 LONG = ["engine/test_kernels", "estimate/test_tables", "market/test_agreement", "guard/test_torch", "measure/test_frameworks", "dist/test_gpu_check", "engine/test_gpu_host", "bill/test_second", "runner/test_lint",
         "report/test_bare", "engine/test_cpu_nets", "dist/test_bundle", "engine/test_cpu",
         "run/test_adapters", "report/test_pages", "cmd/test_cron_oom", "advise/test_quote_oom", "cli/bare", "engine/test_lstm",
-        "measure/test_handover", "measure/test_measuring", "cmd/test_price_widths", "ledger/test_postgres",
-        "dist/test_image", "price/test_real", "checkpoint/test_public_names"]
+        "measure/test_handover", "measure/test_measuring", "cmd/test_price_widths", "ledger/test_postgres", "spend/test_spend",
+        "dist/test_image", "price/test_real", "checkpoint/test_public_names", "fleet/test_emit_clouds", "workload/test_gpt2"]
 # Left out of `make quick` too: over two seconds of CPU each.
 NOT_QUICK = ["engine/test_gpu_resume", "serve/test_serve_pages", "serve/test_live", "measure/test_training", "measure/test_handover",
              "cli/run-sample-to-the-end", "bill/test_shipped", "measure/test_bare_gpu", "measure/test_boot",
              "cmd/test_completion", "report/test_looking", "bill/test_crontab", "dist/test_publish_runs", "report/test_pictures",
              "cli/check-bandwidth-gpu", "cli/check-bandwidth", "measure/test_command_estimates", "measure/test_rates",
-             "machine/test_bandwidth_host", "guard/test_model"]
+             "machine/test_bandwidth_host", "guard/test_model", "fleet/test_emit_time"]
 
 
 class Outcome:

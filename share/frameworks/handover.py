@@ -42,7 +42,7 @@ class Reader:
     framework = texts = None  # its name for --with, and its class of texts
 
     def array(self, raw, kind, shape):
-        """The bytes as an array. `kind`: U8, I32, I64 or F32."""
+        """The bytes as an array. `kind`: U8, I16, I32, I64 or F32."""
         raise NotImplementedError
 
     def count(self, number):
@@ -87,6 +87,9 @@ class Reader:
                 return self.texts(tokens, self.count(count) * int(texts["stride"]), None, columns)
             starts = tensors[f"{part}.starts"]
             return self.texts(tokens, starts[:-1], (starts[1:] - starts[:-1]).clip(max=number["time"]), columns)
+
+        if "train.tokens" in tensors and "train.y" not in tensors:  # one label per token
+            return Data(tensors["train.tokens"], tensors.get("test.tokens"), **number)
 
         def both(part):
             labels = tensors[f"{part}.y"]

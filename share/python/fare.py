@@ -29,7 +29,7 @@ import math
 import os
 import time
 
-__all__ = ["step", "steps", "phase", "report", "about", "resume", "checkpoints", "save_due", "ending", "saved", "keras_callback", "trainer_callback", "lightning_callback"]
+__all__ = ["step", "steps", "phase", "report", "about", "resume", "resumed", "checkpoints", "save_due", "ending", "saved", "keras_callback", "trainer_callback", "lightning_callback"]
 
 _INTERVAL_S = 0.05
 
@@ -200,6 +200,14 @@ def about(**members):
 def resume():
     """The checkpoint to resume from (`fare run --save`): a file or folder; None: from the beginning."""
     return os.environ.get("FARE_RESUME") or None
+
+
+def resumed(step):
+    """Steps are counted from here: so many were made in earlier starts."""
+    try:
+        _get().step = int(step)
+    except Exception:
+        pass
 
 
 def checkpoints(default="checkpoints"):

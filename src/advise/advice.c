@@ -114,8 +114,8 @@ static const struct bill *cheapest(const struct quote *quote, double within_s)
     const struct bill *best = NULL;
     for (size_t i = 0; i < bill_count(quote); i++) {
         const struct bill *b = bill_at(quote, i);
-        if (!b->price_impossible.v && longest(b) <= within_s &&
-            (!best || b->place.v < best->place.v))
+        double time_s = b->spot.never_ends.v ? (double)INFINITY : longest(b);
+        if (!b->price_impossible.v && time_s <= within_s && (!best || b->place.v < best->place.v))
             best = b;
     }
     return best;
@@ -124,6 +124,13 @@ static const struct bill *cheapest(const struct quote *quote, double within_s)
 double advice_counted_s(const struct bill *bill)
 {
     return bill->certainty ? longest(bill) : bill->time_s.v;
+}
+
+static bool ends_before(const struct bill *a, const struct bill *b)
+{
+    if (a->spot.never_ends.v || b->spot.never_ends.v)
+        return !a->spot.never_ends.v;
+    return advice_counted_s(a) < advice_counted_s(b);
 }
 
 // Of the first `count`. For at most `budget`, at worst and with everything priced; null: whatever
@@ -135,7 +142,7 @@ static const struct bill *fastest(const struct quote *quote, size_t count, const
         const struct bill *b = bill_at(quote, i);
         bool within =
             budget ? !bill_doubtful(b) && advice_dearest(b) <= *budget : !b->price_impossible.v;
-        if (within && (!best || advice_counted_s(b) < advice_counted_s(best)))
+        if (within && (!best || ends_before(b, best)))
             best = b;
     }
     return best;
@@ -165,7 +172,8 @@ static int mark_all(const struct advice_wishes *w, struct bill *bills, size_t co
     for (size_t i = 0; i < count; i++) {
         struct bill *b = &bills[i];
         if (w->deadline_ns.known)
-            TRY(mark(&b->deadline, longest(b) <= deadline_s, b->time_s.v <= deadline_s, err));
+            TRY(mark(&b->deadline, !b->spot.never_ends.v && longest(b) <= deadline_s,
+                     !b->spot.never_ends.v && b->time_s.v <= deadline_s, err));
         if (w->budget.known)
             TRY(mark(&b->budget, !bill_doubtful(b) && advice_dearest(b) <= w->budget.v,
                      bill_total(b) <= w->budget.v, err));
@@ -281,6 +289,22 @@ static void deadline_without_offers(const struct quote_ask *ask, double deadline
     buf_adds(out, ".");
 }
 
+// A spot machine alone may be late; its fall-back to on demand never is.
+static void add_fall_back(struct buf *out, const struct bill *bill)
+{
+    for (size_t i = 0; i < bill->spot.rows.count; i++) {
+        const struct spot_row *row = &bill->spot.rows.items[i];
+        int64_t mean;
+        if (strncmp(row->what, "policy", 6) == 0 || !row->deadline_kept.v || !row->mean ||
+            money_parse(row->mean, &mean, NULL) != 0)
+            continue;
+        buf_printf(out, "; %s is always in time, for ", row->what);
+        advice_add_money(out, mean);
+        buf_adds(out, " on average");
+        return;
+    }
+}
+
 void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const struct quote *quote,
                      struct buf *out)
 {
@@ -301,10 +325,14 @@ void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const str
         buf_adds(out, " nothing can be said: no offer has a price that can be");
     } else {
         bool nearly = fast->time_s.v * 1e9 <= (double)deadline_ns;
-        buf_printf(out, " none of them %s; the fastest is ",
-                   nearly ? "is sure to finish" : "finishes");
-        add_bill_words(out, fast);
-        add_whose(out, quote, fast);
+        bool ends = !fast->spot.never_ends.v;
+        buf_printf(out, " none of them %s", nearly && ends ? "is sure to finish" : "finishes");
+        if (ends) {
+            buf_adds(out, "; the fastest is ");
+            add_bill_words(out, fast);
+            add_whose(out, quote, fast);
+        }
+        add_fall_back(out, fast);
     }
     buf_adds(out, ".");
 }

@@ -238,6 +238,9 @@ static int fill_part(const char *text, size_t len, const struct run *run,
         part->score = run_score(run)->value;
     part->gpu_percent = run->use.gpu_percent;
     part->share_of_peak = run->use.share_of_peak;
+    part->tokens_per_s = run->tokens_per_s;
+    part->mfu = run->use.mfu;
+    part->joules_per_mtoken = run->use.joules_per_mtoken;
     part->l1_ms[L1_TRANSFER] = run->l1_transfer_ms;
     part->l1_ms[L1_CALCULATION] = run->l1_calculation_ms;
     if (part->timed) {

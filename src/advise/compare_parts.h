@@ -23,6 +23,7 @@ struct part {                           // the figures of one run
     bool timed, relative, costed;
     bool early; // the accuracy is a sample's, from before the end of the training
     struct maybe_real accuracy, score, gpu_percent, share_of_peak;
+    struct maybe_real tokens_per_s, mfu, joules_per_mtoken;
     struct maybe_real l1_ms[L1_PARTS];
     struct maybe_real watts; // of a machine whose price is unknown
 };

@@ -235,7 +235,10 @@ static int fill_cost(const struct group *g, struct compare_row *row, struct err 
         return 0;
     const struct part *only = g->parts.count == 1 ? &g->parts.items[0] : NULL;
     row->cost.nano_usd = some_int(mean_cost(g));
+    int64_t each;
     int rc = text_set_amount(&row->cost.usd, row->cost.nano_usd.v, err);
+    if (rc == 0 && run_million_tokens(&g->run, row->cost.nano_usd.v, &each))
+        rc = text_set_amount(&row->usd_per_mtoken, each, err);
     if (rc == 0 && only && only->time_high > 0) {
         rc = text_set_amount(&row->cost.low_usd, only->cost_low, err);
         if (rc == 0)
@@ -339,6 +342,13 @@ static int fill_power(const struct group *g, const struct power_given *given,
     return text_set_amount(&row->power.usd, cost, err);
 }
 
+static struct maybe_real mean_of(const struct group *g, size_t offset)
+{
+    struct compare_figure figure = {0};
+    fill_mean(g, offset, HUGE_VAL, &figure);
+    return figure.value;
+}
+
 int compare_row_fill(const struct group *g, const struct power_given *power,
                      struct compare_row *row, struct err *err)
 {
@@ -361,6 +371,9 @@ int compare_row_fill(const struct group *g, const struct power_given *power,
     }
     fill_mean(g, offsetof(struct part, gpu_percent), 100, &row->gpu_percent);
     fill_mean(g, offsetof(struct part, share_of_peak), 1, &row->share_of_peak);
+    row->tokens_per_s = mean_of(g, offsetof(struct part, tokens_per_s));
+    row->mfu = mean_of(g, offsetof(struct part, mfu));
+    row->joules_per_mtoken = mean_of(g, offsetof(struct part, joules_per_mtoken));
     fill_mean(g, offsetof(struct part, l1_ms[L1_TRANSFER]), HUGE_VAL, &row->transfer_ms);
     fill_mean(g, offsetof(struct part, l1_ms[L1_CALCULATION]), HUGE_VAL, &row->calculation_ms);
     if (rc != 0 || !g->timed)

@@ -32,6 +32,10 @@ static void time_words(const struct compare_row *row, struct buf *out)
     buf_adds(out, ", ");
     clock_words(llround(row->time_s.value.v * 1e9), text, sizeof text);
     buf_printf(out, "%s%s", strcmp(row->kind, "projected") == 0 ? "about " : "", text);
+    if (row->tokens_per_s.known)
+        buf_printf(out, ", %.0f tokens/s", row->tokens_per_s.v);
+    if (row->mfu.known)
+        buf_printf(out, ", MFU %.1f %%", row->mfu.v * 100);
 }
 
 static const struct compare_against *time_against(const struct compare_row *row)
@@ -53,6 +57,10 @@ static void cost_words(const struct compare_row *row, struct buf *out)
     buf_adds(out, ", ");
     money_short(row->cost.nano_usd.v, text);
     buf_printf(out, "$%s a training", text);
+    if (row->usd_per_mtoken)
+        buf_printf(out, ", $%s per million tokens", row->usd_per_mtoken);
+    if (row->joules_per_mtoken.known)
+        buf_printf(out, ", %.4g J per million tokens", row->joules_per_mtoken.v);
 }
 
 static const struct compare_against *cost_against(const struct compare_row *row)

@@ -347,6 +347,9 @@ static int with_hazard(struct spotting *s, const struct run *run,
     r->life_ns = s->hazard.life_ns;
     s->between_ns =
         s->hazard.trace ? (int64_t)(availability_mean_s(s->hazard.trace) * 1e9) : s->hazard.mean_ns;
+    // Never taken away as far as the trace goes: once in that time, or in the training's, at most.
+    if (s->hazard.trace && availability_share(s->hazard.trace) >= 1 && s->between_ns < r->work_ns)
+        s->between_ns = r->work_ns;
     if (s->between_ns == 0 || (r->life_ns > 0 && r->life_ns < s->between_ns))
         s->between_ns = r->life_ns;
     if (rc == 0)

@@ -167,8 +167,11 @@ static int make_ticks(const struct availability *a, int64_t deadline_ns, struct 
             f->available[i] &= a->samples[i * group + k];
     }
     f->unit_ns = tick_ns / POLICY_UNITS > 0 ? tick_ns / POLICY_UNITS : 1;
-    f->job.available = f->available;
-    f->job.ticks = ticks;
+    // The plan learns from the first half; all policies are replayed on the second.
+    f->job.past = f->available;
+    f->job.past_ticks = ticks / 2;
+    f->job.available = f->available + ticks / 2;
+    f->job.ticks = ticks - ticks / 2;
     f->job.deadline = (size_t)(deadline_ns / tick_ns);
     return 0;
 }
@@ -198,6 +201,12 @@ static struct replay_quantiles sorted(int64_t *values, size_t n)
                                      values[(90 * n + 99) / 100 - 1]};
 }
 
+// Starts whose deadline lies within the trace, if there are any; else all, and it begins again.
+static size_t start_ticks(const struct policy_job *job)
+{
+    return job->ticks > job->deadline ? job->ticks - job->deadline + 1 : job->ticks;
+}
+
 static int add_policy(struct spotting *s, struct falling *f, enum policy policy,
                       const struct policy_plan *plan, struct err *err)
 {
@@ -210,7 +219,7 @@ static int add_policy(struct spotting *s, struct falling *f, enum policy policy,
         return ERR_MEMORY;
     for (size_t i = 0; i < f->starts; i++) {
         struct policy_result r = {.finished = true};
-        size_t start = f->job.ticks * i / f->starts;
+        size_t start = start_ticks(&f->job) * i / f->starts;
         if (policy == POLICY_BEST)
             TRY(policy_best(&f->job, start, &r.cost, err));
         else
@@ -234,7 +243,8 @@ static int add_policy(struct spotting *s, struct falling *f, enum policy policy,
 static int add_policies(struct spotting *s, struct falling *f, struct err *err)
 {
     struct policy_plan *plan = NULL;
-    f->starts = f->job.ticks < STARTS_MOST ? f->job.ticks : STARTS_MOST;
+    size_t starts = start_ticks(&f->job);
+    f->starts = starts < STARTS_MOST ? starts : STARTS_MOST;
     f->costs = calloc(2 * f->starts, sizeof *f->costs);
     if (!f->costs)
         return err_memory(err);

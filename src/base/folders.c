@@ -22,7 +22,11 @@ static int folder(const char *variable, const char *below_home, struct buf *out,
 
 int folder_data(struct buf *out, struct err *err)
 {
-    return folder("XDG_DATA_HOME", ".local/share", out, err);
+    const char *given = getenv("FARE_HOME");
+    if (!given || given[0] != '/')
+        return folder("XDG_DATA_HOME", ".local/share", out, err);
+    buf_adds(out, given);
+    return buf_check(out, err);
 }
 
 int folder_config(struct buf *out, struct err *err)

@@ -8,6 +8,8 @@
 
 // Append $XDG_DATA_HOME/fare (~/.local/share/fare) or $XDG_CONFIG_HOME/fare (~/.config/fare). The
 // standard says that relative ones are ignored. ERR_MISSING where there is no home either.
+// FARE_HOME, if it is an absolute path, is the folder of data itself: measurements that leave
+// nothing behind set it.
 int folder_data(struct buf *out, struct err *err) MUST_USE;
 int folder_config(struct buf *out, struct err *err) MUST_USE;
 

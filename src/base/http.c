@@ -187,7 +187,11 @@ static int set_certificates(struct transfer *t, bool https)
 {
     struct buf path = {0};
     struct err err = {0};
-    int rc = http_ca_file("", &path, &err);
+    int rc = 0;
+    if (t->call->ca_file)
+        buf_adds(&path, t->call->ca_file);
+    else
+        rc = http_ca_file("", &path, &err);
     if (rc == 0) {
         set_ptr(t, CURLOPT_CAINFO, buf_str(&path)); // libcurl copies texts
         set_ptr(t, CURLOPT_PROXY_CAINFO, buf_str(&path));
@@ -317,6 +321,8 @@ static int code_of(CURLcode code)
     case CURLE_COULDNT_CONNECT:
         return ERR_MISSING;
     case CURLE_URL_MALFORMAT:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
         return ERR_USAGE;
     case CURLE_UNSUPPORTED_PROTOCOL: // not HTTP/1 or 2, or a redirect to somewhere forbidden
     case CURLE_WEIRD_SERVER_REPLY:
@@ -351,6 +357,11 @@ static void ended(struct transfer *t, CURLcode code)
         err_set(&call->err, code_of(code), "cannot %s '%s': %c%s", call->body ? "send to" : "get",
                 shown, isupper((unsigned char)said[1]) ? said[0] : tolower((unsigned char)said[0]),
                 said + 1);
+        if (code == CURLE_PEER_FAILED_VERIFICATION)
+            err_hint(&call->err, "if its certificate is of a CA of your own, name the CA's with "
+                                 "SSL_CERT_FILE");
+        else if (code == CURLE_SSL_CONNECT_ERROR)
+            err_hint(&call->err, "does it speak https on that port?");
     }
 }
 

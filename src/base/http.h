@@ -5,8 +5,9 @@
 // followed only on request and never from https to http, and no other schemes are used except, on
 // request, file. A server that hangs in name resolution, connect, header or body costs no more than
 // the time limit. https needs the host's CA certificates; the bundle carries none, and an error
-// says where they were looked for. Error texts show addresses without user, password and query,
-// which may hold credentials.
+// says where they were looked for. A certificate that does not hold is ERR_USAGE: asking again is
+// of no use. Error texts show addresses without user, password and query, which may hold
+// credentials.
 //
 // Proxies come from the environment (http_proxy, https_proxy, no_proxy), unless switched off.
 #ifndef FARE_BASE_HTTP_H
@@ -38,6 +39,7 @@ struct http_call {
     int64_t connect_ms;      // (optional) longest time to connect
     int64_t stall_ms;        // (optional) longest time without a byte in either direction
     const atomic_bool *stop; // (optional) set by another thread: the call ends soon, with ERR_FAIL
+    const char *ca_file;     // (optional) CA certificates for https; null: http_ca_file()
 
     // (optional) Signs the request (AWS signature version 4): "aws:amz:REGION:s3". Needs `user`,
     // the key's id, `password`, the key, and the caller's own header x-amz-content-sha256. Write

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -230,4 +231,20 @@ void proc_result_words(const struct proc_result *result, struct buf *out)
         buf_printf(out, "signal SIG%s", sigabbrev_np(result->signal));
     else
         buf_printf(out, "signal %d", result->signal);
+}
+
+bool proc_in_path(const char *name)
+{
+    const char *path = getenv("PATH");
+    bool found = false;
+    while (path && *path && !found && !strchr(name, '/')) {
+        struct buf file = {0};
+        size_t len = strcspn(path, ":");
+        buf_add(&file, path, len);
+        buf_printf(&file, "/%s", name);
+        found = !file.failed && access(buf_str(&file), X_OK) == 0;
+        buf_release(&file);
+        path += len + (path[len] == ':');
+    }
+    return found;
 }

@@ -57,6 +57,9 @@ void proc_kill(struct proc *proc);
 
 void proc_result_release(struct proc_result *result);
 
+// Whether PATH has a program of this name; false for a name with a slash.
+bool proc_in_path(const char *name);
+
 // "exit code 3", "signal SIGILL", "not finished within 500 ms", for messages.
 void proc_result_words(const struct proc_result *result, struct buf *out);
 

@@ -34,10 +34,9 @@ static void add_number(struct buf *out, const char *name, float value)
 void checkpoint_recipe_text(const struct recipe *recipe, struct buf *out)
 {
     static const char *const names[] = {
-        [OPTIMIZER_RMSPROP] = "rmsprop",
-        [OPTIMIZER_RMSPROP_MOMENTUM] = "rmsprop-momentum",
-        [OPTIMIZER_ADADELTA] = "adadelta",
-        [OPTIMIZER_ADAM] = "adam",
+        [OPTIMIZER_RMSPROP] = "rmsprop",   [OPTIMIZER_RMSPROP_MOMENTUM] = "rmsprop-momentum",
+        [OPTIMIZER_ADADELTA] = "adadelta", [OPTIMIZER_ADAM] = "adam",
+        [OPTIMIZER_ADAMW] = "adamw",
     };
     buf_printf(out, "optimizer=%s", names[recipe->optimizer]);
     add_number(out, "rho", recipe->rho);
@@ -46,6 +45,12 @@ void checkpoint_recipe_text(const struct recipe *recipe, struct buf *out)
     add_number(out, "decay", recipe->decay);
     add_number(out, "momentum", recipe->momentum);
     add_number(out, "weight_decay", recipe->weight_decay);
+    if (recipe->clip > 0)
+        add_number(out, "clip", recipe->clip);
+    if (recipe->warmup > 0) {
+        buf_printf(out, " warmup=%" PRId64, recipe->warmup);
+        add_number(out, "floor", recipe->floor);
+    }
     buf_printf(out, " batch=%" PRId64, recipe->batch);
     for (int i = 0; i < recipe->stage_count; i++) {
         const struct recipe_stage *stage = &recipe->stages[i];
@@ -91,6 +96,10 @@ static void hash_layer(struct sha256 *sha, const struct net_layer *layer)
         hash_text(sha, "hard gates");
     if (layer->op == NET_AUX)
         sha256_add(sha, &layer->weight, sizeof layer->weight);
+    if (layer->op == NET_ATTENTION)
+        hash_int(sha, layer->heads);
+    if (layer->op == NET_TIED_HEAD)
+        hash_int(sha, layer->tied);
 }
 
 void checkpoint_fingerprint(const struct net *net, char out[SHA256_HEX_BYTES])
@@ -142,7 +151,11 @@ static void put_int(struct texts *texts, const char *key, int64_t value)
 static void describe(struct texts *texts, const struct checkpoint_subject *subject,
                      const struct checkpoint_place *place, const char *recipe, const char *net)
 {
-    put(texts, "format", CHECKPOINT_FORMAT);
+    // transformers opens only files that say "pt".
+    bool gpt2 = subject->net->layers[subject->net->layer_count - 1].op == NET_TIED_HEAD;
+    put(texts, "format", gpt2 ? "pt" : CHECKPOINT_FORMAT);
+    if (gpt2)
+        put(texts, "fare_format", CHECKPOINT_FORMAT);
     put(texts, "workload", subject->workload);
     put(texts, "data", subject->data);
     put(texts, "data_identity", subject->data_identity);
@@ -249,9 +262,15 @@ int checkpoint_save(const char *path, const struct checkpoint_subject *subject,
 // ---------------------------------------------------------------------------------------------
 // Restoring
 
+const char *checkpoint_format(const struct safetensors *st)
+{
+    const char *own = safetensors_text(st, "fare_format");
+    return own ? own : safetensors_text(st, "format");
+}
+
 static int check_format(const struct safetensors *st, struct err *err)
 {
-    const char *format = safetensors_text(st, "format");
+    const char *format = checkpoint_format(st);
     if (format && strcmp(format, CHECKPOINT_FORMAT) == 0)
         return 0;
     if (format && strncmp(format, "fare.checkpoint/", 16) == 0)

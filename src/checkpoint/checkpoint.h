@@ -90,4 +90,13 @@ int checkpoint_newest(const char *dir, const char *name, struct buf *path, struc
 int checkpoint_prune(const char *dir, const char *name, int keep, int64_t current,
                      struct err *err) MUST_USE;
 
+// The format that a file says it has; null: none. A GPT-2's says it under another key.
+struct safetensors;
+const char *checkpoint_format(const struct safetensors *st);
+
+// Beside the checkpoints of a GPT-2: config.json and model.safetensors, a link to `checkpoint`, so
+// that GPT2LMHeadModel.from_pretrained(dir) opens it. Other nets get nothing.
+int checkpoint_for_transformers(const char *dir, const char *checkpoint, const struct net *net,
+                                struct err *err) MUST_USE;
+
 #endif

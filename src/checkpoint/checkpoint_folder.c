@@ -111,7 +111,7 @@ static int is_whole(const char *path, struct err *err)
         return 0;
     if (rc != 0)
         return rc;
-    const char *format = safetensors_text(&st, "format");
+    const char *format = checkpoint_format(&st);
     if (format && strcmp(format, CHECKPOINT_FORMAT) == 0)
         rc = 1;
     else

@@ -136,13 +136,16 @@ static bool ends_with(const char *text, const char *end)
     return a >= b && strcmp(text + a - b, end) == 0;
 }
 
-// Optimizer state and the counters of PyTorch's batch norms are not parameters; second biases are
-// added to the first.
+// Optimizer state, the counters of PyTorch's batch norms and the masks of GPT-2's attention are not
+// parameters; second biases are added to the first; a tied head is the embedding again.
 static bool is_unused(const struct loader *l, const struct safetensors_tensor *tensor)
 {
     const char *name = tensor->name;
     if (ends_with(name, ".state0") || ends_with(name, ".state1") ||
-        ends_with(name, ".num_batches_tracked") || strstr(name, "bias_hh_l"))
+        ends_with(name, ".num_batches_tracked") || strstr(name, "bias_hh_l") ||
+        ends_with(name, ".attn.bias") || ends_with(name, ".attn.masked_bias") ||
+        (l->net->layers[l->net->layer_count - 1].op == NET_TIED_HEAD &&
+         strcmp(name, "lm_head.weight") == 0))
         return false;
     for (int i = 0; i < l->net->param_count; i++)
         if (l->names.found[i] == tensor)

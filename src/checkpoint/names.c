@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_BYTES 128
+#define NAME_BYTES  128
+#define GPT2_PREFIX "transformer."
 
 const char *const names_styles[NAMES_STYLES] = {"fare", "timm", "TF-Slim", "Keras"};
 
@@ -349,8 +350,12 @@ static int find_in_style(const struct file *file, const char *own, enum names_st
 {
     char name[NAME_BYTES];
     *found = NULL;
-    if (style == NAMES_OWN)
-        return add(file, own, own, found, err);
+    if (style == NAMES_OWN) {
+        TRY(add(file, own, own, found, err));
+        // A GPT-2 without its head has the same names without the first part.
+        return starts_with(own, GPT2_PREFIX) ? add(file, own, own + strlen(GPT2_PREFIX), found, err)
+                                             : 0;
+    }
     if (unit_name(file, own, style, name))
         return add(file, own, name, found, err);
     for (size_t i = 0; i < COUNT(heads); i++)

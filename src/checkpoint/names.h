@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // names: which tensor of a safetensors file belongs to which parameter of a net.
 //
-// A file has fare's own names or, for Inception v4, those of one of its public versions: timm and
+// A file has fare's own names (for GPT-2 those of the transformers library, with or without
+// "transformer." in front) or, for Inception v4, those of one of its public versions: timm and
 // Cadene's pretrained-models (the same names), TF-Slim, or the Keras ports, whose layers have
 // numbers only. A table in names.c has a row for each convolution. "module." and "model." in front,
 // ":0" at the end and a repeated layer ("conv2d_1/conv2d_1/kernel:0") do not matter, nor does '/'

@@ -83,6 +83,8 @@ static int bytes_of(const char *type)
 {
     if (type && strcmp(type, "U8") == 0)
         return 1;
+    if (type && strcmp(type, "I16") == 0)
+        return 2;
     return type && strcmp(type, "I64") == 0 ? 8 : 4;
 }
 

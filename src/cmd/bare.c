@@ -20,10 +20,12 @@
 #include "machine/inspect.h"
 #include "record/bill.h"
 #include "record/compare.h"
+#include "record/dispatch.h"
 #include "record/device.h"
 #include "record/offer.h"
 #include "record/price_import.h"
 #include "record/schedule.h"
+#include "record/spending.h"
 #include "record/workload.h"
 #include "report/html.h"
 #include "report/page.h"
@@ -326,8 +328,11 @@ static void document_keys(struct out *out)
     } records[] = {
         {"fare check --json", MACHINE_SCHEMA, machine_fields},
         {"fare run --json", RUNS_SCHEMA, runs_fields},
+        {"fare run --on TARGET --json", DISPATCH_SCHEMA, dispatch_fields},
         {"fare runs RUN --against RUN --json", COMPARISON_SCHEMA, comparison_fields},
         {"fare runs --estimates --json", PAST_SCHEMA, past_summary_fields},
+        {"fare runs --by KEY --json", SPENDING_SCHEMA, spending_fields},
+        {"fare runs --budgets --json", BUDGETS_SCHEMA, budgets_fields},
         {"fare quote --json", QUOTE_SCHEMA, quote_fields},
         {"fare prices --json", OFFERS_SCHEMA, offers_fields},
         {"fare prices devices --json", DEVICES_SCHEMA, device_list_fields},

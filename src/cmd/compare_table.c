@@ -109,6 +109,14 @@ static void add_below(struct buf *line, const struct compare_row *row)
         buf_printf(line, "; %s use of the GPUs", text);
     if (compare_percent_interval(&row->share_of_peak, 100, " to ", text))
         buf_printf(line, "; %s of the specification", text);
+    if (row->tokens_per_s.known)
+        buf_printf(line, "; %.0f tokens/s", row->tokens_per_s.v);
+    if (row->mfu.known)
+        buf_printf(line, "; MFU %.1f %%", row->mfu.v * 100);
+    if (row->joules_per_mtoken.known)
+        buf_printf(line, "; %.4g J per million tokens", row->joules_per_mtoken.v);
+    if (row->usd_per_mtoken)
+        buf_printf(line, "; $%s per million tokens", row->usd_per_mtoken);
 }
 
 static void add_row(struct table *table, struct compare_notes *notes, const struct compare_row *row)

@@ -9,9 +9,13 @@
 #include "base/tree.h"
 #include "base/units.h"
 
+#include "cmd/cron_emit.h"
 #include "cmd/values.h"
+#include "ledger/ledger.h"
+#include "market/bill.h"
 #include "market/cron.h"
 #include "market/local.h"
+#include "record/read.h"
 
 #define DAY_S INT64_C(86400)
 #define GB    INT64_C(1000000000)
@@ -19,20 +23,25 @@
 struct cron_options {
     struct cmd_common common;
     int64_t up_ns;
+    const char *run, *ledger;
     const char *offer, *rate, *date, *month, *currency;
     int64_t tasks;
     const char *disk, *disk_rate, *rules, *rule_rate, *function_ms, *function_rate, *always_up;
     struct power_options power;
     int64_t idle_watts;
+    struct emit_options emit;
 };
 
 static const struct cron_options defaults = {
-    .up_ns = -1, .tasks = 1, .power = POWER_DEFAULTS, .idle_watts = -1};
+    .up_ns = -1, .tasks = 1, .power = POWER_DEFAULTS, .idle_watts = -1, .emit = {.limit_ns = -1}};
 
 #define AT(member) offsetof(struct cron_options, member)
 static const struct opt options[] = {
     {"up", 0, OPT_DURATION, "TIME", NULL, AT(up_ns), NULL,
      "how long the machine is up each time, from its start until it is off (2m)"},
+    {"run", 0, OPT_TEXT, "RUN", NULL, AT(run), NULL,
+     "take that time from a run instead: its own and a boot"},
+    LEDGER_ROW,
     {"offer", 0, OPT_TEXT, "OFFER", NULL, AT(offer), NULL,
      "the machine: PROVIDER/NAME, or PROVIDER/NAME:spot"},
     {"rate", 0, OPT_TEXT, "USD", NULL, AT(rate), NULL,
@@ -63,6 +72,7 @@ static const struct opt options[] = {
      "its power between the tasks (default: it is off)"},
     {"kwh", 0, OPT_TEXT, "USD", NULL, AT(power.kwh), "Your own machine",
      "price of a kilowatt-hour"},
+    EMIT_ROWS,
     {NULL},
 };
 #undef AT
@@ -74,6 +84,11 @@ static const struct cmd_example examples[] = {
      "twelve tasks, at your own price"},
     {"fare cron '30 6 * * mon-fri' --up 20m --offer aws/g5.xlarge --month 2027-02",
      "the working days of one month"},
+    {"fare cron '0 3 * * *' --run last --offer gcp/g2-standard-4@us-central1:spot "
+     "--emit gcloud -o nightly -- python3 train.py",
+     "the files that set it up, with the time of your last run"},
+    {"fare cron '0 3 * * *' --limit 2h --emit systemd -o nightly -- python3 train.py",
+     "on a machine of your own, which stays up"},
     {NULL, NULL},
 };
 
@@ -126,6 +141,12 @@ static int read_extras(const struct cron_options *o, struct cron_ask *ask, struc
     return value_amount("always-up", o->always_up, &b->fixed_server, err);
 }
 
+// Whether the cost may stay unknown: systemd and Slurm start no machine that is paid for.
+static bool own_machine(const struct cron_options *o)
+{
+    return o->emit.emit && !emitter_find(o->emit.emit)->provider && !o->offer;
+}
+
 // The errors for a missing schedule, time or machine show what to type.
 static int read_task(const struct cron_options *o, struct cron_ask *ask, struct err *err)
 {
@@ -142,17 +163,21 @@ static int read_task(const struct cron_options *o, struct cron_ask *ask, struct 
         return err_hint(err,
                         "fields: minute hour day month weekday; '0 0 29 2 *' is every leap day");
     }
-    if (o->up_ns < 0) {
+    ask->up_ns = o->up_ns;
+    ask->offer = o->offer;
+    ask->tasks = o->tasks;
+    if (o->up_ns >= 0 && o->run)
+        return err_set(err, ERR_USAGE, "'--up' and '--run' both say how long it is up: use one");
+    if (own_machine(o))
+        return 0;
+    if (o->up_ns < 0 && !o->run) {
         err_set(err, ERR_USAGE, "--up is missing: how long is the machine up each time?");
-        return err_hint(err, "such as --up 2m");
+        return err_hint(err, "such as --up 2m, or --run RUN for the time of a run");
     }
     if (!o->offer) {
         err_set(err, ERR_USAGE, "--offer is missing: which machine?");
         return err_hint(err, "name it as PROVIDER/NAME, such as gcp/n1-standard-1:spot");
     }
-    ask->up_ns = o->up_ns;
-    ask->offer = o->offer;
-    ask->tasks = o->tasks;
     return 0;
 }
 
@@ -168,32 +193,103 @@ static int read_power(const struct cron_options *o, struct cron_ask *ask, struct
     return 0;
 }
 
+static int read_emit(const struct cron_options *o, char **command, struct err *err)
+{
+    if (!o->emit.emit && (o->emit.remove || o->emit.output || command)) {
+        err_set(err, ERR_USAGE, "--emit is missing: which scheduler is it for?");
+        return err_hint(err, "gcloud, aws, azure, systemd or slurm");
+    }
+    if (o->emit.emit && !o->emit.remove && (!command || !command[0])) {
+        err_set(err, ERR_USAGE, "the command is missing: what does the task run?");
+        return err_hint(err, "it stands after --, such as: fare cron ... --emit %s -- python3 a.py",
+                        o->emit.emit);
+    }
+    if (o->emit.emit && o->common.json && !o->emit.output)
+        return err_set(err, ERR_USAGE, "'--emit' with '--json' needs '-o DIR' for the files");
+    return 0;
+}
+
+// The run that gives the time.
+static int read_run(const struct cron_options *o, struct run *run, struct err *err)
+{
+    struct ledger *ledger = NULL;
+    struct buf text = {0};
+    int rc = ledger_new(&ledger, o->ledger, err);
+    if (rc == 0)
+        rc = ledger_find(ledger, o->run, &text, err);
+    if (rc == 0)
+        rc = record_from_text(run_fields, buf_str(&text), text.len, run, err);
+    ledger_free(ledger);
+    buf_release(&text);
+    return rc;
+}
+
+// The bill. On a machine of the user's own, only the run's time.
+static int make_record(const struct cron_options *o, struct cron_ask *ask,
+                       struct schedule_record *record, struct err *err)
+{
+    struct market *market = NULL;
+    struct bill_time time;
+    if (own_machine(o)) {
+        if (ask->run && bill_time_of(ask->run, &time))
+            ask->up_ns = time.total_ns;
+        return 0;
+    }
+    int rc = market_open(&market, NULL, NULL, err);
+    if (rc == 0)
+        rc = local_check(market, o->currency, err);
+    if (rc == 0)
+        rc = cron_make(market, ask, record, err);
+    market_close(market);
+    return rc;
+}
+
+static int print(const struct cmd_call *call, const struct cron_ask *ask,
+                 const struct schedule_record *record, struct err *err)
+{
+    const struct cron_options *o = call->options;
+    bool page = !o->emit.emit || (o->emit.output && !own_machine(o));
+    if (page && o->common.json)
+        TRY(out_record(call->out, schedule_fields, record, err));
+    else if (page)
+        cron_text(call->out, record);
+    return o->emit.emit ? emit_write(&o->emit, ask, call->rest->command,
+                                     own_machine(o) ? NULL : record, call->out, err)
+                        : 0;
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct cron_options *o = call->options;
     struct cron_ask ask = {.schedule = call->rest->count > 0 ? call->rest->args[0] : NULL,
+                           .time_zone = o->emit.time_zone,
                            .currency = o->currency};
-    struct market *market = NULL;
     struct schedule_record record = {0};
-    int rc = read_task(o, &ask, err);
+    struct run measured = {0};
+    struct buf offer = {0};
+    int rc = read_emit(o, call->rest->command, err);
+    if (rc == 0 && o->emit.remove) // needs nothing else
+        return emit_write(&o->emit, &ask, NULL, NULL, call->out, err);
+    if (rc == 0)
+        rc = read_task(o, &ask, err);
     if (rc == 0)
         rc = read_dates(o, &ask, err);
     if (rc == 0)
         rc = read_extras(o, &ask, err);
     if (rc == 0)
         rc = read_power(o, &ask, err);
+    if (rc == 0 && o->emit.emit)
+        rc = emit_ask(&o->emit, o->disk, &ask, &offer, err);
+    if (rc == 0 && o->run)
+        rc = read_run(o, &measured, err);
+    ask.run = o->run ? &measured : NULL;
     if (rc == 0)
-        rc = market_open(&market, NULL, NULL, err);
+        rc = make_record(o, &ask, &record, err);
     if (rc == 0)
-        rc = local_check(market, o->currency, err);
-    if (rc == 0)
-        rc = cron_make(market, &ask, &record, err);
-    if (rc == 0 && o->common.json)
-        rc = out_record(call->out, schedule_fields, &record, err);
-    else if (rc == 0)
-        cron_text(call->out, &record);
+        rc = print(call, &ask, &record, err);
     record_release(schedule_fields, &record);
-    market_close(market);
+    record_release(run_fields, &measured);
+    buf_release(&offer);
     return rc;
 }
 
@@ -201,17 +297,22 @@ const struct command cmd_cron = {
     .name = "cron",
     .group = "Price",
     .summary = "the monthly cost of a scheduled task",
-    .arguments = "SCHEDULE --up TIME --offer OFFER",
+    .arguments = "SCHEDULE --up TIME --offer OFFER [--emit WHAT -- CMD]",
     .about =
         "Shows the monthly cost of a scheduled task on a machine that is started and stopped for "
         "it, item by item, with and without the provider's free allowances, and the number of "
         "tasks from which a machine that is always up is cheaper. The schedule has cron's five "
         "fields (minute hour day month weekday, in UTC), or is @hourly, @daily, @weekly, @monthly "
-        "or @yearly. Without --month, a month has 30 days and the average number of starts.",
+        "or @yearly. Without --month, a month has 30 days and the average number of starts. With "
+        "--emit, writes "
+        "the files that start a machine at those times, run the command once, keep its log and "
+        "power the machine off, with a time limit; or a systemd timer, or an entry for Slurm's "
+        "scrontab. fare itself starts nothing.",
     .options = options,
     .options_size = sizeof(struct cron_options),
     .defaults = &defaults,
     .max_args = 1,
+    .takes_command = true,
     .too_many = "quote the schedule: fare cron '0 */4 * * *' --up 2m --offer OFFER",
     .examples = examples,
     .run = run,

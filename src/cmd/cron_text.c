@@ -34,10 +34,12 @@ static void head(struct out *out, const struct schedule_record *r)
     char up[32], charged[32];
     clock_words((int64_t)(r->up_s.v * 1e9), up, sizeof up);
     clock_words((int64_t)(r->charged_s.v * 1e9), charged, sizeof charged);
-    out_row(out, "Schedule", "%s: %.6g start%s in %s%s, in UTC", r->schedule, r->starts.v,
+    out_row(out, "Schedule", "%s: %.6g start%s in %s%s, in %s", r->schedule, r->starts.v,
             r->starts.v == 1 ? "" : "s", strcmp(r->month, "30 days") == 0 ? "a month of " : "",
-            r->month);
+            r->month, r->time_zone);
     out_row(out, "Up", "%s each time, charged as %s", up, charged);
+    if (r->up_source)
+        out_row(out, "", "%s", r->up_source);
     out_row(out, "Offer", "%s, %s USD an hour (%s)", r->offer, r->rate_per_hour, r->rate_source);
     out_row(out, "Rule", "%s%s", r->rule_assumed.v ? "ASSUMED: " : "", r->rule);
     out_printf(out, "\n");

@@ -32,8 +32,9 @@ extern const char *const measuring_identities[];
                       "time limit (default 60s, of a command from its first step on; bare fare: "  \
                       "6s for each "                                                               \
                       "workload)"),                                                                \
-        MEASURING_ROW("max-spend", OPT_TEXT, "USD", type, m.max_spend, "Sampling",                 \
-                      "stop before the bill for this machine exceeds this; needs --offer"),        \
+        MEASURING_ROW("max-spend", OPT_TEXT, "USD|budget", type, m.max_spend, "Sampling",          \
+                      "stop before the bill for this machine exceeds this, or what is left of "    \
+                      "the budget; needs --offer"),                                                \
         MEASURING_ROW(                                                                             \
             "offer", OPT_TEXT, "OFFER", type, m.offer, "Sampling",                                 \
             "assume this machine is this offer of the book, PROVIDER/NAME: shows the bill "        \
@@ -58,6 +59,9 @@ extern const char *const measuring_identities[];
                   "name of the run (default: the workload's, script's or program's)"),             \
         MEASURING_ROW("label", OPT_TEXTS, "KEY=VALUE", type, m.labels, "Record",                   \
                       "keep this with the run; may be given several times"),                       \
+        MEASURING_ROW("project", OPT_TEXT, "NAME", type, m.project, "Record",                      \
+                      "project that pays for the run (default: FARE_PROJECT, the label project, "  \
+                      "or the name of the git repository)"),                                       \
         MEASURING_ROW("secret", OPT_TEXTS, "REGEX", type, m.secrets, "Record",                     \
                       "hide what this matches (syntax of grep -E) in the record, as *** ; may be " \
                       "given several times; keys, tokens and passwords are hidden anyway"),        \

@@ -123,9 +123,11 @@ static void say_rows(struct out *out, const struct bill_spot *s)
     if (fall_back)
         out_wrap(out, 2, "The deadline is always kept with fall-back to on-demand machines.");
     if (policies)
-        out_wrap(out, 2,
-                 "The policies decide at each sample of the trace, and their bills are rates × "
-                 "time. 'best possible' knows the future: nobody can do better.");
+        out_wrap(
+            out, 2,
+            "The policies are replayed on the second half of the trace; 'planned' knows the "
+            "first half. Their bills are rates × time. 'best possible' knows the future: nobody "
+            "can do better.");
 }
 
 void quote_show_spot(struct out *out, const struct bill *b)

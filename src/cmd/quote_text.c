@@ -88,7 +88,7 @@ static void add_row(struct table *table, const struct bill *b, bool other, bool 
 {
     char gpus[64], time[52], cost[MONEY_BYTES + 4], interval[MONEY_INTERVAL_BYTES];
     char local[MONEY_BYTES] = "", owed[MONEY_BYTES] = "", before[MONEY_BYTES] = "",
-         waiting[MONEY_BYTES], age[48], startup[48] = "", year[24] = "";
+         waiting[MONEY_BYTES], age[48], startup[48] = "", year[24] = "", each[MONEY_BYTES] = "";
     gpu_words(b, gpus);
     if (b->startup_s.v > 0)
         clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
@@ -112,7 +112,9 @@ static void add_row(struct table *table, const struct bill *b, bool other, bool 
         short_money(b->committed, owed);
     else if (b->committed)
         snprintf(owed, sizeof owed, "unknown");
-    const char *const cells[] = {b->offer, gpus, time,   sure,    startup, cost, interval,
+    if (b->usd_per_mtoken)
+        short_money(b->usd_per_mtoken, each);
+    const char *const cells[] = {b->offer, gpus, time,   sure,    startup, cost, interval, each,
                                  local,    owed, before, waiting, with,    year, age};
     table_row(table, OUT_PLAIN, cells, NULL);
 }
@@ -215,16 +217,14 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
 static void show_table(struct out *out, const struct bill *const *rows, const char *variant,
                        size_t most, struct footnotes *notes)
 {
-    enum { GPUS = 1, WITH = 11, YEAR = 12 };
+    enum { GPUS = 1, WITH = 12, YEAR = 13 };
     const char *local = rows[0] && rows[0]->local_currency ? rows[0]->local_currency : "";
     struct table_column columns[] = {
-        {"offer", TABLE_LEFT, 0, 30}, {"GPUs", TABLE_LEFT, 5},
-        {"time", TABLE_RIGHT},        {"certainty", TABLE_LEFT, 1},
-        {"start-up", TABLE_RIGHT, 6}, {"USD", TABLE_POINT},
-        {"interval", TABLE_LEFT, 4},  {local, TABLE_POINT},
-        {"owed in all", TABLE_POINT}, {"before credit", TABLE_POINT, 3},
-        {"with you", TABLE_POINT},    {"with", TABLE_LEFT, 1, 7},
-        {"year", TABLE_LEFT, 1},      {"seen", TABLE_LEFT, 2}};
+        {"offer", TABLE_LEFT, 0, 30}, {"GPUs", TABLE_LEFT, 5},           {"time", TABLE_RIGHT},
+        {"certainty", TABLE_LEFT, 1}, {"start-up", TABLE_RIGHT, 6},      {"USD", TABLE_POINT},
+        {"interval", TABLE_LEFT, 4},  {"USD/Mtoken", TABLE_POINT, 2},    {local, TABLE_POINT},
+        {"owed in all", TABLE_POINT}, {"before credit", TABLE_POINT, 3}, {"with you", TABLE_POINT},
+        {"with", TABLE_LEFT, 1, 7},   {"year", TABLE_LEFT, 1},           {"seen", TABLE_LEFT, 2}};
     struct table table = TABLE(columns);
     size_t all = 0, shown = 0;
     bool certainty = false;

@@ -3,17 +3,21 @@
 #include "cmd/cmd.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/proc.h"
+#include "cmd/fleet.h"
 #include "cmd/measuring.h"
 #include "cmd/run_text.h"
 #include "cmd/values.h"
 #include "market/bill.h"
 #include "measure/repeat.h"
 #include "measure/then.h"
+#include "workload/gpt2.h"
 
 struct run_options {
     struct cmd_common common;
@@ -23,6 +27,7 @@ struct run_options {
     bool gate;
     struct power_options power;
     const char *then;
+    struct fleet_options fleet;
 };
 
 #define RUNS_MAX 64
@@ -61,7 +66,7 @@ static const struct opt options[] = {
      "f32 (default), tf32 (the default on GPUs that have it), or bf16"},
     {"with", 0, OPT_TEXT, "FRAMEWORK", NULL, AT(with), "Training",
      "train the workload with another framework: pytorch, keras:tensorflow, keras:jax or "
-     "keras:torch (see FARE_PYTHON)"},
+     "keras:torch; gpt2 with pytorch, pytorch:compile or transformers (see FARE_PYTHON)"},
     {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Sampling", "train exactly N steps", .least = 1},
     {"sample", 0, OPT_FLAG, NULL, NULL, AT(sample), "Sampling",
      "stop a command once its total time is known; without it, a command runs to its end"},
@@ -86,7 +91,7 @@ static const struct opt options[] = {
      "or some of aws,gcp,azure,signal:USR1@120,file:PATH"},
     {"on-notice", 0, OPT_TEXT, "SIGNAL|COMMAND", NULL, AT(on_notice), "Saving",
      "tell a command by this signal (USR1, TERM ...) or shell command that it is to write a "
-     "checkpoint; it finds the same in the file FARE_NOTICE"},
+     "checkpoint; it finds the same in FARE_EVENTS and in the file FARE_NOTICE"},
     {"save-every", 0, OPT_DURATION, "TIME", NULL, AT(save_every_ns), "Saving",
      "time between two saves (default: the best one, from the measured cost)", .least = 1},
     {"mtbi", 0, OPT_DURATION, "TIME", NULL, AT(between_ns), "Saving",
@@ -109,7 +114,15 @@ static const struct opt options[] = {
     {"then", 0, OPT_TEXT, "poweroff|COMMAND", NULL, OF(then), "Saving",
      "at the end, whatever it is: turn the machine off, or run this shell command"},
     {"generate", 0, OPT_COUNT, "N", NULL, AT(generate), "Single workloads",
-     "textgen: print N characters from the trained net", .least = 1},
+     "textgen, gpt2: print N characters or tokens from the trained net", .least = 1},
+    {"size", 0, OPT_CHOICE, "SIZE", NULL, AT(variant.size), "Single workloads",
+     "gpt2: 124m (default), 350m, 774m or 1558m parameters; 3m for a quick test",
+     .choice = gpt2_size_name},
+    {"context", 0, OPT_COUNT, "N", NULL, AT(variant.context), "Single workloads",
+     "gpt2: tokens in a sequence, at most 1024 (the default)", .least = 1},
+    {"micro-batch", 0, OPT_COUNT, "N", NULL, AT(micro_batch), "Single workloads",
+     "gpt2: sequences of a step to compute at a time (default: as many as memory holds)",
+     .least = 1},
     {"hard-gates", 0, OPT_FLAG, NULL, NULL, AT(variant.hard_gates), "Single workloads",
      "imdb, tweets, textgen: hard-sigmoid gates, as old Keras had them on CPUs"},
     {"auxiliary", 0, OPT_FLAG, NULL, NULL, AT(variant.auxiliary), "Single workloads",
@@ -122,6 +135,7 @@ static const struct opt options[] = {
      "l1: numbers in a vector (defaults 8192, 8192, 512)", .least = 1},
     MEASURING_COMMAND(struct run_options, measure),
     MEASURING_RECORD(struct run_options, measure),
+    FLEET_ROWS(OF),
     CURRENCY_ROW(AT(currency), "Money"),
     POWER_ROWS(OF, "Money"),
     {NULL},
@@ -146,19 +160,26 @@ static const struct cmd_example examples[] = {
     {"fare run --save s3://bucket/bert -- python train.py --output_dir out --resume {resume}",
      "on spot machines: the same line resumes it on the next one"},
     {"fare run cnn --full --save /mnt/nfs/cnn --then poweroff", "the same for a native workload"},
+    {"fare run mlp --on ssh:alice@box1,ssh:box2", "on two other machines, side by side"},
+    {"fare run --on ssh:@hosts --sweep lr=0.1,0.01 --sweep seed=1..8 -- python train.py --lr {lr} "
+     "--seed {seed}",
+     "sixteen trainings over the hosts of a file"},
     {NULL, NULL},
 };
 
 static const struct cmd_variable variables[] = {
     {"FARE_EVENTS",
-     "Where a command reports its progress, as JSON lines; fare sets it to a file, unless you "
-     "set it to a path or fd:N"},
+     "Where a command reports its progress, as JSON lines, and with --save finds notices; fare "
+     "sets it to a file, unless you set it to a path or fd:N"},
     {"FARE_RESUME, FARE_CHECKPOINTS, FARE_NOTICE",
      "With --save, set for a command: the checkpoint to resume from, the folder for checkpoints, "
      "and a file that says when to write one"},
     {"FARE_PYTHON", "The Python that --with uses (default: python3)"},
     {"KERAS_BACKEND", "The backend of --with keras (default: tensorflow)"},
+    {"FARE_SSH", "The program for --on ssh, with options, split at spaces (default: ssh)"},
+    {"FARE_BUNDLE", "The bundle's archive that --on copies to other machines"},
     {"FARE_LEDGER", "Where runs are kept: a file (SQLite) or a postgresql:// URL"},
+    {"FARE_PROJECT", "The project that pays for runs"},
     {NULL, NULL},
 };
 
@@ -187,8 +208,6 @@ static int check_options(const struct run_options *given, size_t names, const ch
                        "workload");
     if (o->save && names == 1 && strcmp(first, workload_l1.name) == 0)
         return err_set(err, ERR_USAGE, "--save: %s has no checkpoints", first);
-    if (o->save && o->with)
-        return err_set(err, ERR_USAGE, "--save is for fare's own engines and for commands");
     if (names == 0) {
         err_set(err, ERR_USAGE, "'fare run' needs a workload, or 'all'");
         return err_hint(err, "'fare workloads' lists them; 'fare run mlp' is a quick one");
@@ -216,22 +235,6 @@ static int read_batches(const char *text, int64_t *batches, size_t *count, struc
     return *count > 0 ? 0 : err_set(err, ERR_USAGE, "--batch: expected a number");
 }
 
-static bool in_path(const char *name)
-{
-    const char *path = getenv("PATH");
-    bool found = false;
-    while (path && *path && !found && !strchr(name, '/')) {
-        struct buf file = {0};
-        size_t len = strcspn(path, ":");
-        buf_add(&file, path, len);
-        buf_printf(&file, "/%s", name);
-        found = !file.failed && access(buf_str(&file), X_OK) == 0;
-        buf_release(&file);
-        path += len + (path[len] == ':');
-    }
-    return found;
-}
-
 // A script or program was given as a workload: suggest '--' before it.
 static void hint_at_dashes(const struct opt_rest *rest, struct err *err)
 {
@@ -239,7 +242,7 @@ static void hint_at_dashes(const struct opt_rest *rest, struct err *err)
     size_t len = strlen(first);
     const char *end = len > 3 ? first + len - 3 : "";
     const char *with = strcmp(end, ".py") == 0 ? "python" : strcmp(end, ".sh") == 0 ? "bash" : "";
-    bool command = *with || strchr(first, '/') || in_path(first);
+    bool command = *with || strchr(first, '/') || proc_in_path(first);
     for (size_t i = 0; i < rest->count; i++)
         command |= access(rest->args[i], F_OK) == 0;
     if (!command)
@@ -405,6 +408,56 @@ static int print(const struct cmd_call *call, struct measure *m, int rc, struct 
     return 0;
 }
 
+// ---- elsewhere
+
+#define LIMIT_SLACK_NS (INT64_C(600) * NS_PER_S) // over --max-time, for all that is not sampling
+
+// The time limit of a measurement elsewhere, from what it does; 0: none.
+static int64_t usual_limit(const struct run_options *o, bool command)
+{
+    const struct measure_options *m = &o->measure;
+    if (m->full || m->steps > 0 || (command && !m->sample && m->max_time_ns == 0))
+        return 0;
+    int64_t each = m->max_time_ns > 0 ? m->max_time_ns : MEASURE_MAX_TIME_S * NS_PER_S;
+    return each * (o->repeat > 1 ? o->repeat : 1) * (o->batches ? RUNS_MAX : 1) + LIMIT_SLACK_NS;
+}
+
+static int run_elsewhere(const struct cmd_call *call, struct err *err)
+{
+    static const char *const except[] = {"ledger", "no-ledger", NULL};
+    const struct run_options *o = call->options;
+    const struct workload *picked[RUNS_MAX];
+    const char *names[RUNS_MAX];
+    size_t count = 0;
+    bool command = call->rest->command != NULL;
+    if (o->then)
+        return err_set(err, ERR_USAGE, "--then is not for other machines: they are still needed");
+    if (o->measure.no_ledger)
+        return err_set(err, ERR_USAGE, "--no-ledger: records from elsewhere are kept in one");
+    if (o->gate)
+        return err_set(err, ERR_USAGE, "--gate is for this machine");
+    if (!command) {
+        TRY(measuring_without_command(&o->measure, err));
+        TRY(check_options(o, call->rest->count, call->rest->count > 0 ? call->rest->args[0] : "",
+                          err));
+        TRY(pick(call->rest, picked, &count, err));
+    }
+    for (size_t i = 0; i < count; i++)
+        names[i] = picked[i]->name;
+    char **arguments = fleet_arguments(options, o, &defaults, except, err);
+    if (!arguments)
+        return ERR_MEMORY;
+    const struct fleet_job job = {.o = &o->fleet,
+                                  .workloads = names,
+                                  .workload_count = count,
+                                  .arguments = arguments,
+                                  .ledger = o->measure.ledger,
+                                  .limit_ns = usual_limit(o, command)};
+    int rc = fleet_run(call, &job, err);
+    fleet_arguments_free(arguments);
+    return rc;
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct run_options *given = call->options;
@@ -424,6 +477,15 @@ static int run(const struct cmd_call *call, struct err *err)
     if (call->rest->command && given->gate)
         return err_set(err, ERR_USAGE,
                        "--gate is for workloads: fare knows no target of a command");
+    if (fleet_wanted(&given->fleet))
+        return run_elsewhere(call, err);
+    const char *frame = getenv("FARE_FRAME");
+    char key[TASK_KEY_BYTES] = "";
+    int64_t began_s = clock_date_s();
+    if (frame) { // not for a fare inside of the command
+        snprintf(key, sizeof key, "%s", frame);
+        unsetenv("FARE_FRAME");
+    }
     if (call->rest->command) {
         rc = measuring_command(call, &m, NULL, false, err);
         if (rc == 0 && o.json)
@@ -446,6 +508,8 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = after.code;
         *err = after;
     }
+    if (*key)
+        fleet_frame(key, runs, rc == 0 ? *call->exit_code : rc == ERR_USAGE ? 2 : 1, began_s);
     measure_close(&m);
     return rc;
 }

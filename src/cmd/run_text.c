@@ -25,7 +25,7 @@ static void outcome(char out[48], const struct run *run)
         snprintf(out, 48, "failed");
     else if (run->l1_largest_error.known)
         snprintf(out, 48, "err %.0e", run->l1_largest_error.v);
-    else if (run->test_accuracy.known)
+    else if (run->test_accuracy.known && !run->step_tokens.known)
         snprintf(out, 48, "%.1f %%", run->test_accuracy.v * 100);
     else if (run->last_loss.known)
         snprintf(out, 48, "loss %.2f", run->last_loss.v);
@@ -86,6 +86,28 @@ void run_text_l1(const struct run *run, struct buf *out)
     if (run->l1_calculation_ms.known)
         buf_printf(out, "%scalculation %s", out->len > 0 ? ", " : "",
                    units_step(run->l1_calculation_ms.v).s);
+}
+
+void run_text_tokens(const struct run *run, struct buf *out)
+{
+    if (!run->tokens_per_s.known)
+        return;
+    const int64_t memory = run->use.gpu_memory_peak_bytes.known ? run->use.gpu_memory_peak_bytes.v
+                           : run->peak_memory_bytes.known       ? run->peak_memory_bytes.v
+                                                                : 0;
+    buf_printf(out, "%.0f tokens/s", run->tokens_per_s.v);
+    if (run->use.mfu.known)
+        buf_printf(out, ", MFU %.1f %% (operations ÷ time ÷ dense bf16 peak)",
+                   run->use.mfu.v * 100);
+    if (run->use.joules_per_mtoken.known)
+        buf_printf(out, ", %.4g J per million tokens", run->use.joules_per_mtoken.v);
+    if (memory > 0)
+        buf_printf(out, ", %s %s", run->use.gpu_memory_peak_bytes.known ? "GPU memory" : "memory",
+                   units_bytes(memory).s);
+    if (run->step_flops.known && run->step_tokens.known && run->step_tokens.v > 0)
+        buf_printf(out,
+                   "; a token takes %.4g MFLOP: 6 × parameters + 12 × layers × width × context",
+                   run->step_flops.v / (double)run->step_tokens.v / 1e6);
 }
 
 void run_text_table(struct out *out, const struct run *runs, size_t count)
@@ -174,6 +196,10 @@ void run_text_notes(struct out *out, const struct runs *runs, const struct run_p
                     run->projection.wall_s.known ? ", and the whole training's time is a guess"
                                                  : "");
         struct buf why = {0};
+        run_text_tokens(run, &why);
+        if (why.len > 0)
+            out_row(out, run->workload, "%s", buf_str(&why));
+        buf_reset(&why);
         run_text_l1(run, &why);
         if (why.len > 0)
             out_row(out, run->workload, "%s", buf_str(&why));

@@ -28,6 +28,8 @@ void run_text_command(const struct out *out, const struct measure *measure, bool
 void run_text_progress(const struct run *run, struct buf *out);
 
 // Appends the times of l1's parts: "transfer 70 ms, calculation 190 ms"; nothing for other runs.
+// Tokens per second, share of the peak and energy, of a run with one label per token.
+void run_text_tokens(const struct run *run, struct buf *out);
 void run_text_l1(const struct run *run, struct buf *out);
 
 // Appends how far the projections on the way were off: "-1.2 % after 10 s, +0.1 % after 30 s".

@@ -7,8 +7,10 @@
 
 #include "advise/comparable.h"
 #include "base/tree.h"
+#include "ledger/charge.h"
 #include "ledger/published.h"
 #include "record/read.h"
+#include "spend/spend.h"
 
 enum { LAST = 20 };
 
@@ -19,6 +21,8 @@ static const struct cmd_example examples[] = {
     {"fare runs --workload cnn --gpu h100 --sort step", "the fastest CNN on that GPU first"},
     {"fare runs --estimates",
      "how far off estimates would have been, and how often in their interval"},
+    {"fare runs --by project,month", "who spent what, beside imported invoices"},
+    {"fare runs --budget project:bert=300/month", "a budget; 'fare runs --budgets' lists them"},
     {"fare runs 3f9a2c --against published-2017-mnist-cnn-k80-tensorflow",
      "can the two be compared?"},
     {NULL, NULL},
@@ -180,6 +184,8 @@ static int print_list(const struct cmd_call *call, struct ledger *ledger, struct
     struct ledger_filter filter = which.filter;
     if (filter.limit == 0 && !o->all)
         filter.limit = LAST;
+    if (o->by)
+        return runs_spending(call, ledger, &which.filter, err);
     if (o->estimates)
         return runs_estimates(call->out, ledger, &which.filter, o->common.json, err);
     if (o->common.json)
@@ -275,25 +281,47 @@ static int find_past(struct ledger *ledger, const char *text, const struct run *
     return 0;
 }
 
-// The record as it is kept, with the estimate beside it.
-static int print_record(struct out *out, const char *text, const struct past_estimate *past,
-                        struct err *err)
+// What invoices say of it, likewise.
+static int find_invoiced(struct ledger *ledger, const struct run *run,
+                         struct spending_row *invoiced, struct err *err)
+{
+    struct err why = {0};
+    bool shipped = run->id && strncmp(run->id, "published-", 10) == 0;
+    int rc = run->id && !shipped ? spend_of_run(ledger, run->id, invoiced, &why) : 0;
+    if (rc == ERR_MEMORY)
+        return err_memory(err);
+    if (rc != 0)
+        out_complain(why.text);
+    return 0;
+}
+
+static int add_member(json_t *json, const char *key, const struct field *fields, const void *record,
+                      struct err *err)
 {
     struct buf line = {0};
-    json_t *kept = json_loads(text, 0, NULL), *estimate = NULL;
+    int rc = record_to_line(fields, record, &line, err);
+    json_t *member = rc == 0 ? json_loads(buf_str(&line), 0, NULL) : NULL;
+    if (rc == 0 && json_object_set_new(json, key, member) != 0)
+        rc = err_memory(err);
+    buf_release(&line);
+    return rc;
+}
+
+// The record as it is kept, with the estimate and the invoice beside it.
+static int print_record(struct out *out, const char *text, const struct past_estimate *past,
+                        const struct spending_row *invoiced, struct err *err)
+{
+    json_t *kept = json_loads(text, 0, NULL);
     json_t *json = json_pack("{s:s}", "schema", RUN_SCHEMA); // first, also of a record without
     int rc = kept && json && json_object_update(json, kept) == 0 ? 0 : err_memory(err);
-    if (rc == 0 && past->run) {
-        rc = record_to_line(past_estimate_fields, past, &line, err);
-        estimate = rc == 0 ? json_loads(buf_str(&line), 0, NULL) : NULL;
-        if (rc == 0 && json_object_set_new(json, "estimated", estimate) != 0)
-            rc = err_memory(err);
-    }
+    if (rc == 0 && past->run)
+        rc = add_member(json, "estimated", past_estimate_fields, past, err);
+    if (rc == 0 && invoiced->invoiced_usd)
+        rc = add_member(json, "invoiced", spending_row_fields, invoiced, err);
     if (rc == 0)
         rc = print_json(out, json, err);
     json_decref(kept);
     json_decref(json);
-    buf_release(&line);
     return rc;
 }
 
@@ -302,6 +330,7 @@ static int print_run(const struct cmd_call *call, struct ledger *ledger, struct 
     const struct runs_options *o = call->options;
     struct run run = {0}, other = {0};
     struct past_estimate past = {0};
+    struct spending_row invoiced = {0};
     struct buf text = {0}, second = {0};
     int rc = load(ledger, call->rest->args[0], &run, &text, err);
     if (rc == 0 && o->against) {
@@ -310,11 +339,14 @@ static int print_run(const struct cmd_call *call, struct ledger *ledger, struct 
             rc = against(call, &run, &other, err);
     } else if (rc == 0) {
         rc = find_past(ledger, buf_str(&text), &run, &past, err);
+        if (rc == 0)
+            rc = find_invoiced(ledger, &run, &invoiced, err);
         if (rc == 0 && o->common.json)
-            rc = print_record(call->out, buf_str(&text), &past, err);
+            rc = print_record(call->out, buf_str(&text), &past, &invoiced, err);
         else if (rc == 0)
-            runs_page(call->out, &run, &past);
+            runs_page(call->out, &run, &past, &invoiced);
     }
+    record_release(spending_row_fields, &invoiced);
     record_release(past_estimate_fields, &past);
     record_release(run_fields, &run);
     record_release(run_fields, &other);
@@ -330,6 +362,10 @@ static int list(const struct cmd_call *call, struct err *err)
     const struct runs_options *o = call->options;
     if (o->published)
         return print_published(call, err);
+    if (o->budgets || o->budget.count > 0)
+        return runs_budgets(call, err);
+    if (o->format && !o->by)
+        return err_set(err, ERR_USAGE, "--format is for --by and --budgets; lists have --json");
     struct ledger *ledger = NULL;
     int rc = runs_open(o, false, &ledger, err);
     if (rc == 0)
@@ -358,10 +394,33 @@ static int show(const struct cmd_call *call, struct err *err)
     return rc;
 }
 
+// The lines of an invoice, by its file.
+static int delete_invoice(const struct cmd_call *call, const char *file, struct err *err)
+{
+    const struct runs_options *o = call->options;
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    struct ledger *ledger = NULL;
+    int64_t removed = 0;
+    int rc = runs_open(o, false, &ledger, err);
+    if (rc == 0)
+        rc = ledger_charge_remove(ledger, name, &removed, err);
+    if (rc == 0 && removed == 0)
+        rc = err_set(err, ERR_MISSING, "no line of an invoice was imported from '%s'", name);
+    if (rc == 0 && o->common.json)
+        runs_say_added(call, "deleted", removed, -1);
+    else if (rc == 0)
+        out_printf(call->out, "deleted %s of invoices\n", units_count(removed, "line").s);
+    ledger_free(ledger);
+    return rc;
+}
+
 static int delete_runs(const struct cmd_call *call, struct err *err)
 {
     const struct opt_rest *rest = call->rest;
+    const struct runs_options *given = call->options;
     struct ledger *ledger = NULL;
+    if (given->invoice && rest->count == 0)
+        return delete_invoice(call, given->invoice, err);
     if (rest->count == 0) {
         err_set(err, ERR_USAGE, "'fare runs delete' needs the id of a run");
         return err_hint(err, "'fare runs' lists them");
@@ -389,6 +448,16 @@ static const struct opt list_options[] = {
     {"estimates", 0, OPT_FLAG, NULL, NULL, AT(estimates), NULL,
      "show how far off an estimate for each of them would have been, made from your other runs of "
      "its training; of the newest 200"},
+    {"by", 0, OPT_TEXT, "KEY,...", NULL, AT(by), "Who spent what",
+     "sum runs, time, GPU-hours and bills by user, host, project, offer or month"},
+    {"budget", 0, OPT_TEXTS, "WHOSE=AMOUNT/PERIOD", NULL, AT(budget), "Who spent what",
+     "set a budget for the team: project:bert=300/month, user=50EUR/week (each user), "
+     "all=1000/month; 'none' as the amount removes it; may be given several times"},
+    {"budgets", 0, OPT_FLAG, NULL, NULL, AT(budgets), "Who spent what",
+     "list the budgets, what is spent of them, and what it will be at this rate"},
+    {"format", 'f', OPT_CHOICE, "NAME", runs_formats, AT(format), "Who spent what",
+     "with --by: table (default), csv, md or json"},
+    CURRENCY_ROW(AT(currency), "Who spent what"),
     RUNS_WHICH,
     {NULL},
 };
@@ -423,11 +492,16 @@ static const struct command runs_show = {
     .run = show,
 };
 
-static const struct opt delete_options[] = {LEDGER_ROW, {NULL}};
+static const struct opt delete_options[] = {
+    LEDGER_ROW,
+    {"invoice", 0, OPT_TEXT, "FILE", NULL, AT(invoice), NULL,
+     "instead of runs: the lines of invoices that were imported from the file of this name"},
+    {NULL},
+};
 
 static const struct command runs_delete = {
     .name = "runs delete",
-    .summary = "remove runs from the ledger",
+    .summary = "remove runs, or an invoice, from the ledger",
     .arguments = "RUN...",
     .about = "They are gone for good: export them first if they may be needed.",
     .options = delete_options,
@@ -437,13 +511,14 @@ static const struct command runs_delete = {
 };
 
 static const struct command *const subcommands[] = {
-    &runs_list, &runs_show, &runs_export, &runs_import, &runs_push, &runs_delete, NULL,
+    &runs_list,   &runs_show,   &runs_export, &runs_import, &runs_push,
+    &runs_delete, &runs_resume, &runs_cancel, NULL,
 };
 
 const struct command cmd_runs = {
     .name = "runs",
     .group = "Measure",
-    .summary = "measured runs: list, show, compare, export, import, push",
+    .summary = "measured runs: list, show, compare, export, import, push, resume",
     .arguments = "[RUN]",
     .about = "Every run is kept in the ledger: your SQLite file, or a team's PostgreSQL "
              "database. 'fare runs' lists the newest ones and 'fare runs RUN' shows one; the other "

@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/values.h"
 #include "ledger/ledger.h"
+#include "record/spending.h"
 
 // The options of all subcommands; each has a table with those it takes.
 struct runs_options {
@@ -22,12 +23,17 @@ struct runs_options {
     // list and show
     bool published, estimates;
     const char *against;
+    // sums
+    const char *by, *currency, *invoice;
+    struct opt_texts budget;
+    bool budgets;
     // import, export, push
-    const char *output, *format, *started, *provider, *price_per_hour, *token_file;
+    const char *output, *format, *started, *provider, *price_per_hour;
+    const char *price_per_gpu_hour, *token_file;
     int64_t gpus;
 };
 
-extern const struct command runs_export, runs_import, runs_push;
+extern const struct command runs_cancel, runs_export, runs_import, runs_push, runs_resume;
 
 // clang-format off
 // Rows for a table of these options, with AT() as in values.h.
@@ -92,7 +98,11 @@ void runs_say_added(const struct cmd_call *call, const char *verb, int64_t added
 
 void runs_table(struct out *out, const struct run *runs, size_t count);
 void runs_published_table(struct out *out, const struct run *runs, size_t count);
-void runs_page(struct out *out, const struct run *run, const struct past_estimate *past);
+void runs_page(struct out *out, const struct run *run, const struct past_estimate *past,
+               const struct spending_row *invoiced);
+
+// What it cost, and what invoices charged for it.
+void runs_bill_rows(struct out *out, const struct run *run, const struct spending_row *invoiced);
 
 struct units_text runs_seconds(double s); // "12.3 s"
 
@@ -109,6 +119,12 @@ void runs_past_row(struct out *out, const struct past_estimate *past);
 // The same for all that `which` selects, with a summary.
 int runs_estimates(struct out *out, struct ledger *ledger, const struct ledger_filter *which,
                    bool json, struct err *err) MUST_USE;
+
+// Sums of bills (--by), and budgets: changes them (--budget) and lists them.
+extern const char *const runs_formats[]; // of --format
+int runs_spending(const struct cmd_call *call, struct ledger *ledger,
+                  const struct ledger_filter *filter, struct err *err) MUST_USE;
+int runs_budgets(const struct cmd_call *call, struct err *err) MUST_USE;
 
 // Of a run with --save: its starts.
 void runs_saving(struct out *out, const struct run *run);

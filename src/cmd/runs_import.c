@@ -67,6 +67,41 @@ static int import_in_one(struct import_job *m, const struct opt_rest *rest, int 
     return ledger_import_end(m->ledger, err);
 }
 
+static void say_charges(const struct cmd_call *call, const struct import_job *m)
+{
+    out_printf(call->out, "added %s of invoices", units_count(m->charges, "line").s);
+    if (m->changed > 0)
+        out_printf(call->out, "; %lld had another amount before", (long long)m->changed);
+    if (m->charges_there > 0)
+        out_printf(call->out, "; %lld %s there already", (long long)m->charges_there,
+                   m->charges_there == 1 ? "was" : "were");
+    out_printf(call->out, "\n");
+}
+
+static void say_imported(const struct cmd_call *call, const struct import_job *m)
+{
+    const struct runs_options *o = call->options;
+    int64_t charges = m->charges + m->changed + m->charges_there;
+    out_complain(buf_str(&m->says));
+    if (o->common.json && charges > 0) {
+        out_printf(call->out,
+                   "{\n  \"schema\": \"" CHANGES_SCHEMA "\",\n  \"added\": %lld,\n  \"there\": "
+                   "%lld,\n  \"charges\": {\n    \"added\": %lld,\n    \"changed\": %lld,\n    "
+                   "\"there\": %lld\n  }\n}\n",
+                   (long long)m->added, (long long)m->there, (long long)m->charges,
+                   (long long)m->changed, (long long)m->charges_there);
+        return;
+    }
+    if (!o->common.json)
+        out_printf(call->out, "%s", buf_str(&m->ids));
+    if (!o->common.json && m->named > IMPORT_IDS_MOST)
+        out_printf(call->out, "... and %lld more\n", (long long)m->named - IMPORT_IDS_MOST);
+    if (charges > 0)
+        say_charges(call, m);
+    if (charges == 0 || m->added + m->there > 0)
+        runs_say_added(call, "added", m->added, m->there);
+}
+
 static int import_files(const struct cmd_call *call, struct ledger *ledger, struct err *err)
 {
     const struct runs_options *o = call->options;
@@ -79,6 +114,7 @@ static int import_files(const struct cmd_call *call, struct ledger *ledger, stru
                                      .gpus = o->gpus,
                                      .provider = o->provider,
                                      .price_per_hour = o->price_per_hour,
+                                     .price_per_gpu_hour = o->price_per_gpu_hour,
                                      .started = o->started,
                                      .labels = o->label.items,
                                      .label_count = o->label.count}};
@@ -94,13 +130,11 @@ static int import_files(const struct cmd_call *call, struct ledger *ledger, stru
             close(fds[i]);
     free(fds);
     if (rc == 0) {
-        if (!o->common.json)
-            out_printf(call->out, "%s", buf_str(&m.ids));
-        runs_say_added(call, "added", m.added, m.there);
+        say_imported(call, &m);
     } else {
         rc = err_hint(err, "nothing was imported");
     }
-    buf_release(&m.ids);
+    import_job_release(&m);
     return rc;
 }
 
@@ -136,6 +170,8 @@ static const struct opt import_options[] = {
      "the provider of the machine, such as aws or gcp"},
     {"price-per-hour", 0, OPT_TEXT, "USD", NULL, AT(price_per_hour), "Of logs that do not say it",
      "the machine's price, kept as a label"},
+    {"price-per-gpu-hour", 0, OPT_TEXT, "USD", NULL, AT(price_per_gpu_hour),
+     "Of logs that do not say it", "the price of each of a run's GPUs, instead of the machine's"},
     {"started", 0, OPT_TEXT, "DATE", NULL, AT(started), "Of logs that do not say it",
      "the date of the training"},
     {"label", 0, OPT_TEXTS, "KEY=VALUE", NULL, AT(label), "Of logs that do not say it",
@@ -148,6 +184,9 @@ static const struct cmd_example import_examples[] = {
     {"fare runs import mnist_mlp_tensorflow.csv --machine p2.xlarge --price-per-hour 0.90",
      "a log of Keras"},
     {"fare runs import - <result_0.txt", "a log from standard input"},
+    {"fare runs import jobs.txt --price-per-gpu-hour 1.20",
+     "jobs of a Slurm cluster: the output of sacct --parsable2"},
+    {"fare runs import invoice.csv", "a provider's invoice (FOCUS), beside the predicted bills"},
     {NULL, NULL},
 };
 
@@ -155,10 +194,11 @@ const struct command runs_import = {
     .name = "runs import",
     .summary = "add runs from files, and from logs of other programs",
     .arguments = "FILE...",
-    .about = "Reads files of 'fare runs export' and logs of Keras (CSVLogger), DAWNBench, MLPerf "
-             "and hyperfine into the ledger: all of them, or none if one is wrong. '-' is standard "
-             "input. Runs already in the ledger are not added again. For logs it prints the id and "
-             "the name of each run; several logs are named by their files.",
+    .about = "Reads files of 'fare runs export', logs of Keras (CSVLogger), DAWNBench, MLPerf and "
+             "hyperfine, Slurm's accounting (sacct) and invoices (FOCUS) into the ledger: all of "
+             "them, or none if one is wrong. '-' is standard input. Runs and lines of invoices "
+             "already in the ledger are not added again. For logs it prints the id and the name of "
+             "the first 20 runs; several logs are named by their files.",
     .options = import_options,
     .options_size = sizeof(struct runs_options),
     .max_args = 4096,

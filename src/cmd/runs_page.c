@@ -251,6 +251,8 @@ static void print_steps(struct out *out, const struct run *run)
         out_part(&facts, "%s", s->kind);
     if (run->samples_per_s.known)
         out_part(&facts, "%.4g samples/s", run->samples_per_s.v);
+    if (run->tokens_per_s.known)
+        out_part(&facts, "%.0f tokens/s", run->tokens_per_s.v);
     // l1 repeats its passes until it has measured enough.
     if (run->steps.known && run->total_steps.known && run->steps.v <= run->total_steps.v)
         out_part(&facts, "%lld of %lld done", (long long)run->steps.v,
@@ -375,6 +377,10 @@ static void print_use(struct out *out, const struct run *run)
         out_part(&facts, "CPUs %.4g J", u->cpu_energy_j.v);
     if (u->share_of_peak.known)
         out_part(&facts, "%.1f %% of the device's peak", u->share_of_peak.v * 100);
+    if (u->mfu.known)
+        out_part(&facts, "MFU %.1f %% (of the dense bf16 peak)", u->mfu.v * 100);
+    if (u->joules_per_mtoken.known)
+        out_part(&facts, "%.4g J per million tokens", u->joules_per_mtoken.v);
     out_parts(out, "Used", &facts);
     print_activity(out, &u->steady);
 }
@@ -471,7 +477,8 @@ static void print_provenance(struct out *out, const struct run *run)
         out_row(out, NULL, "machine %.16s", run->machine.fingerprint);
 }
 
-void runs_page(struct out *out, const struct run *run, const struct past_estimate *past)
+void runs_page(struct out *out, const struct run *run, const struct past_estimate *past,
+               const struct spending_row *invoiced)
 {
     const char *name = run->name ? run->name : run->workload ? run->workload : "run";
     out_styled(out, OUT_BOLD, "%s", name);
@@ -489,11 +496,20 @@ void runs_page(struct out *out, const struct run *run, const struct past_estimat
     if (run->signal.known && !sampled) // by us
         out_part(&facts, "signal %lld", (long long)run->signal.v);
     out_parts(out, "Run", &facts);
+    if (run->phases.queue_ns.known) {
+        out_part(&facts, "%s in the queue", duration(run->phases.queue_ns.v).s);
+        if (run->phases.wall_ns.known)
+            out_part(&facts, "then ran for %s", duration(run->phases.wall_ns.v).s);
+        out_parts(out, "Time", &facts);
+    }
+    if (run->project)
+        out_row(out, "Project", "%s", run->project);
     if (run->problem)
         out_row(out, "Problem", "%s", run->problem);
     for (size_t i = 0; i < run->taints.count; i++)
         out_row(out, i == 0 ? "Noisy" : NULL, "%s", run->taints.items[i]);
     runs_saving(out, run);
+    runs_bill_rows(out, run, invoiced);
     print_what(out, run);
     print_machine(out, run);
     print_whole(out, run);

@@ -142,6 +142,10 @@ static int get_set(const struct cmd_call *call, const struct public_set *set, st
 {
     const char *name = set->name;
     struct progress progress = {0};
+    if (!set->files->name) {
+        err_set(err, ERR_USAGE, "there is no public set '%s' to fetch", name);
+        return err_hint(err, "--data names your own files; without it they are made");
+    }
     const struct data_get what = {
         .set = set, .allow_file = true, .progress = show, .context = &progress};
     struct data_got got = {0};

@@ -34,6 +34,7 @@ struct batcher {
     struct batcher_options options;
     int64_t steps;
     int64_t pixels; // numbers of one image
+    int labels;     // of one sample
     float scale[256];
     struct rng root;
     uint32_t *order; // of `ordered`; null where nothing is shuffled
@@ -208,7 +209,11 @@ static void plan(struct batcher *b, struct slot *slot, int64_t epoch, int64_t st
         bool used = i < slot->count;
         uint32_t sample = !used ? 0 : b->order ? b->order[first + i] : (uint32_t)(first + i);
         slot->samples[i] = sample;
-        slot->labels[i] = used ? b->set->labels[sample] : 0;
+        int32_t *labels = slot->labels + i * b->labels;
+        if (used)
+            dataset_labels_of(b->set, sample, labels);
+        else
+            memset(labels, 0, (size_t)b->labels * sizeof *labels);
     }
     // The unused end of a short batch is zero.
     if (slot->image && slot->count < b->options.batch)
@@ -337,7 +342,7 @@ static int make_slot(const struct batcher *b, struct slot *slot, struct err *err
 {
     size_t batch = (size_t)b->options.batch;
     slot->samples = calloc(batch, sizeof *slot->samples);
-    slot->labels = calloc(batch, sizeof *slot->labels);
+    slot->labels = calloc(batch * (size_t)b->labels, sizeof *slot->labels);
     bool bytes = b->options.form == BATCH_BYTES, none = b->options.form == BATCH_NUMBERS;
     if (b->set->time > 0 && !none)
         slot->tokens = calloc(batch * (size_t)b->set->time, sizeof *slot->tokens);
@@ -400,6 +405,7 @@ int batcher_new(struct batcher **out, const struct dataset *set,
     b->options = *options;
     b->steps = (set->count + options->batch - 1) / options->batch;
     b->pixels = (int64_t)set->channels * set->height * set->width;
+    b->labels = dataset_labels(set);
     bool by_number = options->form == BATCH_NUMBERS;
     b->slot_count = set->files && !by_number ? SLOTS : 1;
     b->ordered = -1;

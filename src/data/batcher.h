@@ -28,7 +28,7 @@ struct batch {
     float *image;        // (batch, channels, height, width), or null
     uint8_t *bytes;      // the same, not scaled, moved or flipped; or null
     int32_t *tokens;     // (batch, time), or null
-    int32_t *labels;     // (batch)
+    int32_t *labels;     // (batch), or (batch, time) of a stream
     uint32_t *samples;   // (batch): their numbers in the set
     uint32_t augment[4]; // key and stream of the epoch's random words: sample i has words 4 i ... 4
                          // i + 3

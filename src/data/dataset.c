@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/buf.h"
 #include "data/folder.h"
@@ -26,12 +27,37 @@ void data_release(struct data_pair *pair)
     free(pair->source);
     free(pair->identity);
     free(pair->words);
+    for (int i = 0; i < 2; i++) {
+        if (pair->memory[i].mapped)
+            munmap(pair->memory[i].bytes, pair->memory[i].size);
+        else
+            free(pair->memory[i].bytes);
+    }
     memset(pair, 0, sizeof *pair);
+}
+
+static void copy_stream(const struct dataset *set, int64_t i, int shift, int32_t *out)
+{
+    const uint16_t *from = set->stream + i * set->token_stride + shift;
+    for (int t = 0; t < set->time; t++)
+        out[t] = from[t];
+}
+
+void dataset_labels_of(const struct dataset *set, int64_t i, int32_t *out)
+{
+    if (set->stream)
+        copy_stream(set, i, 1, out);
+    else
+        *out = set->labels[i];
 }
 
 void dataset_tokens(const struct dataset *set, int64_t i, int32_t *out)
 {
     size_t time = (size_t)set->time, have = time;
+    if (set->stream) {
+        copy_stream(set, i, 0, out);
+        return;
+    }
     const int32_t *from;
     if (set->starts) {
         from = set->tokens + set->starts[i];

@@ -7,6 +7,7 @@
 #define FARE_DATA_DATASET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -29,6 +30,16 @@ struct dataset {
     int64_t token_stride;
     int64_t *starts; // (count + 1), or null
     int32_t *labels; // (count)
+    // Instead of tokens and labels: a long text with one label per token (tokens.h), whose memory
+    // the pair owns. Sample i is the `time` tokens from i × token_stride on, its labels are those
+    // one further on.
+    const uint16_t *stream;
+};
+
+struct token_memory { // of a long text
+    void *bytes;
+    size_t size; // if it is mapped
+    bool mapped;
 };
 
 struct data_pair {
@@ -39,14 +50,16 @@ struct data_pair {
     bool made;                  // from a seed
     char **words; // (optional) what token i stands for, for printing; one piece of memory
     int word_count;
+    struct token_memory memory[2]; // of the sets' streams
 };
 
 struct data_options {
-    const char *dir;    // null: make one; for tweets and text it may be the file itself
+    const char *dir;    // null: make one; for tweets, text and tokens it may be the file itself
     uint64_t seed;      // of what is made, and of a held-out part
     int64_t made_train; // samples to make; 0: as many as the real set has
     int64_t made_test;
     int threads; // for decoding
+    int context; // tokens: time steps of a sample; 0: 1024
 };
 
 // Opens the public set of this name (sets.h), or makes the one that stands in for it.
@@ -60,6 +73,7 @@ struct data_options {
 //   tweets     a .csv, the largest where there are several: "label,text" or
 //              "ItemID,Sentiment,SentimentSource,SentimentText"
 //   nietzsche  nietzsche.txt, or the only .txt
+//   tokens     a .bin of tokens or a text, or one for each part (tokens.h)
 //   flowers    a folder of JPEGs per class, named after it
 // A set one folder deeper, under the name its public archive gives it, is found too.
 //
@@ -72,5 +86,12 @@ void data_release(struct data_pair *pair); // a zeroed struct is fine
 
 // Sample i's tokens, `set->time` of them.
 void dataset_tokens(const struct dataset *set, int64_t i, int32_t *out);
+
+// Labels of a sample: 1, or `time` of a stream; and those of sample i.
+static inline int dataset_labels(const struct dataset *set)
+{
+    return set->stream ? set->time : 1;
+}
+void dataset_labels_of(const struct dataset *set, int64_t i, int32_t *out);
 
 #endif

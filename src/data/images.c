@@ -16,7 +16,7 @@
 #include "data/folder.h"
 #include "data/identity.h"
 #include "data/jpeg.h"
-#include "data/parallel.h"
+#include "machine/parallel.h"
 
 #define MAX_FILE  (INT64_C(256) << 20)
 #define MAX_HELD  350                // as in the original

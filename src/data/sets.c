@@ -10,6 +10,7 @@
 #include "data/reviews.h"
 #include "data/synth.h"
 #include "data/text.h"
+#include "data/tokens.h"
 #include "data/tweets.h"
 
 // ---- files ----
@@ -97,6 +98,8 @@ static const struct public_file flowers_files[] = {
 };
 // clang-format on
 
+static const struct public_file no_files[] = {{0}};
+
 // ---- sets ----
 
 const struct public_set public_sets[] = {
@@ -183,6 +186,21 @@ const struct public_set public_sets[] = {
         .make = synth_make_flowers,
         .files = flowers_files,
         .source = "TensorFlow Datasets url_checksums/tf_flowers.txt; 2026-11-15",
+    },
+    {
+        .name = "tokens",
+        .open = tokens_open,
+        .format = "tokens",
+        .shape = {.time = TOKENS_CONTEXT,
+                  .vocabulary = TOKENS_VOCABULARY,
+                  .classes = TOKENS_VOCABULARY},
+        .train = 32000,
+        .test = 64,
+        .identity = "-",
+        .made = "made tokens",
+        .make = synth_make_tokens,
+        .files = no_files,
+        .source = "the user's own: no set of tokens is public under one name; 2026-11-17",
     },
     {0},
 };

@@ -45,7 +45,8 @@ struct public_set {
     int (*make)(const struct data_options *options, int64_t train, int64_t test,
                 struct data_pair *pair, struct err *err);
 
-    // Its files, ended by one without a name, and who publishes their addresses and sums.
+    // Its files, ended by one without a name, and who publishes their addresses and sums. One
+    // without files is the user's own, or made; its identity is "-".
     const struct public_file *files;
     const char *source;
 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "data/images.h"
-#include "data/parallel.h"
+#include "machine/parallel.h"
 #include "data/reviews.h"
 #include "data/text.h"
 #include "data/tweets.h"

@@ -9,6 +9,7 @@
 //   sentences  the label is the order of the words of a pair; both orders are equally frequent, so
 //              counting words is no better than guessing
 //   grammar    sentences from a fixed grammar over the 57 characters of the real text
+//   tokens     tokens with the frequencies of English words, half of them by the one before
 //   flowers    flowers of five kinds, drawn when needed; 3x299x299
 #ifndef FARE_DATA_SYNTH_H
 #define FARE_DATA_SYNTH_H
@@ -31,6 +32,8 @@ int synth_make_tweets(const struct data_options *options, int64_t train, int64_t
                       struct data_pair *pair, struct err *err) MUST_USE;
 int synth_make_text(const struct data_options *options, int64_t train, int64_t test,
                     struct data_pair *pair, struct err *err) MUST_USE;
+int synth_make_tokens(const struct data_options *options, int64_t train, int64_t test,
+                      struct data_pair *pair, struct err *err) MUST_USE;
 int synth_make_flowers(const struct data_options *options, int64_t train, int64_t test,
                        struct data_pair *pair, struct err *err) MUST_USE;
 

@@ -20,6 +20,10 @@ struct engine_options {
     int threads; // 0: all this process may use
     enum engine_precision precision;
     uint64_t seed; // of the initial parameters and of dropout
+    // Samples of a step that are computed at a time, for nets with one label per token: the
+    // gradients of the parts are summed, and the step is that of the whole batch but for rounding.
+    // 0: the engine chooses, as many as its memory holds.
+    int64_t micro_batch;
 };
 
 // Some samples in host memory. `count` may be less than the program's batch (the last of an epoch):
@@ -28,18 +32,19 @@ struct engine_batch {
     int64_t count;
     const float *image;    // (batch, channels, height, width), or null
     const int32_t *tokens; // (batch, time), or null
-    const int32_t *labels; // (batch)
+    const int32_t *labels; // (batch), or (batch, time) with one label per token
+    int position; // predict() with one label per token: the time step whose outputs are wanted
     // Instead of these: numbers of samples in the set given to load(). A step uses the training
     // set, an evaluation the held-out set.
     const uint32_t *samples;
-    // Also the images' bytes, if load() was given no pixels.
+    // Also the images' bytes, or tokens and labels, if load() was given neither pixels nor tokens.
     const uint8_t *bytes; // (batch, channels, height, width), or null
     uint32_t augment[4];  // key and stream of the random words that shift and flip images
 };
 
 // A data set for an engine to keep, and how to form samples from it (rules: data/batcher.h).
-// It has pixels or tokens, valid until load() returns; with neither, the samples' bytes come with
-// each batch.
+// It has pixels or tokens, valid until load() returns; with neither, the samples' bytes (or tokens
+// and labels, for a net with one label per token) come with each batch.
 struct engine_set {
     int64_t count;
     int channels, height, width;
@@ -54,9 +59,9 @@ struct engine_set {
 };
 
 struct engine_score {
-    double loss;     // summed over the samples
-    int64_t correct; // samples whose best class, or sigmoid over one half, is the label
-    int64_t count;
+    double loss;     // summed over the labels: one per sample, or one per token
+    int64_t correct; // labels that are the best class, or on the right side of one half
+    int64_t count;   // of labels
 };
 
 enum engine_role { ENGINE_PARAMETER, ENGINE_STATE };
@@ -74,7 +79,7 @@ struct engine_library {
     char name[32], version[32], kernels[48];
 };
 
-struct engine_l1_times { // seconds; both 0: no separate device
+struct engine_l1_times { // seconds
     double to_device, calculation;
 };
 
@@ -82,16 +87,19 @@ struct engine_l1_times { // seconds; both 0: no separate device
 struct engine_l1 {
     // (optional) Loads the kernels first: some drivers compile them at their first use.
     int (*load_kernels)(const struct engine_options *options, struct err *err);
-    // out (n × m) between the rows of a (n × dim) and b (m × dim). An engine with a separate device
-    // fills `times`, since its calculation does not begin with the call.
+    // A pass: out (n × m) between the rows of a (n × dim) and b (m × dim), all in host memory. An
+    // engine with a separate device copies and calculates at the same time.
     int (*distances)(const struct engine_options *options, const float *a, const float *b,
-                     int64_t n, int64_t m, int64_t dim, float *out, struct engine_l1_times *times,
-                     struct err *err);
+                     int64_t n, int64_t m, int64_t dim, float *out, struct err *err);
+    // (optional) Of a separate device: times copying a and b to it, then calculating all of the
+    // result, one after the other with nothing beside them. The result stays there.
+    int (*times)(const struct engine_options *options, const float *a, const float *b, int64_t n,
+                 int64_t m, int64_t dim, struct engine_l1_times *times, struct err *err);
     // (optional) Its peak on this machine: pairs of elements per second in a loop that uses
     // registers only.
     double (*peak)(const struct engine_options *options);
-    // (optional) Host memory that the device can copy directly; null if there is none.
-    // host_free() releases all of it.
+    // (optional) Host memory that the device can copy directly; null if there is none. What passes
+    // need on the device is then kept between them. host_free() releases all of it.
     void *(*host_alloc)(const struct engine_options *options, int64_t bytes);
     void (*host_free)(void);
 };
@@ -119,8 +127,8 @@ struct engine {
     void (*release)(struct engine_program *program); // null is fine
     // (optional) Loads the kernels for a net before anything else: some drivers compile them at
     // their first use.
-    int (*load_kernels)(const struct net *net, const struct engine_options *options,
-                        struct err *err);
+    int (*load_kernels)(const struct net *net, const struct recipe *recipe,
+                        const struct engine_options *options, struct err *err);
     // One training step; adds the net's score before the update to `score`.
     int (*step)(struct engine_program *program, const struct engine_batch *batch,
                 struct engine_score *score, struct err *err);
@@ -135,7 +143,8 @@ struct engine {
                 struct err *err);
     int (*collect)(struct engine_program *program, int64_t leave, struct engine_score *score,
                    int64_t *steps, struct err *err);
-    // The last layer's outputs after softmax or sigmoid: (batch, units). For printing text.
+    // The last layer's outputs after softmax or sigmoid: (batch, units). For printing text. With
+    // one label per token, those of time step batch->position alone.
     int (*predict)(struct engine_program *program, const struct engine_batch *batch, float *out,
                    struct err *err);
     // The recipe's stage; resets the optimizer's state. Programs start in stage 0.

@@ -4,6 +4,7 @@
 //
 // Tensors are in every engine's order: the net's parameters, then the states of each trained one.
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "engine/dropout.h"
@@ -66,6 +67,47 @@ static void forward_dropout(const struct engine_program *program, int number, in
     }
 }
 
+static const struct ref_param *tied_param(const struct engine_program *program,
+                                          const struct net_layer *layer)
+{
+    return &program->values[program->layers[layer->tied].first_param];
+}
+
+static void forward_sequence(struct engine_program *program, int number, int64_t n)
+{
+    const struct net_layer *layer = &program->layers[number];
+    struct ref_layer *made = &program->buffers[number];
+    const struct ref_param *p = &program->values[layer->first_param];
+    const struct net_shape *in = &ref_input(program, layer, 0)->out;
+    const double *x = program->buffers[layer->inputs[0]].out;
+    int64_t rows = n * in->dim[0], features = in->dim[1], count = rows * layer->out.dim[1];
+    switch (layer->op) {
+    case NET_POSITION:
+        ref_position(rows, in->dim[0], features, x, p[0].value, made->out);
+        break;
+    case NET_LAYER_NORM:
+        ref_layer_norm(rows, features, layer->epsilon, x, p[0].value, p[1].value, made->out);
+        break;
+    case NET_LINEAR:
+        ref_linear(rows, features, layer->units, x, p[0].value, p[1].value, made->out);
+        break;
+    case NET_ATTENTION:
+        ref_attention(&made->attention, n, x, made->out);
+        break;
+    case NET_GELU:
+        ref_gelu(count, x, made->out);
+        break;
+    case NET_ADD:
+        memcpy(made->out, x, (size_t)count * sizeof *x);
+        ref_add(count, program->buffers[layer->inputs[1]].out, made->out);
+        break;
+    default:
+        assert(layer->op == NET_TIED_HEAD);
+        ref_tied_head(rows, features, layer->units, x, tied_param(program, layer)->value,
+                      made->out);
+    }
+}
+
 static void forward_layer(struct engine_program *program, int number, bool training)
 {
     const struct net_layer *layer = &program->layers[number];
@@ -119,6 +161,15 @@ static void forward_layer(struct engine_program *program, int number, bool train
     case NET_AUX:
         memcpy(made->out, x, (size_t)count * sizeof *x);
         break;
+    case NET_POSITION:
+    case NET_LAYER_NORM:
+    case NET_LINEAR:
+    case NET_ATTENTION:
+    case NET_GELU:
+    case NET_ADD:
+    case NET_TIED_HEAD:
+        forward_sequence(program, number, n);
+        break;
     }
     if (layer->relu)
         ref_relu(count, made->out);
@@ -168,6 +219,45 @@ static void backward_lstm(const struct engine_program *program, int number, int6
     for (int i = 0; i <= layer->both_ways; i++, p += 3)
         ref_lstm_back(&made->way[i], n, x, made->grad + i * layer->units, dx, p[0].grad, p[1].grad,
                       p[2].grad);
+}
+
+static void backward_sequence(const struct engine_program *program, int number, int64_t n)
+{
+    const struct net_layer *layer = &program->layers[number];
+    const struct ref_layer *made = &program->buffers[number];
+    const struct ref_param *p = &program->values[layer->first_param];
+    const struct ref_layer *input = &program->buffers[layer->inputs[0]];
+    const struct net_shape *in = &ref_input(program, layer, 0)->out;
+    int64_t rows = n * in->dim[0], features = in->dim[1], count = rows * layer->out.dim[1];
+    switch (layer->op) {
+    case NET_POSITION:
+        ref_position_back(rows, in->dim[0], features, made->grad, input->grad, p[0].grad);
+        break;
+    case NET_LAYER_NORM:
+        ref_layer_norm_back(rows, features, layer->epsilon, input->out, p[0].value, made->grad,
+                            input->grad, p[0].grad, p[1].grad);
+        break;
+    case NET_LINEAR:
+        ref_linear_back(rows, features, layer->units, input->out, p[0].value, made->grad,
+                        input->grad, p[0].grad, p[1].grad);
+        break;
+    case NET_ATTENTION:
+        ref_attention_back(&made->attention, n, input->out, made->grad, input->grad);
+        break;
+    case NET_GELU:
+        ref_gelu_back(count, input->out, made->grad, input->grad);
+        break;
+    case NET_ADD:
+        for (int i = 0; i < 2; i++)
+            if (program->buffers[layer->inputs[i]].grad)
+                ref_add(count, made->grad, program->buffers[layer->inputs[i]].grad);
+        break;
+    default:
+        assert(layer->op == NET_TIED_HEAD);
+        ref_tied_head_back(rows, features, layer->units, input->out,
+                           tied_param(program, layer)->value, made->grad, input->grad,
+                           tied_param(program, layer)->grad);
+    }
 }
 
 static void backward_layer(const struct engine_program *program, int number)
@@ -224,6 +314,15 @@ static void backward_layer(const struct engine_program *program, int number)
     case NET_AUX:
         backward_aux(program, number, n);
         break;
+    case NET_POSITION:
+    case NET_LAYER_NORM:
+    case NET_LINEAR:
+    case NET_ATTENTION:
+    case NET_GELU:
+    case NET_ADD:
+    case NET_TIED_HEAD:
+        backward_sequence(program, number, n);
+        break;
     }
 }
 
@@ -279,6 +378,48 @@ static int ref_compile(const struct net *net, const struct recipe *recipe,
     return ref_set_stage(*program, 0, err);
 }
 
+// Scales the gradients of what the stage trains, if their norm is over the recipe's clip.
+static void clip_gradients(struct engine_program *program, const bool *trains)
+{
+    double squares = 0, clip = (double)program->recipe.clip;
+    for (int i = 0; i < program->param_count; i++)
+        for (int64_t k = 0; trains[i] && k < program->params[i].count; k++)
+            squares += program->values[i].grad[k] * program->values[i].grad[k];
+    double scale = clip / (sqrt(squares) + 1e-6);
+    for (int i = 0; scale < 1 && i < program->param_count; i++)
+        for (int64_t k = 0; trains[i] && k < program->params[i].count; k++)
+            program->values[i].grad[k] *= scale;
+}
+
+static void optimize(struct engine_program *program)
+{
+    const struct recipe *recipe = &program->recipe;
+    const struct recipe_stage *stage = &recipe->stages[program->stage];
+    for (int i = 0; i < program->param_count; i++)
+        program->trains[i] = program->params[i].trained &&
+                             recipe_trains(stage, &program->layers[program->params[i].layer]);
+    if (recipe->clip > 0)
+        clip_gradients(program, program->trains);
+    double rate = recipe_rate(recipe, program->stage, program->iteration);
+    for (int i = 0; i < program->param_count; i++) {
+        const struct net_param *param = &program->params[i];
+        struct ref_param *p = &program->values[i];
+        if (program->trains[i])
+            ref_optimize(recipe, rate, program->iteration, param->decayed, param->count, p->grad,
+                         p->value, p->state[0], p->state[1]);
+    }
+}
+
+// The loss of the last layer's outputs; with its gradient for training.
+static void lose(struct engine_program *program, bool training, struct engine_score *score)
+{
+    int last = program->layer_count - 1;
+    const struct net_layer *layer = &program->layers[last];
+    ref_loss(program->loss, program->batch->count * net_labels(layer), net_classes(layer),
+             program->buffers[last].out, program->batch->labels,
+             training ? program->buffers[last].grad : NULL, score);
+}
+
 static int ref_step(struct engine_program *program, const struct engine_batch *batch,
                     struct engine_score *score, struct err *err)
 {
@@ -286,19 +427,9 @@ static int ref_step(struct engine_program *program, const struct engine_batch *b
     program->batch = batch;
     clear_gradients(program);
     forward(program, true);
-    int last = program->layer_count - 1;
-    ref_loss(program->loss, batch->count, program->layers[last].out.dim[0],
-             program->buffers[last].out, batch->labels, program->buffers[last].grad, score);
+    lose(program, true, score);
     backward(program);
-    const struct recipe *recipe = &program->recipe;
-    const struct recipe_stage *stage = &recipe->stages[program->stage];
-    for (int i = 0; i < program->param_count; i++) {
-        const struct net_param *param = &program->params[i];
-        struct ref_param *p = &program->values[i];
-        if (param->trained && recipe_trains(stage, &program->layers[param->layer]))
-            ref_optimize(recipe, stage->rate, program->iteration, param->decayed, param->count,
-                         p->grad, p->value, p->state[0], p->state[1]);
-    }
+    optimize(program);
     program->iteration++;
     program->batch = NULL;
     return 0;
@@ -310,9 +441,7 @@ static int ref_evaluate(struct engine_program *program, const struct engine_batc
     TRY(check_batch(program, batch, true, err));
     program->batch = batch;
     forward(program, false);
-    int last = program->layer_count - 1;
-    ref_loss(program->loss, batch->count, program->layers[last].out.dim[0],
-             program->buffers[last].out, batch->labels, NULL, score);
+    lose(program, false, score);
     program->batch = NULL;
     return 0;
 }
@@ -324,8 +453,12 @@ static int ref_predict_batch(struct engine_program *program, const struct engine
     program->batch = batch;
     forward(program, false);
     int last = program->layer_count - 1;
-    ref_predict(program->loss, batch->count, program->layers[last].out.dim[0],
-                program->buffers[last].out, out);
+    int64_t labels = net_labels(&program->layers[last]),
+            units = net_classes(&program->layers[last]);
+    for (int64_t i = 0; i < batch->count; i++)
+        ref_predict(program->loss, 1, units,
+                    program->buffers[last].out + (i * labels + batch->position) * units,
+                    out + i * units);
     program->batch = NULL;
     return 0;
 }
@@ -384,10 +517,8 @@ static int ref_write(struct engine_program *program, int index, const float *val
 }
 
 static int ref_distances(const struct engine_options *options, const float *a, const float *b,
-                         int64_t n, int64_t m, int64_t dim, float *out,
-                         struct engine_l1_times *times, struct err *err)
+                         int64_t n, int64_t m, int64_t dim, float *out, struct err *err)
 {
-    (void)times;
     (void)options;
     (void)err;
     for (int64_t i = 0; i < n; i++)

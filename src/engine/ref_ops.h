@@ -95,6 +95,39 @@ void ref_lstm(const struct ref_lstm *lstm, int64_t n, const double *x, double *y
 void ref_lstm_back(const struct ref_lstm *lstm, int64_t n, const double *x, const double *dy,
                    double *dx, double *dw_in, double *dw_state, double *dbias);
 
+// Of transformers (ref_sequence.c). `rows` are time steps of all samples; x (rows, features).
+// w (positions, units): row r of x gets row r % time of w.
+void ref_position(int64_t rows, int64_t time, int64_t units, const double *x, const float *w,
+                  double *y);
+void ref_position_back(int64_t rows, int64_t time, int64_t units, const double *dy, double *dx,
+                       double *dw);
+void ref_layer_norm(int64_t rows, int64_t units, float epsilon, const double *x, const float *w,
+                    const float *b, double *y);
+void ref_layer_norm_back(int64_t rows, int64_t units, float epsilon, const double *x,
+                         const float *w, const double *dy, double *dx, double *dw, double *db);
+// w (in, units)
+void ref_linear(int64_t rows, int64_t in, int64_t units, const double *x, const float *w,
+                const float *b, double *y);
+void ref_linear_back(int64_t rows, int64_t in, int64_t units, const double *x, const float *w,
+                     const double *dy, double *dx, double *dw, double *db);
+// x (n, time, 3 units), y (n, time, units), odds (n, heads, time, time)
+struct ref_attention {
+    int64_t time, units, heads;
+    double *odds;    // after the softmax; kept for the backward pass
+    double *scratch; // (time)
+};
+void ref_attention(const struct ref_attention *a, int64_t n, const double *x, double *y);
+void ref_attention_back(const struct ref_attention *a, int64_t n, const double *x, const double *dy,
+                        double *dx);
+void ref_gelu(int64_t count, const double *x, double *y);
+void ref_gelu_back(int64_t count, const double *x, const double *dy, double *dx);
+void ref_add(int64_t count, const double *x, double *y); // y += x; also its backward pass
+// w (units, in), as an embedding has it
+void ref_tied_head(int64_t rows, int64_t in, int64_t units, const double *x, const float *w,
+                   double *y);
+void ref_tied_head_back(int64_t rows, int64_t in, int64_t units, const double *x, const float *w,
+                        const double *dy, double *dx, double *dw);
+
 // z (n, units): the logits. Adds to the score; dz, unless null, is set to the gradient of the mean
 // loss.
 void ref_loss(enum net_loss loss, int64_t n, int64_t units, const double *z, const int32_t *labels,
@@ -104,9 +137,10 @@ void ref_aux_back(float weight, int64_t n, int64_t units, const double *z, const
                   double *dz);
 void ref_predict(enum net_loss loss, int64_t n, int64_t units, const double *z, float *out);
 
-// One step of the recipe's optimizer at iteration t (recipe.h has the rules). `state1` is null if
-// the optimizer has one state. `g` is the mean gradient without weight decay.
-void ref_optimize(const struct recipe *recipe, float rate, int64_t t, bool decayed, int64_t count,
+// One step of the recipe's optimizer at iteration t (recipe.h has the rules), at the stage's rate
+// of that iteration. `state1` is null if the optimizer has one state. `g` is the mean gradient
+// without weight decay, clipped already.
+void ref_optimize(const struct recipe *recipe, double rate, int64_t t, bool decayed, int64_t count,
                   const double *g, float *p, float *state0, float *state1);
 
 #endif

@@ -31,6 +31,18 @@ static int make_lstm(const struct net_layer *layer, const struct net_shape *in, 
     return 0;
 }
 
+static int make_attention(const struct net_layer *layer, int64_t batch, struct ref_layer *made)
+{
+    int64_t time = layer->out.dim[0], heads = layer->heads;
+    made->attention = (struct ref_attention){
+        .time = time,
+        .units = layer->units,
+        .heads = heads,
+        .odds = allocate(batch * heads * time * time, sizeof *made->attention.odds),
+        .scratch = allocate(time, sizeof *made->attention.scratch)};
+    return made->attention.odds && made->attention.scratch ? 0 : ERR_MEMORY;
+}
+
 static int make_layer(const struct engine_program *program, int number, struct ref_layer *made)
 {
     const struct net_layer *layer = &program->layers[number];
@@ -50,6 +62,8 @@ static int make_layer(const struct engine_program *program, int number, struct r
     }
     if (layer->op == NET_LSTM)
         return make_lstm(layer, &ref_input(program, layer, 0)->out, batch, made);
+    if (layer->op == NET_ATTENTION)
+        return make_attention(layer, batch, made);
     return 0;
 }
 
@@ -81,6 +95,8 @@ void ref_program_free(struct engine_program *program)
         free(made->chosen);
         free(made->norm.mean);
         free(made->norm.inverse);
+        free(made->attention.odds);
+        free(made->attention.scratch);
         for (int w = 0; w < 2; w++) {
             free(made->way[w].gates);
             free(made->way[w].cell);
@@ -96,6 +112,7 @@ void ref_program_free(struct engine_program *program)
     }
     free(program->buffers);
     free(program->values);
+    free(program->trains);
     free(program->layers);
     free(program->params);
     free(program);
@@ -110,7 +127,9 @@ static int copy_net(struct engine_program *program, const struct net *net, struc
     program->params = allocate(net->param_count, sizeof *program->params);
     program->buffers = allocate(net->layer_count, sizeof *program->buffers);
     program->values = allocate(net->param_count, sizeof *program->values);
-    if (!program->layers || !program->params || !program->buffers || !program->values)
+    program->trains = allocate(net->param_count, sizeof *program->trains);
+    if (!program->layers || !program->params || !program->buffers || !program->values ||
+        !program->trains)
         return err_memory(err);
     memcpy(program->layers, net->layers, (size_t)net->layer_count * sizeof *net->layers);
     memcpy(program->params, net->params, (size_t)net->param_count * sizeof *net->params);

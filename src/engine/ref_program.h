@@ -15,6 +15,7 @@ struct ref_layer { // one layer's memory for a whole batch; null if the layer do
     int32_t *chosen;        // maximum pool
     struct ref_norm norm;   // batch norm
     struct ref_lstm way[2]; // LSTM, one per direction
+    struct ref_attention attention;
 };
 
 struct ref_param {
@@ -34,6 +35,7 @@ struct engine_program {
     int64_t iteration;
     struct ref_layer *buffers;        // (layer_count)
     struct ref_param *values;         // (param_count)
+    bool *trains;                     // (param_count) in the current stage
     const struct engine_batch *batch; // while a call runs
 };
 

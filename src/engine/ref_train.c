@@ -95,6 +95,7 @@ void ref_predict(enum net_loss loss, int64_t n, int64_t units, const double *z, 
 // An optimizer's numbers in one step, in double precision.
 struct rule {
     double rate, rho, beta2, epsilon, momentum;
+    double correction; // AdamW: of √v
 };
 
 // Each takes a number's gradient, updates its states, and returns what to subtract from the number.
@@ -127,9 +128,16 @@ static double adam(const struct rule *r, double g, double *m, double *v)
     return r->rate * *m / (sqrt(*v) + r->epsilon);
 }
 
-static struct rule rule_at(const struct recipe *recipe, float rate, int64_t t)
+static double adamw(const struct rule *r, double g, double *m, double *v)
 {
-    struct rule rule = {.rate = (double)rate,
+    *m = r->rho * *m + (1 - r->rho) * g;
+    *v = r->beta2 * *v + (1 - r->beta2) * g * g;
+    return r->rate * *m / (sqrt(*v) * r->correction + r->epsilon);
+}
+
+static struct rule rule_at(const struct recipe *recipe, double rate, int64_t t)
+{
+    struct rule rule = {.rate = rate,
                         .rho = (double)recipe->rho,
                         .beta2 = (double)recipe->beta2,
                         .epsilon = (double)recipe->epsilon,
@@ -139,6 +147,11 @@ static struct rule rule_at(const struct recipe *recipe, float rate, int64_t t)
     if (recipe->optimizer == OPTIMIZER_ADAM) {
         double steps = (double)t + 1;
         rule.rate *= sqrt(1 - pow(rule.beta2, steps)) / (1 - pow(rule.rho, steps));
+    }
+    if (recipe->optimizer == OPTIMIZER_ADAMW) {
+        double steps = (double)t + 1;
+        rule.rate /= 1 - pow(rule.rho, steps);
+        rule.correction = 1 / sqrt(1 - pow(rule.beta2, steps));
     }
     return rule;
 }
@@ -154,19 +167,25 @@ static double update(enum optimizer optimizer, const struct rule *rule, double g
         return adadelta(rule, g, &state[0], &state[1]);
     case OPTIMIZER_ADAM:
         return adam(rule, g, &state[0], &state[1]);
+    case OPTIMIZER_ADAMW:
+        return adamw(rule, g, &state[0], &state[1]);
     }
     return 0;
 }
 
-void ref_optimize(const struct recipe *recipe, float rate, int64_t t, bool decayed, int64_t count,
+void ref_optimize(const struct recipe *recipe, double rate, int64_t t, bool decayed, int64_t count,
                   const double *g, float *p, float *state0, float *state1)
 {
     struct rule rule = rule_at(recipe, rate, t);
-    double weight_decay = decayed ? (double)recipe->weight_decay : 0;
+    double weight_decay = decayed ? (double)recipe->weight_decay : 0, shrink = 1;
+    if (recipe->optimizer == OPTIMIZER_ADAMW) {
+        shrink = 1 - rate * weight_decay;
+        weight_decay = 0;
+    }
     for (int64_t i = 0; i < count; i++) {
         double state[2] = {(double)state0[i], state1 ? (double)state1[i] : 0};
         double gradient = g[i] + weight_decay * (double)p[i];
-        p[i] = (float)((double)p[i] - update(recipe->optimizer, &rule, gradient, state));
+        p[i] = (float)((double)p[i] * shrink - update(recipe->optimizer, &rule, gradient, state));
         state0[i] = (float)state[0];
         if (state1)
             state1[i] = (float)state[1];

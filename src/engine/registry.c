@@ -75,11 +75,13 @@ int engine_choose(const char *name, const char *precision, struct engine_options
 int engine_check_batch(const struct net_layer *layers, int layer_count, enum net_loss loss,
                        const struct engine_batch *batch, bool labelled, struct err *err)
 {
-    int classes = loss == NET_SIGMOID ? 2 : layers[layer_count - 1].out.dim[0];
-    for (int64_t i = 0; labelled && i < batch->count; i++)
+    const struct net_layer *last = &layers[layer_count - 1];
+    int classes = loss == NET_SIGMOID ? 2 : net_classes(last), each = net_labels(last);
+    for (int64_t i = 0; labelled && i < batch->count * each; i++)
         if (batch->labels[i] < 0 || batch->labels[i] >= classes)
             return err_set(err, ERR_FORMAT, "label %d of sample %lld is not one of %d classes",
-                           batch->labels[i], (long long)i, classes);
+                           batch->labels[i], (long long)(i / each), classes);
+    assert(batch->position >= 0 && batch->position < each);
     for (int l = 0; l < layer_count; l++) {
         const struct net_layer *layer = &layers[l];
         assert(layer->op != NET_IMAGE || batch->image);

@@ -3,15 +3,18 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "guard/beside.h"
 #include "guard/whole.h"
 
 #define DEPTH_MAX   5     // folders between the given one and an item
@@ -29,11 +32,13 @@ struct known {
                                   // last one
     bool settled;                 // it was complete
     enum whole whole;
+    bool tracked;          // a file beside it says which one is complete
+    struct beside *beside; // (optional) that file, where it says that this one is
 };
 
 struct finder {
-    char *path;
-    bool first; // what is there now is old
+    char *path, *real; // as given, and without links (optional)
+    bool first;        // what is there now is old
     int entries;
     struct known *items;
     size_t count, cap;
@@ -48,7 +53,7 @@ static const char *const ends[] = {".pt",    ".pth",  ".ckpt", ".safetensors", "
 static const char *const words[] = {"checkpoint", "ckpt", "step",      "global_step", "epoch",
                                     "iter",       "save", "iteration", "snapshot",    "state"};
 
-static bool is_file_name(const char *name)
+static bool has_ending(const char *name)
 {
     size_t len = strlen(name);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -56,6 +61,13 @@ static bool is_file_name(const char *name)
         if (len > end && strcasecmp(name + len - end, ends[i]) == 0)
             return true;
     }
+    return false;
+}
+
+static bool is_file_name(const char *name)
+{
+    if (has_ending(name))
+        return true;
     // Without an ending: "ckpt-500", "checkpoint".
     for (size_t i = 0; !strchr(name, '.') && i < sizeof words / sizeof *words; i++)
         if (strncasecmp(name, words[i], strlen(words[i])) == 0)
@@ -63,9 +75,11 @@ static bool is_file_name(const char *name)
     return false;
 }
 
-// "checkpoint-500", "global_step1000", "epoch=3".
+// "checkpoint-500", "global_step1000", "epoch=3", "last.ckpt".
 static bool is_folder_name(const char *name)
 {
+    if (has_ending(name))
+        return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t len = strlen(words[i]);
         if (strncasecmp(name, words[i], len) != 0)
@@ -148,6 +162,12 @@ static void add_tree(struct finder *f, struct known *k, const char *path, int de
         closedir(dir);
 }
 
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 static struct known *known_of(struct finder *f, const char *path)
 {
     for (size_t i = 0; i < f->count; i++)
@@ -158,25 +178,54 @@ static struct known *known_of(struct finder *f, const char *path)
     char *copy = text_copy(path, NULL);
     if (!copy)
         return NULL;
-    const char *slash = strrchr(path, '/');
-    f->items[f->count] = (struct known){.path = copy, .step = find_step(slash ? slash + 1 : path)};
+    f->items[f->count] = (struct known){.path = copy, .step = find_step(last_part(path))};
     return &f->items[f->count++];
 }
 
-static void note_item(struct finder *f, const char *path, const struct stat *st)
+// The files of one item as they are now, and the file beside it if that names it.
+static void read_item(struct finder *f, const char *path, const struct stat *st,
+                      const struct beside *beside, struct known *out)
+{
+    out->folder = S_ISDIR(st->st_mode);
+    out->state = 0;
+    out->bytes = out->newest_ns = 0;
+    if (out->folder)
+        add_tree(f, out, path, 1);
+    else
+        add_state(out, st, "");
+    if (beside) {
+        out->state = mix(out->state, (uint64_t)beside->modified_ns);
+        for (const char *c = beside->text; *c; c++)
+            out->state = mix(out->state, (unsigned char)*c);
+    }
+}
+
+static bool keep_beside(struct known *k, const struct beside *beside)
+{
+    if (!beside) {
+        free(k->beside);
+        k->beside = NULL;
+        return true;
+    }
+    if (!k->beside)
+        k->beside = malloc(sizeof *k->beside);
+    if (k->beside)
+        *k->beside = *beside;
+    return k->beside != NULL;
+}
+
+// `beside`: of its folder; its name is null where there is none.
+static void note_item(struct finder *f, const char *path, const struct stat *st,
+                      const struct beside *beside)
 {
     struct known *k = known_of(f, path);
-    if (!k)
+    bool named = beside->name && strcmp(beside->item, last_part(path)) == 0;
+    if (!k || !keep_beside(k, named ? beside : NULL))
         return; // out of memory: the next look may have some
     uint64_t before = k->state;
-    k->folder = S_ISDIR(st->st_mode);
     k->seen = true;
-    k->state = k->bytes = 0;
-    k->newest_ns = 0;
-    if (k->folder)
-        add_tree(f, k, path, 1);
-    else
-        add_state(k, st, "");
+    read_item(f, path, st, k->beside, k);
+    k->tracked = beside->name && (k->folder || named);
     if (k->state != before) {
         k->changed_ns = clock_now_ns();
         if (k->settled || k->first_ns == 0)
@@ -187,29 +236,71 @@ static void note_item(struct finder *f, const char *path, const struct stat *st)
         k->taken = k->state;
 }
 
+// A link to what is found by its own name.
+static bool is_second_name(const struct finder *f, const char *path)
+{
+    struct stat st;
+    char target[PATH_MAX];
+    size_t len = f->real ? strlen(f->real) : 0;
+    return len > 0 && lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && realpath(path, target) &&
+           strncmp(target, f->real, len) == 0 && (target[len] == '/' || !target[len]);
+}
+
+// Shards alone make a folder a checkpoint, whatever its name.
+static bool has_shards(struct finder *f, const char *path)
+{
+    bool found = false;
+    DIR *dir = opendir(path);
+    const struct dirent *entry;
+    while (dir && !found && (entry = readdir(dir)) && f->entries++ < ENTRIES_MAX)
+        found = beside_is_shard(entry->d_name);
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+static void look_below(struct finder *f, const char *path, int depth);
+
+static void look_at(struct finder *f, const char *path, const struct beside *beside, int depth)
+{
+    struct stat st;
+    const char *name = last_part(path);
+    if (stat(path, &st) != 0 || is_second_name(f, path))
+        return;
+    if (S_ISREG(st.st_mode) && is_file_name(name) && !(beside->name && !strcmp(name, beside->name)))
+        note_item(f, path, &st, beside);
+    else if (S_ISDIR(st.st_mode) &&
+             (is_folder_name(name) || (beside->name && strcmp(name, beside->item) == 0) ||
+              has_shards(f, path)))
+        note_item(f, path, &st, beside);
+    else if (S_ISDIR(st.st_mode))
+        look_below(f, path, depth + 1);
+}
+
 static void look_below(struct finder *f, const char *path, int depth)
 {
     DIR *dir = depth <= DEPTH_MAX ? opendir(path) : NULL;
     const struct dirent *entry;
+    struct beside beside = {0};
+    if (dir)
+        (void)beside_read(path, &beside);
     while (dir && (entry = readdir(dir)) && f->entries++ < ENTRIES_MAX) {
         struct buf below = {0};
-        struct stat st;
-        const char *name = entry->d_name;
-        if (name[0] == '.' || whole_is_temporary(name))
+        if (entry->d_name[0] == '.' || whole_is_temporary(entry->d_name))
             continue;
-        buf_printf(&below, "%s/%s", path, name);
-        if (!below.failed && stat(buf_str(&below), &st) == 0) {
-            if (S_ISREG(st.st_mode) && is_file_name(name))
-                note_item(f, buf_str(&below), &st);
-            else if (S_ISDIR(st.st_mode) && is_folder_name(name))
-                note_item(f, buf_str(&below), &st);
-            else if (S_ISDIR(st.st_mode))
-                look_below(f, buf_str(&below), depth + 1);
-        }
+        buf_printf(&below, "%s/%s", path, entry->d_name);
+        if (!below.failed)
+            look_at(f, buf_str(&below), &beside, depth);
         buf_release(&below);
     }
     if (dir)
         closedir(dir);
+}
+
+static void release_item(struct known *k)
+{
+    free(k->path);
+    free(k->beside);
 }
 
 static void forget_gone(struct finder *f)
@@ -219,7 +310,7 @@ static void forget_gone(struct finder *f)
         if (f->items[i].seen)
             f->items[kept++] = f->items[i];
         else
-            free(f->items[i].path);
+            release_item(&f->items[i]);
     }
     f->count = kept;
 }
@@ -227,16 +318,19 @@ static void forget_gone(struct finder *f)
 static void look(struct finder *f)
 {
     struct stat st;
+    const struct beside none = {0};
     f->entries = 0;
+    if (!f->real)
+        f->real = realpath(f->path, NULL);
     for (size_t i = 0; i < f->count; i++)
         f->items[i].seen = false;
     if (stat(f->path, &st) == 0 && S_ISDIR(st.st_mode))
         look_below(f, f->path, 1);
     else if (stat(f->path, &st) == 0)
-        note_item(f, f->path, &st);
+        note_item(f, f->path, &st, &none);
     for (size_t i = 0; i < f->count; i++) // told ones may lie elsewhere
         if (!f->items[i].seen && f->items[i].told && stat(f->items[i].path, &st) == 0)
-            note_item(f, f->items[i].path, &st);
+            note_item(f, f->items[i].path, &st, &none);
     forget_gone(f);
 }
 
@@ -252,13 +346,25 @@ static bool has_follower(const struct finder *f, const struct known *k)
     return false;
 }
 
+// What it is by its own files and the one beside it.
+static enum whole judge(const struct known *k)
+{
+    enum whole whole = k->folder ? whole_folder(k->path) : whole_file(k->path);
+    if (!k->tracked)
+        return whole > WHOLE_UNKNOWN && k->folder && beside_is_awaited(last_part(k->path))
+                   ? WHOLE_UNKNOWN
+                   : whole;
+    bool named = k->beside && k->beside->modified_ns >= k->newest_ns;
+    return named && whole != WHOLE_NO ? WHOLE_YES : WHOLE_NO;
+}
+
 static bool is_complete(const struct finder *f, struct known *k, int64_t quiet_ns, int64_t until_ns)
 {
     int64_t still_ns = (until_ns > 0 ? until_ns : clock_now_ns()) - k->changed_ns;
     if (k->told)
         return true;
     if (k->checked != k->state || k->whole == WHOLE_NO) {
-        k->whole = k->folder ? whole_folder(k->path) : whole_file(k->path);
+        k->whole = judge(k);
         k->checked = k->state;
     }
     return k->whole == WHOLE_YES ||
@@ -293,8 +399,38 @@ bool finder_look(struct finder *f, int64_t quiet_ns, int64_t until_ns, struct fi
                                    .bytes = best->bytes,
                                    .began_ns = best->first_ns,
                                    .whole_ns = clock_now_ns(),
-                                   .state = best->state};
+                                   .state = best->state,
+                                   .beside = best->beside};
     return best != NULL;
+}
+
+bool finder_same(struct finder *f, const struct find_item *item)
+{
+    struct stat st;
+    struct known now = {0};
+    struct beside beside = {0};
+    f->entries = 0;
+    if (stat(item->path, &st) != 0)
+        return false;
+    if (item->beside) {
+        struct buf folder = {0};
+        buf_add(&folder, item->path, (size_t)(last_part(item->path) - item->path));
+        bool read = !folder.failed && beside_read(buf_str(&folder), &beside) &&
+                    strcmp(beside.item, last_part(item->path)) == 0;
+        buf_release(&folder);
+        if (!read)
+            return false;
+    }
+    read_item(f, item->path, &st, item->beside ? &beside : NULL, &now);
+    return now.state == item->state;
+}
+
+const char *finder_place(const struct finder *f, const struct find_item *item, struct buf *out)
+{
+    size_t len = strlen(f->path), end = (size_t)(last_part(item->path) - item->path);
+    if (strncmp(item->path, f->path, len) == 0 && item->path[len] == '/' && end > len + 1)
+        buf_add(out, item->path + len + 1, end - len - 2);
+    return buf_str(out);
 }
 
 void finder_took(struct finder *f, const struct find_item *item)
@@ -335,6 +471,12 @@ int finder_open(struct finder **out, const char *path, struct err *err)
     }
     for (size_t len = strlen(f->path); len > 1 && f->path[len - 1] == '/'; len--)
         f->path[len - 1] = '\0';
+    f->real = realpath(f->path, NULL);
+    if (!f->real && access(f->path, F_OK) == 0) {
+        finder_free(f);
+        *out = NULL;
+        return err_memory(err);
+    }
     f->first = true;
     look(f);
     f->first = false;
@@ -343,11 +485,12 @@ int finder_open(struct finder **out, const char *path, struct err *err)
 
 void finder_free(struct finder *f)
 {
-    for (size_t i = 0; f && i < f->count; i++)
-        free(f->items[i].path);
-    if (f)
-        free(f->items);
-    if (f)
-        free(f->path);
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->count; i++)
+        release_item(&f->items[i]);
+    free(f->items);
+    free(f->path);
+    free(f->real);
     free(f);
 }

@@ -6,14 +6,17 @@
 // last look: what was there before the job started is old, what changes is being written. An item
 // counts when it is complete by its own format (whole.h), or has been quiet: files that keep their
 // length and times for `quiet_ns`, or after which the job began another one; and for longer where
-// nothing at all is known.
+// nothing at all is known. In a folder with a file that names the newest checkpoint (beside.h),
+// that one alone counts.
 #ifndef FARE_GUARD_FIND_H
 #define FARE_GUARD_FIND_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
+#include "guard/beside.h"
 
 struct finder;
 
@@ -21,9 +24,10 @@ struct find_item {
     const char *path; // the finder's, until the next look
     int64_t step;     // by its name; -1: not known
     int64_t bytes;
-    int64_t began_ns; // by clock_now_ns(): when a change of it was first seen
-    int64_t whole_ns; // when it was found complete
-    uint64_t state;   // of its files: what finder_took() remembers
+    int64_t began_ns;            // by clock_now_ns(): when a change of it was first seen
+    int64_t whole_ns;            // when it was found complete
+    uint64_t state;              // of its files: what finder_took() remembers
+    const struct beside *beside; // (optional) the finder's: to be saved with it
 };
 
 // `path` is the folder, which need not exist yet; or one file, if it is one or has a checkpoint's
@@ -36,6 +40,13 @@ void finder_free(struct finder *finder); // null is fine
 // times end here, because the program was killed: a file it did not finish stays as it is for ever.
 bool finder_look(struct finder *finder, int64_t quiet_ns, int64_t until_ns, struct find_item *item,
                  bool *writing);
+
+// Whether its files are still as they were in the look: a save must not mix two checkpoints.
+bool finder_same(struct finder *finder, const struct find_item *item);
+
+// Where the item lies below the folder: "" or "backup". Added to `out`, which must be empty.
+const char *finder_place(const struct finder *finder, const struct find_item *item,
+                         struct buf *out);
 
 // The item is saved; it counts again when it changes. Older ones do not count any more.
 void finder_took(struct finder *finder, const struct find_item *item);

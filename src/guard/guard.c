@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/resident.h"
 #include "guard/find.h"
 #include "guard/history.h"
 #include "guard/keep.h"
@@ -132,6 +133,7 @@ int guard_open(struct guard **out, const struct guard_options *options, struct b
     if (!g)
         return err_memory(err);
     g->o = *options;
+    resident_keep_little();
     pthread_mutex_init(&g->lock, NULL);
     int rc = open_all(g, says, err);
     if (rc != 0) {
@@ -179,7 +181,7 @@ static void set_figures(struct guard *g, struct run_attempt *a)
     history_lost(a);
 }
 
-// In the saver's thread.
+// In the saver's thread: after a save, and once a minute.
 static void note(void *context)
 {
     struct guard *g = context;
@@ -195,6 +197,8 @@ static void note(void *context)
         (void)!history_write(g->store, &copy, clock_now_ns() + END_NS, NULL);
     record_release(run_attempt_fields, &copy);
     buf_release(&text);
+    store_rest(g->store);
+    resident_trim();
 }
 
 static void update_cost(struct guard *g)
@@ -216,6 +220,8 @@ int guard_start(struct guard *g, struct err *err)
 {
     g->start_ns = g->asked_ns = clock_now_ns();
     TRY(finder_open(&g->finder, g->o.checkpoints, err));
+    store_rest(g->store);
+    resident_trim();
     const struct saver_options o = {.keep = g->keep,
                                     .finder = g->finder,
                                     .every_ns = g->o.every_ns,

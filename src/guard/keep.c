@@ -105,7 +105,7 @@ static int read_marker(struct keep *keep, struct save *save, struct buf *notes, 
                marker.epoch != save->epoch || marker.number != save->number) {
         save->bad = true;
         if (notes)
-            buf_printf(notes, "checkpoint %lld-%lld: its marker cannot be read\n",
+            buf_printf(notes, "checkpoint %lld-%lld is passed over: its marker cannot be read\n",
                        (long long)save->epoch, (long long)save->number);
     } else {
         save->ours = strcmp(marker.job, keep->job) == 0;

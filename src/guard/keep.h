@@ -32,6 +32,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "guard/beside.h"
 #include "guard/lease.h"
 #include "guard/store.h"
 
@@ -65,9 +66,10 @@ struct keep_entry {
 
 // Finds the newest checkpoint that counts, fetches it below the folder `dir` (created) and verifies
 // every hash. A saved file is then dir/NAME, a saved folder the tree dir/NAME, where NAME is the
-// last part of the path that was saved; `*path` is set to it (free it). Files that are there
-// already with the right hash are not fetched again; files of the tree that the checkpoint does not
-// have are removed only within dir/NAME.
+// last part of the path that was saved; `*path` is set to it (free it), or to the folder that it is
+// in if a file was saved beside it, which is then written too. Files that are there already with
+// the right hash are not fetched again; files of the tree that the checkpoint does not have are
+// removed only within dir/NAME.
 //
 // With a lease it then writes the epoch's base: call it once, after lease_acquire() and before the
 // job starts, also where no checkpoint is expected.
@@ -78,6 +80,17 @@ struct keep_entry {
 int keep_fetch(struct keep *keep, const char *dir, struct keep_entry *entry, char **path,
                struct buf *notes, int64_t deadline_ns, struct err *err) MUST_USE;
 
+// What is to be saved.
+struct keep_source {
+    const char *path;            // a file or folder
+    int64_t step;                // the job's position, or -1
+    const struct beside *beside; // (optional) the file beside it, and the folder of both below
+    const char *place;           // the one for checkpoints
+    // (optional) Asked when all of it was hashed: false if it has changed since it was judged.
+    bool (*same)(void *context);
+    void *context;
+};
+
 struct keep_saved {
     struct keep_entry entry;
     int64_t sent_bytes, sent_files; // over the network, this time
@@ -85,14 +98,14 @@ struct keep_saved {
     bool same;                      // nothing changed since the last save: nothing was written
 };
 
-// Saves the file or folder `path`. Returns 0 when it is safe: every byte is in the store, the
-// marker is written, and no newer epoch had been claimed after that. `step`: the job's position, or
-// -1. The tree must not change meanwhile: a file that does is ERR_FORMAT, and nothing is marked.
+// Saves a file or folder. Returns 0 when it is safe: every byte is in the store, the
+// marker is written, and no newer epoch had been claimed after that. The tree must not change
+// meanwhile: if it does it is ERR_FORMAT, and nothing is marked.
 // ERR_TIMEOUT: `deadline_ns` came first; saving the same again continues. ERR_FAIL: the lease is
 // lost, or `progress` said so. Pruning follows a save that is safe; where that fails, `notes`
 // (optional) says so, and the save is safe all the same.
 // Not to be called from two threads at once.
-int keep_save(struct keep *keep, const char *path, int64_t step, struct keep_saved *saved,
+int keep_save(struct keep *keep, const struct keep_source *source, struct keep_saved *saved,
               struct buf *notes, int64_t deadline_ns, struct err *err) MUST_USE;
 
 // How many bytes a save of `path` would have to send now, by size and time of modification, without

@@ -179,36 +179,54 @@ static int remove_others(const struct fetching *f, const char *inner, struct err
     return rc;
 }
 
-static int fetch_one(struct keep *keep, struct save *save, const char *dir, char **path,
+// Last: it says that the checkpoint is complete.
+static int write_beside(const struct manifest *m, const char *dir, struct err *err)
+{
+    struct buf path = {0};
+    if (!m->beside)
+        return 0;
+    buf_printf(&path, "%s/%s", dir, m->beside);
+    int rc = buf_check(&path, err);
+    if (rc == 0)
+        rc = fs_write(buf_str(&path), m->beside_text, strlen(m->beside_text), err);
+    buf_release(&path);
+    return rc;
+}
+
+static int fetch_tree(const struct fetching *f, const char *dir, struct err *err)
+{
+    TRY(fs_mkdirs(f->manifest->file ? dir : f->root, err));
+    if (!f->manifest->file)
+        TRY(remove_others(f, "", err));
+    TRY(fetch_kind(f, MANIFEST_FOLDER, err));
+    TRY(fetch_kind(f, MANIFEST_FILE, err));
+    TRY(fetch_kind(f, MANIFEST_LINK, err));
+    TRY(set_modes(f, err));
+    return write_beside(f->manifest, dir, err);
+}
+
+static int fetch_one(struct keep *keep, struct save *save, const char *top, char **path,
                      int64_t deadline_ns, struct err *err)
 {
-    struct buf root = {0};
+    struct buf dir = {0}, root = {0};
     TRY(keep_manifest(keep, save, deadline_ns, err));
     if (!save->ours)
         return err_set(err, ERR_FORMAT, "its manifest is of another job");
-    buf_printf(&root, "%s/%s", dir, save->manifest.name);
+    const char *place = save->manifest.place ? save->manifest.place : "";
+    buf_printf(&dir, "%s%s%s", top, place[0] ? "/" : "", place);
+    buf_printf(&root, "%s/%s", buf_str(&dir), save->manifest.name);
     struct fetching f = {keep, &save->manifest, buf_str(&root), deadline_ns};
     keep->doing = "fetching";
     keep->done_bytes = 0;
     keep->total_bytes = manifest_bytes(&save->manifest);
-    int rc = buf_check(&root, err);
+    int rc = dir.failed || root.failed ? err_memory(err) : 0;
     if (rc == 0)
-        rc = fs_mkdirs(save->manifest.file ? dir : f.root, err);
-    if (rc == 0 && !save->manifest.file)
-        rc = remove_others(&f, "", err);
-    if (rc == 0)
-        rc = fetch_kind(&f, MANIFEST_FOLDER, err);
-    if (rc == 0)
-        rc = fetch_kind(&f, MANIFEST_FILE, err);
-    if (rc == 0)
-        rc = fetch_kind(&f, MANIFEST_LINK, err);
-    if (rc == 0)
-        rc = set_modes(&f, err);
+        rc = fetch_tree(&f, buf_str(&dir), err);
     if (rc == 0) {
-        *path = buf_take(&root, err);
+        *path = buf_take(save->manifest.beside ? &dir : &root, err);
         rc = *path ? 0 : ERR_MEMORY;
     }
-    buf_release(&root);
+    buf_release(&dir), buf_release(&root);
     return rc;
 }
 

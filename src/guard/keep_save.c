@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/index.h"
-#include "data/parallel.h"
+#include "machine/parallel.h"
 #include "guard/keep_parts.h"
 
 #define SMALL_THREADS 8 // for files of one part, where most of the time is waiting
@@ -319,7 +319,7 @@ static int choose(struct keep *keep, struct manifest *m, struct save **out, stru
     return 0;
 }
 
-static int write_save(struct keep *keep, struct save *self, const char *path,
+static int write_save(struct keep *keep, struct save *self, const struct keep_source *source,
                       struct keep_saved *saved, int64_t deadline_ns, struct err *err)
 {
     bool *skip = calloc(self->manifest.count + 1, sizeof *skip);
@@ -327,7 +327,7 @@ static int write_save(struct keep *keep, struct save *self, const char *path,
     if (rc == 0)
         rc = write_manifest(keep, self, deadline_ns, err);
     if (rc == 0)
-        rc = send_data(keep, self, path, saved, deadline_ns, skip, err);
+        rc = send_data(keep, self, source->path, saved, deadline_ns, skip, err);
     if (rc == 0)
         rc = write_marker(keep, self, deadline_ns, err);
     if (rc == 0)
@@ -336,7 +336,25 @@ static int write_save(struct keep *keep, struct save *self, const char *path,
     return rc;
 }
 
-static int describe(struct keep *keep, const char *path, int64_t step, struct manifest *m,
+// After the hashes are known: what is sent must have them, so later changes do no harm.
+static int check_same(const struct keep_source *source, struct err *err)
+{
+    if (!source->same || source->same(source->context))
+        return 0;
+    return err_set(err, ERR_FORMAT, "'%s' changed while it was saved", source->path);
+}
+
+static int describe_beside(const struct keep_source *source, struct manifest *m, struct err *err)
+{
+    if (!source->beside)
+        return 0;
+    m->beside = text_copy(source->beside->name, err);
+    m->beside_text = text_copy(source->beside->text, err);
+    m->place = text_copy(source->place ? source->place : "", err);
+    return m->beside && m->beside_text && m->place ? 0 : ERR_MEMORY;
+}
+
+static int describe(struct keep *keep, const struct keep_source *source, struct manifest *m,
                     struct keep_saved *saved, int64_t deadline_ns, struct err *err)
 {
     int64_t start_ns = clock_now_ns();
@@ -344,15 +362,17 @@ static int describe(struct keep *keep, const char *path, int64_t step, struct ma
     keep->scan.context = keep;
     keep->doing = "reading";
     keep->done_bytes = keep->total_bytes = 0;
-    TRY(scan_tree(&keep->scan, path, deadline_ns, m, err));
+    TRY(scan_tree(&keep->scan, source->path, deadline_ns, m, err));
+    TRY(check_same(source, err));
+    TRY(describe_beside(source, m, err));
     saved->hash_ns = clock_now_ns() - start_ns;
     m->date_s = clock_date_s();
-    m->step = step >= 0 ? step : -1;
+    m->step = source->step >= 0 ? source->step : -1;
     m->job = text_copy(keep->job, err);
     return m->job ? 0 : ERR_MEMORY;
 }
 
-int keep_save(struct keep *keep, const char *path, int64_t step, struct keep_saved *saved,
+int keep_save(struct keep *keep, const struct keep_source *source, struct keep_saved *saved,
               struct buf *notes, int64_t deadline_ns, struct err *err)
 {
     struct manifest m = {0};
@@ -361,7 +381,7 @@ int keep_save(struct keep *keep, const char *path, int64_t step, struct keep_sav
     if (!keep->lease)
         return err_set(err, ERR_FAIL, "checkpoints are saved under a lease only");
     TRY(lease_check(keep->lease, err));
-    int rc = describe(keep, path, step, &m, saved, deadline_ns, err);
+    int rc = describe(keep, source, &m, saved, deadline_ns, err);
     if (rc == 0)
         rc = load_earlier(keep, deadline_ns, err);
     if (rc == 0 && (self = same_as_newest(keep, &m, true))) {
@@ -370,7 +390,7 @@ int keep_save(struct keep *keep, const char *path, int64_t step, struct keep_sav
     } else if (rc == 0) {
         rc = choose(keep, &m, &self, err);
         if (rc == 0)
-            rc = write_save(keep, self, path, saved, deadline_ns, err);
+            rc = write_save(keep, self, source, saved, deadline_ns, err);
     }
     manifest_release(&m);
     if (rc != 0)

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "guard/beside.h"
 #include "guard/keep.h"
 #include "guard/store_kind.h"
 
@@ -23,6 +24,7 @@ void manifest_release(struct manifest *manifest)
     for (size_t i = 0; i < manifest->count; i++)
         manifest_entry_release(&manifest->items[i]);
     free(manifest->items), free(manifest->job), free(manifest->name);
+    free(manifest->beside), free(manifest->beside_text), free(manifest->place);
     *manifest = (struct manifest){0};
 }
 
@@ -53,7 +55,11 @@ static bool same_entry(const struct manifest_entry *a, const struct manifest_ent
 
 bool manifest_same(const struct manifest *a, const struct manifest *b)
 {
-    if (a->count != b->count || a->file != b->file || strcmp(a->name, b->name) != 0)
+    if (a->count != b->count || a->file != b->file || strcmp(a->name, b->name) != 0 ||
+        !a->beside != !b->beside)
+        return false;
+    if (a->beside && (strcmp(a->beside, b->beside) != 0 || strcmp(a->place, b->place) != 0 ||
+                      strcmp(a->beside_text, b->beside_text) != 0))
         return false;
     for (size_t i = 0; i < a->count; i++)
         if (!same_entry(&a->items[i], &b->items[i]))
@@ -159,14 +165,20 @@ int manifest_write(const struct manifest *m, struct buf *out, struct err *err)
     if (rc == 0)
         rc = buf_check(&parts, err);
     clock_iso(m->date_s, date);
+    json_t *beside = m->beside ? json_pack("{s:s, s:s, s:s}", "name", m->beside, "text",
+                                           m->beside_text, "folder", m->place)
+                               : NULL;
+    if (rc == 0 && m->beside && !beside)
+        rc = err_memory(err);
     if (rc == 0)
-        rc = dump(json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:b, s:o}", "format",
+        rc = dump(json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:b, s:o*, s:o}", "format",
                             KEEP_MANIFEST, "job", m->job, "name", m->name, "epoch",
                             (json_int_t)m->epoch, "number", (json_int_t)m->number, "date", date,
-                            "step", (json_int_t)m->step, "file", m->file, "entries", entries),
+                            "step", (json_int_t)m->step, "file", m->file, "beside", beside,
+                            "entries", entries),
                   JSON_COMPACT, out, err);
     else
-        json_decref(entries);
+        json_decref(entries), json_decref(beside);
     buf_release(&parts);
     return rc;
 }
@@ -312,11 +324,29 @@ static int read_head(json_t *json, struct manifest *m, struct err *err)
     return m->job && m->name ? 0 : ERR_MEMORY;
 }
 
+static int read_beside(json_t *json, struct manifest *m, struct err *err)
+{
+    const char *name = json_string_value(json_object_get(json, "name"));
+    const char *text = json_string_value(json_object_get(json, "text"));
+    const char *place = json_string_value(json_object_get(json, "folder"));
+    if (!json)
+        return 0;
+    if (!name || !manifest_path_fits(name) || strchr(name, '/') || strcmp(name, m->name) == 0 ||
+        !text || strlen(text) >= BESIDE_TEXT || !place || (place[0] && !manifest_path_fits(place)))
+        return bad(err, "the file beside it");
+    m->beside = text_copy(name, err);
+    m->beside_text = text_copy(text, err);
+    m->place = text_copy(place, err);
+    return m->beside && m->beside_text && m->place ? 0 : ERR_MEMORY;
+}
+
 int manifest_read(const char *text, struct manifest *m, struct err *err)
 {
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     *m = (struct manifest){0};
     int rc = json ? read_head(json, m, err) : bad(err, "no JSON");
+    if (rc == 0)
+        rc = read_beside(json_object_get(json, "beside"), m, err);
     if (rc == 0)
         rc = read_entries(json_object_get(json, "entries"), m, err);
     json_decref(json);

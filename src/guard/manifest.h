@@ -33,7 +33,10 @@ struct manifest {
     char *job;
     char *name; // last part of the path that was saved
     int64_t epoch, number, date_s, step;
-    bool file;                    // the checkpoint is a file: one entry with path ""
+    bool file; // the checkpoint is a file: one entry with path ""
+    // (optional, all or none) A small file beside it, with its text, and the folder of both below
+    // the one for checkpoints, "" if it is that one (beside.h).
+    char *beside, *beside_text, *place;
     struct manifest_entry *items; // sorted by path; a folder stands before what is in it
     size_t count, cap;
 };

@@ -2,10 +2,12 @@
 #include "guard/s3.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -27,6 +29,7 @@ struct s3 {
     char *base;            // "https://host/bucket" or "https://bucket.host"
     char *shown;           // the endpoint, for messages
     char metadata[512];    // "": no role
+    char ca_file[512];     // "": those of the system (http.h)
     char region[64], sigv4[96];
     int64_t connect_ms, stall_ms, pause_ms;
     int parallel;
@@ -160,6 +163,17 @@ static int set_metadata(struct s3 *s3, const struct store_options *o, struct err
     return err_hint(err, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE");
 }
 
+static int set_certificates(struct s3 *s3, const struct s3_profile *profile, struct err *err)
+{
+    const char *given = getenv("AWS_CA_BUNDLE");
+    bool from_profile = !given || !given[0];
+    snprintf(s3->ca_file, sizeof s3->ca_file, "%s", from_profile ? profile->ca_bundle : given);
+    if (!s3->ca_file[0] || access(s3->ca_file, R_OK) == 0)
+        return 0;
+    return err_errno(err, errno, "cannot read the CA certificates '%.300s' (%s)", s3->ca_file,
+                     from_profile ? "ca_bundle of the profile" : "AWS_CA_BUNDLE");
+}
+
 int s3_open(struct s3 **out, const char *place, const struct store_options *options,
             struct err *err)
 {
@@ -180,6 +194,8 @@ int s3_open(struct s3 **out, const char *place, const struct store_options *opti
         rc = set_address(s3, &o, &profile, err);
     if (rc == 0)
         rc = set_metadata(s3, &o, err);
+    if (rc == 0)
+        rc = set_certificates(s3, &profile, err);
     explicit_bzero(&profile, sizeof profile);
     if (rc != 0)
         s3_free(s3);
@@ -221,6 +237,20 @@ static void give_session(struct s3 *s3, struct http_session *session)
     }
     pthread_mutex_unlock(&s3->lock);
     http_session_free(session);
+}
+
+void s3_rest(struct s3 *s3)
+{
+    for (;;) {
+        struct http_session *session = NULL;
+        pthread_mutex_lock(&s3->lock);
+        if (s3->idle_count > 1)
+            session = s3->idle[--s3->idle_count];
+        pthread_mutex_unlock(&s3->lock);
+        if (!session)
+            return;
+        http_session_free(session);
+    }
 }
 
 static int take_keys(struct s3 *s3, struct s3_keys *keys, int64_t deadline_ns, struct err *err)
@@ -284,6 +314,7 @@ static int ask_once(struct s3 *s3, const struct s3_request *r, const char *url,
                                .connect_ms = s3->connect_ms,
                                .stall_ms = s3->stall_ms,
                                .stop = r->stop,
+                               .ca_file = s3->ca_file[0] ? s3->ca_file : NULL,
                                .sigv4 = s3->sigv4,
                                .user = keys.id,
                                .password = keys.secret};
@@ -338,6 +369,9 @@ int s3_ask(struct s3 *s3, const struct s3_request *r, struct http_call *call, st
         // "Not there" is said of objects; here it is the server.
         int code = stopped ? ERR_FAIL : call->err.code == ERR_MISSING ? ERR_IO : call->err.code;
         rc = err_set(err, code, "%s", stopped ? "stopped" : call->err.text);
+        if (call->err.hint[0])
+            err_hint(err, "%s%s", call->err.hint,
+                     code == ERR_USAGE ? " or, for S3 alone, AWS_CA_BUNDLE" : "");
     }
     buf_release(&url);
     return rc;

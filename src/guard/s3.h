@@ -24,6 +24,8 @@ int s3_open(struct s3 **out, const char *place, const struct store_options *opti
             struct err *err) MUST_USE;
 void s3_free(struct s3 *s3);
 
+void s3_rest(struct s3 *s3); // closes all connections that are not in use, but one
+
 const char *s3_prefix(const struct s3 *s3); // "" or "prefix/", as keys begin
 int s3_parallel(const struct s3 *s3);
 

@@ -47,6 +47,7 @@ static void keep_value(struct s3_profile *out, const char *name, const char *val
         {"aws_session_token", out->token, sizeof out->token},
         {"region", out->region, sizeof out->region},
         {"endpoint_url", out->endpoint, sizeof out->endpoint},
+        {"ca_bundle", out->ca_bundle, sizeof out->ca_bundle},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].name, name) == 0 && strlen(value) < known[i].size && !known[i].to[0])

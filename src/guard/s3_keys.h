@@ -28,11 +28,12 @@ struct s3_keys {
 // What a profile says; "" where it does not.
 struct s3_profile {
     char id[S3_KEY_BYTES], secret[S3_KEY_BYTES], token[4096];
-    char region[64], endpoint[512];
+    char region[64], endpoint[512], ca_bundle[512];
 };
 
 // Environment and files. 0 and id "": none there, ask the role. ERR_USAGE: half a pair of keys, or
-// AWS_PROFILE names a profile that no file has. `profile` gets region and endpoint in any case.
+// AWS_PROFILE names a profile that no file has. `profile` gets region, endpoint and CA file in any
+// case.
 int s3_keys_find(struct s3_keys *keys, struct s3_profile *profile, struct err *err) MUST_USE;
 
 // Asks the role at `metadata` ("http://169.254.169.254"). ERR_USAGE: there is none.

@@ -91,16 +91,36 @@ static void note_save(struct saver *s, const struct find_item *item, const struc
     pthread_mutex_unlock(&s->lock);
 }
 
+struct judged {
+    struct finder *finder;
+    const struct find_item *item;
+};
+
+static bool still_same(void *context)
+{
+    const struct judged *judged = context;
+    return finder_same(judged->finder, judged->item);
+}
+
 static void save(struct saver *s, const struct find_item *item, int64_t deadline_ns)
 {
     struct keep_saved saved = {0};
-    struct buf notes = {0};
+    struct buf notes = {0}, place = {0};
     struct err err = {0};
+    struct judged judged = {s->o.finder, item};
+    const struct keep_source source = {.path = item->path,
+                                       .step = item->step,
+                                       .beside = item->beside,
+                                       .place = finder_place(s->o.finder, item, &place),
+                                       .same = still_same,
+                                       .context = &judged};
     int64_t began_ns = clock_now_ns();
     pthread_mutex_lock(&s->lock);
     s->state.saving = true;
     pthread_mutex_unlock(&s->lock);
-    int rc = keep_save(s->o.keep, item->path, item->step, &saved, &notes, deadline_ns, &err);
+    int rc = buf_check(&place, &err);
+    if (rc == 0)
+        rc = keep_save(s->o.keep, &source, &saved, &notes, deadline_ns, &err);
     if (rc == 0) {
         s->saved_ns = began_ns;
         s->pause_ns = 0;
@@ -113,7 +133,7 @@ static void save(struct saver *s, const struct find_item *item, int64_t deadline
     s->state.saving = false;
     buf_adds(&s->says, buf_str(&notes));
     pthread_mutex_unlock(&s->lock);
-    buf_release(&notes);
+    buf_release(&notes), buf_release(&place);
     if (rc == 0 && s->o.note)
         s->o.note(s->o.context);
 }

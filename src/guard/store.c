@@ -79,6 +79,12 @@ const char *store_shown(const struct store *store)
     return store->shown;
 }
 
+void store_rest(struct store *store)
+{
+    if (store->kind->rest)
+        store->kind->rest(store->state);
+}
+
 int store_get(struct store *store, const char *name, size_t max, struct buf *out,
               int64_t deadline_ns, struct err *err)
 {

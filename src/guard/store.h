@@ -60,6 +60,9 @@ void store_free(struct store *store); // null is fine
 // The place for messages: "s3://bucket/prefix" or the folder. Lives as long as the store.
 const char *store_shown(const struct store *store);
 
+// Drops what many requests at once needed: all connections but one. For when a large file is done.
+void store_rest(struct store *store);
+
 // Writes, reads and removes a small object, so that wrong credentials, a missing bucket or an
 // unwritable folder are found before a job starts.
 int store_check(struct store *store, int64_t deadline_ns, struct err *err) MUST_USE;

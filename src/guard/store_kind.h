@@ -7,7 +7,8 @@
 
 #include "guard/store.h"
 
-// The same as the functions of store.h, on the kind's own state. All slots are required.
+// The same as the functions of store.h, on the kind's own state. All slots but the optional ones
+// are required.
 struct store_kind {
     int (*open)(void **state, const char *place, const struct store_options *options,
                 struct err *err);
@@ -26,7 +27,8 @@ struct store_kind {
     int (*send)(void *state, struct store_file *file, int64_t deadline_ns, struct err *err);
     int (*fetch)(void *state, struct store_file *file, int64_t deadline_ns, struct err *err);
     int (*forget)(void *state, const char *name, int64_t deadline_ns, struct err *err);
-    bool always_exclusive; // `create` needs no trial
+    void (*rest)(void *state); // (optional) by default there is nothing to drop
+    bool always_exclusive;     // `create` needs no trial
 };
 extern const struct store_kind store_folder, store_s3;
 

@@ -25,6 +25,11 @@ static void bucket_free(void *state)
     s3_free(state);
 }
 
+static void bucket_rest(void *state)
+{
+    s3_rest(state);
+}
+
 // A request whose answer does not matter beyond success.
 static int plain(struct s3 *s3, const struct s3_request *request, const char *doing,
                  struct err *err)
@@ -283,6 +288,7 @@ static int bucket_fetch(void *state, struct store_file *file, int64_t deadline_n
 const struct store_kind store_s3 = {
     .open = bucket_open,
     .free = bucket_free,
+    .rest = bucket_rest,
     .get = bucket_get,
     .put = bucket_put,
     .create = bucket_create,

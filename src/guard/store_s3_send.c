@@ -63,6 +63,17 @@ static int upload_element(void *context, const char *parent, const char *name, c
     return 0;
 }
 
+// Whether the answer says that there are no uploads: some servers have no empty list (rclone), or
+// no list at all. Then an upload that was cut is begun again.
+static bool has_none(const struct http_call *call)
+{
+    char code[64];
+    return call->status == 501 ||
+           (call->status == 404 &&
+            xml_find(buf_str(&call->answer), call->answer.len, "Code", code, sizeof code) &&
+            strcmp(code, "NoSuchUpload") == 0);
+}
+
 // An upload of this name that was cut: its id, or "".
 static int find_upload(struct upload *u, struct err *err)
 {
@@ -76,10 +87,14 @@ static int find_upload(struct upload *u, struct err *err)
     buf_adds(&query, "&uploads=");
     int rc = buf_check(&query, err);
     if (rc == 0)
-        rc = s3_must(u->s3,
-                     &(struct s3_request){.query = buf_str(&query), .deadline_ns = u->deadline_ns},
-                     doing, &call, err);
-    if (rc == 0)
+        rc = s3_ask(u->s3,
+                    &(struct s3_request){.query = buf_str(&query), .deadline_ns = u->deadline_ns},
+                    &call, err);
+    if (rc != 0)
+        err_context(err, "%s", doing);
+    else if (!has_none(&call) && call.status != 200)
+        rc = s3_refused(u->s3, &call, doing, err);
+    else if (call.status == 200)
         rc = xml_walk(buf_str(&call.answer), call.answer.len, upload_element, u, err);
     buf_release(&query);
     http_call_release(&call);

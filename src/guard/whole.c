@@ -162,6 +162,7 @@ struct folder {
     bool unknown; // one is of no known format and has the size of tensors
     bool state;   // trainer_state.json
     bool metadata;
+    bool latest; // DeepSpeed's
     bool weights;
 };
 
@@ -217,6 +218,7 @@ static void look_at_file(struct folder *f, const char *folder, const char *name,
 {
     f->state |= strcmp(name, "trainer_state.json") == 0;
     f->metadata |= strcmp(name, ".metadata") == 0;
+    f->latest |= strcmp(name, "latest") == 0;
     if (ends_in(name, ".index.json"))
         f->broken |= !shards_are_there(folder, name);
     bool text = ends_in(name, ".json") || ends_in(name, ".txt") || ends_in(name, ".md") ||
@@ -264,6 +266,7 @@ enum whole whole_folder(const char *path)
         return WHOLE_NO;
     if (f.metadata)
         return WHOLE_YES; // torch.distributed.checkpoint renames it into place last
-    // The Trainer of some versions writes the state of random numbers after its own.
-    return f.state && f.weights ? WHOLE_LIKELY : WHOLE_UNKNOWN;
+    // The Trainer of some versions writes the state of random numbers after its own; Lightning may
+    // write after DeepSpeed.
+    return (f.state || f.latest) && f.weights ? WHOLE_LIKELY : WHOLE_UNKNOWN;
 }

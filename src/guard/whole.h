@@ -6,7 +6,8 @@
 //     safetensors   the header says where the last tensor ends
 //     HDF5          Keras 2 (.h5): the superblock says how long the file is
 //     folders       Hugging Face's Trainer: trainer_state.json, and all shards that an index names;
-//                   torch.distributed.checkpoint: .metadata; every file in them whole as above
+//                   torch.distributed.checkpoint: .metadata; DeepSpeed in Lightning: latest; every
+//                   file in them whole as above
 //
 // Other files and folders say nothing about themselves: they count once they have been quiet,
 // sooner where the kernel says that nobody has them open for writing.

@@ -87,6 +87,19 @@ json_t *import_json(const char *text, size_t len, int *line, struct err *err)
     return json;
 }
 
+static int add_gpu_price(struct run *run, const char *text, struct err *err)
+{
+    int64_t nano;
+    char price[MONEY_BYTES];
+    if (money_parse(text, &nano, err) != 0)
+        return err_context(err, "--price-per-gpu-hour");
+    if (!run->machine.gpus.known || run->machine.gpus.v == 0)
+        return 0; // its cost stays unknown
+    TRY(money_scale(nano, run->machine.gpus.v, 1, MONEY_HALF_EVEN, &nano, err));
+    money_text(nano, price);
+    return import_label(run, "price_per_hour_usd", price, err);
+}
+
 static int add_labels(struct run *run, const struct import_options *o, struct err *err)
 {
     int rc = 0;
@@ -97,6 +110,8 @@ static int add_labels(struct run *run, const struct import_options *o, struct er
             return err_context(err, "--price-per-hour");
         rc = import_label(run, "price_per_hour_usd", o->price_per_hour, err);
     }
+    if (rc == 0 && o->price_per_gpu_hour)
+        rc = add_gpu_price(run, o->price_per_gpu_hour, err);
     for (size_t i = 0; i < o->label_count && rc == 0; i++) {
         const char *equals = strchr(o->labels[i], '=');
         if (!equals || equals == o->labels[i])
@@ -164,7 +179,7 @@ static int finish(struct run *run, const struct importer *importer, const char *
         rc = add_started(run, o->started, err);
     if (rc == 0)
         rc = add_labels(run, o, err);
-    if (rc == 0)
+    if (rc == 0 && !run->id)
         rc = set_id(run, err);
     // After the id, so that the same log under another name is the same run.
     if (rc == 0)
@@ -178,12 +193,58 @@ static int finish(struct run *run, const struct importer *importer, const char *
     return rc;
 }
 
+struct completing {
+    const struct importer *importer;
+    const char *file;
+    const struct import_options *options;
+    import_run_fn *put;
+    void *arg;
+};
+
+static int complete(void *arg, struct run *run, struct err *err)
+{
+    const struct completing *c = arg;
+    TRY(finish(run, c->importer, c->file, c->options, err));
+    return c->put(c->arg, run, err);
+}
+
+int import_runs(const struct importer *importer, const char *file, const char *text, size_t len,
+                const struct import_options *options, import_run_fn *put, void *arg,
+                struct buf *says, struct err *err)
+{
+    struct completing c = {importer, file, options, put, arg};
+    struct buf ignored = {0};
+    if (importer->read_each) {
+        says = says ? says : &ignored;
+        int rc = importer->read_each(file, text, len, complete, &c, says, err);
+        if (rc == 0)
+            rc = buf_check(says, err);
+        buf_release(&ignored);
+        return rc;
+    }
+    if (!importer->read)
+        return err_set(err, ERR_FORMAT, "%s: it is an invoice and has no runs", file);
+    struct runs runs = {0};
+    int rc = importer->read(file, text, len, &runs, err);
+    for (size_t i = 0; i < runs.runs.count && rc == 0; i++)
+        rc = complete(&c, &runs.runs.items[i], err);
+    record_release(runs_fields, &runs);
+    return rc;
+}
+
+static int add_to_list(void *arg, struct run *run, struct err *err)
+{
+    struct runs *runs = arg;
+    struct run *to = LIST_ADD(&runs->runs, err);
+    if (!to)
+        return ERR_MEMORY;
+    *to = *run;
+    *run = (struct run){0};
+    return 0;
+}
+
 int import_log(const struct importer *importer, const char *file, const char *text, size_t len,
                const struct import_options *options, struct runs *out, struct err *err)
 {
-    size_t first = out->runs.count;
-    TRY(importer->read(file, text, len, out, err));
-    for (size_t i = first; i < out->runs.count; i++)
-        TRY(finish(&out->runs.items[i], importer, file, options, err));
-    return 0;
+    return import_runs(importer, file, text, len, options, add_to_list, out, NULL, err);
 }

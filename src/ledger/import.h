@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// import: reads other programs' logs as runs. Each format is one file that ends in one such table.
+// import: reads other programs' logs as runs, and invoices. Each format is one file that ends in
+// one such table.
 //
 // A log says little about its machine, so the caller can add facts. The run's id is a hash of the
 // rest of the record: the same log with the same additions is the same run, and importing it
@@ -11,7 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
+#include "ledger/charge.h"
 #include "record/run.h"
 
 enum { IMPORT_MAX = 64 << 20 }; // bytes in a log
@@ -24,20 +27,33 @@ struct import_options { // all may be null or 0
     const char *gpu;
     int64_t gpus;
     const char *provider;
-    const char *price_per_hour; // USD; stored as the label price_per_hour_usd
+    const char *price_per_hour;     // USD; stored as the label price_per_hour_usd
+    const char *price_per_gpu_hour; // the same for each GPU of a run
     const char *started;
     const char **labels; // key=value
     size_t label_count;
 };
 
+// Takes what a log holds, one after the other; the caller releases it.
+typedef int import_run_fn(void *arg, struct run *run, struct err *err);
+typedef int import_charge_fn(void *arg, struct ledger_charge *charge, struct err *err);
+
+// A log has one of three readers. import_runs() adds to runs their name, source and the caller's
+// options, and an id where they have none. The file name `file` may hold a hint. ERR_FORMAT names
+// the line.
 struct importer {
     const char *name;
     const char *about;
     // True if a log that starts with `text` has this format.
     bool (*knows)(const char *text, size_t len);
-    // Adds the log's runs to `out`; import_log() adds id, name, source and the caller's options.
-    // The file name `file` may hold a hint. ERR_FORMAT names the line.
+    // Adds the log's runs to `out`.
     int (*read)(const char *file, const char *text, size_t len, struct runs *out, struct err *err);
+    // (instead) For logs of many runs. `says` gets sentences about what was left out.
+    int (*read_each)(const char *file, const char *text, size_t len, import_run_fn *put, void *arg,
+                     struct buf *says, struct err *err);
+    // (instead) Lines of an invoice; the id lacks the number of its occurrence.
+    int (*read_charges)(const char *file, const char *text, size_t len, import_charge_fn *put,
+                        void *arg, struct err *err);
 };
 
 // The importers, in the order in which they are tried: one row each.
@@ -45,7 +61,9 @@ struct importer {
     ROW(keras)                                                                                     \
     ROW(dawnbench)                                                                                 \
     ROW(mllog)                                                                                     \
-    ROW(hyperfine)
+    ROW(hyperfine)                                                                                 \
+    ROW(sacct)                                                                                     \
+    ROW(focus)
 #define ROW(name) extern const struct importer importer_##name;
 IMPORTERS(ROW)
 #undef ROW
@@ -54,7 +72,13 @@ extern const struct importer *const importers[]; // null-terminated
 const struct importer *importer_find(const char *name); // null if there is none
 const struct importer *importer_guess(const char *text, size_t len);
 
-// Reads a log and completes its runs.
+// Reads a log and passes on its runs, completed; each is released afterwards unless put() has
+// zeroed it. `says` is optional.
+int import_runs(const struct importer *importer, const char *file, const char *text, size_t len,
+                const struct import_options *options, import_run_fn *put, void *arg,
+                struct buf *says, struct err *err) MUST_USE;
+
+// The same into a list.
 int import_log(const struct importer *importer, const char *file, const char *text, size_t len,
                const struct import_options *options, struct runs *out, struct err *err) MUST_USE;
 

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fs.h"
 
 enum { LINE_MAX_BYTES = 64 << 20, CHUNK_BYTES = 1 << 20, HEAD_BYTES = 1 << 16 };
@@ -121,29 +123,70 @@ static int import_document(struct import_job *m, const char *path, const struct 
     return rc;
 }
 
+struct importing {
+    struct import_job *job;
+    const char *path;
+    size_t number; // of the run
+};
+
+static int import_run(void *arg, struct run *run, struct err *err)
+{
+    struct importing *i = arg;
+    struct import_job *m = i->job;
+    struct buf line = {0};
+    i->number++;
+    int rc = record_bound(run_fields, run, err);
+    if (rc == 0)
+        rc = ledger_line(run, &line, err);
+    if (rc == 0)
+        rc = add_text(m, buf_str(&line), line.len, err);
+    if (rc == ERR_FORMAT)
+        err_context(err, "%s, run %zu", i->path, i->number);
+    if (rc == 0 && m->named++ < IMPORT_IDS_MOST)
+        buf_printf(&m->ids, "%s  %s%s%s\n", run->id, run->name ? run->name : "-",
+                   run->taints.count > 0 ? ": " : "",
+                   run->taints.count > 0 ? run->taints.items[0] : "");
+    buf_release(&line);
+    return rc == 0 ? buf_check(&m->ids, err) : rc;
+}
+
+// Numbers lines that are for the same thing.
+static int import_charge(void *arg, struct ledger_charge *charge, struct err *err)
+{
+    struct import_job *m = arg;
+    size_t number = 0, before = m->lines.count;
+    enum charge_change change;
+    char id[128];
+    TRY(array_grow(&m->occurrences, before, &m->line_space, sizeof *m->occurrences, err));
+    TRY(index_number(&m->lines, charge->id, strlen(charge->id), &number, err));
+    if (number == before)
+        m->occurrences[number] = 0;
+    snprintf(id, sizeof id, "%.80s-%lld", charge->id, (long long)++m->occurrences[number]);
+    charge->id = id;
+    TRY(ledger_charge_put(m->ledger, charge, &change, err));
+    *(change == CHARGE_ADDED     ? &m->charges
+      : change == CHARGE_CHANGED ? &m->changed
+                                 : &m->charges_there) += 1;
+    return 0;
+}
+
 static int import_other(struct import_job *m, const struct importer *importer, const char *path,
                         const struct buf *text, struct err *err)
 {
-    struct runs runs = {0};
-    int rc = import_log(importer, path, buf_str(text), text->len, &m->known, &runs, err);
-    for (size_t i = 0; i < runs.runs.count && rc == 0; i++) {
-        const struct run *run = &runs.runs.items[i];
-        struct buf line = {0};
-        rc = record_bound(run_fields, run, err);
-        if (rc == 0)
-            rc = ledger_line(run, &line, err);
-        if (rc == 0)
-            rc = add_text(m, buf_str(&line), line.len, err);
-        if (rc == ERR_FORMAT)
-            err_context(err, "%s, run %zu", path, i + 1);
-        if (rc == 0)
-            buf_printf(&m->ids, "%s  %s%s%s\n", run->id, run->name ? run->name : "-",
-                       run->taints.count > 0 ? ": " : "",
-                       run->taints.count > 0 ? run->taints.items[0] : "");
-        buf_release(&line);
-    }
-    record_release(runs_fields, &runs);
-    return rc == 0 ? buf_check(&m->ids, err) : rc;
+    struct importing i = {m, path, 0};
+    int rc = importer->read_charges
+                 ? importer->read_charges(path, buf_str(text), text->len, import_charge, m, err)
+                 : import_runs(importer, path, buf_str(text), text->len, &m->known, import_run, &i,
+                               &m->says, err);
+    return rc == 0 ? buf_check(&m->says, err) : rc;
+}
+
+void import_job_release(struct import_job *m)
+{
+    buf_release(&m->ids);
+    buf_release(&m->says);
+    index_release(&m->lines);
+    free(m->occurrences);
 }
 
 // A record on each line has its end on the first; a document goes on, or is a list.

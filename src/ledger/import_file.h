@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // import_file: a file of runs into a ledger, between ledger_import_begin() and its end: records as
-// JSON lines or as --json prints them, or a log in one of the formats of import.h.
+// JSON lines or as --json prints them, a log in one of the formats of import.h, or an invoice.
+//
+// Lines of an invoice that are for the same thing are counted over all files of a job, so that two
+// such lines are two, and the same file twice is one.
 #ifndef FARE_LEDGER_IMPORT_FILE_H
 #define FARE_LEDGER_IMPORT_FILE_H
 
 #include "base/buf.h"
+#include "base/index.h"
 #include "ledger/import.h"
 #include "ledger/ledger.h"
 
@@ -13,8 +17,18 @@ struct import_job {
     const char *format;          // (optional) an importer's name, or "fare"
     struct import_options known; // for logs
     int64_t added, there;        // runs, so far
-    struct buf ids;              // of logs' runs: "ID  NAME" lines; the caller releases it
+    struct buf ids;              // of logs' runs: "ID  NAME" lines, of the first IMPORT_IDS_MOST
+    int64_t named;               // of them, those in `ids`
+    struct buf says;             // what was left out, a line each
+    int64_t charges, changed, charges_there; // lines of invoices: new, with another amount, known
+    struct index lines;                      // of all files: what they are for
+    int64_t *occurrences;                    // of each
+    size_t line_space;
 };
+
+enum { IMPORT_IDS_MOST = 20 };
+
+void import_job_release(struct import_job *job);
 
 // Call it before ledger_import_begin(): a pipe, terminal or device is copied to a temporary file,
 // so that no transaction waits for its writer. The path "-" is standard input. `*fd` is the copy's,

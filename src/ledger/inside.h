@@ -13,6 +13,7 @@ struct ledger {
     void *db;         // null: not connected
     bool in_memory;   // `db` is empty and in memory because the file does not exist
     struct file file; // of SQLite
+    bool only_look;   // nothing is delivered
 };
 
 int ledger_sql(struct ledger *ledger, const char *text, struct err *err) MUST_USE;

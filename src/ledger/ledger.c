@@ -14,6 +14,7 @@
 #include "ledger/inside.h"
 #include "ledger/row.h"
 #include "ledger/schema.h"
+#include "ledger/spend.h"
 #include "ledger/spool.h"
 #include "record/mask.h"
 
@@ -205,6 +206,8 @@ static int insert(struct ledger *ledger, const struct row *row, const char *text
         rc = insert_labels(ledger, row, err);
     if (rc == 0 && *added)
         rc = insert_head(ledger, row, text, err);
+    if (rc == 0 && *added)
+        rc = spend_insert(ledger->place.backend, ledger->db, row, err);
     buf_release(&machine);
     return rc;
 }
@@ -266,6 +269,8 @@ static int deliver_file(struct ledger *ledger, const char *path, bool *bad, stru
 // Delivers the spooled runs. Those that fail stay, with the reason in `says`.
 static void deliver(struct ledger *ledger, struct buf *says)
 {
+    if (ledger->only_look)
+        return;
     struct spool_list list;
     struct err err = {0};
     if (ledger->in_memory)
@@ -362,12 +367,19 @@ int ledger_make(struct ledger *ledger, struct buf *says, struct err *err)
     return 0;
 }
 
+void ledger_only_look(struct ledger *ledger)
+{
+    ledger->only_look = true;
+}
+
 int ledger_connect(struct ledger *ledger, struct buf *says, struct err *err)
 {
     if (is_connected(ledger))
         return 0;
-    size_t spooled = 1, running = 0;
-    int rc = exists(&ledger->place) ? 0 : count_pending(&ledger->place, &spooled, &running, err);
+    bool there = exists(&ledger->place);
+    size_t spooled = there, running = 0;
+    int rc =
+        there || ledger->only_look ? 0 : count_pending(&ledger->place, &spooled, &running, err);
     if (rc != 0)
         return rc;
     if (spooled > 0)
@@ -476,10 +488,13 @@ int ledger_import_begin(struct ledger *ledger, struct err *err)
     return ledger_begin(ledger, err);
 }
 
-static int bulk_end(struct ledger *ledger, struct err *err)
+// If it fails it costs only memory.
+static void bulk_end(struct ledger *ledger)
 {
     const char *sql = ledger->place.backend->bulk_end;
-    return sql && ledger->db ? ledger_sql(ledger, sql, err) : 0;
+    struct err ignored = {0};
+    if (sql && ledger->db && ledger_sql(ledger, sql, &ignored) != 0)
+        return;
 }
 
 int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool *added,
@@ -509,14 +524,12 @@ int ledger_import_end(struct ledger *ledger, struct err *err)
         ledger_import_abandon(ledger);
         return rc;
     }
-    TRY(bulk_end(ledger, err));
+    bulk_end(ledger);
     return check_file(ledger, err);
 }
 
 void ledger_import_abandon(struct ledger *ledger)
 {
-    struct err ignored = {0};
     ledger_roll_back(ledger);
-    if (bulk_end(ledger, &ignored) != 0)
-        return; // it costs only memory
+    bulk_end(ledger);
 }

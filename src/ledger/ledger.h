@@ -39,6 +39,10 @@ void ledger_free(struct ledger *ledger); // null is fine
 // The name to show: the file, or the URL without its password.
 const char *ledger_name(const struct ledger *ledger);
 
+// From now on nothing is delivered: for a look in between, which is not to tell of runs that were
+// killed. Before ledger_connect().
+void ledger_only_look(struct ledger *ledger);
+
 // Connects, updates the schema and delivers the spooled runs. The functions below call it. `says`
 // (optional) gets a sentence for each spooled file that failed. A newer schema is ERR_FORMAT and
 // stays unchanged. Reading creates no file: if there is none and no run is spooled, the ledger is

@@ -1,125 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists the ledger's runs: a filter becomes a query, and each record is masked as it is read.
-#include <ctype.h>
+// Lists the ledger's runs: a filter becomes a query (query.h), and each record is masked as it is
+// read.
 #include <string.h>
 
 #include "base/clock.h"
 #include "ledger/inside.h"
+#include "ledger/query.h"
 #include "record/mask.h"
 #include "record/read.h"
-
-enum { VALUES_MAX = 32 };
-
-// A WHERE clause under construction, with its values.
-struct query {
-    struct buf sql;
-    const char *values[VALUES_MAX];
-    size_t count;
-    struct buf patterns[2]; // for LIKE
-    char hashed[2][RUN_HASHED_BYTES];
-    struct buf keys[VALUES_MAX / 2];
-    size_t key_count;
-};
-
-static void query_release(struct query *q)
-{
-    buf_release(&q->sql);
-    for (size_t i = 0; i < 2; i++)
-        buf_release(&q->patterns[i]);
-    for (size_t i = 0; i < q->key_count; i++)
-        buf_release(&q->keys[i]);
-}
-
-static void where(struct query *q, const char *before, const char *value)
-{
-    q->values[q->count++] = value;
-    buf_printf(&q->sql, "%s%s$%zu", q->count == 1 ? " WHERE " : " AND ", before, q->count);
-}
-
-static void where_contains(struct query *q, struct buf *pattern, const char *column,
-                           const char *text)
-{
-    buf_addc(pattern, '%');
-    for (; *text; text++) {
-        if (strchr("%_!", *text))
-            buf_addc(pattern, '!');
-        buf_addc(pattern, (char)tolower((unsigned char)*text));
-    }
-    buf_addc(pattern, '%');
-    buf_printf(&q->sql, "%slower(%s) LIKE $%zu ESCAPE '!'", q->count == 0 ? " WHERE " : " AND ",
-               column, q->count + 1);
-    q->values[q->count++] = buf_str(pattern);
-}
-
-// A name that the record has as it is or hashed (run_hashed_name).
-static void where_member(struct query *q, const struct backend *backend, const char *member,
-                         const char *name, char hashed[RUN_HASHED_BYTES])
-{
-    run_hashed_name(name, hashed);
-    buf_printf(&q->sql, "%s(%s%s%s) IN ($%zu, $%zu)", q->count == 0 ? " WHERE " : " AND ",
-               backend->member[0], member, backend->member[1], q->count + 1, q->count + 2);
-    q->values[q->count++] = name;
-    q->values[q->count++] = hashed;
-}
-
-// For a few of the newest runs it is fastest to test each run for the label; for all runs, to start
-// from the label.
-static int where_label(struct query *q, const char *label, bool few, struct err *err)
-{
-    const char *equals = strchr(label, '=');
-    if (!equals || equals == label)
-        return err_set(err, ERR_USAGE, "a label is key=value, not '%s'", label);
-    if (q->count + 2 > VALUES_MAX)
-        return err_set(err, ERR_USAGE, "too many labels");
-    struct buf *key = &q->keys[q->key_count++];
-    buf_add(key, label, (size_t)(equals - label));
-    const char *word = q->count == 0 ? " WHERE " : " AND ";
-    q->values[q->count++] = buf_str(key);
-    q->values[q->count++] = equals + 1;
-    buf_printf(&q->sql, "%s%s fare_label WHERE name = $%zu AND value = $%zu%s)", word,
-               few ? "EXISTS (SELECT 1 FROM" : "id IN (SELECT run FROM", q->count - 1, q->count,
-               few ? " AND run = id" : "");
-    return buf_check(key, err);
-}
 
 const char *const ledger_sorts[] = {[LEDGER_STARTED] = "started",
                                     [LEDGER_STEP] = "step",
                                     [LEDGER_WALL] = "wall",
                                     [LEDGER_NAME] = "name",
                                     NULL};
-
-static int add_filter(struct query *q, const struct backend *backend, const struct ledger_filter *f,
-                      char since[CLOCK_ISO_BYTES], struct err *err)
-{
-    const struct {
-        const char *before, *value;
-    } equal[] = {{"name = ", f->name},
-                 {"workload = ", f->workload},
-                 {"framework = ", f->framework},
-                 {"ended = ", f->ended}};
-    for (size_t i = 0; i < sizeof equal / sizeof *equal; i++)
-        if (equal[i].value)
-            where(q, equal[i].before, equal[i].value);
-    if (f->gpu)
-        where_contains(q, &q->patterns[0], "gpu", f->gpu);
-    if (f->machine)
-        where_contains(q, &q->patterns[1], "machine", f->machine);
-    if (f->host)
-        where_member(q, backend, "host", f->host, q->hashed[0]);
-    if (f->user)
-        where_member(q, backend, "user", f->user, q->hashed[1]);
-    if (f->since) {
-        ledger_date(f->since, since);
-        if (!since[0]) {
-            err_set(err, ERR_USAGE, "'%s' is not a date", f->since);
-            return err_hint(err, "a date looks like 2026-11-01 or 2026-11-01T08:00:00Z");
-        }
-        where(q, "started >= ", since);
-    }
-    for (size_t i = 0; i < f->label_count; i++)
-        TRY(where_label(q, f->labels[i], f->limit > 0, err));
-    return 0;
-}
 
 int ledger_visit_row(void *arg, const char *const *values, struct err *err)
 {
@@ -169,8 +63,7 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
         [LEDGER_WALL] = "wall_s IS NULL, wall_s, started DESC, id DESC",
         [LEDGER_NAME] = "name, started DESC, id DESC",
     };
-    struct query q = {0};
-    char since[CLOCK_ISO_BYTES];
+    struct ledger_query q = {0};
     int rc = ledger_connect(ledger, NULL, err);
     const char *order = orders[filter->sort];
     // Select the newest first, then sort the selection.
@@ -179,17 +72,15 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
                              : "record",
                order ? "(SELECT * FROM " : "");
     if (rc == 0)
-        rc = add_filter(&q, ledger->place.backend, filter, since, err);
+        rc = query_filter(&q, ledger->place.backend, filter, err);
     buf_adds(&q.sql, " ORDER BY started DESC, id DESC");
     if (filter->limit > 0)
         buf_printf(&q.sql, " LIMIT %lld OFFSET %lld", (long long)filter->limit,
                    (long long)filter->skip);
     if (order)
         buf_printf(&q.sql, ") AS newest ORDER BY %s", order);
-    for (size_t i = 0; i < 2 && rc == 0; i++)
-        rc = buf_check(&q.patterns[i], err);
     if (rc == 0)
-        rc = buf_check(&q.sql, err);
+        rc = query_check(&q, err);
     struct ledger_visit v = {visit, arg};
     if (rc == 0)
         rc = ledger->place.backend->run(ledger->db, buf_str(&q.sql), q.values, q.count,

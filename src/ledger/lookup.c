@@ -135,7 +135,8 @@ int ledger_delete(struct ledger *ledger, const char *word, struct buf *id, struc
     if (rc == 0) {
         static const char *const statements[] = {
             "DELETE FROM fare_run WHERE id = $1", "DELETE FROM fare_label WHERE run = $1",
-            "DELETE FROM fare_head WHERE run = $1", "DELETE FROM fare_quote WHERE run = $1"};
+            "DELETE FROM fare_head WHERE run = $1", "DELETE FROM fare_quote WHERE run = $1",
+            "DELETE FROM fare_spend WHERE run = $1"};
         for (size_t i = 0; i < sizeof statements / sizeof *statements && rc == 0; i++)
             rc = ledger->place.backend->run(ledger->db, statements[i], &value, 1, NULL, NULL, NULL,
                                             err);

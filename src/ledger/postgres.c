@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/dl.h"
 
-enum { CACHED = 8, WAIT_S = 60 };
+enum { CACHED = 16, WAIT_S = 60 };
 
 // The functions used; <libpq-fe.h> has their types.
 // clang-format off

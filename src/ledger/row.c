@@ -8,16 +8,31 @@
 #include "record/judge.h"
 #include "record/read.h"
 
-#define TEXT(member) FIELD(FIELD_TEXT, T, member, "")
-#define REAL(member) FIELD(FIELD_REAL, T, member, "")
+#define TEXT(member)  FIELD(FIELD_TEXT, T, member, "")
+#define REAL(member)  FIELD(FIELD_REAL, T, member, "")
+#define COUNT(member) FIELD(FIELD_INT, T, member, "")
 
 #define T struct run_label
 static const struct field label_fields[] = {TEXT(key), TEXT(value), FIELD_END};
 #undef T
 #define T struct row_machine
 static const struct field machine_head_fields[] = {
-    TEXT(fingerprint), TEXT(name), TEXT(cpu), TEXT(gpu), TEXT(instance_type), FIELD_END,
+    TEXT(fingerprint), TEXT(name),          TEXT(cpu),    TEXT(gpu), COUNT(gpus),
+    TEXT(provider),    TEXT(instance_type), TEXT(region), FIELD_END,
 };
+#undef T
+#define T struct row_spent
+static const struct field spent_head_fields[] = {TEXT(usd), TEXT(offer), TEXT(resource), FIELD_END};
+#undef T
+#define T struct row_live
+static const struct field live_head_fields[] = {REAL(elapsed_s), TEXT(bill_usd), FIELD_END};
+#undef T
+#define T struct row_saving
+static const struct field saving_head_fields[] = {
+    FIELD_SUB(FIELD_LIST, T, attempts, run_attempt_fields, ""), FIELD_END};
+#undef T
+#define T struct row_use
+static const struct field use_head_fields[] = {COUNT(gpus), FIELD_END};
 #undef T
 #define T struct row
 static const struct field row_fields[] = {
@@ -28,13 +43,20 @@ static const struct field row_fields[] = {
     TEXT(workload),
     TEXT(framework),
     FIELD_IN(T, machine, machine_head_fields, ""),
+    TEXT(host),
+    TEXT(user),
+    TEXT(project),
     FIELD_SUB(FIELD_LIST, T, labels, label_fields, ""),
     TEXT(ended),
+    FIELD_IN(T, live, live_head_fields, ""),
+    FIELD_IN(T, saving, saving_head_fields, ""),
+    FIELD_IN(T, spent, spent_head_fields, ""),
     FIELD(FIELD_BOOL, T, full, ""),
     REAL(step_ms),
     FIELD_IN(T, phases, run_phase_fields, ""),
     FIELD_IN(T, steady, run_steady_fields, ""),
     FIELD_IN(T, projection, run_projection_fields, ""),
+    FIELD_IN(T, use, use_head_fields, ""),
     FIELD_END,
 };
 #undef T
@@ -109,6 +131,14 @@ int row_judge(const char *text, size_t len, struct row *row, struct err *err)
 void row_release(struct row *row)
 {
     record_release(row_fields, row);
+}
+
+const char *row_label(const struct row *row, const char *key)
+{
+    for (size_t i = 0; i < row->labels.count; i++)
+        if (row->labels.items[i].key && strcmp(row->labels.items[i].key, key) == 0)
+            return row->labels.items[i].value;
+    return NULL;
 }
 
 bool row_wall_s(const struct row *row, double *seconds)

@@ -13,7 +13,25 @@ struct row_machine {
     char *name;
     char *cpu;
     char *gpu;
+    struct maybe_int gpus;
+    char *provider;
     char *instance_type;
+    char *region;
+};
+struct row_spent {
+    char *usd;
+    char *offer;
+    char *resource;
+};
+struct row_live {
+    struct maybe_real elapsed_s;
+    char *bill_usd;
+};
+struct row_saving {
+    LIST_OF(struct run_attempt) attempts;
+};
+struct row_use {
+    struct maybe_int gpus;
 };
 struct row {
     char *schema;
@@ -23,13 +41,20 @@ struct row {
     char *workload;
     char *framework;
     struct row_machine machine;
+    char *host;
+    char *user;
+    char *project;
     LIST_OF(struct run_label) labels;
     char *ended;
+    struct row_live live;
+    struct row_saving saving;
+    struct row_spent spent;
     struct maybe_bool full;
     struct maybe_real step_ms;
     struct run_phases phases;
     struct run_steady steady;
     struct run_projection projection;
+    struct row_use use;
 };
 
 // Checks the whole record and reads the row. ERR_FORMAT if it is not a run or its id is not valid:
@@ -40,6 +65,8 @@ int row_read(const char *text, size_t len, struct row *row, struct err *err) MUS
 // within the bounds of record/run.h.
 int row_judge(const char *text, size_t len, struct row *row, struct err *err) MUST_USE;
 void row_release(struct row *row);
+
+const char *row_label(const struct row *row, const char *key); // null: none
 
 // The time of the whole training in seconds: measured if it ran to the end, otherwise projected.
 // False if neither is known.

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/tree.h"
 #include "ledger/row.h"
+#include "ledger/spend.h"
 
 // Each list of statements leads from the version before to its own. @text and @keyed stand for
 // backend.text_type and backend.keyed. Never change a released version.
@@ -42,13 +43,35 @@ static const char *const version_4[] = {
     "CREATE TABLE fare_head (run @text PRIMARY KEY, head TEXT NOT NULL) @keyed",
     NULL,
 };
+// What runs cost (spend.h), budgets (budget.h), and lines of invoices (charge.h). Amounts are
+// nano-units.
+static const char *const version_5[] = {
+    "CREATE TABLE fare_spend (id @text PRIMARY KEY, run @text NOT NULL, started @text NOT NULL, "
+    "ended @text NOT NULL, who @text NOT NULL, host @text NOT NULL, project @text NOT NULL, "
+    "offer @text NOT NULL, rate @text NOT NULL, resource @text NOT NULL, gpus BIGINT, "
+    "wall_ns BIGINT, boot_ns BIGINT, nano_usd BIGINT, own BIGINT NOT NULL, told BIGINT NOT NULL) "
+    "@keyed",
+    "CREATE INDEX fare_spend_started ON fare_spend (started)",
+    "CREATE TABLE fare_budget (kind @text NOT NULL, name @text NOT NULL, period @text NOT NULL, "
+    "currency @text NOT NULL, nano BIGINT NOT NULL, PRIMARY KEY (kind, name, period)) @keyed",
+    "CREATE TABLE fare_charge (id @text PRIMARY KEY, began @text NOT NULL, ended @text NOT NULL, "
+    "category @text NOT NULL, provider @text NOT NULL, resource @text NOT NULL, "
+    "name @text NOT NULL, region @text NOT NULL, product @text NOT NULL, what @text NOT NULL, "
+    "run @text NOT NULL, project @text NOT NULL, source @text NOT NULL, currency @text NOT NULL, "
+    "billed BIGINT, effective BIGINT) @keyed",
+    NULL,
+};
 static int fill_heads(const struct backend *backend, void *db, struct err *err);
+static int fill_spend(const struct backend *backend, void *db, struct err *err);
 
 static const struct {
     const char *const *statements;
     int (*fill)(const struct backend *backend, void *db, struct err *err); // (optional) then
-} versions[SCHEMA_VERSION] = {
-    {version_1, NULL}, {version_2, NULL}, {version_3, NULL}, {version_4, fill_heads}};
+} versions[SCHEMA_VERSION] = {{version_1, NULL},
+                              {version_2, NULL},
+                              {version_3, NULL},
+                              {version_4, fill_heads},
+                              {version_5, fill_spend}};
 
 static int read_number(void *arg, const char *const *values, struct err *err)
 {
@@ -134,79 +157,101 @@ static int set_version(const struct backend *backend, void *db, struct err *err)
     return rc;
 }
 
-// ---- version 4: heads for existing runs
+// ---- heads and bills for existing runs
 
-enum { AT_ONCE = 100 }; // runs read before their heads are written: a query blocks writing
+enum { AT_ONCE = 100 }; // runs read before anything is written: a query blocks writing
 
-struct heads {
-    struct head {
+struct batch {
+    bool heads; // wanted
+    struct item {
         char *run, *head; // null head: the record is its own
+        struct row row;
+        bool readable;
     } items[AT_ONCE];
     size_t count;
 };
 
-static int add_head(void *arg, const char *const *values, struct err *err)
+static int add_item(void *arg, const char *const *values, struct err *err)
 {
-    struct heads *heads = arg;
-    struct head *item = &heads->items[heads->count++]; // the statement's limit is ours
+    struct batch *batch = arg;
+    struct item *item = &batch->items[batch->count++]; // the statement's limit is ours
     struct buf head = {0};
-    struct row row;
     struct err ignored = {0};
     size_t len = values[1] ? strlen(values[1]) : 0;
     item->run = text_copy(values[0], err);
     if (!item->run)
         return ERR_MEMORY;
-    int rc = row_read(values[1] ? values[1] : "", len, &row, &ignored);
-    bool has_head = rc == 0 && row_head(&row, values[1], len, &head);
+    int rc = row_read(values[1] ? values[1] : "", len, &item->row, &ignored);
+    item->readable = rc == 0; // an unreadable record has neither head nor bill
+    bool has_head = rc == 0 && batch->heads && row_head(&item->row, values[1], len, &head);
     if (has_head)
         item->head = buf_take(&head, err);
-    if (rc == 0)
-        row_release(&row);
     buf_release(&head);
     bool failed = rc == ERR_MEMORY || (has_head && !item->head);
-    return failed ? err_memory(err) : 0; // an unreadable record gets no head
+    return failed ? err_memory(err) : 0;
 }
 
-static int insert_heads(const struct backend *backend, void *db, const struct heads *heads,
-                        struct err *err)
+static int insert_item(const struct backend *backend, void *db, const struct batch *batch,
+                       const struct item *item, struct err *err)
 {
-    for (size_t i = 0; i < heads->count; i++) {
-        const char *const values[] = {heads->items[i].run, heads->items[i].head};
-        if (values[1])
-            TRY(backend->run(db, SCHEMA_INSERT_HEAD, values, 2, NULL, NULL, NULL, err));
-    }
-    return 0;
+    const char *const values[] = {item->run, item->head};
+    if (!batch->heads)
+        return item->readable ? spend_insert(backend, db, &item->row, err) : 0;
+    return item->head ? backend->run(db, SCHEMA_INSERT_HEAD, values, 2, NULL, NULL, NULL, err) : 0;
 }
 
-static int fill_heads(const struct backend *backend, void *db, struct err *err)
+// Releases the items; the last one's run becomes `*last`.
+static void empty(struct batch *batch, char **last)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        struct item *item = &batch->items[i];
+        if (i + 1 == batch->count && item->run) {
+            free(*last);
+            *last = item->run;
+        } else {
+            free(item->run);
+        }
+        free(item->head);
+        if (item->readable)
+            row_release(&item->row);
+    }
+}
+
+static int fill(const struct backend *backend, void *db, bool heads, struct err *err)
 {
     char *last = text_copy("", err);
+    struct batch *batch = calloc(1, sizeof *batch);
     int rc = last ? 0 : ERR_MEMORY;
+    if (rc == 0 && !batch)
+        rc = err_memory(err);
     size_t count = AT_ONCE;
     struct buf sql = {0};
     buf_printf(&sql, "SELECT id, record FROM fare_run WHERE id > $1 ORDER BY id LIMIT %d", AT_ONCE);
     if (rc == 0)
         rc = buf_check(&sql, err);
     while (rc == 0 && count == AT_ONCE) {
-        struct heads heads = {.count = 0};
         const char *after = last;
-        rc = backend->run(db, buf_str(&sql), &after, 1, add_head, &heads, NULL, err);
-        if (rc == 0)
-            rc = insert_heads(backend, db, &heads, err);
-        count = heads.count;
-        for (size_t i = 0; i < heads.count; i++) {
-            if (i + 1 == heads.count && heads.items[i].run) {
-                free(last);
-                last = heads.items[i].run;
-            } else {
-                free(heads.items[i].run);
-            }
-            free(heads.items[i].head);
-        }
+        *batch = (struct batch){.heads = heads};
+        rc = backend->run(db, buf_str(&sql), &after, 1, add_item, batch, NULL, err);
+        for (size_t i = 0; i < batch->count && rc == 0; i++)
+            rc = insert_item(backend, db, batch, &batch->items[i], err);
+        count = batch->count;
+        empty(batch, &last);
     }
     buf_release(&sql);
+    free(batch);
     free(last);
     return rc;
+}
+
+static int fill_heads(const struct backend *backend, void *db, struct err *err)
+{
+    return fill(backend, db, true, err);
+}
+
+static int fill_spend(const struct backend *backend, void *db, struct err *err)
+{
+    return fill(backend, db, false, err);
 }
 
 int schema_migrate(const struct backend *backend, void *db, const char *name, struct err *err)

@@ -21,7 +21,7 @@
 #include "base/dl.h"
 #include "base/rng.h"
 
-enum { WAIT_MS = 10000, CACHED = 8 };
+enum { WAIT_MS = 10000, CACHED = 16 };
 
 // KiB per connection; a server has several. An import needs more so that it does not read back the
 // pages it has just written.

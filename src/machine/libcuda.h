@@ -54,6 +54,9 @@ struct libcuda_node { // CUDA_KERNEL_NODE_PARAMS_v1
     F(LIBCUDA_TRAIN, cuMemcpyHtoDAsync_v2, (uint64_t, const void *, size_t, void *))               \
     F(DL_OPTIONAL, cuMemcpyDtoDAsync_v2, (uint64_t, uint64_t, size_t, void *))                     \
     F(LIBCUDA_TRAIN, cuMemcpyDtoHAsync_v2, (void *, uint64_t, size_t, void *))                     \
+    F(DL_OPTIONAL, cuTensorMapEncodeTiled,                                                         \
+      (void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const uint32_t *,        \
+       const uint32_t *, int, int, int, int))                                                      \
     F(LIBCUDA_TRAIN, cuModuleLoadDataEx, (void **, const void *, unsigned, int *, void **))        \
     F(LIBCUDA_TRAIN, cuModuleGetFunction, (void **, void *, const char *))                         \
     F(LIBCUDA_TRAIN, cuFuncSetAttribute, (void *, int, int))                                       \

@@ -72,7 +72,11 @@ enum { LIBDNNL_TRIAL = 1, LIBDNNL_TRAIN = 2 };
     F(LIBDNNL_TRAIN, dnnl_status_t, primitive_destroy, (dnnl_primitive_t))                         \
     F(DL_REQUIRED, dnnl_status_t, primitive_execute,                                               \
       (const_dnnl_primitive_t, dnnl_stream_t, int, const dnnl_exec_arg_t *))                       \
-    F(LIBDNNL_TRIAL, dnnl_status_t, matmul_desc_init,                                              \
+    F(LIBDNNL_TRAIN, dnnl_status_t, sgemm,                                                         \
+      (char, char, dnnl_dim_t, dnnl_dim_t, dnnl_dim_t, float, const float *, dnnl_dim_t,           \
+       const float *, dnnl_dim_t, float, float *, dnnl_dim_t))                                     \
+    F(LIBDNNL_TRAIN, dnnl_status_t, post_ops_append_sum, (dnnl_post_ops_t, float))                 \
+    F(DL_REQUIRED, dnnl_status_t, matmul_desc_init,                                                \
       (dnnl_matmul_desc_t *, const dnnl_memory_desc_t *, const dnnl_memory_desc_t *,               \
        const dnnl_memory_desc_t *, const dnnl_memory_desc_t *))                                    \
     F(LIBDNNL_TRIAL, dnnl_status_t, primitive_desc_query,                                          \

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
+#include "market/bill.h"
 #include "market/local.h"
 #include "market/schedule.h"
 
@@ -161,6 +162,27 @@ static int note_price(struct job *job, struct err *err)
     return note_credit(job, err);
 }
 
+// The machine is up for its boot and the run. It was set up before: no image is pulled.
+static int up_by_run(struct job *job, const struct offer *offer, struct err *err)
+{
+    const struct run *run = job->ask->run;
+    const struct startup_given given = {.image_ns = some_int(0)};
+    struct bill_time time;
+    bool known = false;
+    char boot[32], own[32], text[160];
+    TRY(bill_time_on(job->market, run, false, offer, &given, &time, &known, err));
+    if (!known) {
+        err_set(err, ERR_USAGE, "run %s has no time of a whole training", run->id);
+        return err_hint(err, "give the time with --up");
+    }
+    job->schedule.up_ns = time.total_ns;
+    clock_words(time.startup_ns, boot, sizeof boot);
+    clock_words(time.total_ns - time.startup_ns, own, sizeof own);
+    snprintf(text, sizeof text, "boot %s by default, %s %s by run %.40s", boot, own, time.basis,
+             run->id);
+    return text_set(&job->record->up_source, text, err);
+}
+
 static int find_rule(struct job *job, struct err *err)
 {
     const struct cron_ask *ask = job->ask;
@@ -171,6 +193,8 @@ static int find_rule(struct job *job, struct err *err)
     struct buf text = {0};
     int64_t hour = 0;
     int rc = find_offer(job, &offer, err);
+    if (rc == 0 && job->ask->run)
+        rc = up_by_run(job, &offer, err);
     if (rc == 0)
         rc = market_price(job->market, &offer, &wishes, p, err);
     if (rc != 0)
@@ -363,7 +387,7 @@ static int add_own_power(struct job *job, const struct schedule_bill *bill, stru
     if (ask->month_s >= 0 && clock_month(ask->month_s, 1, &end_s))
         month_ns = (end_s - ask->month_s) * NS_PER_S;
     double starts = (double)bill->starts / (double)bill->starts_in * (double)ask->tasks;
-    double wanted = starts * (double)ask->up_ns;
+    double wanted = starts * (double)job->schedule.up_ns;
     int64_t busy_ns = wanted < (double)month_ns ? (int64_t)wanted : month_ns;
     TRY(power_cost(ask->power.busy_mw, busy_ns, ask->power.kwh, &busy, err));
     if (ask->idle_mw > 0)
@@ -421,13 +445,13 @@ int cron_make(struct market *market, const struct cron_ask *ask, struct schedule
     } texts[] = {{&r->schema, SCHEDULE_SCHEMA},
                  {&r->schedule, ask->schedule},
                  {&r->month, ask->month ? ask->month : average},
-                 {&r->time_zone, "UTC"},
+                 {&r->time_zone, ask->time_zone ? ask->time_zone : "UTC"},
                  {&r->date, date}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
         rc = text_set(texts[i].member, texts[i].text, err);
     if (rc == 0) {
         r->starts = some_real((double)bill.starts / (double)bill.starts_in);
-        r->up_s = some_real((double)ask->up_ns / 1e9);
+        r->up_s = some_real((double)job.schedule.up_ns / 1e9);
         r->charged_s = some_real((double)bill.up_ns / 1e9);
         rc = add_items(&job, &bill, err);
     }

@@ -7,17 +7,20 @@
 #include "bill/crontab.h"
 #include "market/power.h"
 #include "price/scheduling.h"
+#include "record/run.h"
 #include "record/schedule.h"
 
 struct cron_ask {
-    const char *schedule; // as the user wrote it
+    const char *schedule;  // as the user wrote it
+    const char *time_zone; // (optional) of the schedule; months are counted in UTC
     struct crontab tab;
     int64_t up_ns;
-    const char *offer; // PROVIDER/NAME, for spot PROVIDER/NAME:spot
-    int64_t rate;      // nano-USD an hour, replaces the book's price; -1: not given
-    int day;           // of prices and rules, in days since 1970
-    const char *month; // "2026-02"; null: a month of 30 days
-    int64_t month_s;   // its first second; -1 without `month`
+    const struct run *run; // (optional) gives the up-time, instead of `up_ns`
+    const char *offer;     // PROVIDER/NAME, for spot PROVIDER/NAME:spot
+    int64_t rate;          // nano-USD an hour, replaces the book's price; -1: not given
+    int day;               // of prices and rules, in days since 1970
+    const char *month;     // "2026-02"; null: a month of 30 days
+    int64_t month_s;       // its first second; -1 without `month`
     int64_t tasks;
     int64_t disk_gb;
     struct scheduling extras; // given by the user; -1: the provider's, if known

@@ -78,7 +78,7 @@ static int start_child(struct job *job, char *const *env, const sigset_t *mask, 
     struct streams *s = &job->streams;
     const struct saving *saving = job->session->saving;
     const struct child_options options = {
-        .argv = saving ? saving_command(saving) : job->options->argv,
+        .argv = saving && job->session->command ? saving_command(saving) : job->options->argv,
         .ends_with_us = saving != NULL,
         .env = env,
         .out = s->out.inside,
@@ -387,6 +387,11 @@ static enum sampling_end keep_safe(struct job *job)
     unsigned wishes = saving_look(saving, &lines);
     say_now(job, &lines);
     buf_release(&lines);
+    if (wishes & (GUARD_SAVE | GUARD_TELL | GUARD_RECALL)) {
+        char line[240];
+        saving_line(saving, line, sizeof line);
+        (void)!tail_tell(&job->streams.tail, line); // FARE_NOTICE has it too
+    }
     int number = wishes & GUARD_TELL ? saving_tell(saving, job->child.pid) : 0;
     if (number)
         child_signal(&job->child, number);

@@ -15,6 +15,17 @@ int describe_workload(const struct session *s, const char *framework, struct err
     return text_set(&run->framework, framework, err);
 }
 
+int describe_variant(const struct session *s, struct err *err)
+{
+    struct buf variant = {0};
+    workload_variant(&s->o->variant, &variant);
+    int rc = buf_check(&variant, err);
+    if (rc == 0 && variant.len > 0)
+        rc = text_set(&s->run->variant, buf_str(&variant), err);
+    buf_release(&variant);
+    return rc;
+}
+
 int describe_data(const struct data_pair *data, struct run *run, struct err *err)
 {
     struct run_data *to = &run->data;
@@ -56,10 +67,8 @@ static int describe_engine(const struct session *s, const struct engine_run *e, 
     run->seed = some_int(s->o->seed);
     run->full = some_bool(false); // until it finishes
     int rc = describe_workload(s, "fare", err);
-    if (rc == 0 && s->o->variant.hard_gates)
-        rc = text_set(&run->variant, "hard gates", err);
-    if (rc == 0 && s->o->variant.auxiliary)
-        rc = text_set(&run->variant, "auxiliary head", err);
+    if (rc == 0)
+        rc = describe_variant(s, err);
     if (rc == 0)
         rc = text_set(&run->engine, e->engine->name, err);
     if (rc == 0)
@@ -120,10 +129,13 @@ static int work_on(struct session *s, const struct engine_run *e,
 int engine_run(struct session *s, const char *precision, struct engine_run *e,
                int (*work)(struct session *session, struct err *err), struct err *err)
 {
-    e->options = (struct engine_options){.seed = (uint64_t)s->o->seed};
+    e->options =
+        (struct engine_options){.seed = (uint64_t)s->o->seed, .micro_batch = s->o->micro_batch};
     int rc = engine_choose(s->o->engine, precision, &e->options, &e->engine, err);
     if (rc != 0)
         return rc;
+    if (!precision && e->engine->gpu && s->workload->bf16_on_gpu)
+        e->options.precision = ENGINE_BF16;
     e->options.threads = team_set((int)s->o->threads);
     reset_peak_memory();
     s->watch.name = s->workload->name;

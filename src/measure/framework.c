@@ -22,11 +22,14 @@
 static const char *const keras_backends[] = {"tensorflow", "jax", "torch"};
 enum { KERAS_BACKENDS = sizeof keras_backends / sizeof *keras_backends };
 
+#define PYTORCH_COMPILED "pytorch:compile" // gpt2 alone
+
 // A framework as --with names it: "pytorch", "keras:jax".
 struct framework {
     char name[64];
     char folder[64];     // below share/frameworks
     const char *backend; // within `name`; null: it has none
+    bool compiled;       // PyTorch, through torch.compile()
 };
 
 static int framework_dir(const char *folder, struct buf *dir, struct err *err)
@@ -51,8 +54,11 @@ static int no_framework(const char *with, struct err *err)
     int count =
         framework_dir("", &dir, NULL) == 0 ? scandir(buf_str(&dir), &entries, NULL, alphasort) : 0;
     for (int i = 0; i < count; i++) {
-        if (!strpbrk(entries[i]->d_name, "._")) // not handover.py, nor what Python keeps of it
+        if (!strpbrk(entries[i]->d_name, "._")) { // not handover.py, nor what Python keeps of it
             add_names(&names, entries[i]->d_name);
+            if (strcmp(entries[i]->d_name, "pytorch") == 0)
+                buf_adds(&names, ", " PYTORCH_COMPILED);
+        }
         free(entries[i]);
     }
     free(entries);
@@ -75,6 +81,11 @@ static bool is_backend(const char *name)
 static int find_framework(const char *with, struct framework *f, struct err *err)
 {
     size_t len = strcspn(with, ":");
+    f->compiled = strcmp(with, PYTORCH_COMPILED) == 0;
+    if (f->compiled) {
+        *f = (struct framework){.name = PYTORCH_COMPILED, .folder = "pytorch", .compiled = true};
+        return 0;
+    }
     const char *chosen = getenv(KERAS_BACKEND), *colon = "";
     bool keras = len == strlen(KERAS) && strncmp(with, KERAS, len) == 0;
     if (keras && !with[len]) {
@@ -117,9 +128,9 @@ static const char *find_python(void)
 
 // "--seed 1 --threads 2 ..." for the script. `numbers` holds the digits.
 struct arguments {
-    char *items[24];
+    char *items[32];
     size_t count;
-    char numbers[8][24];
+    char numbers[12][24];
     size_t used;
 };
 
@@ -193,7 +204,7 @@ static bool is_l1(const struct session *s)
     return s->workload->metric == WORKLOAD_L1;
 }
 
-static void add_options(struct arguments *a, const struct session *s)
+static void add_options(struct arguments *a, const struct session *s, bool compiled)
 {
     const struct measure_options *o = s->o;
     bool l1 = is_l1(s);
@@ -206,6 +217,11 @@ static void add_options(struct arguments *a, const struct session *s)
     add_number(a, "--epochs", o->epochs, 1);
     add_number(a, "--batch", s->batch, 1);
     add_number(a, "--steps", o->full || l1 ? 0 : o->steps, 1);
+    if (compiled)
+        add(a, "--compile", NULL);
+    if (o->variant.size)
+        add(a, "--size", o->variant.size);
+    add_number(a, "--micro-batch", o->micro_batch, 1);
     add_number(a, "--n", l1 ? o->n : 0, 1);
     add_number(a, "--m", l1 ? o->m : 0, 1);
     add_number(a, "--dim", l1 ? o->dim : 0, 1);
@@ -225,8 +241,8 @@ static int check_end(const struct session *s, struct err *err)
     return err_hint(err, "its messages are above; FARE_PYTHON names another Python");
 }
 
-static int run_script(struct session *s, const char *script, const struct handover *handover,
-                      struct err *err)
+static int run_script(struct session *s, const char *script, bool compiled,
+                      const struct handover *handover, struct err *err)
 {
     struct arguments a = {.count = 0};
     add(&a, find_python(), NULL);
@@ -235,7 +251,7 @@ static int run_script(struct session *s, const char *script, const struct handov
         add(&a, "--data", handover->path);
     if (handover->start)
         add(&a, "--start", handover->start);
-    add_options(&a, s);
+    add_options(&a, s, compiled);
     const struct command_options options = {
         .argv = a.items, .output_to_stderr = s->o->json, .load_ns = handover->took_ns};
     setenv("PYTHONDONTWRITEBYTECODE", "1", 1); // do not write to share/
@@ -255,9 +271,12 @@ static int hand_over(struct session *s, struct handover *handover, bool *target,
     struct data_pair data = {0};
     struct net net = {0};
     int64_t began_ns = clock_now_ns();
-    int rc = workload_data_open(s->workload, s->o->data, (int)s->o->threads, &data, err);
+    int rc =
+        workload_data_open(s->workload, s->o->data, &s->o->variant, (int)s->o->threads, &data, err);
     if (rc == 0)
         rc = describe_data(&data, s->run, err);
+    if (rc == 0 && data.train.stream)
+        s->run->step_tokens = some_int(recipe_of(s).batch * data.train.time);
     if (rc == 0)
         rc = workload_net(s->workload, &data, &s->o->variant, &net, err);
     if (rc == 0)
@@ -304,7 +323,14 @@ static int run(struct session *s, struct err *err)
     if (rc == 0)
         rc = choose_backend(s, &framework, err);
     if (rc == 0)
+        rc = workload_check_options(s->workload, &o->variant, err);
+    if (rc == 0 && framework.compiled && !s->workload->takes.size)
+        rc = err_set(err, ERR_USAGE, "only gpt2 is compiled: --with pytorch trains '%s'",
+                     s->workload->name);
+    if (rc == 0)
         rc = describe_workload(s, framework.name, err);
+    if (rc == 0)
+        rc = describe_variant(s, err);
     if (rc == 0) {
         session_keep(s); // handing over the data may take a while
         rc = is_l1(s) ? describe_l1(o, s->run, err) : hand_over(s, &handover, &target, err);
@@ -312,7 +338,7 @@ static int run(struct session *s, struct err *err)
     if (rc == 0 && run_plan_over(&s->plan)) // before it began
         rc = text_set(&s->run->ended, run_plan_ended(&s->plan), err);
     else if (rc == 0)
-        rc = run_script(s, buf_str(&script), &handover, err);
+        rc = run_script(s, buf_str(&script), framework.compiled, &handover, err);
     if (rc == 0 && s->run->steps.v == s->run->total_steps.v) // else it ended early
         describe_reached(s, target);
     struct err other = {0};

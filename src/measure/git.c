@@ -69,18 +69,25 @@ static bool in_packed(const char *list, const char *name, struct buf *out)
     return false;
 }
 
+// A further work tree has only its HEAD; the rest is in the main one's folder.
+static void find_common(const char *git, struct buf *common)
+{
+    struct buf text = {0};
+    if (read_small(git, "commondir", &text))
+        buf_printf(common, "%s%s%s", text.data[0] == '/' ? "" : git, text.data[0] == '/' ? "" : "/",
+                   buf_str(&text));
+    else
+        buf_adds(common, git);
+    buf_release(&text);
+}
+
 static bool find_commit(const char *git, struct buf *out)
 {
     struct buf common = {0}, text = {0};
     char name[PATH_MAX] = "";
     bool good = read_small(git, "HEAD", out);
     if (good && strncmp(buf_str(out), "ref: ", 5) == 0) {
-        // A further work tree has only its HEAD; the references are in the main one's folder.
-        if (read_small(git, "commondir", &text))
-            buf_printf(&common, "%s%s%s", text.data[0] == '/' ? "" : git,
-                       text.data[0] == '/' ? "" : "/", buf_str(&text));
-        else
-            buf_adds(&common, git);
+        find_common(git, &common);
         good = out->len - 5 < sizeof name && !strstr(buf_str(out), "..");
         if (good)
             memcpy(name, buf_str(out) + 5, out->len - 5 + 1);
@@ -129,4 +136,55 @@ int git_describe(const char *folder, struct run_code *code, struct err *err)
     buf_release(&git);
     buf_release(&commit);
     return rc;
+}
+
+// ---- the name
+
+// The last part of a path or URL, without ".git": "git@host:team/bert.git" is "bert".
+static void add_last_part(const char *path, size_t len, struct buf *name)
+{
+    while (len > 0 && strchr("/ \t\r", path[len - 1]))
+        len--;
+    if (len > 4 && strncmp(path + len - 4, ".git", 4) == 0)
+        len -= path[len - 5] == '/' ? 5 : 4;
+    size_t from = len;
+    while (from > 0 && !strchr("/:", path[from - 1]))
+        from--;
+    buf_add(name, path + from, len - from);
+}
+
+// The url in the section [remote "origin"] of git's configuration.
+static bool find_origin(const char *config, struct buf *name)
+{
+    bool within = false;
+    for (const char *line = config; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *text = line + strspn(line, " \t");
+        size_t len = strcspn(text, "\n");
+        if (*text == '[')
+            within = strncmp(text, "[remote \"origin\"]", 17) == 0;
+        else if (within && strncmp(text, "url", 3) == 0) {
+            const char *value = memchr(text, '=', len);
+            if (value) {
+                value += 1 + strspn(value + 1, " \t");
+                add_last_part(value, (size_t)(text + len - value), name);
+            }
+        }
+    }
+    return name->len > 0;
+}
+
+void git_name(const char *folder, struct buf *name)
+{
+    struct buf git = {0}, common = {0}, config = {0};
+    char real[PATH_MAX];
+    if (strlen(folder) < PATH_MAX && find_git(folder, &git)) {
+        find_common(buf_str(&git), &common);
+        bool known =
+            read_small(buf_str(&common), "config", &config) && find_origin(buf_str(&config), name);
+        if (!known && realpath(buf_str(&common), real))
+            add_last_part(real, strlen(real), name);
+    }
+    buf_release(&git);
+    buf_release(&common);
+    buf_release(&config);
 }

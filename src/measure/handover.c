@@ -58,7 +58,8 @@ static bool overlap(const struct dataset *set)
 
 static int64_t token_count(const struct dataset *set)
 {
-    return set->starts ? set->starts[set->count] : (set->count - 1) * set->token_stride + set->time;
+    return set->starts ? set->starts[set->count]
+                       : (set->count - 1) * set->token_stride + set->time + (set->stream != NULL);
 }
 
 static void add_entry(struct job *job, const char *name, const char *type, const void *bytes,
@@ -76,7 +77,9 @@ static void add_samples(struct job *job, const char *x, const char *tokens,
 {
     const int64_t images[] = {set->count, set->channels, set->height, set->width};
     const int64_t texts[] = {set->count, set->time}, all = set->time > 0 ? token_count(set) : 0;
-    if (set->time == 0)
+    if (set->stream)
+        add_entry(job, tokens, "I16", set->stream, 1, &all);
+    else if (set->time == 0)
         add_entry(job, x, "U8", set->files ? NULL : set->pixels, 4, images);
     else if (set->starts || overlap(set))
         add_entry(job, tokens, "I32", set->tokens, 1, &all);
@@ -99,7 +102,7 @@ static void add_entries(struct job *job, const struct data_pair *data)
             add_entry(job, names[i][0], "I64", sets[i]->starts, 1, &places);
     }
     for (int i = 0; i < 2; i++)
-        if (sets[i]->count > 0)
+        if (sets[i]->count > 0 && sets[i]->labels)
             add_entry(job, names[i][1], "I32", sets[i]->labels, 1, &sets[i]->count);
     for (int i = 0; i < 2; i++)
         if (sets[i]->count > 0)
@@ -171,7 +174,7 @@ static int write_file(struct job *job, const struct data_pair *data, struct err 
     int rc = 0;
     for (int i = 0; rc == 0 && i < job->count; i++) {
         const struct safetensors_entry *e = &job->entries[i];
-        int64_t len = e->type[0] == 'U' ? 1 : e->type[1] == '6' ? 8 : 4;
+        int64_t len = e->type[0] == 'U' ? 1 : e->type[1] == '1' ? 2 : e->type[1] == '6' ? 8 : 4;
         for (int d = 0; d < e->rank; d++)
             len *= e->dim[d];
         if (job->bytes[i])

@@ -11,8 +11,10 @@
 //   P.starts  I64 (count + 1): sample i is the tokens from starts[i] to starts[i + 1], at most
 //             `time` of them, padded with zeros; or
 //   `stride`  a text of the header: sample i is the `time` tokens from i × stride on
-// Texts of the header are the set's name, identity, source and classes; if samples are texts, also
-// vocabulary and time. Images are decoded or drawn a few at a time, never all held in memory.
+// With one label per token there is no P.y, and P.tokens is I16 (the bits of unsigned numbers):
+// sample i is the `time` tokens from i × time on, its labels are those one further on. Texts of the
+// header are the set's name, identity, source and classes; if samples are texts, also vocabulary
+// and time. Images are decoded or drawn a few at a time, never all held in memory.
 //
 // A second file holds the start of fare's own training, so that the first losses agree too:
 //   order     I32 (epochs, count): the samples of each epoch by number, as they are trained on; of

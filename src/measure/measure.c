@@ -14,6 +14,7 @@
 #include "base/proc.h"
 #include "ledger/journal.h"
 #include "machine/inspect.h"
+#include "measure/budget.h"
 #include "measure/code.h"
 #include "measure/provenance.h"
 #include "measure/runner.h"
@@ -91,12 +92,23 @@ static int set_deadline(struct measure *m, struct err *err)
     int64_t budget = 0, ns = 0;
     if (!o->max_spend)
         return 0;
-    if (money_parse(o->max_spend, &budget, NULL) != 0 || budget <= 0)
-        return err_set(err, ERR_USAGE, "--max-spend '%.40s': expected an amount such as 0.50",
+    bool left = strcmp(o->max_spend, "budget") == 0;
+    if (left && !measure_budget_left(&m->budgets, &budget)) {
+        err_set(err, ERR_USAGE, "--max-spend budget: the ledger has no budget for this run");
+        return err_hint(err, "'fare runs --budgets' lists them");
+    }
+    if (left && budget <= 0)
+        return err_set(err, ERR_USAGE, "--max-spend budget: the budget is spent");
+    if (!left && (money_parse(o->max_spend, &budget, NULL) != 0 || budget <= 0))
+        return err_set(err, ERR_USAGE,
+                       "--max-spend '%.40s': expected an amount such as 0.50, or 'budget'",
                        o->max_spend);
+    money_text(budget, m->max_spend);
+    if (!left)
+        snprintf(m->max_spend, sizeof m->max_spend, "%.40s", o->max_spend);
     TRY(measure_price_longest(o->offer, budget, &ns, &m->says, err));
     if (ns == 0)
-        return err_set(err, ERR_USAGE, "%s USD is not enough to start %s", o->max_spend, o->offer);
+        return err_set(err, ERR_USAGE, "%s USD is not enough to start %s", m->max_spend, o->offer);
     int64_t margin_ns = ns / 50 < SPEND_MARGIN_NS ? ns / 50 : SPEND_MARGIN_NS;
     m->plan.until_ns = m->plan.start_ns + ns - margin_ns;
     return 0;
@@ -127,6 +139,10 @@ static int open_price(struct measure *m, struct err *err)
     int rc = provenance_set(m->o, &m->secrets, m->machine, &run, err);
     if (rc == 0)
         rc = measure_price_open(&m->price, m->o->offer, m->o->currency, &run, err);
+    if (rc == 0)
+        rc = measure_budget_read(m->o, &run, &m->budgets, &m->says, err);
+    if (rc == 0)
+        measure_budget_say(&m->budgets, m->price ? measure_price_hour(m->price) : 0, &m->says);
     record_release(run_fields, &run);
     return rc;
 }
@@ -184,6 +200,7 @@ void measure_close(struct measure *m)
     measure_price_close(m->price);
     secrets_release(&m->secrets);
     record_release(runs_fields, &m->runs);
+    record_release(budgets_fields, &m->budgets);
     machine_release(&m->inspected);
     buf_release(&m->says);
     buf_release(&m->words);
@@ -282,6 +299,16 @@ static struct journal *open_journal(const struct measure_options *o, const struc
     return journal;
 }
 
+// After the run was kept.
+static void warn(struct measure *m, const struct run *run)
+{
+    struct budgets now = {0};
+    if (m->budgets.budgets.count > 0 && m->kept &&
+        measure_budget_read(m->o, run, &now, &m->says, NULL) == 0)
+        measure_budget_warn(&now, &m->says);
+    record_release(budgets_fields, &now);
+}
+
 static void keep(struct measure *m, const struct run *run, struct journal *journal)
 {
     struct ledger *ledger = NULL;
@@ -371,6 +398,7 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
     if (rc == 0 && !m->begun)
         rc = provenance_boot(m->machine, !m->o->no_ledger, run, err);
     measure_price_begin(m->price, run, &price);
+    s.has_left = measure_budget_left(&m->budgets, &s.left_usd);
     if (rc == 0) {
         s.journal = open_journal(m->o, run);
         rc = m->o->save ? run_saved(m, &s, err) : run_session(&s, m->o->apart, err);
@@ -384,10 +412,13 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
         interrupted = SIGINT; // a script got the signal: start no further runs
     m->exit_code =
         interrupted && s.exit_code != MEASURE_INTERRUPTED ? 128 + interrupted : s.exit_code;
+    if (run->ended && measure_price_spent(m->price, run, rc == 0 ? err : NULL) != 0 && rc == 0)
+        rc = ERR_MEMORY;
     int masked = run->ended ? mask_run(&m->secrets, run, rc == 0 ? err : NULL) : 0;
     rc = rc == 0 ? masked : rc;
     if (run->ended && masked == 0) {
         keep(m, run, s.journal);
+        warn(m, run);
     } else {
         journal_close(s.journal, false, &m->says);
         record_release(run_fields, run);
@@ -414,7 +445,7 @@ void measure_say_spent(struct measure *m, bool left_out)
     const char *ended = count > 0 ? m->runs.runs.items[count - 1].ended : NULL;
     if (m->plan.until_ns > 0 && !interrupted &&
         (left_out || (ended && strcmp(ended, "stopped") == 0)))
-        buf_printf(&m->says, "stopped: --max-spend %s USD is spent on %s\n", m->o->max_spend,
+        buf_printf(&m->says, "stopped: --max-spend %s USD is spent on %s\n", m->max_spend,
                    m->o->offer);
 }
 

@@ -16,6 +16,7 @@
 #include "measure/live.h"
 #include "measure/price.h"
 #include "record/run.h"
+#include "record/spending.h"
 #include "run/plan.h"
 #include "workload/workload.h"
 
@@ -30,14 +31,15 @@ struct measure_options {
     int64_t steps;
     const char *within; // "2%"
     int64_t max_time_ns;
-    const char *max_spend, *offer;
-    const char *currency; // (optional) of costs, beside USD
-    double sample_s;      // default time limit of a sample; 0: MEASURE_MAX_TIME_S
+    const char *max_spend, *offer; // max_spend: USD, or "budget": what is left of the budgets
+    const char *currency;          // (optional) of costs, beside USD
+    double sample_s;               // default time limit of a sample; 0: MEASURE_MAX_TIME_S
     // The record.
     const char *name;
     struct opt_texts labels;
     struct opt_texts secrets; // patterns of texts to hide
     const char *identity;     // "hashed" (the default), "plain", "none"
+    const char *project;      // who pays; null: see provenance.h
     bool no_cloud;
     const char *ledger;
     bool no_ledger;
@@ -53,8 +55,9 @@ struct measure_options {
     bool apart; // each run in a separate process
     int64_t seed, threads, epochs;
     int64_t checkpoint_every;
-    int64_t generate;  // textgen: characters to print at the end
-    int64_t n, m, dim; // l1
+    int64_t generate;    // textgen, gpt2: tokens to print at the end
+    int64_t micro_batch; // engine.h; 0: the engine's choice
+    int64_t n, m, dim;   // l1
     // A command.
     const char *step_pattern;
     bool sample; // stop it once its total time is known
@@ -87,6 +90,8 @@ struct measure {
     struct run_plan plan;
     struct secrets secrets;
     struct measure_price *price;
+    struct budgets budgets; // that the runs count towards, as they were at the start
+    char max_spend[48];     // USD; "": none
     struct runs runs;
     struct buf says;  // warnings
     struct buf words; // from the runs themselves: notes, generated text

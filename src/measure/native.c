@@ -11,9 +11,10 @@
 #include "measure/saving.h"
 #include "run/trainer.h"
 
-#define SAMPLE_TEST 1000 // samples evaluated at the end of a sampled run
-#define SHOW_NS     (100 * NS_PER_MS)
-#define LOOK_NS     (20 * NS_PER_MS)
+#define SAMPLE_TEST   1000 // samples evaluated at the end of a sampled run
+#define SAMPLE_STREAM 8    // of a text with one label per token
+#define SHOW_NS       (100 * NS_PER_MS)
+#define LOOK_NS       (20 * NS_PER_MS)
 
 struct native {
     struct engine_run with;
@@ -56,6 +57,8 @@ static int note_net(const struct session *s, const struct trainer_result *r, str
     run->step_flops = some_real(r->cost.forward_flops + r->cost.backward_flops);
     run->step_bytes = some_real(r->cost.bytes);
     run->total_steps = some_int(r->total_steps);
+    if (((const struct native *)s->runner)->data.train.stream)
+        run->step_tokens = some_int(run->batch.v * run->data.time.v);
     run->epochs = some_int(r->total_epochs);
     run->steps_per_epoch = some_int(r->steps_per_epoch);
     const struct recipe *recipe = &s->workload->recipe;
@@ -184,10 +187,13 @@ static int finished(void *context, struct engine_program *program, struct err *e
 {
     struct session *s = context;
     const struct native *n = s->runner;
-    if (s->o->generate == 0 || s->workload != &workload_textgen)
+    if (s->o->generate == 0 || s->workload->temperature == 0)
         return 0;
-    TRY(textgen_write(n->with.engine, program, &n->data, s->run->batch.v, (uint64_t)s->o->seed, 0.5,
-                      s->o->generate, s->says, err));
+    const struct workload_text text = {.batch = s->run->batch.v,
+                                       .seed = (uint64_t)s->o->seed,
+                                       .temperature = s->workload->temperature,
+                                       .count = s->o->generate};
+    TRY(workload_generate(n->with.engine, program, &n->data, &text, s->says, err));
     buf_addc(s->says, '\n');
     return 0;
 }
@@ -207,8 +213,11 @@ static int train(struct session *s, struct err *err)
         .plan = &s->plan,
         .epochs = o->epochs,
         .batch = s->batch,
-        .max_test = o->full ? 0 : SAMPLE_TEST,
+        .max_test = o->full               ? 0
+                    : n->data.test.stream ? SAMPLE_STREAM
+                                          : SAMPLE_TEST,
         .dir = s->saving ? saving_folder(s->saving) : o->checkpoint,
+        .alone = !s->saving,
         .save_every = o->checkpoint_every,
         .resume = o->resume || s->saving,
         .from = o->from,
@@ -239,7 +248,8 @@ static int work(struct session *s, struct err *err)
 {
     struct native *n = s->runner;
     meter_phase(s->meter, METER_LOAD);
-    int rc = workload_data_open(s->workload, s->o->data, n->with.options.threads, &n->data, err);
+    int rc = workload_data_open(s->workload, s->o->data, &s->o->variant, n->with.options.threads,
+                                &n->data, err);
     meter_phase(s->meter, METER_SETUP);
     if (rc == 0)
         rc = describe_data(&n->data, s->run, err);

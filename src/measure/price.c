@@ -149,6 +149,11 @@ const char *measure_price_words(const struct measure_price *p)
     return p->words;
 }
 
+int64_t measure_price_hour(const struct measure_price *p)
+{
+    return p->price.hour;
+}
+
 static int64_t boot_of(const struct measure_price *p, const struct run *run)
 {
     bool is_free = priced_boots_free(&p->price.priced);
@@ -252,6 +257,34 @@ int measure_price_attempt(const struct measure_price *p, struct run_attempt *a, 
     if (on_demand(p, &other))
         TRY(set_cost(&a->on_demand_usd, &other, &wishes, a->wall_s.v - a->lost_s.v, err));
     return 0;
+}
+
+// ---- what a run has cost
+
+int measure_price_spent(const struct measure_price *p, struct run *run, struct err *err)
+{
+    struct run_spent *spent = &run->spent;
+    const char *usd = NULL;
+    int64_t nano;
+    struct buf name = {0};
+    if (!p)
+        return 0;
+    for (size_t i = 0; i < run->saving.attempts.count; i++) {
+        const struct run_attempt *a = &run->saving.attempts.items[i];
+        if (a->run && run->id && strcmp(a->run, run->id) == 0)
+            usd = a->usd;
+    }
+    if (usd)
+        TRY(text_set(&spent->usd, usd, err));
+    else if (run->phases.wall_ns.known &&
+             run_price_cost(&p->price, boot_of(p, run) + run->phases.wall_ns.v, &nano, NULL) == 0)
+        TRY(text_set_amount(&spent->usd, nano, err));
+    TRY(text_set_amount(&spent->usd_per_hour, p->price.hour, err));
+    TRY(text_set(&spent->from, p->price.from, err));
+    if (!*p->price.priced.offer.name) // a price by the hour
+        return 0;
+    book_name(&p->price.priced.offer, &name);
+    return text_take(&spent->offer, &name, err);
 }
 
 // ---- a budget

@@ -29,6 +29,8 @@ void measure_price_begin(struct measure_price *price, const struct run *run,
 // "3.06 USD an hour (book: aws/p3.2xlarge@us-east-1 on 2026-11-15), per second, at least 60 s"
 const char *measure_price_words(const struct measure_price *price);
 
+int64_t measure_price_hour(const struct measure_price *price); // nano-USD
+
 // The mean time between interruptions of this machine, if it is a spot machine of the book and a
 // source says so (spot/hazard.h); otherwise `*mean_ns` is 0. `words` gets the source.
 int measure_price_between(const struct measure_price *price, int64_t *mean_ns, struct buf *words,
@@ -48,6 +50,11 @@ bool measure_price_amount(const struct measure_price *price, const struct run *r
 // time that was not lost would have cost on demand. Members stay absent if a price is unknown.
 int measure_price_attempt(const struct measure_price *price, struct run_attempt *attempt,
                           struct err *err) MUST_USE;
+
+// Fills `spent` of an ended run; of a saved job, with the cost of this start. Its amount stays
+// absent if the price (`price` is null) or the time is unknown.
+int measure_price_spent(const struct measure_price *price, struct run *run,
+                        struct err *err) MUST_USE;
 
 // Appends the cost of an ended run and of its whole training: "0.10 USD for this run, 2.03 USD for
 // the whole training; derived from ...". False: the price or the time is unknown.

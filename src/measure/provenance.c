@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/provenance.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/folders.h"
 #include "base/fs.h"
 #include "machine/speed.h"
+#include "measure/git.h"
 #include "measure/rates.h"
 #include "version.h"
 
@@ -112,6 +114,28 @@ static int set_identity(const char *identity, struct run *run, struct err *err)
     return set_name(&run->user, login && *login ? login : user, plain, err);
 }
 
+// The project that pays.
+static int set_project(const char *given, struct run *run, struct err *err)
+{
+    const char *label = run_label(run, "project");
+    const char *set = getenv("FARE_PROJECT");
+    char here[PATH_MAX];
+    struct buf name = {0};
+    if (given || (set && *set) || label)
+        return text_set(&run->project, given ? given : set && *set ? set : label, err);
+    if (getcwd(here, sizeof here) && here[0] == '/')
+        git_name(here, &name);
+    return text_take(&run->project, &name, err);
+}
+
+// The machine's id at its provider, by which an invoice names it.
+static int set_resource(const char *id, const char *identity, struct run *run, struct err *err)
+{
+    if (!id || (identity && strcmp(identity, "none") == 0))
+        return 0;
+    return set_name(&run->spent.resource, id, identity && strcmp(identity, "plain") == 0, err);
+}
+
 int provenance_set(const struct measure_options *o, const struct secrets *secrets,
                    const struct machine *machine, struct run *run, struct err *err)
 {
@@ -126,6 +150,8 @@ int provenance_set(const struct measure_options *o, const struct secrets *secret
     if (o->name)
         TRY(text_set(&run->name, o->name, err));
     TRY(add_labels(&o->labels, run, err));
+    TRY(set_project(o->project, run, err));
+    TRY(set_resource(machine->where.instance_id, o->identity, run, err));
     return o->offer ? add_offer(o->offer, run, err) : 0;
 }
 

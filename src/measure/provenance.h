@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // provenance: the part of a run's record that is known before it begins: id, date, machine,
-// program, user, name and labels.
+// program, user, project, name and labels.
+//
+// The project is the first of: --project, FARE_PROJECT, the label project, the name of the git
+// repository that holds the working folder.
 #ifndef FARE_MEASURE_PROVENANCE_H
 #define FARE_MEASURE_PROVENANCE_H
 

@@ -37,6 +37,7 @@ int engine_run(struct session *session, const char *precision, struct engine_run
 // Fill in the record's members about the workload and its data.
 int describe_workload(const struct session *session, const char *framework,
                       struct err *err) MUST_USE;
+int describe_variant(const struct session *s, struct err *err) MUST_USE;
 int describe_data(const struct data_pair *data, struct run *run, struct err *err) MUST_USE;
 
 // Whether a full run of the definition reached the result of a correct run. `target`: it trained on

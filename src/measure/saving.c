@@ -32,7 +32,8 @@ struct saving {
     int64_t asked; // checkpoints asked for
     bool told, ending, lost;
     struct guard_look last;
-    pid_t hook; // the user's command; 0: none
+    char told_text[200]; // the last one in FARE_NOTICE
+    pid_t hook;          // the user's command; 0: none
 };
 
 // ---- identity and folders
@@ -64,6 +65,14 @@ static void hash_job(const struct session *s, char out[SHA256_HEX_BYTES])
         add_number(&sha, "batch", s->batch);
         add_number(&sha, "epochs", o->epochs);
         add_number(&sha, "variant", o->variant.hard_gates + 2 * o->variant.auxiliary);
+        if (o->with) {
+            add_text(&sha, o->with);
+            add_text(&sha, o->precision);
+        }
+        if (o->variant.size)
+            add_text(&sha, o->variant.size);
+        if (o->variant.context > 0)
+            add_number(&sha, "context", o->variant.context);
     }
     sha256_done(&sha, digest);
     sha256_hex(digest, out);
@@ -334,7 +343,8 @@ int saving_open(struct saving **out, struct session *s, const struct measure_pri
     if (guard_resume(v->guard))
         buf_printf(s->says, "resumes from %s%s\n", guard_resume(v->guard), step);
     buf_printf(s->says, "start %lld of %s, saved in %s; watching %s\n",
-               (long long)guard_epoch(v->guard), v->job, v->o->save, words);
+               (long long)guard_epoch(v->guard), v->job, v->o->save,
+               words[0] ? words : "no notices");
     return 0;
 }
 
@@ -376,20 +386,25 @@ int saving_start(struct saving *v, struct err *err)
 
 static void write_notice(struct saving *v)
 {
-    char text[200], path[300];
+    char *text = v->told_text, path[300];
+    size_t size = sizeof v->told_text;
     const struct notice *n = &v->last.notice;
-    if (!v->notice)
-        return;
     double left_s = (double)(n->until_ns - clock_now_ns()) / 1e9;
-    int len = snprintf(text, sizeof text, "{\"save\": %lld, \"end\": %s", (long long)v->asked,
+    int len = snprintf(text, size, "{\"save\": %lld, \"end\": %s", (long long)v->asked,
                        v->told ? "true" : "false");
     if (v->told)
-        len +=
-            snprintf(text + len, sizeof text - (size_t)len,
-                     ", \"left_s\": %.1f, \"source\": \"%s\"", left_s > 0 ? left_s : 0, n->source);
-    len += snprintf(text + len, sizeof text - (size_t)len, "}\n");
+        len += snprintf(text + len, size - (size_t)len, ", \"left_s\": %.1f, \"source\": \"%s\"",
+                        left_s > 0 ? left_s : 0, n->source);
+    len += snprintf(text + len, size - (size_t)len, "}\n");
+    if (!v->notice)
+        return;
     snprintf(path, sizeof path, "%s/notice", v->scratch.path);
     (void)!fs_write(path, text, (size_t)len, NULL); // the signal tells it too
+}
+
+void saving_line(const struct saving *v, char *out, size_t size)
+{
+    snprintf(out, size, "{\"notice\": %.*s}\n", (int)strcspn(v->told_text, "\n"), v->told_text);
 }
 
 unsigned saving_look(struct saving *v, struct buf *says)
@@ -490,7 +505,7 @@ int saving_finish(struct saving *v, struct session *s, struct err *err)
     snprintf(why, sizeof why, "%s", run->problem ? run->problem : v->last.by ? v->last.why : "");
     const struct guard_end end = {.ended = run->ended ? run->ended : "failed",
                                   .why = why[0] ? why : NULL,
-                                  .clean = s->workload ||
+                                  .clean = (s->workload && !s->o->with) ||
                                            (run->exit_code.known && run->exit_code.v == 0),
                                   .done = finished,
                                   .taken = v->told && !spent,

@@ -6,7 +6,7 @@
 // arguments, the folder for checkpoints in FARE_CHECKPOINTS and {checkpoints}. Where nothing is to
 // be resumed, an argument with {resume} is left out, and so is the option before it. FARE_NOTICE
 // names a file that tells a job when to write a checkpoint: {"save": 3, "end": true, "left_s":
-// 110}.
+// 110}. The same stands behind "notice" in a line that fare appends to FARE_EVENTS.
 #ifndef FARE_MEASURE_SAVING_H
 #define FARE_MEASURE_SAVING_H
 
@@ -38,6 +38,9 @@ int saving_start(struct saving *saving, struct err *err) MUST_USE;
 unsigned saving_look(struct saving *saving, struct buf *says);
 bool saving_signal(struct saving *saving, int number); // true: a notice, not for the job as it is
 void saving_event(struct saving *saving, const char *line); // of FARE_EVENTS: {"saved": PATH}
+
+// With GUARD_SAVE, GUARD_TELL and GUARD_RECALL: the line for FARE_EVENTS.
+void saving_line(const struct saving *saving, char *out, size_t size);
 
 // With GUARD_TELL: the signal to send to the job; 0: none. Starts the user's command if there is
 // one; `pid` is the job's.

@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/money.h"
+#include "base/words.h"
 #include "record/mask.h"
 #include "record/read.h"
 #include "run/peak.h"
@@ -80,10 +82,30 @@ static int cut_off(const struct session *s, struct run *part, struct err *err)
     return text_set(&part->problem, words, err);
 }
 
+// Once, when the bill of the whole run is known to exceed what is left of a budget.
+static void warn(struct session *s)
+{
+    struct live live;
+    char projected[MONEY_BYTES], left[MONEY_BYTES];
+    if (!s->has_left || s->left_usd <= 0 || !s->meter)
+        return;
+    session_look(s, &live);
+    if (live.projected <= s->left_usd)
+        return;
+    s->has_left = false;
+    money_short(live.projected, projected);
+    money_short(s->left_usd, left);
+    struct words line = words("this run will cost about %s USD, more than the %s USD left of its "
+                              "budget\n",
+                              projected, left);
+    watch_say(&s->watch, line.s, false);
+}
+
 void session_keep(struct session *s)
 {
     if (!s->journal)
         return;
+    warn(s);
     int64_t before_ns = clock_thread_ns(); // thread time: excludes other processes
     struct run part = {0};
     struct buf text = {0};

@@ -37,6 +37,8 @@ struct session {
     struct journal *journal;        // (optional)
     const struct live_price *price; // (optional)
     struct saving *saving;          // (optional)
+    bool has_left;                  // a budget is set, of which
+    int64_t left_usd;               // this is left at the start; nano-USD
     struct watch watch;
 
     struct meter *meter;

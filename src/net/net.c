@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/net_parts.h"
+
 // The most numbers in a sample's layer or in a parameter. It also keeps every product of sizes far
 // from overflow.
 #define NET_SHAPE_MAX ((int64_t)INT32_MAX)
@@ -28,6 +30,13 @@ static const char *const op_names[] = {
     [NET_DROPOUT] = "dropout",
     [NET_CONCAT] = "concat",
     [NET_AUX] = "aux",
+    [NET_POSITION] = "position",
+    [NET_LAYER_NORM] = "layer_norm",
+    [NET_LINEAR] = "linear",
+    [NET_ATTENTION] = "attention",
+    [NET_GELU] = "gelu",
+    [NET_ADD] = "add",
+    [NET_TIED_HEAD] = "tied_head",
 };
 
 void net_init(struct net *net, const char *name)
@@ -60,8 +69,7 @@ static bool broken(const struct net *net)
     return net->problem.code != 0;
 }
 
-PRINTF_LIKE(3, 4)
-static int mistake(struct net *net, const struct net_layer *layer, const char *format, ...)
+int net_mistake(struct net *net, const struct net_layer *layer, const char *format, ...)
 {
     char what[256];
     va_list args;
@@ -72,8 +80,7 @@ static int mistake(struct net *net, const struct net_layer *layer, const char *f
     return -1;
 }
 
-// "an image of 3 × 32 × 32", for messages.
-static const char *describe(const struct net_shape *shape, char *text, size_t size)
+const char *net_describe_shape(const struct net_shape *shape, char *text, size_t size)
 {
     if (shape->rank == 3)
         snprintf(text, size, "an image of %d × %d × %d", shape->dim[0], shape->dim[1],
@@ -85,7 +92,7 @@ static const char *describe(const struct net_shape *shape, char *text, size_t si
     return text;
 }
 
-// ---- a layer, from begin() to finish() ----
+// ---- a layer, from net_begin() to net_finish() ----
 
 static bool grow(void **items, int count, int *cap, size_t size)
 {
@@ -104,12 +111,12 @@ static bool read_inputs(struct net *net, struct net_layer *layer, const int *fro
 {
     for (int i = 0; i < count; i++) {
         if (from[i] < 0 || from[i] >= net->layer_count) {
-            mistake(net, layer, "reads layer %d, which is not there", from[i]);
+            net_mistake(net, layer, "reads layer %d, which is not there", from[i]);
             return false;
         }
         const struct net_layer *input = &net->layers[from[i]];
         if (input->op == NET_TOKENS && layer->op != NET_ONE_HOT && layer->op != NET_EMBEDDING) {
-            mistake(net, layer, "cannot read tokens; embed them or make them one-hot first");
+            net_mistake(net, layer, "cannot read tokens; embed them or make them one-hot first");
             return false;
         }
         layer->inputs[i] = from[i];
@@ -119,10 +126,8 @@ static bool read_inputs(struct net *net, struct net_layer *layer, const int *fro
     return true;
 }
 
-// A new layer after the others, not counted yet; null after a mistake. A null name becomes the
-// operation's name and the layer's number.
-static struct net_layer *begin(struct net *net, enum net_op op, const char *name, const int *from,
-                               int count)
+struct net_layer *net_begin(struct net *net, enum net_op op, const char *name, const int *from,
+                            int count)
 {
     if (broken(net))
         return NULL;
@@ -134,25 +139,25 @@ static struct net_layer *begin(struct net *net, enum net_op op, const char *name
     memset(layer, 0, sizeof *layer);
     layer->op = op;
     layer->stride = 1;
+    layer->tied = -1;
     layer->first_param = net->param_count;
     int length =
         name ? snprintf(layer->name, sizeof layer->name, "%s", name)
              : snprintf(layer->name, sizeof layer->name, "%s%d", op_names[op], net->layer_count);
     if (length == 0 || length >= (int)sizeof layer->name) {
-        mistake(net, layer, "its name is %s", length == 0 ? "empty" : "too long");
+        net_mistake(net, layer, "its name is %s", length == 0 ? "empty" : "too long");
         return NULL;
     }
     for (int i = 0; i < net->layer_count; i++)
         if (strcmp(net->layers[i].name, layer->name) == 0) {
-            mistake(net, layer, "there is another layer of this name");
+            net_mistake(net, layer, "there is another layer of this name");
             return NULL;
         }
     return read_inputs(net, layer, from, count) ? layer : NULL;
 }
 
-// A parameter of the layer that is being built; unused dimensions are 0.
-static bool add_param(struct net *net, struct net_layer *layer, const char *name,
-                      enum net_init init, const int dim[4])
+bool net_add_param(struct net *net, struct net_layer *layer, const char *name, enum net_init init,
+                   const int dim[4])
 {
     if (!grow((void **)&net->params, net->param_count, &net->param_cap, sizeof *net->params)) {
         err_memory(&net->problem);
@@ -168,7 +173,7 @@ static bool add_param(struct net *net, struct net_layer *layer, const char *name
     for (; param->rank < 4 && dim[param->rank] > 0; param->rank++) {
         param->dim[param->rank] = dim[param->rank];
         if (param->count > NET_PARAM_MAX / dim[param->rank]) {
-            mistake(net, layer, "its %s is too large", name);
+            net_mistake(net, layer, "its %s is too large", name);
             return false;
         }
         param->count *= dim[param->rank];
@@ -179,39 +184,39 @@ static bool add_param(struct net *net, struct net_layer *layer, const char *name
     return true;
 }
 
-static int finish(struct net *net, struct net_layer *layer, struct net_shape out)
+int net_finish(struct net *net, struct net_layer *layer, struct net_shape out)
 {
     int64_t count = 1;
     for (int i = 0; i < out.rank; i++) {
         count *= out.dim[i];
         if (count > NET_SHAPE_MAX)
-            return mistake(net, layer, "its output is too large");
+            return net_mistake(net, layer, "its output is too large");
     }
     layer->out = out;
     return net->layer_count++;
 }
 
-static const struct net_shape *input_shape(const struct net *net, const struct net_layer *layer)
+const struct net_shape *net_input_shape(const struct net *net, const struct net_layer *layer)
 {
     return &net->layers[layer->inputs[0]].out;
 }
 
-static bool positive(struct net *net, const struct net_layer *layer, const char *what, int value)
+bool net_positive(struct net *net, const struct net_layer *layer, const char *what, int value)
 {
     if (value > 0)
         return true;
-    mistake(net, layer, "its %s must be at least 1, not %d", what, value);
+    net_mistake(net, layer, "its %s must be at least 1, not %d", what, value);
     return false;
 }
 
-static bool wants_rank(struct net *net, const struct net_layer *layer, int rank)
+bool net_wants_rank(struct net *net, const struct net_layer *layer, int rank)
 {
-    const struct net_shape *in = input_shape(net, layer);
+    const struct net_shape *in = net_input_shape(net, layer);
     if (in->rank == rank)
         return true;
     char text[80];
-    mistake(net, layer, "needs %s, but '%s' gives %s", rank == 3 ? "an image" : "a sequence",
-            net->layers[layer->inputs[0]].name, describe(in, text, sizeof text));
+    net_mistake(net, layer, "needs %s, but '%s' gives %s", rank == 3 ? "an image" : "a sequence",
+                net->layers[layer->inputs[0]].name, net_describe_shape(in, text, sizeof text));
     return false;
 }
 
@@ -221,7 +226,7 @@ static bool is_first_input(struct net *net, const struct net_layer *layer)
 {
     for (int i = 0; i < net->layer_count; i++)
         if (net->layers[i].op == layer->op) {
-            mistake(net, layer, "there is such an input already: '%s'", net->layers[i].name);
+            net_mistake(net, layer, "there is such an input already: '%s'", net->layers[i].name);
             return false;
         }
     return true;
@@ -229,50 +234,50 @@ static bool is_first_input(struct net *net, const struct net_layer *layer)
 
 int net_image(struct net *net, int channels, int height, int width)
 {
-    struct net_layer *layer = begin(net, NET_IMAGE, NULL, NULL, 0);
-    if (!layer || !is_first_input(net, layer) || !positive(net, layer, "channels", channels) ||
-        !positive(net, layer, "height", height) || !positive(net, layer, "width", width))
+    struct net_layer *layer = net_begin(net, NET_IMAGE, NULL, NULL, 0);
+    if (!layer || !is_first_input(net, layer) || !net_positive(net, layer, "channels", channels) ||
+        !net_positive(net, layer, "height", height) || !net_positive(net, layer, "width", width))
         return -1;
-    return finish(net, layer, (struct net_shape){3, {channels, height, width}});
+    return net_finish(net, layer, (struct net_shape){3, {channels, height, width}});
 }
 
 int net_tokens(struct net *net, int time, int vocabulary)
 {
-    struct net_layer *layer = begin(net, NET_TOKENS, NULL, NULL, 0);
-    if (!layer || !is_first_input(net, layer) || !positive(net, layer, "time", time) ||
-        !positive(net, layer, "vocabulary", vocabulary))
+    struct net_layer *layer = net_begin(net, NET_TOKENS, NULL, NULL, 0);
+    if (!layer || !is_first_input(net, layer) || !net_positive(net, layer, "time", time) ||
+        !net_positive(net, layer, "vocabulary", vocabulary))
         return -1;
     layer->vocabulary = vocabulary;
-    return finish(net, layer, (struct net_shape){2, {time, 1}});
+    return net_finish(net, layer, (struct net_shape){2, {time, 1}});
 }
 
-static bool reads_tokens(struct net *net, struct net_layer *layer)
+static bool net_reads_tokens(struct net *net, struct net_layer *layer)
 {
     const struct net_layer *input = &net->layers[layer->inputs[0]];
     layer->vocabulary = input->vocabulary;
     if (input->op != NET_TOKENS)
-        mistake(net, layer, "needs tokens, but reads '%s'", input->name);
+        net_mistake(net, layer, "needs tokens, but reads '%s'", input->name);
     return input->op == NET_TOKENS;
 }
 
 int net_one_hot(struct net *net, int from)
 {
-    struct net_layer *layer = begin(net, NET_ONE_HOT, NULL, &from, 1);
-    if (!layer || !reads_tokens(net, layer))
+    struct net_layer *layer = net_begin(net, NET_ONE_HOT, NULL, &from, 1);
+    if (!layer || !net_reads_tokens(net, layer))
         return -1;
-    int time = input_shape(net, layer)->dim[0];
-    return finish(net, layer, (struct net_shape){2, {time, layer->vocabulary}});
+    int time = net_input_shape(net, layer)->dim[0];
+    return net_finish(net, layer, (struct net_shape){2, {time, layer->vocabulary}});
 }
 
 int net_embedding(struct net *net, int from, int units, const char *name)
 {
-    struct net_layer *layer = begin(net, NET_EMBEDDING, name, &from, 1);
-    if (!layer || !reads_tokens(net, layer) || !positive(net, layer, "width", units) ||
-        !add_param(net, layer, "weight", NET_UNIFORM_005, (int[4]){layer->vocabulary, units}))
+    struct net_layer *layer = net_begin(net, NET_EMBEDDING, name, &from, 1);
+    if (!layer || !net_reads_tokens(net, layer) || !net_positive(net, layer, "width", units) ||
+        !net_add_param(net, layer, "weight", NET_UNIFORM_005, (int[4]){layer->vocabulary, units}))
         return -1;
     layer->units = units;
-    int time = input_shape(net, layer)->dim[0];
-    return finish(net, layer, (struct net_shape){2, {time, units}});
+    int time = net_input_shape(net, layer)->dim[0];
+    return net_finish(net, layer, (struct net_shape){2, {time, units}});
 }
 
 // ---- layers with weights ----
@@ -282,47 +287,47 @@ int net_embedding(struct net *net, int from, int units, const char *name)
 
 int net_lstm(struct net *net, int from, int units, bool both_ways, const char *name)
 {
-    struct net_layer *layer = begin(net, NET_LSTM, name, &from, 1);
-    if (!layer || !wants_rank(net, layer, 2) || !positive(net, layer, "width", units))
+    struct net_layer *layer = net_begin(net, NET_LSTM, name, &from, 1);
+    if (!layer || !net_wants_rank(net, layer, 2) || !net_positive(net, layer, "width", units))
         return -1;
-    int time = input_shape(net, layer)->dim[0], features = input_shape(net, layer)->dim[1];
+    int time = net_input_shape(net, layer)->dim[0], features = net_input_shape(net, layer)->dim[1];
     if (units > NET_LSTM_UNITS_MAX || (int64_t)time * 4 * units > NET_SHAPE_MAX)
-        return mistake(net, layer, "%d units are too many", units);
+        return net_mistake(net, layer, "%d units are too many", units);
     for (int way = 0; way <= both_ways; way++) {
         static const char *const names[2][3] = {
             {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0"},
             {"weight_ih_l0_reverse", "weight_hh_l0_reverse", "bias_ih_l0_reverse"}};
-        if (!add_param(net, layer, names[way][0], NET_GLOROT, (int[4]){4 * units, features}) ||
-            !add_param(net, layer, names[way][1], NET_ORTHOGONAL, (int[4]){4 * units, units}) ||
-            !add_param(net, layer, names[way][2], NET_LSTM_BIAS, (int[4]){4 * units}))
+        if (!net_add_param(net, layer, names[way][0], NET_GLOROT, (int[4]){4 * units, features}) ||
+            !net_add_param(net, layer, names[way][1], NET_ORTHOGONAL, (int[4]){4 * units, units}) ||
+            !net_add_param(net, layer, names[way][2], NET_LSTM_BIAS, (int[4]){4 * units}))
             return -1;
     }
     layer->units = units;
     layer->bias = true;
     layer->both_ways = both_ways;
-    return finish(net, layer, (struct net_shape){1, {both_ways ? 2 * units : units}});
+    return net_finish(net, layer, (struct net_shape){1, {both_ways ? 2 * units : units}});
 }
 
 static bool add_weight_and_bias(struct net *net, struct net_layer *layer, const int dim[4])
 {
-    if (!add_param(net, layer, "weight", NET_GLOROT, dim))
+    if (!net_add_param(net, layer, "weight", NET_GLOROT, dim))
         return false;
     net->params[net->param_count - 1].decayed = true;
-    return !layer->bias || add_param(net, layer, "bias", NET_ZERO, (int[4]){dim[0]});
+    return !layer->bias || net_add_param(net, layer, "bias", NET_ZERO, (int[4]){dim[0]});
 }
 
 int net_dense(struct net *net, int from, int units, bool relu, const char *name)
 {
-    struct net_layer *layer = begin(net, NET_DENSE, name, &from, 1);
-    if (!layer || !positive(net, layer, "width", units))
+    struct net_layer *layer = net_begin(net, NET_DENSE, name, &from, 1);
+    if (!layer || !net_positive(net, layer, "width", units))
         return -1;
     layer->units = units;
     layer->relu = relu;
     layer->bias = true;
-    int in = (int)net_shape_count(input_shape(net, layer)); // finish() checked that it fits
+    int in = (int)net_shape_count(net_input_shape(net, layer)); // net_finish() checked that it fits
     if (!add_weight_and_bias(net, layer, (int[4]){units, in}))
         return -1;
-    return finish(net, layer, (struct net_shape){1, {units}});
+    return net_finish(net, layer, (struct net_shape){1, {units}});
 }
 
 // Output size of a window that slides over `in` cells, and the padding it needs; 0: none fits.
@@ -344,19 +349,19 @@ static int slide(int in, int kernel, int stride, enum net_padding padding, int *
 static bool set_window(struct net *net, struct net_layer *layer, int kernel_h, int kernel_w,
                        int stride, enum net_padding padding, struct net_shape *out)
 {
-    if (!wants_rank(net, layer, 3) || !positive(net, layer, "kernel's height", kernel_h) ||
-        !positive(net, layer, "kernel's width", kernel_w) ||
-        !positive(net, layer, "stride", stride))
+    if (!net_wants_rank(net, layer, 3) || !net_positive(net, layer, "kernel's height", kernel_h) ||
+        !net_positive(net, layer, "kernel's width", kernel_w) ||
+        !net_positive(net, layer, "stride", stride))
         return false;
-    const struct net_shape *in = input_shape(net, layer);
+    const struct net_shape *in = net_input_shape(net, layer);
     layer->kernel_h = kernel_h;
     layer->kernel_w = kernel_w;
     layer->stride = stride;
     int height = slide(in->dim[1], kernel_h, stride, padding, &layer->pad_top, &layer->pad_bottom);
     int width = slide(in->dim[2], kernel_w, stride, padding, &layer->pad_left, &layer->pad_right);
     if (height == 0 || width == 0) {
-        mistake(net, layer, "a kernel of %d × %d does not fit into '%s', which is %d × %d",
-                kernel_h, kernel_w, net->layers[layer->inputs[0]].name, in->dim[1], in->dim[2]);
+        net_mistake(net, layer, "a kernel of %d × %d does not fit into '%s', which is %d × %d",
+                    kernel_h, kernel_w, net->layers[layer->inputs[0]].name, in->dim[1], in->dim[2]);
         return false;
     }
     *out = (struct net_shape){3, {in->dim[0], height, width}};
@@ -365,9 +370,9 @@ static bool set_window(struct net *net, struct net_layer *layer, int kernel_h, i
 
 int net_conv(struct net *net, int from, struct net_conv conv, const char *name)
 {
-    struct net_layer *layer = begin(net, NET_CONV, name, &from, 1);
+    struct net_layer *layer = net_begin(net, NET_CONV, name, &from, 1);
     struct net_shape out;
-    if (!layer || !positive(net, layer, "number of filters", conv.filters) ||
+    if (!layer || !net_positive(net, layer, "number of filters", conv.filters) ||
         !set_window(net, layer, conv.kernel_h, conv.kernel_w, conv.stride == 0 ? 1 : conv.stride,
                     conv.padding, &out))
         return -1;
@@ -378,30 +383,30 @@ int net_conv(struct net *net, int from, struct net_conv conv, const char *name)
     if (!add_weight_and_bias(net, layer, dim))
         return -1;
     out.dim[0] = conv.filters;
-    return finish(net, layer, out);
+    return net_finish(net, layer, out);
 }
 
 int net_batch_norm(struct net *net, int from, float decay, float epsilon, bool relu,
                    const char *name)
 {
-    struct net_layer *layer = begin(net, NET_BATCH_NORM, name, &from, 1);
-    if (!layer || !wants_rank(net, layer, 3))
+    struct net_layer *layer = net_begin(net, NET_BATCH_NORM, name, &from, 1);
+    if (!layer || !net_wants_rank(net, layer, 3))
         return -1;
     if (!(decay >= 0 && decay <= 1) || !(epsilon > 0 && epsilon < INFINITY))
-        return mistake(net, layer, "a decay of %g and an epsilon of %g make no sense",
-                       (double)decay, (double)epsilon);
+        return net_mistake(net, layer, "a decay of %g and an epsilon of %g make no sense",
+                           (double)decay, (double)epsilon);
     layer->decay = decay;
     layer->epsilon = epsilon;
     layer->relu = relu;
-    int dim[4] = {input_shape(net, layer)->dim[0]};
-    if (!add_param(net, layer, "weight", NET_ONE, dim) ||
-        !add_param(net, layer, "bias", NET_ZERO, dim) ||
-        !add_param(net, layer, "running_mean", NET_ZERO, dim) ||
-        !add_param(net, layer, "running_var", NET_ONE, dim))
+    int dim[4] = {net_input_shape(net, layer)->dim[0]};
+    if (!net_add_param(net, layer, "weight", NET_ONE, dim) ||
+        !net_add_param(net, layer, "bias", NET_ZERO, dim) ||
+        !net_add_param(net, layer, "running_mean", NET_ZERO, dim) ||
+        !net_add_param(net, layer, "running_var", NET_ONE, dim))
         return -1;
     net->params[net->param_count - 2].trained = false;
     net->params[net->param_count - 1].trained = false;
-    return finish(net, layer, *input_shape(net, layer));
+    return net_finish(net, layer, *net_input_shape(net, layer));
 }
 
 // ---- layers without weights ----
@@ -409,11 +414,11 @@ int net_batch_norm(struct net *net, int from, float decay, float epsilon, bool r
 static int pool(struct net *net, enum net_op op, int from, int size, int stride,
                 enum net_padding padding)
 {
-    struct net_layer *layer = begin(net, op, NULL, &from, 1);
+    struct net_layer *layer = net_begin(net, op, NULL, &from, 1);
     struct net_shape out;
     if (!layer || !set_window(net, layer, size, size, stride, padding, &out))
         return -1;
-    return finish(net, layer, out);
+    return net_finish(net, layer, out);
 }
 
 int net_max_pool(struct net *net, int from, int size, int stride, enum net_padding padding)
@@ -428,69 +433,72 @@ int net_average_pool(struct net *net, int from, int size, int stride, enum net_p
 
 int net_global_average(struct net *net, int from)
 {
-    struct net_layer *layer = begin(net, NET_GLOBAL_AVERAGE, NULL, &from, 1);
-    if (!layer || !wants_rank(net, layer, 3))
+    struct net_layer *layer = net_begin(net, NET_GLOBAL_AVERAGE, NULL, &from, 1);
+    if (!layer || !net_wants_rank(net, layer, 3))
         return -1;
-    return finish(net, layer, (struct net_shape){1, {input_shape(net, layer)->dim[0]}});
+    return net_finish(net, layer, (struct net_shape){1, {net_input_shape(net, layer)->dim[0]}});
 }
 
 int net_dropout(struct net *net, int from, float rate)
 {
-    struct net_layer *layer = begin(net, NET_DROPOUT, NULL, &from, 1);
+    struct net_layer *layer = net_begin(net, NET_DROPOUT, NULL, &from, 1);
     if (!layer)
         return -1;
     if (!(rate >= 0 && rate < 1))
-        return mistake(net, layer, "the rate must be at least 0 and below 1, not %g", (double)rate);
+        return net_mistake(net, layer, "the rate must be at least 0 and below 1, not %g",
+                           (double)rate);
     layer->rate = rate;
-    return finish(net, layer, *input_shape(net, layer));
+    return net_finish(net, layer, *net_input_shape(net, layer));
 }
 
 int net_concat(struct net *net, const int *from, int count)
 {
     bool some = count >= 1 && count <= NET_INPUTS_MAX;
-    struct net_layer *layer = begin(net, NET_CONCAT, NULL, from, some ? count : 0);
+    struct net_layer *layer = net_begin(net, NET_CONCAT, NULL, from, some ? count : 0);
     if (!layer)
         return -1;
     if (!some)
-        return mistake(net, layer, "joins 1 to %d layers, not %d", NET_INPUTS_MAX, count);
-    if (!wants_rank(net, layer, 3))
+        return net_mistake(net, layer, "joins 1 to %d layers, not %d", NET_INPUTS_MAX, count);
+    if (!net_wants_rank(net, layer, 3))
         return -1;
-    struct net_shape out = *input_shape(net, layer);
+    struct net_shape out = *net_input_shape(net, layer);
     int64_t channels = 0;
     for (int i = 0; i < count; i++) {
         const struct net_layer *input = &net->layers[layer->inputs[i]];
         char first[80], other[80];
         if (input->out.rank != 3 || input->out.dim[1] != out.dim[1] ||
             input->out.dim[2] != out.dim[2])
-            return mistake(net, layer, "'%s' gives %s and '%s' gives %s",
-                           net->layers[layer->inputs[0]].name, describe(&out, first, sizeof first),
-                           input->name, describe(&input->out, other, sizeof other));
+            return net_mistake(net, layer, "'%s' gives %s and '%s' gives %s",
+                               net->layers[layer->inputs[0]].name,
+                               net_describe_shape(&out, first, sizeof first), input->name,
+                               net_describe_shape(&input->out, other, sizeof other));
         channels += input->out.dim[0];
     }
     if (channels > NET_SHAPE_MAX)
-        return mistake(net, layer, "its output is too large");
+        return net_mistake(net, layer, "its output is too large");
     out.dim[0] = (int)channels;
-    return finish(net, layer, out);
+    return net_finish(net, layer, out);
 }
 
 int net_aux(struct net *net, int from, int head, float weight)
 {
-    struct net_layer *layer = begin(net, NET_AUX, NULL, (int[2]){from, head}, 2);
+    struct net_layer *layer = net_begin(net, NET_AUX, NULL, (int[2]){from, head}, 2);
     if (!layer)
         return -1;
     const struct net_layer *own = &net->layers[from], *other = &net->layers[head];
     if (own->out.rank != 1 || other->out.rank != 1 || own->out.dim[0] != other->out.dim[0]) {
         char first[80], second[80];
-        return mistake(net, layer, "needs two vectors of one length, but '%s' gives %s and '%s' %s",
-                       own->name, describe(&own->out, first, sizeof first), other->name,
-                       describe(&other->out, second, sizeof second));
+        return net_mistake(net, layer,
+                           "needs two vectors of one length, but '%s' gives %s and '%s' %s",
+                           own->name, net_describe_shape(&own->out, first, sizeof first),
+                           other->name, net_describe_shape(&other->out, second, sizeof second));
     }
     if (from == head)
-        return mistake(net, layer, "needs two layers, but reads '%s' twice", own->name);
+        return net_mistake(net, layer, "needs two layers, but reads '%s' twice", own->name);
     if (!(weight > 0 && weight < INFINITY))
-        return mistake(net, layer, "a weight of %g makes no sense", (double)weight);
+        return net_mistake(net, layer, "a weight of %g makes no sense", (double)weight);
     layer->weight = weight;
-    return finish(net, layer, own->out);
+    return net_finish(net, layer, own->out);
 }
 
 void net_set_hard_gates(struct net *net, int lstm)
@@ -524,18 +532,24 @@ int net_check(const struct net *net, struct err *err)
     if (net->layer_count == 0)
         return err_set(err, ERR_FAIL, "net '%s' has no layers", net->name);
     for (int i = 0; i + 1 < net->layer_count; i++) {
-        const char *problem = !is_read(net, i)               ? "no other layer reads it"
-                              : net->layers[i].op == NET_AUX ? "it must be the last layer"
-                                                             : NULL;
+        enum net_op op = net->layers[i].op;
+        bool ends = op == NET_AUX || op == NET_TIED_HEAD;
+        const char *problem = !is_read(net, i) ? "no other layer reads it"
+                              : ends           ? "it must be the last layer"
+                                               : NULL;
         if (problem)
             return err_set(err, ERR_FAIL, "net '%s', layer '%s': %s", net->name,
                            net->layers[i].name, problem);
     }
 
     const struct net_layer *last = &net->layers[net->layer_count - 1];
-    if (last->out.rank != 1 || !last->learns)
+    if ((last->out.rank != 1 && last->op != NET_TIED_HEAD) || !last->learns)
         return err_set(err, ERR_FAIL,
-                       "net '%s', layer '%s': the last layer must be a vector that is learned",
+                       "net '%s', layer '%s': the last layer must be a vector that is learned, or "
+                       "a tied head",
+                       net->name, last->name);
+    if (last->op == NET_TIED_HEAD && net->loss != NET_SOFTMAX)
+        return err_set(err, ERR_FAIL, "net '%s', layer '%s': a tied head needs a softmax",
                        net->name, last->name);
     if (net->loss == NET_SIGMOID && last->out.dim[0] != 1)
         return err_set(err, ERR_FAIL, "net '%s', layer '%s': a sigmoid needs one unit, not %d",

@@ -30,6 +30,25 @@
 //   cross-entropy to the head's gradient. Reported loss and accuracy are those of the net's
 //   outputs.
 // - The gradient of an embedding counts as dense: an optimizer updates all rows in every step.
+//
+// A transformer's values are sequences (time × features, rank 2), and each of its layers treats the
+// time steps alike:
+// - position: y(t) = x(t) + weight(t); the table has `rows` >= time rows. The rows behind are
+//   parameters like the others: their gradient is 0, weight decay applies.
+// - layer norm: over the features of a time step, with the biased variance, divided by
+//   sqrt(variance + epsilon); then times weight, plus bias.
+// - linear: y(t) = x(t) W + b, with W in × units, as the Conv1D of transformers' GPT-2 has it.
+// - attention: its input's features are q, k and v side by side, each `units` wide; head h has the
+//   columns h × size ... of each, size = units / heads. Causal: time step t sees steps 0 ... t.
+//   y = softmax(q k' / sqrt(size)) v. It has no weights: the projections are linear layers.
+// - GELU: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x³))).
+// - tied head: logits(t) = x(t) E', with E the weight (vocabulary × features) of the embedding
+//   `tied`, whose gradient is the sum of both uses. It is the last layer; there is one label per
+//   time step, and the loss is the mean over all labels of a batch. An engine may keep E with more
+//   rows than the vocabulary, as its products like them (GPT-2's 50,257 as 50,304). Padding rows
+//   are no parameters: no probability, no gradient, no state, not in read() and write(). Logits
+//   need not exist as a whole: nobody but the loss reads them.
+// - The weights start normal; see net_linear() and NET_DEVIATION.
 #ifndef FARE_NET_NET_H
 #define FARE_NET_NET_H
 
@@ -54,6 +73,14 @@ enum net_op {
     NET_DROPOUT,        // inverted: scaled while training, identity while evaluating
     NET_CONCAT,         // images of one height and width, along the channels
     NET_AUX,            // two vectors → the first; the second has a loss of its own
+    // Of transformers: sequences to sequences.
+    NET_POSITION,   // adds a learned vector for each time step
+    NET_LAYER_NORM, // over the features of each time step
+    NET_LINEAR,     // time × features → time × units, with bias
+    NET_ATTENTION,  // time × (q, k, v) → time × units; causal, several heads
+    NET_GELU,       // tanh form
+    NET_ADD,        // two sequences of one shape → their sum
+    NET_TIED_HEAD,  // time × features → time × vocabulary, with the weight of an embedding
 };
 
 enum net_loss {
@@ -68,6 +95,7 @@ enum net_init { // how a parameter starts
     NET_ORTHOGONAL,  // each gate's H × H block by itself
     NET_UNIFORM_005, // ± 0.05
     NET_LSTM_BIAS,   // zero, the forget gate's part 1
+    NET_NORMAL,      // mean 0, standard deviation `deviation`
 };
 
 struct net_shape {
@@ -84,16 +112,18 @@ struct net_layer {
     int inputs[NET_INPUTS_MAX]; // numbers of earlier layers
     int input_count;
     struct net_shape out;
-    int units;              // dense, LSTM, embedding: width; convolution: output channels
+    int units;              // width of the output; convolution: output channels
     int kernel_h, kernel_w; // convolution, pools
     int stride;
     int pad_top, pad_left, pad_bottom, pad_right; // found by inference
     bool relu, bias, both_ways;
     bool hard_gates; // LSTM
     int vocabulary;
+    int heads;     // attention
+    int tied;      // tied head: the number of the embedding whose weight it uses; else -1
     float rate;    // dropout: the share that is dropped
     float decay;   // batch norm: of the running averages
-    float epsilon; // batch norm
+    float epsilon; // batch norm, layer norm
     float weight;  // auxiliary loss
     int first_param, param_count;
     bool learns; // it, or a layer before it, is trained, so it needs a gradient
@@ -105,9 +135,11 @@ struct net_param {
     int rank;
     int64_t dim[4];
     enum net_init init;
-    bool trained;  // false: a running average of a batch norm
-    bool decayed;  // weight decay applies: convolution and dense weights
-    int64_t count; // product of dim
+    float deviation; // NET_NORMAL
+    bool trained;    // false: a running average of a batch norm
+    bool decayed;    // weight decay applies: weights of convolutions, dense and linear layers,
+                     // positions, an embedding with a tied head
+    int64_t count;   // product of dim
 };
 
 struct net {
@@ -152,11 +184,29 @@ int net_concat(struct net *net, const int *from, int count);
 // The last layer of a net whose loss is softmax.
 int net_aux(struct net *net, int from, int head, float weight);
 
+// Layers of transformers. `deviation` is that of the weight's initial values; tables of positions
+// and embeddings with a tied head have NET_DEVIATION.
+#define NET_DEVIATION 0.02F
+int net_position(struct net *net, int from, int rows, const char *name);
+int net_layer_norm(struct net *net, int from, float epsilon, const char *name);
+int net_linear(struct net *net, int from, int units, float deviation, const char *name);
+int net_attention(struct net *net, int from, int heads, const char *name);
+int net_gelu(struct net *net, int from, const char *name);
+int net_add(struct net *net, int from, int other, const char *name);
+// The last layer of a net whose loss is softmax.
+int net_tied_head(struct net *net, int from, int embedding, const char *name);
+
 // Gives an LSTM hard gates; -1 is ignored.
 void net_set_hard_gates(struct net *net, int lstm);
 void net_set_loss(struct net *net, enum net_loss loss);
 
 int64_t net_shape_count(const struct net_shape *shape); // numbers in one sample of it
+bool net_of_transformer(enum net_op op);                // one of NET_POSITION and those after it
+
+// Labels of a sample, and the classes of a label, by the last layer (not for a sigmoid): 1 and its
+// units, or one per time step and the vocabulary.
+int net_labels(const struct net_layer *last);
+int net_classes(const struct net_layer *last);
 
 struct net_cost {                         // of one training step on a batch
     int64_t parameters;                   // trained ones

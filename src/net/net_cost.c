@@ -3,12 +3,15 @@
 //
 // Operations are those of matrix products and convolutions, by the usual count: padding cells are
 // included, elementwise operations, which run at memory speed, are not. A one-hot input selects
-// rows and costs none. Bytes are single-precision numbers moved by a machine that keeps nothing
-// between layers: the forward pass reads a layer's inputs and parameters and writes its output; the
-// backward pass reads the output's gradient, the inputs it needs and the parameters, and writes the
-// gradients. The update reads gradient and parameter and writes the parameter; the optimizer's
-// state comes on top (8 bytes × number of states × parameters). Of an embedding, only the rows
-// looked up count.
+// rows and costs none. A net with one label per token has, as is customary, one multiply-add per
+// token and trained parameter, and attention in full (all pairs of time steps): 6 × parameters + 12
+// × layers × width × time operations per token and step. Bytes are single-precision numbers moved
+// by a machine that keeps nothing between layers: the forward pass reads a layer's inputs and
+// parameters and writes its output; the backward pass reads the output's gradient, the inputs it
+// needs and the parameters, and writes the gradients. The update reads gradient and parameter and
+// writes the parameter; the optimizer's state comes on top (8 bytes × number of states ×
+// parameters). Of an embedding, only the rows looked up count. A tied head's outputs go straight
+// into the loss and do not count.
 #include "net/net.h"
 
 static const struct net_layer *input_of(const struct net *net, const struct net_layer *layer)
@@ -21,7 +24,28 @@ static double stored(const struct net_layer *layer)
 {
     if (layer->op == NET_ONE_HOT)
         return layer->out.dim[0];
+    if (layer->op == NET_TIED_HEAD)
+        return 0;
     return (double)net_shape_count(&layer->out);
+}
+
+static double params_of(const struct net *net, const struct net_layer *layer)
+{
+    double count = 0;
+    for (int i = 0; i < layer->param_count; i++)
+        count += (double)net->params[layer->first_param + i].count;
+    return count;
+}
+
+// Multiply-adds of one sample of a transformer's layer.
+static double sequence_products(const struct net *net, const struct net_layer *layer)
+{
+    double time = layer->out.dim[0];
+    if (layer->op == NET_ATTENTION)
+        return 2 * time * time * layer->units;
+    if (layer->op == NET_TIED_HEAD)
+        return time * params_of(net, &net->layers[layer->tied]);
+    return time * params_of(net, layer);
 }
 
 // Multiply-adds of one sample: with the input, and (LSTM) with the state of the step before.
@@ -39,6 +63,8 @@ static void products(const struct net *net, const struct net_layer *layer, doubl
         double gates = (layer->both_ways ? 8.0 : 4.0) * layer->units * input->out.dim[0];
         *with_input = input->op == NET_ONE_HOT ? 0 : gates * input->out.dim[1];
         *with_state = gates * layer->units;
+    } else if (net_of_transformer(layer->op)) {
+        *with_input = sequence_products(net, layer);
     }
 }
 
@@ -55,7 +81,8 @@ static void add_flops(const struct net *net, const struct net_layer *layer, doub
 
 static bool needs_inputs_again(enum net_op op)
 {
-    return op == NET_DENSE || op == NET_CONV || op == NET_LSTM || op == NET_BATCH_NORM;
+    return op == NET_DENSE || op == NET_CONV || op == NET_LSTM || op == NET_BATCH_NORM ||
+           (net_of_transformer(op) && op != NET_POSITION && op != NET_ADD);
 }
 
 static double numbers_moved(const struct net *net, const struct net_layer *layer, double batch)
@@ -83,7 +110,8 @@ static double param_numbers_moved(const struct net *net, const struct net_param 
         return 2 * (double)param->count;
     const struct net_layer *layer = &net->layers[param->layer];
     double count = (double)param->count;
-    if (layer->op == NET_EMBEDDING) {
+    bool whole = net->layers[net->layer_count - 1].tied == param->layer;
+    if (layer->op == NET_EMBEDDING && !whole) {
         double rows = batch * layer->out.dim[0];
         count = (rows < layer->vocabulary ? rows : layer->vocabulary) * layer->units;
     }

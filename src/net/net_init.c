@@ -8,6 +8,9 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "machine/parallel.h"
+
+#define PARALLEL_LEAST 100000 // numbers worth starting threads for
 
 static void fill(float *values, int64_t count, float value)
 {
@@ -19,6 +22,31 @@ static void fill_uniform(struct rng *rng, float *values, int64_t count, double b
 {
     for (int64_t i = 0; i < count; i++)
         values[i] = (float)((2 * (double)rng_float(rng) - 1) * bound);
+}
+
+struct normal {
+    const struct net_param *param;
+    const struct rng *rng;
+    float *values;
+};
+
+static void fill_rows(void *normal_, int64_t from, int64_t to)
+{
+    const struct normal *n = normal_;
+    int64_t columns = n->param->count / n->param->dim[0];
+    for (int64_t row = from; row < to; row++) {
+        struct rng own;
+        rng_split(n->rng, "row", (uint64_t)row, &own);
+        for (int64_t i = 0; i < columns; i++)
+            n->values[row * columns + i] = (float)(rng_normal(&own) * (double)n->param->deviation);
+    }
+}
+
+// Each row has its own stream, so that several threads fill them: there may be a billion numbers.
+static void fill_normal(const struct net_param *param, const struct rng *rng, float *values)
+{
+    struct normal normal = {param, rng, values};
+    parallel_for(param->count < PARALLEL_LEAST ? 1 : 0, param->dim[0], fill_rows, &normal);
 }
 
 // Dense and LSTM weights are out × in, convolutions out × in × height × width, where each output
@@ -104,6 +132,9 @@ int net_init_param(const struct net_param *param, uint64_t seed, float *values, 
     case NET_LSTM_BIAS: // gates i f g o
         fill(values, count, 0);
         fill(values + count / 4, count / 4, 1);
+        break;
+    case NET_NORMAL:
+        fill_normal(param, &rng, values);
         break;
     case NET_ORTHOGONAL:
         return fill_orthogonal_blocks(param, &rng, values, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/money.h"
 #include "base/rng.h"
 #include "base/sha256.h"
 
@@ -139,6 +140,8 @@ void run_derive(struct run *run)
     double ms = run->steady.step_ms.known ? run->steady.step_ms.v : run->step_ms.v;
     if (run->step_flops.known && ms > 0)
         run->use.flops_per_s = some_real(run->step_flops.v / (ms / 1e3));
+    if (run->step_tokens.known && ms > 0)
+        run->tokens_per_s = some_real((double)run->step_tokens.v / (ms / 1e3));
     // Power during the steps only, without start-up.
     double before_s = 0, watts = 0;
     int64_t looks = 0;
@@ -155,6 +158,18 @@ void run_derive(struct run *run)
     }
     if (looks > 0 && ms > 0)
         run->use.joules_per_step = some_real(watts / (double)looks * ms / 1e3);
+    if (run->use.joules_per_step.known && run->step_tokens.known && run->step_tokens.v > 0)
+        run->use.joules_per_mtoken =
+            some_real(run->use.joules_per_step.v / (double)run->step_tokens.v * 1e6);
+}
+
+bool run_million_tokens(const struct run *run, int64_t nano, int64_t *each)
+{
+    if (!run->step_tokens.known || !run->total_steps.known || run->step_tokens.v < 1 ||
+        run->total_steps.v < 1 || run->total_steps.v > INT64_MAX / run->step_tokens.v)
+        return false;
+    return money_scale(nano, 1000000, run->step_tokens.v * run->total_steps.v, MONEY_HALF_EVEN,
+                       each, NULL) == 0;
 }
 
 int run_taint(struct run *run, const char *text, struct err *err)

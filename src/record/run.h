@@ -72,6 +72,10 @@ bool run_stopped(const struct run *run);
 bool run_given(const struct run *run);
 
 // Computes derived members: operations per second, joules per step.
+// What a million tokens cost where the whole training costs `nano`; false if its tokens are
+// unknown.
+bool run_million_tokens(const struct run *run, int64_t nano, int64_t *each);
+
 void run_derive(struct run *run);
 
 // Adds a taint, unless it is already there.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/money.h"
+#include "report/spending.h"
 #include "report/tables.h"
 
 typedef struct maybe_real figure_fn(const struct compare_row *row);
@@ -183,5 +184,72 @@ void running_openmetrics(struct buf *out, const struct run *runs, size_t count)
             buf_printf(out, "} %.12g\n", value.v);
         }
     }
+    buf_adds(out, END);
+}
+
+// ---- a team's ledger
+
+enum { PROJECTS_MOST = 50 }; // so that a label has few values; the rest is one
+
+static void add_gauge(struct buf *out, const char *name, const char *help, int64_t value)
+{
+    begin_family(out, name, NULL, help);
+    buf_printf(out, "%s %lld\n", name, (long long)value);
+}
+
+static void add_spend(struct buf *out, const char *project, double usd_)
+{
+    buf_adds(out, "fare_month_cost_usd{");
+    add_label(out, "project", project);
+    buf_printf(out, "} %.12g\n", usd_);
+}
+
+static void add_budgets(struct buf *out, const struct budgets *budgets)
+{
+    if (budgets->budgets.count == 0)
+        return;
+    begin_family(out, "fare_budget_spent_ratio", "ratio",
+                 "Share of a budget that is spent in its current period.");
+    for (size_t i = 0; i < budgets->budgets.count && i < PROJECTS_MOST; i++) {
+        const struct budget_state *b = &budgets->budgets.items[i];
+        const char *const labels[][2] = {
+            {"kind", b->kind}, {"name", b->name}, {"period", b->period}};
+        buf_adds(out, "fare_budget_spent_ratio{");
+        for (size_t k = 0; k < sizeof labels / sizeof *labels; k++) {
+            buf_adds(out, k ? "," : "");
+            add_label(out, labels[k][0], labels[k][1]);
+        }
+        buf_printf(out, "} %.12g\n", b->share.v);
+    }
+}
+
+void spending_openmetrics(struct buf *out, const struct spending *month,
+                          const struct spending *hosts, const struct budgets *budgets)
+{
+    int64_t named = 0;
+    double others = 0;
+    if (out->len >= strlen(END))
+        out->data[out->len -= strlen(END)] = '\0';
+    for (size_t i = 0; i < hosts->rows.count; i++)
+        named += hosts->rows.items[i].host != NULL;
+    add_gauge(out, "fare_month_runs", "Runs that started this month.", month->total.runs.v);
+    add_gauge(out, "fare_month_failed_runs", "Of them, those that failed or were killed.",
+              month->total.failed.v);
+    add_gauge(out, "fare_month_unknown_runs", "Of them, those with an unknown cost.",
+              month->total.unknown.v);
+    add_gauge(out, "fare_month_hosts", "Hosts they ran on.", named);
+    begin_family(out, "fare_month_cost_usd", "usd",
+                 "Cost of the runs that started this month, as far as known, without tax.");
+    for (size_t i = 0; i < month->rows.count; i++) {
+        const struct spending_row *row = &month->rows.items[i];
+        struct maybe_real cost = usd(row->usd);
+        if (cost.known && i < PROJECTS_MOST)
+            add_spend(out, row->project ? row->project : "", cost.v);
+        else if (cost.known)
+            others += cost.v;
+    }
+    if (others > 0)
+        add_spend(out, "(others)", others);
+    add_budgets(out, budgets);
     buf_adds(out, END);
 }

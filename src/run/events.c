@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // events: JSON lines written for fare: {"step": 12, "samples": 128, "loss": 0.31}. Unknown keys are
-// ignored; a known key with an invalid value makes the line malformed.
+// ignored; a known key with an invalid value makes the line malformed. {"notice": {...}} is fare's
+// own line for the command (tail.h).
 #include "run/event.h"
 
 #include <math.h>
@@ -118,7 +119,9 @@ static enum event_result read_json(const char *line, size_t len, struct event *e
     json_t *json = json_loadb(line, len, 0, NULL);
     if (!json && line[blank] == '{')
         json = without_nan(line, len);
-    enum event_result result = fill(json, event) ? EVENT_READ : EVENT_MALFORMED;
+    enum event_result result = json_is_object(json_object_get(json, "notice")) ? EVENT_NONE
+                               : fill(json, event)                             ? EVENT_READ
+                                                                               : EVENT_MALFORMED;
     json_decref(json);
     return result;
 }

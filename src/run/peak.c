@@ -38,4 +38,7 @@ void peak_derive(struct run *run)
         run->l1_share_of_peak = some_real(run->l1_pairs_per_s.v * L1_OPERATIONS / peak);
     else if (peak > 0)
         use->share_of_peak = some_real(use->flops_per_s.v / peak);
+    double bf16 = run->step_tokens.known ? peak_of(use, "bf16") : 0;
+    if (bf16 > 0)
+        use->mfu = some_real(use->flops_per_s.v / bf16);
 }

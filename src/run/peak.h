@@ -6,8 +6,9 @@
 #include "price/device.h"
 #include "record/run.h"
 
-// Fills use.share_of_peak if the run's operations are known and its GPUs are of one kind and in the
-// table, and l1_share_of_peak of l1 on a GPU. Otherwise the values stay absent.
+// Fills use.mfu of a run with one label per token, and use.share_of_peak if the run's operations
+// are known and its GPUs are of one kind and in the table, and l1_share_of_peak of l1 on a GPU.
+// Otherwise the values stay absent.
 void peak_derive(struct run *run);
 
 #endif

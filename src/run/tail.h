@@ -2,8 +2,9 @@
 // tail: reads the file or descriptor named by FARE_EVENTS.
 //
 // By default it is a file in a private folder: any process of the command can append to it without
-// waiting for fare. Space that was read is freed on disk. "fd:N" is a pipe whose write end the
-// command gets as descriptor N.
+// waiting for fare, and fare appends lines for the command (tail_tell), which it passes over when
+// it reads them. Everybody appends whole lines, each with one write(). Space that was read is freed
+// on disk. "fd:N" is a pipe whose write end the command gets as descriptor N.
 #ifndef FARE_RUN_TAIL_H
 #define FARE_RUN_TAIL_H
 
@@ -34,6 +35,10 @@ void tail_started(struct tail *tail); // the command has its end
 
 // Calls `each` with the bytes written since the last call, at most a megabyte.
 void tail_read(struct tail *tail, tail_fn *each, void *context);
+
+// Appends `line`, which ends in a newline, for the command to read. False: not a file, or it is
+// gone.
+bool tail_tell(struct tail *tail, const char *line);
 
 // The current size of the file, which is tail->at once all is read; 0 if it is not a file.
 int64_t tail_written(struct tail *tail);

@@ -206,6 +206,8 @@ static enum batch_form choose_form(const struct trainer *t)
     const struct data_pair *data = t->o->data;
     if (!t->engine->load)
         return BATCH_VALUES;
+    if (data->train.stream)
+        return BATCH_BYTES; // of any length, and small beside the work on it
     if (data->train.time > 0)
         return BATCH_NUMBERS;
     return image_bytes(&data->train) + image_bytes(&data->test) <= t->engine->free_bytes(t->program)
@@ -230,6 +232,8 @@ void trainer_set(const struct dataset *from, const uint8_t *pixels,
                                .labels = from->labels};
     for (int v = 0; v < 256; v++)
         set->scale[v] = batcher_scale(batches, v);
+    if (from->stream)
+        set->token_stride = 0; // they come with each batch
     if (from->tokens && from->count > 0)
         set->token_count = from->starts ? from->starts[from->count]
                                         : (from->count - 1) * from->token_stride + from->time;
@@ -287,7 +291,7 @@ static int prepare(struct trainer *t, struct err *err)
     net_cost(&t->net, t->recipe.batch, &t->result->cost);
     if (t->engine->load_kernels) {
         meter_phase(o->meter, METER_KERNELS);
-        int rc = t->engine->load_kernels(&t->net, &o->engine_options, err);
+        int rc = t->engine->load_kernels(&t->net, &t->recipe, &o->engine_options, err);
         meter_phase(o->meter, METER_SETUP);
         TRY(rc);
     }
@@ -366,6 +370,8 @@ static int save(struct trainer *t, struct err *err)
     int rc = checkpoint_path(t->o->dir, t->workload->name, t->place.iteration, &path, err);
     if (rc == 0)
         rc = checkpoint_save(buf_str(&path), &t->subject, t->program, &t->place, err);
+    if (rc == 0 && t->o->alone)
+        rc = checkpoint_for_transformers(t->o->dir, buf_str(&path), &t->net, err);
     if (rc == 0)
         rc = checkpoint_prune(t->o->dir, t->workload->name, KEEP_CHECKPOINTS, t->place.iteration,
                               err);
@@ -395,7 +401,7 @@ static int step(struct trainer *t, struct err *err)
         TRY(t->engine->set_stage(t->program, t->stage, err));
         t->place.stage = t->stage;
     }
-    double before = t->place.score.loss;
+    const struct engine_score before = t->place.score;
     struct engine_batch in = for_engine(t, &batch);
     t->engine->set_iteration(t->program, t->place.iteration);
     TRY(t->engine->step(t->program, &in, &t->place.score, err));
@@ -405,7 +411,8 @@ static int step(struct trainer *t, struct err *err)
     t->place.iteration++;
     if (t->form == BATCH_VALUES) {
         meter_steps(t->o->meter, t->stage, 1);
-        losses_add(&t->losses, (t->place.score.loss - before) / (double)in.count);
+        losses_add(&t->losses, (t->place.score.loss - before.loss) /
+                                   (double)(t->place.score.count - before.count));
         return 1;
     }
     bool last = t->place.step == t->steps_per_epoch || t->place.iteration == t->last_step;
@@ -469,7 +476,8 @@ static int probe(struct trainer *t, struct err *err)
     struct engine_score score = {0};
     t->probed = true;
     TRY(ask(t, 0, err));
-    int rc = t->test ? score_test(t, PROBE_BATCHES * t->recipe.batch, &score, err) : 0;
+    int64_t batches = t->o->data->test.stream ? 1 : PROBE_BATCHES; // its samples are long
+    int rc = t->test ? score_test(t, batches * t->recipe.batch, &score, err) : 0;
     meter_phase(t->o->meter, METER_TRAIN);
     t->asked_ns = clock_now_ns();
     return rc;
@@ -571,6 +579,14 @@ static int run_epochs(struct trainer *t, struct err *err)
     return rc;
 }
 
+// A schedule is as long as the training.
+static void plan_schedule(struct trainer *t)
+{
+    int64_t each = t->o->data->train.count / t->recipe.batch;
+    if (t->recipe.warmup > 0 && t->o->epochs > 0)
+        t->recipe.stages[0].steps = t->o->epochs * (each > 0 ? each : 1);
+}
+
 int trainer_run(const struct workload *workload, const struct trainer_options *options,
                 struct trainer_result *result, struct err *err)
 {
@@ -582,6 +598,7 @@ int trainer_run(const struct workload *workload, const struct trainer_options *o
     memset(result, 0, sizeof *result);
     if (options->batch > 0)
         t.recipe.batch = options->batch;
+    plan_schedule(&t);
     int rc = prepare(&t, err);
     if (rc == 0)
         rc = run_epochs(&t, err);

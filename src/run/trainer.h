@@ -51,6 +51,7 @@ struct trainer_options {
     int64_t batch;      // 0: the recipe's
     int64_t max_test;   // 0: all; else evaluate this many samples, except at the training's end
     const char *dir;    // (optional) folder for checkpoints
+    bool alone;         // nothing but this run uses the folder: other files may go there
     int64_t save_every; // steps between checkpoints; 0: at the end of each epoch
     bool resume;        // continue from the newest checkpoint in `dir`
     const char *from;   // (optional) safetensors file to take matching parameters from

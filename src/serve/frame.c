@@ -25,7 +25,8 @@ void frame_begin_live(struct buf *out, const char *title, int refresh_s)
     html_begin(out, title, refresh_s);
     buf_adds(out, "<header>\n<nav aria-label=\"Pages\"><ul>\n"
                   "<li><a href=\"/\">Runs</a></li>\n<li><a href=\"/prices\">Prices</a></li>\n"
-                  "<li><a href=\"/quote\">What would it cost?</a></li>\n</ul></nav>\n");
+                  "<li><a href=\"/quote\">What would it cost?</a></li>\n"
+                  "<li><a href=\"/spend\">Who spent what</a></li>\n</ul></nav>\n");
     html_heading(out, 1, title);
     buf_adds(out, "</header>\n<main>\n");
 }

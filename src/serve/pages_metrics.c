@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "report/spending.h"
 #include "report/tables.h"
 #include "serve/request.h"
 
@@ -38,6 +39,34 @@ static int add_run(void *arg, const char *id, const char *text, struct err *err)
     return comparing_add(arg, text, strlen(text), err);
 }
 
+// This month's runs and the budgets.
+static int add_team(const struct request *request, struct ledger *ledger, struct buf *out,
+                    struct err *err)
+{
+    static const enum spend_key by_project[] = {SPEND_PROJECT}, by_host[] = {SPEND_HOST};
+    const char *book = request->site->options.book;
+    const struct spend_options projects = {.keys = by_project, .key_count = 1, .book = book};
+    const struct spend_options hosts = {.keys = by_host, .key_count = 1, .book = book};
+    struct spending month = {0}, places = {0};
+    struct budgets budgets = {0};
+    char since[CLOCK_ISO_BYTES] = "";
+    int64_t first_s = 0;
+    if (clock_month(clock_date_s(), 0, &first_s))
+        clock_iso(first_s, since);
+    const struct ledger_filter filter = {.since = since};
+    int rc = spend_sum(ledger, &filter, &projects, &month, err);
+    if (rc == 0)
+        rc = spend_sum(ledger, &filter, &hosts, &places, err);
+    if (rc == 0)
+        rc = site_budgets(request->site, ledger, &budgets, err);
+    if (rc == 0)
+        spending_openmetrics(out, &month, &places, &budgets);
+    record_release(spending_fields, &month);
+    record_release(spending_fields, &places);
+    record_release(budgets_fields, &budgets);
+    return rc;
+}
+
 static int make(const struct request *request, struct ledger *ledger, struct buf *out,
                 struct err *err)
 {
@@ -52,6 +81,8 @@ static int make(const struct request *request, struct ledger *ledger, struct buf
         rc = comparing_finish(comparing, &page.compare, err);
     if (rc == 0)
         page_openmetrics(out, &page);
+    if (rc == 0)
+        rc = add_team(request, ledger, out, err);
     comparing_free(comparing);
     record_release(page_fields, &page);
     return rc == 0 ? buf_check(out, err) : rc;

@@ -225,6 +225,8 @@ int page_list(const struct request *request, struct answer *answer, struct err *
     struct buf live = {0};
     if (request->query_count == 0)
         rc = live_list(request, ledger, &live, err);
+    if (rc == 0 && request->query_count == 0 && !request->json)
+        rc = spend_warnings(request, ledger, &live, err);
     if (rc == 0)
         rc = buf_check(&live, err);
     if (request->json)

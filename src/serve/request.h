@@ -10,6 +10,7 @@
 
 #include "base/sha256.h"
 #include "ledger/ledger.h"
+#include "record/spending.h"
 #include "serve/serve.h"
 
 enum { OPEN_LEDGERS_MOST = 8, QUERY_MOST = 128, DAMAGED_MOST = 32 };
@@ -84,11 +85,11 @@ struct answer {
 // ERR_MISSING 404, ERR_TIMEOUT 503, any other error 500.
 typedef int page_fn(const struct request *request, struct answer *answer, struct err *err);
 page_fn page_list, page_run, page_compare, page_metrics, page_push, page_prices, page_offer_history,
-    page_quote;
+    page_quote, page_spend;
 
 // Writes a page's form, filled with the values of the request.
 typedef void form_fn(struct buf *out, const struct request *request);
-form_fn form_list, form_prices, form_quote;
+form_fn form_list, form_prices, form_quote, form_spend;
 
 // Running runs (pages_live.c). live_list() writes them as a section of the list or as JSON items;
 // live_run() writes the page of the requested run if it is running.
@@ -97,6 +98,12 @@ int live_list(const struct request *request, struct ledger *ledger, struct buf *
 int live_run(const struct request *request, struct answer *answer, bool *found,
              struct err *err) MUST_USE;
 int live_runs(struct ledger *ledger, struct runs *out, struct err *err) MUST_USE; // all of them
+
+// Budgets (pages_spend.c): their states, and a paragraph for each that is nearly spent.
+int site_budgets(struct site *site, struct ledger *ledger, struct budgets *out,
+                 struct err *err) MUST_USE;
+int spend_warnings(const struct request *request, struct ledger *ledger, struct buf *out,
+                   struct err *err) MUST_USE;
 
 struct http_head {
     const char *method, *path, *host;

@@ -16,6 +16,8 @@ static const char *const nothing[] = {NULL}, *const of_runs[] = {"workload", "ma
                          *const of_compare[] = {"run", NULL},
                          *const of_prices[] = {"text",   "gpu",  "gpus",      "provider",
                                                "region", "kind", "max_price", NULL},
+                         *const of_spend[] = {"by",       "since", "user",     "host",
+                                              "workload", "label", "currency", NULL},
                          *const of_offer[] = {"name", NULL}, *const of_quote[] = {"run",
                                                                                   "deadline",
                                                                                   "hours_per_month",
@@ -39,6 +41,7 @@ static const struct route {
     {"/prices", page_prices, NULL, true, false, of_prices, form_prices},
     {"/offer", page_offer_history, NULL, true, false, of_offer, NULL},
     {"/quote", page_quote, NULL, true, true, of_quote, form_quote},
+    {"/spend", page_spend, NULL, true, true, of_spend, form_spend},
     {"/metrics", page_metrics, NULL, false, true, nothing, NULL},
 };
 

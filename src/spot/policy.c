@@ -62,21 +62,27 @@ static enum mode greedy(bool available)
     return available ? SPOT : IDLE;
 }
 
-// Whether the work done is on the line, `ahead` units from now.
-static bool on_line(const struct policy_job *job, const struct state *s, size_t tick, int64_t ahead)
+// How far the work done is beyond the line of uniform progress at a time, in units times
+// `deadline`.
+static __int128 beyond(const struct policy_job *job, const struct state *s, int64_t at)
 {
-    int64_t now = (int64_t)tick * POLICY_UNITS + ahead, all = (int64_t)job->deadline * POLICY_UNITS;
-    return (__int128)(job->work - s->left) * all >= (__int128)job->work * now;
+    int64_t all = (int64_t)job->deadline * POLICY_UNITS;
+    return (__int128)(job->work - s->left) * all - (__int128)job->work * at;
+}
+
+static bool ahead(const struct policy_job *job, const struct state *s, size_t tick)
+{
+    return beyond(job, s, (int64_t)tick * POLICY_UNITS + 2 * job->delay) > 0;
 }
 
 static enum mode uniform(const struct policy_job *job, const struct state *s, size_t tick,
                          bool available)
 {
-    if (s->mode == DEMAND && !on_line(job, s, tick, 2 * job->delay))
+    if (s->mode == DEMAND && (!available || !ahead(job, s, tick)))
         return DEMAND;
     if (available)
         return SPOT;
-    return on_line(job, s, tick, 0) ? IDLE : DEMAND;
+    return beyond(job, s, (int64_t)tick * POLICY_UNITS) >= 0 ? IDLE : DEMAND;
 }
 
 // ---- plans: the cheapest choice in each state, from the deadline back
@@ -200,14 +206,13 @@ struct policy_plan {
 };
 
 // How often a spot machine that can be had (or cannot) can be had in the next tick, in 2^16ths,
-// from one observation of each added to those of the trace.
+// from one observation of each added to those of the past.
 static void chances(const struct policy_job *job, struct chance out[2])
 {
     int64_t seen[2] = {2, 2}, up[2] = {1, 1};
-    for (size_t i = 0; i < job->ticks; i++) {
-        unsigned char now = job->available[i], next = job->available[(i + 1) % job->ticks];
-        seen[now]++;
-        up[now] += next;
+    for (size_t i = 0; i + 1 < job->past_ticks; i++) {
+        seen[job->past[i]]++;
+        up[job->past[i]] += job->past[i + 1];
     }
     for (int i = 0; i < 2; i++)
         out[i] = (struct chance){.up = up[i] * ONE / seen[i], .worst = true};

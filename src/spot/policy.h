@@ -7,11 +7,12 @@
 // a second implementation in tests/spot follows the same page. Everything is in integers.
 //
 //   greedy   spot whenever there is one, else wait, until only on demand can still make it
-//   uniform  Uniform Progress (Wu and others, "Can't Be Late", NSDI 2024): on demand when behind a
-//            straight line from start to deadline, until ahead of it by two delays
-//   planned  ours: the cheapest plan on average, if the chance of losing and of getting a spot
-//   machine
-//            within a tick are those of the trace
+//   uniform  Uniform Progress (Wu and others, "Can't Be Late", NSDI 2024), as its authors' program
+//   has
+//            it: on demand when behind a straight line from start to deadline; back to spot when it
+//            can be had and the work is ahead of the line by two delays
+//   planned  ours: the cheapest plan on average, if the chances of losing and of getting a spot
+//            machine within a tick are those of the past
 //   best     the cheapest with hindsight; no policy can know it
 //
 // The first three never miss a deadline that an on-demand machine alone would meet.
@@ -33,6 +34,8 @@ extern const char *const policy_words[POLICIES];
 struct policy_job {
     const unsigned char *available; // by tick, 1: can be had; it begins again at its end
     size_t ticks;
+    const unsigned char *past; // (optional) by tick, what was seen before: `planned` learns from it
+    size_t past_ticks;
     size_t deadline; // in ticks
     int64_t work;    // in units, with its checkpoints; above 0
     int64_t delay; // in units; 0 or more: before a machine works, with the work that is done again

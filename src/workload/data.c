@@ -31,19 +31,21 @@ static int find_dir(const struct workload *workload, const char *data, struct bu
     return rc != 0 ? rc : is_folder(buf_str(dir));
 }
 
-int workload_data_open(const struct workload *workload, const char *data, int threads,
-                       struct data_pair *out, struct err *err)
+int workload_data_open(const struct workload *workload, const char *data,
+                       const struct workload_options *options, int threads, struct data_pair *out,
+                       struct err *err)
 {
     struct buf dir = {0};
     int found = find_dir(workload, data, &dir, err);
-    const struct data_options options = {
+    const struct data_options data_options = {
         .dir = found > 0 ? buf_str(&dir) : NULL,
         .seed = 1, // of generated sets: the same data for every seed of the training
         .made_train = workload->made_train,
         .made_test = workload->made_test,
         .threads = threads,
+        .context = options ? (int)options->context : 0,
     };
-    int rc = found < 0 ? found : data_open(workload->data, &options, out, err);
+    int rc = found < 0 ? found : data_open(workload->data, &data_options, out, err);
     buf_release(&dir);
     return rc;
 }

@@ -20,6 +20,13 @@ static const char *op_name(enum net_op op)
         [NET_DROPOUT] = "dropout",
         [NET_CONCAT] = "concatenation",
         [NET_AUX] = "auxiliary loss",
+        [NET_POSITION] = "positions",
+        [NET_LAYER_NORM] = "layer norm",
+        [NET_LINEAR] = "linear",
+        [NET_ATTENTION] = "causal attention",
+        [NET_GELU] = "GELU",
+        [NET_ADD] = "sum",
+        [NET_TIED_HEAD] = "tied head",
     };
     return names[op];
 }
@@ -29,7 +36,8 @@ static const char *optimizer_name(enum optimizer optimizer)
     static const char *const names[] = {[OPTIMIZER_RMSPROP] = "RMSprop",
                                         [OPTIMIZER_RMSPROP_MOMENTUM] = "RMSprop with momentum",
                                         [OPTIMIZER_ADADELTA] = "Adadelta",
-                                        [OPTIMIZER_ADAM] = "Adam"};
+                                        [OPTIMIZER_ADAM] = "Adam",
+                                        [OPTIMIZER_ADAMW] = "AdamW"};
     return names[optimizer];
 }
 

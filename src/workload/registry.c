@@ -5,6 +5,7 @@
 
 #include "base/opt.h"
 #include "data/sets.h"
+#include "workload/gpt2.h"
 
 #define ROW(name) &workload_##name,
 const struct workload *const workloads[] = {WORKLOADS(ROW) NULL};
@@ -34,7 +35,28 @@ int workload_check_options(const struct workload *workload, const struct workloa
         return err_set(err, ERR_USAGE, "'%s' has no LSTM for --hard-gates", workload->name);
     if (options && options->auxiliary && !workload->takes.auxiliary)
         return err_set(err, ERR_USAGE, "'%s' has no auxiliary head", workload->name);
+    if (options && options->size && !workload->takes.size)
+        return err_set(err, ERR_USAGE, "'%s' has one size only", workload->name);
+    if (options && options->context > 0 && !workload->takes.context)
+        return err_set(err, ERR_USAGE, "'%s' has no context to choose", workload->name);
+    if (options && options->context > GPT2_CONTEXT)
+        return err_set(err, ERR_USAGE, "the context of '%s' is at most %d tokens, not %lld",
+                       workload->name, GPT2_CONTEXT, (long long)options->context);
     return 0;
+}
+
+void workload_variant(const struct workload_options *options, struct buf *out)
+{
+    size_t before = out->len;
+    if (options->hard_gates)
+        buf_adds(out, "hard gates");
+    if (options->auxiliary)
+        buf_adds(out, "auxiliary head");
+    if (options->size && strcmp(options->size, GPT2_SIZE) != 0)
+        buf_adds(out, options->size);
+    if (options->context > 0 && options->context != GPT2_CONTEXT)
+        buf_printf(out, "%scontext %lld", out->len > before ? ", " : "",
+                   (long long)options->context);
 }
 
 int workload_net(const struct workload *workload, const struct data_pair *data,
@@ -58,6 +80,8 @@ int workload_net_as_defined(const struct workload *workload, const struct worklo
         return ERR_USAGE;
     if (set)
         data.train = set->shape;
+    if (options && options->context > 0 && workload->takes.context)
+        data.train.time = (int)options->context;
     return workload_net(workload, &data, options, net, err);
 }
 

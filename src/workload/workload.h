@@ -26,8 +26,10 @@ enum workload_metric {
 
 // Choices that a definition leaves open; zero is the default of each.
 struct workload_options {
-    bool hard_gates; // the gates of LSTMs are hard sigmoids, as in the plain LSTM of old Keras
-    bool auxiliary;  // Inception's second head, whose loss counts 0.4 while training
+    bool hard_gates;  // the gates of LSTMs are hard sigmoids, as in the plain LSTM of old Keras
+    bool auxiliary;   // Inception's second head, whose loss counts 0.4 while training
+    const char *size; // gpt2: "124m" ...; null: that
+    int64_t context;  // gpt2: time steps; 0: 1024
 };
 
 struct workload {
@@ -41,8 +43,10 @@ struct workload {
     double reach;       // a correct full training on its set reaches this; mean of three seeds
     int64_t made_train; // samples to generate if there is no data
     int64_t made_test;
-    bool heavy; // too much for a small machine: bare fare leaves it out with a note
-    struct workload_options takes; // the options that apply to it
+    bool bf16_on_gpu; // its default precision there
+    bool heavy;       // too much for a small machine: bare fare leaves it out with a note
+    struct workload_options takes; // the options that apply to it, any value
+    double temperature;            // of generated text; 0: it writes none
     // Null for l1. Adds the layers to an empty net; mistakes stick in it.
     void (*build)(struct net *net, const struct data_pair *data,
                   const struct workload_options *options);
@@ -62,10 +66,15 @@ int workload_check_options(const struct workload *workload, const struct workloa
 // form.
 bool workload_is_target(const struct workload *workload, const struct data_pair *data);
 
+// What the options change, in words for the record ("350m, context 256"), appended to `out`;
+// nothing where they are the definition's.
+void workload_variant(const struct workload_options *options, struct buf *out);
+
 // The set in `data` (the user's --data; null: the folder of `fare workloads data get`). Without
 // `data` and a fetched set, generates one for this workload.
-int workload_data_open(const struct workload *workload, const char *data, int threads,
-                       struct data_pair *out, struct err *err) MUST_USE;
+int workload_data_open(const struct workload *workload, const char *data,
+                       const struct workload_options *options, int threads, struct data_pair *out,
+                       struct err *err) MUST_USE;
 
 // The net for this data; checks the options.
 int workload_net(const struct workload *workload, const struct data_pair *data,
@@ -81,11 +90,17 @@ struct batcher_options workload_batches(const struct workload *workload, uint64_
 // Inception v4's layers, for `classes`; the others' nets are a few lines in their own files.
 void inception_build(struct net *net, int classes, bool auxiliary);
 
-// Text from a trained textgen net, appended to `out`: `count` characters after a start drawn from
-// the data. `temperature` flattens (over 1) or sharpens the odds.
-int textgen_write(const struct engine *engine, struct engine_program *program,
-                  const struct data_pair *data, int64_t batch, uint64_t seed, double temperature,
-                  int64_t count, struct buf *out, struct err *err) MUST_USE;
+// Text from a trained net, appended to `out`: `count` tokens after a start drawn from the data.
+// Tokens that the data has no text for are printed as numbers.
+struct workload_text {
+    int64_t batch; // the program's
+    uint64_t seed;
+    double temperature; // flattens (over 1) or sharpens the odds
+    int64_t count;
+};
+int workload_generate(const struct engine *engine, struct engine_program *program,
+                      const struct data_pair *data, const struct workload_text *text,
+                      struct buf *out, struct err *err) MUST_USE;
 
 // The workloads, in the order of lists: one row each.
 #define WORKLOADS(ROW)                                                                             \
@@ -96,7 +111,8 @@ int textgen_write(const struct engine *engine, struct engine_program *program,
     ROW(imdb)                                                                                      \
     ROW(textgen)                                                                                   \
     ROW(tweets)                                                                                    \
-    ROW(inception)
+    ROW(inception)                                                                                 \
+    ROW(gpt2)
 #define ROW(name) extern const struct workload workload_##name;
 WORKLOADS(ROW)
 #undef ROW

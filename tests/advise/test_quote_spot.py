@@ -168,6 +168,8 @@ def traces():
     away.write_text(trace_of([1] * 50))
     b = offer(*words, "--trace", str(away), "--deadline", "20h")
     assert b["spot"]["never_ends"], b
+    said = " ".join(fare("quote", "--offer", "acme/one@here:spot", "--boot", "0", *words, "--trace", str(away), "--deadline", "20h").split())
+    assert "none of them finishes; spot with fall-back to on demand is always in time, for 30.00 USD on average" in said, said
     rows = {r["what"]: r for r in b["spot"]["rows"]}
     assert rows["spot with fall-back to on demand"]["mean"] == "30.00", rows
     assert rows["policy: best possible"]["mean"][:2] in ("30", "31"), rows

@@ -223,6 +223,18 @@ losses = [float(x) for x in re.findall(r"\d\.\d{3}", row(out, "mlp, 300 steps ea
 report("losses that do not go on are one, as here where the GPU has none; the CPU's second part begins where its first one ended",
        code == 1 and losses[1] == losses[4] == 0 and 0 < losses[2] < 2 * losses[3] < losses[0], out + err)
 
+code, out, err = check("--only", "start", "--workloads", "mlp", "--processes", "1", "--save", work / "start.json")
+ways = row(out, "mlp")
+seconds = [float(ways[i].split()[0]) for i in (2, 6, 8)]
+report("the first step's time from the start, three ways, and what was asked", ways[1] == "PTX" and ways[10] == "1.5"
+       and all(0 < x < 60 for x in seconds) and (code == 0) == (seconds[0] <= 1.5), out + err)
+slow = json.loads((work / "start.json").read_text())
+slow["started"]["mlp"]["packed"] = [[2.0, 0.5, "machine code", 1, 0.25], [1.0, 0.25, "PTX", 1, 0.25], [1.25, 0.25, "PTX", 1, 0.25]]
+(work / "start.json").write_text(json.dumps(slow))
+code, out, err = check("--tables", work / "start.json", fare=())
+report("of several processes the median, and the first beside it", row(out, "mlp")[1:6] == ["machine code", "1.25 (2.00)", "0.25",
+       "1.00", "0.25"], out + err)
+
 code, out, err = check("--only", "adam", "--workloads", "mlp,imdb", "--save", work / "adam.json")
 line = next((x for x in out.splitlines() if x.startswith("Adam with imdb's table of 20,000 × 128: ")), "")
 used, whole = line.partition(", all rows ")[::2]

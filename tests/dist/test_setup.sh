@@ -15,14 +15,14 @@ printf '# a comment\nbuild coreutils   # there\nbuild fare-no-such-package # why
     >"$work/scripts/packages.txt"
 
 every_line() {
-    ! grep -vE '^(#.*|build [a-z0-9.+-]+|test [a-z0-9.+-]+|pypi [A-Za-z0-9_.=+-]+)?( *#.*)?$' "$ROOT/scripts/packages.txt"
+    ! grep -vE '^(#.*|build [a-z0-9.+-]+|test [a-z0-9.+-]+|(pypi|pack) [A-Za-z0-9_.=+-]+)?( *#.*)?$' "$ROOT/scripts/packages.txt"
 }
 check "every line of the list is understood" every_line
 
 nothing_missing() { # of Debian's: what the Python index has is fetched into the build, or not to be had
     mkdir "$work/debian"
     cp "$ROOT/scripts/setup" "$work/debian/"
-    grep -v '^pypi ' "$ROOT/scripts/packages.txt" >"$work/debian/packages.txt"
+    grep -v '^pypi \|^pack ' "$ROOT/scripts/packages.txt" >"$work/debian/packages.txt"
     [ -z "$("$work/debian/setup" build test 2>&1)" ]
 }
 check "silent where nothing is missing" nothing_missing

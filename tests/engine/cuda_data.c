@@ -418,7 +418,6 @@ void products_by_themselves(void **state)
 static void try_l1(int64_t n, int64_t m, int64_t dim, enum l1_kind kind)
 {
     const struct engine_options options = {.precision = ENGINE_F32};
-    struct engine_l1_times times = {0};
     struct err err = {0};
     struct rng rng;
     char what[80];
@@ -433,7 +432,7 @@ static void try_l1(int64_t n, int64_t m, int64_t dim, enum l1_kind kind)
     for (int64_t i = 0; i < n * m; i++)
         out[i] = NAN;
     out[n * m] = 42;
-    assert_ok(engine_cuda.l1->distances(&options, a, b, n, m, dim, out, &times, &err), &err);
+    assert_ok(engine_cuda.l1->distances(&options, a, b, n, m, dim, out, &err), &err);
     snprintf(what, sizeof what, "L1, %d x %d of %d, kind %d", (int)n, (int)m, (int)dim, (int)kind);
     judge(l1_worst(a, b, n, m, dim, out), 1e-5, what, "a distance");
     if (n > 2 && m > 3)
@@ -442,6 +441,50 @@ static void try_l1(int64_t n, int64_t m, int64_t dim, enum l1_kind kind)
     free(a);
     free(b);
     free(out);
+}
+
+// As passes are measured: memory is the engine's where it gives any, pieces are small, and the GPU
+// has room for 384 rows of 300 at once.
+void l1_in_pieces(void **state)
+{
+    (void)state;
+    const struct engine_options options = {.precision = ENGINE_F32};
+    const struct engine_l1 *l1 = engine_cuda.l1;
+    struct err err = {0};
+    if (!cuda_is_here(ENGINE_F32))
+        skip();
+    setenv("FARE_CUDA_PIECE", "4096", 1);
+    try_l1(500, 300, 4, L1_EVEN); // nothing is kept, and the result is ordinary memory
+    int64_t n = 500, m = 300, dim = 4;
+    void *given[3] = {l1->host_alloc(&options, n * dim * 4), l1->host_alloc(&options, m * dim * 4),
+                      l1->host_alloc(&options, n * m * 4)};
+    float *own[3] = {malloc((size_t)(n * dim) * 4), malloc((size_t)(m * dim) * 4),
+                     malloc((size_t)(n * m) * 4)};
+    assert_true(own[0] && own[1] && own[2]);
+    float *a = given[0] ? given[0] : own[0], *b = given[1] ? given[1] : own[1];
+    float *out = given[2] ? given[2] : own[2];
+    for (int i = 0; i < 3; i++) { // its memory on the GPU is used again, then made anew
+        struct rng rng;
+        struct engine_l1_times times = {0};
+        char what[80];
+        int64_t rows = i < 2 ? n : 212, others = i < 2 ? m : 240;
+        rng_init(&rng, (uint64_t)i);
+        l1_fill(&rng, a, rows * dim, L1_EVEN);
+        l1_fill(&rng, b, others * dim, L1_EVEN);
+        for (int64_t k = 0; k < rows * others; k++)
+            out[k] = NAN;
+        assert_ok(l1->distances(&options, a, b, rows, others, dim, out, &err), &err);
+        snprintf(what, sizeof what, "L1 in pieces, pass %d", i);
+        judge(l1_worst(a, b, rows, others, dim, out), 1e-5, what, "a distance");
+        assert_ok(l1->times(&options, a, b, rows, others, dim, &times, &err), &err);
+        assert_true(times.to_device > 0 && times.calculation > 0);
+    }
+    try_l1(211, 300, 31, L1_EVEN); // beside what is kept, memory of the caller's
+    l1->host_free();
+    unsetenv("FARE_CUDA_PIECE");
+    for (int i = 0; i < 3; i++)
+        free(own[i]);
+    assert_none_far();
 }
 
 // Around the kernel's tiles of 96 and 128 rows and its slices of 32 numbers (8 on older GPUs). Of

@@ -29,6 +29,7 @@ void graphs_keep_an_order(void **state);
 void images_are_gathered_as_the_host_would(void **state);
 void tokens_are_gathered_as_the_host_would(void **state);
 void l1_distances_of_all_sizes(void **state);
+void l1_in_pieces(void **state);
 void products_by_themselves(void **state);
 // cuda_curves.c
 void losses_follow_the_cpu_engine(void **state);

@@ -5,7 +5,8 @@
 // FAKE_GPU_RUN=2 it also finds data races between launches or blocks (ptx/memory.h).
 // FAKE_GPU_FAIL=CALL:N makes the Nth call of that name fail, and every later one, with the code
 // FAKE_GPU_CODE (999). FAKE_GPU_MEMORY sets its bytes, FAKE_GPU_CAPABILITY and FAKE_GPU_DRIVER its
-// versions, FAKE_GPU_MS the time between two events (1 ms).
+// versions, FAKE_GPU_MS the time between two events (1 ms). FAKE_GPU_LATE=1 does nothing before the
+// host waits for it (fake_streams.h).
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "engine/cuda/kernels.h"
+#include "engine/fake_streams.h"
 #include "engine/ptx/memory.h"
 #include "engine/ptx/ptx.h"
 
@@ -135,21 +137,19 @@ int cuStreamCreate(void **stream, unsigned flags)
 {
     (void)flags;
     CALL();
-    *stream = stream;
-    return 0;
+    return new_stream(stream);
 }
 
 int cuStreamDestroy_v2(void *stream)
 {
-    (void)stream;
+    end_stream(stream);
     return 0;
 }
 
 int cuStreamSynchronize(void *stream)
 {
-    (void)stream;
     CALL();
-    return 0;
+    return run_all(stream);
 }
 
 int cuMemGetInfo_v2(size_t *left, size_t *all)
@@ -174,6 +174,7 @@ int cuMemAlloc_v2(uint64_t *ptr, size_t bytes)
 
 int cuMemFree_v2(uint64_t ptr)
 {
+    (void)run_everything();
     used -= (int64_t)memory_take_back((void *)(uintptr_t)ptr);
     return 0;
 }
@@ -188,32 +189,56 @@ int cuMemHostAlloc(void **ptr, size_t bytes, unsigned flags)
 
 int cuMemFreeHost(void *ptr)
 {
+    (void)run_everything();
     (void)memory_take_back(ptr);
     return 0;
 }
 
+static int run_set(const struct op *op)
+{
+    memset((void *)(uintptr_t)op->to, op->value, op->bytes);
+    return 0;
+}
+
+static int run_copy(const struct op *op)
+{
+    const void *from = op->own ? op->own : (const void *)(uintptr_t)op->from;
+    memcpy((void *)(uintptr_t)op->to, from, op->bytes);
+    return 0;
+}
+
+// Page-locked, or on the GPU.
+static bool is_given(uint64_t address)
+{
+    return memory_find(address).to != 0;
+}
+
 int cuMemsetD8Async(uint64_t ptr, unsigned char value, size_t bytes, void *stream)
 {
-    (void)stream;
     CALL();
-    memset((void *)(uintptr_t)ptr, value, bytes);
-    return 0;
+    return enqueue(stream, (struct op){.run = run_set, .to = ptr, .value = value, .bytes = bytes});
 }
 
+// Ordinary memory is read before the call returns.
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream)
 {
-    (void)stream;
     CALL();
-    memcpy((void *)(uintptr_t)to, from, bytes);
-    return 0;
+    struct op op = {.run = run_copy, .to = to, .from = (uint64_t)(uintptr_t)from, .bytes = bytes};
+    if (!is_given(op.from) && !(op.own = malloc(bytes + 1)))
+        return 2;
+    if (op.own)
+        memcpy(op.own, from, bytes);
+    return enqueue(stream, op);
 }
 
+// And written.
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
 {
-    (void)stream;
     CALL();
-    memcpy(to, (const void *)(uintptr_t)from, bytes);
-    return 0;
+    int code = enqueue(
+        stream,
+        (struct op){.run = run_copy, .to = (uint64_t)(uintptr_t)to, .from = from, .bytes = bytes});
+    return code || is_given((uint64_t)(uintptr_t)to) ? code : run_all(stream);
 }
 
 // ---- kernels ----
@@ -240,7 +265,7 @@ int cuDeviceGetPCIBusId(char *out, int bytes, int device)
 int cuCtxSynchronize(void)
 {
     CALL();
-    return 0;
+    return run_everything();
 }
 
 int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
@@ -259,11 +284,14 @@ int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
 
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream)
 {
-    (void)stream;
     CALL();
-    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
-    return 0;
+    return enqueue(stream, (struct op){.run = run_copy, .to = to, .from = from, .bytes = bytes});
 }
+
+static struct module { // kept until the process ends
+    struct module *next;
+    char text[];
+} * modules;
 
 int cuModuleLoadDataEx(void **module, const void *text, unsigned count, int *options, void **values)
 {
@@ -273,7 +301,13 @@ int cuModuleLoadDataEx(void **module, const void *text, unsigned count, int *opt
     CALL();
     if (!strstr(text, ".version"))
         return 218;
-    *module = (void *)(uintptr_t)text;
+    struct module *m = malloc(sizeof *m + strlen(text) + 1);
+    if (!m)
+        return 2;
+    m->next = modules;
+    memcpy(m->text, text, strlen(text) + 1);
+    modules = m;
+    *module = m->text;
     return 0;
 }
 
@@ -336,17 +370,24 @@ static bool refuses(const struct function *f, unsigned x, unsigned y, unsigned t
     return x == 0 || y == 0 || y > 65535 || threads == 0 || threads > 1024 || shared > f->shared;
 }
 
+static int run_launch(const struct op *op)
+{
+    memory_begin();
+    memory_launch(0, NULL);
+    return launch(op->function, op->x, op->y, op->threads, op->shared, op->args);
+}
+
 int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty,
                    unsigned tz, unsigned shared, void *stream, void **args, void **extra)
 {
-    (void)stream;
     (void)extra;
     CALL();
     if (ty != 1 || tz != 1 || z != 1 || refuses(function, x, y, tx, shared))
         return 1;
-    memory_begin();
-    memory_launch(0, NULL);
-    return launch(function, x, y, tx, shared, args[0]);
+    struct op op = {.run = run_launch, .function = function, .x = x, .y = y, .threads = tx};
+    op.shared = shared;
+    memcpy(op.args, args[0], sizeof op.args);
+    return enqueue(stream, op);
 }
 
 // ---- graphs: gathers must be ordered with every launch that uses their samples ----
@@ -534,11 +575,15 @@ int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long fla
     return 0;
 }
 
+static int run_exec(const struct op *op)
+{
+    return number("FAKE_GPU_RUN", 0) ? run_graph(op->function) : 0;
+}
+
 int cuGraphLaunch(void *exec, void *stream)
 {
-    (void)stream;
     CALL();
-    return number("FAKE_GPU_RUN", 0) ? run_graph(exec) : 0;
+    return enqueue(stream, (struct op){.run = run_exec, .function = exec});
 }
 
 int cuGraphDestroy(void *graph)
@@ -550,42 +595,47 @@ int cuGraphDestroy(void *graph)
 
 int cuGraphExecDestroy(void *exec)
 {
+    (void)run_everything();
     return cuGraphDestroy(exec);
 }
 
 int cuEventCreate(void **event, unsigned flags)
 {
     (void)flags;
-    *event = event;
-    return 0;
+    *event = calloc(1, sizeof(struct event));
+    return *event ? 0 : 2;
 }
 
 int cuEventDestroy_v2(void *event)
 {
-    (void)event;
+    (void)run_everything();
+    free(event);
     return 0;
 }
 
-int cuEventRecord(void *event, void *stream)
+int cuEventRecord(void *event_, void *stream)
 {
-    (void)event;
-    (void)stream;
-    return 0;
+    struct event *event = event_;
+    CALL();
+    if (event->stream && event->stream != stream) // it is of the last one alone
+        (void)run_until(event, event->recorded);
+    event->stream = stream;
+    return enqueue(stream, (struct op){.records = event, .number = ++event->recorded});
 }
 
-int cuEventSynchronize(void *event)
+int cuEventSynchronize(void *event_)
 {
-    (void)event;
-    return 0;
+    struct event *event = event_;
+    CALL();
+    return run_until(event, event->recorded);
 }
 
-int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
+int cuStreamWaitEvent(void *stream, void *event_, unsigned flags)
 {
-    (void)stream;
-    (void)event;
+    struct event *event = event_;
     (void)flags;
     CALL();
-    return 0;
+    return enqueue(stream, (struct op){.waits = event, .number = event->recorded});
 }
 
 int cuEventElapsedTime(float *ms, void *from, void *to)

@@ -30,6 +30,7 @@ struct pair {
     struct engine_program *subject, *ref;
     int64_t batch, room;      // room: numbers of one sample of the input
     int time, classes, units; // units: of the last layer
+    int each;                 // labels of a sample
     bool coarse;              // inputs are numbers that bf16 has
     float *image;
     int32_t *tokens, *labels;
@@ -88,9 +89,10 @@ static inline void pair_init(struct pair *pair, const struct net *net, const str
         pair->room = net_shape_count(&input->out);
         pair->image = some(batch * pair->room, sizeof *pair->image);
     }
-    pair->units = last->out.dim[0];
+    pair->units = net_classes(last);
+    pair->each = net_labels(last);
     pair->classes = net->loss == NET_SIGMOID ? 2 : pair->units;
-    pair->labels = some(batch, sizeof *pair->labels);
+    pair->labels = some(batch * pair->each, sizeof *pair->labels);
 }
 
 static inline void pair_release(struct pair *pair)
@@ -123,7 +125,7 @@ static inline struct engine_batch pair_batch(struct pair *pair, uint64_t number,
                                                  : (float)rng_normal(&rng);
     for (int64_t i = 0; pair->tokens && i < pair->batch * pair->time; i++)
         pair->tokens[i] = (int32_t)rng_below(&rng, (uint64_t)pair->vocabulary);
-    for (int64_t i = 0; i < pair->batch; i++)
+    for (int64_t i = 0; i < pair->batch * pair->each; i++)
         pair->labels[i] = (int32_t)rng_below(&rng, (uint64_t)pair->classes);
     return (struct engine_batch){
         .count = count, .image = pair->image, .tokens = pair->tokens, .labels = pair->labels};

@@ -376,6 +376,7 @@ int main(void)
         cmocka_unit_test(tokens_are_gathered_as_the_host_would),
         cmocka_unit_test(graphs_keep_an_order),
         cmocka_unit_test(l1_distances_of_all_sizes),
+        cmocka_unit_test(l1_in_pieces),
         cmocka_unit_test(products_by_themselves),
         cmocka_unit_test(losses_follow_the_cpu_engine),
     };

@@ -151,6 +151,8 @@ static void rule(const struct recipe *r, double rate, int64_t t, double g, doubl
         *p -= rate * sqrt(1 - pow(beta2, (double)t + 1)) / (1 - pow(rho, (double)t + 1)) * s[0] /
               (sqrt(s[1]) + epsilon);
         break;
+    case OPTIMIZER_ADAMW: // its tables are plain parameters
+        fail();
     }
 }
 

@@ -87,9 +87,14 @@ report("l1 only adds: it is in f32", code == 0 and run["precision"] == "f32", er
 report("l1: transfer and calculation apart", code == 0 and run["l1_transfer_ms"] > 0
        and abs(run["l1_transfer_ms"] / 1e3 * run["l1_copy_bytes_per_s"] / (2 * 512 * 64 * 4) - 1) < 1e-9
        and abs(run["l1_calculation_ms"] / 1e3 * run["l1_pairs_per_s"] / (512 * 512 * 64) - 1) < 1e-9, run)
-for call in (1, 2):
+for call in (1, 2, 3):
     code, run, err = fare("l1", "--n", "512", "--m", "512", "--dim", "64", "--json", FAKE_GPU_FAIL=f"cuMemHostAlloc:{call}")
     report(f"l1 without memory that the GPU reaches directly ({call})", code == 0 and run["l1_pairs_per_s"] > 0, err)
+for call in ("cuMemcpyDtoHAsync_v2:2", "cuStreamWaitEvent:2", "cuEventRecord:9", "cuEventSynchronize:3", "cuMemAlloc_v2:1",
+             "cuLaunchKernel:2"):
+    code, run, err = fare("l1", "--n", "512", "--m", "512", "--dim", "64", FAKE_GPU_FAIL=call, FAKE_GPU_CODE=719)
+    report(f"l1 on a GPU that goes away in {call}: an error that names the call", code == 1 and call.split(":")[0][:10] in err
+           and "LAUNCH_FAILED" in err, err)
 for call in ("cuGraphLaunch:3", "cuStreamSynchronize:20", "cuMemcpyDtoHAsync_v2:10", "cuGraphCreate:1", "cuGraphAddKernelNode:5",
              "cuGraphInstantiateWithFlags:1", "cuMemcpyHtoDAsync_v2:30", "cuModuleGetFunction:4", "cuMemHostAlloc:1",
              "cuStreamCreate:1", "cuDevicePrimaryCtxRetain:1"):

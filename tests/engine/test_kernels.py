@@ -28,7 +28,11 @@ def kernels(of, tests="*", **env):
 
 kernels("as on an H200", FARE_TEST_SKIP="losses*", FAKE_GPU_ORDER="5", **SOME)
 for workload in ("mlp", "tweets") if SOME else ("mlp", "cnn", "cifar", "imdb", "textgen", "tweets"):
-    kernels(f"as on an H200, {workload}", "losses*", FARE_TEST_ONLY=workload, **LITTLE)
+    kernels(f"as on an H200, {workload}", "losses*", FARE_TEST_ONLY=workload, FAKE_GPU_LATE="1", **LITTLE)
+# Nothing happens before it is waited for; page-locked memory runs out at its first, second and last allocation.
+for call in (0, 1, 2, 4):
+    kernels(f"late, {f'without page-locked memory from allocation {call} on' if call else 'with page-locked memory'}", "l1_in_pieces",
+            FAKE_GPU_LATE="1", **({"FAKE_GPU_FAIL": f"cuMemHostAlloc:{call}"} if call else {}))
 kernels("as on a P100", "every_operation_in_single*", FAKE_GPU_CAPABILITY="60", **SOME)
 kernels("as on an L4, with less shared memory", "every_operation_in_tf32*", FAKE_GPU_CAPABILITY="86", **SOME)
 done()

@@ -3,6 +3,7 @@
 // differences of the loss that a step reports.
 #include "engine/engine.h"
 
+#include "engine/gpt_cases.h"
 #include "engine/ref_cases.h"
 
 // ---- against PyTorch ----
@@ -162,6 +163,115 @@ static void test_letters_like_pytorch(void **state)
     net_release(&net);
 }
 
+// Figures by PyTorch 1.13 in double precision, with attention written out.
+static const struct gpt gpt = {2, 3, 6, 5, 11, 7};
+#define GPT_BATCH 4
+
+static struct engine_batch gpt_data(void)
+{
+    static int32_t words[GPT_BATCH * 5], next[GPT_BATCH * 5];
+    for (int k = 0; k < GPT_BATCH * 5; k++) {
+        words[k] = (k * 5 + k / 7 + 3) % 11;
+        next[k] = (k * 3 + k / 4) % 11;
+    }
+    return (struct engine_batch){.count = GPT_BATCH, .tokens = words, .labels = next};
+}
+
+static void test_gpt_like_pytorch(void **state)
+{
+    (void)state;
+    static const struct gradient gradients[] = {
+        {"wte.weight", 0.0901707117328, 0.0126753877086},
+        {"wpe.weight", -0.0107440501253, 0.00253707860964},
+        {"h.0.ln_1.weight", 0.0104442975904, 8.68104418819e-05},
+        {"h.0.ln_1.bias", -0.0128904147262, 7.07141497096e-05},
+        {"h.0.attn.c_attn.weight", -0.0647765576032, 0.000388717967094},
+        {"h.0.attn.c_attn.bias", 0.0795013876767, 0.000342754434671},
+        {"h.0.attn.c_proj.weight", 0.00198780612549, 0.000434825673191},
+        {"h.0.attn.c_proj.bias", 0.0194662378248, 0.0010908775634},
+        {"h.0.ln_2.weight", -0.00847599750866, 4.22886645982e-05},
+        {"h.0.ln_2.bias", -0.00573792127751, 5.28482619865e-05},
+        {"h.0.mlp.c_fc.weight", -0.00677782905972, 0.000239980956428},
+        {"h.0.mlp.c_fc.bias", -0.0032816742516, 0.000215887774729},
+        {"h.0.mlp.c_proj.weight", -0.038872524425, 0.000337138109889},
+        {"h.0.mlp.c_proj.bias", 0.00486887635271, 0.000707106263904},
+        {"h.1.ln_1.weight", 0.0221309253724, 0.000234109661899},
+        {"h.1.ln_1.bias", -0.0182099273426, 7.56011102642e-05},
+        {"h.1.attn.c_attn.weight", -0.0349759667042, 0.000206480030363},
+        {"h.1.attn.c_attn.bias", -0.0358127946999, 0.000202948689418},
+        {"h.1.attn.c_proj.weight", 0.0311217838818, 0.000281027838574},
+        {"h.1.attn.c_proj.bias", -0.00515285660547, 0.000447554729042},
+        {"h.1.ln_2.weight", -0.0124736096877, 1.95949483559e-05},
+        {"h.1.ln_2.bias", 0.0059057044849, 2.8960425124e-05},
+        {"h.1.mlp.c_fc.weight", 0.044748735495, 0.000231531984718},
+        {"h.1.mlp.c_fc.bias", -0.0111243039282, 0.000272305575861},
+        {"h.1.mlp.c_proj.weight", 0.0253619702478, 0.000215704547044},
+        {"h.1.mlp.c_proj.bias", -0.00899787267988, 0.000376875261892},
+        {"ln_f.weight", 0.0617309148709, 0.00115642924245},
+        {"ln_f.bias", 0.00955561972097, 0.000897059454414},
+    };
+    static const double odds[3] = {0.0862778976706, 0.0811126639422, 0.0890073331596};
+    struct net net;
+    struct err err = {0};
+    build_gpt(&net, &gpt);
+    struct engine_program *program = compile(&net, &see_gradients, GPT_BATCH, 1);
+    struct engine_batch batch = gpt_data();
+    struct engine_score score = {0};
+    float out[GPT_BATCH * 11];
+    set_params(program, &net);
+    batch.position = 3;
+    assert_ok(engine_ref.predict(program, &batch, out, &err), &err);
+    for (int i = 0; i < 3; i++)
+        assert_close((double)out[11 + i], odds[i], "prediction");
+    step(program, &batch, &score);
+    assert_close(score.loss, 47.608363499137, "loss");
+    assert_int_equal(score.count, GPT_BATCH * 5);
+    assert_int_equal(score.correct, 2);
+    assert_gradients(program, gradients, sizeof gradients / sizeof *gradients);
+    engine_ref.release(program);
+    net_release(&net);
+}
+
+// AdamW with decay on matrices only, gradients clipped, the rate rising and falling: losses of six
+// steps and the squares of all parameters after them. These are kept in single precision.
+static void test_adamw_like_pytorch(void **state)
+{
+    (void)state;
+    static const double losses[] = {2.38041817496, 2.36763770096, 2.33933467228,
+                                    2.31619134604, 2.30222956882, 2.29627194871};
+    static const struct recipe recipe = {.optimizer = OPTIMIZER_ADAMW,
+                                         .rho = 0.9f,
+                                         .beta2 = 0.95f,
+                                         .epsilon = 1e-8f,
+                                         .weight_decay = 0.1f,
+                                         .stages = {{.rate = 0.01f, .steps = 5}},
+                                         .stage_count = 1,
+                                         .clip = 0.1f,
+                                         .warmup = 2,
+                                         .floor = 0.1f};
+    struct net net;
+    build_gpt(&net, &gpt);
+    struct engine_program *program = compile(&net, &recipe, GPT_BATCH, 1);
+    struct engine_batch batch = gpt_data();
+    set_params(program, &net);
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        struct engine_score score = {0};
+        step(program, &batch, &score);
+        assert_near(score.loss / (double)score.count, losses[i], 5 * losses[i], "loss");
+    }
+    double squares = 0;
+    for (int p = 0; p < net.param_count; p++) {
+        int64_t count;
+        float *w = values_of(program, p, &count);
+        for (int64_t k = 0; k < count; k++)
+            squares += (double)w[k] * (double)w[k];
+        free(w);
+    }
+    assert_near(squares, 60.0865628, 60, "squares");
+    engine_ref.release(program);
+    net_release(&net);
+}
+
 // ---- whole nets against differences ----
 
 static double loss_at(struct engine_program *program, const struct engine_batch *batch)
@@ -232,6 +342,19 @@ static void test_dropped_against_differences(void **state)
     net_release(&net);
 }
 
+static void test_gpt_against_differences(void **state)
+{
+    (void)state;
+    struct net net;
+    build_gpt(&net, &gpt);
+    struct engine_program *program = compile(&net, &see_gradients, GPT_BATCH, 3);
+    struct engine_batch batch = gpt_data();
+    set_params(program, &net);
+    assert_differences((struct engine_program *[2]){program, NULL}, 0, &net, &batch);
+    engine_ref.release(program);
+    net_release(&net);
+}
+
 // A net with two heads; `swapped` tells the loss of the other one.
 static void build_two_heads(struct net *net, bool swapped)
 {
@@ -272,6 +395,9 @@ int main(void)
         cmocka_unit_test(test_images_like_pytorch),
         cmocka_unit_test(test_words_like_pytorch),
         cmocka_unit_test(test_letters_like_pytorch),
+        cmocka_unit_test(test_gpt_like_pytorch),
+        cmocka_unit_test(test_adamw_like_pytorch),
+        cmocka_unit_test(test_gpt_against_differences),
         cmocka_unit_test(test_dropped_against_differences),
         cmocka_unit_test(test_two_heads_against_differences),
     };

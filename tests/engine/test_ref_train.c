@@ -175,7 +175,7 @@ static void test_optimizers(void **state)
         float p[3] = {0.75f, 0.75f, 0.75f}, state0[3] = {first, first, first}, state1[3] = {0};
         for (int t = 0; t < 4; t++) {
             double g[3] = {gradients[t], gradients[t], gradients[t]};
-            ref_optimize(recipe, rows[i].rate, t, rows[i].decayed, 3, g, p, state0,
+            ref_optimize(recipe, (double)rows[i].rate, t, rows[i].decayed, 3, g, p, state0,
                          two ? state1 : NULL);
         }
         for (int k = 0; k < 3; k++) { // kept in single precision between the steps

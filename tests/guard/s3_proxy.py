@@ -10,7 +10,7 @@ It passes requests on as they are, so that signatures stay valid. `rule(request)
     "damage"      a byte of the body is changed on the way there
     "garble"      a byte of the answer's body is changed
     "stall"       nothing happens for `stall_s`
-    503, 403, ... is answered; so is a text, with 200
+    503, 403, ... is answered; so is a text, with 200, and (status, text)
     "exclusive"   a PUT with If-None-Match: * is done only if the object is not there, as Amazon does it
 """
 import http.client
@@ -75,6 +75,8 @@ class Handler(socketserver.StreamRequestHandler):
     def answer(self, proxy, request, action):
         if isinstance(action, bytes):
             return self.send(200, [], action, request)
+        if isinstance(action, tuple):
+            return self.send(action[0], [], action[1], request)
         if isinstance(action, int):
             return self.send(action, [], b"<Error><Code>Test</Code><Message>as told</Message></Error>", request)
         if action == "damage" and request.body:

@@ -22,6 +22,7 @@ PROGRAMS = ["swift-proxy-server", "swift-account-server", "swift-container-serve
             "memcached"]
 SEARCH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 KEY, SECRET = "test:tester", "s3-secret-for-tests"
+DOMAIN = "s3.us-east-1.amazonaws.com"  # a bucket may stand in the host's name, as at Amazon
 
 STORAGE = """[DEFAULT]
 bind_ip = 127.0.0.1
@@ -66,6 +67,7 @@ memcache_servers = 127.0.0.1:{cache}
 use = egg:swift#s3api
 location = us-east-1
 s3_acl = false
+storage_domain = {domain}
 min_segment_size = 1
 allow_multipart_uploads = true
 [filter:slo]
@@ -104,7 +106,7 @@ class Swift:
         for kind in ("account", "container", "object"):
             (self.dir / f"{kind}.conf").write_text(STORAGE.format(kind=kind, port=self.ports[kind], dir=self.dir, user=user))
         (self.dir / "proxy.conf").write_text(PROXY.format(port=self.ports["proxy"], cache=self.ports["cache"], secret=SECRET,
-                                                           dir=self.dir, user=user))
+                                                           dir=self.dir, user=user, domain=DOMAIN))
         memcached = shutil.which("memcached", path=SEARCH)
         self.start("memcached", memcached, "-u", user, "-l", "127.0.0.1", "-p", str(self.ports["cache"]), "-m", "16")
         self.start("servers", "/usr/bin/python3", __file__, str(self.dir), *(f"{k}:{p}" for k, p in self.ports.items()))

@@ -149,8 +149,8 @@ static int keep_command(struct keep *keep, struct lease *lease, const char **wor
             printf("none\n");
         rc = rc == 1 ? 0 : rc;
     } else if (strcmp(words[0], "save") == 0) {
-        rc =
-            keep_save(keep, words[1], strtoll(words[2], NULL, 10), &saved, &notes, deadline(), err);
+        const struct keep_source source = {.path = words[1], .step = strtoll(words[2], NULL, 10)};
+        rc = keep_save(keep, &source, &saved, &notes, deadline(), err);
         if (rc == 0)
             print_entry(saved.same ? "same" : "saved", &saved.entry);
         printf("sent %lld in %lld files, hash %.3f s, send %.3f s\n", (long long)saved.sent_bytes,

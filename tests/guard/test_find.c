@@ -234,12 +234,177 @@ static void test_finder(void **state)
     finder_free(f);
 }
 
+static void write_in(const char *dir, const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    write_file(path, text, strlen(text));
+}
+
+static void put_in(const char *dir, const char *below, const char *name, size_t len)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", dir, below);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/%s/%s", dir, below, name);
+    copy(path_of("model.safetensors"), path, len);
+}
+
+static struct finder *open_in(const char *dir)
+{
+    struct err err = {0};
+    struct finder *f;
+    assert_int_equal(mkdir(dir, 0700), 0);
+    assert_ok(finder_open(&f, dir, &err), &err);
+    return f;
+}
+
+// save_checkpoint() of DeepSpeed 0.14: the folder, then `latest`.
+static void test_deepspeed(void **state)
+{
+    (void)state;
+    struct find_item item;
+    char dir[128];
+    snprintf(dir, sizeof dir, "%s/deepspeed", folder);
+    struct finder *f = open_in(dir);
+    put_in(dir, "global_step10", "mp_rank_00_model_states.pt", 0);
+    put_in(dir, "global_step10", "zero_pp_rank_0_mp_rank_00_optim_states.pt", 0);
+    assert_true(look_for(f, NULL, &item)); // more ranks may follow
+    write_in(dir, "zero_to_fp32.py", "print()");
+    write_in(dir, "latest", "global_step10");
+    assert_true(look_for(f, "global_step10", &item));
+    assert_int_equal(item.step, 10);
+    assert_string_equal(item.beside->name, "latest");
+    assert_string_equal(item.beside->text, "global_step10");
+    struct buf place = {0};
+    assert_string_equal(finder_place(f, &item, &place), "");
+    assert_true(finder_same(f, &item));
+    put_in(dir, "best", "mp_rank_00_model_states.pt", 0); // a tag of the user's own
+    clock_sleep_ns(700 * NS_PER_MS);
+    write_in(dir, "latest", "best");
+    assert_false(finder_same(f, &item));
+    assert_true(look_for(f, "best", &item));
+    finder_took(f, &item);
+    clock_sleep_ns(20 * NS_PER_MS);
+    put_in(dir, "best", "mp_rank_00_model_states.pt", 0); // written again: `latest` is older
+    assert_true(look_for(f, NULL, &item));
+    clock_sleep_ns(700 * NS_PER_MS);
+    assert_true(look_for(f, NULL, &item));
+    write_in(dir, "latest", "best");
+    assert_true(look_for(f, "best", &item));
+    finder_took(f, &item);
+    finder_free(f);
+    buf_release(&place);
+}
+
+// Lightning with DeepSpeed: a folder x.ckpt with `latest` and the folder `checkpoint`.
+static void test_lightning_deepspeed(void **state)
+{
+    (void)state;
+    struct find_item item;
+    char dir[128], inner[192];
+    snprintf(dir, sizeof dir, "%s/lightning", folder);
+    struct finder *f = open_in(dir);
+    snprintf(inner, sizeof inner, "%s/last.ckpt", dir);
+    mkdir(inner, 0700);
+    put_in(inner, "checkpoint", "mp_rank_00_model_states.pt", 0);
+    assert_true(look_for(f, NULL, &item));
+    write_in(inner, "latest", "checkpoint");
+    clock_sleep_ns(200 * NS_PER_MS);
+    assert_true(look_for(f, NULL, &item)); // changed just now
+    clock_sleep_ns(200 * NS_PER_MS);
+    assert_true(look_for(f, "last.ckpt", &item));
+    assert_null(item.beside);
+    finder_free(f);
+}
+
+// Megatron-LM and verl: the number in latest_checkpointed_iteration.txt.
+static void test_megatron(void **state)
+{
+    (void)state;
+    struct find_item item;
+    char dir[128];
+    static const char *const names[] = {"iter_0000100", "global_step_200", "release"};
+    static const char *const texts[] = {"100", "200\n", "release"};
+    snprintf(dir, sizeof dir, "%s/megatron", folder);
+    struct finder *f = open_in(dir);
+    for (size_t i = 0; i < 3; i++) {
+        put_in(dir, names[i], "__0_0.distcp", 0);
+        put_in(dir, names[i], ".metadata", 0);
+        assert_true(look_for(f, NULL, &item));
+        write_in(dir, "latest_checkpointed_iteration.txt", texts[i]);
+        assert_true(look_for(f, names[i], &item));
+        assert_string_equal(item.beside->text, texts[i]);
+        finder_took(f, &item);
+    }
+    write_in(dir, "latest_checkpointed_iteration.txt", "../../etc");
+    assert_true(look_for(f, NULL, &item) || !item.beside);
+    finder_free(f);
+}
+
+// BackupAndRestore of Keras 3: two files in a folder of the user's.
+static void test_keras_backup(void **state)
+{
+    (void)state;
+    struct find_item item;
+    struct buf place = {0};
+    char dir[128], inner[192];
+    snprintf(dir, sizeof dir, "%s/keras", folder);
+    struct finder *f = open_in(dir);
+    snprintf(inner, sizeof inner, "%s/backup", dir);
+    put_in(dir, "backup", "latest.weights.h5", 0);
+    write_in(inner, "training_metadata.json", "{\"epoch\": 1, \"batch\": 0}");
+    assert_true(look_for(f, "latest.weights.h5", &item));
+    assert_string_equal(finder_place(f, &item, &place), "backup");
+    finder_took(f, &item);
+    clock_sleep_ns(20 * NS_PER_MS);
+    put_in(dir, "backup", "latest.weights.h5", 0); // the next epoch, whose number is not there yet
+    assert_true(look_for(f, NULL, &item));
+    write_in(inner, "training_metadata.json", "{\"epoch\": 2, \"batch\": 0}");
+    assert_true(look_for(f, "latest.weights.h5", &item));
+    assert_string_equal(item.beside->text, "{\"epoch\": 2, \"batch\": 0}");
+    finder_free(f);
+    buf_release(&place);
+}
+
+// `last` leads to a checkpoint that is found by its own name.
+static void test_links(void **state)
+{
+    (void)state;
+    struct find_item item;
+    char dir[128], from[192], to[192];
+    snprintf(dir, sizeof dir, "%s/links", folder);
+    struct finder *f = open_in(dir);
+    snprintf(from, sizeof from, "%s/last.ckpt", dir);
+    snprintf(to, sizeof to, "%s/epoch=1-step=5.ckpt", dir);
+    copy(path_of("model.safetensors"), to, 0);
+    assert_int_equal(symlink("epoch=1-step=5.ckpt", from), 0);
+    assert_true(look_for(f, "epoch=1-step=5.ckpt", &item));
+    finder_took(f, &item);
+    assert_true(look_for(f, NULL, &item));
+    snprintf(from, sizeof from, "%s/latest", dir);
+    put_in(dir, "checkpoint-9", "model.safetensors", 0);
+    put_in(dir, "checkpoint-9", "trainer_state.json", 0);
+    assert_int_equal(symlink("checkpoint-9", from), 0);
+    assert_true(look_for(f, NULL, &item)); // not the file in it, by another name
+    clock_sleep_ns(200 * NS_PER_MS);
+    assert_true(look_for(f, "checkpoint-9", &item));
+    finder_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_cut), cmocka_unit_test(test_other_files),
-        cmocka_unit_test(test_folder),    cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_every_cut),
+        cmocka_unit_test(test_other_files),
+        cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_steps),
         cmocka_unit_test(test_finder),
+        cmocka_unit_test(test_deepspeed),
+        cmocka_unit_test(test_lightning_deepspeed),
+        cmocka_unit_test(test_megatron),
+        cmocka_unit_test(test_keras_backup),
+        cmocka_unit_test(test_links),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

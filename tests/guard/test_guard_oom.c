@@ -65,7 +65,8 @@ static void test_saving(void **state)
         struct err e = {0};
         int rc = keep_open(&keep, store, &(struct keep_options){.job = "j", .lease = lease}, &e);
         if (rc == 0)
-            rc = keep_save(keep, tree, 1, &saved, NULL, 0, &e);
+            rc = keep_save(keep, &(struct keep_source){.path = tree, .step = 1}, &saved, NULL, 0,
+                           &e);
         keep_free(keep);
         // Whoever cannot delete old ones has saved all the same.
         if (oom_hit && rc == 0)

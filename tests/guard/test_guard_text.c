@@ -171,6 +171,29 @@ static void test_parts(void **state)
     "{\"path\":\"" path "\",\"bytes\":3,\"mode\":420,\"sha256\":\"" SUM "\",\"parts\":\"" SUM      \
     "\",\"data\":\"" DATA "\"}"
 
+#define BESIDE(name, text, folder)                                                                 \
+    "],\"beside\":{\"name\":\"" name "\",\"text\":\"" text "\",\"folder\":\"" folder "\"}}"
+
+// A file beside the checkpoint is part of what makes two of them the same.
+static void test_beside(void **state)
+{
+    (void)state;
+    struct manifest m, again, other;
+    struct err err = {0};
+    struct buf text = {0};
+    assert_ok(manifest_read(HEAD ENTRY("a") BESIDE("latest", "n", "run"), &m, &err), &err);
+    assert_string_equal(m.beside, "latest");
+    assert_string_equal(m.beside_text, "n");
+    assert_string_equal(m.place, "run");
+    assert_ok(manifest_write(&m, &text, &err), &err);
+    assert_ok(manifest_read(buf_str(&text), &again, &err), &err);
+    assert_true(manifest_same(&m, &again));
+    assert_ok(manifest_read(HEAD ENTRY("a") "]}", &other, &err), &err);
+    assert_false(manifest_same(&m, &other));
+    manifest_release(&m), manifest_release(&again), manifest_release(&other);
+    buf_release(&text);
+}
+
 static void test_a_manifest(void **state)
 {
     (void)state;
@@ -199,6 +222,12 @@ static void test_manifests_that_lie(void **state)
         "[]",
         HEAD,
         HEAD ENTRY("../a") "]}",
+        HEAD ENTRY("a") BESIDE("../latest", "n", ""),
+        HEAD ENTRY("a") BESIDE("x/latest", "n", ""),
+        HEAD ENTRY("a") BESIDE("n", "n", ""), // the checkpoint's own name
+        HEAD ENTRY("a") BESIDE("latest", "n", "../.."),
+        HEAD ENTRY("a") BESIDE("latest", "n", "/etc"),
+        HEAD ENTRY("a") "],\"beside\":{\"name\":\"latest\"}}",
         HEAD ENTRY("/a") "]}",
         HEAD ENTRY("a//b") "]}",
         HEAD ENTRY("a/./b") "]}",
@@ -271,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_encoding),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_beside),
         cmocka_unit_test(test_a_manifest),
         cmocka_unit_test(test_manifests_that_lie),
         cmocka_unit_test(test_markers_claims_and_beats),

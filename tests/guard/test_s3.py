@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -117,6 +118,14 @@ proxy.reset(lambda r: "cut" if r.part and sum(q.part == r.part for q in proxy.se
 code, said = s3("s3://bucket/once", "send", "data/f", big, env=THROUGH)
 report("each part cut once: tried again", code == 0 and moved(said) == big.stat().st_size and len([r for r in proxy.seen if r.part]) == 6, said)
 
+for name, answer in (("no empty list of uploads (rclone)", (404, b"<Error><Code>NoSuchUpload</Code></Error>")), ("no list of uploads", 501)):
+    proxy.reset(lambda r: answer if r.method == "GET" and "uploads=" in r.target else None)
+    code, said = s3(f"s3://bucket/unlisted-{len(name)}", "send", "data/f", big, env=THROUGH)
+    report(f"a server that has {name}", code == 0 and moved(said) == big.stat().st_size, said)
+proxy.reset(lambda r: (404, b"<Error><Code>NoSuchBucket</Code></Error>") if r.method == "GET" and "uploads=" in r.target else None)
+code, said = s3("s3://bucket/unlisted", "send", "data/f", big, env=THROUGH)
+report("a bucket that is gone is no such server", code == 1 and "there is no bucket" in said, said)
+
 # ---- every answer lost once, at each request of a save and a fetch
 tree = SCRATCH / "ckpt"
 (tree / "sub").mkdir(parents=True)
@@ -206,6 +215,45 @@ else:
     ahead = time.strftime("%Y-%m-%dT%H", time.gmtime(time.time() + 3600))
     report("a clock that is an hour off: both times", "error -2" in said and f"the clock of this machine says {ahead}" in said
            and now in said and "set the clock" in said, said)
+
+
+def saved_run(place, job, env, *options):
+    """fare run --save, with what it says."""
+    p = subprocess.Popen([os.environ["FARE"], "run", "--no-cloud", "--no-trace", "--save", place, "--checkpoints", str(SCRATCH / "out"), *options,
+                          "--", *job], env={**os.environ, **env, "FARE_METADATA": "off", "XDG_DATA_HOME": str(SCRATCH / "data")},
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return p
+
+
+def refused(what, place, expect, **env):
+    ran = SCRATCH / f"ran-{what}"
+    p = saved_run(place, ["touch", str(ran)], {**DIRECT, **env})
+    said = p.communicate(timeout=120)[1]
+    everything.append(said)
+    report(f"fare run: {what}: refused before the job starts, with the reason", p.returncode not in (0, 75) and not ran.exists()
+           and said.startswith("fare: ") and expect in said, said)
+
+
+refused("a wrong secret", "s3://bucket/x", "does not accept the credentials", AWS_SECRET_ACCESS_KEY="not-the-secret-key")
+refused("no bucket", "s3://gone-bucket/x", "there is no bucket 'gone-bucket'")
+if "sanitize" not in str(fake):
+    refused("a clock an hour off", "s3://bucket/x", "set the clock", LD_PRELOAD=str(fake))
+
+# ---- a bucket that is gone for a while: the job goes on, and what it writes later is saved
+proxy.reset()
+log = SCRATCH / "log"
+p = saved_run("s3://bucket/while", ["/usr/bin/python3", "-S", "-E", str(Path(os.environ["ROOT"]) / "tests/guard/job.py"), str(SCRATCH / "out"), "400", "20", "5",
+                                    "safetensors", str(log)], THROUGH, "--save-every", "300ms", "--lease", "60s")
+until = time.monotonic() + 60
+while time.monotonic() < until and not (log.exists() and log.read_text().count(" step ") > 30):
+    time.sleep(0.05)
+proxy.reset(lambda r: 404)
+time.sleep(3)
+proxy.reset()
+said = p.communicate(timeout=120)[1]
+everything.append(said)
+report("fare run: a bucket that is gone for a while: the job goes on, and it says so", p.returncode == 0 and "tried again" in said
+       and "checkpoints are saved again" in said and log.read_text().count(" start ") == 1, said)
 code, said = tool("s3://bucket/x", "check", env={"AWS_EC2_METADATA_DISABLED": "true", "HOME": str(SCRATCH)})
 report("no credentials", "there are no credentials for S3" in said and "AWS_ACCESS_KEY_ID" in said, said)
 code, said = tool("s3://bucket/x", "check", env={"AWS_ACCESS_KEY_ID": "AKIDONLY", "HOME": str(SCRATCH)})

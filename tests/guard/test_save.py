@@ -173,6 +173,39 @@ while step < 400:
     check("and resumes", code == 0 and "from" in out and int(out.split()[1]) > 0, out + err)
 
 
+def events_alone():
+    """A job that watches nothing but FARE_EVENTS, where it reports its steps as well."""
+    a = Place()
+    script = a.home / "own.py"
+    script.write_text("""
+import json, os, time
+events, told = open(os.environ["FARE_EVENTS"], "ab", buffering=0), open(os.environ["FARE_EVENTS"], "rb")
+step, end, rest, asked = 0, False, b"", 0
+while step < 1500 and not end:
+    step += 1
+    time.sleep(0.02)
+    events.write(json.dumps({"step": step, "total_steps": 1500}).encode() + b"\\n")
+    *lines, rest = (rest + told.read()).split(b"\\n")
+    for notice in (json.loads(line).get("notice") for line in lines if line):
+        if notice and notice["save"] > asked:
+            asked, end = notice["save"], notice["end"]
+            open("out/mine.dat", "w").write(f"{step} {notice}")
+            events.write(json.dumps({"saved": os.path.abspath("out/mine.dat")}).encode() + b"\\n")
+print("ended", step, asked, notice, flush=True)
+""")
+    (a.home / "out").mkdir()
+    soon = a.home / "soon"
+    p = a.start("--notice", f"file:{soon}", "--checkpoints", "out", "--save-every", "1s", command=["/usr/bin/python3", str(script)])
+    time.sleep(4)
+    soon.write_text("20")
+    out, err = p.communicate(timeout=60)
+    record = a.record()
+    steps = int(out.split()[1]) if out.startswith("ended") else 0
+    check("FARE_EVENTS tells a job when to save and when to end", p.returncode == 75 and steps > 0 and int(out.split()[2]) >= 2, out + err)
+    check("its steps in the same file count, and no line is malformed", record["steps"] == steps and "events" in err and "malformed" not in err, f"{record['steps']} {err}")
+    check("and its checkpoints are saved", record["saving"]["attempts"][0]["saves"] >= 2, record["saving"])
+
+
 def resume_words():
     a = Place()
     show = ["/bin/sh", "-c", 'echo "$@; $FARE_RESUME; $FARE_CHECKPOINTS"', "sh", "--resume", "{resume}", "--x={resume}", "{checkpoints}", "end"]
@@ -351,6 +384,92 @@ def other_job():
     check("and it says so", "another job" in err or "other job" in err, err)
 
 
+def damaged_store():
+    """Checkpoints that are not what they say: passed over for the one before, with the reason, and nothing is deleted."""
+    a = Place()
+    soon = a.home / "soon"
+    options = ["--checkpoints", "out", "--notice", f"file:{soon}", "--on-notice", "USR1"]
+    p = a.start(*options, command=a.job(150))
+    a.wait_for(("step", 60))
+    soon.write_text("20")
+    p.communicate(timeout=60)
+    soon.unlink()
+    saves = sorted((a.store / "saves").iterdir())
+    newest, middle, oldest = (json.loads((s / "manifest").read_text()) for s in reversed(saves))
+    for entry in newest["entries"]:  # a checksum that is wrong
+        path = a.store / entry["data"]
+        path.write_bytes(path.read_bytes()[:-1] + b"!")
+    marker = saves[1] / "complete"  # one that lies
+    marker.write_text(json.dumps({**json.loads(marker.read_text()), "manifest": "0" * 64}))
+    before = {p for p in a.store.rglob("*") if p.is_file()}
+    b = Place(a)
+    code, out, err = b.run(*options[:2], "--notice", "none", "--keep", "99", command=a.job(150))
+    starts = [int(line[3]) for line in a.lines() if line[2] == "start"]
+    check("a wrong checksum and a marker that lies: the one before them is resumed", code == 0 and starts == [0, oldest["step"]], f"{starts} {err}")
+    check("it says why, for each", err.count("passed over: ") == 2 and "has not the bytes that were saved" in err
+          and "is not the one that was marked complete" in err, err)
+    check("and nothing is deleted", all(p.exists() for p in before), [str(p) for p in before if not p.exists()])
+
+
+def store_away():
+    """The folder is gone for a while: the job goes on, and what it writes later is saved."""
+    a = Place()
+    p = a.start("--checkpoints", "out", "--lease", "60s", command=a.job(300))
+    a.wait_for(("step", 60))
+    away = a.home / "away"
+    a.store.rename(away)
+    a.store.write_text("not a folder")
+    time.sleep(2)
+    a.store.unlink()
+    away.rename(a.store)
+    out, err = p.communicate(timeout=60)
+    check("a folder that is gone for a while: the job goes on, and it says so", p.returncode == 0 and "tried again" in err
+          and "checkpoints are saved again" in err and len([line for line in a.lines() if line[2] == "start"]) == 1, err)
+    check("its last checkpoint is saved", a.record()["saving"]["attempts"][-1]["saved_step"] == 300, a.record()["saving"])
+
+
+DEEPSPEED = """
+import os, sys, time, zipfile
+out, steps, resume = sys.argv[1], int(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else None
+step = 0
+if resume:  # load_checkpoint(resume): by the tag in `latest`
+    tag = open(f"{resume}/latest").read().strip()
+    with zipfile.ZipFile(f"{resume}/{tag}/mp_rank_00_model_states.pt") as file:
+        step = int(file.read("step"))
+print("from", step, flush=True)
+while step < steps:
+    step += 1
+    time.sleep(0.02)
+    if step % 10 == 0:  # save_checkpoint(out)
+        tag = f"global_step{step}"
+        os.makedirs(f"{out}/{tag}")
+        for name in ("mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_optim_states.pt"):
+            with zipfile.ZipFile(f"{out}/{tag}/{name}", "w") as file:
+                file.writestr("step", str(step))
+            time.sleep(0.05)
+        open(f"{out}/zero_to_fp32.py", "w").write("print()")
+        open(f"{out}/latest", "w").write(tag)
+"""
+
+
+def deepspeed():
+    """DeepSpeed's layout: {resume} is the folder with `latest` and what that names, nothing else."""
+    a = Place()
+    (a.home / "train.py").write_text(DEEPSPEED)
+    command = ["/usr/bin/python3", str(a.home / "train.py"), "out", "200", "{resume}"]
+    p = a.start("--checkpoints", "out", command=command)
+    time.sleep(4)
+    send([p.pid] + children(p.pid), signal.SIGKILL)
+    p.communicate()
+    b = Place(a)
+    code, out, err = b.run("--checkpoints", "out", command=command)
+    first = int(out.split("from")[1].split()[0]) if "from" in out else 0
+    check("DeepSpeed's layout: killed, and resumed by `latest`", code == 0 and first > 0 and first % 10 == 0
+          and f"resumes from out, step {first}" in err, f"{first} {out} {err}")
+    check("in the same place", (b.home / "out" / f"global_step{first}").is_dir() and (b.home / "out/latest").read_text() == "global_step200",
+          os.listdir(b.home / "out"))
+
+
 def watched_without():
     """Without --save nothing changes: SIGTERM is the job's own, and its exit code is passed on."""
     a = Place()
@@ -362,7 +481,7 @@ def watched_without():
     check("without --save signals are passed on as before", p.returncode == 9, p.returncode)
 
 
-TESTS = [notice_file, short_notice, withdrawn, metadata, python_helper, resume_words, retry, then_and_idle, spend, bill, hazard, schedulers, bad_places, other_job,
+TESTS = [notice_file, short_notice, withdrawn, metadata, python_helper, events_alone, resume_words, retry, then_and_idle, spend, bill, hazard, schedulers, bad_places, other_job, damaged_store, store_away, deepspeed,
          watched_without]
 
 

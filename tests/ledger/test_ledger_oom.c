@@ -67,6 +67,10 @@ static void importing(void **state)
          "{\"key\":\"run_stop\",\"time_ms\":2000,\"metadata\":{\"status\":\"success\"}}\n"},
         {&importer_hyperfine,
          "{\"results\":[{\"command\":\"x\",\"mean\":1,\"stddev\":0.5,\"times\":[1,2]}]}"},
+        {&importer_sacct, "JobID|User|State|Start|Elapsed|AllocTRES\n"
+                          "1|ann|COMPLETED|2024-11-13T13:05:32|00:01:00|gres/gpu:a100=1,mem=1G\n"
+                          "1.batch||COMPLETED|2024-11-13T13:05:32|00:01:00|\n"
+                          "2|ben|RUNNING|2024-11-13T13:05:32|00:01:00|\n"},
     };
     static const char *labels[] = {"a=b"};
     const struct import_options options = {.machine = "m",
@@ -74,7 +78,7 @@ static void importing(void **state)
                                            .started = "2017-01-01",
                                            .labels = labels,
                                            .label_count = 1};
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
         OOM_EACH
         {
             struct err err = {0};
@@ -155,7 +159,11 @@ static void migrating(void **state)
         struct ledger *again = NULL;
         long counted = oom_countdown;
         oom_countdown = -1;
-        assert_ok(ledger_sql(ledger, "DROP TABLE IF EXISTS fare_head", &ok), &ok);
+        static const char *const later[] = {
+            "DROP TABLE IF EXISTS fare_head", "DROP TABLE IF EXISTS fare_spend",
+            "DROP TABLE IF EXISTS fare_budget", "DROP TABLE IF EXISTS fare_charge"};
+        for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+            assert_ok(ledger_sql(ledger, later[i], &ok), &ok);
         assert_ok(ledger_sql(ledger, "UPDATE fare_schema SET version = 3", &ok), &ok);
         oom_countdown = counted;
         int rc = ledger_new(&again, path, &err);

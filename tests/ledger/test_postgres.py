@@ -19,6 +19,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests/spend"))
+import second as spending  # noqa: E402
 from tap import done, report, skip  # noqa: E402
 
 FARE, BUILD = os.environ["FARE"], Path(os.environ["BUILD"])
@@ -127,6 +129,34 @@ def tests():
     p = fare(where, "delete", "r0007")
     report("a run is deleted", p.returncode == 0 and fare(where, "r0007").returncode == 1, p.stderr)
 
+    # ---- who spent what: sums as a second implementation has them, invoices and budgets as on SQLite
+    team, invoice = where / "team.jsonl", where / "invoice.csv"
+    records = spending.made(300)
+    team.write_text(spending.lines(records))
+    invoice.write_text("BilledCost,EffectiveCost,BillingCurrency,ChargePeriodStart,ChargePeriodEnd,ChargeCategory,ResourceId\n"
+                       "3000000000.5,,USD,2026-08-01T00:00:00Z,2026-11-01T00:00:00Z,Usage,node-1\n"
+                       "-1e-9,3000000000,USD,2026-08-01T00:00:00Z,2026-11-01T00:00:00Z,Credit,\xe4\n")
+    teams = URL.rsplit("/", 1)[0] + "/team"
+    as_owner(f"{BIN}/psql", "-h", FOLDER, "-p", PORT, "-U", "fare", "postgres", "-c", "CREATE DATABASE team",
+             env={**os.environ, "PGPASSWORD": PASSWORD})
+    both = teams, str(where / "team.db")
+    for url in both:
+        fare(where, "import", team, url=url)
+    exported = [json.loads(line) for line in fare(where, "export", url=teams).stdout.splitlines()]
+    for by in (["project"], ["user", "month"], ["host", "offer"]):
+        p = fare(where, "--by", ",".join(by), "--json", url=teams)
+        bad = spending.differs(json.loads(p.stdout), spending.sums(exported, by), by) if p.returncode == 0 else [p.stderr]
+        report(f"sums by {' and '.join(by)} on PostgreSQL", not bad and len(exported) == len(records), "\n".join(bad))
+    for url in both:
+        fare(where, "import", invoice, url=url)
+        fare(where, "--budget", "project=5/month", "--budget", "user:ann=7/total", url=url)
+    answers = [[fare(where, *args, url=url).stdout for url in both] for args in (
+        ["import", str(invoice)], ["--by", "host", "--json"], ["--by", "project,user", "--format", "csv", "--user", "ann", "-n", "50"],
+        ["--by", "month", "--label", "team=a", "--since", "2026-09-01", "--json"], ["delete", "--invoice", "invoice.csv"],
+        ["--budget", "project=none"])]
+    report("invoices and budgets as on SQLite", all(a == b and a for a, b in answers) and "2 were there" in answers[0][0]
+           and "3000000000.50" in answers[1][0], "\n".join(f"{a[-300:]}\n--- {b[-300:]}" for a, b in answers if a != b))
+
     # ---- quotes, also after an older ledger was brought forward
     priced = where / "priced.jsonl"
     priced.write_text(json.dumps({
@@ -138,7 +168,7 @@ def tests():
         for back in (False, True):
             if back and url == URL:
                 as_owner(f"{BIN}/psql", "-h", FOLDER, "-p", PORT, "-U", "fare", "postgres", "-c",
-                         "DROP TABLE fare_quote; DROP TABLE fare_head; UPDATE fare_schema SET version = 2",
+                         "DROP TABLE fare_quote, fare_head, fare_spend, fare_budget, fare_charge; UPDATE fare_schema SET version = 2",
                          env={**os.environ, "PGPASSWORD": PASSWORD})
             for _ in range(2):
                 p = subprocess.run([FARE, "quote", "q0001", "--ledger", url], env=env_of(where), capture_output=True,
@@ -161,7 +191,7 @@ def tests():
         for back in (False, True) if url == URL else (False,):
             if back:
                 as_owner(f"{BIN}/psql", "-h", FOLDER, "-p", PORT, "-U", "fare", "postgres", "-c",
-                         "DROP TABLE fare_head; UPDATE fare_schema SET version = 3",
+                         "DROP TABLE fare_head, fare_spend, fare_budget, fare_charge; UPDATE fare_schema SET version = 3",
                          env={**os.environ, "PGPASSWORD": PASSWORD})
             p = subprocess.run([FARE, "compare", "--workload", "plots", "--json", "--ledger", url], env=env_of(where),
                                capture_output=True, text=True, timeout=60)

@@ -93,7 +93,7 @@ static void open_set(const char *name, const char *from, struct data_pair *data)
     struct err err = {0};
     const struct workload *workload = workload_find(name, &err);
     assert_non_null(workload);
-    assert_ok(workload_data_open(workload, from, 0, data, &err), &err);
+    assert_ok(workload_data_open(workload, from, NULL, 0, data, &err), &err);
 }
 
 static void sum_set(const struct data_pair *data, struct sums *sums)

@@ -6,13 +6,16 @@
 //   replay WORK INTERVAL CHECKPOINT FIRST RESTART NOTICE LIFE DEADLINE COUNT RULE RATE DEMAND
 //       prints "wall paid demand lost interruptions nano finished" of each of COUNT replays; RULE
 //       is second, hour-free (first hour) or hour-partial; DEADLINE 0: no fall-back
-//   policy DEADLINE WORK DELAY RESERVE SPOT START...
+//   policy PAST DEADLINE WORK DELAY RESERVE SPOT START...
+//       learns from the first PAST samples, starts in those that follow;
 //       prints "greedy uniform planned best" as "finished:spot:demand:starts:end" each, best as its
 //       cost, for each start
-//   promise DEADLINE WORK DELAY RESERVE SPOT
+//   promise PAST DEADLINE WORK DELAY RESERVE SPOT
 //       prints the number of starts, and of those from which greedy, uniform and planned are late
-//   relative DEADLINE WORK DELAY RESERVE SPOT STARTS
-//       prints the mean costs of these and of hindsight, over that of on demand alone
+//   past FILE                                   the samples that "relative" with PAST -1 learns
+//   from relative PAST DEADLINE WORK DELAY RESERVE SPOT STARTS
+//       prints the mean costs of these and of hindsight, over that of on demand alone, and how many
+//       of the three were late; from starts whose deadline the trace has
 //   bench COUNT                                 seconds for COUNT replays over two years of prices
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +35,7 @@
         }                                                                                          \
     } while (0)
 
-static struct availability trace;
+static struct availability trace, elsewhere;
 static struct replay_prices prices;
 static bool has_prices;
 static struct err err;
@@ -98,10 +101,21 @@ static void replay(const char *line)
 static char *read_job(char *line, struct policy_job *job)
 {
     int used = 0;
-    *job = (struct policy_job){.available = trace.samples, .ticks = trace.sample_count};
-    if (sscanf(line, "%zu %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 "%n", &job->deadline,
-               &job->work, &job->delay, &job->reserve, &job->spot_price, &used) != 5)
+    int64_t past;
+    *job = (struct policy_job){.past = trace.samples};
+    if (sscanf(line, "%" SCNd64 " %zu %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 "%n", &past,
+               &job->deadline, &job->work, &job->delay, &job->reserve, &job->spot_price,
+               &used) != 6)
         exit(2);
+    if (past < 0) {
+        job->past = elsewhere.samples;
+        job->past_ticks = elsewhere.sample_count;
+        past = 0;
+    } else {
+        job->past_ticks = (size_t)past;
+    }
+    job->available = trace.samples + past;
+    job->ticks = trace.sample_count - (size_t)past;
     return line + used;
 }
 
@@ -151,23 +165,25 @@ static void relative(char *line)
     struct policy_job job;
     struct policy_plan *plan;
     double sums[POLICIES] = {0};
-    size_t starts = strtoull(read_job(line, &job), NULL, 10);
+    size_t starts = strtoull(read_job(line, &job), NULL, 10), late = 0;
+    size_t last = job.ticks > job.deadline ? job.ticks - job.deadline + 1 : job.ticks;
     MUST(policy_plan_new(&job, &plan, &err));
     for (size_t i = 0; i < starts; i++) {
-        size_t start = job.ticks * i / starts;
+        size_t start = last * i / starts;
         int64_t best;
         for (int p = POLICY_GREEDY; p <= POLICY_PLANNED; p++) {
             struct policy_result x;
             policy_run((enum policy)p, &job, plan, start, &x);
+            late += !x.finished;
             sums[p] += x.cost;
         }
         MUST(policy_best(&job, start, &best, &err));
         sums[POLICY_BEST] += best;
     }
     for (int p = 0; p < POLICIES; p++)
-        printf("%s %.4f%s", policy_words[p],
-               sums[p] / starts / ((double)(job.work + job.delay) * POLICY_DEMAND),
-               p + 1 < POLICIES ? ", " : "\n");
+        printf("%s %.4f, ", policy_words[p],
+               sums[p] / starts / ((double)(job.work + job.delay) * POLICY_DEMAND));
+    printf("late %zu\n", late);
     policy_plan_free(plan);
 }
 
@@ -222,6 +238,10 @@ int main(void)
             rest[strcspn(rest, "\n")] = '\0';
             availability_release(&trace);
             MUST(availability_open(rest, &trace, &err));
+        } else if (strcmp(word, "past") == 0) {
+            rest[strcspn(rest, "\n")] = '\0';
+            availability_release(&elsewhere);
+            MUST(availability_open(rest, &elsewhere, &err));
         } else if (strcmp(word, "prices") == 0) {
             read_prices(rest);
         } else if (strcmp(word, "replay") == 0) {
@@ -238,6 +258,7 @@ int main(void)
         fflush(stdout);
     }
     availability_release(&trace);
+    availability_release(&elsewhere);
     replay_prices_release(&prices);
     free(line);
     return 0;

@@ -154,13 +154,15 @@ NOTHING, SPOT, DEMAND = range(3)
 
 
 class Policies:
-    def __init__(self, had, deadline, work, delay, reserve, spot):
-        self.had, self.n = had, len(had)
+    def __init__(self, samples, past, deadline, work, delay, reserve, spot):
+        """Learns from the first `past` samples; those that follow are what happens."""
+        self.had = samples[past:]
+        self.n = len(self.had)
         self.deadline, self.work, self.delay, self.reserve, self.spot = deadline, work, delay, reserve, spot
         seen, up = [2, 2], [1, 1]
-        for i, now in enumerate(had):
+        for now, following in zip(samples[:past], samples[1:past]):
             seen[now] += 1
-            up[now] += had[(i + 1) % self.n]
+            up[now] += following
         self.chance = [up[i] * 65536 // seen[i] for i in (0, 1)]
 
     def tick(self, kind, pending, left, choice):
@@ -201,8 +203,9 @@ class Policies:
 
     def uniform(self, t, up, kind, pending, left):
         done, total = self.work - left, 10 * self.deadline
-        if kind == DEMAND and done * total < self.work * (10 * t + 2 * self.delay):
-            return DEMAND
+        if kind == DEMAND:
+            leave = up and done * total > self.work * (10 * t + 2 * self.delay)
+            return SPOT if leave else DEMAND
         if up:
             return SPOT
         return NOTHING if done * total >= self.work * 10 * t else DEMAND

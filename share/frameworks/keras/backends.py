@@ -16,7 +16,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 def check():
     if BACKEND not in PACKAGES:
         sys.exit(f"fare: KERAS_BACKEND is '{BACKEND}': expected {', '.join(PACKAGES)}")
-    missing = [name for name in ("keras", BACKEND) if not importlib.util.find_spec(name)]
+    # The folder of this file is called keras too, and would do as a package without files of its own.
+    missing = [name for name in ("keras", BACKEND) if not getattr(importlib.util.find_spec(name), "origin", None)]
     if missing:
         sys.exit(f"fare: {sys.executable} has no {' and no '.join(missing)}: 'pip install keras {PACKAGES[BACKEND]}' "
                  "installs both; FARE_PYTHON names another Python")

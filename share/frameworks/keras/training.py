@@ -10,7 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[n]) + ("/python" if n == 2 else "") for n in (2, 1)]
 import backends  # noqa: E402
 
 

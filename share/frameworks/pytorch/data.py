@@ -8,7 +8,7 @@ import torch
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 import handover  # noqa: E402
 
-TYPES = {"U8": torch.uint8, "I32": torch.int32, "I64": torch.int64, "F32": torch.float32}
+TYPES = {"U8": torch.uint8, "I16": torch.int16, "I32": torch.int32, "I64": torch.int64, "F32": torch.float32}
 
 
 class Texts(handover.Texts):

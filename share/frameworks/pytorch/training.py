@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[n]) + ("/python" if n == 2 else "") for n in (2, 1)]
 import fare  # noqa: E402
 
 try:
@@ -21,6 +21,7 @@ except ImportError:
 
 import data as sets  # noqa: E402
 import nets  # noqa: E402
+import saving  # noqa: E402
 
 STAGES = ((1000, 0.01), (500, 0.0001))  # inception: the last layer alone, then everything
 SAMPLE_STEPS, SAMPLE_S = 5, 3  # of a stage that a sample leaves: at least, once its first step is made
@@ -28,8 +29,8 @@ EVALUATE_BATCH = 500
 L1_PASSES = 4
 
 
-def options(name):
-    parser = argparse.ArgumentParser(description=f"Trains {name} in PyTorch.")
+def parser_of(name):
+    parser = argparse.ArgumentParser(description=f"Trains {name} in PyTorch.", add_help=False)
     parser.add_argument("--data", default="", help="file with the samples, from fare")
     parser.add_argument("--start", default="", help="file with their order and the initial parameters, from fare")
     parser.add_argument("--seed", type=int, default=1)
@@ -38,13 +39,23 @@ def options(name):
     parser.add_argument("--batch", type=int, default=0, help="samples per step, in place of the definition's")
     parser.add_argument("--steps", type=int, default=0, help="end after so many")
     parser.add_argument("--precision", default="f32", choices=("f32", "tf32", "bf16"))
+    return parser
+
+
+def options(name):
+    parser = argparse.ArgumentParser(parents=[parser_of(name)])
     parser.add_argument("--sample", action="store_true", help="inception: get to the second stage soon")
     for size, default in (("n", 8192), ("m", 8192), ("dim", 512)):
         parser.add_argument(f"--{size}", type=int, default=default, help="l1 alone")
     return parser.parse_args()
 
 
-def prepare(o):
+def library(device):
+    kernels = f"ROCm {torch.version.hip}" if torch.version.hip else f"CUDA {torch.version.cuda}"
+    return {"name": "torch", "version": torch.__version__, "kernels": kernels if device.type == "cuda" else "cpu"}
+
+
+def prepare(o, *libraries):
     """The device, and what is known of it."""
     torch.manual_seed(o.seed)
     if o.threads:
@@ -52,9 +63,7 @@ def prepare(o):
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = o.precision == "tf32"
     torch.backends.cudnn.benchmark = True
-    kernels = f"ROCm {torch.version.hip}" if torch.version.hip else f"CUDA {torch.version.cuda}"
-    library = {"name": "torch", "version": torch.__version__, "kernels": kernels if device.type == "cuda" else "cpu"}
-    fare.about(seed=o.seed, threads=torch.get_num_threads(), precision=o.precision, libraries=[library])
+    fare.about(seed=o.seed, threads=torch.get_num_threads(), precision=o.precision, libraries=[library(device), *libraries])
     return device
 
 
@@ -84,10 +93,11 @@ class Batches:
                 x = torch.where(flips[:, None, None, None], x.flip(3), x)
         return x
 
-    def epoch(self, batch):
+    def epoch(self, batch, made=0):
+        """The epoch's batches, without those that were made before."""
         order = self.orders[self.passes % len(self.orders)]
         self.passes += 1
-        for picked in order.to(self.device).split(batch):
+        for picked in order.to(self.device).split(batch)[made:]:
             yield self.samples(picked), self.y[picked]
 
 
@@ -121,11 +131,29 @@ class Training:
         self.batch = o.batch or self.workload.batch
         self.per_epoch = -(-len(self.train) // self.batch)
         self.made, self.limit = 0, o.steps or float("inf")
+        self.total = self.epochs * self.per_epoch if self.epochs else sum(s for s, _ in STAGES)
         fare.about(batch=self.batch, parameters=sum(p.numel() for p in nets.trained(self.net)),
                    steps_per_epoch=self.per_epoch,
-                   **({"epochs": self.epochs, "total_steps": self.epochs * self.per_epoch} if self.epochs else
-                      {"total_steps": sum(s for s, _ in STAGES),
-                       "stages": [{"total_steps": s} for s, _ in STAGES]}))
+                   total_steps=self.total,
+                   **({"epochs": self.epochs} if self.epochs else {"stages": [{"total_steps": s} for s, _ in STAGES]}))
+        if fare.resume():
+            self.load(fare.resume())
+
+    def save(self, path):
+        torch.save({"made": self.made, "net": self.net.state_dict(), "optimizer": self.optimizer.state_dict(),
+                    "random": torch.get_rng_state(), "changes": self.train.generator.get_state(),
+                    "cuda": torch.cuda.get_rng_state_all() if self.device.type == "cuda" else []}, path)
+
+    def load(self, path):
+        state = torch.load(path, map_location="cpu")
+        self.made = state["made"]
+        self.net.load_state_dict(state["net"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        torch.set_rng_state(state["random"])
+        self.train.generator.set_state(state["changes"])
+        if self.device.type == "cuda" and len(state["cuda"]) == torch.cuda.device_count():
+            torch.cuda.set_rng_state_all(state["cuda"])
+        fare.resumed(self.made)
 
     def step(self, x, y, **more):
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.o.precision == "bf16"):
@@ -135,17 +163,21 @@ class Training:
         self.optimizer.step()
         self.made += 1
         fare.step(samples=len(y), loss=loss, **more)
+        if fare.save_due() and self.made < self.total:
+            saving.write(self.name, self.made, ".pt", self.save)
         return loss
 
     def run_epochs(self):
         fare.phase("train")
-        for epoch in range(1, self.epochs + 1):
-            for x, y in self.train.epoch(self.batch):
+        self.train.passes, begun = divmod(self.made, self.per_epoch)
+        for epoch in range(self.train.passes + 1, self.epochs + 1):
+            for x, y in self.train.epoch(self.batch, begun):
                 if self.name == "cifar":
                     self.optimizer.param_groups[0]["lr"] = 1e-4 / (1 + 1e-6 * self.made)
                 loss = self.step(x, y, epoch=epoch)
                 if self.made >= self.limit:
                     return
+            begun = 0
             text = f"epoch {epoch}: loss {loss.item():.4f}"
             if self.test:
                 with fare.phase("evaluate"):
@@ -158,15 +190,21 @@ class Training:
         """Inception: steps, not epochs, of two stages."""
         fare.phase("train")
         last = [self.net[-1].weight, self.net[-1].bias]
+        before = 0
         for stage, (steps, rate) in enumerate(STAGES, 1):
+            made, before = min(max(self.made - before, 0), steps), before + steps
+            passes, begun = divmod(made, self.per_epoch)
+            self.train.passes += passes + (made == steps and begun > 0)
+            if made == steps:
+                continue
             for p in self.net.parameters():
                 p.requires_grad_(stage > 1 or any(p is one for one in last))
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
             leaves = self.o.sample and stage < len(STAGES)
-            made, began = 0, 0
+            began = 0
             while made < steps:
-                for x, y in self.train.epoch(self.batch):
+                for x, y in self.train.epoch(self.batch, begun):
                     self.step(x, y, stage=stage)
                     made += 1
                     began = began or time.monotonic()
@@ -176,6 +214,7 @@ class Training:
                         steps = made
                     if made >= steps:
                         break
+                begun = 0
         if self.test:
             with fare.phase("evaluate"):
                 fare.report(test_accuracy=evaluate(self.name, self.net, self.test))

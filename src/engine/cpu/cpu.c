@@ -22,6 +22,8 @@
 #include "engine/engine.h"
 #include "version.h"
 
+#define PART_ROWS 1024
+
 struct engine_program {
     struct net_layer *layers; // a copy: the caller may release its net
     int layer_count;
@@ -109,17 +111,47 @@ static int cpu_set_stage(struct engine_program *program, int stage, struct err *
     return 0;
 }
 
+// With one label per token some sequences at a time, at least PART_ROWS time steps: more would only
+// take memory.
+static int64_t samples_at_a_time(const struct engine_program *program)
+{
+    const struct net_layer *last = &program->layers[program->layer_count - 1];
+    int64_t batch = program->recipe.batch, part = program->options.micro_batch;
+    if (last->op != NET_TIED_HEAD)
+        return batch;
+    if (part == 0)
+        part = (PART_ROWS + last->out.dim[0] - 1) / last->out.dim[0];
+    return part < batch ? part : batch;
+}
+
 static int build(struct engine_program *program, const struct net *net, struct err *err)
 {
     TRY(recipe_check(&program->recipe, net, err));
     TRY(copy_net(program, net, err));
-    struct plan_spec spec = spec_of(program, program->recipe.batch);
+    struct plan_spec spec = spec_of(program, samples_at_a_time(program));
     TRY(plan_init(&program->plan, &spec, err));
     TRY(params_allocate(&program->params, err));
     TRY(params_start(&program->params, program->options.seed, err));
     TRY(plan_bind(&program->plan, NULL, err));
     TRY(optimizer_init(&program->optimizer, &program->params, program->plan.passes, err));
     return cpu_set_stage(program, 0, err);
+}
+
+// An embedding without a tied head has its own optimizer, which knows none of these.
+static int check_recipe(const struct net *net, const struct recipe *recipe, struct err *err)
+{
+    bool adamw = recipe->optimizer == OPTIMIZER_ADAMW;
+    int tied = net->layers[net->layer_count - 1].tied;
+    for (int i = 0; i < net->layer_count; i++)
+        if (net->layers[i].op == NET_EMBEDDING && i != tied &&
+            (adamw || recipe->clip > 0 || recipe->warmup > 0))
+            return err_set(err, ERR_USAGE,
+                           "layer '%s': the engine 'cpu' trains an embedding without a tied head "
+                           "neither by AdamW nor with clipping or a schedule",
+                           net->layers[i].name);
+    if (recipe->clip > 0 && !adamw)
+        return err_set(err, ERR_USAGE, "the engine 'cpu' clips gradients only with AdamW");
+    return 0;
 }
 
 static int cpu_compile(const struct net *net, const struct recipe *recipe,
@@ -129,6 +161,7 @@ static int cpu_compile(const struct net *net, const struct recipe *recipe,
     *out = NULL;
     TRY(net_check(net, err));
     TRY(cpu_available(options, err));
+    TRY(check_recipe(net, recipe, err));
     struct engine_program *program = calloc(1, sizeof *program);
     if (!program)
         return err_memory(err);
@@ -212,12 +245,62 @@ static void step_embeddings(struct engine_program *program)
     }
 }
 
+// A part of a batch: samples from `first` on, at most as many as the plan is for.
+static struct engine_batch part_of(const struct engine_program *program,
+                                   const struct engine_batch *batch, int64_t first)
+{
+    int64_t time = program->layers[program->layer_count - 1].out.dim[0];
+    struct engine_batch part = *batch;
+    part.count = batch->count - first;
+    if (part.count > program->plan.batch)
+        part.count = program->plan.batch;
+    part.tokens += first * time;
+    if (part.labels)
+        part.labels += first * time;
+    return part;
+}
+
+// One label per token: the parts of a batch one after the other. `odds`: (batch, classes) or null.
+static int run_parts(struct engine_program *program, const struct engine_batch *batch,
+                     bool training, struct engine_score *score, float *odds, struct err *err)
+{
+    const struct net_layer *last = &program->layers[program->layer_count - 1];
+    for (int64_t first = 0; first < batch->count; first += program->plan.batch) {
+        struct engine_batch part = part_of(program, batch, first);
+        struct pass pass = pass_of(program, &part, training);
+        pass.adds = first > 0;
+        pass.labels = batch->count * last->out.dim[0];
+        pass.score = score;
+        pass.odds = odds ? odds + first * last->units : NULL;
+        TRY(plan_forward(&program->plan, &pass, err));
+        if (training)
+            TRY(plan_backward(&program->plan, &pass, err));
+    }
+    return 0;
+}
+
+static bool has_parts(const struct engine_program *program)
+{
+    return program->layers[program->layer_count - 1].op == NET_TIED_HEAD;
+}
+
+static int step_parts(struct engine_program *program, const struct engine_batch *batch,
+                      struct engine_score *score, struct err *err)
+{
+    TRY(run_parts(program, batch, true, score, NULL, err));
+    optimizer_step(&program->optimizer, program->iteration);
+    program->iteration++;
+    return 0;
+}
+
 static int cpu_step(struct engine_program *program, const struct engine_batch *batch,
                     struct engine_score *score, struct err *err)
 {
     struct plan *plan;
     team_set(program->threads);
     TRY(check_batch(program, batch, true, err));
+    if (has_parts(program))
+        return step_parts(program, batch, score, err);
     TRY(plan_for(program, batch->count, &plan, err));
     struct pass pass = pass_of(program, batch, true);
     TRY(plan_forward(plan, &pass, err));
@@ -242,6 +325,11 @@ static int run_forward(struct engine_program *program, const struct engine_batch
 static int cpu_evaluate(struct engine_program *program, const struct engine_batch *batch,
                         struct engine_score *score, struct err *err)
 {
+    if (has_parts(program)) {
+        team_set(program->threads);
+        TRY(check_batch(program, batch, true, err));
+        return run_parts(program, batch, false, score, NULL, err);
+    }
     TRY(run_forward(program, batch, true, err));
     struct loss loss = loss_of(program, &program->plan, batch, false);
     loss_run(&loss, score);
@@ -251,6 +339,11 @@ static int cpu_evaluate(struct engine_program *program, const struct engine_batc
 static int cpu_predict(struct engine_program *program, const struct engine_batch *batch, float *out,
                        struct err *err)
 {
+    if (has_parts(program)) {
+        team_set(program->threads);
+        TRY(check_batch(program, batch, false, err));
+        return run_parts(program, batch, false, NULL, out, err);
+    }
     TRY(run_forward(program, batch, false, err));
     struct loss loss = loss_of(program, &program->plan, batch, false);
     loss_predict(&loss, out);
@@ -291,10 +384,8 @@ static int cpu_write(struct engine_program *program, int index, const float *val
 }
 
 static int cpu_distances(const struct engine_options *options, const float *a, const float *b,
-                         int64_t n, int64_t m, int64_t dim, float *out,
-                         struct engine_l1_times *times, struct err *err)
+                         int64_t n, int64_t m, int64_t dim, float *out, struct err *err)
 {
-    (void)times;
     team_set(options->threads);
     return l1_distances(a, b, n, m, dim, out, err);
 }

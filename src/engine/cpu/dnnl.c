@@ -316,6 +316,65 @@ int dnn_dense_weights(struct dnn_primitive *p, const struct dnn_dense *d,
     return make_desc(p, what, &op, false, hint, err);
 }
 
+int dnn_multiply(const struct dnn_product *p, struct err *err)
+{
+    CALL("product", sgemm(p->turn_a ? 'T' : 'N', p->turn_b ? 'T' : 'N', p->m, p->n, p->k, 1.0F,
+                          p->a, p->a_row, p->b, p->b_row, p->add ? 1.0F : 0.0F, p->c, p->c_row));
+    return 0;
+}
+
+static int make_sum(dnnl_primitive_attr_t *attr, bool add, struct err *err)
+{
+    dnnl_post_ops_t ops;
+    CALL("product", primitive_attr_create(attr));
+    if (!add)
+        return 0;
+    CALL("product", post_ops_create(&ops));
+    dnnl_status_t status = api.post_ops_append_sum(ops, 1.0F);
+    if (status == dnnl_success)
+        status = api.primitive_attr_set_post_ops(*attr, ops);
+    api.post_ops_destroy(ops);
+    return status == dnnl_success ? 0 : failed(err, "product", "dnnl_post_ops_append_sum", status);
+}
+
+// The library keeps the primitives it has made, so that making one again takes microseconds.
+int dnn_multiply_bf16(const struct dnn_product *p, const uint16_t *a, const uint16_t *b,
+                      struct err *err)
+{
+    struct dnn_primitive product = {.what = "product"};
+    const int64_t m_k[2] = {p->m, p->k}, k_n[2] = {p->k, p->n}, m_n[2] = {p->m, p->n};
+    dnnl_memory_desc_t src = dnn_tensor(2, m_k, true, p->turn_a ? dnnl_ba : dnnl_ab);
+    dnnl_memory_desc_t weights = dnn_tensor(2, k_n, true, p->turn_b ? dnnl_ba : dnnl_ab);
+    dnnl_memory_desc_t dst = dnn_tensor(2, m_n, false, dnnl_ab);
+    dnnl_matmul_desc_t op;
+    dnnl_primitive_attr_t attr = NULL;
+    assert(p->c_row == p->n);
+    CALL(product.what, matmul_desc_init(&op, &src, &weights, NULL, &dst));
+    int rc = make_sum(&attr, p->add, err);
+    dnnl_status_t status = dnnl_success;
+    if (rc == 0)
+        status = api.primitive_desc_create(&product.desc, &op, attr, engine, NULL);
+    if (status != dnnl_success) {
+        product.desc = NULL;
+        rc = failed(err, product.what, "dnnl_primitive_desc_create", status);
+    }
+    if (attr)
+        api.primitive_attr_destroy(attr);
+    if (rc == 0)
+        rc = dnn_compile(&product, err);
+    // The library takes inputs without const and does not change them.
+    if (rc == 0)
+        rc = dnn_bind(&product, DNNL_ARG_SRC, &src, (void *)(uintptr_t)a, err);
+    if (rc == 0)
+        rc = dnn_bind(&product, DNNL_ARG_WEIGHTS, &weights, (void *)(uintptr_t)b, err);
+    if (rc == 0)
+        rc = dnn_bind(&product, DNNL_ARG_DST, &dst, p->c, err);
+    if (rc == 0)
+        rc = dnn_run(&product, err);
+    dnn_release(&product);
+    return rc;
+}
+
 int dnn_reorder(struct dnn_primitive *p, const dnnl_memory_desc_t *from,
                 const dnnl_memory_desc_t *to, struct err *err)
 {

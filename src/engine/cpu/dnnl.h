@@ -79,6 +79,23 @@ int dnn_dense_weights(struct dnn_primitive *p, const struct dnn_dense *d,
 int dnn_reorder(struct dnn_primitive *p, const dnnl_memory_desc_t *from,
                 const dnnl_memory_desc_t *to, struct err *err) MUST_USE;
 
+// c (m × n) = a b, or c + a b with `add`. Row i of a (m × k) begins at a + i a_row; with `turn_a` a
+// is stored as k × m. Likewise b (k × n). Uses the team's threads, but inside team_run() only the
+// calling one. The library allocates what it needs for the call.
+struct dnn_product {
+    int64_t m, n, k;
+    const float *a, *b;
+    float *c;
+    int64_t a_row, b_row, c_row;
+    bool turn_a, turn_b, add;
+};
+int dnn_multiply(const struct dnn_product *p, struct err *err) MUST_USE;
+
+// The same with both matrices in bfloat16 at `a` and `b`, without gaps between rows; the sums and c
+// are f32.
+int dnn_multiply_bf16(const struct dnn_product *p, const uint16_t *a, const uint16_t *b,
+                      struct err *err) MUST_USE;
+
 // The layout the library chose for an argument (dnnl_query_src_md, ...), and its scratch memory.
 dnnl_memory_desc_t dnn_chosen(const struct dnn_primitive *p, dnnl_query_t which);
 size_t dnn_scratch_bytes(const struct dnn_primitive *p);

@@ -25,6 +25,7 @@ struct optimizer_walk {
     float rate;
     struct optimizer_piece *pieces;
     int count;
+    double *squares; // (threads) for clipping
 };
 
 int optimizer_init(struct optimizer_walk *walk, struct params *params, const struct passes *passes,

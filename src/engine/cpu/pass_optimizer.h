@@ -72,4 +72,22 @@ KERNEL void pass_adam(const struct pass_rule *r, float weight_decay, float *p, c
     }
 }
 
+KERNEL void pass_adamw(const struct pass_rule *r, float weight_decay, float *p, const float *g,
+                       float *state0, float *state1, int64_t count)
+{
+    const vec rho = v_set(r->rho), rest = v_set(r->rho_rest), rate = v_set(r->rate);
+    const vec beta2 = v_set(r->beta2), beta2_rest = v_set(r->beta2_rest);
+    const vec epsilon = v_set(r->epsilon), correction = v_set(r->correction);
+    const vec keep = v_set(1 - r->plain_rate * weight_decay), scale = v_set(r->scale);
+    for (int64_t i = 0; i < count; i += VL) {
+        vec d = v_mul(scale, v_load(g + i));
+        vec m = v_fma(rho, v_load(state0 + i), v_mul(rest, d));
+        vec v = v_fma(beta2, v_load(state1 + i), v_mul(beta2_rest, v_mul(d, d)));
+        v_store(state0 + i, m);
+        v_store(state1 + i, v);
+        vec step = v_div(v_mul(rate, m), v_fma(v_sqrt(v), correction, epsilon));
+        v_store(p + i, v_sub(v_mul(keep, v_load(p + i)), step));
+    }
+}
+
 #endif

@@ -7,6 +7,7 @@
 #include "engine/cpu/pass_norm.h"
 #include "engine/cpu/pass_optimizer.h"
 #include "engine/cpu/pass_pool.h"
+#include "engine/cpu/pass_sequence.h"
 
 #define PASS_TABLE(set)                                                                            \
     {                                                                                              \
@@ -19,7 +20,11 @@
         .norm_squares = pass_norm_squares, .norm_apply = pass_norm_apply,                          \
         .norm_back_sums = pass_norm_back_sums, .norm_back = pass_norm_back,                        \
         .rmsprop = pass_rmsprop, .rmsprop_momentum = pass_rmsprop_momentum,                        \
-        .adadelta = pass_adadelta, .adam = pass_adam,                                              \
+        .adadelta = pass_adadelta, .adam = pass_adam, .adamw = pass_adamw,                         \
+        .row_norm = pass_row_norm, .row_norm_back = pass_row_norm_back, .gelu = pass_gelu,         \
+        .gelu_back = pass_gelu_back, .row_max = pass_row_max, .row_softmax = pass_row_softmax,     \
+        .row_odds = pass_row_odds, .row_odds_back = pass_row_odds_back, .row_dot = pass_row_dot,   \
+        .row_add = pass_row_add, .squares = pass_squares,                                          \
     }
 
 #endif

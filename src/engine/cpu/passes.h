@@ -47,9 +47,21 @@ struct pass_rule {                          // one step of an optimizer: net/rec
     float rate;                             // including all factors that depend on the iteration
     float rho, rho_rest, beta2, beta2_rest; // rest: 1 - rho
     float epsilon, momentum;
+    float plain_rate; // AdamW: without those factors, for the weight decay
+    float correction; // AdamW: of √v
+    float scale;      // AdamW: of the gradients, by clipping
 };
 typedef void pass_optimizer(const struct pass_rule *rule, float weight_decay, float *p,
                             const float *g, float *state0, float *state1, int64_t count);
+
+struct pass_row_norm { // the way back through a layer norm, for one row
+    const float *x, *w, *dy;
+    const float *moments; // mean, 1 / standard deviation
+    float *dx;            // or null
+    float *dw, *db;       // are added to
+    int64_t count;
+    bool add; // to dx
+};
 
 struct passes {
     const char *name; // "avx512"
@@ -90,7 +102,23 @@ struct passes {
     void (*norm_back_sums)(const struct pass_norm *norm, double *sum, double *along);
     void (*norm_back)(const struct pass_norm *norm); // y = scale (dy - level - (x - mean) slope)
 
-    pass_optimizer *rmsprop, *rmsprop_momentum, *adadelta, *adam;
+    // Rows of any length, of transformers. A softmax is that of scale × z, times `times`; it
+    // returns the logarithm of its sum, with which row_odds() gives the odds again. row_odds_back:
+    // d = scale × odds × (d - along).
+    void (*row_norm)(const float *x, const float *w, const float *b, float *y, int64_t count,
+                     float epsilon, float moments[2]);
+    void (*row_norm_back)(const struct pass_row_norm *norm);
+    void (*gelu)(const float *x, float *y, int64_t count);
+    void (*gelu_back)(const float *x, const float *dy, float *dx, int64_t count, bool add);
+    float (*row_max)(const float *z, int64_t count);
+    float (*row_softmax)(float *z, int64_t count, float scale, float times);
+    void (*row_odds)(float *z, int64_t count, float scale, float level);
+    void (*row_odds_back)(const float *odds, float *d, int64_t count, float along, float scale);
+    float (*row_dot)(const float *a, const float *b, int64_t count);
+    void (*row_add)(float *to, const float *a, const float *b, int64_t count); // to = a + b
+    double (*squares)(const float *x, int64_t count);                          // their sum
+
+    pass_optimizer *rmsprop, *rmsprop_momentum, *adadelta, *adam, *adamw;
 };
 
 extern const struct passes passes_avx512, passes_avx2, passes_base;

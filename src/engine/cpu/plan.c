@@ -67,6 +67,12 @@ static bool has_loss(const struct plan *plan, int number)
            (plan->layers[last].op == NET_AUX && reads(&plan->layers[last], number));
 }
 
+// An embedding whose weight the head uses too.
+static bool is_tied(const struct plan *plan, int number)
+{
+    return plan->layers[plan->layer_count - 1].tied == number;
+}
+
 static void describe(struct plan *plan, int number)
 {
     const struct net_layer *layer = &plan->layers[number];
@@ -87,6 +93,8 @@ static void describe(struct plan *plan, int number)
     case NET_ONE_HOT:
     case NET_EMBEDDING:
         make_rows(plan, number, false);
+        if (is_tied(plan, number))
+            break;
         value->absent = read_only_by(plan, number, NET_LSTM, NET_LSTM) &&
                         (layer->op == NET_ONE_HOT || value->readers == 1);
         break;
@@ -119,6 +127,17 @@ static void describe(struct plan *plan, int number)
     case NET_AUX:
         make_rows(plan, number, input->bf16);
         value->grad_bf16 = input->grad_bf16;
+        break;
+    case NET_POSITION:
+    case NET_LAYER_NORM:
+    case NET_LINEAR:
+    case NET_ATTENTION:
+    case NET_GELU:
+    case NET_ADD:
+        make_rows(plan, number, false);
+        break;
+    case NET_TIED_HEAD:
+        value->absent = true; // its outputs go straight into the loss
         break;
     }
 }
@@ -269,7 +288,7 @@ static const struct op_class *class_of(const struct plan *plan, int number)
     case NET_ONE_HOT:
         return plan->values[number].absent ? NULL : &one_hot_class;
     case NET_EMBEDDING:
-        return &embedding_class;
+        return is_tied(plan, number) ? &token_class : &embedding_class;
     case NET_LSTM:
         return &lstm_class;
     case NET_DENSE:
@@ -288,6 +307,20 @@ static const struct op_class *class_of(const struct plan *plan, int number)
         return &concat_class;
     case NET_AUX:
         return &aux_class;
+    case NET_POSITION:
+        return &position_class;
+    case NET_LAYER_NORM:
+        return &layer_norm_class;
+    case NET_LINEAR:
+        return &affine_class;
+    case NET_ATTENTION:
+        return &attention_class;
+    case NET_GELU:
+        return &gelu_class;
+    case NET_ADD:
+        return &add_class;
+    case NET_TIED_HEAD:
+        return &head_class;
     }
     return NULL;
 }
@@ -385,6 +418,8 @@ void plan_release(struct plan *plan)
         free(op);
     }
     arena_release(&plan->arena);
+    for (int i = 0; i < 2; i++)
+        free(plan->rounded[i]);
     free(plan->values);
     free(plan->ops);
     free(plan->outs);
@@ -447,4 +482,49 @@ void plan_add(const struct plan *plan, void *to, const void *from, int64_t count
 {
     struct flat flat = {plan, from, to, count, bf16, false};
     team_run(flat_work, &flat);
+}
+
+// ---- products of transformers ----
+
+struct rounding {
+    const struct plan *plan;
+    const float *from;
+    uint16_t *to;
+    int64_t count;
+};
+
+static void round_part(void *rounding_, int thread, int threads)
+{
+    const struct rounding *r = rounding_;
+    int64_t from, to;
+    team_part(r->count / PASSES_PAD * PASSES_PAD, PASSES_PAD, thread, threads, &from, &to);
+    if (from < to)
+        r->plan->passes->to_bf16(r->to + from, r->from + from, to - from);
+    for (int64_t i = r->count / PASSES_PAD * PASSES_PAD; thread == 0 && i < r->count; i++)
+        number_put(r->to, i, r->from[i], true);
+}
+
+static int round_factor(struct plan *plan, int which, const float *from, int64_t count,
+                        struct err *err)
+{
+    if (count > plan->rounded_space[which]) {
+        free(plan->rounded[which]);
+        plan->rounded_space[which] = 0;
+        plan->rounded[which] = malloc((size_t)count * sizeof *plan->rounded[which]);
+        if (!plan->rounded[which])
+            return err_memory(err);
+        plan->rounded_space[which] = count;
+    }
+    struct rounding rounding = {plan, from, plan->rounded[which], count};
+    team_run(round_part, &rounding);
+    return 0;
+}
+
+int plan_multiply(struct plan *plan, const struct dnn_product *p, struct err *err)
+{
+    if (!plan->bf16)
+        return dnn_multiply(p, err);
+    TRY(round_factor(plan, 0, p->a, p->m * p->k, err));
+    TRY(round_factor(plan, 1, p->b, p->k * p->n, err));
+    return dnn_multiply_bf16(p, plan->rounded[0], plan->rounded[1], err);
 }

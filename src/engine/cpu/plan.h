@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "engine/cpu/arena.h"
+#include "engine/cpu/dnnl.h"
 #include "engine/cpu/image.h"
 #include "engine/cpu/params.h"
 #include "engine/cpu/passes.h"
@@ -47,6 +48,11 @@ struct pass { // one run through a plan
     int64_t iteration;
     const bool *trains;  // (layer) the gradients of its parameters are wanted
     const bool *reaches; // (layer) the gradient of its output is wanted
+    // With one label per token. The batch is a part of a step's, whose gradients are summed.
+    bool adds;                  // not the first part: add to the parameters' gradients
+    int64_t labels;             // of the whole step, for the mean
+    struct engine_score *score; // the head adds to it
+    float *odds;                // predict(): the head's outputs go there
 };
 
 struct op;
@@ -81,6 +87,8 @@ struct plan {
     struct op **ops;
     struct buffer *outs, *grads; // (layer) spans by home, until they become buffers
     struct arena arena;
+    uint16_t *rounded[2];     // the factors of a product in bf16,
+    int64_t rounded_space[2]; // and the space for them; made by the first step
 };
 
 // `exact`: the batch is always full. The parameters need no memory yet.
@@ -141,17 +149,32 @@ static inline bool plan_wants_input(const struct op *op, const struct pass *pass
     return pass->reaches[op->layer->inputs[which]];
 }
 
+// Time steps of all samples of the batch, for the ops of transformers: a part of a batch has fewer.
+static inline int64_t plan_rows(const struct op *op, const struct pass *pass)
+{
+    return pass->batch->count * op->layer->out.dim[0];
+}
+
 // Numbers of a value in memory, for a whole batch.
 static inline int64_t plan_numbers(const struct plan *plan, const struct value *value)
 {
     return plan->batch * value->columns;
 }
 
+// A product of whole matrices, in the plan's precision: with bf16 both are rounded first.
+int plan_multiply(struct plan *plan, const struct dnn_product *product, struct err *err) MUST_USE;
+
 // dy = 0 where y <= 0, and to += from, on all threads.
 void plan_relu_back(const struct plan *plan, const struct value *value);
 void plan_add(const struct plan *plan, void *to, const void *from, int64_t count, bool bf16);
 
 // ---- the ops: each in the file of its name; one_hot, embedding and lstm in sequence.c ----
+
+// Those of transformers are in rows.c (tied embeddings, positions, GELU, sums), layer_norm.c,
+// affine.c (linear layers), attention.c and head.c.
+
+extern const struct op_class token_class, position_class, layer_norm_class, affine_class,
+    attention_class, gelu_class, add_class, head_class;
 
 extern const struct op_class input_class, one_hot_class, embedding_class, lstm_class, dense_class,
     conv_class, owned_class, norm_class, pool_class, drop_class, concat_class, aux_class;

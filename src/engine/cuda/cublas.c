@@ -138,7 +138,7 @@ int cublas_open(const char *file, struct cublas **out, struct err *err)
     if (rc == 0)
         rc = take_version(c, err);
     if (rc == 0)
-        rc = cuda_open_bare(&c->cuda, err);
+        rc = cuda_open(ENGINE_F32, &c->cuda, err);
     if (rc == 0)
         rc = LT(c, cublasLtCreate, err, &c->handle);
     if (rc == 0)

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/plan/images.h"
 #include "engine/cuda/l1.h"
+#include "engine/cuda/preload.h"
 #include "engine/cuda/product.h"
+#include "engine/cuda/plan/text.h"
 #include "engine/cuda/queue.h"
 #include "engine/cuda/transfer.h"
 #include "version.h"
@@ -71,15 +72,14 @@ static int build(struct engine_program *program, const struct net *net, struct e
     struct cuda *cuda = program->cuda;
     last_about = *cuda_about(cuda);
     struct device device = cuda_device(cuda);
-    if (images_in_bf16(net->layers, net->layer_count, device.precision))
-        TRY(cuda_open_images(cuda, err));
     TRY(gpu_params_new(&program->params, net, &program->recipe, &device, err));
     program->plan = (struct gpu_plan){.device = device,
                                       .layers = program->layers,
                                       .layer_count = program->layer_count,
                                       .loss = net->loss,
                                       .batch = batch,
-                                      .params = &program->params};
+                                      .params = &program->params,
+                                      .text.micro = program->options.micro_batch};
     TRY(gpu_plan_new(&program->plan, PROGRAM_ROWS, err));
     struct launches *lists[PLAN_LISTS];
     gpu_plan_lists(&program->plan, lists);
@@ -102,12 +102,32 @@ static int build(struct engine_program *program, const struct net *net, struct e
 
 static int cuda_set_stage(struct engine_program *program, int stage, struct err *err);
 
+static int refuse(const struct net *net, const struct recipe *recipe, struct err *err)
+{
+    bool text = text_net(net->layers, net->layer_count),
+         adamw = recipe->optimizer == OPTIMIZER_ADAMW;
+    for (int i = 0; i < net->layer_count && !text; i++)
+        if (net_of_transformer(net->layers[i].op))
+            return err_set(
+                err, ERR_USAGE,
+                "net '%s', layer '%s': the cuda engine trains transformers that end in a "
+                "tied head only",
+                net->name, net->layers[i].name);
+    if (text != adamw || (recipe->clip > 0 && !adamw))
+        return err_set(err, ERR_USAGE,
+                       "net '%s': the cuda engine trains transformers with AdamW, and other nets "
+                       "without it and without clipping",
+                       net->name);
+    return 0;
+}
+
 static int cuda_compile(const struct net *net, const struct recipe *recipe,
                         const struct engine_options *options, struct engine_program **out,
                         struct err *err)
 {
     *out = NULL;
     TRY(net_check(net, err));
+    TRY(refuse(net, recipe, err));
     struct engine_program *program = calloc(1, sizeof *program);
     if (!program)
         return err_memory(err);
@@ -177,10 +197,11 @@ static int put_batch(struct engine_program *program, const struct engine_batch *
         TRY(cuda_upload(program->cuda, plan->tokens, words, size * time * 4, err));
         TRY(cuda_sync(program->cuda, err));
     }
-    memset(words, 0, (size_t)size * 4);
+    int64_t labels = cuda_labels(program);
+    memset(words, 0, (size_t)(size * labels) * 4);
     if (labelled)
-        memcpy(words, batch->labels, (size_t)batch->count * 4);
-    TRY(cuda_upload(program->cuda, plan->labels, words, size * 4, err));
+        memcpy(words, batch->labels, (size_t)(batch->count * labels) * 4);
+    TRY(cuda_upload(program->cuda, plan->labels, words, size * labels * 4, err));
     struct cuda_now now;
     cuda_fill_now(program, batch, training, &now);
     TRY(cuda_upload(program->cuda, plan->now, &now, sizeof now, err));
@@ -280,18 +301,6 @@ static int cuda_write(struct engine_program *program, int index, const float *va
     return cuda_write_tensor(&program->params, program->cuda, index, values, err);
 }
 
-// Kernels stay loaded until the process ends.
-static int cuda_load_kernels(const struct net *net, const struct engine_options *options,
-                             struct err *err)
-{
-    struct cuda *cuda;
-    int rc = cuda_open(options->precision, &cuda, err);
-    if (rc == 0 && images_in_bf16(net->layers, net->layer_count, options->precision))
-        rc = cuda_open_images(cuda, err);
-    cuda_close(cuda);
-    return rc;
-}
-
 static bool cuda_library(int index, struct engine_library *library)
 {
     memset(library, 0, sizeof *library);
@@ -307,7 +316,8 @@ static bool cuda_library(int index, struct engine_library *library)
         return false;
     snprintf(library->name, sizeof library->name, "own kernels");
     snprintf(library->version, sizeof library->version, "%s", FARE_VERSION);
-    snprintf(library->kernels, sizeof library->kernels, "PTX");
+    snprintf(library->kernels, sizeof library->kernels, "%s",
+             cuda_kernels_packed() ? "machine code" : "PTX");
     return true;
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/tree.h"
 #include "engine/cuda/driver_parts.h"
-#include "engine/cuda/ptx.h"
+#include "engine/cuda/modules.h"
 
 enum {
     ATTRIBUTE_PROCESSORS = 16,
@@ -17,24 +17,22 @@ enum {
     ATTRIBUTE_SHARED = 97
 };
 enum { FUNCTION_SHARED_BYTES = 8 };
-enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
 enum { STREAM_NON_BLOCKING = 1, EVENT_NO_TIME = 2 };
 
 #define PIECES_MAX       8192
 #define LEAST_CAPABILITY 60
 
-enum { IMAGES = 3, MODULES }; // a module for each precision, and one for images in bf16
-
-// libcuda, the GPU and the kernels of each precision are opened once and kept until the process
-// ends: libcuda has threads that outlive a call, and compiling kernels takes seconds.
+// libcuda, the GPU and its kernels are opened once and kept until the process ends: libcuda has
+// threads that outlive a call, and compiling kernels takes time.
 static struct opened {
     pthread_mutex_t lock;
     struct libcuda api;
     struct dl dl;
     bool open;
     int device;
-    void *context, *modules[MODULES];
+    void *context;
     struct cuda_about about;
+    struct modules modules;
 } opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static int failed(const struct libcuda *api, int code, const char *call, struct err *err)
@@ -86,7 +84,7 @@ static bool has_graphs(const struct libcuda *api)
             api->cuGraphInstantiate);
 }
 
-static int too_old(const struct cuda_about *about, const char *also, struct err *err)
+int cuda_too_old(const struct cuda_about *about, const char *also, struct err *err)
 {
     int least = least_driver(about);
     return err_set(err, ERR_FAIL,
@@ -110,6 +108,7 @@ static int read_facts(struct opened *o, struct err *err)
     TRY(CALL(o, cuDeviceGetAttribute, err, &about->shared, ATTRIBUTE_SHARED, o->device));
     TRY(CALL(o, cuDeviceTotalMem_v2, err, &memory, o->device));
     about->memory = (int64_t)memory;
+    o->modules.real = capability(about);
     // Tests of the kernels for older and smaller GPUs set this.
     const char *other = getenv("FARE_CUDA_CAPABILITY");
     int64_t as;
@@ -119,8 +118,8 @@ static int read_facts(struct opened *o, struct err *err)
         about->shared = (as < 80 ? 48 : 99) << 10;
     }
     if (capability(about) < LEAST_CAPABILITY || about->driver < least_driver(about))
-        return too_old(about, "", err);
-    return has_graphs(&o->api) ? 0 : too_old(about, " without CUDA graphs", err);
+        return cuda_too_old(about, "", err);
+    return has_graphs(&o->api) ? 0 : cuda_too_old(about, " without CUDA graphs", err);
 }
 
 static int open_gpu(struct opened *o, struct err *err)
@@ -138,75 +137,51 @@ static int open_gpu(struct opened *o, struct err *err)
         return failed(&o->api, code, "cuInit", err);
     TRY(read_facts(o, err));
     TRY(CALL(o, cuDevicePrimaryCtxRetain, err, &o->context, o->device));
+    o->modules.api = &o->api;
+    o->modules.about = &o->about;
     o->open = true;
     return 0;
 }
 
-// The PTX for this GPU.
-static int find_kernels(const struct opened *o, int which, const char **ptx, struct err *err)
+static int check_precision(const struct opened *o, enum engine_precision precision, struct err *err)
 {
-    const struct cuda_about *about = &o->about;
-    *ptx = which == IMAGES ? ptx_for_images(capability(about))
-                           : ptx_for(capability(about), (enum engine_precision)which);
-    if (*ptx)
+    if (modules_have(&o->modules, precision))
         return 0;
     return err_set(err, ERR_USAGE, "%s cannot calculate in %s: that needs compute capability 8.0",
-                   about->name, which == ENGINE_TF32 ? "tf32" : "bf16");
-}
-
-static int load_kernels(struct opened *o, int which, struct err *err)
-{
-    char log[2048] = "";
-    int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
-    void *values[] = {log, (void *)(uintptr_t)sizeof log};
-    const char *ptx;
-    if (o->modules[which])
-        return 0;
-    TRY(find_kernels(o, which, &ptx, err));
-    int code = o->api.cuModuleLoadDataEx(&o->modules[which], ptx, 2, options, values);
-    if (code == CUDA_UNSUPPORTED_PTX)
-        return too_old(&o->about, " and does not take fare's kernels", err);
-    if (code == 0)
-        return 0;
-    failed(&o->api, code, "cuModuleLoadDataEx", err);
-    return err_hint(err, "its compiler reports: %s", log);
+                   o->about.name, precision == ENGINE_TF32 ? "tf32" : "bf16");
 }
 
 int cuda_look(enum engine_precision precision, struct cuda_about *about, struct err *err)
 {
     struct opened *o = &opened;
-    const char *ptx;
     pthread_mutex_lock(&o->lock);
     int rc = open_gpu(o, err);
     if (rc == 0)
-        rc = find_kernels(o, (int)precision, &ptx, err);
+        rc = check_precision(o, precision, err);
     *about = o->about;
     pthread_mutex_unlock(&o->lock);
     return rc;
 }
 
-static int open_shared(struct cuda *cuda, bool kernels, struct err *err)
+bool cuda_kernels_packed(void)
+{
+    pthread_mutex_lock(&opened.lock);
+    bool packed = opened.modules.from_pack > 0;
+    pthread_mutex_unlock(&opened.lock);
+    return packed;
+}
+
+static int open_shared(struct cuda *cuda, struct err *err)
 {
     struct opened *o = &opened;
     pthread_mutex_lock(&o->lock);
     int rc = open_gpu(o, err);
     if (rc == 0)
         rc = CALL(o, cuCtxSetCurrent, err, o->context);
-    if (rc == 0 && kernels)
-        rc = load_kernels(o, cuda->precision, err);
+    if (rc == 0)
+        rc = check_precision(o, cuda->precision, err);
     cuda->api = o->api;
     cuda->about = o->about;
-    cuda->module = kernels ? o->modules[cuda->precision] : NULL;
-    pthread_mutex_unlock(&o->lock);
-    return rc;
-}
-
-int cuda_open_images(struct cuda *cuda, struct err *err)
-{
-    struct opened *o = &opened;
-    pthread_mutex_lock(&o->lock);
-    int rc = load_kernels(o, IMAGES, err);
-    cuda->images = o->modules[IMAGES];
     pthread_mutex_unlock(&o->lock);
     return rc;
 }
@@ -224,12 +199,11 @@ static int open_streams(struct cuda *cuda, struct err *err)
     TRY(CALL(cuda, cuStreamCreate, err, &cuda->copy_stream, STREAM_NON_BLOCKING));
     TRY(make_events(cuda, cuda->marks, 2, 0, err));
     TRY(make_events(cuda, cuda->events, CUDA_EVENTS, EVENT_NO_TIME, err));
-    TRY(make_events(cuda, cuda->uploaded, CUDA_STAGING_SLOTS, EVENT_NO_TIME, err));
+    TRY(make_events(cuda, cuda->copied, CUDA_STAGING_SLOTS, EVENT_NO_TIME, err));
     return make_events(cuda, cuda->released, CUDA_STAGING_SLOTS, EVENT_NO_TIME, err);
 }
 
-static int open_as(enum engine_precision precision, bool kernels, struct cuda **out,
-                   struct err *err)
+int cuda_open(enum engine_precision precision, struct cuda **out, struct err *err)
 {
     *out = NULL;
     struct cuda *cuda = calloc(1, sizeof *cuda);
@@ -237,7 +211,7 @@ static int open_as(enum engine_precision precision, bool kernels, struct cuda **
         return err_memory(err);
     cuda->precision = precision;
     cuda->pieces = calloc(PIECES_MAX, sizeof *cuda->pieces);
-    int rc = cuda->pieces ? open_shared(cuda, kernels, err) : err_memory(err);
+    int rc = cuda->pieces ? open_shared(cuda, err) : err_memory(err);
     if (rc == 0)
         rc = open_streams(cuda, err);
     if (rc != 0) {
@@ -246,16 +220,6 @@ static int open_as(enum engine_precision precision, bool kernels, struct cuda **
     }
     *out = cuda;
     return 0;
-}
-
-int cuda_open(enum engine_precision precision, struct cuda **out, struct err *err)
-{
-    return open_as(precision, true, out, err);
-}
-
-int cuda_open_bare(struct cuda **out, struct err *err)
-{
-    return open_as(ENGINE_F32, false, out, err);
 }
 
 // Failures are ignored: then the GPU is gone already.
@@ -284,7 +248,7 @@ void cuda_close(struct cuda *cuda)
         (void)api->cuMemFreeHost(cuda->host[i]);
     destroy_events(api, cuda->marks, 2);
     destroy_events(api, cuda->events, CUDA_EVENTS);
-    destroy_events(api, cuda->uploaded, CUDA_STAGING_SLOTS);
+    destroy_events(api, cuda->copied, CUDA_STAGING_SLOTS);
     destroy_events(api, cuda->released, CUDA_STAGING_SLOTS);
     if (cuda->copy_stream)
         (void)api->cuStreamDestroy_v2(cuda->copy_stream);
@@ -311,6 +275,26 @@ static int device_upload(void *cuda, device_ptr to, const void *from, int64_t by
     return cuda_sync(cuda, err);
 }
 
+// Boxes of 64 columns, whose lines of 128 bytes are swizzled; what is outside the matrix is zero.
+static int device_map(void *driver, device_ptr to, device_ptr matrix, int64_t rows, int64_t columns,
+                      int box_rows, struct err *err)
+{
+    enum { BFLOAT16 = 9, NO_INTERLEAVE = 0, SWIZZLE_128 = 3, PROMOTE_256 = 3, FILL_ZEROS = 0 };
+    struct cuda *cuda = driver;
+    _Alignas(64) char map[128] = {0};
+    const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows},
+                   pitches[1] = {(uint64_t)columns * 2};
+    const uint32_t box[2] = {64, (uint32_t)box_rows}, each[2] = {1, 1};
+    TRY(CALL(cuda, cuTensorMapEncodeTiled, err, map, BFLOAT16, 2, (void *)(uintptr_t)matrix, sizes,
+             pitches, box, each, NO_INTERLEAVE, SWIZZLE_128, PROMOTE_256, FILL_ZEROS));
+    return device_upload(cuda, to, map, sizeof map, err);
+}
+
+static int64_t device_memory_left(void *cuda)
+{
+    return cuda_memory_left(cuda);
+}
+
 struct device cuda_device(struct cuda *cuda)
 {
     return (struct device){.major = cuda->about.major,
@@ -319,7 +303,9 @@ struct device cuda_device(struct cuda *cuda)
                            .precision = cuda->precision,
                            .driver = cuda,
                            .alloc = device_alloc,
-                           .upload = device_upload};
+                           .upload = device_upload,
+                           .map = cuda->api.cuTensorMapEncodeTiled ? device_map : NULL,
+                           .memory_left = device_memory_left};
 }
 
 // ---- memory ----
@@ -411,6 +397,14 @@ int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out, struct err *er
     return 0;
 }
 
+bool cuda_owns_host(const struct cuda *cuda, const void *memory)
+{
+    for (int i = 0; i < cuda->host_count; i++)
+        if (cuda->host[i] == memory)
+            return true;
+    return false;
+}
+
 bool cuda_pin(struct cuda *cuda, const void *from, int64_t bytes)
 {
     return cuda->api.cuMemHostRegister_v2 && cuda->api.cuMemHostUnregister &&
@@ -438,13 +432,36 @@ int cuda_sync(struct cuda *cuda, struct err *err)
     return CALL(cuda, cuStreamSynchronize, err, cuda->stream);
 }
 
+void cuda_settle(struct cuda *cuda)
+{
+    (void)cuda->api.cuStreamSynchronize(cuda->stream);
+    (void)cuda->api.cuStreamSynchronize(cuda->copy_stream);
+}
+
 // ---- kernels ----
+
+static int find_kernel(struct cuda *cuda, const char *name, void **function, struct err *err)
+{
+    pthread_mutex_lock(&opened.lock);
+    int rc = modules_find(&opened.modules, cuda->precision, name, function, err);
+    pthread_mutex_unlock(&opened.lock);
+    if (rc != 0)
+        err_context(err, "kernel '%s'", name);
+    return rc;
+}
+
+int cuda_load_kernel(struct cuda *cuda, const char *kernel, struct err *err)
+{
+    void *function;
+    return find_kernel(cuda, kernel, &function, err);
+}
 
 static int bind(struct cuda *cuda, struct launch *launch, struct err *err)
 {
-    void *module = strncmp(launch->name, "image_", 6) == 0 ? cuda->images : cuda->module;
-    int rc = CALL(cuda, cuModuleGetFunction, err, &launch->function, module, launch->name);
-    if (rc == 0 && launch->shared > 48 * 1024)
+    int rc = find_kernel(cuda, launch->name, &launch->function, err);
+    if (rc != 0)
+        return rc;
+    if (launch->shared > 48 * 1024)
         rc = CALL(cuda, cuFuncSetAttribute, err, launch->function, FUNCTION_SHARED_BYTES,
                   (int)launch->shared);
     if (rc != 0)
@@ -505,6 +522,19 @@ int cuda_fetch(struct cuda *cuda, void *to, device_ptr from, int64_t bytes, stru
     return CALL(cuda, cuStreamSynchronize, err, cuda->copy_stream);
 }
 
+int cuda_fetch_begin(struct cuda *cuda, int slot, int event, void *to, device_ptr from,
+                     int64_t bytes, struct err *err)
+{
+    TRY(CALL(cuda, cuStreamWaitEvent, err, cuda->copy_stream, cuda->events[event], 0));
+    TRY(CALL(cuda, cuMemcpyDtoHAsync_v2, err, to, from, (size_t)bytes, cuda->copy_stream));
+    return CALL(cuda, cuEventRecord, err, cuda->copied[slot], cuda->copy_stream);
+}
+
+int cuda_fetch_end(struct cuda *cuda, int slot, struct err *err)
+{
+    return CALL(cuda, cuEventSynchronize, err, cuda->copied[slot]);
+}
+
 int cuda_staging_wait(struct cuda *cuda, int slot, struct err *err)
 {
     return CALL(cuda, cuEventSynchronize, err, cuda->released[slot]); // at once if never recorded
@@ -514,8 +544,8 @@ int cuda_staging_upload(struct cuda *cuda, int slot, device_ptr to, const void *
                         struct err *err)
 {
     TRY(CALL(cuda, cuMemcpyHtoDAsync_v2, err, to, from, (size_t)bytes, cuda->copy_stream));
-    TRY(CALL(cuda, cuEventRecord, err, cuda->uploaded[slot], cuda->copy_stream));
-    return CALL(cuda, cuStreamWaitEvent, err, cuda->stream, cuda->uploaded[slot], 0);
+    TRY(CALL(cuda, cuEventRecord, err, cuda->copied[slot], cuda->copy_stream));
+    return CALL(cuda, cuStreamWaitEvent, err, cuda->stream, cuda->copied[slot], 0);
 }
 
 int cuda_staging_release(struct cuda *cuda, int slot, struct err *err)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // driver: an NVIDIA GPU through libcuda, which is opened at run time (machine/libcuda.h).
 //
-// Neither building nor running needs a CUDA toolkit. The kernels are PTX inside the program
-// (ptx.h); libcuda compiles them for the GPU at hand and caches the result. One GPU, one stream for
-// kernels, one for copies. Every call is checked; an error names the call and gives libcuda's
-// words.
+// Neither building nor running needs a CUDA toolkit. The kernels are PTX inside the program, of
+// which those that launches name are loaded (modules.h). One GPU, one stream for kernels, one for
+// copies. Every call is checked; an error names the call and gives libcuda's words.
 //
-// Only driver.c and graph.c call libcuda. A driver for another vendor's GPUs would implement this
-// header and graph.h, and run the same plans (plan/plan.h).
+// Only driver.c, modules.c and graph.c call libcuda. A driver for another vendor's GPUs would
+// implement this header and graph.h, and run the same plans (plan/plan.h).
 #ifndef FARE_ENGINE_CUDA_DRIVER_H
 #define FARE_ENGINE_CUDA_DRIVER_H
 
@@ -29,13 +28,10 @@ struct cuda_about {
 // FARE_CUDA_CAPABILITY=61 lowers the capability of a newer GPU: older kernels, less shared memory.
 int cuda_look(enum engine_precision precision, struct cuda_about *about, struct err *err) MUST_USE;
 
-// Opens the first GPU that CUDA shows and loads the kernels of a precision. ERR_MISSING: no driver
-// or no GPU. ERR_FAIL: the GPU cannot be used or is too old. ERR_USAGE: it lacks the precision.
+// Opens the first GPU that CUDA shows, for the kernels of a precision. ERR_MISSING: no driver or no
+// GPU. ERR_FAIL: the GPU cannot be used or is too old. ERR_USAGE: it lacks the precision.
 int cuda_open(enum engine_precision precision, struct cuda **out, struct err *err) MUST_USE;
-// The same without kernels, for a library that has its own.
-int cuda_open_bare(struct cuda **out, struct err *err) MUST_USE;
-// Also loads the kernels for images in bf16 (plan/images.h), whose names begin with "image_".
-int cuda_open_images(struct cuda *cuda, struct err *err) MUST_USE;
+bool cuda_kernels_packed(void);     // whether kernels came from machine code rather than PTX
 void cuda_close(struct cuda *cuda); // null is fine; frees all its memory
 void cuda_free(struct cuda *cuda);  // frees its memory on the GPU, nothing else
 const struct cuda_about *cuda_about(const struct cuda *cuda);
@@ -47,7 +43,8 @@ struct device cuda_device(struct cuda *cuda); // as planners see it
 int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err) MUST_USE;
 int cuda_alloc_zeros(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err) MUST_USE;
 int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out,
-                    struct err *err) MUST_USE; // pinned
+                    struct err *err) MUST_USE;                    // pinned, zeros
+bool cuda_owns_host(const struct cuda *cuda, const void *memory); // what that gave
 // Pins memory of the caller's until it is unpinned. If that fails, copies may wait and are slower.
 bool cuda_pin(struct cuda *cuda, const void *from, int64_t bytes);
 void cuda_unpin(struct cuda *cuda, const void *from);
@@ -59,9 +56,11 @@ int cuda_upload(struct cuda *cuda, device_ptr to, const void *from, int64_t byte
 int cuda_download(struct cuda *cuda, void *to, device_ptr from, int64_t bytes,
                   struct err *err) MUST_USE; // waits
 int cuda_sync(struct cuda *cuda, struct err *err) MUST_USE;
+void cuda_settle(struct cuda *cuda); // waits for both streams, after a failure: ignores others
 
-// Finds the launches' kernels and gives them the shared memory they ask for. An unknown kernel is
-// ERR_FAIL. Launches are bound once, before they run or go into a graph.
+// Finds the launches' kernels, loads those that no launch had yet, and gives them the shared memory
+// they ask for. An unknown kernel is ERR_FAIL. Launches are bound once, before they run or go into
+// a graph.
 int cuda_bind(struct cuda *cuda, struct launches *list, struct err *err) MUST_USE;
 int cuda_launch(struct cuda *cuda, const struct launch *launch, struct err *err) MUST_USE;
 int cuda_launch_list(struct cuda *cuda, const struct launches *list, struct err *err) MUST_USE;
@@ -70,6 +69,7 @@ int cuda_launch_make(struct cuda *cuda, const char *kernel, unsigned x, unsigned
                      unsigned threads, unsigned shared, const void *args, size_t size,
                      struct launch *out, struct err *err) MUST_USE;
 int cuda_launch_now(struct cuda *cuda, struct launch *launch, struct err *err) MUST_USE;
+int cuda_load_kernel(struct cuda *cuda, const char *kernel, struct err *err) MUST_USE; // ahead
 
 // Events of the kernels' stream: record one, wait for it. cuda_fetch() copies from the GPU in the
 // copy stream and waits for that alone, not for kernels queued meanwhile.
@@ -78,6 +78,11 @@ int cuda_event_record(struct cuda *cuda, int event, struct err *err) MUST_USE;
 int cuda_event_wait(struct cuda *cuda, int event, struct err *err) MUST_USE;
 int cuda_fetch(struct cuda *cuda, void *to, device_ptr from, int64_t bytes,
                struct err *err) MUST_USE;
+// The same in two parts, for copies beside kernels: begins when an event is over and the copies
+// begun before are done; waits for the last one of a slot. To memory that is not pinned, both wait.
+int cuda_fetch_begin(struct cuda *cuda, int slot, int event, void *to, device_ptr from,
+                     int64_t bytes, struct err *err) MUST_USE;
+int cuda_fetch_end(struct cuda *cuda, int slot, struct err *err) MUST_USE;
 
 // A ring of staging slots that the host fills while kernels run: wait until a slot is free, upload
 // to it in the copy stream (kernels queued later wait for that), queue the kernels that read it,

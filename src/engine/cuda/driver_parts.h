@@ -14,10 +14,9 @@ struct memory_piece { // on the GPU
 struct cuda {
     struct libcuda api;
     void *stream, *copy_stream;
-    void *module, *images; // kernels of the precision; of images in bf16
-    void *marks[2];        // events that measure time
+    void *marks[2]; // events that measure time
     void *events[CUDA_EVENTS];
-    void *uploaded[CUDA_STAGING_SLOTS], *released[CUDA_STAGING_SLOTS]; // events
+    void *copied[CUDA_STAGING_SLOTS], *released[CUDA_STAGING_SLOTS]; // events
     struct cuda_about about;
     enum engine_precision precision;
     struct memory_piece *pieces;
@@ -29,6 +28,10 @@ struct cuda {
 
 // 0, or an error that names the call and gives libcuda's words for the code.
 int cuda_check(const struct libcuda *api, int code, const char *call, struct err *err) MUST_USE;
+
+// "GPU has compute capability ... and its driver is for CUDA ...": what kernels need instead.
+// `also` goes behind the driver.
+int cuda_too_old(const struct cuda_about *about, const char *also, struct err *err);
 
 #define CALL(cuda, name, err, ...)                                                                 \
     cuda_check(&(cuda)->api, (cuda)->api.name(__VA_ARGS__), #name, (err))

@@ -19,6 +19,8 @@ struct cuda_now {
     int step;            // its number, which decides its row
     int age;             // optimizer steps before this one, for lazy rows
     float rate;          // of the optimizer, with decay or Adam's correction
+    float rises[2];      // AdamW: what its two means are multiplied by, as they start at zero
+    int position;        // of the time step that is predicted from
     int from;            // first of its samples in the set; negative: they have sample numbers
     unsigned augment[4]; // key and stream
     unsigned drop[CUDA_DROPS_MAX][4]; // likewise
@@ -327,6 +329,142 @@ struct cuda_image_round {
     const float *from;
     unsigned short *to;
     long long count;
+};
+
+// ---- transformers: values in bf16, rows of a token's numbers ----
+
+enum cuda_product_kind {
+    CUDA_PRODUCT_PLAIN,     // y = a b + bias, in bf16
+    CUDA_PRODUCT_GELU,      // before = a b + bias; y = gelu(before)
+    CUDA_PRODUCT_GELU_BACK, // y = a b × gelu'(before)
+    CUDA_PRODUCT_WIDE,      // y = a b, in f32, in parts of k
+    CUDA_PRODUCT_SUM,       // y += a b, likewise
+};
+
+// A product of two matrices of bf16: y (m, n) = a × b. Which of them lies transposed is in the
+// kernel's name: nt: a is (m, k), b (n, k); nn: (m, k), (k, n); tn: (k, m), (k, n). Pitches are
+// multiples of 8.
+struct cuda_product {
+    const void *map_a, *map_b; // Hopper: tensor maps, on the GPU
+    const unsigned short *a, *b;
+    void *y;
+    unsigned short *before;
+    const float *bias; // zeros where there is none
+    long long part;    // numbers between parts of y
+    int m, n, k;
+    int lda, ldb, ldy;
+    int parts, per_part; // of k; per_part is a multiple of 64
+    int kind;            // enum cuda_product_kind
+    int tiles_m, tiles_n;
+};
+
+// Causal attention. A token's row of `qkv` has q, k and v of all heads, 64 numbers each.
+enum { CUDA_HEAD_WIDTH = 64 };
+struct cuda_attention {
+    const void *map_qkv, *map_d; // Hopper: tensor maps of qkv and d_out, on the GPU
+    const unsigned short *qkv, *out, *d_out;
+    unsigned short *y; // forward: (tokens, heads × 64); back: the gradient of qkv
+    float *log_sum;    // (samples, heads, time): logarithm of the sum of exponentials, base 2
+    float *delta;      // (samples, heads, time): of out × d_out
+    int samples, heads, time;
+};
+
+// Layer norm of rows, after the sum of two. Back: the gradient of the sum, which is that of both.
+enum { CUDA_ROW_MAX = 2048 }; // columns
+struct cuda_row_norm {
+    const unsigned short *x, *more; // forward: x + more (or null) is normed
+    unsigned short *sum;            // forward: x + more, if there is more; back: what was normed
+    unsigned short *y;              // forward: the result
+    const unsigned short *dy;       // back
+    unsigned short *d_sum;          // back: dx is added to it, or (first) stored
+    float *mean, *inverse;          // (rows)
+    const float *weight, *bias;
+    float *sums; // back: (parts, 3, columns): of dy × normed, of dy, of d_sum
+    int rows, columns, first;
+    float epsilon;
+};
+
+struct cuda_column_sums {
+    const unsigned short *x;
+    float *sums; // (parts, columns)
+    int rows, columns;
+};
+
+// Adds parts up: three results of `columns` numbers each, or null.
+struct cuda_sum_parts {
+    const float *parts;
+    float *to[3];
+    int count, columns; // a part has as many columns for each result that there may be
+    int results;        // in a part
+    int add;
+};
+
+// Copies the tokens and labels of a batch from staging, and the row of the step table.
+struct cuda_text_gather {
+    const char *table;
+    int rows, row_bytes;
+    struct cuda_now *now;
+    const int *next_step;
+    const int *from; // (slots, tokens then labels)
+    int *tokens, *labels;
+    int batch, time;
+};
+
+// Token and position embedding. Back: their gradients; `order` as in cuda_embed.
+struct cuda_token_embed {
+    const int *tokens;
+    const float *table, *positions;
+    unsigned short *y; // back: its gradient
+    float *d_table, *d_positions;
+    const int *order, *first, *count;
+    int samples, time, columns;
+    int add; // to d_positions
+};
+
+// Softmax and cross-entropy of rows of logits, which become their gradient.
+enum { CUDA_LOGITS_MAX = 50560 }; // of a row, in shared memory
+struct cuda_token_loss {
+    const struct cuda_now *now;
+    unsigned short *logits;              // (rows, pitch)
+    const int *labels;                   // of these rows
+    struct cuda_score *scores;           // (rows)
+    int rows, first, units, pitch, time; // first: of these rows, in the batch
+    int gradient;                        // write it
+};
+
+// A sample's sums of the scores of its tokens.
+struct cuda_text_scores {
+    const struct cuda_now *now;
+    int *next_step; // or null: not counted
+    const struct cuda_score *tokens;
+    struct cuda_score *scores;
+    int ring, batch, time, first; // first: of these samples
+};
+
+// Softmax of one row of logits per sample.
+struct cuda_text_predict {
+    const struct cuda_now *now;
+    const unsigned short *logits;
+    float *out;
+    int units, pitch;
+};
+
+// One row of each sample, the one that is predicted from.
+struct cuda_text_pick {
+    const struct cuda_now *now;
+    const unsigned short *x;
+    unsigned short *y;
+    int time, columns;
+};
+
+// AdamW with the gradients' global norm clipped (net/recipe.h): squares of each chunk, the factor,
+// the step.
+struct cuda_adamw {
+    struct cuda_optimize all;
+    float *squares; // (chunks)
+    float *factor;
+    int chunks;
+    float clip; // 0: none
 };
 
 struct cuda_l1 {

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// L1 distances on the GPU: copies and calculation, timed apart.
+// L1 distances on the GPU.
+//
+// A pass copies both inputs to the GPU, then calculates the result in pieces of rows. While one is
+// calculated, those before it are copied to the host, which takes twice as long as the calculation.
+// Copies are fast only from and to page-locked memory, which host_alloc() gives. Other memory for
+// the result is filled through two page-locked buffers, or, without those, by libcuda.
 #include "engine/cuda/l1.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tree.h"
 #include "engine/cuda/driver.h"
 #include "engine/cuda/kernels.h"
 
@@ -15,7 +21,24 @@
 #define PEAK_PAIRS  128 // of a thread's round
 #define PEAK_ADDED  8   // additions of a round that are not a pair's
 #define PEAK_ROUNDS 20000
-#define OUT_MOST    ((int64_t)1 << 31) // bytes of the result that are on the GPU at once
+
+#define PIECE       ((int64_t)1 << 24) // bytes of a piece, about
+#define PIECES_MOST 128                // of the result that are on the GPU at once
+#define LOCKED_MOST ((int64_t)1 << 32) // more would be missing elsewhere in the machine
+
+// Tests set a smaller one.
+static int64_t piece_bytes(void)
+{
+    const char *other = getenv("FARE_CUDA_PIECE");
+    int64_t bytes;
+    return other && text_int(other, &bytes) && bytes >= 64 ? bytes : PIECE;
+}
+
+// Bytes of one of the two buffers for memory that is not page-locked.
+static int64_t buffer_bytes(void)
+{
+    return piece_bytes() / 2;
+}
 
 static unsigned shared_bytes(const struct cuda *cuda)
 {
@@ -23,36 +46,60 @@ static unsigned shared_bytes(const struct cuda *cuda)
     return (TILE_N + TILE_M) * (k + 4) * 2 * 4;
 }
 
-// Of what host_alloc() gave: the GPU is opened once for all passes over it.
-static struct cuda *holder;
+// ---- where passes are calculated ----
+
+struct place {
+    struct cuda *cuda;
+    int64_t n, m, pitch; // what the memory is for; 0: there is none yet
+    int64_t rows;        // of the result, on the GPU at once
+    device_ptr a, b, out;
+    float *buffers; // two; null until they are needed, or if there are none
+    bool looked_for_buffers;
+};
+
+// Kept from host_alloc() to host_free(): for all passes.
+static struct place held;
 
 static void *host_alloc(const struct engine_options *options, int64_t bytes)
 {
     void *memory = NULL;
-    if (!holder && cuda_open(options->precision, &holder, NULL) != 0)
+    if (bytes > LOCKED_MOST || (!held.cuda && cuda_open(options->precision, &held.cuda, NULL) != 0))
         return NULL;
-    return cuda_alloc_host(holder, bytes, &memory, NULL) == 0 ? memory : NULL;
+    return cuda_alloc_host(held.cuda, bytes, &memory, NULL) == 0 ? memory : NULL;
 }
 
 static void host_free(void)
 {
-    cuda_close(holder);
-    holder = NULL;
+    cuda_close(held.cuda);
+    held = (struct place){0};
 }
 
-static int acquire(const struct engine_options *options, struct cuda **cuda, struct err *err)
+static int acquire(const struct engine_options *options, struct place *own, struct place **out,
+                   struct err *err)
 {
-    *cuda = holder;
-    return holder ? 0 : cuda_open(options->precision, cuda, err);
+    *own = (struct place){0};
+    *out = held.cuda ? &held : own;
+    return held.cuda ? 0 : cuda_open(options->precision, &own->cuda, err);
 }
 
-static void release(struct cuda *cuda)
+static int make_room(struct place *p, int64_t n, int64_t m, int64_t pitch, struct err *err)
 {
-    if (cuda && cuda == holder)
-        cuda_free(cuda);
-    else
-        cuda_close(cuda);
+    if (p->n == n && p->m == m && p->pitch == pitch)
+        return 0;
+    cuda_free(p->cuda);
+    p->n = 0;
+    int64_t rows = PIECES_MOST * piece_bytes() / (m * 4) / TILE_N * TILE_N;
+    p->rows = rows < TILE_N ? TILE_N : rows > n ? n : rows;
+    p->m = m;
+    p->pitch = pitch;
+    TRY(cuda_alloc(p->cuda, n * pitch * 4, &p->a, err));
+    TRY(cuda_alloc(p->cuda, m * pitch * 4, &p->b, err));
+    TRY(cuda_alloc(p->cuda, p->rows * m * 4, &p->out, err));
+    p->n = n;
+    return 0;
 }
+
+// ---- inputs ----
 
 // Rows with zeros behind them, so that vectors of four fit; the caller's own where they do.
 static const float *padded(const float *from, int64_t rows, int64_t dim, int64_t pitch, float **own)
@@ -66,145 +113,238 @@ static const float *padded(const float *from, int64_t rows, int64_t dim, int64_t
     return *own;
 }
 
-struct job {
-    struct cuda *cuda;
-    device_ptr a, b, out;
-    int64_t n, m, pitch;
-    float *result;
-};
-
-static int upload(const struct job *j, const float *a, const float *b, double *seconds,
-                  struct err *err)
+static int copy_in(const struct place *p, const float *a, const float *b, struct err *err)
 {
-    TRY(cuda_sync(j->cuda, err));
-    TRY(cuda_mark(j->cuda, 0, err));
-    TRY(cuda_upload(j->cuda, j->a, a, j->n * j->pitch * 4, err));
-    TRY(cuda_upload(j->cuda, j->b, b, j->m * j->pitch * 4, err));
-    TRY(cuda_mark(j->cuda, 1, err));
-    return cuda_between(j->cuda, seconds, err);
+    TRY(cuda_upload(p->cuda, p->a, a, p->n * p->pitch * 4, err));
+    return cuda_upload(p->cuda, p->b, b, p->m * p->pitch * 4, err);
 }
 
-static int copy_in(const struct job *j, const float *a, const float *b, double *seconds,
-                   struct err *err)
-{
-    bool pinned_a = cuda_pin(j->cuda, a, j->n * j->pitch * 4);
-    bool pinned_b = cuda_pin(j->cuda, b, j->m * j->pitch * 4);
-    int rc = upload(j, a, b, seconds, err);
-    if (pinned_a)
-        cuda_unpin(j->cuda, a);
-    if (pinned_b)
-        cuda_unpin(j->cuda, b);
-    return rc;
-}
+// ---- calculation ----
 
-static struct cuda_l1 args_of(const struct job *j, int64_t from, int64_t rows)
+static int launch(const struct place *p, const char *kernel, unsigned x, unsigned y,
+                  unsigned threads, unsigned shared, const struct cuda_l1 *g, struct err *err)
 {
-    return (struct cuda_l1){
-        .a = (const float *)(uintptr_t)(j->a + (device_ptr)(from * j->pitch) * 4),
-        .b = (float *)(uintptr_t)j->b,
-        .out = (float *)(uintptr_t)j->out,
-        .n = (int)rows,
-        .m = (int)j->m,
-        .dim = (int)j->pitch};
-}
-
-static int timed(struct cuda *cuda, const struct launch *launch, double *seconds, struct err *err)
-{
-    double took;
-    TRY(cuda_mark(cuda, 0, err));
-    TRY(cuda_launch(cuda, launch, err));
-    TRY(cuda_mark(cuda, 1, err));
-    TRY(cuda_between(cuda, &took, err));
-    *seconds += took;
-    return 0;
+    struct launch made;
+    TRY(cuda_launch_make(p->cuda, kernel, x, y, threads, shared, g, sizeof *g, &made, err));
+    return cuda_launch(p->cuda, &made, err);
 }
 
 // Puts b in the order that the kernel takes it in: neighbours change places.
-static int swap(const struct job *j, double *seconds, struct err *err)
+static int swap(const struct place *p, struct err *err)
 {
-    struct cuda_l1 g = args_of(j, 0, 0);
-    struct launch launch;
-    unsigned blocks = (unsigned)((j->m * j->pitch / 4 + 255) / 256);
-    TRY(cuda_launch_make(j->cuda, "l1_swap", blocks, 1, 256, 0, &g, sizeof g, &launch, err));
-    return timed(j->cuda, &launch, seconds, err);
+    struct cuda_l1 g = {.b = (float *)(uintptr_t)p->b, .m = (int)p->m, .dim = (int)p->pitch};
+    return launch(p, "l1_swap", (unsigned)((p->m * p->pitch / 4 + 255) / 256), 1, 256, 0, &g, err);
 }
 
-// Rows [from, from + rows) of the result.
-static int calculate(const struct job *j, int64_t from, int64_t rows, double *seconds,
-                     struct err *err)
+// Rows [from, from + rows) of the result, `at` rows behind the beginning of its memory.
+static int calculate(const struct place *p, int64_t from, int64_t rows, int64_t at, struct err *err)
 {
-    struct cuda_l1 g = args_of(j, from, rows);
-    struct launch launch;
-    TRY(cuda_launch_make(j->cuda, "l1", (unsigned)((rows + TILE_N - 1) / TILE_N),
-                         (unsigned)((j->m + TILE_M - 1) / TILE_M), THREADS, shared_bytes(j->cuda),
-                         &g, sizeof g, &launch, err));
-    TRY(timed(j->cuda, &launch, seconds, err));
-    return cuda_download(j->cuda, j->result + from * j->m, j->out, rows * j->m * 4, err);
+    struct cuda_l1 g = {.a = (const float *)(uintptr_t)(p->a + (device_ptr)(from * p->pitch) * 4),
+                        .b = (float *)(uintptr_t)p->b,
+                        .out = (float *)(uintptr_t)(p->out + (device_ptr)(at * p->m) * 4),
+                        .n = (int)rows,
+                        .m = (int)p->m,
+                        .dim = (int)p->pitch};
+    return launch(p, "l1", (unsigned)((rows + TILE_N - 1) / TILE_N),
+                  (unsigned)((p->m + TILE_M - 1) / TILE_M), THREADS, shared_bytes(p->cuda), &g,
+                  err);
+}
+
+// ---- the result ----
+
+// Rows of a piece: whole tiles, and no more pieces than there are events.
+static int64_t piece_rows(const struct place *p)
+{
+    int64_t all = (p->rows + TILE_N - 1) / TILE_N, bytes = TILE_N * p->m * 4;
+    int64_t tiles = (piece_bytes() + bytes - 1) / bytes,
+            least = (all + CUDA_EVENTS - 1) / CUDA_EVENTS;
+    return (tiles > least ? tiles : least) * TILE_N;
+}
+
+// The next copies from the GPU: each into the other buffer, from which the host takes it while the
+// next one runs.
+struct copying {
+    struct place *place;
+    char *to;      // where the last one belongs; null: there was none
+    int64_t bytes; // of it
+    int slot;      // of it
+    bool direct;   // no buffers
+};
+
+static int take_last(struct copying *c, struct err *err)
+{
+    if (!c->to)
+        return 0;
+    TRY(cuda_fetch_end(c->place->cuda, c->slot, err));
+    if (!c->direct)
+        memcpy(c->to, (char *)c->place->buffers + c->slot * buffer_bytes(), (size_t)c->bytes);
+    c->to = NULL;
+    return 0;
+}
+
+static int copy_out(struct copying *c, int event, char *to, device_ptr from, int64_t bytes,
+                    struct err *err)
+{
+    for (int64_t at = 0, most; at < bytes; at += most) {
+        most = c->direct || bytes - at < buffer_bytes() ? bytes - at : buffer_bytes();
+        int slot = !c->slot;
+        char *through = c->direct ? to + at : (char *)c->place->buffers + slot * buffer_bytes();
+        TRY(cuda_fetch_begin(c->place->cuda, slot, event, through, from + (device_ptr)at, most,
+                             err));
+        if (!c->direct)
+            TRY(take_last(c, err));
+        c->to = to + at;
+        c->bytes = most;
+        c->slot = slot;
+    }
+    return 0;
+}
+
+// The rows from `from` on that are on the GPU at once.
+static int calculate_some(struct place *p, int64_t from, int64_t rows, float *out, bool direct,
+                          struct err *err)
+{
+    int64_t step = piece_rows(p);
+    struct copying c = {.place = p, .direct = direct};
+    int pieces = (int)((rows + step - 1) / step);
+    for (int i = 0; i < pieces; i++) {
+        int64_t at = i * step, count = rows - at < step ? rows - at : step;
+        TRY(calculate(p, from + at, count, at, err));
+        TRY(cuda_event_record(p->cuda, i, err));
+    }
+    for (int i = 0; i < pieces; i++) {
+        int64_t at = i * step, count = rows - at < step ? rows - at : step;
+        TRY(copy_out(&c, i, (char *)(out + (from + at) * p->m),
+                     p->out + (device_ptr)(at * p->m) * 4, count * p->m * 4, err));
+    }
+    return take_last(&c, err);
+}
+
+// Whether results are copied to the caller's memory at once.
+static bool is_direct(struct place *p, const float *out)
+{
+    void *memory = NULL;
+    if (cuda_owns_host(p->cuda, out))
+        return true;
+    if (!p->looked_for_buffers && cuda_alloc_host(p->cuda, 2 * buffer_bytes(), &memory, NULL) == 0)
+        p->buffers = memory;
+    p->looked_for_buffers = true;
+    return !p->buffers;
+}
+
+// ---- the engine's functions ----
+
+static int pass(struct place *p, const float *a, const float *b, float *out, struct err *err)
+{
+    bool direct = is_direct(p, out);
+    TRY(copy_in(p, a, b, err));
+    TRY(swap(p, err));
+    for (int64_t at = 0; at < p->n; at += p->rows)
+        TRY(calculate_some(p, at, p->n - at < p->rows ? p->n - at : p->rows, out, direct, err));
+    return 0;
+}
+
+static int time_upload(const struct place *p, const float *a, const float *b, double *seconds,
+                       struct err *err)
+{
+    TRY(cuda_sync(p->cuda, err));
+    TRY(cuda_mark(p->cuda, 0, err));
+    TRY(copy_in(p, a, b, err));
+    TRY(cuda_mark(p->cuda, 1, err));
+    return cuda_between(p->cuda, seconds, err);
+}
+
+static int time_calculation(const struct place *p, double *seconds, struct err *err)
+{
+    TRY(cuda_mark(p->cuda, 0, err));
+    TRY(swap(p, err));
+    for (int64_t at = 0; at < p->n; at += p->rows)
+        TRY(calculate(p, at, p->n - at < p->rows ? p->n - at : p->rows, 0, err));
+    TRY(cuda_mark(p->cuda, 1, err));
+    return cuda_between(p->cuda, seconds, err);
+}
+
+static int time_apart(struct place *p, const float *a, const float *b,
+                      struct engine_l1_times *times, struct err *err)
+{
+    bool pinned_a = cuda_pin(p->cuda, a, p->n * p->pitch * 4);
+    bool pinned_b = cuda_pin(p->cuda, b, p->m * p->pitch * 4);
+    int rc = time_upload(p, a, b, &times->to_device, err);
+    if (rc == 0)
+        rc = time_calculation(p, &times->calculation, err);
+    if (pinned_a)
+        cuda_unpin(p->cuda, a);
+    if (pinned_b)
+        cuda_unpin(p->cuda, b);
+    return rc;
+}
+
+// A pass if `out`, else times.
+static int work(const struct engine_options *options, const float *a, const float *b, int64_t n,
+                int64_t m, int64_t dim, float *out, struct engine_l1_times *times, struct err *err)
+{
+    struct place own, *place;
+    float *own_a, *own_b;
+    int64_t pitch = (dim + 3) / 4 * 4;
+    TRY(acquire(options, &own, &place, err));
+    const float *from_a = padded(a, n, dim, pitch, &own_a),
+                *from_b = padded(b, m, dim, pitch, &own_b);
+    int rc = from_a && from_b ? make_room(place, n, m, pitch, err) : err_memory(err);
+    if (rc == 0)
+        rc = out ? pass(place, from_a, from_b, out, err)
+                 : time_apart(place, from_a, from_b, times, err);
+    if (rc != 0)
+        cuda_settle(place->cuda); // it may still be copying
+    free(own_a);
+    free(own_b);
+    cuda_close(own.cuda);
+    return rc;
 }
 
 static int distances(const struct engine_options *options, const float *a, const float *b,
-                     int64_t n, int64_t m, int64_t dim, float *out, struct engine_l1_times *times,
-                     struct err *err)
+                     int64_t n, int64_t m, int64_t dim, float *out, struct err *err)
 {
-    struct job j = {.n = n, .m = m, .pitch = (dim + 3) / 4 * 4, .result = out};
-    struct engine_l1_times mine = {0};
-    float *own_a, *own_b;
-    int rc = acquire(options, &j.cuda, err);
-    if (rc != 0)
-        return rc;
-    const float *from_a = padded(a, n, dim, j.pitch, &own_a),
-                *from_b = padded(b, m, dim, j.pitch, &own_b);
-    int64_t rows = OUT_MOST / (m * 4) / TILE_N * TILE_N;
-    rows = rows < TILE_N ? TILE_N : rows > n ? n : rows;
-    if (!from_a || !from_b)
-        rc = err_memory(err);
-    if (rc == 0)
-        rc = cuda_alloc(j.cuda, n * j.pitch * 4, &j.a, err);
-    if (rc == 0)
-        rc = cuda_alloc(j.cuda, m * j.pitch * 4, &j.b, err);
-    if (rc == 0)
-        rc = cuda_alloc(j.cuda, rows * m * 4, &j.out, err);
-    if (rc == 0)
-        rc = copy_in(&j, from_a, from_b, &mine.to_device, err);
-    if (rc == 0)
-        rc = swap(&j, &mine.calculation, err);
-    for (int64_t at = 0; rc == 0 && at < n; at += rows)
-        rc = calculate(&j, at, n - at < rows ? n - at : rows, &mine.calculation, err);
-    if (rc == 0 && times)
-        *times = mine;
-    free(own_a);
-    free(own_b);
-    release(j.cuda);
-    return rc;
+    return work(options, a, b, n, m, dim, out, NULL, err);
+}
+
+static int times_apart(const struct engine_options *options, const float *a, const float *b,
+                       int64_t n, int64_t m, int64_t dim, struct engine_l1_times *times,
+                       struct err *err)
+{
+    return work(options, a, b, n, m, dim, NULL, times, err);
 }
 
 static double peak(const struct engine_options *options)
 {
-    struct cuda *cuda = NULL;
-    struct launch launch;
+    struct place own, *place;
     double best = 0;
     struct cuda_l1 g = {.dim = PEAK_ROUNDS};
-    if (acquire(options, &cuda, NULL) != 0)
+    if (acquire(options, &own, &place, NULL) != 0)
         return 0;
-    unsigned blocks = 2 * (unsigned)cuda_about(cuda)->processors;
-    int rc = cuda_launch_make(cuda, "l1_peak", blocks, 1, 256, 0, &g, sizeof g, &launch, NULL);
-    for (int i = 0; rc == 0 && i < 3; i++) {
+    unsigned blocks = 2 * (unsigned)cuda_about(place->cuda)->processors;
+    for (int i = 0; i < 3; i++) {
         double seconds = 0;
-        rc = timed(cuda, &launch, &seconds, NULL);
+        if (cuda_mark(place->cuda, 0, NULL) != 0 ||
+            launch(place, "l1_peak", blocks, 1, 256, 0, &g, NULL) != 0 ||
+            cuda_mark(place->cuda, 1, NULL) != 0 || cuda_between(place->cuda, &seconds, NULL) != 0)
+            break;
         // Two additions make a pair.
         double pairs = (double)blocks * 256 * PEAK_ROUNDS * (PEAK_PAIRS + PEAK_ADDED / 2.0);
-        if (rc == 0 && seconds > 0 && pairs / seconds > best)
+        if (seconds > 0 && pairs / seconds > best)
             best = pairs / seconds;
     }
-    release(cuda);
+    cuda_close(own.cuda);
     return best;
 }
 
 // They stay loaded until the process ends.
 static int load_kernels(const struct engine_options *options, struct err *err)
 {
+    static const char *const names[] = {"l1_swap", "l1", "l1_peak"};
     struct cuda *cuda;
     int rc = cuda_open(options->precision, &cuda, err);
+    for (size_t i = 0; rc == 0 && i < sizeof names / sizeof *names; i++)
+        rc = cuda_load_kernel(cuda, names[i], err);
     cuda_close(cuda);
     return rc;
 }
@@ -212,6 +352,7 @@ static int load_kernels(const struct engine_options *options, struct err *err)
 const struct engine_l1 cuda_engine_l1 = {
     .load_kernels = load_kernels,
     .distances = distances,
+    .times = times_apart,
     .peak = peak,
     .host_alloc = host_alloc,
     .host_free = host_free,

@@ -21,7 +21,7 @@ static const int lengths[PROGRAM_LENGTHS] = {1, STEPS_MEDIUM, STEPS_MAX};
 static float rate_at(const struct engine_program *program, int64_t t)
 {
     const struct recipe *r = &program->recipe;
-    float rate = r->stages[program->stage].rate;
+    float rate = (float)recipe_rate(r, program->stage, t);
     if (r->optimizer == OPTIMIZER_ADAM)
         return (float)adam_rate(rate, pow((double)r->rho, (double)t + 1),
                                 pow((double)r->beta2, (double)t + 1));
@@ -38,6 +38,12 @@ void cuda_fill_now(const struct engine_program *program, const struct engine_bat
                              .from = -1,
                              .age = (int)program->iteration,
                              .rate = training ? rate_at(program, program->iteration) : 0};
+    now->position = batch->position;
+    if (training && program->recipe.optimizer == OPTIMIZER_ADAMW) {
+        double t = (double)program->iteration + 1;
+        now->rises[0] = (float)(1 / (1 - pow((double)program->recipe.rho, t)));
+        now->rises[1] = (float)(1 / sqrt(1 - pow((double)program->recipe.beta2, t)));
+    }
     memcpy(now->augment, batch->augment, sizeof now->augment);
     for (int i = 0; training && i < program->plan.drop_count; i++) {
         struct dropout drop;
@@ -169,6 +175,11 @@ static int launch_queued(struct engine_program *program, struct err *err)
     return cuda_event_record(program->cuda, event, err);
 }
 
+int64_t cuda_labels(const struct engine_program *program)
+{
+    return program->plan.is_text ? program->plan.values[0].rows : 1;
+}
+
 int cuda_drain(struct engine_program *program, int64_t leave, struct err *err)
 {
     int64_t batch = program->recipe.batch, bytes = batch * (int64_t)sizeof *program->scores;
@@ -201,7 +212,7 @@ int cuda_drain(struct engine_program *program, int64_t leave, struct err *err)
             program->uncollected.loss += (double)score[i].loss;
             program->uncollected.correct += score[i].right;
         }
-        program->uncollected.count += program->counts[row];
+        program->uncollected.count += program->counts[row] * cuda_labels(program);
         program->uncollected_steps++;
     }
     return 0;
@@ -217,6 +228,21 @@ static int check_labels(const struct engine_program *program, const int32_t *lab
             return err_set(err, ERR_FORMAT, "label %d of sample %lld is not one of %d classes",
                            labels[i], (long long)i, classes);
     return 0;
+}
+
+// Tokens, then labels, of a batch.
+static int stage_text(struct engine_program *program, const struct engine_batch *batch, int slot,
+                      struct err *err)
+{
+    int64_t numbers = program->staged_bytes / 8, there = batch->count * cuda_labels(program);
+    int32_t *to = (int32_t *)(void *)(program->host_staged + slot * program->staged_bytes);
+    TRY(engine_check_batch(program->layers, program->layer_count, program->loss, batch, true, err));
+    TRY(cuda_staging_wait(program->cuda, slot, err));
+    memcpy(to, batch->tokens, (size_t)there * 4);
+    memcpy(to + numbers, batch->labels, (size_t)there * 4);
+    return cuda_staging_upload(program->cuda, slot,
+                               program->staged + (device_ptr)(slot * program->staged_bytes), to,
+                               program->staged_bytes, err);
 }
 
 // Uploads the batch's images while the GPU works on earlier steps.
@@ -253,9 +279,10 @@ int cuda_queue(struct engine_program *program, const struct engine_batch *batch,
     char *row = program->rows + program->queued % PROGRAM_ROWS * program->row_bytes;
     struct cuda_now now;
     cuda_fill_now(program, batch, training, &now);
-    if (batch->bytes) {
-        now.from = (int)(slot * program->recipe.batch);
-        TRY(stage_batch(program, batch, slot, err));
+    bool text = program->plan.is_text, staged = batch->bytes || text;
+    if (staged) {
+        now.from = text ? slot : (int)(slot * program->recipe.batch);
+        TRY((text ? stage_text : stage_batch)(program, batch, slot, err));
     }
     memcpy(row, &now, sizeof now);
     memcpy(row + sizeof now, batch->samples, (size_t)batch->count * 4);
@@ -266,7 +293,7 @@ int cuda_queue(struct engine_program *program, const struct engine_batch *batch,
         program->iteration++;
         program->lazy_iteration = program->iteration;
     }
-    if (batch->bytes) {
+    if (staged) {
         TRY(launch_queued(program, err));
         return cuda_staging_release(program->cuda, slot, err);
     }
@@ -325,7 +352,9 @@ static int make_staging(struct engine_program *program, const struct engine_set 
     void *host[2] = {0};
     if (program->staged)
         return 0;
-    program->staged_bytes = batch * set->channels * set->height * set->width;
+    program->staged_bytes = program->plan.is_text
+                                ? batch * cuda_labels(program) * 8
+                                : batch * set->channels * set->height * set->width;
     TRY(cuda_alloc(program->cuda, CUDA_STAGING_SLOTS * program->staged_bytes, &program->staged,
                    err));
     TRY(cuda_alloc(program->cuda, CUDA_STAGING_SLOTS * batch * 4, &program->staged_labels, err));
@@ -342,14 +371,15 @@ int cuda_load(struct engine_program *program, const struct engine_set *from, boo
     const struct gpu_plan *plan = &program->plan;
     int64_t pixels = (int64_t)from->height * from->width;
     struct gpu_set set = {0};
-    bool staged = !from->pixels && !from->tokens;
+    bool staged = plan->is_text || (!from->pixels && !from->tokens);
     TRY(staged ? make_staging(program, from, err) : check_set(program, from, err));
     TRY(load_part(program, from->pixels, from->count * from->channels * pixels, &set.pixels, err));
-    if (!from->tokens)
+    if (!from->tokens && !plan->is_text)
         TRY(load_part(program, from->scale, sizeof from->scale, &set.scale, err));
     TRY(load_part(program, from->tokens, from->token_count * 4, &set.tokens, err));
     TRY(load_part(program, from->starts, (from->count + 1) * 8, &set.starts, err));
     if (staged) {
+        set.tokens = program->staged;
         set.pixels = program->staged;
         set.labels = program->staged_labels;
     } else {

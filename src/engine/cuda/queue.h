@@ -20,6 +20,7 @@ int cuda_collect(struct engine_program *program, int64_t leave, struct engine_sc
 int cuda_queue(struct engine_program *program, const struct engine_batch *batch, bool training,
                struct err *err) MUST_USE;
 // Waits until at most `leave` queued steps are left to do, and adds up the scores of the others.
+int64_t cuda_labels(const struct engine_program *program); // of a sample
 int cuda_drain(struct engine_program *program, int64_t leave, struct err *err) MUST_USE;
 
 // The numbers that change from step to step; for batches that are not queued, too.

@@ -19,6 +19,11 @@ struct device {
     int (*alloc)(void *driver, int64_t bytes, bool zeroed, device_ptr *out, struct err *err);
     // Returns when the copy is done.
     int (*upload)(void *driver, device_ptr to, const void *from, int64_t bytes, struct err *err);
+    // (optional) Writes a tensor map to `to`, for bulk copies of boxes of `box_rows` × 64 numbers
+    // of a matrix of bf16.
+    int (*map)(void *driver, device_ptr to, device_ptr matrix, int64_t rows, int64_t columns,
+               int box_rows, struct err *err);
+    int64_t (*memory_left)(void *driver); // (optional) bytes
 };
 
 #endif

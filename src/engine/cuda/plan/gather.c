@@ -3,10 +3,31 @@
 // by the next row of the step table.
 #include "engine/cuda/plan/builder.h"
 
+static void text_gather(const struct gpu_plan *plan, const struct gpu_set *set, device_ptr table,
+                        int64_t row_bytes, struct launch *out)
+{
+    struct cuda_text_gather g = {.table = on_gpu(table),
+                                 .rows = plan->ring_rows,
+                                 .row_bytes = (int)row_bytes,
+                                 .now = on_gpu(plan->now),
+                                 .next_step = on_gpu(plan->next_step),
+                                 .from = on_gpu(set->tokens),
+                                 .tokens = on_gpu(plan->tokens),
+                                 .labels = on_gpu(plan->labels),
+                                 .batch = (int)plan->batch,
+                                 .time = plan->values[0].rows};
+    launch_make(out, "text_gather", (unsigned)tiles((int64_t)g.batch * g.time, 256), 1, 256, 0, &g,
+                sizeof g);
+}
+
 void gpu_gather(const struct gpu_plan *plan, int buffer, const struct engine_set *from,
                 const struct gpu_set *set, device_ptr table, int64_t row_bytes, struct launch *out)
 {
     const struct value *in = &plan->values[0];
+    if (plan->is_text) { // it has one buffer
+        text_gather(plan, set, table, row_bytes, out);
+        return;
+    }
     const struct plan_buffer *to = &plan->buffers[buffer];
     bool flat = image_is_flat(plan->layers, plan->layer_count, 0);
     struct cuda_gather g = {.table = on_gpu(table),

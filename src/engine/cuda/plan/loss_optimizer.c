@@ -101,6 +101,20 @@ void gpu_aux_back(struct builder *b, int layer)
     b->written[head] = true;
 }
 
+static void add_adamw(struct builder *b, const struct cuda_optimize *all, int64_t chunks)
+{
+    struct cuda_adamw g = {.all = *all,
+                           .squares = on_gpu(gpu_plan_alloc(b, chunks * 4)),
+                           .factor = on_gpu(gpu_plan_alloc(b, 4)),
+                           .chunks = (int)chunks,
+                           .clip = b->plan->params->recipe.clip};
+    if (g.clip > 0) {
+        gpu_plan_add(b, "adamw_squares", chunks, 1, 256, 0, &g, sizeof g);
+        gpu_plan_add(b, "adamw_factor", 1, 1, 256, 0, &g, sizeof g);
+    }
+    gpu_plan_add(b, "adamw", chunks, 1, 256, 0, &g, sizeof g);
+}
+
 void gpu_optimize(struct builder *b, const bool *trains)
 {
     struct gpu_plan *plan = b->plan;
@@ -148,7 +162,9 @@ void gpu_optimize(struct builder *b, const bool *trains)
                               .params = on_gpu(on[0]),
                               .chunk_param = on_gpu(on[1]),
                               .chunk_at = on_gpu(on[2])};
-    if (chunk_count > 0)
+    if (chunk_count > 0 && p->recipe.optimizer == OPTIMIZER_ADAMW)
+        add_adamw(b, &g, chunk_count);
+    else if (chunk_count > 0)
         gpu_plan_add(b, "optimize", chunk_count, 1, 256, 0, &g, sizeof g);
     if (b->rc == 0 && chunk_count > 0 && b->lazy_reader >= 0) {
         struct launch *optimize = &b->to->items[b->to->count - 1];

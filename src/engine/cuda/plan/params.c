@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/cuda/plan/images.h"
+#include "engine/cuda/plan/text.h"
 #include "engine/cuda/kernels.h"
 #include "engine/tensors.h"
 
@@ -110,9 +111,30 @@ static void place_norm(struct gpu_params *p, const struct net *net, int layer)
               0);
 }
 
+static void place_text(struct gpu_params *p, const struct net *net, int layer)
+{
+    const struct net_layer *l = &net->layers[layer];
+    struct slot *slots = &p->slots[l->first_param];
+    int64_t units = l->out.dim[1];
+    int64_t rows = l->op == NET_EMBEDDING    ? text_table_rows(l->vocabulary)
+                   : l->op == NET_LAYER_NORM ? 1
+                                             : slots[0].param.dim[0];
+    bool bias = l->op == NET_LINEAR || l->op == NET_LAYER_NORM;
+    struct block *block = add_block(p, layer, rows * units, bias ? units : 0);
+    place(&slots[0], block->at, l->op == NET_LAYER_NORM ? 1 : units, 1);
+    if (bias)
+        place(&slots[1], block->at + rows * units, 1, 0);
+    block->decayed = slots[0].param.decayed;
+}
+
 static void place_layer(struct gpu_params *p, const struct net *net, int layer)
 {
     const struct net_layer *l = &net->layers[layer];
+    if (text_net(net->layers, net->layer_count)) {
+        if (l->param_count > 0)
+            place_text(p, net, layer);
+        return;
+    }
     switch (l->op) {
     case NET_DENSE:
         place_dense(p, net, layer);
@@ -153,12 +175,15 @@ int gpu_params_new(struct gpu_params *p, const struct net *net, const struct rec
         p->slots[i].param = net->params[i];
     for (int i = 0; i < net->layer_count; i++)
         place_layer(p, net, i);
+    bool text = text_net(net->layers, net->layer_count);
+    if (text)
+        p->size += 1024; // products read past the last bias
     int64_t bytes = p->size * (int64_t)sizeof(float);
     void *driver = device->driver;
     TRY(device->alloc(driver, bytes, true, &p->values, err)); // nothing writes the padding
     for (int k = 0; k < p->states; k++)
         TRY(device->alloc(driver, bytes, false, &p->state[k], err));
-    if (images)
+    if (images || text)
         TRY(device->alloc(driver, p->size * 2, true, &p->rounded, err));
     return 0;
 }

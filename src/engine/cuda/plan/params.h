@@ -42,7 +42,7 @@ struct gpu_params {
     int block_count;
     int64_t size; // of the arena, in numbers
     device_ptr values, state[2];
-    device_ptr rounded; // the values as bf16, for images in bf16 (images.h); or 0
+    device_ptr rounded; // the values as bf16, for images in bf16 (images.h) and text; or 0
     int pad;            // multiple that the channels of an image are padded to
 };
 

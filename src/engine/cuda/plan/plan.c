@@ -11,6 +11,7 @@
 #include "engine/cuda/plan/builder.h"
 #include "engine/cuda/plan/products.h"
 #include "engine/cuda/plan/sequences.h"
+#include "engine/cuda/plan/text.h"
 #include "engine/dropout.h"
 #include "engine/engine.h"
 
@@ -137,6 +138,10 @@ static void build_forward(struct builder *b, struct launches *to, bool training,
     b->to = to;
     b->training = training;
     begin_list(b);
+    if (plan->is_text) {
+        text_forward(b, labelled);
+        return;
+    }
     for (int i = 0; i < plan->layer_count; i++) {
         const struct net_layer *l = &plan->layers[i];
         const struct value *value = &plan->values[i];
@@ -180,6 +185,13 @@ static void build_forward(struct builder *b, struct launches *to, bool training,
         case NET_IMAGE:
         case NET_TOKENS:
         case NET_AUX:
+        case NET_POSITION:
+        case NET_LAYER_NORM:
+        case NET_LINEAR:
+        case NET_ATTENTION:
+        case NET_GELU:
+        case NET_ADD:
+        case NET_TIED_HEAD: // text.c
             break;
         }
     }
@@ -238,6 +250,13 @@ static void back_layer(struct builder *b, int i, bool trains)
     case NET_IMAGE:
     case NET_TOKENS:
     case NET_ONE_HOT:
+    case NET_POSITION:
+    case NET_LAYER_NORM:
+    case NET_LINEAR:
+    case NET_ATTENTION:
+    case NET_GELU:
+    case NET_ADD:
+    case NET_TIED_HEAD: // text.c
         break;
     }
 }
@@ -265,10 +284,12 @@ static void build_backward(struct builder *b, struct launches *to, int stage)
             b->reaches[i] |= b->reaches[l->inputs[k]];
     }
     b->written[count - 1] = true;
+    if (plan->is_text)
+        text_back(b);
     for (int i = 0; i < plan->layer_count; i++)
-        if (trains[i] && plan->layers[i].op == NET_EMBEDDING)
+        if (trains[i] && plan->layers[i].op == NET_EMBEDDING && !plan->is_text)
             gpu_embedding_order(b, i);
-    for (int i = plan->layer_count - 1; i >= 0; i--)
+    for (int i = plan->layer_count - 1; i >= 0 && !plan->is_text; i--)
         if (b->reaches[i] && b->written[i])
             back_layer(b, i, trains[i]);
     for (enum weights_group group = WEIGHTS_WHOLE; group <= WEIGHTS_OF_WINDOWS; group++)
@@ -472,11 +493,24 @@ static void build_steps(struct builder *b)
     build_step(b, &plan->buffers[0]);
     for (int i = 0; i < plan->params->recipe.stage_count; i++)
         small |= gpu_plan_launches(plan, i) <= PLAN_SMALL;
-    if (!small || plan->images)
+    if (!small || plan->images || plan->is_text)
         return;
     second_buffer(b);
     build_step(b, &plan->buffers[1]);
     use_buffer(plan, &plan->buffers[0]);
+}
+
+static void give_all_memory(struct builder *b)
+{
+    struct gpu_plan *plan = b->plan;
+    for (int i = 0; i < plan->layer_count; i++) {
+        plan->values[i].masked = reader_masks(plan, i);
+        give_memory(b, i);
+    }
+    give_gradients(b);
+    for (int i = 0; i < plan->layer_count; i++)
+        if (plan->layers[i].op == NET_EMBEDDING)
+            gpu_embedding_memory(b, i);
 }
 
 int gpu_plan_new(struct gpu_plan *plan, int ring_rows, struct err *err)
@@ -491,6 +525,9 @@ int gpu_plan_new(struct gpu_plan *plan, int ring_rows, struct err *err)
     plan->ring_rows = ring_rows;
     plan->embedding = -1;
     plan->images = images_in_bf16(plan->layers, plan->layer_count, plan->device.precision);
+    plan->is_text = text_net(plan->layers, plan->layer_count);
+    if (plan->is_text)
+        TRY(text_check(plan->layers, plan->layer_count, &plan->device, err));
     for (int i = 0; i < plan->layer_count; i++) {
         shape_value(plan, i);
         const struct net_layer *l = &plan->layers[i];
@@ -514,18 +551,17 @@ int gpu_plan_new(struct gpu_plan *plan, int ring_rows, struct err *err)
     plan->now = gpu_plan_alloc(&b, sizeof(struct cuda_now));
     plan->next_step = gpu_plan_alloc_zeros(&b, 4);
     plan->scores = gpu_plan_alloc(&b, ring_rows * plan->batch * (int64_t)sizeof(struct cuda_score));
-    plan->labels = gpu_plan_alloc(&b, plan->batch * 4);
+    int64_t labels = plan->is_text ? plan->values[0].rows : 1; // of a sample
+    plan->labels = gpu_plan_alloc(&b, plan->batch * labels * 4);
     plan->probabilities = gpu_plan_alloc(&b, plan->batch * plan->values[count - 1].columns * 4);
     if (plan->images)
         images_memory(&b);
-    for (int i = 0; i < plan->layer_count; i++) {
-        plan->values[i].masked = reader_masks(plan, i);
-        give_memory(&b, i);
+    if (plan->is_text) {
+        plan->tokens = gpu_plan_alloc(&b, plan->batch * labels * 4);
+        text_memory(&b);
+    } else {
+        give_all_memory(&b);
     }
-    give_gradients(&b);
-    for (int i = 0; i < plan->layer_count; i++)
-        if (plan->layers[i].op == NET_EMBEDDING)
-            gpu_embedding_memory(&b, i);
     b.writer = malloc(2 * count * sizeof *b.writer);
     if (!b.writer)
         return err_memory(err);

@@ -45,12 +45,24 @@ struct reused_memory { // used by gradients of images one after the other
     int user, until; // the last one, and the layer that reads it last
 };
 
+struct text_memory { // of a transformer (text.h)
+    int64_t micro;   // samples of a part of the batch; the caller's wish, or 0
+    int64_t chunk;   // rows of logits at a time
+    device_ptr logits, picked, token_scores;
+    device_ptr added;            // what a linear layer adds to the residual path
+    device_ptr d_sum;            // the gradient of the residual path
+    device_ptr d_narrow, d_wide; // gradients of other values, one after the other
+    device_ptr delta, sums, zeros, order;
+};
+
 struct gpu_plan {
     struct device device;
     const struct net_layer *layers;
     int layer_count;
     enum net_loss loss;
-    bool images; // in bf16 (images.h)
+    bool images;  // in bf16 (images.h)
+    bool is_text; // a transformer (text.h)
+    struct text_memory text;
     int64_t batch;
     struct gpu_params *params;
     struct value *values; // (layers)
@@ -75,8 +87,8 @@ struct gpu_plan {
     struct launches catch_up;          // all rows of an embedding
 };
 
-// The caller sets device, layers, layer_count, loss, batch and params; the last three pointers must
-// outlive the plan.
+// The caller sets device, layers, layer_count, loss, batch and params, and may set text.micro;
+// layers, params and the device's driver must outlive the plan.
 int gpu_plan_new(struct gpu_plan *plan, int ring_rows, struct err *err) MUST_USE;
 void gpu_plan_free(struct gpu_plan *plan);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/parallel.h"
+#include "machine/parallel.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // parallel: a loop of independent rounds on several threads.
 //
-// For the work before a training (drawing, hashing); a training's own loops are the engine's.
-#ifndef FARE_DATA_PARALLEL_H
-#define FARE_DATA_PARALLEL_H
+// For the work before a training (drawing, hashing, initial values); a training's own loops are the
+// engine's.
+#ifndef FARE_MACHINE_PARALLEL_H
+#define FARE_MACHINE_PARALLEL_H
 
 #include <stdint.h>
 

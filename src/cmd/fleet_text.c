@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// What became of measurements elsewhere: the tasks, a sweep's bill, the comparison.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "advise/compare.h"
+#include "base/clock.h"
+#include "base/money.h"
+#include "base/units.h"
+#include "base/words.h"
+#include "cmd/compare.h"
+#include "cmd/fleet.h"
+#include "cmd/runs.h"
+#include "cmd/table.h"
+#include "fleet/collect.h"
+#include "market/market.h"
+
+enum { TASKS_SHOWN = 60 };
+
+void fleet_totals(const struct dispatch *d, const struct places *places, struct buf *out)
+{
+    struct state_counts counts;
+    struct collect_bill bill;
+    char amount[MONEY_BYTES];
+    state_count(d, &counts);
+    collect_bill(d, places, &bill);
+    buf_printf(out, "%zu waiting, %zu running, %zu done, %zu failed", counts.of[TASK_WAITING],
+               counts.of[TASK_STARTING] + counts.of[TASK_RUNNING], counts.of[TASK_DONE],
+               counts.of[TASK_FAILED]);
+    if (counts.of[TASK_CANCELLED] > 0)
+        buf_printf(out, ", %zu cancelled", counts.of[TASK_CANCELLED]);
+    if (bill.so_far < 0)
+        return;
+    money_short(bill.so_far, amount);
+    buf_printf(out, "; %s USD so far", amount);
+    if (bill.projected > bill.so_far) {
+        money_short(bill.projected, amount);
+        buf_printf(out, ", about %s USD in all", amount);
+    }
+}
+
+// ---- the tasks
+
+static struct units_text seconds(double s)
+{
+    struct units_text out;
+    clock_words((int64_t)(fmin(fmax(s, 0), 9e9) * 1e9), out.s, sizeof out.s);
+    return out;
+}
+
+// "98.20 %", or "loss 0.31" of its first record.
+static void add_result(const struct task *task, struct ledger *ledger, struct buf *out)
+{
+    struct buf text = {0};
+    struct run run = {0};
+    struct err why = {0};
+    if (task->now.records.count == 0 ||
+        ledger_find(ledger, task->now.records.items[0], &text, &why) != 0)
+        goto out;
+    json_t *json = json_loadb(buf_str(&text), text.len, 0, NULL);
+    if (json && record_from_json(run_fields, json, &run, &why) == 0) {
+        char quality[RUN_QUALITY_BYTES];
+        run_quality_words(&run, quality);
+        buf_adds(out, quality);
+        if (!*quality && run.last_loss.known)
+            buf_printf(out, "loss %.4g", run.last_loss.v);
+        if (!*quality && !run.last_loss.known && run.step_ms.known)
+            buf_printf(out, "%s a step", units_step(run.step_ms.v).s);
+    }
+    json_decref(json);
+out:
+    record_release(run_fields, &run);
+    buf_release(&text);
+}
+
+static void add_task(struct table *table, const struct task *task, struct ledger *ledger)
+{
+    struct buf result = {0}, id = {0};
+    char cost[MONEY_BYTES] = "";
+    int64_t nano;
+    enum task_state state = task_state(task);
+    if (task->now.cost && money_parse(task->now.cost, &nano, NULL) == 0)
+        money_short(nano, cost);
+    add_result(task, ledger, &result);
+    if (task->now.records.count > 0)
+        runs_short_id(task->now.records.items[0], &id);
+    const char *cells[] = {
+        task->name,         task->now.place ? task->now.place : task->bound ? task->bound : "-",
+        task_states[state], task->now.run_s.known ? seconds(task->now.run_s.v).s : "",
+        buf_str(&result),   cost,
+        buf_str(&id)};
+    enum out_style style = state == TASK_FAILED ? OUT_RED : OUT_PLAIN;
+    table_row(table, style, cells, state == TASK_FAILED ? task->now.problem : NULL);
+    buf_release(&result);
+    buf_release(&id);
+}
+
+static void print_tasks(struct out *out, const struct dispatch *d, struct ledger *ledger)
+{
+    static const struct table_column columns[] = {
+        {"task", TABLE_LEFT, 0, 0},  {"on", TABLE_LEFT, 1, 10},     {"state", TABLE_LEFT, 0, 0},
+        {"time", TABLE_RIGHT, 2, 0}, {"result", TABLE_RIGHT, 3, 0}, {"USD", TABLE_POINT, 4, 0},
+        {"run", TABLE_LEFT, 5, 0}};
+    struct table table = TABLE(columns);
+    size_t left_out = 0, shown = 0;
+    for (size_t i = 0; i < d->tasks.count; i++) {
+        const struct task *task = &d->tasks.items[i];
+        if (shown >= TASKS_SHOWN) {
+            left_out++;
+            continue;
+        }
+        if (d->tasks.count > TASKS_SHOWN && task_state(task) == TASK_DONE) {
+            left_out++; // failures are what matters
+            continue;
+        }
+        add_task(&table, task, ledger);
+        shown++;
+    }
+    if (shown > 0)
+        table_print(&table, out);
+    if (left_out > 0)
+        out_printf(out, "%zu more; all of them: fare runs --label dispatch=%s\n", left_out, d->id);
+}
+
+// ---- a sweep's bill
+
+struct tally { // of one place
+    size_t count;
+    double sum_s;
+    int64_t nano_usd; // -1: not known of all
+};
+
+static void tally(const struct dispatch *d, const char *place, struct tally *out)
+{
+    *out = (struct tally){0};
+    for (size_t i = 0; i < d->tasks.count; i++) {
+        const struct task *task = &d->tasks.items[i];
+        if (task_state(task) != TASK_DONE || !task->now.run_s.known || !task->now.place ||
+            strcmp(task->now.place, place) != 0)
+            continue;
+        int64_t cost = 0;
+        bool known = task->now.cost && money_parse(task->now.cost, &cost, NULL) == 0;
+        out->count++;
+        out->sum_s += task->now.run_s.v;
+        out->nano_usd = known && out->nano_usd >= 0 ? out->nano_usd + cost : -1;
+    }
+}
+
+// ", 0.43 USD"; nothing if it is unknown.
+static struct words usd(int64_t nano_usd)
+{
+    char text[MONEY_BYTES];
+    if (nano_usd < 0)
+        return words("%s", "");
+    money_short(nano_usd, text);
+    return words(", %s USD", text);
+}
+
+// All of it as it was, against one machine in a row: the fastest of those that took part.
+static void print_bill(struct out *out, const struct dispatch *d, const struct places *places)
+{
+    const struct place *fastest = NULL;
+    struct tally best = {0};
+    size_t used = 0, done = 0;
+    double last_s = 0;
+    int64_t total = 0;
+    for (size_t i = 0; i < places->count; i++) {
+        struct tally t;
+        tally(d, places->items[i].name, &t);
+        used += t.count > 0;
+        total = total >= 0 && t.nano_usd >= 0 ? total + t.nano_usd : -1;
+        done += t.count;
+        if (t.count > 0 &&
+            (!fastest || t.sum_s / (double)t.count < best.sum_s / (double)best.count)) {
+            fastest = &places->items[i];
+            best = t;
+        }
+    }
+    for (size_t i = 0; i < d->tasks.count; i++) {
+        const struct task_now *now = &d->tasks.items[i].now;
+        if (now->queue_s.known && now->run_s.known)
+            last_s = fmax(last_s, now->queue_s.v + now->run_s.v);
+    }
+    if (!fastest || done < 2)
+        return;
+    double row_s = best.sum_s / (double)best.count * (double)done;
+    out_wrapf(out, 0, "%zu settings on %zu machine%s: %s%s.", done, used, used == 1 ? "" : "s",
+              seconds(last_s).s, usd(total).s);
+    if (used > 1)
+        out_wrapf(out, 0,
+                  "One after the other on %s alone, the fastest of them: %s%s (derived from the "
+                  "mean of %s there).",
+                  fastest->name, seconds(row_s).s, usd(collect_cost(fastest, row_s)).s,
+                  units_count((int64_t)best.count, "run").s);
+}
+
+// ---- the comparison
+
+static int print_comparison(struct out *out, const struct dispatch *d, struct ledger *ledger,
+                            struct err *err)
+{
+    struct comparing *comparing = NULL;
+    struct compare compare = {0};
+    struct market *market = NULL;
+    size_t added = 0;
+    int rc = market_open(&market, NULL, NULL, err);
+    struct compare_options options = {.pricing = {.market = market}};
+    if (rc == 0)
+        rc = comparing_new(&comparing, &options, err);
+    for (size_t i = 0; rc == 0 && i < d->tasks.count; i++)
+        for (size_t k = 0; rc == 0 && k < d->tasks.items[i].now.records.count; k++) {
+            struct buf text = {0};
+            rc = ledger_find(ledger, d->tasks.items[i].now.records.items[k], &text, err);
+            if (rc == 0)
+                rc = comparing_add(comparing, buf_str(&text), text.len, err);
+            added += rc == 0;
+            buf_release(&text);
+        }
+    if (rc == 0 && added > 1)
+        rc = comparing_finish(comparing, &compare, err);
+    if (rc == 0 && added > 1 && compare.runs.v > 0) {
+        out_printf(out, "\n");
+        compare_table(out, &compare);
+    }
+    record_release(compare_fields, &compare);
+    comparing_free(comparing);
+    market_close(market);
+    return rc;
+}
+
+int fleet_text(struct out *out, const struct dispatch *d, const struct places *places,
+               struct ledger *ledger, struct err *err)
+{
+    struct buf totals = {0};
+    bool sweep = d->tasks.count > 0 && d->tasks.items[0].settings.count > 0;
+    print_tasks(out, d, ledger);
+    fleet_totals(d, places, &totals);
+    buf_adds(&totals, ".");
+    out_wrap_take(out, 0, &totals);
+    if (sweep)
+        print_bill(out, d, places);
+    return sweep || d->tasks.count > TASKS_SHOWN ? 0 : print_comparison(out, d, ledger, err);
+}

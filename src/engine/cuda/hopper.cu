@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// hopper: products of matrices on Hopper, for transformers.
+//
+// A block makes tiles of 128 × 256, one after the other. Its first warp group only copies: boxes of
+// 64 in k go through a ring of four stages in shared memory, each with a barrier that it is full
+// and one that it is free. The other two warp groups multiply 64 × 256 each, and write their part
+// while the copies for the next tile arrive.
+#include "hopper.cuh"
+#include "hopper_attention.cuh"
+#include "text.cuh"
+
+enum {
+    TILE_M = 128,
+    TILE_N = 256,
+    TILE_K = 64,
+    STAGES = 4,
+    A_BYTES = TILE_M * TILE_K * 2,
+    B_BYTES = TILE_N * TILE_K * 2,
+    STAGE_BYTES = A_BYTES + B_BYTES,
+    GROUP_M = 16, // tiles of m that share b's tiles while these are in the cache
+};
+
+extern SHARED char product_memory[]; // up to 1023 bytes to align, the stages, the barriers
+
+struct tile {
+    int m, n, part;
+};
+
+// Part by part; within a part in groups of GROUP_M rows of tiles, column by column.
+DEVICE tile tile_of(int number, int tiles_m, int tiles_n)
+{
+    int part = number / (tiles_m * tiles_n), rest = number - part * tiles_m * tiles_n;
+    int group = rest / (GROUP_M * tiles_n), first = group * GROUP_M;
+    int rows = min_of(GROUP_M, tiles_m - first), within = rest - group * GROUP_M * tiles_n;
+    tile t = {first + within % rows, within / rows, part};
+    return t;
+}
+
+template <bool TA, bool TB>
+DEVICE void fill_stage(const cuda_product &g, u32 to, u32 full, tile t, int k)
+{
+    barrier_expect(full, STAGE_BYTES);
+    if (TA)
+        UNROLL
+    for (int i = 0; i < TILE_M / 64; i++)
+        copy_box(to + i * 8192, g.map_a, t.m * TILE_M + i * 64, k, full);
+    else copy_box(to, g.map_a, k, t.m * TILE_M, full);
+    to += A_BYTES;
+    if (TB)
+        UNROLL
+    for (int i = 0; i < TILE_N / 64; i++)
+        copy_box(to + i * 8192, g.map_b, t.n * TILE_N + i * 64, k, full);
+    else copy_box(to, g.map_b, k, t.n * TILE_N, full);
+}
+
+// Brings a warp group's 64 × 256 numbers of `before` to the cache: two lines per thread.
+DEVICE void fetch_before(const cuda_product &g, int row, int column)
+{
+    int thread = THREAD & 127;
+    UNROLL
+    for (int i = 0; i < 2; i++) {
+        int r = min_of(row + (thread >> 1), g.m - 1), c = column + (thread & 1) * 64 + i * 128;
+        if (c < g.n)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(g.before + (i64)r * g.ldy + c));
+    }
+}
+
+template <bool TA, bool TB, int KIND> DEVICE void product(const cuda_product &g)
+{
+    u32 memory = (shared_address(product_memory) + 1023) & ~1023u;
+    u32 full = memory + STAGES * STAGE_BYTES, empty = full + STAGES * 8;
+    int group = THREAD >> 7, all = g.tiles_m * g.tiles_n * g.parts;
+    if (THREAD == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            barrier_init(full + 8 * i, 1);
+            barrier_init(empty + 8 * i, 2);
+        }
+        barriers_ready();
+        prefetch_map(g.map_a);
+        prefetch_map(g.map_b);
+    }
+    SYNC();
+    int stage = 0;
+    u32 phase = 0;
+    if (group == 0) {
+        REGISTERS_GIVE(40);
+        if (THREAD != 0)
+            return;
+        for (int number = BLOCK; number < all; number += BLOCKS) {
+            tile t = tile_of(number, g.tiles_m, g.tiles_n);
+            int end = min_of(g.k, (t.part + 1) * g.per_part);
+            for (int k = t.part * g.per_part; k < end; k += TILE_K) {
+                barrier_wait(empty + 8 * stage, phase ^ 1);
+                fill_stage<TA, TB>(g, memory + stage * STAGE_BYTES, full + 8 * stage, t, k);
+                if (++stage == STAGES) {
+                    stage = 0;
+                    phase ^= 1;
+                }
+            }
+        }
+        return;
+    }
+    REGISTERS_TAKE(232);
+    float d[128];
+    // A warp group's 64 rows of a: half of them, or one block of 64 columns.
+    u32 a_at = memory + (group - 1) * 8192, b_at = memory + A_BYTES;
+    for (int number = BLOCK; number < all; number += BLOCKS) {
+        tile t = tile_of(number, g.tiles_m, g.tiles_n);
+        if (KIND == CUDA_PRODUCT_GELU_BACK)
+            fetch_before(g, t.m * TILE_M + (group - 1) * 64, t.n * TILE_N);
+        int begin = t.part * g.per_part, end = min_of(g.k, begin + g.per_part), last = -1;
+        for (int k = begin; k < end; k += TILE_K) {
+            barrier_wait(full + 8 * stage, phase);
+            u64 a = matrix_at(a_at + stage * STAGE_BYTES, 8192),
+                b = matrix_at(b_at + stage * STAGE_BYTES, 8192);
+            GROUP_FENCE();
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                group_mma<TA, TB>(d, a + i * (TA ? 128 : 2), b + i * (TB ? 128 : 2),
+                                  k > begin || i);
+            GROUP_COMMIT();
+            group_wait<1>(); // the stage before has been read
+            if (last >= 0 && (THREAD & 127) == 0)
+                barrier_arrive(empty + 8 * last);
+            last = stage;
+            if (++stage == STAGES) {
+                stage = 0;
+                phase ^= 1;
+            }
+        }
+        int row = t.m * TILE_M + (group - 1) * 64 + (THREAD >> 5 & 3) * 16 + (THREAD >> 2 & 7);
+        beside<32, KIND> read;
+        if (KIND != CUDA_PRODUCT_WIDE)
+            read.read_bias(g, t.n * TILE_N);
+        group_wait<0>(d);
+        if ((THREAD & 127) == 0)
+            barrier_arrive(empty + 8 * last);
+        if (KIND == CUDA_PRODUCT_WIDE)
+            store_wide<32>(g, d, row, t.n * TILE_N, t.part);
+        else {
+            read.read_words(g, row, t.n * TILE_N);
+            store_rows<32, KIND>(g, d, read, row, t.n * TILE_N);
+        }
+    }
+}
+
+#define PRODUCT(name, ta, tb, kind)                                                                \
+    KERNEL(384, 1) name(const cuda_product g)                                                      \
+    {                                                                                              \
+        product<ta, tb, kind>(g);                                                                  \
+    }
+PRODUCT(hopper_nn, false, true, CUDA_PRODUCT_PLAIN)
+PRODUCT(hopper_nn_gelu, false, true, CUDA_PRODUCT_GELU)
+PRODUCT(hopper_nt, false, false, CUDA_PRODUCT_PLAIN)
+PRODUCT(hopper_nt_gelu, false, false, CUDA_PRODUCT_GELU_BACK)
+PRODUCT(hopper_tn, true, true, CUDA_PRODUCT_WIDE)

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/bundle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/sha256.h"
+#include "base/words.h"
+#include "fleet/call.h"
+#include "version.h"
+
+#define PACK_LIMIT_NS (INT64_C(3600) * NS_PER_S)
+
+static bool ends_in_lib(const char *dir)
+{
+    size_t len = strlen(dir);
+    return len > 4 && strcmp(dir + len - 4, "/lib") == 0 &&
+           access(words("%s/fare.bin", dir).s, R_OK) == 0;
+}
+
+int bundle_program(struct buf *out, struct err *err)
+{
+    struct buf dir = {0};
+    int rc = fs_program_dir(&dir, err);
+    if (rc == 0 && ends_in_lib(buf_str(&dir)))
+        buf_printf(out, "%.*s/fare", (int)dir.len - 4, buf_str(&dir));
+    else if (rc == 0)
+        buf_printf(out, "%s/fare", buf_str(&dir));
+    buf_release(&dir);
+    return rc != 0 ? rc : buf_check(out, err);
+}
+
+static int sum_of(const char *file, char hex[SHA256_HEX_BYTES], int64_t *bytes, struct err *err)
+{
+    struct sha256 sha;
+    uint8_t hash[SHA256_BYTES];
+    char piece[64 << 10];
+    ssize_t n;
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(err, errno, "cannot open '%s'", file);
+    sha256_init(&sha);
+    *bytes = 0;
+    while ((n = read(fd, piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR))
+        if (n > 0) {
+            sha256_add(&sha, piece, (size_t)n);
+            *bytes += n;
+        }
+    int number = errno;
+    close(fd);
+    if (n < 0)
+        return err_errno(err, number, "cannot read '%s'", file);
+    sha256_done(&sha, hash);
+    sha256_hex(hash, hex);
+    return 0;
+}
+
+static int describe(struct dispatch_bundle *bundle, const char *file, struct err *err)
+{
+    char hex[SHA256_HEX_BYTES];
+    int64_t bytes = 0;
+    char *whole = realpath(file, NULL);
+    if (!whole) {
+        err_errno(err, errno, "cannot open the bundle '%s'", file);
+        return err_hint(err, "`make dist` writes one; name it with --bundle FILE");
+    }
+    int rc = sum_of(whole, hex, &bytes, err);
+    if (rc == 0)
+        rc = TEXTS_SET(err, {&bundle->file, whole}, {&bundle->version, FARE_VERSION},
+                       {&bundle->sha256, hex});
+    bundle->bytes = some_int(bytes);
+    free(whole);
+    return rc;
+}
+
+// Runs a program that packs; `what` is for the error.
+static int pack(struct call *call, const char *what, struct err *err)
+{
+    struct call_result result = {0};
+    call->limit_ns = PACK_LIMIT_NS;
+    int rc = call_run(call, &result, err);
+    if (rc == 0 && (!result.exited || result.exit_code != 0)) {
+        struct buf words = {0};
+        call_words(&result, &words);
+        rc = err_set(err, ERR_FAIL, "cannot pack %s: %.300s", what, buf_str(&words));
+        buf_release(&words);
+    }
+    call_release(call);
+    call_result_release(&result);
+    return rc;
+}
+
+// The bundle that this program runs from, packed: `dir` is its lib/.
+static int pack_own(const char *dir, const char *folder, struct buf *file, struct err *err)
+{
+    struct stat st;
+    struct call call = {0};
+    struct words program = words("%s/fare.bin", dir);
+    if (stat(program.s, &st) != 0)
+        return err_errno(err, errno, "cannot open '%s'", program.s);
+    buf_printf(file, "%s/bundle-%s-%llx-%llx.tar.gz", folder, FARE_VERSION,
+               (unsigned long long)st.st_mtime, (unsigned long long)st.st_size);
+    if (access(buf_str(file), R_OK) == 0)
+        return buf_check(file, err);
+    call_arg(&call, "tar");
+    call_argf(&call, "--transform=s,^[.],fare-%s,", FARE_VERSION);
+    call_arg(&call, "--sort=name");
+    call_arg(&call, "--owner=0");
+    call_arg(&call, "--group=0");
+    call_arg(&call, "--numeric-owner");
+    call_argf(&call, "--directory=%.*s", (int)strlen(dir) - 4, dir);
+    call_arg(&call, "-czf");
+    call_argf(&call, "%s.%d", buf_str(file), (int)getpid());
+    call_arg(&call, "./fare");
+    call_arg(&call, "./lib");
+    call_arg(&call, "./share");
+    struct words packed = words("%s.%d", buf_str(file), (int)getpid());
+    int rc = pack(&call, "fare's own folder", err);
+    if (rc == 0 && rename(packed.s, buf_str(file)) != 0)
+        rc = err_errno(err, errno, "cannot write '%s'", buf_str(file));
+    return rc;
+}
+
+// dist/ beside the folder of a build, if it was made after the program.
+static int find_dist(const char *dir, struct buf *file, struct err *err)
+{
+    struct stat built, packed;
+    buf_printf(file, "%s/../dist/fare-%s-linux-x86_64.tar.gz", dir, FARE_VERSION);
+    bool there = stat(buf_str(file), &packed) == 0;
+    if (there && (stat(words("%s/fare", dir).s, &built) != 0 || built.st_mtime <= packed.st_mtime))
+        return buf_check(file, err);
+    err_set(err, ERR_MISSING,
+            there ? "the bundle in dist/ is older than this program"
+                  : "there is no bundle to bring to other machines");
+    return err_hint(err, "run `make dist`, or name one with --bundle FILE");
+}
+
+int bundle_find(struct dispatch_bundle *bundle, const char *file, const char *folder,
+                struct err *err)
+{
+    struct buf dir = {0}, found = {0};
+    const char *named = file ? file : getenv("FARE_BUNDLE");
+    if (named && *named)
+        return describe(bundle, named, err);
+    int rc = fs_program_dir(&dir, err);
+    if (rc == 0)
+        rc = ends_in_lib(buf_str(&dir)) ? pack_own(buf_str(&dir), folder, &found, err)
+                                        : find_dist(buf_str(&dir), &found, err);
+    if (rc == 0)
+        rc = describe(bundle, buf_str(&found), err);
+    buf_release(&dir);
+    buf_release(&found);
+    return rc;
+}
+
+// ---- the user's folder
+
+static int64_t walked; // nftw() has no place for it
+
+static int add_size(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)at;
+    const char *name = strrchr(path, '/');
+    if (kind == FTW_D && name && strcmp(name, "/.git") == 0)
+        return FTW_SKIP_SUBTREE;
+    walked += kind == FTW_F ? st->st_size : 0;
+    return walked > 20 * BUNDLE_FOLDER_MOST ? FTW_STOP : FTW_CONTINUE;
+}
+
+static int too_large(const char *from, int64_t bytes, struct err *err)
+{
+    err_set(err, ERR_USAGE, "'%s' is too large to be brought along: over %lld MB", from,
+            (long long)bytes / 1000000);
+    return err_hint(err, "list what is not needed in .fareignore, name a folder or a git revision "
+                         "with --bring, or leave it with --no-bring");
+}
+
+int bundle_folder(struct dispatch_folder *folder, const char *from, int64_t most, const char *file,
+                  struct err *err)
+{
+    struct stat st;
+    struct call call = {0};
+    char hex[SHA256_HEX_BYTES];
+    int64_t bytes = 0;
+    bool is_folder = stat(from, &st) == 0 && S_ISDIR(st.st_mode);
+    struct words ignore = words("%s/.fareignore", from);
+    bool ignores = is_folder && access(ignore.s, R_OK) == 0;
+    if (is_folder && most > 0 && !ignores) {
+        walked = 0;
+        nftw(from, add_size, 16, FTW_PHYS | FTW_ACTIONRETVAL);
+        if (walked > 20 * BUNDLE_FOLDER_MOST)
+            return too_large(from, walked, err);
+    }
+    call_arg(&call, is_folder ? "tar" : "git");
+    if (is_folder) {
+        call_arg(&call, "--exclude-vcs");
+        if (ignores)
+            call_argf(&call, "--exclude-from=%s", ignore.s);
+        call_argf(&call, "--directory=%s", from);
+        call_arg(&call, "-czf");
+        call_arg(&call, file);
+        call_arg(&call, ".");
+    } else {
+        call_arg(&call, "archive");
+        call_arg(&call, "--format=tar.gz");
+        call_argf(&call, "--output=%s", file);
+        call_arg(&call, "--end-of-options");
+        call_arg(&call, from);
+    }
+    int rc = pack(&call, words("'%.200s'", from).s, err);
+    if (rc == 0)
+        rc = sum_of(file, hex, &bytes, err);
+    if (rc == 0 && most > 0 && bytes > most)
+        rc = too_large(from, bytes, err);
+    if (rc == 0)
+        rc = TEXTS_SET(err, {&folder->file, file}, {&folder->from, from}, {&folder->sha256, hex});
+    folder->bytes = some_int(bytes);
+    return rc;
+}

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/call.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+
+enum { EVENTS = 64, PIECE = 64 << 10 };
+#define LOOK_NS (50 * NS_PER_MS) // between two looks at processes, where the kernel has no pidfd
+
+// ---- a call
+
+void call_arg(struct call *call, const char *arg)
+{
+    while (!call->failed && call->argc + 1 >= call->capacity) // with the null behind it
+        if (array_grow(&call->argv, call->capacity, &call->capacity, sizeof *call->argv, NULL))
+            call->failed = true;
+    if (call->failed)
+        return;
+    call->argv[call->argc] = strdup(arg);
+    call->failed = !call->argv[call->argc];
+    call->argc += !call->failed;
+    call->argv[call->argc] = NULL;
+}
+
+void call_argf(struct call *call, const char *format, ...)
+{
+    struct buf text = {0};
+    va_list args;
+    va_start(args, format);
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    call->failed |= text.failed;
+    call_arg(call, buf_str(&text));
+    buf_release(&text);
+}
+
+void call_args(struct call *call, char *const *args)
+{
+    for (; *args; args++)
+        call_arg(call, *args);
+}
+
+int call_check(const struct call *call, struct err *err)
+{
+    return call->failed ? err_memory(err) : buf_check(&call->input, err);
+}
+
+void call_release(struct call *call)
+{
+    for (size_t i = 0; i < call->argc; i++)
+        free(call->argv[i]);
+    free(call->argv);
+    free(call->input_file);
+    buf_release(&call->input);
+    *call = (struct call){0};
+}
+
+void call_result_release(struct call_result *result)
+{
+    buf_release(&result->out);
+    buf_release(&result->err_text);
+}
+
+// The last line with something in it.
+static void add_last_line(const struct buf *text, struct buf *out)
+{
+    const char *all = buf_str(text);
+    size_t end = text->len, begin;
+    while (end > 0 && strchr("\r\n \t", all[end - 1]))
+        end--;
+    for (begin = end; begin > 0 && all[begin - 1] != '\n' && all[begin - 1] != '\r';)
+        begin--;
+    size_t len = end - begin;
+    buf_add(out, all + begin, len < 300 ? len : 300);
+}
+
+void call_words(const struct call_result *result, struct buf *out)
+{
+    size_t before = out->len;
+    add_last_line(&result->err_text, out);
+    bool said = out->len > before;
+    buf_adds(out, said ? " (" : "");
+    if (result->timed_out)
+        buf_printf(out, "no answer within %lld s", (long long)(result->wall_ns / NS_PER_S));
+    else if (result->exited)
+        buf_printf(out, "exit code %d", result->exit_code);
+    else
+        buf_printf(out, "ended by signal %d", result->signal);
+    buf_adds(out, said ? ")" : "");
+}
+
+// ---- the pool
+
+struct running {
+    struct call call;
+    void *tag;
+    pid_t pid;
+    int pidfd;              // -1 where the kernel has none
+    int in, out, err, file; // our ends of its pipes, and the file to feed it; -1: closed
+    size_t fed;             // bytes of the input so far
+    int64_t started_ns, stop_ns;
+    bool ended;
+    struct call_result result;
+};
+
+struct calls {
+    int epoll;
+    struct running **slots; // null: free
+    size_t count, capacity; // of slots
+    size_t live, ended;
+    bool watch; // some have no pidfd
+};
+
+enum stream { STREAM_IN, STREAM_OUT, STREAM_ERR, STREAM_PID };
+
+int calls_new(struct calls **out, struct err *err)
+{
+    struct calls *calls = calloc(1, sizeof *calls);
+    if (!calls)
+        return err_memory(err);
+    calls->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (calls->epoll < 0) {
+        int number = errno;
+        free(calls);
+        return err_errno(err, number, "cannot wait for programs");
+    }
+    // Four descriptors for each call: as many as we may have.
+    struct rlimit most;
+    if (getrlimit(RLIMIT_NOFILE, &most) == 0 && most.rlim_cur < most.rlim_max) {
+        most.rlim_cur = most.rlim_max < 65536 ? most.rlim_max : 65536;
+        setrlimit(RLIMIT_NOFILE, &most);
+    }
+    signal(SIGPIPE, SIG_IGN); // a program may end without reading its input
+    *out = calls;
+    return 0;
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void running_free(struct running *r)
+{
+    close_fd(&r->in);
+    close_fd(&r->out);
+    close_fd(&r->err);
+    close_fd(&r->file);
+    close_fd(&r->pidfd);
+    call_release(&r->call);
+    call_result_release(&r->result);
+    free(r);
+}
+
+void calls_free(struct calls *calls)
+{
+    if (!calls)
+        return;
+    for (size_t i = 0; i < calls->count; i++) {
+        struct running *r = calls->slots[i];
+        if (!r)
+            continue;
+        if (!r->ended) {
+            kill(-r->pid, SIGKILL);
+            waitpid(r->pid, NULL, 0);
+        }
+        running_free(r);
+    }
+    close(calls->epoll);
+    free(calls->slots);
+    free(calls);
+}
+
+size_t calls_running(const struct calls *calls)
+{
+    return calls->live;
+}
+
+static int free_slot(struct calls *calls, size_t *slot, struct err *err)
+{
+    for (*slot = 0; *slot < calls->count; ++*slot)
+        if (!calls->slots[*slot])
+            return 0;
+    TRY(array_grow(&calls->slots, calls->count, &calls->capacity, sizeof *calls->slots, err));
+    calls->slots[calls->count++] = NULL;
+    return 0;
+}
+
+// The pipes: `theirs` are its stdin, stdout and stderr.
+static int make_pipes(struct running *r, int theirs[3], struct err *err)
+{
+    int *ours[] = {&r->in, &r->out, &r->err};
+    for (int i = 0; i < 3; i++) {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) != 0)
+            return err_errno(err, errno, "cannot start '%s'", r->call.argv[0]);
+        *ours[i] = ends[i == 0];
+        theirs[i] = ends[i != 0];
+        fcntl(*ours[i], F_SETFL, O_NONBLOCK);
+    }
+    return 0;
+}
+
+static int spawn(struct running *r, const int theirs[3], struct err *err)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t how;
+    sigset_t none, usual;
+    extern char **environ;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&how);
+    sigemptyset(&none);
+    sigemptyset(&usual);
+    sigaddset(&usual, SIGPIPE);
+    sigaddset(&usual, SIGINT);
+    sigaddset(&usual, SIGTERM);
+    sigaddset(&usual, SIGHUP);
+    for (int i = 0; i < 3; i++)
+        posix_spawn_file_actions_adddup2(&actions, theirs[i], i);
+    posix_spawnattr_setsigmask(&how, &none);
+    posix_spawnattr_setsigdefault(&how, &usual);
+    posix_spawnattr_setflags(&how,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int number = posix_spawnp(&r->pid, r->call.argv[0], &actions, &how, r->call.argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&how);
+    return number == 0 ? 0 : err_errno(err, number, "cannot start '%s'", r->call.argv[0]);
+}
+
+static bool watch(const struct calls *calls, size_t slot, enum stream which, int fd)
+{
+    struct epoll_event event = {.events = which == STREAM_IN ? EPOLLOUT : EPOLLIN,
+                                .data.u64 = (uint64_t)slot << 2 | which};
+    return epoll_ctl(calls->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+// Writes what the pipe takes; closes it at the end, or if nobody reads.
+static void feed(struct running *r)
+{
+    const struct buf *input = &r->call.input;
+    ssize_t n = 1;
+    while (n > 0 && r->in >= 0) {
+        if (r->fed < input->len)
+            n = write(r->in, input->data + r->fed, input->len - r->fed);
+        else if (r->file >= 0)
+            n = splice(r->file, NULL, r->in, NULL, PIECE, SPLICE_F_NONBLOCK);
+        else
+            n = 0;
+        if (n > 0 && r->fed < input->len)
+            r->fed += (size_t)n;
+        if (n < 0 && errno == EINTR)
+            n = 1;
+        else if (n < 0 && errno == EAGAIN)
+            return;
+    }
+    close_fd(&r->file);
+    close_fd(&r->in);
+}
+
+static void collect(struct running *r, int *fd, struct buf *into)
+{
+    char piece[16 << 10];
+    size_t most = r->call.keep_max ? r->call.keep_max : CALL_KEEP_MAX;
+    ssize_t n = -1;
+    while (*fd >= 0 && ((n = read(*fd, piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR))) {
+        size_t room = most - into->len, got = n > 0 ? (size_t)n : 0;
+        r->result.cut |= got > room;
+        buf_add(into, piece, got < room ? got : room);
+    }
+    if (n == 0)
+        close_fd(fd);
+}
+
+static int begin(struct calls *calls, struct running *r, size_t slot, struct err *err)
+{
+    int theirs[3] = {-1, -1, -1};
+    int rc = 0;
+    if (r->call.input_file) {
+        r->file = open(r->call.input_file, O_RDONLY | O_CLOEXEC);
+        if (r->file < 0)
+            rc = err_errno(err, errno, "cannot open '%s'", r->call.input_file);
+    }
+    if (rc == 0)
+        rc = make_pipes(r, theirs, err);
+    if (rc == 0)
+        rc = spawn(r, theirs, err);
+    for (int i = 0; i < 3; i++)
+        close_fd(&theirs[i]);
+    if (rc != 0)
+        return rc;
+    r->started_ns = clock_now_ns();
+    r->stop_ns = r->started_ns + (r->call.limit_ns > 0 ? r->call.limit_ns : CALL_LIMIT_NS);
+    r->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0);
+    if (r->pidfd < 0 || !watch(calls, slot, STREAM_PID, r->pidfd))
+        calls->watch = true;
+    watch(calls, slot, STREAM_OUT, r->out);
+    watch(calls, slot, STREAM_ERR, r->err);
+    feed(r);
+    if (r->in >= 0)
+        watch(calls, slot, STREAM_IN, r->in);
+    return 0;
+}
+
+int calls_start(struct calls *calls, struct call *call, void *tag, struct err *err)
+{
+    size_t slot;
+    TRY(call_check(call, err));
+    TRY(free_slot(calls, &slot, err));
+    struct running *r = calloc(1, sizeof *r);
+    if (!r)
+        return err_memory(err);
+    *r = (struct running){.call = *call, .tag = tag, -1, -1, -1, -1, -1, -1};
+    r->pid = 0;
+    r->call.input = call->input;
+    *call = (struct call){0};
+    int rc = begin(calls, r, slot, err);
+    if (rc != 0) {
+        running_free(r);
+        return rc;
+    }
+    calls->slots[slot] = r;
+    calls->live++;
+    return 0;
+}
+
+// Reaps it if it has ended. What it wrote before is in the pipes; descendants that keep them open
+// (a shared ssh connection) are not waited for.
+static void look(struct calls *calls, struct running *r)
+{
+    int status;
+    if (r->ended || waitpid(r->pid, &status, WNOHANG) != r->pid)
+        return;
+    r->ended = true;
+    calls->live--;
+    calls->ended++;
+    collect(r, &r->out, &r->result.out);
+    collect(r, &r->err, &r->result.err_text);
+    r->result.exited = WIFEXITED(status);
+    r->result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    r->result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    r->result.wall_ns = clock_now_ns() - r->started_ns;
+    close_fd(&r->in);
+    close_fd(&r->out);
+    close_fd(&r->err);
+    close_fd(&r->pidfd);
+}
+
+static void serve(struct calls *calls, uint64_t data)
+{
+    struct running *r = calls->slots[data >> 2];
+    if (!r || r->ended)
+        return;
+    switch ((enum stream)(data & 3)) {
+    case STREAM_IN:
+        feed(r);
+        break;
+    case STREAM_OUT:
+        collect(r, &r->out, &r->result.out);
+        break;
+    case STREAM_ERR:
+        collect(r, &r->err, &r->result.err_text);
+        break;
+    case STREAM_PID:
+        look(calls, r);
+        break;
+    }
+}
+
+// Kills what is over its limit; returns the time of the next one.
+static int64_t enforce(struct calls *calls, int64_t now)
+{
+    int64_t next = INT64_MAX;
+    for (size_t i = 0; i < calls->count; i++) {
+        struct running *r = calls->slots[i];
+        if (!r || r->ended)
+            continue;
+        if (calls->watch)
+            look(calls, r);
+        if (!r->ended && now >= r->stop_ns) {
+            r->result.timed_out = true;
+            kill(-r->pid, SIGKILL);
+            r->stop_ns = now + NS_PER_S;
+        }
+        if (!r->ended && r->stop_ns < next)
+            next = r->stop_ns;
+    }
+    return next;
+}
+
+static int take(struct calls *calls, struct call_result *result, void **tag)
+{
+    for (size_t i = 0; i < calls->count && calls->ended > 0; i++) {
+        struct running *r = calls->slots[i];
+        if (!r || !r->ended)
+            continue;
+        *result = r->result;
+        *tag = r->tag;
+        r->result = (struct call_result){0};
+        running_free(r);
+        calls->slots[i] = NULL;
+        calls->ended--;
+        return 1;
+    }
+    return 0;
+}
+
+int calls_wait(struct calls *calls, int64_t wait_ns, struct call_result *result, void **tag,
+               struct err *err)
+{
+    if (take(calls, result, tag))
+        return 1;
+    int64_t now = clock_now_ns(), until = now + wait_ns;
+    for (;;) {
+        struct epoll_event events[EVENTS];
+        int64_t next = enforce(calls, now);
+        if (take(calls, result, tag))
+            return 1;
+        int64_t stop = next < until ? next : until;
+        if (calls->watch && calls->live > 0 && stop > now + LOOK_NS)
+            stop = now + LOOK_NS;
+        int64_t ms = stop > now ? (stop - now + NS_PER_MS - 1) / NS_PER_MS : 0;
+        int n = epoll_wait(calls->epoll, events, EVENTS, ms < 1 << 30 ? (int)ms : 1 << 30);
+        int number = errno;
+        for (int i = 0; i < n; i++)
+            serve(calls, events[i].data.u64);
+        if (take(calls, result, tag))
+            return 1;
+        if (n < 0)
+            return number == EINTR ? 0 : err_errno(err, number, "cannot wait for programs");
+        now = clock_now_ns();
+        if (now >= until)
+            return 0;
+    }
+}
+
+int call_run(struct call *call, struct call_result *result, struct err *err)
+{
+    struct calls *calls = NULL;
+    void *tag;
+    int rc = calls_new(&calls, err);
+    if (rc == 0)
+        rc = calls_start(calls, call, NULL, err);
+    while (rc == 0 && (rc = calls_wait(calls, NS_PER_S, result, &tag, err)) == 0)
+        ;
+    calls_free(calls);
+    return rc > 0 ? 0 : rc;
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "fleet/bundle.h"
+#include "fleet/script.h"
+#include "fleet/shell.h"
+
+#define ERROR "fare-error "
+#define PLACE "fare-place "
+
+enum { SHORT_S = 60, LONG_S = 900, START_WAIT_S = 10 };
+
+void host_command(struct call *call, struct buf *out)
+{
+    buf_printf(out, "exec sh -c 'eval \"$(dd bs=1 count=%zu 2>/dev/null)\"'", call->input.len);
+}
+
+// ---- the scripts
+
+static int add_head(struct buf *out, const struct fleet *fleet, bool here, struct err *err)
+{
+    const struct dispatch_bundle *b = &fleet->dispatch->bundle;
+    buf_adds(out, "umask 077\ntrap '' HUP PIPE\n"
+                  "fail() { echo \"" ERROR "$*\"; exit 3; }\n");
+    if (here) {
+        struct buf program = {0};
+        int rc = bundle_program(&program, err);
+        shell_set(out, "root", fleet->folder);
+        shell_set(out, "fare", buf_str(&program));
+        buf_drop(out, &program);
+        if (rc != 0)
+            return rc;
+    } else {
+        buf_printf(out,
+                   "root=${XDG_CACHE_HOME:-${HOME:?}/.cache}/fare\n"
+                   "bundle=$root/bundle/%s-%.12s\n"
+                   "fare=$bundle/fare\n",
+                   b->version, b->sha256);
+    }
+    buf_adds(out, "tasks=$root/tasks\n");
+    return 0;
+}
+
+static void add_check(struct buf *out)
+{
+    buf_adds(out,
+             "[ \"$(uname -s) $(uname -m)\" = 'Linux x86_64' ] ||\n"
+             "    fail unfit \"it is $(uname -s) on $(uname -m); fare needs Linux on x86_64\"\n"
+             "for p in tar gzip sha256sum setsid grep; do\n"
+             "    command -v $p >/dev/null || fail unfit \"it has no program '$p'\"\n"
+             "done\n"
+             "[ -x \"$fare\" ] || { echo '" PLACE "bundle'; exit 0; }\n"
+             "says=$(\"$fare\" --version 2>&1 </dev/null) ||\n"
+             "    fail unfit \"$fare does not start: $(echo \"$says\" | head -n 1)\"\n"
+             "echo '" PLACE "ready'\n");
+}
+
+// Unpacked beside, then renamed: a copy that was cut off is never found by its name.
+static void add_bring(struct buf *out, const struct dispatch_bundle *b)
+{
+    buf_adds(out, "new=$root/bundle/.$$.new\n"
+                  "trap 'rm -rf \"$new\"' EXIT\n"
+                  "mkdir -p \"$new/in\" || fail room 'cannot make a folder for the bundle'\n"
+                  "find \"$root/bundle\" -maxdepth 1 -name '.*.new' -mtime +1 -exec rm -rf {} + "
+                  "2>/dev/null\n"
+                  "cat >\"$new/archive\" || fail room 'no room for the bundle'\n");
+    buf_printf(out,
+               "[ \"$(sha256sum <\"$new/archive\" | cut -c 1-64)\" = %s ] ||\n"
+               "    fail cut 'the bundle did not arrive whole'\n",
+               b->sha256);
+    buf_adds(out, "tar -xzf \"$new/archive\" -C \"$new/in\" >/dev/null 2>&1 ||\n"
+                  "    fail room 'no room to unpack the bundle'\n"
+                  "sync\n"
+                  "set -- \"$new\"/in/*\n"
+                  "[ -x \"$1/fare\" ] || fail unfit 'the bundle has no program'\n"
+                  "mv -T \"$1\" \"$bundle\" 2>/dev/null || [ -d \"$bundle\" ] ||\n"
+                  "    mv \"$1\" \"$bundle\" || fail room 'cannot put the bundle in its place'\n"
+                  "echo '" PLACE "ready'\n");
+}
+
+// The task's folder is made under another name and renamed, which only one of several succeeds in:
+// that one starts the keeper.
+static int add_start(struct buf *out, const struct fleet *fleet, const struct place *place,
+                     const struct task *task, bool here)
+{
+    const struct dispatch_folder *folder = &fleet->dispatch->folder;
+    struct buf run = {0};
+    buf_adds(&run, "cd \"$1\" || exit 1\nfare=$2\necho $$ >keeper.new && mv keeper.new keeper\n");
+    script_run(&run, fleet, place, task);
+    shell_set(out, "run", buf_str(&run));
+    buf_drop(out, &run);
+    buf_adds(out, "start() {\n"
+                  "    new=$tasks/.$key.$$\n"
+                  "    trap 'rm -rf \"$new\"' EXIT\n"
+                  "    mkdir -p \"$new\" || fail room \"cannot make a folder in $tasks\"\n");
+    if (here && folder->from) {
+        buf_adds(out, "    ln -s ");
+        shell_quote(out, folder->from);
+        buf_adds(out, " \"$new/work\"\n");
+    } else {
+        buf_adds(out, "    mkdir \"$new/work\" || fail room 'no room for the task'\n");
+    }
+    if (folder->file)
+        buf_printf(out,
+                   "    cat >\"$new/archive\" || fail room 'no room for the folder'\n"
+                   "    [ \"$(sha256sum <\"$new/archive\" | cut -c 1-64)\" = %s ] ||\n"
+                   "        fail cut 'the folder did not arrive whole'\n"
+                   "    tar -xzf \"$new/archive\" -C \"$new/work\" >/dev/null 2>&1 ||\n"
+                   "        fail room 'no room to unpack the folder'\n"
+                   "    rm \"$new/archive\"\n",
+                   folder->sha256);
+    buf_adds(out, "    printf '%s' \"$run\" >\"$new/run\" || fail room 'no room for the task'\n"
+                  "    mv -T \"$new\" \"$dir\" 2>/dev/null || {\n"
+                  "        [ ! -d \"$dir\" ] && mv \"$new\" \"$dir\"\n"
+                  "    } || return 0\n"
+                  "    FARE_KEEPER=$key. setsid sh \"$dir/run\" \"$dir\" \"$fare\" "
+                  "</dev/null >/dev/null 2>&1 &\n"
+                  "}\n"
+                  "[ -d \"$dir\" ] || start\n");
+    // The keeper's first words. A host under load may take its time.
+    buf_printf(out,
+               "i=0\nwhile [ ! -f \"$dir/started\" ] && [ $i -lt %d ]; do\n"
+               "    sleep 0.2 2>/dev/null || sleep 1; i=$((i + 1))\n"
+               "done\n"
+               "fare_reply \"$key\" \"$dir\"\n",
+               START_WAIT_S * 5);
+    return 0;
+}
+
+static void add_look(struct buf *out)
+{
+    buf_printf(out,
+               "i=0\nwhile [ -f \"$dir/started\" ] && [ ! -f \"$dir/code\" ] && "
+               "fare_alive \"$key\" \"$dir\" && [ $i -lt %d ]; do\n"
+               "    sleep 0.5 2>/dev/null || { sleep 1; i=$((i + 1)); }; i=$((i + 1))\n"
+               "done\n"
+               "fare_reply \"$key\" \"$dir\"\n",
+               2 * FLEET_LOOK_S);
+}
+
+// The keeper first: it would record the end of its task as one. Then fare, which ends its command.
+static void add_cancel(struct buf *out)
+{
+    buf_adds(out, "fare_alive \"$key\" \"$dir\" && [ -f \"$dir/keeper\" ] &&\n"
+                  "    kill -KILL \"$(cat \"$dir/keeper\")\" 2>/dev/null\n"
+                  "fare_end \"$key\" TERM\n"
+                  "i=0\n"
+                  "while grep -qsF \"FARE_TASK=$key.\" /proc/[0-9]*/environ && [ $i -lt 15 ]; do\n"
+                  "    sleep 1; i=$((i + 1))\n"
+                  "done\n"
+                  "i=0\n" // again, for what was started meanwhile; and until all are gone
+                  "while fare_end \"$key\" KILL\n"
+                  "    grep -qsF \"FARE_TASK=$key.\" /proc/[0-9]*/environ && [ $i -lt 10 ]; do\n"
+                  "    sleep 1; i=$((i + 1))\n"
+                  "done\n"
+                  "rm -rf \"$dir\" \"$tasks/.$key.\"*\n"
+                  "rmdir \"$tasks\" 2>/dev/null\n"
+                  "fare_reply \"$key\" \"$dir\"\n");
+}
+
+static void add_clean(struct buf *out)
+{
+    buf_adds(out, "rm -rf \"$dir\"\nrmdir \"$tasks\" 2>/dev/null\nfare_reply \"$key\" \"$dir\"\n");
+}
+
+static int input_file(struct call *call, const char *file, struct err *err)
+{
+    call->input_file = file ? text_copy(file, err) : NULL;
+    return file && !call->input_file ? ERR_MEMORY : 0;
+}
+
+int host_prepare(const struct fleet *fleet, enum verb verb, const struct place *place,
+                 const struct chosen *chosen, bool here, struct call *call, struct err *err)
+{
+    const struct dispatch *d = fleet->dispatch;
+    struct buf *out = &call->input;
+    int rc = add_head(out, fleet, here, err);
+    call->limit_ns = (verb == VERB_BRING || verb == VERB_START ? LONG_S : SHORT_S) * NS_PER_S;
+    if (verb == VERB_LOOK || verb == VERB_CANCEL)
+        call->limit_ns += FLEET_LOOK_S * NS_PER_S;
+    call->keep_max = (size_t)64 << 20; // records of many repetitions
+    if (rc == 0 && verb >= VERB_START) {
+        char key[TASK_KEY_BYTES];
+        task_key(d, chosen->tasks[0], key);
+        script_reply(out);
+        buf_printf(out, "key=%s\ndir=$tasks/$key\n", key);
+    }
+    switch (verb) {
+    case VERB_CHECK:
+        add_check(out);
+        break;
+    case VERB_BRING:
+        add_bring(out, &d->bundle);
+        rc = rc != 0 ? rc : input_file(call, d->bundle.file, err);
+        break;
+    case VERB_START:
+        add_start(out, fleet, place, chosen->tasks[0], here);
+        rc = rc != 0 ? rc : input_file(call, d->folder.file, err);
+        break;
+    case VERB_LOOK:
+        add_look(out);
+        break;
+    case VERB_CANCEL:
+        add_cancel(out);
+        break;
+    case VERB_CLEAN:
+        add_clean(out);
+        break;
+    case VERB_CLOSE:
+    case VERBS:
+        break;
+    }
+    return rc != 0 ? rc : buf_check(out, err);
+}
+
+// ---- the answers
+
+// What follows `mark` on the first line that begins with it; null: no such line.
+static const char *marked(const struct buf *text, const char *mark, struct buf *into)
+{
+    const char *line = buf_str(text);
+    size_t len = strlen(mark);
+    while (line && *line) {
+        if (strncmp(line, mark, len) == 0) {
+            size_t rest = strcspn(line + len, "\r\n");
+            buf_add(into, line + len, rest < 300 ? rest : 300);
+            return buf_str(into);
+        }
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return NULL;
+}
+
+// "room no room for the bundle": the script's own complaint.
+static int complaint(const char *text, struct err *err)
+{
+    const char *words = strchr(text, ' ');
+    words = words ? words + 1 : text;
+    bool later = strncmp(text, "room ", 5) == 0 || strncmp(text, "cut ", 4) == 0;
+    return err_set(err, later ? ERR_IO : ERR_FAIL, "%.300s", words);
+}
+
+static int not_understood(const struct call_result *result, struct err *err)
+{
+    struct buf words = {0};
+    call_words(result, &words);
+    err_set(err, result->timed_out ? ERR_TIMEOUT : ERR_IO, "%.400s", buf_str(&words));
+    buf_release(&words);
+    return err ? err->code : ERR_IO;
+}
+
+int host_read(const struct fleet *fleet, enum verb verb, struct place *place,
+              const struct chosen *chosen, const struct call_result *result,
+              struct task_report *reports, struct err *err)
+{
+    struct buf words = {0};
+    int rc = 0;
+    const char *error = marked(&result->out, ERROR, &words);
+    if (error && verb == VERB_START) { // it says itself that nothing was started
+        reports[0].state = REPORT_ABSENT;
+        reports[0].run_s = reports[0].queue_s = -1;
+        rc = complaint(error, err);
+    } else if (error) {
+        rc = complaint(error, err);
+    } else if (verb == VERB_CHECK || verb == VERB_BRING) {
+        const char *state = marked(&result->out, PLACE, &words);
+        place->needs_bundle = state && strcmp(state, "bundle") == 0;
+        rc = state ? 0 : not_understood(result, err);
+    } else {
+        char key[TASK_KEY_BYTES];
+        task_key(fleet->dispatch, chosen->tasks[0], key);
+        rc = reply_read(buf_str(&result->out), result->out.len, key, &reports[0], err);
+        if (rc == 0 && reports[0].state == REPORT_UNKNOWN)
+            rc = not_understood(result, err);
+    }
+    buf_release(&words);
+    return rc;
+}

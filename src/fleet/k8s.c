@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+// k8s: measurements as Jobs of a Kubernetes cluster, applied and watched by kubectl.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/proc.h"
+#include "fleet/frame.h"
+#include "fleet/k8s_parts.h"
+#include "fleet/script.h"
+#include "fleet/shell.h"
+
+enum { PAUSE_S = 4, LOGS = 50, IMAGE_WAIT_S = 180, LOG_WAIT_S = 60 };
+#define SHORT_NS (120 * NS_PER_S)
+
+static void release(struct place *place)
+{
+    if (place->own)
+        place_words_release(place->own);
+    free(place->own);
+    place->own = NULL;
+}
+
+static int parse(const char *value, struct places *places, struct err *err)
+{
+    struct place_words *own = calloc(1, sizeof *own);
+    if (!own)
+        return err_memory(err);
+    int rc = place_words_read(own, "k8s", value, k8s_keys, err);
+    if (rc == 0)
+        rc = k8s_check(own, err);
+    if (rc == 0 && !proc_in_path("kubectl")) {
+        err_set(err, ERR_MISSING, "--on k8s: kubectl is not in PATH");
+        rc = err_hint(err, "install it and log in to the cluster: 'kubectl get nodes' must work");
+    }
+    struct place *place = rc == 0 ? places_add(places, &target_k8s, value, NULL, err) : NULL;
+    if (!place) {
+        place_words_release(own);
+        free(own);
+        return rc != 0 ? rc : ERR_MEMORY;
+    }
+    place->own = own;
+    return 0;
+}
+
+// ---- calls
+
+// "kubectl --context='x' --namespace='y'", quoted for sh.
+static void add_kubectl(struct buf *out, const struct place_words *words)
+{
+    buf_adds(out, "kubectl --request-timeout=60s");
+    if (*words->head) {
+        buf_adds(out, " --context=");
+        shell_quote(out, words->head);
+    }
+    if (words->values[K8S_NAMESPACE]) {
+        buf_adds(out, " --namespace=");
+        shell_quote(out, words->values[K8S_NAMESPACE]);
+    }
+}
+
+static void add_names(struct buf *out, const struct fleet *fleet, const struct chosen *chosen)
+{
+    for (size_t i = 0; i < chosen->count; i++) {
+        char name[K8S_NAME_BYTES];
+        k8s_name(fleet->dispatch, chosen->tasks[i], name);
+        buf_printf(out, " %s", name);
+    }
+}
+
+// All Jobs and Pods of the dispatch by one question each, then the logs of those that ended. Those
+// whose records are in the ledger have been deleted.
+static void add_look(struct buf *out, const struct fleet *fleet, const struct place_words *words)
+{
+    buf_adds(out, "k() { ");
+    add_kubectl(out, words);
+    buf_printf(
+        out,
+        " \"$@\" </dev/null; }\n"
+        "l='-l fare-dispatch=%s --no-headers --ignore-not-found'\n"
+        "s=.status.containerStatuses[0].state\n"
+        "c=JOB:.metadata.labels.job-name,PHASE:.status.phase,REASON:.status.reason,"
+        "WAIT:$s.waiting.reason,CODE:$s.terminated.exitCode,MADE:.metadata.creationTimestamp,"
+        "BEGAN:$s.terminated.startedAt,ENDED:$s.terminated.finishedAt\n"
+        "for n in 1 2 3 4; do\n"
+        "    p=$(k get pods $l -o \"custom-columns=$c\") || exit 1\n"
+        "    case \" $p\" in\n"
+        "    *' Succeeded '* | *' Failed '*) break ;;\n"
+        "    esac\n"
+        "    sleep %d\n"
+        "done\n"
+        "echo \"$p\" | sed 's/^/pod /'\n"
+        "j=$(k get jobs $l -o custom-columns=A:.metadata.name) || exit 1\n"
+        "echo \"$j\" | sed 's/^/job /'\n"
+        "n=0\n"
+        "echo \"$p\" | while read -r name phase rest; do\n"
+        "    case $phase in\n"
+        "    Succeeded | Failed) ;;\n"
+        "    *) continue ;;\n"
+        "    esac\n"
+        "    n=$((n + 1))\n"
+        "    [ $n -gt %d ] || k logs --tail=-1 -l \"job-name=$name\"\n"
+        "done\n"
+        "exit 0\n",
+        fleet->dispatch->id, PAUSE_S, LOGS);
+}
+
+static int prepare(const struct fleet *fleet, struct place *place, enum verb verb,
+                   const struct chosen *chosen, struct call *call, struct err *err)
+{
+    const struct place_words *words = place->own;
+    struct buf *out = &call->input;
+    call->limit_ns = SHORT_NS;
+    if (verb == VERB_BRING)
+        return 0;
+    if (verb == VERB_START) { // its input is the manifest
+        call_arg(call, "kubectl");
+        if (*words->head)
+            call_argf(call, "--context=%s", words->head);
+        if (words->values[K8S_NAMESPACE])
+            call_argf(call, "--namespace=%s", words->values[K8S_NAMESPACE]);
+        call_arg(call, "apply");
+        call_arg(call, "-f");
+        call_arg(call, "-");
+        call->limit_ns = 5 * SHORT_NS;
+        TRY(k8s_manifest(fleet, place, words, chosen, out, err));
+        return call_check(call, err);
+    }
+    call_arg(call, "sh");
+    call_arg(call, "-s");
+    if (verb == VERB_CHECK) {
+        add_kubectl(out, words);
+        buf_adds(out, " auth can-i create jobs.batch </dev/null\n");
+    } else if (verb == VERB_LOOK) {
+        call->keep_max = (size_t)48 << 20;
+        call->limit_ns = 2 * SHORT_NS;
+        add_look(out, fleet, words);
+    } else { // CANCEL waits for the end of the Pods, CLEAN has none that run
+        add_kubectl(out, words);
+        buf_adds(out, " delete jobs --ignore-not-found");
+        buf_adds(out,
+                 verb == VERB_CANCEL ? " --cascade=foreground --timeout=90s" : " --wait=false");
+        add_names(out, fleet, chosen);
+        buf_adds(out, " </dev/null\n");
+    }
+    TRY(buf_check(out, err));
+    return call_check(call, err);
+}
+
+// ---- answers
+
+// Copies a word and its following spaces; "<none>" is empty. False: there is none.
+static bool take(const char **at, const char *end, char *out, size_t size)
+{
+    const char *from = *at;
+    while (*at < end && **at != ' ' && **at != '\t' && **at != '\r')
+        (*at)++;
+    size_t len = (size_t)(*at - from);
+    while (*at < end && (**at == ' ' || **at == '\t' || **at == '\r'))
+        (*at)++;
+    if (len == 0 || len >= size)
+        return false;
+    memcpy(out, from, len);
+    out[len] = '\0';
+    if (strcmp(out, "<none>") == 0)
+        out[0] = '\0';
+    return true;
+}
+
+static int64_t time_of(const char *text)
+{
+    int64_t s;
+    return clock_parse(text, &s) ? s : -1;
+}
+
+bool k8s_pod_read(const char *line, size_t len, struct k8s_pod *pod)
+{
+    const char *at = line, *end = line + len;
+    char word[8], code[8], created[40], started[40], ended[40];
+    if (!take(&at, end, word, sizeof word) || strcmp(word, "pod") != 0 ||
+        !take(&at, end, pod->job, sizeof pod->job) ||
+        !take(&at, end, pod->phase, sizeof pod->phase) ||
+        !take(&at, end, pod->reason, sizeof pod->reason) ||
+        !take(&at, end, pod->waiting, sizeof pod->waiting) || !take(&at, end, code, sizeof code) ||
+        !take(&at, end, created, sizeof created) || !take(&at, end, started, sizeof started) ||
+        !take(&at, end, ended, sizeof ended) || at != end)
+        return false;
+    size_t digits = strspn(code, "0123456789");
+    pod->code =
+        digits > 0 && digits <= 3 && code[digits] == '\0' ? (int)strtol(code, NULL, 10) : -1;
+    pod->created_s = time_of(created);
+    pod->started_s = time_of(started);
+    pod->ended_s = time_of(ended);
+    return true;
+}
+
+// Reasons for which a container will not start however long one waits (k8s.io: container states).
+static bool is_stuck(const char *waiting)
+{
+    static const char *const words[] = {
+        "ErrImagePull",      "ImagePullBackOff",           "InvalidImageName",
+        "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError",
+        "RunContainerError"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(waiting, words[i]) == 0)
+            return true;
+    return false;
+}
+
+enum report_state k8s_meaning(const struct k8s_pod *pod, int64_t now_s, bool *limit,
+                              struct buf *words)
+{
+    bool over = strcmp(pod->phase, "Succeeded") == 0 || strcmp(pod->phase, "Failed") == 0;
+    *limit = over && strcmp(pod->reason, "DeadlineExceeded") == 0;
+    if (strcmp(pod->phase, "Running") == 0)
+        return REPORT_RUNNING;
+    if (is_stuck(pod->waiting) && pod->created_s >= 0 && now_s - pod->created_s > IMAGE_WAIT_S) {
+        buf_printf(words, "its container cannot start: %s", pod->waiting);
+        return REPORT_ENDED;
+    }
+    if (strcmp(pod->phase, "Pending") == 0)
+        return REPORT_QUEUED;
+    if (!over)
+        return REPORT_UNKNOWN;
+    // Its log may lag behind.
+    if (pod->ended_s >= 0 && now_s - pod->ended_s < LOG_WAIT_S && pod->code >= 0)
+        return REPORT_UNKNOWN;
+    if (*limit || pod->code >= 0) {
+        buf_adds(words, "its Pod ended without a result");
+        return REPORT_ENDED;
+    }
+    // Evicted, Preempting, NodeLost, Shutdown, Terminated: the node, not the task.
+    buf_printf(words, "its Pod was ended: %s", *pod->reason ? pod->reason : "no reason given");
+    return REPORT_LOST;
+}
+
+struct pods {
+    struct k8s_pod *items;
+    size_t count, capacity;
+};
+
+static int by_job(const void *a, const void *b)
+{
+    return strcmp(((const struct k8s_pod *)a)->job, ((const struct k8s_pod *)b)->job);
+}
+
+static int pods_read(struct pods *pods, const struct buf *text, struct err *err)
+{
+    const char *at = buf_str(text), *end = at + text->len;
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        if (!newline)
+            break;
+        TRY(array_grow(&pods->items, pods->count, &pods->capacity, sizeof *pods->items, err));
+        if (k8s_pod_read(at, (size_t)(newline - at), &pods->items[pods->count]))
+            pods->count++;
+        at = newline + 1;
+    }
+    if (pods->count > 0)
+        qsort(pods->items, pods->count, sizeof *pods->items, by_job);
+    return 0;
+}
+
+static bool has_job(const struct buf *text, const char *name)
+{
+    char line[K8S_NAME_BYTES + 8];
+    int len = snprintf(line, sizeof line, "job %s", name);
+    for (const char *at = buf_str(text); (at = strstr(at, line)); at += len)
+        if ((at == buf_str(text) || at[-1] == '\n') && strchr(" \r\n", at[len]))
+            return true;
+    return false;
+}
+
+static int look_one(const struct fleet *fleet, const struct call_result *result,
+                    const struct pods *pods, const struct task *task, struct task_report *report,
+                    struct err *err)
+{
+    struct k8s_pod want;
+    char name[K8S_NAME_BYTES];
+    struct buf reply = {0};
+    k8s_name(fleet->dispatch, task, name);
+    snprintf(want.job, sizeof want.job, "%s", name);
+    const struct k8s_pod *pod =
+        pods->count > 0 ? bsearch(&want, pods->items, pods->count, sizeof want, by_job) : NULL;
+    report->state = REPORT_UNKNOWN;
+    report->code = -1;
+    int rc = 0;
+    if (frame_read(buf_str(&result->out), result->out.len, name + strlen("fare-"), &reply)) {
+        rc = reply_read(buf_str(&reply), reply.len, name + strlen("fare-"), report, err);
+    } else if (pod) {
+        report->state = k8s_meaning(pod, clock_date_s(), &report->limit, &report->words);
+        if (report->state == REPORT_ENDED)
+            report->code = pod->code > 0 ? pod->code : -1;
+    } else if (has_job(&result->out, name)) {
+        report->state = REPORT_QUEUED; // no Pod yet
+    } else if (!result->cut) {
+        report->state = REPORT_LOST;
+        buf_adds(&report->words, "its Job is no longer there");
+    }
+    if (pod && pod->created_s >= 0 && pod->started_s >= pod->created_s)
+        report->queue_s = (double)(pod->started_s - pod->created_s);
+    buf_release(&reply);
+    return rc;
+}
+
+// Whether to ask again later (client-go's words for a server that cannot be reached).
+static bool is_passing(const char *text)
+{
+    static const char *const words[] = {"Unable to connect to the server",
+                                        "connection refused",
+                                        "i/o timeout",
+                                        "TLS handshake timeout",
+                                        "was refused",
+                                        "context deadline exceeded",
+                                        "Client.Timeout",
+                                        "etcdserver:",
+                                        "Too many requests",
+                                        "the server is currently unable",
+                                        "Timeout: request did",
+                                        "unexpected EOF"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(text, words[i]))
+            return true;
+    return false;
+}
+
+static int failed(const struct call_result *result, enum verb verb, struct err *err)
+{
+    struct buf how = {0};
+    bool later =
+        (verb != VERB_CHECK && verb != VERB_START) || is_passing(buf_str(&result->err_text));
+    int rc = result->timed_out ? ERR_TIMEOUT : later ? ERR_IO : ERR_FAIL;
+    call_words(result, &how);
+    err_set(err, rc, "kubectl: %.400s", buf_str(&how));
+    buf_release(&how);
+    return rc;
+}
+
+static int read_answer(const struct fleet *fleet, struct place *place, enum verb verb,
+                       const struct chosen *chosen, const struct call_result *result,
+                       struct task_report *reports, struct err *err)
+{
+    struct pods pods = {0};
+    int rc = 0;
+    place->needs_bundle = false;
+    if (verb == VERB_BRING)
+        return 0;
+    if (!result->exited || result->exit_code != 0)
+        return failed(result, verb, err);
+    if (verb == VERB_CHECK && strncmp(buf_str(&result->out), "yes", 3) != 0)
+        return err_set(err, ERR_FAIL, "you may not create Jobs there");
+    if (verb == VERB_LOOK)
+        rc = pods_read(&pods, &result->out, err);
+    for (size_t i = 0; i < chosen->count && rc == 0; i++) {
+        reports[i].run_s = reports[i].queue_s = -1;
+        if (verb == VERB_LOOK) {
+            rc = look_one(fleet, result, &pods, chosen->tasks[i], &reports[i], err);
+            continue;
+        }
+        reports[i].state = verb == VERB_START ? REPORT_QUEUED : REPORT_ABSENT;
+        if (verb == VERB_START)
+            k8s_name(fleet->dispatch, chosen->tasks[i], reports[i].handle);
+    }
+    free(pods.items);
+    return rc;
+}
+
+static void by_hand(const struct fleet *fleet, const struct place *place, const struct task *task,
+                    struct buf *out)
+{
+    const struct place_words *words = place->own;
+    buf_adds(out, "kubectl");
+    if (*words->head) {
+        buf_adds(out, " --context=");
+        shell_quote(out, words->head);
+    }
+    if (words->values[K8S_NAMESPACE])
+        buf_printf(out, " --namespace=%s", words->values[K8S_NAMESPACE]);
+    if (task) {
+        char name[K8S_NAME_BYTES];
+        k8s_name(fleet->dispatch, task, name);
+        buf_printf(out, " delete job %s", name);
+    } else {
+        buf_printf(out, " delete jobs -l fare-dispatch=%s", fleet->dispatch->id);
+    }
+}
+
+const struct target target_k8s = {
+    .name = "k8s",
+    .value = "CONTEXT",
+    .about = "Jobs of a Kubernetes cluster",
+    .parse = parse,
+    .prepare = prepare,
+    .read = read_answer,
+    .by_hand = by_hand,
+    .release = release,
+    .unlimited = true,
+    .no_bundle = true,
+};

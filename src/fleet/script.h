@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// script: the shell text that makes one measurement in a folder of its own, the same for every
+// target, and the reply in which its results come back.
+//
+// The folder has, once the script has begun: `work/` (the user's folder, unpacked), `ledger.db`,
+// `log` (all output), `started`; at the end `record.jsonl` and, last of all, `code`: "EXIT STARTED
+// ENDED", in hundredths of a second since the machine started. So a folder with `code` has ended,
+// and its results are whole.
+#ifndef FARE_FLEET_SCRIPT_H
+#define FARE_FLEET_SCRIPT_H
+
+#include "fleet/target.h"
+
+// Appends lines for sh that run the task. They begin in the task's folder and expect the path of
+// the program in $fare. `work/` must be there already. They obey dispatch->limit_ns and end what is
+// left of the task.
+void script_run(struct buf *out, const struct fleet *fleet, const struct place *place,
+                const struct task *task);
+
+// Appends the definition of a shell function `fare_reply KEY FOLDER`, which writes how far the task
+// of that folder is, as reply_read() expects it.
+void script_reply(struct buf *out);
+
+// Appends the reply of a task that ended, where no shell writes it. `records`: runs as JSON lines.
+void reply_write(struct buf *out, const char *key, int code, int64_t began_s, int64_t ended_s,
+                 const struct buf *records);
+
+// Reads the reply for `key` from a program's output, which may hold other text before and after.
+// An incomplete reply is REPORT_UNKNOWN, never an error; ERR_MEMORY is the only failure.
+int reply_read(const char *text, size_t len, const char *key, struct task_report *report,
+               struct err *err) MUST_USE;
+
+#endif

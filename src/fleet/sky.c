@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+// sky: machines that SkyPilot rents for the measurements and takes down afterwards (sky_parts.h).
+//
+// A machine that was asked for costs money until it is known to be gone. So every way out ends in
+// `sky down` and a look whether the machine is still listed: after the last task, after a launch
+// that failed half-way, on cancelling. Where that cannot be made sure of, the place fails with the
+// command for it.
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+#include "base/proc.h"
+#include "fleet/frame.h"
+#include "fleet/script.h"
+#include "fleet/shell.h"
+#include "fleet/sky_parts.h"
+#include "market/price.h"
+
+enum { LAUNCH_S = 2400, CHECK_S = 300, LOOK_S = 300, DOWN_S = 900, PAUSE_S = 15 };
+#define STATE "fare-sky "
+
+static void release(struct place *place)
+{
+    struct sky_offer *own = place->own;
+    if (!own)
+        return;
+    sky_offer_release(own);
+    free(own);
+    place->own = NULL;
+}
+
+// ---- places
+
+static int add_offer(struct places *places, struct market *market, const char *name,
+                     struct err *err)
+{
+    struct offer offer;
+    TRY(market_find(market, name, 0, &offer, err));
+    if (!sky_rents(&offer, err))
+        return ERR_USAGE;
+    struct sky_offer *own = calloc(1, sizeof *own);
+    if (!own)
+        return err_memory(err);
+    int rc = sky_offer_of(&offer, own, err);
+    struct place *place =
+        rc == 0 ? places_add(places, &target_sky, own->name, own->name, err) : NULL;
+    if (!place) {
+        sky_offer_release(own);
+        free(own);
+        return rc != 0 ? rc : ERR_MEMORY;
+    }
+    place->own = own;
+    return 0;
+}
+
+// The offers between commas; a region may have commas too, so the whole is tried first.
+static int parse(const char *value, struct places *places, struct err *err)
+{
+    struct market *market = NULL;
+    struct offer whole;
+    if (!value || !*value) {
+        err_set(err, ERR_USAGE, "--on sky needs offers, or --top N for the best of the quote");
+        return err_hint(err, "--on sky:aws/g5.xlarge; 'fare prices' lists offers");
+    }
+    TRY(market_open(&market, NULL, NULL, err));
+    int rc = 0;
+    if (!strchr(value, ',') || market_find(market, value, 0, &whole, NULL) == 0) {
+        rc = add_offer(places, market, value, err);
+    } else {
+        char *copy = text_copy(value, err);
+        rc = copy ? 0 : ERR_MEMORY;
+        for (char *name = copy; name && rc == 0;) {
+            char *comma = strchr(name, ',');
+            if (comma)
+                *comma = '\0';
+            rc = add_offer(places, market, name, err);
+            name = comma ? comma + 1 : NULL;
+        }
+        free(copy);
+    }
+    market_close(market);
+    if (rc == 0 && !proc_in_path("sky")) {
+        err_set(err, ERR_MISSING, "--on sky: SkyPilot's program 'sky' is not in PATH");
+        rc = err_hint(err, "install it as docs.skypilot.co says, then run 'sky check'");
+    }
+    return rc;
+}
+
+// ---- calls
+
+// Takes the machine down and prints what SkyPilot knows of it then.
+static void add_down(struct buf *out, const char *cluster)
+{
+    buf_printf(out,
+               "sky down -y %s </dev/null >&2\n"
+               "sky status -o json %s </dev/null && echo '" STATE "status'\n",
+               cluster, cluster);
+}
+
+static int add_start(const struct fleet *fleet, const struct place *place, const struct task *task,
+                     const char *cluster, struct buf *out, struct err *err)
+{
+    struct buf folder = {0};
+    TRY(sky_write(fleet, place, place->own, task, err));
+    sky_folder(fleet, task, &folder);
+    buf_adds(out, "cd -- ");
+    shell_quote(out, buf_str(&folder));
+    // A launch that failed is not tried again: only the machine's end is made sure of.
+    buf_printf(out,
+               " || exit 70\n"
+               "if [ ! -f failed ]; then\n"
+               "    if sky launch -y -d -c %s task.yaml </dev/null >launch.log 2>&1; then\n"
+               "        echo '" STATE "launched'\n"
+               "        exit 0\n"
+               "    fi\n"
+               "    cp launch.log failed\n"
+               "fi\n",
+               cluster);
+    add_down(out, cluster);
+    buf_adds(out, "echo '" STATE "failed'\n"
+                  "grep . failed | tail -n 1 >&2\n"
+                  "exit 1\n");
+    buf_drop(out, &folder);
+    return 0;
+}
+
+// FARE_SKY_PAUSE: seconds between looks, for tests.
+static void add_look(struct buf *out, const char *cluster)
+{
+    buf_printf(out,
+               "sleep \"${FARE_SKY_PAUSE:-%d}\"\n"
+               "sky logs %s --no-follow --tail 0 </dev/null\n"
+               "rc=$?\n"
+               "echo\n"
+               "echo \"" STATE "logs $rc\"\n"
+               "case $rc in\n"
+               "0 | 100 | 101 | 103) ;;\n"
+               "*) sky status -r -o json %s </dev/null && echo '" STATE "status' ;;\n"
+               "esac\n",
+               PAUSE_S, cluster, cluster);
+}
+
+static int prepare(const struct fleet *fleet, struct place *place, enum verb verb,
+                   const struct chosen *chosen, struct call *call, struct err *err)
+{
+    const struct sky_offer *own = place->own;
+    char cluster[SKY_CLUSTER_BYTES];
+    int rc = 0;
+    sky_cluster(fleet->dispatch, place, cluster);
+    if (verb == VERB_BRING || verb == VERB_CLEAN)
+        return 0; // SkyPilot copies; the machine goes with its last task
+    call->keep_max = (size_t)48 << 20;
+    call_arg(call, "sh");
+    call_arg(call, "-s");
+    switch (verb) {
+    case VERB_CHECK:
+        buf_printf(&call->input, "sky check %s -o json </dev/null\n", own->cloud);
+        call->limit_ns = CHECK_S * NS_PER_S;
+        break;
+    case VERB_START:
+        rc = add_start(fleet, place, chosen->tasks[0], cluster, &call->input, err);
+        call->limit_ns = LAUNCH_S * NS_PER_S;
+        break;
+    case VERB_LOOK:
+        add_look(&call->input, cluster);
+        call->limit_ns = LOOK_S * NS_PER_S;
+        break;
+    default: // CANCEL, CLOSE
+        add_down(&call->input, cluster);
+        call->limit_ns = DOWN_S * NS_PER_S;
+        break;
+    }
+    if (rc == 0)
+        rc = buf_check(&call->input, err);
+    return rc != 0 ? rc : call_check(call, err);
+}
+
+// ---- answers
+
+const char *sky_status(const char *text, const char *cluster, char out[24])
+{
+    const char *at = text, *found = NULL;
+    // A line that is a bracket begins the list; other lines may come before.
+    for (; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+        if (*at == '[' && (at[1] == ']' || at[1] == '\n' || at[1] == '{'))
+            break;
+    json_t *list = at ? json_loads(at, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+    if (json_is_array(list)) {
+        snprintf(out, 24, "%s", "");
+        found = out;
+    }
+    for (size_t i = 0; found && i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        const char *name = json_string_value(json_object_get(item, "name"));
+        const char *status = json_string_value(json_object_get(item, "status"));
+        if (name && strcmp(name, cluster) == 0)
+            snprintf(out, 24, "%s", status && *status ? status : "?");
+    }
+    json_decref(list);
+    return found;
+}
+
+bool sky_enabled(const char *text, const char *cloud)
+{
+    const char *at = strchr(text, '{');
+    json_t *all = at ? json_loads(at, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+    bool found = false;
+    const char *workspace, *name;
+    json_t *clouds, *value;
+    json_object_foreach(all, workspace, clouds)
+    {
+        json_object_foreach(clouds, name, value) found |= strcasecmp(name, cloud) == 0;
+    }
+    json_decref(all);
+    return found;
+}
+
+// Whether the line "fare-sky WORD" is in the answer.
+static bool says(const struct call_result *result, const char *word)
+{
+    struct buf line = {0};
+    buf_printf(&line, STATE "%s\n", word);
+    bool found = strstr(buf_str(&result->out), buf_str(&line)) != NULL;
+    buf_release(&line);
+    return found;
+}
+
+static int failed(const struct call_result *result, int code, const char *what, struct err *err)
+{
+    struct buf how = {0};
+    call_words(result, &how);
+    err_set(err, result->timed_out ? ERR_TIMEOUT : code, "%s: %.400s", what, buf_str(&how));
+    buf_release(&how);
+    return result->timed_out ? ERR_TIMEOUT : code;
+}
+
+// The machine is known to be gone.
+static bool is_gone(const struct call_result *result, const char *cluster)
+{
+    char status[24];
+    const char *known =
+        says(result, "status") ? sky_status(buf_str(&result->out), cluster, status) : NULL;
+    return known && *known == '\0';
+}
+
+static int read_start(const struct call_result *result, const char *cluster,
+                      struct task_report *report, struct err *err)
+{
+    if (says(result, "launched")) {
+        report->state = REPORT_RUNNING;
+        snprintf(report->handle, sizeof report->handle, "%s", cluster);
+        return 0;
+    }
+    if (says(result, "failed") && is_gone(result, cluster)) {
+        report->state = REPORT_ABSENT;
+        return failed(result, ERR_FAIL, "SkyPilot could not launch it", err);
+    }
+    return failed(result, ERR_IO, "the launch failed, and the machine may be there", err);
+}
+
+// The exit code of `sky logs`; -1: it did not get that far.
+static int logs_code(const struct call_result *result)
+{
+    static const int codes[] = {0, 100, 101, 102, 103};
+    char word[16];
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        snprintf(word, sizeof word, "logs %d", codes[i]);
+        if (says(result, word))
+            return codes[i];
+    }
+    return -1;
+}
+
+static int read_look(const struct call_result *result, const char *cluster, const char *key,
+                     struct task_report *report, struct err *err)
+{
+    struct buf reply = {0};
+    int code = logs_code(result), rc = 0;
+    char status[24];
+    report->state = REPORT_UNKNOWN;
+    if (frame_read(buf_str(&result->out), result->out.len, key, &reply)) {
+        rc = reply_read(buf_str(&reply), reply.len, key, report, err);
+    } else if (code == 101) {
+        report->state = REPORT_RUNNING;
+    } else if (code == 0 || code == 100 || code == 103) {
+        report->state = REPORT_ENDED;
+        report->code = -1;
+        buf_adds(&report->words, code == 103 ? "its job was cancelled in SkyPilot"
+                                             : "SkyPilot's job ended without a result");
+    } else {
+        const char *known =
+            says(result, "status") ? sky_status(buf_str(&result->out), cluster, status) : NULL;
+        if (known && (*known == '\0' || strcmp(known, "STOPPED") == 0)) {
+            report->state = REPORT_LOST;
+            buf_adds(&report->words, "its machine is gone");
+        } else {
+            rc = failed(result, ERR_IO, "no answer from SkyPilot", err);
+        }
+    }
+    buf_release(&reply);
+    return rc;
+}
+
+static int read_answer(const struct fleet *fleet, struct place *place, enum verb verb,
+                       const struct chosen *chosen, const struct call_result *result,
+                       struct task_report *reports, struct err *err)
+{
+    const struct sky_offer *own = place->own;
+    char cluster[SKY_CLUSTER_BYTES], key[TASK_KEY_BYTES];
+    sky_cluster(fleet->dispatch, place, cluster);
+    if (verb == VERB_BRING || verb == VERB_CLEAN)
+        return 0;
+    if (verb == VERB_START || verb == VERB_LOOK) {
+        task_key(fleet->dispatch, chosen->tasks[0], key);
+        reports[0].code = -1;
+        return verb == VERB_START ? read_start(result, cluster, &reports[0], err)
+                                  : read_look(result, cluster, key, &reports[0], err);
+    }
+    if (verb == VERB_CHECK) {
+        place->needs_bundle = false;
+        if (result->exited && result->exit_code == 0 &&
+            sky_enabled(buf_str(&result->out), own->cloud))
+            return 0;
+        if (!result->exited || result->exit_code != 0)
+            return failed(result, ERR_IO, "'sky check' failed", err);
+        err_set(err, ERR_FAIL, "SkyPilot is not logged in to %s: see 'sky check %s'", own->cloud,
+                own->cloud);
+        return ERR_FAIL;
+    }
+    if (!is_gone(result, cluster))
+        return failed(result, ERR_IO, "the machine may still be running", err);
+    for (size_t i = 0; i < chosen->count; i++)
+        reports[i].state = REPORT_ABSENT;
+    return 0;
+}
+
+// ---- the bill
+
+// The tasks that may run at a place, at most.
+static size_t tasks_at(const struct dispatch *d, const struct place *place, size_t places)
+{
+    size_t bound = 0, any = 0;
+    for (size_t i = 0; i < d->tasks.count; i++) {
+        const struct task *task = &d->tasks.items[i];
+        bound += task->bound && strcmp(task->bound, place->name) == 0;
+        any += !task->bound;
+    }
+    return bound + (any + places - 1) / places;
+}
+
+static int cost_of(struct market *market, const struct place *place, int64_t task_ns,
+                   struct buf *out, int64_t *sum, struct err *err)
+{
+    struct offer offer;
+    struct priced priced;
+    const struct startups *startups;
+    const struct wishes wishes = {0};
+    char amount[MONEY_BYTES], boot[32], work[32];
+    struct buf rule = {0};
+    int64_t nano = 0;
+    TRY(market_find(market, place->offer, 0, &offer, err));
+    TRY(market_startups(market, &startups, err));
+    const struct startup_row *row = startup_find(startups, &offer, "boot");
+    int64_t boot_ns = row ? row->high_ns > 0 ? row->high_ns : row->ns : 0;
+    TRY(market_price(market, &offer, &wishes, &priced, err));
+    TRY(priced_total(&priced, &wishes, boot_ns + task_ns, &nano, err));
+    TRY(money_add(*sum, nano, sum, err));
+    money_short(nano, amount);
+    clock_words(boot_ns, boot, sizeof boot);
+    clock_words(task_ns, work, sizeof work);
+    buf_printf(out, "%s: up to %s USD for %s of starting and %s of work (", place->offer, amount,
+               boot, work);
+    priced_words(&priced, false, &rule);
+    buf_printf(
+        out, "%.*s)%s\n", (int)strcspn(buf_str(&rule), ";"), buf_str(&rule),
+        sky_takes_down(offer.provider) ? "" : "; this cloud does not end idle machines by itself");
+    buf_drop(out, &rule);
+    return 0;
+}
+
+static int describe(const struct fleet *fleet, const struct places *places, struct buf *out,
+                    struct err *err)
+{
+    const struct dispatch *d = fleet->dispatch;
+    struct market *market = NULL;
+    int64_t sum = 0;
+    char amount[MONEY_BYTES];
+    size_t machines = 0;
+    if (!d->limit_ns.known) {
+        err_set(err, ERR_USAGE, "--on sky rents machines: it needs a time limit");
+        return err_hint(err, "--limit 10m: the most that one measurement may take");
+    }
+    for (size_t i = 0; i < places->count; i++)
+        machines += places->items[i].target == &target_sky;
+    TRY(market_open(&market, NULL, NULL, err));
+    int rc = 0;
+    for (size_t i = 0; i < places->count && rc == 0; i++) {
+        const struct place *place = &places->items[i];
+        int64_t count = (int64_t)tasks_at(d, place, places->count);
+        if (place->target == &target_sky)
+            rc = cost_of(market, place, d->limit_ns.v * count, out, &sum, err);
+    }
+    market_close(market);
+    money_short(sum, amount);
+    buf_printf(out, "%zu machine%s, together up to %s USD\n", machines, machines == 1 ? "" : "s",
+               amount);
+    return rc != 0 ? rc : buf_check(out, err);
+}
+
+static void by_hand(const struct fleet *fleet, const struct place *place, const struct task *task,
+                    struct buf *out)
+{
+    char cluster[SKY_CLUSTER_BYTES];
+    (void)task;
+    sky_cluster(fleet->dispatch, place, cluster);
+    buf_printf(out, "sky down %s", cluster);
+}
+
+const struct target target_sky = {
+    .name = "sky",
+    .value = "OFFER",
+    .about = "machines that SkyPilot rents and takes down",
+    .parse = parse,
+    .prepare = prepare,
+    .read = read_answer,
+    .describe = describe,
+    .by_hand = by_hand,
+    .release = release,
+};

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+// slurm: measurements as job arrays of a Slurm cluster, with results through a shared folder.
+//
+// Slurm's programs (sinfo, sbatch, squeue, scancel) are found in PATH and called from short texts
+// for sh, which also do all work in the shared folder: a storage that hangs holds up that call, not
+// the dispatcher. One squeue answers for all tasks. Accounting (sacct) is not needed: a task's end
+// is its result in the folder, and squeue tells of those that will never have one.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/proc.h"
+#include "fleet/script.h"
+#include "fleet/shell.h"
+#include "fleet/slurm_parts.h"
+
+// A job that is gone without a result: its folder may lag behind on network file systems.
+#define GRACE_NS (30 * NS_PER_S)
+enum { LOOK_S = 14, LOOK_KEEP = 48 << 20 };
+
+const char *const slurm_keys[SLURM_KEYS + 1] = {
+    [SLURM_GRES] = "gres",         [SLURM_CONSTRAINT] = "constraint",
+    [SLURM_NODELIST] = "nodelist", [SLURM_ACCOUNT] = "account",
+    [SLURM_QOS] = "qos",           [SLURM_RESERVATION] = "reservation",
+    [SLURM_CPUS] = "cpus",         [SLURM_MEM] = "mem",
+    [SLURM_EACH] = "each",         [SLURM_DIR] = "dir",
+    [SLURM_PUSH] = "push",         [SLURM_TOKEN] = "token"};
+
+struct gone { // a task whose job ended or vanished without a result
+    int64_t number, attempt, since_ns;
+};
+
+struct slurm_place {
+    struct place_words words;
+    struct gone *gone;
+    size_t gone_count, gone_cap;
+    bool fresh; // something was queued since the last look, which then does not wait
+};
+
+static void release(struct place *place)
+{
+    struct slurm_place *own = place->own;
+    if (!own)
+        return;
+    place_words_release(&own->words);
+    free(own->gone);
+    free(own);
+    place->own = NULL;
+}
+
+// ---- places
+
+static int add_place(struct places *places, const char *value, struct err *err)
+{
+    struct slurm_place *own = calloc(1, sizeof *own);
+    if (!own)
+        return err_memory(err);
+    int rc = place_words_read(&own->words, "slurm", value, slurm_keys, err);
+    struct place *place = rc == 0 ? places_add(places, &target_slurm, value, NULL, err) : NULL;
+    if (!place) {
+        place_words_release(&own->words);
+        free(own);
+        return rc != 0 ? rc : ERR_MEMORY;
+    }
+    place->own = own;
+    return 0;
+}
+
+struct adding {
+    struct places *places;
+    const struct place_words *words;
+    enum slurm_key key; // that each type sets
+    size_t count;
+};
+
+// The same place for one type of node.
+static int add_type(void *arg, const char *type, struct err *err)
+{
+    struct adding *a = arg;
+    struct buf value = {0};
+    buf_adds(&value, a->words->head);
+    for (size_t i = 0; i < SLURM_KEYS; i++)
+        if (a->words->values[i] && i != SLURM_EACH && i != a->key)
+            buf_printf(&value, ",%s=%s", slurm_keys[i], a->words->values[i]);
+    buf_printf(&value, ",%s=%s", slurm_keys[a->key], type);
+    a->count++;
+    int rc = buf_check(&value, err);
+    if (rc == 0)
+        rc = add_place(a->places, buf_str(&value), err);
+    buf_release(&value);
+    return rc;
+}
+
+// each=gpu, each=features: one place for each that sinfo lists.
+static int add_each(struct places *places, const struct place_words *words, struct err *err)
+{
+    const char *each = words->values[SLURM_EACH];
+    bool gres = strcmp(each, "gpu") == 0;
+    struct adding adding = {places, words, gres ? SLURM_GRES : SLURM_CONSTRAINT, 0};
+    struct call call = {0};
+    struct call_result result = {0};
+    if (!gres && strcmp(each, "features") != 0)
+        return err_set(err, ERR_USAGE, "--on slurm: each=gpu or each=features, not '%.40s'", each);
+    call_arg(&call, "sinfo");
+    call_arg(&call, "-h");
+    call_arg(&call, "-o");
+    call_arg(&call, gres ? "%G" : "%f");
+    if (*words->head)
+        call_argf(&call, "--partition=%s", words->head);
+    int rc = call_run(&call, &result, err);
+    if (rc == 0 && (!result.exited || result.exit_code != 0)) {
+        struct buf how = {0};
+        call_words(&result, &how);
+        rc = err_set(err, ERR_FAIL, "sinfo: %.300s", buf_str(&how));
+        buf_release(&how);
+    }
+    if (rc == 0)
+        rc = slurm_types(buf_str(&result.out), gres, add_type, &adding, err);
+    if (rc == 0 && adding.count == 0)
+        rc = err_set(err, ERR_MISSING, "sinfo lists no %s in %s", gres ? "GPUs" : "features",
+                     *words->head ? words->head : "any partition");
+    call_result_release(&result);
+    call_release(&call);
+    return rc;
+}
+
+static int parse(const char *value, struct places *places, struct err *err)
+{
+    struct place_words words;
+    TRY(place_words_read(&words, "slurm", value, slurm_keys, err));
+    const char *dir = words.values[SLURM_DIR];
+    int rc = 0;
+    if (dir && *dir != '/')
+        rc = err_set(err, ERR_USAGE, "--on slurm: dir=%.80s is not a path from the root", dir);
+    if (rc == 0 && !words.values[SLURM_PUSH] != !words.values[SLURM_TOKEN])
+        rc = err_set(err, ERR_USAGE,
+                     "--on slurm: push= and token= go together: the address of a 'fare serve', and "
+                     "a file on the nodes with its token");
+    if (rc == 0 && !proc_in_path("sbatch")) {
+        err_set(err, ERR_MISSING, "--on slurm: sbatch is not in PATH");
+        rc = err_hint(err, "run fare on a machine from which you can submit jobs");
+    }
+    if (rc == 0)
+        rc = words.values[SLURM_EACH] ? add_each(places, &words, err)
+                                      : add_place(places, value, err);
+    place_words_release(&words);
+    return rc;
+}
+
+// ---- calls
+
+static void check_text(const struct fleet *fleet, const struct place_words *words, struct buf *out)
+{
+    struct buf base = {0}, program = {0};
+    slurm_base(fleet, words, &base);
+    slurm_program(fleet, words, &program);
+    shell_set(out, "base", buf_str(&base));
+    shell_set(out, "to", buf_str(&program));
+    buf_adds(out, "sinfo -h -o 'partition %R %a'");
+    if (*words->head) {
+        buf_adds(out, " --partition=");
+        shell_quote(out, words->head);
+    }
+    buf_adds(out, " || exit 71\n"
+                  "mkdir -p -- \"$base\" && cd -- \"$base\" || exit 70\n"
+                  "[ ! -x \"$to/fare\" ] || echo fare is there\n");
+    if (fleet->dispatch->folder.file)
+        buf_adds(out, "[ ! -f folder.tar ] || echo folder is there\n");
+    buf_drop(out, &base);
+    buf_drop(out, &program);
+}
+
+static int prepare(const struct fleet *fleet, struct place *place, enum verb verb,
+                   const struct chosen *chosen, struct call *call, struct err *err)
+{
+    struct slurm_place *own = place->own;
+    const struct place_words *words = &own->words;
+    struct buf base = {0};
+    int rc = 0;
+    call_arg(call, "sh");
+    call_arg(call, "-s");
+    call_arg(call, "--");
+    switch (verb) {
+    case VERB_CHECK:
+        check_text(fleet, words, &call->input);
+        break;
+    case VERB_BRING:
+        slurm_bring_text(fleet, words, &call->input);
+        break;
+    case VERB_START:
+        slurm_base(fleet, words, &base);
+        rc = slurm_write(fleet, place, buf_str(&base), chosen, err);
+        slurm_start_text(fleet, words, chosen, &call->input);
+        break;
+    case VERB_LOOK:
+        call_argf(call, "%d", own->fresh ? 0 : LOOK_S);
+        call->keep_max = LOOK_KEEP;
+        slurm_look_text(fleet, words, chosen, &call->input);
+        own->fresh = false;
+        break;
+    case VERB_CANCEL:
+        slurm_cancel_text(fleet, words, chosen, &call->input);
+        break;
+    case VERB_CLEAN:
+        slurm_clean_text(fleet, words, chosen, &call->input);
+        break;
+    default:
+        break;
+    }
+    buf_drop(&call->input, &base);
+    if (rc == 0)
+        rc = buf_check(&call->input, err);
+    return rc != 0 ? rc : call_check(call, err);
+}
+
+// ---- answers
+
+// The exit codes of the texts.
+static int failed(const struct place *place, const struct call_result *result, struct err *err)
+{
+    struct buf how = {0};
+    call_words(result, &how);
+    const char *says = buf_str(&result->err_text);
+    int code = result->exited ? result->exit_code : -1;
+    int rc = ERR_FAIL;
+    if (result->timed_out)
+        rc = ERR_TIMEOUT;
+    else if (slurm_passing(says) || code == 70 || code == 73)
+        rc = ERR_IO;
+    err_set(err, rc, "%s: %.400s", place->name, buf_str(&how));
+    if (code == 70)
+        err_hint(err, "the shared folder cannot be used; name another with dir=");
+    buf_release(&how);
+    return rc;
+}
+
+static int read_check(struct place *place, const struct fleet *fleet,
+                      const struct call_result *result, struct err *err)
+{
+    const struct slurm_place *own = place->own;
+    const char *text = buf_str(&result->out);
+    struct slurm_pairs partitions = {0};
+    TRY(slurm_pairs_read(&partitions, "partition", text, result->out.len, err));
+    bool any = partitions.count > 0;
+    slurm_pairs_release(&partitions);
+    if (!any)
+        return err_set(err, ERR_FAIL, "%s: Slurm has no partition '%s'", place->name,
+                       own->words.head);
+    place->needs_bundle = (fleet->dispatch->bundle.file && !strstr(text, "fare is there\n")) ||
+                          (fleet->dispatch->folder.file && !strstr(text, "folder is there\n"));
+    return 0;
+}
+
+static int read_start(const struct fleet *fleet, struct place *place, const struct chosen *chosen,
+                      const struct call_result *result, struct task_report *reports,
+                      struct err *err)
+{
+    struct slurm_place *own = place->own;
+    struct slurm_pairs jobs = {0};
+    size_t queued = 0;
+    int rc = slurm_pairs_read(&jobs, "job", buf_str(&result->out), result->out.len, err);
+    for (size_t i = 0; i < chosen->count && rc == 0; i++) {
+        char key[TASK_KEY_BYTES];
+        task_key(fleet->dispatch, chosen->tasks[i], key);
+        const char *id = slurm_pairs_find(&jobs, key);
+        reports[i] =
+            (struct task_report){.state = REPORT_UNKNOWN, .code = -1, .run_s = -1, .queue_s = -1};
+        if (!id)
+            continue;
+        reports[i].state = REPORT_QUEUED;
+        snprintf(reports[i].handle, sizeof reports[i].handle, "%s", id);
+        queued++;
+    }
+    slurm_pairs_release(&jobs);
+    own->fresh = true;
+    if (rc == 0 && queued == 0 && (!result->exited || result->exit_code != 0))
+        rc = failed(place, result, err);
+    return rc;
+}
+
+// Since when a task is gone, noted when it is asked first.
+static int gone_since(struct slurm_place *own, const struct task *task, int64_t *since_ns,
+                      struct err *err)
+{
+    int64_t attempt = task->now.attempts.v;
+    *since_ns = clock_now_ns();
+    for (size_t i = 0; i < own->gone_count; i++)
+        if (own->gone[i].number == task->number.v && own->gone[i].attempt == attempt) {
+            *since_ns = own->gone[i].since_ns;
+            return 0;
+        }
+    TRY(array_grow(&own->gone, own->gone_count, &own->gone_cap, sizeof *own->gone, err));
+    own->gone[own->gone_count++] = (struct gone){task->number.v, attempt, *since_ns};
+    return 0;
+}
+
+// A job without a result (yet), by its state in squeue; null: not listed.
+static int by_state(const struct fleet *fleet, struct slurm_place *own, const struct task *task,
+                    const char *id, const char *state, struct task_report *report, struct err *err)
+{
+    bool limit;
+    enum report_state means = slurm_meaning(state, &limit);
+    int64_t since_ns;
+    report->state = means;
+    if (means == REPORT_QUEUED || means == REPORT_RUNNING)
+        return 0;
+    TRY(gone_since(own, task, &since_ns, err));
+    if (clock_now_ns() - since_ns < GRACE_NS) {
+        report->state = REPORT_UNKNOWN;
+        return 0;
+    }
+    report->limit = limit;
+    if (!state) {
+        buf_printf(&report->words, "job %s is no longer in squeue and left no result", id);
+    } else if (strcmp(state, "FAILED") == 0 || strcmp(state, "COMPLETED") == 0) {
+        struct buf base = {0};
+        slurm_base(fleet, &own->words, &base);
+        buf_printf(&report->words,
+                   "job %s ended without a result; does its node share %s? (dir= names another "
+                   "folder; slurm-%s.out there has what it said)",
+                   id, buf_str(&base), id);
+        buf_drop(&report->words, &base);
+    } else {
+        buf_printf(&report->words, "Slurm ended job %s: %s", id, state);
+    }
+    return buf_check(&report->words, err);
+}
+
+struct looking {
+    const struct fleet *fleet;
+    struct slurm_place *own;
+    const struct call_result *result;
+    struct slurm_pairs queue, began, waited;
+    bool asked; // squeue answered
+};
+
+static int look_one(struct looking *l, const struct task *task, struct task_report *report,
+                    bool *ended, struct err *err)
+{
+    char key[TASK_KEY_BYTES];
+    task_key(l->fleet->dispatch, task, key);
+    TRY(reply_read(buf_str(&l->result->out), l->result->out.len, key, report, err));
+    const char *waited = slurm_pairs_find(&l->waited, key);
+    if (waited)
+        report->queue_s = strtod(waited, NULL) >= 0 ? strtod(waited, NULL) : 0;
+    if (report->state == REPORT_ENDED) {
+        *ended = true;
+        return 0;
+    }
+    buf_reset(&report->words);
+    report->state = REPORT_UNKNOWN;
+    const char *owner = slurm_pairs_find(&l->began, key);
+    const char *id = owner ? owner : task->now.handle;
+    if (!id || !l->asked)
+        return 0;
+    if (owner)
+        snprintf(report->handle, sizeof report->handle, "%s", owner);
+    return by_state(l->fleet, l->own, task, id, slurm_pairs_find(&l->queue, id), report, err);
+}
+
+static int read_look(const struct fleet *fleet, struct place *place, const struct chosen *chosen,
+                     const struct call_result *result, struct task_report *reports, struct err *err)
+{
+    const char *text = buf_str(&result->out);
+    size_t len = result->out.len;
+    struct looking l = {.fleet = fleet, .own = place->own, .result = result};
+    struct slurm_pairs trouble = {0};
+    bool ended = false;
+    if (!result->exited || result->exit_code != 0)
+        return failed(place, result, err);
+    int rc = slurm_pairs_read(&l.queue, "queue", text, len, err);
+    if (rc == 0)
+        rc = slurm_pairs_read(&l.began, "began", text, len, err);
+    if (rc == 0)
+        rc = slurm_pairs_read(&l.waited, "waited", text, len, err);
+    if (rc == 0)
+        rc = slurm_pairs_read(&trouble, "squeue", text, len, err);
+    l.asked = trouble.count == 0 && !result->cut;
+    for (size_t i = 0; i < chosen->count && rc == 0; i++)
+        rc = look_one(&l, chosen->tasks[i], &reports[i], &ended, err);
+    if (rc == 0 && trouble.count > 0 && !ended) // results count also while slurmctld is away
+        rc = err_set(err, ERR_IO, "%s: %.300s", place->name,
+                     result->err_text.len > 0 ? buf_str(&result->err_text) : "squeue failed");
+    slurm_pairs_release(&trouble);
+    slurm_pairs_release(&l.queue);
+    slurm_pairs_release(&l.began);
+    slurm_pairs_release(&l.waited);
+    return rc;
+}
+
+// They are gone once squeue lists none of them.
+static int read_cancel(const struct fleet *fleet, struct place *place, const struct chosen *chosen,
+                       const struct call_result *result, struct task_report *reports,
+                       struct err *err)
+{
+    struct slurm_pairs queue = {0};
+    (void)fleet;
+    if (!result->exited || result->exit_code != 0)
+        return failed(place, result, err);
+    int rc = slurm_pairs_read(&queue, "queue", buf_str(&result->out), result->out.len, err);
+    for (size_t i = 0; i < chosen->count && rc == 0; i++) {
+        const char *id = chosen->tasks[i]->now.handle;
+        const char *state = id ? slurm_pairs_find(&queue, id) : NULL;
+        bool over = !state || strcmp(state, "COMPLETING") == 0;
+        reports[i] = (struct task_report){
+            .state = over ? REPORT_ABSENT : REPORT_UNKNOWN, .code = -1, .run_s = -1, .queue_s = -1};
+    }
+    slurm_pairs_release(&queue);
+    return rc;
+}
+
+static int read_answer(const struct fleet *fleet, struct place *place, enum verb verb,
+                       const struct chosen *chosen, const struct call_result *result,
+                       struct task_report *reports, struct err *err)
+{
+    if (verb == VERB_START)
+        return read_start(fleet, place, chosen, result, reports, err);
+    if (verb == VERB_LOOK)
+        return read_look(fleet, place, chosen, result, reports, err);
+    if (verb == VERB_CANCEL)
+        return read_cancel(fleet, place, chosen, result, reports, err);
+    if (!result->exited || result->exit_code != 0)
+        return failed(place, result, err);
+    place->needs_bundle = false;
+    return verb == VERB_CHECK ? read_check(place, fleet, result, err) : 0;
+}
+
+static void by_hand(const struct fleet *fleet, const struct place *place, const struct task *task,
+                    struct buf *out)
+{
+    (void)place;
+    if (task->now.handle)
+        buf_printf(out, "scancel %s", task->now.handle);
+    else
+        buf_printf(out, "scancel --name=fare-%s", fleet->dispatch->id);
+}
+
+const struct target target_slurm = {
+    .name = "slurm",
+    .value = "PARTITION",
+    .about = "jobs of a Slurm cluster",
+    .parse = parse,
+    .prepare = prepare,
+    .read = read_answer,
+    .by_hand = by_hand,
+    .release = release,
+    .unlimited = true,
+};

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/state.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/folders.h"
+#include "base/fs.h"
+#include "base/words.h"
+
+enum { PLAN_MOST = 1 << 30, ID_LETTERS = 8 };
+
+int state_home(struct buf *out, struct err *err)
+{
+    TRY(folder_data(out, err));
+    buf_adds(out, "/fleet");
+    return buf_check(out, err);
+}
+
+static void path_of(const struct state *state, const char *name, struct buf *out)
+{
+    buf_printf(out, "%s/%s", state->folder, name);
+}
+
+static int open_file(const struct state *state, const char *name, int flags, int *fd,
+                     struct err *err)
+{
+    struct buf path = {0};
+    path_of(state, name, &path);
+    int rc = buf_check(&path, err);
+    *fd = rc == 0 ? open(buf_str(&path), flags | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (rc == 0 && *fd < 0)
+        rc = err_errno(err, errno, "cannot open '%s'", buf_str(&path));
+    buf_release(&path);
+    return rc;
+}
+
+static int take_lock(struct state *state, struct err *err)
+{
+    TRY(open_file(state, "lock", O_RDWR, &state->lock, err));
+    if (flock(state->lock, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    if (errno != EWOULDBLOCK)
+        return err_errno(err, errno, "cannot lock '%s'", state->folder);
+    err_set(err, ERR_USAGE, "dispatch %s is at work in another process", state->dispatch.id);
+    return err_hint(err, "wait for it, or end it with Ctrl-C first");
+}
+
+static int open_log(struct state *state, struct err *err)
+{
+    return open_file(state, "log.jsonl", O_WRONLY | O_APPEND, &state->log, err);
+}
+
+// Eight letters and digits that nobody mistakes for others; no vowels, so that they form no words.
+static int make_id(char id[ID_LETTERS + 1], struct err *err)
+{
+    static const char letters[] = "bcdfghjkmnpqrstvwxz23456789";
+    unsigned char bytes[ID_LETTERS];
+    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+        return err_errno(err, errno, "cannot get random bytes");
+    for (int i = 0; i < ID_LETTERS; i++)
+        id[i] = letters[bytes[i] % (sizeof letters - 1)];
+    id[ID_LETTERS] = '\0';
+    return 0;
+}
+
+static int set_folder(struct state *state, const char *id, struct err *err)
+{
+    struct buf path = {0};
+    TRY(state_home(&path, err));
+    buf_printf(&path, "/%s", id);
+    state->folder = buf_take(&path, err);
+    state->lock = state->log = -1;
+    return state->folder ? 0 : ERR_MEMORY;
+}
+
+int state_new(struct state *state, struct err *err)
+{
+    char id[ID_LETTERS + 1], date[CLOCK_ISO_BYTES];
+    TRY(make_id(id, err));
+    TRY(set_folder(state, id, err));
+    clock_iso(clock_date_s(), date);
+    TRY(TEXTS_SET(err, {&state->dispatch.schema, DISPATCH_SCHEMA}, {&state->dispatch.id, id},
+                  {&state->dispatch.made, date}));
+    TRY(fs_mkdirs_private(state->folder, err));
+    return take_lock(state, err);
+}
+
+int state_plan(struct state *state, struct err *err)
+{
+    struct buf path = {0}, text = {0};
+    path_of(state, "plan.json", &path);
+    int rc = open_log(state, err);
+    text.max = PLAN_MOST;
+    if (rc == 0)
+        rc = record_to_line(dispatch_fields, &state->dispatch, &text, err);
+    if (rc == 0)
+        rc = fs_write_private(buf_str(&path), buf_str(&text), text.len, err);
+    buf_release(&path);
+    buf_release(&text);
+    return rc;
+}
+
+// ---- opening
+
+int state_apply(struct dispatch *dispatch, const char *line, size_t len, struct err *err)
+{
+    struct task_now now = {0};
+    struct err why = {0};
+    json_t *json = json_loadb(line, len, 0, NULL);
+    int rc = json ? record_from_json(task_now_fields, json, &now, &why) : ERR_FORMAT;
+    json_decref(json);
+    int64_t number = rc == 0 && now.number.known ? now.number.v : 0;
+    if (number >= 1 && (uint64_t)number <= dispatch->tasks.count) {
+        struct task *task = &dispatch->tasks.items[number - 1];
+        struct task_now old = task->now;
+        task->now = now;
+        now = old;
+    }
+    record_release(task_now_fields, &now);
+    return rc == ERR_MEMORY ? err_memory(err) : 0;
+}
+
+static int read_log(struct state *state, struct err *err)
+{
+    struct buf path = {0}, text = {.max = PLAN_MOST};
+    struct err why = {0};
+    path_of(state, "log.jsonl", &path);
+    int rc = fs_read(buf_str(&path), PLAN_MOST, &text, &why);
+    if (rc != 0 && rc != ERR_MISSING)
+        *err = why;
+    const char *at = buf_str(&text), *newline;
+    for (; rc == 0 && (newline = strchr(at, '\n')) != NULL; at = newline + 1)
+        rc = state_apply(&state->dispatch, at, (size_t)(newline - at), err);
+    // A line that was cut off would join the next one.
+    if (rc == 0 && *at)
+        buf_addc(&state->pending, '\n');
+    buf_release(&path);
+    buf_release(&text);
+    return rc == ERR_MISSING ? 0 : rc;
+}
+
+// Numbers are positions, in the plan and in the log.
+static int check_plan(const struct dispatch *d, struct err *err)
+{
+    bool good = d->schema && strcmp(d->schema, DISPATCH_SCHEMA) == 0 && d->id && d->jobs.known;
+    for (size_t i = 0; good && i < d->tasks.count; i++)
+        good = d->tasks.items[i].number.known && d->tasks.items[i].number.v == (int64_t)i + 1 &&
+               d->tasks.items[i].name &&
+               (d->tasks.items[i].workload || d->tasks.items[i].command.count > 0);
+    for (size_t i = 0; good && i < d->places.count; i++)
+        good = d->places.items[i].name != NULL;
+    return good ? 0 : err_set(err, ERR_FORMAT, "the plan of a dispatch is damaged");
+}
+
+static int read_plan(struct state *state, struct err *err)
+{
+    struct buf path = {0}, text = {.max = PLAN_MOST};
+    path_of(state, "plan.json", &path);
+    int rc = fs_read(buf_str(&path), PLAN_MOST, &text, err);
+    json_t *json = rc == 0 ? json_loadb(buf_str(&text), text.len, 0, NULL) : NULL;
+    if (rc == 0)
+        rc = json ? record_from_json(dispatch_fields, json, &state->dispatch, err)
+                  : err_set(err, ERR_FORMAT, "it is not JSON");
+    json_decref(json);
+    if (rc == 0)
+        rc = check_plan(&state->dispatch, err);
+    if (rc != 0)
+        err_context(err, "%s", buf_str(&path));
+    buf_release(&path);
+    buf_release(&text);
+    return rc;
+}
+
+static int open_one(struct state *state, const char *id, bool lock, struct err *err)
+{
+    int rc = set_folder(state, id, err);
+    if (rc == 0 && lock)
+        rc = text_set(&state->dispatch.id, id, err); // for the error of the lock
+    if (rc == 0 && lock)
+        rc = take_lock(state, err);
+    if (rc == 0)
+        rc = read_plan(state, err);
+    if (rc == 0)
+        rc = read_log(state, err);
+    if (rc == 0 && lock)
+        rc = open_log(state, err);
+    return rc;
+}
+
+// Whether `a` is to be preferred to `b` where no id was given.
+struct candidate {
+    char id[32];
+    char made[CLOCK_ISO_BYTES];
+    bool unfinished;
+};
+
+static bool better(const struct candidate *a, const struct candidate *b)
+{
+    if (a->unfinished != b->unfinished)
+        return a->unfinished;
+    return strcmp(a->made, b->made) > 0;
+}
+
+static bool describe(const char *id, struct candidate *out)
+{
+    struct state state = {0};
+    struct err why = {0};
+    struct state_counts counts;
+    bool good = strlen(id) < sizeof out->id && open_one(&state, id, false, &why) == 0;
+    *out = (struct candidate){0};
+    if (good) {
+        state_count(&state.dispatch, &counts);
+        snprintf(out->id, sizeof out->id, "%s", id);
+        snprintf(out->made, sizeof out->made, "%s", state.dispatch.made ? state.dispatch.made : "");
+        out->unfinished =
+            counts.of[TASK_DONE] + counts.of[TASK_FAILED] + counts.of[TASK_CANCELLED] <
+                counts.all ||
+            counts.unsettled > 0;
+    }
+    state_close(&state);
+    return good;
+}
+
+// The id that `word` begins, or the best one; empty: none.
+static int choose(const char *word, char id[32], struct err *err)
+{
+    struct buf home = {0};
+    struct candidate best = {0}, one;
+    size_t fitting = 0;
+    int rc = state_home(&home, err);
+    DIR *dir = rc == 0 ? opendir(buf_str(&home)) : NULL;
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        bool fits =
+            entry->d_name[0] != '.' && (!word || strncmp(entry->d_name, word, strlen(word)) == 0);
+        if (!fits || !describe(entry->d_name, &one))
+            continue;
+        fitting++;
+        if (!best.id[0] || better(&one, &best))
+            best = one;
+    }
+    if (dir)
+        closedir(dir);
+    buf_release(&home);
+    if (rc == 0 && word && fitting > 1)
+        return err_set(err, ERR_USAGE, "several dispatches begin with '%s'", word);
+    memcpy(id, best.id, 32);
+    return rc;
+}
+
+int state_open(struct state *state, const char *id, bool lock, struct err *err)
+{
+    char found[32];
+    if (id && (!*id || strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") != strlen(id)))
+        return err_set(err, ERR_USAGE, "'%.40s' is not the id of a dispatch", id);
+    TRY(choose(id, found, err));
+    if (found[0])
+        return open_one(state, found, lock, err);
+    if (id)
+        err_set(err, ERR_MISSING, "there is no dispatch '%.40s'", id);
+    else
+        err_set(err, ERR_MISSING, "nothing was sent to other machines yet");
+    return err_hint(err, "'fare run --on ssh:HOST mlp' measures on another machine");
+}
+
+void state_close(struct state *state)
+{
+    if (state->folder) {
+        if (state->log >= 0)
+            close(state->log);
+        if (state->lock >= 0)
+            close(state->lock);
+    }
+    record_release(dispatch_fields, &state->dispatch);
+    buf_release(&state->pending);
+    free(state->folder);
+    *state = (struct state){0};
+}
+
+// ---- changes
+
+int state_note(struct state *state, const struct task *task, struct err *err)
+{
+    struct task_now now = task->now; // shares its texts
+    now.number = task->number;
+    TRY(record_to_line(task_now_fields, &now, &state->pending, err));
+    buf_addc(&state->pending, '\n');
+    return buf_check(&state->pending, err);
+}
+
+int state_flush(struct state *state, struct err *err)
+{
+    if (state->pending.len == 0)
+        return 0;
+    TRY(buf_check(&state->pending, err));
+    TRY(fs_write_fd(state->log, buf_str(&state->pending), state->pending.len, "the dispatch's log",
+                    err));
+    if (fdatasync(state->log) != 0 && errno != EINVAL && errno != EROFS)
+        return err_errno(err, errno, "cannot write the dispatch's log");
+    buf_reset(&state->pending);
+    return 0;
+}
+
+void state_remove(struct state *state)
+{
+    static const char *const names[] = {"plan.json", "log.jsonl", "folder.tar.gz", "lock"};
+    for (size_t i = 0; state->folder && i < sizeof names / sizeof *names; i++)
+        unlink(words("%s/%s", state->folder, names[i]).s);
+    if (state->folder) {
+        rmdir(words("%s/tasks", state->folder).s);
+        rmdir(state->folder);
+    }
+}
+
+void state_count(const struct dispatch *dispatch, struct state_counts *counts)
+{
+    *counts = (struct state_counts){.all = dispatch->tasks.count};
+    for (size_t i = 0; i < counts->all; i++) {
+        const struct task *task = &dispatch->tasks.items[i];
+        counts->of[task_state(task)]++;
+        counts->unsettled += task->now.unsettled.known && task->now.unsettled.v;
+    }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger/spend.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/money.h"
+#include "base/tree.h"
+#include "ledger/inside.h"
+#include "ledger/query.h"
+
+#define COLUMNS                                                                                    \
+    "id, run, started, ended, who, host, project, offer, rate, resource, gpus, wall_ns, boot_ns, " \
+    "nano_usd"
+
+// A run's own row replaces what others tell of it; of several that tell it, the latest start
+// counts.
+#define INSERT                                                                                     \
+    "INSERT INTO fare_spend (" COLUMNS ", own, told) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, " \
+    "$10, $11, $12, $13, $14, $15, $16) ON CONFLICT (id) DO UPDATE SET run = excluded.run, "       \
+    "started = excluded.started, ended = excluded.ended, who = excluded.who, host = "              \
+    "excluded.host, project = excluded.project, offer = excluded.offer, rate = excluded.rate, "    \
+    "resource = excluded.resource, gpus = excluded.gpus, wall_ns = excluded.wall_ns, boot_ns = "   \
+    "excluded.boot_ns, nano_usd = excluded.nano_usd, own = excluded.own, told = excluded.told "    \
+    "WHERE excluded.own > fare_spend.own OR (excluded.own = fare_spend.own AND excluded.told >= "  \
+    "fare_spend.told)"
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+struct number {
+    char text[24];
+};
+
+static const char *number(struct number *to, bool known, int64_t value)
+{
+    if (!known)
+        return NULL;
+    snprintf(to->text, sizeof to->text, "%lld", (long long)value);
+    return to->text;
+}
+
+static struct maybe_int ns_of(struct maybe_real s)
+{
+    bool known = s.known && s.v >= 0 && s.v < 9e9;
+    return known ? some_int((int64_t)(s.v * 1e9)) : (struct maybe_int){0};
+}
+
+static struct maybe_int nano_of(const char *usd)
+{
+    int64_t nano;
+    return usd && money_parse(usd, &nano, NULL) == 0 && nano >= 0 ? some_int(nano)
+                                                                  : (struct maybe_int){0};
+}
+
+struct use {
+    const char *id, *started, *ended, *host, *offer, *resource;
+    struct maybe_int wall_ns, boot_ns, nano_usd;
+    bool own;
+    int64_t told;
+};
+
+static int put(const struct backend *backend, void *db, const struct row *row,
+               const struct use *use, struct err *err)
+{
+    struct maybe_int gpus = row->use.gpus.known ? row->use.gpus : row->machine.gpus;
+    if (!gpus.known && !row->machine.gpu)
+        gpus = some_int(0);
+    const char *project = row->project ? row->project : row_label(row, "project");
+    const char *rate = use->own ? row_label(row, "price_per_hour_usd") : NULL;
+    struct number numbers[6];
+    char started[CLOCK_ISO_BYTES];
+    ledger_date(use->started, started);
+    const char *const values[] = {use->id,
+                                  row->id,
+                                  started,
+                                  or_empty(use->ended),
+                                  or_empty(row->user),
+                                  or_empty(use->host),
+                                  or_empty(project),
+                                  or_empty(use->offer),
+                                  or_empty(rate),
+                                  or_empty(use->resource),
+                                  number(&numbers[0], gpus.known && gpus.v >= 0, gpus.v),
+                                  number(&numbers[1], use->wall_ns.known, use->wall_ns.v),
+                                  number(&numbers[2], use->boot_ns.known, use->boot_ns.v),
+                                  number(&numbers[3], use->nano_usd.known, use->nano_usd.v),
+                                  use->own ? "1" : "0",
+                                  number(&numbers[4], true, use->told)};
+    return backend->run(db, INSERT, values, sizeof values / sizeof *values, NULL, NULL, NULL, err);
+}
+
+// "aws/p3.2xlarge@us-east-1:spot", as far as the record tells.
+static void offer_of(const struct row *row, struct buf *out)
+{
+    const struct row_machine *m = &row->machine;
+    const char *label = row_label(row, "offer"), *kind = row_label(row, "price_kind");
+    bool spot = kind && (strcmp(kind, "preemptible") == 0 || strcmp(kind, "spot") == 0);
+    if (row->spent.offer || label) {
+        buf_adds(out, row->spent.offer ? row->spent.offer : label);
+        return;
+    }
+    if (!m->provider && !m->instance_type)
+        return;
+    buf_printf(out, "%s/%s%s%s%s", or_empty(m->provider), or_empty(m->instance_type),
+               m->region ? "@" : "", or_empty(m->region), spot ? ":spot" : "");
+}
+
+// The offer in "book: aws/p3.2xlarge@us-east-1:spot on 2026-11-01".
+static void offer_in(const char *source, struct buf *out)
+{
+    const char *colon = source ? strstr(source, ": ") : NULL;
+    const char *end = colon ? strstr(colon, " on ") : NULL;
+    if (end)
+        buf_add(out, colon + 2, (size_t)(end - colon) - 2);
+}
+
+static int put_attempt(const struct backend *backend, void *db, const struct row *row,
+                       const struct run_attempt *a, int64_t told, struct err *err)
+{
+    struct buf id = {0}, offer = {0};
+    if (a->run)
+        buf_adds(&id, a->run);
+    else
+        buf_printf(&id, "%s#%lld", or_empty(a->job), (long long)a->epoch.v);
+    offer_in(a->offer, &offer);
+    const struct use use = {.id = buf_str(&id),
+                            .started = a->started,
+                            .ended = a->ended,
+                            .host = a->host,
+                            .offer = buf_str(&offer),
+                            .wall_ns = ns_of(a->wall_s),
+                            .nano_usd = nano_of(a->usd),
+                            .told = told};
+    int rc = buf_check(&id, err);
+    if (rc == 0)
+        rc = buf_check(&offer, err);
+    if (rc == 0)
+        rc = put(backend, db, row, &use, err);
+    buf_release(&id);
+    buf_release(&offer);
+    return rc;
+}
+
+int spend_insert(const struct backend *backend, void *db, const struct row *row, struct err *err)
+{
+    const struct run_attempt *own = NULL;
+    int64_t told = 0;
+    int rc = 0;
+    for (size_t i = 0; i < row->saving.attempts.count; i++) {
+        const struct run_attempt *a = &row->saving.attempts.items[i];
+        told = a->epoch.known && a->epoch.v > told ? a->epoch.v : told;
+        if (a->run && strcmp(a->run, row->id) == 0)
+            own = a;
+    }
+    for (size_t i = 0; i < row->saving.attempts.count && rc == 0; i++)
+        if (&row->saving.attempts.items[i] != own)
+            rc = put_attempt(backend, db, row, &row->saving.attempts.items[i], told, err);
+    const char *usd = row->spent.usd    ? row->spent.usd
+                      : own && own->usd ? own->usd
+                                        : row->live.bill_usd;
+    struct buf offer = {0};
+    offer_of(row, &offer);
+    const struct use use = {.id = row->id,
+                            .started = row->started,
+                            .ended = row->ended,
+                            .host = row->host,
+                            .offer = buf_str(&offer),
+                            .resource = row->spent.resource,
+                            .wall_ns = row->phases.wall_ns.known ? row->phases.wall_ns
+                                                                 : ns_of(row->live.elapsed_s),
+                            .boot_ns = row->phases.boot_ns,
+                            .nano_usd = nano_of(usd),
+                            .own = true,
+                            .told = told};
+    if (rc == 0)
+        rc = buf_check(&offer, err);
+    if (rc == 0)
+        rc = put(backend, db, row, &use, err);
+    buf_release(&offer);
+    return rc;
+}
+
+// ---- reading
+
+struct reading {
+    ledger_spend_fn *visit;
+    void *arg;
+};
+
+static int64_t integer(const char *text)
+{
+    int64_t value;
+    return text && text_int(text, &value) ? value : -1;
+}
+
+static int read_row(void *arg, const char *const *v, struct err *err)
+{
+    const struct reading *r = arg;
+    const struct ledger_spend spend = {.id = or_empty(v[0]),
+                                       .run = or_empty(v[1]),
+                                       .started = or_empty(v[2]),
+                                       .ended = or_empty(v[3]),
+                                       .user = or_empty(v[4]),
+                                       .host = or_empty(v[5]),
+                                       .project = or_empty(v[6]),
+                                       .offer = or_empty(v[7]),
+                                       .price_per_hour = or_empty(v[8]),
+                                       .resource = or_empty(v[9]),
+                                       .gpus = integer(v[10]),
+                                       .wall_ns = integer(v[11]),
+                                       .boot_ns = integer(v[12]),
+                                       .nano_usd = integer(v[13])};
+    return r->visit(r->arg, &spend, err);
+}
+
+int ledger_spend_each(struct ledger *ledger, const struct ledger_filter *filter,
+                      ledger_spend_fn *visit, void *arg, struct err *err)
+{
+    struct ledger_query q = {0};
+    struct reading reading = {visit, arg};
+    int rc = ledger_connect(ledger, NULL, err);
+    if (rc == 0)
+        rc = query_spend(&q, "SELECT " COLUMNS " FROM fare_spend", ledger->place.backend, filter,
+                         err);
+    if (rc == 0)
+        rc = ledger->place.backend->run(ledger->db, buf_str(&q.sql), q.values, q.count, read_row,
+                                        &reading, NULL, err);
+    query_release(&q);
+    return rc;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/budget.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/money.h"
+#include "base/proc.h"
+#include "ledger/ledger.h"
+#include "record/read.h"
+#include "spend/budget.h"
+
+enum { ASK_MS = 2000 };
+
+struct asking {
+    const char *ledger;
+    struct budget_whose whose;
+};
+
+static int ask(void *context)
+{
+    const struct asking *a = context;
+    struct ledger *ledger = NULL;
+    struct market *market = NULL;
+    struct budgets budgets = {0};
+    struct buf text = {0}, says = {0};
+    int rc = ledger_new(&ledger, a->ledger, NULL);
+    if (rc == 0) {
+        ledger_only_look(ledger);
+        rc = ledger_connect(ledger, &says, NULL);
+    }
+    if (rc == 0)
+        rc = budget_states(ledger, &a->whose, &market, &budgets, NULL);
+    if (rc == 0)
+        rc = record_to_line(budgets_fields, &budgets, &text, NULL);
+    if (rc == 0)
+        rc = fs_write_fd(STDOUT_FILENO, buf_str(&text), text.len, "the pipe", NULL);
+    (void)!fs_write_fd(STDERR_FILENO, buf_str(&says), says.len, "the pipe", NULL);
+    record_release(budgets_fields, &budgets);
+    market_close(market);
+    ledger_free(ledger);
+    buf_release(&text);
+    buf_release(&says);
+    return rc != 0;
+}
+
+int measure_budget_read(const struct measure_options *o, const struct run *run, struct budgets *out,
+                        struct buf *says, struct err *err)
+{
+    struct asking a = {o->ledger, {run->project, run->user, run->host}};
+    const struct proc_options options = {.timeout_ms = ASK_MS, .keep_max = 4 << 20};
+    struct proc proc = {0};
+    struct proc_result result = {0};
+    int rc = 0;
+    if (o->no_ledger)
+        return 0;
+    // Somebody whose names are all unknown still counts towards the budget of all.
+    if (!a.whose.project && !a.whose.user && !a.whose.host)
+        a.whose.project = "";
+    if (proc_start_call(&proc, ask, &a, &options, NULL) == 0 &&
+        proc_finish(&proc, &result, NULL) == 0) {
+        buf_adds(says, buf_str(&result.err_text));
+        if (result.exited && result.exit_code == 0 && result.out.len > 0)
+            rc = record_from_text(budgets_fields, buf_str(&result.out), result.out.len, out, err);
+    }
+    proc_result_release(&result);
+    return rc == ERR_MEMORY ? rc : 0;
+}
+
+bool measure_budget_left(const struct budgets *budgets, int64_t *nano_usd)
+{
+    struct market *market = NULL;
+    bool any = false;
+    for (size_t i = 0; i < budgets->budgets.count; i++) {
+        int64_t left;
+        if (budget_left_usd(&budgets->budgets.items[i], &market, &left, NULL) != 0)
+            continue;
+        *nano_usd = !any || left < *nano_usd ? left : *nano_usd;
+        any = true;
+    }
+    market_close(market);
+    return any;
+}
+
+void measure_budget_say(const struct budgets *budgets, int64_t hour, struct buf *says)
+{
+    struct market *market = NULL;
+    for (size_t i = 0; i < budgets->budgets.count; i++) {
+        const struct budget_state *state = &budgets->budgets.items[i];
+        int64_t left = 0, ns = 0;
+        char price[MONEY_BYTES], words[24];
+        budget_words(state, says);
+        if (hour > 0 && budget_left_usd(state, &market, &left, NULL) == 0 && left > 0 &&
+            money_scale(left, 3600 * NS_PER_S, hour, MONEY_DOWN, &ns, NULL) == 0) {
+            money_short(hour, price);
+            clock_words(ns, words, sizeof words);
+            buf_printf(says, ": %s at %s USD an hour", words, price);
+        }
+        buf_addc(says, '\n');
+    }
+    market_close(market);
+}
+
+void measure_budget_warn(const struct budgets *budgets, struct buf *says)
+{
+    for (size_t i = 0; i < budgets->budgets.count; i++) {
+        const struct budget_state *state = &budgets->budgets.items[i];
+        int64_t projected = 0, amount = 0;
+        char text[MONEY_BYTES];
+        bool over = state->projected && state->amount &&
+                    money_parse(state->projected, &projected, NULL) == 0 &&
+                    money_parse(state->amount, &amount, NULL) == 0 && projected > amount;
+        if (state->share.v < BUDGET_LOW && !over)
+            continue;
+        budget_words(state, says);
+        money_short(projected, text);
+        if (over)
+            buf_printf(says, "; at this rate %s %s at the end of the %s", text, state->currency,
+                       state->period);
+        buf_addc(says, '\n');
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/spending.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/csv.h"
+#include "base/money.h"
+#include "report/tables.h"
+
+struct spending_text spending_amount(const char *text)
+{
+    struct spending_text out = {"-"};
+    int64_t nano;
+    if (text && money_parse(text, &nano, NULL) == 0)
+        money_short(nano, out.s);
+    return out;
+}
+
+struct spending_text spending_time(double seconds)
+{
+    struct spending_text out;
+    if (seconds >= 3600)
+        snprintf(out.s, sizeof out.s, "%.1f h", seconds / 3600);
+    else
+        clock_words((int64_t)(seconds * 1e9), out.s, sizeof out.s);
+    return out;
+}
+
+static enum spend_key key_of(const char *name)
+{
+    enum spend_key key = SPEND_USER;
+    for (int k = 0; spend_keys[k]; k++)
+        if (strcmp(spend_keys[k], name) == 0)
+            key = (enum spend_key)k;
+    return key;
+}
+
+static void put_count(struct csv_writer *w, struct maybe_int value)
+{
+    char text[24] = "";
+    if (value.known)
+        snprintf(text, sizeof text, "%lld", (long long)value.v);
+    csv_put(w, text);
+}
+
+static void put_real(struct csv_writer *w, struct maybe_real value)
+{
+    char text[32] = "";
+    if (value.known)
+        snprintf(text, sizeof text, "%.12g", value.v);
+    csv_put(w, text);
+}
+
+void spending_csv(struct buf *out, const struct spending *s)
+{
+    struct csv_writer w = {.out = out};
+    for (size_t k = 0; k < s->by.count; k++)
+        csv_put(&w, s->by.items[k]);
+    buf_printf(out,
+               "%sruns,failed,unknown,time_s,gpu_hours,usd,local_currency,local,invoiced,"
+               "invoiced_usd,effective_usd,predicted_usd,difference_usd\n",
+               s->by.count > 0 ? "," : "");
+    w.fields = 0;
+    for (size_t i = 0; i < s->rows.count; i++) {
+        const struct spending_row *row = &s->rows.items[i];
+        for (size_t k = 0; k < s->by.count; k++)
+            table_csv_text(&w, spend_value(row, key_of(s->by.items[k])));
+        put_count(&w, row->runs);
+        put_count(&w, row->failed);
+        put_count(&w, row->unknown);
+        put_real(&w, row->time_s);
+        put_real(&w, row->gpu_hours);
+        csv_put(&w, row->usd);
+        csv_put(&w, s->local_currency);
+        csv_put(&w, row->local);
+        put_count(&w, row->invoiced);
+        csv_put(&w, row->invoiced_usd);
+        csv_put(&w, row->effective_usd);
+        csv_put(&w, row->predicted_usd);
+        csv_put(&w, row->difference_usd);
+        csv_end(&w);
+    }
+}
+
+static void markdown_row(struct buf *out, const struct spending *s, const struct spending_row *row,
+                         bool total)
+{
+    const char *mark = total ? "**" : "";
+    for (size_t k = 0; k < s->by.count; k++) {
+        const char *value = spend_value(row, key_of(s->by.items[k]));
+        buf_adds(out, "| ");
+        table_markdown_text(out, total ? (k == 0 ? "total" : "") : value ? value : "unknown");
+        buf_addc(out, ' ');
+    }
+    buf_printf(out, "| %s%lld%s | %lld | %s | %.1f | %s%s%s |", mark, (long long)row->runs.v, mark,
+               (long long)row->unknown.v, spending_time(row->time_s.v).s, row->gpu_hours.v, mark,
+               spending_amount(row->usd).s, mark);
+    if (s->local_currency)
+        buf_printf(out, " %s |", spending_amount(row->local).s);
+    if (s->charges.known)
+        buf_printf(out, " %s | %s |", spending_amount(row->invoiced_usd).s,
+                   spending_amount(row->difference_usd).s);
+    buf_addc(out, '\n');
+}
+
+void spending_markdown(struct buf *out, const struct spending *s)
+{
+    for (size_t k = 0; k < s->by.count; k++)
+        buf_printf(out, "| %s ", s->by.items[k]);
+    buf_adds(out, "| runs | unknown cost | time | GPU-hours | USD |");
+    if (s->local_currency)
+        buf_printf(out, " %s |", s->local_currency);
+    if (s->charges.known)
+        buf_adds(out, " invoiced | difference |");
+    buf_addc(out, '\n');
+    size_t right = 5 + (s->local_currency != NULL) + (s->charges.known ? 2u : 0u);
+    for (size_t k = 0; k < s->by.count; k++)
+        buf_adds(out, "|---");
+    for (size_t i = 0; i < right; i++)
+        buf_adds(out, "|---:");
+    buf_adds(out, "|\n");
+    for (size_t i = 0; i < s->rows.count; i++)
+        markdown_row(out, s, &s->rows.items[i], false);
+    if (s->by.count > 0)
+        markdown_row(out, s, &s->total, true);
+}
