@@ -70,6 +70,7 @@ KERNEL(256, 1) pool_forward(const cuda_pool g)
     int at = (int)(pixel - (i64)sample * out_pixels), y = at / g.out_width,
         x = at - y * g.out_width;
     const u32 *stream = DROP_STREAM(g.drop);
+    int first = DROP_FIRST(g.drop);
     float v[4];
     int cells = 0;
     UNROLL
@@ -98,7 +99,7 @@ KERNEL(256, 1) pool_forward(const cuda_pool g)
             v[k] /= (float)cells;
         if (stream)
             v[k] = drop_one(stream, g.drop.threshold, g.drop.scale,
-                            image_index(sample, c + k, g.channels, out_pixels, at), v[k]);
+                            image_index(sample + first, c + k, g.channels, out_pixels, at), v[k]);
     }
     f4 out = {v[0], v[1], v[2], v[3]};
     *(f4 *)(g.out + pixel * g.pitch + c) = out;
@@ -118,6 +119,7 @@ KERNEL(256, 1) pool_back(const cuda_pool g)
     int at = (int)(pixel - (i64)sample * pixels), y = at / g.width, x = at - y * g.width;
     int out_pixels = g.out_height * g.out_width;
     const u32 *stream = DROP_STREAM(g.drop);
+    int first = DROP_FIRST(g.drop);
     const float *plane = g.x + (i64)sample * pixels * g.pitch + c;
     float own[4] = {0, 0, 0, 0}, sum[4] = {0, 0, 0, 0};
     if (!g.average || g.relu) {
@@ -160,7 +162,7 @@ KERNEL(256, 1) pool_back(const cuda_pool g)
                 float v = d[k] * share;
                 if (stream)
                     v = drop_one(stream, g.drop.threshold, g.drop.scale,
-                                 image_index(sample, c + k, g.channels, out_pixels, out_at), v);
+                                 image_index(sample + first, c + k, g.channels, out_pixels, out_at), v);
                 sum[k] += v;
             }
         }
@@ -189,10 +191,11 @@ KERNEL(256, 1) pool_back_2(const cuda_pool g)
     int sample = (int)(pixel / out_pixels), at = (int)(pixel - (i64)sample * out_pixels);
     int y = at / g.out_width, x = at - y * g.out_width;
     const u32 *stream = DROP_STREAM(g.drop);
-    i64 first = (((i64)sample * g.height + 2 * y) * g.width + 2 * x) * g.pitch + c;
+    int first = DROP_FIRST(g.drop);
+    i64 corner = (((i64)sample * g.height + 2 * y) * g.width + 2 * x) * g.pitch + c;
     int down = g.width * g.pitch;
-    f4 a = *(const f4 *)(g.x + first), b = *(const f4 *)(g.x + first + g.pitch);
-    f4 e = *(const f4 *)(g.x + first + down), f = *(const f4 *)(g.x + first + down + g.pitch);
+    f4 a = *(const f4 *)(g.x + corner), b = *(const f4 *)(g.x + corner + g.pitch);
+    f4 e = *(const f4 *)(g.x + corner + down), f = *(const f4 *)(g.x + corner + down + g.pitch);
     f4 d4 = *(const f4 *)(g.dy + pixel * g.pitch + c);
     float v[4][4] = {
         {a.x, b.x, e.x, f.x}, {a.y, b.y, e.y, f.y}, {a.z, b.z, e.z, f.z}, {a.w, b.w, e.w, f.w}};
@@ -210,7 +213,7 @@ KERNEL(256, 1) pool_back_2(const cuda_pool g)
         float value = d[k];
         if (stream)
             value = drop_one(stream, g.drop.threshold, g.drop.scale,
-                             image_index(sample, c + k, g.channels, out_pixels, at), value);
+                             image_index(sample + first, c + k, g.channels, out_pixels, at), value);
         if (g.relu && !(most > 0))
             value = 0;
         UNROLL
@@ -220,7 +223,7 @@ KERNEL(256, 1) pool_back_2(const cuda_pool g)
     UNROLL
     for (int j = 0; j < 4; j++) {
         f4 out = {to[j][0], to[j][1], to[j][2], to[j][3]};
-        *(f4 *)(g.out + first + (j & 1) * g.pitch + (j >> 1) * down) = out;
+        *(f4 *)(g.out + corner + (j & 1) * g.pitch + (j >> 1) * down) = out;
     }
 }
 
@@ -239,9 +242,10 @@ KERNEL(256, 1) each(const cuda_each g)
         return;
     }
     const u32 *stream = DROP_STREAM(g.drop);
-    u64 index = g.pixels > 1 ? image_index((int)(row / g.pixels), c, g.columns, g.pixels,
+    int first = DROP_FIRST(g.drop);
+    u64 index = g.pixels > 1 ? image_index((int)(row / g.pixels) + first, c, g.columns, g.pixels,
                                            (int)(row % g.pixels))
-                             : (u64)row * g.columns + c;
+                             : (u64)(row + (i64)first * g.sample_rows) * g.columns + c;
     v = c < g.columns && stream ? drop_one(stream, g.drop.threshold, g.drop.scale, index, v)
         : c < g.columns         ? v
                                 : 0;

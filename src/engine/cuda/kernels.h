@@ -16,6 +16,7 @@
 // change.
 struct cuda_now {
     int count;           // samples in the batch
+    int total, first;    // over all ranks: samples in the batch, and those before this rank's
     int step;            // its number, which decides its row
     int age;             // optimizer steps before this one, for lazy rows
     float rate;          // of the optimizer, with decay or Adam's correction
@@ -141,7 +142,8 @@ struct cuda_each {
     const float *x;
     float *y;
     int rows, pitch, columns;
-    int pixels; // of an image: dropout counts channels before pixels
+    int pixels;      // of an image: dropout counts channels before pixels
+    int sample_rows; // rows of a sample
     int add;
     float scale;
     struct cuda_drop drop;

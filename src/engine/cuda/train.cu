@@ -18,7 +18,7 @@ KERNEL(128, 1) loss(const cuda_loss g)
     int lane = THREAD & 31, row = BLOCK * 4 + (THREAD >> 5), count = g.now->count;
     if (row >= g.batch)
         return;
-    float share = g.weight / (float)count;
+    float share = g.weight / (float)g.now->total;
     const float *z = g.z + (i64)row * g.pitch;
     float *dz = g.dz ? g.dz + (i64)row * g.pitch : nullptr;
     bool counts = row < count;
@@ -113,7 +113,7 @@ KERNEL(128, 1) head(const cuda_head g)
             kept[i].w = x[i].w > 0 ? scale : 0;
         }
         if (stream && k < columns) {
-            u64 index = (u64)row * columns + k;
+            u64 index = (u64)(row + g.drop.now->first) * columns + k;
             float f = g.drop.scale;
             u32 t = g.drop.threshold;
             kept[i].x = drop_one(stream, t, f, index, 1);
@@ -158,7 +158,7 @@ KERNEL(128, 1) head(const cuda_head g)
             if (u + j < units && ((u + j) & 31) == lane)
                 z[(u + j) >> 5 & 1] = sum[j] + bias[(u + j) >> 5 & 1];
     }
-    float share = 1 / (float)count, d[2] = {0, 0}, lost;
+    float share = 1 / (float)g.now->total, d[2] = {0, 0}, lost;
     bool right;
     if (g.sigmoid) {
         float v = z[0], e = exp_of(v < 0 ? v : -v), p = v < 0 ? e / (1 + e) : 1 / (1 + e);
