@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "engine/group.h"
 #include "net/net.h"
 #include "net/recipe.h"
 
@@ -24,12 +25,20 @@ struct engine_options {
     // gradients of the parts are summed, and the step is that of the whole batch but for rounding.
     // 0: the engine chooses, as many as its memory holds.
     int64_t micro_batch;
+    // The processes that train together, or null. The recipe's batch is that of all of them; each
+    // rank's batches have its share of the samples, and every rank makes every step. Their
+    // gradients are summed, and so are the scores. A GPU engine uses the GPU of the rank's local
+    // number.
+    struct group *group;
 };
 
 // Some samples in host memory. `count` may be less than the program's batch (the last of an epoch):
 // the buffers always hold a whole batch, of which the first `count` samples are used.
 struct engine_batch {
     int64_t count;
+    // With a group: the samples of the batch of all ranks, and which of them is the first here. 0:
+    // `count`, as without a group. A rank's `count` may be 0 if others have some.
+    int64_t all, first;
     const float *image;    // (batch, channels, height, width), or null
     const int32_t *tokens; // (batch, time), or null
     const int32_t *labels; // (batch), or (batch, time) with one label per token
@@ -158,6 +167,9 @@ struct engine {
     // (optional) The libraries in use, for the record: name, version and chosen kernels of library
     // `index`; false beyond the last. After available() or compile().
     bool (*library)(int index, struct engine_library *library);
+    // (optional) With a group: where the steps' time went that was not calculation, since
+    // compile(); without this slot it is the group's own count. False: not known.
+    bool (*group_times)(struct engine_program *program, struct group_times *times);
     // (optional) Times a large product at options->precision, for about a second. A precision that
     // this machine lacks is ERR_MISSING or ERR_USAGE. out->kernel may be set after an error too.
     int (*product)(const struct engine_options *options, struct engine_product *out,
