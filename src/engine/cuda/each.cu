@@ -304,8 +304,14 @@ KERNEL(256, 1) fill(const cuda_fill g)
 
 // ---- batch norm ----
 
-// Sums of a part of the rows, for 32 channels, around the first row's number so that no digits are
-// lost where the mean is far from zero. Back: of the gradient, and of it times the normed input.
+// What is subtracted before squaring, the same at all ranks.
+DEVICE float norm_shift(const cuda_norm &g, int c)
+{
+    return g.totals ? g.running_mean[c] : g.x[c];
+}
+
+// Sums of a part of the rows, for 32 channels, around a number of them so that no digits are lost
+// where the mean is far from zero. Back: of the gradient, and of it times the normed input.
 KERNEL(256, 1) norm_sums(const cuda_norm g)
 {
     SHARED float both[2][8][32];
@@ -315,7 +321,7 @@ KERNEL(256, 1) norm_sums(const cuda_norm g)
     float s = 0, q = 0;
     if (c < g.pitch) {
         bool back = g.dy != nullptr;
-        float shift = back ? g.mean[c] : g.x[c], inverse = back ? g.inverse[c] : 1;
+        float shift = back ? g.mean[c] : norm_shift(g, c), inverse = back ? g.inverse[c] : 1;
         for (int r = from + line; r < to; r += 8) {
             float x = g.x[(i64)r * g.pitch + c] - shift;
             if (back) {
@@ -343,24 +349,43 @@ KERNEL(256, 1) norm_sums(const cuda_norm g)
     }
 }
 
+DEVICE void norm_totals(const cuda_norm &g, int c, double *s, double *q)
+{
+    *s = *q = 0;
+    for (int p = 0; p < g.parts; p++) {
+        *s += g.sums[((i64)p * 2) * g.pitch + c];
+        *q += g.sums[((i64)p * 2 + 1) * g.pitch + c];
+    }
+}
+
+// Several ranks: this one's totals, before those of all.
+KERNEL(256, 1) norm_fold(const cuda_norm g)
+{
+    int c = BLOCK * 256 + THREAD;
+    if (c < g.pitch)
+        norm_totals(g, c, g.totals + c, g.totals + g.pitch + c);
+}
+
 // The channels: mean and inverse, running averages; back: gradients of weight and bias.
 KERNEL(256, 1) norm_channels(const cuda_norm g)
 {
     int c = BLOCK * 256 + THREAD;
     if (c >= g.pitch)
         return;
-    double s = 0, q = 0;
-    for (int p = 0; p < g.parts; p++) {
-        s += g.sums[((i64)p * 2) * g.pitch + c];
-        q += g.sums[((i64)p * 2 + 1) * g.pitch + c];
+    double s, q;
+    if (g.totals) {
+        s = g.totals[c];
+        q = g.totals[g.pitch + c];
+    } else {
+        norm_totals(g, c, &s, &q);
     }
     if (g.dy) {
         g.bias_grad[c] = (float)s;
         g.weight_grad[c] = (float)q;
         return;
     }
-    double n = (double)g.now->count * g.pixels, m = s / n, var = q / n - m * m,
-           mean = m + (double)g.x[c];
+    double n = (double)g.now->total * g.pixels, m = s / n, var = q / n - m * m,
+           mean = m + (double)norm_shift(g, c);
     var = var < 0 ? 0 : var;
     g.mean[c] = (float)mean;
     float root = sqrt_of((float)(var + (double)g.epsilon));
@@ -398,7 +423,7 @@ KERNEL(256, 1) norm_each(const cuda_norm g)
     }
     float d = g.dy[i];
     i64 rows = (i64)g.now->count * g.pixels;
-    float n = (float)rows;
+    float n = (float)((i64)g.now->total * g.pixels);
     if (g.relu && !(g.out[i] > 0))
         d = 0;
     float dx = w * inverse * (d - g.bias_grad[c] / n - x * (g.weight_grad[c] / n));

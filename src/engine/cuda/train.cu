@@ -250,6 +250,76 @@ KERNEL(256, 1) optimize(const cuda_optimize g)
     step_four(g.optimizer, at, param->decayed ? g.optimizer.weight_decay : 0, d4);
 }
 
+// ---- several ranks ----
+
+KERNEL(256, 1) gradient_fold(const cuda_folds g)
+{
+    int which = 0;
+    while (which + 1 < g.count && g.job[which + 1].first <= (int)BLOCK)
+        which++;
+    const cuda_fold &job = g.job[which];
+    i64 at = (i64)((int)BLOCK - job.first) * CUDA_CHUNK + THREAD * 4;
+    if (at >= job.size)
+        return;
+    const float *from = job.from + at;
+    f4 d4 = *(const f4 *)from;
+    for (int k = 1; k < job.parts; k++) {
+        f4 more = *(const f4 *)(from + k * job.part);
+        ADD_FOUR(d4, more);
+    }
+    *(f4 *)(job.to + at) = d4;
+}
+
+// The score of this rank's samples, by one block.
+KERNEL(256, 1) score_sum(const cuda_totals g)
+{
+    SHARED float shared[2][8];
+    const cuda_score *from = g.scores + (i64)(g.now->step % g.ring) * g.batch;
+    float loss = 0, right = 0;
+    for (int i = THREAD; i < g.now->count; i += 256) {
+        loss += from[i].loss;
+        right += (float)from[i].right;
+    }
+    loss = warp_sum(loss);
+    right = warp_sum(right);
+    if ((THREAD & 31) == 0) {
+        shared[0][THREAD >> 5] = loss;
+        shared[1][THREAD >> 5] = right;
+    }
+    SYNC();
+    if (THREAD != 0)
+        return;
+    for (int k = 1; k < 8; k++) {
+        loss += shared[0][k];
+        right += shared[1][k];
+    }
+    g.sums[0] = loss;
+    g.sums[1] = right;
+}
+
+DEVICE unsigned long long now_ns()
+{
+    unsigned long long ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
+KERNEL(32, 1) gradients_ready(const cuda_totals g)
+{
+    if (THREAD == 0)
+        g.totals[g.now->step % g.ring].ready_ns = now_ns();
+}
+
+KERNEL(32, 1) score_keep(const cuda_totals g)
+{
+    cuda_total *to = g.totals + g.now->step % g.ring;
+    if (THREAD != 0)
+        return;
+    to->loss = g.sums[0];
+    to->right = (int)(g.sums[1] + 0.5f);
+    to->summed_ns = now_ns();
+}
+
 // ---- embedding ----
 //
 // Adam moves every row in every step, but a batch uses few. With `lazy`, the steps that an unused
