@@ -249,19 +249,23 @@ struct cuda_folds {
     struct cuda_fold job[CUDA_FOLDS_MAX];
 };
 
-// Several ranks: a step's score over all of them, and when (nanoseconds of the GPU's clock) its
-// gradients were ready here, and summed.
+// Several ranks: a step's score over all of them. And of the step before, how long the GPU had
+// nothing to do but to wait for sums: here, and at the rank where that was shortest, for which the
+// others waited.
 struct cuda_total {
     float loss;
     int right;
-    unsigned long long ready_ns, summed_ns;
+    float own_ns, least_ns;
 };
 struct cuda_totals {
     const struct cuda_now *now;
     const struct cuda_score *scores; // (ring, batch)
-    float *sums;                     // loss, right: here, later over all ranks
-    struct cuda_total *totals;       // (ring)
+    float *sums;               // loss, right, each rank's own_ns: here, later over all ranks
+    struct cuda_total *totals; // (ring)
+    unsigned *ready;           // when gradients were: the low bits of the GPU's clock, nanoseconds
+    float *waited;             // own_ns of this step
     int ring, batch;
+    int rank, ranks, training;
 };
 
 // A table whose rows are lazy with Adam: unused rows catch up later.

@@ -270,6 +270,13 @@ KERNEL(256, 1) gradient_fold(const cuda_folds g)
     *(f4 *)(job.to + at) = d4;
 }
 
+DEVICE u32 now_ns()
+{
+    u32 ns;
+    asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(ns));
+    return ns;
+}
+
 // The score of this rank's samples, by one block.
 KERNEL(256, 1) score_sum(const cuda_totals g)
 {
@@ -280,6 +287,8 @@ KERNEL(256, 1) score_sum(const cuda_totals g)
         loss += from[i].loss;
         right += (float)from[i].right;
     }
+    for (int i = THREAD; g.training && i < g.ranks; i += 256)
+        g.sums[2 + i] = i == g.rank ? *g.waited : 0;
     loss = warp_sum(loss);
     right = warp_sum(right);
     if ((THREAD & 31) == 0) {
@@ -297,27 +306,29 @@ KERNEL(256, 1) score_sum(const cuda_totals g)
     g.sums[1] = right;
 }
 
-DEVICE unsigned long long now_ns()
-{
-    unsigned long long ns;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
-    return ns;
-}
-
 KERNEL(32, 1) gradients_ready(const cuda_totals g)
 {
     if (THREAD == 0)
-        g.totals[g.now->step % g.ring].ready_ns = now_ns();
+        *g.ready = now_ns();
 }
 
 KERNEL(32, 1) score_keep(const cuda_totals g)
 {
-    cuda_total *to = g.totals + g.now->step % g.ring;
     if (THREAD != 0)
         return;
+    u32 ns = now_ns();
+    cuda_total *to = g.totals + g.now->step % g.ring;
     to->loss = g.sums[0];
     to->right = (int)(g.sums[1] + 0.5f);
-    to->summed_ns = now_ns();
+    if (!g.training)
+        return;
+    float least = g.sums[2];
+    for (int i = 1; i < g.ranks; i++)
+        least = g.sums[2 + i] < least ? g.sums[2 + i] : least;
+    to->own_ns = g.sums[2 + g.rank];
+    to->least_ns = least;
+    int waited = (int)(ns - *g.ready);
+    *g.waited = waited > 0 ? (float)waited : 0;
 }
 
 // ---- embedding ----
