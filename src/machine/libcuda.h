@@ -71,6 +71,7 @@ struct libcuda_node { // CUDA_KERNEL_NODE_PARAMS_v1
     F(DL_OPTIONAL, cuGraphAddKernelNode,                                                           \
       (void **, void *, void *const *, size_t, const struct libcuda_node *))                       \
     F(DL_OPTIONAL, cuGraphAddChildGraphNode, (void **, void *, void *const *, size_t, void *))     \
+    F(DL_OPTIONAL, cuGraphAddEmptyNode, (void **, void *, void *const *, size_t))                  \
     F(DL_OPTIONAL, cuGraphInstantiateWithFlags, (void **, void *, unsigned long long))             \
     F(DL_OPTIONAL, cuGraphInstantiate_v2, (void **, void *, void **, char *, size_t))              \
     F(DL_OPTIONAL, cuGraphInstantiate, (void **, void *, void **, char *, size_t))                 \

@@ -52,6 +52,8 @@ static int add_sum(struct cuda *cuda, struct graph *graph, void **node, const st
                    void *const *waits, int count, struct err *err)
 {
     void *sum;
+    if (!cuda->nccl)
+        return CALL(cuda, cuGraphAddEmptyNode, err, node, graph->graph, waits, (size_t)count);
     int rc = cuda_sum_capture(cuda, launch, &sum, err);
     if (rc == 0) // a copy of it
         rc = CALL(cuda, cuGraphAddChildGraphNode, err, node, graph->graph, waits, (size_t)count,

@@ -253,8 +253,7 @@ struct cuda_folds {
 // nothing to do but to wait for sums: here, and at the rank where that was shortest, for which the
 // others waited.
 struct cuda_total {
-    float loss;
-    int right;
+    float loss, right;
     float own_ns, least_ns;
 };
 struct cuda_totals {

@@ -227,7 +227,7 @@ static void add_total(struct engine_program *program, int row)
 {
     const struct cuda_total *total = &program->totals[row];
     program->uncollected.loss += (double)total->loss;
-    program->uncollected.correct += total->right;
+    program->uncollected.correct += (int64_t)total->right;
     if (program->evaluates[row])
         return;
     program->communication_ns += (double)total->least_ns;

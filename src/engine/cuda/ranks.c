@@ -29,8 +29,11 @@ void cuda_rank_device(const struct group *group, struct device *device)
 int cuda_join(struct cuda *cuda, struct group *group, struct err *err)
 {
     const struct libcuda *api = &cuda->api;
+    const char *alone = getenv("FARE_NCCL_ALONE");
+    if (group_place(group).size == 1 && alone && *alone == '0')
+        return 0;
     if (!api->cuStreamQuery || !api->cuEventQuery || !api->cuStreamBeginCapture_v2 ||
-        !api->cuStreamEndCapture || !api->cuGraphAddChildGraphNode || cuda->about.driver < 11030)
+        !api->cuStreamEndCapture || !api->cuGraphAddChildGraphNode || !api->cuGraphAddEmptyNode || cuda->about.driver < 11030)
         return cuda_too_old(&cuda->about, ", too old for several GPUs (11.3)", err);
     TRY(CALL(cuda, cuStreamCreate, err, &cuda->sum_stream, STREAM_NON_BLOCKING));
     for (int i = 0; i < 2; i++)
@@ -71,6 +74,8 @@ int cuda_sums_end(struct cuda *cuda, struct err *err)
 
 int cuda_sum(struct cuda *cuda, const struct launch *launch, struct err *err)
 {
+    if (!cuda->nccl)
+        return 0;
     TRY(CALL(cuda, cuEventRecord, err, cuda->sum_events[0], cuda->stream));
     TRY(CALL(cuda, cuStreamWaitEvent, err, cuda->sum_stream, cuda->sum_events[0], 0));
     TRY(queue_sum(cuda, launch, err));

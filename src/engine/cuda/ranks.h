@@ -10,8 +10,9 @@
 #include "engine/cuda/driver.h"
 #include "engine/group.h"
 
-// The samples of a batch that a rank has, at most; and its place, for planners. FARE_NCCL_ALONE has
-// a process alone sum over itself, for tests.
+// The samples of a batch that a rank has, at most; and its place, for planners. For tests,
+// FARE_NCCL_ALONE=1 has a process alone sum over itself; with 0 it makes the same launches, but for
+// the sums, which change nothing.
 int64_t cuda_rank_batch(const struct group *group, int64_t batch);
 void cuda_rank_device(const struct group *group, struct device *device);
 

@@ -319,7 +319,7 @@ KERNEL(32, 1) score_keep(const cuda_totals g)
     u32 ns = now_ns();
     cuda_total *to = g.totals + g.now->step % g.ring;
     to->loss = g.sums[0];
-    to->right = (int)(g.sums[1] + 0.5f);
+    to->right = g.sums[1];
     if (!g.training)
         return;
     float least = g.sums[2];
