@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a kernel.
-#include "inside.h"
+#include "hopper.h"
 
 #include <ctype.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME = 96 };
+enum { NAME = 96, WIDE = 128 };
 
 struct symbol { // a range of registers, %r<829>; one register; a piece of shared or local memory
     char name[NAME];
@@ -96,8 +96,11 @@ static void need(struct reader *r, char c)
 // Up to a blank or one of , ; [ ] { } ( ) + : < >
 static void word(struct reader *r, char out[NAME])
 {
+    static const char ends[] = " \t\n,;[]{}()+:<>";
     skip(r);
-    size_t n = strcspn(r->p, " \t\n,;[]{}()+:<>");
+    size_t n = strcspn(r->p, ends);
+    while (n > 0 && r->p[n] == ':' && r->p[n + 1] == ':') // shared::cta
+        n += 2 + strcspn(r->p + n + 2, ends);
     if (n == 0 || n >= NAME)
         fail(r, "a name was expected at %.20s", r->p);
     memcpy(out, r->p, n);
@@ -203,7 +206,7 @@ static struct operand operand(struct reader *r, const char *text)
     if (!s)
         fail(r, "unknown: %s", text);
     if (s->dynamic) // behind what the kernel declared of its own, before its first instruction
-        return (struct operand){-2, 0, (r->kernel->shared + 15) / 16 * 16};
+        return (struct operand){-2, 0, ptx_launched_at(r->kernel)};
     if (s->memory)
         return (struct operand){-2, 0, s->first};
     return (struct operand){s->words,
@@ -263,9 +266,11 @@ static void memory(struct reader *r, uint32_t *used)
     *s = (struct symbol){.memory = true};
     memcpy(s->name, text, NAME);
     need(r, '[');
-    *used = (*used + align - 1) / align * align;
-    s->first = *used;
-    if (!is_next(r, ']')) {
+    if (is_next(r, ']')) { // of a size that the launch tells
+        r->kernel->align = align > r->kernel->align ? align : r->kernel->align;
+    } else {
+        *used = (*used + align - 1) / align * align;
+        s->first = *used;
         *used += count(r);
         need(r, ']');
     }
@@ -346,6 +351,8 @@ static void load_or_store(struct reader *r, const char *name, struct inst *in)
         in->words[i] = (uint8_t)(values[i].words == -2 ? (in->bytes + 3) / 4 : values[i].words);
         in->o[i] = row_of(r, values[i], in->words[i]);
     }
+    in->operands = in->count;
+    in->results = loads ? in->count : 0;
     if (loads) {
         need(r, ',');
         memory_operand(r, in);
@@ -379,8 +386,206 @@ static void plain(struct reader *r, const char *name, struct inst *in)
         fail(r, "unknown instruction %s, or with other operands", name);
     in->run = op->run;
     in->flow = op->flow;
+    in->operands = (uint8_t)n;
+    in->results = op->flow == BARRIER ? 0 : parts ? 2 : strncmp(name, "mma.", 4) == 0 ? 4 : 1;
+    r->kernel->is_hopper |= op->flow == BARRIER && n == 2;
     for (int i = 0; i < n; i++)
         in->o[i] = row_of(r, all[i], op->words[i]);
+}
+
+// ---- instructions of compute capability 9.0 ----
+
+static uint32_t one(struct reader *r, int words)
+{
+    char text[NAME];
+    word(r, text);
+    struct operand o = operand(r, text);
+    if (o.words != -2 && o.words != words)
+        fail(r, "%s is a register of another size", text);
+    return row_of(r, o, words);
+}
+
+// [%r1]: an address in shared memory.
+static void shared_operand(struct reader *r, struct inst *in)
+{
+    memory_operand(r, in);
+    if (in->base_words != 1)
+        fail(r, "an address in shared memory of another size");
+}
+
+// wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {sums}, a or {a}, b, p, 1, 1, turned...
+static void group_product(struct reader *r, const char *name, struct inst *in)
+{
+    struct operand of[WIDE];
+    int columns = 0, end = 0;
+    uint64_t flags[4] = {0};
+    if (sscanf(name, "wgmma.mma_async.sync.aligned.m64n%dk16.f32.bf16.bf16%n", &columns, &end) !=
+            1 ||
+        name[end] || columns < 8 || columns > 256 || columns % 8)
+        fail(r, "unknown instruction %s", name);
+    if (registers_of(r, of, WIDE) != columns / 2)
+        fail(r, "another number of sums than %s", name);
+    in->run = hopper_mma;
+    in->flow = WHOLE_WARP;
+    in->list = (uint32_t)r->kernel->list_count;
+    in->many = (uint32_t)columns / 2;
+    for (int i = 0; i < columns / 2; i++)
+        ADD(r->kernel->list, r->kernel->list_count) = of[i].row;
+    need(r, ',');
+    skip(r);
+    in->is_fixed = *r->p == '{';
+    if (in->is_fixed) {
+        if (registers_of(r, of, 4) != 4)
+            fail(r, "%s with another number of operands", name);
+        for (int i = 0; i < 4; i++)
+            in->o[2 + i] = of[i].row;
+    } else {
+        in->o[2] = one(r, 2);
+    }
+    need(r, ',');
+    in->o[1] = one(r, 2);
+    need(r, ',');
+    in->o[0] = one(r, 0);
+    for (int i = 0; i < (in->is_fixed ? 3 : 4); i++) {
+        need(r, ',');
+        flags[i] = count(r);
+    }
+    if (flags[0] != 1 || flags[1] != 1 || flags[2] > 1 || flags[3] > 1)
+        fail(r, "%s with other signs", name);
+    in->offset = (int64_t)(in->is_fixed ? flags[2] << 1 : flags[2] | flags[3] << 1);
+}
+
+// ... [to], [map, {x, y}], [barrier], {offsets of im2col}
+static void tensor_copy(struct reader *r, const char *name, struct inst *in)
+{
+    struct operand of[5];
+    struct inst barrier = {0};
+    int n = name[21] - '0';
+    in->is_signed = strstr(name, ".im2col.") != NULL;
+    if (n < 1 || n > 5 || (in->is_signed && n != 4) ||
+        strcmp(name + 23, in->is_signed
+                              ? ".shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+                              : ".shared::cluster.global.mbarrier::complete_tx::bytes") != 0)
+        fail(r, "unknown instruction %s", name);
+    in->run = hopper_copy_tensor;
+    shared_operand(r, in);
+    need(r, ',');
+    need(r, '[');
+    in->o[0] = one(r, 2);
+    need(r, ',');
+    in->count = (uint8_t)registers_of(r, of, 5);
+    need(r, ']');
+    if (in->count != n)
+        fail(r, "%s with another number of dimensions", name);
+    for (int i = 0; i < n; i++)
+        in->o[1 + i] = row_of(r, of[i], 1);
+    need(r, ',');
+    shared_operand(r, &barrier);
+    in->o[6] = barrier.base;
+    if (barrier.offset)
+        fail(r, "%s with an offset", name);
+    if (in->is_signed) {
+        need(r, ',');
+        if (registers_of(r, of, 2) != 2)
+            fail(r, "%s with another number of offsets", name);
+        in->o[7] = row_of(r, of[0], 1);
+        in->o[8] = row_of(r, of[1], 1);
+    }
+}
+
+static void line_copy(struct reader *r, struct inst *in)
+{
+    struct inst from = {0}, barrier = {0};
+    in->run = hopper_copy;
+    shared_operand(r, in);
+    need(r, ',');
+    memory_operand(r, &from);
+    need(r, ',');
+    in->o[1] = one(r, 1);
+    need(r, ',');
+    shared_operand(r, &barrier);
+    if (from.offset || from.base_words != 2 || barrier.offset)
+        fail(r, "a bulk copy with an offset");
+    in->o[0] = from.base;
+    in->o[2] = barrier.base;
+}
+
+static void barrier_use(struct reader *r, const char *name, struct inst *in)
+{
+    bool inits = strcmp(name, "mbarrier.init.shared.b64") == 0,
+         waits = strcmp(name, "mbarrier.try_wait.parity.shared::cta.b64") == 0,
+         expects = strcmp(name, "mbarrier.arrive.expect_tx.shared.b64") == 0;
+    if (!inits && !waits && !expects && strcmp(name, "mbarrier.arrive.shared.b64") != 0)
+        fail(r, "unknown instruction %s", name);
+    in->run = inits ? hopper_init : waits ? hopper_wait : expects ? hopper_expect : hopper_arrive;
+    if (waits) {
+        in->o[0] = one(r, 0);
+        need(r, ',');
+    } else if (!inits) {
+        char text[NAME];
+        word(r, text);
+        if (strcmp(text, "_") != 0)
+            fail(r, "%s with a result", name);
+        need(r, ',');
+    }
+    shared_operand(r, in);
+    if (inits || waits || expects) {
+        need(r, ',');
+        in->o[waits] = one(r, 1);
+    }
+}
+
+static bool hopper_instruction(struct reader *r, const char *name, struct inst *in)
+{
+    static const struct {
+        const char *name;
+        op_run *run;
+        enum flow flow;
+        bool has_number;
+    } simple[] = {
+        {"wgmma.fence.sync.aligned", hopper_fence, WHOLE_WARP, false},
+        {"wgmma.commit_group.sync.aligned", hopper_commit, WHOLE_WARP, false},
+        {"wgmma.wait_group.sync.aligned", hopper_wait_group, WHOLE_WARP, true},
+        {"setmaxnreg.inc.sync.aligned.u32", hopper_registers, WHOLE_WARP, true},
+        {"setmaxnreg.dec.sync.aligned.u32", hopper_registers, WHOLE_WARP, true},
+        {"fence.mbarrier_init.release.cluster", hopper_fence_init, PLAIN, false},
+        {"fence.proxy.async", hopper_fence_proxy, PLAIN, false},
+        {"fence.proxy.async.shared::cta", hopper_fence_proxy, PLAIN, false},
+    };
+    r->kernel->is_hopper = true;
+    for (size_t i = 0; i < sizeof simple / sizeof *simple; i++)
+        if (strcmp(name, simple[i].name) == 0) {
+            in->run = simple[i].run;
+            in->flow = simple[i].flow;
+            if (simple[i].has_number)
+                in->o[0] = one(r, 1);
+            return true;
+        }
+    if (strncmp(name, "wgmma.mma_async.", 16) == 0)
+        group_product(r, name, in);
+    else if (strncmp(name, "mbarrier.", 9) == 0)
+        barrier_use(r, name, in);
+    else if (strncmp(name, "cp.async.bulk.tensor.", 21) == 0)
+        tensor_copy(r, name, in);
+    else if (strcmp(name, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes") == 0)
+        line_copy(r, in);
+    else if (strcmp(name, "prefetch.tensormap") == 0) {
+        memory_operand(r, in);
+        in->run = hopper_prefetch_map;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool is_hoppers(const char *name)
+{
+    static const char *const begins_with[] = {"wgmma.",      "mbarrier.", "cp.async.bulk.",
+                                              "setmaxnreg.", "fence.",    "prefetch.tensormap"};
+    for (size_t i = 0; i < sizeof begins_with / sizeof *begins_with; i++)
+        if (strncmp(name, begins_with[i], strlen(begins_with[i])) == 0)
+            return true;
+    return false;
 }
 
 static void instruction(struct reader *r)
@@ -407,6 +612,7 @@ static void instruction(struct reader *r)
             fail(r, "%s of another number of registers", name);
         for (int i = 0; i < 4; i++)
             in->o[i] = out[i].row;
+        in->operands = in->results = 4;
         need(r, ',');
         memory_operand(r, in);
     } else if (strcmp(name, "cp.async.cg.shared.global") == 0) {
@@ -427,6 +633,12 @@ static void instruction(struct reader *r)
         word(r, text);
         bytes = operand(r, text);
         in->o[1] = row_of(r, bytes, 1);
+    } else if (strcmp(name, "prefetch.global.L2") == 0) { // of any address: it is a hint
+        memory_operand(r, in);
+        in->run = ptx_nothing;
+    } else if (is_hoppers(name)) {
+        if (!hopper_instruction(r, name, in))
+            fail(r, "unknown instruction %s", name);
     } else {
         plain(r, name, in);
     }
@@ -513,6 +725,10 @@ static void read_kernel(struct reader *r, const char *text, const char *entry)
     char name[NAME];
     for (int i = 0; i < SPECIALS; i++)
         k->row[i] = new_rows(r, 1, 1);
+    k->align = 16;
+    const char *target = strstr(text, "\n.target ");
+    if (target && strncmp(target, "\n.target sm_90a", 15) == 0)
+        k->shared = 16; // what a launch asks for is aligned to 16 and not to more
     outside_memory(r, text, entry);
     r->p = entry;
     need(r, '(');
@@ -565,6 +781,7 @@ const struct ptx_kernel *ptx_kernel(const char *text, const char *name, char *wh
     } else {
         free(made->code);
         free(made->constants);
+        free(made->list);
         free(made);
         made = NULL;
     }
