@@ -153,10 +153,18 @@ int cuStreamSynchronize(void *stream)
     return finish_all(stream);
 }
 
+// Others need the processor more than who asks over and over.
+static int asked(int code)
+{
+    if (code == NOT_READY)
+        pause_a_little();
+    return code;
+}
+
 int cuStreamQuery(void *stream)
 {
     CALL();
-    return run_all(stream);
+    return asked(run_all(stream));
 }
 
 int cuMemGetInfo_v2(size_t *left, size_t *all)
@@ -826,7 +834,7 @@ int cuEventQuery(void *event_)
 {
     struct event *event = event_;
     CALL();
-    return run_until(event, event->recorded);
+    return asked(run_until(event, event->recorded));
 }
 
 int cuStreamWaitEvent(void *stream, void *event_, unsigned flags)
