@@ -272,6 +272,12 @@ void group_share(const struct group *g, int64_t count, int64_t *first, int64_t *
     *part = each + (place.rank < more);
 }
 
+int64_t group_share_most(const struct group *g, int64_t count)
+{
+    int size = group_place(g).size;
+    return (count + size - 1) / size;
+}
+
 // ---- calls ----
 
 // Where the caller's waiting went: the parts of finished calls since `from_ns`. With the lock held.
@@ -371,6 +377,13 @@ int group_sum_start(struct group *g, float *values, int64_t count, struct err *e
     if (is_alone(g))
         return group_check(g, err);
     return start(g, (struct call){.kind = SUM, .data = values, .count = count}, err);
+}
+
+int group_sum_reals_start(struct group *g, double *values, int64_t count, struct err *err)
+{
+    if (is_alone(g))
+        return group_check(g, err);
+    return start(g, (struct call){.kind = SUM, .data = values, .count = count, .reals = true}, err);
 }
 
 void group_times(struct group *g, struct group_times *times)
