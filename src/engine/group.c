@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/part.h"
 #include "engine/group_back.h"
 
 #define CALLS   1024              // in the queue at most
@@ -267,9 +268,7 @@ const char *group_kind(const struct group *g)
 void group_share(const struct group *g, int64_t count, int64_t *first, int64_t *part)
 {
     struct group_place place = group_place(g);
-    int64_t each = count / place.size, more = count % place.size;
-    *first = place.rank * each + (place.rank < more ? place.rank : more);
-    *part = each + (place.rank < more);
+    part_of(count, place.rank, place.size, first, part);
 }
 
 int64_t group_share_most(const struct group *g, int64_t count)

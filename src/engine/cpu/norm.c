@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch norm, with relu. A thread takes a block of channels through all passes before the next
 // block, to read it from the cache. The relu's mask is computed again from the input, which the way
-// back reads anyway; so only readers need the output. In a group the sums are those of all ranks, so
-// that a batch has one mean and one variance, wherever its samples are.
+// back reads anyway; so only readers need the output. In a group the sums are those of all ranks,
+// so that a batch has one mean and one variance, wherever its samples are.
 #include <math.h>
 #include <stdlib.h>
 
@@ -240,8 +240,7 @@ static void back_sums_task(const struct job *job, int64_t task)
 // The gradients of weight and bias: this rank's part.
 static void take_gradients(const struct norm *norm, int c)
 {
-    plan_slot(&norm->op, 0)->grad[c] =
-        (float)(total_here(norm, 1, c) * (double)norm->inverse[c]);
+    plan_slot(&norm->op, 0)->grad[c] = (float)(total_here(norm, 1, c) * (double)norm->inverse[c]);
     plan_slot(&norm->op, 1)->grad[c] = (float)total_here(norm, 0, c);
 }
 
