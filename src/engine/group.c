@@ -29,6 +29,7 @@ struct group {
     const struct group_back *back;
     void *own;
     struct group_place place;
+    int most; // ranks at the beginning
     pthread_t thread;
     bool begun, started; // began; has a thread
     pthread_mutex_t lock;
@@ -142,6 +143,7 @@ static void *serve(void *group)
     int rc = g->back->begin(g->own, &place, &err);
     pthread_mutex_lock(&g->lock);
     g->place = place;
+    g->most = place.size;
     g->begun = rc == 0;
     pthread_cond_broadcast(&g->done);
     pthread_mutex_unlock(&g->lock);
@@ -258,6 +260,11 @@ int group_check(struct group *g, struct err *err)
 struct group_place group_place(const struct group *g)
 {
     return g ? g->place : (struct group_place){.size = 1, .local_size = 1, .nodes = 1};
+}
+
+int group_most(const struct group *g)
+{
+    return g ? g->most : 1;
 }
 
 const char *group_kind(const struct group *g)

@@ -74,6 +74,7 @@ int group_check(struct group *group, struct err *err) MUST_USE;
 // ---- who is in it ----
 
 struct group_place group_place(const struct group *group);
+int group_most(const struct group *group);         // ranks at the beginning
 const char *group_kind(const struct group *group); // "local", "mpi"; null: alone
 
 // The part of `count` samples that a rank computes: [*first, *first + *part). The parts are
