@@ -26,9 +26,9 @@ struct engine_options {
     // 0: the engine chooses, as many as its memory holds.
     int64_t micro_batch;
     // The processes that train together, or null. The recipe's batch is that of all of them; each
-    // rank's batches have its share of the samples, and every rank makes every step. Their
-    // gradients are summed, and so are the scores. A GPU engine uses the GPU of the rank's local
-    // number.
+    // rank's batches have its share of the samples (group_share()), and every rank makes every step
+    // and every evaluation. Gradients are summed, and scores are those of all ranks. A GPU engine
+    // uses the GPU of the rank's local number.
     struct group *group;
 };
 
@@ -36,9 +36,6 @@ struct engine_options {
 // the buffers always hold a whole batch, of which the first `count` samples are used.
 struct engine_batch {
     int64_t count;
-    // With a group: the samples of the batch of all ranks, and which of them is the first here. 0:
-    // `count`, as without a group. A rank's `count` may be 0 if others have some.
-    int64_t all, first;
     const float *image;    // (batch, channels, height, width), or null
     const int32_t *tokens; // (batch, time), or null
     const int32_t *labels; // (batch), or (batch, time) with one label per token
@@ -49,6 +46,9 @@ struct engine_batch {
     // Also the images' bytes, or tokens and labels, if load() was given neither pixels nor tokens.
     const uint8_t *bytes; // (batch, channels, height, width), or null
     uint32_t augment[4];  // key and stream of the random words that shift and flip images
+    // With a group: the samples of the batch of all ranks, and which of them is the first here. 0:
+    // `count`, as without a group. A rank's `count` may be 0 if others have some.
+    int64_t all, first;
 };
 
 // A data set for an engine to keep, and how to form samples from it (rules: data/batcher.h).
@@ -127,6 +127,7 @@ struct engine {
     const char *name;    // "ref", "cpu"
     const char *about;   // one line
     bool gpu;            // it computes on a GPU
+    bool groups;         // it can train in a group of processes
     unsigned precisions; // a bit 1 << ENGINE_x for each it has
     // Whether it can run here; else an error that says why not.
     int (*available)(const struct engine_options *options, struct err *err);

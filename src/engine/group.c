@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/part.h"
 #include "engine/group_back.h"
 
 #define CALLS   1024              // in the queue at most
@@ -28,6 +29,7 @@ struct group {
     const struct group_back *back;
     void *own;
     struct group_place place;
+    int most; // ranks at the beginning
     pthread_t thread;
     bool begun, started; // began; has a thread
     pthread_mutex_t lock;
@@ -141,6 +143,7 @@ static void *serve(void *group)
     int rc = g->back->begin(g->own, &place, &err);
     pthread_mutex_lock(&g->lock);
     g->place = place;
+    g->most = place.size;
     g->begun = rc == 0;
     pthread_cond_broadcast(&g->done);
     pthread_mutex_unlock(&g->lock);
@@ -259,6 +262,11 @@ struct group_place group_place(const struct group *g)
     return g ? g->place : (struct group_place){.size = 1, .local_size = 1, .nodes = 1};
 }
 
+int group_most(const struct group *g)
+{
+    return g ? g->most : 1;
+}
+
 const char *group_kind(const struct group *g)
 {
     return g ? g->back->name : NULL;
@@ -267,9 +275,13 @@ const char *group_kind(const struct group *g)
 void group_share(const struct group *g, int64_t count, int64_t *first, int64_t *part)
 {
     struct group_place place = group_place(g);
-    int64_t each = count / place.size, more = count % place.size;
-    *first = place.rank * each + (place.rank < more ? place.rank : more);
-    *part = each + (place.rank < more);
+    part_of(count, place.rank, place.size, first, part);
+}
+
+int64_t group_share_most(const struct group *g, int64_t count)
+{
+    int size = group_place(g).size;
+    return (count + size - 1) / size;
 }
 
 // ---- calls ----
@@ -371,6 +383,13 @@ int group_sum_start(struct group *g, float *values, int64_t count, struct err *e
     if (is_alone(g))
         return group_check(g, err);
     return start(g, (struct call){.kind = SUM, .data = values, .count = count}, err);
+}
+
+int group_sum_reals_start(struct group *g, double *values, int64_t count, struct err *err)
+{
+    if (is_alone(g))
+        return group_check(g, err);
+    return start(g, (struct call){.kind = SUM, .data = values, .count = count, .reals = true}, err);
 }
 
 void group_times(struct group *g, struct group_times *times)

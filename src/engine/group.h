@@ -74,12 +74,14 @@ int group_check(struct group *group, struct err *err) MUST_USE;
 // ---- who is in it ----
 
 struct group_place group_place(const struct group *group);
+int group_most(const struct group *group);         // ranks at the beginning
 const char *group_kind(const struct group *group); // "local", "mpi"; null: alone
 
 // The part of `count` samples that a rank computes: [*first, *first + *part). The parts are
 // contiguous, in the order of the ranks, and differ by at most one; some are empty if there are
 // fewer samples than ranks.
 void group_share(const struct group *group, int64_t count, int64_t *first, int64_t *part);
+int64_t group_share_most(const struct group *group, int64_t count); // of any rank
 
 // ---- saying things to each other; memory is the host's ----
 
@@ -96,6 +98,8 @@ int group_sum_reals(struct group *group, double *values, int64_t count, struct e
 // The same sum beside calculations: the values belong to the group until group_wait(), which waits
 // for all that was started.
 int group_sum_start(struct group *group, float *values, int64_t count, struct err *err) MUST_USE;
+int group_sum_reals_start(struct group *group, double *values, int64_t count,
+                          struct err *err) MUST_USE;
 int group_wait(struct group *group, struct err *err) MUST_USE;
 
 void group_times(struct group *group, struct group_times *times);

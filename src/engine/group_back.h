@@ -32,8 +32,6 @@ struct group_back {
     void (*release)(void *own);
 };
 
-extern const struct group_back group_mpi;
-
 // A group of this kind; its thread calls begin(), for at most `patience_ns` (0: for ever). `own` is
 // the kind's, which releases it, also after an error.
 int group_new(struct group **out, const struct group_back *back, void *own, int64_t patience_ns,
