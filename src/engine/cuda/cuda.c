@@ -359,6 +359,7 @@ static bool cuda_library(int index, struct engine_library *library)
 const struct engine engine_cuda = {
     .name = "cuda",
     .gpu = true,
+    .groups = true,
     .precisions = 1U << ENGINE_F32 | 1U << ENGINE_BF16 | 1U << ENGINE_TF32,
     .about = "own kernels on an NVIDIA GPU; needs only its driver, and NCCL for several",
     .available = cuda_available,
