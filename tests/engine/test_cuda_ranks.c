@@ -3,6 +3,9 @@
 // kernels, and a stand-in for NCCL (fake_nccl.c): after some steps the parameters of two and four
 // ranks are those of one with the same batches, but for rounding, and the same bits at every rank.
 // And failures: no rank hangs, and the error says what happened.
+//
+// With FARE_TEST_GPU=1 it uses the machine's GPU and NCCL instead (scripts/nccl-check): a rank alone
+// that sums over itself, and an attempt of two ranks on one GPU.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -459,25 +462,22 @@ static void a_rank_dies(void **state)
     dies_at = 0;
 }
 
-// One rank that sums over itself alone: the same bits as without the sums.
-static void alone(void **state)
+// ---- one rank that sums over itself: the same bits as without the sums ----
+
+static void alone_in(const struct rank_case *c, bool queued)
 {
-    (void)state;
-    const struct rank_case *c = &cases[0];
-    setenv("FAKE_GPU_RUN", "1", 1);
-    struct result *plain = run(1, c, true);
+    struct result *plain = run(1, c, queued);
     setenv("FARE_NCCL_ALONE", "0", 1);
-    struct result *same = run(1, c, true);
+    struct result *same = run(1, c, queued);
     setenv("FARE_NCCL_ALONE", "1", 1);
-    struct result *summed = run(1, c, true);
+    struct result *summed = run(1, c, queued);
     unsetenv("FARE_NCCL_ALONE");
-    unsetenv("FAKE_GPU_RUN");
+    assert_well(c, 1, plain);
     assert_well(c, 1, same);
     assert_well(c, 1, summed);
     assert_int_equal(same->numbers, summed->numbers);
     assert_memory_equal(same->values, summed->values, (size_t)same->numbers * 4);
-    compare(c, 1, true, plain, summed); // other launches: rounding
-    assert_int_equal(far, 0);
+    compare(c, 1, queued, plain, summed); // other launches: rounding
     assert_int_equal(plain->times.waiting_ns, -1);
     assert_int_equal(summed->times.waiting_ns, 0); // there is nobody to wait for
     drop(plain);
@@ -485,9 +485,66 @@ static void alone(void **state)
     drop(summed);
 }
 
+static void alone(void **state)
+{
+    (void)state;
+    far = 0;
+    setenv("FAKE_GPU_RUN", "1", 1);
+    alone_in(&cases[0], true);
+    unsetenv("FAKE_GPU_RUN");
+    assert_int_equal(far, 0);
+}
+
+// ---- a real GPU ----
+
+static void nccl_in_graphs(void **state)
+{
+    (void)state;
+    far = 0;
+    setenv("FARE_BUCKET_BYTES", "4096", 1);
+    for (int i = 0; i < CASES; i++)
+        if (cases[i].short_test) {
+            alone_in(&cases[i], true);
+            alone_in(&cases[i], false);
+            print_message("%s: the same bits with and without NCCL, in graphs and streams\n",
+                          cases[i].name);
+        }
+    unsetenv("FARE_BUCKET_BYTES");
+    assert_int_equal(far, 0);
+}
+
+// NCCL may refuse it; what it says is of interest.
+static void two_ranks_on_one_gpu(void **state)
+{
+    (void)state;
+    const struct rank_case *c = &cases[0];
+    struct result *two = run(2, c, true);
+    if (two->code != 0) {
+        print_message("two ranks on one GPU: %s\n", two->text);
+        assert_non_null(strstr(two->text, "NCCL"));
+    } else {
+        struct result *one = run(1, c, true);
+        far = 0;
+        compare(c, 2, true, one, two);
+        print_message("two ranks on one GPU: they train as one does; waiting %lld us, "
+                      "communication %lld us\n",
+                      (long long)two->times.waiting_ns / 1000,
+                      (long long)two->times.communication_ns / 1000);
+        assert_int_equal(far, 0);
+        drop(one);
+    }
+    drop(two);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
+    const struct CMUnitTest real[] = {
+        cmocka_unit_test(nccl_in_graphs),
+        cmocka_unit_test(two_ranks_on_one_gpu),
+    };
+    if (getenv("FARE_TEST_GPU"))
+        return cmocka_run_group_tests(real, NULL, NULL);
     take_stand_in(argv[0]);
     char nccl[4096];
     const char *gpu = getenv("FARE_CUDA");

@@ -29,7 +29,7 @@ static int cuda_available(const struct engine_options *options, struct err *err)
     cuda_choose(group_place(options->group).local_rank);
     TRY(cuda_look(options->precision, &about, err));
     last_about = about;
-    return 0;
+    return group_place(options->group).size > 1 ? nccl_available(err) : 0;
 }
 
 static void cuda_release(struct engine_program *program)

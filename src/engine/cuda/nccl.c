@@ -80,7 +80,7 @@ static int check(const struct nccl *n, int code, const char *call, struct err *e
 
 // ---- the library ----
 
-static int open_library(struct err *err)
+int nccl_available(struct err *err)
 {
     enum { FILES = 3 };
 #define SYMBOL(need, type, name, args) {#name, offsetof(struct api, name), need},
@@ -122,7 +122,7 @@ static int open_everywhere(struct group *group, struct err *err)
         char text[200], hint[160];
     } mine = {0}, *all = NULL;
     struct err own = {0};
-    int size = group_place(group).size, rc = mine.code = open_library(&own);
+    int size = group_place(group).size, rc = mine.code = nccl_available(&own);
     mine.number = library.number;
     snprintf(mine.text, sizeof mine.text, "%s", own.text);
     snprintf(mine.hint, sizeof mine.hint, "%s", own.hint);

@@ -15,6 +15,9 @@
 struct cuda;
 struct nccl;
 
+// Opens the library, for this process.
+int nccl_available(struct err *err) MUST_USE;
+
 // Connects the GPUs of all ranks of a group (null: this one alone). ERR_MISSING: a rank has no NCCL,
 // ERR_FAIL: it is too old or fails, ERR_TIMEOUT: not all ranks came. The error is the same at all
 // ranks or names the one that failed.
