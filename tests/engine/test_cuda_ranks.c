@@ -5,7 +5,7 @@
 // And failures: no rank hangs, and the error says what happened.
 //
 // With FARE_TEST_GPU=1 it uses the machine's GPU and NCCL instead (scripts/nccl-check): a rank alone
-// that sums over itself, and an attempt of two ranks on one GPU.
+// that sums over itself, and two ranks on one GPU, which NCCL allows if it takes them for machines.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -211,7 +211,8 @@ static int keep_values(struct engine_program *program, struct group *group, stru
     return group_barrier(group, err);
 }
 
-static int dies_at; // rank 1, at this step; 0: never
+static bool hosts_apart; // NCCL is to take every rank for another machine
+static int dies_at;      // rank 1, at this step; 0: never
 
 static int train(struct engine_program *program, struct group *group, const struct rank_case *c,
                  const struct data *d, bool queued, struct result *result, struct err *err)
@@ -250,6 +251,10 @@ static int rank_main(struct group *group, const struct rank_case *c, bool queued
         .precision = c->precision, .seed = 11, .micro_batch = c->micro, .group = group};
     struct engine_program *program = NULL;
     struct result *result = some(1, sizeof *result);
+    char host[32];
+    snprintf(host, sizeof host, "host %d", group_place(group).rank);
+    if (hosts_apart)
+        setenv("NCCL_HOSTID", host, 1);
     net_init(&net, "case");
     c->build(&net, &c->size);
     make_data(&data, &net);
@@ -513,27 +518,47 @@ static void nccl_in_graphs(void **state)
     assert_int_equal(far, 0);
 }
 
+static void two_ranks(const struct rank_case *c, const char *how, bool may_refuse)
+{
+    struct result *two = run(2, c, true);
+    if (two->code != 0) {
+        print_message("%s: %s\n", how, two->text);
+        assert_true(may_refuse && strstr(two->text, "NCCL"));
+    } else {
+        struct result *one = run(1, c, true);
+        compare(c, 2, true, one, two);
+        print_message("%s, %s: as one; waiting %lld us, communication %lld us\n", how, c->name,
+                      (long long)two->times.waiting_ns / 1000,
+                      (long long)two->times.communication_ns / 1000);
+        drop(one);
+    }
+    drop(two);
+}
+
 // NCCL may refuse it; what it says is of interest.
 static void two_ranks_on_one_gpu(void **state)
 {
     (void)state;
-    const struct rank_case *c = &cases[0];
-    struct result *two = run(2, c, true);
-    if (two->code != 0) {
-        print_message("two ranks on one GPU: %s\n", two->text);
-        assert_non_null(strstr(two->text, "NCCL"));
-    } else {
-        struct result *one = run(1, c, true);
-        far = 0;
-        compare(c, 2, true, one, two);
-        print_message("two ranks on one GPU: they train as one does; waiting %lld us, "
-                      "communication %lld us\n",
-                      (long long)two->times.waiting_ns / 1000,
-                      (long long)two->times.communication_ns / 1000);
-        assert_int_equal(far, 0);
-        drop(one);
-    }
-    drop(two);
+    far = 0;
+    two_ranks(&cases[0], "two ranks on one GPU", true);
+    assert_int_equal(far, 0);
+}
+
+// NCCL takes them for machines with a GPU each, between which it has sockets.
+static void two_ranks_over_sockets(void **state)
+{
+    (void)state;
+    far = 0;
+    hosts_apart = true;
+    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+    setenv("NCCL_IB_DISABLE", "1", 1);
+    setenv("FARE_BUCKET_BYTES", "4096", 1);
+    for (int i = 0; i < CASES; i++)
+        if (cases[i].short_test)
+            two_ranks(&cases[i], "two ranks over sockets", false);
+    unsetenv("FARE_BUCKET_BYTES");
+    hosts_apart = false;
+    assert_int_equal(far, 0);
 }
 
 int main(int argc, char **argv)
@@ -542,6 +567,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest real[] = {
         cmocka_unit_test(nccl_in_graphs),
         cmocka_unit_test(two_ranks_on_one_gpu),
+        cmocka_unit_test(two_ranks_over_sockets),
     };
     if (getenv("FARE_TEST_GPU"))
         return cmocka_run_group_tests(real, NULL, NULL);

@@ -179,22 +179,22 @@ static void *join_ranks(void *joining_)
     return NULL;
 }
 
-static int64_t patience_ns(void)
+int64_t nccl_patience_ns(int64_t seconds)
 {
-    const char *text = getenv("FARE_NCCL_PATIENCE_S"); // for tests
-    int64_t seconds;
-    return 1000000000 * (text && text_int(text, &seconds) && seconds > 0 ? seconds : PATIENCE_S);
+    const char *text = getenv("FARE_NCCL_PATIENCE_S");
+    int64_t other;
+    return 1000000000 * (text && text_int(text, &other) && other > 0 ? other : seconds);
 }
 
 // Until the thread is done, a rank fails or time is up.
 static int wait_for_join(struct nccl *n, struct joining *j, struct err *err)
 {
-    int64_t until_ns = clock_now_ns() + patience_ns();
+    int64_t patience_ns = nccl_patience_ns(PATIENCE_S), until_ns = clock_now_ns() + patience_ns;
     for (;; clock_sleep_ns(LOOK_NS)) {
         int rc = group_check(n->group, err);
         if (rc == 0 && clock_now_ns() > until_ns)
             rc = err_set(err, ERR_TIMEOUT, "NCCL: not all %d ranks connected within %lld s",
-                         j->place.size, (long long)(patience_ns() / 1000000000));
+                         j->place.size, (long long)(patience_ns / 1000000000));
         pthread_mutex_lock(&j->lock);
         bool done = j->done;
         j->left = !done && rc != 0;

@@ -34,6 +34,9 @@ int nccl_sum(struct nccl *nccl, void *stream, uint64_t at, int64_t count, bool r
 int nccl_look(struct nccl *nccl, struct err *err) MUST_USE;
 void nccl_abort(struct nccl *nccl); // null is fine, and twice
 
+// How long to wait for other ranks: so many seconds, or those of FARE_NCCL_PATIENCE_S, for tests.
+int64_t nccl_patience_ns(int64_t seconds);
+
 const char *nccl_version(void); // "2.27.5", of the library opened last; "" if none was
 
 #endif

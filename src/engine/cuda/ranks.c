@@ -7,8 +7,8 @@
 #include "engine/cuda/driver_parts.h"
 #include "engine/cuda/nccl.h"
 
-#define PATIENCE_NS (600LL * 1000000000) // for the GPU: no step takes that long
-#define POLL_NS     20000
+#define PATIENCE_S 600 // for the GPU: no step takes that long
+#define POLL_NS    20000
 
 enum { STREAM_NON_BLOCKING = 1, EVENT_NO_TIME = 2, CAPTURE_THREAD_LOCAL = 1 };
 
@@ -99,7 +99,7 @@ int cuda_wait(struct cuda *cuda, void *stream, void *event, struct err *err)
     if (!cuda->nccl)
         return event ? CALL(cuda, cuEventSynchronize, err, event)
                      : CALL(cuda, cuStreamSynchronize, err, stream);
-    int64_t until_ns = clock_now_ns() + PATIENCE_NS;
+    int64_t patience_ns = nccl_patience_ns(PATIENCE_S), until_ns = clock_now_ns() + patience_ns;
     for (;; clock_sleep_ns(POLL_NS)) {
         int code = event ? cuda->api.cuEventQuery(event) : cuda->api.cuStreamQuery(stream);
         if (code != CUDA_NOT_READY)
@@ -108,7 +108,7 @@ int cuda_wait(struct cuda *cuda, void *stream, void *event, struct err *err)
         if (clock_now_ns() > until_ns) {
             nccl_abort(cuda->nccl);
             return err_set(err, ERR_TIMEOUT, "the GPU did not come to the end of a step in %lld s",
-                           (long long)(PATIENCE_NS / 1000000000));
+                           (long long)(patience_ns / 1000000000));
         }
     }
 }
