@@ -105,7 +105,8 @@ static int open_library(struct err *err)
         .hint = "fare works with Open MPI 3 to 5 (Debian: openmpi-bin), not with MPICH or Intel "
                 "MPI; FARE_MPI names its library"};
     static struct dl library;
-    return dl_open_once(&library, &spec, &api, err);
+    int rc = dl_open_once(&library, &spec, &api, err);
+    return rc != 0 ? err_hint(err, "%s", spec.hint) : 0;
 }
 
 // ---- a group ----

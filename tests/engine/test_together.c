@@ -139,7 +139,8 @@ static double apart(const struct outcome *a, const struct outcome *b)
 {
     double most = 0, scale = 1e-6;
     for (int64_t i = 0; i < a->count; i++) {
-        double size = fabs((double)a->values[i]), gap = fabs((double)a->values[i] - b->values[i]);
+        double size = fabs((double)a->values[i]),
+               gap = fabs((double)a->values[i] - (double)b->values[i]);
         scale = size > scale ? size : scale * 0.999;
         most = gap / scale > most ? gap / scale : most;
     }
