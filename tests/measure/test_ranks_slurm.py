@@ -34,7 +34,7 @@ with tempfile.TemporaryDirectory(prefix="fare-test-") as top:
             runs = json.loads(p.stdout)["runs"] if p.returncode == 0 else []
             report(NAMES[0], len(runs) == 1 and runs[0]["ranks"] == 2 and runs[0]["nodes"] == 1, said(p))
             p = cluster.tool("srun", "--mpi=none", "-n", "2", *words)
-            report(NAMES[1], p.returncode != 0 and "2 processes were started, but MPI has 1" in p.stderr and "--mpi=pmix" in p.stderr,
+            report(NAMES[1], p.returncode != 0 and "srun started 2 processes, but not for MPI" in p.stderr and "--mpi=pmix" in p.stderr,
                    said(p))
             cluster.env["SLURM_NTASKS"] = "4"  # as in a job's script
             p = cluster.tool(*words)
