@@ -12,6 +12,7 @@
 #include "base/proc.h"
 #include "cmd/fleet.h"
 #include "cmd/measuring.h"
+#include "cmd/run_scaling.h"
 #include "cmd/run_text.h"
 #include "cmd/values.h"
 #include "market/bill.h"
@@ -156,6 +157,8 @@ static const struct cmd_example examples[] = {
     {"fare run mlp", "a sample: the step time here, and how long the whole training would take"},
     {"fare run cnn --within 1% --max-time 5m", "a longer sample, for a narrower interval"},
     {"fare run cifar --batch 32,64,128,256", "at which batch size do gains stop?"},
+    {"fare run inception --gpus 1,2,4", "is it worth renting more GPUs?"},
+    {"mpirun -n 4 fare run cifar", "four processes, on one machine or several, as one run"},
     {"fare run mlp --repeat 5", "how much do runs differ from each other?"},
     {"fare run cnn --full --data ~/mnist", "all twelve epochs, on MNIST's own files"},
     {"fare run mlp --full --repeat 3 --gate", "in CI: does it still reach its accuracy?"},
@@ -425,6 +428,7 @@ static int print(const struct cmd_call *call, struct measure *m, int rc, struct 
     run_text_table(call->out, m->runs.runs.items, m->runs.runs.count);
     run_text_notes(call->out, &m->runs, &m->plan);
     run_text_bills(call->out, m);
+    run_scaling(call->out, &m->runs, m->price ? measure_price_hour(m->price) : 0);
     TRY(say_power(call, m, err));
     if (measure_interrupted(m))
         out_printf(call->out, "Interrupted: these are the figures so far.\n");

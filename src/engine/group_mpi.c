@@ -105,7 +105,8 @@ static int open_library(struct err *err)
         .hint = "fare works with Open MPI 3 to 5 (Debian: openmpi-bin), not with MPICH or Intel "
                 "MPI; FARE_MPI names its library"};
     static struct dl library;
-    return dl_open_once(&library, &spec, &api, err);
+    int rc = dl_open_once(&library, &spec, &api, err);
+    return rc != 0 ? err_hint(err, "%s", spec.hint) : 0;
 }
 
 // ---- a group ----
@@ -527,6 +528,12 @@ int group_join(struct group **out, struct err *err)
     int patience_s = number("FARE_JOIN");
     if (group_joinable() == 1)
         return 0;
+    // MPI itself would end the process, or take it for a single one.
+    if (number("OMPI_COMM_WORLD_SIZE") == 0 && number("SLURM_STEP_NUM_TASKS") > 1 &&
+        !getenv("PMIX_RANK") && !getenv("PMI_RANK") && !getenv("PMI_FD")) {
+        err_set(err, ERR_USAGE, "srun started %d processes, but not for MPI", group_joinable());
+        return err_hint(err, "srun --mpi=pmix does; 'srun --mpi=list' shows what this Slurm has");
+    }
     TRY(open_library(err));
     struct mpi *m = calloc(1, sizeof *m);
     return m ? group_new(out, &group_mpi, m, (patience_s > 0 ? patience_s : JOIN_S) * NS_PER_S, err)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/trainer.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,18 +8,13 @@
 #include "base/fs.h"
 #include "data/images.h"
 #include "checkpoint/checkpoint.h"
+#include "run/agree.h"
 
 #define KEEP_CHECKPOINTS 2
 #define PROBE_STEPS      10 // then evaluate a few batches, to know the cost
 #define PROBE_BATCHES    8
 #define LOOK_STEPS       128 // collect from an engine with a queue after at most this many steps
 #define LOOK_NS          50000000LL // or this time
-
-// What rank 0 decides for all.
-struct agreement {
-    bool stop, enough, save;
-    int64_t wait; // ticks until the next meeting
-};
 
 struct trainer {
     const struct workload *workload;
@@ -48,74 +42,13 @@ struct trainer {
     int64_t asked_ns;     // time of the last collect
     int64_t look_steps;   // steps between collects
     bool looked;          // just now
-    // In a group.
-    struct group *group; // null: alone
-    struct agreement agreed;
-    int64_t ticks, meet_at;   // steps and evaluated batches so far, and when ranks meet next
-    int64_t met_ns;           // the last time
-    struct group_times times; // of the steps
+    struct agree agree;   // with the other ranks
     struct trainer_result *result;
 };
 
 static bool stopped(const struct trainer *t)
 {
-    return t->group ? t->agreed.stop : run_plan_over(t->o->plan);
-}
-
-static bool leads(const struct trainer *t)
-{
-    return group_place(t->group).rank == 0;
-}
-
-// The ranks meet about every LOOK_NS. Whether they just did: alone, always.
-static int meet(struct trainer *t, bool *met, struct err *err)
-{
-    *met = !t->group || t->ticks++ >= t->meet_at;
-    if (!t->group || !*met)
-        return 0;
-    if (leads(t)) {
-        const struct run_wish *wish = t->o->plan->wish;
-        int64_t now_ns = clock_now_ns(), each_ns = (now_ns - t->met_ns) / (t->agreed.wait + 1);
-        int64_t most = each_ns > 0 ? LOOK_NS / each_ns : LOOK_STEPS;
-        most = most < 2 * t->agreed.wait + 1 ? most : 2 * t->agreed.wait + 1;
-        t->agreed = (struct agreement){.stop = run_plan_over(t->o->plan),
-                                       .enough = meter_enough(t->o->meter),
-                                       .save = wish && wish->save,
-                                       .wait = most < LOOK_STEPS ? most : LOOK_STEPS};
-        t->met_ns = now_ns;
-    }
-    int rc = group_broadcast(t->group, &t->agreed, sizeof t->agreed, err);
-    t->meet_at = t->ticks + t->agreed.wait;
-    return rc;
-}
-
-// Adds the time that the group took since the last call, or only forgets it.
-static void take_times(struct trainer *t, struct group_times *since, bool add)
-{
-    struct group_times now = {0};
-    if (!t->group || !t->program)
-        return;
-    if (!t->engine->group_times || !t->engine->group_times(t->program, &now))
-        group_times(t->group, &now);
-    if (add) {
-        t->times.waiting_ns += now.waiting_ns - since->waiting_ns;
-        t->times.communication_ns += now.communication_ns - since->communication_ns;
-    }
-    *since = now;
-}
-
-// The mean over the ranks.
-static int share_times(struct trainer *t, struct err *err)
-{
-    double sums[2] = {(double)t->times.waiting_ns, (double)t->times.communication_ns};
-    int size = group_place(t->group).size;
-    if (!t->group)
-        return 0;
-    TRY(group_sum_reals(t->group, sums, 2, err));
-    t->result->has_times = true;
-    t->result->times = (struct group_times){.waiting_ns = (int64_t)(sums[0] / size),
-                                            .communication_ns = (int64_t)(sums[1] / size)};
-    return 0;
+    return t->agree.group ? t->agree.now.stop : run_plan_over(t->o->plan);
 }
 
 static struct engine_batch for_engine(const struct trainer *t, const struct batch *b)
@@ -348,8 +281,8 @@ static int open_part(struct trainer *t, const struct dataset *set, bool training
     struct batcher_options batches = workload_batches(t->workload, o->seed, training, o->threads);
     batches.batch = t->recipe.batch;
     batches.form = t->form;
-    batches.rank = group_place(t->group).rank;
-    batches.ranks = group_place(t->group).size;
+    batches.rank = group_place(t->agree.group).rank;
+    batches.ranks = group_place(t->agree.group).size;
     TRY(batcher_new(out, set, &batches, err));
     return t->form == BATCH_VALUES ? 0 : load_set(t, set, &batches, !training, err);
 }
@@ -371,59 +304,10 @@ static int load(struct trainer *t, struct err *err)
     return 0;
 }
 
-// Only rank 0 needs to see the checkpoint's file.
-static int share_parameters(struct trainer *t, struct err *err)
-{
-    int64_t most = 1;
-    int count = t->engine->tensor_count(t->program), stage = t->place.stage, rc = 0;
-    struct engine_tensor tensor;
-    TRY(group_broadcast(t->group, &t->place, sizeof t->place, err));
-    if (t->place.stage != stage)
-        TRY(t->engine->set_stage(t->program, t->place.stage, err));
-    for (int i = 0; i < count; i++) {
-        t->engine->tensor(t->program, i, &tensor);
-        most = tensor.count > most ? tensor.count : most;
-    }
-    float *values = malloc((size_t)most * sizeof *values);
-    if (!values)
-        return err_memory(err);
-    for (int i = 0; rc == 0 && i < count; i++) {
-        t->engine->tensor(t->program, i, &tensor);
-        if (leads(t))
-            rc = t->engine->read(t->program, i, values, err);
-        if (rc == 0)
-            rc = group_broadcast(t->group, values, (size_t)tensor.count * sizeof *values, err);
-        if (rc == 0 && !leads(t))
-            rc = t->engine->write(t->program, i, values, err);
-    }
-    free(values);
-    return rc;
-}
-
-// A machine without the set's files would train on a generated one.
-static int check_group(struct trainer *t, struct err *err)
-{
-    char first[160], mine[160];
-    if (!t->group)
-        return 0;
-    if (!t->engine->groups)
-        return err_set(err, ERR_USAGE, "the engine '%s' cannot train in a group of processes",
-                       t->engine->name);
-    memset(mine, 0, sizeof mine);
-    snprintf(mine, sizeof mine, "%s %s", t->o->data->name,
-             t->o->data->identity ? t->o->data->identity : "");
-    memcpy(first, mine, sizeof first);
-    TRY(group_broadcast(t->group, first, sizeof first, err));
-    if (strcmp(first, mine) != 0)
-        return err_set(err, ERR_USAGE, "other data (%.60s) than that of rank 0 (%.60s)", mine,
-                       first);
-    return 0;
-}
-
 static int prepare(struct trainer *t, struct err *err)
 {
     const struct trainer_options *o = t->o;
-    TRY(check_group(t, err));
+    TRY(agree_check(&t->agree, t->engine, o->data, err));
     TRY(workload_net(t->workload, o->data, &o->workload_options, &t->net, err));
     checkpoint_fingerprint(&t->net, t->result->net);
     checkpoint_recipe_text(&t->recipe, &t->result->recipe);
@@ -448,10 +332,10 @@ static int prepare(struct trainer *t, struct err *err)
     if (o->data->test.count > 0)
         TRY(open_part(t, &o->data->test, false, &t->test, err));
     TRY(plan(t, err));
-    if (leads(t))
+    if (agree_leads(&t->agree))
         TRY(load(t, err));
-    if (t->group && (o->from || o->dir))
-        TRY(share_parameters(t, err));
+    if (t->agree.group && (o->from || o->dir))
+        TRY(agree_parameters(&t->agree, t->engine, t->program, &t->place, err));
     TRY(batcher_seek(t->train, t->place.epoch, t->place.step, err));
     t->stage = t->place.stage;
     plan_meter(t);
@@ -500,7 +384,7 @@ static int save(struct trainer *t, struct err *err)
     TRY(ask(t, 0, err));
     meter_phase(t->o->meter, METER_CHECKPOINT);
     struct buf path = {0};
-    bool writes = leads(t);
+    bool writes = agree_leads(&t->agree);
     int rc =
         writes ? checkpoint_path(t->o->dir, t->workload->name, t->place.iteration, &path, err) : 0;
     if (rc == 0 && writes)
@@ -513,7 +397,7 @@ static int save(struct trainer *t, struct err *err)
     buf_release(&path);
     if (t->o->plan->wish)
         t->o->plan->wish->save = false;
-    t->agreed.save = false;
+    t->agree.now.save = false;
     meter_checkpointed(t->o->meter);
     meter_phase(t->o->meter, METER_IDLE);
     return rc;
@@ -576,7 +460,7 @@ static int score_test(struct trainer *t, int64_t most, struct engine_score *scor
         tell(t, true);
         bool met;
         if (rc == 0)
-            rc = meet(t, &met, err);
+            rc = agree_tick(&t->agree, t->o->plan, t->o->meter, &met, err);
     }
     int64_t ignored;
     if (rc == 0 && t->form != BATCH_VALUES)
@@ -606,7 +490,7 @@ static bool save_is_due(const struct trainer *t)
 {
     const struct run_wish *wish = t->o->plan->wish;
     return (t->o->save_every > 0 && t->place.iteration % t->o->save_every == 0) ||
-           (t->group ? t->agreed.save : wish && wish->save);
+           (t->agree.group ? t->agree.now.save : wish && wish->save);
 }
 
 // Once, early: evaluates a few batches to learn the cost. Changes no state.
@@ -627,7 +511,7 @@ static bool goes_on(struct trainer *t)
 {
     int last = t->recipe.stage_count - 1;
     int64_t share = t->last_step * (t->stage + 1) / t->recipe.stage_count;
-    bool enough = t->group ? t->agreed.enough : meter_enough(t->o->meter);
+    bool enough = t->agree.group ? t->agree.now.enough : meter_enough(t->o->meter);
     if (t->o->plan->full)
         return true;
     if (t->o->plan->steps > 0)
@@ -636,7 +520,7 @@ static bool goes_on(struct trainer *t)
         return true;
     if (t->jumps && t->stage < last) {
         t->stage++;
-        t->agreed.enough = false;
+        t->agree.now.enough = false;
         return true;
     }
     t->enough = t->o->plan->steps == 0;
@@ -646,14 +530,14 @@ static bool goes_on(struct trainer *t)
 }
 
 // Between two steps: progress, the first evaluation, a checkpoint.
-static int between(struct trainer *t, struct group_times *since, struct err *err)
+static int between(struct trainer *t, struct err *err)
 {
     int rc = 0;
     tell(t, false);
     if (!t->probed && t->result->steps >= PROBE_STEPS) {
-        take_times(t, since, true);
+        agree_times(&t->agree, t->engine, t->program, true);
         rc = probe(t, err);
-        take_times(t, since, false);
+        agree_times(&t->agree, t->engine, t->program, false);
     }
     if (rc == 0 && save_is_due(t) && t->place.step < t->steps_per_epoch) {
         rc = save(t, err);
@@ -670,20 +554,19 @@ static int run_steps(struct trainer *t, struct run_epoch *epoch, struct err *err
     t->asked_ns = t->epoch_began_ns;
     meter_phase(t->o->meter, METER_TRAIN);
     int64_t before_ns = meter_train_ns(t->o->meter);
-    struct group_times since = {0};
-    take_times(t, &since, false);
+    agree_times(&t->agree, t->engine, t->program, false);
     int rc = 1;
     while (rc > 0 && t->place.iteration < t->last_step && !stopped(t)) {
         rc = step(t, err);
         if (rc <= 0)
             break;
         bool met;
-        int other = meet(t, &met, err);
-        bool looked = t->group ? met : t->form == BATCH_VALUES || t->looked;
+        int other = agree_tick(&t->agree, t->o->plan, t->o->meter, &met, err);
+        bool looked = t->agree.group ? met : t->form == BATCH_VALUES || t->looked;
         if (other == 0 && !looked && !save_is_due(t))
             continue;
         if (other == 0)
-            other = between(t, &since, err);
+            other = between(t, err);
         if (other != 0)
             rc = other;
         else if (!goes_on(t))
@@ -692,7 +575,7 @@ static int run_steps(struct trainer *t, struct run_epoch *epoch, struct err *err
     int asked = rc < 0 ? 0 : ask(t, 0, err);
     if (asked != 0)
         rc = asked;
-    take_times(t, &since, true);
+    agree_times(&t->agree, t->engine, t->program, true);
     meter_phase(t->o->meter, METER_IDLE);
     const struct engine_score *s = &t->place.score;
     double count = s->count > 0 ? (double)s->count : 1;
@@ -744,9 +627,9 @@ int trainer_run(const struct workload *workload, const struct trainer_options *o
                         .o = options,
                         .engine = options->engine,
                         .recipe = workload->recipe,
-                        .group = group_place(options->engine_options.group).size > 1
-                                     ? options->engine_options.group
-                                     : NULL,
+                        .agree.group = group_place(options->engine_options.group).size > 1
+                                           ? options->engine_options.group
+                                           : NULL,
                         .result = result};
     memset(result, 0, sizeof *result);
     if (options->batch > 0)
@@ -755,8 +638,10 @@ int trainer_run(const struct workload *workload, const struct trainer_options *o
     int rc = prepare(&t, err);
     if (rc == 0)
         rc = run_epochs(&t, err);
-    if (rc == 0)
-        rc = share_times(&t, err);
+    if (rc == 0 && t.agree.group) {
+        rc = agree_mean_times(&t.agree, &result->times, err);
+        result->has_times = rc == 0;
+    }
     if (rc == 0) {
         result->first_loss = losses_first(&t.losses).v;
         result->last_loss = losses_last(&t.losses).v;
@@ -767,8 +652,8 @@ int trainer_run(const struct workload *workload, const struct trainer_options *o
         rc = buf_check(&result->notes, err);
     if (rc == 0)
         rc = buf_check(&result->recipe, err);
-    if (rc != 0 && t.group)
-        group_fail(t.group, err ? err->text : "failed");
+    if (rc != 0)
+        group_fail(t.agree.group, err ? err->text : "failed");
     batcher_free(t.train);
     batcher_free(t.test);
     if (t.program)
