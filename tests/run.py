@@ -33,7 +33,7 @@ WAITING = ["fleet/test_sky", "fleet/test_slurm", "fleet/test_kubernetes", "fleet
            "guard/test_s3", "guard/test_s3_tls", "guard/test_watching", "guard/test_store", "fleet/test_emit_boot"]
 WAITING_AT_ONCE = 3
 # These compute for ten seconds or more: they begin first. The others fill what is left at the end.
-LONG = ["engine/test_kernels", "estimate/test_tables", "market/test_agreement", "guard/test_torch", "measure/test_frameworks", "dist/test_gpu_check", "engine/test_gpu_host", "bill/test_second", "runner/test_lint",
+LONG = ["engine/test_kernels", "engine/test_cuda_ranks", "estimate/test_tables", "market/test_agreement", "guard/test_torch", "measure/test_frameworks", "dist/test_gpu_check", "engine/test_gpu_host", "bill/test_second", "runner/test_lint",
         "report/test_bare", "engine/test_cpu_nets", "dist/test_bundle", "engine/test_cpu",
         "run/test_adapters", "report/test_pages", "cmd/test_cron_oom", "advise/test_quote_oom", "cli/bare", "engine/test_lstm",
         "measure/test_handover", "measure/test_measuring", "cmd/test_price_widths", "ledger/test_postgres", "spend/test_spend",
