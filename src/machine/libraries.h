@@ -25,8 +25,8 @@ int libraries_start(struct probe *probe, int64_t limit_ms, struct libraries **li
 int libraries_finish(struct libraries *libraries, struct machine *machine,
                      struct err *err) MUST_USE;
 
-// The file of a library of this machine ("NCCL"), number `index` of those found, without opening it;
-// false behind the last one.
+// The file of a library of this machine ("NCCL"), number `index` of those found, without opening
+// it; false behind the last one.
 bool library_file(const char *name, int index, char *out, size_t size);
 
 void libraries_free(struct libraries *libraries); // ends running children; null is fine

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stand-in for NCCL, for processes that use the stand-in for the CUDA driver (fake_gpu.c). Sums
-// are real: each rank puts its numbers into memory that all share, and adds all of them up once they
-// are there. A sum takes part in a stream or a graph like a kernel, and is not ready as long as a
-// rank is missing. What NCCL forbids, two sums of a rank at once or different ones at two ranks,
-// is an error here, not a hang.
+// are real: each rank puts its numbers into memory that all share, and adds all of them up once
+// they are there. A sum takes part in a stream or a graph like a kernel, and is not ready as long
+// as a rank is missing. What NCCL forbids, two sums of a rank at once or different ones at two
+// ranks, is an error here, not a hang.
 //
 // FAKE_NCCL_DELAY=N has every sum begin up to N tries late. FAKE_NCCL_VERSION is its version.
 // FAKE_NCCL_FAIL is one of
 //   id, init:RANK           that call fails
 //   absent:RANK             that rank never connects
-//   call:RANK:N, sum:RANK:N the Nth call of ncclAllReduce, or the Nth sum carried out, fails; sums of
+//   call:RANK:N, sum:RANK:N the Nth call of ncclAllReduce, or the Nth sum carried out, fails; sums
+//   of
 //                           the others wait for ever
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -50,7 +51,7 @@ struct sum {
     struct comm *comm;
     void *values;
     long long count;
-    int type, late; // late: tries to go
+    int type, late;   // late: tries to go
     long long number; // 0: not begun
 };
 
@@ -63,7 +64,11 @@ static bool fails(const char *what, int rank, int number)
 {
     char text[64];
     const char *wanted = getenv("FAKE_NCCL_FAIL");
-    snprintf(text, sizeof text, number ? "%s:%d:%d" : rank < 0 ? "%s" : "%s:%d", what, rank, number);
+    snprintf(text, sizeof text,
+             number     ? "%s:%d:%d"
+             : rank < 0 ? "%s"
+                        : "%s:%d",
+             what, rank, number);
     return wanted && strcmp(wanted, text) == 0;
 }
 
@@ -76,7 +81,9 @@ int ncclGetVersion(int *version)
 
 const char *ncclGetErrorString(int code)
 {
-    return code == INVALID_USAGE ? "invalid usage" : code == REMOTE ? "remote error" : "internal error";
+    return code == INVALID_USAGE ? "invalid usage"
+           : code == REMOTE      ? "remote error"
+                                 : "internal error";
 }
 
 const char *ncclGetLastError(void *comm)

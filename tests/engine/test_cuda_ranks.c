@@ -4,8 +4,9 @@
 // ranks are those of one with the same batches, but for rounding, and the same bits at every rank.
 // And failures: no rank hangs, and the error says what happened.
 //
-// With FARE_TEST_GPU=1 it uses the machine's GPU and NCCL instead (scripts/nccl-check): a rank alone
-// that sums over itself, and two ranks on one GPU, which NCCL allows if it takes them for machines.
+// With FARE_TEST_GPU=1 it uses the machine's GPU and NCCL instead (scripts/nccl-check): a rank
+// alone that sums over itself, and two ranks on one GPU, which NCCL allows if it takes them for
+// machines.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -577,9 +578,12 @@ int main(int argc, char **argv)
     snprintf(nccl, sizeof nccl, "%.*s/fake_nccl.so", (int)(strrchr(gpu, '/') - gpu), gpu);
     setenv("FARE_NCCL", nccl, 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alone),           cmocka_unit_test(ranks_train_as_one_does),
-        cmocka_unit_test(without_nccl),    cmocka_unit_test(too_old_nccl),
-        cmocka_unit_test(connecting_fails), cmocka_unit_test(sums_fail),
+        cmocka_unit_test(alone),
+        cmocka_unit_test(ranks_train_as_one_does),
+        cmocka_unit_test(without_nccl),
+        cmocka_unit_test(too_old_nccl),
+        cmocka_unit_test(connecting_fails),
+        cmocka_unit_test(sums_fail),
         cmocka_unit_test(a_rank_dies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

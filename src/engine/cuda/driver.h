@@ -5,8 +5,8 @@
 // which those that launches name are loaded (modules.h). One GPU, one stream for kernels, one for
 // copies. Every call is checked; an error names the call and gives libcuda's words.
 //
-// Only driver.c, modules.c, graph.c and ranks.c call libcuda. A driver for another vendor's GPUs would
-// implement this header and graph.h, and run the same plans (plan/plan.h).
+// Only driver.c, modules.c, graph.c and ranks.c call libcuda. A driver for another vendor's GPUs
+// would implement this header and graph.h, and run the same plans (plan/plan.h).
 #ifndef FARE_ENGINE_CUDA_DRIVER_H
 #define FARE_ENGINE_CUDA_DRIVER_H
 

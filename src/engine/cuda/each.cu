@@ -162,7 +162,8 @@ KERNEL(256, 1) pool_back(const cuda_pool g)
                 float v = d[k] * share;
                 if (stream)
                     v = drop_one(stream, g.drop.threshold, g.drop.scale,
-                                 image_index(sample + first, c + k, g.channels, out_pixels, out_at), v);
+                                 image_index(sample + first, c + k, g.channels, out_pixels, out_at),
+                                 v);
                 sum[k] += v;
             }
         }

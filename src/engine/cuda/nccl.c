@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions and constants are declared by NCCL's documentation. Handles are opaque pointers, 0 is
-// success. Connecting waits for all ranks and cannot be interrupted, so a thread of its own does it.
+// success. Connecting waits for all ranks and cannot be interrupted, so a thread of its own does
+// it.
 #include "engine/cuda/nccl.h"
 
 #include <pthread.h>
@@ -31,8 +32,7 @@ struct id { // ncclUniqueId
     F(DL_REQUIRED, int, ncclCommDestroy, (void *))                                                 \
     F(DL_REQUIRED, int, ncclCommAbort, (void *))                                                   \
     F(DL_REQUIRED, int, ncclCommGetAsyncError, (void *, int *))                                    \
-    F(DL_REQUIRED, int, ncclAllReduce,                                                             \
-      (const void *, void *, size_t, int, int, void *, void *))                                    \
+    F(DL_REQUIRED, int, ncclAllReduce, (const void *, void *, size_t, int, int, void *, void *))   \
     F(DL_OPTIONAL, const char *, ncclGetErrorString, (int))                                        \
     F(DL_OPTIONAL, const char *, ncclGetLastError, (void *))
 
@@ -86,8 +86,9 @@ int nccl_available(struct err *err)
 #define SYMBOL(need, type, name, args) {#name, offsetof(struct api, name), need},
     static const struct dl_symbol symbols[] = {FUNCTIONS(SYMBOL)};
 #undef SYMBOL
-    static const char hint[] = "'pip install nvidia-nccl-cu12' brings it, as PyTorch does; FARE_NCCL "
-                               "names its file, libnccl.so.2";
+    static const char hint[] =
+        "'pip install nvidia-nccl-cu12' brings it, as PyTorch does; FARE_NCCL "
+        "names its file, libnccl.so.2";
     char files[FILES][512];
     const char *names[FILES + 2] = {"libnccl.so.2"};
     if (library.number)

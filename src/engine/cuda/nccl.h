@@ -18,9 +18,9 @@ struct nccl;
 // Opens the library, for this process.
 int nccl_available(struct err *err) MUST_USE;
 
-// Connects the GPUs of all ranks of a group (null: this one alone). ERR_MISSING: a rank has no NCCL,
-// ERR_FAIL: it is too old or fails, ERR_TIMEOUT: not all ranks came. The error is the same at all
-// ranks or names the one that failed.
+// Connects the GPUs of all ranks of a group (null: this one alone). ERR_MISSING: a rank has no
+// NCCL, ERR_FAIL: it is too old or fails, ERR_TIMEOUT: not all ranks came. The error is the same at
+// all ranks or names the one that failed.
 int nccl_open(struct nccl **out, struct cuda *cuda, struct group *group, struct err *err) MUST_USE;
 // Graphs with its sums must be gone, unless it was aborted. Null is fine.
 void nccl_close(struct nccl *nccl);

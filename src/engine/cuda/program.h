@@ -37,8 +37,8 @@ struct engine_program {
     int all_counts[PROGRAM_ROWS]; // of all ranks
     struct graph *train[RECIPE_STAGES_MAX][PROGRAM_LENGTHS], *evaluate;
     struct launch gather[PLAN_BUFFERS], gather_held_out;
-    struct cuda_score *scores;       // on the host, pinned
-    struct cuda_total *totals;       // likewise, instead of them with several ranks
+    struct cuda_score *scores; // on the host, pinned
+    struct cuda_total *totals; // likewise, instead of them with several ranks
     double communication_ns, waiting_ns;
     struct engine_score uncollected; // scores of steps that are done, for collect()
     int64_t uncollected_steps;

@@ -132,8 +132,8 @@ static int train_graph(struct engine_program *program, int steps, struct graph *
     return cuda_graph_new(program->cuda, stages, count, out, err);
 }
 
-// Which graph is the longest of at most `steps`. Several ranks have graphs of one step: NCCL demands
-// that all launch the same ones, and how many steps wait at each depends on its clock.
+// Which graph is the longest of at most `steps`. Several ranks have graphs of one step: NCCL
+// demands that all launch the same ones, and how many steps wait at each depends on its clock.
 static int length_for(const struct engine_program *program, int steps)
 {
     if (program->plan.device.several)

@@ -33,7 +33,8 @@ int cuda_join(struct cuda *cuda, struct group *group, struct err *err)
     if (group_place(group).size == 1 && alone && *alone == '0')
         return 0;
     if (!api->cuStreamQuery || !api->cuEventQuery || !api->cuStreamBeginCapture_v2 ||
-        !api->cuStreamEndCapture || !api->cuGraphAddChildGraphNode || !api->cuGraphAddEmptyNode || cuda->about.driver < 11030)
+        !api->cuStreamEndCapture || !api->cuGraphAddChildGraphNode || !api->cuGraphAddEmptyNode ||
+        cuda->about.driver < 11030)
         return cuda_too_old(&cuda->about, ", too old for several GPUs (11.3)", err);
     TRY(CALL(cuda, cuStreamCreate, err, &cuda->sum_stream, STREAM_NON_BLOCKING));
     for (int i = 0; i < 2; i++)

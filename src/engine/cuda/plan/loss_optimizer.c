@@ -137,13 +137,13 @@ void gpu_optimize(struct builder *b, const bool *trains)
                 continue;
             bool summed = block->sum_at >= 0;
             device_ptr grad = summed ? plan->sums + (device_ptr)block->sum_at * 4 : block->grad;
-            rows[count] = (struct cuda_param){.grad =
-                                                  (const float *)on_gpu(grad) + (from[k] - block->at),
-                                              .part = block->size,
-                                              .parts = summed ? 1 : block->parts,
-                                              .decayed = k == 0 && block->decayed,
-                                              .at = from[k],
-                                              .end = to[k]};
+            rows[count] =
+                (struct cuda_param){.grad = (const float *)on_gpu(grad) + (from[k] - block->at),
+                                    .part = block->size,
+                                    .parts = summed ? 1 : block->parts,
+                                    .decayed = k == 0 && block->decayed,
+                                    .at = from[k],
+                                    .end = to[k]};
             for (int64_t at = from[k]; at < to[k]; at += CUDA_CHUNK, chunk_count++) {
                 chunk_param[chunk_count] = count;
                 chunk_at[chunk_count] = at;

@@ -39,8 +39,8 @@ int gpu_weights_parts(const struct gpu_plan *plan, int layer, bool second);
 void gpu_product(const struct device *device, device_ptr a, device_ptr b, device_ptr y, int size,
                  struct launch *out);
 
-// The optimizer takes a gradient in one part from the product's epilogue; it is never stored, unless
-// it is summed over ranks.
+// The optimizer takes a gradient in one part from the product's epilogue; it is never stored,
+// unless it is summed over ranks.
 static inline bool gpu_is_fused(const struct block *block)
 {
     return block->parts == 1 && block->product && block->sum_at < 0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ranks: launches that only several ranks need, each with a GPU and its part of the batch: sums over
-// all of them (struct launch). With one rank these functions do nothing.
+// ranks: launches that only several ranks need, each with a GPU and its part of the batch: sums
+// over all of them (struct launch). With one rank these functions do nothing.
 //
-// Gradients that are summed lie in one piece of memory in the order of the layers. The way back goes
-// from the last layer to the first, so what is complete grows from the end. Whenever there is enough
-// of it, a bucket, a launch sums it beside the rest of the way back. The step's score lies behind
-// the gradients and is summed with the first bucket, as is what each rank waited in the step before.
+// Gradients that are summed lie in one piece of memory in the order of the layers. The way back
+// goes from the last layer to the first, so what is complete grows from the end. Whenever there is
+// enough of it, a bucket, a launch sums it beside the rest of the way back. The step's score lies
+// behind the gradients and is summed with the first bucket, as is what each rank waited in the step
+// before.
 //
 // One sum follows the other, in the same order at all ranks, as NCCL demands.
 #ifndef FARE_ENGINE_CUDA_PLAN_RANKS_H
