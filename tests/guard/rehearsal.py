@@ -171,8 +171,8 @@ class Rehearsal:
     def environment(self, home):
         return dict(os.environ, HOME=str(home), XDG_DATA_HOME=str(home / "data"), FARE_METADATA="off", TMPDIR=str(home))
 
-    def start(self):
-        fresh = self.machines == 0 or self.random.random() < 0.7
+    def start(self, elsewhere=False):
+        fresh = self.machines == 0 or self.random.random() < 0.7 or elsewhere
         self.machines += fresh
         home = self.dir / f"machine-{self.machines}"
         home.mkdir(exist_ok=True)
@@ -221,11 +221,12 @@ class Rehearsal:
             return False
 
     def pause(self, fare):
-        """The machine stands still for longer than its lease; another one takes over meanwhile."""
+        """The machine stands still for longer than its lease; another one, with a disk of its own, takes over meanwhile. On one
+        disk the job that wakes up could delete what the other is about to read."""
         everything = [fare.pid] + children(fare.pid)
         send(everything, signal.SIGSTOP)
         began = time.monotonic()
-        other = self.start()
+        other = self.start(elsewhere=True)
         self.wait(other, 2 * self.lease_s + self.random.uniform(0.5, 2))
         woken = time.monotonic()
         send(everything, signal.SIGCONT)
@@ -461,7 +462,7 @@ def main():
     parser.add_argument("seed", nargs="?", default="1")
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--at-once", type=int, default=10)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     fare = str(Path(args.fare).resolve())
     seeds = [args.seed] if "-" in args.seed else [f"{args.seed}-{i}" for i in range(1, args.count + 1)]
     faults, began = [], time.monotonic()
