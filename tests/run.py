@@ -7,7 +7,7 @@ Four kinds, found by name:
   tests/cli/*.test           a command, its exit code and what it prints (format: tests/cli/README.md)
   tests/**/test_*.sh, .py    scripts that print TAP; they find BUILD and ROOT in the environment
   BUILD/tests/fuzz/fuzz_*    replays of tests/fuzz/corpus
-The first two and the last run once per build; scripts run for the first build only.
+The first two run once per build, scripts for the first build only, replays for the last, which is sanitized.
 """
 import argparse
 import os
@@ -230,7 +230,7 @@ def collect(builds, only):
                     and "on_purpose" not in path.parts and "sanitize" not in \
                     path.relative_to(build).parts:
                 jobs.append((run_program, path, build))
-        for path in sorted((build / "tests" / "fuzz").glob("fuzz_*")):
+        for path in sorted((build / "tests" / "fuzz").glob("fuzz_*")) if build == builds[-1] else []:
             if path.is_file():
                 jobs.append((run_replay, path, build))
         for path in sorted((TESTS / "cli").glob("*.test")):
