@@ -84,7 +84,8 @@ static enum scale_kind kind_of(const struct layout *l, struct range r, const str
         return SCALE_LOG;
     if (strcmp(unit, "batch") == 0)
         return SCALE_LOG;
-    return !l->points || r.low < r.high * 0.6 ? SCALE_FROM_ZERO : SCALE_FREE;
+    // Prices of zones are close together: from zero, their lines would be one.
+    return !(l->points || l->steps) || r.low < r.high * 0.6 ? SCALE_FROM_ZERO : SCALE_FREE;
 }
 
 // A few distinct values (batch sizes) are better ticks than round numbers.
