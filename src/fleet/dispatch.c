@@ -27,6 +27,7 @@ struct item { // a task
     enum wish wish;
     enum task_state after; // CANCEL: what it becomes then
     int64_t due_ns, since_ns;
+    int64_t asked_ns; // CANCEL: first asked for; 0: not yet
 };
 
 struct line { // a queue of items
@@ -199,6 +200,24 @@ static int cancel_waiting(struct dispatcher *d, struct line *line, enum task_sta
     return 0;
 }
 
+// A task that nothing more can be learned of. Where a person can end it, its problem says how.
+static int abandon(struct dispatcher *d, struct site *s, struct item *item, const char *why,
+                   struct err *err)
+{
+    struct buf hand = {0};
+    if (s->place->target->by_hand)
+        s->place->target->by_hand(&d->fleet, s->place, item->task, &hand);
+    item->task->now.unsettled = some_bool(true);
+    int rc = finish(
+        d, item, TASK_FAILED,
+        words("%s; it may still run there%s%s", why, hand.len > 0 ? ": " : "", buf_str(&hand)).s,
+        err);
+    buf_release(&hand);
+    TRY(rc);
+    say_end(d, s, item->task);
+    return 0;
+}
+
 // The place cannot be used any more: what is there may still run.
 static int give_up(struct dispatcher *d, struct site *s, struct err *err)
 {
@@ -216,18 +235,7 @@ static int give_up(struct dispatcher *d, struct site *s, struct err *err)
             say(d, "%s: the folder of %s may be left there", s->place->name, task->name);
             continue;
         }
-        struct buf hand = {0};
-        if (s->place->target->by_hand)
-            s->place->target->by_hand(&d->fleet, s->place, task, &hand);
-        task->now.unsettled = some_bool(true);
-        int rc = finish(
-            d, item, TASK_FAILED,
-            words("%s; it may still run there%s%s", why.s, hand.len > 0 ? ": " : "", buf_str(&hand))
-                .s,
-            err);
-        buf_release(&hand);
-        TRY(rc);
-        say_end(d, s, task);
+        TRY(abandon(d, s, item, why.s, err));
     }
     s->begun = 0;
     TRY(cancel_waiting(d, &s->waiting, TASK_FAILED, why.s, err));
@@ -237,12 +245,17 @@ static int give_up(struct dispatcher *d, struct site *s, struct err *err)
     return 0;
 }
 
+static int64_t patience_ns(const struct dispatcher *d)
+{
+    const struct maybe_int given = d->fleet.dispatch->patience_ns;
+    return given.known ? given.v : DISPATCH_PATIENCE_NS;
+}
+
 static int place_failed(struct dispatcher *d, struct site *s, int code, const struct err *why,
                         struct err *err)
 {
     bool later = code == ERR_TIMEOUT || code == ERR_IO || code == ERR_MISSING;
-    int64_t patience = d->fleet.dispatch->patience_ns.known ? d->fleet.dispatch->patience_ns.v
-                                                            : DISPATCH_PATIENCE_NS;
+    int64_t patience = patience_ns(d);
     if (!s->met)
         patience /= 10;
     bool same = strncmp(s->problem, why->text, sizeof s->problem - 1) == 0;
@@ -277,7 +290,7 @@ static int lost(struct dispatcher *d, struct site *s, struct item *item,
     bool often = item->task->now.attempts.v >= LOSSES_MOST;
     item->wish = WISH_CANCEL;
     item->after = often ? TASK_FAILED : TASK_WAITING;
-    item->due_ns = 0;
+    item->due_ns = item->asked_ns = 0;
     say(d, "%s on %s: lost%s", item->task->name, s->place->name,
         often ? " too often" : "; it starts again");
     if (!often)
@@ -301,6 +314,7 @@ static int ended(struct dispatcher *d, struct site *s, struct item *item,
         TRY(task_set_state(item->task, TASK_RUNNING, err));
         item->wish = WISH_CANCEL;
         item->after = TASK_WAITING;
+        item->asked_ns = 0;
         say(d, "%s on %s: interrupted and saved; it starts again", item->task->name,
             s->place->name);
         return 0;
@@ -337,9 +351,28 @@ static int is_running(struct dispatcher *d, struct site *s, struct item *item,
     return 0;
 }
 
-// After CANCEL: nothing of it is left there.
-static int cancelled(struct dispatcher *d, struct site *s, struct item *item, struct err *err)
+static void say_left(struct dispatcher *d, const struct site *s, const struct task_report *report)
 {
+    if (report->words.len > 0)
+        say(d, "%s: a folder is left there: %s", s->place->name, buf_str(&report->words));
+}
+
+// After CANCEL: nothing of it runs there; or it still does, and is ended again as long as the place
+// would be waited for.
+static int cancelled(struct dispatcher *d, struct site *s, struct item *item,
+                     const struct task_report *report, struct err *err)
+{
+    if (report->state != REPORT_ABSENT) {
+        if (item->asked_ns == 0)
+            item->asked_ns = d->now_ns;
+        item->due_ns = d->now_ns + LOOK_NS;
+        if (d->now_ns - item->asked_ns < patience_ns(d))
+            return 0;
+        line_remove(&s->here, item);
+        s->begun--;
+        return abandon(d, s, item, words("%s: cannot be ended", s->place->name).s, err);
+    }
+    say_left(d, s, report);
     line_remove(&s->here, item);
     s->begun--;
     item->task->now.unsettled = (struct maybe_bool){0};
@@ -352,8 +385,10 @@ static int cancelled(struct dispatcher *d, struct site *s, struct item *item, st
     return 0;
 }
 
-static int cleaned(struct dispatcher *d, struct site *s, struct item *item, struct err *err)
+static int cleaned(struct dispatcher *d, struct site *s, struct item *item,
+                   const struct task_report *report, struct err *err)
 {
+    say_left(d, s, report);
     line_remove(&s->here, item);
     item->task->now.cleaned = some_bool(!s->open);
     d->left--;
@@ -389,9 +424,9 @@ static int answered(struct dispatcher *d, struct site *s, struct item *item, int
         return wait_again(d, s, item, err);
     }
     if (s->verb == VERB_CLEAN)
-        return cleaned(d, s, item, err);
+        return cleaned(d, s, item, report, err);
     if (s->verb == VERB_CANCEL)
-        return report->state == REPORT_ABSENT ? cancelled(d, s, item, err) : 0;
+        return cancelled(d, s, item, report, err);
     switch (report->state) {
     case REPORT_QUEUED:
     case REPORT_RUNNING:

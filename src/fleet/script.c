@@ -8,8 +8,9 @@
 #include "base/clock.h"
 #include "fleet/shell.h"
 
-enum { LOG_BYTES = 2000, GRACE_S = 30 };
+enum { LOG_BYTES = 2000, GRACE_S = 30, REMOVE_S = 10 };
 #define REPLY "fare-reply "
+#define LEFT  "fare-left "
 
 // The processes of a task are those with its key in their environment, wherever they moved to. The
 // dot ends the key: no other key begins with it.
@@ -131,8 +132,28 @@ void script_reply(struct buf *out)
                "        echo '" REPLY "'\"$1 log $n\"; tail -c $n \"$2/log\"; echo\n"
                "    fi\n"
                "    echo '" REPLY "'\"$1 end\"\n"
-               "}\n",
+               "}\n"
+               "fare_absent() { echo '" REPLY "'\"$1 absent\"; echo '" REPLY "'\"$1 end\"; }\n",
                LOG_BYTES, LOG_BYTES);
+}
+
+// A process that is dying, or that nobody sees any more, may still write files while rm goes
+// through their folder. All removals of a script share the time.
+void script_remove(struct buf *out)
+{
+    buf_printf(out,
+               "fare_tries=%d\n"
+               "fare_remove() {\n"
+               "    until fare_says=$(rm -rf -- \"$@\" 2>&1); do\n"
+               "        if [ $fare_tries -le 0 ]; then\n"
+               "            echo '" LEFT "'\"$(echo \"$fare_says\" | head -n 1)\"\n"
+               "            return 1\n"
+               "        fi\n"
+               "        fare_tries=$((fare_tries - 1))\n"
+               "        sleep 0.5 2>/dev/null || sleep 1\n"
+               "    done\n"
+               "}\n",
+               2 * REMOVE_S);
 }
 
 // ---- the reply
@@ -145,6 +166,29 @@ void reply_write(struct buf *out, const char *key, int code, int64_t began_s, in
     buf_printf(out, REPLY "%s record %zu\n", key, records->len);
     buf_add(out, buf_str(records), records->len);
     buf_printf(out, REPLY "%s end\n", key);
+}
+
+const char *script_marked(const struct buf *text, const char *mark, struct buf *into)
+{
+    const char *line = buf_str(text);
+    size_t len = strlen(mark);
+    while (line && *line) {
+        if (strncmp(line, mark, len) == 0) {
+            size_t rest = strcspn(line + len, "\r\n");
+            buf_add(into, line + len, rest < 300 ? rest : 300);
+            return buf_str(into);
+        }
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return NULL;
+}
+
+int script_left(const struct call_result *result, struct task_report *report, struct err *err)
+{
+    buf_reset(&report->words);
+    script_marked(&result->out, LEFT, &report->words);
+    return buf_check(&report->words, err);
 }
 
 struct reading {

@@ -390,24 +390,19 @@ static int read_look(const struct fleet *fleet, struct place *place, const struc
     return rc;
 }
 
-// They are gone once squeue lists none of them.
-static int read_cancel(const struct fleet *fleet, struct place *place, const struct chosen *chosen,
+// They are gone once squeue lists none of them; the text has waited for that.
+static int read_cancel(const struct fleet *fleet, const struct chosen *chosen,
                        const struct call_result *result, struct task_report *reports,
                        struct err *err)
 {
-    struct slurm_pairs queue = {0};
-    (void)fleet;
-    if (!result->exited || result->exit_code != 0)
-        return failed(place, result, err);
-    int rc = slurm_pairs_read(&queue, "queue", buf_str(&result->out), result->out.len, err);
+    struct slurm_pairs still = {0};
+    int rc = slurm_pairs_read(&still, "still", buf_str(&result->out), result->out.len, err);
     for (size_t i = 0; i < chosen->count && rc == 0; i++) {
-        const char *id = chosen->tasks[i]->now.handle;
-        const char *state = id ? slurm_pairs_find(&queue, id) : NULL;
-        bool over = !state || strcmp(state, "COMPLETING") == 0;
-        reports[i] = (struct task_report){
-            .state = over ? REPORT_ABSENT : REPORT_UNKNOWN, .code = -1, .run_s = -1, .queue_s = -1};
+        char key[TASK_KEY_BYTES];
+        task_key(fleet->dispatch, chosen->tasks[i], key);
+        reports[i].state = slurm_pairs_find(&still, key) ? REPORT_RUNNING : REPORT_ABSENT;
     }
-    slurm_pairs_release(&queue);
+    slurm_pairs_release(&still);
     return rc;
 }
 
@@ -419,10 +414,12 @@ static int read_answer(const struct fleet *fleet, struct place *place, enum verb
         return read_start(fleet, place, chosen, result, reports, err);
     if (verb == VERB_LOOK)
         return read_look(fleet, place, chosen, result, reports, err);
-    if (verb == VERB_CANCEL)
-        return read_cancel(fleet, place, chosen, result, reports, err);
     if (!result->exited || result->exit_code != 0)
         return failed(place, result, err);
+    if (verb == VERB_CANCEL)
+        TRY(read_cancel(fleet, chosen, result, reports, err));
+    if (verb == VERB_CANCEL || verb == VERB_CLEAN)
+        return script_left(result, &reports[0], err);
     place->needs_bundle = false;
     return verb == VERB_CHECK ? read_check(place, fleet, result, err) : 0;
 }

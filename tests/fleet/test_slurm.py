@@ -17,6 +17,7 @@ import tarfile
 import tempfile
 import time
 from pathlib import Path
+from threading import Timer
 
 ROOT = os.environ.get("ROOT", str(Path(__file__).resolve().parents[2]))
 FARE = os.environ.get("FARE", f"{ROOT}/build/fare")
@@ -27,6 +28,7 @@ from tap import done, report, skip  # noqa: E402
 parser = argparse.ArgumentParser()
 parser.add_argument("--jobs", type=int)
 parser.add_argument("--count", type=int)
+parser.add_argument("--only", choices=("faults", "cancelling", "killed", "words", "types"))
 parser.add_argument("--seed", type=int, default=int(time.time()))
 given = parser.parse_args()
 if why_not():
@@ -104,15 +106,30 @@ def work(log, seconds):
             f"for i in range(10): print('step', i, flush=True); time.sleep({seconds / 10})", "{x}"]
 
 
+WRITE = """import signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print('step 1', flush=True)
+while True:
+    try:
+        open(str(time.monotonic_ns()), 'w').close()
+    except FileNotFoundError:
+        sys.exit()
+"""
+WRITER = ["/usr/bin/python3", "-S", "-E", "-c", WRITE]  # no SIGTERM ends it
+
+
+def unseen(run):
+    """A process that Slurm does not know of, as on a node that is cut off: it writes file after file into the folder of a task."""
+    p = subprocess.Popen(WRITER, cwd=next(run.dir.glob("data/fare/fleet/*/slurm/*-*-*/try-0/work")), stdout=subprocess.PIPE)
+    p.stdout.readline()
+    return p
+
+
 def running():
     return slurm.tool("squeue", "-h", "-r", "-t", "R", "-o", "%F_%K %N").stdout.split("\n")[:-1]
 
 
-def ended(log):
-    return len(set(log.read_text().split())) if log.exists() else 0
-
-
-def faults(log):
+def faults():
     """A dozen measurements, and what happens to their cluster."""
     run = Run("--on", "slurm:all", "--sweep", "x=1..12", "--no-bring", "--", *work(top / "log", 3))
     report("jobs run on four nodes", wait_for(lambda: len({r.split()[1] for r in running()}) == 4, 60), slurm.said())
@@ -140,15 +157,31 @@ def faults(log):
 
 
 def cancelling():
-    run = Run("--on", "slurm:all", "--sweep", "x=1..6", "--no-bring", "--", *work(top / "log2", 600))
-    wait_for(lambda: len(running()) >= 4)
+    run = Run("--on", "slurm:all", "--sweep", "x=1..6", "--no-bring", "--", *WRITER, f"{top}/{{x}}")
+    wait_for(lambda: len(running()) >= 4 and list(run.dir.glob("data/fare/fleet/*/slurm/*/try-0/work/*")))
     run.p.send_signal(signal.SIGINT)
     report("interrupted, it leaves the jobs", run.end() == 130 and len(running()) >= 4, run.said)
+    writer = unseen(run)
     run.begin("runs", "cancel")
+    Timer(8, writer.kill).start()  # KillWait is 5 s
+    code = run.end()
+    writer.wait()
+    report("'fare runs cancel' waits for their end and removes what they write till then", code == 0 and slurm.tool("squeue", "-h").stdout == ""
+           and not run.left() and "left" not in run.said.rsplit("interrupted", 1)[1], f"{code} {run.left()} {run.said} {slurm.tool('squeue').stdout}")
+    report("no process of theirs is left", not subprocess.run(["pgrep", "-f", f"{top}/[1-6]$"], capture_output=True).stdout)
+    run = Run("--on", "slurm:all", "--no-bring", "--", "sleep", "1000")
+    wait_for(lambda: list(run.dir.glob("data/fare/fleet/*/slurm/*/try-0/started")))
+    run.p.send_signal(signal.SIGINT)
     run.end()
-    report("'fare runs cancel' ends them", wait_for(lambda: slurm.tool("squeue", "-h").stdout == "") and not run.left(),
-           run.said + slurm.tool("squeue").stdout)
-    report("and their processes", wait_for(lambda: not subprocess.run(["pgrep", "-f", str(top / "log2")], capture_output=True).stdout), "")
+    keep = next(run.dir.glob("data/fare/fleet/*/slurm/*-*-*")) / "keep"
+    keep.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "none", keep], capture_output=True, text=True)
+    run.begin("runs", "cancel")
+    code = run.end()
+    good = code == 0 and "a folder is left there: rm: cannot remove" in run.said and "1 cancelled" in run.said and "left out" not in run.said
+    report("a folder that cannot be removed is named", good or mounted.returncode != 0, f"{code} {run.said}",
+           skip="" if mounted.returncode == 0 else mounted.stderr.strip())
+    subprocess.run(["umount", keep], capture_output=True)
 
 
 def killed():
@@ -261,8 +294,10 @@ try:
         measure(given.jobs)
     elif up and given.count:
         soak(given.count)
+    elif up and given.only:
+        globals()[given.only]()
     elif up:
-        faults(top / "log")
+        faults()
         cancelling()
         killed()
         words()
