@@ -325,6 +325,8 @@ static int ended(struct dispatcher *d, struct site *s, struct item *item,
     item->wish = WISH_CLEAN;
     item->due_ns = 0;
     say_end(d, s, item->task);
+    if (report->warning.len > 0)
+        say(d, "%s on %s: %.300s", item->task->name, s->place->name, buf_str(&report->warning));
     return 0;
 }
 

@@ -120,6 +120,8 @@ void script_reply(struct buf *out)
                "    elif [ -f \"$2/code\" ]; then\n"
                "        echo '" REPLY "'\"$1 ended $(cat \"$2/code\")\"\n"
                "        [ ! -f \"$2/limit\" ] || echo '" REPLY "'\"$1 limit\"\n"
+               "        [ ! -f \"$2/warning\" ] || "
+               "echo '" REPLY "'\"$1 warning $(head -n 1 \"$2/warning\")\"\n"
                "        if [ -f \"$2/record.jsonl\" ]; then\n"
                "            echo '" REPLY "'\"$1 record $(($(wc -c <\"$2/record.jsonl\")))\"\n"
                "            cat \"$2/record.jsonl\"\n"
@@ -269,6 +271,10 @@ static bool read_line(struct reading *r, const char *line, size_t len, struct ta
         to->state = REPORT_LOST;
     } else if (begins(line, len, "limit")) {
         to->limit = true;
+    } else if (begins(line, len, "warning")) {
+        size_t word = sizeof "warning"; // and a space
+        buf_reset(&to->warning);
+        buf_add(&to->warning, line + word, len > word ? len - word : 0);
     } else if (begins(line, len, "running") && count == 2) {
         to->state = REPORT_RUNNING;
         to->run_s = span(n[0], n[1]);
@@ -304,7 +310,9 @@ int reply_read(const char *text, size_t len, const char *key, struct task_report
     if (!whole || !good) {
         report->state = REPORT_UNKNOWN;
         buf_reset(&report->records);
+        buf_reset(&report->warning);
     }
     TRY(buf_check(&report->records, err));
+    TRY(buf_check(&report->warning, err));
     return buf_check(&report->words, err);
 }

@@ -5,7 +5,7 @@
 // The folder has, once the script has begun: `work/` (the user's folder, unpacked), `ledger.db`,
 // `log` (all output), `started`; at the end `record.jsonl` and, last of all, `code`: "EXIT STARTED
 // ENDED", in hundredths of a second since the machine started. So a folder with `code` has ended,
-// and its results are whole.
+// and its results are whole. `warning` may have a line for the user.
 #ifndef FARE_FLEET_SCRIPT_H
 #define FARE_FLEET_SCRIPT_H
 

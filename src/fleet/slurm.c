@@ -130,11 +130,13 @@ static int parse(const char *value, struct places *places, struct err *err)
 {
     struct place_words words;
     TRY(place_words_read(&words, "slurm", value, slurm_keys, err));
-    const char *dir = words.values[SLURM_DIR];
+    const char *dir = words.values[SLURM_DIR], *push = words.values[SLURM_PUSH];
     int rc = 0;
     if (dir && *dir != '/')
         rc = err_set(err, ERR_USAGE, "--on slurm: dir=%.80s is not a path from the root", dir);
-    if (rc == 0 && !words.values[SLURM_PUSH] != !words.values[SLURM_TOKEN])
+    if (rc == 0 && push && strncmp(push, "http://", 7) != 0 && strncmp(push, "https://", 8) != 0)
+        rc = err_set(err, ERR_USAGE, "--on slurm: push=%.80s is not an address (http://...)", push);
+    if (rc == 0 && !push != !words.values[SLURM_TOKEN])
         rc = err_set(err, ERR_USAGE,
                      "--on slurm: push= and token= go together: the address of a 'fare serve', and "
                      "a file on the nodes with its token");

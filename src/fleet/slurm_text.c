@@ -94,7 +94,8 @@ static const char array_text[] =
     ". ../run.sh\n"
     "trap - TERM\n"
     "[ -z \"$push\" ] || \"$fare\" runs push \"$push\" --token-file=\"$token\" "
-    "--ledger=\"$base/$key/$try/ledger.db\" >>\"$base/$key/$try/log\" 2>&1\n"
+    "--ledger=\"$here/ledger.db\" >pushed 2>&1 </dev/null ||\n"
+    "    echo \"not pushed to the server: $(head -n 1 pushed)\" >warning\n"
     "cd \"$base/$key\" && [ -f \"$try/code\" ] || exit 70\n"
     "ln -sn \"$try\" result 2>/dev/null && : >\"$base/ended/$key\"\n"
     "exit 0\n";

@@ -28,7 +28,7 @@ from tap import done, report, skip  # noqa: E402
 parser = argparse.ArgumentParser()
 parser.add_argument("--jobs", type=int)
 parser.add_argument("--count", type=int)
-parser.add_argument("--only", choices=("faults", "cancelling", "killed", "words", "types"))
+parser.add_argument("--only", choices=("faults", "cancelling", "killed", "words", "types", "pushing"))
 parser.add_argument("--seed", type=int, default=int(time.time()))
 given = parser.parse_args()
 if why_not():
@@ -209,7 +209,7 @@ def words():
         run = Run("--on", on, "--no-bring", "--", "true")
         run.end()
         report(f"{on}: a stated failure", run.code == 1 and not run.records and words in run.said, f"{run.code} {run.said}")
-    for on, words in (("slurm:all,color=red", "unknown setting"), ("slurm:all,dir=here", "from the root"), ("slurm:all,push=http://x", "go together"),
+    for on, words in (("slurm:all,color=red", "unknown setting"), ("slurm:all,dir=here", "from the root"), ("slurm:all,push=http://x", "go together"), ("slurm:all,push=--help,token=/x", "not an address"),
                       ("slurm:all,each=node", "each=gpu")):
         run = Run("--on", on, "--", "true")
         report(f"{on} is refused", run.end() == 2 and words in run.said, run.said)
@@ -226,6 +226,29 @@ def types():
         f"slurm:all,dir={shared},constraint=zen3", f"slurm:all,dir={shared},constraint=zen4&ib", f"slurm:all,dir={shared},gres=gpu:a100:1"],
         f"{code} {places} {run.said}")
     report("in the folder named, where only the bundle is left", [p.name for p in shared.iterdir()] == ["fare-bundle"], list(shared.iterdir()))
+
+
+def pushing():
+    """Records also go to a `fare serve`; where they do not arrive, the user is told, and has them all the same."""
+    for name, words in (("token", "correct-horse-battery-staple"), ("wrong token", "wrong-wrong-wrong-wrong")):
+        (top / name).write_text(words + "\n")
+        (top / name).chmod(0o600)
+    server = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0", "--ledger", top / "team.db", "--token-file", top / "token"], env=slurm.env,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    url = re.search(r"http://\S+", server.stdout.readline())[0]
+    run = Run("--on", f"slurm:all,push={url},token={top / 'token'}", "--sweep", "x=1..3", "--no-bring", "--", "echo", "step 1 of 1", "{x}")
+    code = run.end()
+    ids = sorted(r["id"] for r in run.records)
+    there = subprocess.run([FARE, "runs", "export", "-o", "-", "--ledger", top / "team.db"], env=slurm.env, capture_output=True, text=True).stdout
+    report("each record is pushed to the server, and collected", code == 0 and len(ids) == 3 and
+           sorted(json.loads(line)["id"] for line in there.split("\n") if line) == ids and "not pushed" not in run.said, f"{code} {ids} {there[:300]} {run.said}")
+    for on, why in ((f"push={url},token={top / 'wrong token'}", "answered 401"), (f"push=http://127.0.0.1:1/,token={top / 'token'}", "cannot send to"),
+                    (f"push={url},token={top / 'none'}", "no such file")):
+        run = Run("--on", f"slurm:all,{on}", "--no-bring", "--", "echo", "step 1 of 1")
+        report(f"{why}: said, and the record is here", run.end() == 0 and len(run.records) == 1 and "not pushed to the server: fare: " in run.said and
+               why in run.said and "horse" not in run.said, run.said)
+    server.terminate()
+    server.wait()
 
 
 def soak(count):
@@ -302,6 +325,7 @@ try:
         killed()
         words()
         types()
+        pushing()
 finally:
     slurm.stop()
     scratch.cleanup()
