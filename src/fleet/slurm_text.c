@@ -8,19 +8,28 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/sha256.h"
 #include "fleet/script.h"
 #include "fleet/shell.h"
 #include "fleet/slurm_parts.h"
 
 enum { REPLIES = 50, LOOK_EVERY_S = 2, MARGIN_MIN = 10, CANCEL_S = 45 };
 
+// Each place has its own, as one may be done and removed before another begins.
 void slurm_base(const struct fleet *fleet, const struct place_words *words, struct buf *out)
 {
     const char *dir = words->values[SLURM_DIR];
+    struct buf all = {0};
+    char hex[SHA256_HEX_BYTES];
+    buf_adds(&all, words->head);
+    for (size_t i = 0; i < SLURM_KEYS; i++)
+        buf_printf(&all, ",%s", words->values[i] ? words->values[i] : "");
+    sha256_hex_of(buf_str(&all), all.len, hex);
     if (dir)
-        buf_printf(out, "%s/fare-%s", dir, fleet->dispatch->id);
+        buf_printf(out, "%s/fare-%s-%.8s", dir, fleet->dispatch->id, hex);
     else
-        buf_printf(out, "%s/slurm", fleet->folder);
+        buf_printf(out, "%s/slurm-%.8s", fleet->folder, hex);
+    buf_drop(out, &all);
 }
 
 // Once for each version: where ssh hosts have it too, unless a folder is named.
@@ -183,6 +192,20 @@ int slurm_write(const struct fleet *fleet, const struct place *place, const char
 
 // ---- the verbs
 
+// The archive of the user's folder, unless it is there: it goes with the last task of the place,
+// and a lost one may start again after that.
+static void add_folder(const struct fleet *fleet, struct buf *out)
+{
+    buf_adds(out, "folder=\n");
+    if (!fleet->dispatch->folder.file)
+        return;
+    shell_set(out, "from", fleet->dispatch->folder.file);
+    buf_adds(out,
+             "folder=$base/folder.tar\n"
+             "[ -f folder.tar ] || { cp -- \"$from\" folder.new && mv folder.new folder.tar; } "
+             "|| exit 73\n");
+}
+
 void slurm_bring_text(const struct fleet *fleet, const struct place_words *words, struct buf *out)
 {
     const struct dispatch *d = fleet->dispatch;
@@ -197,10 +220,7 @@ void slurm_bring_text(const struct fleet *fleet, const struct place_words *words
                       "mv -T \"$new\" \"$to\" 2>/dev/null || rm -rf \"$new\"\n"
                       "[ -x \"$to/fare\" ] || exit 73\n");
     }
-    if (d->folder.file) {
-        shell_set(out, "from", d->folder.file);
-        buf_adds(out, "cp -- \"$from\" folder.new && mv folder.new folder.tar || exit 73\n");
-    }
+    add_folder(fleet, out);
 }
 
 // The options of sbatch that settings become; a value is part of its option's word.
@@ -263,7 +283,7 @@ void slurm_start_text(const struct fleet *fleet, const struct place_words *words
     slurm_base(fleet, words, &base);
     enter(fleet, words, out);
     set_path(out, "to", fleet, words, slurm_program);
-    buf_adds(out, "folder=\n[ ! -f folder.tar ] || folder=$base/folder.tar\n");
+    add_folder(fleet, out);
     add_submit(fleet, words, out);
     size_t lines = 0;
     char first[TASK_KEY_BYTES] = "";

@@ -64,13 +64,15 @@ class Run:
         global number
         number += 1
         self.dir = top / f"run {number}"  # the space is on purpose
-        self.dir.mkdir()
+        self.folder = self.dir / "folder"
+        self.folder.mkdir(parents=True)
+        (self.folder / "data.txt").write_text("brought")
         self.env = {**env, "XDG_DATA_HOME": str(self.dir / "data"), "FARE_LEDGER": str(self.dir / "ledger.db")}
         self.log = self.dir / "log"
         self.begin("run", "--no-cloud", "--no-trace", *(["--json"] if json_ else []), *args)
 
     def begin(self, *args):
-        self.p = subprocess.Popen([FARE, *args], cwd=self.dir, env=self.env, stdin=subprocess.DEVNULL, stdout=open(self.dir / "out", "w"),
+        self.p = subprocess.Popen([FARE, *args], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL, stdout=open(self.dir / "out", "w"),
                                   stderr=open(self.dir / "err", "a"), text=True)
 
     def end(self, seconds=150):
@@ -98,7 +100,7 @@ class Run:
                       for r in self.records)
 
     def left(self):
-        return list((self.dir / "data").glob("fare/fleet/*/slurm/*-*-*"))
+        return list((self.dir / "data").glob("fare/fleet/*/slurm-*/*-*-*"))
 
 
 def work(log, seconds):
@@ -120,7 +122,7 @@ WRITER = ["/usr/bin/python3", "-S", "-E", "-c", WRITE]  # no SIGTERM ends it
 
 def unseen(run):
     """A process that Slurm does not know of, as on a node that is cut off: it writes file after file into the folder of a task."""
-    p = subprocess.Popen(WRITER, cwd=next(run.dir.glob("data/fare/fleet/*/slurm/*-*-*/try-0/work")), stdout=subprocess.PIPE)
+    p = subprocess.Popen(WRITER, cwd=next(run.dir.glob("data/fare/fleet/*/slurm-*/*-*-*/try-0/work")), stdout=subprocess.PIPE)
     p.stdout.readline()
     return p
 
@@ -132,6 +134,7 @@ def running():
 def faults():
     """A dozen measurements, and what happens to their cluster."""
     run = Run("--on", "slurm:all", "--sweep", "x=1..12", "--no-bring", "--", *work(top / "log", 3))
+    lost = Run("--on", "slurm:all", "--", "sh", "-c", f"cat data.txt >>{top / 'lost'}; test $(cat {top / 'lost'}) = broughtbrought || sleep 1000")
     report("jobs run on four nodes", wait_for(lambda: len({r.split()[1] for r in running()}) == 4, 60), slurm.said())
     slurm.tool("scontrol", "update", "nodename=n4", "state=drain", "reason=test")
     victim = next((r.split()[0] for r in running() if r.endswith("n2")), "")
@@ -146,6 +149,7 @@ def faults():
     time.sleep(12)
     slurm.start_node("n1")
     slurm.tool("scontrol", "update", "nodename=n4", "state=resume")
+    report("a job whose script is killed begins", wait_for((top / "lost").exists, 60) and kill_job(lost), slurm.said())
     code = run.end(240)
     report("a killed node, a drained one, a requeued job, no slurmctld for 6 s: twelve records", code == 0 and run.settings() == list(range(1, 13)),
            f"{code} {run.settings()} {run.said}")
@@ -154,11 +158,29 @@ def faults():
                                                                                     for t in tasks)
            and max(t["now"]["queue_s"] for t in tasks) > 3, [t["now"] for t in tasks])
     report("no folder is left", not run.left(), run.left())
+    report("a job that ended without a result starts again, with the folder", lost.end() == 0 and len(lost.records) == 1 and "lost; it starts again" in
+           lost.said and not lost.left(), lost.said)
+
+
+def kill_job(run):
+    """Kills all processes of a run's job at once, behind Slurm's back; whether there were any."""
+    pids = [int(p.name) for p in Path("/proc").glob("[0-9]*") if f"XDG_DATA_HOME={run.dir}/data".encode() in read(p / "environ")
+            and b"SLURM_JOB_ID=" in read(p / "environ")]
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    return pids
+
+
+def read(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def cancelling():
     run = Run("--on", "slurm:all", "--sweep", "x=1..6", "--no-bring", "--", *WRITER, f"{top}/{{x}}")
-    wait_for(lambda: len(running()) >= 4 and list(run.dir.glob("data/fare/fleet/*/slurm/*/try-0/work/*")))
+    wait_for(lambda: len(running()) >= 4 and list(run.dir.glob("data/fare/fleet/*/slurm-*/*/try-0/work/*")))
     run.p.send_signal(signal.SIGINT)
     report("interrupted, it leaves the jobs", run.end() == 130 and len(running()) >= 4, run.said)
     writer = unseen(run)
@@ -170,10 +192,10 @@ def cancelling():
            and not run.left() and "left" not in run.said.rsplit("interrupted", 1)[1], f"{code} {run.left()} {run.said} {slurm.tool('squeue').stdout}")
     report("no process of theirs is left", not subprocess.run(["pgrep", "-f", f"{top}/[1-6]$"], capture_output=True).stdout)
     run = Run("--on", "slurm:all", "--no-bring", "--", "sleep", "1000")
-    wait_for(lambda: list(run.dir.glob("data/fare/fleet/*/slurm/*/try-0/started")))
+    wait_for(lambda: list(run.dir.glob("data/fare/fleet/*/slurm-*/*/try-0/started")))
     run.p.send_signal(signal.SIGINT)
     run.end()
-    keep = next(run.dir.glob("data/fare/fleet/*/slurm/*-*-*")) / "keep"
+    keep = next(run.dir.glob("data/fare/fleet/*/slurm-*/*-*-*")) / "keep"
     keep.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "none", keep], capture_output=True, text=True)
     run.begin("runs", "cancel")
