@@ -12,17 +12,19 @@ enum { LOG_BYTES = 2000, GRACE_S = 30, REMOVE_S = 10 };
 #define REPLY "fare-reply "
 #define LEFT  "fare-left "
 
+// Variables of the functions begin with fare_: a script has its own.
 // The processes of a task are those with its key in their environment, wherever they moved to. The
 // dot ends the key: no other key begins with it.
 static void add_tools(struct buf *out)
 {
-    buf_adds(out, "fare_now() { read -r t _ </proc/uptime; echo \"${t%.*}${t#*.}\"; }\n"
-                  "fare_end() {\n"
-                  "    for p in $(grep -lsF \"FARE_TASK=$1.\" /proc/[0-9]*/environ); do\n"
-                  "        p=${p#/proc/}\n"
-                  "        kill \"-$2\" \"${p%/environ}\" 2>/dev/null\n"
-                  "    done\n"
-                  "}\n");
+    buf_adds(out,
+             "fare_now() { read -r fare_t _ </proc/uptime; echo \"${fare_t%.*}${fare_t#*.}\"; }\n"
+             "fare_end() {\n"
+             "    for fare_p in $(grep -lsF \"FARE_TASK=$1.\" /proc/[0-9]*/environ); do\n"
+             "        fare_p=${fare_p#/proc/}\n"
+             "        kill \"-$2\" \"${fare_p%/environ}\" 2>/dev/null\n"
+             "    done\n"
+             "}\n");
 }
 
 static void add_words(struct buf *out, char *const *written, size_t count)
@@ -130,8 +132,8 @@ void script_reply(struct buf *out)
                "        echo '" REPLY "'\"$1 running $(cat \"$2/started\") $(fare_now)\"\n"
                "    else echo '" REPLY "'\"$1 lost\"; fi\n"
                "    if [ -f \"$2/log\" ]; then\n"
-               "        n=$(($(wc -c <\"$2/log\"))); [ $n -lt %d ] || n=%d\n"
-               "        echo '" REPLY "'\"$1 log $n\"; tail -c $n \"$2/log\"; echo\n"
+               "        fare_n=$(($(wc -c <\"$2/log\"))); [ $fare_n -lt %d ] || fare_n=%d\n"
+               "        echo '" REPLY "'\"$1 log $fare_n\"; tail -c $fare_n \"$2/log\"; echo\n"
                "    fi\n"
                "    echo '" REPLY "'\"$1 end\"\n"
                "}\n"

@@ -334,7 +334,7 @@ struct looking {
     const struct fleet *fleet;
     struct slurm_place *own;
     const struct call_result *result;
-    struct slurm_pairs queue, began, waited;
+    struct slurm_pairs queue, began, waited, later;
     bool asked; // squeue answered
 };
 
@@ -355,7 +355,7 @@ static int look_one(struct looking *l, const struct task *task, struct task_repo
     report->state = REPORT_UNKNOWN;
     const char *owner = slurm_pairs_find(&l->began, key);
     const char *id = owner ? owner : task->now.handle;
-    if (!id || !l->asked)
+    if (!id || !l->asked || slurm_pairs_find(&l->later, key)) // its result comes with another look
         return 0;
     if (owner)
         snprintf(report->handle, sizeof report->handle, "%s", owner);
@@ -378,6 +378,8 @@ static int read_look(const struct fleet *fleet, struct place *place, const struc
     if (rc == 0)
         rc = slurm_pairs_read(&l.waited, "waited", text, len, err);
     if (rc == 0)
+        rc = slurm_pairs_read(&l.later, "later", text, len, err);
+    if (rc == 0)
         rc = slurm_pairs_read(&trouble, "squeue", text, len, err);
     l.asked = trouble.count == 0 && !result->cut;
     for (size_t i = 0; i < chosen->count && rc == 0; i++)
@@ -389,6 +391,7 @@ static int read_look(const struct fleet *fleet, struct place *place, const struc
     slurm_pairs_release(&l.queue);
     slurm_pairs_release(&l.began);
     slurm_pairs_release(&l.waited);
+    slurm_pairs_release(&l.later);
     return rc;
 }
 

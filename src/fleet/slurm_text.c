@@ -333,8 +333,9 @@ void slurm_look_text(const struct fleet *fleet, const struct place_words *words,
                "ls began | sed 's/^\\(.*\\)\\./began \\1 /'\n"
                "n=0\n"
                "for k in $keys; do\n"
-               "    [ -e \"ended/$k\" ] && [ $n -lt %d ] || continue\n"
+               "    [ -e \"ended/$k\" ] || continue\n"
                "    n=$((n + 1))\n"
+               "    [ $n -le %d ] || { echo \"later $k ended\"; continue; }\n"
                "    read -r s <\"$k/result/waited\" && echo \"waited $k $s\"\n"
                "    fare_reply \"$k\" \"$k/result\"\n"
                "done\n",
