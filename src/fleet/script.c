@@ -309,7 +309,7 @@ int reply_read(const char *text, size_t len, const char *key, struct task_report
     report->run_s = report->queue_s = -1;
     while (good && !whole && (line = next_line(&r, &line_len)) != NULL)
         good = read_line(&r, line, line_len, report, &whole);
-    if (!whole || !good) {
+    if (!whole || !good || report->state == REPORT_UNKNOWN) { // or no line said how far it is
         report->state = REPORT_UNKNOWN;
         buf_reset(&report->records);
         buf_reset(&report->warning);

@@ -195,7 +195,7 @@ def cancelling():
     wait_for(lambda: list(run.dir.glob("data/fare/fleet/*/slurm-*/*/try-0/started")))
     run.p.send_signal(signal.SIGINT)
     run.end()
-    keep = next(run.dir.glob("data/fare/fleet/*/slurm-*/*-*-*")) / "keep"
+    keep = next(run.dir.glob("data/fare/fleet/*/slurm-*/*-*-*/try-0")) / "keep"
     keep.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "none", keep], capture_output=True, text=True)
     run.begin("runs", "cancel")
