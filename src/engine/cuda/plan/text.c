@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "engine/cuda/plan/ranks.h"
 #include "engine/cuda/plan/text_product.h"
 
 #define NORM_PARTS   264 // blocks of a layer norm's way back, at most
@@ -185,7 +186,7 @@ static void give_gradient(struct builder *b, struct block *block)
     if (l->op == NET_LINEAR)
         block->parts = product_parts(&plan->device, plan->layers[l->inputs[0]].out.dim[1], l->units,
                                      rows_of(plan));
-    block->grad = gpu_plan_alloc_zeros(b, block->parts * block->size * 4);
+    ranks_gradient(b, block);
 }
 
 static device_ptr give_rows(struct builder *b, int64_t rows, int64_t columns)
@@ -581,7 +582,8 @@ static void layers_back(struct builder *b, int part)
 {
     const struct gpu_plan *plan = b->plan;
     int last = plan->layers[plan->layer_count - 1].inputs[0];
-    for (int i = last; i >= 0; i--)
+    bool last_part = (part + 1) * plan->text.micro == plan->batch;
+    for (int i = last; i >= 0; i--) {
         switch (plan->layers[i].op) {
         case NET_LAYER_NORM:
             norm_back(b, i, i == last, part > 0);
@@ -595,9 +597,14 @@ static void layers_back(struct builder *b, int part)
         case NET_POSITION:
             embed_back(b, i, part);
             break;
-        default:
+        case NET_EMBEDDING: // done with the positions
             break;
+        default:
+            continue;
         }
+        if (last_part)
+            ranks_ready(b, i);
+    }
 }
 
 // ---- lists ----
