@@ -19,8 +19,8 @@
 #include "report/page.def"
 
 const char *const plot_kinds[] = {"cost",  "relative", "frontier", "accuracy", "use",
-                                  "steps", "account",  "batch",    "gpus",     "prices",
-                                  "spot",  "buy",      NULL};
+                                  "steps", "phases",   "account",  "timeline", "batch",
+                                  "gpus",  "prices",   "spot",     "buy",      NULL};
 
 void page_offer(const struct bill *bill, char *out, size_t size)
 {
@@ -147,32 +147,6 @@ static int add_runs(struct gathering *g, struct err *err)
     buf_release(&from);
     ledger_free(ledger);
     return rc;
-}
-
-static int list_run(struct page *page, const struct run *run, struct err *err)
-{
-    struct page_run *to = LIST_ADD(&page->runs, err);
-    struct bill_time time;
-    if (!to)
-        return ERR_MEMORY;
-    to->accuracy = run->test_accuracy;
-    char quality[RUN_QUALITY_BYTES];
-    run_quality_words(run, quality);
-    if (bill_time_of(run, &time)) {
-        to->time_s = some_real((double)time.total_ns / 1e9);
-        if (time.low_ns >= 0 && time.high_ns >= 0) {
-            to->low_s = some_real((double)time.low_ns / 1e9);
-            to->high_s = some_real((double)time.high_ns / 1e9);
-        }
-    }
-    TRY(TEXTS_SET(err, {&to->id, run->id}, {&to->name, run->name}, {&to->workload, run->workload},
-                  {&to->framework, run->framework}, {&to->machine, run_place(run)},
-                  {&to->started, run->started}, {&to->ended, run->ended},
-                  {&to->problem, run->problem}, {&to->basis, to->time_s.known ? time.basis : NULL},
-                  {&to->source, run->source}, {&to->quality, *quality ? quality : NULL}));
-    for (size_t i = 0; i < run->taints.count; i++)
-        TRY(texts_add(&to->taints, run->taints.items[i], err));
-    return 0;
 }
 
 // ---- quotes
@@ -337,7 +311,7 @@ static int gather(struct gathering *g, struct quote_job *jobs, size_t *count, st
     if (rc == 0)
         rc = comparing_finish(g->comparing, &g->page->compare, err);
     for (size_t i = 0; i < g->runs.count && rc == 0; i++)
-        rc = list_run(g->page, &g->runs.items[i], err);
+        rc = page_run_add(g->page, &g->runs.items[i], err);
     if (rc == 0)
         rc = add_quotes(g, jobs, count, err);
     return rc;
@@ -370,6 +344,7 @@ int page_make(const struct page_ask *ask, struct page *page, struct err *err)
     if (rc == 0) {
         plots_compare(&draft, ask, jobs);
         plots_runs(&draft, g.runs.items, g.runs.count);
+        plots_one(&draft, g.runs.items, g.runs.count);
         plots_money(&draft, ask, jobs);
         rc = draft.rc;
     }
@@ -385,6 +360,7 @@ int page_plots(const struct run *run, struct page *page, struct err *err)
 {
     struct draft draft = {.page = page, .err = err};
     plots_runs(&draft, run, 1);
+    plots_one(&draft, run, 1);
     return draft.rc;
 }
 

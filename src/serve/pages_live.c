@@ -258,7 +258,7 @@ static void show(struct buf *out, const struct request *request, const struct ru
                  const struct page *page)
 {
     struct buf path = {0};
-    frame_begin_live(out, name_of(run), refresh_s(run));
+    frame_begin_live(out, request, name_of(run), refresh_s(run));
     html_paragraph(out, "mute", run->id);
     html_paragraph(out, "", "This run is in progress. The page reloads itself until it has ended.");
     show_bar(out, run);

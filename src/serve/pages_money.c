@@ -104,7 +104,7 @@ int page_quote(const struct request *request, struct answer *answer, struct err 
     if (rc == 0 && request->json) {
         rc = record_to_text(quote_fields, &job.quote, &answer->text, err);
     } else if (rc == 0) {
-        frame_begin(&answer->text, "What would it cost?");
+        frame_begin(&answer->text, request, "What would it cost?");
         form_quote(&answer->text, request);
         if (word) {
             html_quote(&answer->text, &job.quote, 2);
@@ -212,7 +212,7 @@ static void show_prices(struct buf *out, const struct request *request, const st
     static const struct html_column columns[] = {{"offer", "long"},  {"USD per hour", "num"},
                                                  {"per GPU", "num"}, {"GPUs", ""},
                                                  {"vCPUs", "num"},   {"price seen", "num"}};
-    frame_begin(out, "Prices");
+    frame_begin(out, request, "Prices");
     form_prices(out, request);
     if (list->count == 0)
         html_paragraph(out, "", "No matching offer in the book.");
@@ -352,7 +352,7 @@ static void show_offer(struct buf *out, const struct request *request, const str
                                           {"source", "long"}};
     if (r->per_s.known && r->per_s.v != 3600)
         price_for(r->per_s.v, price, sizeof price);
-    frame_begin(out, r->offer);
+    frame_begin(out, request, r->offer);
     if (r->tariff)
         html_heading(out, 2, "Billing");
     html_paragraph(out, "", r->tariff);

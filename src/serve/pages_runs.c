@@ -164,7 +164,7 @@ static void list_begin(struct buf *out, const struct request *request, const str
     static const struct html_column columns[] = {{"compare", ""},           {"run", "long"},
                                                  {"whole training", "num"}, {"quality", "num"},
                                                  {"started", "num"},        {"ended", ""}};
-    frame_begin(out, "Runs");
+    frame_begin(out, request, "Runs");
     buf_add(out, buf_str(live), live->len);
     form_list(out, request);
     buf_adds(out, "<form action=\"/compare\" method=\"get\">\n");
@@ -270,28 +270,18 @@ static void show_end(struct buf *out, const struct page *page)
 
 static void show_run(struct buf *out, const struct request *request, const struct page *page)
 {
-    const struct page_run *run = page->runs.count > 0 ? &page->runs.items[0] : NULL;
-    const char *id = run && run->id ? run->id : request->rest;
+    const char *id = page->runs.items[0].id ? page->runs.items[0].id : request->rest;
     struct buf path = {0};
-    frame_begin(out, run && run->name ? run->name : page->title);
-    html_paragraph(out, "mute", id);
-    if (run && run->problem) {
-        markup_in(out, "<p><strong>", run->ended ? run->ended : "failed", "</strong>: ");
-        markup_text(out, run->problem);
-        buf_adds(out, "</p>\n");
-    }
-    html_verdict(out, page);
+    frame_begin(out, request, page->title);
+    html_one_head(out, page);
     buf_adds(out, "<p><a href=\"/quote?run=");
     frame_escape(out, id);
     buf_adds(out, "\">What would it cost elsewhere?</a></p>\n");
+    html_one_body(out, page);
     buf_adds(&path, "/runs/");
     frame_escape(&path, id);
     frame_json_link(out, request, buf_str(&path));
-    buf_release(&path);
-    html_heading(out, 2, "Measured runs");
-    html_runs(out, page);
-    show_plots(out, page);
-    show_quotes(out, page);
+    buf_drop(out, &path);
     show_end(out, page);
 }
 
@@ -346,6 +336,8 @@ int page_run(const struct request *request, struct answer *answer, struct err *e
         buf_addc(&answer->text, '\n');
     } else if (rc == 0 && !damaged) {
         rc = gather(request, &request->rest, 1, &page, err);
+        if (rc == 0 && page.runs.count == 0)
+            rc = err_set(err, ERR_MISSING, "no run '%s'", request->rest);
         if (rc == 0)
             show_run(&answer->text, request, &page);
     }
@@ -356,7 +348,7 @@ int page_run(const struct request *request, struct answer *answer, struct err *e
 
 static void show_compare(struct buf *out, const struct request *request, const struct page *page)
 {
-    frame_begin(out, page->title);
+    frame_begin(out, request, page->title);
     html_verdict(out, page);
     frame_json_link(out, request, "/compare");
     html_heading(out, 2, "Comparison");

@@ -62,7 +62,8 @@ struct parameter {
 
 struct request {
     struct site *site;
-    const char *rest; // the path after the route's
+    const char *route; // the path of the route; null: none
+    const char *rest;  // the path after it
     bool json;        // answer with JSON
     struct parameter query[QUERY_MOST];
     size_t query_count;
@@ -119,8 +120,9 @@ void route_error(const struct request *request, struct answer *answer, int statu
 
 // The start of every page up to its heading, a link to its JSON (`path` + ".json"; `path` must be
 // safe in attributes), and the end.
-void frame_begin(struct buf *out, const char *title);
-void frame_begin_live(struct buf *out, const char *title, int refresh_s); // reloads itself
+void frame_begin(struct buf *out, const struct request *request, const char *title);
+void frame_begin_live(struct buf *out, const struct request *request, const char *title,
+                      int refresh_s); // reloads itself
 void frame_json_link(struct buf *out, const struct request *request, const char *path);
 void frame_end(struct buf *out);
 

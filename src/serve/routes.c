@@ -63,8 +63,10 @@ static const struct route *find(struct request *request, const char *path, char 
         return NULL;
     snprintf(plain, size, "%.*s", (int)(request->json ? len - 5 : len), path);
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
-        if (fits(&routes[i], plain, &request->rest) && (!request->json || routes[i].has_json))
+        if (fits(&routes[i], plain, &request->rest) && (!request->json || routes[i].has_json)) {
+            request->route = routes[i].path;
             return &routes[i];
+        }
     return NULL;
 }
 
@@ -93,7 +95,8 @@ static void answer_error(const struct request *request, struct answer *answer, i
         error_json(answer, says);
         return;
     }
-    frame_begin(&answer->text, status == 404   ? "Not found"
+    frame_begin(&answer->text, request,
+                status == 404   ? "Not found"
                                : status == 500 ? "Server error"
                                : status == 503 ? "Server busy"
                                                : "Request refused");
