@@ -125,6 +125,30 @@ static void bill_row(struct buf *out, const struct quote *quote, const struct bi
     buf_adds(out, "</tr>\n");
 }
 
+// Keeps the cheapest of both kinds, in their order: rough estimates of cheap machines must not push
+// out all machines with a run.
+static void choose_rows(const struct bill **rows)
+{
+    enum { WITH_A_RUN = 8 };
+    size_t with = 0, kept = 0, measured = 0, estimated = 0;
+    for (size_t i = 0; rows[i]; i++)
+        with += !rows[i]->certainty;
+    with = with < WITH_A_RUN ? with : WITH_A_RUN;
+    size_t others = 0;
+    for (size_t i = 0; rows[i]; i++)
+        others += rows[i]->certainty != NULL;
+    if (others < BILLS_SHOWN - with)
+        with = BILLS_SHOWN - others;
+    for (size_t i = 0; rows[i]; i++) {
+        bool keeps = rows[i]->certainty ? estimated < BILLS_SHOWN - with : measured < with;
+        measured += !rows[i]->certainty;
+        estimated += rows[i]->certainty != NULL;
+        if (keeps)
+            rows[kept++] = rows[i];
+    }
+    rows[kept] = NULL;
+}
+
 // Whether all rows shown have their time from one run; its name goes below the table then.
 static bool one_run(const struct bill **rows)
 {
@@ -186,6 +210,7 @@ static void bill_table(struct buf *out, const struct quote *quote, const struct 
         free(rows);
         return;
     }
+    choose_rows(rows);
     bool says_run = !one_run(rows);
     double most = dearest(rows);
     html_begin_table(out, other ? "Other trainings" : quote->workload);

@@ -11,6 +11,7 @@
 #include "record/read.h"
 #include "report/draft.h"
 #include "report/focus.h"
+#include "report/verdict.h"
 #include "version.h"
 
 #define QUOTES_MOST 12 // workloads
@@ -269,6 +270,18 @@ static const char *only_machine(const struct page *page)
     return first;
 }
 
+// "cnn takes 2.4 s on H200"
+static void one_title(const struct page_run *run, struct buf *out)
+{
+    buf_adds(out, or_unknown(run->name, "A run"));
+    if (run->time_s.known) {
+        bool projected = run->basis && strcmp(run->basis, "projected") == 0;
+        buf_adds(out, projected ? " takes about " : " takes ");
+        verdict_time(out, run->time_s.v);
+    }
+    buf_printf(out, " on %s", or_unknown(run->machine, "an unknown machine"));
+}
+
 static int set_title(struct gathering *g, struct err *err)
 {
     const struct page *page = g->page;
@@ -278,8 +291,7 @@ static int set_title(struct gathering *g, struct err *err)
     else if (g->ask->workload)
         buf_printf(&text, "%s: time and cost", g->ask->workload);
     else if (page->runs.count == 1)
-        buf_printf(&text, "%s on %s", or_unknown(page->runs.items[0].name, "A run"),
-                   or_unknown(page->runs.items[0].machine, "an unknown machine"));
+        one_title(&page->runs.items[0], &text);
     else
         buf_printf(&text, "%lld runs%s%s: time and cost", (long long)page->compare.runs.v,
                    only_machine(page) ? " on " : "", or_unknown(only_machine(page), ""));

@@ -67,12 +67,12 @@ const char plot_style[] =
     ".verdict p{margin:.25rem 0;max-width:none}"
 // The figures that matter, chips, what to do next, a command to copy.
 #define PARTS                                                                                      \
-    ".stats{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,13rem),1fr));"      \
+    ".stats{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,9rem),1fr));"       \
     "gap:.75rem;margin:1rem 0}"                                                                    \
     ".stats div,.card{border:1px solid var(--grid);border-radius:8px;padding:.75rem 1rem;"         \
     "min-width:0}"                                                                                 \
     ".stats dt,.stats .sub{font-size:.875rem;color:var(--mute)}.stats dd{margin:0}"                \
-    ".stats .big{font-size:1.75rem;line-height:1.25;font-weight:600}"                              \
+    ".stats .big{font-size:1.25rem;line-height:1.5;font-weight:600}"                              \
     ".chip{display:inline-block;padding:0 .5rem;border-radius:4px;border:1px solid var(--mute);"   \
     "background:var(--band);color:var(--ink);font-size:.75rem;line-height:1.25rem;"                \
     "font-weight:400;white-space:nowrap;text-decoration:none}"                                     \
@@ -83,6 +83,7 @@ const char plot_style[] =
     "a.chip{border-radius:12px;line-height:1.5rem;max-width:100%;overflow-wrap:anywhere;"          \
     "white-space:normal}a.chip:hover{text-decoration:underline}"                                   \
     ".chip[aria-current]{background:var(--note);border-color:var(--c0)}"                           \
+    ".chips{gap:.25rem .5rem;margin:.5rem 0}.chips li{margin:0}"                                  \
     ".empty{border:1px dashed var(--mute);border-radius:8px;padding:1rem;margin:1rem 0;"           \
     "max-width:46rem}.empty p{margin:0}"                                                           \
     "pre{font:.875rem/1.5 ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace;"     \
@@ -94,7 +95,7 @@ const char plot_style[] =
     "figure{margin:0;min-width:0;max-width:100%}figure p{margin:0}"                                \
     "svg{display:block;max-width:100%;height:auto}.narrow{display:none}"                           \
     ".inline{display:inline-block;vertical-align:middle;max-width:none}"                           \
-    ".inline .ln{stroke-width:1.5}"                                                                \
+    ".inline .ln{stroke-width:1.5}span.extra{display:block;line-height:1}"                         \
     "summary{cursor:pointer;width:max-content;max-width:100%;padding:.25rem 0}"                    \
     ".cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr));"       \
     "gap:0 2.5rem;align-items:start}.cols>*{min-width:0}"
@@ -106,7 +107,7 @@ const char plot_style[] =
     "td{overflow-wrap:break-word}td.long{overflow-wrap:anywhere;min-width:9rem;max-width:32rem}"   \
     ".id{display:block;font-size:.75rem;color:var(--mute)}"                                        \
     "thead th{white-space:nowrap;border-bottom:2px solid var(--mute)}"                             \
-    ".num{text-align:right;white-space:pre}.full{width:100%}"
+    ".num{text-align:right;white-space:pre}.num .id{white-space:normal}"
 #define FORMS                                                                                      \
     "form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:.75rem 0}"             \
     "form>.scroll{flex:1 1 100%}"                                                                  \
@@ -125,7 +126,7 @@ const char plot_style[] =
     "progress::-moz-progress-bar{background:var(--c0)}"
 #define NARROW                                                                                     \
     "@media (max-width:640px){body{padding:0 .75rem 2rem}.wide{display:none}"                      \
-    ".narrow{display:block}label{flex:1 1 8rem}"                                                   \
+    ".narrow{display:block}p.extra,span.extra{display:none}label{flex:1 1 8rem}"                               \
     "th,td{padding-right:.5rem}td.long{min-width:7.5rem}thead th,thead .num{white-space:normal}}"
 #define PRINT                                                                                      \
     "@media print{body{max-width:none;padding:0;font-size:10pt}.wide,nav{display:none}"            \

@@ -144,10 +144,8 @@ int live_list(const struct request *request, struct ledger *ledger, struct buf *
 {
     struct live_list list = {.out = out, .json = request->json};
     TRY(ledger_running(ledger, NULL, list_one, &list, err));
-    if (list.count > 0 && !request->json) {
+    if (list.count > 0 && !request->json)
         html_end_table(out);
-        html_heading(out, 2, "Finished runs");
-    }
     return 0;
 }
 

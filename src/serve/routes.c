@@ -11,8 +11,8 @@
 
 // The parameters of each page.
 static const char *const nothing[] = {NULL}, *const of_runs[] = {"workload", "machine", "framework",
-                                                                 "label",    "since",   "page",
-                                                                 NULL},
+                                                                 "ended",    "label",   "since",
+                                                                 "sort",     "page",    NULL},
                          *const of_compare[] = {"run", NULL},
                          *const of_prices[] = {"text",   "gpu",  "gpus",      "provider",
                                                "region", "kind", "max_price", NULL},
@@ -34,7 +34,7 @@ static const struct route {
     const char *const *parameters;
     form_fn *form; // (optional) to enter the parameters
 } routes[] = {
-    {"/", page_list, NULL, false, true, of_runs, form_list},
+    {"/", page_home, NULL, false, true, of_runs, form_list},
     {"/runs", page_list, page_push, true, true, of_runs, form_list},
     {"/runs/", page_run, NULL, true, true, nothing, NULL},
     {"/compare", page_compare, NULL, true, true, of_compare, NULL},
