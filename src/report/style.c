@@ -95,7 +95,7 @@ const char plot_style[] =
     "figure{margin:0;min-width:0;max-width:100%}figure p{margin:0}"                                \
     "svg{display:block;max-width:100%;height:auto}.narrow{display:none}"                           \
     ".inline{display:inline-block;vertical-align:middle;max-width:none}"                           \
-    ".inline .ln{stroke-width:1.5}span.extra{display:block;line-height:1}"                         \
+    ".inline .ln{stroke-width:1.5}.num>.wide{display:block;line-height:1}"                           \
     "summary{cursor:pointer;width:max-content;max-width:100%;padding:.25rem 0}"                    \
     ".cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr));"       \
     "gap:0 2.5rem;align-items:start}.cols>*{min-width:0}"
@@ -125,11 +125,11 @@ const char plot_style[] =
     "progress::-webkit-progress-value{background:var(--c0)}"                                       \
     "progress::-moz-progress-bar{background:var(--c0)}"
 #define NARROW                                                                                     \
-    "@media (max-width:640px){body{padding:0 .75rem 2rem}.wide{display:none}"                      \
-    ".narrow{display:block}p.extra,span.extra{display:none}label{flex:1 1 8rem}"                               \
+    "@media (max-width:640px){body{padding:0 .75rem 2rem}.wide,.num>.wide{display:none}"           \
+    ".narrow{display:block}label{flex:1 1 8rem}"                               \
     "th,td{padding-right:.5rem}td.long{min-width:7.5rem}thead th,thead .num{white-space:normal}}"
 #define PRINT                                                                                      \
-    "@media print{body{max-width:none;padding:0;font-size:10pt}.wide,nav{display:none}"            \
+    "@media print{body{max-width:none;padding:0;font-size:10pt}.wide,.num>.wide,nav{display:none}" \
     ".narrow{display:block}figure,tr,.card,.stats div{break-inside:avoid}h2,h3{break-after:avoid}" \
     ".scroll{overflow:visible}table{font-size:8pt}th,td{padding-right:.5rem}"                      \
     "td,td.long{overflow-wrap:anywhere;min-width:0}thead th,thead .num{white-space:normal}}"

@@ -132,7 +132,7 @@ int board_new(struct board **out, struct site *site, struct err *err)
     return 0;
 }
 
-void board_free(struct board *board)
+void board_stop(struct board *board)
 {
     if (!board)
         return;
@@ -140,6 +140,21 @@ void board_free(struct board *board)
     board->stops = true;
     pthread_cond_signal(&board->wake);
     pthread_mutex_unlock(&board->lock);
+}
+
+bool board_stops(struct board *board)
+{
+    pthread_mutex_lock(&board->lock);
+    bool stops = board->stops;
+    pthread_mutex_unlock(&board->lock);
+    return stops;
+}
+
+void board_free(struct board *board)
+{
+    if (!board)
+        return;
+    board_stop(board);
     pthread_join(board->thread, NULL);
     pthread_cond_destroy(&board->wake);
     pthread_mutex_destroy(&board->lock);

@@ -12,9 +12,11 @@
 
 struct board;
 
-// Starts the thread. Both are called once, by the server.
+// Starts the thread; board_stop() tells it to end soon, board_free() waits for that. Null is fine.
 int board_new(struct board **out, struct site *site, struct err *err) MUST_USE;
-void board_free(struct board *board); // null is fine
+void board_stop(struct board *board);
+void board_free(struct board *board);
+bool board_stops(struct board *board);
 
 enum { BOARD_VALUES = 12, BOARD_VALUE_BYTES = 128 };
 struct board_counts { // the most frequent values first; those that are empty or too long are left out

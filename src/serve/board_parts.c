@@ -238,7 +238,7 @@ int board_machines(struct site *site, struct ledger *ledger, struct buf *out, st
     int rc = ledger_counts(ledger, LEDGER_TRAINING, TRAININGS, add_count, &names, err);
     if (rc == 0)
         rc = market_open(&market, site->options.book, NULL, err);
-    for (size_t i = 0; i < names.count && rc == 0; i++)
+    for (size_t i = 0; i < names.count && rc == 0 && !board_stops(site->board); i++)
         rc = add_training(site, market, names.items[i].value, out, err);
     market_close(market);
     return rc;

@@ -29,7 +29,7 @@ static const struct order {
               {"step", LEDGER_STEP},
               {"name", LEDGER_NAME}};
 
-// "time": the shortest first; "-time": the longest. Runs start with the newest.
+// "time": the shortest first; "-time": the longest; "started": the oldest.
 static int read_order(const char *text, struct ledger_filter *filter, struct err *err)
 {
     bool minus = text && *text == '-';
@@ -38,7 +38,7 @@ static int read_order(const char *text, struct ledger_filter *filter, struct err
             continue;
         filter->sort = orders[i].sort;
         filter->sort_all = true;
-        filter->reverse = minus;
+        filter->reverse = minus != (orders[i].sort == LEDGER_STARTED);
         return 0;
     }
     return text ? err_set(err, ERR_USAGE, "'sort' must be started, time, step or name") : 0;
@@ -178,7 +178,7 @@ static void drawn_cell(struct buf *out, const char *words, const struct buf *dra
 {
     markup_in(out, "<td class=\"num\">", words, "");
     if (drawing->len > 0)
-        buf_printf(out, "<span class=\"extra\">%s</span>", buf_str(drawing));
+        buf_printf(out, "<span class=\"wide\">%s</span>", buf_str(drawing));
     buf_adds(out, "</td>");
 }
 
@@ -346,7 +346,7 @@ void list_show(struct buf *out, const struct runs *runs, size_t count, struct li
     for (size_t i = 0; i < count; i++)
         run_row(out, &runs->runs.items[i], head, range);
     html_end_table(out);
-    html_paragraph(out, "mute extra",
+    html_paragraph(out, "mute wide",
                    "Below the times: their 95 % intervals on a logarithmic scale, hollow if "
                    "projected, and the step times over the run.");
 }

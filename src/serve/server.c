@@ -387,6 +387,7 @@ void serve_stop(struct serve *serve)
 {
     if (!serve)
         return;
+    board_stop(serve->site.board);
     renderer_close(serve->renderer);
     if (serve->daemon)
         mhd.stop_daemon(serve->daemon);
