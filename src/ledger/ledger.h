@@ -81,9 +81,9 @@ struct ledger_filter {
     enum ledger_sort sort; // started and name: newest first; step and wall: shortest first
     int64_t limit;         // 0: none
     int64_t skip;          // with a limit: skip this many of the newest
-    bool sort_all;         // sort before the limit: of all runs, without those whose value is unknown
-    bool reverse;          // with sort_all: the other way round
-    bool heads;            // records without long lists (steps, samples), see row.h
+    bool sort_all; // sort before the limit: of all runs, without those whose value is unknown
+    bool reverse;  // with sort_all: the other way round
+    bool heads;    // records without long lists (steps, samples), see row.h
 };
 
 // Sets the function that is called for each record that cannot be read: it is damaged, or beyond

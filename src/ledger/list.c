@@ -85,7 +85,8 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
         filter->heads ? "COALESCE((SELECT head FROM fare_head WHERE run = id), record)" : "record";
     // Select the newest first, then sort the selection; with sort_all, the other way round.
     if (filter->sort_all)
-        buf_printf(&q.sql, "SELECT id, %s FROM fare_run WHERE id IN (SELECT id FROM fare_run", head);
+        buf_printf(&q.sql, "SELECT id, %s FROM fare_run WHERE id IN (SELECT id FROM fare_run",
+                   head);
     else
         buf_printf(&q.sql, "SELECT id, %s FROM %sfare_run", head, order ? "(SELECT * FROM " : "");
     if (rc == 0)

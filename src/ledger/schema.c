@@ -75,12 +75,9 @@ static int fill_spend(const struct backend *backend, void *db, struct err *err);
 static const struct {
     const char *const *statements;
     int (*fill)(const struct backend *backend, void *db, struct err *err); // (optional) then
-} versions[SCHEMA_VERSION] = {{version_1, NULL},
-                              {version_2, NULL},
-                              {version_3, NULL},
-                              {version_4, fill_heads},
-                              {version_5, fill_spend},
-                              {version_6, fill_heads}};
+} versions[SCHEMA_VERSION] = {{version_1, NULL},       {version_2, NULL},
+                              {version_3, NULL},       {version_4, fill_heads},
+                              {version_5, fill_spend}, {version_6, fill_heads}};
 
 static int read_number(void *arg, const char *const *values, struct err *err)
 {

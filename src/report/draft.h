@@ -46,6 +46,7 @@ void draft_end(struct draft *d);
 // The plots by family. Each adds only the plots the page has data for. There is one job per quote.
 void plots_compare(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
 void plot_relative(struct draft *d);
+void plot_frontier(struct draft *d, const struct page_ask *ask);
 void plots_runs(struct draft *d, const struct run *runs, size_t count);
 void plots_one(struct draft *d, const struct run *runs, size_t count); // of a single run
 void plots_money(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of a single run, for a report and for fare serve: the four figures that matter, where the
-// time went, everything over the time of the run, what it costs elsewhere, and how to do it again.
+// The page of a single run, for a report and for fare serve: the four figures that matter, where
+// the time went, everything over the time of the run, what it costs elsewhere, and how to do it
+// again.
 #include <stdio.h>
 #include <string.h>
 
@@ -50,7 +51,7 @@ static void usd_words(int64_t nano, char out[MONEY_BYTES + 8])
 static const struct bill *cheapest(const struct page *page)
 {
     const struct quote *quote = page->quotes.count > 0 ? &page->quotes.items[0] : NULL;
-    return !quote                     ? NULL
+    return !quote                       ? NULL
            : quote->bills.count > 0     ? &quote->bills.items[0]
            : quote->estimates.count > 0 ? &quote->estimates.items[0]
                                         : NULL;
@@ -94,8 +95,8 @@ static void step_stat(struct buf *out, const struct page_run *run)
         buf_adds(&sub, rate);
     }
     if (run->step_low_ms.known && run->step_high_ms.known)
-        buf_printf(&sub, "%s95 %%: %s to %s", sub.len ? "; " : "",
-                   units_step(run->step_low_ms.v).s, units_step(run->step_high_ms.v).s);
+        buf_printf(&sub, "%s95 %%: %s to %s", sub.len ? "; " : "", units_step(run->step_low_ms.v).s,
+                   units_step(run->step_high_ms.v).s);
     part_stat(out, "step time", step.s, buf_str(&sub));
     buf_drop(out, &sub);
 }
@@ -107,9 +108,9 @@ static void stats(struct buf *out, const struct page *page, const struct page_ru
     cost_stat(out, page, run);
     step_stat(out, run);
     part_stat(out, "quality", run->quality,
-               !run->quality         ? "nothing was evaluated"
-               : run->accuracy.known ? "accuracy on test data"
-                                     : "on held-out data");
+              !run->quality         ? "nothing was evaluated"
+              : run->accuracy.known ? "accuracy on test data"
+                                    : "on held-out data");
     part_stats_end(out);
 }
 
@@ -172,9 +173,9 @@ static void elsewhere(struct buf *out, const struct page *page)
     html_heading(out, 2, "What it costs elsewhere");
     if (page->quotes.count == 0)
         part_empty(out,
-                    "The time of the whole training is unknown, so that no bill can be made. A run "
-                    "that trains for longer gives it; so does a time that you know:",
-                    "fare quote --time 2h --gpu h100");
+                   "The time of the whole training is unknown, so that no bill can be made. A run "
+                   "that trains for longer gives it; so does a time that you know:",
+                   "fare quote --time 2h --gpu h100");
     for (size_t i = 0; i < page->quotes.count; i++)
         html_quote(out, &page->quotes.items[i], 3);
     buf_adds(out, "</section>\n");

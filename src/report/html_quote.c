@@ -26,9 +26,9 @@ static void basis_cell(struct buf *out, const struct bill *b)
                   {b->budget, "over budget", "within budget only at the middle of the interval"}};
     buf_adds(out, "<td>");
     part_chip(out, b->certainty ? PART_PLAIN : PART_NOTE,
-               b->certainty ? b->certainty
-               : b->basis   ? b->basis
-                            : "unknown");
+              b->certainty ? b->certainty
+              : b->basis   ? b->basis
+                           : "unknown");
     if (b->spot.never_ends.v) {
         buf_addc(out, ' ');
         part_chip(out, PART_BAD, "never ends");
@@ -55,10 +55,9 @@ static void two_lines(struct buf *out, const char *class, const char *text, cons
     buf_adds(out, "</td>");
 }
 
-// "1 × H200, with fare, 2026": of another training, which one. Then whose time it is, unless all
-// rows have it from the same run.
-static void offer_cell(struct buf *out, const struct quote *quote, const struct bill *b, bool other,
-                       bool says_run)
+// "1 × H200, with fare, 2026; a": of another training, which one; then the letter of the run that
+// gives the time.
+static void offer_cell(struct buf *out, const struct bill *b, bool other, size_t source)
 {
     struct buf below = {0};
     if (b->gpu && b->gpus.known)
@@ -69,10 +68,7 @@ static void offer_cell(struct buf *out, const struct quote *quote, const struct 
         buf_printf(&below, "%swith %s", below.len ? ", " : "", b->framework);
     if (!other && b->year.known)
         buf_printf(&below, "%s%lld", below.len ? ", " : "", (long long)b->year.v);
-    if (says_run) {
-        buf_adds(&below, below.len ? "; from " : "from ");
-        advice_whose(quote, b, &below);
-    }
+    buf_printf(&below, "%s%c", below.len ? "; " : "", (char)('a' + source));
     two_lines(out, "long", b->offer, buf_str(&below));
     buf_drop(out, &below);
 }
@@ -94,8 +90,7 @@ static double usd_of(const char *amount, double otherwise)
     return amount && money_parse(amount, &nano, NULL) == 0 ? (double)nano / MONEY_UNIT : otherwise;
 }
 
-static void bill_row(struct buf *out, const struct quote *quote, const struct bill *b, bool other,
-                     bool says_run, double most)
+static void bill_row(struct buf *out, const struct bill *b, bool other, size_t source, double most)
 {
     char time[48], startup[64] = "", words[48];
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
@@ -114,7 +109,7 @@ static void bill_row(struct buf *out, const struct quote *quote, const struct bi
                                          .high = usd_of(b->high, 0),
                                          .estimated = b->certainty != NULL};
     buf_adds(out, "<tr>");
-    offer_cell(out, quote, b, other, says_run);
+    offer_cell(out, b, other, source);
     two_lines(out, "num", time, startup);
     html_cell(out, "num", cost);
     buf_adds(out, "<td>");
@@ -149,20 +144,53 @@ static void choose_rows(const struct bill **rows)
     rows[kept] = NULL;
 }
 
-// Whether all rows shown have their time from one run; its name goes below the table then.
-static bool one_run(const struct bill **rows)
+static bool same_run(const struct bill *a, const struct bill *b)
 {
-    for (size_t i = 1; rows[i] && i < BILLS_SHOWN; i++)
-        if (strcmp(rows[i]->run ? rows[i]->run : "", rows[0]->run ? rows[0]->run : "") != 0)
-            return false;
-    return true;
+    return strcmp(a->run ? a->run : "", b->run ? b->run : "") == 0;
+}
+
+// The number of the run that gives row `i` its time, in the order of the rows; `*first`: no row
+// before it has the same.
+static size_t source_of(const struct bill **rows, size_t i, bool *first)
+{
+    size_t number = 0;
+    *first = true;
+    for (size_t k = 0; k < i; k++) {
+        bool new_one = true;
+        for (size_t m = 0; m < k; m++)
+            new_one &= !same_run(rows[m], rows[k]);
+        if (same_run(rows[k], rows[i])) {
+            *first = false;
+            return number;
+        }
+        number += new_one;
+    }
+    return number;
+}
+
+// Below the table: the runs whose letters stand in the rows.
+static void sources(struct buf *out, const struct quote *quote, const struct bill **rows)
+{
+    buf_adds(out, "<ul class=\"mute\">\n");
+    for (size_t i = 0; rows[i]; i++) {
+        bool first;
+        size_t number = source_of(rows, i, &first);
+        struct buf text = {0};
+        if (!first)
+            continue;
+        buf_printf(&text, "%c: the time of ", (char)('a' + number));
+        advice_whose(quote, rows[i], &text);
+        markup_in(out, "<li>", buf_str(&text), "</li>\n");
+        buf_drop(out, &text);
+    }
+    buf_adds(out, "</ul>\n");
 }
 
 // The dearest of those shown: the end of the bars' scale. Intervals may go on beyond it.
 static double dearest(const struct bill **rows)
 {
     double most = 0;
-    for (size_t i = 0; rows[i] && i < BILLS_SHOWN; i++) {
+    for (size_t i = 0; rows[i]; i++) {
         double usd = (double)bill_total(rows[i]) / MONEY_UNIT;
         most = usd * 1.5 > most ? usd * 1.5 : most;
     }
@@ -172,18 +200,11 @@ static double dearest(const struct bill **rows)
 static void table_notes(struct buf *out, const struct quote *quote, const struct bill **rows)
 {
     bool at_least = false, replayed = false;
-    for (size_t i = 0; rows[i] && i < BILLS_SHOWN; i++) {
+    for (size_t i = 0; rows[i]; i++) {
         at_least |= rows[i]->spot.lower_bound.v;
         replayed |= rows[i]->spot.method != NULL;
     }
-    if (one_run(rows)) {
-        struct buf text = {0};
-        buf_adds(&text, "All times are from ");
-        advice_whose(quote, rows[0], &text);
-        buf_adds(&text, ".");
-        html_paragraph(out, "mute", buf_str(&text));
-        buf_drop(out, &text);
-    }
+    sources(out, quote, rows);
     if (at_least)
         html_paragraph(out, "mute",
                        "≥: how often this spot machine is taken away is unknown; the bill if it "
@@ -211,12 +232,13 @@ static void bill_table(struct buf *out, const struct quote *quote, const struct 
         return;
     }
     choose_rows(rows);
-    bool says_run = !one_run(rows);
     double most = dearest(rows);
     html_begin_table(out, other ? "Other trainings" : quote->workload);
     html_table_head(out, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; rows[i] && i < BILLS_SHOWN; i++)
-        bill_row(out, quote, rows[i], other, says_run, most);
+    for (size_t i = 0; rows[i]; i++) {
+        bool first;
+        bill_row(out, rows[i], other, source_of(rows, i, &first), most);
+    }
     html_end_table(out);
     table_notes(out, quote, rows);
     if (count > BILLS_SHOWN)

@@ -376,6 +376,18 @@ int page_plots(const struct run *run, struct page *page, struct err *err)
     return draft.rc;
 }
 
+int page_frontier(struct quote_job *job, struct page *page, struct err *err)
+{
+    const struct page_ask ask = {.wishes = job->wishes};
+    struct draft draft = {.page = page, .err = err};
+    page->quotes.items = &job->quote; // lent
+    page->quotes.count = 1;
+    plot_frontier(&draft, &ask);
+    page->quotes.items = NULL;
+    page->quotes.count = 0;
+    return draft.rc;
+}
+
 int page_focus(const struct page_ask *ask, struct buf *out, struct err *err)
 {
     struct page page = {0};

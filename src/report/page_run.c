@@ -47,8 +47,7 @@ static int machine_facts(struct page_run *to, const struct run_machine *m, struc
     if (m->usable_cpus.known)
         buf_printf(&text, "%s%g CPUs", text.len ? ", " : "", m->usable_cpus.v);
     if (m->memory_bytes.known)
-        buf_printf(&text, "%s%s of memory", text.len ? ", " : "",
-                   units_bytes(m->memory_bytes.v).s);
+        buf_printf(&text, "%s%s of memory", text.len ? ", " : "", units_bytes(m->memory_bytes.v).s);
     TRY(take_fact(to, "processor", &text, err));
     join(&text, m->provider);
     join(&text, m->instance_type);

@@ -23,8 +23,11 @@ void part_state(struct buf *out, const char *ended)
     static const struct {
         const char *ended;
         enum part_tone tone;
-    } tones[] = {{"finished", PART_OK}, {"sampled", PART_NOTE}, {"running", PART_WAIT},
-                 {"failed", PART_BAD},  {"killed", PART_BAD}};
+    } tones[] = {{"finished", PART_OK},
+                 {"sampled", PART_NOTE},
+                 {"running", PART_WAIT},
+                 {"failed", PART_BAD},
+                 {"killed", PART_BAD}};
     enum part_tone tone = PART_PLAIN;
     for (size_t i = 0; ended && i < sizeof tones / sizeof *tones; i++)
         if (strcmp(ended, tones[i].ended) == 0)
@@ -144,7 +147,7 @@ static double log_at(double value, double least, double most)
 }
 
 void part_whisker(struct buf *out, const struct part_interval *f, double least, double most,
-                   const char *tip)
+                  const char *tip)
 {
     if (!(f->value > 0) || !(least > 0) || !(most >= least) || !isfinite(most))
         return;

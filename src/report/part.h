@@ -46,6 +46,6 @@ struct part_interval {
 };
 void part_bar(struct buf *out, const struct part_interval *figure, double most, const char *tip);
 void part_whisker(struct buf *out, const struct part_interval *figure, double least, double most,
-                   const char *tip);
+                  const char *tip);
 
 #endif

@@ -27,14 +27,11 @@ static void plot_phases(struct draft *d, const struct run *run)
     const struct {
         const char *name;
         double s;
-    } parts[] = {{"set-up", seconds(p->setup_ns)},
-                 {"loading kernels", seconds(p->kernels_ns)},
-                 {"loading data", seconds(p->load_ns)},
-                 {"copying to the device", seconds(p->device_ns)},
-                 {"warm-up steps", seconds(p->warmup_ns)},
-                 {"training steps", seconds(p->train_ns)},
-                 {"evaluations", seconds(p->evaluate_ns)},
-                 {"checkpoints", seconds(p->checkpoint_ns)}};
+    } parts[] = {
+        {"set-up", seconds(p->setup_ns)},         {"loading kernels", seconds(p->kernels_ns)},
+        {"loading data", seconds(p->load_ns)},    {"copying to the device", seconds(p->device_ns)},
+        {"warm-up steps", seconds(p->warmup_ns)}, {"training steps", seconds(p->train_ns)},
+        {"evaluations", seconds(p->evaluate_ns)}, {"checkpoints", seconds(p->checkpoint_ns)}};
     enum { PARTS = sizeof parts / sizeof *parts, STARTUP = 4, SMALL = 200 };
     double wall = seconds(p->wall_ns), other = seconds(p->idle_ns), startup = 0;
     double steps = parts[4].s + parts[5].s;
@@ -76,14 +73,14 @@ static struct line line_of(const struct run *run)
 {
     const struct run_phases *p = &run->phases;
     struct line l = {.run = run};
-    l.first = seconds(p->setup_ns) + seconds(p->kernels_ns) + seconds(p->load_ns) +
-              seconds(p->device_ns);
+    l.first =
+        seconds(p->setup_ns) + seconds(p->kernels_ns) + seconds(p->load_ns) + seconds(p->device_ns);
     l.wall = fmax(seconds(p->wall_ns), run->live.elapsed_s.known ? run->live.elapsed_s.v : 0);
     for (size_t i = 0; i < run->samples.count; i++)
         if (run->samples.items[i].at_s.known)
             l.wall = fmax(l.wall, run->samples.items[i].at_s.v);
-    l.end = fmin(l.first + seconds(p->warmup_ns) + seconds(p->train_ns) +
-                     seconds(p->evaluate_ns) + seconds(p->checkpoint_ns),
+    l.end = fmin(l.first + seconds(p->warmup_ns) + seconds(p->train_ns) + seconds(p->evaluate_ns) +
+                     seconds(p->checkpoint_ns),
                  l.wall);
     if (!(l.end > l.first))
         l.end = l.wall;
@@ -136,10 +133,22 @@ static void mark_steady(struct draft *d, const struct run *run)
 
 typedef struct maybe_real epoch_fn(const struct run_epoch *epoch);
 
-static struct maybe_real train_loss(const struct run_epoch *e) { return e->train_loss; }
-static struct maybe_real test_loss(const struct run_epoch *e) { return e->test_loss; }
-static struct maybe_real train_accuracy(const struct run_epoch *e) { return e->train_accuracy; }
-static struct maybe_real test_accuracy(const struct run_epoch *e) { return e->test_accuracy; }
+static struct maybe_real train_loss(const struct run_epoch *e)
+{
+    return e->train_loss;
+}
+static struct maybe_real test_loss(const struct run_epoch *e)
+{
+    return e->test_loss;
+}
+static struct maybe_real train_accuracy(const struct run_epoch *e)
+{
+    return e->train_accuracy;
+}
+static struct maybe_real test_accuracy(const struct run_epoch *e)
+{
+    return e->test_accuracy;
+}
 
 // The value after an epoch, at the time its steps and its evaluation were done; where these are
 // unknown, epochs are spread evenly.
@@ -175,8 +184,8 @@ static void epochs_panel(struct draft *d, const struct line *l, bool loss)
     begin_panel(d, l, "", loss ? "loss" : "accuracy", loss ? "" : "%");
     if (d->rc == 0)
         d->panel->y.cut = some_bool(true);
-    size_t trained = epoch_points(d, l, loss ? train_loss : train_accuracy, loss ? 1 : 100,
-                                  "training", train);
+    size_t trained =
+        epoch_points(d, l, loss ? train_loss : train_accuracy, loss ? 1 : 100, "training", train);
     size_t tested =
         epoch_points(d, l, loss ? test_loss : test_accuracy, loss ? 1 : 100, "test", test);
     const double *ends = tested ? test : train;
@@ -227,12 +236,30 @@ static struct maybe_real gib(struct maybe_int bytes)
     return bytes.known ? some_real((double)bytes.v / (1 << 30)) : (struct maybe_real){0};
 }
 
-static struct maybe_real cpus(const struct run_sample *s) { return s->cpu_percent; }
-static struct maybe_real gpus(const struct run_sample *s) { return s->gpu_percent; }
-static struct maybe_real power(const struct run_sample *s) { return s->power_w; }
-static struct maybe_real clocks(const struct run_sample *s) { return s->clock_mhz; }
-static struct maybe_real memory(const struct run_sample *s) { return gib(s->memory_bytes); }
-static struct maybe_real gpu_memory(const struct run_sample *s) { return gib(s->gpu_memory_bytes); }
+static struct maybe_real cpus(const struct run_sample *s)
+{
+    return s->cpu_percent;
+}
+static struct maybe_real gpus(const struct run_sample *s)
+{
+    return s->gpu_percent;
+}
+static struct maybe_real power(const struct run_sample *s)
+{
+    return s->power_w;
+}
+static struct maybe_real clocks(const struct run_sample *s)
+{
+    return s->clock_mhz;
+}
+static struct maybe_real memory(const struct run_sample *s)
+{
+    return gib(s->memory_bytes);
+}
+static struct maybe_real gpu_memory(const struct run_sample *s)
+{
+    return gib(s->gpu_memory_bytes);
+}
 
 struct figures { // of the samples
     size_t count;

@@ -5,12 +5,13 @@
 #include "report/style.h"
 
 // Any two colours of series differ from each other and from the paper with any kind of colour
-// blindness; text has a contrast of 4.5 or more on whatever it stands (tests/report/test_colours.py).
+// blindness; text has a contrast of 4.5 or more on whatever it stands
+// (tests/report/test_colours.py).
 #define LIGHT(use)                                                                                 \
-    use("#fff", "#1c2128", "#57606a", "#dde2e7", "#e9edf1", "#0a4fb4", "#e3f3ea", "#e6eefb",      \
+    use("#fff", "#1c2128", "#57606a", "#dde2e7", "#e9edf1", "#0a4fb4", "#e3f3ea", "#e6eefb",       \
         "#fdf1dc", "#fbe6e1", "#0b4fc0", "#c47f00", "#2a9d6d", "#a57fba", "#8a1a05", "#1c1a20")
 #define DARK(use)                                                                                  \
-    use("#15181c", "#e6edf3", "#9aa5b1", "#2d333b", "#232930", "#7cb8ff", "#12332a", "#12303a",   \
+    use("#15181c", "#e6edf3", "#9aa5b1", "#2d333b", "#232930", "#7cb8ff", "#12332a", "#12303a",    \
         "#3a2c10", "#43201a", "#62e0f0", "#f7af41", "#07a16d", "#aa70c6", "#fdfd40", "#b15611")
 
 #define PALETTE(paper, ink, mute, grid, band, link, ok, note, wait, bad, c0, c1, c2, c3, c4, c5)   \
@@ -22,11 +23,10 @@
     ".plot text{fill:" ink "}.plot .mu{fill:" mute "}.plot .gr{stroke:" grid                       \
     "}.plot .ax{stroke:" mute "}.plot .wh,.plot .rf{stroke:" ink "}.plot .bd{fill:" band           \
     "}.plot .bg{fill:" paper "}" SERIES("0", c0) SERIES("1", c1) SERIES("2", c2) SERIES("3", c3)   \
-        SERIES("4", c4) SERIES("5", c5) ".plot .ho{fill:" paper "}.plot .ct,.plot .hl{stroke:" paper \
-    "}"
+        SERIES("4", c4) SERIES("5", c5) ".plot .ho{fill:" paper                                    \
+                                        "}.plot .ct,.plot .hl{stroke:" paper "}"
 #define IN_THE_DARK(rules) "@media screen and (prefers-color-scheme:dark){" rules "}"
-#define FONT                                                                                       \
-    "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif"
+#define FONT               "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif"
 
 const char plot_style[] =
     ".plot text{font:12px " FONT "}"
@@ -54,7 +54,8 @@ const char plot_style[] =
     "p,ul,ol{max-width:46rem;margin:.25rem 0 1rem}li{margin:.25rem 0}"                             \
     "a,summary{color:var(--link)}.mute,footer{color:var(--mute)}"                                  \
     ":focus-visible{outline:2px solid var(--link);outline-offset:2px}"                             \
-    "footer{margin-top:3rem;border-top:1px solid var(--grid);padding-top:.75rem;font-size:.875rem}"
+    "footer{margin-top:3rem;border-top:1px solid "                                                 \
+    "var(--grid);padding-top:.75rem;font-size:.875rem}"
 #define NAVIGATION                                                                                 \
     "nav ul{list-style:none;padding:0;margin:.5rem 0;display:flex;flex-wrap:wrap;"                 \
     "gap:.25rem 1.25rem;max-width:none}"                                                           \
@@ -72,7 +73,7 @@ const char plot_style[] =
     ".stats div,.card{border:1px solid var(--grid);border-radius:8px;padding:.75rem 1rem;"         \
     "min-width:0}"                                                                                 \
     ".stats dt,.stats .sub{font-size:.875rem;color:var(--mute)}.stats dd{margin:0}"                \
-    ".stats .big{font-size:1.25rem;line-height:1.5;font-weight:600}"                              \
+    ".stats .big{font-size:1.25rem;line-height:1.5;font-weight:600}"                               \
     ".chip{display:inline-block;padding:0 .5rem;border-radius:4px;border:1px solid var(--mute);"   \
     "background:var(--band);color:var(--ink);font-size:.75rem;line-height:1.25rem;"                \
     "font-weight:400;white-space:nowrap;text-decoration:none}"                                     \
@@ -83,7 +84,7 @@ const char plot_style[] =
     "a.chip{border-radius:12px;line-height:1.5rem;max-width:100%;overflow-wrap:anywhere;"          \
     "white-space:normal}a.chip:hover{text-decoration:underline}"                                   \
     ".chip[aria-current]{background:var(--note);border-color:var(--c0)}"                           \
-    ".chips{gap:.25rem .5rem;margin:.5rem 0}.chips li{margin:0}"                                  \
+    ".chips{gap:.25rem .5rem;margin:.5rem 0}.chips li{margin:0}"                                   \
     ".empty{border:1px dashed var(--mute);border-radius:8px;padding:1rem;margin:1rem 0;"           \
     "max-width:46rem}.empty p{margin:0}"                                                           \
     "pre{font:.875rem/1.5 ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace;"     \
@@ -95,7 +96,7 @@ const char plot_style[] =
     "figure{margin:0;min-width:0;max-width:100%}figure p{margin:0}"                                \
     "svg{display:block;max-width:100%;height:auto}.narrow{display:none}"                           \
     ".inline{display:inline-block;vertical-align:middle;max-width:none}"                           \
-    ".inline .ln{stroke-width:1.5}.num>.wide{display:block;line-height:1}"                           \
+    ".inline .ln{stroke-width:1.5}.num>.wide{display:block;line-height:1}"                         \
     "summary{cursor:pointer;width:max-content;max-width:100%;padding:.25rem 0}"                    \
     ".cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr));"       \
     "gap:0 2.5rem;align-items:start}.cols>*{min-width:0}"
@@ -107,7 +108,7 @@ const char plot_style[] =
     "td{overflow-wrap:break-word}td.long{overflow-wrap:anywhere;min-width:9rem;max-width:32rem}"   \
     ".id{display:block;font-size:.75rem;color:var(--mute)}"                                        \
     "thead th{white-space:nowrap;border-bottom:2px solid var(--mute)}"                             \
-    ".num{text-align:right;white-space:pre}.num .id{white-space:normal}"
+    ".num{text-align:right;white-space:pre}"
 #define FORMS                                                                                      \
     "form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:.75rem 0}"             \
     "form>.scroll{flex:1 1 100%}"                                                                  \
@@ -117,7 +118,7 @@ const char plot_style[] =
     "label input,select,button{height:2.25rem}label input,select{width:100%}"                      \
     "option{background:var(--paper);color:var(--ink)}"                                             \
     "::placeholder{color:var(--mute);opacity:1}"                                                   \
-    "td input{margin:.25rem 0 0}label:has([name=run]){flex:1 1 100%}"                              \
+    "td input{margin:.25rem 0 0}label:has([name=run]){flex:1 1 100%;max-width:46rem}"              \
     "[name=run]{font-size:.875rem}"                                                                \
     "progress{appearance:none;width:100%;height:1rem;background:transparent;"                      \
     "border:1px solid var(--mute);border-radius:4px}"                                              \
@@ -126,7 +127,7 @@ const char plot_style[] =
     "progress::-moz-progress-bar{background:var(--c0)}"
 #define NARROW                                                                                     \
     "@media (max-width:640px){body{padding:0 .75rem 2rem}.wide,.num>.wide{display:none}"           \
-    ".narrow{display:block}label{flex:1 1 8rem}"                               \
+    ".narrow{display:block}.num .id{white-space:normal}label{flex:1 1 8rem}"                       \
     "th,td{padding-right:.5rem}td.long{min-width:7.5rem}thead th,thead .num{white-space:normal}}"
 #define PRINT                                                                                      \
     "@media print{body{max-width:none;padding:0;font-size:10pt}.wide,.num>.wide,nav{display:none}" \

@@ -146,8 +146,8 @@ double svg_axis_below(struct buf *out, const struct scale *scale, const char *na
     svg_line(out, scale->from, bottom, scale->to, bottom, "ax");
     if (!name)
         return bottom + 22;
-    snprintf(title, sizeof title, "%.150s%s%s%s", name,
-             *name && *scale->shown ? ", " : "", scale->shown, scale->log ? ", logarithmic" : "");
+    snprintf(title, sizeof title, "%.150s%s%s%s", name, *name && *scale->shown ? ", " : "",
+             scale->shown, scale->log ? ", logarithmic" : "");
     struct buf cut = {0};
     glyphs_cut(&cut, title, SVG_SMALL, width);
     double half = glyphs_width(buf_str(&cut), SVG_SMALL) / 2;

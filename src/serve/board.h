@@ -19,7 +19,8 @@ void board_free(struct board *board);
 bool board_stops(struct board *board);
 
 enum { BOARD_VALUES = 12, BOARD_VALUE_BYTES = 128 };
-struct board_counts { // the most frequent values first; those that are empty or too long are left out
+struct board_counts { // the most frequent values first; those that are empty or too long are left
+                      // out
     struct board_count {
         char value[BOARD_VALUE_BYTES];
         int64_t runs;

@@ -51,8 +51,8 @@ static void show_spend(const struct spending *month, struct buf *out)
         {"project", "long"}, {"USD", "num"}, {"to scale", ""}, {"runs", "num"}};
     double most = 0;
     for (size_t i = 0; i < month->rows.count; i++)
-        most = usd_of(month->rows.items[i].usd, 0) > most ? usd_of(month->rows.items[i].usd, 0)
-                                                          : most;
+        most =
+            usd_of(month->rows.items[i].usd, 0) > most ? usd_of(month->rows.items[i].usd, 0) : most;
     html_begin_table(out, "Spending of this month by project");
     html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < month->rows.count && i < PROJECTS; i++) {
@@ -123,8 +123,8 @@ static const struct bill *best(const struct bill *bills, size_t count, bool fast
         const struct bill *b = &bills[i];
         if (bill_doubtful(b) || !b->time_s.known)
             continue;
-        bool better = !found || (fastest ? b->time_s.v < found->time_s.v
-                                         : bill_total(b) < bill_total(found));
+        bool better =
+            !found || (fastest ? b->time_s.v < found->time_s.v : bill_total(b) < bill_total(found));
         found = better ? b : found;
     }
     return found;

@@ -48,7 +48,10 @@ static void stats(struct buf *out, const struct board_figures *f, bool made)
     snprintf(usd, sizeof usd, "%s USD", priced ? f->month_usd : "0");
     part_stats_begin(out);
     part_stat(out, "this month", made ? runs : "…", "started since its first day, UTC");
-    part_stat(out, "spent this month", !made ? "…" : none || priced ? usd : NULL,
+    part_stat(out, "spent this month",
+              !made            ? "…"
+              : none || priced ? usd
+                               : NULL,
               made && !none && !priced ? "no price is known for the machines"
                                        : "by the providers' rules, without tax");
     part_stats_end(out);
@@ -105,8 +108,8 @@ static void show(struct buf *out, const struct request *request, const struct ru
     title_of(runs, &f, made, &title);
     frame_begin_live(out, request, buf_str(&title), made || empty ? 0 : AGAIN_S);
     if (empty)
-        part_empty(out, "No runs in the ledger yet. This measures one in a few seconds:",
-                   "fare run mlp");
+        part_empty(
+            out, "No runs in the ledger yet. This measures one in a few seconds:", "fare run mlp");
     else
         show_all(out, runs, live, warnings, &f, made);
     frame_end(out);

@@ -413,8 +413,8 @@ static void nothing_found(struct buf *out, const struct request *request, int64_
     else if (request->query_count > 0)
         part_empty(out, "No matching run in the ledger. Leave out a filter to see more.", NULL);
     else
-        part_empty(out, "No runs in the ledger yet. This measures one in a few seconds:",
-                   "fare run mlp");
+        part_empty(
+            out, "No runs in the ledger yet. This measures one in a few seconds:", "fare run mlp");
 }
 
 static void show_list(struct buf *out, const struct request *request, const struct runs *runs,

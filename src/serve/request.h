@@ -65,7 +65,7 @@ struct request {
     struct site *site;
     const char *route; // the path of the route; null: none
     const char *rest;  // the path after it
-    bool json;        // answer with JSON
+    bool json;         // answer with JSON
     struct parameter query[QUERY_MOST];
     size_t query_count;
     const char *body;
@@ -86,8 +86,8 @@ struct answer {
 // Fills `answer`, whose status (200) and type (HTML or JSON) are set. ERR_USAGE becomes 400,
 // ERR_MISSING 404, ERR_TIMEOUT 503, any other error 500.
 typedef int page_fn(const struct request *request, struct answer *answer, struct err *err);
-page_fn page_home, page_list, page_run, page_compare, page_metrics, page_push, page_prices, page_offer_history,
-    page_quote, page_spend;
+page_fn page_home, page_list, page_run, page_compare, page_metrics, page_push, page_prices,
+    page_offer_history, page_quote, page_spend;
 
 // Writes a page's form, filled with the values of the request.
 typedef void form_fn(struct buf *out, const struct request *request);

@@ -18,13 +18,9 @@ static const char *const nothing[] = {NULL}, *const of_runs[] = {"workload", "ma
                                                "region", "kind", "max_price", NULL},
                          *const of_spend[] = {"by",       "since", "user",     "host",
                                               "workload", "label", "currency", NULL},
-                         *const of_offer[] = {"name", NULL}, *const of_quote[] = {"run",
-                                                                                  "deadline",
-                                                                                  "hours_per_month",
-                                                                                  "region",
-                                                                                  "spot",
-                                                                                  "measured",
-                                                                                  NULL};
+                         *const of_offer[] = {"name", NULL},
+                         *const of_quote[] = {"run",    "deadline", "budget",   "hours_per_month",
+                                              "region", "spot",     "measured", NULL};
 
 static const struct route {
     const char *path; // a final slash: more follows
@@ -97,9 +93,9 @@ static void answer_error(const struct request *request, struct answer *answer, i
     }
     frame_begin(&answer->text, request,
                 status == 404   ? "Not found"
-                               : status == 500 ? "Server error"
-                               : status == 503 ? "Server busy"
-                                               : "Request refused");
+                : status == 500 ? "Server error"
+                : status == 503 ? "Server busy"
+                                : "Request refused");
     html_paragraph(&answer->text, "", says);
     if (form)
         form(&answer->text, request);

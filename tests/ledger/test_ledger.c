@@ -409,10 +409,10 @@ static void published(void **state)
     "[" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED    \
         HUNDRED "0]"
 // Every 24th of them, so that there are at most 32.
-#define FEW \
-    "[" \
-    "1,25,49,10,34,58,19,43,4,28,52,13,37,61,22,46,7,31,55,16,40,1,25,49,10,34,58,19," \
-    "43,4,28,52" \
+#define FEW                                                                                        \
+    "["                                                                                            \
+    "1,25,49,10,34,58,19,43,4,28,52,13,37,61,22,46,7,31,55,16,40,1,25,49,10,34,58,19,"             \
+    "43,4,28,52"                                                                                   \
     "]"
 #define SAMPLES "{\"at_s\":2},{\"at_s\":3},{\"at_s\":4},{\"at_s\":5},{\"at_s\":6},{\"at_s\":7},"
 #define MORE    SAMPLES SAMPLES SAMPLES SAMPLES SAMPLES SAMPLES SAMPLES
@@ -426,9 +426,11 @@ static void makes_heads(void **state)
     static const struct {
         const char *text, *head; // null: the record is its own head
     } cases[] = {
-        {"{\"id\":\"a\",\"step_plot_ms\":" LONG ",\"batch\":3}", "{\"id\":\"a\",\"step_plot_ms\":" FEW ",\"batch\":3}"},
+        {"{\"id\":\"a\",\"step_plot_ms\":" LONG ",\"batch\":3}",
+         "{\"id\":\"a\",\"step_plot_ms\":" FEW ",\"batch\":3}"},
         {"{\"step_plot_ms\":" LONG ",\"id\":\"a\"}", "{\"step_plot_ms\":" FEW ",\"id\":\"a\"}"},
-        {" { \"id\" : \"a\" ,\n\"step_plot_ms\" : " LONG " } ", "{\"id\" : \"a\",\"step_plot_ms\":" FEW "}"},
+        {" { \"id\" : \"a\" ,\n\"step_plot_ms\" : " LONG " } ",
+         "{\"id\" : \"a\",\"step_plot_ms\":" FEW "}"},
         {"{\"id\":\"a\",\"name\":\"x]}\\\"{[\\\\\",\"samples\":[" MANY "{\"at_s\":5}],\"seed\":1}",
          "{\"id\":\"a\",\"name\":\"x]}\\\"{[\\\\\",\"seed\":1}"},
         {"{\"id\":\"a\",\"new\":{\"samples\":1},\"name\":\"samples\",\"step_plot_ms\":" LONG "}",
