@@ -3,7 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 struct form { // tiles of a block, as in image_conv.cu and hopper_images.cu
     const char *forward, *back;
@@ -76,16 +76,16 @@ static const struct form *form_of(const struct gpu_plan *plan, int64_t m, int n)
 
 // ---- Hopper ----
 
-// Boxes of 64 channels that are mostly padding cost more than they gain.
 static int boxes(int channels)
 {
     return (int)tiles(channels, 64);
 }
 
+// Boxes of 64 channels that are mostly padding cost more than they gain, and so do tiles of columns.
 static bool fits_boxes(const struct gpu_plan *plan, int channels, int columns)
 {
-    return plan->device.major == 9 && plan->device.map &&
-           channels * columns * 10 >= 64 * boxes(channels) * 64 * boxes(columns) * 5;
+    return plan->device.major == 9 && plan->device.map && columns >= 48 &&
+           10L * channels * columns >= 6L * (64L * boxes(channels)) * (32 * tiles(columns, 32));
 }
 
 // Cycles of a processor for a tile's box of 64 in k: its products, at 2,048 a cycle, or its bytes, at
@@ -202,6 +202,24 @@ static const unsigned short *weights_at(const struct gpu_plan *plan, int layer)
 {
     const struct block *block = gpu_params_block(plan->params, layer, 0);
     return on_gpu(plan->params->rounded + (device_ptr)block->at * 2);
+}
+
+bool image_conv_portable(const struct launch *from, struct launch *out)
+{
+    bool forward = strncmp(from->name, "hopper_forward", 14) == 0,
+         back = strncmp(from->name, "hopper_back", 11) == 0,
+         weights = strncmp(from->name, "hopper_weights", 14) == 0;
+    struct cuda_image_conv g;
+    if (!forward && !back && !weights)
+        return false;
+    memcpy(&g, from->args, sizeof g);
+    const struct form *f = weights ? &weight_forms[0] : &forms[0];
+    int64_t parts = weights ? tiles(g.k, g.per_part) : 1;
+    g.tiles_m = (int)tiles(g.m, f->m);
+    g.tiles_n = (int)tiles(g.n, f->n);
+    launch_make(out, back ? f->back : f->forward, (unsigned)(g.tiles_m * g.tiles_n * parts), 1, 256,
+                shared_of(f), &g, sizeof g);
+    return true;
 }
 
 // ---- forward ----
@@ -394,7 +412,7 @@ static const struct form *weight_form(const struct gpu_plan *plan, int layer, in
     int depth = pad8(plan->layers[l->inputs[0]].out.dim[0]), taps = l->kernel_h * l->kernel_w;
     int64_t n = (int64_t)taps * depth, k = plan->batch * plan->values[layer].rows;
     int64_t most = PARTS_BYTES / (n * l->units * 4);
-    if (fits_boxes(plan, depth, 64) && l->units >= 48)
+    if (fits_boxes(plan, depth, l->units))
         return hopper_weights(plan, l->units, taps * boxes(depth) * 64, k, most, parts);
     return portable_weights(plan, l->units, n, k, most, parts);
 }

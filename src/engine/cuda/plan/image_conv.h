@@ -22,4 +22,7 @@ int image_conv_rows(const struct gpu_plan *plan, int layer);
 // Of a weights' gradient.
 int image_conv_parts(const struct gpu_plan *plan, int layer);
 
+// For checks: the same convolution for older GPUs; false if the launch is none of Hopper's.
+bool image_conv_portable(const struct launch *from, struct launch *out);
+
 #endif
