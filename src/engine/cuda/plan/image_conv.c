@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct form { // tiles of a block, as in image_conv.cu and hopper_images.cu
@@ -95,13 +96,19 @@ static double cycles_of_box(const struct form *f)
     return fmax(f->m * f->n / 32.0, (f->m + f->n) * 128 / 44.0);
 }
 
-// Other launches run concurrently, so a last wave that is not full is only half a loss.
+static int64_t knob(const char *name, int64_t otherwise)
+{
+    return getenv(name) ? atoll(getenv(name)) : otherwise;
+}
+
+// Other launches run concurrently: `mix` (percent) counts the work alone, the rest the time until it
+// is done.
 static double cycles_of(const struct gpu_plan *plan, const struct form *f, int64_t blocks,
-                        double steps)
+                        double steps, int64_t mix)
 {
     double each = steps * cycles_of_box(f) + (f->concurrent > 1 ? 1000 : 3500);
     double waves = (double)blocks / plan->device.processors;
-    return each * fmax(1, (waves + ceil(waves)) / 2);
+    return each * (waves * (double)mix + ceil(waves) * (double)(100 - mix)) / 100;
 }
 
 static const struct form *hopper_form(const struct gpu_plan *plan, int64_t m, int n, int steps)
@@ -110,7 +117,10 @@ static const struct form *hopper_form(const struct gpu_plan *plan, int64_t m, in
     double least = 0;
     for (int i = 0; i < COUNT(hopper_forms); i++) {
         const struct form *f = &hopper_forms[i];
-        double time = cycles_of(plan, f, tiles(m, f->m) * tiles(n, f->n), steps);
+        if (knob("FARE_CONV_OFF", 0) >> i & 1)
+            continue;
+        double time = cycles_of(plan, f, tiles(m, f->m) * tiles(n, f->n), steps,
+                                knob("FARE_CONV_MIX", 50));
         if (!best || time < least) {
             best = f;
             least = time;
@@ -393,7 +403,8 @@ static const struct form *hopper_weights(const struct gpu_plan *plan, int units,
         int64_t blocks = tiles(units, f->m) * tiles(columns, f->n);
         for (int p = 1; p <= 64 && (p == 1 || (p <= most && k / p >= 512)); p++) {
             // A part is written and read again, at 2,000 bytes a cycle.
-            double time = cycles_of(plan, f, blocks * p, (double)k / 64 / p) +
+            double time = cycles_of(plan, f, blocks * p, (double)k / 64 / p,
+                                    knob("FARE_CONV_WMIX", 50)) +
                           (double)p * units * columns * 8 / 2000;
             if (!best || time < least) {
                 best = f;
@@ -412,6 +423,8 @@ static const struct form *weight_form(const struct gpu_plan *plan, int layer, in
     int depth = pad8(plan->layers[l->inputs[0]].out.dim[0]), taps = l->kernel_h * l->kernel_w;
     int64_t n = (int64_t)taps * depth, k = plan->batch * plan->values[layer].rows;
     int64_t most = PARTS_BYTES / (n * l->units * 4);
+    if (plan->device.major == 9)
+        most = knob("FARE_CONV_PARTS", 2048) * 1024 / (n * l->units * 4);
     if (fits_boxes(plan, depth, l->units))
         return hopper_weights(plan, l->units, taps * boxes(depth) * 64, k, most, parts);
     return portable_weights(plan, l->units, n, k, most, parts);
