@@ -278,7 +278,7 @@ static int device_upload(void *cuda, device_ptr to, const void *from, int64_t by
 // Lines of 128 bytes are swizzled; what is outside the tensor is zero.
 static int encode(struct cuda *cuda, const struct tensor *t, void *map, struct err *err)
 {
-    enum { BFLOAT16 = 9, NO_INTERLEAVE = 0, SWIZZLE_128 = 3, PROMOTE_256 = 3, FILL_ZEROS = 0 };
+    enum { FLOAT32 = 7, BFLOAT16 = 9, NO_INTERLEAVE = 0, SWIZZLE_128 = 3, PROMOTE_256 = 3, FILL_ZEROS = 0 };
     uint64_t size[4] = {0}, pitch[3] = {0};
     uint32_t box[4] = {0}, each[4] = {1, 1, 1, 1};
     for (int i = 0; i < t->rank; i++) {
@@ -288,11 +288,12 @@ static int encode(struct cuda *cuda, const struct tensor *t, void *map, struct e
             pitch[i - 1] = (uint64_t)t->pitch[i - 1];
     }
     void *at = (void *)(uintptr_t)t->at;
+    int type = t->f32 ? FLOAT32 : BFLOAT16;
     if (t->pixels == 0)
-        return CALL(cuda, cuTensorMapEncodeTiled, err, map, BFLOAT16, (unsigned)t->rank, at, size,
+        return CALL(cuda, cuTensorMapEncodeTiled, err, map, type, (unsigned)t->rank, at, size,
                     pitch, box, each, NO_INTERLEAVE, SWIZZLE_128, PROMOTE_256, FILL_ZEROS);
     each[1] = each[2] = (uint32_t)t->stride;
-    TRY(CALL(cuda, cuTensorMapEncodeIm2col, err, map, BFLOAT16, (unsigned)t->rank, at, size, pitch,
+    TRY(CALL(cuda, cuTensorMapEncodeIm2col, err, map, type, (unsigned)t->rank, at, size, pitch,
              t->first, t->last, box[0], (uint32_t)t->pixels, each, NO_INTERLEAVE, SWIZZLE_128,
              PROMOTE_256, FILL_ZEROS));
     // Drivers up to CUDA 13.1 set a bit that small tensors must not have (as CUTLASS knows).

@@ -109,9 +109,8 @@ DEVICE u64 matrix_at(u32 address, u32 leading)
 #define SUMS_64(d)    SUMS_48(d), SUMS_16(d, 48)
 #define SUMS_96(d)    SUMS_64(d), SUMS_16(d, 64), SUMS_16(d, 80)
 #define SUMS_128(d)   SUMS_96(d), SUMS_16(d, 96), SUMS_16(d, 112)
-#define NAMES_32                                                                                   \
-    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"                                       \
-    "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define NAMES_16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
+#define NAMES_32 NAMES_16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
 #define NAMES_48 NAMES_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
 #define NAMES_64 NAMES_48 ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
 #define NAMES_96                                                                                   \
@@ -139,6 +138,25 @@ DEVICE u64 matrix_at(u32 address, u32 leading)
                      : [left] "n"(LEFT)                                                            \
                      : "memory");                                                                  \
     }
+// The same with operands of 32 bits, of which tf32 has 19; both lie in lines of k.
+#define GROUP_MMA_TF32(count, n, sums)                                                             \
+    DEVICE void group_mma_tf32(float (&d)[count], u64 a, u64 b, int keep)                          \
+    {                                                                                              \
+        asm volatile("{.reg .pred p; setp.ne.b32 p, %[keep], 0; "                                  \
+                     "wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32 {" NAMES_##count     \
+                     "}, %[a], %[b], p, 1, 1;}"                                                    \
+                     : sums                                                                        \
+                     : [a] "l"(a), [b] "l"(b), [keep] "r"(keep));                                  \
+    }
+GROUP_MMA_TF32(16, 32, SUMS_16(d, 0))
+GROUP_MMA_TF32(32, 64, SUMS_32(d))
+template <int LEFT> DEVICE void group_wait(float (&d)[16])
+{
+    asm volatile("wgmma.wait_group.sync.aligned %[left];"
+                 : SUMS_16(d, 0)
+                 : [left] "n"(LEFT)
+                 : "memory");
+}
 GROUP_MMA(32, 64)
 GROUP_MMA(48, 96)
 GROUP_MMA(64, 128)

@@ -92,6 +92,15 @@ struct cuda_gemm {
     int first;             // the first block of it
 };
 
+// The same on Hopper, for windows over images whose channels are in boxes of 32.
+struct cuda_windows {
+    struct cuda_gemm job;
+    const void *map_a, *map_b; // tensor maps, on the GPU: of the windows; weights: of dy
+    int start_y, start_x;      // where the first pixel's window begins
+    int chunks;                // boxes of a tap
+    int tiles;                 // forward, back: of 64 pixels
+};
+
 // The optimizer's numbers, and where parameters and state lie.
 struct cuda_optimizer {
     const struct cuda_now *now;

@@ -17,6 +17,7 @@ struct builder {
     bool *reaches, *written; // (layers): wants a gradient; has one
     int lazy_reader;         // forked launch that reads what the optimizer changes, or -1
     int *writer, *reader;    // (layers): last launch that wrote it, that read its gradient; or -1
+    bool forked_weights;     // launches that the optimizer must wait for
     int rc;
     struct err *err;
 };

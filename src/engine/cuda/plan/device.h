@@ -9,10 +9,11 @@
 
 typedef uint64_t device_ptr;
 
-// A tensor of bf16 and how bulk copies (of Hopper) go through it: in boxes, or cell by cell of
+// A tensor of bf16 or f32 and how bulk copies (of Hopper) go through it: in boxes, or cell by cell of
 // windows of an image.
 struct tensor {
     device_ptr at;
+    bool f32;
     int rank;
     int64_t size[4], pitch[3]; // pitch: bytes between numbers of the second dimension and so on
     int box[4];

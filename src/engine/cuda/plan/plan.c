@@ -221,12 +221,12 @@ static void back_layer(struct builder *b, int i, bool trains)
         if (has_relu(l) && !plan->values[i].masked)
             gpu_relu_back(b, i);
         linear = gpu_linear_of(plan, i);
+        if (trains) // first: what is forked then runs beside the way back
+            gpu_linear_weights(b, &linear);
         if (plan->head == i)
             wrote(b, l->inputs[0], true);
         else
             gpu_linear_back(b, &linear);
-        if (trains)
-            gpu_linear_weights(b, &linear);
         break;
     case NET_LSTM:
         gpu_lstm_back(b, i, trains);
@@ -304,7 +304,11 @@ static void build_backward(struct builder *b, struct launches *to, int stage)
             back_layer(b, i, trains[i]);
     for (enum weights_group group = WEIGHTS_WHOLE; group <= WEIGHTS_OF_WINDOWS; group++)
         gpu_weights_flush(b, group);
+    int before = to->count;
     gpu_optimize(b, trains);
+    if (b->rc == 0 && to->count > before && b->forked_weights)
+        gpu_plan_join(b);
+    b->forked_weights = false;
     b->reaches = b->written = NULL;
     free(flags);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cuda/plan/products.h"
 
+#include "engine/cuda/plan/windows.h"
+
 // ---- tile sizes and launches ----
 
 struct form { // of a block of threads: its tile, and bytes of shared memory
@@ -80,6 +82,8 @@ static void forward_gemm(struct builder *b, struct cuda_gemm *g)
 {
     struct gpu_plan *plan = b->plan;
     bool windowed = is_windowed(g);
+    if (windows_forward(b, g))
+        return;
     enum shape shape = shape_of(g, g->ldy, windowed);
     struct form form = form_of(&plan->device, shape);
     g->parts = 1;
@@ -148,6 +152,8 @@ void gpu_product(const struct device *device, device_ptr a, device_ptr b, device
 static void back_gemm(struct builder *b, struct cuda_gemm *g)
 {
     bool windowed = is_windowed(g);
+    if (windows_back(b, g))
+        return;
     enum shape shape = shape_of(g, g->n, windowed);
     struct form form = form_of(&b->plan->device, shape);
     // Some GPUs since 8.0 (8.6, 8.9, 12.0) have 99 KiB for a block.
@@ -267,7 +273,8 @@ void gpu_linear_weights(struct builder *b, const struct linear *l)
     g.decayed = l->block->decayed;
     g.at = l->block->at;
     g.bias_at = l->block->bias_at;
-    gpu_weights_add(b, &g);
+    if (!windows_weights(b, &g))
+        gpu_weights_add(b, &g);
 }
 
 int gpu_weights_parts(const struct gpu_plan *plan, int layer, bool second)

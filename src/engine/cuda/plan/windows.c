@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cuda/plan/windows.h"
+
+#include <stdlib.h>
+
+enum { STAGES = 4, COLUMNS = 3 }; // as in hopper_windows.cu
+
+static bool fits(const struct builder *b, const struct cuda_gemm *g, int channels, int columns)
+{
+    const struct device *device = &b->plan->device;
+    if (getenv("FARE_CONV_WINDOWS"))
+        return false;
+    return device->major == 9 && device->map && device->precision == ENGINE_TF32 && g->taps > 1 &&
+           g->stride == 1 && channels % 32 == 0 && (columns == 32 || columns == 64);
+}
+
+static bool fits_shared(const struct builder *b, int steps, int n, unsigned *shared)
+{
+    *shared = (unsigned)(steps * n * 128 + STAGES * (64 * 128 + 16) + 1024);
+    return *shared <= (unsigned)b->plan->device.shared;
+}
+
+
+// Windows over the image `g->a`.
+static const void *map_image(struct builder *b, const struct cuda_windows *w, int pixels)
+{
+    const struct cuda_gemm *g = &w->job;
+    int64_t pitch = (int64_t)g->pitch * 4;
+    return gpu_plan_map(
+        b, &(struct tensor){.at = (device_ptr)(uintptr_t)g->a,
+                            .f32 = true,
+                            .rank = 4,
+                            .size = {g->pitch, g->width, g->height, b->plan->batch},
+                            .pitch = {pitch, g->width * pitch, g->height * g->width * pitch},
+                            .box = {32},
+                            .pixels = pixels,
+                            .first = {w->start_x, w->start_y},
+                            .last = {w->start_x + g->out_width - g->width,
+                                     w->start_y + g->out_height - g->height},
+                            .stride = 1});
+}
+
+static void launch_tiles(struct builder *b, const char *kernel, struct cuda_windows *w,
+                         unsigned shared)
+{
+    int at_once = b->plan->device.processors * (shared <= 113000 ? 2 : 1);
+    w->tiles = (int)tiles(w->job.m, 64);
+    w->chunks = w->job.pitch / 32;
+    w->map_a = map_image(b, w, 64);
+    gpu_plan_add(b, kernel, w->tiles < at_once ? w->tiles : at_once, 1, 160, shared, w, sizeof *w);
+}
+
+bool windows_forward(struct builder *b, const struct cuda_gemm *g)
+{
+    struct cuda_windows w = {.job = *g, .start_y = -g->top, .start_x = -g->left};
+    unsigned shared;
+    if (!fits(b, g, g->pitch, g->ldy) || g->drop.slot >= 0 ||
+        !fits_shared(b, g->k / 32, g->ldy, &shared))
+        return false;
+    launch_tiles(b, g->ldy == 32 ? "hopper_windows_forward_32" : "hopper_windows_forward_64", &w,
+                 shared);
+    return true;
+}
+
+bool windows_back(struct builder *b, const struct cuda_gemm *g)
+{
+    struct cuda_windows w = {.job = *g,
+                             .start_y = g->top - (g->taps / g->kernel_w - 1),
+                             .start_x = g->left - (g->kernel_w - 1)};
+    unsigned shared;
+    if (!fits(b, g, g->pitch, g->n) || g->add || g->ldy != g->n ||
+        !fits_shared(b, g->k / 32, g->n, &shared))
+        return false;
+    launch_tiles(b, g->n == 32 ? "hopper_windows_back_32" : "hopper_windows_back_64", &w, shared);
+    return true;
+}
+
+bool windows_weights(struct builder *b, const struct cuda_gemm *g)
+{
+    struct cuda_windows w = {
+        .job = *g, .start_y = -g->top, .start_x = -g->left, .chunks = g->pitch / 32};
+    if (!fits(b, g, g->pitch, g->ldb) || g->fused)
+        return false;
+    w.job.tiles_m = (int)tiles(g->m, COLUMNS * 32);
+    w.map_a = map_image(b, &w, 32);
+    w.map_b = gpu_plan_map(b, &(struct tensor){.at = (device_ptr)(uintptr_t)g->b,
+                                               .f32 = true,
+                                               .rank = 2,
+                                               .size = {g->ldb, g->k},
+                                               .pitch = {(int64_t)g->ldb * 4},
+                                               .box = {32, 32}});
+    unsigned shared = (unsigned)(STAGES * ((COLUMNS + g->ldb / 32) * 32 * 128 + 16) + 1024);
+    gpu_plan_add(b, g->ldb == 32 ? "hopper_windows_weights_32" : "hopper_windows_weights_64",
+                 (int64_t)w.job.tiles_m * g->parts, 1, (unsigned)(COLUMNS * g->ldb + 32), shared, &w,
+                 sizeof w);
+    gpu_plan_fork(b);
+    b->forked_weights = true;
+    return true;
+}
