@@ -237,6 +237,31 @@ static void images_of_every_form(void **state)
     assert_none_far();
 }
 
+static void window_pair(struct net *net, const struct size *s)
+{
+    struct net_conv conv = {
+        .filters = s->units, .kernel_h = 3, .kernel_w = 3, .padding = NET_SAME};
+    int x = net_conv(net, first(net, s, s->channels, false), conv, "a");
+    conv = (struct net_conv){.filters = 32, .kernel_h = 2, .kernel_w = 3, .padding = NET_VALID};
+    head(net, net_conv(net, x, conv, "b"));
+}
+
+// Convolutions with 32 and 64 channels, for which Hopper has kernels of its own.
+static void windows_of_whole_boxes(void **state)
+{
+    (void)state;
+    static const struct op_case c = {
+        .name = "window pair", .build = window_pair, .tf32 = 2e-2, .bf16 = 8e-2, .bound = 5e-5};
+    static const struct size sizes[] = {
+        {2, 32, 7, 5, 32}, {5, 64, 9, 11, 64}, {3, 32, 24, 13, 64}, {3, 64, 5, 6, 61}, {0}};
+    if (!cuda_is_here(ENGINE_TF32))
+        skip();
+    for (const struct size *size = sizes; size->batch && far_count < FEW; size++)
+        if (!cuda_is_slow() || size == sizes)
+            (void)run_case(&c, size, ENGINE_TF32, size->batch - (size->units == 61));
+    assert_none_far();
+}
+
 // Adam moves all rows of an embedding in every step; here those that are not used wait.
 static void lazy_rows_are_where_adam_would_have_them(void **state)
 {
@@ -369,6 +394,7 @@ int main(void)
         cmocka_unit_test(every_operation_in_bf16),
         cmocka_unit_test(lstms_of_64_and_128_units),
         cmocka_unit_test(images_of_every_form),
+        cmocka_unit_test(windows_of_whole_boxes),
         cmocka_unit_test(lazy_rows_are_where_adam_would_have_them),
         cmocka_unit_test(optimizers_over_some_steps),
         cmocka_unit_test(real_nets_over_some_steps),

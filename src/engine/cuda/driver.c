@@ -481,9 +481,10 @@ static int bind(struct cuda *cuda, struct launch *launch, struct err *err)
     int rc = find_kernel(cuda, launch->name, &launch->function, err);
     if (rc != 0)
         return rc;
+    // As much as there is: other launches of the kernel may ask for more.
     if (launch->shared > 48 * 1024)
         rc = CALL(cuda, cuFuncSetAttribute, err, launch->function, FUNCTION_SHARED_BYTES,
-                  (int)launch->shared);
+                  cuda->about.shared);
     if (rc != 0)
         err_context(err, "kernel '%s'", launch->name);
     return rc;
