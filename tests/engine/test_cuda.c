@@ -237,6 +237,23 @@ static void images_of_every_form(void **state)
     assert_none_far();
 }
 
+// With channels in whole boxes of 64 and parts of one, for which Hopper has kernels of its own.
+static void images_in_boxes(void **state)
+{
+    (void)state;
+    static const struct op_case cases[] = {
+        {.name = "normed convolutions", .build = normed_chain, .bf16 = 0.3},
+        {.name = "normed convolutions, branches", .build = normed_block, .bf16 = 0.3}};
+    static const struct size sizes[] = {
+        {3, 5, 15, 13, 96}, {3, 8, 17, 15, 64}, {2, 8, 12, 19, 200}, {0}};
+    if (!cuda_is_here(ENGINE_BF16))
+        skip();
+    for (const struct size *size = sizes; size->batch && far_count < FEW; size++)
+        for (int i = 0; i < 2 && (!cuda_is_slow() || size == sizes); i++)
+            (void)run_case(&cases[i], size, ENGINE_BF16, size->batch - (size->units == 64));
+    assert_none_far();
+}
+
 static void window_pair(struct net *net, const struct size *s)
 {
     struct net_conv conv = {
@@ -394,6 +411,7 @@ int main(void)
         cmocka_unit_test(every_operation_in_bf16),
         cmocka_unit_test(lstms_of_64_and_128_units),
         cmocka_unit_test(images_of_every_form),
+        cmocka_unit_test(images_in_boxes),
         cmocka_unit_test(windows_of_whole_boxes),
         cmocka_unit_test(lazy_rows_are_where_adam_would_have_them),
         cmocka_unit_test(optimizers_over_some_steps),
