@@ -263,6 +263,31 @@ static void window_pair(struct net *net, const struct size *s)
     head(net, net_conv(net, x, conv, "b"));
 }
 
+static void window_first(struct net *net, const struct size *s)
+{
+    struct net_conv conv = {.filters = s->units,
+                            .kernel_h = 3,
+                            .kernel_w = 3,
+                            .padding = s->units == 32 ? NET_SAME : NET_VALID};
+    head(net, net_conv(net, image(net, s), conv, "first"));
+}
+
+// 3 × 3 over at most four channels, which Hopper has kernels of its own for as well.
+static void windows_of_the_input(void **state)
+{
+    (void)state;
+    static const struct op_case c = {
+        .name = "first windows", .build = window_first, .tf32 = 1e-2, .bf16 = 8e-2, .bound = 5e-5};
+    static const struct size sizes[] = {
+        {5, 1, 8, 9, 64}, {3, 3, 32, 32, 32}, {4, 4, 7, 5, 32}, {2, 2, 5, 40, 64}, {0}};
+    if (!cuda_is_here(ENGINE_TF32))
+        skip();
+    for (const struct size *size = sizes; size->batch && far_count < FEW; size++)
+        if (!cuda_is_slow() || size == sizes)
+            (void)run_case(&c, size, ENGINE_TF32, size->batch - (size->channels == 4));
+    assert_none_far();
+}
+
 // Convolutions with 32 and 64 channels, for which Hopper has kernels of its own.
 static void windows_of_whole_boxes(void **state)
 {
@@ -413,6 +438,7 @@ int main(void)
         cmocka_unit_test(images_of_every_form),
         cmocka_unit_test(images_in_boxes),
         cmocka_unit_test(windows_of_whole_boxes),
+        cmocka_unit_test(windows_of_the_input),
         cmocka_unit_test(lazy_rows_are_where_adam_would_have_them),
         cmocka_unit_test(optimizers_over_some_steps),
         cmocka_unit_test(real_nets_over_some_steps),

@@ -68,19 +68,31 @@ template <int N> DEVICE void load_back(const cuda_gemm &g, u32 to, int chunks)
 {
     constexpr int fours = N / 4;
     int lines = g.taps * chunks * 32;
-    for (int i = THREAD; i < lines * fours; i += 128) {
-        int line = i / fours, n = (i - line * fours) * 4, cell = line / (chunks * 32);
-        int unit = line - cell * chunks * 32;
-        f4 zero = {0, 0, 0, 0}, v = zero;
-        if (unit < g.units)
-            v = *(const f4 *)(g.b + (i64)unit * g.ldb + (g.taps - 1 - cell) * g.tap_pitch + n);
-        u32 box = to + (line >> 5) * (N * 128);
-        const float each[4] = {v.x, v.y, v.z, v.w};
+    // Some at a time, so that loads do not wait for each other.
+    constexpr int some = 9;
+    for (int first = THREAD; first < lines * fours; first += 128 * some) {
+        f4 v[some];
         UNROLL
-        for (int k = 0; k < 4; k++)
-            asm volatile("st.shared.f32 [%0], %1;" ::"r"(box + number_at(n + k, unit & 31)),
-                         "f"(each[k])
-                         : "memory");
+        for (int s = 0; s < some; s++) {
+            int i = first + 128 * s, line = i / fours, n = (i - line * fours) * 4;
+            int cell = line / (chunks * 32), unit = line - cell * chunks * 32;
+            v[s] = f4{0, 0, 0, 0};
+            if (line < lines && unit < g.units)
+                v[s] = *(const f4 *)(g.b + (i64)unit * g.ldb +
+                                     (g.taps - 1 - cell) * g.tap_pitch + n);
+        }
+        UNROLL
+        for (int s = 0; s < some; s++) {
+            int i = first + 128 * s, line = i / fours, n = (i - line * fours) * 4;
+            u32 box = to + (line >> 5) * (N * 128);
+            const float each[4] = {v[s].x, v[s].y, v[s].z, v[s].w};
+            UNROLL
+            for (int k = 0; k < 4; k++)
+                if (line < lines)
+                    asm volatile("st.shared.f32 [%0], %1;" ::"r"(box + number_at(n + k, line & 31)),
+                                 "f"(each[k])
+                                 : "memory");
+        }
     }
 }
 
@@ -314,6 +326,168 @@ template <int N> DEVICE void weights(const cuda_windows &w)
             *(f4 *)(g.y + z * g.part + (i64)n * g.ldy + m) = v;
     }
 }
+
+// ---- the first layer: windows of 3 × 3 over at most four channels ----
+//
+// Tensor cores would wait for memory. A warp takes rows of the result, each lane a unit; the three
+// rows of the image that it needs are in shared memory, with zeros around them.
+
+enum { FIRST_WIDTH = 40, FIRST_WARPS = 16 }; // pixels of a row with its padding
+
+struct first_row {
+    int y, sample, group;
+
+    METHOD void begin(const cuda_gemm &g, int row, int groups)
+    {
+        int line = row / groups;
+        group = row - line * groups;
+        sample = line / g.out_height;
+        y = line - sample * g.out_height;
+    }
+
+    // Rows y - top to y - top + 2 of the image.
+    METHOD void load(const cuda_gemm &g, f4 *to)
+    {
+        WARP_SYNC();
+        UNROLL
+        for (int r = 0; r < 3; r++)
+            for (int i = THREAD & 31; i < FIRST_WIDTH; i += 32) {
+                int x = i - g.left, sy = y - g.top + r;
+                f4 v = {0, 0, 0, 0};
+                if ((u32)x < (u32)g.width && (u32)sy < (u32)g.height)
+                    v = *(const f4 *)(g.a + ((i64)(sample * g.height + sy) * g.width + x) * 4);
+                to[r * FIRST_WIDTH + i] = v;
+            }
+        WARP_SYNC();
+    }
+};
+
+template <int C> DEVICE void channels_of(float *to, const f4 *from)
+{
+    if (C == 1) {
+        to[0] = from->x;
+        return;
+    }
+    f4 v = *from;
+    const float each[4] = {v.x, v.y, v.z, v.w};
+    UNROLL
+    for (int c = 0; c < C; c++)
+        to[c] = each[c];
+}
+
+// Goes along a row of the result: f(x, window), which keeps its columns in turn.
+template <int C, class F> DEVICE void each_window(const f4 *rows, int width, F f)
+{
+    float window[3][3][C]; // column, row, channel
+    UNROLL
+    for (int k = 0; k < 2; k++)
+        UNROLL
+    for (int r = 0; r < 3; r++)
+        channels_of<C>(window[k][r], rows + r * FIRST_WIDTH + k);
+    for (int x0 = 0; x0 < width; x0 += 3)
+        UNROLL
+    for (int k = 0; k < 3; k++) {
+        int x = x0 + k;
+        if (x < width) {
+            UNROLL
+            for (int r = 0; r < 3; r++)
+                channels_of<C>(window[(k + 2) % 3][r], rows + r * FIRST_WIDTH + x + 2);
+            f(x, window[k], window[(k + 1) % 3], window[(k + 2) % 3]);
+        }
+    }
+}
+
+template <int C> DEVICE void first_forward(const cuda_gemm &g)
+{
+    SHARED f4 rows[8][3 * FIRST_WIDTH];
+    int warp = THREAD >> 5, lane = THREAD & 31, groups = g.units / 32;
+    int all = g.m / g.out_width * groups, step = (int)BLOCKS * 8;
+    for (int row = (int)BLOCK * 8 + warp; row < all; row += step) {
+        first_row at;
+        at.begin(g, row, groups);
+        at.load(g, rows[warp]);
+        int unit = at.group * 32 + lane;
+        float w[9][C], bias = g.bias ? g.bias[unit] : 0;
+        UNROLL
+        for (int t = 0; t < 9; t++)
+            channels_of<C>(w[t], (const f4 *)(g.b + (i64)unit * g.ldb + t * 4));
+        float *y = g.y + (i64)(at.sample * g.out_height + at.y) * g.out_width * g.ldy + unit;
+        each_window<C>(rows[warp], g.out_width,
+                       [&](int x, const float(&a)[3][C], const float(&b)[3][C],
+                           const float(&c)[3][C]) ALWAYS {
+                           float sum = bias;
+                           UNROLL
+                           for (int r = 0; r < 3; r++)
+                               UNROLL
+                           for (int k = 0; k < C; k++)
+                               sum += a[r][k] * w[3 * r][k] + b[r][k] * w[3 * r + 1][k] +
+                                      c[r][k] * w[3 * r + 2][k];
+                           y[(i64)x * g.ldy] = g.relu ? max_of(sum, 0) : sum;
+                       });
+    }
+}
+
+// A block has a part of the rows; g.ldb is dy's pitch.
+template <int C> DEVICE void first_weights(const cuda_gemm &g)
+{
+    constexpr int count = 9 * C + 1; // sums of a unit: the weights', and the bias's
+    f4 *rows = (f4 *)windows_memory + (THREAD >> 5) * 3 * FIRST_WIDTH;
+    int warp = THREAD >> 5, lane = THREAD & 31, groups = g.units / 32;
+    int all = g.k / g.out_width, per = (all + g.parts - 1) / g.parts, z = BLOCK / groups;
+    int group = BLOCK - z * groups, end = min_of(all, (z + 1) * per);
+    float sums[count] = {};
+    for (int row = z * per + warp; row < end; row += FIRST_WARPS) {
+        first_row at;
+        at.begin(g, row, 1);
+        at.load(g, rows);
+        const float *dy = g.b + (i64)row * g.out_width * g.ldb + group * 32 + lane;
+        each_window<C>(rows, g.out_width,
+                       [&](int x, const float(&a)[3][C], const float(&b)[3][C],
+                           const float(&c)[3][C]) ALWAYS {
+                           float d = dy[(i64)x * g.ldb];
+                           UNROLL
+                           for (int r = 0; r < 3; r++)
+                               UNROLL
+                           for (int k = 0; k < C; k++) {
+                               sums[(3 * r) * C + k] += d * a[r][k];
+                               sums[(3 * r + 1) * C + k] += d * b[r][k];
+                               sums[(3 * r + 2) * C + k] += d * c[r][k];
+                           }
+                           sums[count - 1] += d;
+                       });
+    }
+    SYNC();
+    float(*all_sums)[count][32] = (float(*)[count][32])windows_memory;
+    UNROLL
+    for (int i = 0; i < count; i++)
+        all_sums[warp][i][lane] = sums[i];
+    SYNC();
+    for (int i = THREAD; i < count * 32; i += FIRST_WARPS * 32) {
+        int which = i >> 5, unit = group * 32 + (i & 31);
+        float sum = all_sums[0][which][i & 31];
+        for (int w = 1; w < FIRST_WARPS; w++)
+            sum += all_sums[w][which][i & 31];
+        if (which == count - 1) {
+            if (g.bias)
+                g.bias_grad[z * g.part + unit] = sum;
+        } else {
+            g.y[z * g.part + (i64)unit * g.ldy + which / C * 4 + which % C] = sum;
+        }
+    }
+}
+
+#define FIRST(c)                                                                                   \
+    KERNEL(256, 2) hopper_first_forward_##c(const cuda_windows w)                                  \
+    {                                                                                              \
+        first_forward<c>(w.job);                                                                   \
+    }                                                                                              \
+    KERNEL(FIRST_WARPS * 32, 1) hopper_first_weights_##c(const cuda_windows w)                     \
+    {                                                                                              \
+        first_weights<c>(w.job);                                                                   \
+    }
+FIRST(1)
+FIRST(3)
+FIRST(4)
 
 #define WINDOWS(n)                                                                                 \
     KERNEL(160, 2) hopper_windows_forward_##n(const cuda_windows w)                                \

@@ -120,7 +120,7 @@ static const struct form *hopper_form(const struct gpu_plan *plan, int64_t m, in
         if (knob("FARE_CONV_OFF", 0) >> i & 1)
             continue;
         double time = cycles_of(plan, f, tiles(m, f->m) * tiles(n, f->n), steps,
-                                knob("FARE_CONV_MIX", 50));
+                                knob("FARE_CONV_MIX", 0));
         if (!best || time < least) {
             best = f;
             least = time;
@@ -404,7 +404,7 @@ static const struct form *hopper_weights(const struct gpu_plan *plan, int units,
         for (int p = 1; p <= 64 && (p == 1 || (p <= most && k / p >= 512)); p++) {
             // A part is written and read again, at 2,000 bytes a cycle.
             double time = cycles_of(plan, f, blocks * p, (double)k / 64 / p,
-                                    knob("FARE_CONV_WMIX", 50)) +
+                                    knob("FARE_CONV_WMIX", 90)) +
                           (double)p * units * columns * 8 / 2000;
             if (!best || time < least) {
                 best = f;

@@ -3,16 +3,58 @@
 
 #include <stdlib.h>
 
-enum { STAGES = 4, COLUMNS = 3 }; // as in hopper_windows.cu
+enum { STAGES = 4, COLUMNS = 3, FIRST_WIDTH = 40, FIRST_WARPS = 16 }; // as in hopper_windows.cu
+
+static bool is_for(const struct builder *b, const struct cuda_gemm *g)
+{
+    const struct device *device = &b->plan->device;
+    return device->major == 9 && device->map && device->precision == ENGINE_TF32 && g->taps > 1 &&
+           g->stride == 1;
+}
 
 static bool fits(const struct builder *b, const struct cuda_gemm *g, int channels, int columns)
 {
-    const struct device *device = &b->plan->device;
     if (getenv("FARE_CONV_WINDOWS"))
         return false;
-    return device->major == 9 && device->map && device->precision == ENGINE_TF32 && g->taps > 1 &&
-           g->stride == 1 && channels % 32 == 0 && (columns == 32 || columns == 64);
+    return is_for(b, g) && channels % 32 == 0 && (columns == 32 || columns == 64);
 }
+
+// ---- the first layer ----
+
+static bool is_first(const struct builder *b, const struct cuda_gemm *g)
+{
+    if (getenv("FARE_CONV_FIRST"))
+        return false;
+    return is_for(b, g) && g->pitch == 4 && g->taps == 9 && g->kernel_w == 3 &&
+           g->units % 32 == 0 && g->left + g->width <= FIRST_WIDTH &&
+           g->out_width + 2 <= FIRST_WIDTH;
+}
+
+static const char *first_kernel(bool weights, int channels)
+{
+    static const char *const names[2][3] = {
+        {"hopper_first_forward_1", "hopper_first_forward_3", "hopper_first_forward_4"},
+        {"hopper_first_weights_1", "hopper_first_weights_3", "hopper_first_weights_4"}};
+    return names[weights][channels == 1 ? 0 : channels == 3 ? 1 : 2];
+}
+
+static void first_forward(struct builder *b, const struct cuda_windows *w, int channels)
+{
+    int64_t warps = w->job.m / w->job.out_width * (w->job.units / 32), blocks = tiles(warps, 8);
+    int at_once = 8 * b->plan->device.processors;
+    gpu_plan_add(b, first_kernel(false, channels), blocks < at_once ? blocks : at_once, 1, 256, 0, w,
+                 sizeof *w);
+}
+
+static void first_weights(struct builder *b, const struct cuda_windows *w, int channels)
+{
+    int count = 9 * (channels == 1 || channels == 3 ? channels : 4) + 1;
+    int sums = FIRST_WARPS * count * 32 * 4, rows = FIRST_WARPS * 3 * FIRST_WIDTH * 16;
+    gpu_plan_add(b, first_kernel(true, channels), (int64_t)w->job.parts * (w->job.units / 32), 1,
+                 FIRST_WARPS * 32, (unsigned)(sums > rows ? sums : rows), w, sizeof *w);
+}
+
+// ---- 32 or 64 channels ----
 
 static bool fits_shared(const struct builder *b, int steps, int n, unsigned *shared)
 {
@@ -50,10 +92,14 @@ static void launch_tiles(struct builder *b, const char *kernel, struct cuda_wind
     gpu_plan_add(b, kernel, w->tiles < at_once ? w->tiles : at_once, 1, 160, shared, w, sizeof *w);
 }
 
-bool windows_forward(struct builder *b, const struct cuda_gemm *g)
+bool windows_forward(struct builder *b, const struct cuda_gemm *g, int channels)
 {
     struct cuda_windows w = {.job = *g, .start_y = -g->top, .start_x = -g->left};
     unsigned shared;
+    if (is_first(b, g) && g->drop.slot < 0 && g->ldy == g->units) {
+        first_forward(b, &w, channels);
+        return true;
+    }
     if (!fits(b, g, g->pitch, g->ldy) || g->drop.slot >= 0 ||
         !fits_shared(b, g->k / 32, g->ldy, &shared))
         return false;
@@ -75,10 +121,16 @@ bool windows_back(struct builder *b, const struct cuda_gemm *g)
     return true;
 }
 
-bool windows_weights(struct builder *b, const struct cuda_gemm *g)
+bool windows_weights(struct builder *b, const struct cuda_gemm *g, int channels)
 {
     struct cuda_windows w = {
         .job = *g, .start_y = -g->top, .start_x = -g->left, .chunks = g->pitch / 32};
+    if (is_first(b, g) && !g->fused) {
+        first_weights(b, &w, channels);
+        gpu_plan_fork(b);
+        b->forked_weights = true;
+        return true;
+    }
     if (!fits(b, g, g->pitch, g->ldb) || g->fused)
         return false;
     w.job.tiles_m = (int)tiles(g->m, COLUMNS * 32);
