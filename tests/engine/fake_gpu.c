@@ -253,9 +253,9 @@ static int encode(void *out, int type, unsigned rank, void *base, const uint64_t
     map.bytes = type == 7 ? 4 : 2;
     map.swizzle = (uint8_t)swizzle;
     map.base = (uint64_t)(uintptr_t)base;
-    if ((uintptr_t)out % 64 || (type != 6 && type != 7 && type != 9) || rank < 1 || rank > TENSOR_RANK ||
-        map.base % 16 || interleave != 0 || swizzle < 0 || swizzle > 3 || fill != 0 ||
-        (swizzle && map.box[0] * map.bytes != 16 << swizzle))
+    if ((uintptr_t)out % 64 || (type != 6 && type != 7 && type != 9) || rank < 1 ||
+        rank > TENSOR_RANK || map.base % 16 || interleave != 0 || swizzle < 0 || swizzle > 3 ||
+        fill != 0 || (swizzle && map.box[0] * map.bytes != 16 << swizzle))
         return 1;
     for (unsigned i = 0; i < rank; i++) {
         if (sizes[i] == 0 || sizes[i] > UINT32_MAX || map.box[i] > 1024 || each[i] < 1 ||

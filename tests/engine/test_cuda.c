@@ -256,8 +256,7 @@ static void images_in_boxes(void **state)
 
 static void window_pair(struct net *net, const struct size *s)
 {
-    struct net_conv conv = {
-        .filters = s->units, .kernel_h = 3, .kernel_w = 3, .padding = NET_SAME};
+    struct net_conv conv = {.filters = s->units, .kernel_h = 3, .kernel_w = 3, .padding = NET_SAME};
     int x = net_conv(net, first(net, s, s->channels, false), conv, "a");
     conv = (struct net_conv){.filters = 32, .kernel_h = 2, .kernel_w = 3, .padding = NET_VALID};
     head(net, net_conv(net, x, conv, "b"));

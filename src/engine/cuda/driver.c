@@ -278,7 +278,14 @@ static int device_upload(void *cuda, device_ptr to, const void *from, int64_t by
 // Lines of 128 bytes are swizzled; what is outside the tensor is zero.
 static int encode(struct cuda *cuda, const struct tensor *t, void *map, struct err *err)
 {
-    enum { FLOAT32 = 7, BFLOAT16 = 9, NO_INTERLEAVE = 0, SWIZZLE_128 = 3, PROMOTE_256 = 3, FILL_ZEROS = 0 };
+    enum {
+        FLOAT32 = 7,
+        BFLOAT16 = 9,
+        NO_INTERLEAVE = 0,
+        SWIZZLE_128 = 3,
+        PROMOTE_256 = 3,
+        FILL_ZEROS = 0
+    };
     uint64_t size[4] = {0}, pitch[3] = {0};
     uint32_t box[4] = {0}, each[4] = {1, 1, 1, 1};
     for (int i = 0; i < t->rank; i++) {

@@ -63,8 +63,9 @@ DEVICE void copy_box(u32 to, const void *map, int x, int y, int z, u32 barrier)
                  : "memory");
 }
 
-// One cell of the windows of consecutive pixels: channels from c; the first pixel's window begins at
-// column x and row y of a sample; the cell is at (cell_x, cell_y) in it. Zeros outside the image.
+// One cell of the windows of consecutive pixels: channels from c; the first pixel's window begins
+// at column x and row y of a sample; the cell is at (cell_x, cell_y) in it. Zeros outside the
+// image.
 DEVICE void copy_cells(u32 to, const void *map, int c, int x, int y, int sample, int cell_x,
                        int cell_y, u32 barrier)
 {
@@ -109,10 +110,10 @@ DEVICE u64 matrix_at(u32 address, u32 leading)
 #define SUMS_64(d)    SUMS_48(d), SUMS_16(d, 48)
 #define SUMS_96(d)    SUMS_64(d), SUMS_16(d, 64), SUMS_16(d, 80)
 #define SUMS_128(d)   SUMS_96(d), SUMS_16(d, 96), SUMS_16(d, 112)
-#define NAMES_16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
-#define NAMES_32 NAMES_16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-#define NAMES_48 NAMES_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
-#define NAMES_64 NAMES_48 ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define NAMES_16      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
+#define NAMES_32      NAMES_16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define NAMES_48      NAMES_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
+#define NAMES_64      NAMES_48 ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
 #define NAMES_96                                                                                   \
     NAMES_64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,"                   \
              "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
@@ -123,7 +124,7 @@ DEVICE u64 matrix_at(u32 address, u32 leading)
 // group_mma: d (64 × n) = a b, plus d if `keep`. group_wait: waits for products whose sums are `d`;
 // nothing that reads these moves before it.
 #define GROUP_MMA(count, n)                                                                        \
-    template <int TA, int TB> DEVICE void group_mma(float (&d)[count], u64 a, u64 b, int keep)     \
+    template <int TA, int TB> DEVICE void group_mma(float(&d)[count], u64 a, u64 b, int keep)      \
     {                                                                                              \
         asm volatile("{.reg .pred p; setp.ne.b32 p, %[keep], 0; "                                  \
                      "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.bf16.bf16 {" NAMES_##count    \
@@ -131,7 +132,7 @@ DEVICE u64 matrix_at(u32 address, u32 leading)
                      : SUMS_##count(d)                                                             \
                      : [a] "l"(a), [b] "l"(b), [keep] "r"(keep), [ta] "n"(TA), [tb] "n"(TB));      \
     }                                                                                              \
-    template <int LEFT> DEVICE void group_wait(float (&d)[count])                                  \
+    template <int LEFT> DEVICE void group_wait(float(&d)[count])                                   \
     {                                                                                              \
         asm volatile("wgmma.wait_group.sync.aligned %[left];"                                      \
                      : SUMS_##count(d)                                                             \
@@ -140,7 +141,7 @@ DEVICE u64 matrix_at(u32 address, u32 leading)
     }
 // The same with operands of 32 bits, of which tf32 has 19; both lie in lines of k.
 #define GROUP_MMA_TF32(count, n, sums)                                                             \
-    DEVICE void group_mma_tf32(float (&d)[count], u64 a, u64 b, int keep)                          \
+    DEVICE void group_mma_tf32(float(&d)[count], u64 a, u64 b, int keep)                           \
     {                                                                                              \
         asm volatile("{.reg .pred p; setp.ne.b32 p, %[keep], 0; "                                  \
                      "wgmma.mma_async.sync.aligned.m64n" #n "k8.f32.tf32.tf32 {" NAMES_##count     \

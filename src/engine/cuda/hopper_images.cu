@@ -7,7 +7,8 @@
 // pixels' windows, for 64 channels: the copy engine walks through rows and samples, and fills in
 // zeros outside the image and behind the last channel.
 //   FORWARD  y (pixels, units) = windows of x × weights^T; sums of each column for the batch norm
-//   BACK     dx (pixels of x, channels) = windows of dy × weights. With a stride, pixels of x are in
+//   BACK     dx (pixels of x, channels) = windows of dy × weights. With a stride, pixels of x are
+//   in
 //            classes by what cells of the kernel reach them.
 //   WEIGHTS  dw (units, taps × channels) = dy^T × windows of x, in parts of the pixels; columns are
 //            in blocks of 64 channels of a tap
@@ -93,7 +94,8 @@ template <class F> DEVICE void copy_windows(const cuda_image_conv &g, const chos
             int tap = c.tap + cy * g.tap_down + cx * g.tap_right;
             for (int k = 0; k < chunks; k++) {
                 r.begin<F>();
-                u32 a = r.memory + r.stage * F::stage, b = a + F::a_bytes, full = r.full + 8 * r.stage;
+                u32 a = r.memory + r.stage * F::stage, b = a + F::a_bytes,
+                    full = r.full + 8 * r.stage;
                 copy_cells(a, c.map, k * 64, x, y, sample, cx, cy, full);
                 if (F::kind == FORWARD)
                     copy_box(b, g.map_b, k * 64, tap, c.n0, full);
@@ -107,7 +109,8 @@ template <class F> DEVICE void copy_windows(const cuda_image_conv &g, const chos
 }
 
 template <class F>
-DEVICE void copy_columns(const cuda_image_conv &g, int tile_m, int tile_n, int k0, int k_end, ring r)
+DEVICE void copy_columns(const cuda_image_conv &g, int tile_m, int tile_n, int k0, int k_end,
+                         ring r)
 {
     int channel[F::blocks], cell_x[F::blocks], cell_y[F::blocks];
     UNROLL
@@ -250,8 +253,8 @@ DEVICE void store_tile(const cuda_image_conv &g, const chosen &c, const float (&
         for (int k = 0; k < some; k++) {
             int piece = thread + (i + k) * F::threads, m = piece / pieces, row = rows[m];
             int n = (piece - m * pieces) * 8;
-            at[k] = row < 0 || n >= left ? nullptr
-                                         : (u4 *)((u16 *)g.y + (i64)row * g.ldy + c.n0 + n);
+            at[k] =
+                row < 0 || n >= left ? nullptr : (u4 *)((u16 *)g.y + (i64)row * g.ldy + c.n0 + n);
             v[k] = *(const u4 *)(tile + m * S::pitch + n * 2);
             if (g.add && at[k])
                 old[k] = *at[k];

@@ -78,8 +78,8 @@ template <int N> DEVICE void load_back(const cuda_gemm &g, u32 to, int chunks)
             int cell = line / (chunks * 32), unit = line - cell * chunks * 32;
             v[s] = f4{0, 0, 0, 0};
             if (line < lines && unit < g.units)
-                v[s] = *(const f4 *)(g.b + (i64)unit * g.ldb +
-                                     (g.taps - 1 - cell) * g.tap_pitch + n);
+                v[s] =
+                    *(const f4 *)(g.b + (i64)unit * g.ldb + (g.taps - 1 - cell) * g.tap_pitch + n);
         }
         UNROLL
         for (int s = 0; s < some; s++) {
@@ -215,15 +215,16 @@ DEVICE void copy_columns(const cuda_windows &w, int tile_m, int k0, int k_end, r
         cell_x[i] = tap - cell_y[i] * g.kernel_w;
     }
     int width = g.out_width, height = g.out_height, pixels = height * width;
-    int sample = k0 / pixels, pixel = k0 - sample * pixels, y = pixel / width, x = pixel - y * width;
+    int sample = k0 / pixels, pixel = k0 - sample * pixels, y = pixel / width,
+        x = pixel - y * width;
     for (int k = k0; k < k_end; k += PIXELS) {
         u32 to = r.memory + r.stage * stage, full = r.full + 8 * r.stage;
         barrier_wait(r.empty + 8 * r.stage, r.phase ^ 1);
         barrier_expect(full, stage);
         UNROLL
         for (int i = 0; i < COLUMNS; i++)
-            copy_cells(to + i * SMALL_BOX, w.map_a, channel[i], x + w.start_x, y + w.start_y, sample,
-                       cell_x[i], cell_y[i], full);
+            copy_cells(to + i * SMALL_BOX, w.map_a, channel[i], x + w.start_x, y + w.start_y,
+                       sample, cell_x[i], cell_y[i], full);
         UNROLL
         for (int i = 0; i < N / 32; i++)
             copy_box(to + (COLUMNS + i) * SMALL_BOX, w.map_b, i * 32, k, full);
@@ -412,18 +413,18 @@ template <int C> DEVICE void first_forward(const cuda_gemm &g)
         for (int t = 0; t < 9; t++)
             channels_of<C>(w[t], (const f4 *)(g.b + (i64)unit * g.ldb + t * 4));
         float *y = g.y + (i64)(at.sample * g.out_height + at.y) * g.out_width * g.ldy + unit;
-        each_window<C>(rows[warp], g.out_width,
-                       [&](int x, const float(&a)[3][C], const float(&b)[3][C],
-                           const float(&c)[3][C]) ALWAYS {
-                           float sum = bias;
-                           UNROLL
-                           for (int r = 0; r < 3; r++)
-                               UNROLL
-                           for (int k = 0; k < C; k++)
-                               sum += a[r][k] * w[3 * r][k] + b[r][k] * w[3 * r + 1][k] +
-                                      c[r][k] * w[3 * r + 2][k];
-                           y[(i64)x * g.ldy] = g.relu ? max_of(sum, 0) : sum;
-                       });
+        each_window<C>(
+            rows[warp], g.out_width,
+            [&](int x, const float(&a)[3][C], const float(&b)[3][C], const float(&c)[3][C]) ALWAYS {
+                float sum = bias;
+                UNROLL
+                for (int r = 0; r < 3; r++)
+                    UNROLL
+                for (int k = 0; k < C; k++)
+                    sum += a[r][k] * w[3 * r][k] + b[r][k] * w[3 * r + 1][k] +
+                           c[r][k] * w[3 * r + 2][k];
+                y[(i64)x * g.ldy] = g.relu ? max_of(sum, 0) : sum;
+            });
     }
 }
 
@@ -441,20 +442,20 @@ template <int C> DEVICE void first_weights(const cuda_gemm &g)
         at.begin(g, row, 1);
         at.load(g, rows);
         const float *dy = g.b + (i64)row * g.out_width * g.ldb + group * 32 + lane;
-        each_window<C>(rows, g.out_width,
-                       [&](int x, const float(&a)[3][C], const float(&b)[3][C],
-                           const float(&c)[3][C]) ALWAYS {
-                           float d = dy[(i64)x * g.ldb];
-                           UNROLL
-                           for (int r = 0; r < 3; r++)
-                               UNROLL
-                           for (int k = 0; k < C; k++) {
-                               sums[(3 * r) * C + k] += d * a[r][k];
-                               sums[(3 * r + 1) * C + k] += d * b[r][k];
-                               sums[(3 * r + 2) * C + k] += d * c[r][k];
-                           }
-                           sums[count - 1] += d;
-                       });
+        each_window<C>(
+            rows, g.out_width,
+            [&](int x, const float(&a)[3][C], const float(&b)[3][C], const float(&c)[3][C]) ALWAYS {
+                float d = dy[(i64)x * g.ldb];
+                UNROLL
+                for (int r = 0; r < 3; r++)
+                    UNROLL
+                for (int k = 0; k < C; k++) {
+                    sums[(3 * r) * C + k] += d * a[r][k];
+                    sums[(3 * r + 1) * C + k] += d * b[r][k];
+                    sums[(3 * r + 2) * C + k] += d * c[r][k];
+                }
+                sums[count - 1] += d;
+            });
     }
     SYNC();
     float(*all_sums)[count][32] = (float(*)[count][32])windows_memory;
@@ -498,7 +499,7 @@ FIRST(4)
     {                                                                                              \
         convolve<BACK, n>(w);                                                                      \
     }                                                                                              \
-    KERNEL(COLUMNS * n + 32, 2) hopper_windows_weights_##n(const cuda_windows w)                   \
+    KERNEL(COLUMNS *n + 32, 2) hopper_windows_weights_##n(const cuda_windows w)                    \
     {                                                                                              \
         weights<n>(w);                                                                             \
     }

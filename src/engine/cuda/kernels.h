@@ -287,14 +287,14 @@ struct cuda_lstm {
 // stride every so many in both directions.
 enum { CUDA_CLASSES = 4 };
 struct cuda_image_class {
-    const void *map;         // of the windows' cells, on the GPU
-    int first;               // block
-    int m;                   // pixels in all samples
-    int height, width;       // pixels of a sample
-    int y, x;                // the first of them in the result
-    int start_y, start_x;    // where its window begins
-    int cells_h, cells_w;    // of a window
-    int tap;                 // of the weights, for the first cell
+    const void *map;      // of the windows' cells, on the GPU
+    int first;            // block
+    int m;                // pixels in all samples
+    int height, width;    // pixels of a sample
+    int y, x;             // the first of them in the result
+    int start_y, start_x; // where its window begins
+    int cells_h, cells_w; // of a window
+    int tap;              // of the weights, for the first cell
 };
 
 // A product one of whose operands is the windows of an image (image_conv.cu, hopper_conv.cu).

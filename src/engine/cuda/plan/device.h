@@ -9,16 +9,16 @@
 
 typedef uint64_t device_ptr;
 
-// A tensor of bf16 or f32 and how bulk copies (of Hopper) go through it: in boxes, or cell by cell of
-// windows of an image.
+// A tensor of bf16 or f32 and how bulk copies (of Hopper) go through it: in boxes, or cell by cell
+// of windows of an image.
 struct tensor {
     device_ptr at;
     bool f32;
     int rank;
     int64_t size[4], pitch[3]; // pitch: bytes between numbers of the second dimension and so on
     int box[4];
-    // If `pixels` is not zero, the dimensions are channels, columns, rows, samples, and a copy has one
-    // cell of the windows of so many pixels, and `box[0]` channels.
+    // If `pixels` is not zero, the dimensions are channels, columns, rows, samples, and a copy has
+    // one cell of the windows of so many pixels, and `box[0]` channels.
     int pixels;
     int first[2], last[2]; // column, row: where the first window of an image begins, and its last,
                            // the latter counted from the last column and row

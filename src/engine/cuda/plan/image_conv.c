@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct form { // tiles of a block, as in image_conv.cu and hopper_images.cu
@@ -82,33 +81,29 @@ static int boxes(int channels)
     return (int)tiles(channels, 64);
 }
 
-// Boxes of 64 channels that are mostly padding cost more than they gain, and so do tiles of columns.
+// Boxes of 64 channels that are mostly padding cost more than they gain, and so do tiles of
+// columns.
 static bool fits_boxes(const struct gpu_plan *plan, int channels, int columns)
 {
     return plan->device.major == 9 && plan->device.map && columns >= 48 &&
            10L * channels * columns >= 6L * (64L * boxes(channels)) * (32 * tiles(columns, 32));
 }
 
-// Cycles of a processor for a tile's box of 64 in k: its products, at 2,048 a cycle, or its bytes, at
-// what L2 gives to each.
+// Cycles of a processor for a tile's box of 64 in k: its products, at 2,048 a cycle, or its bytes,
+// at what L2 gives to each.
 static double cycles_of_box(const struct form *f)
 {
     return fmax(f->m * f->n / 32.0, (f->m + f->n) * 128 / 44.0);
 }
 
-static int64_t knob(const char *name, int64_t otherwise)
-{
-    return getenv(name) ? atoll(getenv(name)) : otherwise;
-}
-
-// Other launches run concurrently: `mix` (percent) counts the work alone, the rest the time until it
-// is done.
+// Time until a product is done, or the work in it, which counts where other launches run
+// concurrently: a blend with so much `work` of 1.
 static double cycles_of(const struct gpu_plan *plan, const struct form *f, int64_t blocks,
-                        double steps, int64_t mix)
+                        double steps, double work)
 {
     double each = steps * cycles_of_box(f) + (f->concurrent > 1 ? 1000 : 3500);
     double waves = (double)blocks / plan->device.processors;
-    return each * (waves * (double)mix + ceil(waves) * (double)(100 - mix)) / 100;
+    return each * (waves * work + ceil(waves) * (1 - work));
 }
 
 static const struct form *hopper_form(const struct gpu_plan *plan, int64_t m, int n, int steps)
@@ -117,10 +112,7 @@ static const struct form *hopper_form(const struct gpu_plan *plan, int64_t m, in
     double least = 0;
     for (int i = 0; i < COUNT(hopper_forms); i++) {
         const struct form *f = &hopper_forms[i];
-        if (knob("FARE_CONV_OFF", 0) >> i & 1)
-            continue;
-        double time = cycles_of(plan, f, tiles(m, f->m) * tiles(n, f->n), steps,
-                                knob("FARE_CONV_MIX", 0));
+        double time = cycles_of(plan, f, tiles(m, f->m) * tiles(n, f->n), steps, 0);
         if (!best || time < least) {
             best = f;
             least = time;
@@ -292,8 +284,8 @@ void image_conv_forward(struct builder *b, int layer)
 
 // ---- back ----
 
-// Along one direction, the cells of the kernel that reach every `stride`-th pixel from `from` on, of
-// `side`: how many, the last one, and where the first pixel's window of them begins in dy.
+// Along one direction, the cells of the kernel that reach every `stride`-th pixel from `from` on,
+// of `side`: how many, the last one, and where the first pixel's window of them begins in dy.
 static void cells_of(int from, int stride, int before, int kernel, int side, int *pixels,
                      int *cells, int *last, int *start)
 {
@@ -370,7 +362,8 @@ void image_conv_back(struct builder *b, int layer)
 
 // Limit for the parts of a weights' gradient. Without it inception takes 600 MiB more and gains 1.4
 // %.
-#define PARTS_BYTES (1 << 20)
+#define PARTS_BYTES  (1 << 20)
+#define WEIGHTS_WORK 1.0 // they run beside the way back (docs/gpu-notes.md has other shares)
 
 static const struct form *portable_weights(const struct gpu_plan *plan, int units, int64_t n,
                                            int64_t k, int64_t most, int *parts)
@@ -403,8 +396,7 @@ static const struct form *hopper_weights(const struct gpu_plan *plan, int units,
         int64_t blocks = tiles(units, f->m) * tiles(columns, f->n);
         for (int p = 1; p <= 64 && (p == 1 || (p <= most && k / p >= 512)); p++) {
             // A part is written and read again, at 2,000 bytes a cycle.
-            double time = cycles_of(plan, f, blocks * p, (double)k / 64 / p,
-                                    knob("FARE_CONV_WMIX", 90)) +
+            double time = cycles_of(plan, f, blocks * p, (double)k / 64 / p, WEIGHTS_WORK) +
                           (double)p * units * columns * 8 / 2000;
             if (!best || time < least) {
                 best = f;
@@ -423,8 +415,6 @@ static const struct form *weight_form(const struct gpu_plan *plan, int layer, in
     int depth = pad8(plan->layers[l->inputs[0]].out.dim[0]), taps = l->kernel_h * l->kernel_w;
     int64_t n = (int64_t)taps * depth, k = plan->batch * plan->values[layer].rows;
     int64_t most = PARTS_BYTES / (n * l->units * 4);
-    if (plan->device.major == 9)
-        most = knob("FARE_CONV_PARTS", 2048) * 1024 / (n * l->units * 4);
     if (fits_boxes(plan, depth, l->units))
         return hopper_weights(plan, l->units, taps * boxes(depth) * 64, k, most, parts);
     return portable_weights(plan, l->units, n, k, most, parts);
@@ -461,10 +451,8 @@ void image_conv_weights(struct builder *b, int layer)
         launch(b, form->forward, form, &g, block->parts);
         return;
     }
-    const struct cuda_image_class all = {.height = g.out_height,
-                                         .width = g.out_width,
-                                         .start_y = -g.top,
-                                         .start_x = -g.left};
+    const struct cuda_image_class all = {
+        .height = g.out_height, .width = g.out_width, .start_y = -g.top, .start_x = -g.left};
     g.map_a = gpu_plan_map(b, &(struct tensor){.at = value->out,
                                                .rank = 2,
                                                .size = {g.m, g.k},

@@ -42,8 +42,8 @@ static void first_forward(struct builder *b, const struct cuda_windows *w, int c
 {
     int64_t warps = w->job.m / w->job.out_width * (w->job.units / 32), blocks = tiles(warps, 8);
     int at_once = 8 * b->plan->device.processors;
-    gpu_plan_add(b, first_kernel(false, channels), blocks < at_once ? blocks : at_once, 1, 256, 0, w,
-                 sizeof *w);
+    gpu_plan_add(b, first_kernel(false, channels), blocks < at_once ? blocks : at_once, 1, 256, 0,
+                 w, sizeof *w);
 }
 
 static void first_weights(struct builder *b, const struct cuda_windows *w, int channels)
@@ -61,7 +61,6 @@ static bool fits_shared(const struct builder *b, int steps, int n, unsigned *sha
     *shared = (unsigned)(steps * n * 128 + STAGES * (64 * 128 + 16) + 1024);
     return *shared <= (unsigned)b->plan->device.shared;
 }
-
 
 // Windows over the image `g->a`.
 static const void *map_image(struct builder *b, const struct cuda_windows *w, int pixels)
@@ -143,8 +142,8 @@ bool windows_weights(struct builder *b, const struct cuda_gemm *g, int channels)
                                                .box = {32, 32}});
     unsigned shared = (unsigned)(STAGES * ((COLUMNS + g->ldb / 32) * 32 * 128 + 16) + 1024);
     gpu_plan_add(b, g->ldb == 32 ? "hopper_windows_weights_32" : "hopper_windows_weights_64",
-                 (int64_t)w.job.tiles_m * g->parts, 1, (unsigned)(COLUMNS * g->ldb + 32), shared, &w,
-                 sizeof w);
+                 (int64_t)w.job.tiles_m * g->parts, 1, (unsigned)(COLUMNS * g->ldb + 32), shared,
+                 &w, sizeof w);
     gpu_plan_fork(b);
     b->forked_weights = true;
     return true;

@@ -6,9 +6,9 @@
 
 #include "engine/cuda/plan/builder.h"
 
-// Each adds a launch, or returns false if the product is none of these. Weights' launches are forked:
-// the optimizer's must join them (builder.forked_weights).
-// `channels`: of the input, without padding.
+// Each adds a launch, or returns false if the product is none of these. Weights' launches are
+// forked: the optimizer's must join them (builder.forked_weights). `channels`: of the input,
+// without padding.
 bool windows_forward(struct builder *b, const struct cuda_gemm *g, int channels);
 bool windows_back(struct builder *b, const struct cuda_gemm *g);
 bool windows_weights(struct builder *b, const struct cuda_gemm *g, int channels);
