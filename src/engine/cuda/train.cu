@@ -243,11 +243,8 @@ KERNEL(256, 1) optimize(const cuda_optimize g)
         return;
     const float *from = param->grad + (at - param->at);
     f4 d4 = *(const f4 *)from;
-    int parts = param->parts;
-    i64 part = param->part;
-    UNROLL_BY(8)
-    for (int k = 1; k < parts; k++) {
-        f4 more = *(const f4 *)(from + k * part);
+    for (int k = 1; k < param->parts; k++) {
+        f4 more = *(const f4 *)(from + k * param->part);
         ADD_FOUR(d4, more);
     }
     step_four(g.optimizer, at, param->decayed ? g.optimizer.weight_decay : 0, d4);

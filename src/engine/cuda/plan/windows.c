@@ -5,17 +5,20 @@
 
 enum { STAGES = 4, COLUMNS = 3, FIRST_WIDTH = 40, FIRST_WARPS = 16 }; // as in hopper_windows.cu
 
+// Off until cifar was measured with all of them: FARE_CUDA_WINDOWS=1 turns them on.
+bool windows_wanted(const struct device *device)
+{
+    return getenv("FARE_CUDA_WINDOWS") && device->major == 9 && device->map &&
+           device->precision == ENGINE_TF32;
+}
+
 static bool is_for(const struct builder *b, const struct cuda_gemm *g)
 {
-    const struct device *device = &b->plan->device;
-    return device->major == 9 && device->map && device->precision == ENGINE_TF32 && g->taps > 1 &&
-           g->stride == 1;
+    return windows_wanted(&b->plan->device) && g->taps > 1 && g->stride == 1;
 }
 
 static bool fits(const struct builder *b, const struct cuda_gemm *g, int channels, int columns)
 {
-    if (getenv("FARE_CONV_WINDOWS"))
-        return false;
     return is_for(b, g) && channels % 32 == 0 && (columns == 32 || columns == 64);
 }
 
@@ -23,8 +26,6 @@ static bool fits(const struct builder *b, const struct cuda_gemm *g, int channel
 
 static bool is_first(const struct builder *b, const struct cuda_gemm *g)
 {
-    if (getenv("FARE_CONV_FIRST"))
-        return false;
     return is_for(b, g) && g->pitch == 4 && g->taps == 9 && g->kernel_w == 3 &&
            g->units % 32 == 0 && g->left + g->width <= FIRST_WIDTH &&
            g->out_width + 2 <= FIRST_WIDTH;

@@ -6,6 +6,8 @@
 
 #include "engine/cuda/plan/builder.h"
 
+bool windows_wanted(const struct device *device);
+
 // Each adds a launch, or returns false if the product is none of these. Weights' launches are
 // forked: the optimizer's must join them (builder.forked_weights). `channels`: of the input,
 // without padding.
