@@ -256,7 +256,7 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
     return code || is_given((uint64_t)(uintptr_t)to) ? code : finish_all(stream);
 }
 
-// ---- tensor maps: of numbers of 16 bits, as the engine uses them ----
+// ---- tensor maps: of numbers of 16 or 32 bits, as the engine uses them ----
 
 static int encode(void *out, int type, unsigned rank, void *base, const uint64_t *sizes,
                   const uint64_t *pitches, const uint32_t *each, int interleave, int swizzle,
@@ -264,12 +264,12 @@ static int encode(void *out, int type, unsigned rank, void *base, const uint64_t
 {
     map.magic = TENSOR_MAP;
     map.rank = (uint8_t)rank;
-    map.bytes = 2;
+    map.bytes = type == 7 ? 4 : 2;
     map.swizzle = (uint8_t)swizzle;
     map.base = (uint64_t)(uintptr_t)base;
-    if ((uintptr_t)out % 64 || (type != 6 && type != 9) || rank < 1 || rank > TENSOR_RANK ||
-        map.base % 16 || interleave != 0 || swizzle < 0 || swizzle > 3 || fill != 0 ||
-        (swizzle && map.box[0] * 2 != 16 << swizzle))
+    if ((uintptr_t)out % 64 || (type != 6 && type != 7 && type != 9) || rank < 1 ||
+        rank > TENSOR_RANK || map.base % 16 || interleave != 0 || swizzle < 0 || swizzle > 3 ||
+        fill != 0 || (swizzle && map.box[0] * map.bytes != 16 << swizzle))
         return 1;
     for (unsigned i = 0; i < rank; i++) {
         if (sizes[i] == 0 || sizes[i] > UINT32_MAX || map.box[i] > 1024 || each[i] < 1 ||
