@@ -5,7 +5,7 @@
 // whole and short batches; the sizes that fast kernels are made for; the optimizers that workloads
 // use; Adam's rows that wait; real nets over some steps. In cuda_data.c: samples that the GPU
 // gathers, against the host's batcher; L1 distances, against sums in double precision. In
-// cuda_curves.c: each workload's losses, against the cpu engine's.
+// cuda_curves.c: each workload's losses, against the cpu engine's. In cuda_gpt.c: transformers.
 //
 // Everything begins as not a number: the GPU's memory, by FARE_CUDA_POISON, and the host's room for
 // what is read from it. So what no kernel writes is seen, unless the engine asks for zeros there.
@@ -379,6 +379,9 @@ int main(void)
         cmocka_unit_test(l1_in_pieces),
         cmocka_unit_test(products_by_themselves),
         cmocka_unit_test(losses_follow_the_cpu_engine),
+        cmocka_unit_test(parts_of_a_gpt),
+        cmocka_unit_test(a_small_gpt_learns_as_the_reference_does),
+        cmocka_unit_test(a_gpt_goes_on_to_the_same_bits),
     };
     cmocka_set_test_filter(getenv("FARE_TEST_FILTER")); // (optional) names with * and ?
     cmocka_set_skip_filter(getenv("FARE_TEST_SKIP"));
