@@ -274,7 +274,21 @@ struct cuda_lstm {
 
 // ---- images in bf16: rows of a pixel's channels, with a pitch that is a multiple of 8 ----
 
-// A product one of whose operands is the windows of an image (image_conv.cu).
+// Pixels of a result whose windows have the same cells: all of them, or on the way back with a
+// stride every so many in both directions.
+enum { CUDA_CLASSES = 4 };
+struct cuda_image_class {
+    const void *map;         // of the windows' cells, on the GPU
+    int first;               // block
+    int m;                   // pixels in all samples
+    int height, width;       // pixels of a sample
+    int y, x;                // the first of them in the result
+    int start_y, start_x;    // where its window begins
+    int cells_h, cells_w;    // of a window
+    int tap;                 // of the weights, for the first cell
+};
+
+// A product one of whose operands is the windows of an image (image_conv.cu, hopper_conv.cu).
 struct cuda_image_conv {
     int m, n, k;             // of the product; n and depth are multiples of 8
     const unsigned short *a; // forward: x; back: dy; weights: dy
@@ -292,6 +306,13 @@ struct cuda_image_conv {
     int per_part; // weights: pixels of a part
     long long part;
     int tiles_m, tiles_n;
+    // Hopper: tensor maps, on the GPU; k in boxes of 64 numbers.
+    const void *map_a, *map_b; // forward, back: map_b of the weights; weights: of dy and x
+    int chunks;                // boxes of a tap
+    int tap_down, tap_right;   // from one cell of a window to the next
+    int every;                 // back: a class has every so many pixels of the result
+    int classes;
+    struct cuda_image_class of[CUDA_CLASSES];
 };
 
 // Batch norm. A channel's sums give the factors of y = relu(scale × z + shift), and on the way back

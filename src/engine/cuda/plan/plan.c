@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/cuda/plan/loss_optimizer.h"
+#include "engine/cuda/plan/image_conv.h"
 #include "engine/cuda/plan/images.h"
 #include "engine/cuda/plan/layers.h"
 #include "engine/cuda/plan/builder.h"
@@ -88,6 +89,15 @@ void gpu_plan_upload(struct builder *b, device_ptr to, const void *from, int64_t
     const struct device *device = &b->plan->device;
     if (b->rc == 0)
         b->rc = device->upload(device->driver, to, from, bytes, b->err);
+}
+
+void *gpu_plan_map(struct builder *b, const struct tensor *tensor)
+{
+    const struct device *device = &b->plan->device;
+    device_ptr map = gpu_plan_alloc(b, 128);
+    if (b->rc == 0)
+        b->rc = device->map(device->driver, map, tensor, b->err);
+    return on_gpu(map);
 }
 
 struct cuda_drop gpu_plan_drop(const struct builder *b, int layer)
@@ -429,7 +439,7 @@ static void give_gradients(struct builder *b)
         if (!block->trained || block->lazy)
             continue;
         if (plan->images && l->op == NET_CONV)
-            block->parts = images_weight_parts(plan, block->layer);
+            block->parts = image_conv_parts(plan, block->layer);
         else if (l->op == NET_DENSE || l->op == NET_CONV || l->op == NET_LSTM) {
             block->product = true;
             block->parts = gpu_weights_parts(plan, block->layer, second);

@@ -34,11 +34,11 @@ static const struct kind *kind_for(const struct device *device)
 
 void *product_map(struct builder *b, struct matrix x, int rows)
 {
-    const struct device *device = &b->plan->device;
-    device_ptr map = gpu_plan_alloc(b, 128);
-    if (b->rc == 0)
-        b->rc = device->map(device->driver, map, x.at, x.rows, x.columns, rows, b->err);
-    return on_gpu(map);
+    return gpu_plan_map(b, &(struct tensor){.at = x.at,
+                                            .rank = 2,
+                                            .size = {x.columns, x.rows},
+                                            .pitch = {(int64_t)x.columns * 2},
+                                            .box = {64, rows}});
 }
 
 // How the tiles of a TN product are divided among the blocks of Hopper's kernel (kernels.h).
