@@ -17,6 +17,7 @@
 #include "engine/fake_streams.h"
 #include "engine/ptx/memory.h"
 #include "engine/ptx/ptx.h"
+#include "engine/ptx/tensor_map.h"
 
 static int64_t used;
 
@@ -239,6 +240,70 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
         stream,
         (struct op){.run = run_copy, .to = (uint64_t)(uintptr_t)to, .from = from, .bytes = bytes});
     return code || is_given((uint64_t)(uintptr_t)to) ? code : run_all(stream);
+}
+
+// ---- tensor maps: of numbers of 16 bits, as the engine uses them ----
+
+static int encode(void *out, int type, unsigned rank, void *base, const uint64_t *sizes,
+                  const uint64_t *pitches, const uint32_t *each, int interleave, int swizzle,
+                  int fill, struct tensor_map map)
+{
+    map.magic = TENSOR_MAP;
+    map.rank = (uint8_t)rank;
+    map.bytes = 2;
+    map.swizzle = (uint8_t)swizzle;
+    map.base = (uint64_t)(uintptr_t)base;
+    if ((uintptr_t)out % 64 || (type != 6 && type != 9) || rank < 1 || rank > TENSOR_RANK ||
+        map.base % 16 || interleave != 0 || swizzle < 0 || swizzle > 3 || fill != 0 ||
+        (swizzle && map.box[0] * 2 != 16 << swizzle))
+        return 1;
+    for (unsigned i = 0; i < rank; i++) {
+        if (sizes[i] == 0 || sizes[i] > UINT32_MAX || map.box[i] > 1024 || each[i] < 1 ||
+            each[i] > 8 || (i > 0 && pitches[i - 1] % 16))
+            return 1;
+        map.size[i] = (uint32_t)sizes[i];
+        map.each[i] = (uint8_t)each[i];
+        map.pitch[i > 0 ? i - 1 : 0] = i > 0 ? pitches[i - 1] : 0;
+    }
+    memset(out, 0, 128);
+    memcpy(out, &map, sizeof map);
+    return 0;
+}
+
+int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, void *base, const uint64_t *sizes,
+                           const uint64_t *pitches, const uint32_t *box, const uint32_t *each,
+                           int interleave, int swizzle, int promotion, int fill)
+{
+    struct tensor_map map = {0};
+    (void)promotion;
+    CALL();
+    for (unsigned i = 0; i < rank && i < TENSOR_RANK; i++) {
+        if (box[i] < 1 || box[i] > 256)
+            return 1;
+        map.box[i] = (uint16_t)box[i];
+    }
+    return encode(out, type, rank, base, sizes, pitches, each, interleave, swizzle, fill, map);
+}
+
+int cuTensorMapEncodeIm2col(void *out, int type, unsigned rank, void *base, const uint64_t *sizes,
+                            const uint64_t *pitches, const int *lower, const int *upper,
+                            unsigned channels, unsigned pixels, const uint32_t *each,
+                            int interleave, int swizzle, int promotion, int fill)
+{
+    struct tensor_map map = {.is_im2col = 1};
+    (void)promotion;
+    CALL();
+    if (rank != 4 || channels > 256 || pixels > 1024)
+        return 1;
+    for (int i = 0; i < 2; i++) {
+        if (lower[i] < -128 || lower[i] > 127 || upper[i] < -128 || upper[i] > 127)
+            return 1;
+        map.lower[i] = (int8_t)lower[i];
+        map.upper[i] = (int8_t)upper[i];
+    }
+    map.box[0] = (uint16_t)channels;
+    map.box[1] = (uint16_t)pixels;
+    return encode(out, type, rank, base, sizes, pitches, each, interleave, swizzle, fill, map);
 }
 
 // ---- kernels ----

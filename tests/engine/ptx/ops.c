@@ -96,8 +96,8 @@ static u32 fma_half_of(u32 a, u32 b, u32 c)
 
 static u32 fma_pair(u32 a, u32 b, u32 c)
 {
-    return fma_half_of(a & 0xffff, b & 0xffff, c & 0xffff) |
-           fma_half_of(a >> 16, b >> 16, c >> 16) << 16;
+    return fma_half_of(a & 0xffff, b & 0xffff, c & 0xffff) | fma_half_of(a >> 16, b >> 16, c >> 16)
+                                                                 << 16;
 }
 
 // A GPU's is right to 11 bits or so, and no more is promised.
@@ -245,6 +245,7 @@ LANEWISE(FUNCTION)
     X(ge_s32, "setp.ge.s32", s32, a >= b)                                                          \
     X(eq_s32, "setp.eq.s32", s32, a == b)                                                          \
     X(eq_b32, "setp.eq.b32", s32, a == b)                                                          \
+    X(ne_b32, "setp.ne.b32", s32, a != b)                                                          \
     X(ne_s32, "setp.ne.s32", s32, a != b)                                                          \
     X(ne_u32, "setp.ne.u32", u32, a != b)                                                          \
     X(lt_u32, "setp.lt.u32", u32, a < b)                                                           \
@@ -317,7 +318,7 @@ static void halves(struct warp *warp, const struct inst *in, u32 lanes) // mov.b
 
 // ---- of a warp ----
 
-static void nothing(struct warp *warp, const struct inst *in, u32 lanes)
+void ptx_nothing(struct warp *warp, const struct inst *in, u32 lanes)
 {
     (void)warp;
     (void)in;
@@ -461,8 +462,9 @@ static const struct op ops[] = {
     {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", mma_tf32, WHOLE_WARP, MMA},
     {"cp.async.commit_group", commit, PLAIN, {-1}},
     {"cp.async.wait_group", wait_group, PLAIN, {1, -1}},
-    {"bar.sync", nothing, BARRIER, {1, -1}},
-    {"ret", nothing, END, {-1}},
+    {"bar.sync", ptx_nothing, BARRIER, {1, -1}},
+    {"bar.sync", ptx_nothing, BARRIER, {1, 1, -1}},
+    {"ret", ptx_nothing, END, {-1}},
 };
 
 const struct op *ptx_find_op(const char *name, const int8_t *words, int count)
