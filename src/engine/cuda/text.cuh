@@ -295,4 +295,59 @@ DEVICE float quad_sum(float x)
     return x + shuffle_xor(x, 2);
 }
 
+// Scores of this lane's two rows, as products have them: keys from `key` on; those after the row's
+// query are `hidden`.
+DEVICE void hide_later(float (&s)[32], int key, int query, float hidden)
+{
+    int lane = THREAD & 31;
+    key += (lane & 3) * 2;
+    query += lane >> 2;
+    UNROLL
+    for (int i = 0; i < 32; i++)
+        s[i] = key + (i >> 2) * 8 + (i & 1) > query + (i & 2) * 4 ? hidden : s[i];
+}
+
+// The softmax of rows whose scores come in tiles: these become exponentials, and `o`, the sum so
+// far, is scaled to the largest score that is known by now.
+DEVICE void softmax_add(float (&s)[32], float (&o)[32], float (&most)[2], float (&sum)[2])
+{
+    UNROLL
+    for (int half = 0; half < 2; half++) {
+        float top = most[half];
+        UNROLL
+        for (int i = 0; i < 16; i++)
+            top = max_of(top, s[(i >> 1) * 4 + (i & 1) + 2 * half]);
+        top = quad_max(top);
+        float by = exp2_of((most[half] - top) * SCORE_SCALE), shift = top * SCORE_SCALE, part = 0;
+        most[half] = top;
+        UNROLL
+        for (int i = 0; i < 16; i++) {
+            float &x = s[(i >> 1) * 4 + (i & 1) + 2 * half];
+            x = exp2_of(x * SCORE_SCALE - shift);
+            part += x;
+            o[(i >> 1) * 4 + (i & 1) + 2 * half] *= by;
+        }
+        sum[half] = sum[half] * by + part;
+    }
+}
+
+// Its end: the rows from `row` on, and what the way back needs of them.
+DEVICE void softmax_store(const cuda_attention &g, int pair, int row, const float (&o)[32],
+                          const float (&most)[2], const float (&sum)[2])
+{
+    int lane = THREAD & 31, sample = pair / g.heads, head = pair - sample * g.heads;
+    i64 width = (i64)g.heads * HEAD;
+    float by[2];
+    UNROLL
+    for (int half = 0; half < 2; half++) {
+        float total = quad_sum(sum[half]);
+        int query = row + (lane >> 2) + 8 * half;
+        by[half] = 1 / total;
+        if (query < g.time && (lane & 3) == 0)
+            g.log_sum[(i64)pair * g.time + query] = most[half] * SCORE_SCALE + log2_of(total);
+    }
+    store_head(g.y + (i64)sample * g.time * width + head * HEAD, width, row, g.time, o, by[0],
+               by[1]);
+}
+
 #endif
