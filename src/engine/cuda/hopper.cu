@@ -142,6 +142,24 @@ DEVICE void fetch_before(const cuda_product &g, int row, int column)
     }
 }
 
+// Adds eight rows of a lane's four columns; all of them are read before the first is added.
+DEVICE void add_rows(float (&sum)[4], u32 at, u32 word)
+{
+    u32 x[8], y[8];
+    UNROLL
+    for (int i = 0; i < 8; i++)
+        asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                     : "=r"(x[i]), "=r"(y[i])
+                     : "r"(at + i * 128 + ((word ^ i) << 4)));
+    UNROLL
+    for (int i = 0; i < 8; i++) {
+        sum[0] += low_of(x[i]);
+        sum[1] += high_of(x[i]);
+        sum[2] += low_of(y[i]);
+        sum[3] += high_of(y[i]);
+    }
+}
+
 // Two warps, a lane has four columns of b.
 DEVICE void sum_columns(const cuda_product &g, u32 memory, u32 full, u32 empty)
 {
@@ -159,19 +177,7 @@ DEVICE void sum_columns(const cuda_product &g, u32 memory, u32 full, u32 empty)
             if (sums)
 #pragma unroll 1
                 for (int row = 0; row < TILE_K; row += 8)
-                    UNROLL
-            for (int i = 0; i < 8; i++) {
-                u32 x, y;
-                asm volatile(
-                    "ld.shared.v2.u32 {%0, %1}, [%2];"
-                    : "=r"(x), "=r"(y)
-                    : "r"(at + now.stage * STAGE_BYTES + (row + i) * 128 + ((word ^ i) << 4))
-                    : "memory");
-                sum[0] += low_of(x);
-                sum[1] += high_of(x);
-                sum[2] += low_of(y);
-                sum[3] += high_of(y);
-            }
+                    add_rows(sum, at + now.stage * STAGE_BYTES + row * 128, word);
             WARP_SYNC();
             if (lane == 0)
                 barrier_arrive(empty + 8 * now.stage);

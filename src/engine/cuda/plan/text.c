@@ -242,7 +242,7 @@ void text_memory(struct builder *b)
     m->sums = gpu_plan_alloc(b, (int64_t)NORM_PARTS * 3 * width * 4);
     if ((int64_t)COLUMN_PARTS * widest > (int64_t)NORM_PARTS * 3 * width)
         m->sums = gpu_plan_alloc(b, (int64_t)COLUMN_PARTS * widest * 4);
-    m->zeros = gpu_plan_alloc_zeros(b, (table + 1024) * 4);
+    m->zeros = gpu_plan_alloc_zeros(b, ((table > widest ? table : widest) + 1024) * 4);
     int64_t most = LOGITS_BYTES / (table * 2);
     m->chunk = tiles(tiles(rows, (int)tiles(rows, (int)(most > 128 ? most : 128))), 128) *
                128; // equal ones

@@ -60,15 +60,25 @@ static int division_parts(const struct division *d, int64_t boxes)
     return (int)(d->teams + most);
 }
 
-// The boxes of a team: as many as make the blocks left over no later.
+#define STORE_BOXES 6 // storing a tile takes as long as so many boxes (an H200)
+
+// The boxes of a team, so that the slowest block ends soonest. The blocks left over store several
+// pieces each.
 static int division_share(const struct division *d, int64_t boxes)
 {
-    int64_t others = d->blocks - (int64_t)d->teams * d->rest, share = tiles(boxes, d->teams);
-    if (others == 0)
-        return (int)share;
-    share = d->rest * boxes / d->blocks;
-    int64_t slowest = tiles(d->rest * (boxes - d->teams * share), (int)others);
-    return (int)(slowest > share + 1 ? share + 1 : share);
+    int64_t others = d->blocks - (int64_t)d->teams * d->rest, best = tiles(boxes, d->teams),
+            least = best + STORE_BOXES;
+    for (int64_t share = d->rest * boxes / d->blocks; others > 0 && share < best; share++) {
+        int64_t left = boxes - d->teams * share, each = tiles(d->rest * left, (int)others);
+        int64_t slowest = each + (each / left + 2) * STORE_BOXES;
+        if (slowest < share + STORE_BOXES)
+            slowest = share + STORE_BOXES;
+        if (slowest < least) {
+            least = slowest;
+            best = share;
+        }
+    }
+    return (int)best;
 }
 
 // Divided are the tiles that would not fill the last round of blocks, if their k is long enough.
