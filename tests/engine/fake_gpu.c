@@ -5,8 +5,8 @@
 // FAKE_GPU_RUN=2 it also finds data races between launches or blocks (ptx/memory.h).
 // FAKE_GPU_FAIL=CALL:N makes the Nth call of that name fail, and every later one, with the code
 // FAKE_GPU_CODE (999). FAKE_GPU_MEMORY sets its bytes, FAKE_GPU_CAPABILITY and FAKE_GPU_DRIVER its
-// versions, FAKE_GPU_MS the time between two events (1 ms). FAKE_GPU_LATE=1 does nothing before the
-// host waits for it (fake_streams.h).
+// versions, FAKE_GPU_PROCESSORS their number (132), FAKE_GPU_MS the time between two events (1 ms).
+// FAKE_GPU_LATE=1 does nothing before the host waits for it (fake_streams.h).
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ int cuDeviceGetAttribute(int *value, int what, int device)
     *value = what == 75   ? capability / 10
              : what == 76 ? capability % 10
              : what == 97 ? (int)shared_most()
-                          : 132;
+                          : (int)number("FAKE_GPU_PROCESSORS", 132);
     return 0;
 }
 
