@@ -33,5 +33,9 @@ void l1_in_pieces(void **state);
 void products_by_themselves(void **state);
 // cuda_curves.c
 void losses_follow_the_cpu_engine(void **state);
+// cuda_gpt.c
+void parts_of_a_gpt(void **state);
+void a_small_gpt_learns_as_the_reference_does(void **state);
+void a_gpt_goes_on_to_the_same_bits(void **state);
 
 #endif

@@ -12,22 +12,34 @@ struct gpt {
     int layers, heads, width, time, vocabulary, positions;
 };
 
-static inline int build_gpt_block(struct net *net, const struct gpt *g, int x, int block)
+// The two halves of a block.
+#define GPT_NAME(part) (snprintf(name, sizeof name, "h.%d.%s", block, part), name)
+static inline int build_gpt_attention(struct net *net, const struct gpt *g, int x, int block)
 {
     char name[NET_NAME_BYTES];
     float end = 0.02f / sqrtf(2 * (float)g->layers);
-#define NAME(part) (snprintf(name, sizeof name, "h.%d.%s", block, part), name)
-    int y = net_layer_norm(net, x, 1e-5f, NAME("ln_1"));
-    y = net_linear(net, y, 3 * g->width, 0.02f, NAME("attn.c_attn"));
-    y = net_attention(net, y, g->heads, NAME("attn"));
-    y = net_linear(net, y, g->width, end, NAME("attn.c_proj"));
-    x = net_add(net, x, y, NAME("sum_1"));
-    y = net_layer_norm(net, x, 1e-5f, NAME("ln_2"));
-    y = net_linear(net, y, 4 * g->width, 0.02f, NAME("mlp.c_fc"));
-    y = net_gelu(net, y, NAME("act"));
-    y = net_linear(net, y, g->width, end, NAME("mlp.c_proj"));
-    return net_add(net, x, y, NAME("sum_2"));
-#undef NAME
+    int y = net_layer_norm(net, x, 1e-5f, GPT_NAME("ln_1"));
+    y = net_linear(net, y, 3 * g->width, 0.02f, GPT_NAME("attn.c_attn"));
+    y = net_attention(net, y, g->heads, GPT_NAME("attn"));
+    y = net_linear(net, y, g->width, end, GPT_NAME("attn.c_proj"));
+    return net_add(net, x, y, GPT_NAME("sum_1"));
+}
+
+static inline int build_gpt_mlp(struct net *net, const struct gpt *g, int x, int block)
+{
+    char name[NET_NAME_BYTES];
+    float end = 0.02f / sqrtf(2 * (float)g->layers);
+    int y = net_layer_norm(net, x, 1e-5f, GPT_NAME("ln_2"));
+    y = net_linear(net, y, 4 * g->width, 0.02f, GPT_NAME("mlp.c_fc"));
+    y = net_gelu(net, y, GPT_NAME("act"));
+    y = net_linear(net, y, g->width, end, GPT_NAME("mlp.c_proj"));
+    return net_add(net, x, y, GPT_NAME("sum_2"));
+}
+#undef GPT_NAME
+
+static inline int build_gpt_block(struct net *net, const struct gpt *g, int x, int block)
+{
+    return build_gpt_mlp(net, g, build_gpt_attention(net, g, x, block), block);
 }
 
 static inline void build_gpt(struct net *net, const struct gpt *g)

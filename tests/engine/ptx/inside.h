@@ -33,11 +33,13 @@ struct inst {
     // Of loads and stores: what the address begins at, and whether it has two words.
     bool is_signed, is_fixed;                   // the latter: the address is a number in the text
     uint8_t base_words, words[4], count, bytes; // of registers; how many; of each in memory
+    uint8_t operands, results;                  // of o: how many, and how many it writes
     enum space space;
     uint32_t base;
     int64_t offset;
     uint32_t o[OPERANDS];
-    uint32_t target; // of a branch
+    uint32_t target;     // of a branch
+    uint32_t list, many; // of a warp group's product: its sums in the kernel's list
     int line;
 };
 
@@ -51,7 +53,7 @@ struct op {
 
 const struct op *ptx_find_op(const char *name, const int8_t *words, int count);
 // Loads and stores have one each, beside the fields above.
-op_run ptx_load, ptx_store, ptx_load_matrix, ptx_load_matrix_turned, ptx_copy_async;
+op_run ptx_load, ptx_store, ptx_load_matrix, ptx_load_matrix_turned, ptx_copy_async, ptx_nothing;
 
 struct constant {
     uint32_t row;
@@ -60,7 +62,7 @@ struct constant {
 };
 
 // Rows that are set for a thread or a block.
-enum { TID_X, CTAID_X, CTAID_Y, CTAID_Z, NCTAID_X, NCTAID_Y, NTID_X, SPECIALS };
+enum { TID_X, CTAID_X, CTAID_Y, CTAID_Z, NCTAID_X, NCTAID_Y, NTID_X, TIMER, SPECIALS };
 
 struct ptx_kernel {
     const char *text; // the module
@@ -68,11 +70,14 @@ struct ptx_kernel {
     size_t args;
     uint32_t threads;       // of a block, at most
     uint32_t shared, local; // bytes, of a block and of a thread
+    uint32_t align;         // of shared memory that the launch asks for, behind the kernel's own
+    bool is_hopper;         // it needs hopper.h
     uint32_t words;         // of a warp's registers
     uint32_t row[SPECIALS];
-    int code_count, constant_count;
+    int code_count, constant_count, list_count;
     struct inst *code;
     struct constant *constants;
+    uint32_t *list; // rows, of instructions with many operands
     struct ptx_kernel *next;
 };
 
@@ -89,6 +94,9 @@ struct warp {
     int number;
     uint32_t *regs;
     uint32_t alive, at_barrier, waits; // lanes; the last for others of their warp
+    uint32_t barrier, barrier_threads; // where those lanes are; 0: all of the block
+    const struct inst *stalled;        // it waits for something that has not happened
+    uint32_t stalled_at;               // the block's progress then
     uint32_t pc[LANES];
     uint32_t groups[LANES]; // of copies, begun
     unsigned char *local;
@@ -120,10 +128,17 @@ struct block {
     bool *copied;                    // of 16 bytes each: a copy is under way
     uint32_t shared_bytes, barriers; // the latter counts from 1, through all blocks
     struct ptx_memory found[PIECES]; // memory, where an instruction used it last
+    struct hopper *hopper;           // null where the kernel does not need it
     char *why;
     size_t why_bytes;
     jmp_buf failed;
 };
+
+// Where the shared memory begins that the launch asks for.
+static inline uint32_t ptx_launched_at(const struct ptx_kernel *k)
+{
+    return (k->shared + k->align - 1) / k->align * k->align;
+}
 
 static inline uint32_t ptx_block_number(const struct block *b)
 {

@@ -61,6 +61,8 @@ static bool may_use_global(struct warp *warp, const struct inst *in, const struc
 static bool may_read_shared(const struct warp *warp, const struct places *p)
 {
     struct trace *traces = warp->block->traces;
+    if (warp->block->hopper)
+        return false;
     u32 mine = ptx_trace_of(warp);
     four_traces wrong = {0};
     bool good = true;
@@ -81,6 +83,8 @@ static bool may_read_shared(const struct warp *warp, const struct places *p)
 static bool may_write_shared(const struct warp *warp, const struct places *p, bool halves)
 {
     const struct block *b = warp->block;
+    if (b->hopper)
+        return false;
     u32 mine = ptx_trace_of(warp);
     bool good = true, copied = false;
     for (u32 i = 0; i < p->count && good; i++) {

@@ -60,9 +60,45 @@ static f32 most_of(f32 a, f32 b)
     return a != a ? b : b != b ? a : a > b ? a : b;
 }
 
+// A float has more than twice a half's digits and two: rounding twice is rounding once.
+static f32 product_of(f32 a, f32 b)
+{
+    return a * b;
+}
+
+static f32 sum_of(f32 a, f32 b)
+{
+    return a + b;
+}
+
+static f32 tanh_of(f32 a, f32 unused)
+{
+    (void)unused;
+    return tanhf(a);
+}
+
 #define PAIR(f, a, b)                                                                              \
     half_of(f(of_half((a)&0xffff), of_half((b)&0xffff))) |                                         \
         half_of(f(of_half((a) >> 16), of_half((b) >> 16))) << 16
+
+// The product is exact in a double; its sum is rounded to odd, so that rounding it again is right.
+static u32 fma_half_of(u32 a, u32 b, u32 c)
+{
+    f64 product = (f64)of_half(a) * (f64)of_half(b), more = (f64)of_half(c);
+    f64 sum = product + more, part = sum - product;
+    f64 lost = (product - (sum - part)) + (more - part);
+    f32 x = (f32)sum;
+    f64 off = (sum - (f64)x) + lost;
+    if (isfinite(x) && off != 0 && !(bits_of(x) & 1))
+        x = nextafterf(x, off > 0 ? INFINITY : -INFINITY);
+    return half_of(x);
+}
+
+static u32 fma_pair(u32 a, u32 b, u32 c)
+{
+    return fma_half_of(a & 0xffff, b & 0xffff, c & 0xffff) | fma_half_of(a >> 16, b >> 16, c >> 16)
+                                                                 << 16;
+}
 
 // A GPU's is right to 11 bits or so, and no more is promised.
 static f32 tanh_approx(f32 x)
@@ -132,6 +168,11 @@ static s32 whole_of(f64 x)
     X(min_nan, "min.NaN.f32", f32, f32, f32, u32, 3, a != a || b != b ? NAN : a < b ? a : b)       \
     X(max_s32, "max.s32", s32, s32, s32, u32, 3, a > b ? a : b)                                    \
     X(min_s32, "min.s32", s32, s32, s32, u32, 3, a < b ? a : b)                                    \
+    X(min_f32, "min.f32", f32, f32, f32, u32, 3, least_of(a, b))                                   \
+    X(mul_half, "mul.rn.f16x2", u32, u32, u32, u32, 3, PAIR(product_of, a, b))                     \
+    X(add_half, "add.rn.f16x2", u32, u32, u32, u32, 3, PAIR(sum_of, a, b))                         \
+    X(fma_half, "fma.rn.f16x2", u32, u32, u32, u32, 4, fma_pair(a, b, c))                          \
+    X(tanh_half, "tanh.approx.f16x2", u32, u32, u32, u32, 2, PAIR(tanh_of, a, a))                  \
     X(min_half, "min.f16x2", u32, u32, u32, u32, 3, PAIR(least_of, a, b))                          \
     X(max_half, "max.f16x2", u32, u32, u32, u32, 3, PAIR(most_of, a, b))                           \
     X(and_b32, "and.b32", u32, u32, u32, u32, 3, a &b)                                             \
@@ -204,6 +245,7 @@ LANEWISE(FUNCTION)
     X(ge_s32, "setp.ge.s32", s32, a >= b)                                                          \
     X(eq_s32, "setp.eq.s32", s32, a == b)                                                          \
     X(eq_b32, "setp.eq.b32", s32, a == b)                                                          \
+    X(ne_b32, "setp.ne.b32", s32, a != b)                                                          \
     X(ne_s32, "setp.ne.s32", s32, a != b)                                                          \
     X(ne_u32, "setp.ne.u32", u32, a != b)                                                          \
     X(lt_u32, "setp.lt.u32", u32, a < b)                                                           \
@@ -276,7 +318,7 @@ static void halves(struct warp *warp, const struct inst *in, u32 lanes) // mov.b
 
 // ---- of a warp ----
 
-static void nothing(struct warp *warp, const struct inst *in, u32 lanes)
+void ptx_nothing(struct warp *warp, const struct inst *in, u32 lanes)
 {
     (void)warp;
     (void)in;
@@ -420,8 +462,9 @@ static const struct op ops[] = {
     {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", mma_tf32, WHOLE_WARP, MMA},
     {"cp.async.commit_group", commit, PLAIN, {-1}},
     {"cp.async.wait_group", wait_group, PLAIN, {1, -1}},
-    {"bar.sync", nothing, BARRIER, {1, -1}},
-    {"ret", nothing, END, {-1}},
+    {"bar.sync", ptx_nothing, BARRIER, {1, -1}},
+    {"bar.sync", ptx_nothing, BARRIER, {1, 1, -1}},
+    {"ret", ptx_nothing, END, {-1}},
 };
 
 const struct op *ptx_find_op(const char *name, const int8_t *words, int count)

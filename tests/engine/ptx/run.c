@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "engine/ptx/hopper.h"
 #include "engine/ptx/traces.h"
 
 void ptx_fault(struct warp *warp, const struct inst *in, int lane, const char *format, ...)
@@ -32,6 +34,10 @@ static void trace(struct warp *warp, const struct inst *in, int lane, uint32_t a
 {
     struct block *b = warp->block;
     uint32_t mine = ptx_trace_of(warp);
+    if (b->hopper) {
+        hopper_use(warp, in, lane, at, bytes, writes, false);
+        return;
+    }
     if (writes && b->copied[at / 16])
         ptx_fault(warp, in, lane, "writes byte %u of shared memory where a copy is under way", at);
     for (uint32_t i = at / 4; i <= (at + bytes - 1) / 4; i++) {
@@ -105,8 +111,8 @@ void *ptx_at(struct warp *warp, const struct inst *in, int lane, enum space spac
 static void *copy_place(struct warp *warp, const struct inst *in, int lane, uint32_t to)
 {
     struct block *b = warp->block;
-    if (to % 16 == 0 && to < b->shared_bytes && 16 <= b->shared_bytes - to && !b->copied[to / 16] &&
-        ptx_write_four(b->traces + to / 4, ptx_trace_of(warp)))
+    if (!b->hopper && to % 16 == 0 && to < b->shared_bytes && 16 <= b->shared_bytes - to &&
+        !b->copied[to / 16] && ptx_write_four(b->traces + to / 4, ptx_trace_of(warp)))
         return b->shared + to;
     return ptx_at(warp, in, lane, SHARED, to, 16, true);
 }
@@ -182,7 +188,8 @@ static uint32_t choose(struct warp *w, uint32_t *pc, uint32_t *next, bool *alone
 static void run_warp(struct warp *w)
 {
     const struct inst *code = w->block->kernel->code;
-    while (w->alive & ~w->at_barrier) {
+    w->stalled = NULL;
+    while ((w->alive & ~w->at_barrier) && !w->stalled) {
         bool alone;
         uint32_t pc, next, lanes = choose(w, &pc, &next, &alone);
         if (!lanes)
@@ -195,14 +202,20 @@ static void run_warp(struct warp *w)
                 on &= in->negated ? ~w->regs[in->predicate] : w->regs[in->predicate];
             switch (in->flow) {
             case PLAIN:
+                if (on && w->block->hopper)
+                    hopper_touch(w, in, __builtin_ctz(on));
                 if (on)
                     in->run(w, in, on);
                 pc++;
+                together = !w->stalled;
                 break;
             case WHOLE_WARP:
                 if (on == ALL) {
+                    if (w->block->hopper)
+                        hopper_touch(w, in, 0);
                     in->run(w, in, on);
-                    pc++;
+                    together = !w->stalled;
+                    pc += together; // else it does this again
                 } else if (on != lanes || w->alive != ALL) {
                     ptx_fault(w, in, __builtin_ctz(lanes), "not all threads of a warp do this");
                 } else { // until the others are here
@@ -227,6 +240,8 @@ static void run_warp(struct warp *w)
                 if (on != lanes)
                     ptx_fault(w, in, __builtin_ctz(lanes), "a barrier for some");
                 w->at_barrier |= lanes;
+                w->barrier = w->regs[in->o[0]];
+                w->barrier_threads = in->operands == 2 ? w->regs[in->o[1]] : 0;
                 pc++;
                 together = false;
                 break;
@@ -256,6 +271,7 @@ static void begin_warp(struct block *b, struct warp *w)
     uint32_t left = b->launch->threads - (uint32_t)w->number * LANES;
     w->alive = left >= LANES ? ALL : (1u << left) - 1;
     w->at_barrier = w->waits = 0;
+    w->stalled = NULL;
     w->copy_count = 0;
     memset(w->pc, 0, sizeof w->pc);
     memset(w->groups, 0, sizeof w->groups);
@@ -276,12 +292,80 @@ static void check_barrier(struct warp *w)
                       "waits at another barrier than the rest of its warp");
 }
 
+// Lets warps go on whose barrier all have come to that it is for; false where there are none.
+static bool open_barriers(struct block *b)
+{
+    for (int i = 0; i < b->warp_count; i++) {
+        const struct warp *first = &b->warps[i];
+        uint32_t set = 0, here = 0, wanted = first->barrier_threads;
+        if (!first->at_barrier || first->at_barrier != first->alive)
+            continue;
+        for (int k = 0; k < b->warp_count; k++) {
+            struct warp *w = &b->warps[k];
+            if (!w->at_barrier || w->at_barrier != w->alive || w->barrier != first->barrier)
+                continue;
+            check_barrier(w);
+            if (w->barrier_threads != wanted)
+                ptx_fault(w, &b->kernel->code[w->pc[__builtin_ctz(w->alive)] - 1],
+                          __builtin_ctz(w->alive), "a barrier for %u and for %u threads",
+                          w->barrier_threads, wanted);
+            set |= 1u << k;
+            here += (uint32_t)__builtin_popcount(w->alive);
+        }
+        if (here != (wanted ? wanted : b->launch->threads))
+            continue;
+        hopper_meet(b, set);
+        for (int k = 0; k < b->warp_count; k++)
+            if (set >> k & 1)
+                b->warps[k].at_barrier = 0;
+        return true;
+    }
+    return false;
+}
+
+static bool can_run(const struct warp *w)
+{
+    return (w->alive & ~w->at_barrier) &&
+           (!w->stalled || w->stalled_at != w->block->hopper->progress);
+}
+
+// Warps that meet at barriers of their own. A copy arrives when nobody can go on without it.
+static void run_hopper_block(struct block *b)
+{
+    const struct warp *left;
+    hopper_begin(b);
+    do {
+        bool moves = false;
+        for (int i = 0; i < b->warp_count; i++)
+            if (can_run(&b->warps[i])) {
+                run_warp(&b->warps[i]);
+                moves = true;
+            }
+        left = NULL;
+        for (int i = b->warp_count - 1; i >= 0; i--)
+            left = b->warps[i].alive ? &b->warps[i] : left;
+        if (moves || !left || open_barriers(b) || hopper_complete_copy(b))
+            continue;
+        for (int i = 0; i < b->warp_count; i++)
+            left = b->warps[i].stalled ? &b->warps[i] : left;
+        int lane = __builtin_ctz(left->alive);
+        ptx_fault(&b->warps[left->number],
+                  left->stalled ? left->stalled : &b->kernel->code[left->pc[lane] - 1], lane,
+                  "waits at a barrier for others that will not come");
+    } while (left);
+    hopper_end(b);
+}
+
 static void run_block(struct block *b)
 {
     memset(b->shared, 0xff, b->shared_bytes);
     memset(b->copied, 0, b->shared_bytes / 16 + 1);
     for (int i = 0; i < b->warp_count; i++)
         begin_warp(b, &b->warps[i]);
+    if (b->hopper) {
+        run_hopper_block(b);
+        return;
+    }
     for (;;) {
         struct warp *waits = NULL;
         unsigned over = b->launch->threads;
@@ -320,12 +404,15 @@ static void fill_registers(const struct block *b, struct warp *w)
     set_row(w, k->row[NCTAID_X], b->launch->x);
     set_row(w, k->row[NCTAID_Y], b->launch->y);
     set_row(w, k->row[NTID_X], b->launch->threads);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    set_row(w, k->row[TIMER], (uint32_t)((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec));
 }
 
 static bool set_up(struct block *b)
 {
     const struct ptx_kernel *k = b->kernel;
-    b->shared_bytes = (k->shared + 15) / 16 * 16 + b->launch->shared;
+    b->shared_bytes = ptx_launched_at(k) + b->launch->shared;
     b->warp_count = (int)((b->launch->threads + LANES - 1) / LANES);
     b->shared = malloc(b->shared_bytes + 16);
     b->traces = calloc(b->shared_bytes / 4 + 4, sizeof *b->traces);
@@ -341,7 +428,8 @@ static bool set_up(struct block *b)
         if (all)
             fill_registers(b, w);
     }
-    return all;
+    b->hopper = all && k->is_hopper ? hopper_new(b) : NULL;
+    return all && (b->hopper || !k->is_hopper);
 }
 
 bool ptx_run(const struct ptx_kernel *kernel, const struct ptx_launch *launch, char *why,
@@ -374,6 +462,7 @@ bool ptx_run(const struct ptx_kernel *kernel, const struct ptx_launch *launch, c
     free(b->shared);
     free(b->traces);
     free(b->copied);
+    hopper_free(b->hopper);
     free(b);
     return good;
 }

@@ -1,44 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a kernel.
-#include "inside.h"
+#include "reader.h"
 
 #include <ctype.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME = 96 };
-
-struct symbol { // a range of registers, %r<829>; one register; a piece of shared or local memory
-    char name[NAME];
-    int words; // of a register: 0 for predicates
-    uint32_t first, count;
-    bool memory, dynamic;
-};
-
-struct label {
-    char name[NAME];
-    uint32_t at;
-};
-
-struct reader {
-    const char *p;
-    int line;
-    struct ptx_kernel *kernel;
-    struct symbol *symbols;
-    struct label *labels, *jumps; // jumps: by instruction
-    int symbol_count, label_count, jump_count;
-    char *why;
-    size_t why_bytes;
-    jmp_buf failed;
-};
-
-static _Noreturn void fail(struct reader *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void fail(struct reader *r, const char *format, ...)
+void reader_fail(struct reader *r, const char *format, ...)
 {
     va_list args;
     int n =
@@ -50,23 +20,18 @@ static void fail(struct reader *r, const char *format, ...)
     longjmp(r->failed, 1);
 }
 
-// An array that has a power of two's room.
-static void *grown(struct reader *r, void *array, int count, size_t size)
+void *reader_grown(struct reader *r, void *array, int count, size_t size)
 {
     if (count & (count - 1))
         return array;
     void *more = realloc(array, (count ? 2 * (size_t)count : 1) * size);
     if (!more)
-        fail(r, "no memory");
+        reader_fail(r, "no memory");
     return more;
 }
-#define ADD(array, count)                                                                          \
-    (*((array) = grown(r, array, count, sizeof *(array)),                                          \
-       memset(&(array)[count], 0, sizeof *(array)), &(array)[(count)++]))
-
 // ---- words ----
 
-static void skip(struct reader *r)
+void reader_skip(struct reader *r)
 {
     for (;; r->p++) {
         if (r->p[0] == '/' && r->p[1] == '/')
@@ -78,28 +43,31 @@ static void skip(struct reader *r)
     }
 }
 
-static bool is_next(struct reader *r, char c)
+bool reader_is_next(struct reader *r, char c)
 {
-    skip(r);
+    reader_skip(r);
     if (*r->p != c)
         return false;
     r->p++;
     return true;
 }
 
-static void need(struct reader *r, char c)
+void reader_need(struct reader *r, char c)
 {
-    if (!is_next(r, c))
-        fail(r, "\"%c\" was expected", c);
+    if (!reader_is_next(r, c))
+        reader_fail(r, "\"%c\" was expected", c);
 }
 
 // Up to a blank or one of , ; [ ] { } ( ) + : < >
-static void word(struct reader *r, char out[NAME])
+void reader_word(struct reader *r, char out[NAME])
 {
-    skip(r);
-    size_t n = strcspn(r->p, " \t\n,;[]{}()+:<>");
+    static const char ends[] = " \t\n,;[]{}()+:<>";
+    reader_skip(r);
+    size_t n = strcspn(r->p, ends);
+    while (n > 0 && r->p[n] == ':' && r->p[n + 1] == ':') // shared::cta
+        n += 2 + strcspn(r->p + n + 2, ends);
     if (n == 0 || n >= NAME)
-        fail(r, "a name was expected at %.20s", r->p);
+        reader_fail(r, "a name was expected at %.20s", r->p);
     memcpy(out, r->p, n);
     out[n] = 0;
     r->p += n;
@@ -118,14 +86,14 @@ static uint64_t number(struct reader *r, const char *text)
                      : text[0] == '-' ? (uint64_t)strtoll(text, &end, 0)
                                       : strtoull(text, &end, 0);
     if (*end)
-        fail(r, "not a number: %s", text);
+        reader_fail(r, "not a number: %s", text);
     return value;
 }
 
-static uint32_t count(struct reader *r)
+uint32_t reader_count(struct reader *r)
 {
     char text[NAME];
-    word(r, text);
+    reader_word(r, text);
     return (uint32_t)number(r, text);
 }
 
@@ -156,14 +124,7 @@ static uint32_t constant(struct reader *r, uint64_t value, int words)
 static const char *const specials[SPECIALS] = {
     [TID_X] = "%tid.x",     [CTAID_X] = "%ctaid.x",   [CTAID_Y] = "%ctaid.y",
     [CTAID_Z] = "%ctaid.z", [NCTAID_X] = "%nctaid.x", [NCTAID_Y] = "%nctaid.y",
-    [NTID_X] = "%ntid.x",
-};
-
-// What an operand is, and its words: -2 for a number of the text.
-struct operand {
-    int words;
-    uint32_t row;
-    uint64_t value;
+    [NTID_X] = "%ntid.x",   [TIMER] = "%globaltimer_lo",
 };
 
 static const struct symbol *find(struct reader *r, const char *name, uint32_t *index)
@@ -180,14 +141,14 @@ static const struct symbol *find(struct reader *r, const char *name, uint32_t *i
             name[letters]) {
             *index = (uint32_t)strtoul(name + letters, NULL, 10);
             if (*index >= s->count)
-                fail(r, "no register %s", name);
+                reader_fail(r, "no register %s", name);
             return s;
         }
     }
     return NULL;
 }
 
-static struct operand operand(struct reader *r, const char *text)
+struct operand reader_operand(struct reader *r, const char *text)
 {
     uint32_t index;
     char parameter[NAME + 16];
@@ -201,16 +162,16 @@ static struct operand operand(struct reader *r, const char *text)
         return (struct operand){-2, 0, 0}; // addresses of parameters begin at 0
     const struct symbol *s = find(r, text, &index);
     if (!s)
-        fail(r, "unknown: %s", text);
+        reader_fail(r, "unknown: %s", text);
     if (s->dynamic) // behind what the kernel declared of its own, before its first instruction
-        return (struct operand){-2, 0, (r->kernel->shared + 15) / 16 * 16};
+        return (struct operand){-2, 0, ptx_launched_at(r->kernel)};
     if (s->memory)
         return (struct operand){-2, 0, s->first};
     return (struct operand){s->words,
                             s->first + index * (s->words ? (uint32_t)s->words * LANES : 1), 0};
 }
 
-static uint32_t row_of(struct reader *r, struct operand o, int words)
+uint32_t reader_row(struct reader *r, struct operand o, int words)
 {
     if (o.words != -2)
         return o.row;
@@ -228,81 +189,83 @@ static int words_of(struct reader *r, const char *type)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i].name, type) == 0)
             return types[i].words;
-    fail(r, "unknown type %s", type);
+    reader_fail(r, "unknown type %s", type);
 }
 
 static void registers(struct reader *r)
 {
     char type[NAME], name[NAME];
-    word(r, type);
+    reader_word(r, type);
     int words = words_of(r, type);
     do {
-        word(r, name);
+        reader_word(r, name);
         uint32_t n = 0;
-        if (is_next(r, '<')) {
-            n = count(r);
-            need(r, '>');
+        if (reader_is_next(r, '<')) {
+            n = reader_count(r);
+            reader_need(r, '>');
         }
         uint32_t first = new_rows(r, words, n ? n : 1);
         struct symbol *s = &ADD(r->symbols, r->symbol_count);
         *s = (struct symbol){.words = words, .first = first, .count = n};
         memcpy(s->name, name, NAME);
-    } while (is_next(r, ','));
-    need(r, ';');
+    } while (reader_is_next(r, ','));
+    reader_need(r, ';');
 }
 
 // .align 16 .b8 name[2048], behind what there is already.
 static void memory(struct reader *r, uint32_t *used)
 {
     char text[NAME];
-    word(r, text);
-    uint32_t align = count(r);
-    word(r, text); // .b8
-    word(r, text);
+    reader_word(r, text);
+    uint32_t align = reader_count(r);
+    reader_word(r, text); // .b8
+    reader_word(r, text);
     struct symbol *s = &ADD(r->symbols, r->symbol_count);
     *s = (struct symbol){.memory = true};
     memcpy(s->name, text, NAME);
-    need(r, '[');
-    *used = (*used + align - 1) / align * align;
-    s->first = *used;
-    if (!is_next(r, ']')) {
-        *used += count(r);
-        need(r, ']');
+    reader_need(r, '[');
+    if (reader_is_next(r, ']')) { // of a size that the launch tells
+        r->kernel->align = align > r->kernel->align ? align : r->kernel->align;
+    } else {
+        *used = (*used + align - 1) / align * align;
+        s->first = *used;
+        *used += reader_count(r);
+        reader_need(r, ']');
     }
-    need(r, ';');
+    reader_need(r, ';');
 }
 
 // ---- instructions ----
 
-static void memory_operand(struct reader *r, struct inst *in)
+void reader_memory(struct reader *r, struct inst *in)
 {
     char text[NAME];
-    need(r, '[');
-    word(r, text);
-    struct operand o = operand(r, text);
+    reader_need(r, '[');
+    reader_word(r, text);
+    struct operand o = reader_operand(r, text);
     in->base_words = o.words == 1 ? 1 : 2;
-    in->base = row_of(r, o, 2);
+    in->base = reader_row(r, o, 2);
     in->is_fixed = o.words == -2;
-    if (is_next(r, '+')) {
-        word(r, text);
+    if (reader_is_next(r, '+')) {
+        reader_word(r, text);
         in->offset = (int64_t)number(r, text);
     }
-    need(r, ']');
+    reader_need(r, ']');
 }
 
-static int registers_of(struct reader *r, struct operand *out, int most)
+int reader_registers(struct reader *r, struct operand *out, int most)
 {
     char text[NAME];
     int n = 0;
-    bool many = is_next(r, '{');
+    bool many = reader_is_next(r, '{');
     do {
         if (n == most)
-            fail(r, "too many operands");
-        word(r, text);
-        out[n++] = operand(r, text);
-    } while (many && is_next(r, ','));
+            reader_fail(r, "too many operands");
+        reader_word(r, text);
+        out[n++] = reader_operand(r, text);
+    } while (many && reader_is_next(r, ','));
     if (many)
-        need(r, '}');
+        reader_need(r, '}');
     return n;
 }
 
@@ -329,33 +292,35 @@ static void load_or_store(struct reader *r, const char *name, struct inst *in)
                                            : GENERIC;
     in->count = begins(&rest, ".v4") ? 4 : begins(&rest, ".v2") ? 2 : 1;
     if (rest[0] != '.' || !strchr("usfb", rest[1]))
-        fail(r, "unknown instruction %s", name);
+        reader_fail(r, "unknown instruction %s", name);
     in->is_signed = rest[1] == 's';
     in->bytes = (uint8_t)(number(r, rest + 2) / 8);
     if (in->bytes == 0 || in->bytes > 8 || (in->bytes & (in->bytes - 1)))
-        fail(r, "%s is of another size", name);
+        reader_fail(r, "%s is of another size", name);
     if (in->is_signed && in->bytes < 4)
-        fail(r, "unknown instruction %s", name);
+        reader_fail(r, "unknown instruction %s", name);
     if (!loads) {
-        memory_operand(r, in);
-        need(r, ',');
+        reader_memory(r, in);
+        reader_need(r, ',');
     }
-    if (registers_of(r, values, in->count) != in->count)
-        fail(r, "another number of registers than %s", name);
+    if (reader_registers(r, values, in->count) != in->count)
+        reader_fail(r, "another number of registers than %s", name);
     for (int i = 0; i < in->count; i++) {
         in->words[i] = (uint8_t)(values[i].words == -2 ? (in->bytes + 3) / 4 : values[i].words);
-        in->o[i] = row_of(r, values[i], in->words[i]);
+        in->o[i] = reader_row(r, values[i], in->words[i]);
     }
+    in->operands = in->count;
+    in->results = loads ? in->count : 0;
     if (loads) {
-        need(r, ',');
-        memory_operand(r, in);
+        reader_need(r, ',');
+        reader_memory(r, in);
     }
 }
 
 static void jump(struct reader *r, struct inst *in)
 {
     struct label *j = &ADD(r->jumps, r->jump_count);
-    word(r, j->name);
+    reader_word(r, j->name);
     j->at = (uint32_t)r->kernel->code_count - 1;
     in->flow = BRANCH;
 }
@@ -365,22 +330,25 @@ static void plain(struct reader *r, const char *name, struct inst *in)
     struct operand all[OPERANDS];
     int8_t words[OPERANDS];
     int n = 0;
-    skip(r);
+    reader_skip(r);
     bool parts = *r->p == '{' && strcmp(name, "mov.b32") == 0;
     while (*r->p != ';') {
-        n += registers_of(r, all + n, OPERANDS - n);
-        (void)is_next(r, ',');
-        skip(r);
+        n += reader_registers(r, all + n, OPERANDS - n);
+        (void)reader_is_next(r, ',');
+        reader_skip(r);
     }
     for (int i = 0; i < n; i++)
         words[i] = (int8_t)all[i].words;
     const struct op *op = ptx_find_op(parts ? "mov.b32 {}" : name, words, n);
     if (!op)
-        fail(r, "unknown instruction %s, or with other operands", name);
+        reader_fail(r, "unknown instruction %s, or with other operands", name);
     in->run = op->run;
     in->flow = op->flow;
+    in->operands = (uint8_t)n;
+    in->results = op->flow == BARRIER ? 0 : parts ? 2 : strncmp(name, "mma.", 4) == 0 ? 4 : 1;
+    r->kernel->is_hopper |= op->flow == BARRIER && n == 2;
     for (int i = 0; i < n; i++)
-        in->o[i] = row_of(r, all[i], op->words[i]);
+        in->o[i] = reader_row(r, all[i], op->words[i]);
 }
 
 static void instruction(struct reader *r)
@@ -389,12 +357,12 @@ static void instruction(struct reader *r)
     struct inst *in = &ADD(r->kernel->code, r->kernel->code_count);
     in->predicate = -1;
     in->line = r->line;
-    if (is_next(r, '@')) {
-        in->negated = is_next(r, '!');
-        word(r, name);
-        in->predicate = (int32_t)operand(r, name).row;
+    if (reader_is_next(r, '@')) {
+        in->negated = reader_is_next(r, '!');
+        reader_word(r, name);
+        in->predicate = (int32_t)reader_operand(r, name).row;
     }
-    word(r, name);
+    reader_word(r, name);
     if (strcmp(name, "bra") == 0 || strcmp(name, "bra.uni") == 0) {
         jump(r, in);
     } else if (strncmp(name, "ld.", 3) == 0 || strncmp(name, "st.", 3) == 0) {
@@ -403,34 +371,38 @@ static void instruction(struct reader *r)
         struct operand out[4];
         in->run = strstr(name, ".trans") ? ptx_load_matrix_turned : ptx_load_matrix;
         in->flow = WHOLE_WARP;
-        if (registers_of(r, out, 4) != 4)
-            fail(r, "%s of another number of registers", name);
+        if (reader_registers(r, out, 4) != 4)
+            reader_fail(r, "%s of another number of registers", name);
         for (int i = 0; i < 4; i++)
             in->o[i] = out[i].row;
-        need(r, ',');
-        memory_operand(r, in);
+        in->operands = in->results = 4;
+        reader_need(r, ',');
+        reader_memory(r, in);
     } else if (strcmp(name, "cp.async.cg.shared.global") == 0) {
         struct inst from = {0};
         struct operand bytes;
         char text[NAME];
         in->run = ptx_copy_async;
-        memory_operand(r, in);
-        need(r, ',');
-        memory_operand(r, &from);
+        reader_memory(r, in);
+        reader_need(r, ',');
+        reader_memory(r, &from);
         if (from.offset || from.base_words != 2)
-            fail(r, "%s with an offset", name);
+            reader_fail(r, "%s with an offset", name);
         in->o[0] = from.base;
-        need(r, ',');
-        if (count(r) != 16)
-            fail(r, "%s of another size", name);
-        need(r, ',');
-        word(r, text);
-        bytes = operand(r, text);
-        in->o[1] = row_of(r, bytes, 1);
-    } else {
+        reader_need(r, ',');
+        if (reader_count(r) != 16)
+            reader_fail(r, "%s of another size", name);
+        reader_need(r, ',');
+        reader_word(r, text);
+        bytes = reader_operand(r, text);
+        in->o[1] = reader_row(r, bytes, 1);
+    } else if (strcmp(name, "prefetch.global.L2") == 0) { // of any address: it is a hint
+        reader_memory(r, in);
+        in->run = ptx_nothing;
+    } else if (!reader_hopper(r, name, in)) {
         plain(r, name, in);
     }
-    need(r, ';');
+    reader_need(r, ';');
 }
 
 static void statement(struct reader *r)
@@ -442,8 +414,8 @@ static void statement(struct reader *r)
         return;
     }
     int line = r->line;
-    word(r, name);
-    if (is_next(r, ':')) {
+    reader_word(r, name);
+    if (reader_is_next(r, ':')) {
         struct label *l = &ADD(r->labels, r->label_count);
         memcpy(l->name, name, NAME);
         l->at = (uint32_t)r->kernel->code_count;
@@ -455,7 +427,7 @@ static void statement(struct reader *r)
         memory(r, &r->kernel->local);
     } else if (strcmp(name, ".pragma") == 0) {
         r->p += strcspn(r->p, ";");
-        need(r, ';');
+        reader_need(r, ';');
     } else {
         r->p = begin;
         r->line = line;
@@ -467,12 +439,12 @@ static void body(struct reader *r)
 {
     int inner[8], depth = 0; // registers of an inner part are its own
     for (;;) {
-        skip(r);
-        if (is_next(r, '{')) {
+        reader_skip(r);
+        if (reader_is_next(r, '{')) {
             if (depth == 8)
-                fail(r, "too deep");
+                reader_fail(r, "too deep");
             inner[depth++] = r->symbol_count;
-        } else if (is_next(r, '}')) {
+        } else if (reader_is_next(r, '}')) {
             if (depth == 0)
                 return;
             r->symbol_count = inner[--depth];
@@ -489,7 +461,7 @@ static void connect(struct reader *r)
         while (k < r->label_count && strcmp(r->labels[k].name, r->jumps[i].name) != 0)
             k++;
         if (k == r->label_count)
-            fail(r, "no label %s", r->jumps[i].name);
+            reader_fail(r, "no label %s", r->jumps[i].name);
         r->kernel->code[r->jumps[i].at].target = r->labels[k].at;
     }
 }
@@ -513,22 +485,26 @@ static void read_kernel(struct reader *r, const char *text, const char *entry)
     char name[NAME];
     for (int i = 0; i < SPECIALS; i++)
         k->row[i] = new_rows(r, 1, 1);
+    k->align = 16;
+    const char *target = strstr(text, "\n.target ");
+    if (target && strncmp(target, "\n.target sm_90a", 15) == 0)
+        k->shared = 16; // what a launch asks for is aligned to 16 and not to more
     outside_memory(r, text, entry);
     r->p = entry;
-    need(r, '(');
+    reader_need(r, '(');
     do // .param .align 8 .b8 name[224]
-        word(r, name);
-    while (!is_next(r, '['));
-    k->args = count(r);
-    need(r, ']');
-    need(r, ')');
-    for (skip(r); *r->p == '.'; skip(r)) {
-        word(r, name);
+        reader_word(r, name);
+    while (!reader_is_next(r, '['));
+    k->args = reader_count(r);
+    reader_need(r, ']');
+    reader_need(r, ')');
+    for (reader_skip(r); *r->p == '.'; reader_skip(r)) {
+        reader_word(r, name);
         if (strcmp(name, ".maxntid") == 0)
-            k->threads = count(r);
+            k->threads = reader_count(r);
         r->p += strcspn(r->p, "\n");
     }
-    need(r, '{');
+    reader_need(r, '{');
     body(r);
     connect(r);
 }
@@ -565,6 +541,7 @@ const struct ptx_kernel *ptx_kernel(const char *text, const char *name, char *wh
     } else {
         free(made->code);
         free(made->constants);
+        free(made->list);
         free(made);
         made = NULL;
     }
