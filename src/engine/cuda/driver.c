@@ -9,6 +9,7 @@
 #include "base/tree.h"
 #include "engine/cuda/driver_parts.h"
 #include "engine/cuda/modules.h"
+#include "engine/cuda/ranks.h"
 
 enum {
     ATTRIBUTE_PROCESSORS = 16,
@@ -29,7 +30,7 @@ static struct opened {
     struct libcuda api;
     struct dl dl;
     bool open;
-    int device;
+    int wanted, device; // wanted: its number
     void *context;
     struct cuda_about about;
     struct modules modules;
@@ -100,7 +101,7 @@ static int read_facts(struct opened *o, struct err *err)
     struct cuda_about *about = &o->about;
     size_t memory = 0;
     TRY(CALL(o, cuDriverGetVersion, err, &about->driver));
-    TRY(CALL(o, cuDeviceGet, err, &o->device, 0));
+    TRY(CALL(o, cuDeviceGet, err, &o->device, o->wanted));
     TRY(CALL(o, cuDeviceGetName, err, about->name, (int)sizeof about->name, o->device));
     TRY(CALL(o, cuDeviceGetAttribute, err, &about->major, ATTRIBUTE_MAJOR, o->device));
     TRY(CALL(o, cuDeviceGetAttribute, err, &about->minor, ATTRIBUTE_MINOR, o->device));
@@ -135,6 +136,13 @@ static int open_gpu(struct opened *o, struct err *err)
         return err_set(err, ERR_MISSING, "the NVIDIA driver shows no GPU to this process");
     if (code != 0)
         return failed(&o->api, code, "cuInit", err);
+    // Slurm may show each process its own GPU alone.
+    if (count == 1)
+        o->wanted = 0;
+    if (o->wanted >= count)
+        return err_set(err, ERR_USAGE,
+                       "process %d of this machine has no GPU: the driver shows %d of them",
+                       o->wanted, count);
     TRY(read_facts(o, err));
     TRY(CALL(o, cuDevicePrimaryCtxRetain, err, &o->context, o->device));
     o->modules.api = &o->api;
@@ -149,6 +157,22 @@ static int check_precision(const struct opened *o, enum engine_precision precisi
         return 0;
     return err_set(err, ERR_USAGE, "%s cannot calculate in %s: that needs compute capability 8.0",
                    o->about.name, precision == ENGINE_TF32 ? "tf32" : "bf16");
+}
+
+void cuda_choose(int number)
+{
+    pthread_mutex_lock(&opened.lock);
+    if (!opened.open)
+        opened.wanted = number;
+    pthread_mutex_unlock(&opened.lock);
+}
+
+int cuda_attach(struct err *err)
+{
+    pthread_mutex_lock(&opened.lock);
+    int rc = CALL(&opened, cuCtxSetCurrent, err, opened.context);
+    pthread_mutex_unlock(&opened.lock);
+    return rc;
 }
 
 int cuda_look(enum engine_precision precision, struct cuda_about *about, struct err *err)
@@ -243,6 +267,7 @@ void cuda_close(struct cuda *cuda)
     if (!cuda)
         return;
     const struct libcuda *api = &cuda->api;
+    cuda_leave(cuda);
     cuda_free(cuda);
     for (int i = 0; i < cuda->host_count; i++)
         (void)api->cuMemFreeHost(cuda->host[i]);
@@ -275,19 +300,45 @@ static int device_upload(void *cuda, device_ptr to, const void *from, int64_t by
     return cuda_sync(cuda, err);
 }
 
-// Boxes of 64 columns, whose lines of 128 bytes are swizzled; what is outside the matrix is zero.
-static int device_map(void *driver, device_ptr to, device_ptr matrix, int64_t rows, int64_t columns,
-                      int box_rows, struct err *err)
+// Lines of 128 bytes are swizzled; what is outside the tensor is zero.
+static int encode(struct cuda *cuda, const struct tensor *t, void *map, struct err *err)
 {
-    enum { BFLOAT16 = 9, NO_INTERLEAVE = 0, SWIZZLE_128 = 3, PROMOTE_256 = 3, FILL_ZEROS = 0 };
-    struct cuda *cuda = driver;
-    _Alignas(64) char map[128] = {0};
-    const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows},
-                   pitches[1] = {(uint64_t)columns * 2};
-    const uint32_t box[2] = {64, (uint32_t)box_rows}, each[2] = {1, 1};
-    TRY(CALL(cuda, cuTensorMapEncodeTiled, err, map, BFLOAT16, 2, (void *)(uintptr_t)matrix, sizes,
-             pitches, box, each, NO_INTERLEAVE, SWIZZLE_128, PROMOTE_256, FILL_ZEROS));
-    return device_upload(cuda, to, map, sizeof map, err);
+    enum {
+        FLOAT32 = 7,
+        BFLOAT16 = 9,
+        NO_INTERLEAVE = 0,
+        SWIZZLE_128 = 3,
+        PROMOTE_256 = 3,
+        FILL_ZEROS = 0
+    };
+    uint64_t size[4] = {0}, pitch[3] = {0};
+    uint32_t box[4] = {0}, each[4] = {1, 1, 1, 1};
+    for (int i = 0; i < t->rank; i++) {
+        size[i] = (uint64_t)t->size[i];
+        box[i] = (uint32_t)t->box[i];
+        if (i > 0)
+            pitch[i - 1] = (uint64_t)t->pitch[i - 1];
+    }
+    void *at = (void *)(uintptr_t)t->at;
+    int type = t->f32 ? FLOAT32 : BFLOAT16;
+    if (t->pixels == 0)
+        return CALL(cuda, cuTensorMapEncodeTiled, err, map, type, (unsigned)t->rank, at, size,
+                    pitch, box, each, NO_INTERLEAVE, SWIZZLE_128, PROMOTE_256, FILL_ZEROS);
+    each[1] = each[2] = (uint32_t)t->stride;
+    TRY(CALL(cuda, cuTensorMapEncodeIm2col, err, map, type, (unsigned)t->rank, at, size, pitch,
+             t->first, t->last, box[0], (uint32_t)t->pixels, each, NO_INTERLEAVE, SWIZZLE_128,
+             PROMOTE_256, FILL_ZEROS));
+    // Drivers up to CUDA 13.1 set a bit that small tensors must not have (as CUTLASS knows).
+    if (cuda->about.driver <= 13010 && t->size[3] * t->pitch[2] < 131072)
+        ((uint64_t *)map)[1] &= ~((uint64_t)1 << 21);
+    return 0;
+}
+
+static int device_map(void *driver, device_ptr to, const struct tensor *tensor, struct err *err)
+{
+    _Alignas(64) uint64_t map[16] = {0};
+    TRY(encode(driver, tensor, map, err));
+    return device_upload(driver, to, map, sizeof map, err);
 }
 
 static int64_t device_memory_left(void *cuda)
@@ -297,6 +348,7 @@ static int64_t device_memory_left(void *cuda)
 
 struct device cuda_device(struct cuda *cuda)
 {
+    bool maps = cuda->api.cuTensorMapEncodeTiled && cuda->api.cuTensorMapEncodeIm2col;
     return (struct device){.major = cuda->about.major,
                            .processors = cuda->about.processors,
                            .shared = cuda->about.shared,
@@ -304,7 +356,7 @@ struct device cuda_device(struct cuda *cuda)
                            .driver = cuda,
                            .alloc = device_alloc,
                            .upload = device_upload,
-                           .map = cuda->api.cuTensorMapEncodeTiled ? device_map : NULL,
+                           .map = maps ? device_map : NULL,
                            .memory_left = device_memory_left};
 }
 
@@ -429,7 +481,7 @@ int cuda_download(struct cuda *cuda, void *to, device_ptr from, int64_t bytes, s
 
 int cuda_sync(struct cuda *cuda, struct err *err)
 {
-    return CALL(cuda, cuStreamSynchronize, err, cuda->stream);
+    return cuda_wait(cuda, cuda->stream, NULL, err);
 }
 
 void cuda_settle(struct cuda *cuda)
@@ -461,9 +513,10 @@ static int bind(struct cuda *cuda, struct launch *launch, struct err *err)
     int rc = find_kernel(cuda, launch->name, &launch->function, err);
     if (rc != 0)
         return rc;
+    // As much as there is: other launches of the kernel may ask for more.
     if (launch->shared > 48 * 1024)
         rc = CALL(cuda, cuFuncSetAttribute, err, launch->function, FUNCTION_SHARED_BYTES,
-                  (int)launch->shared);
+                  cuda->about.shared);
     if (rc != 0)
         err_context(err, "kernel '%s'", launch->name);
     return rc;
@@ -472,7 +525,8 @@ static int bind(struct cuda *cuda, struct launch *launch, struct err *err)
 int cuda_bind(struct cuda *cuda, struct launches *list, struct err *err)
 {
     for (int i = 0; i < list->count; i++)
-        TRY(bind(cuda, &list->items[i], err));
+        if (list->items[i].sum_count == 0)
+            TRY(bind(cuda, &list->items[i], err));
     return 0;
 }
 
@@ -487,6 +541,10 @@ int cuda_launch_make(struct cuda *cuda, const char *kernel, unsigned x, unsigned
 int cuda_launch(struct cuda *cuda, const struct launch *launch, struct err *err)
 {
     void *args[] = {(void *)(uintptr_t)launch->args}; // libcuda only reads them
+    if (launch->sum_count > 0)
+        return cuda_sum(cuda, launch, err);
+    if (launch->join)
+        TRY(cuda_sums_end(cuda, err));
     return CALL(cuda, cuLaunchKernel, err, launch->function, launch->x, launch->y, 1,
                 launch->threads, 1, 1, launch->shared, cuda->stream, args, NULL);
 }
@@ -501,7 +559,7 @@ int cuda_launch_list(struct cuda *cuda, const struct launches *list, struct err 
 {
     for (int i = 0; i < list->count; i++)
         TRY(cuda_launch(cuda, &list->items[i], err));
-    return 0;
+    return cuda_sums_end(cuda, err);
 }
 
 // ---- events and staging ----
@@ -513,13 +571,13 @@ int cuda_event_record(struct cuda *cuda, int event, struct err *err)
 
 int cuda_event_wait(struct cuda *cuda, int event, struct err *err)
 {
-    return CALL(cuda, cuEventSynchronize, err, cuda->events[event]);
+    return cuda_wait(cuda, NULL, cuda->events[event], err);
 }
 
 int cuda_fetch(struct cuda *cuda, void *to, device_ptr from, int64_t bytes, struct err *err)
 {
     TRY(CALL(cuda, cuMemcpyDtoHAsync_v2, err, to, from, (size_t)bytes, cuda->copy_stream));
-    return CALL(cuda, cuStreamSynchronize, err, cuda->copy_stream);
+    return cuda_wait(cuda, cuda->copy_stream, NULL, err);
 }
 
 int cuda_fetch_begin(struct cuda *cuda, int slot, int event, void *to, device_ptr from,
@@ -532,12 +590,12 @@ int cuda_fetch_begin(struct cuda *cuda, int slot, int event, void *to, device_pt
 
 int cuda_fetch_end(struct cuda *cuda, int slot, struct err *err)
 {
-    return CALL(cuda, cuEventSynchronize, err, cuda->copied[slot]);
+    return cuda_wait(cuda, NULL, cuda->copied[slot], err);
 }
 
 int cuda_staging_wait(struct cuda *cuda, int slot, struct err *err)
 {
-    return CALL(cuda, cuEventSynchronize, err, cuda->released[slot]); // at once if never recorded
+    return cuda_wait(cuda, NULL, cuda->released[slot], err); // at once if never recorded
 }
 
 int cuda_staging_upload(struct cuda *cuda, int slot, device_ptr to, const void *from, int64_t bytes,

@@ -16,6 +16,7 @@
 // change.
 struct cuda_now {
     int count;           // samples in the batch
+    int total, first;    // over all ranks: samples in the batch, and those before this rank's
     int step;            // its number, which decides its row
     int age;             // optimizer steps before this one, for lazy rows
     float rate;          // of the optimizer, with decay or Adam's correction
@@ -92,6 +93,15 @@ struct cuda_gemm {
     int first;             // the first block of it
 };
 
+// The same on Hopper, for windows over images whose channels are in boxes of 32.
+struct cuda_windows {
+    struct cuda_gemm job;
+    const void *map_a, *map_b; // tensor maps, on the GPU: of the windows; weights: of dy
+    int start_y, start_x;      // where the first pixel's window begins
+    int chunks;                // boxes of a tap
+    int tiles;                 // forward, back: of 64 pixels
+};
+
 // The optimizer's numbers, and where parameters and state lie.
 struct cuda_optimizer {
     const struct cuda_now *now;
@@ -141,7 +151,8 @@ struct cuda_each {
     const float *x;
     float *y;
     int rows, pitch, columns;
-    int pixels; // of an image: dropout counts channels before pixels
+    int pixels;      // of an image: dropout counts channels before pixels
+    int sample_rows; // rows of a sample
     int add;
     float scale;
     struct cuda_drop drop;
@@ -172,13 +183,14 @@ struct cuda_norm {
     const float *x, *dy;
     float *y;    // forward: the result; back: dx
     float *sums; // (parts, 2, pitch) in double's place: two floats each
+    double *totals; // (2, pitch): their totals over all ranks, or null without others
     float *mean, *inverse;
     const float *weight, *bias;
     float *weight_grad, *bias_grad;
     float *running_mean, *running_var;
     const float *out; // back: the result, for relu
     const struct cuda_now *now;
-    int pixels; // of a sample; now->count samples are in the batch
+    int pixels; // of a sample; now->count samples are here, now->total in the batch
     int rows, pitch, channels, parts;
     float epsilon, decay;
     int relu, training, add;
@@ -232,6 +244,38 @@ struct cuda_optimize {
     const long long *chunk_at;
 };
 
+// Several ranks: adds the parts of gradients up where the sum over ranks takes them.
+enum { CUDA_FOLDS_MAX = 32 };
+struct cuda_fold {
+    const float *from;
+    float *to;
+    long long part, size; // numbers between parts, and of a part
+    int parts;
+    int first; // its first block; a block does CUDA_CHUNK numbers
+};
+struct cuda_folds {
+    int count;
+    struct cuda_fold job[CUDA_FOLDS_MAX];
+};
+
+// Several ranks: a step's score over all of them. And of the step before, how long the GPU had
+// nothing to do but to wait for sums: here, and at the rank where that was shortest, for which the
+// others waited.
+struct cuda_total {
+    float loss, right;
+    float own_ns, least_ns;
+};
+struct cuda_totals {
+    const struct cuda_now *now;
+    const struct cuda_score *scores; // (ring, batch)
+    float *sums;               // loss, right, each rank's own_ns: here, later over all ranks
+    struct cuda_total *totals; // (ring)
+    unsigned *ready;           // when gradients were: the low bits of the GPU's clock, nanoseconds
+    float *waited;             // own_ns of this step
+    int ring, batch;
+    int rank, ranks, training;
+};
+
 // A table whose rows are lazy with Adam: unused rows catch up later.
 struct cuda_embed {
     const struct cuda_now *now;
@@ -274,7 +318,21 @@ struct cuda_lstm {
 
 // ---- images in bf16: rows of a pixel's channels, with a pitch that is a multiple of 8 ----
 
-// A product one of whose operands is the windows of an image (image_conv.cu).
+// Pixels of a result whose windows have the same cells: all of them, or on the way back with a
+// stride every so many in both directions.
+enum { CUDA_CLASSES = 4 };
+struct cuda_image_class {
+    const void *map;      // of the windows' cells, on the GPU
+    int first;            // block
+    int m;                // pixels in all samples
+    int height, width;    // pixels of a sample
+    int y, x;             // the first of them in the result
+    int start_y, start_x; // where its window begins
+    int cells_h, cells_w; // of a window
+    int tap;              // of the weights, for the first cell
+};
+
+// A product one of whose operands is the windows of an image (image_conv.cu, hopper_conv.cu).
 struct cuda_image_conv {
     int m, n, k;             // of the product; n and depth are multiples of 8
     const unsigned short *a; // forward: x; back: dy; weights: dy
@@ -292,6 +350,13 @@ struct cuda_image_conv {
     int per_part; // weights: pixels of a part
     long long part;
     int tiles_m, tiles_n;
+    // Hopper: tensor maps, on the GPU; k in boxes of 64 numbers.
+    const void *map_a, *map_b; // forward, back: map_b of the weights; weights: of dy and x
+    int chunks;                // boxes of a tap
+    int tap_down, tap_right;   // from one cell of a window to the next
+    int every;                 // back: a class has every so many pixels of the result
+    int classes;
+    struct cuda_image_class of[CUDA_CLASSES];
 };
 
 // Batch norm. A channel's sums give the factors of y = relu(scale × z + shift), and on the way back
@@ -299,7 +364,8 @@ struct cuda_image_conv {
 struct cuda_image_norm {
     unsigned short *z, *y;
     const unsigned short *dy;
-    float *sums; // (parts, 2, channels)
+    float *sums;    // (parts, 2, channels)
+    double *totals; // (2, channels): their totals over all ranks, or null without others
     float *mean, *inverse, *scale, *shift, *by_z, *rest;
     const float *weight, *bias;
     float *weight_grad, *bias_grad, *running_mean, *running_var;
@@ -356,6 +422,10 @@ struct cuda_product {
     int parts, per_part; // of k; per_part is a multiple of 64
     int kind;            // enum cuda_product_kind
     int tiles_m, tiles_n;
+    // Hopper, tn: so many tiles are made whole. The k of each of the others is divided: `teams`
+    // blocks take `share` boxes of 64 each, and the blocks left over divide what is left of all.
+    int whole, rest, teams, share;
+    float *sums; // Hopper, tn: the sums over k of b's columns go here, in parts as y; or null
 };
 
 // Causal attention. A token's row of `qkv` has q, k and v of all heads, 64 numbers each.

@@ -434,7 +434,7 @@ KERNEL(LOSS_THREADS, 2) token_loss(const cuda_token_loss g)
     }
     if (!g.gradient)
         return;
-    float share = counts ? 1 / ((float)count * (float)g.time) : 0, by = share / total;
+    float share = counts ? 1 / ((float)g.now->total * (float)g.time) : 0, by = share / total;
     for (int c = THREAD * 8; c < g.pitch; c += LOSS_THREADS * 8) {
         float x[8];
         unpack(x, kept[c / 8]);

@@ -3,6 +3,7 @@
 #include "hopper.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "engine/ptx/reader.h"
 
@@ -30,13 +31,17 @@ static void group_product(struct reader *r, const char *name, struct inst *in)
     struct operand of[WIDE];
     int columns = 0, end = 0;
     uint64_t flags[4] = {0};
-    if (sscanf(name, "wgmma.mma_async.sync.aligned.m64n%dk16.f32.bf16.bf16%n", &columns, &end) !=
-            1 ||
+    bool tf32 = strstr(name, ".tf32.tf32") != NULL;
+    if (sscanf(name,
+               tf32 ? "wgmma.mma_async.sync.aligned.m64n%dk8.f32.tf32.tf32%n"
+                    : "wgmma.mma_async.sync.aligned.m64n%dk16.f32.bf16.bf16%n",
+               &columns, &end) != 1 ||
         name[end] || columns < 8 || columns > 256 || columns % 8)
         reader_fail(r, "unknown instruction %s", name);
     if (reader_registers(r, of, WIDE) != columns / 2)
         reader_fail(r, "another number of sums than %s", name);
     in->run = hopper_mma;
+    in->count = tf32 ? 4 : 2; // bytes of an operand's number
     in->flow = WHOLE_WARP;
     in->list = (uint32_t)r->kernel->list_count;
     in->many = (uint32_t)columns / 2;
@@ -57,7 +62,7 @@ static void group_product(struct reader *r, const char *name, struct inst *in)
     in->o[1] = one(r, 2);
     reader_need(r, ',');
     in->o[0] = one(r, 0);
-    for (int i = 0; i < (in->is_fixed ? 3 : 4); i++) {
+    for (int i = 0; i < (tf32 ? 2 : in->is_fixed ? 3 : 4); i++) { // tf32: always lines of k
         reader_need(r, ',');
         flags[i] = reader_count(r);
     }
