@@ -556,8 +556,9 @@ int cuGraphAddChildGraphNode(void **node, void *graph, void *const *before, size
                              const struct graph *child)
 {
     CALL();
-    return child->call.run ? add_node(node, graph, before, count, (struct node){.call = child->call})
-                           : 1;
+    return child->call.run
+               ? add_node(node, graph, before, count, (struct node){.call = child->call})
+               : 1;
 }
 
 static int nothing(void *data)
@@ -675,11 +676,11 @@ static int races(const struct graph *graph)
 }
 
 // The next node whose dependencies are done, none of `not`: the first one, or one chosen at random.
-static int next_node(const struct graph *graph, const uint64_t *not, uint64_t *random)
+static int next_node(const struct graph *graph, const uint64_t * not, uint64_t *random)
 {
     int ready = 0, chosen = -1;
     for (int i = 0; i < graph->count; i++) {
-        uint64_t waits = (graph->over[i / 64] | not[i / 64]) >> i % 64 & 1;
+        uint64_t waits = (graph->over[i / 64] | not [i / 64]) >> i % 64 & 1;
         for (size_t w = 0; w < NODES_MAX / 64; w++)
             waits |= graph->nodes[i].before[w] & ~graph->over[w];
         if (waits)
@@ -727,13 +728,13 @@ static int run_graph(struct graph *graph)
         graph->left = graph->count;
         graph->begun = true;
     }
-    uint64_t not[NODES_MAX / 64] = {0};
+    uint64_t not [NODES_MAX / 64] = {0};
     while (graph->left > 0) {
         int at = graph->count > NODES_MAX ? graph->count - graph->left
                                           : next_node(graph, not, &graph->random);
         int code = at < 0 ? NOT_READY : run_node(graph, at);
         if (at >= 0 && code == NOT_READY && graph->count <= NODES_MAX) {
-            not[at / 64] |= (uint64_t)1 << at % 64;
+            not [at / 64] |= (uint64_t)1 << at % 64;
             continue;
         }
         if (code)

@@ -40,7 +40,7 @@ _Noreturn void reader_fail(struct reader *r, const char *format, ...)
 // An array that has a power of two's room.
 void *reader_grown(struct reader *r, void *array, int count, size_t size);
 #define ADD(array, count)                                                                          \
-    (*((array) = reader_grown(r, array, count, sizeof *(array)),                            \
+    (*((array) = reader_grown(r, array, count, sizeof *(array)),                                   \
        memset(&(array)[count], 0, sizeof *(array)), &(array)[(count)++]))
 
 // What an operand is, and its words: -2 for a number of the text.

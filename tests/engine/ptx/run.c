@@ -406,7 +406,8 @@ static void fill_registers(const struct block *b, struct warp *w)
     set_row(w, k->row[NTID_X], b->launch->threads);
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    set_row(w, k->row[TIMER], (uint32_t)((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec));
+    set_row(w, k->row[TIMER],
+            (uint32_t)((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec));
 }
 
 static bool set_up(struct block *b)
