@@ -33,7 +33,7 @@ WAITING = ["fleet/test_sky", "fleet/test_slurm", "fleet/test_kubernetes", "fleet
            "guard/test_s3", "guard/test_s3_tls", "guard/test_watching", "guard/test_store", "fleet/test_emit_boot"]
 WAITING_AT_ONCE = 3
 # These compute for ten seconds or more: they begin first. The others fill what is left at the end.
-LONG = ["engine/test_kernels", "measure/test_frameworks", "dist/test_gpu_check", "engine/test_gpu_host", "report/test_bare",
+LONG = ["engine/test_kernels", "engine/test_cuda_ranks", "measure/test_frameworks", "dist/test_gpu_check", "engine/test_gpu_host", "report/test_bare",
         "engine/test_cpu_nets", "cli/bare", "runner/test_lint", "checkpoint/test_public_names", "engine/test_cpu", "estimate/test_tables",
         "run/test_adapters", "market/test_agreement", "dist/test_bundle", "report/test_pages", "spend/test_spend",
         "fleet/test_emit_clouds", "bill/test_second", "cmd/test_cron_oom", "measure/test_measuring", "advise/test_quote_oom",

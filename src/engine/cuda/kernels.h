@@ -181,8 +181,8 @@ struct cuda_one_hot {
 // Batch norm: sums of a part of the rows, then the channels, then every number.
 struct cuda_norm {
     const float *x, *dy;
-    float *y;    // forward: the result; back: dx
-    float *sums; // (parts, 2, pitch) in double's place: two floats each
+    float *y;       // forward: the result; back: dx
+    float *sums;    // (parts, 2, pitch) in double's place: two floats each
     double *totals; // (2, pitch): their totals over all ranks, or null without others
     float *mean, *inverse;
     const float *weight, *bias;
@@ -268,10 +268,10 @@ struct cuda_total {
 struct cuda_totals {
     const struct cuda_now *now;
     const struct cuda_score *scores; // (ring, batch)
-    float *sums;               // loss, right, each rank's own_ns: here, later over all ranks
-    struct cuda_total *totals; // (ring)
-    unsigned *ready;           // when gradients were: the low bits of the GPU's clock, nanoseconds
-    float *waited;             // own_ns of this step
+    float *sums;                     // loss, right, each rank's own_ns: here, later over all ranks
+    struct cuda_total *totals;       // (ring)
+    unsigned *ready; // when gradients were: the low bits of the GPU's clock, nanoseconds
+    float *waited;   // own_ns of this step
     int ring, batch;
     int rank, ranks, training;
 };

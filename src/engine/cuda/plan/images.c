@@ -350,7 +350,8 @@ static void norm_rows(struct builder *b, const char *kernel, const struct cuda_i
     gpu_plan_add(b, kernel, blocks < most ? blocks : most, 1, 256, 0, g, sizeof *g);
 }
 
-// Several ranks: the channels' totals over all of them. `from`: the layer whose writer made the sums.
+// Several ranks: the channels' totals over all of them. `from`: the layer whose writer made the
+// sums.
 static void norm_totals(struct builder *b, int from, int layer, const struct cuda_image_norm *g)
 {
     if (!g->totals)
