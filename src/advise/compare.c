@@ -363,8 +363,8 @@ static void group_key(struct comparing *c, size_t section, const struct run *run
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         key_text(key, texts[i]);
     const struct maybe_int numbers[] = {
-        run->threads,     run->batch, run->parameters, run->epochs,
-        run->total_steps, m->gpus,    run->use.gpus,   run->data.train_samples,
+        run->threads, run->batch,    run->parameters,         run->epochs, run->total_steps,
+        m->gpus,      run->use.gpus, run->data.train_samples, run->ranks,  run->nodes,
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         key_int(key, numbers[i]);

@@ -46,7 +46,7 @@ struct attribute { // a text, or a number before a noun in the singular; neither
     const char *before, *noun;
     struct maybe_int number;
 };
-enum { NAMED = 0, DATA = 14, ATTRIBUTES = 24 };
+enum { NAMED = 0, DATA = 16, ATTRIBUTES = 26 };
 
 #define TEXT(before, text, most)                                                                   \
     (struct attribute)                                                                             \
@@ -87,6 +87,8 @@ static void list_attributes(const struct group *g, struct attribute out[ATTRIBUT
         TEXT("", run->precision, 20),
         COUNT("batch ", run->batch, ""),
         COUNT("", run->threads, " thread"),
+        COUNT("", run->ranks, " rank"),
+        COUNT("", run->nodes, " node"),
         COUNT("", run->use.gpus.known ? run->use.gpus : m->gpus, " GPU"),
         TEXT("gates ", run_label(run, "gates"), 40),
         COUNT("", run->epochs, " epoch"),

@@ -12,9 +12,11 @@
 #include "base/proc.h"
 #include "cmd/fleet.h"
 #include "cmd/measuring.h"
+#include "cmd/run_scaling.h"
 #include "cmd/run_text.h"
 #include "cmd/values.h"
 #include "market/bill.h"
+#include "measure/ranks.h"
 #include "measure/repeat.h"
 #include "measure/then.h"
 #include "workload/gpt2.h"
@@ -22,7 +24,8 @@
 struct run_options {
     struct cmd_common common;
     struct measure_options measure;
-    const char *batches; // "32,64,128"
+    const char *batches;      // "32,64,128"
+    const char *ranks, *gpus; // "1,2,4"
     int64_t repeat;
     bool gate;
     struct power_options power;
@@ -30,7 +33,8 @@ struct run_options {
     struct fleet_options fleet;
 };
 
-#define RUNS_MAX 64
+#define RUNS_MAX  64
+#define FAILED_NS (3 * NS_PER_S)
 
 static const struct run_options defaults = {
     .measure = {.seed = 1, .n = 8192, .m = 8192, .dim = 512}, .power = POWER_DEFAULTS};
@@ -49,6 +53,12 @@ static const struct opt options[] = {
      "run N times, each in a fresh process and with --full each with the next seed, and report "
      "the spread between them",
      .least = 1},
+    {"gpus", 0, OPT_TEXT, "N,...", NULL, OF(gpus), "Training",
+     "train on N GPUs of this machine, a process each, with the same batch divided among them; "
+     "several numbers are run one after the other and compared: speed-up, efficiency, bill"},
+    {"ranks", 0, OPT_TEXT, "N,...", NULL, OF(ranks), "Training",
+     "the same with N processes on CPUs; under mpirun or srun, how many of the processes started "
+     "take part (default: all)"},
     {"gate", 0, OPT_FLAG, NULL, NULL, OF(gate), "Training",
      "with --full: exit with 1 if the result is below that of a correct run; several seeds count "
      "by their mean"},
@@ -147,6 +157,8 @@ static const struct cmd_example examples[] = {
     {"fare run mlp", "a sample: the step time here, and how long the whole training would take"},
     {"fare run cnn --within 1% --max-time 5m", "a longer sample, for a narrower interval"},
     {"fare run cifar --batch 32,64,128,256", "at which batch size do gains stop?"},
+    {"fare run inception --gpus 1,2,4", "is it worth renting more GPUs?"},
+    {"mpirun -n 4 fare run cifar", "four processes, on one machine or several, as one run"},
     {"fare run mlp --repeat 5", "how much do runs differ from each other?"},
     {"fare run cnn --full --data ~/mnist", "all twelve epochs, on MNIST's own files"},
     {"fare run mlp --full --repeat 3 --gate", "in CI: does it still reach its accuracy?"},
@@ -178,6 +190,7 @@ static const struct cmd_variable variables[] = {
     {"KERAS_BACKEND", "The backend of --with keras (default: tensorflow)"},
     {"FARE_SSH", "The program for --on ssh, with options, split at spaces (default: ssh)"},
     {"FARE_BUNDLE", "The bundle's archive that --on copies to other machines"},
+    {"FARE_JOIN", "Seconds to wait for the other processes of mpirun or srun (default: 60)"},
     {"FARE_LEDGER", "Where runs are kept: a file (SQLite) or a postgresql:// URL"},
     {"FARE_PROJECT", "The project that pays for runs"},
     {NULL, NULL},
@@ -215,24 +228,33 @@ static int check_options(const struct run_options *given, size_t names, const ch
     return 0;
 }
 
-// "32,64,128"; without the option one zero: the definition's.
-static int read_batches(const char *text, int64_t *batches, size_t *count, struct err *err)
+// "32,64,128"; without the option one zero: the default.
+static int read_numbers(const char *option, const char *text, int64_t most, int64_t *numbers,
+                        size_t *count, struct err *err)
 {
     *count = 0;
     if (!text)
-        batches[(*count)++] = 0;
+        numbers[(*count)++] = 0;
     while (text && *text) {
         char *end;
         errno = 0;
-        long long batch = strtoll(text, &end, 10);
-        if (end == text || errno != 0 || batch < 1 || batch > 1 << 20 ||
+        long long number = strtoll(text, &end, 10);
+        if (end == text || errno != 0 || number < 1 || number > most ||
             (*end != ',' && *end != '\0') || *count == RUNS_MAX)
             return err_set(err, ERR_USAGE,
-                           "--batch: expected numbers from 1 to 1048576 with commas between them");
-        batches[(*count)++] = batch;
+                           "%s: expected numbers from 1 to %lld with commas between them", option,
+                           (long long)most);
+        numbers[(*count)++] = number;
         text = *end == ',' ? end + 1 : end;
     }
-    return *count > 0 ? 0 : err_set(err, ERR_USAGE, "--batch: expected a number");
+    return *count > 0 ? 0 : err_set(err, ERR_USAGE, "%s: expected a number", option);
+}
+
+// How many processes train together, run by run.
+static int read_ranks(const struct run_options *o, int64_t *ranks, size_t *count, struct err *err)
+{
+    return o->gpus ? read_numbers("--gpus", o->gpus, GROUP_SIZE_MAX, ranks, count, err)
+                   : read_numbers("--ranks", o->ranks, GROUP_SIZE_MAX, ranks, count, err);
 }
 
 // A script or program was given as a workload: suggest '--' before it.
@@ -297,9 +319,9 @@ static void print_epochs(struct out *out, const struct run *run)
 }
 
 static int run_one(const struct cmd_call *call, struct measure *m, const struct workload *workload,
-                   int64_t batch, struct err *err)
+                   int64_t batch, int64_t ranks, struct err *err)
 {
-    const struct measure_what what = {.workload = workload, .batch = batch};
+    const struct measure_what what = {.workload = workload, .batch = batch, .ranks = (int)ranks};
     int rc = measure_run(m, &what, err);
     if (rc == 0 && !m->o->json) {
         out_printf(call->out, "%s", buf_str(&m->words));
@@ -316,10 +338,13 @@ static int run_all(const struct cmd_call *call, struct measure *m, struct measur
 {
     const struct run_options *o = call->options;
     const struct workload *picked[RUNS_MAX];
-    int64_t batches[RUNS_MAX];
-    size_t count = 0, batch_count = 0;
+    int64_t batches[RUNS_MAX], ranks[RUNS_MAX];
+    size_t count = 0, batch_count = 0, rank_count = 0;
+    int64_t repeat = o->repeat > 1 ? o->repeat : 1;
     bool left_out = false;
-    int rc = read_batches(o->batches, batches, &batch_count, err);
+    int rc = read_numbers("--batch", o->batches, 1 << 20, batches, &batch_count, err);
+    if (rc == 0)
+        rc = read_ranks(o, ranks, &rank_count, err);
     if (rc == 0)
         rc = pick(call->rest, picked, &count, err);
     if (rc == 0)
@@ -327,13 +352,14 @@ static int run_all(const struct cmd_call *call, struct measure *m, struct measur
     if (rc == 0)
         run_text_says(m, !m->o->json);
     for (size_t i = 0; i < count; i++)
-        for (size_t b = 0; b < batch_count; b++)
-            for (int64_t r = 0; r < (o->repeat > 1 ? o->repeat : 1) && rc == 0; r++)
+        for (size_t b = 0; b < batch_count * rank_count; b++)
+            for (int64_t r = 0; r < repeat && rc == 0; r++)
                 if (measure_over(m)) {
                     left_out = true;
                 } else {
                     own->seed = o->measure.seed + (own->full ? r : 0);
-                    rc = run_one(call, m, picked[i], batches[b], err);
+                    rc = run_one(call, m, picked[i], batches[b / rank_count], ranks[b % rank_count],
+                                 err);
                 }
     if (rc == 0)
         measure_say_spent(m, left_out);
@@ -402,6 +428,7 @@ static int print(const struct cmd_call *call, struct measure *m, int rc, struct 
     run_text_table(call->out, m->runs.runs.items, m->runs.runs.count);
     run_text_notes(call->out, &m->runs, &m->plan);
     run_text_bills(call->out, m);
+    run_scaling(call->out, &m->runs, m->price ? measure_price_hour(m->price) : 0);
     TRY(say_power(call, m, err));
     if (measure_interrupted(m))
         out_printf(call->out, "Interrupted: these are the figures so far.\n");
@@ -458,6 +485,61 @@ static int run_elsewhere(const struct cmd_call *call, struct err *err)
     return rc;
 }
 
+// ---- several processes
+
+static int check_ranks(const struct cmd_call *call, int64_t most, struct err *err)
+{
+    const struct run_options *o = call->options;
+    const struct measure_options *m = &o->measure;
+    if (most < 2)
+        return 0;
+    if (m->with)
+        return err_set(err, ERR_USAGE, "--%s is for fare's own engines, not for --with",
+                       o->gpus ? "gpus" : "ranks");
+    for (size_t i = 0; i < call->rest->count; i++)
+        if (strcmp(call->rest->args[i], workload_l1.name) == 0)
+            return err_set(err, ERR_USAGE, "%s trains nothing that could be divided",
+                           workload_l1.name);
+    if (m->engine && strcmp(m->engine, o->gpus ? "cuda" : "cpu") != 0)
+        return err_set(err, ERR_USAGE, "--%s: the engine '%s' cannot train in several processes",
+                       o->gpus ? "gpus" : "ranks", m->engine);
+    return 0;
+}
+
+// The processes that train together. Ranks other than 0 return when all is done: 1.
+static int open_ranks(const struct cmd_call *call, struct measure_options *o, struct err *err)
+{
+    const struct run_options *given = call->options;
+    int64_t ranks[RUNS_MAX], most = 0;
+    size_t count;
+    if (given->gpus && given->ranks)
+        return err_set(err, ERR_USAGE, "either --gpus or --ranks, not both");
+    TRY(read_ranks(given, ranks, &count, err));
+    for (size_t i = 0; i < count; i++)
+        most = ranks[i] > most ? ranks[i] : most;
+    int started = group_joinable();
+    if (started > 1 && most > started)
+        return err_set(err, ERR_USAGE, "--%s %lld: only %d processes were started",
+                       given->gpus ? "gpus" : "ranks", (long long)most, started);
+    TRY(check_ranks(call, started > 1 ? started : most, err));
+    if (given->gpus || given->ranks)
+        o->engine = given->gpus ? "cuda" : "cpu";
+    TRY(ranks_open(&o->group, (int)most, err));
+    if (o->group)
+        o->apart = false; // the processes stay together
+    if (group_place(o->group).rank == 0)
+        return 0;
+    bool forked = strcmp(group_kind(o->group), "local") == 0;
+    int rc = ranks_follow(o->group, o, err);
+    group_free(o->group);
+    if (rc != 0 &&
+        !forked) // mpirun ends all when the first one fails: rank 0 is to write its record
+        clock_sleep_ns(FAILED_NS);
+    if (rc != 0 || forked)
+        _exit(rc != 0); // rank 0 says what there is to say
+    return 1;
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct run_options *given = call->options;
@@ -486,6 +568,11 @@ static int run(const struct cmd_call *call, struct err *err)
         snprintf(key, sizeof key, "%s", frame);
         unsetenv("FARE_FRAME");
     }
+    if (!call->rest->command) {
+        rc = open_ranks(call, &o, err);
+        if (rc != 0)
+            return rc > 0 ? 0 : rc;
+    }
     if (call->rest->command) {
         rc = measuring_command(call, &m, NULL, false, err);
         if (rc == 0 && o.json)
@@ -508,6 +595,7 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = after.code;
         *err = after;
     }
+    ranks_close(o.group);
     if (*key)
         fleet_frame(key, runs, rc == 0 ? *call->exit_code : rc == ERR_USAGE ? 2 : 1, began_s);
     measure_close(&m);

@@ -88,6 +88,19 @@ void run_text_l1(const struct run *run, struct buf *out)
                    units_step(run->l1_calculation_ms.v).s);
 }
 
+void run_text_ranks(const struct run *run, struct buf *out)
+{
+    if (!run->ranks.known)
+        return;
+    buf_printf(out, "%s", units_count(run->ranks.v, "rank").s);
+    if (run->nodes.known && run->nodes.v > 1)
+        buf_printf(out, " on %s", units_count(run->nodes.v, "machine").s);
+    if (run->step_calculation_ms.known)
+        buf_printf(out, "; a step: %.3g ms calculation, %.3g communication, %.3g waiting",
+                   run->step_calculation_ms.v, run->step_communication_ms.v,
+                   run->step_waiting_ms.v);
+}
+
 void run_text_tokens(const struct run *run, struct buf *out)
 {
     if (!run->tokens_per_s.known)
@@ -197,6 +210,10 @@ void run_text_notes(struct out *out, const struct runs *runs, const struct run_p
                                                  : "");
         struct buf why = {0};
         run_text_tokens(run, &why);
+        if (why.len > 0)
+            out_row(out, run->workload, "%s", buf_str(&why));
+        buf_reset(&why);
+        run_text_ranks(run, &why);
         if (why.len > 0)
             out_row(out, run->workload, "%s", buf_str(&why));
         buf_reset(&why);

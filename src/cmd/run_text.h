@@ -31,6 +31,8 @@ void run_text_progress(const struct run *run, struct buf *out);
 // Tokens per second, share of the peak and energy, of a run with one label per token.
 void run_text_tokens(const struct run *run, struct buf *out);
 void run_text_l1(const struct run *run, struct buf *out);
+// The number of ranks and machines, and where their steps' time went; nothing for one process.
+void run_text_ranks(const struct run *run, struct buf *out);
 
 // Appends how far the projections on the way were off: "-1.2 % after 10 s, +0.1 % after 30 s".
 void run_text_checks(const struct run *run, struct buf *out);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/part.h"
 #include "base/rng.h"
 #include "data/images.h"
 #include "machine/cpus.h"
@@ -18,8 +19,8 @@
 // A batch, and the samples that go into it.
 struct slot {
     int64_t epoch;
-    int64_t count;
-    uint32_t *samples; // (batch)
+    int64_t count, all, first; // as in struct batch
+    uint32_t *samples;         // (batch)
     float *image;
     uint8_t *bytes;
     int32_t *tokens;
@@ -33,6 +34,7 @@ struct batcher {
     const struct dataset *set;
     struct batcher_options options;
     int64_t steps;
+    int64_t batch;  // samples of a whole one here
     int64_t pixels; // numbers of one image
     int labels;     // of one sample
     float scale[256];
@@ -199,13 +201,15 @@ static void plan(struct batcher *b, struct slot *slot, int64_t epoch, int64_t st
 {
     int64_t first = step * b->options.batch, left = b->set->count - first;
     slot->epoch = epoch;
-    slot->count = left < b->options.batch ? left : b->options.batch;
+    slot->all = left < b->options.batch ? left : b->options.batch;
+    part_of(slot->all, b->options.rank, b->options.ranks, &slot->first, &slot->count);
+    first += slot->first;
     slot->next = slot->done = 0;
     slot->failed = slot->count;
     memset(&slot->err, 0, sizeof slot->err);
     if (b->order)
         shuffle_for(b, epoch);
-    for (int64_t i = 0; i < b->options.batch; i++) {
+    for (int64_t i = 0; i < b->batch; i++) {
         bool used = i < slot->count;
         uint32_t sample = !used ? 0 : b->order ? b->order[first + i] : (uint32_t)(first + i);
         slot->samples[i] = sample;
@@ -216,15 +220,15 @@ static void plan(struct batcher *b, struct slot *slot, int64_t epoch, int64_t st
             memset(labels, 0, (size_t)b->labels * sizeof *labels);
     }
     // The unused end of a short batch is zero.
-    if (slot->image && slot->count < b->options.batch)
+    if (slot->image && slot->count < b->batch)
         memset(slot->image + slot->count * b->pixels, 0,
-               (size_t)((b->options.batch - slot->count) * b->pixels) * sizeof *slot->image);
-    if (slot->bytes && slot->count < b->options.batch)
+               (size_t)((b->batch - slot->count) * b->pixels) * sizeof *slot->image);
+    if (slot->bytes && slot->count < b->batch)
         memset(slot->bytes + slot->count * b->pixels, 0,
-               (size_t)((b->options.batch - slot->count) * b->pixels));
-    if (slot->tokens && slot->count < b->options.batch)
+               (size_t)((b->batch - slot->count) * b->pixels));
+    if (slot->tokens && slot->count < b->batch)
         memset(slot->tokens + slot->count * b->set->time, 0,
-               (size_t)((b->options.batch - slot->count) * b->set->time) * sizeof *slot->tokens);
+               (size_t)((b->batch - slot->count) * b->set->time) * sizeof *slot->tokens);
 }
 
 static void gather(struct batcher *b, struct slot *slot)
@@ -340,7 +344,7 @@ static int next_decoded(struct batcher *b, struct slot **out, struct err *err)
 
 static int make_slot(const struct batcher *b, struct slot *slot, struct err *err)
 {
-    size_t batch = (size_t)b->options.batch;
+    size_t batch = (size_t)b->batch;
     slot->samples = calloc(batch, sizeof *slot->samples);
     slot->labels = calloc(batch * (size_t)b->labels, sizeof *slot->labels);
     bool bytes = b->options.form == BATCH_BYTES, none = b->options.form == BATCH_NUMBERS;
@@ -403,6 +407,9 @@ int batcher_new(struct batcher **out, const struct dataset *set,
         return err_memory(err);
     b->set = set;
     b->options = *options;
+    if (options->ranks == 0)
+        b->options.ranks = 1;
+    b->batch = (options->batch + b->options.ranks - 1) / b->options.ranks;
     b->steps = (set->count + options->batch - 1) / options->batch;
     b->pixels = (int64_t)set->channels * set->height * set->width;
     b->labels = dataset_labels(set);
@@ -508,6 +515,8 @@ int batcher_next(struct batcher *b, struct batch *batch, struct err *err)
     if (rc != 0)
         return rc;
     batch->count = slot->count;
+    batch->all = slot->all;
+    batch->first = slot->first;
     batch->image = slot->image;
     batch->bytes = slot->bytes;
     batch->tokens = slot->tokens;

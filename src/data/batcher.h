@@ -21,10 +21,12 @@ struct batcher_options {
     bool centre_unit; // pixels to -1 ... 1; else 0 ... 1
     int threads;      // for decoding ahead; 0: as many as this process may use
     enum batch_form form;
+    int rank, ranks; // this one's part of each batch (base/part.h); 0 ranks: all of it
 };
 
 struct batch {
     int64_t count;       // samples in it; the last of an epoch may have fewer than the rest
+    int64_t all, first;  // of the ranks together, and which of those is the first here
     float *image;        // (batch, channels, height, width), or null
     uint8_t *bytes;      // the same, not scaled, moved or flipped; or null
     int32_t *tokens;     // (batch, time), or null

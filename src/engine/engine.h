@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "engine/group.h"
 #include "net/net.h"
 #include "net/recipe.h"
 
@@ -24,6 +25,11 @@ struct engine_options {
     // gradients of the parts are summed, and the step is that of the whole batch but for rounding.
     // 0: the engine chooses, as many as its memory holds.
     int64_t micro_batch;
+    // The processes that train together, or null. The recipe's batch is that of all of them; each
+    // rank's batches have its share of the samples (group_share()), and every rank makes every step
+    // and every evaluation. Gradients are summed, and scores are those of all ranks. A GPU engine
+    // uses the GPU of the rank's local number.
+    struct group *group;
 };
 
 // Some samples in host memory. `count` may be less than the program's batch (the last of an epoch):
@@ -40,6 +46,9 @@ struct engine_batch {
     // Also the images' bytes, or tokens and labels, if load() was given neither pixels nor tokens.
     const uint8_t *bytes; // (batch, channels, height, width), or null
     uint32_t augment[4];  // key and stream of the random words that shift and flip images
+    // With a group: the samples of the batch of all ranks, and which of them is the first here. 0:
+    // `count`, as without a group. A rank's `count` may be 0 if others have some.
+    int64_t all, first;
 };
 
 // A data set for an engine to keep, and how to form samples from it (rules: data/batcher.h).
@@ -118,6 +127,7 @@ struct engine {
     const char *name;    // "ref", "cpu"
     const char *about;   // one line
     bool gpu;            // it computes on a GPU
+    bool groups;         // it can train in a group of processes
     unsigned precisions; // a bit 1 << ENGINE_x for each it has
     // Whether it can run here; else an error that says why not.
     int (*available)(const struct engine_options *options, struct err *err);
@@ -158,6 +168,9 @@ struct engine {
     // (optional) The libraries in use, for the record: name, version and chosen kernels of library
     // `index`; false beyond the last. After available() or compile().
     bool (*library)(int index, struct engine_library *library);
+    // (optional) With a group: where the steps' time went that was not calculation, since
+    // compile(); without this slot it is the group's own count. False: not known.
+    bool (*group_times)(struct engine_program *program, struct group_times *times);
     // (optional) Times a large product at options->precision, for about a second. A precision that
     // this machine lacks is ERR_MISSING or ERR_USAGE. out->kernel may be set after an error too.
     int (*product)(const struct engine_options *options, struct engine_product *out,

@@ -18,6 +18,7 @@ enum { // CUresult, those that fare handles
     CUDA_STUB_LIBRARY = 34,
     CUDA_NO_DEVICE = 100,
     CUDA_UNSUPPORTED_PTX = 222,
+    CUDA_NOT_READY = 600,
 };
 
 struct libcuda_node { // CUDA_KERNEL_NODE_PARAMS_v1
@@ -43,6 +44,9 @@ struct libcuda_node { // CUDA_KERNEL_NODE_PARAMS_v1
     F(LIBCUDA_TRAIN, cuStreamCreate, (void **, unsigned))                                          \
     F(LIBCUDA_TRAIN, cuStreamDestroy_v2, (void *))                                                 \
     F(LIBCUDA_TRAIN, cuStreamSynchronize, (void *))                                                \
+    F(DL_OPTIONAL, cuStreamQuery, (void *))                                                        \
+    F(DL_OPTIONAL, cuStreamBeginCapture_v2, (void *, int))                                         \
+    F(DL_OPTIONAL, cuStreamEndCapture, (void *, void **))                                          \
     F(DL_REQUIRED, cuMemGetInfo_v2, (size_t *, size_t *))                                          \
     F(DL_REQUIRED, cuMemAlloc_v2, (uint64_t *, size_t))                                            \
     F(DL_REQUIRED, cuMemFree_v2, (uint64_t))                                                       \
@@ -69,6 +73,8 @@ struct libcuda_node { // CUDA_KERNEL_NODE_PARAMS_v1
     F(DL_OPTIONAL, cuGraphCreate, (void **, unsigned))                                             \
     F(DL_OPTIONAL, cuGraphAddKernelNode,                                                           \
       (void **, void *, void *const *, size_t, const struct libcuda_node *))                       \
+    F(DL_OPTIONAL, cuGraphAddChildGraphNode, (void **, void *, void *const *, size_t, void *))     \
+    F(DL_OPTIONAL, cuGraphAddEmptyNode, (void **, void *, void *const *, size_t))                  \
     F(DL_OPTIONAL, cuGraphInstantiateWithFlags, (void **, void *, unsigned long long))             \
     F(DL_OPTIONAL, cuGraphInstantiate_v2, (void **, void *, void **, char *, size_t))              \
     F(DL_OPTIONAL, cuGraphInstantiate, (void **, void *, void **, char *, size_t))                 \
@@ -79,6 +85,7 @@ struct libcuda_node { // CUDA_KERNEL_NODE_PARAMS_v1
     F(LIBCUDA_TRAIN, cuEventDestroy_v2, (void *))                                                  \
     F(LIBCUDA_TRAIN, cuEventRecord, (void *, void *))                                              \
     F(LIBCUDA_TRAIN, cuEventSynchronize, (void *))                                                 \
+    F(DL_OPTIONAL, cuEventQuery, (void *))                                                         \
     F(LIBCUDA_TRAIN, cuStreamWaitEvent, (void *, void *, unsigned))                                \
     F(LIBCUDA_TRAIN, cuEventElapsedTime, (float *, void *, void *))                                \
     F(LIBCUDA_COPY, cuDeviceGetPCIBusId, (char *, int, int))                                       \

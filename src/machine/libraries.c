@@ -389,6 +389,22 @@ static int start(struct tree *tree, struct file *file, int64_t limit_ms)
     return *file->named ? 0 : proc_start_call(&file->child, query_version, file, &options, NULL);
 }
 
+bool library_file(const char *name, int index, char *out, size_t size)
+{
+    struct probe probe = {.tree = {.root = ""}, .env = environ};
+    struct libraries *s = calloc(1, sizeof *s);
+    bool found = false;
+    if (!s)
+        return false;
+    s->probe = &probe;
+    search_all(s);
+    for (size_t i = 0; i < s->count && !found; i++)
+        if (strcmp(s->files[i].kind->name, name) == 0 && index-- == 0)
+            found = join(out, size, s->files[i].path, "");
+    free(s);
+    return found;
+}
+
 int libraries_start(struct probe *probe, int64_t limit_ms, struct libraries **libraries,
                     struct err *err)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libraries: finds NVIDIA's compute libraries (cuDNN, cuBLASLt, NCCL). fare needs none of them, but
-// a framework does.
+// libraries: finds NVIDIA's compute libraries (cuDNN, cuBLASLt, NCCL). fare needs the last one
+// for several GPUs; a framework needs all.
 //
 // Searches the loader's folders, CUDA folders and Python environments. Each file is opened in a
 // child process, all in parallel under a time limit, and asked for its version. A library that
@@ -24,6 +24,10 @@ int libraries_start(struct probe *probe, int64_t limit_ms, struct libraries **li
 // Waits for them and fills machine->gpu_libraries.
 int libraries_finish(struct libraries *libraries, struct machine *machine,
                      struct err *err) MUST_USE;
+
+// The file of a library of this machine ("NCCL"), number `index` of those found, without opening it;
+// false behind the last one.
+bool library_file(const char *name, int index, char *out, size_t size);
 
 void libraries_free(struct libraries *libraries); // ends running children; null is fine
 

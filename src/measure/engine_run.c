@@ -2,9 +2,11 @@
 // engine_run: code shared by the runners of workloads.
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "engine/cpu/team.h"
+#include "measure/ranks.h"
 #include "measure/runner.h"
 
 int describe_workload(const struct session *s, const char *framework, struct err *err)
@@ -64,6 +66,11 @@ static int describe_engine(const struct session *s, const struct engine_run *e, 
 {
     struct run *run = s->run;
     run->threads = some_int(e->options.threads);
+    struct group_place place = group_place(s->o->group);
+    if (place.size > 1) {
+        run->ranks = some_int(place.size);
+        run->nodes = some_int(place.nodes);
+    }
     run->seed = some_int(s->o->seed);
     run->full = some_bool(false); // until it finishes
     int rc = describe_workload(s, "fare", err);
@@ -126,27 +133,48 @@ static int work_on(struct session *s, const struct engine_run *e,
     return rc == 0 ? work(s, err) : rc;
 }
 
+int engine_run_choose(const struct measure_options *o, const struct workload *workload,
+                      const char *precision, struct engine_options *options,
+                      const struct engine **engine, struct err *err)
+{
+    TRY(engine_choose(o->engine, precision, options, engine, err));
+    if (!precision && (*engine)->gpu && workload->bf16_on_gpu)
+        options->precision = ENGINE_BF16;
+    return 0;
+}
+
+// The ranks of a group divide this machine's CPUs.
+static int choose_threads(const struct session *s, struct engine_run *e, struct err *err)
+{
+    int64_t threads = s->o->threads;
+    if (threads == 0 && group_place(s->o->group).size > 1)
+        TRY(ranks_threads(s->o->group, &threads, err));
+    e->options.threads = team_set((int)threads);
+    return 0;
+}
+
 int engine_run(struct session *s, const char *precision, struct engine_run *e,
                int (*work)(struct session *session, struct err *err), struct err *err)
 {
-    e->options =
-        (struct engine_options){.seed = (uint64_t)s->o->seed, .micro_batch = s->o->micro_batch};
-    int rc = engine_choose(s->o->engine, precision, &e->options, &e->engine, err);
-    if (rc != 0)
-        return rc;
-    if (!precision && e->engine->gpu && s->workload->bf16_on_gpu)
-        e->options.precision = ENGINE_BF16;
-    e->options.threads = team_set((int)s->o->threads);
+    e->options = (struct engine_options){
+        .seed = (uint64_t)s->o->seed, .micro_batch = s->o->micro_batch, .group = s->o->group};
+    TRY(engine_run_choose(s->o, s->workload, precision, &e->options, &e->engine, err));
+    TRY(choose_threads(s, e, err));
+    int rc;
     reset_peak_memory();
     s->watch.name = s->workload->name;
     watch_show(&s->watch, &(struct live){.left_s = -1, .bill = -1, .projected = -1}, "");
-    rc = session_start(s, 0, e->engine->gpu, 0, err);
+    // The other ranks of this machine are our children, or count for themselves.
+    bool forked = s->o->group && strcmp(group_kind(s->o->group), "local") == 0;
+    rc = session_start(s, forked ? getpid() : 0, e->engine->gpu, 0, err);
     if (rc == 0)
         rc = work_on(s, e, work, err);
     struct err late = {0};
     if (session_finish(s, &late) != 0 && rc == 0)
         rc = err_set(err, late.code, "%s", late.text);
     s->run->peak_memory_bytes = some_int(peak_memory());
+    if (e->engine->gpu && s->run->ranks.known)
+        s->run->use.gpus = s->run->ranks;
     struct err other = {0};
     if (rc != 0 && (text_set(&s->run->ended, "failed", &other) != 0 ||
                     text_set(&s->run->problem, err->text, &other) != 0))

@@ -17,6 +17,7 @@
 #include "measure/budget.h"
 #include "measure/code.h"
 #include "measure/provenance.h"
+#include "measure/ranks.h"
 #include "measure/runner.h"
 #include "measure/sampling.h"
 #include "measure/saving.h"
@@ -401,8 +402,13 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
     s.has_left = measure_budget_left(&m->budgets, &s.left_usd);
     if (rc == 0) {
         s.journal = open_journal(m->o, run);
+        rc = what->workload ? ranks_lead(m->o->group, m->o, what, what->ranks, err) : 0;
+    }
+    if (rc == 0) {
         rc = m->o->save ? run_saved(m, &s, err) : run_session(&s, m->o->apart, err);
     }
+    if (rc != 0)
+        group_fail(m->o->group, err->text);
     m->begun = true;
     m->told_s = s.watch.told_s;
     m->plan.start_ns = 0; // set when the next run begins

@@ -52,7 +52,8 @@ struct measure_options {
     struct workload_options variant;
     const char *checkpoint, *from;
     bool resume;
-    bool apart; // each run in a separate process
+    bool apart;          // each run in a separate process
+    struct group *group; // (optional) the processes that train together; measure/ranks.h
     int64_t seed, threads, epochs;
     int64_t checkpoint_every;
     int64_t generate;    // textgen, gpt2: tokens to print at the end
@@ -79,6 +80,7 @@ struct measure_what {
     const struct workload *workload; // or
     char *const *command;            // the user's, null-terminated
     int64_t batch;                   // 0: the definition's
+    int ranks;                       // of the group; 0: all
 };
 
 #define MEASURE_INTERRUPTED 75 // exit code: saved, and to be started again (EX_TEMPFAIL)

@@ -77,6 +77,14 @@ static int note_result(const struct session *s, const struct trainer_result *r, 
     run->samples_per_s = some_real((double)r->samples / train_s);
     run->epoch_s = some_real(run->step_ms.v * (double)r->steps_per_epoch / 1e3);
     run->use.data_wait_ns = some_int(r->data_wait_ns);
+    if (r->has_times) {
+        double steps = (double)r->steps * 1e6;
+        double waiting = (double)r->times.waiting_ns / steps;
+        double communication = (double)r->times.communication_ns / steps;
+        run->step_waiting_ms = some_real(waiting);
+        run->step_communication_ms = some_real(communication);
+        run->step_calculation_ms = some_real(fmax(0, run->step_ms.v - waiting - communication));
+    }
     run->first_loss = some_real(r->first_loss);
     run->last_loss = some_real(r->last_loss);
     if (!isfinite(r->last_loss))
@@ -200,31 +208,37 @@ static int finished(void *context, struct engine_program *program, struct err *e
 
 // ---- together
 
+void native_options(const struct measure_options *o, const struct data_pair *data,
+                    struct trainer_options *with)
+{
+    with->epochs = o->epochs;
+    with->max_test = o->full ? 0 : data->test.stream ? SAMPLE_STREAM : SAMPLE_TEST;
+    with->dir = o->save ? o->save : o->checkpoint;
+    with->save_every = o->checkpoint_every;
+    with->resume = o->resume || o->save;
+    with->from = o->from;
+}
+
 static int train(struct session *s, struct err *err)
 {
     const struct measure_options *o = s->o;
     const struct native *n = s->runner;
-    const struct trainer_options options = {
+    struct trainer_options options = {
         .engine = n->with.engine,
         .engine_options = n->with.options,
         .data = &n->data,
         .workload_options = o->variant,
         .meter = s->meter,
         .plan = &s->plan,
-        .epochs = o->epochs,
         .batch = s->batch,
-        .max_test = o->full               ? 0
-                    : n->data.test.stream ? SAMPLE_STREAM
-                                          : SAMPLE_TEST,
-        .dir = s->saving ? saving_folder(s->saving) : o->checkpoint,
         .alone = !s->saving,
-        .save_every = o->checkpoint_every,
-        .resume = o->resume || s->saving,
-        .from = o->from,
         .progress = progress,
         .context = s,
         .finished = finished,
     };
+    native_options(o, &n->data, &options);
+    if (s->saving)
+        options.dir = saving_folder(s->saving);
     struct trainer_result result;
     s->run->batch = some_int(s->batch > 0 ? s->batch : s->workload->recipe.batch);
     int rc = trainer_run(s->workload, &options, &result, err);

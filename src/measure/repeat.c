@@ -18,7 +18,7 @@ static struct maybe_real step_of(const struct run *run)
 static bool same(const struct run *a, const struct run *b)
 {
     return a->workload && b->workload && strcmp(a->workload, b->workload) == 0 &&
-           a->batch.known == b->batch.known && a->batch.v == b->batch.v;
+           a->batch.known == b->batch.known && a->batch.v == b->batch.v && a->ranks.v == b->ranks.v;
 }
 
 // The first run of a group represents it.
@@ -78,6 +78,7 @@ static int add_group(struct runs *runs, size_t at, double *steps, double *rates,
     if (!group)
         return ERR_MEMORY;
     group->batch = first->batch;
+    group->ranks = first->ranks;
     group->runs = some_int((int64_t)n);
     if (n > 1)
         group->spread = some_real(stats_stddev(steps, n) / stats_mean(steps, n));
@@ -113,6 +114,30 @@ static void mark_saturated(struct runs *runs)
     }
 }
 
+// What more ranks gain over the fewest.
+static void mark_scaling(struct runs *runs)
+{
+    for (size_t i = 0; i < runs->groups.count; i++) {
+        struct run_group *group = &runs->groups.items[i];
+        const struct run_group *base = group;
+        bool several = false;
+        for (size_t k = 0; k < runs->groups.count; k++) {
+            const struct run_group *other = &runs->groups.items[k];
+            if (strcmp(other->workload, group->workload) != 0 || other->batch.v != group->batch.v ||
+                !other->step_ms.known)
+                continue;
+            several |= other->ranks.v != group->ranks.v;
+            base = other->ranks.v < base->ranks.v ? other : base;
+        }
+        if (!several || !group->step_ms.known || group->step_ms.v <= 0)
+            continue;
+        int64_t fewest = base->ranks.known ? base->ranks.v : 1;
+        int64_t ranks = group->ranks.known ? group->ranks.v : 1;
+        group->speed_up = some_real(base->step_ms.v / group->step_ms.v);
+        group->efficiency = some_real(group->speed_up.v * (double)fewest / (double)ranks);
+    }
+}
+
 int repeat_group(struct runs *runs, struct err *err)
 {
     size_t count = runs->runs.count, kinds = 0, names = 0;
@@ -135,6 +160,8 @@ int repeat_group(struct runs *runs, struct err *err)
     free(rates);
     if (rc == 0)
         mark_saturated(runs);
+    if (rc == 0)
+        mark_scaling(runs);
     return rc;
 }
 

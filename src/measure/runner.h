@@ -34,6 +34,15 @@ struct engine_run {
 int engine_run(struct session *session, const char *precision, struct engine_run *with,
                int (*work)(struct session *session, struct err *err), struct err *err) MUST_USE;
 
+// The engine that the options ask for, and its precision.
+int engine_run_choose(const struct measure_options *options, const struct workload *workload,
+                      const char *precision, struct engine_options *engine_options,
+                      const struct engine **engine, struct err *err) MUST_USE;
+// What all ranks of a group must agree on.
+struct trainer_options;
+void native_options(const struct measure_options *options, const struct data_pair *data,
+                    struct trainer_options *with);
+
 // Fill in the record's members about the workload and its data.
 int describe_workload(const struct session *session, const char *framework,
                       struct err *err) MUST_USE;

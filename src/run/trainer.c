@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "data/images.h"
 #include "checkpoint/checkpoint.h"
+#include "run/agree.h"
 
 #define KEEP_CHECKPOINTS 2
 #define PROBE_STEPS      10 // then evaluate a few batches, to know the cost
@@ -41,18 +42,20 @@ struct trainer {
     int64_t asked_ns;     // time of the last collect
     int64_t look_steps;   // steps between collects
     bool looked;          // just now
+    struct agree agree;   // with the other ranks
     struct trainer_result *result;
 };
 
 static bool stopped(const struct trainer *t)
 {
-    return run_plan_over(t->o->plan);
+    return t->agree.group ? t->agree.now.stop : run_plan_over(t->o->plan);
 }
 
 static struct engine_batch for_engine(const struct trainer *t, const struct batch *b)
 {
     bool values = t->form == BATCH_VALUES;
-    struct engine_batch batch = {.count = b->count, .labels = b->labels};
+    struct engine_batch batch = {
+        .count = b->count, .labels = b->labels, .all = b->all, .first = b->first};
     batch.image = b->image;
     batch.tokens = b->tokens;
     batch.bytes = b->bytes;
@@ -278,13 +281,33 @@ static int open_part(struct trainer *t, const struct dataset *set, bool training
     struct batcher_options batches = workload_batches(t->workload, o->seed, training, o->threads);
     batches.batch = t->recipe.batch;
     batches.form = t->form;
+    batches.rank = group_place(t->agree.group).rank;
+    batches.ranks = group_place(t->agree.group).size;
     TRY(batcher_new(out, set, &batches, err));
     return t->form == BATCH_VALUES ? 0 : load_set(t, set, &batches, !training, err);
+}
+
+// What a training begins with, if not from the beginning.
+static int load(struct trainer *t, struct err *err)
+{
+    const struct trainer_options *o = t->o;
+    if (o->from) {
+        int loaded = 0;
+        TRY(checkpoint_load_parameters(o->from, &t->subject, t->program, &loaded, &t->result->notes,
+                                       err));
+        buf_printf(&t->result->notes, "%d tensors loaded from %s\n", loaded, o->from);
+    }
+    if (o->dir) {
+        TRY(fs_mkdirs(o->dir, err));
+        TRY(o->resume ? resume(t, err) : refuse_used_folder(t, err));
+    }
+    return 0;
 }
 
 static int prepare(struct trainer *t, struct err *err)
 {
     const struct trainer_options *o = t->o;
+    TRY(agree_check(&t->agree, t->engine, o->data, err));
     TRY(workload_net(t->workload, o->data, &o->workload_options, &t->net, err));
     checkpoint_fingerprint(&t->net, t->result->net);
     checkpoint_recipe_text(&t->recipe, &t->result->recipe);
@@ -309,16 +332,10 @@ static int prepare(struct trainer *t, struct err *err)
     if (o->data->test.count > 0)
         TRY(open_part(t, &o->data->test, false, &t->test, err));
     TRY(plan(t, err));
-    if (o->from) {
-        int loaded = 0;
-        TRY(checkpoint_load_parameters(o->from, &t->subject, t->program, &loaded, &t->result->notes,
-                                       err));
-        buf_printf(&t->result->notes, "%d tensors loaded from %s\n", loaded, o->from);
-    }
-    if (o->dir) {
-        TRY(fs_mkdirs(o->dir, err));
-        TRY(o->resume ? resume(t, err) : refuse_used_folder(t, err));
-    }
+    if (agree_leads(&t->agree))
+        TRY(load(t, err));
+    if (t->agree.group && (o->from || o->dir))
+        TRY(agree_parameters(&t->agree, t->engine, t->program, &t->place, err));
     TRY(batcher_seek(t->train, t->place.epoch, t->place.step, err));
     t->stage = t->place.stage;
     plan_meter(t);
@@ -367,17 +384,20 @@ static int save(struct trainer *t, struct err *err)
     TRY(ask(t, 0, err));
     meter_phase(t->o->meter, METER_CHECKPOINT);
     struct buf path = {0};
-    int rc = checkpoint_path(t->o->dir, t->workload->name, t->place.iteration, &path, err);
-    if (rc == 0)
+    bool writes = agree_leads(&t->agree);
+    int rc =
+        writes ? checkpoint_path(t->o->dir, t->workload->name, t->place.iteration, &path, err) : 0;
+    if (rc == 0 && writes)
         rc = checkpoint_save(buf_str(&path), &t->subject, t->program, &t->place, err);
-    if (rc == 0 && t->o->alone)
+    if (rc == 0 && writes && t->o->alone)
         rc = checkpoint_for_transformers(t->o->dir, buf_str(&path), &t->net, err);
-    if (rc == 0)
+    if (rc == 0 && writes)
         rc = checkpoint_prune(t->o->dir, t->workload->name, KEEP_CHECKPOINTS, t->place.iteration,
                               err);
     buf_release(&path);
     if (t->o->plan->wish)
         t->o->plan->wish->save = false;
+    t->agree.now.save = false;
     meter_checkpointed(t->o->meter);
     meter_phase(t->o->meter, METER_IDLE);
     return rc;
@@ -406,7 +426,7 @@ static int step(struct trainer *t, struct err *err)
     t->engine->set_iteration(t->program, t->place.iteration);
     TRY(t->engine->step(t->program, &in, &t->place.score, err));
     t->result->steps++;
-    t->result->samples += in.count;
+    t->result->samples += in.all;
     t->place.step++;
     t->place.iteration++;
     if (t->form == BATCH_VALUES) {
@@ -435,9 +455,12 @@ static int score_test(struct trainer *t, int64_t most, struct engine_score *scor
             break;
         struct engine_batch in = for_engine(t, &batch);
         rc = t->engine->evaluate(t->program, &in, score, err);
-        meter_evaluated(t->o->meter, in.count);
-        seen += in.count;
+        meter_evaluated(t->o->meter, in.all);
+        seen += in.all;
         tell(t, true);
+        bool met;
+        if (rc == 0)
+            rc = agree_tick(&t->agree, t->o->plan, t->o->meter, &met, err);
     }
     int64_t ignored;
     if (rc == 0 && t->form != BATCH_VALUES)
@@ -467,7 +490,7 @@ static bool save_is_due(const struct trainer *t)
 {
     const struct run_wish *wish = t->o->plan->wish;
     return (t->o->save_every > 0 && t->place.iteration % t->o->save_every == 0) ||
-           (wish && wish->save);
+           (t->agree.group ? t->agree.now.save : wish && wish->save);
 }
 
 // Once, early: evaluates a few batches to learn the cost. Changes no state.
@@ -488,7 +511,7 @@ static bool goes_on(struct trainer *t)
 {
     int last = t->recipe.stage_count - 1;
     int64_t share = t->last_step * (t->stage + 1) / t->recipe.stage_count;
-    bool enough = meter_enough(t->o->meter);
+    bool enough = t->agree.group ? t->agree.now.enough : meter_enough(t->o->meter);
     if (t->o->plan->full)
         return true;
     if (t->o->plan->steps > 0)
@@ -497,6 +520,7 @@ static bool goes_on(struct trainer *t)
         return true;
     if (t->jumps && t->stage < last) {
         t->stage++;
+        t->agree.now.enough = false;
         return true;
     }
     t->enough = t->o->plan->steps == 0;
@@ -510,8 +534,11 @@ static int between(struct trainer *t, struct err *err)
 {
     int rc = 0;
     tell(t, false);
-    if (!t->probed && t->result->steps >= PROBE_STEPS)
+    if (!t->probed && t->result->steps >= PROBE_STEPS) {
+        agree_times(&t->agree, t->engine, t->program, true);
         rc = probe(t, err);
+        agree_times(&t->agree, t->engine, t->program, false);
+    }
     if (rc == 0 && save_is_due(t) && t->place.step < t->steps_per_epoch) {
         rc = save(t, err);
         meter_phase(t->o->meter, METER_TRAIN);
@@ -527,14 +554,19 @@ static int run_steps(struct trainer *t, struct run_epoch *epoch, struct err *err
     t->asked_ns = t->epoch_began_ns;
     meter_phase(t->o->meter, METER_TRAIN);
     int64_t before_ns = meter_train_ns(t->o->meter);
+    agree_times(&t->agree, t->engine, t->program, false);
     int rc = 1;
     while (rc > 0 && t->place.iteration < t->last_step && !stopped(t)) {
         rc = step(t, err);
         if (rc <= 0)
             break;
-        if (t->form != BATCH_VALUES && !t->looked && !save_is_due(t))
+        bool met;
+        int other = agree_tick(&t->agree, t->o->plan, t->o->meter, &met, err);
+        bool looked = t->agree.group ? met : t->form == BATCH_VALUES || t->looked;
+        if (other == 0 && !looked && !save_is_due(t))
             continue;
-        int other = between(t, err);
+        if (other == 0)
+            other = between(t, err);
         if (other != 0)
             rc = other;
         else if (!goes_on(t))
@@ -543,6 +575,7 @@ static int run_steps(struct trainer *t, struct run_epoch *epoch, struct err *err
     int asked = rc < 0 ? 0 : ask(t, 0, err);
     if (asked != 0)
         rc = asked;
+    agree_times(&t->agree, t->engine, t->program, true);
     meter_phase(t->o->meter, METER_IDLE);
     const struct engine_score *s = &t->place.score;
     double count = s->count > 0 ? (double)s->count : 1;
@@ -594,6 +627,9 @@ int trainer_run(const struct workload *workload, const struct trainer_options *o
                         .o = options,
                         .engine = options->engine,
                         .recipe = workload->recipe,
+                        .agree.group = group_place(options->engine_options.group).size > 1
+                                           ? options->engine_options.group
+                                           : NULL,
                         .result = result};
     memset(result, 0, sizeof *result);
     if (options->batch > 0)
@@ -602,6 +638,10 @@ int trainer_run(const struct workload *workload, const struct trainer_options *o
     int rc = prepare(&t, err);
     if (rc == 0)
         rc = run_epochs(&t, err);
+    if (rc == 0 && t.agree.group) {
+        rc = agree_mean_times(&t.agree, &result->times, err);
+        result->has_times = rc == 0;
+    }
     if (rc == 0) {
         result->first_loss = losses_first(&t.losses).v;
         result->last_loss = losses_last(&t.losses).v;
@@ -612,6 +652,8 @@ int trainer_run(const struct workload *workload, const struct trainer_options *o
         rc = buf_check(&result->notes, err);
     if (rc == 0)
         rc = buf_check(&result->recipe, err);
+    if (rc != 0)
+        group_fail(t.agree.group, err ? err->text : "failed");
     batcher_free(t.train);
     batcher_free(t.test);
     if (t.program)

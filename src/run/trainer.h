@@ -9,6 +9,10 @@
 // A sample ends by its plan. It begins like the full training, and if the recipe has several stages
 // it spends some steps in each. Early on it evaluates a few batches, since the projection needs the
 // cost of an evaluation.
+//
+// In a group (engine_options.group) every rank calls trainer_run(). Rank 0 decides for all, now and
+// then, what depends on time or signals; it alone reads and writes checkpoints. After an error of
+// any rank all of them end.
 #ifndef FARE_RUN_TRAINER_H
 #define FARE_RUN_TRAINER_H
 
@@ -67,6 +71,10 @@ struct trainer_result {
     int64_t steps; // made here
     int64_t samples;
     int64_t data_wait_ns; // of the steps' time: waiting for batches
+    // In a group, of the steps' time, as a mean over the ranks: waiting for the slowest one, and
+    // for data that was not exchanged beside the calculation.
+    bool has_times;
+    struct group_times times;
     int64_t steps_per_epoch;
     int64_t total_steps; // of the full training
     int64_t total_epochs;

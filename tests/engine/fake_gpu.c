@@ -5,8 +5,8 @@
 // FAKE_GPU_RUN=2 it also finds data races between launches or blocks (ptx/memory.h).
 // FAKE_GPU_FAIL=CALL:N makes the Nth call of that name fail, and every later one, with the code
 // FAKE_GPU_CODE (999). FAKE_GPU_MEMORY sets its bytes, FAKE_GPU_CAPABILITY and FAKE_GPU_DRIVER its
-// versions, FAKE_GPU_MS the time between two events (1 ms). FAKE_GPU_LATE=1 does nothing before the
-// host waits for it (fake_streams.h).
+// versions, FAKE_GPU_PROCESSORS their number (132), FAKE_GPU_MS the time between two events (1 ms).
+// FAKE_GPU_LATE=1 does nothing before the host waits for it (fake_streams.h).
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ int cuDeviceGetAttribute(int *value, int what, int device)
     *value = what == 75   ? capability / 10
              : what == 76 ? capability % 10
              : what == 97 ? (int)shared_most()
-                          : 132;
+                          : (int)number("FAKE_GPU_PROCESSORS", 132);
     return 0;
 }
 
@@ -150,7 +150,21 @@ int cuStreamDestroy_v2(void *stream)
 int cuStreamSynchronize(void *stream)
 {
     CALL();
-    return run_all(stream);
+    return finish_all(stream);
+}
+
+// Others need the processor more than who asks over and over.
+static int asked(int code)
+{
+    if (code == NOT_READY)
+        pause_a_little();
+    return code;
+}
+
+int cuStreamQuery(void *stream)
+{
+    CALL();
+    return asked(run_all(stream));
 }
 
 int cuMemGetInfo_v2(size_t *left, size_t *all)
@@ -239,7 +253,7 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
     int code = enqueue(
         stream,
         (struct op){.run = run_copy, .to = (uint64_t)(uintptr_t)to, .from = from, .bytes = bytes});
-    return code || is_given((uint64_t)(uintptr_t)to) ? code : run_all(stream);
+    return code || is_given((uint64_t)(uintptr_t)to) ? code : finish_all(stream);
 }
 
 // ---- tensor maps: of numbers of 16 or 32 bits, as the engine uses them ----
@@ -463,8 +477,14 @@ enum { NODES_MAX = 2048, ARGS = 1900 / 8 }; // ARGS: words that a launch of the 
 // error.
 struct graph {
     int count, room;
+    struct call call; // a captured graph has one call, and no nodes
+    // Of one that runs: how far it is.
+    bool begun;
+    int left;
+    uint64_t over[NODES_MAX / 64], random;
     struct node {
-        const struct function *function;
+        const struct function *function; // null: a call
+        struct call call;
         unsigned x, y, threads, shared;
         uint64_t args[ARGS];
         uint64_t before[NODES_MAX / 64]; // all that are done when it begins
@@ -485,11 +505,9 @@ struct node_params { // CUDA_KERNEL_NODE_PARAMS_v1
     void **args, **extra;
 };
 
-int cuGraphAddKernelNode(void **node, void *graph_, void *const *before, size_t count,
-                         const struct node_params *params)
+static int add_node(void **node, struct graph *graph, void *const *before, size_t count,
+                    struct node new)
 {
-    struct graph *graph = graph_;
-    CALL();
     for (size_t i = 0; i < count; i++)
         if ((uintptr_t)before[i] < 1 || (uintptr_t)before[i] > (uintptr_t)graph->count)
             abort();
@@ -497,9 +515,6 @@ int cuGraphAddKernelNode(void **node, void *graph_, void *const *before, size_t 
         for (size_t k = 0; k < i; k++)
             if (before[i] == before[k])
                 return 1;
-    if (refuses(params->function, params->grid[0], params->grid[1], params->block[0],
-                params->shared))
-        return 1;
     if (graph->count == graph->room) {
         int room = graph->room ? 2 * graph->room : 64;
         struct node *more = realloc(graph->nodes, (size_t)room * sizeof *more);
@@ -510,12 +525,7 @@ int cuGraphAddKernelNode(void **node, void *graph_, void *const *before, size_t 
     }
     struct node *n = &graph->nodes[graph->count++];
     *node = (void *)(uintptr_t)graph->count;
-    *n = (struct node){.function = params->function,
-                       .x = params->grid[0],
-                       .y = params->grid[1],
-                       .threads = params->block[0],
-                       .shared = params->shared};
-    memcpy(n->args, params->args[0], sizeof n->args);
+    *n = new;
     for (size_t i = 0; i < count; i++) {
         size_t b = (uintptr_t)before[i] - 1;
         for (size_t w = 0; w < NODES_MAX / 64; w++)
@@ -523,6 +533,102 @@ int cuGraphAddKernelNode(void **node, void *graph_, void *const *before, size_t 
         if (b < NODES_MAX) // more are not looked at
             n->before[b / 64] |= (uint64_t)1 << b % 64;
     }
+    return 0;
+}
+
+int cuGraphAddKernelNode(void **node, void *graph, void *const *before, size_t count,
+                         const struct node_params *params)
+{
+    CALL();
+    if (refuses(params->function, params->grid[0], params->grid[1], params->block[0],
+                params->shared))
+        return 1;
+    struct node new = {.function = params->function,
+                       .x = params->grid[0],
+                       .y = params->grid[1],
+                       .threads = params->block[0],
+                       .shared = params->shared};
+    memcpy(new.args, params->args[0], sizeof new.args);
+    return add_node(node, graph, before, count, new);
+}
+
+int cuGraphAddChildGraphNode(void **node, void *graph, void *const *before, size_t count,
+                             const struct graph *child)
+{
+    CALL();
+    return child->call.run ? add_node(node, graph, before, count, (struct node){.call = child->call})
+                           : 1;
+}
+
+static int nothing(void *data)
+{
+    (void)data;
+    return 0;
+}
+
+int cuGraphAddEmptyNode(void **node, void *graph, void *const *before, size_t count)
+{
+    CALL();
+    return add_node(node, graph, before, count, (struct node){.call = {.run = nothing}});
+}
+
+// ---- calls of the stand-in for NCCL ----
+
+static int run_call(const struct op *op)
+{
+    memory_begin();
+    memory_launch(0, NULL);
+    return op->call.run(op->call.data);
+}
+
+int fakeGpuCall(void *stream_, int (*run)(void *data), void *data)
+{
+    struct stream *stream = stream_;
+    struct call call = {run, data};
+    if (!stream->captures)
+        return enqueue(stream, (struct op){.run = run_call, .call = call});
+    if (stream->captured.run)
+        return 1; // one is enough
+    stream->captured = call;
+    return 0;
+}
+
+// Such a call uses memory of the GPU; 0 if that is allowed now.
+int fakeGpuUse(uint64_t from, size_t bytes, bool writes)
+{
+    struct ptx_memory piece = memory_find(from);
+    int other = 0;
+    if (piece.to == 0 || from + bytes > piece.to) {
+        fprintf(stderr, "stand-in: a sum over ranks of memory that was not given\n");
+        return 700;
+    }
+    for (uint64_t at = from; looks_at_order() && at < from + bytes; at += 4)
+        if (!memory_use(&piece, &at, 1, 4, 0, writes, &other)) {
+            fprintf(stderr, "stand-in: a sum over ranks and launch %d have no order\n", other);
+            return 719;
+        }
+    return 0;
+}
+
+int cuStreamBeginCapture_v2(void *stream_, int mode)
+{
+    struct stream *stream = stream_;
+    (void)mode;
+    CALL();
+    stream->captures = true;
+    stream->captured = (struct call){0};
+    return 0;
+}
+
+int cuStreamEndCapture(void *stream_, struct graph **out)
+{
+    struct stream *stream = stream_;
+    stream->captures = false;
+    CALL();
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return 2;
+    (*out)->call = stream->captured;
     return 0;
 }
 
@@ -540,11 +646,16 @@ static int uses(const struct node *n, const void *from, int64_t bytes)
     return 0;
 }
 
+static const char *name_of(const struct node *node)
+{
+    return node->function ? node->function->name : "a sum over ranks";
+}
+
 static int races(const struct graph *graph)
 {
     for (int i = 0; i < graph->count; i++) {
         struct cuda_gather g;
-        const char *name = graph->nodes[i].function->name;
+        const char *name = name_of(&graph->nodes[i]);
         if (!strstr(name, "gather") || strstr(name, "embed"))
             continue;
         memcpy(&g, graph->nodes[i].args, sizeof g);
@@ -555,7 +666,7 @@ static int races(const struct graph *graph)
                          uses(n, g.time ? g.out_tokens : NULL, (int64_t)g.batch * g.time * 4);
             if (k != i && shared && !in_order(graph, i, k)) {
                 fprintf(stderr, "node %d (%s) and node %d (%s) have no order\n", i, name, k,
-                        n->function->name);
+                        name_of(n));
                 return 1;
             }
         }
@@ -563,16 +674,18 @@ static int races(const struct graph *graph)
     return 0;
 }
 
-// The next node, chosen at random, whose dependencies are done.
-static int next_node(const struct graph *graph, const uint64_t *over, uint64_t *random)
+// The next node whose dependencies are done, none of `not`: the first one, or one chosen at random.
+static int next_node(const struct graph *graph, const uint64_t *not, uint64_t *random)
 {
     int ready = 0, chosen = -1;
     for (int i = 0; i < graph->count; i++) {
-        uint64_t waits = over[i / 64] >> i % 64 & 1;
+        uint64_t waits = (graph->over[i / 64] | not[i / 64]) >> i % 64 & 1;
         for (size_t w = 0; w < NODES_MAX / 64; w++)
-            waits |= graph->nodes[i].before[w] & ~over[w];
+            waits |= graph->nodes[i].before[w] & ~graph->over[w];
         if (waits)
             continue;
+        if (*random == 0)
+            return i;
         *random = *random * 6364136223846793005u + 1442695040888963407u;
         if ((*random >> 33) % (uint64_t)++ready == 0)
             chosen = i;
@@ -587,27 +700,49 @@ static bool is_before(int other, int node)
     return other >= NODES_MAX || (running->nodes[node].before[other / 64] >> other % 64 & 1);
 }
 
-static int run_graph(const struct graph *graph)
+static int run_node(const struct graph *graph, int at)
+{
+    const struct node *n = &graph->nodes[at];
+    memory_launch(at, is_before);
+    int code = !n->function ? n->call.run(n->call.data)
+               : number("FAKE_GPU_RUN", 0)
+                   ? launch(n->function, n->x, n->y, n->threads, n->shared, n->args)
+                   : 0;
+    for (int k = 0; code && code != NOT_READY && k < graph->count && k < NODES_MAX; k++)
+        fprintf(stderr, "stand-in: launch %d of the graph is %s%s\n", k, name_of(&graph->nodes[k]),
+                k == at            ? ", this one"
+                : is_before(k, at) ? ", before it"
+                                   : "");
+    return code;
+}
+
+// Nodes that are not ready are left for later; others go on meanwhile.
+static int run_graph(struct graph *graph)
 {
     running = graph;
-    memory_begin();
-    uint64_t over[NODES_MAX / 64] = {0}, random = (uint64_t)number("FAKE_GPU_ORDER", 0);
-    for (int i = 0; i < graph->count; i++) {
-        int at = random == 0 || graph->count > NODES_MAX ? i : next_node(graph, over, &random);
-        const struct node *n = &graph->nodes[at];
-        memory_launch(at, is_before);
-        int code = launch(n->function, n->x, n->y, n->threads, n->shared, n->args);
-        for (int k = 0; code && k < graph->count && k < NODES_MAX; k++)
-            fprintf(stderr, "stand-in: launch %d of the graph is %s%s\n", k,
-                    graph->nodes[k].function->name,
-                    k == at            ? ", this one"
-                    : is_before(k, at) ? ", before it"
-                                       : "");
+    if (!graph->begun) {
+        memory_begin();
+        memset(graph->over, 0, sizeof graph->over);
+        graph->random = (uint64_t)number("FAKE_GPU_ORDER", 0);
+        graph->left = graph->count;
+        graph->begun = true;
+    }
+    uint64_t not[NODES_MAX / 64] = {0};
+    while (graph->left > 0) {
+        int at = graph->count > NODES_MAX ? graph->count - graph->left
+                                          : next_node(graph, not, &graph->random);
+        int code = at < 0 ? NOT_READY : run_node(graph, at);
+        if (at >= 0 && code == NOT_READY && graph->count <= NODES_MAX) {
+            not[at / 64] |= (uint64_t)1 << at % 64;
+            continue;
+        }
         if (code)
             return code;
+        graph->left--;
         if (at < NODES_MAX)
-            over[at / 64] |= (uint64_t)1 << at % 64;
+            graph->over[at / 64] |= (uint64_t)1 << at % 64;
     }
+    graph->begun = false;
     return 0;
 }
 
@@ -642,7 +777,7 @@ int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long fla
 
 static int run_exec(const struct op *op)
 {
-    return number("FAKE_GPU_RUN", 0) ? run_graph(op->function) : 0;
+    return run_graph(op->function);
 }
 
 int cuGraphLaunch(void *exec, void *stream)
@@ -683,7 +818,7 @@ int cuEventRecord(void *event_, void *stream)
     struct event *event = event_;
     CALL();
     if (event->stream && event->stream != stream) // it is of the last one alone
-        (void)run_until(event, event->recorded);
+        (void)finish_until(event, event->recorded);
     event->stream = stream;
     return enqueue(stream, (struct op){.records = event, .number = ++event->recorded});
 }
@@ -692,7 +827,14 @@ int cuEventSynchronize(void *event_)
 {
     struct event *event = event_;
     CALL();
-    return run_until(event, event->recorded);
+    return finish_until(event, event->recorded);
+}
+
+int cuEventQuery(void *event_)
+{
+    struct event *event = event_;
+    CALL();
+    return asked(run_until(event, event->recorded));
 }
 
 int cuStreamWaitEvent(void *stream, void *event_, unsigned flags)

@@ -2,6 +2,10 @@
 // Streams and events of the stand-in for the CUDA driver (fake_gpu.c). What is queued runs at once,
 // or, with FAKE_GPU_LATE=1, as late as the driver's rules allow: only when the host waits for it,
 // or for something behind it that waits for it. So what was not waited for has not happened.
+//
+// What other processes take part in may not be ready yet (NOT_READY): it stays the first of its
+// stream, and is tried again. Between cuStreamBeginCapture and cuStreamEndCapture such calls are
+// only noted.
 #ifndef FARE_TESTS_ENGINE_FAKE_STREAMS_H
 #define FARE_TESTS_ENGINE_FAKE_STREAMS_H
 
@@ -9,6 +13,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+enum { NOT_READY = 600 };
+
+struct call { // of another stand-in; may return NOT_READY
+    int (*run)(void *data);
+    void *data;
+};
 
 struct event {
     struct stream *stream; // that it was recorded in last
@@ -26,11 +38,14 @@ struct op {
     void *function; // of a launch, or a graph
     unsigned x, y, threads, shared;
     uint64_t args[1900 / 8];
+    struct call call;
     struct op *next;
 };
 
 struct stream {
     struct op *first, *last;
+    bool captures;
+    struct call captured;
     struct stream *next;
 };
 static struct stream null_stream; // the default one
@@ -42,9 +57,11 @@ static int run_first(struct stream *stream)
 {
     struct op *op = stream->first;
     int code = op->waits ? run_until(op->waits, op->number) : 0;
-    stream->first = op->next;
     if (code == 0 && op->run)
         code = op->run(op);
+    if (code == NOT_READY)
+        return code;
+    stream->first = op->next;
     if (op->records)
         op->records->done = op->number;
     free(op->own);
@@ -58,6 +75,8 @@ static int run_until(struct event *event, int number)
     while (event->done < number && event->stream && event->stream->first) {
         int now = run_first(event->stream);
         code = code ? code : now;
+        if (now == NOT_READY)
+            break;
     }
     return code;
 }
@@ -70,7 +89,34 @@ static int run_all(struct stream *stream)
     while (stream->first) {
         int now = run_first(stream);
         code = code ? code : now;
+        if (now == NOT_READY)
+            break;
     }
+    return code;
+}
+
+static void pause_a_little(void)
+{
+    static int pauses; // in a row; a minute of them is a fault of the test
+    if (++pauses > 600000)
+        abort();
+    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+}
+
+// The same, waiting for other processes.
+static int finish_until(struct event *event, int number)
+{
+    int code;
+    while ((code = run_until(event, number)) == NOT_READY)
+        pause_a_little();
+    return code;
+}
+
+static int finish_all(struct stream *stream)
+{
+    int code;
+    while ((code = run_all(stream)) == NOT_READY)
+        pause_a_little();
     return code;
 }
 
@@ -78,7 +124,7 @@ static int run_everything(void)
 {
     int code = 0;
     for (struct stream *s = streams; s; s = s->next) {
-        int now = run_all(s);
+        int now = finish_all(s);
         code = code ? code : now;
     }
     return code;
@@ -98,7 +144,10 @@ static int enqueue(void *stream_, struct op op)
     else
         stream->first = kept;
     stream->last = kept;
-    return late && *late == '1' ? 0 : run_all(stream);
+    if (late && *late == '1')
+        return 0;
+    int code = run_all(stream);
+    return code == NOT_READY ? 0 : code;
 }
 
 static int new_stream(void **out)

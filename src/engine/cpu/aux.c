@@ -25,6 +25,7 @@ static int backward(struct op *op, const struct pass *pass, struct err *err)
     const struct loss loss = {.kind = NET_SOFTMAX,
                               .batch = op->plan->batch,
                               .count = pass->batch->count,
+                              .all = pass->all,
                               .units = head->columns,
                               .z = head->out,
                               .z_bf16 = head->bf16,

@@ -4,7 +4,8 @@
 //
 // A program has one plan, for whole batches. A partial batch uses it too, with zeros for the
 // missing samples. Only with a batch norm, whose averages would count the zeros, does it need its
-// own plan, made when the first partial batch comes.
+// own plan, made when the first partial batch comes. In a group a whole batch is the largest share
+// that a rank has of the recipe's.
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "engine/cpu/plan.h"
 #include "engine/cpu/product.h"
 #include "engine/cpu/team.h"
+#include "engine/cpu/together.h"
 #include "engine/engine.h"
 #include "version.h"
 
@@ -34,6 +36,9 @@ struct engine_program {
     bool has_norm;
     int stage;
     int64_t iteration;
+    int64_t batch;       // samples of a step here
+    struct group *group; // null: alone
+    struct together together;
     struct params params;
     struct optimizer_walk optimizer;
     struct plan plan, rest; // rest: for a partial batch, with a batch norm
@@ -72,7 +77,7 @@ static int copy_net(struct engine_program *program, const struct net *net, struc
     program->layers = malloc(count * sizeof *program->layers);
     program->trains = calloc(count, sizeof *program->trains);
     program->reaches = calloc(count, sizeof *program->reaches);
-    program->rows = calloc((size_t)program->recipe.batch, sizeof *program->rows);
+    program->rows = calloc((size_t)program->batch, sizeof *program->rows);
     if (!program->layers || !program->trains || !program->reaches || !program->rows)
         return err_memory(err);
     memcpy(program->layers, net->layers, count * sizeof *net->layers);
@@ -89,7 +94,8 @@ static struct plan_spec spec_of(struct engine_program *program, int64_t batch)
                               .params = &program->params,
                               .batch = batch,
                               .bf16 = program->options.precision == ENGINE_BF16,
-                              .exact = program->has_norm};
+                              .exact = program->has_norm,
+                              .ranks = group_place(program->group).size};
 }
 
 static int cpu_set_stage(struct engine_program *program, int stage, struct err *err)
@@ -116,7 +122,7 @@ static int cpu_set_stage(struct engine_program *program, int stage, struct err *
 static int64_t samples_at_a_time(const struct engine_program *program)
 {
     const struct net_layer *last = &program->layers[program->layer_count - 1];
-    int64_t batch = program->recipe.batch, part = program->options.micro_batch;
+    int64_t batch = program->batch, part = program->options.micro_batch;
     if (last->op != NET_TIED_HEAD)
         return batch;
     if (part == 0)
@@ -134,6 +140,9 @@ static int build(struct engine_program *program, const struct net *net, struct e
     TRY(params_start(&program->params, program->options.seed, err));
     TRY(plan_bind(&program->plan, NULL, err));
     TRY(optimizer_init(&program->optimizer, &program->params, program->plan.passes, err));
+    program->together = (struct together){
+        .group = program->group, .params = &program->params, .trains = program->trains};
+    TRY(together_check(program->group, &program->params, err));
     return cpu_set_stage(program, 0, err);
 }
 
@@ -168,6 +177,8 @@ static int cpu_compile(const struct net *net, const struct recipe *recipe,
     program->recipe = *recipe;
     program->options = *options;
     program->threads = team_set(options->threads);
+    program->group = group_place(options->group).size > 1 ? options->group : NULL;
+    program->batch = group_share_most(program->group, recipe->batch);
     int rc = build(program, net, err);
     if (rc != 0) {
         err_context(err, "net '%s'", net->name);
@@ -183,7 +194,9 @@ static int cpu_compile(const struct net *net, const struct recipe *recipe,
 static int check_batch(const struct engine_program *program, const struct engine_batch *batch,
                        bool labelled, struct err *err)
 {
-    assert(batch->count >= 1 && batch->count <= program->recipe.batch);
+    assert(batch->count >= !program->group && batch->count <= program->batch);
+    if (batch->count == 0)
+        return 0;
     return engine_check_batch(program->layers, program->layer_count, program->loss, batch, labelled,
                               err);
 }
@@ -193,7 +206,7 @@ static int plan_for(struct engine_program *program, int64_t count, struct plan *
                     struct err *err)
 {
     *plan = &program->plan;
-    if (!program->has_norm || count == program->recipe.batch)
+    if (!program->has_norm || count == program->batch || count == 0)
         return 0;
     *plan = &program->rest;
     if (program->rest.batch == count)
@@ -215,6 +228,7 @@ static struct loss loss_of(const struct engine_program *program, const struct pl
     return (struct loss){.kind = program->loss,
                          .batch = plan->batch,
                          .count = batch->count,
+                         .all = batch->all > 0 ? batch->all : batch->count,
                          .units = last->columns,
                          .z = last->out,
                          .z_bf16 = last->bf16,
@@ -233,16 +247,31 @@ static struct pass pass_of(const struct engine_program *program, const struct en
                          .seed = program->options.seed,
                          .iteration = program->iteration,
                          .trains = program->trains,
-                         .reaches = program->reaches};
+                         .reaches = program->reaches,
+                         .group = program->group,
+                         .all = batch->all > 0 ? batch->all : batch->count};
 }
 
-static void step_embeddings(struct engine_program *program)
+static int step_embeddings(struct engine_program *program, struct err *err)
 {
     for (int i = 0; i < program->params.count; i++) {
         const struct slot *slot = &program->params.slots[i];
-        if (slot->embedding && program->trains[slot->param.layer])
-            embedding_step(slot->embedding, program->iteration);
+        if (!slot->embedding || !program->trains[slot->param.layer])
+            continue;
+        TRY(embedding_unite(slot->embedding, program->group, err));
+        embedding_step(slot->embedding, program->iteration);
     }
+    return 0;
+}
+
+// A rank without samples has gradients of zero.
+static void clear_gradients(struct engine_program *program)
+{
+    struct params *params = &program->params;
+    memset(params->grads, 0, (size_t)params->trained * sizeof *params->grads);
+    for (int i = 0; i < params->count; i++)
+        if (params->slots[i].embedding)
+            embedding_look(params->slots[i].embedding, NULL, 0);
 }
 
 // A part of a batch: samples from `first` on, at most as many as the plan is for.
@@ -254,6 +283,7 @@ static struct engine_batch part_of(const struct engine_program *program,
     part.count = batch->count - first;
     if (part.count > program->plan.batch)
         part.count = program->plan.batch;
+    part.first += first;
     part.tokens += first * time;
     if (part.labels)
         part.labels += first * time;
@@ -269,7 +299,9 @@ static int run_parts(struct engine_program *program, const struct engine_batch *
         struct engine_batch part = part_of(program, batch, first);
         struct pass pass = pass_of(program, &part, training);
         pass.adds = first > 0;
-        pass.labels = batch->count * last->out.dim[0];
+        pass.labels = (batch->all > 0 ? batch->all : batch->count) * last->out.dim[0];
+        if (training && first + program->plan.batch >= batch->count)
+            pass.together = &program->together;
         pass.score = score;
         pass.odds = odds ? odds + first * last->units : NULL;
         TRY(plan_forward(&program->plan, &pass, err));
@@ -287,7 +319,11 @@ static bool has_parts(const struct engine_program *program)
 static int step_parts(struct engine_program *program, const struct engine_batch *batch,
                       struct engine_score *score, struct err *err)
 {
-    TRY(run_parts(program, batch, true, score, NULL, err));
+    struct engine_score mine = {0};
+    together_begin(&program->together);
+    TRY(run_parts(program, batch, true, &mine, NULL, err));
+    TRY(together_score(&program->together, &mine, err));
+    TRY(together_finish(&program->together, score, err));
     optimizer_step(&program->optimizer, program->iteration);
     program->iteration++;
     return 0;
@@ -299,15 +335,23 @@ static int cpu_step(struct engine_program *program, const struct engine_batch *b
     struct plan *plan;
     team_set(program->threads);
     TRY(check_batch(program, batch, true, err));
+    if (batch->count == 0)
+        clear_gradients(program);
     if (has_parts(program))
         return step_parts(program, batch, score, err);
     TRY(plan_for(program, batch->count, &plan, err));
+    struct engine_score mine = {0};
     struct pass pass = pass_of(program, batch, true);
+    pass.together = &program->together;
+    together_begin(&program->together);
     TRY(plan_forward(plan, &pass, err));
     struct loss loss = loss_of(program, plan, batch, true);
-    loss_run(&loss, score);
+    if (batch->count > 0)
+        loss_run(&loss, &mine);
+    TRY(together_score(&program->together, &mine, err));
     TRY(plan_backward(plan, &pass, err));
-    step_embeddings(program);
+    TRY(together_finish(&program->together, score, err));
+    TRY(step_embeddings(program, err));
     optimizer_step(&program->optimizer, program->iteration);
     program->iteration++;
     return 0;
@@ -322,9 +366,11 @@ static int run_forward(struct engine_program *program, const struct engine_batch
     return plan_forward(&program->plan, &pass, err);
 }
 
-static int cpu_evaluate(struct engine_program *program, const struct engine_batch *batch,
-                        struct engine_score *score, struct err *err)
+static int evaluate_here(struct engine_program *program, const struct engine_batch *batch,
+                         struct engine_score *score, struct err *err)
 {
+    if (batch->count == 0)
+        return 0;
     if (has_parts(program)) {
         team_set(program->threads);
         TRY(check_batch(program, batch, true, err));
@@ -333,6 +379,21 @@ static int cpu_evaluate(struct engine_program *program, const struct engine_batc
     TRY(run_forward(program, batch, true, err));
     struct loss loss = loss_of(program, &program->plan, batch, false);
     loss_run(&loss, score);
+    return 0;
+}
+
+static int cpu_evaluate(struct engine_program *program, const struct engine_batch *batch,
+                        struct engine_score *score, struct err *err)
+{
+    if (!program->group)
+        return evaluate_here(program, batch, score, err);
+    struct engine_score mine = {0};
+    TRY(evaluate_here(program, batch, &mine, err));
+    double sums[3] = {mine.loss, (double)mine.correct, (double)mine.count};
+    TRY(group_sum_reals(program->group, sums, 3, err));
+    score->loss += sums[0];
+    score->correct += (int64_t)sums[1];
+    score->count += (int64_t)sums[2];
     return 0;
 }
 
@@ -418,6 +479,7 @@ const struct engine engine_cpu = {
     .name = "cpu",
     .precisions = 1U << ENGINE_F32 | 1U << ENGINE_BF16,
     .about = "oneDNN and own kernels on all cores",
+    .groups = true,
     .available = cpu_available,
     .compile = cpu_compile,
     .release = cpu_release,

@@ -27,6 +27,15 @@ struct embedding {
     float *chunk;    // (threads_max, CHUNK_ROWS, units): gradients of the dense way
     int threads_max;
     struct groups groups;
+    // Of all ranks of a group; see embedding_unite().
+    int ranks;
+    struct groups united;
+    int32_t *mine, *all; // (1 + positions), (ranks, 1 + positions): number of tokens, tokens
+    int32_t *tokens;     // (ranks × positions)
+    float *united_grad;  // (ranks × positions, or vocabulary, units)
+    // What the next step uses.
+    const struct groups *step_groups;
+    const float *step_grad;
 
     // Lazy rows. Iteration `now` is next; row r has had all before base + done[r].
     int64_t base, now;
@@ -95,6 +104,19 @@ static int new_lazy(struct embedding *e, double steady, struct err *err)
     return 0;
 }
 
+static int new_united(struct embedding *e, struct err *err)
+{
+    int64_t most = e->ranks * e->positions;
+    if (most >= INT32_MAX)
+        return err_set(err, ERR_USAGE, "%lld tokens in a batch are too many", (long long)most);
+    TRY(groups_init(&e->united, e->vocabulary, most, err));
+    e->mine = calloc((size_t)e->positions + 1, sizeof *e->mine);
+    e->all = calloc((size_t)e->ranks * ((size_t)e->positions + 1), sizeof *e->all);
+    e->tokens = calloc((size_t)most, sizeof *e->tokens);
+    e->united_grad = allocate(most < e->vocabulary ? most : e->vocabulary, e->units);
+    return e->mine && e->all && e->tokens && e->united_grad ? 0 : err_memory(err);
+}
+
 int embedding_new(const struct embedding_spec *spec, struct embedding **out, struct err *err)
 {
     assert(spec->vocabulary > 0 && spec->units > 0 && spec->positions > 0);
@@ -123,6 +145,11 @@ int embedding_new(const struct embedding_spec *spec, struct embedding **out, str
         all = all && (e->chunk = allocate((int64_t)e->threads_max * CHUNK_ROWS, e->units));
     }
     rc = !all ? err_memory(err) : e->lazy ? new_lazy(e, steady, err) : 0;
+    e->ranks = spec->ranks;
+    e->step_groups = &e->groups;
+    e->step_grad = e->grad;
+    if (rc == 0 && e->ranks > 1)
+        rc = new_united(e, err);
     if (rc == 0)
         embedding_reset_state(e);
 out:
@@ -138,6 +165,11 @@ void embedding_free(struct embedding *e)
     if (!e)
         return;
     groups_release(&e->groups);
+    groups_release(&e->united);
+    free(e->mine);
+    free(e->all);
+    free(e->tokens);
+    free(e->united_grad);
     free(e->table);
     free(e->state[0]);
     free(e->state[1]);
@@ -294,17 +326,44 @@ void embedding_backward(struct embedding *e, const float *dout)
     team_run(backward_part, &(struct copying){.e = e, .dout = dout});
 }
 
+// Every rank lists the tokens of all of them in the same order, and they sum the rows of those.
+int embedding_unite(struct embedding *e, struct group *group, struct err *err)
+{
+    if (e->ranks <= 1)
+        return 0;
+    const size_t each = (size_t)e->positions + 1, row = (size_t)e->units * sizeof(float);
+    e->mine[0] = e->groups.distinct;
+    memcpy(e->mine + 1, e->groups.token, (size_t)e->groups.distinct * sizeof *e->mine);
+    TRY(group_gather(group, e->mine, each * sizeof *e->mine, e->all, err));
+    int64_t count = 0;
+    for (int r = 0; r < e->ranks; r++) {
+        const int32_t *list = e->all + (size_t)r * each;
+        memcpy(e->tokens + count, list + 1, (size_t)list[0] * sizeof *list);
+        count += list[0];
+    }
+    groups_look(&e->united, e->tokens, count);
+    memset(e->united_grad, 0, (size_t)e->united.distinct * row);
+    for (int32_t g = 0; g < e->groups.distinct; g++)
+        memcpy(e->united_grad + (int64_t)e->united.slot[e->groups.token[g]] * e->units,
+               e->grad + (int64_t)g * e->units, row);
+    TRY(group_sum(group, e->united_grad, (int64_t)e->united.distinct * e->units, err));
+    e->step_groups = &e->united;
+    e->step_grad = e->united_grad;
+    return 0;
+}
+
 static void step_lazy(void *embedding, int thread, int threads)
 {
     struct embedding *e = embedding;
+    const struct groups *groups = e->step_groups;
     const struct kernels *k = kernels();
     const float rate = e->rates[e->now < e->rate_count ? e->now : e->rate_count - 1];
     unsigned int before = kernels_flush_begin();
-    for (int32_t g = thread; g < e->groups.distinct; g += threads) {
-        const int64_t row = e->groups.token[g], at = row * e->units;
+    for (int32_t g = thread; g < groups->distinct; g += threads) {
+        const int64_t row = groups->token[g], at = row * e->units;
         catch_up(e, k, row);
         k->adam(&e->adam, rate, e->table + at, e->state[0] + at, e->state[1] + at,
-                e->grad + g * e->units, e->units);
+                e->step_grad + (int64_t)g * e->units, e->units);
         e->done[row]++;
     }
     kernels_flush_end(before);
@@ -361,11 +420,11 @@ static void step_dense(void *step, int thread, int threads)
     team_part(e->vocabulary, CHUNK_ROWS, thread, threads, &from, &to);
     for (int64_t row = from; row < to; row += CHUNK_ROWS) {
         for (int64_t i = 0; i < CHUNK_ROWS; i++) {
-            int32_t slot = row + i < e->vocabulary ? e->groups.slot[row + i] : -1;
+            int32_t slot = row + i < e->vocabulary ? e->step_groups->slot[row + i] : -1;
             if (slot < 0)
                 memset(g + i * units, 0, bytes);
             else
-                memcpy(g + i * units, e->grad + slot * units, bytes);
+                memcpy(g + i * units, e->step_grad + slot * units, bytes);
         }
         float *state1 = e->state[1] ? e->state[1] + row * units : NULL;
         s->optimizer(&s->rule, 0, e->table + row * units, g, e->state[0] + row * units, state1,

@@ -21,6 +21,7 @@
 
 #include "base/err.h"
 #include "engine/cpu/groups.h"
+#include "engine/group.h"
 #include "net/recipe.h"
 
 struct embedding;
@@ -37,6 +38,7 @@ struct embedding_spec {
     int64_t positions;           // most tokens of a batch: batch × time
     const struct recipe *recipe; // copied; the first stage's rate holds until another is set
     enum embedding_way way;
+    int ranks; // of the group that trains together; 0: one
 };
 
 // The table is zero, the state as the optimizer starts.
@@ -71,6 +73,9 @@ void embedding_backward(struct embedding *embedding, const float *dout);
 // The gradient of the rows in the batch: (groups->distinct, units), row g that of token[g]. It is
 // overwritten, never added to.
 float *embedding_grad(struct embedding *embedding);
+
+// Ranks of a group: the gradient of all their batches, and all their tokens, for the next step.
+int embedding_unite(struct embedding *embedding, struct group *group, struct err *err) MUST_USE;
 
 // One step of the optimizer. `iteration` is the t of net/recipe.h; it need not follow the last one.
 void embedding_step(struct embedding *embedding, int64_t iteration);

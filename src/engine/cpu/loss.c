@@ -44,11 +44,11 @@ static double softmax_row(const struct loss *loss, int64_t row)
     int32_t label = loss->labels[row];
     float top = z_at(loss, row, largest(loss, row));
     double sum = exponentials(loss, row, top);
-    float share = (float)((double)loss->weight / (sum * (double)loss->count));
+    float share = (float)((double)loss->weight / (sum * (double)loss->all));
     for (int64_t u = 0; loss->grad && u < loss->units; u++)
         put_grad(loss, row, u,
                  expf(z_at(loss, row, u) - top) * share -
-                     (u == label ? loss->weight / (float)loss->count : 0));
+                     (u == label ? loss->weight / (float)loss->all : 0));
     return log(sum) + (double)top - (double)z_at(loss, row, label);
 }
 
@@ -62,7 +62,7 @@ static double sigmoid_row(const struct loss *loss, int64_t row)
     double z = (double)z_at(loss, row, 0), label = loss->labels[row];
     if (loss->grad)
         put_grad(loss, row, 0,
-                 (float)((double)loss->weight * (sigmoid(z) - label) / (double)loss->count));
+                 (float)((double)loss->weight * (sigmoid(z) - label) / (double)loss->all));
     return (z > 0 ? z : 0) - z * label + log1p(exp(-fabs(z))); // no exponential overflows
 }
 

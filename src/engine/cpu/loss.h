@@ -11,6 +11,7 @@
 struct loss {
     enum net_loss kind;
     int64_t batch, count; // rows, and how many are samples
+    int64_t all;          // samples in the mean: of all ranks
     int64_t units;
     const void *z; // (batch, units): the logits
     bool z_bf16;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch norm, with relu. A thread takes a block of channels through all passes before the next
 // block, to read it from the cache. The relu's mask is computed again from the input, which the way
-// back reads anyway; so only readers need the output.
+// back reads anyway; so only readers need the output. In a group the sums are those of all ranks,
+// so that a batch has one mean and one variance, wherever its samples are.
 #include <math.h>
 #include <stdlib.h>
 
@@ -15,6 +16,9 @@ struct norm {
     int parts;    // of the samples, if there are more threads than blocks
     float *mean, *inverse, *scale, *bias, *level, *slope; // (channels)
     double *sums[2];                                      // (blocks × parts, block)
+    double *totals;                                       // (2, channels) of all ranks
+    bool together;                                        // those count
+    int64_t samples;                                      // of all ranks
 };
 
 struct job {
@@ -76,7 +80,7 @@ static double *sums_of(const struct norm *norm, int which, int64_t task)
 }
 
 // The parts' sums of channel c, in their order.
-static double total(const struct norm *norm, int which, int c)
+static double total_here(const struct norm *norm, int which, int c)
 {
     int block = norm->op.plan->block;
     double sum = 0;
@@ -85,9 +89,24 @@ static double total(const struct norm *norm, int which, int c)
     return sum;
 }
 
+static double total(const struct norm *norm, int which, int c)
+{
+    return norm->together ? norm->totals[which * norm->channels + c] : total_here(norm, which, c);
+}
+
+// Sums up what the ranks have; `count` sums of each channel.
+static int sum_ranks(const struct norm *norm, const struct pass *pass, int count, struct err *err)
+{
+    for (int i = 0; i < count; i++)
+        for (int c = 0; c < norm->channels; c++)
+            norm->totals[i * norm->channels + c] =
+                pass->batch->count > 0 ? total_here(norm, i, c) : 0;
+    return group_sum_reals(pass->group, norm->totals, (int64_t)count * norm->channels, err);
+}
+
 static double numbers(const struct norm *norm)
 {
-    return (double)(norm->op.plan->batch * image_pixels(&plan_output(&norm->op)->as));
+    return (double)(norm->samples * image_pixels(&plan_output(&norm->op)->as));
 }
 
 // ---- forward ----
@@ -168,11 +187,32 @@ static void take_running(const struct norm *norm, int c)
     set_scale(norm, c, (double)plan_slot(&norm->op, 3)->value[c]);
 }
 
+// A rank without samples learns the mean and the variance all the same.
+static int forward_together(struct job *job, struct err *err)
+{
+    struct norm *norm = job->norm;
+    bool some = job->pass->batch->count > 0;
+    if (some)
+        run(job, sum_task);
+    TRY(sum_ranks(norm, job->pass, 1, err));
+    for_all_channels(norm, mean_of);
+    if (some)
+        run(job, squares_task);
+    TRY(sum_ranks(norm, job->pass, 1, err));
+    for_all_channels(norm, variance_of);
+    if (some)
+        run(job, apply_task);
+    return 0;
+}
+
 static int forward(struct op *op, const struct pass *pass, struct err *err)
 {
-    (void)err;
     struct norm *norm = (struct norm *)op;
     struct job job = {norm, pass, NULL};
+    norm->together = pass->training && pass->group;
+    norm->samples = norm->together ? pass->all : op->plan->batch;
+    if (norm->together)
+        return forward_together(&job, err);
     if (!pass->training) {
         for_all_channels(norm, take_running);
         run(&job, apply_task);
@@ -197,15 +237,26 @@ static void back_sums_task(const struct job *job, int64_t task)
                                                sums_of(job->norm, 1, task));
 }
 
-// The gradients of weight and bias, and what the mean and the variance take away from dy.
-static void take_sums(const struct norm *norm, int c)
+// The gradients of weight and bias: this rank's part.
+static void take_gradients(const struct norm *norm, int c)
+{
+    plan_slot(&norm->op, 0)->grad[c] = (float)(total_here(norm, 1, c) * (double)norm->inverse[c]);
+    plan_slot(&norm->op, 1)->grad[c] = (float)total_here(norm, 0, c);
+}
+
+// What the mean and the variance take away from dy.
+static void take_level(const struct norm *norm, int c)
 {
     double sum = total(norm, 0, c), along = total(norm, 1, c), count = numbers(norm);
     double inverse = (double)norm->inverse[c];
-    plan_slot(&norm->op, 0)->grad[c] = (float)(along * inverse);
-    plan_slot(&norm->op, 1)->grad[c] = (float)sum;
     norm->level[c] = (float)(sum / count);
     norm->slope[c] = (float)(along * inverse * inverse / count);
+}
+
+static void take_sums(const struct norm *norm, int c)
+{
+    take_gradients(norm, c);
+    take_level(norm, c);
 }
 
 static void back_task(const struct job *job, int64_t task)
@@ -222,11 +273,27 @@ static void whole_back_task(const struct job *job, int64_t block)
         back_task(job, block);
 }
 
+static int backward_together(struct job *job, struct err *err)
+{
+    struct norm *norm = job->norm;
+    bool some = job->pass->batch->count > 0;
+    if (some) {
+        run(job, back_sums_task);
+        for_all_channels(norm, take_gradients);
+    }
+    TRY(sum_ranks(norm, job->pass, 2, err));
+    for_all_channels(norm, take_level);
+    if (some && plan_wants_input(&norm->op, job->pass, 0))
+        run(job, back_task);
+    return 0;
+}
+
 static int backward(struct op *op, const struct pass *pass, struct err *err)
 {
-    (void)err;
     struct norm *norm = (struct norm *)op;
     struct job job = {norm, pass, NULL};
+    if (norm->together)
+        return backward_together(&job, err);
     if (norm->parts == 1) {
         run(&job, whole_back_task);
         return 0;
@@ -251,6 +318,7 @@ static void release(struct op *op)
     free(norm->slope);
     free(norm->sums[0]);
     free(norm->sums[1]);
+    free(norm->totals);
 }
 
 static int allocate(struct norm *norm, struct err *err)
@@ -264,7 +332,8 @@ static int allocate(struct norm *norm, struct err *err)
         if (!(norm->sums[i] =
                   calloc((size_t)norm->channels * (size_t)norm->parts, sizeof *norm->sums[i])))
             return err_memory(err);
-    return 0;
+    norm->totals = calloc(2 * (size_t)norm->channels, sizeof *norm->totals);
+    return norm->totals ? 0 : err_memory(err);
 }
 
 static int make(struct op *op, struct err *err)
@@ -286,4 +355,5 @@ const struct op_class norm_class = {.size = sizeof(struct norm),
                                     .make = make,
                                     .forward = forward,
                                     .backward = backward,
-                                    .release = release};
+                                    .release = release,
+                                    .talks = true};

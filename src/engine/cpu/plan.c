@@ -7,6 +7,7 @@
 
 #include "engine/cpu/number.h"
 #include "engine/cpu/team.h"
+#include "engine/cpu/together.h"
 
 int plan_time(const struct plan *plan, int layer, enum plan_when when)
 {
@@ -358,6 +359,7 @@ int plan_init(struct plan *plan, const struct plan_spec *spec, struct err *err)
                           .batch = spec->batch,
                           .bf16 = spec->bf16,
                           .exact = spec->exact,
+                          .ranks = spec->ranks,
                           .block = dnn_block()};
     plan->passes = passes_for(plan->block);
     plan->values = calloc(count, sizeof *plan->values);
@@ -429,19 +431,28 @@ void plan_release(struct plan *plan)
 
 // ---- running ----
 
+static bool takes_part(const struct op *op, const struct pass *pass)
+{
+    return op && (pass->batch->count > 0 || op->class->talks);
+}
+
 int plan_forward(struct plan *plan, const struct pass *pass, struct err *err)
 {
     for (int i = 0; i < plan->layer_count; i++)
-        if (plan->ops[i])
+        if (takes_part(plan->ops[i], pass))
             TRY(plan->ops[i]->class->forward(plan->ops[i], pass, err));
     return 0;
 }
 
 int plan_backward(struct plan *plan, const struct pass *pass, struct err *err)
 {
-    for (int i = plan->layer_count - 1; i >= 0; i--)
-        if (plan->ops[i] && pass->reaches[i] && plan->ops[i]->class->backward)
-            TRY(plan->ops[i]->class->backward(plan->ops[i], pass, err));
+    for (int i = plan->layer_count - 1; i >= 0; i--) {
+        struct op *op = plan->ops[i];
+        if (takes_part(op, pass) && pass->reaches[i] && op->class->backward)
+            TRY(op->class->backward(op, pass, err));
+        if (pass->together)
+            TRY(together_layer(pass->together, i, err));
+    }
     return 0;
 }
 

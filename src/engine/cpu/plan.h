@@ -53,6 +53,11 @@ struct pass { // one run through a plan
     int64_t labels;             // of the whole step, for the mean
     struct engine_score *score; // the head adds to it
     float *odds;                // predict(): the head's outputs go there
+    // In a group: samples of the batch of all ranks, whose gradients are summed. A rank without any
+    // runs only the ops that talk to the others.
+    struct group *group;
+    int64_t all;
+    struct together *together; // (optional) sums the gradients
 };
 
 struct op;
@@ -64,6 +69,7 @@ struct op_class {
     int (*make)(struct op *op, struct err *err);                              // (optional)
     int (*bind)(struct op *op, struct err *err);                              // (optional)
     int (*backward)(struct op *op, const struct pass *pass, struct err *err); // (optional)
+    bool talks; // to the other ranks of a group, so it runs even without samples
     void (*release)(struct op *op); // (optional) frees what the struct points to
 };
 
@@ -83,6 +89,7 @@ struct plan {
     bool bf16; // images and what is computed from them
     int block;
     bool exact; // whole batches only, so nothing has to be cleared
+    int ranks;  // that train together
     struct value *values;
     struct op **ops;
     struct buffer *outs, *grads; // (layer) spans by home, until they become buffers
@@ -98,6 +105,7 @@ struct plan_spec {
     struct params *params;
     int64_t batch;
     bool bf16, exact;
+    int ranks; // that train together
 };
 int plan_init(struct plan *plan, const struct plan_spec *spec, struct err *err) MUST_USE;
 void plan_release(struct plan *plan);

@@ -70,7 +70,8 @@ static int make_embedding(struct op *op, struct err *err)
                                         .units = op->layer->units,
                                         .positions = op->plan->batch * op->layer->out.dim[0],
                                         .recipe = &op->plan->params->recipe,
-                                        .way = EMBEDDING_AUTO};
+                                        .way = EMBEDDING_AUTO,
+                                        .ranks = op->plan->ranks};
     return slot->embedding ? 0 : embedding_new(&spec, &slot->embedding, err);
 }
 

@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tree.h"
 #include "engine/cuda/l1.h"
+#include "engine/cuda/nccl.h"
 #include "engine/cuda/preload.h"
 #include "engine/cuda/product.h"
 #include "engine/cuda/plan/text.h"
 #include "engine/cuda/queue.h"
+#include "engine/cuda/ranks.h"
 #include "engine/cuda/transfer.h"
 #include "version.h"
 
@@ -23,15 +26,19 @@ static struct cuda_about last_about; // the GPU opened last, for the record
 static int cuda_available(const struct engine_options *options, struct err *err)
 {
     struct cuda_about about;
+    cuda_choose(group_place(options->group).local_rank);
     TRY(cuda_look(options->precision, &about, err));
     last_about = about;
-    return 0;
+    return group_place(options->group).size > 1 ? nccl_available(err) : 0;
 }
 
 static void cuda_release(struct engine_program *program)
 {
     if (!program)
         return;
+    // Graphs go before what sums over ranks, unless a rank failed: then sums would never end.
+    if (program->plan.device.several && program->cuda && cuda_sync(program->cuda, NULL) != 0)
+        cuda_abandon(program->cuda);
     for (int i = 0; program->cuda && i < RECIPE_STAGES_MAX; i++)
         for (int k = 0; k < PROGRAM_LENGTHS; k++)
             cuda_graph_free(program->cuda, program->train[i][k]);
@@ -57,21 +64,35 @@ static int64_t input_numbers(const struct engine_program *program)
     return program->recipe.batch * in->rows * in->pitch;
 }
 
+// Tests set it, to have several buckets in small nets.
+static int64_t bucket_bytes(void)
+{
+    const char *text = getenv("FARE_BUCKET_BYTES");
+    int64_t bytes;
+    return text && text_int(text, &bytes) ? bytes : 0;
+}
+
 static int build(struct engine_program *program, const struct net *net, struct err *err)
 {
     size_t count = (size_t)net->layer_count;
-    int64_t batch = program->recipe.batch;
+    struct group *group = program->options.group;
     TRY(recipe_check(&program->recipe, net, err));
+    program->recipe.batch = cuda_rank_batch(group, program->recipe.batch);
+    int64_t batch = program->recipe.batch;
     program->loss = net->loss;
     program->layer_count = net->layer_count;
     program->layers = malloc(count * sizeof *program->layers);
     if (!program->layers)
         return err_memory(err);
     memcpy(program->layers, net->layers, count * sizeof *program->layers);
+    cuda_choose(group_place(group).local_rank);
     TRY(cuda_open(program->options.precision, &program->cuda, err));
     struct cuda *cuda = program->cuda;
     last_about = *cuda_about(cuda);
     struct device device = cuda_device(cuda);
+    cuda_rank_device(group, &device);
+    if (device.several)
+        TRY(cuda_join(cuda, group, err));
     TRY(gpu_params_new(&program->params, net, &program->recipe, &device, err));
     program->plan = (struct gpu_plan){.device = device,
                                       .layers = program->layers,
@@ -79,7 +100,8 @@ static int build(struct engine_program *program, const struct net *net, struct e
                                       .loss = net->loss,
                                       .batch = batch,
                                       .params = &program->params,
-                                      .text.micro = program->options.micro_batch};
+                                      .text.micro = program->options.micro_batch,
+                                      .bucket_bytes = bucket_bytes()};
     TRY(gpu_plan_new(&program->plan, PROGRAM_ROWS, err));
     struct launches *lists[PLAN_LISTS];
     gpu_plan_lists(&program->plan, lists);
@@ -89,12 +111,13 @@ static int build(struct engine_program *program, const struct net *net, struct e
     TRY(cuda_alloc(cuda, PROGRAM_ROWS * program->row_bytes, &program->table, err));
     void *host[4];
     const int64_t bytes[4] = {PROGRAM_ROWS * program->row_bytes,
-                              PROGRAM_ROWS * batch * (int64_t)sizeof *program->scores,
+                              PROGRAM_ROWS * batch * (int64_t)sizeof *program->totals,
                               input_numbers(program) * 4, batch * program->plan.values[0].rows * 4};
     for (int i = 0; i < 4; i++)
         TRY(cuda_alloc_host(cuda, bytes[i] + 4 * batch, &host[i], err));
     program->rows = host[0];
     program->scores = host[1];
+    program->totals = host[1];
     program->host_input = host[2];
     program->host_words = host[3];
     return cuda_init_params(&program->params, cuda, program->options.seed, err);
@@ -176,7 +199,7 @@ static int put_batch(struct engine_program *program, const struct engine_batch *
 {
     const struct gpu_plan *plan = &program->plan;
     int64_t size = program->recipe.batch;
-    assert(batch->count >= 1 && batch->count <= size);
+    assert(batch->count >= (batch->all > 0 ? 0 : 1) && batch->count <= size);
     TRY(engine_check_batch(program->layers, program->layer_count, program->loss, batch, labelled,
                            err));
     TRY(cuda_drain(program, 0, err));
@@ -210,9 +233,9 @@ static int put_batch(struct engine_program *program, const struct engine_batch *
 
 // The score of the step just launched.
 static int take_score(struct engine_program *program, const struct engine_batch *batch,
-                      struct engine_score *score, struct err *err)
+                      bool training, struct engine_score *score, struct err *err)
 {
-    program->counts[program->queued % PROGRAM_ROWS] = (int)batch->count;
+    cuda_fill_counts(program, batch, training);
     program->launched = ++program->queued;
     TRY(cuda_drain(program, 0, err));
     int64_t steps;
@@ -231,7 +254,7 @@ static int cuda_step(struct engine_program *program, const struct engine_batch *
     if (rc == 0)
         rc = cuda_launch_list(program->cuda, &plan->buffers[0].backward[program->stage], err);
     if (rc == 0)
-        rc = take_score(program, batch, score, err);
+        rc = take_score(program, batch, true, score, err);
     program->iteration++;
     program->lazy_iteration = program->iteration;
     return rc;
@@ -244,7 +267,7 @@ static int cuda_evaluate(struct engine_program *program, const struct engine_bat
         return cuda_queue(program, batch, false, err);
     TRY(put_batch(program, batch, false, true, err));
     TRY(cuda_launch_list(program->cuda, &program->plan.evaluate, err));
-    return take_score(program, batch, score, err);
+    return take_score(program, batch, false, score, err);
 }
 
 static int cuda_predict(struct engine_program *program, const struct engine_batch *batch,
@@ -301,6 +324,13 @@ static int cuda_write(struct engine_program *program, int index, const float *va
     return cuda_write_tensor(&program->params, program->cuda, index, values, err);
 }
 
+static bool cuda_group_times(struct engine_program *program, struct group_times *times)
+{
+    *times = (struct group_times){.waiting_ns = (int64_t)program->waiting_ns,
+                                  .communication_ns = (int64_t)program->communication_ns};
+    return program->plan.device.several;
+}
+
 static bool cuda_library(int index, struct engine_library *library)
 {
     memset(library, 0, sizeof *library);
@@ -310,6 +340,11 @@ static bool cuda_library(int index, struct engine_library *library)
                  last_about.driver % 1000 / 10);
         snprintf(library->kernels, sizeof library->kernels, "sm_%d%d", last_about.major,
                  last_about.minor);
+        return true;
+    }
+    if (index == 2 && *nccl_version()) {
+        snprintf(library->name, sizeof library->name, "NCCL");
+        snprintf(library->version, sizeof library->version, "%s", nccl_version());
         return true;
     }
     if (index > 1)
@@ -324,8 +359,9 @@ static bool cuda_library(int index, struct engine_library *library)
 const struct engine engine_cuda = {
     .name = "cuda",
     .gpu = true,
+    .groups = true,
     .precisions = 1U << ENGINE_F32 | 1U << ENGINE_BF16 | 1U << ENGINE_TF32,
-    .about = "own kernels on an NVIDIA GPU; needs only its driver",
+    .about = "own kernels on an NVIDIA GPU; needs only its driver, and NCCL for several",
     .available = cuda_available,
     .compile = cuda_compile,
     .release = cuda_release,
@@ -345,4 +381,5 @@ const struct engine engine_cuda = {
     .l1 = &cuda_engine_l1,
     .load_kernels = cuda_load_kernels,
     .library = cuda_library,
+    .group_times = cuda_group_times,
 };

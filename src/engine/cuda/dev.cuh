@@ -288,6 +288,8 @@ DEVICE int shift_of(u32 word, int side)
 // Structures that kernels take are read member by member: a copy of one would go to local memory.
 #define DROP_STREAM(d) ((d).slot >= 0 ? (d).now->drop[(d).slot] : nullptr)
 
+#define DROP_FIRST(d)  ((d).slot >= 0 ? (d).now->first : 0) // sample; masks count those of all ranks
+
 // The words of elements 4 × block to 4 × block + 3.
 DEVICE u4 dropout_words(const u32 *stream, u64 block)
 {

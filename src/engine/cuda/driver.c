@@ -9,6 +9,7 @@
 #include "base/tree.h"
 #include "engine/cuda/driver_parts.h"
 #include "engine/cuda/modules.h"
+#include "engine/cuda/ranks.h"
 
 enum {
     ATTRIBUTE_PROCESSORS = 16,
@@ -29,7 +30,7 @@ static struct opened {
     struct libcuda api;
     struct dl dl;
     bool open;
-    int device;
+    int wanted, device; // wanted: its number
     void *context;
     struct cuda_about about;
     struct modules modules;
@@ -100,7 +101,7 @@ static int read_facts(struct opened *o, struct err *err)
     struct cuda_about *about = &o->about;
     size_t memory = 0;
     TRY(CALL(o, cuDriverGetVersion, err, &about->driver));
-    TRY(CALL(o, cuDeviceGet, err, &o->device, 0));
+    TRY(CALL(o, cuDeviceGet, err, &o->device, o->wanted));
     TRY(CALL(o, cuDeviceGetName, err, about->name, (int)sizeof about->name, o->device));
     TRY(CALL(o, cuDeviceGetAttribute, err, &about->major, ATTRIBUTE_MAJOR, o->device));
     TRY(CALL(o, cuDeviceGetAttribute, err, &about->minor, ATTRIBUTE_MINOR, o->device));
@@ -135,6 +136,13 @@ static int open_gpu(struct opened *o, struct err *err)
         return err_set(err, ERR_MISSING, "the NVIDIA driver shows no GPU to this process");
     if (code != 0)
         return failed(&o->api, code, "cuInit", err);
+    // Slurm may show each process its own GPU alone.
+    if (count == 1)
+        o->wanted = 0;
+    if (o->wanted >= count)
+        return err_set(err, ERR_USAGE,
+                       "process %d of this machine has no GPU: the driver shows %d of them",
+                       o->wanted, count);
     TRY(read_facts(o, err));
     TRY(CALL(o, cuDevicePrimaryCtxRetain, err, &o->context, o->device));
     o->modules.api = &o->api;
@@ -149,6 +157,22 @@ static int check_precision(const struct opened *o, enum engine_precision precisi
         return 0;
     return err_set(err, ERR_USAGE, "%s cannot calculate in %s: that needs compute capability 8.0",
                    o->about.name, precision == ENGINE_TF32 ? "tf32" : "bf16");
+}
+
+void cuda_choose(int number)
+{
+    pthread_mutex_lock(&opened.lock);
+    if (!opened.open)
+        opened.wanted = number;
+    pthread_mutex_unlock(&opened.lock);
+}
+
+int cuda_attach(struct err *err)
+{
+    pthread_mutex_lock(&opened.lock);
+    int rc = CALL(&opened, cuCtxSetCurrent, err, opened.context);
+    pthread_mutex_unlock(&opened.lock);
+    return rc;
 }
 
 int cuda_look(enum engine_precision precision, struct cuda_about *about, struct err *err)
@@ -243,6 +267,7 @@ void cuda_close(struct cuda *cuda)
     if (!cuda)
         return;
     const struct libcuda *api = &cuda->api;
+    cuda_leave(cuda);
     cuda_free(cuda);
     for (int i = 0; i < cuda->host_count; i++)
         (void)api->cuMemFreeHost(cuda->host[i]);
@@ -456,7 +481,7 @@ int cuda_download(struct cuda *cuda, void *to, device_ptr from, int64_t bytes, s
 
 int cuda_sync(struct cuda *cuda, struct err *err)
 {
-    return CALL(cuda, cuStreamSynchronize, err, cuda->stream);
+    return cuda_wait(cuda, cuda->stream, NULL, err);
 }
 
 void cuda_settle(struct cuda *cuda)
@@ -500,7 +525,8 @@ static int bind(struct cuda *cuda, struct launch *launch, struct err *err)
 int cuda_bind(struct cuda *cuda, struct launches *list, struct err *err)
 {
     for (int i = 0; i < list->count; i++)
-        TRY(bind(cuda, &list->items[i], err));
+        if (list->items[i].sum_count == 0)
+            TRY(bind(cuda, &list->items[i], err));
     return 0;
 }
 
@@ -515,6 +541,10 @@ int cuda_launch_make(struct cuda *cuda, const char *kernel, unsigned x, unsigned
 int cuda_launch(struct cuda *cuda, const struct launch *launch, struct err *err)
 {
     void *args[] = {(void *)(uintptr_t)launch->args}; // libcuda only reads them
+    if (launch->sum_count > 0)
+        return cuda_sum(cuda, launch, err);
+    if (launch->join)
+        TRY(cuda_sums_end(cuda, err));
     return CALL(cuda, cuLaunchKernel, err, launch->function, launch->x, launch->y, 1,
                 launch->threads, 1, 1, launch->shared, cuda->stream, args, NULL);
 }
@@ -529,7 +559,7 @@ int cuda_launch_list(struct cuda *cuda, const struct launches *list, struct err 
 {
     for (int i = 0; i < list->count; i++)
         TRY(cuda_launch(cuda, &list->items[i], err));
-    return 0;
+    return cuda_sums_end(cuda, err);
 }
 
 // ---- events and staging ----
@@ -541,13 +571,13 @@ int cuda_event_record(struct cuda *cuda, int event, struct err *err)
 
 int cuda_event_wait(struct cuda *cuda, int event, struct err *err)
 {
-    return CALL(cuda, cuEventSynchronize, err, cuda->events[event]);
+    return cuda_wait(cuda, NULL, cuda->events[event], err);
 }
 
 int cuda_fetch(struct cuda *cuda, void *to, device_ptr from, int64_t bytes, struct err *err)
 {
     TRY(CALL(cuda, cuMemcpyDtoHAsync_v2, err, to, from, (size_t)bytes, cuda->copy_stream));
-    return CALL(cuda, cuStreamSynchronize, err, cuda->copy_stream);
+    return cuda_wait(cuda, cuda->copy_stream, NULL, err);
 }
 
 int cuda_fetch_begin(struct cuda *cuda, int slot, int event, void *to, device_ptr from,
@@ -560,12 +590,12 @@ int cuda_fetch_begin(struct cuda *cuda, int slot, int event, void *to, device_pt
 
 int cuda_fetch_end(struct cuda *cuda, int slot, struct err *err)
 {
-    return CALL(cuda, cuEventSynchronize, err, cuda->copied[slot]);
+    return cuda_wait(cuda, NULL, cuda->copied[slot], err);
 }
 
 int cuda_staging_wait(struct cuda *cuda, int slot, struct err *err)
 {
-    return CALL(cuda, cuEventSynchronize, err, cuda->released[slot]); // at once if never recorded
+    return cuda_wait(cuda, NULL, cuda->released[slot], err); // at once if never recorded
 }
 
 int cuda_staging_upload(struct cuda *cuda, int slot, device_ptr to, const void *from, int64_t bytes,

@@ -5,7 +5,7 @@
 // which those that launches name are loaded (modules.h). One GPU, one stream for kernels, one for
 // copies. Every call is checked; an error names the call and gives libcuda's words.
 //
-// Only driver.c, modules.c and graph.c call libcuda. A driver for another vendor's GPUs would
+// Only driver.c, modules.c, graph.c and ranks.c call libcuda. A driver for another vendor's GPUs would
 // implement this header and graph.h, and run the same plans (plan/plan.h).
 #ifndef FARE_ENGINE_CUDA_DRIVER_H
 #define FARE_ENGINE_CUDA_DRIVER_H
@@ -28,7 +28,11 @@ struct cuda_about {
 // FARE_CUDA_CAPABILITY=61 lowers the capability of a newer GPU: older kernels, less shared memory.
 int cuda_look(enum engine_precision precision, struct cuda_about *about, struct err *err) MUST_USE;
 
-// Opens the first GPU that CUDA shows, for the kernels of a precision. ERR_MISSING: no driver or no
+// Which of the GPUs that CUDA shows is opened, before the first one is: 0 unless several processes
+// train together. Where there is one, that one.
+void cuda_choose(int number);
+
+// Opens the GPU, for the kernels of a precision. ERR_MISSING: no driver or no
 // GPU. ERR_FAIL: the GPU cannot be used or is too old. ERR_USAGE: it lacks the precision.
 int cuda_open(enum engine_precision precision, struct cuda **out, struct err *err) MUST_USE;
 bool cuda_kernels_packed(void);     // whether kernels came from machine code rather than PTX

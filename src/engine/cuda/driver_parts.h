@@ -24,7 +24,14 @@ struct cuda {
     size_t allocated; // bytes of all pieces
     void *host[16];   // pinned memory
     int host_count;
+    // Other ranks (ranks.h); null without.
+    struct nccl *nccl;
+    void *sum_stream, *sum_events[2];
+    bool sums_open; // kernels do not wait yet for sums in their stream
 };
+
+// Makes the GPU that was opened the calling thread's.
+int cuda_attach(struct err *err) MUST_USE;
 
 // 0, or an error that names the call and gives libcuda's words for the code.
 int cuda_check(const struct libcuda *api, int code, const char *call, struct err *err) MUST_USE;

@@ -70,6 +70,7 @@ KERNEL(256, 1) pool_forward(const cuda_pool g)
     int at = (int)(pixel - (i64)sample * out_pixels), y = at / g.out_width,
         x = at - y * g.out_width;
     const u32 *stream = DROP_STREAM(g.drop);
+    int first = DROP_FIRST(g.drop);
     float v[4];
     int cells = 0;
     UNROLL
@@ -98,7 +99,7 @@ KERNEL(256, 1) pool_forward(const cuda_pool g)
             v[k] /= (float)cells;
         if (stream)
             v[k] = drop_one(stream, g.drop.threshold, g.drop.scale,
-                            image_index(sample, c + k, g.channels, out_pixels, at), v[k]);
+                            image_index(sample + first, c + k, g.channels, out_pixels, at), v[k]);
     }
     f4 out = {v[0], v[1], v[2], v[3]};
     *(f4 *)(g.out + pixel * g.pitch + c) = out;
@@ -118,6 +119,7 @@ KERNEL(256, 1) pool_back(const cuda_pool g)
     int at = (int)(pixel - (i64)sample * pixels), y = at / g.width, x = at - y * g.width;
     int out_pixels = g.out_height * g.out_width;
     const u32 *stream = DROP_STREAM(g.drop);
+    int first = DROP_FIRST(g.drop);
     const float *plane = g.x + (i64)sample * pixels * g.pitch + c;
     float own[4] = {0, 0, 0, 0}, sum[4] = {0, 0, 0, 0};
     if (!g.average || g.relu) {
@@ -160,7 +162,7 @@ KERNEL(256, 1) pool_back(const cuda_pool g)
                 float v = d[k] * share;
                 if (stream)
                     v = drop_one(stream, g.drop.threshold, g.drop.scale,
-                                 image_index(sample, c + k, g.channels, out_pixels, out_at), v);
+                                 image_index(sample + first, c + k, g.channels, out_pixels, out_at), v);
                 sum[k] += v;
             }
         }
@@ -189,10 +191,11 @@ KERNEL(256, 1) pool_back_2(const cuda_pool g)
     int sample = (int)(pixel / out_pixels), at = (int)(pixel - (i64)sample * out_pixels);
     int y = at / g.out_width, x = at - y * g.out_width;
     const u32 *stream = DROP_STREAM(g.drop);
-    i64 first = (((i64)sample * g.height + 2 * y) * g.width + 2 * x) * g.pitch + c;
+    int first = DROP_FIRST(g.drop);
+    i64 corner = (((i64)sample * g.height + 2 * y) * g.width + 2 * x) * g.pitch + c;
     int down = g.width * g.pitch;
-    f4 a = *(const f4 *)(g.x + first), b = *(const f4 *)(g.x + first + g.pitch);
-    f4 e = *(const f4 *)(g.x + first + down), f = *(const f4 *)(g.x + first + down + g.pitch);
+    f4 a = *(const f4 *)(g.x + corner), b = *(const f4 *)(g.x + corner + g.pitch);
+    f4 e = *(const f4 *)(g.x + corner + down), f = *(const f4 *)(g.x + corner + down + g.pitch);
     f4 d4 = *(const f4 *)(g.dy + pixel * g.pitch + c);
     float v[4][4] = {
         {a.x, b.x, e.x, f.x}, {a.y, b.y, e.y, f.y}, {a.z, b.z, e.z, f.z}, {a.w, b.w, e.w, f.w}};
@@ -210,7 +213,7 @@ KERNEL(256, 1) pool_back_2(const cuda_pool g)
         float value = d[k];
         if (stream)
             value = drop_one(stream, g.drop.threshold, g.drop.scale,
-                             image_index(sample, c + k, g.channels, out_pixels, at), value);
+                             image_index(sample + first, c + k, g.channels, out_pixels, at), value);
         if (g.relu && !(most > 0))
             value = 0;
         UNROLL
@@ -220,7 +223,7 @@ KERNEL(256, 1) pool_back_2(const cuda_pool g)
     UNROLL
     for (int j = 0; j < 4; j++) {
         f4 out = {to[j][0], to[j][1], to[j][2], to[j][3]};
-        *(f4 *)(g.out + first + (j & 1) * g.pitch + (j >> 1) * down) = out;
+        *(f4 *)(g.out + corner + (j & 1) * g.pitch + (j >> 1) * down) = out;
     }
 }
 
@@ -239,9 +242,10 @@ KERNEL(256, 1) each(const cuda_each g)
         return;
     }
     const u32 *stream = DROP_STREAM(g.drop);
-    u64 index = g.pixels > 1 ? image_index((int)(row / g.pixels), c, g.columns, g.pixels,
+    int first = DROP_FIRST(g.drop);
+    u64 index = g.pixels > 1 ? image_index((int)(row / g.pixels) + first, c, g.columns, g.pixels,
                                            (int)(row % g.pixels))
-                             : (u64)row * g.columns + c;
+                             : (u64)(row + (i64)first * g.sample_rows) * g.columns + c;
     v = c < g.columns && stream ? drop_one(stream, g.drop.threshold, g.drop.scale, index, v)
         : c < g.columns         ? v
                                 : 0;
@@ -300,8 +304,14 @@ KERNEL(256, 1) fill(const cuda_fill g)
 
 // ---- batch norm ----
 
-// Sums of a part of the rows, for 32 channels, around the first row's number so that no digits are
-// lost where the mean is far from zero. Back: of the gradient, and of it times the normed input.
+// What is subtracted before squaring, the same at all ranks.
+DEVICE float norm_shift(const cuda_norm &g, int c)
+{
+    return g.totals ? g.running_mean[c] : g.x[c];
+}
+
+// Sums of a part of the rows, for 32 channels, around a number of them so that no digits are lost
+// where the mean is far from zero. Back: of the gradient, and of it times the normed input.
 KERNEL(256, 1) norm_sums(const cuda_norm g)
 {
     SHARED float both[2][8][32];
@@ -311,7 +321,7 @@ KERNEL(256, 1) norm_sums(const cuda_norm g)
     float s = 0, q = 0;
     if (c < g.pitch) {
         bool back = g.dy != nullptr;
-        float shift = back ? g.mean[c] : g.x[c], inverse = back ? g.inverse[c] : 1;
+        float shift = back ? g.mean[c] : norm_shift(g, c), inverse = back ? g.inverse[c] : 1;
         for (int r = from + line; r < to; r += 8) {
             float x = g.x[(i64)r * g.pitch + c] - shift;
             if (back) {
@@ -339,24 +349,43 @@ KERNEL(256, 1) norm_sums(const cuda_norm g)
     }
 }
 
+DEVICE void norm_totals(const cuda_norm &g, int c, double *s, double *q)
+{
+    *s = *q = 0;
+    for (int p = 0; p < g.parts; p++) {
+        *s += g.sums[((i64)p * 2) * g.pitch + c];
+        *q += g.sums[((i64)p * 2 + 1) * g.pitch + c];
+    }
+}
+
+// Several ranks: this one's totals, before those of all.
+KERNEL(256, 1) norm_fold(const cuda_norm g)
+{
+    int c = BLOCK * 256 + THREAD;
+    if (c < g.pitch)
+        norm_totals(g, c, g.totals + c, g.totals + g.pitch + c);
+}
+
 // The channels: mean and inverse, running averages; back: gradients of weight and bias.
 KERNEL(256, 1) norm_channels(const cuda_norm g)
 {
     int c = BLOCK * 256 + THREAD;
     if (c >= g.pitch)
         return;
-    double s = 0, q = 0;
-    for (int p = 0; p < g.parts; p++) {
-        s += g.sums[((i64)p * 2) * g.pitch + c];
-        q += g.sums[((i64)p * 2 + 1) * g.pitch + c];
+    double s, q;
+    if (g.totals) {
+        s = g.totals[c];
+        q = g.totals[g.pitch + c];
+    } else {
+        norm_totals(g, c, &s, &q);
     }
     if (g.dy) {
         g.bias_grad[c] = (float)s;
         g.weight_grad[c] = (float)q;
         return;
     }
-    double n = (double)g.now->count * g.pixels, m = s / n, var = q / n - m * m,
-           mean = m + (double)g.x[c];
+    double n = (double)g.now->total * g.pixels, m = s / n, var = q / n - m * m,
+           mean = m + (double)norm_shift(g, c);
     var = var < 0 ? 0 : var;
     g.mean[c] = (float)mean;
     float root = sqrt_of((float)(var + (double)g.epsilon));
@@ -394,7 +423,7 @@ KERNEL(256, 1) norm_each(const cuda_norm g)
     }
     float d = g.dy[i];
     i64 rows = (i64)g.now->count * g.pixels;
-    float n = (float)rows;
+    float n = (float)((i64)g.now->total * g.pixels);
     if (g.relu && !(g.out[i] > 0))
         d = 0;
     float dx = w * inverse * (d - g.bias_grad[c] / n - x * (g.weight_grad[c] / n));

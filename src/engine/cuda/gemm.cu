@@ -426,7 +426,8 @@ template <class S, int P> struct sums {
     }
 };
 
-// Bias, relu and dropout of four columns of a row, which are stored.
+// Bias, relu and dropout of four columns of a row, which are stored. `row` counts from the first
+// one of all ranks.
 DEVICE void end_row(const float *bias, int relu, const u32 *stream, u32 threshold, float scale,
                     int columns, int row, int col, f4 v, float *to)
 {
@@ -468,7 +469,7 @@ DEVICE void store(const JOBS &jobs, const cuda_gemm &g, int z, int m, int n, f4 
             *(f4 *)(g.y + z * g.part + (long)m * g.ldy + n) = v;
         else
             end_row(g.bias, g.relu, DROP_STREAM(g.drop), g.drop.threshold, g.drop.scale, g.columns,
-                    m, n, v, g.y + (long)m * g.ldy + n);
+                    m + DROP_FIRST(g.drop), n, v, g.y + (long)m * g.ldy + n);
     } else if constexpr (KIND == BACK) {
         if (m >= g.m || n >= g.n)
             return;
@@ -656,6 +657,6 @@ KERNEL(256, 1) gemm_finish(const cuda_finish f)
         f4 more = *(const f4 *)(from + k * f.part);
         ADD_FOUR(v, more);
     }
-    end_row(f.bias, f.relu, DROP_STREAM(f.drop), f.drop.threshold, f.drop.scale, f.columns, row,
-            col, v, f.y + (long)row * f.pitch + col);
+    end_row(f.bias, f.relu, DROP_STREAM(f.drop), f.drop.threshold, f.drop.scale, f.columns,
+            row + DROP_FIRST(f.drop), col, v, f.y + (long)row * f.pitch + col);
 }

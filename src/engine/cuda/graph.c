@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/cuda/driver_parts.h"
+#include "engine/cuda/ranks.h"
 
 struct graph {
     void *graph, *exec;
@@ -47,9 +48,25 @@ static int add_wait(const struct graph_builder *b, int count, int node)
     return count + 1;
 }
 
-static int add_node(struct cuda *cuda, struct graph *graph, struct graph_builder *b,
-                    const struct launch *launch, void *const *waits, int count, bool forked,
-                    struct err *err)
+static int add_sum(struct cuda *cuda, struct graph *graph, void **node, const struct launch *launch,
+                   void *const *waits, int count, struct err *err)
+{
+    void *sum;
+    if (!cuda->nccl)
+        return CALL(cuda, cuGraphAddEmptyNode, err, node, graph->graph, waits, (size_t)count);
+    int rc = cuda_sum_capture(cuda, launch, &sum, err);
+    if (rc == 0) // a copy of it
+        rc = CALL(cuda, cuGraphAddChildGraphNode, err, node, graph->graph, waits, (size_t)count,
+                  sum);
+    if (sum)
+        (void)cuda->api.cuGraphDestroy(sum);
+    if (rc != 0)
+        err_context(err, "a sum of %lld numbers in a graph", (long long)launch->sum_count);
+    return rc;
+}
+
+static int add_kernel(struct cuda *cuda, struct graph *graph, const struct graph_builder *b,
+                      const struct launch *launch, void *const *waits, int count, struct err *err)
 {
     void *args[] = {(void *)(uintptr_t)launch->args}; // libcuda only reads them
     struct libcuda_node params = {.function = launch->function,
@@ -62,6 +79,16 @@ static int add_node(struct cuda *cuda, struct graph *graph, struct graph_builder
     if (rc != 0)
         err_context(err, "kernel '%s' of %u blocks, %u bytes shared, with %d dependencies",
                     launch->name, launch->x, launch->shared, count);
+    return rc;
+}
+
+static int add_node(struct cuda *cuda, struct graph *graph, struct graph_builder *b,
+                    const struct launch *launch, void *const *waits, int count, bool forked,
+                    struct err *err)
+{
+    int rc = launch->sum_count > 0
+                 ? add_sum(cuda, graph, &b->nodes[b->count], launch, waits, count, err)
+                 : add_kernel(cuda, graph, b, launch, waits, count, err);
     b->leaf[b->count] = true;
     b->forked[b->count] = forked;
     b->count++;

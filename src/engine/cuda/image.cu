@@ -145,16 +145,38 @@ DEVICE void sum_parts(const cuda_image_norm &g, double *s, double *q)
     }
 }
 
+// Several ranks: this one's totals, before those of all.
+KERNEL(256, 1) image_norm_fold(const cuda_image_norm g)
+{
+    int c = (int)BLOCK * 8 + (THREAD & 7);
+    double s, q;
+    sum_parts(g, &s, &q);
+    if (THREAD >= 8)
+        return;
+    g.totals[c] = s;
+    g.totals[g.channels + c] = q;
+}
+
+DEVICE void channel_totals(const cuda_image_norm &g, int c, double *s, double *q)
+{
+    if (!g.totals) {
+        sum_parts(g, s, q);
+        return;
+    }
+    *s = g.totals[c];
+    *q = g.totals[g.channels + c];
+}
+
 // The factor and the summand of each channel, from its sums.
 KERNEL(256, 1) image_norm_channels(const cuda_image_norm g)
 {
     double s = 0, q = 0, mean, var;
     int c = (int)BLOCK * 8 + (THREAD & 7);
     // Divisions begin before the sums arrive.
-    double n = (double)g.now->count * g.pixels, share = 1 / n;
+    double n = (double)g.now->total * g.pixels, share = 1 / n;
     float more = n > 1 ? (float)n / (float)(n - 1) : 1;
     if (g.training)
-        sum_parts(g, &s, &q);
+        channel_totals(g, c, &s, &q);
     if (THREAD >= 8)
         return;
     bool real = c < g.columns;
@@ -246,8 +268,8 @@ KERNEL(256, 1) image_norm_back_channels(const cuda_image_norm g)
 {
     double s, q;
     int c = (int)BLOCK * 8 + (THREAD & 7);
-    double share = 1 / ((double)g.now->count * g.pixels);
-    sum_parts(g, &s, &q);
+    double share = 1 / ((double)g.now->total * g.pixels);
+    channel_totals(g, c, &s, &q);
     if (THREAD >= 8)
         return;
     bool real = c < g.columns;

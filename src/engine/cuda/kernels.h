@@ -16,6 +16,7 @@
 // change.
 struct cuda_now {
     int count;           // samples in the batch
+    int total, first;    // over all ranks: samples in the batch, and those before this rank's
     int step;            // its number, which decides its row
     int age;             // optimizer steps before this one, for lazy rows
     float rate;          // of the optimizer, with decay or Adam's correction
@@ -150,7 +151,8 @@ struct cuda_each {
     const float *x;
     float *y;
     int rows, pitch, columns;
-    int pixels; // of an image: dropout counts channels before pixels
+    int pixels;      // of an image: dropout counts channels before pixels
+    int sample_rows; // rows of a sample
     int add;
     float scale;
     struct cuda_drop drop;
@@ -181,13 +183,14 @@ struct cuda_norm {
     const float *x, *dy;
     float *y;    // forward: the result; back: dx
     float *sums; // (parts, 2, pitch) in double's place: two floats each
+    double *totals; // (2, pitch): their totals over all ranks, or null without others
     float *mean, *inverse;
     const float *weight, *bias;
     float *weight_grad, *bias_grad;
     float *running_mean, *running_var;
     const float *out; // back: the result, for relu
     const struct cuda_now *now;
-    int pixels; // of a sample; now->count samples are in the batch
+    int pixels; // of a sample; now->count samples are here, now->total in the batch
     int rows, pitch, channels, parts;
     float epsilon, decay;
     int relu, training, add;
@@ -239,6 +242,38 @@ struct cuda_optimize {
     const struct cuda_param *params;
     const int *chunk_param; // which parameter a chunk belongs to
     const long long *chunk_at;
+};
+
+// Several ranks: adds the parts of gradients up where the sum over ranks takes them.
+enum { CUDA_FOLDS_MAX = 32 };
+struct cuda_fold {
+    const float *from;
+    float *to;
+    long long part, size; // numbers between parts, and of a part
+    int parts;
+    int first; // its first block; a block does CUDA_CHUNK numbers
+};
+struct cuda_folds {
+    int count;
+    struct cuda_fold job[CUDA_FOLDS_MAX];
+};
+
+// Several ranks: a step's score over all of them. And of the step before, how long the GPU had
+// nothing to do but to wait for sums: here, and at the rank where that was shortest, for which the
+// others waited.
+struct cuda_total {
+    float loss, right;
+    float own_ns, least_ns;
+};
+struct cuda_totals {
+    const struct cuda_now *now;
+    const struct cuda_score *scores; // (ring, batch)
+    float *sums;               // loss, right, each rank's own_ns: here, later over all ranks
+    struct cuda_total *totals; // (ring)
+    unsigned *ready;           // when gradients were: the low bits of the GPU's clock, nanoseconds
+    float *waited;             // own_ns of this step
+    int ring, batch;
+    int rank, ranks, training;
 };
 
 // A table whose rows are lazy with Adam: unused rows catch up later.
@@ -329,7 +364,8 @@ struct cuda_image_conv {
 struct cuda_image_norm {
     unsigned short *z, *y;
     const unsigned short *dy;
-    float *sums; // (parts, 2, channels)
+    float *sums;    // (parts, 2, channels)
+    double *totals; // (2, channels): their totals over all ranks, or null without others
     float *mean, *inverse, *scale, *shift, *by_z, *rest;
     const float *weight, *bias;
     float *weight_grad, *bias_grad, *running_mean, *running_var;
@@ -386,6 +422,10 @@ struct cuda_product {
     int parts, per_part; // of k; per_part is a multiple of 64
     int kind;            // enum cuda_product_kind
     int tiles_m, tiles_n;
+    // Hopper, tn: so many tiles are made whole. The k of each of the others is divided: `teams`
+    // blocks take `share` boxes of 64 each, and the blocks left over divide what is left of all.
+    int whole, rest, teams, share;
+    float *sums; // Hopper, tn: the sums over k of b's columns go here, in parts as y; or null
 };
 
 // Causal attention. A token's row of `qkv` has q, k and v of all heads, 64 numbers each.

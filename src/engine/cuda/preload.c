@@ -3,6 +3,7 @@
 
 #include "engine/cuda/driver.h"
 #include "engine/cuda/plan/plan.h"
+#include "engine/cuda/ranks.h"
 
 // Addresses without memory behind them: a plan never reads from the GPU.
 static int no_alloc(void *driver, int64_t bytes, bool zeroed, device_ptr *out, struct err *err)
@@ -73,8 +74,10 @@ int cuda_load_kernels(const struct net *net, const struct recipe *recipe,
     device_ptr next = 1 << 20;
     TRY(net_check(net, err));
     TRY(recipe_check(recipe, net, err));
+    cuda_choose(group_place(options->group).local_rank);
     TRY(cuda_open(options->precision, &cuda, err));
     struct device device = cuda_device(cuda);
+    cuda_rank_device(options->group, &device);
     device.driver = &next;
     device.alloc = no_alloc;
     device.upload = no_upload;
@@ -84,7 +87,7 @@ int cuda_load_kernels(const struct net *net, const struct recipe *recipe,
                             .layers = net->layers,
                             .layer_count = net->layer_count,
                             .loss = net->loss,
-                            .batch = recipe->batch,
+                            .batch = cuda_rank_batch(options->group, recipe->batch),
                             .params = &params};
     int rc = gpu_params_new(&params, net, recipe, &device, err);
     if (rc == 0)

@@ -17,7 +17,7 @@ struct engine_program {
     struct net_layer *layers;
     int layer_count;
     enum net_loss loss;
-    struct recipe recipe;
+    struct recipe recipe; // its batch is this rank's part
     struct engine_options options;
     struct cuda *cuda;
     struct gpu_params params;
@@ -33,10 +33,13 @@ struct engine_program {
     int events[CUDA_EVENTS];    // steps launched when each event was recorded
     int event_count;            // recorded so far; the last ones count
     bool evaluates[PROGRAM_ROWS];
-    int counts[PROGRAM_ROWS]; // samples of the batch
+    int counts[PROGRAM_ROWS];     // samples of the batch
+    int all_counts[PROGRAM_ROWS]; // of all ranks
     struct graph *train[RECIPE_STAGES_MAX][PROGRAM_LENGTHS], *evaluate;
     struct launch gather[PLAN_BUFFERS], gather_held_out;
     struct cuda_score *scores;       // on the host, pinned
+    struct cuda_total *totals;       // likewise, instead of them with several ranks
+    double communication_ns, waiting_ns;
     struct engine_score uncollected; // scores of steps that are done, for collect()
     int64_t uncollected_steps;
     // Staging slots for images that come with each batch: on the GPU, and pinned on the host.

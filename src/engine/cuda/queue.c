@@ -34,6 +34,8 @@ void cuda_fill_now(const struct engine_program *program, const struct engine_bat
                    bool training, struct cuda_now *now)
 {
     *now = (struct cuda_now){.count = (int)batch->count,
+                             .total = (int)(batch->all > 0 ? batch->all : batch->count),
+                             .first = (int)batch->first,
                              .step = program->queued,
                              .from = -1,
                              .age = (int)program->iteration,
@@ -53,6 +55,15 @@ void cuda_fill_now(const struct engine_program *program, const struct engine_bat
         memcpy(now->drop[i], drop.key, sizeof drop.key);
         memcpy(now->drop[i] + 2, drop.stream, sizeof drop.stream);
     }
+}
+
+void cuda_fill_counts(struct engine_program *program, const struct engine_batch *batch,
+                      bool training)
+{
+    int row = program->queued % PROGRAM_ROWS;
+    program->evaluates[row] = !training;
+    program->counts[row] = (int)batch->count;
+    program->all_counts[row] = (int)(batch->all > 0 ? batch->all : batch->count);
 }
 
 int cuda_set_ages(struct engine_program *program, int64_t age, struct err *err)
@@ -121,9 +132,12 @@ static int train_graph(struct engine_program *program, int steps, struct graph *
     return cuda_graph_new(program->cuda, stages, count, out, err);
 }
 
-// Which graph is the longest of at most `steps`.
+// Which graph is the longest of at most `steps`. Several ranks have graphs of one step: NCCL demands
+// that all launch the same ones, and how many steps wait at each depends on its clock.
 static int length_for(const struct engine_program *program, int steps)
 {
+    if (program->plan.device.several)
+        return 0;
     int launches = gpu_plan_launches(&program->plan, program->stage), which = 0;
     for (int i = 1; i < PROGRAM_LENGTHS; i++)
         if (lengths[i] <= steps && lengths[i] * launches <= LAUNCHES_MAX)
@@ -180,9 +194,48 @@ int64_t cuda_labels(const struct engine_program *program)
     return program->plan.is_text ? program->plan.values[0].rows : 1;
 }
 
+// ---- scores ----
+
+// Of the steps up to `end`: those of the samples, or with several ranks the total of each step.
+static int fetch_scores(struct engine_program *program, int end, struct err *err)
+{
+    const struct gpu_plan *plan = &program->plan;
+    bool several = plan->device.several;
+    int64_t bytes = several ? (int64_t)sizeof *program->totals
+                            : program->recipe.batch * (int64_t)sizeof *program->scores;
+    char *to = several ? (char *)program->totals : (char *)program->scores;
+    device_ptr at = several ? plan->totals : plan->scores;
+    for (int from = program->done, count; from < end; from += count) {
+        int row = from % PROGRAM_ROWS;
+        count = rows_together(row, end - from);
+        TRY(cuda_fetch(program->cuda, to + row * bytes, at + (device_ptr)(row * bytes),
+                       count * bytes, err));
+    }
+    return 0;
+}
+
+static void add_scores(struct engine_program *program, int row)
+{
+    const struct cuda_score *score = program->scores + row * program->recipe.batch;
+    for (int i = 0; i < program->counts[row]; i++) {
+        program->uncollected.loss += (double)score[i].loss;
+        program->uncollected.correct += score[i].right;
+    }
+}
+
+static void add_total(struct engine_program *program, int row)
+{
+    const struct cuda_total *total = &program->totals[row];
+    program->uncollected.loss += (double)total->loss;
+    program->uncollected.correct += (int64_t)total->right;
+    if (program->evaluates[row])
+        return;
+    program->communication_ns += (double)total->least_ns;
+    program->waiting_ns += (double)(total->own_ns - total->least_ns);
+}
+
 int cuda_drain(struct engine_program *program, int64_t leave, struct err *err)
 {
-    int64_t batch = program->recipe.batch, bytes = batch * (int64_t)sizeof *program->scores;
     if (program->queued - program->done <= leave)
         return 0;
     if (program->launched < program->queued - leave)
@@ -199,20 +252,14 @@ int cuda_drain(struct engine_program *program, int64_t leave, struct err *err)
     if (end == program->launched && end < program->queued) // else the GPU would idle
         TRY(launch_queued(program, err));
     TRY(event >= 0 ? cuda_event_wait(program->cuda, event, err) : cuda_sync(program->cuda, err));
-    for (int from = program->done, count; from < end; from += count) {
-        int row = from % PROGRAM_ROWS;
-        count = rows_together(row, end - from);
-        TRY(cuda_fetch(program->cuda, program->scores + row * batch,
-                       program->plan.scores + (device_ptr)(row * bytes), count * bytes, err));
-    }
+    TRY(fetch_scores(program, end, err));
     for (; program->done < end; program->done++) {
         int row = program->done % PROGRAM_ROWS;
-        const struct cuda_score *score = program->scores + row * batch;
-        for (int i = 0; i < program->counts[row]; i++) {
-            program->uncollected.loss += (double)score[i].loss;
-            program->uncollected.correct += score[i].right;
-        }
-        program->uncollected.count += program->counts[row] * cuda_labels(program);
+        if (program->plan.device.several)
+            add_total(program, row);
+        else
+            add_scores(program, row);
+        program->uncollected.count += program->all_counts[row] * cuda_labels(program);
         program->uncollected_steps++;
     }
     return 0;
@@ -286,8 +333,7 @@ int cuda_queue(struct engine_program *program, const struct engine_batch *batch,
     }
     memcpy(row, &now, sizeof now);
     memcpy(row + sizeof now, batch->samples, (size_t)batch->count * 4);
-    program->evaluates[program->queued % PROGRAM_ROWS] = !training;
-    program->counts[program->queued % PROGRAM_ROWS] = (int)batch->count;
+    cuda_fill_counts(program, batch, training);
     program->queued++;
     if (training) {
         program->iteration++;

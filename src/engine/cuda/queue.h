@@ -27,6 +27,10 @@ int cuda_drain(struct engine_program *program, int64_t leave, struct err *err) M
 void cuda_fill_now(const struct engine_program *program, const struct engine_batch *batch,
                    bool training, struct cuda_now *now);
 
+// Notes the samples of the step that is queued next.
+void cuda_fill_counts(struct engine_program *program, const struct engine_batch *batch,
+                      bool training);
+
 // Lazy rows of an embedding count steps by iteration. Before the iteration jumps, bring all rows up
 // to date with the first; then tell them the new count with the second.
 int cuda_update_lazy_rows(struct engine_program *program, struct err *err) MUST_USE;

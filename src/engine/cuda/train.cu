@@ -18,7 +18,7 @@ KERNEL(128, 1) loss(const cuda_loss g)
     int lane = THREAD & 31, row = BLOCK * 4 + (THREAD >> 5), count = g.now->count;
     if (row >= g.batch)
         return;
-    float share = g.weight / (float)count;
+    float share = g.weight / (float)g.now->total;
     const float *z = g.z + (i64)row * g.pitch;
     float *dz = g.dz ? g.dz + (i64)row * g.pitch : nullptr;
     bool counts = row < count;
@@ -113,7 +113,7 @@ KERNEL(128, 1) head(const cuda_head g)
             kept[i].w = x[i].w > 0 ? scale : 0;
         }
         if (stream && k < columns) {
-            u64 index = (u64)row * columns + k;
+            u64 index = (u64)(row + g.drop.now->first) * columns + k;
             float f = g.drop.scale;
             u32 t = g.drop.threshold;
             kept[i].x = drop_one(stream, t, f, index, 1);
@@ -158,7 +158,7 @@ KERNEL(128, 1) head(const cuda_head g)
             if (u + j < units && ((u + j) & 31) == lane)
                 z[(u + j) >> 5 & 1] = sum[j] + bias[(u + j) >> 5 & 1];
     }
-    float share = 1 / (float)count, d[2] = {0, 0}, lost;
+    float share = 1 / (float)g.now->total, d[2] = {0, 0}, lost;
     bool right;
     if (g.sigmoid) {
         float v = z[0], e = exp_of(v < 0 ? v : -v), p = v < 0 ? e / (1 + e) : 1 / (1 + e);
@@ -248,6 +248,87 @@ KERNEL(256, 1) optimize(const cuda_optimize g)
         ADD_FOUR(d4, more);
     }
     step_four(g.optimizer, at, param->decayed ? g.optimizer.weight_decay : 0, d4);
+}
+
+// ---- several ranks ----
+
+KERNEL(256, 1) gradient_fold(const cuda_folds g)
+{
+    int which = 0;
+    while (which + 1 < g.count && g.job[which + 1].first <= (int)BLOCK)
+        which++;
+    const cuda_fold &job = g.job[which];
+    i64 at = (i64)((int)BLOCK - job.first) * CUDA_CHUNK + THREAD * 4;
+    if (at >= job.size)
+        return;
+    const float *from = job.from + at;
+    f4 d4 = *(const f4 *)from;
+    for (int k = 1; k < job.parts; k++) {
+        f4 more = *(const f4 *)(from + k * job.part);
+        ADD_FOUR(d4, more);
+    }
+    *(f4 *)(job.to + at) = d4;
+}
+
+DEVICE u32 now_ns()
+{
+    u32 ns;
+    asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(ns));
+    return ns;
+}
+
+// The score of this rank's samples, by one block.
+KERNEL(256, 1) score_sum(const cuda_totals g)
+{
+    SHARED float shared[2][8];
+    const cuda_score *from = g.scores + (i64)(g.now->step % g.ring) * g.batch;
+    float loss = 0, right = 0;
+    for (int i = THREAD; i < g.now->count; i += 256) {
+        loss += from[i].loss;
+        right += (float)from[i].right;
+    }
+    for (int i = THREAD; g.training && i < g.ranks; i += 256)
+        g.sums[2 + i] = i == g.rank ? *g.waited : 0;
+    loss = warp_sum(loss);
+    right = warp_sum(right);
+    if ((THREAD & 31) == 0) {
+        shared[0][THREAD >> 5] = loss;
+        shared[1][THREAD >> 5] = right;
+    }
+    SYNC();
+    if (THREAD != 0)
+        return;
+    for (int k = 1; k < 8; k++) {
+        loss += shared[0][k];
+        right += shared[1][k];
+    }
+    g.sums[0] = loss;
+    g.sums[1] = right;
+}
+
+KERNEL(32, 1) gradients_ready(const cuda_totals g)
+{
+    if (THREAD == 0)
+        *g.ready = now_ns();
+}
+
+KERNEL(32, 1) score_keep(const cuda_totals g)
+{
+    if (THREAD != 0)
+        return;
+    u32 ns = now_ns();
+    cuda_total *to = g.totals + g.now->step % g.ring;
+    to->loss = g.sums[0];
+    to->right = g.sums[1];
+    if (!g.training)
+        return;
+    float least = g.sums[2];
+    for (int i = 1; i < g.ranks; i++)
+        least = g.sums[2 + i] < least ? g.sums[2 + i] : least;
+    to->own_ns = g.sums[2 + g.rank];
+    to->least_ns = least;
+    int waited = (int)(ns - *g.ready);
+    *g.waited = waited > 0 ? (float)waited : 0;
 }
 
 // ---- embedding ----

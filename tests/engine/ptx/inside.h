@@ -62,7 +62,7 @@ struct constant {
 };
 
 // Rows that are set for a thread or a block.
-enum { TID_X, CTAID_X, CTAID_Y, CTAID_Z, NCTAID_X, NCTAID_Y, NTID_X, SPECIALS };
+enum { TID_X, CTAID_X, CTAID_Y, CTAID_Z, NCTAID_X, NCTAID_Y, NTID_X, TIMER, SPECIALS };
 
 struct ptx_kernel {
     const char *text; // the module

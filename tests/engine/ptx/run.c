@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/ptx/hopper.h"
 #include "engine/ptx/traces.h"
@@ -403,6 +404,9 @@ static void fill_registers(const struct block *b, struct warp *w)
     set_row(w, k->row[NCTAID_X], b->launch->x);
     set_row(w, k->row[NCTAID_Y], b->launch->y);
     set_row(w, k->row[NTID_X], b->launch->threads);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    set_row(w, k->row[TIMER], (uint32_t)((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec));
 }
 
 static bool set_up(struct block *b)

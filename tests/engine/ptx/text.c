@@ -124,7 +124,7 @@ static uint32_t constant(struct reader *r, uint64_t value, int words)
 static const char *const specials[SPECIALS] = {
     [TID_X] = "%tid.x",     [CTAID_X] = "%ctaid.x",   [CTAID_Y] = "%ctaid.y",
     [CTAID_Z] = "%ctaid.z", [NCTAID_X] = "%nctaid.x", [NCTAID_Y] = "%nctaid.y",
-    [NTID_X] = "%ntid.x",
+    [NTID_X] = "%ntid.x",   [TIMER] = "%globaltimer_lo",
 };
 
 static const struct symbol *find(struct reader *r, const char *name, uint32_t *index)

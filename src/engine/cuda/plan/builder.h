@@ -15,6 +15,9 @@ struct builder {
     int weight_blocks[3];
     bool training;
     bool *reaches, *written; // (layers): wants a gradient; has one
+    int last_sum;            // over ranks, a launch, or -1
+    int64_t unsummed;        // numbers of gradients from the first one that no launch sums yet
+    int64_t ready;           // numbers from which on gradients are complete
     int lazy_reader;         // forked launch that reads what the optimizer changes, or -1
     int *writer, *reader;    // (layers): last launch that wrote it, that read its gradient; or -1
     bool forked_weights;     // launches that the optimizer must wait for

@@ -30,6 +30,8 @@ struct device {
     int processors; // streaming multiprocessors
     int shared;     // bytes of shared memory that a block may have
     enum engine_precision precision;
+    bool several;    // ranks train one net together, each with its part of the batch (ranks.h):
+    int rank, ranks; // this one's number, and how many they are
     void *driver; // first argument of the functions
     // Memory that lives as long as the driver's; uninitialised unless `zeroed`.
     int (*alloc)(void *driver, int64_t bytes, bool zeroed, device_ptr *out, struct err *err);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "engine/cuda/plan/image_conv.h"
+#include "engine/cuda/plan/ranks.h"
 
 // ---- which nets ----
 
@@ -201,6 +202,7 @@ void images_memory(struct builder *b)
             int64_t rows = plan->batch * value->rows, parts = tiles(rows, 64);
             extra[0] = gpu_plan_alloc(b, (parts > 1 ? parts : 1) * 2 * channels * 4);
             extra[1] = gpu_plan_alloc(b, (int64_t)CHANNEL_FIGURES * channels * 4);
+            extra[2] = plan->device.several ? gpu_plan_alloc(b, (int64_t)channels * 16) : 0;
         }
     }
     if (b->rc == 0)
@@ -314,6 +316,7 @@ static struct cuda_image_norm norm_of(const struct builder *b, int layer)
         .y = on_gpu(value->out),
         .dy = on_gpu(value->grad),
         .sums = on_gpu(plan->extra[4 * layer]),
+        .totals = on_gpu(plan->extra[4 * layer + 2]),
         .mean = on_gpu(figures),
         .inverse = on_gpu(figures + line),
         .scale = on_gpu(figures + 2 * line),
@@ -347,14 +350,27 @@ static void norm_rows(struct builder *b, const char *kernel, const struct cuda_i
     gpu_plan_add(b, kernel, blocks < most ? blocks : most, 1, 256, 0, g, sizeof *g);
 }
 
+// Several ranks: the channels' totals over all of them. `from`: the layer whose writer made the sums.
+static void norm_totals(struct builder *b, int from, int layer, const struct cuda_image_norm *g)
+{
+    if (!g->totals)
+        return;
+    gpu_plan_add(b, "image_norm_fold", g->channels / 8, 1, 256, 0, g, sizeof *g);
+    depend(b, from, layer);
+    ranks_sum_reals(b, b->plan->extra[4 * layer + 2], 2 * (int64_t)g->channels);
+    depend(b, layer, layer);
+}
+
 static void norm_forward(struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
     int conv = plan->layers[layer].inputs[0];
     struct cuda_image_norm g = norm_of(b, layer);
     g.parts = (int)tiles(g.rows, image_conv_rows(plan, conv));
+    if (b->training)
+        norm_totals(b, conv, layer, &g);
     gpu_plan_add(b, "image_norm_channels", g.channels / 8, 1, 256, 0, &g, sizeof g);
-    depend(b, conv, layer);
+    depend(b, b->training && g.totals ? layer : conv, layer);
     norm_rows(b, "image_norm", &g);
     depend(b, layer, layer);
 }
@@ -365,6 +381,7 @@ static void norm_back(struct builder *b, int layer)
     g.parts = norm_parts(b->plan, layer);
     gpu_plan_add(b, "image_norm_sums", g.parts, 1, 256, 0, &g, sizeof g);
     depend(b, layer, layer);
+    norm_totals(b, layer, layer, &g);
     gpu_plan_add(b, "image_norm_back_channels", g.channels / 8, 1, 256, 0, &g, sizeof g);
     depend(b, layer, layer);
     int conv = b->plan->layers[layer].inputs[0];

@@ -6,11 +6,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define LAUNCH_DEPENDENCIES 16
 
 struct launch {
-    const char *name;               // of the kernel
+    const char *name; // of the kernel
+    // Not a kernel if there is a count: the sum over ranks of so many numbers, in place; f32, or
+    // f64 (`reals`).
+    uint64_t sum_at;
+    int64_t sum_count;
+    bool reals;
     void *function;                 // the driver's handle for it, null until the driver binds it
     unsigned x, y, threads, shared; // grid, block, bytes of shared memory
     // In a graph, a launch waits for all launches before it in its list. Exceptions:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cuda/plan/layers.h"
 
+#include "engine/cuda/plan/ranks.h"
+
 static struct cuda_pool pool_of(const struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
@@ -71,6 +73,7 @@ void gpu_drop(struct builder *b, int layer, bool back)
                              .pitch = to->pitch,
                              .columns = to->columns,
                              .pixels = plan->layers[layer].out.rank == 3 ? to->rows : 1,
+                             .sample_rows = to->rows,
                              .add = back && b->written[input],
                              .drop = gpu_plan_drop(b, layer)};
     gpu_plan_each(b, "each", (int64_t)each.rows * each.pitch, &each, sizeof each);
@@ -134,7 +137,7 @@ void gpu_mean(struct builder *b, int layer, bool back)
     wrote(b, input, back);
 }
 
-// extra: sums, mean, inverse.
+// extra: sums, mean, inverse, totals over ranks.
 void gpu_norm(struct builder *b, int layer, bool back)
 {
     const struct gpu_plan *plan = b->plan;
@@ -150,6 +153,7 @@ void gpu_norm(struct builder *b, int layer, bool back)
                           .dy = back ? on_gpu(value->grad) : NULL,
                           .y = on_gpu(value->out),
                           .sums = on_gpu(extra[0]),
+                          .totals = on_gpu(extra[3]),
                           .mean = on_gpu(extra[1]),
                           .inverse = on_gpu(extra[2]),
                           .weight = on_gpu(gpu_params_at(plan->params, both->at)),
@@ -173,6 +177,10 @@ void gpu_norm(struct builder *b, int layer, bool back)
                           .training = b->training};
     if (b->training) {
         gpu_plan_add(b, "norm_sums", g.parts, tiles(g.pitch, 32), 256, 0, &g, sizeof g);
+        if (g.totals) {
+            gpu_plan_each(b, "norm_fold", g.pitch, &g, sizeof g);
+            ranks_sum_reals(b, extra[3], 2 * (int64_t)g.pitch);
+        }
         gpu_plan_each(b, "norm_channels", g.pitch, &g, sizeof g);
     }
     if (back && !b->reaches[input])

@@ -135,10 +135,12 @@ void gpu_optimize(struct builder *b, const bool *trains)
         for (int k = 0; k < 2; k++) {
             if (from[k] == to[k])
                 continue;
-            rows[count] = (struct cuda_param){.grad = (const float *)on_gpu(block->grad) +
-                                                      (from[k] - block->at),
+            bool summed = block->sum_at >= 0;
+            device_ptr grad = summed ? plan->sums + (device_ptr)block->sum_at * 4 : block->grad;
+            rows[count] = (struct cuda_param){.grad =
+                                                  (const float *)on_gpu(grad) + (from[k] - block->at),
                                               .part = block->size,
-                                              .parts = block->parts,
+                                              .parts = summed ? 1 : block->parts,
                                               .decayed = k == 0 && block->decayed,
                                               .at = from[k],
                                               .end = to[k]};

@@ -20,7 +20,8 @@ static struct block *add_block(struct gpu_params *p, int layer, int64_t weights,
                             .size = (weights + bias + 3) / 4 * 4,
                             .bias_at = p->size + weights,
                             .parts = 1,
-                            .trained = true};
+                            .trained = true,
+                            .sum_at = -1};
     p->size += (block->size + 63) / 64 * 64;
     return block;
 }
@@ -160,6 +161,20 @@ static void place_layer(struct gpu_params *p, const struct net *net, int layer)
     }
 }
 
+// Every row of a table is updated in every step if there are several ranks: one does not know which
+// rows the others used.
+static void place_sums(struct gpu_params *p, const struct net *net)
+{
+    for (int i = 0; i < p->block_count; i++) {
+        struct block *block = &p->blocks[i];
+        block->lazy = false;
+        if (!block->trained || net->layers[block->layer].op == NET_BATCH_NORM)
+            continue;
+        block->sum_at = p->sums;
+        p->sums += (block->size + 63) / 64 * 64;
+    }
+}
+
 int gpu_params_new(struct gpu_params *p, const struct net *net, const struct recipe *recipe,
                    const struct device *device, struct err *err)
 {
@@ -175,6 +190,8 @@ int gpu_params_new(struct gpu_params *p, const struct net *net, const struct rec
         p->slots[i].param = net->params[i];
     for (int i = 0; i < net->layer_count; i++)
         place_layer(p, net, i);
+    if (device->several)
+        place_sums(p, net);
     bool text = text_net(net->layers, net->layer_count);
     if (text)
         p->size += 1024; // products read past the last bias

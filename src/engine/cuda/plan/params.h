@@ -23,6 +23,9 @@ struct block {
     device_ptr grad;  // (parts, size)
     bool trained, decayed, lazy;
     bool product; // a product of matrices makes its gradient
+    // Several ranks: where its gradient is summed over them (gpu_plan.sums), or -1 if it already is
+    // (a norm's). One in one part lies there.
+    int64_t sum_at;
 };
 
 struct slot { // a parameter of the net
@@ -41,6 +44,7 @@ struct gpu_params {
     struct block *blocks;
     int block_count;
     int64_t size; // of the arena, in numbers
+    int64_t sums; // numbers of all gradients that are summed over ranks; 0: there is one rank
     device_ptr values, state[2];
     device_ptr rounded; // the values as bf16, for images in bf16 (images.h) and text; or 0
     int pad;            // multiple that the channels of an image are padded to

@@ -11,6 +11,7 @@
 #include "engine/cuda/plan/layers.h"
 #include "engine/cuda/plan/builder.h"
 #include "engine/cuda/plan/products.h"
+#include "engine/cuda/plan/ranks.h"
 #include "engine/cuda/plan/sequences.h"
 #include "engine/cuda/plan/text.h"
 #include "engine/dropout.h"
@@ -137,7 +138,7 @@ struct cuda_optimizer gpu_plan_optimizer(const struct gpu_plan *plan)
 
 static void begin_list(struct builder *b)
 {
-    b->lazy_reader = -1;
+    b->lazy_reader = b->last_sum = -1;
     for (int i = 0; i < b->plan->layer_count; i++)
         b->writer[i] = b->reader[i] = -1;
 }
@@ -150,6 +151,8 @@ static void build_forward(struct builder *b, struct launches *to, bool training,
     begin_list(b);
     if (plan->is_text) {
         text_forward(b, labelled);
+        if (labelled)
+            ranks_score(b);
         return;
     }
     for (int i = 0; i < plan->layer_count; i++) {
@@ -206,6 +209,8 @@ static void build_forward(struct builder *b, struct launches *to, bool training,
         }
     }
     gpu_loss(b, labelled);
+    if (labelled)
+        ranks_score(b);
 }
 
 static void back_layer(struct builder *b, int i, bool trains)
@@ -294,16 +299,20 @@ static void build_backward(struct builder *b, struct launches *to, int stage)
             b->reaches[i] |= b->reaches[l->inputs[k]];
     }
     b->written[count - 1] = true;
+    ranks_begin(b);
     if (plan->is_text)
         text_back(b);
     for (int i = 0; i < plan->layer_count; i++)
         if (trains[i] && plan->layers[i].op == NET_EMBEDDING && !plan->is_text)
             gpu_embedding_order(b, i);
     for (int i = plan->layer_count - 1; i >= 0 && !plan->is_text; i--)
-        if (b->reaches[i] && b->written[i])
+        if (b->reaches[i] && b->written[i]) {
             back_layer(b, i, trains[i]);
-    for (enum weights_group group = WEIGHTS_WHOLE; group <= WEIGHTS_OF_WINDOWS; group++)
-        gpu_weights_flush(b, group);
+            if (trains[i])
+                ranks_ready(b, i);
+        }
+    gpu_weights_flush_all(b);
+    ranks_end(b);
     int before = to->count;
     gpu_optimize(b, trains);
     if (b->rc == 0 && to->count > before && b->forked_weights)
@@ -428,6 +437,7 @@ static void give_memory(struct builder *b, int i)
         extra[0] = gpu_plan_alloc(b, (int64_t)64 * 2 * value->pitch * 4);
         extra[1] = gpu_plan_alloc(b, value->pitch * 4);
         extra[2] = gpu_plan_alloc(b, value->pitch * 4);
+        extra[3] = plan->device.several ? gpu_plan_alloc(b, value->pitch * 16) : 0;
     }
     if (l->op == NET_LSTM)
         gpu_lstm_memory(b, i);
@@ -449,7 +459,7 @@ static void give_gradients(struct builder *b)
             block->parts = gpu_weights_parts(plan, block->layer, second);
         }
         if (!gpu_is_fused(block)) // the optimizer reads padding after a bias too
-            block->grad = gpu_plan_alloc_zeros(b, block->parts * block->size * 4);
+            ranks_gradient(b, block);
     }
 }
 
@@ -507,7 +517,7 @@ static void build_steps(struct builder *b)
     build_step(b, &plan->buffers[0]);
     for (int i = 0; i < plan->params->recipe.stage_count; i++)
         small |= gpu_plan_launches(plan, i) <= PLAN_SMALL;
-    if (!small || plan->images || plan->is_text)
+    if (!small || plan->images || plan->is_text || plan->device.several)
         return;
     second_buffer(b);
     build_step(b, &plan->buffers[1]);
@@ -568,6 +578,7 @@ int gpu_plan_new(struct gpu_plan *plan, int ring_rows, struct err *err)
     int64_t labels = plan->is_text ? plan->values[0].rows : 1; // of a sample
     plan->labels = gpu_plan_alloc(&b, plan->batch * labels * 4);
     plan->probabilities = gpu_plan_alloc(&b, plan->batch * plan->values[count - 1].columns * 4);
+    ranks_memory(&b);
     if (plan->images)
         images_memory(&b);
     if (plan->is_text) {

@@ -30,7 +30,7 @@ struct value {
 // Double buffering: a step's input, and the lists that read it. With two, the next step's samples
 // are gathered while a step runs. There is one if a step has more launches than PLAN_SMALL, since
 // its graphs have one step (queue.c), or if images are in bf16, which are large and quick to
-// gather.
+// gather. There is one for several ranks: all must launch the same graphs (queue.c).
 #define PLAN_BUFFERS 2
 #define PLAN_SMALL   128
 struct plan_buffer {
@@ -85,10 +85,15 @@ struct gpu_plan {
     int buffer_count;
     struct launches evaluate, predict; // without dropout; also without labels
     struct launches catch_up;          // all rows of an embedding
+    // Several ranks (ranks.h).
+    device_ptr sums;      // gradients that are summed, then loss and right of the step's score
+    device_ptr totals;    // (ring): struct cuda_total
+    device_ptr waited;    // and when gradients were ready (struct cuda_totals)
+    int64_t bucket_bytes; // gradients summed at once, at least; 0: RANKS_BUCKET
 };
 
-// The caller sets device, layers, layer_count, loss, batch and params, and may set text.micro;
-// layers, params and the device's driver must outlive the plan.
+// The caller sets device, layers, layer_count, loss, batch and params, and may set text.micro
+// and bucket_bytes; layers, params and the device's driver must outlive the plan.
 int gpu_plan_new(struct gpu_plan *plan, int ring_rows, struct err *err) MUST_USE;
 void gpu_plan_free(struct gpu_plan *plan);
 

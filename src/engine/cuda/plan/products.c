@@ -175,11 +175,18 @@ void gpu_weights_flush(struct builder *b, enum weights_group group)
     if (jobs->count > 0) {
         gpu_plan_add(b, kernels[group], b->weight_blocks[group], 1, 256, form.weights_shared, jobs,
                      sizeof *jobs);
-        if (group == WEIGHTS_WHOLE) // nothing reads its results before the next step
+        // Nothing reads its results before the next step, unless they are summed over ranks.
+        if (group == WEIGHTS_WHOLE && !b->plan->device.several)
             gpu_plan_fork(b);
     }
     jobs->count = 0;
     b->weight_blocks[group] = 0;
+}
+
+void gpu_weights_flush_all(struct builder *b)
+{
+    for (enum weights_group group = WEIGHTS_WHOLE; group <= WEIGHTS_OF_WINDOWS; group++)
+        gpu_weights_flush(b, group);
 }
 
 void gpu_weights_add(struct builder *b, struct cuda_gemm *g)

@@ -29,6 +29,7 @@ enum weights_group { WEIGHTS_WHOLE, WEIGHTS_IN_PARTS, WEIGHTS_OF_WINDOWS };
 
 void gpu_weights_add(struct builder *b, struct cuda_gemm *g);
 void gpu_weights_flush(struct builder *b, enum weights_group group);
+void gpu_weights_flush_all(struct builder *b);
 
 // The number of parts of a weights' gradient (split-K), the same for all stages. `second`: an
 // LSTM's weights for the state.
@@ -38,10 +39,11 @@ int gpu_weights_parts(const struct gpu_plan *plan, int layer, bool second);
 void gpu_product(const struct device *device, device_ptr a, device_ptr b, device_ptr y, int size,
                  struct launch *out);
 
-// The optimizer takes a gradient in one part from the product's epilogue; it is never stored.
+// The optimizer takes a gradient in one part from the product's epilogue; it is never stored, unless
+// it is summed over ranks.
 static inline bool gpu_is_fused(const struct block *block)
 {
-    return block->parts == 1 && block->product;
+    return block->parts == 1 && block->product && block->sum_at < 0;
 }
 
 #endif
