@@ -190,6 +190,11 @@ if SANITIZED:
     skip("memory stays as it is", "with the address sanitizer it does not, by its nature")
 else:
     many(30, "warm")
+    warm = [threading.Thread(target=many, args=(15, f"warm{n}")) for n in range(8)]  # so that all threads have made pages
+    for thread in warm:
+        thread.start()
+    for thread in warm:
+        thread.join()
     before = resident()
     answered = many(200, "long")
     grown = resident() - before
