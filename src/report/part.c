@@ -71,12 +71,11 @@ void part_empty(struct buf *out, const char *says, const char *command)
 
 // ---- drawings as large as a word
 
+// There are fifty on a page: the size is in the style sheet.
 static void open_svg(struct buf *out, const char *tip)
 {
-    buf_printf(out,
-               "<svg class=\"plot inline\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
-               "aria-hidden=\"true\">",
-               PART_WIDE, PART_HIGH, PART_WIDE, PART_HIGH);
+    buf_printf(out, "<svg class=\"plot inline\" viewBox=\"0 0 %d %d\" aria-hidden=\"true\">",
+               PART_WIDE, PART_HIGH);
     if (tip && *tip)
         markup_in(out, "<title>", tip, "</title>");
 }
@@ -111,16 +110,25 @@ void part_sparkline(struct buf *out, const double *values, size_t count, const c
     buf_adds(out, "\"/></svg>");
 }
 
-// An interval that goes on behind the end is drawn without that end.
+// One stroke; an interval that goes on behind the end is drawn without that end.
 static void draw_interval(struct buf *out, double low, double high, double end)
 {
-    double middle = PART_HIGH / 2.0;
-    if (high > end) {
-        svg_line(out, low, middle, end, middle, "wh");
-        svg_line(out, low, middle - 3, low, middle + 3, "wh");
-    } else if (high - low > 1) {
-        svg_whisker(out, low, middle, high, middle);
+    bool ends = high <= end;
+    if (ends && high - low <= 1)
+        return;
+    buf_adds(out, "<path class=\"wh\" d=\"M");
+    markup_number(out, low);
+    buf_printf(out, " %dH", PART_HIGH / 2);
+    markup_number(out, ends ? high : end);
+    buf_adds(out, "M");
+    markup_number(out, low);
+    buf_printf(out, " %dv6", PART_HIGH / 2 - 3);
+    if (ends) {
+        buf_adds(out, "M");
+        markup_number(out, high);
+        buf_printf(out, " %dv6", PART_HIGH / 2 - 3);
     }
+    buf_adds(out, "\"/>");
 }
 
 void part_bar(struct buf *out, const struct part_interval *f, double most, const char *tip)
@@ -153,7 +161,7 @@ void part_whisker(struct buf *out, const struct part_interval *f, double least, 
         return;
     double middle = PART_HIGH / 2.0;
     open_svg(out, tip);
-    svg_line(out, 0, middle, PART_WIDE, middle, "gr");
+    buf_printf(out, "<path class=\"gr\" d=\"M0 %dH%d\"/>", PART_HIGH / 2, PART_WIDE);
     if (f->low <= f->high && f->high > 0)
         draw_interval(out, log_at(f->low, least, most), log_at(f->high, least, most), PART_WIDE);
     svg_marker(out, log_at(f->value, least, most), middle, 0, !f->estimated, NULL);

@@ -95,7 +95,7 @@ const char plot_style[] =
     ".down{flex-direction:column;gap:.75rem}"                                                      \
     "figure{margin:0;min-width:0;max-width:100%}figure p{margin:0}"                                \
     "svg{display:block;max-width:100%;height:auto}.narrow{display:none}"                           \
-    ".inline{display:inline-block;vertical-align:middle;max-width:none}"                           \
+    ".inline{display:inline-block;vertical-align:middle;width:96px;height:20px}"                   \
     ".inline .ln{stroke-width:1.5}.num>.wide{display:block;line-height:1}"                         \
     "summary{cursor:pointer;width:max-content;max-width:100%;padding:.25rem 0}"                    \
     ".cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr));"       \

@@ -14,7 +14,7 @@
 #include "report/scale.h"
 #include "serve/board.h"
 
-enum { ROWS = 50, PAGES_MOST = 1000000, LABELS_MOST = 8 };
+enum { ROWS = LIST_ROWS, PAGES_MOST = 1000000, LABELS_MOST = 8 };
 
 // ---- what is asked for
 
@@ -85,7 +85,7 @@ static const struct field quality_fields[] = {
     TEXT(struct run_quality, metric), FIELD(FIELD_REAL, struct run_quality, value, ""), FIELD_END};
 static const struct field use_fields[] = {FIELD(FIELD_INT, struct run_use, gpus, ""), FIELD_END};
 static const struct field spent_fields[] = {TEXT(struct run_spent, usd), FIELD_END};
-static const struct field row_fields[] = {
+const struct field list_row_fields[] = {
     TEXT(struct run, id),
     TEXT(struct run, started),
     TEXT(struct run, name),
@@ -110,110 +110,49 @@ static const struct field row_fields[] = {
 };
 #undef TEXT
 
-// A damaged record must not damage the list: ledger_each() leaves it out.
-static int read_row(void *arg, const char *id, const char *text, struct err *err)
-{
-    struct runs *runs = arg;
-    struct run *run = LIST_ADD(&runs->runs, err);
-    (void)id;
-    if (!run)
-        return ERR_MEMORY;
-    int rc = record_from_checked(row_fields, text, strlen(text), run, err);
-    if (rc != 0) {
-        record_release(row_fields, run);
-        runs->runs.count--;
-    }
-    return rc;
-}
-
-int list_read(struct ledger *ledger, const struct ledger_filter *filter, struct runs *out,
-              struct err *err)
-{
-    return ledger_each(ledger, filter, read_row, out, err);
-}
-
-void list_release(struct runs *runs)
-{
-    for (size_t i = 0; i < runs->runs.count; i++)
-        record_release(row_fields, &runs->runs.items[i]);
-    free(runs->runs.items);
-    *runs = (struct runs){0};
-}
-
 // ---- rows
 
-struct range { // of the times shown
-    double least, most;
-};
-
-static bool times_of(const struct run *run, struct part_interval *out)
+static bool times_of(const struct run *run, struct list_time *out)
 {
     struct bill_time time;
     if (!bill_time_of(run, &time) || time.total_ns <= 0)
         return false;
     bool known = time.low_ns > 0 && time.high_ns >= time.low_ns;
-    *out = (struct part_interval){.value = (double)time.total_ns / 1e9,
-                                  .low = known ? (double)time.low_ns / 1e9 : 1,
-                                  .high = known ? (double)time.high_ns / 1e9 : 0,
-                                  .estimated = strcmp(time.basis, "projected") == 0};
+    *out = (struct list_time){.s = (double)time.total_ns / 1e9,
+                              .low_s = known ? (double)time.low_ns / 1e9 : 1,
+                              .high_s = known ? (double)time.high_ns / 1e9 : 0,
+                              .projected = strcmp(time.basis, "projected") == 0};
     return true;
 }
 
-static struct range range_of(const struct runs *runs, size_t count)
-{
-    struct range r = {0, 0};
-    for (size_t i = 0; i < count; i++) {
-        struct part_interval t;
-        if (!times_of(&runs->runs.items[i], &t))
-            continue;
-        double low = t.low <= t.high ? t.low : t.value, high = t.high > t.value ? t.high : t.value;
-        r.least = r.least == 0 || low < r.least ? low : r.least;
-        r.most = high > r.most ? high : r.most;
-    }
-    return r;
-}
-
 // The figure, and below it a drawing, for which a phone has no room.
-static void drawn_cell(struct buf *out, const char *words, const struct buf *drawing)
+static void time_cell(struct list_table *table, const struct run *run)
 {
-    markup_in(out, "<td class=\"num\">", words, "");
-    if (drawing->len > 0)
-        buf_printf(out, "<span class=\"wide\">%s</span>", buf_str(drawing));
-    buf_adds(out, "</td>");
-}
-
-static void time_cell(struct buf *out, const struct run *run, struct range range)
-{
-    struct part_interval t;
-    char words[SCALE_LABEL] = "", low[SCALE_LABEL], high[SCALE_LABEL];
-    struct buf tip = {0}, drawing = {0};
+    struct buf *out = &table->rows;
+    struct list_time t;
+    char words[SCALE_LABEL] = "";
     bool known = times_of(run, &t);
     if (known)
-        scale_words("s", t.value, words);
-    buf_adds(&tip, words);
-    if (known && t.low <= t.high) {
-        scale_words("s", t.low, low);
-        scale_words("s", t.high, high);
-        buf_printf(&tip, ", 95 %%: %s to %s", low, high);
+        scale_words("s", t.s, words);
+    markup_in(out, "<td class=\"num\">", words, "");
+    if (known) {
+        t.at = out->len;
+        table->times[table->time_count++] = t;
     }
-    if (known)
-        part_whisker(&drawing, &t, range.least, range.most, buf_str(&tip));
-    drawn_cell(out, words, &drawing);
-    buf_drop(out, &tip);
-    buf_drop(out, &drawing);
+    buf_adds(out, "</td>");
 }
 
 static void steps_cell(struct buf *out, const struct run *run)
 {
     struct maybe_real ms = run->steady.step_ms.known ? run->steady.step_ms : run->step_ms;
-    struct units_text words = {""};
-    struct buf drawing = {0};
-    if (ms.known)
-        words = units_step(ms.v);
-    part_sparkline(&drawing, run->step_plot_ms.items, run->step_plot_ms.count,
-                   "step times over the run");
-    drawn_cell(out, words.s, &drawing);
-    buf_drop(out, &drawing);
+    markup_in(out, "<td class=\"num\">", ms.known ? units_step(ms.v).s : "", "");
+    if (run->step_plot_ms.count > 1) {
+        buf_adds(out, "<span class=\"wide\">");
+        part_sparkline(out, run->step_plot_ms.items, run->step_plot_ms.count,
+                       "step times over the run");
+        buf_adds(out, "</span>");
+    }
+    buf_adds(out, "</td>");
 }
 
 static void name_cell(struct buf *out, const struct run *run)
@@ -246,25 +185,27 @@ static void cost_cell(struct buf *out, const struct run *run)
     html_cell(out, "num", words);
 }
 
-static void run_row(struct buf *out, const struct run *run, struct list_head head,
-                    struct range range)
+void list_table_add(struct list_table *table, const struct run *run)
 {
+    struct buf *out = &table->rows;
     char quality[RUN_QUALITY_BYTES], started[20] = "";
+    if (table->count == LIST_ROWS)
+        return;
+    table->count++;
     run_quality_words(run, quality);
     if (run->started)
         snprintf(started, sizeof started, "%.10s%s%.8s", run->started,
                  strlen(run->started) > 11 ? " " : "",
                  strlen(run->started) > 11 ? run->started + 11 : "");
     buf_adds(out, "<tr>");
-    if (head.boxes) {
+    if (table->boxes) {
         markup_in(out, "<td><input type=\"checkbox\" name=\"run\" value=\"", run->id,
                   "\" aria-label=\"Compare ");
         markup_in(out, "", run->id, "\"></td>");
     }
     name_cell(out, run);
-    time_cell(out, run, range);
-    if (head.costs)
-        cost_cell(out, run);
+    time_cell(table, run);
+    cost_cell(out, run);
     steps_cell(out, run);
     html_cell(out, "num", quality);
     html_cell(out, "num", started);
@@ -320,35 +261,63 @@ static void sort_head(struct buf *out, const struct request *request, const char
     buf_adds(out, "</th>");
 }
 
-static void list_columns(struct buf *out, struct list_head head)
+static void list_columns(struct buf *out, const struct list_table *table)
 {
     buf_adds(out, "<thead><tr>");
-    if (head.boxes)
+    if (table->boxes)
         sort_head(out, NULL, "", "compare", "");
-    sort_head(out, head.request, "long", "run", "name");
-    sort_head(out, head.request, "num", "whole training", "time");
-    if (head.costs)
-        sort_head(out, NULL, "num", "USD", "");
-    sort_head(out, head.request, "num", "step time", "step");
+    sort_head(out, table->request, "long", "run", "name");
+    sort_head(out, table->request, "num", "whole training", "time");
+    sort_head(out, NULL, "num", "USD", "");
+    sort_head(out, table->request, "num", "step time", "step");
     sort_head(out, NULL, "num", "quality", "");
-    sort_head(out, head.request, "num", "started", "started");
+    sort_head(out, table->request, "num", "started", "started");
     sort_head(out, NULL, "", "ended", "");
     buf_adds(out, "</tr></thead>\n<tbody>\n");
 }
 
-void list_show(struct buf *out, const struct runs *runs, size_t count, struct list_head head)
+static void draw_time(struct buf *out, const struct list_time *t, double least, double most)
 {
-    struct range range = range_of(runs, count);
-    for (size_t i = 0; i < count; i++)
-        head.costs |= runs->runs.items[i].spent.usd != NULL;
+    char words[SCALE_LABEL], low[SCALE_LABEL], high[SCALE_LABEL];
+    char tip[3 * SCALE_LABEL + 16];
+    scale_words("s", t->s, words);
+    scale_words("s", t->low_s, low);
+    scale_words("s", t->high_s, high);
+    if (t->low_s <= t->high_s)
+        snprintf(tip, sizeof tip, "%s, 95 %%: %s to %s", words, low, high);
+    else
+        snprintf(tip, sizeof tip, "%s", words);
+    buf_adds(out, "<span class=\"wide\">");
+    part_whisker(out, &(struct part_interval){t->s, t->low_s, t->high_s, t->projected}, least, most,
+                 tip);
+    buf_adds(out, "</span>");
+}
+
+void list_table_show(struct buf *out, struct list_table *table)
+{
+    double least = 0, most = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < table->time_count; i++) {
+        const struct list_time *t = &table->times[i];
+        double low = t->low_s <= t->high_s ? t->low_s : t->s;
+        double high = t->high_s > t->s ? t->high_s : t->s;
+        least = i == 0 || low < least ? low : least;
+        most = high > most ? high : most;
+    }
     html_begin_table(out, "Runs");
-    list_columns(out, head);
-    for (size_t i = 0; i < count; i++)
-        run_row(out, &runs->runs.items[i], head, range);
+    list_columns(out, table);
+    for (size_t i = 0; i < table->time_count && !table->rows.failed; i++) {
+        buf_add(out, buf_str(&table->rows) + at, table->times[i].at - at);
+        draw_time(out, &table->times[i], least, most);
+        at = table->times[i].at;
+    }
+    if (!table->rows.failed)
+        buf_add(out, buf_str(&table->rows) + at, table->rows.len - at);
     html_end_table(out);
     html_paragraph(out, "mute wide",
                    "Below the times: their 95 % intervals on a logarithmic scale, hollow if "
                    "projected, and the step times over the run.");
+    buf_drop(out, &table->rows);
 }
 
 // ---- filters
@@ -417,19 +386,17 @@ static void nothing_found(struct buf *out, const struct request *request, int64_
             out, "No runs in the ledger yet. This measures one in a few seconds:", "fare run mlp");
 }
 
-static void show_list(struct buf *out, const struct request *request, const struct runs *runs,
-                      const struct buf *live, int64_t page)
+static void show_list(struct buf *out, const struct request *request, struct list_table *table,
+                      bool more, const struct buf *live, int64_t page)
 {
-    size_t count = runs->runs.count < ROWS ? runs->runs.count : ROWS;
-    bool more = runs->runs.count > ROWS;
     const char *sort = request_value(request, "sort");
     frame_begin(out, request, "Runs");
     buf_add(out, buf_str(live), live->len);
     facets(out, request);
     form_list(out, request);
-    if (count > 0) {
+    if (table->count > 0) {
         buf_adds(out, "<form action=\"/compare\" method=\"get\">\n");
-        list_show(out, runs, count, (struct list_head){.request = request, .boxes = true});
+        list_table_show(out, table);
         buf_adds(out, "<button>Compare selected</button>\n</form>\n");
     } else {
         nothing_found(out, request, page);
@@ -446,6 +413,27 @@ static void show_list(struct buf *out, const struct request *request, const stru
     }
     frame_json_link(out, request, "/runs");
     frame_end(out);
+}
+
+struct row_list {
+    struct list_table *table;
+    bool more;
+};
+
+// A damaged record must not damage the list: ledger_each() leaves it out.
+static int html_row(void *arg, const char *id, const char *text, struct err *err)
+{
+    struct row_list *list = arg;
+    struct run run = {0};
+    (void)id;
+    list->more = list->table->count == ROWS;
+    if (list->more)
+        return 0;
+    int rc = record_from_checked(list_row_fields, text, strlen(text), &run, err);
+    if (rc == 0)
+        list_table_add(list->table, &run);
+    record_release(list_row_fields, &run);
+    return rc;
 }
 
 struct json_list {
@@ -481,12 +469,24 @@ static int list_json(struct ledger *ledger, const struct ledger_filter *filter,
     return rc;
 }
 
+static int list_page(const struct request *request, struct ledger *ledger,
+                     const struct ledger_filter *filter, const struct buf *live, int64_t page,
+                     struct buf *out, struct err *err)
+{
+    struct list_table table = {.request = request, .boxes = true};
+    struct row_list list = {.table = &table};
+    int rc = ledger_each(ledger, filter, html_row, &list, err);
+    if (rc == 0)
+        show_list(out, request, &table, list.more, live, page);
+    buf_release(&table.rows);
+    return rc;
+}
+
 int page_list(const struct request *request, struct answer *answer, struct err *err)
 {
     const char *labels[LABELS_MOST];
     struct ledger_filter filter;
     struct ledger *ledger = NULL;
-    struct runs runs = {0};
     struct buf live = {0};
     int64_t page;
     TRY(list_filter(request, labels, &filter, &page, err));
@@ -498,10 +498,7 @@ int page_list(const struct request *request, struct answer *answer, struct err *
     if (rc == 0 && request->json)
         rc = list_json(ledger, &filter, &live, &answer->text, err);
     else if (rc == 0)
-        rc = list_read(ledger, &filter, &runs, err);
-    if (rc == 0 && !request->json)
-        show_list(&answer->text, request, &runs, &live, page);
-    list_release(&runs);
+        rc = list_page(request, ledger, &filter, &live, page, &answer->text, err);
     buf_release(&live);
     site_give_back(request->site, ledger, rc != 0 && rc != ERR_USAGE);
     return rc;

@@ -93,17 +93,25 @@ page_fn page_home, page_list, page_run, page_compare, page_metrics, page_push, p
 typedef void form_fn(struct buf *out, const struct request *request);
 form_fn form_list, form_prices, form_quote, form_spend;
 
-// Rows of runs (pages_list.c), in a table between list_begin() and html_end_table(); with boxes to
-// select those to compare.
-struct list_head {
+// A table of runs (pages_list.c): list_table_add() for each record, then list_table_show(). Rows
+// are written as they are read; drawings, whose scale is that of all rows, are inserted at the end.
+enum { LIST_ROWS = 50 };
+struct list_table {
     const struct request *request; // (optional) columns are links that sort
-    bool boxes;
-    bool costs; // some have one
+    bool boxes;                    // to select those to compare
+    struct buf rows;               // released by list_table_show()
+    size_t count;
+    struct list_time {
+        size_t at; // in `rows`
+        double s, low_s, high_s;
+        bool projected;
+    } times[LIST_ROWS];
+    size_t time_count;
 };
-int list_read(struct ledger *ledger, const struct ledger_filter *filter, struct runs *out,
-              struct err *err) MUST_USE;
-void list_show(struct buf *out, const struct runs *runs, size_t count, struct list_head head);
-void list_release(struct runs *runs);
+// Reads what a row shows; the caller releases it with list_row_fields.
+extern const struct field list_row_fields[];
+void list_table_add(struct list_table *table, const struct run *run);
+void list_table_show(struct buf *out, struct list_table *table);
 
 // Running runs (pages_live.c). live_list() writes them as a section of the list or as JSON items;
 // live_run() writes the page of the requested run if it is running.
