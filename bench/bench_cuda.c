@@ -5,7 +5,8 @@
 // its stretches of STRETCH steps), and the GPU memory of the training, without context, kernels and
 // set. PROFILE=1 also prints each kernel's time, launched a hundred times in a row, and the time of
 // a step up to each launch. With ALL_ROWS=1 Adam updates all rows of an embedding in every step,
-// instead of only those used.
+// instead of only those used. CHECK=1 compares each convolution of Hopper's with the same one for
+// older GPUs, on the numbers of the last step.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "base/rng.h"
 #include "base/stats.h"
 #include "engine/cuda/program.h" // for the launches of a program, which are its own
+#include "engine/cuda/plan/image_conv.h"
 #include "workload/workload.h"
 
 #define STEPS_MAX 100000
@@ -78,8 +80,7 @@ static void profile(struct engine_program *program, const char *what, const stru
         sum += seconds * 1e6;
         printf("    %-8s %-20s %5u x %u blocks  %6.2f us", what, items[i].name, items[i].x,
                items[i].y, seconds * 1e6);
-        if (strstr(items[i].name, "image_") &&
-            items[i].size == sizeof(struct cuda_image_conv)) { // a product: what it is, how fast
+        if (items[i].size == sizeof(struct cuda_image_conv)) { // a product: what it is, how fast
             struct cuda_image_conv g;
             memcpy(&g, items[i].args, sizeof g);
             printf("  %7d x %4d x %6d, %d taps, %5.0f TFLOP/s", g.m, g.n, g.k, g.taps,
@@ -111,6 +112,114 @@ static void path(struct engine_program *program, int stage)
                    last->forked ? " forked" : "");
             before = us;
         }
+}
+
+// ---- the same convolution in two ways ----
+
+static float of_bf16(uint16_t x)
+{
+    uint32_t bits = (uint32_t)x << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+// Distance of two results, relative to the second, both as the launches wrote them.
+static double distance(const struct cuda_image_conv *g, const void *x, const void *y, bool wide,
+                       int parts)
+{
+    double apart = 0, all = 0;
+    int64_t rows = wide ? g->units : g->m;
+    for (int p = 0; p < parts; p++)
+        for (int64_t m = 0; m < rows; m++)
+            for (int n = 0; n < g->n; n++) {
+                int64_t at = p * g->part + m * g->ldy + n;
+                double a = wide ? (double)((const float *)x)[at]
+                                : (double)of_bf16(((const uint16_t *)x)[at]);
+                double b = wide ? (double)((const float *)y)[at]
+                                : (double)of_bf16(((const uint16_t *)y)[at]);
+                apart += (a - b) * (a - b);
+                all += b * b;
+            }
+    return all > 0 ? sqrt(apart / all) : apart == 0 ? 0 : (double)INFINITY;
+}
+
+static double sums_apart(struct cuda *cuda, int n, const device_ptr sums[2], const int tiles_m[2])
+{
+    double apart = 0, all = 0, total[2][4096] = {0};
+    struct err err = {0};
+    for (int way = 0; way < 2; way++) {
+        float *from = malloc((size_t)tiles_m[way] * 2 * (size_t)n * 4);
+        if (cuda_download(cuda, from, sums[way], (int64_t)tiles_m[way] * 2 * n * 4, &err) != 0)
+            die(&err);
+        for (int i = 0; i < tiles_m[way] * 2 * n; i++)
+            total[way][i % (2 * n)] += (double)from[i];
+        free(from);
+    }
+    for (int i = 0; i < 2 * n; i++) {
+        apart += (total[0][i] - total[1][i]) * (total[0][i] - total[1][i]);
+        all += total[1][i] * total[1][i];
+    }
+    return sqrt(apart / all);
+}
+
+static void check(const struct launches *list)
+{
+    struct err err = {0};
+    double worst = 0, worst_sums = 0;
+    int count = 0, bad = 0;
+    for (int i = 0; i < list->count; i++) {
+        struct launch both[2] = {list->items[i]};
+        struct cuda_image_conv g;
+        if (!image_conv_portable(&both[0], &both[1]))
+            continue;
+        memcpy(&g, both[0].args, sizeof g);
+        bool wide = strstr(both[0].name, "weights") != NULL;
+        int parts = wide ? (g.k + g.per_part - 1) / g.per_part : 1, tiles_m[2];
+        int64_t numbers = wide ? g.part * parts : (int64_t)g.m * g.ldy;
+        size_t bytes = (size_t)numbers * (wide ? 4 : 2);
+        void *result[2];
+        device_ptr sums[2] = {0};
+        struct cuda *cuda;
+        if (cuda_open(ENGINE_BF16, &cuda, &err) != 0)
+            die(&err);
+        uint16_t *before = malloc(bytes); // not a number, or what is added to
+        for (size_t k = 0; k < bytes / 2; k++)
+            before[k] = g.add ? (uint16_t)(0x3c00 + k * 2654435761u % 127) : 0xffff;
+        for (int way = 0; way < 2; way++) {
+            device_ptr y;
+            memcpy(&g, both[way].args, sizeof g);
+            tiles_m[way] = g.tiles_m;
+            if (cuda_alloc(cuda, (int64_t)bytes, &y, &err) != 0 ||
+                cuda_alloc(cuda, (int64_t)g.tiles_m * 2 * g.n * 4, &sums[way], &err) != 0 ||
+                cuda_upload(cuda, y, before, (int64_t)bytes, &err) != 0)
+                die(&err);
+            g.y = (void *)(uintptr_t)y;
+            if (g.sums)
+                g.sums = (float *)(uintptr_t)sums[way];
+            memcpy(both[way].args, &g, sizeof g);
+            result[way] = malloc(bytes);
+            if (cuda_launch_now(cuda, &both[way], &err) != 0 ||
+                cuda_download(cuda, result[way], y, (int64_t)bytes, &err) != 0)
+                die(&err);
+        }
+        double far = distance(&g, result[0], result[1], wide, parts);
+        double far_sums = g.sums ? sums_apart(cuda, g.n, sums, tiles_m) : 0;
+        if (!(far < 2e-3) || !(far_sums < 1e-3)) {
+            bad++;
+            printf("    FAR: %-20s %d x %d x %d, %d taps, stride %d, add %d: %.1e, sums %.1e\n",
+                   both[0].name, g.m, g.n, g.k, g.taps, g.stride, g.add, far, far_sums);
+        }
+        worst = fmax(worst, far);
+        worst_sums = fmax(worst_sums, far_sums);
+        count++;
+        free(before);
+        free(result[0]);
+        free(result[1]);
+        cuda_close(cuda);
+    }
+    printf("    checked %d convolutions, %d far; worst distance %.1e, of sums %.1e\n", count, bad,
+           worst, worst_sums);
 }
 
 static enum engine_precision precision_of(const char *name)
@@ -266,12 +375,17 @@ static void measure(const char *name)
     }
     left -= cuda_memory_left(context) + set_bytes;
     report(name, precision, rounds, loss, (double)left / (1 << 20), (double)set_bytes / (1 << 20));
+    const struct plan_buffer *buffer = &program->plan.buffers[0];
+    if (getenv("CHECK")) {
+        check(&buffer->forward);
+        check(&buffer->backward[stage]);
+    }
     if (getenv("PROFILE")) {
-        const struct plan_buffer *buffer = &program->plan.buffers[0];
         profile(program, "gather", program->gather, 1);
         profile(program, "forward", buffer->forward.items, buffer->forward.count);
         profile(program, "back", buffer->backward[stage].items, buffer->backward[stage].count);
-        path(program, stage);
+        if (!getenv("SHORT"))
+            path(program, stage);
     }
     fflush(stdout);
     free(stretches);

@@ -3,7 +3,7 @@
 """Latency of `fare serve` for 200 clients, with 100,000 runs in the ledger; clients and server share two cores.
 
 Target: no error, and a 99th percentile under 50 ms for the list. wrk's 200 connections send the next request as soon as
-they have an answer. `one address`: the same page for all, rendered once a second. `24 addresses`: pages and filters of
+they have an answer. `the overview`: `/`. `one address`: the list, the same page for all, rendered once a second. `24 addresses`: pages and filters of
 the list, each rendered once a second. `each its own`: all addresses differ, so that every page is rendered for one
 client. Memory is that of a new process, read each second until 500,000 requests are answered. BENCH_RUNS=100000 and
 BENCH_SECONDS=10 are the defaults.
@@ -50,14 +50,15 @@ def record(i):
         "use": {"gpu_percent": 88.5, "gpus": 1}}, separators=(",", ":"))
 
 
-ADDRESSES = (["/"] + [f"/?page={n}" for n in (2, 3, 10, 100, 1000)] + [f"/?workload={w}" for w in WORKLOADS]
-             + [f"/?framework={f}&page={n}" for f in ("fare", "jax") for n in (1, 2)] + ["/?machine=machine+7", "/?machine=none"]
-             + [f"/?label=team%3D{n}" for n in (0, 3)] + ["/?since=2023-12-01", "/runs.json", "/runs.json?workload=cnn"])
+ADDRESSES = (["/runs"] + [f"/runs?page={n}" for n in (2, 3, 10, 100, 1000)] + [f"/runs?workload={w}" for w in WORKLOADS]
+             + [f"/runs?framework={f}&page={n}" for f in ("fare", "jax") for n in (1, 2)] + ["/runs?machine=machine+7", "/runs?machine=none"]
+             + [f"/runs?label=team%3D{n}" for n in (0, 3)] + ["/runs?since=2023-12-01", "/runs.json", "/runs.json?workload=cnn"])
 LUA = {
-    "one address": "",
+    "the overview": "",
+    "one address": "request = function() return wrk.format('GET', '/runs') end\n",
     f"{len(ADDRESSES)} addresses": "local all = {" + ",".join(f'"{a}"' for a in ADDRESSES) + "}\nlocal n = 0\n"
                                    "request = function() n = n + 1; return wrk.format('GET', all[n % #all + 1]) end\n",
-    "each its own": "local n = 0\nrequest = function() n = n + 1; return wrk.format('GET', '/?page=1&page=' .. n .. '.' .. START) end\n",
+    "each its own": "local n = 0\nrequest = function() n = n + 1; return wrk.format('GET', '/runs?page=1&page=' .. n .. '.' .. START) end\n",
 }
 
 
@@ -115,7 +116,7 @@ try:
                    stdout=subprocess.DEVNULL)
     server = Server(ledger)
     print(f"{RUNS:,} runs, 200 connections, {len(os.sched_getaffinity(0))} cores")
-    alone = [server.ask(f"/?page=1&page={n}") for n in range(50)]
+    alone = [server.ask(f"/runs?page=1&page={n}") for n in range(50)]
     print(f"  the list for one client      {statistics.median(alone):6.1f} ms")
     for name, script in LUA.items():
         cpu = server.cpu_s()

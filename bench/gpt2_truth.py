@@ -3,7 +3,9 @@
 """gpt2's losses beside PyTorch's on a text by bytes, from the same start and tokens.
 
     FARE_PYTHON=…/bin/python bench/gpt2_truth.py TEXT [--steps 200] [--engine cpu] [--precision f32] [--skip-bits]
-First the loss of each of 200 steps of a small GPT (4 layers, width 128, context 64): the largest difference as a share.
+    … --engine cuda --precision bf16 --device cuda --shape 12,12,768,1024,50257,8
+First the loss of each of 200 steps of a small GPT (4 layers, 2 heads, width 128, context 64; or --shape): the largest
+difference as a share. --stop ends them earlier, in the same schedule; --losses writes both to a file.
 Then an epoch of the size 3m (context 128, batch 16), and the bits per byte that each needs for the held-out tenth.
 """
 import argparse
@@ -23,12 +25,16 @@ p.add_argument("--steps", type=int, default=200)
 p.add_argument("--engine", default="cpu")
 p.add_argument("--precision", default="f32")
 p.add_argument("--skip-bits", action="store_true")
+p.add_argument("--device", default="cpu", help="PyTorch's")
+p.add_argument("--shape", default="4,2,128,64,256,8", help="layers, heads, width, context, vocabulary, batch")
+p.add_argument("--stop", type=int)
+p.add_argument("--losses", type=Path)
 o = p.parse_args()
 PYTHON = os.environ.get("FARE_PYTHON", "/usr/bin/python3")
 work = tempfile.TemporaryDirectory(prefix="fare-truth-")
 here = Path(work.name)
 
-SHAPE = ["4", "4", "128", "64", "256", "8", str(o.steps)]
+SHAPE = [*o.shape.split(","), str(o.steps)]
 raw = o.text.read_bytes()
 (here / "tokens").write_bytes(struct.pack(f"<{len(raw)}H", *raw))
 
@@ -40,10 +46,14 @@ def lines(*command):
     return [float(x) for x in ran.stdout.split()]
 
 
-own = lines(ROOT / "build/tests/workload/gpt_losses", f"{o.engine}:{o.precision}", *SHAPE, here / "tokens", here / "start")
-theirs = lines(PYTHON, ROOT / "tests/workload/gpt_torch.py", *SHAPE, here / "tokens", here / "start")
+own = lines(ROOT / "build/tests/workload/gpt_losses", f"{o.engine}:{o.precision}", *SHAPE, here / "tokens", here / "start",
+            *([o.stop] if o.stop else []))
+theirs = lines(PYTHON, ROOT / "tests/workload/gpt_torch.py", *SHAPE, here / "tokens", here / "start", "--precision", o.precision,
+               "--device", o.device, *(["--stop", o.stop] if o.stop else []))
 apart = [abs(a / b - 1) for a, b in zip(own, theirs, strict=True)]
-print(f"{o.steps} steps: loss {own[0]:.4f} to {own[-1]:.4f}, PyTorch {theirs[0]:.4f} to {theirs[-1]:.4f}; "
+if o.losses:
+    o.losses.write_text("".join(f"{i + 1} {a:.6f} {b:.6f}\n" for i, (a, b) in enumerate(zip(own, theirs))))
+print(f"{len(own)} steps: loss {own[0]:.4f} to {own[-1]:.4f}, PyTorch {theirs[0]:.4f} to {theirs[-1]:.4f}; "
       f"at most {max(apart):.4%} apart, at step {apart.index(max(apart)) + 1}", flush=True)
 
 

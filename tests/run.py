@@ -7,7 +7,7 @@ Four kinds, found by name:
   tests/cli/*.test           a command, its exit code and what it prints (format: tests/cli/README.md)
   tests/**/test_*.sh, .py    scripts that print TAP; they find BUILD and ROOT in the environment
   BUILD/tests/fuzz/fuzz_*    replays of tests/fuzz/corpus
-The first two and the last run once per build; scripts run for the first build only.
+The first two run once per build, scripts for the first build only, replays for the last, which is sanitized.
 """
 import argparse
 import os
@@ -33,11 +33,12 @@ WAITING = ["fleet/test_sky", "fleet/test_slurm", "fleet/test_kubernetes", "fleet
            "guard/test_s3", "guard/test_s3_tls", "guard/test_watching", "guard/test_store", "fleet/test_emit_boot"]
 WAITING_AT_ONCE = 3
 # These compute for ten seconds or more: they begin first. The others fill what is left at the end.
-LONG = ["engine/test_kernels", "engine/test_cuda_ranks", "estimate/test_tables", "market/test_agreement", "guard/test_torch", "measure/test_frameworks", "dist/test_gpu_check", "engine/test_gpu_host", "bill/test_second", "runner/test_lint",
-        "report/test_bare", "engine/test_cpu_nets", "dist/test_bundle", "engine/test_cpu",
-        "run/test_adapters", "report/test_pages", "cmd/test_cron_oom", "advise/test_quote_oom", "cli/bare", "engine/test_lstm",
-        "measure/test_handover", "measure/test_measuring", "cmd/test_price_widths", "ledger/test_postgres", "spend/test_spend",
-        "dist/test_image", "price/test_real", "checkpoint/test_public_names", "fleet/test_emit_clouds", "workload/test_gpt2"]
+LONG = ["engine/test_kernels", "engine/test_cuda_ranks", "measure/test_frameworks", "dist/test_gpu_check", "engine/test_gpu_host", "report/test_bare",
+        "engine/test_cpu_nets", "cli/bare", "runner/test_lint", "checkpoint/test_public_names", "engine/test_cpu", "estimate/test_tables",
+        "run/test_adapters", "market/test_agreement", "dist/test_bundle", "report/test_pages", "spend/test_spend",
+        "fleet/test_emit_clouds", "bill/test_second", "cmd/test_cron_oom", "measure/test_measuring", "advise/test_quote_oom",
+        "dist/test_image", "engine/test_lstm", "guard/test_torch", "workload/test_gpt2", "cmd/test_price_widths",
+        "measure/test_handover", "ledger/test_postgres", "price/test_real"]
 # Left out of `make quick` too: over two seconds of CPU each.
 NOT_QUICK = ["engine/test_gpu_resume", "serve/test_serve_pages", "serve/test_live", "measure/test_training", "measure/test_handover",
              "cli/run-sample-to-the-end", "bill/test_shipped", "measure/test_bare_gpu", "measure/test_boot",
@@ -230,7 +231,7 @@ def collect(builds, only):
                     and "on_purpose" not in path.parts and "sanitize" not in \
                     path.relative_to(build).parts:
                 jobs.append((run_program, path, build))
-        for path in sorted((build / "tests" / "fuzz").glob("fuzz_*")):
+        for path in sorted((build / "tests" / "fuzz").glob("fuzz_*")) if build == builds[-1] else []:
             if path.is_file():
                 jobs.append((run_replay, path, build))
         for path in sorted((TESTS / "cli").glob("*.test")):

@@ -10,9 +10,9 @@ from pathlib import Path
 SEARCH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
 
-def why_not():
-    """Why it cannot be started here; empty: it can."""
-    missing = [p for p in ("slurmctld", "slurmd", "sbatch", "munged") if not shutil.which(p, path=SEARCH)]
+def why_not(*more):
+    """Why it cannot be started here, with these programs too; empty: it can."""
+    missing = [p for p in ("slurmctld", "slurmd", "sbatch", "munged", *more) if not shutil.which(p, path=SEARCH)]
     return f"{', '.join(missing)} not installed" if missing else "" if os.geteuid() == 0 else "needs root"
 
 

@@ -10,9 +10,11 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 ctl() { systemctl --user "$@"; }
 units=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user
+log="journalctl --user -u $name"
 if [ "$(id -u)" -eq 0 ]; then
     ctl() { systemctl "$@"; }
     units=/etc/systemd/system
+    log="journalctl -u $name"
 fi
 changed=0
 mkdir -p "$units"
@@ -34,5 +36,5 @@ fi
 if [ "$changed" -eq 0 ]; then
     printf '%s\n' "$name is as it should be: nothing was changed"
 else
-    printf '%s\n' "$name is set up; its log: journalctl -u $name"
+    printf '%s\n' "$name is set up; its log: $log"
 fi

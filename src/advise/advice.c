@@ -36,6 +36,10 @@ static void add_bill_words(struct buf *out, const struct bill *bill)
 {
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
     bill_amount(bill, amount, interval);
+    if (bill->spot.never_ends.v) {
+        buf_printf(out, "%s, which is taken away too often to ever finish", bill->offer);
+        return;
+    }
     buf_printf(out, "%s, %s USD", bill->offer, amount);
     if (*interval)
         buf_printf(out, " (%s)", interval);
@@ -176,7 +180,7 @@ static int mark_all(const struct advice_wishes *w, struct bill *bills, size_t co
                      !b->spot.never_ends.v && b->time_s.v <= deadline_s, err));
         if (w->budget.known)
             TRY(mark(&b->budget, !bill_doubtful(b) && advice_dearest(b) <= w->budget.v,
-                     bill_total(b) <= w->budget.v, err));
+                     !b->spot.never_ends.v && bill_total(b) <= w->budget.v, err));
     }
     return 0;
 }
@@ -191,7 +195,7 @@ static int say_cheapest(struct quote *quote, struct err *err)
     buf_printf(&text, "Cheapest%s: ", cheap->waiting ? ", with your waiting" : "");
     add_bill_words(&text, cheap);
     add_whose(&text, quote, cheap);
-    if (fast != cheap && fast->time_s.v < cheap->time_s.v) {
+    if (fast != cheap && !fast->spot.never_ends.v && fast->time_s.v < cheap->time_s.v) {
         buf_adds(&text, "; fastest: ");
         add_bill_words(&text, fast);
         add_whose(&text, quote, fast);
@@ -234,7 +238,7 @@ static int say_frontier(struct quote *quote, struct err *err)
     size_t count = 0;
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
-        if (!advice_on_frontier(&best, b->time_s.v))
+        if (b->spot.never_ends.v || !advice_on_frontier(&best, b->time_s.v))
             continue;
         if (count++ < FRONTIER) {
             if (count > 1)

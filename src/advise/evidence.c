@@ -241,7 +241,8 @@ static bool prove(const struct proofs *proofs, const struct quote_ask *ask, size
     *p = (struct proof){.from = &ask->evidence[index], .run = run};
     p->asked = ask->asked && index == 0;
     p->stopped = run_stopped(run);
-    if (!bill_time_of(run, &p->time))
+    // An offer is one machine; the time of several with a network between them is not its.
+    if (!bill_time_of(run, &p->time) || (run->nodes.known && run->nodes.v > 1))
         return false;
     p->gpus = gpus_of(run);
     p->device = device_find(proofs->devices, p->gpus > 0 ? evidence_gpu(run) : run->machine.cpu);

@@ -35,8 +35,10 @@ int quote_offer(const struct quote_ask *ask, const struct bill *bill, struct off
         return own_offer(ask->own, bill->name, offer, err);
     int day = wishes_day(&ask->wishes);
     struct exact exact = {.bill = bill, .offer = offer};
-    const struct book_filter filter = {
-        .provider = bill->provider, .name = bill->name, .day = day ? day : book_today()};
+    const struct book_filter filter = {.provider = bill->provider,
+                                       .name = bill->name,
+                                       .spelled = true,
+                                       .day = day ? day : book_today()};
     const struct book *book;
     int rc = market_book(ask->market, &book, err);
     if (rc == 0)

@@ -259,8 +259,8 @@ static int say_unfinished(struct spotting *s, const struct replay_summary *sum, 
     }
     s->bill->spot.never_ends = some_bool(true);
     return texts_add(&s->bill->notes,
-                     "it is taken away too often for this training to end there: the bill is that "
-                     "without interruptions, which nobody gets",
+                     "it is taken away too often for this training to end there, or cannot be had: "
+                     "the bill is that without interruptions, which nobody gets",
                      err);
 }
 

@@ -293,9 +293,11 @@ static int add_fall_back(struct spotting *s, const struct offer *demand, struct 
     r.demand = &price.rule;
     r.deadline_ns = s->ask->deadline_ns.v;
     if (r.deadline_ns < replay_uninterrupted_ns(&r))
-        return texts_add(&s->bill->notes,
-                         "no fall-back keeps the deadline: an on-demand machine alone takes longer",
-                         err);
+        return texts_add(
+            &s->bill->notes,
+            "no fall-back keeps the deadline: with as many checkpoints, an on-demand machine "
+            "alone takes longer",
+            err);
     TRY(add_replay(s, "spot with fall-back to on demand", &r, err));
     struct spot_row *row = &s->bill->spot.rows.items[s->bill->spot.rows.count - 1];
     row->deadline_kept = some_bool(true);

@@ -125,8 +125,16 @@ void clock_iso(int64_t date_s, char out[CLOCK_ISO_BYTES])
     int year, month, day;
     date_of_day((int)(since / DAY_S), &year, &month, &day);
     int second = (int)(since % DAY_S);
-    snprintf(out, CLOCK_ISO_BYTES, "%04d-%02d-%02dT%02d:%02d:%02dZ", year, month, day,
-             second / 3600, second / 60 % 60, second % 60);
+    const int parts[] = {year / 100,    year % 100,       month,      day,
+                         second / 3600, second / 60 % 60, second % 60};
+    static const char after[] = {0, '-', '-', 'T', ':', ':', 'Z'};
+    for (size_t i = 0; i < sizeof after; i++) {
+        *out++ = (char)('0' + parts[i] / 10);
+        *out++ = (char)('0' + parts[i] % 10);
+        if (after[i])
+            *out++ = after[i];
+    }
+    *out = '\0';
 }
 
 static bool is_digit(char c)

@@ -245,7 +245,9 @@ int64_t crontab_cycle(const struct crontab *tab)
 // The fewest days from one matching day to the next; 0 if there are fewer than two.
 static int64_t days_apart(const struct crontab *tab)
 {
-    const int64_t end = 30 * 366; // every two years that can follow each other do so within 28
+    // Every two years that can follow each other do so within 28; where weekdays do not count, two
+    // leap years come within 7.
+    const int64_t end = (tab->any_weekday ? 9 : 30) * 366;
     struct date date;
     int64_t before = -1, apart = 0;
     if (!date_of(0, &date))

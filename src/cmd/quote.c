@@ -452,6 +452,8 @@ static int run(const struct cmd_call *call, struct err *err)
         job.ask.most_estimates = ESTIMATES;
     if (rc == 0)
         rc = quote_assemble(&job, err);
+    if (rc == 0)
+        quote_say_unused(o, &job.quote);
     if (rc == 0 && strcmp(format, "json") == 0)
         rc = print_json(call->out, &job.quote, err);
     else if (rc == 0 && strcmp(format, "focus") == 0) {

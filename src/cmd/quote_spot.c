@@ -36,6 +36,39 @@ int quote_take_spot(const struct quote_options *o, struct availability *trace, s
     return 0;
 }
 
+static bool has_spot(const struct bill *bills, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bills[i].kind && strcmp(bills[i].kind, "spot") == 0)
+            return true;
+    return false;
+}
+
+void quote_say_unused(const struct quote_options *o, const struct quote *quote)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } options[] = {{"mtbi", o->mtbi_ns > 0},
+                   {"trace", o->trace},
+                   {"bid", o->bid},
+                   {"checkpoint-time", o->checkpoint_ns >= 0},
+                   {"checkpoint-every", o->every_ns > 0}};
+    if (has_spot(quote->bills.items, quote->bills.count) ||
+        has_spot(quote->others.items, quote->others.count) ||
+        has_spot(quote->estimates.items, quote->estimates.count))
+        return;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given) {
+            char text[120];
+            snprintf(text, sizeof text,
+                     "'--%s' is for spot machines, and none is quoted: it "
+                     "changes nothing",
+                     options[i].name);
+            out_complain(text);
+        }
+}
+
 static void words_of(double seconds, char out[48])
 {
     clock_words((int64_t)(seconds * 1e9), out, 48);

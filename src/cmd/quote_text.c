@@ -340,7 +340,7 @@ static void show_bill(struct out *out, const struct bill *b)
     out_printf(out, "\n");
     show_items(out, b);
     cost_words(b, total, interval);
-    if (*interval)
+    if (*interval && !b->spot.never_ends.v)
         out_wrapf(out, 2, "%s USD %s", interval,
                   b->spot.method ? "in 80 % of the replays" : "at the ends of the time's interval");
     if (b->waiting) {

@@ -157,14 +157,18 @@ static void add_cancel(struct buf *out)
                   "    grep -qsF \"FARE_TASK=$key.\" /proc/[0-9]*/environ && [ $i -lt 10 ]; do\n"
                   "    sleep 1; i=$((i + 1))\n"
                   "done\n"
-                  "rm -rf \"$dir\" \"$tasks/.$key.\"*\n"
+                  "if grep -qsF \"FARE_TASK=$key.\" /proc/[0-9]*/environ; then\n"
+                  "    fare_reply \"$key\" \"$dir\"\n" // something cannot be killed now
+                  "    exit 0\n"
+                  "fi\n"
+                  "fare_remove \"$dir\" \"$tasks/.$key.\"*\n"
                   "rmdir \"$tasks\" 2>/dev/null\n"
-                  "fare_reply \"$key\" \"$dir\"\n");
+                  "fare_absent \"$key\"\n");
 }
 
 static void add_clean(struct buf *out)
 {
-    buf_adds(out, "rm -rf \"$dir\"\nrmdir \"$tasks\" 2>/dev/null\nfare_reply \"$key\" \"$dir\"\n");
+    buf_adds(out, "fare_remove \"$dir\"\nrmdir \"$tasks\" 2>/dev/null\nfare_absent \"$key\"\n");
 }
 
 static int input_file(struct call *call, const char *file, struct err *err)
@@ -187,6 +191,7 @@ int host_prepare(const struct fleet *fleet, enum verb verb, const struct place *
         char key[TASK_KEY_BYTES];
         task_key(d, chosen->tasks[0], key);
         script_reply(out);
+        script_remove(out);
         buf_printf(out, "key=%s\ndir=$tasks/$key\n", key);
     }
     switch (verb) {
@@ -219,23 +224,6 @@ int host_prepare(const struct fleet *fleet, enum verb verb, const struct place *
 
 // ---- the answers
 
-// What follows `mark` on the first line that begins with it; null: no such line.
-static const char *marked(const struct buf *text, const char *mark, struct buf *into)
-{
-    const char *line = buf_str(text);
-    size_t len = strlen(mark);
-    while (line && *line) {
-        if (strncmp(line, mark, len) == 0) {
-            size_t rest = strcspn(line + len, "\r\n");
-            buf_add(into, line + len, rest < 300 ? rest : 300);
-            return buf_str(into);
-        }
-        line = strchr(line, '\n');
-        line = line ? line + 1 : NULL;
-    }
-    return NULL;
-}
-
 // "room no room for the bundle": the script's own complaint.
 static int complaint(const char *text, struct err *err)
 {
@@ -260,7 +248,7 @@ int host_read(const struct fleet *fleet, enum verb verb, struct place *place,
 {
     struct buf words = {0};
     int rc = 0;
-    const char *error = marked(&result->out, ERROR, &words);
+    const char *error = script_marked(&result->out, ERROR, &words);
     if (error && verb == VERB_START) { // it says itself that nothing was started
         reports[0].state = REPORT_ABSENT;
         reports[0].run_s = reports[0].queue_s = -1;
@@ -268,7 +256,7 @@ int host_read(const struct fleet *fleet, enum verb verb, struct place *place,
     } else if (error) {
         rc = complaint(error, err);
     } else if (verb == VERB_CHECK || verb == VERB_BRING) {
-        const char *state = marked(&result->out, PLACE, &words);
+        const char *state = script_marked(&result->out, PLACE, &words);
         place->needs_bundle = state && strcmp(state, "bundle") == 0;
         rc = state ? 0 : not_understood(result, err);
     } else {
@@ -277,6 +265,8 @@ int host_read(const struct fleet *fleet, enum verb verb, struct place *place,
         rc = reply_read(buf_str(&result->out), result->out.len, key, &reports[0], err);
         if (rc == 0 && reports[0].state == REPORT_UNKNOWN)
             rc = not_understood(result, err);
+        else if (rc == 0 && (verb == VERB_CANCEL || verb == VERB_CLEAN))
+            rc = script_left(result, &reports[0], err);
     }
     buf_release(&words);
     return rc;

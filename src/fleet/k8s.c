@@ -101,7 +101,8 @@ static void add_look(struct buf *out, const struct fleet *fleet, const struct pl
         "    *) continue ;;\n"
         "    esac\n"
         "    n=$((n + 1))\n"
-        "    [ $n -gt %d ] || k logs --tail=-1 -l \"job-name=$name\"\n"
+        "    if [ $n -gt %d ]; then echo \"later $name\"; continue; fi\n"
+        "    k logs --tail=-1 -l \"job-name=$name\"\n"
         "done\n"
         "exit 0\n",
         fleet->dispatch->id, PAUSE_S, LOGS);
@@ -263,10 +264,11 @@ static int pods_read(struct pods *pods, const struct buf *text, struct err *err)
     return 0;
 }
 
-static bool has_job(const struct buf *text, const char *name)
+// Whether there is a line "WORD NAME".
+static bool has_line(const struct buf *text, const char *word, const char *name)
 {
     char line[K8S_NAME_BYTES + 8];
-    int len = snprintf(line, sizeof line, "job %s", name);
+    int len = snprintf(line, sizeof line, "%s %s", word, name);
     for (const char *at = buf_str(text); (at = strstr(at, line)); at += len)
         if ((at == buf_str(text) || at[-1] == '\n') && strchr(" \r\n", at[len]))
             return true;
@@ -289,11 +291,13 @@ static int look_one(const struct fleet *fleet, const struct call_result *result,
     int rc = 0;
     if (frame_read(buf_str(&result->out), result->out.len, name + strlen("fare-"), &reply)) {
         rc = reply_read(buf_str(&reply), reply.len, name + strlen("fare-"), report, err);
+    } else if (has_line(&result->out, "later", name)) {
+        report->state = REPORT_UNKNOWN; // its log comes with another look
     } else if (pod) {
         report->state = k8s_meaning(pod, clock_date_s(), &report->limit, &report->words);
         if (report->state == REPORT_ENDED)
             report->code = pod->code > 0 ? pod->code : -1;
-    } else if (has_job(&result->out, name)) {
+    } else if (has_line(&result->out, "job", name)) {
         report->state = REPORT_QUEUED; // no Pod yet
     } else if (!result->cut) {
         report->state = REPORT_LOST;

@@ -8,20 +8,23 @@
 #include "base/clock.h"
 #include "fleet/shell.h"
 
-enum { LOG_BYTES = 2000, GRACE_S = 30 };
+enum { LOG_BYTES = 2000, GRACE_S = 30, REMOVE_S = 10 };
 #define REPLY "fare-reply "
+#define LEFT  "fare-left "
 
+// Variables of the functions begin with fare_: a script has its own.
 // The processes of a task are those with its key in their environment, wherever they moved to. The
 // dot ends the key: no other key begins with it.
 static void add_tools(struct buf *out)
 {
-    buf_adds(out, "fare_now() { read -r t _ </proc/uptime; echo \"${t%.*}${t#*.}\"; }\n"
-                  "fare_end() {\n"
-                  "    for p in $(grep -lsF \"FARE_TASK=$1.\" /proc/[0-9]*/environ); do\n"
-                  "        p=${p#/proc/}\n"
-                  "        kill \"-$2\" \"${p%/environ}\" 2>/dev/null\n"
-                  "    done\n"
-                  "}\n");
+    buf_adds(out,
+             "fare_now() { read -r fare_t _ </proc/uptime; echo \"${fare_t%.*}${fare_t#*.}\"; }\n"
+             "fare_end() {\n"
+             "    for fare_p in $(grep -lsF \"FARE_TASK=$1.\" /proc/[0-9]*/environ); do\n"
+             "        fare_p=${fare_p#/proc/}\n"
+             "        kill \"-$2\" \"${fare_p%/environ}\" 2>/dev/null\n"
+             "    done\n"
+             "}\n");
 }
 
 static void add_words(struct buf *out, char *const *written, size_t count)
@@ -119,6 +122,8 @@ void script_reply(struct buf *out)
                "    elif [ -f \"$2/code\" ]; then\n"
                "        echo '" REPLY "'\"$1 ended $(cat \"$2/code\")\"\n"
                "        [ ! -f \"$2/limit\" ] || echo '" REPLY "'\"$1 limit\"\n"
+               "        [ ! -f \"$2/warning\" ] || "
+               "echo '" REPLY "'\"$1 warning $(head -n 1 \"$2/warning\")\"\n"
                "        if [ -f \"$2/record.jsonl\" ]; then\n"
                "            echo '" REPLY "'\"$1 record $(($(wc -c <\"$2/record.jsonl\")))\"\n"
                "            cat \"$2/record.jsonl\"\n"
@@ -127,12 +132,32 @@ void script_reply(struct buf *out)
                "        echo '" REPLY "'\"$1 running $(cat \"$2/started\") $(fare_now)\"\n"
                "    else echo '" REPLY "'\"$1 lost\"; fi\n"
                "    if [ -f \"$2/log\" ]; then\n"
-               "        n=$(($(wc -c <\"$2/log\"))); [ $n -lt %d ] || n=%d\n"
-               "        echo '" REPLY "'\"$1 log $n\"; tail -c $n \"$2/log\"; echo\n"
+               "        fare_n=$(($(wc -c <\"$2/log\"))); [ $fare_n -lt %d ] || fare_n=%d\n"
+               "        echo '" REPLY "'\"$1 log $fare_n\"; tail -c $fare_n \"$2/log\"; echo\n"
                "    fi\n"
                "    echo '" REPLY "'\"$1 end\"\n"
-               "}\n",
+               "}\n"
+               "fare_absent() { echo '" REPLY "'\"$1 absent\"; echo '" REPLY "'\"$1 end\"; }\n",
                LOG_BYTES, LOG_BYTES);
+}
+
+// A process that is dying, or that nobody sees any more, may still write files while rm goes
+// through their folder. All removals of a script share the time.
+void script_remove(struct buf *out)
+{
+    buf_printf(out,
+               "fare_tries=%d\n"
+               "fare_remove() {\n"
+               "    until fare_says=$(rm -rf -- \"$@\" 2>&1); do\n"
+               "        if [ $fare_tries -le 0 ]; then\n"
+               "            echo '" LEFT "'\"$(echo \"$fare_says\" | head -n 1)\"\n"
+               "            return 1\n"
+               "        fi\n"
+               "        fare_tries=$((fare_tries - 1))\n"
+               "        sleep 0.5 2>/dev/null || sleep 1\n"
+               "    done\n"
+               "}\n",
+               2 * REMOVE_S);
 }
 
 // ---- the reply
@@ -145,6 +170,29 @@ void reply_write(struct buf *out, const char *key, int code, int64_t began_s, in
     buf_printf(out, REPLY "%s record %zu\n", key, records->len);
     buf_add(out, buf_str(records), records->len);
     buf_printf(out, REPLY "%s end\n", key);
+}
+
+const char *script_marked(const struct buf *text, const char *mark, struct buf *into)
+{
+    const char *line = buf_str(text);
+    size_t len = strlen(mark);
+    while (line && *line) {
+        if (strncmp(line, mark, len) == 0) {
+            size_t rest = strcspn(line + len, "\r\n");
+            buf_add(into, line + len, rest < 300 ? rest : 300);
+            return buf_str(into);
+        }
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return NULL;
+}
+
+int script_left(const struct call_result *result, struct task_report *report, struct err *err)
+{
+    buf_reset(&report->words);
+    script_marked(&result->out, LEFT, &report->words);
+    return buf_check(&report->words, err);
 }
 
 struct reading {
@@ -225,6 +273,10 @@ static bool read_line(struct reading *r, const char *line, size_t len, struct ta
         to->state = REPORT_LOST;
     } else if (begins(line, len, "limit")) {
         to->limit = true;
+    } else if (begins(line, len, "warning")) {
+        size_t word = sizeof "warning"; // and a space
+        buf_reset(&to->warning);
+        buf_add(&to->warning, line + word, len > word ? len - word : 0);
     } else if (begins(line, len, "running") && count == 2) {
         to->state = REPORT_RUNNING;
         to->run_s = span(n[0], n[1]);
@@ -257,10 +309,12 @@ int reply_read(const char *text, size_t len, const char *key, struct task_report
     report->run_s = report->queue_s = -1;
     while (good && !whole && (line = next_line(&r, &line_len)) != NULL)
         good = read_line(&r, line, line_len, report, &whole);
-    if (!whole || !good) {
+    if (!whole || !good || report->state == REPORT_UNKNOWN) { // or no line said how far it is
         report->state = REPORT_UNKNOWN;
         buf_reset(&report->records);
+        buf_reset(&report->warning);
     }
     TRY(buf_check(&report->records, err));
+    TRY(buf_check(&report->warning, err));
     return buf_check(&report->words, err);
 }

@@ -5,7 +5,7 @@
 // The folder has, once the script has begun: `work/` (the user's folder, unpacked), `ledger.db`,
 // `log` (all output), `started`; at the end `record.jsonl` and, last of all, `code`: "EXIT STARTED
 // ENDED", in hundredths of a second since the machine started. So a folder with `code` has ended,
-// and its results are whole.
+// and its results are whole. `warning` may have a line for the user.
 #ifndef FARE_FLEET_SCRIPT_H
 #define FARE_FLEET_SCRIPT_H
 
@@ -18,8 +18,20 @@ void script_run(struct buf *out, const struct fleet *fleet, const struct place *
                 const struct task *task);
 
 // Appends the definition of a shell function `fare_reply KEY FOLDER`, which writes how far the task
-// of that folder is, as reply_read() expects it.
+// of that folder is, as reply_read() expects it, and of `fare_absent KEY`: nothing of it runs.
 void script_reply(struct buf *out);
+
+// Appends the definition of `fare_remove PATH...`: rm -rf, again and again for a while if something
+// still writes there. What cannot be removed is written for script_left().
+void script_remove(struct buf *out);
+
+// What follows `mark` on the first line that begins with it, at most 300 bytes, appended to `into`;
+// null: no such line.
+const char *script_marked(const struct buf *text, const char *mark, struct buf *into);
+
+// Sets report->words to what fare_remove() could not remove, in rm's words; empty: all is gone.
+int script_left(const struct call_result *result, struct task_report *report,
+                struct err *err) MUST_USE;
 
 // Appends the reply of a task that ended, where no shell writes it. `records`: runs as JSON lines.
 void reply_write(struct buf *out, const char *key, int code, int64_t began_s, int64_t ended_s,

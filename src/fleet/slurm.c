@@ -130,11 +130,13 @@ static int parse(const char *value, struct places *places, struct err *err)
 {
     struct place_words words;
     TRY(place_words_read(&words, "slurm", value, slurm_keys, err));
-    const char *dir = words.values[SLURM_DIR];
+    const char *dir = words.values[SLURM_DIR], *push = words.values[SLURM_PUSH];
     int rc = 0;
     if (dir && *dir != '/')
         rc = err_set(err, ERR_USAGE, "--on slurm: dir=%.80s is not a path from the root", dir);
-    if (rc == 0 && !words.values[SLURM_PUSH] != !words.values[SLURM_TOKEN])
+    if (rc == 0 && push && strncmp(push, "http://", 7) != 0 && strncmp(push, "https://", 8) != 0)
+        rc = err_set(err, ERR_USAGE, "--on slurm: push=%.80s is not an address (http://...)", push);
+    if (rc == 0 && !push != !words.values[SLURM_TOKEN])
         rc = err_set(err, ERR_USAGE,
                      "--on slurm: push= and token= go together: the address of a 'fare serve', and "
                      "a file on the nodes with its token");
@@ -332,7 +334,7 @@ struct looking {
     const struct fleet *fleet;
     struct slurm_place *own;
     const struct call_result *result;
-    struct slurm_pairs queue, began, waited;
+    struct slurm_pairs queue, began, waited, later;
     bool asked; // squeue answered
 };
 
@@ -353,7 +355,7 @@ static int look_one(struct looking *l, const struct task *task, struct task_repo
     report->state = REPORT_UNKNOWN;
     const char *owner = slurm_pairs_find(&l->began, key);
     const char *id = owner ? owner : task->now.handle;
-    if (!id || !l->asked)
+    if (!id || !l->asked || slurm_pairs_find(&l->later, key)) // its result comes with another look
         return 0;
     if (owner)
         snprintf(report->handle, sizeof report->handle, "%s", owner);
@@ -376,6 +378,8 @@ static int read_look(const struct fleet *fleet, struct place *place, const struc
     if (rc == 0)
         rc = slurm_pairs_read(&l.waited, "waited", text, len, err);
     if (rc == 0)
+        rc = slurm_pairs_read(&l.later, "later", text, len, err);
+    if (rc == 0)
         rc = slurm_pairs_read(&trouble, "squeue", text, len, err);
     l.asked = trouble.count == 0 && !result->cut;
     for (size_t i = 0; i < chosen->count && rc == 0; i++)
@@ -387,27 +391,23 @@ static int read_look(const struct fleet *fleet, struct place *place, const struc
     slurm_pairs_release(&l.queue);
     slurm_pairs_release(&l.began);
     slurm_pairs_release(&l.waited);
+    slurm_pairs_release(&l.later);
     return rc;
 }
 
-// They are gone once squeue lists none of them.
-static int read_cancel(const struct fleet *fleet, struct place *place, const struct chosen *chosen,
+// They are gone once squeue lists none of them; the text has waited for that.
+static int read_cancel(const struct fleet *fleet, const struct chosen *chosen,
                        const struct call_result *result, struct task_report *reports,
                        struct err *err)
 {
-    struct slurm_pairs queue = {0};
-    (void)fleet;
-    if (!result->exited || result->exit_code != 0)
-        return failed(place, result, err);
-    int rc = slurm_pairs_read(&queue, "queue", buf_str(&result->out), result->out.len, err);
+    struct slurm_pairs still = {0};
+    int rc = slurm_pairs_read(&still, "still", buf_str(&result->out), result->out.len, err);
     for (size_t i = 0; i < chosen->count && rc == 0; i++) {
-        const char *id = chosen->tasks[i]->now.handle;
-        const char *state = id ? slurm_pairs_find(&queue, id) : NULL;
-        bool over = !state || strcmp(state, "COMPLETING") == 0;
-        reports[i] = (struct task_report){
-            .state = over ? REPORT_ABSENT : REPORT_UNKNOWN, .code = -1, .run_s = -1, .queue_s = -1};
+        char key[TASK_KEY_BYTES];
+        task_key(fleet->dispatch, chosen->tasks[i], key);
+        reports[i].state = slurm_pairs_find(&still, key) ? REPORT_RUNNING : REPORT_ABSENT;
     }
-    slurm_pairs_release(&queue);
+    slurm_pairs_release(&still);
     return rc;
 }
 
@@ -419,10 +419,12 @@ static int read_answer(const struct fleet *fleet, struct place *place, enum verb
         return read_start(fleet, place, chosen, result, reports, err);
     if (verb == VERB_LOOK)
         return read_look(fleet, place, chosen, result, reports, err);
-    if (verb == VERB_CANCEL)
-        return read_cancel(fleet, place, chosen, result, reports, err);
     if (!result->exited || result->exit_code != 0)
         return failed(place, result, err);
+    if (verb == VERB_CANCEL)
+        TRY(read_cancel(fleet, chosen, result, reports, err));
+    if (verb == VERB_CANCEL || verb == VERB_CLEAN)
+        return script_left(result, &reports[0], err);
     place->needs_bundle = false;
     return verb == VERB_CHECK ? read_check(place, fleet, result, err) : 0;
 }

@@ -2,7 +2,7 @@
 // slurm_parts: the files and texts of the Slurm target, and the reading of answers; for slurm.c and
 // tests.
 //
-// A dispatch has one folder on storage that the nodes share with this machine:
+// Each place of a dispatch has one folder on storage that the nodes share with this machine:
 //
 //     array.sh          the script of every job array; the same for all
 //     list-KEY          the keys of an array's tasks, a line for each element

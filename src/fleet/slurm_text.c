@@ -8,19 +8,28 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/sha256.h"
 #include "fleet/script.h"
 #include "fleet/shell.h"
 #include "fleet/slurm_parts.h"
 
-enum { REPLIES = 50, LOOK_EVERY_S = 2, MARGIN_MIN = 10 };
+enum { REPLIES = 50, LOOK_EVERY_S = 2, MARGIN_MIN = 10, CANCEL_S = 45 };
 
+// Each place has its own, as one may be done and removed before another begins.
 void slurm_base(const struct fleet *fleet, const struct place_words *words, struct buf *out)
 {
     const char *dir = words->values[SLURM_DIR];
+    struct buf all = {0};
+    char hex[SHA256_HEX_BYTES];
+    buf_adds(&all, words->head);
+    for (size_t i = 0; i < SLURM_KEYS; i++)
+        buf_printf(&all, ",%s", words->values[i] ? words->values[i] : "");
+    sha256_hex_of(buf_str(&all), all.len, hex);
     if (dir)
-        buf_printf(out, "%s/fare-%s", dir, fleet->dispatch->id);
+        buf_printf(out, "%s/fare-%s-%.8s", dir, fleet->dispatch->id, hex);
     else
-        buf_printf(out, "%s/slurm", fleet->folder);
+        buf_printf(out, "%s/slurm-%.8s", fleet->folder, hex);
+    buf_drop(out, &all);
 }
 
 // Once for each version: where ssh hosts have it too, unless a folder is named.
@@ -89,9 +98,13 @@ static const char array_text[] =
     "mkdir -p \"$try/work\" && cd \"$try\" || exit 70\n"
     "[ -z \"$folder\" ] || tar -C work -xf \"$folder\" || exit 70\n"
     "echo $(($(date +%s) - queued)) >waited\n"
+    // Slurm ends it: the last process that Slurm knows of waits for all of them.
+    "trap 'trap \"\" TERM; wait $job; fare_end \"$key\" KILL; exit 143' TERM\n"
     ". ../run.sh\n"
+    "trap - TERM\n"
     "[ -z \"$push\" ] || \"$fare\" runs push \"$push\" --token-file=\"$token\" "
-    "--ledger=\"$base/$key/$try/ledger.db\" >>\"$base/$key/$try/log\" 2>&1\n"
+    "--ledger=\"$here/ledger.db\" >pushed 2>&1 </dev/null ||\n"
+    "    echo \"not pushed to the server: $(head -n 1 pushed)\" >warning\n"
     "cd \"$base/$key\" && [ -f \"$try/code\" ] || exit 70\n"
     "ln -sn \"$try\" result 2>/dev/null && : >\"$base/ended/$key\"\n"
     "exit 0\n";
@@ -179,6 +192,20 @@ int slurm_write(const struct fleet *fleet, const struct place *place, const char
 
 // ---- the verbs
 
+// The archive of the user's folder, unless it is there: it goes with the last task of the place,
+// and a lost one may start again after that.
+static void add_folder(const struct fleet *fleet, struct buf *out)
+{
+    buf_adds(out, "folder=\n");
+    if (!fleet->dispatch->folder.file)
+        return;
+    shell_set(out, "from", fleet->dispatch->folder.file);
+    buf_adds(out,
+             "folder=$base/folder.tar\n"
+             "[ -f folder.tar ] || { cp -- \"$from\" folder.new && mv folder.new folder.tar; } "
+             "|| exit 73\n");
+}
+
 void slurm_bring_text(const struct fleet *fleet, const struct place_words *words, struct buf *out)
 {
     const struct dispatch *d = fleet->dispatch;
@@ -193,10 +220,7 @@ void slurm_bring_text(const struct fleet *fleet, const struct place_words *words
                       "mv -T \"$new\" \"$to\" 2>/dev/null || rm -rf \"$new\"\n"
                       "[ -x \"$to/fare\" ] || exit 73\n");
     }
-    if (d->folder.file) {
-        shell_set(out, "from", d->folder.file);
-        buf_adds(out, "cp -- \"$from\" folder.new && mv folder.new folder.tar || exit 73\n");
-    }
+    add_folder(fleet, out);
 }
 
 // The options of sbatch that settings become; a value is part of its option's word.
@@ -259,7 +283,7 @@ void slurm_start_text(const struct fleet *fleet, const struct place_words *words
     slurm_base(fleet, words, &base);
     enter(fleet, words, out);
     set_path(out, "to", fleet, words, slurm_program);
-    buf_adds(out, "folder=\n[ ! -f folder.tar ] || folder=$base/folder.tar\n");
+    add_folder(fleet, out);
     add_submit(fleet, words, out);
     size_t lines = 0;
     char first[TASK_KEY_BYTES] = "";
@@ -309,8 +333,9 @@ void slurm_look_text(const struct fleet *fleet, const struct place_words *words,
                "ls began | sed 's/^\\(.*\\)\\./began \\1 /'\n"
                "n=0\n"
                "for k in $keys; do\n"
-               "    [ -e \"ended/$k\" ] && [ $n -lt %d ] || continue\n"
+               "    [ -e \"ended/$k\" ] || continue\n"
                "    n=$((n + 1))\n"
+               "    [ $n -le %d ] || { echo \"later $k ended\"; continue; }\n"
                "    read -r s <\"$k/result/waited\" && echo \"waited $k $s\"\n"
                "    fare_reply \"$k\" \"$k/result\"\n"
                "done\n",
@@ -318,47 +343,79 @@ void slurm_look_text(const struct fleet *fleet, const struct place_words *words,
 }
 
 // Removes the folders of tasks, and of the dispatch with its last one: tasks that are queued have a
-// job file.
+// job file. $still has lines "still KEY STATE" for tasks that keep theirs.
 static void add_removal(const struct fleet *fleet, const struct chosen *chosen, struct buf *out)
 {
+    script_remove(out);
     buf_adds(out, "for k in");
     add_keys(fleet, chosen, out);
     buf_adds(out, "; do\n"
+                  "    case $still in *\"still $k \"*) continue ;; esac\n"
                   "    if read -r id 2>/dev/null <\"$k/job\"; then rm -f \"slurm-$id.out\"; fi\n"
-                  "    rm -rf \"$k\" \"ended/$k\" \"began/$k\".*\n"
+                  "    fare_remove \"$k\" \"ended/$k\" \"began/$k\".*\n"
                   "done\n"
                   "for k in */job; do [ ! -e \"$k\" ] || exit 0; done\n"
-                  "cd / && rm -rf \"$base\"\n");
+                  "cd / && fare_remove \"$base\"\n"
+                  "exit 0\n");
 }
 
-// A job that has not begun finds no folder then, and ends.
+// The jobs of the tasks as far as anyone knows: $jobs has lines "KEY JOB". A job that has not begun
+// finds the task cancelled, or no folder, and ends.
+static void add_jobs(const struct fleet *fleet, const struct chosen *chosen, struct buf *out)
+{
+    buf_adds(out, "jobs=$(\n"
+                  "for p in");
+    for (size_t i = 0; i < chosen->count; i++) {
+        char key[TASK_KEY_BYTES];
+        const char *handle = chosen->tasks[i]->now.handle;
+        struct buf word = {0};
+        task_key(fleet->dispatch, chosen->tasks[i], key);
+        buf_printf(&word, "%s:%s", key, handle ? handle : "");
+        buf_addc(out, ' ');
+        shell_quote(out, buf_str(&word));
+        buf_drop(out, &word);
+    }
+    buf_adds(out, "; do\n"
+                  "    k=${p%%:*}\n"
+                  "    [ -z \"${p#*:}\" ] || echo \"$k ${p#*:}\"\n"
+                  "    [ -n \"$base\" ] && [ -d \"$k\" ] || continue\n"
+                  "    : >\"$k/cancelled\"\n"
+                  "    if read -r id 2>/dev/null <\"$k/job\"; then echo \"$k $id\"; fi\n"
+                  "    [ ! -L \"$k/owner\" ] || echo \"$k $(readlink \"$k/owner\")\"\n"
+                  "done)\n");
+}
+
+// Ends the jobs and waits until Slurm has none of them. Those that are COMPLETING are over: their
+// node may be away for long. The others keep their folders.
 void slurm_cancel_text(const struct fleet *fleet, const struct place_words *words,
                        const struct chosen *chosen, struct buf *out)
 {
     set_path(out, "base", fleet, words, slurm_base);
-    buf_adds(out, "ids='");
-    for (size_t i = 0; i < chosen->count; i++)
-        if (chosen->tasks[i]->now.handle && !strchr(chosen->tasks[i]->now.handle, '\''))
-            buf_printf(out, " %s", chosen->tasks[i]->now.handle);
-    buf_adds(out, "'\n"
-                  "if cd -- \"$base\" 2>/dev/null; then\n"
-                  "    for k in");
-    add_keys(fleet, chosen, out);
-    buf_adds(out, "; do\n"
-                  "        [ -d \"$k\" ] || continue\n"
-                  "        : >\"$k/cancelled\"\n"
-                  "        if read -r id 2>/dev/null <\"$k/job\"; then ids=\"$ids $id\"; fi\n"
-                  "        [ ! -L \"$k/owner\" ] || ids=\"$ids $(readlink \"$k/owner\")\"\n"
-                  "    done\n"
-                  "else base=\n"
-                  "fi\n"
-                  "[ -n \"$ids\" ] || exit 0\n"
-                  "scancel --quiet $ids 2>&1 >/dev/null | grep -v 'Invalid job id' >&2\n");
+    buf_adds(out, "cd -- \"$base\" 2>/dev/null || base=\n"
+                  "still=\n");
+    add_jobs(fleet, chosen, out);
     buf_printf(out,
-               "q=$(squeue -h -r --name=fare-%s -o 'queue %%F_%%K %%T') || exit 71\n"
-               "echo \"$q\"\n"
-               "[ -n \"$base\" ] || exit 0\n",
+               "list() {\n"
+               "    q=$(squeue -h -r --name=fare-%s -o '%%F_%%K %%T') || return 1\n"
+               "    printf '%%s\\n@\\n%%s\\n' \"$jobs\" \"$q\" |\n"
+               "        awk '$1 == \"@\" { second = 1 } !second { key[$2] = $1 }\n"
+               "             second && $1 in key { print \"still\", key[$1], $2 }'\n"
+               "}\n",
                fleet->dispatch->id);
+    buf_printf(out,
+               "if [ -n \"$jobs\" ]; then\n"
+               "    ids=$(echo \"$jobs\" | cut -d ' ' -f 2 | sort -u)\n"
+               "    scancel --quiet $ids 2>&1 >/dev/null | grep -v 'Invalid job id' >&2\n"
+               "    n=0\n"
+               "    while still=$(list) || exit 71; [ -n \"$still\" ] && [ $n -lt %d ]; do\n"
+               "        sleep 1\n"
+               "        n=$((n + 1))\n"
+               "    done\n"
+               "    still=$(echo \"$still\" | grep -v ' COMPLETING$')\n"
+               "    echo \"$still\"\n"
+               "fi\n"
+               "[ -n \"$base\" ] || exit 0\n",
+               CANCEL_S);
     add_removal(fleet, chosen, out);
 }
 
@@ -366,6 +423,7 @@ void slurm_clean_text(const struct fleet *fleet, const struct place_words *words
                       const struct chosen *chosen, struct buf *out)
 {
     set_path(out, "base", fleet, words, slurm_base);
-    buf_adds(out, "cd -- \"$base\" 2>/dev/null || exit 0\n");
+    buf_adds(out, "cd -- \"$base\" 2>/dev/null || exit 0\n"
+                  "still=\n");
     add_removal(fleet, chosen, out);
 }

@@ -52,6 +52,7 @@ void task_report_release(struct task_report *report)
 {
     buf_release(&report->records);
     buf_release(&report->words);
+    buf_release(&report->warning);
 }
 
 // The target whose name the text begins with, followed by ':', ',' or the end; null: none.

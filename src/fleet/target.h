@@ -89,7 +89,9 @@ struct task_report {
     int code;           // exit code of `fare run`; -1: it has none (killed, time limit)
     bool limit;         // ended at the time limit
     struct buf records; // runs as JSON lines; may be empty
-    struct buf words;   // (optional) for people: why it was lost, its last lines of output
+    struct buf words;   // (optional) for people: why it was lost, its last output; what CANCEL and
+                        // CLEAN could not remove
+    struct buf warning; // (optional) for people, though it ended well
     double run_s;       // from its start to its end or till now; below 0: unknown
     double queue_s;     // time in the target's own queue; below 0: unknown
     char handle[64];    // (optional) replaces task->now.handle

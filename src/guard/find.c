@@ -19,7 +19,6 @@
 
 #define DEPTH_MAX   5     // folders between the given one and an item
 #define ENTRIES_MAX 20000 // looked at in one look
-#define LONG_QUIET  5     // times as long for formats that say nothing
 
 struct known {
     char *path;
@@ -358,7 +357,8 @@ static enum whole judge(const struct known *k)
     return named && whole != WHOLE_NO ? WHOLE_YES : WHOLE_NO;
 }
 
-static bool is_complete(const struct finder *f, struct known *k, int64_t quiet_ns, int64_t until_ns)
+static bool is_complete(const struct finder *f, struct known *k, int64_t quiet_ns,
+                        int64_t silent_ns, int64_t until_ns)
 {
     int64_t still_ns = (until_ns > 0 ? until_ns : clock_now_ns()) - k->changed_ns;
     if (k->told)
@@ -369,11 +369,11 @@ static bool is_complete(const struct finder *f, struct known *k, int64_t quiet_n
     }
     return k->whole == WHOLE_YES ||
            (k->whole == WHOLE_LIKELY && (still_ns >= quiet_ns || has_follower(f, k))) ||
-           (k->whole == WHOLE_UNKNOWN && still_ns >= LONG_QUIET * quiet_ns);
+           (k->whole == WHOLE_UNKNOWN && still_ns >= silent_ns);
 }
 
-bool finder_look(struct finder *f, int64_t quiet_ns, int64_t until_ns, struct find_item *item,
-                 bool *writing)
+bool finder_look(struct finder *f, int64_t quiet_ns, int64_t silent_ns, int64_t until_ns,
+                 struct find_item *item, bool *writing)
 {
     const struct known *best = NULL;
     bool busy = false;
@@ -382,7 +382,7 @@ bool finder_look(struct finder *f, int64_t quiet_ns, int64_t until_ns, struct fi
         struct known *k = &f->items[i];
         if (k->state == k->taken || k->newest_ns < f->taken_ns)
             continue;
-        if (!is_complete(f, k, quiet_ns, until_ns)) {
+        if (!is_complete(f, k, quiet_ns, silent_ns, until_ns)) {
             busy = true;
             continue;
         }

@@ -5,9 +5,9 @@
 // below it; logs and other files beside them are none. finder_look() compares the folder with the
 // last look: what was there before the job started is old, what changes is being written. An item
 // counts when it is complete by its own format (whole.h), or has been quiet: files that keep their
-// length and times for `quiet_ns`, or after which the job began another one; and for longer where
-// nothing at all is known. In a folder with a file that names the newest checkpoint (beside.h),
-// that one alone counts.
+// length and times for `quiet_ns`, or after which the job began another one; and for longer
+// (`silent_ns`) where nothing at all is known. In a folder with a file that names the newest
+// checkpoint (beside.h), that one alone counts.
 #ifndef FARE_GUARD_FIND_H
 #define FARE_GUARD_FIND_H
 
@@ -35,11 +35,12 @@ struct find_item {
 int finder_open(struct finder **out, const char *path, struct err *err) MUST_USE;
 void finder_free(struct finder *finder); // null is fine
 
-// Looks once. True: `item` is the newest complete one that was not taken. `*writing` (optional):
-// one is being written now. Parts that cannot be read are left out. `until_ns` (0: now): quiet
-// times end here, because the program was killed: a file it did not finish stays as it is for ever.
-bool finder_look(struct finder *finder, int64_t quiet_ns, int64_t until_ns, struct find_item *item,
-                 bool *writing);
+// Looks once. True: `item` is the newest complete one that was not taken. It has been quiet for
+// `quiet_ns`; where nothing is known of its format, for `silent_ns`. `*writing` (optional): one is
+// being written now. Parts that cannot be read are left out. `until_ns` (0: now): quiet times end
+// here, because the program was killed: a file it did not finish stays as it is for ever.
+bool finder_look(struct finder *finder, int64_t quiet_ns, int64_t silent_ns, int64_t until_ns,
+                 struct find_item *item, bool *writing);
 
 // Whether its files are still as they were in the look: a save must not mix two checkpoints.
 bool finder_same(struct finder *finder, const struct find_item *item);

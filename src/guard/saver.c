@@ -11,15 +11,17 @@
 #include "base/clock.h"
 #include "spot/theory.h"
 
-#define LOOK_NS       (1 * NS_PER_S)   // between two looks
-#define LEAST_LOOK_NS (50 * NS_PER_MS) // the same in a hurry
-#define LOOKS         8                // within an interval, at least
-#define LOOK_SHARE    1000             // a look costs at most this part of the time
-#define NOTE_NS       (60 * NS_PER_S)
-#define PAUSE_NS      (5 * NS_PER_S) // after a save that failed
-#define LEAST_COST_NS (100 * NS_PER_MS)
-#define LEAST_NS      (5 * NS_PER_S) // of the best interval
-#define MOST_NS       (3600 * NS_PER_S)
+#define LOOK_NS        (1 * NS_PER_S)   // between two looks
+#define LEAST_LOOK_NS  (50 * NS_PER_MS) // the same in a hurry
+#define LOOKS          8                // within an interval, at least
+#define LOOK_SHARE     1000             // a look costs at most this part of the time
+#define LONG_QUIET     5                // times as long for formats that say nothing
+#define LEAST_QUIET_NS (250 * NS_PER_MS)
+#define NOTE_NS        (60 * NS_PER_S)
+#define PAUSE_NS       (5 * NS_PER_S) // after a save that failed
+#define LEAST_COST_NS  (100 * NS_PER_MS)
+#define LEAST_NS       (5 * NS_PER_S) // of the best interval
+#define MOST_NS        (3600 * NS_PER_S)
 
 struct saver {
     struct saver_options o;
@@ -172,18 +174,29 @@ static void note_written(struct saver *s, const struct find_item *item)
     pthread_mutex_unlock(&s->lock);
 }
 
+// Only where the format says that nothing is missing. One that says nothing gets its whole time:
+// what a slow program has between two files must not pass for a checkpoint.
+static int64_t in_a_hurry(int64_t quiet_ns, int64_t left_ns)
+{
+    int64_t share_ns = left_ns / 8;
+    if (share_ns < LEAST_QUIET_NS)
+        share_ns = LEAST_QUIET_NS;
+    return share_ns < quiet_ns ? share_ns : quiet_ns;
+}
+
 // One look. True: there is nothing left to do.
 static bool look(struct saver *s, const struct wanted *w)
 {
     struct find_item item;
     int64_t began_ns = clock_now_ns(), cpu_ns = clock_thread_ns();
     int64_t quiet_ns = w->final && w->clean ? 0 : s->o.quiet_ns;
+    int64_t silent_ns = LONG_QUIET * quiet_ns;
     if (w->hurry && !w->final && w->until_ns - began_ns < 8 * quiet_ns)
-        quiet_ns = (w->until_ns - began_ns) / 8 > 0 ? (w->until_ns - began_ns) / 8 : 0;
+        quiet_ns = in_a_hurry(quiet_ns, w->until_ns - began_ns);
     int64_t ended_ns = w->final && !w->clean ? w->ended_ns : 0;
-    bool found = finder_look(s->o.finder, quiet_ns, ended_ns, &item, NULL);
+    bool found = finder_look(s->o.finder, quiet_ns, silent_ns, ended_ns, &item, NULL);
     if (!found && w->final) // for lack of memory? There is no later look
-        found = finder_look(s->o.finder, quiet_ns, ended_ns, &item, NULL);
+        found = finder_look(s->o.finder, quiet_ns, silent_ns, ended_ns, &item, NULL);
     s->look_ns = (clock_thread_ns() - cpu_ns) * LOOK_SHARE;
     if (found)
         note_written(s, &item);

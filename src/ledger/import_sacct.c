@@ -371,12 +371,12 @@ static int read_job(const struct csv *csv, const int at[FIELD_COUNT], const char
                     struct run *run, enum seen *seen, struct err *err)
 {
     size_t which;
-    const char *state = csv_text(csv, at[State]);
+    const char *state = csv_text(csv, at[State]), *end = csv_text(csv, at[End]);
     *seen = RAN;
     TRY(set_times(csv, at, run, seen, err));
     if (at[State] >= 0 && !has_ended(state, &which))
         *seen = UNFINISHED;
-    else if (at[State] < 0 && at[End] >= 0 && strcmp(csv_text(csv, at[End]), "Unknown") == 0)
+    else if (at[State] < 0 && at[End] >= 0 && (!end || strcmp(end, "Unknown") == 0)) // or cut off
         *seen = UNFINISHED;
     if (*seen != RAN)
         return 0;

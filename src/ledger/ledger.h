@@ -81,7 +81,9 @@ struct ledger_filter {
     enum ledger_sort sort; // started and name: newest first; step and wall: shortest first
     int64_t limit;         // 0: none
     int64_t skip;          // with a limit: skip this many of the newest
-    bool heads;            // records without long lists (steps, samples), see row.h
+    bool sort_all; // sort before the limit: of all runs, without those whose value is unknown
+    bool reverse;  // with sort_all: the other way round
+    bool heads;    // records without long lists (steps, samples), see row.h
 };
 
 // Sets the function that is called for each record that cannot be read: it is damaged, or beyond
@@ -100,6 +102,13 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
 // The same, read into records. `runs` is zeroed before and released by the caller.
 int ledger_list(struct ledger *ledger, const struct ledger_filter *filter, struct runs *runs,
                 struct err *err) MUST_USE;
+
+// Counts the runs by a property, the most frequent value first, at most `limit`. A training is a
+// workload, or the name of a run without one. Values may be empty.
+enum ledger_property { LEDGER_WORKLOAD, LEDGER_FRAMEWORK, LEDGER_ENDED, LEDGER_TRAINING };
+typedef int ledger_count_fn(void *arg, const char *value, int64_t count, struct err *err);
+int ledger_counts(struct ledger *ledger, enum ledger_property property, int limit,
+                  ledger_count_fn *visit, void *arg, struct err *err) MUST_USE;
 
 // Appends a string that changes when runs are added or removed: their number and the last id. It
 // misses a removal and an addition that leave both equal.

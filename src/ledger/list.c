@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/tree.h"
 #include "ledger/inside.h"
 #include "ledger/query.h"
 #include "record/mask.h"
@@ -54,6 +55,20 @@ static int visit_record(void *arg, const char *const *values, struct err *err)
     return 0;
 }
 
+// An order of all runs that an index has, one way or the other.
+static void order_all(const struct ledger_filter *filter, struct buf *sql)
+{
+    static const char *const columns[] = {[LEDGER_STARTED] = "",
+                                          [LEDGER_STEP] = "step_ms",
+                                          [LEDGER_WALL] = "wall_s",
+                                          [LEDGER_NAME] = "name"};
+    const char *column = columns[filter->sort];
+    // Time runs backwards: the newest come first.
+    const char *down = filter->reverse != (filter->sort == LEDGER_STARTED) ? " DESC" : "";
+    buf_printf(sql, " ORDER BY %s%s%sstarted%s, id%s", column, *column ? down : "",
+               *column ? ", " : "", down, down);
+}
+
 int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledger_visit_fn *visit,
                 void *arg, struct err *err)
 {
@@ -65,20 +80,30 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
     };
     struct ledger_query q = {0};
     int rc = ledger_connect(ledger, NULL, err);
-    const char *order = orders[filter->sort];
-    // Select the newest first, then sort the selection.
-    buf_printf(&q.sql, "SELECT id, %s FROM %sfare_run",
-               filter->heads ? "COALESCE((SELECT head FROM fare_head WHERE run = id), record)"
-                             : "record",
-               order ? "(SELECT * FROM " : "");
+    const char *order = filter->sort_all ? NULL : orders[filter->sort];
+    const char *head =
+        filter->heads ? "COALESCE((SELECT head FROM fare_head WHERE run = id), record)" : "record";
+    // Select the newest first, then sort the selection; with sort_all, the other way round.
+    if (filter->sort_all)
+        buf_printf(&q.sql, "SELECT id, %s FROM fare_run WHERE id IN (SELECT id FROM fare_run",
+                   head);
+    else
+        buf_printf(&q.sql, "SELECT id, %s FROM %sfare_run", head, order ? "(SELECT * FROM " : "");
     if (rc == 0)
         rc = query_filter(&q, ledger->place.backend, filter, err);
-    buf_adds(&q.sql, " ORDER BY started DESC, id DESC");
+    if (filter->sort_all)
+        order_all(filter, &q.sql);
+    else
+        buf_adds(&q.sql, " ORDER BY started DESC, id DESC");
     if (filter->limit > 0)
         buf_printf(&q.sql, " LIMIT %lld OFFSET %lld", (long long)filter->limit,
                    (long long)filter->skip);
-    if (order)
+    if (filter->sort_all) {
+        buf_adds(&q.sql, ")");
+        order_all(filter, &q.sql);
+    } else if (order) {
         buf_printf(&q.sql, ") AS newest ORDER BY %s", order);
+    }
     if (rc == 0)
         rc = query_check(&q, err);
     struct ledger_visit v = {visit, arg};
@@ -110,6 +135,45 @@ int ledger_list(struct ledger *ledger, const struct ledger_filter *filter, struc
     runs->runs.known = true;
     TRY(text_set(&runs->schema, RUNS_SCHEMA, err));
     return ledger_each(ledger, filter, add_run, runs, err);
+}
+
+struct counting {
+    ledger_count_fn *visit;
+    void *arg;
+};
+
+static int visit_count(void *arg, const char *const *values, struct err *err)
+{
+    const struct counting *c = arg;
+    int64_t count = 0;
+    if (!values[1] || !text_int(values[1], &count))
+        return 0;
+    return c->visit(c->arg, values[0] ? values[0] : "", count, err);
+}
+
+int ledger_counts(struct ledger *ledger, enum ledger_property property, int limit,
+                  ledger_count_fn *visit, void *arg, struct err *err)
+{
+    static const char *const properties[] = {
+        [LEDGER_WORKLOAD] = "workload",
+        [LEDGER_FRAMEWORK] = "framework",
+        [LEDGER_ENDED] = "ended",
+        [LEDGER_TRAINING] = "CASE WHEN workload = '' THEN name ELSE workload END",
+    };
+    struct counting counting = {visit, arg};
+    struct buf sql = {0};
+    int rc = ledger_connect(ledger, NULL, err);
+    buf_printf(&sql,
+               "SELECT %s AS value, COUNT(*) AS runs FROM fare_run GROUP BY 1 ORDER BY 2 DESC, 1 "
+               "LIMIT %d",
+               properties[property], limit);
+    if (rc == 0)
+        rc = buf_check(&sql, err);
+    if (rc == 0)
+        rc = ledger->place.backend->run(ledger->db, buf_str(&sql), NULL, 0, visit_count, &counting,
+                                        NULL, err);
+    buf_release(&sql);
+    return rc;
 }
 
 static int add_stamp(void *arg, const char *const *values, struct err *err)

@@ -108,6 +108,9 @@ int query_filter(struct ledger_query *q, const struct backend *backend,
         where_name(q, backend->member[0], "host", backend->member[1], f->host);
     if (f->user)
         where_name(q, backend->member[0], "user", backend->member[1], f->user);
+    if (f->sort_all && (f->sort == LEDGER_STEP || f->sort == LEDGER_WALL))
+        buf_printf(&q->sql, "%s%s IS NOT NULL", word(q),
+                   f->sort == LEDGER_STEP ? "step_ms" : "wall_s");
     TRY(where_since(q, f->since, err));
     for (size_t i = 0; i < f->label_count; i++)
         TRY(where_label(q, f->labels[i], f->limit > 0, err));

@@ -203,6 +203,33 @@ static bool is_long(const struct row *row, const char *key, size_t len, const ch
     return false;
 }
 
+// Of a list of numbers, from its key to `end`, a few: enough for a line as wide as a word.
+static void add_few(struct buf *head, const char *key, const char *end)
+{
+    enum { FEW = 32 };
+    const char *from = memchr(key, '[', (size_t)(end - key));
+    size_t count = 1, at = 0;
+    if (!from)
+        return;
+    for (const char *p = from; p < end; p++)
+        count += *p == ',';
+    size_t every = (count + FEW - 1) / FEW;
+    buf_adds(head, head->len > 1 ? ",\"step_plot_ms\":[" : "\"step_plot_ms\":[");
+    for (const char *p = from + 1; p < end && *p != ']'; at++) {
+        size_t len = strcspn(p, ",]");
+        if (at % every == 0)
+            buf_printf(head, "%s%.*s", at ? "," : "", (int)len, p);
+        p += len + (p[len] == ',');
+    }
+    buf_addc(head, ']');
+}
+
+static bool is_steps(const char *key, size_t len)
+{
+    static const char name[] = "\"step_plot_ms\"";
+    return len == sizeof name - 1 && memcmp(key, name, len) == 0;
+}
+
 bool row_head(const struct row *row, const char *text, size_t len, struct buf *head)
 {
     size_t left_out = 0;
@@ -217,6 +244,8 @@ bool row_head(const struct row *row, const char *text, size_t len, struct buf *h
         p = after_value(after_space(after_space(behind) + 1)); // the colon
         if (is_long(row, key, (size_t)(behind - key), p)) {
             left_out += (size_t)(p - key);
+            if (is_steps(key, (size_t)(behind - key)))
+                add_few(head, key, p);
         } else {
             if (head->len > 1)
                 buf_addc(head, ',');

@@ -72,10 +72,10 @@ const char *row_label(const struct row *row, const char *key); // null: none
 // False if neither is known.
 bool row_wall_s(const struct row *row, double *seconds);
 
-// The record without the lists that grow with a run (steps, samples, epochs), for reading many runs
-// fast. The epochs stay if only they tell the training time. `row` was read from `text`. False,
-// with an empty `head`, if the record is short or the head would be over half of it: the record
-// then serves as its own head.
+// The record without the lists that grow with a run (samples, epochs) and with at most 32 of its
+// step times, for reading many runs fast. The epochs stay if only they tell the training time.
+// `row` was read from `text`. False, with an empty `head`, if the record is short or the head would
+// be over half of it: the record then serves as its own head.
 bool row_head(const struct row *row, const char *text, size_t len, struct buf *head);
 
 #endif

@@ -61,17 +61,23 @@ static const char *const version_5[] = {
     "billed BIGINT, effective BIGINT) @keyed",
     NULL,
 };
+// Pages of runs in other orders. Heads are made again: they have a few step times now.
+static const char *const version_6[] = {
+    "CREATE INDEX fare_run_wall ON fare_run (wall_s, started, id)",
+    "CREATE INDEX fare_run_step ON fare_run (step_ms, started, id)",
+    "CREATE INDEX fare_run_name ON fare_run (name, started, id)",
+    "DELETE FROM fare_head",
+    NULL,
+};
 static int fill_heads(const struct backend *backend, void *db, struct err *err);
 static int fill_spend(const struct backend *backend, void *db, struct err *err);
 
 static const struct {
     const char *const *statements;
     int (*fill)(const struct backend *backend, void *db, struct err *err); // (optional) then
-} versions[SCHEMA_VERSION] = {{version_1, NULL},
-                              {version_2, NULL},
-                              {version_3, NULL},
-                              {version_4, fill_heads},
-                              {version_5, fill_spend}};
+} versions[SCHEMA_VERSION] = {{version_1, NULL},       {version_2, NULL},
+                              {version_3, NULL},       {version_4, fill_heads},
+                              {version_5, fill_spend}, {version_6, fill_heads}};
 
 static int read_number(void *arg, const char *const *values, struct err *err)
 {

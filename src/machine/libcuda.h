@@ -61,6 +61,9 @@ struct libcuda_node { // CUDA_KERNEL_NODE_PARAMS_v1
     F(DL_OPTIONAL, cuTensorMapEncodeTiled,                                                         \
       (void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const uint32_t *,        \
        const uint32_t *, int, int, int, int))                                                      \
+    F(DL_OPTIONAL, cuTensorMapEncodeIm2col,                                                        \
+      (void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const int *,             \
+       const int *, unsigned, unsigned, const uint32_t *, int, int, int, int))                     \
     F(LIBCUDA_TRAIN, cuModuleLoadDataEx, (void **, const void *, unsigned, int *, void **))        \
     F(LIBCUDA_TRAIN, cuModuleGetFunction, (void **, void *, const char *))                         \
     F(LIBCUDA_TRAIN, cuFuncSetAttribute, (void *, int, int))                                       \

@@ -277,7 +277,9 @@ int measure_price_spent(const struct measure_price *p, struct run *run, struct e
     if (usd)
         TRY(text_set(&spent->usd, usd, err));
     else if (run->phases.wall_ns.known &&
-             run_price_cost(&p->price, boot_of(p, run) + run->phases.wall_ns.v, &nano, NULL) == 0)
+             run_price_cost(&p->price, boot_of(p, run) + run->phases.wall_ns.v, &nano, NULL) == 0 &&
+             money_scale(nano, run->nodes.known ? run->nodes.v : 1, 1, MONEY_HALF_EVEN, &nano,
+                         NULL) == 0)
         TRY(text_set_amount(&spent->usd, nano, err));
     TRY(text_set_amount(&spent->usd_per_hour, p->price.hour, err));
     TRY(text_set(&spent->from, p->price.from, err));

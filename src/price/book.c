@@ -167,8 +167,8 @@ static int sieve_init(struct sieve *sieve, const struct book *book, const struct
                       struct err *err)
 {
     *sieve = (struct sieve){.filter = f, .day = f->day ? f->day : book_today()};
-    sieve->wants[WANT_PROVIDER] = f->provider;
-    sieve->wants[WANT_NAME] = f->name;
+    sieve->wants[WANT_PROVIDER] = f->spelled ? NULL : f->provider;
+    sieve->wants[WANT_NAME] = f->spelled ? NULL : f->name;
     sieve->wants[WANT_REGION] = f->region;
     sieve->wants[WANT_ZONE] = f->zone;
     sieve->wants[WANT_GPU] = f->gpu;
@@ -277,6 +277,54 @@ static int visit_imported(const struct book *book, const struct sieve *sieve,
     return fits(sieve, &offer) ? visit(arg, &offer, err) : 0;
 }
 
+// Where offers lie in the imported layer and in the extras.
+struct range {
+    size_t first, end, first_extra, end_extra;
+};
+
+static int order_of(const struct image *image, const struct image_offer *o, const char *provider,
+                    const char *name)
+{
+    int order = strcmp(image_word(image, o->provider), provider);
+    return order != 0 ? order : strcmp(image_word(image, o->name), name);
+}
+
+// The first of the imported offers or the extras that is not before that provider and name; `after`
+// them, the first behind.
+static size_t bound(const struct book *book, bool extras, const char *provider, const char *name,
+                    bool after)
+{
+    const struct image *imported = &book->layers[LAYER_IMPORTED];
+    size_t low = 0, high = extras ? book->extra_count : imported->offer_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int layer = LAYER_IMPORTED;
+        if (extras)
+            layer = book->extras[middle].stack.in[LAYER_OWN] ? LAYER_OWN : LAYER_SHIPPED;
+        const struct image_offer *o =
+            extras ? book->extras[middle].stack.in[layer] : &imported->offers[middle];
+        if (order_of(&book->layers[layer], o, provider, name) < (after ? 1 : 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct range range_of(const struct book *book, const char *provider, const char *name)
+{
+    return (struct range){.first = bound(book, false, provider, name, false),
+                          .end = bound(book, false, provider, name, true),
+                          .first_extra = bound(book, true, provider, name, false),
+                          .end_extra = bound(book, true, provider, name, true)};
+}
+
+bool book_has(const struct book *book, const char *provider, const char *name)
+{
+    struct range range = range_of(book, provider, name);
+    return range.first < range.end || range.first_extra < range.end_extra;
+}
+
 int book_each(const struct book *book, const struct book_filter *filter, book_visit_fn *visit,
               void *arg, struct err *err)
 {
@@ -284,11 +332,15 @@ int book_each(const struct book *book, const struct book_filter *filter, book_vi
     struct sieve sieve;
     int rc = sieve_init(&sieve, book, filter ? filter : &everything, err);
     const struct image *imported = &book->layers[LAYER_IMPORTED];
-    const struct extra *extra = book->extras, *end = extra + book->extra_count;
-    for (size_t i = 0; rc == 0 && i <= imported->offer_count; i++) {
+    struct range range = {.end = imported->offer_count, .end_extra = book->extra_count};
+    if (filter && filter->spelled)
+        range = range_of(book, filter->provider, filter->name);
+    const struct extra *extra = book->extras + range.first_extra;
+    const struct extra *end = book->extras + range.end_extra;
+    for (size_t i = range.first; rc == 0 && i <= range.end; i++) {
         for (; rc == 0 && extra < end && extra->at == i && !extra->shared; extra++)
             rc = visit_stack(book, &sieve, &extra->stack, visit, arg, err);
-        if (rc != 0 || i == imported->offer_count)
+        if (rc != 0 || i == range.end)
             continue;
         if (extra < end && extra->at == i)
             rc = visit_stack(book, &sieve, &extra++->stack, visit, arg, err);

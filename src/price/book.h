@@ -36,6 +36,7 @@ struct book_filter {
     const enum offer_kind *kind; // null: any
     bool bare_metal;             // only bare metal
     bool with_gpu, without_gpu;
+    bool spelled;                   // provider and name are given, as the book spells them
     int day;                        // prices as of this date, in days since 1970; 0: today
     bool aged;                      // only prices seen within `max_age`
     int max_age;                    // days before `day`
@@ -47,10 +48,13 @@ struct book_filter {
 
 // Called for each offer once, in the order of provider, name, region, zone and kind, with its price
 // on the filter's date. A result other than 0 ends the walk and is returned. 200,000 offers take
-// about 4 ms.
+// about 4 ms; `spelled` ones are found without a walk.
 typedef int book_visit_fn(void *arg, const struct offer *offer, struct err *err);
 int book_each(const struct book *book, const struct book_filter *filter, book_visit_fn *visit,
               void *arg, struct err *err) MUST_USE;
+
+// Whether the book has offers of that provider and name, spelled so.
+bool book_has(const struct book *book, const char *provider, const char *name);
 
 // Finds an offer by name ("aws/p3.2xlarge:spot") on that day (0: today). The provider may be left
 // out if the name is unique. ERR_MISSING suggests similar names.

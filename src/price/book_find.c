@@ -217,6 +217,7 @@ int book_find(const struct book *book, const char *name, int day, struct offer *
     struct book_filter filter = {
         .provider = wish.provider,
         .name = wish.name,
+        .spelled = wish.provider && book_has(book, wish.provider, wish.name),
         .kind = wish.kind_given ? &wish.kind : NULL,
         .day = day,
     };

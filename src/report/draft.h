@@ -46,9 +46,14 @@ void draft_end(struct draft *d);
 // The plots by family. Each adds only the plots the page has data for. There is one job per quote.
 void plots_compare(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
 void plot_relative(struct draft *d);
+void plot_frontier(struct draft *d, const struct page_ask *ask);
 void plots_runs(struct draft *d, const struct run *runs, size_t count);
+void plots_one(struct draft *d, const struct run *runs, size_t count); // of a single run
 void plots_money(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
 void plots_spot(struct draft *d, const struct quote_job *jobs);
+
+// Adds a run to the page's: its figures and where they are from.
+int page_run_add(struct page *page, const struct run *run, struct err *err) MUST_USE;
 
 // Fills the geometric means of the page's comparison, if two rows have two workloads in common.
 int page_means(struct page *page, struct err *err) MUST_USE;

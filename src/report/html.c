@@ -8,69 +8,9 @@
 #include "report/compare.h"
 #include "report/markup.h"
 #include "report/scale.h"
+#include "report/style.h"
 
 enum { OPEN_ROWS = 40 };
-
-static const char style[] =
-    ":root{color-scheme:light dark}"
-    "*{box-sizing:border-box}"
-    "body{margin:0 auto;max-width:1500px;padding:1.5rem 1rem 3rem;background:#fff;color:#1c2128;"
-    "font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',"
-    "sans-serif}"
-    "h1{font-size:1.6rem;line-height:1.25;margin:0 0 .75rem}"
-    "h2{font-size:1.25rem;margin:2.75rem 0 .4rem;padding-top:.8rem;border-top:1px solid #d0d7de}"
-    "h3{font-size:1rem;margin:0 0 .3rem}section>h3{margin-top:1.8rem}"
-    "h1,h2,h3,p,li{overflow-wrap:anywhere}"
-    "p,ul,ol{max-width:46rem;margin:.3rem 0 .9rem}li{margin:.2rem 0}"
-    "a{color:#0a4fb4}"
-    ".verdict{border-left:4px solid #0b4fc0;padding:.2rem 0 .2rem 1rem;font-size:1.1rem;"
-    "max-width:52rem}"
-    ".verdict p{margin:.3rem 0;max-width:none}"
-    "nav ul{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.25rem 1.1rem;"
-    "max-width:none}"
-    ".mute,footer{color:#57606a}"
-    ".panels{display:flex;flex-wrap:wrap;gap:1.75rem 2.5rem;margin:1rem 0}"
-    "figure{margin:0;min-width:0;max-width:100%}"
-    "svg{display:block;max-width:100%;height:auto}.narrow{display:none}"
-    ".scroll{overflow-x:auto;margin:.5rem 0 1rem;max-width:100%}"
-    "table{border-collapse:collapse;font-size:.875rem}"
-    "th,td{padding:.3rem .75rem .3rem 0;text-align:left;vertical-align:top;"
-    "border-bottom:1px solid #d0d7de;max-width:26rem}"
-    "td{overflow-wrap:break-word}td.long{overflow-wrap:anywhere;min-width:9rem;max-width:32rem}"
-    ".id{display:block;font-size:.75rem;color:#57606a}"
-    "thead th{white-space:nowrap;border-bottom:2px solid #57606a}"
-    ".num{text-align:right;font-variant-numeric:tabular-nums;white-space:pre}"
-    "summary{cursor:pointer;color:#0a4fb4;width:max-content;max-width:100%;padding:.2rem 0}"
-    ":focus-visible{outline:2px solid #0b4fc0;outline-offset:2px}"
-    "form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:.75rem 0}"
-    "form>.scroll{flex:1 1 100%}"
-    "label{display:flex;flex-direction:column;flex:0 1 10rem;font-size:.875rem;min-width:0}"
-    "input,select,button{font:inherit;color:inherit;background:transparent;max-width:100%;"
-    "padding:.25rem .5rem;border:1px solid #57606a;border-radius:4px}"
-    "label input,select,button{height:2.1rem}label input,select{width:100%}"
-    "option{background:#fff;color:#1c2128}::placeholder{color:#57606a;opacity:1}"
-    "td input{margin:.2rem 0 0}label:has([name=run]){flex:1 1 100%}[name=run]{font-size:.8rem}"
-    "progress{appearance:none;width:100%;height:1rem;background:transparent;"
-    "border:1px solid #57606a;border-radius:4px}"
-    "progress::-webkit-progress-bar{background:transparent}"
-    "progress::-webkit-progress-value{background:#0b4fc0}"
-    "progress::-moz-progress-bar{background:#0b4fc0}"
-    "footer{margin-top:3rem;border-top:1px solid #d0d7de;padding-top:.8rem;font-size:.875rem}"
-    "@media screen and (prefers-color-scheme:dark){"
-    "body{background:#15181c;color:#e6edf3}h2,footer,th,td{border-color:#3a424b}"
-    "thead th{border-color:#9aa5b1}a,summary{color:#7cb8ff}.mute,.id,footer{color:#9aa5b1}"
-    "input,select,button{border-color:#9aa5b1}option{background:#15181c;color:#e6edf3}"
-    "::placeholder{color:#9aa5b1}progress{border-color:#9aa5b1}"
-    "progress::-webkit-progress-value{background:#7cb8ff}"
-    "progress::-moz-progress-bar{background:#7cb8ff}"
-    ".verdict{border-color:#62e0f0}:focus-visible{outline-color:#7cb8ff}}"
-    "@media (max-width:640px){body{padding:1rem .75rem 2rem}.wide{display:none}"
-    ".narrow{display:block}label{flex:1 1 8rem}"
-    "th,td{padding-right:.5rem}td.long{min-width:7.5rem}thead th,thead .num{white-space:normal}}"
-    "@media print{body{max-width:none;padding:0;font-size:10pt}.wide,nav{display:none}"
-    ".narrow{display:block}figure,tr{break-inside:avoid}h2,h3{break-after:avoid}"
-    ".scroll{overflow:visible}table{font-size:8pt}th,td{padding-right:.5rem}"
-    "td,td.long{overflow-wrap:anywhere;min-width:0}thead th,thead .num{white-space:normal}}";
 
 // ---- pieces
 
@@ -165,7 +105,7 @@ void html_begin(struct buf *out, const char *title, int refresh_s)
         buf_printf(out, "<meta http-equiv=\"refresh\" content=\"%d\">\n", refresh_s);
     buf_adds(out, "<title>");
     markup_text(out, title);
-    buf_printf(out, "</title>\n<style>%s%s</style>\n</head>\n<body>\n", style, plot_style);
+    buf_printf(out, "</title>\n<style>%s%s</style>\n</head>\n<body>\n", page_style, plot_style);
 }
 
 void html_end(struct buf *out)
@@ -203,10 +143,28 @@ static void plot_row(struct buf *out, const bool *shown, const struct plot_panel
     buf_adds(out, "</tr>\n");
 }
 
+// Of a line with very many points the table has every second, third ... one.
+static size_t every(const struct plot_series *series)
+{
+    enum { MANY = 100, MOST = 50 };
+    return series->points.count > MANY ? series->points.count / MOST : 1;
+}
+
+static bool thinned(const struct plot *plot)
+{
+    for (size_t p = 0; p < plot->panels.count; p++)
+        for (size_t s = 0; s < plot->panels.items[p].series.count; s++)
+            if (every(&plot->panels.items[p].series.items[s]) > 1)
+                return true;
+    return false;
+}
+
 static void plot_table(struct buf *out, const struct plot *plot)
 {
     bool shown[PLOT_COLUMNS];
     buf_adds(out, "<details><summary>The figures of this plot, as a table</summary>\n");
+    if (thinned(plot))
+        html_paragraph(out, "mute", "Of long lines only some points; the JSON has all of them.");
     html_begin_table(out, plot->title);
     buf_adds(out, "<thead><tr>");
     for (enum plot_column c = 0; c < PLOT_COLUMNS; c++) {
@@ -222,7 +180,8 @@ static void plot_table(struct buf *out, const struct plot *plot)
     for (size_t p = 0; p < plot->panels.count; p++) {
         const struct plot_panel *panel = &plot->panels.items[p];
         for (size_t s = 0; s < panel->series.count; s++)
-            for (size_t i = 0; i < panel->series.items[s].points.count; i++)
+            for (size_t i = 0; i < panel->series.items[s].points.count;
+                 i += every(&panel->series.items[s]))
                 plot_row(out, shown, panel, &panel->series.items[s],
                          &panel->series.items[s].points.items[i]);
     }
@@ -250,9 +209,11 @@ void html_plot(struct buf *out, const struct plot *plot, int level, size_t numbe
     buf_printf(out, "<section id=\"plot-%s\">\n", plot->kind);
     html_heading(out, level, plot->title);
     html_paragraph(out, "", plot->says);
-    buf_adds(out, "<div class=\"panels\">\n");
+    bool shared = plot->panels.count > 0 && plot->panels.items[0].x.to.known; // one below the other
+    buf_adds(out, shared ? "<div class=\"panels down\">\n" : "<div class=\"panels\">\n");
     for (size_t i = 0; i < plot->panels.count; i++)
-        one_panel(out, &plot->panels.items[i], plot->panels.count == 1, level + 1, number, i);
+        one_panel(out, &plot->panels.items[i], shared || plot->panels.count == 1, level + 1, number,
+                  i);
     buf_adds(out, "</div>\n");
     plot_table(out, plot);
     buf_adds(out, "</section>\n");
@@ -583,18 +544,25 @@ void html_provenance(struct buf *out, const struct page *page)
 
 void html_page(struct buf *out, const struct page *page)
 {
+    bool one = page->runs.count == 1 && !any_several(page);
     html_begin(out, page->title, 0);
     buf_adds(out, "<header>\n");
     html_heading(out, 1, page->title);
-    html_verdict(out, page);
-    contents(out, page);
-    buf_adds(out, "</header>\n<main>\n<section id=\"runs\">\n");
-    html_heading(out, 2, "Measured runs");
-    html_runs(out, page);
-    buf_adds(out, "</section>\n");
-    for (size_t i = 0; i < page->plots.count; i++)
-        html_plot(out, &page->plots.items[i], 2, i);
-    tables(out, page);
+    if (one) {
+        html_one_head(out, page);
+        buf_adds(out, "</header>\n<main>\n");
+        html_one_body(out, page);
+    } else {
+        html_verdict(out, page);
+        contents(out, page);
+        buf_adds(out, "</header>\n<main>\n<section id=\"runs\">\n");
+        html_heading(out, 2, "Measured runs");
+        html_runs(out, page);
+        buf_adds(out, "</section>\n");
+        for (size_t i = 0; i < page->plots.count; i++)
+            html_plot(out, &page->plots.items[i], 2, i);
+        tables(out, page);
+    }
     buf_adds(out, "</main>\n");
     html_provenance(out, page);
     html_end(out);

@@ -44,6 +44,10 @@ void html_plot(struct buf *out, const struct plot *plot, int level, size_t numbe
 
 void html_runs(struct buf *out, const struct page *page);
 
+// The page of its only run: state, figures and verdict below the title, then the rest.
+void html_one_head(struct buf *out, const struct page *page);
+void html_one_body(struct buf *out, const struct page *page);
+
 // The workload's rows side by side, with notes and rows that cannot be compared.
 void html_compare(struct buf *out, const struct page *page, size_t number, int level);
 

@@ -11,6 +11,7 @@
 #include "record/read.h"
 #include "report/draft.h"
 #include "report/focus.h"
+#include "report/verdict.h"
 #include "version.h"
 
 #define QUOTES_MOST 12 // workloads
@@ -19,8 +20,8 @@
 #include "report/page.def"
 
 const char *const plot_kinds[] = {"cost",  "relative", "frontier", "accuracy", "use",
-                                  "steps", "account",  "batch",    "gpus",     "prices",
-                                  "spot",  "buy",      NULL};
+                                  "steps", "phases",   "account",  "timeline", "batch",
+                                  "gpus",  "prices",   "spot",     "buy",      NULL};
 
 void page_offer(const struct bill *bill, char *out, size_t size)
 {
@@ -149,32 +150,6 @@ static int add_runs(struct gathering *g, struct err *err)
     return rc;
 }
 
-static int list_run(struct page *page, const struct run *run, struct err *err)
-{
-    struct page_run *to = LIST_ADD(&page->runs, err);
-    struct bill_time time;
-    if (!to)
-        return ERR_MEMORY;
-    to->accuracy = run->test_accuracy;
-    char quality[RUN_QUALITY_BYTES];
-    run_quality_words(run, quality);
-    if (bill_time_of(run, &time)) {
-        to->time_s = some_real((double)time.total_ns / 1e9);
-        if (time.low_ns >= 0 && time.high_ns >= 0) {
-            to->low_s = some_real((double)time.low_ns / 1e9);
-            to->high_s = some_real((double)time.high_ns / 1e9);
-        }
-    }
-    TRY(TEXTS_SET(err, {&to->id, run->id}, {&to->name, run->name}, {&to->workload, run->workload},
-                  {&to->framework, run->framework}, {&to->machine, run_place(run)},
-                  {&to->started, run->started}, {&to->ended, run->ended},
-                  {&to->problem, run->problem}, {&to->basis, to->time_s.known ? time.basis : NULL},
-                  {&to->source, run->source}, {&to->quality, *quality ? quality : NULL}));
-    for (size_t i = 0; i < run->taints.count; i++)
-        TRY(texts_add(&to->taints, run->taints.items[i], err));
-    return 0;
-}
-
 // ---- quotes
 
 static const char *workload_of(const struct run *run)
@@ -295,6 +270,18 @@ static const char *only_machine(const struct page *page)
     return first;
 }
 
+// "cnn takes 2.4 s on H200"
+static void one_title(const struct page_run *run, struct buf *out)
+{
+    buf_adds(out, or_unknown(run->name, "A run"));
+    if (run->time_s.known) {
+        bool projected = run->basis && strcmp(run->basis, "projected") == 0;
+        buf_adds(out, projected ? " takes about " : " takes ");
+        verdict_time(out, run->time_s.v);
+    }
+    buf_printf(out, " on %s", or_unknown(run->machine, "an unknown machine"));
+}
+
 static int set_title(struct gathering *g, struct err *err)
 {
     const struct page *page = g->page;
@@ -304,8 +291,7 @@ static int set_title(struct gathering *g, struct err *err)
     else if (g->ask->workload)
         buf_printf(&text, "%s: time and cost", g->ask->workload);
     else if (page->runs.count == 1)
-        buf_printf(&text, "%s on %s", or_unknown(page->runs.items[0].name, "A run"),
-                   or_unknown(page->runs.items[0].machine, "an unknown machine"));
+        one_title(&page->runs.items[0], &text);
     else
         buf_printf(&text, "%lld runs%s%s: time and cost", (long long)page->compare.runs.v,
                    only_machine(page) ? " on " : "", or_unknown(only_machine(page), ""));
@@ -337,7 +323,7 @@ static int gather(struct gathering *g, struct quote_job *jobs, size_t *count, st
     if (rc == 0)
         rc = comparing_finish(g->comparing, &g->page->compare, err);
     for (size_t i = 0; i < g->runs.count && rc == 0; i++)
-        rc = list_run(g->page, &g->runs.items[i], err);
+        rc = page_run_add(g->page, &g->runs.items[i], err);
     if (rc == 0)
         rc = add_quotes(g, jobs, count, err);
     return rc;
@@ -370,6 +356,7 @@ int page_make(const struct page_ask *ask, struct page *page, struct err *err)
     if (rc == 0) {
         plots_compare(&draft, ask, jobs);
         plots_runs(&draft, g.runs.items, g.runs.count);
+        plots_one(&draft, g.runs.items, g.runs.count);
         plots_money(&draft, ask, jobs);
         rc = draft.rc;
     }
@@ -385,6 +372,19 @@ int page_plots(const struct run *run, struct page *page, struct err *err)
 {
     struct draft draft = {.page = page, .err = err};
     plots_runs(&draft, run, 1);
+    plots_one(&draft, run, 1);
+    return draft.rc;
+}
+
+int page_frontier(struct quote_job *job, struct page *page, struct err *err)
+{
+    const struct page_ask ask = {.wishes = job->wishes};
+    struct draft draft = {.page = page, .err = err};
+    page->quotes.items = &job->quote; // lent
+    page->quotes.count = 1;
+    plot_frontier(&draft, &ask);
+    page->quotes.items = NULL;
+    page->quotes.count = 0;
     return draft.rc;
 }
 

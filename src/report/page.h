@@ -51,6 +51,11 @@ int page_make(const struct page_ask *ask, struct page *page, struct err *err) MU
 // Only the plots of this run.
 int page_plots(const struct run *run, struct page *page, struct err *err) MUST_USE;
 
+// Only the plot of time against cost, with the job's deadline and budget; none if it has under two
+// bills.
+struct quote_job;
+int page_frontier(struct quote_job *job, struct page *page, struct err *err) MUST_USE;
+
 // Only the plot of this offer's spot prices; none if the book has no history of them.
 int page_spot(struct market *market, const struct offer *offer, struct page *page,
               struct err *err) MUST_USE;

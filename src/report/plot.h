@@ -25,9 +25,6 @@ bool plot_estimates(const struct plot_panel *panel);
 // Whether it has too many points, estimates aside, to draw the intervals of unmarked ones.
 bool plot_crowded(const struct plot_panel *panel);
 
-// The style rules for pages that contain the elements.
-extern const char plot_style[];
-
 #define PLOT_NARROW 336 // pixels: on a phone
 #define PLOT_MEDIUM 460 // beside others
 #define PLOT_WIDE   720 // alone

@@ -255,7 +255,7 @@ static void add_estimates(struct draft *d, const struct place *places, size_t co
 }
 
 static void frontier_panel(struct draft *d, const char *title, struct place *places, size_t count,
-                           const struct maybe_int *deadline_ns)
+                           const struct advice_wishes *wishes)
 {
     const struct place *best_place = NULL;
     double best = 0;
@@ -268,8 +268,11 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
         return;
     draft_set(d, &d->panel->marks, "no other is both faster and cheaper");
     draft_set(d, &d->panel->unmarked, "another is both faster and cheaper");
-    if (deadline_ns->known)
-        draft_line(d, "deadline", some_real((double)deadline_ns->v / 1e9), (struct maybe_real){0});
+    if (wishes->deadline_ns.known)
+        draft_line(d, "deadline", some_real((double)wishes->deadline_ns.v / 1e9),
+                   (struct maybe_real){0});
+    if (wishes->budget.known)
+        draft_line(d, "budget", (struct maybe_real){0}, some_real((double)wishes->budget.v / 1e9));
     draft_series(d, NULL);
     for (size_t i = 0; i < count; i++) {
         const struct place *place = &places[i];
@@ -287,7 +290,7 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
 }
 
 static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
-                             const struct maybe_int *deadline_ns)
+                             const struct advice_wishes *wishes)
 {
     size_t count = 0;
     struct place *places = calloc(w->rows.count + 1, sizeof *places);
@@ -315,12 +318,12 @@ static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
         place->high_usd = dollars(row->cost.high_usd);
         count++;
     }
-    frontier_panel(d, w->workload, places, count, deadline_ns);
+    frontier_panel(d, w->workload, places, count, wishes);
     free(places);
 }
 
 static void frontier_of_bills(struct draft *d, const char *title, const struct quote *quote,
-                              const struct maybe_int *deadline_ns)
+                              const struct advice_wishes *wishes)
 {
     size_t count = 0;
     const struct bill **rows = quote_rows(quote, d->err);
@@ -343,7 +346,7 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
         count++;
     }
     if (d->rc == 0)
-        frontier_panel(d, title, places, count, deadline_ns);
+        frontier_panel(d, title, places, count, wishes);
     free(rows);
     free(places);
 }
@@ -362,7 +365,7 @@ static void note_crowds(struct draft *d)
     d->rc = text_take(&d->plot->says, &says, d->err);
 }
 
-static void plot_frontier(struct draft *d, const struct page_ask *ask)
+void plot_frontier(struct draft *d, const struct page_ask *ask)
 {
     const struct page *page = d->page;
     const struct maybe_int *deadline = &ask->wishes.deadline_ns;
@@ -376,10 +379,10 @@ static void plot_frontier(struct draft *d, const struct page_ask *ask)
     draft_plot(d, "frontier", "Time against cost", says);
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         if (by_rows(page, ask, &page->compare.workloads.items[i]))
-            frontier_of_rows(d, &page->compare.workloads.items[i], deadline);
+            frontier_of_rows(d, &page->compare.workloads.items[i], &ask->wishes);
     for (size_t i = 0; i < page->quotes.count; i++) {
         bills_title(page, ask, &page->quotes.items[i], title, sizeof title);
-        frontier_of_bills(d, title, &page->quotes.items[i], deadline);
+        frontier_of_bills(d, title, &page->quotes.items[i], &ask->wishes);
     }
     note_crowds(d);
     draft_end(d);

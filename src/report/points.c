@@ -21,6 +21,7 @@ struct layout {
 };
 
 enum { LINE_NAME = 15, SAMPLE_AT = 16, SAMPLE = 26, NAMES_AT = 50, LEGEND_ROW = 18, NAMED = 60 };
+enum { SHARED_LEFT = 56, SHARED_HEIGHT = 96 }; // panels with a common axis
 
 // ---- ranges
 
@@ -62,6 +63,10 @@ static void find_ranges(const struct plot_panel *panel, struct range *x, struct 
         widen(x, panel->lines.items[i].x);
         widen(y, panel->lines.items[i].y);
     }
+    if (panel->x.to.known) {
+        widen(x, some_real(0));
+        widen(x, panel->x.to);
+    }
     if (!(x->high >= x->low))
         *x = (struct range){0, 1};
     if (!(y->high >= y->low))
@@ -84,7 +89,8 @@ static enum scale_kind kind_of(const struct layout *l, struct range r, const str
         return SCALE_LOG;
     if (strcmp(unit, "batch") == 0)
         return SCALE_LOG;
-    return !l->points || r.low < r.high * 0.6 ? SCALE_FROM_ZERO : SCALE_FREE;
+    // Prices of zones are close together: from zero, their lines would be one.
+    return !(l->points || l->steps) || r.low < r.high * 0.6 ? SCALE_FROM_ZERO : SCALE_FREE;
 }
 
 // A few distinct values (batch sizes) are better ticks than round numbers.
@@ -144,8 +150,10 @@ static void measure(struct layout *l)
     find_ranges(panel, &x, &y);
     // The last point of a step line is a price of that day; a label beside it could be mistaken for
     // another one.
-    l->beside = !l->points && !l->steps && panel->series.count > 1 && l->width >= PLOT_MEDIUM;
-    double height = l->width >= PLOT_WIDE ? 280 : 200;
+    bool shared = panel->x.to.known; // the areas of the panels must have the same edges
+    l->beside =
+        !l->points && !l->steps && !shared && panel->series.count > 1 && l->width >= PLOT_MEDIUM;
+    double height = shared ? SHARED_HEIGHT : l->width >= PLOT_WIDE ? 280 : 200;
     if (l->beside)
         height = fmax(height, LINE_NAME * (double)panel->series.count);
     l->top = 22; // for the y axis' name
@@ -158,7 +166,7 @@ static void measure(struct layout *l)
     scale_make(&l->y, y.low, y.high, kind, unit_of(&panel->y), (int)(height / 44));
     l->y.from = l->bottom;
     l->y.to = l->top;
-    l->left = 0;
+    l->left = shared ? SHARED_LEFT : 0;
     for (size_t i = 0; i < l->y.count; i++) {
         scale_label(&l->y, l->y.ticks[i], label);
         l->left = fmax(l->left, glyphs_width(label, SVG_SMALL) + 10);
@@ -425,16 +433,23 @@ static double draw_legend(struct buf *out, const struct layout *l, double y)
         svg_text(out, l->left + 18, y + 12, "", PLOT_ESTIMATE);
         y += LEGEND_ROW;
     }
-    for (size_t s = 0;
-         s < panel->series.count && !l->points && !l->beside && panel->series.count > 1; s++) {
+    double x = 0;
+    bool lines = !l->points && !l->beside && panel->series.count > 1;
+    for (size_t s = 0; s < panel->series.count && lines; s++) {
         struct buf name = {0};
         glyphs_cut(&name, panel->series.items[s].name ? panel->series.items[s].name : "", SVG_TEXT,
                    l->width - 34);
-        draw_sample(out, s, 0, y + 8);
-        svg_text(out, 34, y + 12, "", buf_str(&name));
-        y += LEGEND_ROW;
+        double wide = 34 + glyphs_width(buf_str(&name), SVG_TEXT);
+        if (x > 0 && x + wide > l->width) {
+            x = 0;
+            y += LEGEND_ROW;
+        }
+        draw_sample(out, s, x, y + 8);
+        svg_text(out, x + 34, y + 12, "", buf_str(&name));
+        x += wide + 18;
         buf_drop(out, &name);
     }
+    y += lines ? LEGEND_ROW : 0;
     return y;
 }
 

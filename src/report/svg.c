@@ -7,41 +7,7 @@
 
 #include "report/glyphs.h"
 #include "report/markup.h"
-
-// Any two colours differ from each other and from the background with any kind of colour blindness
-// (tests/report/test_colours.py).
-#define LIGHT                                                                                      \
-    ".plot text{fill:#1c2128}.plot .mu{fill:#57606a}"                                              \
-    ".plot .gr{stroke:#dde2e7}.plot .ax{stroke:#57606a}.plot .wh,.plot .rf{stroke:#1c2128}"        \
-    ".plot .bd{fill:#e9edf1}.plot .bg{fill:#fff}"                                                  \
-    ".plot .c0{fill:#0b4fc0}.plot .c1{fill:#c47f00}.plot .c2{fill:#2a9d6d}"                        \
-    ".plot .c3{fill:#a57fba}.plot .c4{fill:#8a1a05}.plot .c5{fill:#1c1a20}"                        \
-    ".plot .s0{stroke:#0b4fc0}.plot .s1{stroke:#c47f00}.plot .s2{stroke:#2a9d6d}"                  \
-    ".plot .s3{stroke:#a57fba}.plot .s4{stroke:#8a1a05}.plot .s5{stroke:#1c1a20}"                  \
-    ".plot .ho{fill:#fff}.plot .ct,.plot .hl{stroke:#fff}"
-#define DARK                                                                                       \
-    ".plot text{fill:#e6edf3}.plot .mu{fill:#9aa5b1}"                                              \
-    ".plot .gr{stroke:#2d333b}.plot .ax{stroke:#9aa5b1}.plot .wh,.plot .rf{stroke:#e6edf3}"        \
-    ".plot .bd{fill:#232930}.plot .bg{fill:#15181c}"                                               \
-    ".plot .c0{fill:#62e0f0}.plot .c1{fill:#f7af41}.plot .c2{fill:#07a16d}"                        \
-    ".plot .c3{fill:#aa70c6}.plot .c4{fill:#fdfd40}.plot .c5{fill:#b15611}"                        \
-    ".plot .s0{stroke:#62e0f0}.plot .s1{stroke:#f7af41}.plot .s2{stroke:#07a16d}"                  \
-    ".plot .s3{stroke:#aa70c6}.plot .s4{stroke:#fdfd40}.plot .s5{stroke:#b15611}"                  \
-    ".plot .ho{fill:#15181c}.plot .ct,.plot .hl{stroke:#15181c}"
-
-const char plot_style[] =
-    ".plot text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',"
-    "'DejaVu Sans',sans-serif}"
-    ".plot .sm{font-size:11px}.plot .hd{font-weight:600}.plot .h1{font-size:16px;font-weight:600}"
-    ".plot .mi{text-anchor:middle}.plot .en{text-anchor:end}"
-    ".plot line,.plot path{fill:none}"
-    ".plot .gr,.plot .ax,.plot .hx{stroke-width:1}.plot .wh,.plot .wo{stroke-width:1.5}"
-    ".plot .rf{stroke-width:1.5;stroke-dasharray:5 3}.plot .ln{stroke-width:2}"
-    ".plot .d1{stroke-dasharray:7 3}.plot .d2{stroke-dasharray:2 3}.plot .d3{stroke-dasharray:9 3 "
-    "2 3}"
-    ".plot .mk{stroke-width:1.8}.plot .ct{stroke-width:3}"
-    ".plot .hl{paint-order:stroke;stroke-width:4px;stroke-linejoin:round}" LIGHT
-    "@media screen and (prefers-color-scheme:dark){" DARK "}";
+#include "report/style.h"
 
 static void attribute(struct buf *out, const char *name, double value)
 {
@@ -178,8 +144,10 @@ double svg_axis_below(struct buf *out, const struct scale *scale, const char *na
         free_from = at + half + 6;
     }
     svg_line(out, scale->from, bottom, scale->to, bottom, "ax");
-    snprintf(title, sizeof title, "%.150s%s%s%s", name ? name : "",
-             name && *scale->shown ? ", " : "", scale->shown, scale->log ? ", logarithmic" : "");
+    if (!name)
+        return bottom + 22;
+    snprintf(title, sizeof title, "%.150s%s%s%s", name, *name && *scale->shown ? ", " : "",
+             scale->shown, scale->log ? ", logarithmic" : "");
     struct buf cut = {0};
     glyphs_cut(&cut, title, SVG_SMALL, width);
     double half = glyphs_width(buf_str(&cut), SVG_SMALL) / 2;

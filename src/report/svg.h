@@ -35,8 +35,8 @@ void svg_marker(struct buf *out, double x, double y, size_t series, bool filled,
 // An interval, horizontal or vertical.
 void svg_whisker(struct buf *out, double x1, double y1, double x2, double y2);
 
-// A horizontal axis: ticks, labels that do not overlap, name and unit. Grid lines run from `top` to
-// `bottom`. Returns the y below it.
+// A horizontal axis: ticks, labels that do not overlap, name and unit; with a null name neither.
+// Grid lines run from `top` to `bottom`. Returns the y below it.
 double svg_axis_below(struct buf *out, const struct scale *scale, const char *name, double top,
                       double bottom, double width);
 

@@ -15,18 +15,29 @@ const char *request_value(const struct request *request, const char *key)
     return NULL;
 }
 
-void frame_begin(struct buf *out, const char *title)
+void frame_begin(struct buf *out, const struct request *request, const char *title)
 {
-    frame_begin_live(out, title, 0);
+    frame_begin_live(out, request, title, 0);
 }
 
-void frame_begin_live(struct buf *out, const char *title, int refresh_s)
+void frame_begin_live(struct buf *out, const struct request *request, const char *title,
+                      int refresh_s)
 {
+    static const struct {
+        const char *path, *name;
+    } pages[] = {{"/", "fare"},
+                 {"/runs", "Runs"},
+                 {"/prices", "Prices"},
+                 {"/quote", "What would it cost?"},
+                 {"/spend", "Who spent what"}};
     html_begin(out, title, refresh_s);
-    buf_adds(out, "<header>\n<nav aria-label=\"Pages\"><ul>\n"
-                  "<li><a href=\"/\">Runs</a></li>\n<li><a href=\"/prices\">Prices</a></li>\n"
-                  "<li><a href=\"/quote\">What would it cost?</a></li>\n"
-                  "<li><a href=\"/spend\">Who spent what</a></li>\n</ul></nav>\n");
+    buf_adds(out, "<header>\n<nav class=\"top\" aria-label=\"Pages\"><ul>\n");
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+        bool here = request->route && strcmp(request->route, pages[i].path) == 0;
+        buf_printf(out, "<li><a href=\"%s\"%s>%s</a></li>\n", pages[i].path,
+                   here ? " aria-current=\"page\"" : "", pages[i].name);
+    }
+    buf_adds(out, "</ul></nav>\n");
     html_heading(out, 1, title);
     buf_adds(out, "</header>\n<main>\n");
 }

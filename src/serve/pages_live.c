@@ -144,10 +144,8 @@ int live_list(const struct request *request, struct ledger *ledger, struct buf *
 {
     struct live_list list = {.out = out, .json = request->json};
     TRY(ledger_running(ledger, NULL, list_one, &list, err));
-    if (list.count > 0 && !request->json) {
+    if (list.count > 0 && !request->json)
         html_end_table(out);
-        html_heading(out, 2, "Finished runs");
-    }
     return 0;
 }
 
@@ -258,7 +256,7 @@ static void show(struct buf *out, const struct request *request, const struct ru
                  const struct page *page)
 {
     struct buf path = {0};
-    frame_begin_live(out, name_of(run), refresh_s(run));
+    frame_begin_live(out, request, name_of(run), refresh_s(run));
     html_paragraph(out, "mute", run->id);
     html_paragraph(out, "", "This run is in progress. The page reloads itself until it has ended.");
     show_bar(out, run);

@@ -14,6 +14,7 @@
 #include "report/html.h"
 #include "report/markup.h"
 #include "report/page.h"
+#include "report/part.h"
 #include "serve/request.h"
 #include "spot/history_record.h"
 
@@ -41,6 +42,7 @@ static int read_wishes(const struct request *request, struct quote_job *job, str
 {
     static const enum offer_kind by_spot[] = {OFFER_ON_DEMAND, OFFER_SPOT};
     const char *deadline = request_value(request, "deadline");
+    const char *budget = request_value(request, "budget");
     const char *hours = request_value(request, "hours_per_month");
     const char *spot = request_value(request, "spot");
     const char *measured = request_value(request, "measured");
@@ -56,6 +58,12 @@ static int read_wishes(const struct request *request, struct quote_job *job, str
             return err_set(err, ERR_USAGE, "the deadline '%s' is not a time such as 90s, 45m or 2h",
                            deadline);
         job->wishes.deadline_ns = some_int(ns);
+    }
+    if (budget) {
+        int64_t nano;
+        if (money_parse(budget, &nano, NULL) != 0 || nano < 0)
+            return err_set(err, ERR_USAGE, "the budget '%s' is not a number of USD", budget);
+        job->wishes.budget = some_int(nano);
     }
     if (hours) {
         long value = strtol(hours, &end, 10);
@@ -87,6 +95,7 @@ void form_quote(struct buf *out, const struct request *request)
     buf_adds(out, "<form action=\"/quote\" method=\"get\" aria-label=\"What to price\">\n");
     frame_field(out, request, "run", "Run or workload", "last");
     frame_field(out, request, "deadline", "Done within", "2h");
+    frame_field(out, request, "budget", "For at most, USD", "5");
     frame_field(out, request, "hours_per_month", "Hours a month", "100");
     frame_field(out, request, "region", "Region", "us-east-1");
     choose(out, request, "spot", "Kind", spots, sizeof spots / sizeof *spots);
@@ -94,24 +103,111 @@ void form_quote(struct buf *out, const struct request *request)
     buf_adds(out, "<button>Price it</button>\n</form>\n");
 }
 
+// Quotes what a shell would read otherwise.
+static void add_word(struct buf *out, const char *word)
+{
+    bool plain = *word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                            "0123456789-_./:@=+,")] == '\0';
+    buf_addc(out, ' ');
+    if (plain) {
+        buf_adds(out, word);
+        return;
+    }
+    buf_addc(out, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            buf_adds(out, "'\\''");
+        else
+            buf_addc(out, *word);
+    buf_addc(out, '\'');
+}
+
+// The same quote on the command line.
+static void show_command(struct buf *out, const struct request *request)
+{
+    static const char *const options[][2] = {{"deadline", "--deadline"},
+                                             {"budget", "--budget"},
+                                             {"hours_per_month", "--hours-per-month"},
+                                             {"region", "--region"}};
+    const char *spot = request_value(request, "spot");
+    struct buf line = {0};
+    buf_adds(&line, "fare quote");
+    add_word(&line, request_value(request, "run"));
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (request_value(request, options[i][0])) {
+            buf_printf(&line, " %s", options[i][1]);
+            add_word(&line, request_value(request, options[i][0]));
+        }
+    if (spot)
+        buf_printf(&line, " --kind %s", strcmp(spot, "yes") == 0 ? "spot" : "on-demand");
+    if (request_value(request, "measured"))
+        buf_adds(&line, " --measured");
+    html_paragraph(out, "mute", "The same on the command line:");
+    part_command(out, buf_str(&line));
+    buf_drop(out, &line);
+}
+
+// "cnn costs 0.061 USD or more": the title says the result.
+static void quote_title(const struct quote *quote, struct buf *out)
+{
+    const struct bill **rows = quote_rows(quote, NULL);
+    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
+    out->failed |= !rows;
+    buf_adds(out, quote->workload ? quote->workload : "The training");
+    if (rows && rows[0]) {
+        bill_amount(rows[0], amount, interval);
+        buf_printf(out, " costs %s USD or more", amount + strspn(amount, "≥"));
+    } else {
+        buf_adds(out, ": no known offer fits");
+    }
+    free(rows);
+}
+
+static void show_quote(struct buf *out, const struct request *request, const struct quote_job *job,
+                       const struct page *plots)
+{
+    struct buf title = {0};
+    bool asked = request_value(request, "run");
+    if (asked)
+        quote_title(&job->quote, &title);
+    else
+        buf_adds(&title, "What would it cost?");
+    frame_begin(out, request, buf_str(&title));
+    form_quote(out, request);
+    if (asked) {
+        buf_adds(out, "<div class=\"cols\">\n<div>\n");
+        html_quote(out, &job->quote, 2);
+        buf_adds(out, "</div>\n<div>\n");
+        for (size_t i = 0; i < plots->plots.count; i++)
+            html_plot(out, &plots->plots.items[i], 2, i);
+        show_command(out, request);
+        buf_adds(out, "</div>\n</div>\n");
+        frame_json_link(out, request, "/quote");
+    } else {
+        part_empty(out,
+                   "Name a run or a workload above. Without a run of your own, a published one "
+                   "gives an idea: cnn, or",
+                   "fare quote --time 2h --gpu h100");
+    }
+    frame_end(out);
+    buf_drop(out, &title);
+}
+
 int page_quote(const struct request *request, struct answer *answer, struct err *err)
 {
     const char *word = request_value(request, "run");
     struct quote_job job = {.asked = !quote_is_workload(word)};
+    struct page plots = {0};
     if (request->json && !word)
         return err_set(err, ERR_USAGE, "name a run: /quote.json?run=last");
     int rc = word ? make_quote(request, word, &job, err) : 0;
-    if (rc == 0 && request->json) {
+    if (rc == 0 && word && !request->json)
+        rc = page_frontier(&job, &plots, err);
+    if (rc == 0 && request->json)
         rc = record_to_text(quote_fields, &job.quote, &answer->text, err);
-    } else if (rc == 0) {
-        frame_begin(&answer->text, "What would it cost?");
-        form_quote(&answer->text, request);
-        if (word) {
-            html_quote(&answer->text, &job.quote, 2);
-            frame_json_link(&answer->text, request, "/quote");
-        }
-        frame_end(&answer->text);
-    }
+    else if (rc == 0)
+        show_quote(&answer->text, request, &job, &plots);
+    record_release(page_fields, &plots);
     quote_release(&job);
     market_close(job.ask.market);
     return rc;
@@ -212,7 +308,7 @@ static void show_prices(struct buf *out, const struct request *request, const st
     static const struct html_column columns[] = {{"offer", "long"},  {"USD per hour", "num"},
                                                  {"per GPU", "num"}, {"GPUs", ""},
                                                  {"vCPUs", "num"},   {"price seen", "num"}};
-    frame_begin(out, "Prices");
+    frame_begin(out, request, "Prices");
     form_prices(out, request);
     if (list->count == 0)
         html_paragraph(out, "", "No matching offer in the book.");
@@ -352,7 +448,7 @@ static void show_offer(struct buf *out, const struct request *request, const str
                                           {"source", "long"}};
     if (r->per_s.known && r->per_s.v != 3600)
         price_for(r->per_s.v, price, sizeof price);
-    frame_begin(out, r->offer);
+    frame_begin(out, request, r->offer);
     if (r->tariff)
         html_heading(out, 2, "Billing");
     html_paragraph(out, "", r->tariff);

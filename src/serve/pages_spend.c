@@ -174,7 +174,7 @@ static void show(struct buf *out, const struct request *request, const struct sp
                  const struct budgets *budgets, const enum spend_key *keys)
 {
     struct buf words = {0};
-    frame_begin(out, "Who spent what");
+    frame_begin(out, request, "Who spent what");
     form_spend(out, request);
     if (s->rows.count == 0)
         html_paragraph(out, "", "No such runs in the ledger: nothing was spent.");

@@ -29,6 +29,7 @@ struct site {
     struct buf metrics, metrics_stamp;     // cached, with the ledger_stamp() of its runs
     int64_t metrics_ns;                    // when it was made
     int64_t pushes;                        // that added runs; part of the renderer's key
+    struct board *board;                   // figures about all runs, see board.h
     uint64_t damaged[DAMAGED_MOST];        // hashes of the damaged records named last
     size_t damaged_count;                  // all that were named
 };
@@ -62,8 +63,9 @@ struct parameter {
 
 struct request {
     struct site *site;
-    const char *rest; // the path after the route's
-    bool json;        // answer with JSON
+    const char *route; // the path of the route; null: none
+    const char *rest;  // the path after it
+    bool json;         // answer with JSON
     struct parameter query[QUERY_MOST];
     size_t query_count;
     const char *body;
@@ -84,12 +86,32 @@ struct answer {
 // Fills `answer`, whose status (200) and type (HTML or JSON) are set. ERR_USAGE becomes 400,
 // ERR_MISSING 404, ERR_TIMEOUT 503, any other error 500.
 typedef int page_fn(const struct request *request, struct answer *answer, struct err *err);
-page_fn page_list, page_run, page_compare, page_metrics, page_push, page_prices, page_offer_history,
-    page_quote, page_spend;
+page_fn page_home, page_list, page_run, page_compare, page_metrics, page_push, page_prices,
+    page_offer_history, page_quote, page_spend;
 
 // Writes a page's form, filled with the values of the request.
 typedef void form_fn(struct buf *out, const struct request *request);
 form_fn form_list, form_prices, form_quote, form_spend;
+
+// A table of runs (pages_list.c): list_table_add() for each record, then list_table_show(). Rows
+// are written as they are read; drawings, whose scale is that of all rows, are inserted at the end.
+enum { LIST_ROWS = 50 };
+struct list_table {
+    const struct request *request; // (optional) columns are links that sort
+    bool boxes;                    // to select those to compare
+    struct buf rows;               // released by list_table_show()
+    size_t count;
+    struct list_time {
+        size_t at; // in `rows`
+        double s, low_s, high_s;
+        bool projected;
+    } times[LIST_ROWS];
+    size_t time_count;
+};
+// Reads what a row shows; the caller releases it with list_row_fields.
+extern const struct field list_row_fields[];
+void list_table_add(struct list_table *table, const struct run *run);
+void list_table_show(struct buf *out, struct list_table *table);
 
 // Running runs (pages_live.c). live_list() writes them as a section of the list or as JSON items;
 // live_run() writes the page of the requested run if it is running.
@@ -119,8 +141,9 @@ void route_error(const struct request *request, struct answer *answer, int statu
 
 // The start of every page up to its heading, a link to its JSON (`path` + ".json"; `path` must be
 // safe in attributes), and the end.
-void frame_begin(struct buf *out, const char *title);
-void frame_begin_live(struct buf *out, const char *title, int refresh_s); // reloads itself
+void frame_begin(struct buf *out, const struct request *request, const char *title);
+void frame_begin_live(struct buf *out, const struct request *request, const char *title,
+                      int refresh_s); // reloads itself
 void frame_json_link(struct buf *out, const struct request *request, const char *path);
 void frame_end(struct buf *out);
 

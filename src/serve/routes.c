@@ -11,20 +11,16 @@
 
 // The parameters of each page.
 static const char *const nothing[] = {NULL}, *const of_runs[] = {"workload", "machine", "framework",
-                                                                 "label",    "since",   "page",
-                                                                 NULL},
+                                                                 "ended",    "label",   "since",
+                                                                 "sort",     "page",    NULL},
                          *const of_compare[] = {"run", NULL},
                          *const of_prices[] = {"text",   "gpu",  "gpus",      "provider",
                                                "region", "kind", "max_price", NULL},
                          *const of_spend[] = {"by",       "since", "user",     "host",
                                               "workload", "label", "currency", NULL},
-                         *const of_offer[] = {"name", NULL}, *const of_quote[] = {"run",
-                                                                                  "deadline",
-                                                                                  "hours_per_month",
-                                                                                  "region",
-                                                                                  "spot",
-                                                                                  "measured",
-                                                                                  NULL};
+                         *const of_offer[] = {"name", NULL},
+                         *const of_quote[] = {"run",    "deadline", "budget",   "hours_per_month",
+                                              "region", "spot",     "measured", NULL};
 
 static const struct route {
     const char *path; // a final slash: more follows
@@ -34,7 +30,7 @@ static const struct route {
     const char *const *parameters;
     form_fn *form; // (optional) to enter the parameters
 } routes[] = {
-    {"/", page_list, NULL, false, true, of_runs, form_list},
+    {"/", page_home, NULL, false, true, of_runs, form_list},
     {"/runs", page_list, page_push, true, true, of_runs, form_list},
     {"/runs/", page_run, NULL, true, true, nothing, NULL},
     {"/compare", page_compare, NULL, true, true, of_compare, NULL},
@@ -63,8 +59,10 @@ static const struct route *find(struct request *request, const char *path, char 
         return NULL;
     snprintf(plain, size, "%.*s", (int)(request->json ? len - 5 : len), path);
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
-        if (fits(&routes[i], plain, &request->rest) && (!request->json || routes[i].has_json))
+        if (fits(&routes[i], plain, &request->rest) && (!request->json || routes[i].has_json)) {
+            request->route = routes[i].path;
             return &routes[i];
+        }
     return NULL;
 }
 
@@ -93,10 +91,11 @@ static void answer_error(const struct request *request, struct answer *answer, i
         error_json(answer, says);
         return;
     }
-    frame_begin(&answer->text, status == 404   ? "Not found"
-                               : status == 500 ? "Server error"
-                               : status == 503 ? "Server busy"
-                                               : "Request refused");
+    frame_begin(&answer->text, request,
+                status == 404   ? "Not found"
+                : status == 500 ? "Server error"
+                : status == 503 ? "Server busy"
+                                : "Request refused");
     html_paragraph(&answer->text, "", says);
     if (form)
         form(&answer->text, request);

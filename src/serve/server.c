@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "serve/board.h"
 #include "serve/renderer.h"
 #include "serve/mhd.h"
 
@@ -371,6 +372,8 @@ int serve_start(struct serve **out, const struct serve_options *options, struct 
     if (rc == 0)
         rc = site_check(&serve->site, err);
     if (rc == 0)
+        rc = board_new(&serve->site.board, &serve->site, err);
+    if (rc == 0)
         rc = renderer_new(&serve->renderer, err);
     if (rc == 0)
         rc = start_daemon(serve, err);
@@ -384,10 +387,12 @@ void serve_stop(struct serve *serve)
 {
     if (!serve)
         return;
+    board_stop(serve->site.board);
     renderer_close(serve->renderer);
     if (serve->daemon)
         mhd.stop_daemon(serve->daemon);
     renderer_free(serve->renderer);
+    board_free(serve->site.board);
     ledger_on_damage(NULL, NULL);
     site_release(&serve->site);
     pthread_mutex_destroy(&serve->lock);

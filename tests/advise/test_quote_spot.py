@@ -29,8 +29,12 @@ acme,two,here,,on-demand,H100,1,80,16,128,,no,1.05,USD,hour,2026-11-01,mine
 (OWN / "spot.csv").write_text("provider,notice_s,taken,words,source,date\nacme,60,capacity,,mine,2026-11-01\n")
 
 
+def run(*words):
+    return subprocess.run([Path(os.environ["BUILD"]) / "fare", *words], env=ENV, capture_output=True, text=True)
+
+
 def fare(*words, code=0):
-    p = subprocess.run([Path(os.environ["BUILD"]) / "fare", *words], env=ENV, capture_output=True, text=True)
+    p = run(*words)
     assert p.returncode == code, (p.returncode, p.stdout, p.stderr)
     return p.stdout if code == 0 else p.stderr
 
@@ -134,7 +138,13 @@ def too_often():
     assert b["spot"]["never_ends"] and any("too often for this training to end" in n for n in b["notes"]), b
     q = quote("--time", "48h", "--mtbi", "1m", "--checkpoint-time", "3m")
     assert [x["kind"] for x in q["bills"]][-1] == "spot", "listed last"
-    assert "never ends" in fare("quote", "--gpu", "h100", "--provider", "acme", "--boot", "0", "--time", "48h", "--mtbi", "1m", "--checkpoint-time", "3m")
+    # It is not advised, meets no budget, and has no interval.
+    assert not any("acme/one@here-a:spot" in line for line in q["advice"]), q["advice"]
+    words = ("--boot", "0", "--time", "48h", "--mtbi", "1m", "--checkpoint-time", "3m", "--budget", "60")
+    assert "never ends" in fare("quote", "--gpu", "h100", "--provider", "acme", *words)
+    assert offer(*words[2:])["budget"] == "missed"
+    alone = " ".join(fare("quote", "--offer", "acme/one@here:spot", *words).split())
+    assert "taken away too often to ever finish" in alone and "% of the replays" not in alone and "never ends USD" not in alone, alone
 
 
 check("a checkpoint longer than the time between interruptions never ends", too_often)
@@ -177,6 +187,18 @@ def traces():
 
 
 check("traces: given, imported, never to be had", traces)
+
+
+def not_spot():
+    for words, named in ((("--offer", "acme/two@here", "--mtbi", "6h"), ["--mtbi"]),
+                         (("--gpu", "h100", "--kind", "on-demand", "--provider", "acme", "--bid", "2", "--checkpoint-time", "1m"), ["--bid", "--checkpoint-time"]),
+                         (("--gpu", "h100", "--provider", "acme", "--mtbi", "6h"), [])):
+        p = run("quote", "--time", "10h", "--json", *words)
+        said = [line.split("'")[1] for line in p.stderr.splitlines() if "none is quoted: it changes nothing" in line]
+        assert p.returncode == 0 and said == named, (words, p.stderr)
+
+
+check("options for spot machines without one are said to change nothing", not_spot)
 
 
 def mistakes():

@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The second implementation of docs/billing.md, in rational arithmetic, written from that page alone."""
+"""The second implementation of docs/billing.md, in exact arithmetic, written from that page alone."""
 
 import calendar
 from datetime import datetime, timedelta, timezone
-from fractions import Fraction
 from functools import lru_cache
 
 S = 10**9  # nanoseconds in a second, and nano-units in a unit
@@ -12,13 +11,20 @@ MS = 10**6
 DAY = 86400 * S
 
 
+def nearest(a: int, b: int) -> int:
+    """a / b to the nearest whole number, a half to the even one."""
+    whole, rest = divmod(a, b)
+    return whole + (2 * rest > b or 2 * rest == b and whole % 2)
+
+
 @lru_cache(maxsize=4096)
-def amount(text: str) -> Fraction:
-    """In nano-units."""
-    return Fraction(text) * S
+def amount(text: str) -> int:
+    """In nano-units, of which an amount has a whole number."""
+    units, _, decimals = text.partition(".")
+    return int(units + f"{decimals:0<9}")
 
 
-def nano(tariff: dict, key: str) -> Fraction:
+def nano(tariff: dict, key: str) -> int:
     """An amount of the tariff in nano-units; 0 where it is absent."""
     return amount(tariff.get(key, "0"))
 
@@ -27,13 +33,12 @@ def to_units(length: int, unit: int, rounding: str) -> int:
     """A length brought to whole units; a unit of 0 leaves it as it is."""
     if unit == 0:
         return length
-    units = Fraction(length, unit)
     if rounding == "up":
-        return -(-units // 1) * unit
+        return -(-length // unit) * unit
     if rounding == "down":
-        return units // 1 * unit
+        return length // unit * unit
     if rounding == "nearest":
-        return (units + Fraction(1, 2)) // 1 * unit
+        return (2 * length + unit) // (2 * unit) * unit
     raise ValueError(f"rounding: {rounding}")
 
 
@@ -86,28 +91,32 @@ def charged_length(tariff: dict, use: dict) -> int:
     return to_units(before + length, unit, tariff.get("rounding", "up"))
 
 
-def exact_price(tariff: dict, month: int, time: int) -> Fraction:
-    """The price of the first `time` ns of a month of `month` ns, not rounded and without the cap."""
-    price_of_ns = nano(tariff, "rate") / (tariff.get("per_s", 3600) * S)
+PARTS = 1000 * 100  # of a tier's end and of its price: permille, per cent
+
+
+def exact_price(tariff: dict, month: int, time: int) -> int:
+    """The price of the first `time` ns of a month of `month` ns, not rounded and without the cap, times per_s * S * PARTS."""
+    rate = nano(tariff, "rate")
     tiers = tariff.get("tiers")
     if not tiers:
-        return price_of_ns * time
-    price = begin = Fraction(0)
+        return rate * time * PARTS
+    price = begin = 0
+    time *= 1000
     for tier in tiers:
-        end = Fraction(tier["upto_permille"] * month, 1000)
-        portion = max(0, min(time, end) - begin)
-        price += price_of_ns * portion * tier["percent"] / 100
+        end = tier["upto_permille"] * month
+        price += max(0, min(time, end) - begin) * tier["percent"]
         begin = end
-    return price + price_of_ns * max(0, time - begin) * tiers[-1]["percent"] / 100
+    return rate * (price + max(0, time - begin) * tiers[-1]["percent"])
 
 
 def time_price(tariff: dict, use: dict, charged: int) -> int:
     """Steps 3 and 4: the charged length laid on the calendar, and the minimum amount."""
     if use.get("prorated", False):
-        return round(nano(tariff, "rate") * charged / (tariff.get("per_s", 3600) * S))
+        return nearest(nano(tariff, "rate") * charged, tariff.get("per_s", 3600) * S)
     at = unit_begin(tariff, use, tariff.get("unit_ms", 1000) * MS)
     end = at + charged
-    cap = int(nano(tariff, "monthly_cap")) if "monthly_cap" in tariff else None
+    cap = nano(tariff, "monthly_cap") if "monthly_cap" in tariff else None
+    whole = tariff.get("per_s", 3600) * S * PARTS
     used = use.get("used_ns", 0)
     price = 0
     while at < end:
@@ -118,12 +127,12 @@ def time_price(tariff: dict, use: dict, charged: int) -> int:
         before = exact_price(tariff, month, used)
         after = exact_price(tariff, month, used + part)
         if cap is not None:
-            price += min(cap, round(after)) - min(cap, round(before))
+            price += min(cap, nearest(after, whole)) - min(cap, nearest(before, whole))
         else:
-            price += round(after - before)
+            price += nearest(after - before, whole)
         at += part
         used = 0
-    return price if freed(tariff, use) else max(price, int(nano(tariff, "minimum_amount")))
+    return price if freed(tariff, use) else max(price, nano(tariff, "minimum_amount"))
 
 
 def stopped_price(tariff: dict, use: dict) -> int:
@@ -161,14 +170,14 @@ def storage_prices(tariff: dict, use: dict) -> tuple[int, int]:
         time = max(time, tariff.get("storage_minimum_s", 0) * S)
         return to_units(use.get("start_s", 0) * S - begin + time, unit, "up")
 
-    def price(rate: Fraction, at: int, end: int) -> int:
+    def price(rate: int, at: int, end: int) -> int:
         if not tariff.get("storage_calendar_month", False):
-            return round(rate * size * (end - at) / (tariff.get("storage_month_s", 2592000) * S))
+            return nearest(rate * size * (end - at), tariff.get("storage_month_s", 2592000) * S)
         sum_ = 0
         while at < end:
             first, after = (month_begin(month_index(at) + i) for i in (0, 1))
             to = min(end, after)
-            sum_ += round(rate * size * (to - at) / (after - first))
+            sum_ += nearest(rate * size * (to - at), after - first)
             at = to
         return sum_
 
@@ -176,7 +185,7 @@ def storage_prices(tariff: dict, use: dict) -> tuple[int, int]:
     whole = charged(use.get("storage_ns", 0) + use.get("stopped_ns", 0))
     rate = nano(tariff, "storage_rate")
     stopped_rate = nano(tariff, "storage_stopped_rate") if "storage_stopped_rate" in tariff else rate
-    return (price(Fraction(0) if tariff.get("disk_included", False) else rate, begin, begin + running),
+    return (price(0 if tariff.get("disk_included", False) else rate, begin, begin + running),
             price(stopped_rate, begin + running, begin + whole))
 
 
@@ -189,7 +198,7 @@ def egress_price(tariff: dict, use: dict) -> int:
     for step in [*tariff.get("egress_steps", []), {"rate": tariff.get("egress_rate", "0")}]:
         to = min(end, step["upto_gb"] * gb) if "upto_gb" in step else end
         if to > begin:
-            price += round(Fraction(step["rate"]) * S * (to - begin) / gb)
+            price += nearest(amount(step["rate"]) * (to - begin), gb)
             begin = to
     return price
 
@@ -197,7 +206,7 @@ def egress_price(tariff: dict, use: dict) -> int:
 def to_decimals(amount: int, decimals: int) -> int:
     """Nano-units rounded to so many decimals, a half away from zero."""
     step = 10 ** (9 - decimals)
-    size = (Fraction(abs(amount), step) + Fraction(1, 2)) // 1 * step
+    size = (2 * abs(amount) + step) // (2 * step) * step
     return size if amount >= 0 else -size
 
 
@@ -210,15 +219,15 @@ def charge(tariff: dict, use: dict) -> dict:
     lines = {
         "time": time_price(tariff, use, charged),
         "stopped": stopped_price(tariff, use),
-        "monthly_fee": 0 if prorated else int(nano(tariff, "monthly_fee")) * months_touched(use),
-        "setup_fee": 0 if prorated else int(nano(tariff, "setup_fee")),
+        "monthly_fee": 0 if prorated else nano(tariff, "monthly_fee") * months_touched(use),
+        "setup_fee": 0 if prorated else nano(tariff, "setup_fee"),
         "storage": storage,
         "storage_stopped": storage_stopped,
         "egress": egress_price(tariff, use),
-        "ingress": round(nano(tariff, "ingress_rate") * use.get("ingress_bytes", 0) / gb),
+        "ingress": nearest(nano(tariff, "ingress_rate") * use.get("ingress_bytes", 0), gb),
     }
     subtotal = sum(lines.values())
-    discount = round(Fraction(subtotal * use.get("discount_permille", 0), 1000))
+    discount = nearest(subtotal * use.get("discount_permille", 0), 1000)
     total = to_decimals(subtotal - discount, tariff.get("decimals", 9))
     return {"charged_ns": charged, **lines, "subtotal": subtotal, "discount": discount,
             "rounding": total - (subtotal - discount), "total": total}
@@ -227,7 +236,7 @@ def charge(tariff: dict, use: dict) -> dict:
 def parts(charge: dict, gpus: int, used: int, lengths: list[int]) -> tuple[list[int], int]:
     """The price of the time over parts of these lengths, in order and idle last, and of the unused GPUs."""
     price = charge["time"]
-    unused = round(Fraction(price * (gpus - used), gpus))
+    unused = nearest(price * (gpus - used), gpus)
     rest = price - unused
     length = sum(lengths)
     whole = max(length, charge["charged_ns"])
@@ -237,7 +246,7 @@ def parts(charge: dict, gpus: int, used: int, lengths: list[int]) -> tuple[list[
     begin = 0
     for part in [*lengths, whole - length]:
         end = begin + part
-        prices.append(round(Fraction(rest * end, whole)) - round(Fraction(rest * begin, whole)))
+        prices.append(nearest(rest * end, whole) - nearest(rest * begin, whole))
         begin = end
     return prices, unused
 
@@ -272,41 +281,41 @@ def random_tariff(random) -> dict:
     rate = random_amount(random, 100)
     per = random.choice([1, 60, 3600, 3600, 3600, 86400, 2592000, 2628000])
     cap_ns = random.randrange(random.choice([3600 * S, DAY, 20 * DAY, 60 * DAY]))
-    cap = round(Fraction(rate) * cap_ns / per)
+    cap = nearest(amount(rate) * cap_ns, per * S)
     bounds = sorted(random.sample(range(1, 100000), random.randint(1, 8)))
-    # key: (how often it is there, its value)
+    # key: (how often it is there, what gives its value)
     members = {
-        "per_s": (1, per) if per != 3600 else (0.5, per),
-        "unit_ms": (0.8, random.choice(units)),
-        "minimum_s": (0.5, random.choice(minimums)),
-        "minimum_amount": (0.2, random_amount(random, 2)),
-        "billed_while_stopped": (0.4, random.random() < 0.8),
-        "disk_included": (0.2, random.random() < 0.8),
-        "rounding": (0.7, random.choice(["up", "nearest", "down"])),
-        "monthly_cap": (0.4, decimal_text(cap, random.randint(0, 9))),
-        "monthly_fee": (0.4, random_amount(random, 1000)),
-        "setup_fee": (0.4, random_amount(random, 1000)),
-        "storage_rate": (0.7, random_amount(random, 2)),
-        "storage_stopped_rate": (0.4, random_amount(random, 2)),
-        "storage_month_s": (0.5, random.choice(months)),
-        "storage_unit_ms": (0.5, random.choice(units)),
-        "storage_minimum_s": (0.4, random.choice(minimums)),
-        "storage_free_gb": (0.4, random.choice([0, 1, 5, 30, 100, 1000])),
-        "storage_steps": (0.4, [{"gb": gb} for gb in steps]),
-        "egress_rate": (0.7, random_amount(random, 2)),
-        "egress_steps": (0.4, [{"upto_gb": gb, "rate": random_amount(random, 1)} for gb in bounds]),
-        "egress_free_gb": (0.5, random.choice([0, 1, 100, 1024])),
-        "ingress_rate": (0.5, random_amount(random, 2)),
-        "gb_bytes": (0.5, random.choice([10**9, 2**30])),
-        "tiers": (0.4, [{"upto_permille": upto, "percent": random.randint(0, 120)} for upto in tiers]),
-        "spot_first_hour_free": (0.5, random.random() < 0.6),
-        "spot_partial_free": (0.5, random.random() < 0.6),
-        "decimals": (0.6, random.randint(0, 9)),
+        "per_s": (1 if per != 3600 else 0.5, lambda: per),
+        "unit_ms": (0.8, lambda: random.choice(units)),
+        "minimum_s": (0.5, lambda: random.choice(minimums)),
+        "minimum_amount": (0.2, lambda: random_amount(random, 2)),
+        "billed_while_stopped": (0.4, lambda: random.random() < 0.8),
+        "disk_included": (0.2, lambda: random.random() < 0.8),
+        "rounding": (0.7, lambda: random.choice(["up", "nearest", "down"])),
+        "monthly_cap": (0.4, lambda: decimal_text(cap, random.randint(0, 9))),
+        "monthly_fee": (0.4, lambda: random_amount(random, 1000)),
+        "setup_fee": (0.4, lambda: random_amount(random, 1000)),
+        "storage_rate": (0.7, lambda: random_amount(random, 2)),
+        "storage_stopped_rate": (0.4, lambda: random_amount(random, 2)),
+        "storage_month_s": (0.5, lambda: random.choice(months)),
+        "storage_unit_ms": (0.5, lambda: random.choice(units)),
+        "storage_minimum_s": (0.4, lambda: random.choice(minimums)),
+        "storage_free_gb": (0.4, lambda: random.choice([0, 1, 5, 30, 100, 1000])),
+        "storage_steps": (0.4, lambda: [{"gb": gb} for gb in steps]),
+        "egress_rate": (0.7, lambda: random_amount(random, 2)),
+        "egress_steps": (0.4, lambda: [{"upto_gb": gb, "rate": random_amount(random, 1)} for gb in bounds]),
+        "egress_free_gb": (0.5, lambda: random.choice([0, 1, 100, 1024])),
+        "ingress_rate": (0.5, lambda: random_amount(random, 2)),
+        "gb_bytes": (0.5, lambda: random.choice([10**9, 2**30])),
+        "tiers": (0.4, lambda: [{"upto_permille": upto, "percent": random.randint(0, 120)} for upto in tiers]),
+        "spot_first_hour_free": (0.5, lambda: random.random() < 0.6),
+        "spot_partial_free": (0.5, lambda: random.random() < 0.6),
+        "decimals": (0.6, lambda: random.randint(0, 9)),
     }
     tariff = {"rate": rate, "currency": "USD"}
     for key, (often, value) in members.items():
         if random.random() < often:
-            tariff[key] = value
+            tariff[key] = value()
     if "egress_steps" in tariff:
         tariff.setdefault("egress_rate", "0.05")
     if random.random() < 0.3:
@@ -345,7 +354,7 @@ def turning_point(random, tariff: dict, start: int, used: int) -> int:
         kinds += 2 * [lambda: offset + upto * month // 1000]
     rate = nano(tariff, "rate")
     if "monthly_cap" in tariff and rate:
-        cap_ns = nano(tariff, "monthly_cap") / rate * tariff.get("per_s", 3600) * S
+        cap_ns = nano(tariff, "monthly_cap") * tariff.get("per_s", 3600) * S // rate
         kinds += 2 * [lambda: offset + cap_ns]
     value = random.choice(kinds)()
     return int(min(max(value, 0), LONGEST - 1))

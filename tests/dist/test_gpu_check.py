@@ -43,7 +43,7 @@ for mode, us, mib in (("graph", 200.0, 40), ("ampg", 100.0, 30)):
         print(json.dumps({"workload": w, "mode": mode, "step_us": us + next_one(mode), "peak_mib": mib + (asked != mode)}))
 """
 # The real one, but what needs a GPU that calculates, or minutes: whole trainings end as ACCURACIES says, inception is mlp (with
-# OTHER another one where it is not cut), copies to the GPU are those of the machine's stand-in for the driver.
+# OTHER another one where it is not cut), gpt2 is its smallest size, copies to the GPU are those of the machine's stand-in for the driver.
 FARE_LIKE = """#!/usr/bin/python3
 import json, os, sys
 args = sys.argv[1:]
@@ -58,6 +58,8 @@ if "inception" in args:
     args = ["mlp" if a == "inception" else a for a in args if a not in ("--precision", "bf16")]
     if "OTHER" in os.environ and "whole" in args[args.index("--checkpoint") + 1]:
         args += ["--seed", "2"]
+if "gpt2" in args: # as large as a stand-in can be
+    args = ["3m" if a.endswith("m") else a for a in args] + ["--context", "16", "--batch", "2"]
 os.execv("{fare}", ["{fare}", *args])
 """
 SANITIZER = """#!/bin/sh
@@ -218,6 +220,9 @@ code, out, err = check("--only", "resume", "--workloads", "inception", fare=LIKE
 report("other bits are a failure", code == 1 and "Failed: inception, cut and resumed: steps [3, 3, 6], checkpoints" in out, out + err)
 code, out, err = check("--only", "resume", "--workloads", "inception", FAKE_GPU_MEMORY="100000000")
 report("and so is a training that does not begin", code == 1 and "steps [None, None, None]" in row(out, "inception")[1], out + err)
+code, out, err = check("--only", "gpt2,resume", "--workloads", "", fare=LIKE)
+report("every size of gpt2 has its row, and is cut and resumed", code == 0 and all(len(row(out, f"{size} ")) == 8 for size in
+       ("124m", "350m", "774m", "1558m")) and "the same bits" in row(out, "gpt2, 3 steps")[1], out + err)
 code, out, err = check("--only", "resume", "--workloads", "mlp")
 losses = [float(x) for x in re.findall(r"\d\.\d{3}", row(out, "mlp, 300 steps each on CPU, GPU, CPU")[1])]
 report("losses that do not go on are one, as here where the GPU has none; the CPU's second part begins where its first one ended",

@@ -5,8 +5,8 @@
 // FAKE_GPU_RUN=2 it also finds data races between launches or blocks (ptx/memory.h).
 // FAKE_GPU_FAIL=CALL:N makes the Nth call of that name fail, and every later one, with the code
 // FAKE_GPU_CODE (999). FAKE_GPU_MEMORY sets its bytes, FAKE_GPU_CAPABILITY and FAKE_GPU_DRIVER its
-// versions, FAKE_GPU_MS the time between two events (1 ms). FAKE_GPU_LATE=1 does nothing before the
-// host waits for it (fake_streams.h).
+// versions, FAKE_GPU_PROCESSORS their number (132), FAKE_GPU_MS the time between two events (1 ms).
+// FAKE_GPU_LATE=1 does nothing before the host waits for it (fake_streams.h).
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ int cuDeviceGetAttribute(int *value, int what, int device)
     *value = what == 75   ? capability / 10
              : what == 76 ? capability % 10
              : what == 97 ? (int)shared_most()
-                          : 132;
+                          : (int)number("FAKE_GPU_PROCESSORS", 132);
     return 0;
 }
 
@@ -256,7 +256,7 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
     return code || is_given((uint64_t)(uintptr_t)to) ? code : finish_all(stream);
 }
 
-// ---- tensor maps: of numbers of 16 bits, as the engine uses them ----
+// ---- tensor maps: of numbers of 16 or 32 bits, as the engine uses them ----
 
 static int encode(void *out, int type, unsigned rank, void *base, const uint64_t *sizes,
                   const uint64_t *pitches, const uint32_t *each, int interleave, int swizzle,
@@ -264,12 +264,12 @@ static int encode(void *out, int type, unsigned rank, void *base, const uint64_t
 {
     map.magic = TENSOR_MAP;
     map.rank = (uint8_t)rank;
-    map.bytes = 2;
+    map.bytes = type == 7 ? 4 : 2;
     map.swizzle = (uint8_t)swizzle;
     map.base = (uint64_t)(uintptr_t)base;
-    if ((uintptr_t)out % 64 || (type != 6 && type != 9) || rank < 1 || rank > TENSOR_RANK ||
-        map.base % 16 || interleave != 0 || swizzle < 0 || swizzle > 3 || fill != 0 ||
-        (swizzle && map.box[0] * 2 != 16 << swizzle))
+    if ((uintptr_t)out % 64 || (type != 6 && type != 7 && type != 9) || rank < 1 ||
+        rank > TENSOR_RANK || map.base % 16 || interleave != 0 || swizzle < 0 || swizzle > 3 ||
+        fill != 0 || (swizzle && map.box[0] * map.bytes != 16 << swizzle))
         return 1;
     for (unsigned i = 0; i < rank; i++) {
         if (sizes[i] == 0 || sizes[i] > UINT32_MAX || map.box[i] > 1024 || each[i] < 1 ||

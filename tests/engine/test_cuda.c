@@ -237,6 +237,76 @@ static void images_of_every_form(void **state)
     assert_none_far();
 }
 
+// With channels in whole boxes of 64 and parts of one, for which Hopper has kernels of its own.
+static void images_in_boxes(void **state)
+{
+    (void)state;
+    static const struct op_case cases[] = {
+        {.name = "normed convolutions", .build = normed_chain, .bf16 = 0.3},
+        {.name = "normed convolutions, branches", .build = normed_block, .bf16 = 0.3}};
+    static const struct size sizes[] = {
+        {3, 5, 15, 13, 96}, {3, 8, 17, 15, 64}, {2, 8, 12, 19, 200}, {0}};
+    if (!cuda_is_here(ENGINE_BF16))
+        skip();
+    for (const struct size *size = sizes; size->batch && far_count < FEW; size++)
+        for (int i = 0; i < 2 && (!cuda_is_slow() || size == sizes); i++)
+            (void)run_case(&cases[i], size, ENGINE_BF16, size->batch - (size->units == 64));
+    assert_none_far();
+}
+
+static void window_pair(struct net *net, const struct size *s)
+{
+    struct net_conv conv = {.filters = s->units, .kernel_h = 3, .kernel_w = 3, .padding = NET_SAME};
+    int x = net_conv(net, first(net, s, s->channels, false), conv, "a");
+    conv = (struct net_conv){.filters = 32, .kernel_h = 2, .kernel_w = 3, .padding = NET_VALID};
+    head(net, net_conv(net, x, conv, "b"));
+}
+
+static void window_first(struct net *net, const struct size *s)
+{
+    struct net_conv conv = {.filters = s->units,
+                            .kernel_h = 3,
+                            .kernel_w = 3,
+                            .padding = s->units == 32 ? NET_SAME : NET_VALID};
+    head(net, net_conv(net, image(net, s), conv, "first"));
+}
+
+// 3 × 3 over at most four channels, which Hopper has kernels of its own for as well.
+static void windows_of_the_input(void **state)
+{
+    (void)state;
+    static const struct op_case c = {
+        .name = "first windows", .build = window_first, .tf32 = 1e-2, .bf16 = 8e-2, .bound = 5e-5};
+    static const struct size sizes[] = {
+        {5, 1, 8, 9, 64}, {3, 3, 32, 32, 32}, {4, 4, 7, 5, 32}, {2, 2, 5, 40, 64}, {0}};
+    if (!cuda_is_here(ENGINE_TF32))
+        skip();
+    setenv("FARE_CUDA_WINDOWS", "1", 1);
+    for (const struct size *size = sizes; size->batch && far_count < FEW; size++)
+        if (!cuda_is_slow() || size == sizes)
+            (void)run_case(&c, size, ENGINE_TF32, size->batch - (size->channels == 4));
+    unsetenv("FARE_CUDA_WINDOWS");
+    assert_none_far();
+}
+
+// Convolutions with 32 and 64 channels, for which Hopper has kernels of its own.
+static void windows_of_whole_boxes(void **state)
+{
+    (void)state;
+    static const struct op_case c = {
+        .name = "window pair", .build = window_pair, .tf32 = 2e-2, .bf16 = 8e-2, .bound = 5e-5};
+    static const struct size sizes[] = {
+        {2, 32, 7, 5, 32}, {5, 64, 9, 11, 64}, {3, 32, 24, 13, 64}, {3, 64, 5, 6, 61}, {0}};
+    if (!cuda_is_here(ENGINE_TF32))
+        skip();
+    setenv("FARE_CUDA_WINDOWS", "1", 1);
+    for (const struct size *size = sizes; size->batch && far_count < FEW; size++)
+        if (!cuda_is_slow() || size == sizes)
+            (void)run_case(&c, size, ENGINE_TF32, size->batch - (size->units == 61));
+    unsetenv("FARE_CUDA_WINDOWS");
+    assert_none_far();
+}
+
 // Adam moves all rows of an embedding in every step; here those that are not used wait.
 static void lazy_rows_are_where_adam_would_have_them(void **state)
 {
@@ -369,6 +439,9 @@ int main(void)
         cmocka_unit_test(every_operation_in_bf16),
         cmocka_unit_test(lstms_of_64_and_128_units),
         cmocka_unit_test(images_of_every_form),
+        cmocka_unit_test(images_in_boxes),
+        cmocka_unit_test(windows_of_whole_boxes),
+        cmocka_unit_test(windows_of_the_input),
         cmocka_unit_test(lazy_rows_are_where_adam_would_have_them),
         cmocka_unit_test(optimizers_over_some_steps),
         cmocka_unit_test(real_nets_over_some_steps),

@@ -5,18 +5,16 @@ installed (Debian's slurm-client has none), with a real Slurm that runs the job.
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
+from slurm import SEARCH, Slurm, wait_for, why_not  # noqa: E402
 from tap import done, report, skip  # noqa: E402
 
 FARE = os.environ["FARE"]
-SEARCH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 UNCHANGED = "is as it should be: nothing was changed"
 WORDS = ["a b", "it's", "$HOME", "50%", "%j", "-n", "x\ny", ""]
 scratch = tempfile.TemporaryDirectory(prefix="fare-scron-", dir="/tmp")
@@ -101,74 +99,17 @@ if shutil.which("shellcheck"):
     report("shellcheck finds nothing", p.returncode == 0, says(p))
 
 # ---- a real Slurm
-real = [shutil.which(p, path=SEARCH) for p in ("scrontab", "slurmctld", "slurmd", "munged")]
-if None in real or os.geteuid() != 0:
-    skip("Slurm runs the task on its schedule", "needs root, Slurm and scrontab")
+if why_not("scrontab"):
+    skip("Slurm runs the task on its schedule", why_not("scrontab"))
     done()
-started = []
-env = {**os.environ, "PATH": SEARCH, "HOME": str(top), "SLURM_CONF": str(top / "slurm.conf"), "FARE_CRON": str(top / "cron")}
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def daemon(program, *options):
-    with open(top / f"{program}.out", "ab") as out:
-        started.append(subprocess.Popen([shutil.which(program, path=SEARCH), *options], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out))
-
-
-def tool(*command):
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
-
-
-def wait_for(what, seconds=40):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if what():
-            return True
-        time.sleep(0.3)
-    return False
-
-
-host = socket.gethostname()
-(top / "slurm.conf").write_text(f"""\
-ClusterName=loop
-SlurmctldHost={host}(127.0.0.1)
-SlurmctldPort={free_port()}
-SlurmUser=root
-SlurmdUser=root
-StateSaveLocation={top}/state
-SlurmdSpoolDir={top}/spool.%n
-SlurmctldPidFile={top}/ctld.pid
-SlurmdPidFile={top}/slurmd.%n.pid
-SlurmctldLogFile={top}/ctld.log
-SlurmdLogFile={top}/slurmd.%n.log
-AuthInfo=socket={top}/munge.socket
+slurm = Slurm(top, {"n1": "CPUs=2"}, """\
 ScronParameters=enable
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-ReturnToService=2
-SlurmdParameters=config_overrides
-CommunicationParameters=NoInAddrAny
 SelectType=select/linear
 SchedulerParameters=bf_interval=1,sched_interval=1
-NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={free_port()} CPUs=2
-PartitionName=all Nodes=ALL Default=YES
-""")
-(top / "state").mkdir()
-(top / "munge.key").write_bytes(os.urandom(128))
-(top / "munge.key").chmod(0o600)
+PartitionName=all Nodes=ALL Default=YES""")
+env, tool = {**slurm.env, "FARE_CRON": str(top / "cron")}, slurm.tool
 try:
-    daemon("munged", "-F", "--force", f"--key-file={top}/munge.key", f"--socket={top}/munge.socket", f"--pid-file={top}/munge.pid",
-           f"--log-file={top}/munge.log", f"--seed-file={top}/munge.seed")
-    wait_for((top / "munge.socket").exists)
-    daemon("slurmctld", "-D", "-c")
-    daemon("slurmd", "-D", "-N", "n1")
-    up = wait_for(lambda: tool("sinfo", "-h", "-o", "%T").stdout.split() == ["idle"])
-    report("Slurm starts", up, "".join(p.read_text()[-1500:] for p in top.glob("*.out")))
+    report("Slurm starts", slurm.start(), slurm.said())
     fare(files, "* * * * *", [sys.executable, "-c", "import sys, json, os; print(json.dumps([os.getcwd(), *sys.argv[1:]]))", *WORDS], "--limit", "30s")
     p = run(files, env)
     listed = tool("scrontab", "-l").stdout
@@ -184,12 +125,6 @@ try:
     p, q = run(files, env), run(files, env, "remove.sh")
     report("the real scrontab takes another, and its removal", p.returncode == q.returncode == 0 and "task.sh" not in tool("scrontab", "-l").stdout, says(p) + says(q))
 finally:
-    for p in reversed(started):
-        p.terminate()
-        try:
-            p.wait(10)
-        except subprocess.TimeoutExpired:
-            p.kill()
-            p.wait()
+    slurm.stop()
     scratch.cleanup()
 done()

@@ -17,6 +17,7 @@ import tarfile
 import tempfile
 import time
 from pathlib import Path
+from threading import Timer
 
 ROOT = os.environ.get("ROOT", str(Path(__file__).resolve().parents[2]))
 FARE = os.environ.get("FARE", f"{ROOT}/build/fare")
@@ -27,6 +28,7 @@ from tap import done, report, skip  # noqa: E402
 parser = argparse.ArgumentParser()
 parser.add_argument("--jobs", type=int)
 parser.add_argument("--count", type=int)
+parser.add_argument("--only", choices=("faults", "cancelling", "killed", "words", "types", "pushing"))
 parser.add_argument("--seed", type=int, default=int(time.time()))
 given = parser.parse_args()
 if why_not():
@@ -62,13 +64,15 @@ class Run:
         global number
         number += 1
         self.dir = top / f"run {number}"  # the space is on purpose
-        self.dir.mkdir()
+        self.folder = self.dir / "folder"
+        self.folder.mkdir(parents=True)
+        (self.folder / "data.txt").write_text("brought")
         self.env = {**env, "XDG_DATA_HOME": str(self.dir / "data"), "FARE_LEDGER": str(self.dir / "ledger.db")}
         self.log = self.dir / "log"
         self.begin("run", "--no-cloud", "--no-trace", *(["--json"] if json_ else []), *args)
 
     def begin(self, *args):
-        self.p = subprocess.Popen([FARE, *args], cwd=self.dir, env=self.env, stdin=subprocess.DEVNULL, stdout=open(self.dir / "out", "w"),
+        self.p = subprocess.Popen([FARE, *args], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL, stdout=open(self.dir / "out", "w"),
                                   stderr=open(self.dir / "err", "a"), text=True)
 
     def end(self, seconds=150):
@@ -96,7 +100,7 @@ class Run:
                       for r in self.records)
 
     def left(self):
-        return list((self.dir / "data").glob("fare/fleet/*/slurm/*-*-*"))
+        return list((self.dir / "data").glob("fare/fleet/*/slurm-*/*-*-*"))
 
 
 def work(log, seconds):
@@ -104,17 +108,33 @@ def work(log, seconds):
             f"for i in range(10): print('step', i, flush=True); time.sleep({seconds / 10})", "{x}"]
 
 
+WRITE = """import signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print('step 1', flush=True)
+while True:
+    try:
+        open(str(time.monotonic_ns()), 'w').close()
+    except FileNotFoundError:
+        sys.exit()
+"""
+WRITER = ["/usr/bin/python3", "-S", "-E", "-c", WRITE]  # no SIGTERM ends it
+
+
+def unseen(run):
+    """A process that Slurm does not know of, as on a node that is cut off: it writes file after file into the folder of a task."""
+    p = subprocess.Popen(WRITER, cwd=next(run.dir.glob("data/fare/fleet/*/slurm-*/*-*-*/try-0/work")), stdout=subprocess.PIPE)
+    p.stdout.readline()
+    return p
+
+
 def running():
     return slurm.tool("squeue", "-h", "-r", "-t", "R", "-o", "%F_%K %N").stdout.split("\n")[:-1]
 
 
-def ended(log):
-    return len(set(log.read_text().split())) if log.exists() else 0
-
-
-def faults(log):
+def faults():
     """A dozen measurements, and what happens to their cluster."""
     run = Run("--on", "slurm:all", "--sweep", "x=1..12", "--no-bring", "--", *work(top / "log", 3))
+    lost = Run("--on", "slurm:all", "--", "sh", "-c", f"cat data.txt >>{top / 'lost'}; test $(cat {top / 'lost'}) = broughtbrought || sleep 1000")
     report("jobs run on four nodes", wait_for(lambda: len({r.split()[1] for r in running()}) == 4, 60), slurm.said())
     slurm.tool("scontrol", "update", "nodename=n4", "state=drain", "reason=test")
     victim = next((r.split()[0] for r in running() if r.endswith("n2")), "")
@@ -129,6 +149,7 @@ def faults(log):
     time.sleep(12)
     slurm.start_node("n1")
     slurm.tool("scontrol", "update", "nodename=n4", "state=resume")
+    report("a job whose script is killed begins", wait_for((top / "lost").exists, 60) and kill_job(lost), slurm.said())
     code = run.end(240)
     report("a killed node, a drained one, a requeued job, no slurmctld for 6 s: twelve records", code == 0 and run.settings() == list(range(1, 13)),
            f"{code} {run.settings()} {run.said}")
@@ -137,18 +158,52 @@ def faults(log):
                                                                                     for t in tasks)
            and max(t["now"]["queue_s"] for t in tasks) > 3, [t["now"] for t in tasks])
     report("no folder is left", not run.left(), run.left())
+    report("a job that ended without a result starts again, with the folder", lost.end() == 0 and len(lost.records) == 1 and "lost; it starts again" in
+           lost.said and not lost.left(), lost.said)
+
+
+def kill_job(run):
+    """Kills all processes of a run's job at once, behind Slurm's back; whether there were any."""
+    pids = [int(p.name) for p in Path("/proc").glob("[0-9]*") if f"XDG_DATA_HOME={run.dir}/data".encode() in read(p / "environ")
+            and b"SLURM_JOB_ID=" in read(p / "environ")]
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    return pids
+
+
+def read(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def cancelling():
-    run = Run("--on", "slurm:all", "--sweep", "x=1..6", "--no-bring", "--", *work(top / "log2", 600))
-    wait_for(lambda: len(running()) >= 4)
+    run = Run("--on", "slurm:all", "--sweep", "x=1..6", "--no-bring", "--", *WRITER, f"{top}/{{x}}")
+    wait_for(lambda: len(running()) >= 4 and list(run.dir.glob("data/fare/fleet/*/slurm-*/*/try-0/work/*")))
     run.p.send_signal(signal.SIGINT)
     report("interrupted, it leaves the jobs", run.end() == 130 and len(running()) >= 4, run.said)
+    writer = unseen(run)
     run.begin("runs", "cancel")
+    Timer(8, writer.kill).start()  # KillWait is 5 s
+    code = run.end()
+    writer.wait()
+    report("'fare runs cancel' waits for their end and removes what they write till then", code == 0 and slurm.tool("squeue", "-h").stdout == ""
+           and not run.left() and "left" not in run.said.rsplit("interrupted", 1)[1], f"{code} {run.left()} {run.said} {slurm.tool('squeue').stdout}")
+    report("no process of theirs is left", not subprocess.run(["pgrep", "-f", f"{top}/[1-6]$"], capture_output=True).stdout)
+    run = Run("--on", "slurm:all", "--no-bring", "--", "sleep", "1000")
+    wait_for(lambda: list(run.dir.glob("data/fare/fleet/*/slurm-*/*/try-0/started")))
+    run.p.send_signal(signal.SIGINT)
     run.end()
-    report("'fare runs cancel' ends them", wait_for(lambda: slurm.tool("squeue", "-h").stdout == "") and not run.left(),
-           run.said + slurm.tool("squeue").stdout)
-    report("and their processes", wait_for(lambda: not subprocess.run(["pgrep", "-f", str(top / "log2")], capture_output=True).stdout), "")
+    keep = next(run.dir.glob("data/fare/fleet/*/slurm-*/*-*-*/try-0")) / "keep"
+    keep.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "none", keep], capture_output=True, text=True)
+    run.begin("runs", "cancel")
+    code = run.end()
+    good = code == 0 and "a folder is left there: rm: cannot remove" in run.said and "1 cancelled" in run.said and "left out" not in run.said
+    report("a folder that cannot be removed is named", good or mounted.returncode != 0, f"{code} {run.said}",
+           skip="" if mounted.returncode == 0 else mounted.stderr.strip())
+    subprocess.run(["umount", keep], capture_output=True)
 
 
 def killed():
@@ -176,7 +231,7 @@ def words():
         run = Run("--on", on, "--no-bring", "--", "true")
         run.end()
         report(f"{on}: a stated failure", run.code == 1 and not run.records and words in run.said, f"{run.code} {run.said}")
-    for on, words in (("slurm:all,color=red", "unknown setting"), ("slurm:all,dir=here", "from the root"), ("slurm:all,push=http://x", "go together"),
+    for on, words in (("slurm:all,color=red", "unknown setting"), ("slurm:all,dir=here", "from the root"), ("slurm:all,push=http://x", "go together"), ("slurm:all,push=--help,token=/x", "not an address"),
                       ("slurm:all,each=node", "each=gpu")):
         run = Run("--on", on, "--", "true")
         report(f"{on} is refused", run.end() == 2 and words in run.said, run.said)
@@ -193,6 +248,29 @@ def types():
         f"slurm:all,dir={shared},constraint=zen3", f"slurm:all,dir={shared},constraint=zen4&ib", f"slurm:all,dir={shared},gres=gpu:a100:1"],
         f"{code} {places} {run.said}")
     report("in the folder named, where only the bundle is left", [p.name for p in shared.iterdir()] == ["fare-bundle"], list(shared.iterdir()))
+
+
+def pushing():
+    """Records also go to a `fare serve`; where they do not arrive, the user is told, and has them all the same."""
+    for name, words in (("token", "correct-horse-battery-staple"), ("wrong token", "wrong-wrong-wrong-wrong")):
+        (top / name).write_text(words + "\n")
+        (top / name).chmod(0o600)
+    server = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0", "--ledger", top / "team.db", "--token-file", top / "token"], env=slurm.env,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    url = re.search(r"http://\S+", server.stdout.readline())[0]
+    run = Run("--on", f"slurm:all,push={url},token={top / 'token'}", "--sweep", "x=1..3", "--no-bring", "--", "echo", "step 1 of 1", "{x}")
+    code = run.end()
+    ids = sorted(r["id"] for r in run.records)
+    there = subprocess.run([FARE, "runs", "export", "-o", "-", "--ledger", top / "team.db"], env=slurm.env, capture_output=True, text=True).stdout
+    report("each record is pushed to the server, and collected", code == 0 and len(ids) == 3 and
+           sorted(json.loads(line)["id"] for line in there.split("\n") if line) == ids and "not pushed" not in run.said, f"{code} {ids} {there[:300]} {run.said}")
+    for on, why in ((f"push={url},token={top / 'wrong token'}", "answered 401"), (f"push=http://127.0.0.1:1/,token={top / 'token'}", "cannot send to"),
+                    (f"push={url},token={top / 'none'}", "no such file")):
+        run = Run("--on", f"slurm:all,{on}", "--no-bring", "--", "echo", "step 1 of 1")
+        report(f"{why}: said, and the record is here", run.end() == 0 and len(run.records) == 1 and "not pushed to the server: fare: " in run.said and
+               why in run.said and "horse" not in run.said, run.said)
+    server.terminate()
+    server.wait()
 
 
 def soak(count):
@@ -261,12 +339,15 @@ try:
         measure(given.jobs)
     elif up and given.count:
         soak(given.count)
+    elif up and given.only:
+        globals()[given.only]()
     elif up:
-        faults(top / "log")
+        faults()
         cancelling()
         killed()
         words()
         types()
+        pushing()
 finally:
     slurm.stop()
     scratch.cleanup()

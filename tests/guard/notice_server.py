@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metadata services that announce the end of the machine, for tests.
 
-    notice_server.py CLOUD WHEN [--after S] [--lead S] [--log FILE]
+    notice_server.py CLOUD WHEN [--after S] [--lead S] [--log FILE] [--stay S]
 
-prints its port and serves until it is killed or two minutes have passed. CLOUD is aws, v1only (without
+prints its port and serves until it is killed or --stay (120) seconds have passed. CLOUD is aws, v1only (without
 tokens), rebalance, gcp or azure. WHEN: ontime, late (little of the lead is left), past (its time is over),
 ahead (by a clock that is an hour ahead), twice (again, with an earlier time), withdrawn (after two seconds),
 flicker (every other answer is an error), never, garbage, html, hang (takes the question and says nothing),
@@ -24,6 +24,7 @@ parser.add_argument("when")
 parser.add_argument("--after", type=float, default=0.5)
 parser.add_argument("--lead", type=float)
 parser.add_argument("--log")
+parser.add_argument("--stay", type=float, default=120)
 args = parser.parse_args()
 BEGUN = time.monotonic()
 TOKEN = "AQAEAG-token=="
@@ -136,6 +137,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 server.daemon_threads = True
-threading.Timer(120, lambda: __import__("os")._exit(0)).start()
+threading.Timer(args.stay, lambda: __import__("os")._exit(0)).start()
 print(server.server_port, flush=True)
 server.serve_forever()

@@ -143,6 +143,8 @@ class Server:
 
 
 class Rehearsal:
+    limit_s = 150
+
     def __init__(self, fare, seed):
         self.fare, self.seed, self.random = fare, seed, random.Random(seed)
         self.dir = Path(tempfile.mkdtemp(prefix="fare-rehearsal-"))
@@ -171,8 +173,8 @@ class Rehearsal:
     def environment(self, home):
         return dict(os.environ, HOME=str(home), XDG_DATA_HOME=str(home / "data"), FARE_METADATA="off", TMPDIR=str(home))
 
-    def start(self):
-        fresh = self.machines == 0 or self.random.random() < 0.7
+    def start(self, elsewhere=False):
+        fresh = self.machines == 0 or self.random.random() < 0.7 or elsewhere
         self.machines += fresh
         home = self.dir / f"machine-{self.machines}"
         home.mkdir(exist_ok=True)
@@ -221,11 +223,12 @@ class Rehearsal:
             return False
 
     def pause(self, fare):
-        """The machine stands still for longer than its lease; another one takes over meanwhile."""
+        """The machine stands still for longer than its lease; another one, with a disk of its own, takes over meanwhile. On one
+        disk the job that wakes up could delete what the other is about to read."""
         everything = [fare.pid] + children(fare.pid)
         send(everything, signal.SIGSTOP)
         began = time.monotonic()
-        other = self.start()
+        other = self.start(elsewhere=True)
         self.wait(other, 2 * self.lease_s + self.random.uniform(0.5, 2))
         woken = time.monotonic()
         send(everything, signal.SIGCONT)
@@ -268,7 +271,7 @@ class Rehearsal:
 
     def play(self):
         self.paused, self.next = [], None
-        until, todo = time.monotonic() + 150, list(self.plan)
+        until, todo = time.monotonic() + self.limit_s, list(self.plan)
         while time.monotonic() < until:
             fare, self.next = self.next or self.start(), None
             if todo:
@@ -331,7 +334,15 @@ class Rehearsal:
                 c["first"] = int(rest[0])
             if what == "step":
                 c["steps"][int(rest[0])] = float(at)
-        return sorted(found.values(), key=lambda c: c["from"])
+        in_order = sorted(found.values(), key=lambda c: c["from"])
+        return sorted(in_order, key=lambda c: self.began(c, in_order))
+
+    def began(self, c, others):
+        """A copy that stood still while it started says so when it has woken up, beside the one that took over."""
+        for began, woken in self.paused:
+            if woken <= c["from"] and c["to"] <= woken + SLACK_S and any(began <= o["from"] < c["from"] < o["to"] for o in others):
+                return began
+        return c["from"]
 
     def judge_copies(self, lines):
         copies = self.copies(lines)
@@ -402,7 +413,7 @@ class OnS3(Rehearsal):
 
 class Native(Rehearsal):
     """One of fare's own trainings, instead of a command."""
-    reference = None
+    reference, limit_s = None, 600  # it computes: on a machine with a load of 40, two minutes were not enough
     TRAINING = ["run", "mlp", "--full", "--epochs", "1", "--batch", "500", "--threads", "1", "--no-cloud"]
 
     def __init__(self, fare, seed):
@@ -461,7 +472,7 @@ def main():
     parser.add_argument("seed", nargs="?", default="1")
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--at-once", type=int, default=10)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     fare = str(Path(args.fare).resolve())
     seeds = [args.seed] if "-" in args.seed else [f"{args.seed}-{i}" for i in range(1, args.count + 1)]
     faults, began = [], time.monotonic()

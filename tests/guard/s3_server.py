@@ -119,7 +119,7 @@ class Swift:
                                                   preexec_fn=die_with_parent))
 
     def wait(self, port):
-        for _ in range(600):
+        for _ in range(2400):  # two minutes: a loaded machine took more than 30 s
             try:
                 socket.create_connection(("127.0.0.1", port), 1).close()
                 return

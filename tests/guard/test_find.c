@@ -162,7 +162,7 @@ static void test_steps(void **state)
 static bool look_for(struct finder *f, const char *name, struct find_item *item)
 {
     bool writing;
-    bool found = finder_look(f, 100 * NS_PER_MS, 0, item, &writing);
+    bool found = finder_look(f, 100 * NS_PER_MS, 500 * NS_PER_MS, 0, item, &writing);
     if (!name)
         return !found;
     return found && strcmp(strrchr(item->path, '/') + 1, name) == 0;
@@ -260,6 +260,20 @@ static struct finder *open_in(const char *dir)
 }
 
 // save_checkpoint() of DeepSpeed 0.14: the folder, then `latest`.
+static void test_between_two_files(void **state)
+{
+    (void)state;
+    char dir[128];
+    struct find_item item;
+    snprintf(dir, sizeof dir, "%s/slow", folder);
+    struct finder *f = open_in(dir);
+    assert_true(look_for(f, NULL, &item));
+    put_in(dir, "checkpoint-20", "model.safetensors", 0); // the optimizer and the state follow
+    assert_false(finder_look(f, 0, 10 * NS_PER_S, 0, &item, NULL)); // in a hurry
+    assert_true(finder_look(f, 0, 0, 0, &item, NULL));              // the program ended by itself
+    finder_free(f);
+}
+
 static void test_deepspeed(void **state)
 {
     (void)state;
@@ -395,15 +409,11 @@ static void test_links(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_cut),
-        cmocka_unit_test(test_other_files),
-        cmocka_unit_test(test_folder),
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_finder),
-        cmocka_unit_test(test_deepspeed),
-        cmocka_unit_test(test_lightning_deepspeed),
-        cmocka_unit_test(test_megatron),
-        cmocka_unit_test(test_keras_backup),
+        cmocka_unit_test(test_every_cut), cmocka_unit_test(test_other_files),
+        cmocka_unit_test(test_folder),    cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_finder),    cmocka_unit_test(test_between_two_files),
+        cmocka_unit_test(test_deepspeed), cmocka_unit_test(test_lightning_deepspeed),
+        cmocka_unit_test(test_megatron),  cmocka_unit_test(test_keras_backup),
         cmocka_unit_test(test_links),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -428,6 +428,32 @@ def store_away():
     check("its last checkpoint is saved", a.record()["saving"]["attempts"][-1]["saved_step"] == 300, a.record()["saving"])
 
 
+HALF = """
+import os, time, zipfile
+for step in (5, 10):
+    os.makedirs(f"out/checkpoint-{step}")
+    for name in ("model.pt", "optimizer.pt", "rng.pt"):
+        with zipfile.ZipFile(f"out/checkpoint-{step}/{name}", "w") as file:
+            file.writestr("a", "b")
+        if step == 10:
+            open("half", "w").close()
+            time.sleep(60)
+    open(f"out/checkpoint-{step}/trainer_state.json", "w").write("{}")
+    time.sleep(3)
+"""
+
+
+def half_a_folder():
+    """A notice comes while a folder has one whole file of four, and the job is slow: it must not pass for a checkpoint."""
+    a = Place()
+    p = a.start("--notice", f"file:{a.home}/soon", "--checkpoints", "out", command=["/usr/bin/python3", "-c", HALF])
+    while not (a.home / "half").exists() and p.poll() is None:
+        time.sleep(0.05)
+    (a.home / "soon").write_text("1.5")
+    err = p.communicate(timeout=60)[1]
+    check("what a slow job has between two files is no checkpoint", p.returncode == 75 and "the checkpoint of step 5" in err, err)
+
+
 DEEPSPEED = """
 import os, sys, time, zipfile
 out, steps, resume = sys.argv[1], int(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else None
@@ -482,7 +508,7 @@ def watched_without():
 
 
 TESTS = [notice_file, short_notice, withdrawn, metadata, python_helper, events_alone, resume_words, retry, then_and_idle, spend, bill, hazard, schedulers, bad_places, other_job, damaged_store, store_away, deepspeed,
-         watched_without]
+         half_a_folder, watched_without]
 
 
 def play(test):

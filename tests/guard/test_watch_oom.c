@@ -44,9 +44,9 @@ static void test_finder(void **state)
     OOM_EACH
     {
         struct find_item item;
-        finder_look(f, 0, 0, &item, NULL); // fails silently
+        finder_look(f, 0, 0, 0, &item, NULL); // fails silently
         oom_countdown = -1;
-        found = finder_look(f, 0, 0, &item, NULL);
+        found = finder_look(f, 0, 0, 0, &item, NULL);
     }
     assert_true(found);
     finder_free(f);

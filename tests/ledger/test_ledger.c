@@ -408,6 +408,12 @@ static void published(void **state)
 #define LONG                                                                                       \
     "[" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED    \
         HUNDRED "0]"
+// Every 24th of them, so that there are at most 32.
+#define FEW                                                                                        \
+    "["                                                                                            \
+    "1,25,49,10,34,58,19,43,4,28,52,13,37,61,22,46,7,31,55,16,40,1,25,49,10,34,58,19,"             \
+    "43,4,28,52"                                                                                   \
+    "]"
 #define SAMPLES "{\"at_s\":2},{\"at_s\":3},{\"at_s\":4},{\"at_s\":5},{\"at_s\":6},{\"at_s\":7},"
 #define MORE    SAMPLES SAMPLES SAMPLES SAMPLES SAMPLES SAMPLES SAMPLES
 #define MANY    MORE MORE MORE MORE MORE
@@ -420,22 +426,24 @@ static void makes_heads(void **state)
     static const struct {
         const char *text, *head; // null: the record is its own head
     } cases[] = {
-        {"{\"id\":\"a\",\"step_plot_ms\":" LONG ",\"batch\":3}", "{\"id\":\"a\",\"batch\":3}"},
-        {"{\"step_plot_ms\":" LONG ",\"id\":\"a\"}", "{\"id\":\"a\"}"},
-        {" { \"id\" : \"a\" ,\n\"step_plot_ms\" : " LONG " } ", "{\"id\" : \"a\"}"},
+        {"{\"id\":\"a\",\"step_plot_ms\":" LONG ",\"batch\":3}",
+         "{\"id\":\"a\",\"step_plot_ms\":" FEW ",\"batch\":3}"},
+        {"{\"step_plot_ms\":" LONG ",\"id\":\"a\"}", "{\"step_plot_ms\":" FEW ",\"id\":\"a\"}"},
+        {" { \"id\" : \"a\" ,\n\"step_plot_ms\" : " LONG " } ",
+         "{\"id\" : \"a\",\"step_plot_ms\":" FEW "}"},
         {"{\"id\":\"a\",\"name\":\"x]}\\\"{[\\\\\",\"samples\":[" MANY "{\"at_s\":5}],\"seed\":1}",
          "{\"id\":\"a\",\"name\":\"x]}\\\"{[\\\\\",\"seed\":1}"},
         {"{\"id\":\"a\",\"new\":{\"samples\":1},\"name\":\"samples\",\"step_plot_ms\":" LONG "}",
-         "{\"id\":\"a\",\"new\":{\"samples\":1},\"name\":\"samples\"}"},
+         "{\"id\":\"a\",\"new\":{\"samples\":1},\"name\":\"samples\",\"step_plot_ms\":" FEW "}"},
         // The epochs go where the whole time is known, and stay where it is their sum.
         {"{\"id\":\"a\",\"full\":true,\"phases\":{\"wall_ns\":5},\"epoch_list\":[" TRAINED TRAINED
              TRAINED TRAINED "{\"train_ns\":4}]}",
          "{\"id\":\"a\",\"full\":true,\"phases\":{\"wall_ns\":5}}"},
         {"{\"id\":\"a\",\"full\":true,\"epoch_list\":[{\"train_ns\":7}],\"step_plot_ms\":" LONG "}",
-         "{\"id\":\"a\",\"full\":true,\"epoch_list\":[{\"train_ns\":7}]}"},
+         "{\"id\":\"a\",\"full\":true,\"epoch_list\":[{\"train_ns\":7}],\"step_plot_ms\":" FEW "}"},
         // Epochs without times tell none.
         {"{\"id\":\"a\",\"full\":true,\"epoch_list\":[{\"steps\":7}],\"step_plot_ms\":" LONG "}",
-         "{\"id\":\"a\",\"full\":true}"},
+         "{\"id\":\"a\",\"full\":true,\"step_plot_ms\":" FEW "}"},
         {"{\"id\":\"a\",\"framework\":\"pytorch\",\"step_plot_ms\":[1]}", NULL}, // little to save
         {"{\"id\":\"a\",\"step_plot_ms\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]}",
          NULL}, // a short record
@@ -478,7 +486,8 @@ static void gives_heads(void **state)
         buf_reset(&got);
         assert_ok(ledger_each(ledger, &filter, join, &got, &err), &err);
         assert_string_equal(buf_str(&got),
-                            "{\"id\":\"aaaa\",\"started\":\"2026-01-01\",\"name\":\"n\"}\n"
+                            "{\"id\":\"aaaa\",\"started\":\"2026-01-01\",\"name\":\"n\","
+                            "\"step_plot_ms\":" FEW "}\n"
                             "{\"id\":\"bbbb\",\"name\":\"m\"}\n");
     }
     buf_reset(&got);

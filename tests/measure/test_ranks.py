@@ -177,6 +177,23 @@ with tempfile.TemporaryDirectory(prefix="fare-test-") as top:
     report("another library than Open MPI is named", code == 1 and "ompi_mpi_comm_world" in text and "Open MPI 3 to 5" in text,
            f"{code} {text}")
     if MPI:
+        ledger = os.path.join(top, "ledger.db")
+        p = start([*MPIRUN, "-n", "3"], "mlp", "--full", "--epochs", "1000", "--threads", "1", "--engine", "cpu", "--ledger", ledger)
+        wait_for(lambda: len(children(p.pid)) == 3)
+        time.sleep(4)  # a few steps, and the first journal
+        began = time.monotonic()
+        for rank in children(p.pid)[1:2]:
+            os.kill(rank, signal.SIGKILL)
+        try:
+            out, err = p.communicate(timeout=40)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            out, err = p.communicate()
+        took = time.monotonic() - began
+        seen = subprocess.run([FARE, "runs", "--ledger", ledger, "--json"], capture_output=True, text=True, env=ENV)
+        runs = json.loads(seen.stdout)["runs"] if seen.returncode == 0 else []
+        report("a killed rank of MPI ends the run, which is kept", p.returncode not in (0, None) and took < 20 and len(runs) == 1
+               and runs[0]["ended"] in ("killed", "failed"), f"{p.returncode} {took} {runs} {out} {err} {seen.stderr}")
         script = f'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then sleep 40; else exec {FARE} run mlp --steps 2 --no-ledger; fi'
         began = time.monotonic()
         p = subprocess.run([*MPIRUN, "-n", "2", "sh", "-c", script], capture_output=True, text=True, timeout=60,

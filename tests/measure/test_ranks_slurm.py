@@ -4,15 +4,50 @@
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
+import time
+from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
 import slurm  # noqa: E402
 from tap import done, report, skip  # noqa: E402
 
 FARE = os.environ["FARE"]
-NAMES = ("srun: one run of two ranks", "srun without PMIx: an error with the way out", "the script of a job is one process")
+NAMES = ("srun: one run of two ranks", "srun without PMIx: an error with the way out", "the script of a job is one process",
+         "srun: a killed rank ends all")
+
+
+def ranks_named(name):
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+        except OSError:
+            continue
+        if words and words[0] == FARE.encode() and name.encode() in words:
+            found.append(int(entry.name))
+    return found
+
+
+def killed(cluster):
+    name = f"ranks-{os.getpid()}"
+    p = subprocess.Popen(["srun", "--mpi=pmix", "-n", "2", FARE, "run", "mlp", "--full", "--epochs", "1000", "--threads", "1", "--engine",
+                          "cpu", "--no-ledger", "--name", name], env=cluster.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    slurm.wait_for(lambda: len(ranks_named(name)) == 2)
+    time.sleep(4)
+    began = time.monotonic()
+    for rank in sorted(ranks_named(name))[1:]:
+        os.kill(rank, signal.SIGKILL)
+    try:
+        out, err = p.communicate(timeout=40)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        out, err = p.communicate()
+    took = time.monotonic() - began
+    return p.returncode != 0 and took < 25 and not ranks_named(name), f"{p.returncode} {took} {out} {err}"
 
 
 def said(p):
@@ -36,6 +71,7 @@ with tempfile.TemporaryDirectory(prefix="fare-test-") as top:
             p = cluster.tool("srun", "--mpi=none", "-n", "2", *words)
             report(NAMES[1], p.returncode != 0 and "srun started 2 processes, but not for MPI" in p.stderr and "--mpi=pmix" in p.stderr,
                    said(p))
+            report(NAMES[3], *killed(cluster))
             cluster.env["SLURM_NTASKS"] = "4"  # as in a job's script
             p = cluster.tool(*words)
             runs = json.loads(p.stdout)["runs"] if p.returncode == 0 else [{"ranks": 0}]

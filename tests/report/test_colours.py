@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The colours of series, as a plot's own style has them, can be told apart by everyone, on light paper and dark.
+"""The colours of series, as a plot's own style has them, can be told apart by everyone, on light paper and dark; a page's
+texts have the contrast that WCAG 2 asks for (AA), on whatever they stand.
 
 Colour blindness is simulated with the matrices of Machado, Oliveira and Fernandes (2009) at full severity; distances
 are those of CIE 1976. A distance of 10 is seen at a glance; markers and dashes differ besides.
@@ -62,4 +63,24 @@ for name, rules in (("light", light), ("dark", dark)):
         low, high = sorted((luminance(linear(colour)), luminance(linear(paper))))
         ratio = (high + 0.05) / (low + 0.05)
         report(f"{name}: {colour} stands out from the paper by 3 or more", ratio >= 3, ratio)
+
+# ---- pages: 4.5 for texts, 3 for the edges of fields and bars
+
+
+def contrast(a, b):
+    low, high = sorted((luminance(linear(a)), luminance(linear(b))))
+    return (high + 0.05) / (low + 0.05)
+
+
+page = subprocess.run([os.environ["FARE"], "report", "--published", "2018-tweets", "-o", "-"], capture_output=True, text=True).stdout
+palettes = [dict(re.findall(r"--(\w+):(#[0-9a-f]+)", rules)) for rules in re.findall(r":root{(--[^}]*)}", page)]
+report("a palette for light and one for dark", len(palettes) == 2 and palettes[0].keys() == palettes[1].keys(), palettes)
+for name, has in zip(("light", "dark"), palettes):
+    texts = [(text, "paper") for text in ("ink", "mute", "link")]
+    texts += [("ink", paper) for paper in ("band", "ok", "note", "wait", "bad")]
+    for least, pairs in ((4.5, texts), (3, [("mute", "paper"), ("mute", "band"), ("c0", "paper")])):
+        for a, b in pairs:
+            report(f"{name}: {a} on {b} has a contrast of {least} or more", contrast(has[a], has[b]) >= least, contrast(has[a], has[b]))
+unnamed = re.sub(r":root{--[^}]*}|<svg.*?</svg>", "", page.split("<body>")[0].split(".plot text")[0], flags=re.S)
+report("pages use no colour that has no name", not re.findall(r"#[0-9a-f]{3,6}\b", unnamed), re.findall(r"#[0-9a-f]{3,6}\b", unnamed))
 done()

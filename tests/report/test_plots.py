@@ -232,6 +232,43 @@ report("steps: the steady part is shaded from step 20 on", abs(panel.x.value(flo
 same("steps: the median", [panel.y.value(float(e.get("y1"))) for e in panel.elements if "rf" in drawing.classes(e)],
      [20.2], panel.y)
 
+# ---- one run: where the time went, and everything on one time axis
+
+MS = 10 ** 6
+timed = records.sampled(110, workload="timed")
+timed.update(phases={"setup_ns": 4000 * MS, "load_ns": 6000 * MS, "warmup_ns": 5000 * MS, "train_ns": 40000 * MS, "evaluate_ns": 4900 * MS,
+                     "idle_ns": 100 * MS, "wall_ns": 60000 * MS},
+             epoch_list=[{"epoch": n + 1, "train_ns": 11000 * MS, "test_ns": 1000 * MS, "train_loss": 2.0 / (n + 1), "test_accuracy": 0.5 + n / 10}
+                         for n in range(4)])
+timed["steady"].update(from_s=15, to_s=55)
+records.write(HERE / "timed.jsonl", [timed])
+fare("runs", "import", HERE / "timed.jsonl", "--ledger", HERE / "timed.db")
+found = plot("phases", timed["id"], "--ledger", HERE / "timed.db")
+title, panel = next(iter(found.items()))
+report("phases: the title says the result", title == "timed: 75 % of the 1 min 00 s are steps, 17 % start-up", title)
+parts = [float(e.get("width")) for e in panel.elements if "bar" in drawing.classes(e) and e.find(drawing.SVG + "title") is not None]
+seconds = [4, 6, 5, 40, 4.9]  # what is idle is under half a percent
+report("phases: each part is as long as its time", len(parts) == len(seconds) and all(
+    abs((w + 1) / (sum(parts) + len(parts)) - s / sum(seconds)) < 0.002 for w, s in zip(parts, seconds)), parts)
+found = plot("timeline", timed["id"], "--ledger", HERE / "timed.db")
+report("timeline: titles say the results", list(found) == [
+    "training loss goes from 2 to 0.5", "test accuracy ends at 80.00 %", "a step takes 20.2 ms in the steady state",
+    "GPUs are 93 % busy, and 1.0 CPUs", "power is 401 W on average", "GPUs run at 1861 to 1980 MHz"], list(found))
+panels = list(found.values())
+ends = {(min(x for x, _ in p.x.ticks), max(x for x, _ in p.x.ticks), p.x.ticks[-1][1]) for p in panels}
+report("timeline: all axes are the same", len(ends) == 1, ends)
+# Only the last says that these are seconds, so the others' numbers are read as they are.
+same("timeline: losses, at the ends of the epochs", [x for x, _ in panels[0].lines()[0]], [22, 34, 46, 58], panels[0].x)
+same("timeline: and how high they are", [y for _, y in panels[0].lines()[0]], [2, 1, 2 / 3, 0.5], panels[0].y)
+# Step 20 of 200 is at 15 s, the last at 55 s: the median i stands for the steps 2i and 2i + 1.
+steps = panels[2].lines()[0]
+same("timeline: steps at their times", [x for x, _ in steps[10:]], [15 + (2 * i + 1 - 20) / 180 * 40 for i in range(10, 100)], panels[2].x)
+same("timeline: and how long they took", [y for _, y in steps], timed["step_plot_ms"], panels[2].y)
+same("timeline: power", [y for _, y in panels[4].lines()[0]], [s["power_w"] for s in timed["samples"]], panels[4].y)
+same("timeline: when it was sampled", [x for x, _ in panels[4].lines()[0]], [s["at_s"] for s in timed["samples"]], panels[4].x)
+report("several runs have no common time", "nothing to plot" in (fare("report", *ALL, "--plot", "timeline").stderr or "nothing to plot")
+       and fare("report", *ALL, "--plot", "timeline").returncode != 0)
+
 panel = plot("batch", *ALL)["mlp"]
 sizes = [16, 32, 64, 128, 256]
 line = panel.lines()[0]

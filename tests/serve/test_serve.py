@@ -122,12 +122,38 @@ report("no page may run scripts", "default-src 'none'" in policy and "script-src
 report("its headers", a.getheader("X-Content-Type-Options") == "nosniff" and a.getheader("X-Frame-Options") == "DENY"
        and a.getheader("Referrer-Policy") == "no-referrer" and a.getheader("Cache-Control") == "no-store", a.getheaders())
 report("a run's name stays text", "<script" not in a.text and "&lt;script&gt;alert(1)" in a.text, a.text)
+latest = re.findall(r'<a href="/runs/([^"]+)"', a.text)
+a = s.ask("/runs")
 ids = re.findall(r'href="/runs/([^"]+)"', a.text)
 newest = sorted(KEPT, key=lambda r: (r["started"], r["id"]), reverse=True)
 report("the newest fifty", ids == [r["id"] for r in newest[:50]], ids)
+report("the newest ten on the overview", latest[:10] == [r["id"] for r in newest[:10]], latest)
 older = re.findall(r'href="/runs/([^"]+)"', s.ask("/?page=2").text)
 report("the older ones on the next page", older == [r["id"] for r in newest[50:]], older)
-report("a link leads there", 'href="/?page=2"' in a.text)
+report("a link leads there", 'href="/runs?page=2"' in a.text)
+
+
+def linked(path):
+    return re.findall(r'<td class="long"><a href="/runs/([^"]+)"', s.ask(path).text)
+
+
+by_time = sorted(KEPT, key=lambda r: (r["phases"]["wall_ns"], r["started"], r["id"]))
+report("the shortest first", linked("/runs?sort=time") == [r["id"] for r in by_time[:50]], linked("/runs?sort=time"))
+report("the longest first", linked("/runs?sort=-time") == [r["id"] for r in reversed(by_time)][:50], linked("/runs?sort=-time"))
+report("and their next page", linked("/runs?sort=-time&page=2") == [r["id"] for r in reversed(by_time)][50:], linked("/runs?sort=-time&page=2"))
+report("the oldest first", linked("/runs?sort=started") == [r["id"] for r in reversed(newest)][:50], linked("/runs?sort=started"))
+report("runs of unknown step time are not in that order", linked("/runs?sort=step") == [
+    r["id"] for r in sorted((r for r in KEPT if "step_ms" in r), key=lambda r: r["step_ms"])][:50], linked("/runs?sort=step"))
+report("an order that is none", s.ask("/runs?sort=colour").status == 400)
+deadline = time.monotonic() + 30
+while 'class="chips"' not in s.ask("/runs").text and time.monotonic() < deadline:
+    time.sleep(0.2)
+chips = dict(re.findall(r'<a class="chip" href="/runs\?framework=[^"]*"[^>]*>([^<]*) <b>(\d+)</b>', s.ask("/runs").text))
+counts = {f: str(sum(r["framework"] == f for r in KEPT)) for f in {r["framework"] for r in KEPT}}
+report("chips have the numbers of runs", chips == counts, (chips, counts))
+report("a chip that is chosen ends the choice", re.search(
+    r'<a class="chip" href="/runs" aria-current="true">other <b>', s.ask("/runs?framework=other").text))
+report("and keeps the order", '"/runs?sort=-time&amp;framework=fare"' in s.ask("/runs?sort=-time").text)
 listed = json.loads(s.ask("/runs.json?framework=other").text)
 expected = [r["id"] for r in newest if r["framework"] == "other"]
 report("filters: framework", [r["id"] for r in listed["runs"]] == expected and listed["schema"] == "fare.runs/1", listed)

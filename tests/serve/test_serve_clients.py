@@ -175,10 +175,26 @@ def many(rounds, seed):
     return answered
 
 
+def counted():
+    """Runs, as the chips of the list count them: these figures are made in the background, after each change."""
+    page = ask("/runs")[1]
+    return {sum(map(int, re.findall(rf'href="/runs\?{key}=[^"]*"[^>]*>[^<]* <b>(\d+)</b>', page))) for key in ("workload", "framework", "ended")}
+
+
+kept = sqlite3.connect(LEDGER).execute("SELECT COUNT(*) FROM fare_run").fetchone()[0]
+waited = time.monotonic()
+while kept not in counted() and time.monotonic() - waited < 60:
+    time.sleep(0.2)
+report("the numbers on the chips follow the ledger", kept in counted(), (kept, counted()))
 if SANITIZED:
     skip("memory stays as it is", "with the address sanitizer it does not, by its nature")
 else:
     many(30, "warm")
+    warm = [threading.Thread(target=many, args=(15, f"warm{n}")) for n in range(8)]  # so that all threads have made pages
+    for thread in warm:
+        thread.start()
+    for thread in warm:
+        thread.join()
     before = resident()
     answered = many(200, "long")
     grown = resident() - before

@@ -52,11 +52,13 @@ closed, CLOSED = serve("--listen", "0.0.0.0:0", "--token-file", HERE / "token")
 chrome = browser.Browser()
 
 # Its address, and words that must be on it.
-PAGES = {"runs": (URL + "/", ["box-7", "textgen", "Older"]), "older runs": (URL + "/?page=2", ["machine-01", "Newer"]),
+PAGES = {"overview": (URL + "/", ["Latest runs", "Cheapest and fastest machines today", "cheapest with a run"]),
+         "runs": (URL + "/runs", ["box-7", "textgen", "Older"]),
+         "the slowest": (URL + "/runs?sort=-time", ["machine-02", "Next"]), "older runs": (URL + "/?page=2", ["machine-01", "Newer"]),
          "runs with a metric": (URL + "/?workload=transformer", ["scored", "quality", "BLEU 25.31"]),
          "no runs": (URL + "/?workload=none", ["No matching run"]),
          "run": (f"{URL}/runs/{script['id']}", [records.NASTY, "1 min 40 s"]),
-         "run with plots": (f"{URL}/runs/{records.sampled(100)['id']}", ["H100", "Step times", "Utilisation"]),
+         "run with plots": (f"{URL}/runs/{records.sampled(100)['id']}", ["H100", "step time", "utilisation", "What it costs elsewhere", "Do it again"]),
          "compare two": (URL + "/compare?" + "&".join(f"run={r['id']}" for r in records.machines(2)), ["machine-01", "machine-02"]),
          "compare 40": (URL + "/compare?" + "&".join(f"run={r['id']}" for r in records.machines(40)),
                         [r["machine"]["name"] for r in records.machines(40)]),
@@ -66,12 +68,16 @@ PAGES = {"runs": (URL + "/", ["box-7", "textgen", "Older"]), "older runs": (URL 
          "quote of a long id": (URL + "/quote?run=published-2026-h200-cifar-pytorch-gpu-tf32", ["published-2026-h200-cifar-pytorch-cpu-f32"]),
          "a wrong address": (URL + "/none", ["no such page"]), "no such run": (URL + "/runs/none", ["none"]),
          "a wrong time": (URL + "/quote?run=cnn&deadline=soon", ["soon"]), "no token": (HERE / "401.html", ["token is required"]),
-         "with the token": (CLOSED.replace("//", "//x:a-token-of-many-characters@") + "/", ["box-7"])}
+         "with the token": (CLOSED.replace("//", "//x:a-token-of-many-characters@") + "/runs", ["box-7"])}
 try:  # Chromium without a window shows nothing of an answer that asks who one is
     urllib.request.urlopen(CLOSED)
 except urllib.error.HTTPError as e:
     (HERE / "401.html").write_bytes(e.read())
     report("without the token: 401", e.code == 401, e.code)
+for _ in range(300):  # the figures of the overview are made in the background
+    if "cheapest with a run" in urllib.request.urlopen(URL + "/").read().decode():
+        break
+    time.sleep(0.1)
 for name, (address, words) in PAGES.items():
     looking.look(chrome, address, name, report)
     text = chrome.ask("return document.body.textContent")
@@ -108,9 +114,9 @@ def soon(script, good):
     return said
 
 
-chrome.open(URL + "/")
+chrome.open(URL + "/runs")
 chrome.driver.find_element("name", "workload").send_keys("imdb")
-chrome.driver.find_element("css selector", "form[action='/'] button").click()
+chrome.driver.find_element("css selector", "form[action='/runs'] button").click()
 shown = soon("return [...document.querySelectorAll('tbody tr')].map(r => r.querySelector('a').textContent)", lambda s: set(s) == {"imdb"})
 report("the list, filtered", shown and set(shown) == {"imdb"} and "workload=imdb" in chrome.driver.current_url, shown)
 chrome.open(URL + "/?workload=mlp")
@@ -168,7 +174,7 @@ def address(good):
 chrome.click(*spot)
 report("a run by its link, without scripts", "/runs/20260101T000100Z" in address("/runs/"), address("/runs/"))
 chrome.scripts(True)
-chrome.open(URL + "/")
+chrome.open(URL + "/runs")
 spot, field = chrome.ask(where, "form button"), chrome.ask(where, "[name=workload]")
 chrome.scripts(False)
 chrome.click(*field)

@@ -3,9 +3,11 @@
 // another implementation.
 //
 //     gpt_losses ENGINE[:PRECISION] LAYERS HEADS WIDTH CONTEXT VOCABULARY BATCH STEPS TOKENS START
+//         [STOP]
 //
 // TOKENS holds uint16: consecutive windows of context + 1 tokens, batch × windows in a step, used
 // again from the beginning when they end. START is written: the initial parameters (safetensors).
+// STEPS is the length of the schedule, STOP that of the run.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +57,7 @@ static void take(const uint16_t *tokens, int64_t windows, int64_t first, int bat
 int main(int argc, char **argv)
 {
     int n[8] = {0};
-    if (argc != 11)
+    if (argc != 11 && argc != 12)
         return 2;
     for (int i = 2; i < 9; i++)
         n[i - 2] = (int)strtol(argv[i], NULL, 10);
@@ -90,7 +92,8 @@ int main(int argc, char **argv)
     int32_t *y = malloc((size_t)batch * (size_t)context * sizeof *y);
     if (!x || !y)
         return 1;
-    for (int step = 0; step < steps; step++) {
+    const int stop = argc > 11 ? (int)strtol(argv[11], NULL, 10) : steps;
+    for (int step = 0; step < stop; step++) {
         struct engine_score score = {0};
         take(tokens, windows, (int64_t)step * batch, batch, context, x, y);
         const struct engine_batch in = {.count = batch, .tokens = x, .labels = y};

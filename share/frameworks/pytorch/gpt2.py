@@ -22,7 +22,7 @@ from torch.nn import functional as F  # noqa: E402
 import data as sets  # noqa: E402
 import training  # noqa: E402
 
-SIZES = {"3m": (2, 2, 64), "124m": (12, 12, 768), "350m": (24, 16, 1024), "774m": (36, 20, 1280),
+SIZES = {"3m": (2, 1, 64), "124m": (12, 12, 768), "350m": (24, 16, 1024), "774m": (36, 20, 1280),
          "1558m": (48, 25, 1600)}  # layers, heads, width
 STEPS, WARMUP, RATE, FLOOR, BATCH, CLIP, DECAY = 1000, 100, 6e-4, 0.1, 32, 1.0, 0.1
 CPU_TOKENS = 1024  # computed at a time on a CPU, as fare's own engine does
@@ -180,9 +180,10 @@ def run(o, build, *libraries):
     trainer = Trainer(net, o, steps, device)
     fare.phase("train")
     while trainer.made < steps:
-        order = orders[trainer.made // per_epoch % len(orders)]
+        epoch = trainer.made // per_epoch
+        order = orders[epoch % len(orders)]
         for picked in order[:per_epoch * batch].split(batch):
-            fare.step(samples=len(picked), loss=trainer.step(*train[picked], part))
+            fare.step(samples=len(picked), epoch=epoch + 1, loss=trainer.step(*train[picked], part))
             if trainer.made >= min(steps, o.steps or steps):
                 break
         if o.steps and trainer.made >= o.steps:

@@ -73,6 +73,11 @@ static int make_primitives(struct linear *conv, struct err *err)
     weights = desc;
     weights.weights = linear_parameter(conv, plan_slot(&conv->op, 0)->param.dim);
     TRY(make(conv, dnn_conv_weights, &conv->weights, weights, err));
+    if (dnn_is_reference(&conv->weights)) { // one channel without AVX-512: plain layouts are fast
+        dnn_release(&conv->weights);
+        weights.dst = image_md(conv->op.plan, conv->op.number, dnnl_nchw);
+        TRY(make(conv, dnn_conv_weights, &conv->weights, weights, err));
+    }
     TRY(linear_take_weights(conv, NULL, err));
     if (linear_learns_input(conv))
         TRY(make(conv, dnn_conv_data, &conv->data, desc, err));

@@ -390,6 +390,14 @@ dnnl_memory_desc_t dnn_chosen(const struct dnn_primitive *p, dnnl_query_t which)
     return *md;
 }
 
+bool dnn_is_reference(const struct dnn_primitive *p)
+{
+    const char *name = NULL;
+    return api.primitive_desc_query(p->desc, dnnl_query_impl_info_str, 0, (void *)&name) ==
+               dnnl_success &&
+           name && strncmp(name, "ref", 3) == 0;
+}
+
 size_t dnn_scratch_bytes(const struct dnn_primitive *p)
 {
     const dnnl_memory_desc_t *md =

@@ -98,6 +98,10 @@ int dnn_multiply_bf16(const struct dnn_product *p, const uint16_t *a, const uint
 
 // The layout the library chose for an argument (dnnl_query_src_md, ...), and its scratch memory.
 dnnl_memory_desc_t dnn_chosen(const struct dnn_primitive *p, dnnl_query_t which);
+
+// Whether the library has only its reference code for it, which is slower by a factor of ten and
+// more.
+bool dnn_is_reference(const struct dnn_primitive *p);
 size_t dnn_scratch_bytes(const struct dnn_primitive *p);
 
 // Compiles the primitive, then binds its arguments one by one.

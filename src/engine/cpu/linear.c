@@ -39,6 +39,9 @@ static int make_copies(struct linear *linear, struct err *err)
 {
     const dnnl_memory_desc_t *parameter = &plan_slot(&linear->op, 0)->md;
     linear->source.buffer = linear->forward_weights.buffer = linear->data_weights.buffer = -1;
+    linear->output.buffer = -1;
+    linear->output.md = dnn_chosen(&linear->weights, dnnl_query_diff_dst_md);
+    TRY(make_copy(linear, &linear->output, &linear->diff_dst, PLAN_BACKWARD, PLAN_BACKWARD, err));
     TRY(make_copy(linear, &linear->source, &linear->given, PLAN_FORWARD, PLAN_BACKWARD, err));
     TRY(make_copy(linear, &linear->forward_weights, parameter, PLAN_FORWARD, PLAN_FORWARD, err));
     if (linear->data.desc) {
@@ -115,9 +118,10 @@ static int bind_weights(struct linear *linear, struct err *err)
     struct dnn_primitive *p = &linear->weights;
     struct op *op = &linear->op;
     const struct slot *slot = plan_slot(op, 0);
+    TRY(bind_copy(linear, &linear->output, &linear->diff_dst, plan_output(op)->grad, err));
     TRY(dnn_compile(p, err));
     TRY(dnn_bind(p, DNNL_ARG_SRC, &linear->source.md, linear->source.data, err));
-    TRY(dnn_bind(p, DNNL_ARG_DIFF_DST, &linear->diff_dst, plan_output(op)->grad, err));
+    TRY(dnn_bind(p, DNNL_ARG_DIFF_DST, &linear->output.md, linear->output.data, err));
     TRY(dnn_bind(p, DNNL_ARG_DIFF_WEIGHTS, &slot->md, slot->grad, err));
     if (linear->bias.ndims)
         TRY(dnn_bind(p, DNNL_ARG_DIFF_BIAS, &linear->bias, plan_slot(op, 1)->grad, err));
@@ -190,6 +194,7 @@ int linear_backward(struct op *op, const struct pass *pass, struct err *err)
     if (pass->trains[op->number]) {
         if (linear->source.buffer < 0)
             TRY(find_source(linear, &linear->weights, err));
+        TRY(run_copy(&linear->output, err));
         TRY(dnn_run(&linear->weights, err));
     }
     if (!plan_wants_input(op, pass, 0))
@@ -211,4 +216,5 @@ void linear_release(struct op *op)
     dnn_release(&linear->source.reorder);
     dnn_release(&linear->forward_weights.reorder);
     dnn_release(&linear->data_weights.reorder);
+    dnn_release(&linear->output.reorder);
 }

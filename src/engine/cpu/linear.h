@@ -24,6 +24,7 @@ struct linear {
     dnnl_memory_desc_t bias;                     // ndims 0: none
     dnnl_memory_desc_t dst, diff_dst;
     struct linear_copy source, forward_weights, data_weights;
+    struct linear_copy output;                          // the gradient, for `weights`
     int forward_scratch, weights_scratch, data_scratch; // buffers, -1: none
     int sum_buffer; // the gradient before it is added to others'; -1: none
 };

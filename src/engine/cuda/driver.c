@@ -300,19 +300,45 @@ static int device_upload(void *cuda, device_ptr to, const void *from, int64_t by
     return cuda_sync(cuda, err);
 }
 
-// Boxes of 64 columns, whose lines of 128 bytes are swizzled; what is outside the matrix is zero.
-static int device_map(void *driver, device_ptr to, device_ptr matrix, int64_t rows, int64_t columns,
-                      int box_rows, struct err *err)
+// Lines of 128 bytes are swizzled; what is outside the tensor is zero.
+static int encode(struct cuda *cuda, const struct tensor *t, void *map, struct err *err)
 {
-    enum { BFLOAT16 = 9, NO_INTERLEAVE = 0, SWIZZLE_128 = 3, PROMOTE_256 = 3, FILL_ZEROS = 0 };
-    struct cuda *cuda = driver;
-    _Alignas(64) char map[128] = {0};
-    const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows},
-                   pitches[1] = {(uint64_t)columns * 2};
-    const uint32_t box[2] = {64, (uint32_t)box_rows}, each[2] = {1, 1};
-    TRY(CALL(cuda, cuTensorMapEncodeTiled, err, map, BFLOAT16, 2, (void *)(uintptr_t)matrix, sizes,
-             pitches, box, each, NO_INTERLEAVE, SWIZZLE_128, PROMOTE_256, FILL_ZEROS));
-    return device_upload(cuda, to, map, sizeof map, err);
+    enum {
+        FLOAT32 = 7,
+        BFLOAT16 = 9,
+        NO_INTERLEAVE = 0,
+        SWIZZLE_128 = 3,
+        PROMOTE_256 = 3,
+        FILL_ZEROS = 0
+    };
+    uint64_t size[4] = {0}, pitch[3] = {0};
+    uint32_t box[4] = {0}, each[4] = {1, 1, 1, 1};
+    for (int i = 0; i < t->rank; i++) {
+        size[i] = (uint64_t)t->size[i];
+        box[i] = (uint32_t)t->box[i];
+        if (i > 0)
+            pitch[i - 1] = (uint64_t)t->pitch[i - 1];
+    }
+    void *at = (void *)(uintptr_t)t->at;
+    int type = t->f32 ? FLOAT32 : BFLOAT16;
+    if (t->pixels == 0)
+        return CALL(cuda, cuTensorMapEncodeTiled, err, map, type, (unsigned)t->rank, at, size,
+                    pitch, box, each, NO_INTERLEAVE, SWIZZLE_128, PROMOTE_256, FILL_ZEROS);
+    each[1] = each[2] = (uint32_t)t->stride;
+    TRY(CALL(cuda, cuTensorMapEncodeIm2col, err, map, type, (unsigned)t->rank, at, size, pitch,
+             t->first, t->last, box[0], (uint32_t)t->pixels, each, NO_INTERLEAVE, SWIZZLE_128,
+             PROMOTE_256, FILL_ZEROS));
+    // Drivers up to CUDA 13.1 set a bit that small tensors must not have (as CUTLASS knows).
+    if (cuda->about.driver <= 13010 && t->size[3] * t->pitch[2] < 131072)
+        ((uint64_t *)map)[1] &= ~((uint64_t)1 << 21);
+    return 0;
+}
+
+static int device_map(void *driver, device_ptr to, const struct tensor *tensor, struct err *err)
+{
+    _Alignas(64) uint64_t map[16] = {0};
+    TRY(encode(driver, tensor, map, err));
+    return device_upload(driver, to, map, sizeof map, err);
 }
 
 static int64_t device_memory_left(void *cuda)
@@ -322,6 +348,7 @@ static int64_t device_memory_left(void *cuda)
 
 struct device cuda_device(struct cuda *cuda)
 {
+    bool maps = cuda->api.cuTensorMapEncodeTiled && cuda->api.cuTensorMapEncodeIm2col;
     return (struct device){.major = cuda->about.major,
                            .processors = cuda->about.processors,
                            .shared = cuda->about.shared,
@@ -329,7 +356,7 @@ struct device cuda_device(struct cuda *cuda)
                            .driver = cuda,
                            .alloc = device_alloc,
                            .upload = device_upload,
-                           .map = cuda->api.cuTensorMapEncodeTiled ? device_map : NULL,
+                           .map = maps ? device_map : NULL,
                            .memory_left = device_memory_left};
 }
 
@@ -486,9 +513,10 @@ static int bind(struct cuda *cuda, struct launch *launch, struct err *err)
     int rc = find_kernel(cuda, launch->name, &launch->function, err);
     if (rc != 0)
         return rc;
+    // As much as there is: other launches of the kernel may ask for more.
     if (launch->shared > 48 * 1024)
         rc = CALL(cuda, cuFuncSetAttribute, err, launch->function, FUNCTION_SHARED_BYTES,
-                  (int)launch->shared);
+                  cuda->about.shared);
     if (rc != 0)
         err_context(err, "kernel '%s'", launch->name);
     return rc;

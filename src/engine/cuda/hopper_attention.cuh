@@ -54,8 +54,7 @@ KERNEL(256, 2) hopper_attention_forward(const cuda_attention g)
     u32 full = ring + FORWARD_RING * 2 * ATTENTION_TILE, empty = full + 8 * FORWARD_RING,
         q_full = empty + 8 * FORWARD_RING;
     int pair = BLOCK_Y, sample = pair / g.heads, head = pair - sample * g.heads;
-    int first = (BLOCKS - 1 - BLOCK) * ROWS, group = THREAD >> 7, warp = THREAD >> 5 & 3,
-        lane = THREAD & 31;
+    int first = (BLOCKS - 1 - BLOCK) * ROWS, group = THREAD >> 7, warp = THREAD >> 5 & 3;
     int blocks = min_of(first + ROWS, g.time) / KEYS, row = first + group * 64;
     i64 base = (i64)sample * g.time;
     if (THREAD == 0) {
@@ -105,31 +104,8 @@ KERNEL(256, 2) hopper_attention_forward(const cuda_attention g)
             GROUP_COMMIT();
             group_wait<0>(s);
             if (j * KEYS + KEYS - 1 > row)
-                UNROLL
-            for (int i = 0; i < 32; i++) {
-                int key = j * KEYS + (i >> 2) * 8 + (lane & 3) * 2 + (i & 1),
-                    query = row + warp * 16 + (lane >> 2) + (i & 2) * 4;
-                s[i] = key > query ? -1e30f : s[i];
-            }
-            UNROLL
-            for (int half = 0; half < 2; half++) {
-                float top = most[half];
-                UNROLL
-                for (int i = 0; i < 16; i++)
-                    top = max_of(top, s[(i >> 1) * 4 + (i & 1) + 2 * half]);
-                top = quad_max(top);
-                float by = exp2_of((most[half] - top) * SCORE_SCALE), shift = top * SCORE_SCALE,
-                      part = 0;
-                most[half] = top;
-                UNROLL
-                for (int i = 0; i < 16; i++) {
-                    float &x = s[(i >> 1) * 4 + (i & 1) + 2 * half];
-                    x = exp2_of(x * SCORE_SCALE - shift);
-                    part += x;
-                    o[(i >> 1) * 4 + (i & 1) + 2 * half] *= by;
-                }
-                sum[half] = sum[half] * by + part;
-            }
+                hide_later(s, j * KEYS, row + warp * 16, -1e30f);
+            softmax_add(s, o, most, sum);
             u32 p[4][4];
             group_pack(p, s);
             GROUP_FENCE();
@@ -144,17 +120,7 @@ KERNEL(256, 2) hopper_attention_forward(const cuda_attention g)
             phase ^= 1;
         }
     }
-    float by[2];
-    UNROLL
-    for (int half = 0; half < 2; half++) {
-        float total = quad_sum(sum[half]);
-        int query = row + warp * 16 + (lane >> 2) + 8 * half;
-        by[half] = 1 / total;
-        if (query < g.time && (lane & 3) == 0)
-            g.log_sum[(i64)pair * g.time + query] = most[half] * SCORE_SCALE + log2_of(total);
-    }
-    i64 width = (i64)g.heads * HEAD;
-    store_head(g.y + base * width + head * HEAD, width, row + warp * 16, g.time, o, by[0], by[1]);
+    softmax_store(g, pair, row + warp * 16, o, most, sum);
 }
 
 // Gradients of k and v: a block has 64 keys, and goes through the queries from them on.
@@ -240,7 +206,22 @@ KERNEL(128, 3) hopper_attention_keys(const cuda_attention g)
     store_head(to + 2 * width, pitch, first + warp * 16, time, dv, 1, 1);
 }
 
-// Gradient of q: a block has 64 queries, and goes through the keys up to them.
+// The sums over out × d_out of a block's 64 queries, two threads for each.
+DEVICE void write_delta(const cuda_attention &g, int pair, int head, i64 base, int first)
+{
+    int query = first + (THREAD >> 1);
+    i64 at = ((base + query) * g.heads + head) * HEAD + (THREAD & 1) * 32;
+    float sum = 0;
+    UNROLL
+    for (int i = 0; i < 4; i++)
+        sum += dot_eight(*(const u4 *)(g.out + at + i * 8), *(const u4 *)(g.d_out + at + i * 8));
+    sum += shuffle_xor(sum, 1);
+    if ((THREAD & 1) == 0)
+        g.delta[(i64)pair * g.time + query] = sum;
+}
+
+// Gradient of q, and `delta`, which the gradients of k and v need as well: a block has 64 queries,
+// and goes through the keys up to them.
 KERNEL(128, 3) hopper_attention_queries(const cuda_attention g)
 {
     extern SHARED char attention_memory[];
@@ -269,6 +250,7 @@ KERNEL(128, 3) hopper_attention_queries(const cuda_attention g)
         if (blocks > 1)
             load(1);
     }
+    write_delta(g, pair, head, base, first);
     SYNC();
     int row = first + warp * 16 + (lane >> 2);
     float dq[32], log_sum[2], delta[2];
@@ -292,11 +274,7 @@ KERNEL(128, 3) hopper_attention_queries(const cuda_attention g)
         for (int i = 0; i < 32; i++)
             s[i] = exp2_of(s[i] * SCORE_SCALE - log_sum[i >> 1 & 1]);
         if (j == blocks - 1)
-            UNROLL
-        for (int i = 0; i < 32; i++) {
-            int key = j * KEYS + (i >> 2) * 8 + (lane & 3) * 2 + (i & 1), query = row + (i & 2) * 4;
-            s[i] = key > query ? 0 : s[i];
-        }
+            hide_later(s, j * KEYS, first + warp * 16, 0);
         group_wait<0>(t);
         UNROLL
         for (int i = 0; i < 32; i++)

@@ -93,6 +93,15 @@ struct cuda_gemm {
     int first;             // the first block of it
 };
 
+// The same on Hopper, for windows over images whose channels are in boxes of 32.
+struct cuda_windows {
+    struct cuda_gemm job;
+    const void *map_a, *map_b; // tensor maps, on the GPU: of the windows; weights: of dy
+    int start_y, start_x;      // where the first pixel's window begins
+    int chunks;                // boxes of a tap
+    int tiles;                 // forward, back: of 64 pixels
+};
+
 // The optimizer's numbers, and where parameters and state lie.
 struct cuda_optimizer {
     const struct cuda_now *now;
@@ -309,7 +318,21 @@ struct cuda_lstm {
 
 // ---- images in bf16: rows of a pixel's channels, with a pitch that is a multiple of 8 ----
 
-// A product one of whose operands is the windows of an image (image_conv.cu).
+// Pixels of a result whose windows have the same cells: all of them, or on the way back with a
+// stride every so many in both directions.
+enum { CUDA_CLASSES = 4 };
+struct cuda_image_class {
+    const void *map;      // of the windows' cells, on the GPU
+    int first;            // block
+    int m;                // pixels in all samples
+    int height, width;    // pixels of a sample
+    int y, x;             // the first of them in the result
+    int start_y, start_x; // where its window begins
+    int cells_h, cells_w; // of a window
+    int tap;              // of the weights, for the first cell
+};
+
+// A product one of whose operands is the windows of an image (image_conv.cu, hopper_conv.cu).
 struct cuda_image_conv {
     int m, n, k;             // of the product; n and depth are multiples of 8
     const unsigned short *a; // forward: x; back: dy; weights: dy
@@ -327,6 +350,13 @@ struct cuda_image_conv {
     int per_part; // weights: pixels of a part
     long long part;
     int tiles_m, tiles_n;
+    // Hopper: tensor maps, on the GPU; k in boxes of 64 numbers.
+    const void *map_a, *map_b; // forward, back: map_b of the weights; weights: of dy and x
+    int chunks;                // boxes of a tap
+    int tap_down, tap_right;   // from one cell of a window to the next
+    int every;                 // back: a class has every so many pixels of the result
+    int classes;
+    struct cuda_image_class of[CUDA_CLASSES];
 };
 
 // Batch norm. A channel's sums give the factors of y = relu(scale × z + shift), and on the way back
@@ -392,6 +422,10 @@ struct cuda_product {
     int parts, per_part; // of k; per_part is a multiple of 64
     int kind;            // enum cuda_product_kind
     int tiles_m, tiles_n;
+    // Hopper, tn: so many tiles are made whole. The k of each of the others is divided: `teams`
+    // blocks take `share` boxes of 64 each, and the blocks left over divide what is left of all.
+    int whole, rest, teams, share;
+    float *sums; // Hopper, tn: the sums over k of b's columns go here, in parts as y; or null
 };
 
 // Causal attention. A token's row of `qkv` has q, k and v of all heads, 64 numbers each.

@@ -26,15 +26,11 @@ static int no_upload(void *driver, device_ptr to, const void *from, int64_t byte
     return 0;
 }
 
-static int no_map(void *driver, device_ptr to, device_ptr matrix, int64_t rows, int64_t columns,
-                  int box_rows, struct err *err)
+static int no_map(void *driver, device_ptr to, const struct tensor *tensor, struct err *err)
 {
     (void)driver;
     (void)to;
-    (void)matrix;
-    (void)rows;
-    (void)columns;
-    (void)box_rows;
+    (void)tensor;
     (void)err;
     return 0;
 }

@@ -168,7 +168,7 @@ KERNEL(256, 2) attention_forward(const cuda_attention g)
 {
     u32 memory = shared_address(text_memory), q_tile = memory, ring = memory + 2 * ATTENTION_TILE;
     int pair = BLOCK_Y, sample = pair / g.heads, head = pair - sample * g.heads, time = g.time;
-    int first = (BLOCKS - 1 - BLOCK) * ROWS, warp = THREAD >> 5, lane = THREAD & 31;
+    int first = (BLOCKS - 1 - BLOCK) * ROWS, warp = THREAD >> 5;
     i64 width = (i64)g.heads * HEAD, pitch = 3 * width;
     const unsigned short *q = g.qkv + (i64)sample * time * pitch + head * HEAD, *k = q + width,
                          *v = k + width;
@@ -201,43 +201,11 @@ KERNEL(256, 2) attention_forward(const cuda_attention g)
         float s[32];
         scores_of(s, a, now);
         if (j * KEYS + KEYS - 1 > row)
-            UNROLL
-        for (int i = 0; i < 32; i++) {
-            int key = j * KEYS + (i >> 2) * 8 + (lane & 3) * 2 + (i & 1),
-                query = row + (lane >> 2) + (i & 2) * 4;
-            s[i] = key > query ? -1e30f : s[i];
-        }
-        UNROLL
-        for (int half = 0; half < 2; half++) {
-            float top = most[half];
-            UNROLL
-            for (int i = 0; i < 16; i++)
-                top = max_of(top, s[(i >> 1) * 4 + (i & 1) + 2 * half]);
-            top = quad_max(top);
-            float by = exp2_of((most[half] - top) * SCORE_SCALE), shift = top * SCORE_SCALE,
-                  part = 0;
-            most[half] = top;
-            UNROLL
-            for (int i = 0; i < 16; i++) {
-                float &x = s[(i >> 1) * 4 + (i & 1) + 2 * half];
-                x = exp2_of(x * SCORE_SCALE - shift);
-                part += x;
-                o[(i >> 1) * 4 + (i & 1) + 2 * half] *= by;
-            }
-            sum[half] = sum[half] * by + part;
-        }
+            hide_later(s, j * KEYS, row, -1e30f);
+        softmax_add(s, o, most, sum);
         add_product(o, s, now + ATTENTION_TILE);
     }
-    float by[2];
-    UNROLL
-    for (int half = 0; half < 2; half++) {
-        float total = quad_sum(sum[half]);
-        int query = row + (lane >> 2) + 8 * half;
-        by[half] = 1 / total;
-        if (query < time && (lane & 3) == 0)
-            g.log_sum[(i64)pair * time + query] = most[half] * SCORE_SCALE + log2_of(total);
-    }
-    store_head(g.y + (i64)sample * time * width + head * HEAD, width, row, time, o, by[0], by[1]);
+    softmax_store(g, pair, row, o, most, sum);
 }
 
 // A quad per row and head: the sum of out × d_out.
@@ -251,13 +219,8 @@ KERNEL(256, 1) attention_delta(const cuda_attention g)
     i64 at = token * g.heads * HEAD + head * HEAD + (THREAD & 3) * 16;
     float sum = 0;
     UNROLL
-    for (int i = 0; i < 2; i++) {
-        u4 x = *(const u4 *)(g.out + at + i * 8), y = *(const u4 *)(g.d_out + at + i * 8);
-        sum += low_of(x.x) * low_of(y.x) + high_of(x.x) * high_of(y.x) + low_of(x.y) * low_of(y.y) +
-               high_of(x.y) * high_of(y.y) + low_of(x.z) * low_of(y.z) +
-               high_of(x.z) * high_of(y.z) + low_of(x.w) * low_of(y.w) +
-               high_of(x.w) * high_of(y.w);
-    }
+    for (int i = 0; i < 2; i++)
+        sum += dot_eight(*(const u4 *)(g.out + at + i * 8), *(const u4 *)(g.d_out + at + i * 8));
     sum = quad_sum(sum);
     i64 sample = token / g.time;
     if ((THREAD & 3) == 0)

@@ -275,6 +275,14 @@ DEVICE void load_head(u32 (&a)[4][4], u32 tile, int row)
         a_rows(a[k], tile, row, k * 2);
 }
 
+// The sum of the products of eight pairs of bf16.
+DEVICE float dot_eight(u4 x, u4 y)
+{
+    return low_of(x.x) * low_of(y.x) + high_of(x.x) * high_of(y.x) + low_of(x.y) * low_of(y.y) +
+           high_of(x.y) * high_of(y.y) + low_of(x.z) * low_of(y.z) + high_of(x.z) * high_of(y.z) +
+           low_of(x.w) * low_of(y.w) + high_of(x.w) * high_of(y.w);
+}
+
 DEVICE float quad_max(float x)
 {
     x = max_of(x, shuffle_xor(x, 1));
@@ -285,6 +293,61 @@ DEVICE float quad_sum(float x)
 {
     x += shuffle_xor(x, 1);
     return x + shuffle_xor(x, 2);
+}
+
+// Scores of this lane's two rows, as products have them: keys from `key` on; those after the row's
+// query are `hidden`.
+DEVICE void hide_later(float (&s)[32], int key, int query, float hidden)
+{
+    int lane = THREAD & 31;
+    key += (lane & 3) * 2;
+    query += lane >> 2;
+    UNROLL
+    for (int i = 0; i < 32; i++)
+        s[i] = key + (i >> 2) * 8 + (i & 1) > query + (i & 2) * 4 ? hidden : s[i];
+}
+
+// The softmax of rows whose scores come in tiles: these become exponentials, and `o`, the sum so
+// far, is scaled to the largest score that is known by now.
+DEVICE void softmax_add(float (&s)[32], float (&o)[32], float (&most)[2], float (&sum)[2])
+{
+    UNROLL
+    for (int half = 0; half < 2; half++) {
+        float top = most[half];
+        UNROLL
+        for (int i = 0; i < 16; i++)
+            top = max_of(top, s[(i >> 1) * 4 + (i & 1) + 2 * half]);
+        top = quad_max(top);
+        float by = exp2_of((most[half] - top) * SCORE_SCALE), shift = top * SCORE_SCALE, part = 0;
+        most[half] = top;
+        UNROLL
+        for (int i = 0; i < 16; i++) {
+            float &x = s[(i >> 1) * 4 + (i & 1) + 2 * half];
+            x = exp2_of(x * SCORE_SCALE - shift);
+            part += x;
+            o[(i >> 1) * 4 + (i & 1) + 2 * half] *= by;
+        }
+        sum[half] = sum[half] * by + part;
+    }
+}
+
+// Its end: the rows from `row` on, and what the way back needs of them.
+DEVICE void softmax_store(const cuda_attention &g, int pair, int row, const float (&o)[32],
+                          const float (&most)[2], const float (&sum)[2])
+{
+    int lane = THREAD & 31, sample = pair / g.heads, head = pair - sample * g.heads;
+    i64 width = (i64)g.heads * HEAD;
+    float by[2];
+    UNROLL
+    for (int half = 0; half < 2; half++) {
+        float total = quad_sum(sum[half]);
+        int query = row + (lane >> 2) + 8 * half;
+        by[half] = 1 / total;
+        if (query < g.time && (lane & 3) == 0)
+            g.log_sum[(i64)pair * g.time + query] = most[half] * SCORE_SCALE + log2_of(total);
+    }
+    store_head(g.y + (i64)sample * g.time * width + head * HEAD, width, row, g.time, o, by[0],
+               by[1]);
 }
 
 #endif

@@ -321,6 +321,37 @@ DEVICE float block_sum(float x, float *shared)
     return x;
 }
 
+// The largest of a block's numbers, and the first place of it.
+template <int THREADS> DEVICE float block_top(float most, int best, float *shared, int *place)
+{
+    enum { WARPS = THREADS / 32 };
+    for (int k = 16; k > 0; k >>= 1) {
+        float other = shuffle_xor(most, k);
+        int at = shuffle_xor(best, k);
+        if (other > most || (other == most && at < best)) {
+            most = other;
+            best = at;
+        }
+    }
+    if ((THREAD & 31) == 0) {
+        shared[THREAD >> 5] = most;
+        shared[WARPS + (THREAD >> 5)] = __builtin_bit_cast(float, best);
+    }
+    SYNC();
+    most = shared[0];
+    best = __builtin_bit_cast(int, shared[WARPS]);
+    for (int i = 1; i < WARPS; i++) {
+        float other = shared[i];
+        int at = __builtin_bit_cast(int, shared[WARPS + i]);
+        if (other > most || (other == most && at < best)) {
+            most = other;
+            best = at;
+        }
+    }
+    *place = best;
+    return most;
+}
+
 // The largest number of a row, and the first place of it.
 DEVICE float row_top(const u16 *z, int units, float *shared, int *place)
 {
@@ -336,31 +367,7 @@ DEVICE float row_top(const u16 *z, int units, float *shared, int *place)
                 best = c + k;
             }
     }
-    for (int k = 16; k > 0; k >>= 1) {
-        float other = shuffle_xor(most, k);
-        int at = shuffle_xor(best, k);
-        if (other > most || (other == most && at < best)) {
-            most = other;
-            best = at;
-        }
-    }
-    if ((THREAD & 31) == 0) {
-        shared[THREAD >> 5] = most;
-        shared[8 + (THREAD >> 5)] = __builtin_bit_cast(float, best);
-    }
-    SYNC();
-    most = shared[0];
-    best = __builtin_bit_cast(int, shared[8]);
-    for (int i = 1; i < 8; i++) {
-        float other = shared[i];
-        int at = __builtin_bit_cast(int, shared[8 + i]);
-        if (other > most || (other == most && at < best)) {
-            most = other;
-            best = at;
-        }
-    }
-    *place = best;
-    return most;
+    return block_top<256>(most, best, shared, place);
 }
 
 DEVICE float row_total(const u16 *z, int units, float most, float *shared)
@@ -378,36 +385,6 @@ DEVICE float row_total(const u16 *z, int units, float most, float *shared)
 
 enum { LOSS_THREADS = 512 };
 extern SHARED __attribute__((aligned(128))) char text_memory[];
-
-// The largest of a block's numbers, and the first place of it.
-DEVICE float block_top(float most, int best, float *shared, int *place)
-{
-    for (int k = 16; k > 0; k >>= 1) {
-        float other = shuffle_xor(most, k);
-        int at = shuffle_xor(best, k);
-        if (other > most || (other == most && at < best)) {
-            most = other;
-            best = at;
-        }
-    }
-    if ((THREAD & 31) == 0) {
-        shared[THREAD >> 5] = most;
-        shared[16 + (THREAD >> 5)] = __builtin_bit_cast(float, best);
-    }
-    SYNC();
-    most = shared[0];
-    best = __builtin_bit_cast(int, shared[16]);
-    for (int i = 1; i < LOSS_THREADS / 32; i++) {
-        float other = shared[i];
-        int at = __builtin_bit_cast(int, shared[16 + i]);
-        if (other > most || (other == most && at < best)) {
-            most = other;
-            best = at;
-        }
-    }
-    *place = best;
-    return most;
-}
 
 // The row stays in shared memory between its parts: it is read and written once.
 KERNEL(LOSS_THREADS, 2) token_loss(const cuda_token_loss g)
@@ -435,7 +412,7 @@ KERNEL(LOSS_THREADS, 2) token_loss(const cuda_token_loss g)
                 best = c + k;
             }
     }
-    most = block_top(most, best, shared, &best);
+    most = block_top<LOSS_THREADS>(most, best, shared, &best);
     for (int c = THREAD * 8; c < units; c += LOSS_THREADS * 8) {
         float x[8];
         unpack(x, kept[c / 8]);

@@ -93,6 +93,12 @@ static void check_piece(struct warp *warp, const struct inst *in, u32 at)
     hopper_use(warp, in, 0, at, 16, false, true);
 }
 
+// Numbers of 16 bits, or of 32 of which tf32 has 19.
+static bool is_tf32(const struct inst *in)
+{
+    return in->count == 4;
+}
+
 static f32 value(const u8 *at)
 {
     u16 bits;
@@ -104,21 +110,39 @@ static f32 value(const u8 *at)
     return x;
 }
 
+static f32 tf32_value(const u8 *at)
+{
+    u32 bits;
+    f32 x;
+    memcpy(&bits, at, 4);
+    bits &= 0xffffe000;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+
+// Number k of a piece of 16 bytes in a line of k.
+static f32 number_of(const struct inst *in, const u8 *piece, u32 k)
+{
+    return is_tf32(in) ? tf32_value(piece + 4 * k) : value(piece + 2 * k);
+}
+
 // out[row][k] with a pitch; the second: turned.
 static void read_rows(struct warp *warp, const struct inst *in, u32 at, u32 i, u32 j, f32 *out,
                       u32 pitch)
 {
+    u32 numbers = is_tf32(in) ? 4 : 8;
     check_piece(warp, in, at);
-    for (u32 k = 0; k < 8; k++)
-        out[i * pitch + j * 8 + k] = value(warp->block->shared + at + 2 * k);
+    for (u32 k = 0; k < numbers; k++)
+        out[i * pitch + j * numbers + k] = number_of(in, warp->block->shared + at, k);
 }
 
 static void read_rows_turned(struct warp *warp, const struct inst *in, u32 at, u32 i, u32 j,
                              f32 *out, u32 pitch)
 {
+    u32 numbers = is_tf32(in) ? 4 : 8;
     check_piece(warp, in, at);
-    for (u32 k = 0; k < 8; k++)
-        out[(j * 8 + k) * pitch + i] = value(warp->block->shared + at + 2 * k);
+    for (u32 k = 0; k < numbers; k++)
+        out[(j * numbers + k) * pitch + i] = number_of(in, warp->block->shared + at, k);
 }
 
 // out[k][column] of pieces of 8 columns; the second: turned.
@@ -187,7 +211,7 @@ static void ask(struct warp *warp, const struct inst *in, const struct product *
     u64 *asked = &b->hopper->asked[warp->number / 4][g->begun % IN_FLIGHT];
     u64 mine = (p->a * 31 + p->b) * 31 + (u64)(in - b->kernel->code) * 2 + adds;
     bool first = true;
-    if (b->warp_count % 4)
+    if (warp->number / 4 * 4 + 4 > b->warp_count)
         ptx_fault(warp, in, 0, "a product of a warp group that is not whole");
     for (int i = warp->number / 4 * 4; i < warp->number / 4 * 4 + 4; i++)
         first &= b->hopper->groups[i].begun <= g->begun;
@@ -211,7 +235,7 @@ static void multiply(struct warp *warp, const struct inst *in, f32 (*a)[DEEP], f
             memcpy(&sums[lane / 4 + i / 2 % 2 * 8][i / 4 * 8 + lane % 4 * 2 + i % 2],
                    &warp->regs[rows[i] + lane], 4);
     for (u32 row = 0; row < 16; row++)
-        for (u32 k = 0; k < DEEP; k++)
+        for (u32 k = 0; k < (is_tf32(in) ? DEEP / 2 : DEEP); k++)
             for (u32 c = 0; c < 2 * n; c++)
                 sums[row][c] += a[row][k] * b[k][c];
     for (u32 i = 0; i < n; i++)

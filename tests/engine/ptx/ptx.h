@@ -6,7 +6,9 @@
 // and shared memory is not a number until it is written. A copy to shared memory that need not have
 // arrived yet has not. What only a whole warp may do must be done by all 32 of its threads. What
 // one warp writes to shared memory and another one uses needs a barrier in between. Sums in tensor
-// cores are in single precision, one product after the other.
+// cores are in single precision, one product after the other. What compute capability 9.0 has
+// beside that is hopper.h's: there a bulk copy arrives when nobody can go on without it, and a
+// product's sums, operands and shared memory are its own until it has been waited for.
 #ifndef FARE_TESTS_ENGINE_PTX_H
 #define FARE_TESTS_ENGINE_PTX_H
 

@@ -1,44 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a kernel.
-#include "hopper.h"
+#include "reader.h"
 
 #include <ctype.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME = 96, WIDE = 128 };
-
-struct symbol { // a range of registers, %r<829>; one register; a piece of shared or local memory
-    char name[NAME];
-    int words; // of a register: 0 for predicates
-    uint32_t first, count;
-    bool memory, dynamic;
-};
-
-struct label {
-    char name[NAME];
-    uint32_t at;
-};
-
-struct reader {
-    const char *p;
-    int line;
-    struct ptx_kernel *kernel;
-    struct symbol *symbols;
-    struct label *labels, *jumps; // jumps: by instruction
-    int symbol_count, label_count, jump_count;
-    char *why;
-    size_t why_bytes;
-    jmp_buf failed;
-};
-
-static _Noreturn void fail(struct reader *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void fail(struct reader *r, const char *format, ...)
+void reader_fail(struct reader *r, const char *format, ...)
 {
     va_list args;
     int n =
@@ -50,23 +20,18 @@ static void fail(struct reader *r, const char *format, ...)
     longjmp(r->failed, 1);
 }
 
-// An array that has a power of two's room.
-static void *grown(struct reader *r, void *array, int count, size_t size)
+void *reader_grown(struct reader *r, void *array, int count, size_t size)
 {
     if (count & (count - 1))
         return array;
     void *more = realloc(array, (count ? 2 * (size_t)count : 1) * size);
     if (!more)
-        fail(r, "no memory");
+        reader_fail(r, "no memory");
     return more;
 }
-#define ADD(array, count)                                                                          \
-    (*((array) = grown(r, array, count, sizeof *(array)),                                          \
-       memset(&(array)[count], 0, sizeof *(array)), &(array)[(count)++]))
-
 // ---- words ----
 
-static void skip(struct reader *r)
+void reader_skip(struct reader *r)
 {
     for (;; r->p++) {
         if (r->p[0] == '/' && r->p[1] == '/')
@@ -78,31 +43,31 @@ static void skip(struct reader *r)
     }
 }
 
-static bool is_next(struct reader *r, char c)
+bool reader_is_next(struct reader *r, char c)
 {
-    skip(r);
+    reader_skip(r);
     if (*r->p != c)
         return false;
     r->p++;
     return true;
 }
 
-static void need(struct reader *r, char c)
+void reader_need(struct reader *r, char c)
 {
-    if (!is_next(r, c))
-        fail(r, "\"%c\" was expected", c);
+    if (!reader_is_next(r, c))
+        reader_fail(r, "\"%c\" was expected", c);
 }
 
 // Up to a blank or one of , ; [ ] { } ( ) + : < >
-static void word(struct reader *r, char out[NAME])
+void reader_word(struct reader *r, char out[NAME])
 {
     static const char ends[] = " \t\n,;[]{}()+:<>";
-    skip(r);
+    reader_skip(r);
     size_t n = strcspn(r->p, ends);
     while (n > 0 && r->p[n] == ':' && r->p[n + 1] == ':') // shared::cta
         n += 2 + strcspn(r->p + n + 2, ends);
     if (n == 0 || n >= NAME)
-        fail(r, "a name was expected at %.20s", r->p);
+        reader_fail(r, "a name was expected at %.20s", r->p);
     memcpy(out, r->p, n);
     out[n] = 0;
     r->p += n;
@@ -121,14 +86,14 @@ static uint64_t number(struct reader *r, const char *text)
                      : text[0] == '-' ? (uint64_t)strtoll(text, &end, 0)
                                       : strtoull(text, &end, 0);
     if (*end)
-        fail(r, "not a number: %s", text);
+        reader_fail(r, "not a number: %s", text);
     return value;
 }
 
-static uint32_t count(struct reader *r)
+uint32_t reader_count(struct reader *r)
 {
     char text[NAME];
-    word(r, text);
+    reader_word(r, text);
     return (uint32_t)number(r, text);
 }
 
@@ -162,13 +127,6 @@ static const char *const specials[SPECIALS] = {
     [NTID_X] = "%ntid.x",   [TIMER] = "%globaltimer_lo",
 };
 
-// What an operand is, and its words: -2 for a number of the text.
-struct operand {
-    int words;
-    uint32_t row;
-    uint64_t value;
-};
-
 static const struct symbol *find(struct reader *r, const char *name, uint32_t *index)
 {
     size_t letters = strlen(name);
@@ -183,14 +141,14 @@ static const struct symbol *find(struct reader *r, const char *name, uint32_t *i
             name[letters]) {
             *index = (uint32_t)strtoul(name + letters, NULL, 10);
             if (*index >= s->count)
-                fail(r, "no register %s", name);
+                reader_fail(r, "no register %s", name);
             return s;
         }
     }
     return NULL;
 }
 
-static struct operand operand(struct reader *r, const char *text)
+struct operand reader_operand(struct reader *r, const char *text)
 {
     uint32_t index;
     char parameter[NAME + 16];
@@ -204,7 +162,7 @@ static struct operand operand(struct reader *r, const char *text)
         return (struct operand){-2, 0, 0}; // addresses of parameters begin at 0
     const struct symbol *s = find(r, text, &index);
     if (!s)
-        fail(r, "unknown: %s", text);
+        reader_fail(r, "unknown: %s", text);
     if (s->dynamic) // behind what the kernel declared of its own, before its first instruction
         return (struct operand){-2, 0, ptx_launched_at(r->kernel)};
     if (s->memory)
@@ -213,7 +171,7 @@ static struct operand operand(struct reader *r, const char *text)
                             s->first + index * (s->words ? (uint32_t)s->words * LANES : 1), 0};
 }
 
-static uint32_t row_of(struct reader *r, struct operand o, int words)
+uint32_t reader_row(struct reader *r, struct operand o, int words)
 {
     if (o.words != -2)
         return o.row;
@@ -231,83 +189,83 @@ static int words_of(struct reader *r, const char *type)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i].name, type) == 0)
             return types[i].words;
-    fail(r, "unknown type %s", type);
+    reader_fail(r, "unknown type %s", type);
 }
 
 static void registers(struct reader *r)
 {
     char type[NAME], name[NAME];
-    word(r, type);
+    reader_word(r, type);
     int words = words_of(r, type);
     do {
-        word(r, name);
+        reader_word(r, name);
         uint32_t n = 0;
-        if (is_next(r, '<')) {
-            n = count(r);
-            need(r, '>');
+        if (reader_is_next(r, '<')) {
+            n = reader_count(r);
+            reader_need(r, '>');
         }
         uint32_t first = new_rows(r, words, n ? n : 1);
         struct symbol *s = &ADD(r->symbols, r->symbol_count);
         *s = (struct symbol){.words = words, .first = first, .count = n};
         memcpy(s->name, name, NAME);
-    } while (is_next(r, ','));
-    need(r, ';');
+    } while (reader_is_next(r, ','));
+    reader_need(r, ';');
 }
 
 // .align 16 .b8 name[2048], behind what there is already.
 static void memory(struct reader *r, uint32_t *used)
 {
     char text[NAME];
-    word(r, text);
-    uint32_t align = count(r);
-    word(r, text); // .b8
-    word(r, text);
+    reader_word(r, text);
+    uint32_t align = reader_count(r);
+    reader_word(r, text); // .b8
+    reader_word(r, text);
     struct symbol *s = &ADD(r->symbols, r->symbol_count);
     *s = (struct symbol){.memory = true};
     memcpy(s->name, text, NAME);
-    need(r, '[');
-    if (is_next(r, ']')) { // of a size that the launch tells
+    reader_need(r, '[');
+    if (reader_is_next(r, ']')) { // of a size that the launch tells
         r->kernel->align = align > r->kernel->align ? align : r->kernel->align;
     } else {
         *used = (*used + align - 1) / align * align;
         s->first = *used;
-        *used += count(r);
-        need(r, ']');
+        *used += reader_count(r);
+        reader_need(r, ']');
     }
-    need(r, ';');
+    reader_need(r, ';');
 }
 
 // ---- instructions ----
 
-static void memory_operand(struct reader *r, struct inst *in)
+void reader_memory(struct reader *r, struct inst *in)
 {
     char text[NAME];
-    need(r, '[');
-    word(r, text);
-    struct operand o = operand(r, text);
+    reader_need(r, '[');
+    reader_word(r, text);
+    struct operand o = reader_operand(r, text);
     in->base_words = o.words == 1 ? 1 : 2;
-    in->base = row_of(r, o, 2);
+    in->base = reader_row(r, o, 2);
     in->is_fixed = o.words == -2;
-    if (is_next(r, '+')) {
-        word(r, text);
+    if (reader_is_next(r, '+')) {
+        reader_word(r, text);
         in->offset = (int64_t)number(r, text);
     }
-    need(r, ']');
+    reader_need(r, ']');
 }
 
-static int registers_of(struct reader *r, struct operand *out, int most)
+int reader_registers(struct reader *r, struct operand *out, int most)
 {
     char text[NAME];
     int n = 0;
-    bool many = is_next(r, '{');
+    bool many = reader_is_next(r, '{');
     do {
         if (n == most)
-            fail(r, "too many operands");
-        word(r, text);
-        out[n++] = operand(r, text);
-    } while (many && is_next(r, ','));
+            reader_fail(r, "too many operands");
+        reader_word(r, text);
+        out[n++] = reader_operand(r, text);
+    } while (many && reader_is_next(r, ','));
     if (many)
-        need(r, '}');
+        reader_need(r, '}');
     return n;
 }
 
@@ -334,35 +292,35 @@ static void load_or_store(struct reader *r, const char *name, struct inst *in)
                                            : GENERIC;
     in->count = begins(&rest, ".v4") ? 4 : begins(&rest, ".v2") ? 2 : 1;
     if (rest[0] != '.' || !strchr("usfb", rest[1]))
-        fail(r, "unknown instruction %s", name);
+        reader_fail(r, "unknown instruction %s", name);
     in->is_signed = rest[1] == 's';
     in->bytes = (uint8_t)(number(r, rest + 2) / 8);
     if (in->bytes == 0 || in->bytes > 8 || (in->bytes & (in->bytes - 1)))
-        fail(r, "%s is of another size", name);
+        reader_fail(r, "%s is of another size", name);
     if (in->is_signed && in->bytes < 4)
-        fail(r, "unknown instruction %s", name);
+        reader_fail(r, "unknown instruction %s", name);
     if (!loads) {
-        memory_operand(r, in);
-        need(r, ',');
+        reader_memory(r, in);
+        reader_need(r, ',');
     }
-    if (registers_of(r, values, in->count) != in->count)
-        fail(r, "another number of registers than %s", name);
+    if (reader_registers(r, values, in->count) != in->count)
+        reader_fail(r, "another number of registers than %s", name);
     for (int i = 0; i < in->count; i++) {
         in->words[i] = (uint8_t)(values[i].words == -2 ? (in->bytes + 3) / 4 : values[i].words);
-        in->o[i] = row_of(r, values[i], in->words[i]);
+        in->o[i] = reader_row(r, values[i], in->words[i]);
     }
     in->operands = in->count;
     in->results = loads ? in->count : 0;
     if (loads) {
-        need(r, ',');
-        memory_operand(r, in);
+        reader_need(r, ',');
+        reader_memory(r, in);
     }
 }
 
 static void jump(struct reader *r, struct inst *in)
 {
     struct label *j = &ADD(r->jumps, r->jump_count);
-    word(r, j->name);
+    reader_word(r, j->name);
     j->at = (uint32_t)r->kernel->code_count - 1;
     in->flow = BRANCH;
 }
@@ -372,220 +330,25 @@ static void plain(struct reader *r, const char *name, struct inst *in)
     struct operand all[OPERANDS];
     int8_t words[OPERANDS];
     int n = 0;
-    skip(r);
+    reader_skip(r);
     bool parts = *r->p == '{' && strcmp(name, "mov.b32") == 0;
     while (*r->p != ';') {
-        n += registers_of(r, all + n, OPERANDS - n);
-        (void)is_next(r, ',');
-        skip(r);
+        n += reader_registers(r, all + n, OPERANDS - n);
+        (void)reader_is_next(r, ',');
+        reader_skip(r);
     }
     for (int i = 0; i < n; i++)
         words[i] = (int8_t)all[i].words;
     const struct op *op = ptx_find_op(parts ? "mov.b32 {}" : name, words, n);
     if (!op)
-        fail(r, "unknown instruction %s, or with other operands", name);
+        reader_fail(r, "unknown instruction %s, or with other operands", name);
     in->run = op->run;
     in->flow = op->flow;
     in->operands = (uint8_t)n;
     in->results = op->flow == BARRIER ? 0 : parts ? 2 : strncmp(name, "mma.", 4) == 0 ? 4 : 1;
     r->kernel->is_hopper |= op->flow == BARRIER && n == 2;
     for (int i = 0; i < n; i++)
-        in->o[i] = row_of(r, all[i], op->words[i]);
-}
-
-// ---- instructions of compute capability 9.0 ----
-
-static uint32_t one(struct reader *r, int words)
-{
-    char text[NAME];
-    word(r, text);
-    struct operand o = operand(r, text);
-    if (o.words != -2 && o.words != words)
-        fail(r, "%s is a register of another size", text);
-    return row_of(r, o, words);
-}
-
-// [%r1]: an address in shared memory.
-static void shared_operand(struct reader *r, struct inst *in)
-{
-    memory_operand(r, in);
-    if (in->base_words != 1)
-        fail(r, "an address in shared memory of another size");
-}
-
-// wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {sums}, a or {a}, b, p, 1, 1, turned...
-static void group_product(struct reader *r, const char *name, struct inst *in)
-{
-    struct operand of[WIDE];
-    int columns = 0, end = 0;
-    uint64_t flags[4] = {0};
-    if (sscanf(name, "wgmma.mma_async.sync.aligned.m64n%dk16.f32.bf16.bf16%n", &columns, &end) !=
-            1 ||
-        name[end] || columns < 8 || columns > 256 || columns % 8)
-        fail(r, "unknown instruction %s", name);
-    if (registers_of(r, of, WIDE) != columns / 2)
-        fail(r, "another number of sums than %s", name);
-    in->run = hopper_mma;
-    in->flow = WHOLE_WARP;
-    in->list = (uint32_t)r->kernel->list_count;
-    in->many = (uint32_t)columns / 2;
-    for (int i = 0; i < columns / 2; i++)
-        ADD(r->kernel->list, r->kernel->list_count) = of[i].row;
-    need(r, ',');
-    skip(r);
-    in->is_fixed = *r->p == '{';
-    if (in->is_fixed) {
-        if (registers_of(r, of, 4) != 4)
-            fail(r, "%s with another number of operands", name);
-        for (int i = 0; i < 4; i++)
-            in->o[2 + i] = of[i].row;
-    } else {
-        in->o[2] = one(r, 2);
-    }
-    need(r, ',');
-    in->o[1] = one(r, 2);
-    need(r, ',');
-    in->o[0] = one(r, 0);
-    for (int i = 0; i < (in->is_fixed ? 3 : 4); i++) {
-        need(r, ',');
-        flags[i] = count(r);
-    }
-    if (flags[0] != 1 || flags[1] != 1 || flags[2] > 1 || flags[3] > 1)
-        fail(r, "%s with other signs", name);
-    in->offset = (int64_t)(in->is_fixed ? flags[2] << 1 : flags[2] | flags[3] << 1);
-}
-
-// ... [to], [map, {x, y}], [barrier], {offsets of im2col}
-static void tensor_copy(struct reader *r, const char *name, struct inst *in)
-{
-    struct operand of[5];
-    struct inst barrier = {0};
-    int n = name[21] - '0';
-    in->is_signed = strstr(name, ".im2col.") != NULL;
-    if (n < 1 || n > 5 || (in->is_signed && n != 4) ||
-        strcmp(name + 23, in->is_signed
-                              ? ".shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
-                              : ".shared::cluster.global.mbarrier::complete_tx::bytes") != 0)
-        fail(r, "unknown instruction %s", name);
-    in->run = hopper_copy_tensor;
-    shared_operand(r, in);
-    need(r, ',');
-    need(r, '[');
-    in->o[0] = one(r, 2);
-    need(r, ',');
-    in->count = (uint8_t)registers_of(r, of, 5);
-    need(r, ']');
-    if (in->count != n)
-        fail(r, "%s with another number of dimensions", name);
-    for (int i = 0; i < n; i++)
-        in->o[1 + i] = row_of(r, of[i], 1);
-    need(r, ',');
-    shared_operand(r, &barrier);
-    in->o[6] = barrier.base;
-    if (barrier.offset)
-        fail(r, "%s with an offset", name);
-    if (in->is_signed) {
-        need(r, ',');
-        if (registers_of(r, of, 2) != 2)
-            fail(r, "%s with another number of offsets", name);
-        in->o[7] = row_of(r, of[0], 1);
-        in->o[8] = row_of(r, of[1], 1);
-    }
-}
-
-static void line_copy(struct reader *r, struct inst *in)
-{
-    struct inst from = {0}, barrier = {0};
-    in->run = hopper_copy;
-    shared_operand(r, in);
-    need(r, ',');
-    memory_operand(r, &from);
-    need(r, ',');
-    in->o[1] = one(r, 1);
-    need(r, ',');
-    shared_operand(r, &barrier);
-    if (from.offset || from.base_words != 2 || barrier.offset)
-        fail(r, "a bulk copy with an offset");
-    in->o[0] = from.base;
-    in->o[2] = barrier.base;
-}
-
-static void barrier_use(struct reader *r, const char *name, struct inst *in)
-{
-    bool inits = strcmp(name, "mbarrier.init.shared.b64") == 0,
-         waits = strcmp(name, "mbarrier.try_wait.parity.shared::cta.b64") == 0,
-         expects = strcmp(name, "mbarrier.arrive.expect_tx.shared.b64") == 0;
-    if (!inits && !waits && !expects && strcmp(name, "mbarrier.arrive.shared.b64") != 0)
-        fail(r, "unknown instruction %s", name);
-    in->run = inits ? hopper_init : waits ? hopper_wait : expects ? hopper_expect : hopper_arrive;
-    if (waits) {
-        in->o[0] = one(r, 0);
-        need(r, ',');
-    } else if (!inits) {
-        char text[NAME];
-        word(r, text);
-        if (strcmp(text, "_") != 0)
-            fail(r, "%s with a result", name);
-        need(r, ',');
-    }
-    shared_operand(r, in);
-    if (inits || waits || expects) {
-        need(r, ',');
-        in->o[waits] = one(r, 1);
-    }
-}
-
-static bool hopper_instruction(struct reader *r, const char *name, struct inst *in)
-{
-    static const struct {
-        const char *name;
-        op_run *run;
-        enum flow flow;
-        bool has_number;
-    } simple[] = {
-        {"wgmma.fence.sync.aligned", hopper_fence, WHOLE_WARP, false},
-        {"wgmma.commit_group.sync.aligned", hopper_commit, WHOLE_WARP, false},
-        {"wgmma.wait_group.sync.aligned", hopper_wait_group, WHOLE_WARP, true},
-        {"setmaxnreg.inc.sync.aligned.u32", hopper_registers, WHOLE_WARP, true},
-        {"setmaxnreg.dec.sync.aligned.u32", hopper_registers, WHOLE_WARP, true},
-        {"fence.mbarrier_init.release.cluster", hopper_fence_init, PLAIN, false},
-        {"fence.proxy.async", hopper_fence_proxy, PLAIN, false},
-        {"fence.proxy.async.shared::cta", hopper_fence_proxy, PLAIN, false},
-    };
-    r->kernel->is_hopper = true;
-    for (size_t i = 0; i < sizeof simple / sizeof *simple; i++)
-        if (strcmp(name, simple[i].name) == 0) {
-            in->run = simple[i].run;
-            in->flow = simple[i].flow;
-            if (simple[i].has_number)
-                in->o[0] = one(r, 1);
-            return true;
-        }
-    if (strncmp(name, "wgmma.mma_async.", 16) == 0)
-        group_product(r, name, in);
-    else if (strncmp(name, "mbarrier.", 9) == 0)
-        barrier_use(r, name, in);
-    else if (strncmp(name, "cp.async.bulk.tensor.", 21) == 0)
-        tensor_copy(r, name, in);
-    else if (strcmp(name, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes") == 0)
-        line_copy(r, in);
-    else if (strcmp(name, "prefetch.tensormap") == 0) {
-        memory_operand(r, in);
-        in->run = hopper_prefetch_map;
-    } else {
-        return false;
-    }
-    return true;
-}
-
-static bool is_hoppers(const char *name)
-{
-    static const char *const begins_with[] = {"wgmma.",      "mbarrier.", "cp.async.bulk.",
-                                              "setmaxnreg.", "fence.",    "prefetch.tensormap"};
-    for (size_t i = 0; i < sizeof begins_with / sizeof *begins_with; i++)
-        if (strncmp(name, begins_with[i], strlen(begins_with[i])) == 0)
-            return true;
-    return false;
+        in->o[i] = reader_row(r, all[i], op->words[i]);
 }
 
 static void instruction(struct reader *r)
@@ -594,12 +357,12 @@ static void instruction(struct reader *r)
     struct inst *in = &ADD(r->kernel->code, r->kernel->code_count);
     in->predicate = -1;
     in->line = r->line;
-    if (is_next(r, '@')) {
-        in->negated = is_next(r, '!');
-        word(r, name);
-        in->predicate = (int32_t)operand(r, name).row;
+    if (reader_is_next(r, '@')) {
+        in->negated = reader_is_next(r, '!');
+        reader_word(r, name);
+        in->predicate = (int32_t)reader_operand(r, name).row;
     }
-    word(r, name);
+    reader_word(r, name);
     if (strcmp(name, "bra") == 0 || strcmp(name, "bra.uni") == 0) {
         jump(r, in);
     } else if (strncmp(name, "ld.", 3) == 0 || strncmp(name, "st.", 3) == 0) {
@@ -608,41 +371,38 @@ static void instruction(struct reader *r)
         struct operand out[4];
         in->run = strstr(name, ".trans") ? ptx_load_matrix_turned : ptx_load_matrix;
         in->flow = WHOLE_WARP;
-        if (registers_of(r, out, 4) != 4)
-            fail(r, "%s of another number of registers", name);
+        if (reader_registers(r, out, 4) != 4)
+            reader_fail(r, "%s of another number of registers", name);
         for (int i = 0; i < 4; i++)
             in->o[i] = out[i].row;
         in->operands = in->results = 4;
-        need(r, ',');
-        memory_operand(r, in);
+        reader_need(r, ',');
+        reader_memory(r, in);
     } else if (strcmp(name, "cp.async.cg.shared.global") == 0) {
         struct inst from = {0};
         struct operand bytes;
         char text[NAME];
         in->run = ptx_copy_async;
-        memory_operand(r, in);
-        need(r, ',');
-        memory_operand(r, &from);
+        reader_memory(r, in);
+        reader_need(r, ',');
+        reader_memory(r, &from);
         if (from.offset || from.base_words != 2)
-            fail(r, "%s with an offset", name);
+            reader_fail(r, "%s with an offset", name);
         in->o[0] = from.base;
-        need(r, ',');
-        if (count(r) != 16)
-            fail(r, "%s of another size", name);
-        need(r, ',');
-        word(r, text);
-        bytes = operand(r, text);
-        in->o[1] = row_of(r, bytes, 1);
+        reader_need(r, ',');
+        if (reader_count(r) != 16)
+            reader_fail(r, "%s of another size", name);
+        reader_need(r, ',');
+        reader_word(r, text);
+        bytes = reader_operand(r, text);
+        in->o[1] = reader_row(r, bytes, 1);
     } else if (strcmp(name, "prefetch.global.L2") == 0) { // of any address: it is a hint
-        memory_operand(r, in);
+        reader_memory(r, in);
         in->run = ptx_nothing;
-    } else if (is_hoppers(name)) {
-        if (!hopper_instruction(r, name, in))
-            fail(r, "unknown instruction %s", name);
-    } else {
+    } else if (!reader_hopper(r, name, in)) {
         plain(r, name, in);
     }
-    need(r, ';');
+    reader_need(r, ';');
 }
 
 static void statement(struct reader *r)
@@ -654,8 +414,8 @@ static void statement(struct reader *r)
         return;
     }
     int line = r->line;
-    word(r, name);
-    if (is_next(r, ':')) {
+    reader_word(r, name);
+    if (reader_is_next(r, ':')) {
         struct label *l = &ADD(r->labels, r->label_count);
         memcpy(l->name, name, NAME);
         l->at = (uint32_t)r->kernel->code_count;
@@ -667,7 +427,7 @@ static void statement(struct reader *r)
         memory(r, &r->kernel->local);
     } else if (strcmp(name, ".pragma") == 0) {
         r->p += strcspn(r->p, ";");
-        need(r, ';');
+        reader_need(r, ';');
     } else {
         r->p = begin;
         r->line = line;
@@ -679,12 +439,12 @@ static void body(struct reader *r)
 {
     int inner[8], depth = 0; // registers of an inner part are its own
     for (;;) {
-        skip(r);
-        if (is_next(r, '{')) {
+        reader_skip(r);
+        if (reader_is_next(r, '{')) {
             if (depth == 8)
-                fail(r, "too deep");
+                reader_fail(r, "too deep");
             inner[depth++] = r->symbol_count;
-        } else if (is_next(r, '}')) {
+        } else if (reader_is_next(r, '}')) {
             if (depth == 0)
                 return;
             r->symbol_count = inner[--depth];
@@ -701,7 +461,7 @@ static void connect(struct reader *r)
         while (k < r->label_count && strcmp(r->labels[k].name, r->jumps[i].name) != 0)
             k++;
         if (k == r->label_count)
-            fail(r, "no label %s", r->jumps[i].name);
+            reader_fail(r, "no label %s", r->jumps[i].name);
         r->kernel->code[r->jumps[i].at].target = r->labels[k].at;
     }
 }
@@ -731,20 +491,20 @@ static void read_kernel(struct reader *r, const char *text, const char *entry)
         k->shared = 16; // what a launch asks for is aligned to 16 and not to more
     outside_memory(r, text, entry);
     r->p = entry;
-    need(r, '(');
+    reader_need(r, '(');
     do // .param .align 8 .b8 name[224]
-        word(r, name);
-    while (!is_next(r, '['));
-    k->args = count(r);
-    need(r, ']');
-    need(r, ')');
-    for (skip(r); *r->p == '.'; skip(r)) {
-        word(r, name);
+        reader_word(r, name);
+    while (!reader_is_next(r, '['));
+    k->args = reader_count(r);
+    reader_need(r, ']');
+    reader_need(r, ')');
+    for (reader_skip(r); *r->p == '.'; reader_skip(r)) {
+        reader_word(r, name);
         if (strcmp(name, ".maxntid") == 0)
-            k->threads = count(r);
+            k->threads = reader_count(r);
         r->p += strcspn(r->p, "\n");
     }
-    need(r, '{');
+    reader_need(r, '{');
     body(r);
     connect(r);
 }

@@ -20,6 +20,7 @@ struct builder {
     int64_t ready;           // numbers from which on gradients are complete
     int lazy_reader;         // forked launch that reads what the optimizer changes, or -1
     int *writer, *reader;    // (layers): last launch that wrote it, that read its gradient; or -1
+    bool forked_weights;     // launches that the optimizer must wait for
     int rc;
     struct err *err;
 };
@@ -33,6 +34,8 @@ void gpu_plan_each(struct builder *b, const char *kernel, int64_t numbers, const
 device_ptr gpu_plan_alloc(struct builder *b, int64_t bytes);
 device_ptr gpu_plan_alloc_zeros(struct builder *b, int64_t bytes);
 void gpu_plan_upload(struct builder *b, device_ptr to, const void *from, int64_t bytes);
+// A tensor map, on the GPU.
+void *gpu_plan_map(struct builder *b, const struct tensor *tensor);
 
 // Makes the last launch a fork, which later launches do not wait for; or a join of all forks.
 void gpu_plan_fork(const struct builder *b);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cuda/plan/images.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
+#include "engine/cuda/plan/image_conv.h"
 #include "engine/cuda/plan/ranks.h"
 
 // ---- which nets ----
@@ -280,196 +280,23 @@ static void depend_back(const struct builder *b, int from, int to)
 
 // ---- convolutions ----
 
-struct form { // tiles of a block, as in image_conv.cu
-    const char *forward, *back;
-    int m, n, stages;
-    double cost; // relative time of a multiplication
-};
-
-static const struct form forms[] = {
-    {"image_forward_128", "image_back_128", 128, 128, 3, 1.0},
-    {"image_forward_96", "image_back_96", 128, 96, 3, 1.05},
-    {"image_forward_64", "image_back_64", 128, 64, 4, 1.15},
-    {"image_forward_32", "image_back_32", 128, 32, 4, 1.6},
-    {"image_forward_few", "image_back_few", 64, 64, 4, 1.5},
-};
-
-static const struct form weight_forms[] = {
-    {"image_weights_128", NULL, 128, 128, 3, 1.0},
-    {"image_weights_96", NULL, 96, 128, 3, 1.05},
-    {"image_weights_64", NULL, 64, 128, 4, 1.15},
-};
-
-static unsigned shared_of(const struct form *form)
-{
-    return (unsigned)(form->stages * (form->m + form->n) * 128 + TAPS_MAX * 4);
-}
-
-// Relative time: a processor runs `at_once` blocks concurrently, and a wave of blocks takes as long
-// as one of them.
-static double time_of(const struct gpu_plan *plan, const struct form *f, int64_t blocks,
-                      int at_once)
-{
-    int64_t waves = tiles(blocks, at_once * plan->device.processors);
-    return (double)(waves * f->m * f->n) * f->cost;
-}
-
-static const struct form *form_of(const struct gpu_plan *plan, int m, int n)
-{
-    const struct form *best = NULL;
-    double least = 0;
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        const struct form *f = &forms[i];
-        double time = time_of(plan, f, tiles(m, f->m) * tiles(n, f->n), 2);
-        if (!best || time < least) {
-            best = f;
-            least = time;
-        }
-    }
-    return best;
-}
-
-static struct cuda_image_conv conv_of(const struct gpu_plan *plan, int layer)
-{
-    const struct net_layer *l = &plan->layers[layer];
-    const struct net_shape *in = &plan->layers[l->inputs[0]].out;
-    return (struct cuda_image_conv){.now = on_gpu(plan->now),
-                                    .pixels = plan->values[layer].rows,
-                                    .height = in->dim[1],
-                                    .width = in->dim[2],
-                                    .pitch = plan->values[l->inputs[0]].pitch,
-                                    .depth = pad8(in->dim[0]),
-                                    .out_height = l->out.dim[1],
-                                    .out_width = l->out.dim[2],
-                                    .taps = l->kernel_h * l->kernel_w,
-                                    .kernel_w = l->kernel_w,
-                                    .stride = l->stride,
-                                    .top = l->pad_top,
-                                    .left = l->pad_left,
-                                    .units = l->units};
-}
-
-static void launch(struct builder *b, const char *kernel, const struct form *form,
-                   struct cuda_image_conv *g, int parts)
-{
-    g->tiles_m = (int)tiles(g->m, form->m);
-    g->tiles_n = (int)tiles(g->n, form->n);
-    gpu_plan_add(b, kernel, (int64_t)g->tiles_m * g->tiles_n * parts, 1, 256, shared_of(form), g,
-                 sizeof *g);
-}
-
-static const unsigned short *weights_at(const struct gpu_plan *plan, int layer)
-{
-    const struct block *block = gpu_params_block(plan->params, layer, 0);
-    return on_gpu(plan->params->rounded + (device_ptr)block->at * 2);
-}
-
 static void conv_forward(struct builder *b, int layer)
 {
-    const struct gpu_plan *plan = b->plan;
-    const struct value *value = &plan->values[layer];
-    struct cuda_image_conv g = conv_of(plan, layer);
-    g.m = (int)plan->batch * value->rows;
-    g.n = pad8(g.units);
-    g.k = g.taps * g.depth;
-    g.a = on_gpu(plan->values[plan->layers[layer].inputs[0]].out);
-    g.b = weights_at(plan, layer);
-    g.y = on_gpu(value->out);
-    g.ldb = g.taps * g.depth;
-    g.ldy = value->pitch;
-    assert(plan->layers[layer + 1].op == NET_BATCH_NORM);
-    g.sums = b->training ? on_gpu(plan->extra[4 * (layer + 1)]) : NULL;
-    const struct form *form = form_of(plan, g.m, g.n);
-    launch(b, form->forward, form, &g, 1);
-    depend(b, plan->layers[layer].inputs[0], layer);
+    image_conv_forward(b, layer);
+    depend(b, b->plan->layers[layer].inputs[0], layer);
 }
 
 static void conv_back(struct builder *b, int layer)
 {
-    const struct gpu_plan *plan = b->plan;
-    int input = plan->layers[layer].inputs[0];
-    const struct value *in = &plan->values[input], *value = &plan->values[layer];
-    struct cuda_image_conv g = conv_of(plan, layer);
-    g.m = (int)plan->batch * in->rows;
-    g.n = g.depth;
-    g.tap_pitch = g.depth;
-    g.ldb = g.taps * g.depth;
-    g.depth = pad8(g.units);
-    g.k = g.taps * g.depth;
-    g.a = on_gpu(value->out); // where its gradient lies by now
-    g.b = weights_at(plan, layer);
-    g.y = on_gpu(in->grad);
-    g.ldy = in->pitch;
-    g.add = b->written[input];
-    int height = g.height, width = g.width;
-    g.height = g.out_height; // windows walk through dy
-    g.width = g.out_width;
-    g.pitch = value->pitch;
-    g.out_height = height;
-    g.out_width = width;
-    const struct form *form = form_of(plan, g.m, g.n);
-    launch(b, form->back, form, &g, 1);
+    int input = b->plan->layers[layer].inputs[0];
+    image_conv_back(b, layer);
     depend_back(b, layer, input);
     b->written[input] = true;
 }
 
-// Limit for the parts of a weights' gradient. Without it inception takes 600 MiB more and gains 1.4
-// %.
-#define PARTS_BYTES (1 << 20)
-
-// The fastest form and number of parts for a weights' gradient.
-static const struct form *weight_form(const struct gpu_plan *plan, int layer, int *parts)
-{
-    const struct net_layer *l = &plan->layers[layer];
-    int64_t n = (int64_t)l->kernel_h * l->kernel_w * pad8(plan->layers[l->inputs[0]].out.dim[0]);
-    int64_t k = plan->batch * plan->values[layer].rows;
-    const struct form *best = NULL;
-    double least = 0;
-    for (size_t i = 0; i < sizeof weight_forms / sizeof *weight_forms; i++) {
-        const struct form *f = &weight_forms[i];
-        int64_t blocks = tiles(l->units, f->m) * tiles(n, f->n);
-        int64_t most = PARTS_BYTES / (n * l->units * 4);
-        for (int p = 1; p <= 64 && (p == 1 || (p <= most && k / p >= 512)); p++) {
-            // Each part is written and read again. Other launches run concurrently.
-            double time = time_of(plan, f, blocks * p, 1) / p * (1 + 0.06 * p);
-            if (!best || time < least) {
-                best = f;
-                least = time;
-                *parts = p;
-            }
-        }
-    }
-    return best;
-}
-
-int images_weight_parts(const struct gpu_plan *plan, int layer)
-{
-    int parts = 1;
-    (void)weight_form(plan, layer, &parts);
-    int64_t k = plan->batch * plan->values[layer].rows, per = tiles(tiles(k, parts), 64) * 64;
-    return (int)tiles(k, (int)per);
-}
-
 static void conv_weights(struct builder *b, int layer)
 {
-    const struct gpu_plan *plan = b->plan;
-    const struct value *value = &plan->values[layer];
-    const struct block *block = gpu_params_block(plan->params, layer, 0);
-    struct cuda_image_conv g = conv_of(plan, layer);
-    int parts = 1;
-    const struct form *form = weight_form(plan, layer, &parts);
-    g.m = pad8(g.units);
-    g.n = g.taps * g.depth;
-    g.k = (int)plan->batch * value->rows;
-    g.a = on_gpu(value->out);
-    g.b = on_gpu(plan->values[plan->layers[layer].inputs[0]].out);
-    g.y = on_gpu(block->grad);
-    g.ldy = g.taps * g.depth;
-    g.units_pitch = value->pitch;
-    g.part = block->size;
-    g.per_part = (int)tiles(tiles(g.k, parts), 64) * 64;
-    assert(tiles(g.k, g.per_part) == block->parts);
-    launch(b, form->forward, form, &g, block->parts);
+    image_conv_weights(b, layer);
     depend(b, layer, -1);
 }
 
@@ -540,7 +367,7 @@ static void norm_forward(struct builder *b, int layer)
     const struct gpu_plan *plan = b->plan;
     int conv = plan->layers[layer].inputs[0];
     struct cuda_image_norm g = norm_of(b, layer);
-    g.parts = (int)tiles(g.rows, form_of(plan, g.rows, g.channels)->m);
+    g.parts = (int)tiles(g.rows, image_conv_rows(plan, conv));
     if (b->training)
         norm_totals(b, conv, layer, &g);
     gpu_plan_add(b, "image_norm_channels", g.channels / 8, 1, 256, 0, &g, sizeof g);

@@ -11,17 +11,11 @@
 
 #include "engine/cuda/plan/builder.h"
 
-static inline int pad8(int n)
-{
-    return (n + 7) / 8 * 8;
-}
-
 // Whether the net is one of these.
 bool images_in_bf16(const struct net_layer *layers, int count, enum engine_precision precision);
 
-// Pitches and memory of the images; parts of a weights' gradient.
+// Pitches and memory of the images.
 void images_memory(struct builder *b);
-int images_weight_parts(const struct gpu_plan *plan, int layer);
 
 // A layer's launches; false if the layer has nothing to do with images.
 bool images_forward(struct builder *b, int layer);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/cuda/plan/loss_optimizer.h"
+#include "engine/cuda/plan/image_conv.h"
 #include "engine/cuda/plan/images.h"
 #include "engine/cuda/plan/layers.h"
 #include "engine/cuda/plan/builder.h"
@@ -89,6 +90,15 @@ void gpu_plan_upload(struct builder *b, device_ptr to, const void *from, int64_t
     const struct device *device = &b->plan->device;
     if (b->rc == 0)
         b->rc = device->upload(device->driver, to, from, bytes, b->err);
+}
+
+void *gpu_plan_map(struct builder *b, const struct tensor *tensor)
+{
+    const struct device *device = &b->plan->device;
+    device_ptr map = gpu_plan_alloc(b, 128);
+    if (b->rc == 0)
+        b->rc = device->map(device->driver, map, tensor, b->err);
+    return on_gpu(map);
 }
 
 struct cuda_drop gpu_plan_drop(const struct builder *b, int layer)
@@ -216,12 +226,12 @@ static void back_layer(struct builder *b, int i, bool trains)
         if (has_relu(l) && !plan->values[i].masked)
             gpu_relu_back(b, i);
         linear = gpu_linear_of(plan, i);
+        if (trains) // first: what is forked then runs beside the way back
+            gpu_linear_weights(b, &linear);
         if (plan->head == i)
             wrote(b, l->inputs[0], true);
         else
             gpu_linear_back(b, &linear);
-        if (trains)
-            gpu_linear_weights(b, &linear);
         break;
     case NET_LSTM:
         gpu_lstm_back(b, i, trains);
@@ -303,7 +313,11 @@ static void build_backward(struct builder *b, struct launches *to, int stage)
         }
     gpu_weights_flush_all(b);
     ranks_end(b);
+    int before = to->count;
     gpu_optimize(b, trains);
+    if (b->rc == 0 && to->count > before && b->forked_weights)
+        gpu_plan_join(b);
+    b->forked_weights = false;
     b->reaches = b->written = NULL;
     free(flags);
 }
@@ -439,7 +453,7 @@ static void give_gradients(struct builder *b)
         if (!block->trained || block->lazy)
             continue;
         if (plan->images && l->op == NET_CONV)
-            block->parts = images_weight_parts(plan, block->layer);
+            block->parts = image_conv_parts(plan, block->layer);
         else if (l->op == NET_DENSE || l->op == NET_CONV || l->op == NET_LSTM) {
             block->product = true;
             block->parts = gpu_weights_parts(plan, block->layer, second);

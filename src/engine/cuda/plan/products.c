@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cuda/plan/products.h"
 
+#include "engine/cuda/plan/windows.h"
+
 // ---- tile sizes and launches ----
 
 struct form { // of a block of threads: its tile, and bytes of shared memory
@@ -56,13 +58,14 @@ static void launch_gemm(struct builder *b, const char *kernel, struct cuda_gemm 
                  sizeof *g);
 }
 
-static void make_parts(struct cuda_gemm *g, int64_t blocks, int wanted, int least, int step)
+static void make_parts(struct cuda_gemm *g, int64_t blocks, int wanted, int most, int least,
+                       int step)
 {
     int64_t parts = wanted / blocks;
     if (parts > g->k / least)
         parts = g->k / least;
-    if (parts > 64)
-        parts = 64;
+    if (parts > most)
+        parts = most;
     if (parts < 1)
         parts = 1;
     g->per_part = (int)tiles(tiles(g->k, (int)parts), step) * step;
@@ -76,17 +79,19 @@ static const char *const back_kernels[2][4] = {
     {"gemm_back_wide", "gemm_back_wide", "gemm_back_medium", "gemm_back_deep"},
     {"conv_back_wide", "conv_back_narrow", "conv_back_medium", "conv_back_deep"}};
 
-static void forward_gemm(struct builder *b, struct cuda_gemm *g)
+static void forward_gemm(struct builder *b, struct cuda_gemm *g, int channels)
 {
     struct gpu_plan *plan = b->plan;
     bool windowed = is_windowed(g);
+    if (windows_forward(b, g, channels))
+        return;
     enum shape shape = shape_of(g, g->ldy, windowed);
     struct form form = form_of(&plan->device, shape);
     g->parts = 1;
     g->per_part = g->k;
     int64_t blocks = tiles(g->m, form.m) * tiles(g->ldy, form.n);
     if (shape == DEEP && g->k >= 1024)
-        make_parts(g, blocks, plan->device.processors, 256, form.k);
+        make_parts(g, blocks, plan->device.processors, 64, 256, form.k);
     if (g->parts == 1) {
         launch_gemm(b, forward_kernels[windowed][shape], g, g->ldy, &form, form.forward_shared);
         return;
@@ -148,6 +153,8 @@ void gpu_product(const struct device *device, device_ptr a, device_ptr b, device
 static void back_gemm(struct builder *b, struct cuda_gemm *g)
 {
     bool windowed = is_windowed(g);
+    if (windows_back(b, g))
+        return;
     enum shape shape = shape_of(g, g->n, windowed);
     struct form form = form_of(&b->plan->device, shape);
     // Some GPUs since 8.0 (8.6, 8.9, 12.0) have 99 KiB for a block.
@@ -247,7 +254,7 @@ void gpu_linear_forward(struct builder *b, const struct linear *l, bool relu, in
         g.bias = on_gpu(gpu_params_at(plan->params, l->block->bias_at));
     g.relu = relu;
     g.drop = gpu_plan_drop(b, drop);
-    forward_gemm(b, &g);
+    forward_gemm(b, &g, plan->layers[layer->inputs[0]].out.dim[0]);
 }
 
 void gpu_linear_weights(struct builder *b, const struct linear *l)
@@ -274,7 +281,8 @@ void gpu_linear_weights(struct builder *b, const struct linear *l)
     g.decayed = l->block->decayed;
     g.at = l->block->at;
     g.bias_at = l->block->bias_at;
-    gpu_weights_add(b, &g);
+    if (!windows_weights(b, &g, plan->layers[layer->inputs[0]].out.dim[0]))
+        gpu_weights_add(b, &g);
 }
 
 int gpu_weights_parts(const struct gpu_plan *plan, int layer, bool second)
@@ -284,7 +292,8 @@ int gpu_weights_parts(const struct gpu_plan *plan, int layer, bool second)
     struct cuda_gemm g = windows_of(plan, layer, &rows);
     int64_t m = second ? pad4(l->units) : g.taps * g.pitch;
     g.k = (int)plan->batch * rows;
-    make_parts(&g, tiles(m, 128) * tiles(units, 64), 2 * plan->device.processors, 256, 32);
+    int most = is_windowed(&g) && windows_wanted(&plan->device) ? 88 : 64;
+    make_parts(&g, tiles(m, 128) * tiles(units, 64), 2 * plan->device.processors, most, 256, 32);
     return g.parts;
 }
 

@@ -243,7 +243,7 @@ void text_memory(struct builder *b)
     m->sums = gpu_plan_alloc(b, (int64_t)NORM_PARTS * 3 * width * 4);
     if ((int64_t)COLUMN_PARTS * widest > (int64_t)NORM_PARTS * 3 * width)
         m->sums = gpu_plan_alloc(b, (int64_t)COLUMN_PARTS * widest * 4);
-    m->zeros = gpu_plan_alloc_zeros(b, (table + 1024) * 4);
+    m->zeros = gpu_plan_alloc_zeros(b, ((table > widest ? table : widest) + 1024) * 4);
     int64_t most = LOGITS_BYTES / (table * 2);
     m->chunk = tiles(tiles(rows, (int)tiles(rows, (int)(most > 128 ? most : 128))), 128) *
                128; // equal ones
@@ -519,9 +519,11 @@ static void linear_back(struct builder *b, int i, bool add)
                              .part = block_of(plan, i)->size,
                              .parts = block_of(plan, i)->parts,
                              .ldy = l->units};
-    product_add(b, PRODUCT_TN, x, d, &w);
-    if (!summed)
+    if (!summed && product_on_hopper(&plan->device))
+        w.sums = grad_at(plan, i, block_of(plan, i)->bias_at - block_of(plan, i)->at);
+    else if (!summed)
         bias_back(b, i, d, add);
+    product_add(b, PRODUCT_TN, x, d, &w);
     struct cuda_product g = {.kind = gelu ? CUDA_PRODUCT_GELU_BACK : CUDA_PRODUCT_PLAIN,
                              .y = on_gpu(gelu ? m->d_wide : m->d_narrow),
                              .before = gelu ? on_gpu(plan->values[in->inputs[0]].out) : NULL,
@@ -537,15 +539,15 @@ static void attention_back(struct builder *b, int i)
     int64_t pairs = (int64_t)g.samples * g.heads;
     g.d_out = on_gpu(plan->text.d_narrow);
     g.y = on_gpu(plan->text.d_wide);
-    gpu_plan_add(b, "attention_delta", tiles(pairs * g.time, 64), 1, 256, 0, &g, sizeof g);
-    if (g.map_qkv) {
+    if (g.map_qkv) { // the queries' kernel writes delta, too
         g.map_d = product_map(b, scratch(plan, plan->text.d_narrow, plan->layers[i].units), 64);
-        gpu_plan_add(b, "hopper_attention_keys", g.time / 64, pairs, 128, 6 * 8192 + 2048 + 64, &g,
-                     sizeof g);
         gpu_plan_add(b, "hopper_attention_queries", g.time / 64, pairs, 128, 6 * 8192 + 1024 + 64,
                      &g, sizeof g);
+        gpu_plan_add(b, "hopper_attention_keys", g.time / 64, pairs, 128, 6 * 8192 + 2048 + 64, &g,
+                     sizeof g);
         return;
     }
+    gpu_plan_add(b, "attention_delta", tiles(pairs * g.time, 64), 1, 256, 0, &g, sizeof g);
     gpu_plan_add(b, "attention_keys", tiles(g.time, 128), pairs, 256, 8 * 8192 + 1024, &g,
                  sizeof g);
     gpu_plan_add(b, "attention_queries", tiles(g.time, 128), pairs, 256, 8 * 8192, &g, sizeof g);

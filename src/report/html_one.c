@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page of a single run, for a report and for fare serve: the four figures that matter, where
+// the time went, everything over the time of the run, what it costs elsewhere, and how to do it
+// again.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "market/bill.h"
+#include "report/html.h"
+#include "report/markup.h"
+#include "report/part.h"
+#include "report/scale.h"
+
+// "projected, 95 %: 12 h 03 min to 16 h 39 min"
+static void time_source(const struct page_run *run, struct buf *out)
+{
+    char low[SCALE_LABEL], high[SCALE_LABEL];
+    if (!run->time_s.known) {
+        buf_adds(out, "ended too early to project it");
+        return;
+    }
+    buf_adds(out, run->basis ? run->basis : "");
+    if (!run->low_s.known || !run->high_s.known)
+        return;
+    scale_words("s", run->low_s.v, low);
+    scale_words("s", run->high_s.v, high);
+    if (strcmp(low, high) != 0)
+        buf_printf(out, "%s95 %%: %s to %s", out->len ? ", " : "", low, high);
+}
+
+static void time_stat(struct buf *out, const struct page_run *run)
+{
+    char words[SCALE_LABEL] = "";
+    struct buf sub = {0};
+    if (run->time_s.known)
+        scale_words("s", run->time_s.v, words);
+    time_source(run, &sub);
+    part_stat(out, "whole training", words, buf_str(&sub));
+    buf_drop(out, &sub);
+}
+
+static void usd_words(int64_t nano, char out[MONEY_BYTES + 8])
+{
+    char amount[MONEY_BYTES];
+    money_short(nano, amount);
+    snprintf(out, MONEY_BYTES + 8, "%s USD", amount);
+}
+
+// The cheapest bill of a machine with a run, or else by estimate; null without any.
+static const struct bill *cheapest(const struct page *page)
+{
+    const struct quote *quote = page->quotes.count > 0 ? &page->quotes.items[0] : NULL;
+    return !quote                       ? NULL
+           : quote->bills.count > 0     ? &quote->bills.items[0]
+           : quote->estimates.count > 0 ? &quote->estimates.items[0]
+                                        : NULL;
+}
+
+// What the run itself cost, or else what the training costs on the cheapest machine to rent.
+static void cost_stat(struct buf *out, const struct page *page, const struct page_run *run)
+{
+    const struct bill *bill = cheapest(page);
+    char words[MONEY_BYTES + 8] = "", amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
+    struct buf sub = {0};
+    int64_t nano;
+    if (run->usd && money_parse(run->usd, &nano, NULL) == 0) {
+        usd_words(nano, words);
+        buf_adds(&sub, run->usd_from ? run->usd_from : "");
+        part_stat(out, "this run cost", words, buf_str(&sub));
+    } else if (bill) {
+        bill_amount(bill, amount, interval);
+        snprintf(words, sizeof words, "%s USD", amount);
+        buf_printf(&sub, "%s%s%s%s%s", bill->certainty ? bill->certainty : "",
+                   bill->certainty ? ": " : "", bill->offer ? bill->offer : "",
+                   *interval ? ", " : "", interval);
+        part_stat(out, "cheapest to rent", words, buf_str(&sub));
+    } else {
+        part_stat(out, "cost", NULL, "no known offer fits");
+    }
+    buf_drop(out, &sub);
+}
+
+static void step_stat(struct buf *out, const struct page_run *run)
+{
+    struct units_text step = {""};
+    struct buf sub = {0};
+    char rate[SCALE_LABEL];
+    if (run->step_ms.known)
+        step = units_step(run->step_ms.v);
+    else
+        buf_adds(&sub, "no steps were seen");
+    if (run->samples_per_s.known) {
+        scale_words("samples/s", run->samples_per_s.v, rate);
+        buf_adds(&sub, rate);
+    }
+    if (run->step_low_ms.known && run->step_high_ms.known)
+        buf_printf(&sub, "%s95 %%: %s to %s", sub.len ? "; " : "", units_step(run->step_low_ms.v).s,
+                   units_step(run->step_high_ms.v).s);
+    part_stat(out, "step time", step.s, buf_str(&sub));
+    buf_drop(out, &sub);
+}
+
+static void stats(struct buf *out, const struct page *page, const struct page_run *run)
+{
+    part_stats_begin(out);
+    time_stat(out, run);
+    cost_stat(out, page, run);
+    step_stat(out, run);
+    part_stat(out, "quality", run->quality,
+              !run->quality         ? "nothing was evaluated"
+              : run->accuracy.known ? "accuracy on test data"
+                                    : "on held-out data");
+    part_stats_end(out);
+}
+
+void html_one_head(struct buf *out, const struct page *page)
+{
+    const struct page_run *run = &page->runs.items[0];
+    buf_adds(out, "<p>");
+    part_state(out, run->ended);
+    buf_addc(out, ' ');
+    if (run->basis)
+        part_chip(out, PART_PLAIN, run->basis);
+    if (run->taints.count > 0) {
+        buf_addc(out, ' ');
+        part_chip(out, PART_WAIT, "noisy");
+    }
+    markup_in(out, " <span class=\"mute\">", run->id, "</span></p>\n");
+    if (run->problem)
+        html_paragraph(out, "", run->problem);
+    stats(out, page, run);
+    html_verdict(out, page);
+    for (size_t i = 0; i < run->taints.count; i++)
+        markup_in(out, i ? "; " : "<p>Noisy: ", run->taints.items[i],
+                  i + 1 < run->taints.count ? "" : ".</p>\n");
+}
+
+static const struct plot *plot_of(const struct page *page, const char *kind, size_t *number)
+{
+    for (*number = 0; *number < page->plots.count; (*number)++)
+        if (strcmp(page->plots.items[*number].kind, kind) == 0)
+            return &page->plots.items[*number];
+    return NULL;
+}
+
+static void show_plot(struct buf *out, const struct page *page, const char *kind)
+{
+    size_t number;
+    const struct plot *plot = plot_of(page, kind, &number);
+    if (plot)
+        html_plot(out, plot, 2, number);
+}
+
+// What the timeline, the table of offers and the figures at the top show already.
+static bool shown_before(const struct page *page, const char *kind)
+{
+    static const char *const by_timeline[] = {"accuracy", "use", "steps", NULL};
+    static const char *const before[] = {"phases", "account", "timeline", "frontier", "cost", NULL};
+    size_t number;
+    for (size_t i = 0; by_timeline[i]; i++)
+        if (strcmp(kind, by_timeline[i]) == 0)
+            return plot_of(page, "timeline", &number) != NULL;
+    for (size_t i = 0; before[i]; i++)
+        if (strcmp(kind, before[i]) == 0)
+            return true;
+    return false;
+}
+
+static void elsewhere(struct buf *out, const struct page *page)
+{
+    buf_adds(out, "<section id=\"quotes\">\n");
+    html_heading(out, 2, "What it costs elsewhere");
+    if (page->quotes.count == 0)
+        part_empty(out,
+                   "The time of the whole training is unknown, so that no bill can be made. A run "
+                   "that trains for longer gives it; so does a time that you know:",
+                   "fare quote --time 2h --gpu h100");
+    for (size_t i = 0; i < page->quotes.count; i++)
+        html_quote(out, &page->quotes.items[i], 3);
+    buf_adds(out, "</section>\n");
+    show_plot(out, page, "frontier");
+}
+
+static void provenance(struct buf *out, const struct page_run *run)
+{
+    static const struct html_column columns[] = {{"what", ""}, {"value", "long"}};
+    buf_adds(out, "<section id=\"again\">\n");
+    html_heading(out, 2, "Do it again");
+    if (run->again)
+        part_command(out, run->again);
+    else
+        html_paragraph(out, "", "The command line of this run is not known.");
+    buf_adds(out, "<details><summary>Where these figures are from</summary>\n");
+    html_begin_table(out, "Where these figures are from");
+    html_table_head(out, columns, 2);
+    for (size_t i = 0; i < run->facts.count; i++) {
+        buf_adds(out, "<tr>");
+        html_cell(out, "", run->facts.items[i].what);
+        html_cell(out, "long", run->facts.items[i].value);
+        buf_adds(out, "</tr>\n");
+    }
+    html_end_table(out);
+    buf_adds(out, "</details>\n</section>\n");
+}
+
+void html_one_body(struct buf *out, const struct page *page)
+{
+    buf_adds(out, "<div class=\"cols\">\n<div>\n");
+    show_plot(out, page, "phases");
+    show_plot(out, page, "account");
+    show_plot(out, page, "timeline");
+    buf_adds(out, "</div>\n<div>\n");
+    elsewhere(out, page);
+    buf_adds(out, "</div>\n</div>\n");
+    for (size_t i = 0; i < page->plots.count; i++)
+        if (!shown_before(page, page->plots.items[i].kind))
+            html_plot(out, &page->plots.items[i], 2, i);
+    provenance(out, &page->runs.items[0]);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/part.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "report/markup.h"
+#include "report/svg.h"
+
+void part_chip(struct buf *out, enum part_tone tone, const char *text)
+{
+    static const char *const before[] = {[PART_PLAIN] = "<span class=\"chip\">",
+                                         [PART_OK] = "<span class=\"chip ok\">",
+                                         [PART_NOTE] = "<span class=\"chip note\">",
+                                         [PART_WAIT] = "<span class=\"chip wait\">",
+                                         [PART_BAD] = "<span class=\"chip bad\">"};
+    if (text && *text)
+        markup_in(out, before[tone], text, "</span>");
+}
+
+void part_state(struct buf *out, const char *ended)
+{
+    static const struct {
+        const char *ended;
+        enum part_tone tone;
+    } tones[] = {{"finished", PART_OK},
+                 {"sampled", PART_NOTE},
+                 {"running", PART_WAIT},
+                 {"failed", PART_BAD},
+                 {"killed", PART_BAD}};
+    enum part_tone tone = PART_PLAIN;
+    for (size_t i = 0; ended && i < sizeof tones / sizeof *tones; i++)
+        if (strcmp(ended, tones[i].ended) == 0)
+            tone = tones[i].tone;
+    part_chip(out, tone, ended);
+}
+
+void part_stats_begin(struct buf *out)
+{
+    buf_adds(out, "<dl class=\"stats\">\n");
+}
+
+void part_stat(struct buf *out, const char *name, const char *value, const char *sub)
+{
+    bool known = value && *value;
+    markup_in(out, "<div><dt>", name, "</dt>");
+    markup_in(out, known ? "<dd class=\"big\">" : "<dd class=\"big mute\">",
+              known ? value : "unknown", "</dd>");
+    if (sub && *sub)
+        markup_in(out, "<dd class=\"sub\">", sub, "</dd>");
+    buf_adds(out, "</div>\n");
+}
+
+void part_stats_end(struct buf *out)
+{
+    buf_adds(out, "</dl>\n");
+}
+
+void part_command(struct buf *out, const char *line)
+{
+    markup_in(out, "<pre><code>", line, "</code></pre>\n");
+}
+
+void part_empty(struct buf *out, const char *says, const char *command)
+{
+    markup_in(out, "<div class=\"empty\"><p>", says, "</p>\n");
+    if (command)
+        part_command(out, command);
+    buf_adds(out, "</div>\n");
+}
+
+// ---- drawings as large as a word
+
+// There are fifty on a page: the size is in the style sheet.
+static void open_svg(struct buf *out, const char *tip)
+{
+    buf_printf(out, "<svg class=\"plot inline\" viewBox=\"0 0 %d %d\" aria-hidden=\"true\">",
+               PART_WIDE, PART_HIGH);
+    if (tip && *tip)
+        markup_in(out, "<title>", tip, "</title>");
+}
+
+void part_sparkline(struct buf *out, const double *values, size_t count, const char *tip)
+{
+    enum { MARGIN = 2 };
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(values[i])) {
+            low = fmin(low, values[i]);
+            high = fmax(high, values[i]);
+        }
+    if (count < 2 || !(high >= low))
+        return;
+    double range = high - low, high_px = PART_HIGH - 2 * MARGIN, wide_px = PART_WIDE - 2 * MARGIN;
+    bool down = false;
+    open_svg(out, tip);
+    buf_adds(out, "<path class=\"ln s0\" d=\"");
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(values[i])) {
+            down = false;
+            continue;
+        }
+        double share = range > 0 && isfinite(range) ? (values[i] - low) / range : 0.5;
+        buf_addc(out, down ? 'L' : 'M');
+        markup_number(out, MARGIN + wide_px * (double)i / (double)(count - 1));
+        buf_addc(out, ' ');
+        markup_number(out, MARGIN + high_px * (1 - share));
+        down = true;
+    }
+    buf_adds(out, "\"/></svg>");
+}
+
+// One stroke; an interval that goes on behind the end is drawn without that end.
+static void draw_interval(struct buf *out, double low, double high, double end)
+{
+    bool ends = high <= end;
+    if (ends && high - low <= 1)
+        return;
+    buf_adds(out, "<path class=\"wh\" d=\"M");
+    markup_number(out, low);
+    buf_printf(out, " %dH", PART_HIGH / 2);
+    markup_number(out, ends ? high : end);
+    buf_adds(out, "M");
+    markup_number(out, low);
+    buf_printf(out, " %dv6", PART_HIGH / 2 - 3);
+    if (ends) {
+        buf_adds(out, "M");
+        markup_number(out, high);
+        buf_printf(out, " %dv6", PART_HIGH / 2 - 3);
+    }
+    buf_adds(out, "\"/>");
+}
+
+void part_bar(struct buf *out, const struct part_interval *f, double most, const char *tip)
+{
+    enum { TOP = 4, END = PART_WIDE - 2 };
+    double each = most > 0 && isfinite(most) ? END / most : 0;
+    double to = fmin(fmax(f->value * each, 1), END);
+    open_svg(out, tip);
+    if (f->estimated)
+        svg_hollow(out, 0, TOP, to, PART_HIGH - 2.0 * TOP, NULL);
+    else
+        svg_rect(out, 0, TOP, to, PART_HIGH - 2.0 * TOP, "bar c0", NULL);
+    if (f->low <= f->high)
+        draw_interval(out, fmin(f->low * each, END), f->high * each, END + 1);
+    buf_adds(out, "</svg>");
+}
+
+static double log_at(double value, double least, double most)
+{
+    enum { MARGIN = 6 };
+    double range = log(most / least);
+    double share = range > 0 ? log(fmax(value, least) / least) / range : 0.5;
+    return MARGIN + (PART_WIDE - 2 * MARGIN) * share;
+}
+
+void part_whisker(struct buf *out, const struct part_interval *f, double least, double most,
+                  const char *tip)
+{
+    if (!(f->value > 0) || !(least > 0) || !(most >= least) || !isfinite(most))
+        return;
+    double middle = PART_HIGH / 2.0;
+    open_svg(out, tip);
+    buf_printf(out, "<path class=\"gr\" d=\"M0 %dH%d\"/>", PART_HIGH / 2, PART_WIDE);
+    if (f->low <= f->high && f->high > 0)
+        draw_interval(out, log_at(f->low, least, most), log_at(f->high, least, most), PART_WIDE);
+    svg_marker(out, log_at(f->value, least, most), middle, 0, !f->estimated, NULL);
+    buf_adds(out, "</svg>");
+}

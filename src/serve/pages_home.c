@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The overview: what is running, what this month costs, the latest runs, the cheapest and the
+// fastest machine for each training, machines with findings. With parameters it is the list of
+// runs, whose address it was.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "record/read.h"
+#include "report/html.h"
+#include "report/markup.h"
+#include "report/part.h"
+#include "serve/board.h"
+
+enum { LATEST = 10, FINDINGS = 5, AGAIN_S = 2 };
+
+// The newest runs, and each machine once with what disturbed its latest noisy run.
+struct latest {
+    struct list_table table;
+    char *places[FINDINGS];
+    size_t place_count;
+    struct buf findings;
+};
+
+static int add_finding(struct latest *latest, const struct run *run, struct err *err)
+{
+    const char *place = run_place(run) ? run_place(run) : "an unknown machine";
+    struct buf *out = &latest->findings;
+    if (run->taints.count == 0 || latest->place_count == FINDINGS)
+        return 0;
+    for (size_t i = 0; i < latest->place_count; i++)
+        if (strcmp(latest->places[i], place) == 0)
+            return 0;
+    latest->places[latest->place_count] = text_copy(place, err);
+    if (!latest->places[latest->place_count])
+        return ERR_MEMORY;
+    latest->place_count++;
+    markup_in(out, "<li>", place, ": ");
+    markup_in(out, "", run->taints.items[0], " (<a href=\"/runs/");
+    frame_escape(out, run->id ? run->id : "");
+    markup_in(out, "\">", run->name ? run->name : "run", "</a>)</li>\n");
+    return 0;
+}
+
+static int add_latest(void *arg, const char *id, const char *text, struct err *err)
+{
+    struct latest *latest = arg;
+    struct run run = {0};
+    (void)id;
+    int rc = record_from_checked(list_row_fields, text, strlen(text), &run, err);
+    if (rc == 0 && latest->table.count < LATEST)
+        list_table_add(&latest->table, &run);
+    if (rc == 0)
+        rc = add_finding(latest, &run, err);
+    record_release(list_row_fields, &run);
+    return rc;
+}
+
+static void latest_release(struct latest *latest)
+{
+    for (size_t i = 0; i < latest->place_count; i++)
+        free(latest->places[i]);
+    buf_release(&latest->table.rows);
+    buf_release(&latest->findings);
+}
+
+static void stats(struct buf *out, const struct board_figures *f, bool made)
+{
+    char runs[40] = "", usd[48];
+    bool none = made && f->month_runs == 0, priced = *f->month_usd;
+    snprintf(runs, sizeof runs, "%s", units_count(f->month_runs, "run").s);
+    snprintf(usd, sizeof usd, "%s USD", priced ? f->month_usd : "0");
+    part_stats_begin(out);
+    part_stat(out, "this month", made ? runs : "…", "started since its first day, UTC");
+    part_stat(out, "spent this month",
+              !made            ? "…"
+              : none || priced ? usd
+                               : NULL,
+              made && !none && !priced ? "no price is known for the machines"
+                                       : "by the providers' rules, without tax");
+    part_stats_end(out);
+}
+
+static void show_all(struct buf *out, struct latest *latest, const struct buf *live,
+                     const struct buf *warnings, const struct board_figures *f, bool made)
+{
+    stats(out, f, made);
+    buf_add(out, buf_str(warnings), warnings->len);
+    buf_add(out, buf_str(live), live->len);
+    buf_adds(out, "<div class=\"cols\">\n<div>\n");
+    html_heading(out, 2, "Latest runs");
+    list_table_show(out, &latest->table);
+    buf_adds(out, "<p><a href=\"/runs\">All runs</a></p>\n");
+    if (f->spend.len > 0) {
+        html_heading(out, 2, "Spent this month");
+        buf_add(out, buf_str(&f->spend), f->spend.len);
+        buf_adds(out, "<p><a href=\"/spend\">Who spent what</a></p>\n");
+    }
+    if (latest->findings.len > 0) {
+        html_heading(out, 2, "Machines with findings");
+        buf_printf(out, "<ul>\n%s</ul>\n", buf_str(&latest->findings));
+    }
+    buf_adds(out, "</div>\n<div>\n");
+    if (f->machines.len > 0 || !made)
+        html_heading(out, 2, "Cheapest and fastest machines today");
+    if (!made)
+        html_paragraph(out, "mute", "Being computed; this page reloads itself.");
+    buf_add(out, buf_str(&f->machines), f->machines.len);
+    buf_adds(out, "</div>\n</div>\n");
+}
+
+// The title says the result.
+static void title_of(const struct latest *latest, const struct board_figures *f, bool made,
+                     struct buf *out)
+{
+    if (latest->table.count == 0)
+        buf_adds(out, "No runs yet");
+    else if (!made)
+        buf_adds(out, "Runs and costs");
+    else if (*f->month_usd)
+        buf_printf(out, "%s this month cost %s USD", units_count(f->month_runs, "run").s,
+                   f->month_usd);
+    else
+        buf_printf(out, "%s this month", units_count(f->month_runs, "run").s);
+}
+
+static void show(struct buf *out, const struct request *request, struct latest *latest,
+                 const struct buf *live, const struct buf *warnings)
+{
+    struct board_figures f;
+    struct buf title = {0};
+    bool made = board_figures(request->site->board, &f);
+    bool empty = latest->table.count == 0 && live->len == 0;
+    title_of(latest, &f, made, &title);
+    frame_begin_live(out, request, buf_str(&title), made || empty ? 0 : AGAIN_S);
+    if (empty)
+        part_empty(
+            out, "No runs in the ledger yet. This measures one in a few seconds:", "fare run mlp");
+    else
+        show_all(out, latest, live, warnings, &f, made);
+    frame_end(out);
+    buf_drop(out, &title);
+    buf_drop(out, &f.spend);
+    buf_drop(out, &f.machines);
+}
+
+int page_home(const struct request *request, struct answer *answer, struct err *err)
+{
+    static const struct ledger_filter newest = {.limit = 50, .heads = true};
+    struct ledger *ledger = NULL;
+    struct latest latest = {0};
+    struct buf live = {0}, warnings = {0};
+    if (request->query_count > 0)
+        return page_list(request, answer, err);
+    int rc = site_ledger(request->site, &ledger, err);
+    if (rc == 0)
+        rc = live_list(request, ledger, &live, err);
+    if (rc == 0)
+        rc = spend_warnings(request, ledger, &warnings, err);
+    if (rc == 0)
+        rc = ledger_each(ledger, &newest, add_latest, &latest, err);
+    if (rc == 0)
+        rc = buf_check(&live, err);
+    if (rc == 0)
+        rc = buf_check(&warnings, err);
+    if (rc == 0)
+        rc = buf_check(&latest.findings, err);
+    if (rc == 0)
+        show(&answer->text, request, &latest, &live, &warnings);
+    latest_release(&latest);
+    buf_release(&live);
+    buf_release(&warnings);
+    site_give_back(request->site, ledger, rc != 0 && rc != ERR_USAGE);
+    return rc;
+}
