@@ -66,6 +66,7 @@ struct libcuda_node { // CUDA_KERNEL_NODE_PARAMS_v1
        const int *, unsigned, unsigned, const uint32_t *, int, int, int, int))                     \
     F(LIBCUDA_TRAIN, cuModuleLoadDataEx, (void **, const void *, unsigned, int *, void **))        \
     F(LIBCUDA_TRAIN, cuModuleGetFunction, (void **, void *, const char *))                         \
+    F(LIBCUDA_TRAIN, cuFuncGetAttribute, (int *, int, void *))                                     \
     F(LIBCUDA_TRAIN, cuFuncSetAttribute, (void *, int, int))                                       \
     F(LIBCUDA_TRAIN, cuLaunchKernel,                                                               \
       (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,       \

@@ -419,9 +419,17 @@ int cuFuncSetAttribute(void *function, int what, int value)
 {
     if (what != 8)
         return 0;
-    if (value > shared_most())
+    struct function *f = function;
+    if (value + (f->kernel ? ptx_kernel_shared(f->kernel) : 0) > shared_most())
         return 1;
-    ((struct function *)function)->shared = value;
+    f->shared = value;
+    return 0;
+}
+
+int cuFuncGetAttribute(int *value, int what, void *function)
+{
+    CALL();
+    *value = what == 8 ? (int)((struct function *)function)->shared : 0;
     return 0;
 }
 

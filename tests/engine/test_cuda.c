@@ -281,11 +281,9 @@ static void windows_of_the_input(void **state)
         {5, 1, 8, 9, 64}, {3, 3, 32, 32, 32}, {4, 4, 7, 5, 32}, {2, 2, 5, 40, 64}, {0}};
     if (!cuda_is_here(ENGINE_TF32))
         skip();
-    setenv("FARE_CUDA_WINDOWS", "1", 1);
     for (const struct size *size = sizes; size->batch && far_count < FEW; size++)
         if (!cuda_is_slow() || size == sizes)
             (void)run_case(&c, size, ENGINE_TF32, size->batch - (size->channels == 4));
-    unsetenv("FARE_CUDA_WINDOWS");
     assert_none_far();
 }
 
@@ -299,11 +297,9 @@ static void windows_of_whole_boxes(void **state)
         {2, 32, 7, 5, 32}, {5, 64, 9, 11, 64}, {3, 32, 24, 13, 64}, {3, 64, 5, 6, 61}, {0}};
     if (!cuda_is_here(ENGINE_TF32))
         skip();
-    setenv("FARE_CUDA_WINDOWS", "1", 1);
     for (const struct size *size = sizes; size->batch && far_count < FEW; size++)
         if (!cuda_is_slow() || size == sizes)
             (void)run_case(&c, size, ENGINE_TF32, size->batch - (size->units == 61));
-    unsetenv("FARE_CUDA_WINDOWS");
     assert_none_far();
 }
 

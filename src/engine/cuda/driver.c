@@ -513,10 +513,14 @@ static int bind(struct cuda *cuda, struct launch *launch, struct err *err)
     int rc = find_kernel(cuda, launch->name, &launch->function, err);
     if (rc != 0)
         return rc;
-    // As much as there is: other launches of the kernel may ask for more.
-    if (launch->shared > 48 * 1024)
-        rc = CALL(cuda, cuFuncSetAttribute, err, launch->function, FUNCTION_SHARED_BYTES,
-                  cuda->about.shared);
+    // Never less than before: an earlier launch of the kernel may have asked for more.
+    if (launch->shared > 48 * 1024) {
+        int allowed = 0;
+        rc = CALL(cuda, cuFuncGetAttribute, err, &allowed, FUNCTION_SHARED_BYTES, launch->function);
+        if (rc == 0 && allowed < (int)launch->shared)
+            rc = CALL(cuda, cuFuncSetAttribute, err, launch->function, FUNCTION_SHARED_BYTES,
+                      (int)launch->shared);
+    }
     if (rc != 0)
         err_context(err, "kernel '%s'", launch->name);
     return rc;

@@ -206,22 +206,7 @@ KERNEL(128, 3) hopper_attention_keys(const cuda_attention g)
     store_head(to + 2 * width, pitch, first + warp * 16, time, dv, 1, 1);
 }
 
-// The sums over out × d_out of a block's 64 queries, two threads for each.
-DEVICE void write_delta(const cuda_attention &g, int pair, int head, i64 base, int first)
-{
-    int query = first + (THREAD >> 1);
-    i64 at = ((base + query) * g.heads + head) * HEAD + (THREAD & 1) * 32;
-    float sum = 0;
-    UNROLL
-    for (int i = 0; i < 4; i++)
-        sum += dot_eight(*(const u4 *)(g.out + at + i * 8), *(const u4 *)(g.d_out + at + i * 8));
-    sum += shuffle_xor(sum, 1);
-    if ((THREAD & 1) == 0)
-        g.delta[(i64)pair * g.time + query] = sum;
-}
-
-// Gradient of q, and `delta`, which the gradients of k and v need as well: a block has 64 queries,
-// and goes through the keys up to them.
+// Gradient of q: a block has 64 queries, and goes through the keys up to them.
 KERNEL(128, 3) hopper_attention_queries(const cuda_attention g)
 {
     extern SHARED char attention_memory[];
@@ -250,7 +235,6 @@ KERNEL(128, 3) hopper_attention_queries(const cuda_attention g)
         if (blocks > 1)
             load(1);
     }
-    write_delta(g, pair, head, base, first);
     SYNC();
     int row = first + warp * 16 + (lane >> 2);
     float dq[32], log_sum[2], delta[2];

@@ -422,10 +422,6 @@ struct cuda_product {
     int parts, per_part; // of k; per_part is a multiple of 64
     int kind;            // enum cuda_product_kind
     int tiles_m, tiles_n;
-    // Hopper, tn: so many tiles are made whole. The k of each of the others is divided: `teams`
-    // blocks take `share` boxes of 64 each, and the blocks left over divide what is left of all.
-    int whole, rest, teams, share;
-    float *sums; // Hopper, tn: the sums over k of b's columns go here, in parts as y; or null
 };
 
 // Causal attention. A token's row of `qkv` has q, k and v of all heads, 64 numbers each.

@@ -219,8 +219,13 @@ KERNEL(256, 1) attention_delta(const cuda_attention g)
     i64 at = token * g.heads * HEAD + head * HEAD + (THREAD & 3) * 16;
     float sum = 0;
     UNROLL
-    for (int i = 0; i < 2; i++)
-        sum += dot_eight(*(const u4 *)(g.out + at + i * 8), *(const u4 *)(g.d_out + at + i * 8));
+    for (int i = 0; i < 2; i++) {
+        u4 x = *(const u4 *)(g.out + at + i * 8), y = *(const u4 *)(g.d_out + at + i * 8);
+        sum += low_of(x.x) * low_of(y.x) + high_of(x.x) * high_of(y.x) + low_of(x.y) * low_of(y.y) +
+               high_of(x.y) * high_of(y.y) + low_of(x.z) * low_of(y.z) +
+               high_of(x.z) * high_of(y.z) + low_of(x.w) * low_of(y.w) +
+               high_of(x.w) * high_of(y.w);
+    }
     sum = quad_sum(sum);
     i64 sample = token / g.time;
     if ((THREAD & 3) == 0)

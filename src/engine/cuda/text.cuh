@@ -275,14 +275,6 @@ DEVICE void load_head(u32 (&a)[4][4], u32 tile, int row)
         a_rows(a[k], tile, row, k * 2);
 }
 
-// The sum of the products of eight pairs of bf16.
-DEVICE float dot_eight(u4 x, u4 y)
-{
-    return low_of(x.x) * low_of(y.x) + high_of(x.x) * high_of(y.x) + low_of(x.y) * low_of(y.y) +
-           high_of(x.y) * high_of(y.y) + low_of(x.z) * low_of(y.z) + high_of(x.z) * high_of(y.z) +
-           low_of(x.w) * low_of(y.w) + high_of(x.w) * high_of(y.w);
-}
-
 DEVICE float quad_max(float x)
 {
     x = max_of(x, shuffle_xor(x, 1));

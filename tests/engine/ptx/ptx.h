@@ -22,6 +22,9 @@ struct ptx_kernel;
 // understood. It is kept for the next time; the text must stay where it is.
 const struct ptx_kernel *ptx_kernel(const char *text, const char *name, char *why, size_t bytes);
 
+// The bytes of shared memory that a kernel has of its own, beside those that a launch asks for.
+int64_t ptx_kernel_shared(const struct ptx_kernel *kernel);
+
 struct ptx_memory {
     uint64_t from, to;
     struct uses *uses; // (optional) what `use` below knows of it

@@ -511,6 +511,11 @@ static void read_kernel(struct reader *r, const char *text, const char *entry)
 
 static struct ptx_kernel *kept;
 
+int64_t ptx_kernel_shared(const struct ptx_kernel *kernel)
+{
+    return kernel->shared;
+}
+
 const struct ptx_kernel *ptx_kernel(const char *text, const char *name, char *why, size_t bytes)
 {
     char entry[NAME + 32];

@@ -519,11 +519,9 @@ static void linear_back(struct builder *b, int i, bool add)
                              .part = block_of(plan, i)->size,
                              .parts = block_of(plan, i)->parts,
                              .ldy = l->units};
-    if (!summed && product_on_hopper(&plan->device))
-        w.sums = grad_at(plan, i, block_of(plan, i)->bias_at - block_of(plan, i)->at);
-    else if (!summed)
-        bias_back(b, i, d, add);
     product_add(b, PRODUCT_TN, x, d, &w);
+    if (!summed)
+        bias_back(b, i, d, add);
     struct cuda_product g = {.kind = gelu ? CUDA_PRODUCT_GELU_BACK : CUDA_PRODUCT_PLAIN,
                              .y = on_gpu(gelu ? m->d_wide : m->d_narrow),
                              .before = gelu ? on_gpu(plan->values[in->inputs[0]].out) : NULL,
@@ -539,15 +537,15 @@ static void attention_back(struct builder *b, int i)
     int64_t pairs = (int64_t)g.samples * g.heads;
     g.d_out = on_gpu(plan->text.d_narrow);
     g.y = on_gpu(plan->text.d_wide);
-    if (g.map_qkv) { // the queries' kernel writes delta, too
+    gpu_plan_add(b, "attention_delta", tiles(pairs * g.time, 64), 1, 256, 0, &g, sizeof g);
+    if (g.map_qkv) {
         g.map_d = product_map(b, scratch(plan, plan->text.d_narrow, plan->layers[i].units), 64);
-        gpu_plan_add(b, "hopper_attention_queries", g.time / 64, pairs, 128, 6 * 8192 + 1024 + 64,
-                     &g, sizeof g);
         gpu_plan_add(b, "hopper_attention_keys", g.time / 64, pairs, 128, 6 * 8192 + 2048 + 64, &g,
                      sizeof g);
+        gpu_plan_add(b, "hopper_attention_queries", g.time / 64, pairs, 128, 6 * 8192 + 1024 + 64,
+                     &g, sizeof g);
         return;
     }
-    gpu_plan_add(b, "attention_delta", tiles(pairs * g.time, 64), 1, 256, 0, &g, sizeof g);
     gpu_plan_add(b, "attention_keys", tiles(g.time, 128), pairs, 256, 8 * 8192 + 1024, &g,
                  sizeof g);
     gpu_plan_add(b, "attention_queries", tiles(g.time, 128), pairs, 256, 8 * 8192, &g, sizeof g);

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cuda/plan/windows.h"
 
-#include <stdlib.h>
-
 enum { STAGES = 4, COLUMNS = 3, FIRST_WIDTH = 40, FIRST_WARPS = 16 }; // as in hopper_windows.cu
 
-// Off until cifar was measured with all of them: FARE_CUDA_WINDOWS=1 turns them on.
 bool windows_wanted(const struct device *device)
 {
-    return getenv("FARE_CUDA_WINDOWS") && device->major == 9 && device->map && !device->several &&
+    return device->major == 9 && device->map && !device->several &&
            device->precision == ENGINE_TF32;
 }
 
