@@ -63,9 +63,9 @@ static const char *const version_5[] = {
 };
 // Pages of runs in other orders. Heads are made again: they have a few step times now.
 static const char *const version_6[] = {
-    "CREATE INDEX fare_run_wall ON fare_run (wall_s, started, id)",
-    "CREATE INDEX fare_run_step ON fare_run (step_ms, started, id)",
-    "CREATE INDEX fare_run_name ON fare_run (name, started, id)",
+    "CREATE INDEX IF NOT EXISTS fare_run_wall ON fare_run (wall_s, started, id)",
+    "CREATE INDEX IF NOT EXISTS fare_run_step ON fare_run (step_ms, started, id)",
+    "CREATE INDEX IF NOT EXISTS fare_run_name ON fare_run (name, started, id)",
     "DELETE FROM fare_head",
     NULL,
 };

@@ -48,9 +48,9 @@ needed_by() {
 }
 
 # Everything reachable from the program and from the libraries that the sources open, but for the
-# host's drivers.
+# host's drivers and its MPI, whose mpirun starts fare.
 opened=$(grep -rhoE '"lib[A-Za-z0-9_+-]+\.so\.[0-9]+"' "$ROOT/src" --include='*.c' \
-    --exclude-dir=launch | tr -d '"' | sort -u | grep -vE '^lib(cuda|cupti|nvidia|cudnn|cublas|nccl)')
+    --exclude-dir=launch | tr -d '"' | sort -u | grep -vE '^lib(cuda|cupti|nvidia|cudnn|cublas|nccl|mpi)')
 closed() {
     local all=(fare.bin libfare-trace.so) next file each missing=0
     for each in $opened; do
