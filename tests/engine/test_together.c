@@ -122,8 +122,10 @@ static void train(struct group *group, void (*make)(struct net *), const struct 
         struct input in = input_of(&net, (uint64_t)i);
         struct engine_batch batch = {.all = sizes[i]};
         group_share(group, sizes[i], &batch.first, &batch.count);
-        batch.image = in.image + batch.first * in.room;
-        batch.tokens = in.tokens + batch.first * in.room;
+        if (net.layers[0].op == NET_TOKENS)
+            batch.tokens = in.tokens + batch.first * in.room;
+        else
+            batch.image = in.image + batch.first * in.room;
         batch.labels = in.labels + batch.first * in.each;
         NEED(engine_cpu.step(program, &batch, &out->step, &err));
         NEED(engine_cpu.evaluate(program, &batch, &out->test, &err));
