@@ -209,7 +209,7 @@ else:
 killed.send_signal(signal.SIGKILL)
 killed.wait()
 page = soon(lambda: (p := get(f"/runs/{there['ill']['id']}")[1]) and "http-equiv=\"refresh\"" not in p and p) or ""
-report("a killed one says so and is not loaded again", "<strong>killed</strong>: cut off; this is its first" in page, page)
+report("a killed one says so and is not loaded again", re.search(r'class="chip[^"]*">killed<', page) and "<p>cut off; this is its first" in page, page)
 report("and is in the list of those that are over", soon(lambda: "ill" not in running()) and json.loads(
     get(f"/runs/{there['ill']['id']}.json")[1])["ended"] == "killed")
 stopped = Run(80, "mlp", *LONG, "--no-ledger")
@@ -225,7 +225,7 @@ codes = [run.wait() for run in (native, command, quiet, piped, screen, apart)]
 report("they end well", codes == [0] * 6, codes)
 if chrome:
     # A page that was open meanwhile has become that of the finished run by itself.
-    text = soon(lambda: "Measured runs" in (t := chrome.ask("return document.body.innerText")) and t)
+    text = soon(lambda: "Do it again" in (t := chrome.ask("return document.body.innerText")) and t)
     report("the page in the browser has become the finished run's", text and f"/runs/{one['id']}" in chrome.driver.current_url
            and not chrome.ask("return document.querySelector('meta[http-equiv=refresh]') !== null"), text)
     chrome.close()
@@ -240,7 +240,7 @@ spool = next(p for p in Path(os.environ["XDG_DATA_HOME"]).glob("**/spool/*") if 
 (spool / "old.part").write_text(json.dumps({"schema": "fare.run/1", "id": "old", "name": "old", "ended": "killed", "problem": "cut off"}))
 (spool / "old.lock").touch()
 page = get("/runs/old")[1]
-report("one that an older fare left behind is delivered", "<strong>killed</strong>: cut off" in page and not list(spool.glob("old.*")), page)
+report("one that an older fare left behind is delivered", re.search(r'class="chip[^"]*">killed<', page) and "<p>cut off</p>" in page and not list(spool.glob("old.*")), page)
 
 # ---- the terminals
 for name, run, zone in (("a workload, 80 columns", native, 5.5), ("a command, 40 columns", command, 5.5)):
