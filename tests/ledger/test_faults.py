@@ -180,10 +180,11 @@ home = place()
 names = first_version(home, [f"run-{i}" for i in range(250)])
 runs, said = exported(home)
 heads = dict(sqlite3.connect(home / "fare/ledger.db").execute("SELECT run, head FROM fare_head"))
-few = [1.00048828125] * 32
-report("and each of 250 runs gets its head, with 32 of its 200 step times", runs and sorted(heads) == sorted(names)
-       and all(json.loads(h) == {"id": n, "labels": [{"key": "a", "value": "b"}], "step_plot_ms": few, "seed": 7} for n, h in heads.items()),
-       f"{said} {len(heads)} {list(heads.items())[:2]}")
+heads = {name: json.loads(head) for name, head in heads.items()}
+few = [head.pop("step_plot_ms", []) for head in heads.values()]
+report("and each of 250 runs gets its head, with at most 32 of its 200 step times", runs and sorted(heads) == sorted(names)
+       and all(h == {"id": n, "labels": [{"key": "a", "value": "b"}], "seed": 7} for n, h in heads.items())
+       and all(0 < len(f) <= 32 and set(f) == {1.00048828125} for f in few), f"{said} {len(heads)} {few[:2]} {list(heads.items())[:2]}")
 
 # ---- a newer schema
 home = place()
