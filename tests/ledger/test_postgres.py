@@ -179,7 +179,8 @@ def tests():
                    p.returncode == 0 and q.returncode == 0 and len(json.loads(q.stdout)["quotes"]) == 1,
                    p.stderr + q.stdout + q.stderr)
 
-    # ---- long records are read by their heads, also by those made when an older ledger was brought forward
+    # ---- long records (600 step times, 3,000 characters) are read by their heads, which have a few of them; also by those made when
+    # an older ledger was brought forward
     plots = where / "plots.jsonl"
     plots.write_text("".join(json.dumps({
         "id": f"h{i:04}", "started": "2026-03-01T00:00:00Z", "workload": "plots", "framework": f"f{i % 3}",
@@ -197,7 +198,7 @@ def tests():
                                capture_output=True, text=True, timeout=60)
             tables.append(p.stdout + p.stderr)
             q = as_owner(f"{BIN}/psql", "-h", FOLDER, "-p", PORT, "-U", "fare", "postgres", "-Atc",
-                         "SELECT count(*) FROM fare_head WHERE run LIKE 'h0%' AND head NOT LIKE '%1.5%'",
+                         "SELECT count(*) FROM fare_head WHERE run LIKE 'h0%' AND length(head) < 1000",
                          env={**os.environ, "PGPASSWORD": PASSWORD})
             report(f"250 long records compared in {url.split(':')[0][-10:]}{', brought forward' if back else ''}",
                    p.returncode == 0 and json.loads(p.stdout)["runs"] == 250 and (url != URL or "250" in str(q.stdout)),
