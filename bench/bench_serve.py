@@ -3,7 +3,7 @@
 """Latency of `fare serve` for 200 clients, with 100,000 runs in the ledger; clients and server share two cores.
 
 Target: no error, and a 99th percentile under 50 ms for the list. wrk's 200 connections send the next request as soon as
-they have an answer. `the overview`: `/`. `one address`: the list, the same page for all, rendered once a second. `24 addresses`: pages and filters of
+they have an answer. `the overview`: `/`. `the prices`: `/prices`. `a GPU model`: `/gpu?name=H100`. `one address`: the list, the same page for all, rendered once a second. `24 addresses`: pages and filters of
 the list, each rendered once a second. `each its own`: all addresses differ, so that every page is rendered for one
 client. Memory is that of a new process, read each second until 500,000 requests are answered. BENCH_RUNS=100000 and
 BENCH_SECONDS=10 are the defaults.
@@ -55,6 +55,8 @@ ADDRESSES = (["/runs"] + [f"/runs?page={n}" for n in (2, 3, 10, 100, 1000)] + [f
              + [f"/runs?label=team%3D{n}" for n in (0, 3)] + ["/runs?since=2023-12-01", "/runs.json", "/runs.json?workload=cnn"])
 LUA = {
     "the overview": "",
+    "the prices": "request = function() return wrk.format('GET', '/prices') end\n",
+    "a GPU model": "request = function() return wrk.format('GET', '/gpu?name=H100') end\n",
     "one address": "request = function() return wrk.format('GET', '/runs') end\n",
     f"{len(ADDRESSES)} addresses": "local all = {" + ",".join(f'"{a}"' for a in ADDRESSES) + "}\nlocal n = 0\n"
                                    "request = function() n = n + 1; return wrk.format('GET', all[n % #all + 1]) end\n",
@@ -131,7 +133,7 @@ try:
     server = Server(ledger)
     seen, looks = 0, [f"{server.resident_mb():.1f} at first"]
     while seen < 500000:
-        seen += wrk(server, folder, list(LUA.values())[1], 1)[2]
+        seen += wrk(server, folder, LUA["one address"], 1)[2]
         looks.append(f"{server.resident_mb():.1f} after {seen:,}")
     print(f"  memory in MB, over requests: {', '.join(looks)}")
 finally:

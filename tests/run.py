@@ -7,7 +7,7 @@ Four kinds, found by name:
   tests/cli/*.test           a command, its exit code and what it prints (format: tests/cli/README.md)
   tests/**/test_*.sh, .py    scripts that print TAP; they find BUILD and ROOT in the environment
   BUILD/tests/fuzz/fuzz_*    replays of tests/fuzz/corpus
-The first two run once per build, scripts for the first build only, replays for the last, which is sanitized.
+The first two run once per build, scripts for the first build only (those in SANITIZED for both), replays for the last, which is sanitized.
 """
 import argparse
 import os
@@ -28,14 +28,14 @@ ROOT = TESTS.parent
 TIMEOUT_S = 3600 if os.environ.get("FARE_TEST_WHOLE") else 600
 
 # These mostly sleep: they run beside the others and take nobody's place. Here and below, the longest first.
-WAITING = ["fleet/test_sky", "fleet/test_slurm", "fleet/test_kubernetes", "fleet/test_hosts", "fleet/test_rehearsal", "fleet/test_many", "guard/test_rehearsal", "guard/test_slurm", "guard/test_save", "guard/test_libraries", "guard/test_with", "measure/test_command", "trace/test_traced", "trace/test_inject", "ledger/test_faults", "measure/test_killed", "measure/test_spend",
+WAITING = ["fleet/test_sky", "fleet/test_slurm", "fleet/test_kubernetes", "fleet/test_hosts", "fleet/test_rehearsal", "fleet/test_many", "guard/test_rehearsal", "guard/test_slurm", "guard/test_save", "guard/test_libraries", "guard/test_with", "measure/test_command", "measure/test_parallel", "measure/test_parallel_slurm", "measure/test_gpus", "trace/test_traced", "trace/test_inject", "ledger/test_faults", "measure/test_killed", "measure/test_spend",
            "measure/test_sample_command", "measure/test_provenance", "measure/test_log_lines", "measure/test_hostile", "sample/test_sampler", "run/test_energy", "run/test_meter", "sample/test_tasks", "machine/test_cloud", "guard/test_notice", "serve/test_serve",
-           "guard/test_s3", "guard/test_s3_tls", "guard/test_watching", "guard/test_store", "fleet/test_emit_boot"]
+           "ledger/test_import_site", "guard/test_s3", "guard/test_s3_tls", "guard/test_watching", "guard/test_store", "fleet/test_emit_boot"]
 WAITING_AT_ONCE = 3
 # These compute for ten seconds or more: they begin first. The others fill what is left at the end.
-LONG = ["engine/test_kernels", "engine/test_cuda_ranks", "measure/test_frameworks", "dist/test_gpu_check", "engine/test_gpu_host", "report/test_bare",
+LONG = ["engine/test_kernels", "engine/test_cuda_ranks", "measure/test_frameworks", "report/test_site", "dist/test_gpu_check", "engine/test_gpu_host", "report/test_bare",
         "engine/test_cpu_nets", "cli/bare", "runner/test_lint", "checkpoint/test_public_names", "engine/test_cpu", "estimate/test_tables",
-        "run/test_adapters", "market/test_agreement", "dist/test_bundle", "report/test_pages", "spend/test_spend",
+        "run/test_adapters", "market/test_agreement", "dist/test_bundle", "report/test_pages", "report/test_valid", "spend/test_spend",
         "fleet/test_emit_clouds", "bill/test_second", "cmd/test_cron_oom", "measure/test_measuring", "advise/test_quote_oom",
         "dist/test_image", "engine/test_lstm", "guard/test_torch", "workload/test_gpt2", "cmd/test_price_widths",
         "measure/test_handover", "ledger/test_postgres", "price/test_real"]
@@ -45,6 +45,10 @@ NOT_QUICK = ["engine/test_gpu_resume", "serve/test_serve_pages", "serve/test_liv
              "cmd/test_completion", "report/test_looking", "bill/test_crontab", "dist/test_publish_runs", "report/test_pictures",
              "cli/check-bandwidth-gpu", "cli/check-bandwidth", "measure/test_command_estimates", "measure/test_rates",
              "machine/test_bandwidth_host", "guard/test_model", "fleet/test_emit_time"]
+
+
+# Scripts that are quick, or mostly sleep, and reach code that no unit test does.
+SANITIZED = ["fleet/test_emit_slurm", "fleet/test_emit_systemd", "fleet/test_kubernetes", "fleet/test_many"]
 
 
 class Outcome:
@@ -138,7 +142,7 @@ def run_program(path, build):
 
 
 def run_script(path, build):
-    outcome = Outcome(str(path.relative_to(ROOT)))
+    outcome = Outcome(f"{path.relative_to(ROOT)} [{build.name}]")
     shell = ["bash"] if path.suffix == ".sh" else ["/usr/bin/python3"]
     code, text = execute(outcome, shell + [str(path)], build)
     parse_tap(outcome, text, code)
@@ -238,10 +242,12 @@ def collect(builds, only):
             jobs.append((run_cli, path, build))
     for path in sorted(TESTS.glob("**/test_*.sh")) + sorted(TESTS.glob("**/test_*.py")):
         jobs.append((run_script, path, builds[0]))
+        if len(builds) > 1 and str(path.relative_to(TESTS).with_suffix("")) in SANITIZED:
+            jobs.append((run_script, path, builds[1]))
     names = [name_of(job) for job in jobs]
-    for name in WAITING + LONG + NOT_QUICK:
+    for name in WAITING + LONG + NOT_QUICK + SANITIZED:
         if name not in names:
-            raise SystemExit(f"run.py: there is no test '{name}', which WAITING, LONG or NOT_QUICK names")
+            raise SystemExit(f"run.py: there is no test '{name}', which WAITING, LONG, NOT_QUICK or SANITIZED names")
     place = {name: i for i, name in enumerate(WAITING + LONG)}
     jobs.sort(key=lambda job: place.get(name_of(job), len(place)))
     return [j for j in jobs if not only or any(word in name_of(j) for word in only)]

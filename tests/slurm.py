@@ -65,11 +65,18 @@ CommunicationParameters=NoInAddrAny
 {more}
 {lines}
 """)
+        if self.version() >= (23, 2):  # it would ask systemd for one
+            (self.top / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
         if gres:
             (self.top / "gres.conf").write_text(gres)
         (self.top / "state").mkdir()
         (self.top / "munge.key").write_bytes(os.urandom(128))
         (self.top / "munge.key").chmod(0o600)
+
+    def version(self):
+        """(22, 5) of Debian 12, (24, 11) of Debian 13."""
+        words = subprocess.run(["slurmd", "-V"], env=self.env, capture_output=True, text=True).stdout.split()
+        return tuple(int(n) for n in words[-1].split(".")[:2])
 
     def daemon(self, name, program, *options):
         with open(self.top / f"{program}.out", "ab") as out:

@@ -19,11 +19,9 @@
 
 #define LINKS_MAX 40 // as the kernel's
 
-int fs_read(const char *path, size_t max, struct buf *out, struct err *err)
+// Reads and closes.
+static int read_all(int fd, const char *path, size_t max, struct buf *out, struct err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_errno(err, errno, "cannot open '%s'", path);
     int rc = 0;
     size_t total = 0;
     for (;;) {
@@ -51,6 +49,26 @@ int fs_read(const char *path, size_t max, struct buf *out, struct err *err)
     }
     close(fd);
     return rc;
+}
+
+int fs_read(const char *path, size_t max, struct buf *out, struct err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(err, errno, "cannot open '%s'", path);
+    return read_all(fd, path, max, out, err);
+}
+
+int fs_read_at(int dir, const char *path, bool follow, size_t max, struct buf *out, struct err *err)
+{
+    struct stat st;
+    int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW));
+    if (fd < 0)
+        return err_errno(err, errno, "cannot open '%s'", path);
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        return read_all(fd, path, max, out, err);
+    close(fd);
+    return err_set(err, ERR_FORMAT, "'%s' is not a file", path);
 }
 
 bool fs_is_file(const char *path)

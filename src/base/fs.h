@@ -19,6 +19,11 @@
 // Appends the whole file to `out`; one of over `max` bytes is an error.
 int fs_read(const char *path, size_t max, struct buf *out, struct err *err) MUST_USE;
 
+// The same for a regular file below an open folder; anything else is ERR_FORMAT. Unless `follow`, a
+// link in the last place of the path is not followed.
+int fs_read_at(int dir, const char *path, bool follow, size_t max, struct buf *out,
+               struct err *err) MUST_USE;
+
 // Whether it is a regular file: reading a pipe would take its bytes from another reader.
 bool fs_is_file(const char *path);
 

@@ -22,7 +22,7 @@
 #define HEADER_MAX    ((size_t)256 << 10) // bytes of header lines in one transfer
 #define STALL_MS      30000
 #define LONGEST_WAIT  1000 // ms between two looks at the clock
-#define WATCH_MS      100  // the same where there is something to watch
+#define WATCH_MS      250  // the same where there is something to watch
 #define MAX_REDIRECTS 5L
 
 enum stage { WAITING, RUNNING, ENDED };

@@ -25,8 +25,10 @@
 #include "record/offer.h"
 #include "record/price_import.h"
 #include "record/schedule.h"
+#include "record/site.h"
 #include "record/spending.h"
 #include "record/workload.h"
+#include "report/gpu.h"
 #include "report/html.h"
 #include "report/page.h"
 #include "serve/serve.h"
@@ -304,14 +306,16 @@ static int sample_command(const struct cmd_call *call, const struct bare_options
     if (rc == 0)
         rc = value_currency(own.currency, err);
     if (rc == 0)
+        rc = measuring_joins(&own, err);
+    if (rc == 0)
         rc = text_set(&report.schema, REPORT_SCHEMA, err);
     if (rc == 0)
         rc = machine_inspect(&inspect, &report.machine, err);
     if (rc == 0)
         rc = measuring_command(call, &m, &report.machine, true, err);
-    if (rc == 0 && !own.json)
+    if (rc == 0 && !own.json && !own.follows)
         run_text_command(call->out, &m, false);
-    if (rc == 0) {
+    if (rc == 0 && !own.follows) {
         take_runs(&m, &report);
         rc = quote_command(call, o, &report, &power, err);
     }
@@ -340,7 +344,9 @@ static void document_keys(struct out *out)
         {"fare compare --json", COMPARE_SCHEMA, compare_fields},
         {"fare report --json", PAGE_SCHEMA, page_fields},
         {"fare report --plot KIND --json", PLOT_SCHEMA, plot_fields},
+        {"fare report --site DIR", SITE_SCHEMA, site_index_fields}, // DIR/site.json
         {"fare serve --json", SERVING_SCHEMA, serving_fields},
+        {"fare report --gpu NAME --json", GPU_SCHEMA, gpu_model_fields},
         {"fare cron --json", SCHEDULE_SCHEMA, schedule_fields},
         {"fare workloads --json", WORKLOADS_SCHEMA, workload_list_fields},
     };

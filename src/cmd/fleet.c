@@ -175,13 +175,15 @@ static bool all_images(const struct places *places)
 static int bring(struct state *state, const struct fleet_options *o, bool here, struct err *err)
 {
     struct dispatch_folder *folder = &state->dispatch.folder;
+    if (o->bring && o->no_bring)
+        return err_set(err, ERR_USAGE, "'--bring' and '--no-bring' are opposites: use one");
     char *current = getcwd(NULL, 0);
     int rc = 0;
     if (!current)
         return err_set(err, ERR_FAIL, "the current folder cannot be found");
-    if (here && !o->bring) {
+    if ((here || o->no_bring) && !o->bring) {
         rc = text_set(&folder->from, current, err);
-    } else if (!o->no_bring) {
+    } else {
         struct words file = words("%s/folder.tar.gz", state->folder);
         rc = bundle_folder(folder, o->bring ? o->bring : current, o->bring ? 0 : BUNDLE_FOLDER_MOST,
                            file.s, err);
@@ -324,9 +326,13 @@ static void say_interrupted(const struct dispatch *d)
 }
 
 // "dispatch 7k3m9q2x: 12 measurements on 4 places".
-static void say_begin(const struct dispatch *d)
+static void say_begin(const struct dispatch *d, bool cancel)
 {
     struct buf text = {0};
+    if (cancel) {
+        out_complain(words("dispatch %s: ending what still waits or runs\n", d->id).s);
+        return;
+    }
     buf_printf(&text, "dispatch %s: %s", d->id,
                units_count((int64_t)d->tasks.count, "measurement").s);
     buf_printf(&text, ", %s; Ctrl-C leaves them to go on\n",
@@ -335,18 +341,19 @@ static void say_begin(const struct dispatch *d)
     buf_release(&text);
 }
 
-static int set_exit_code(const struct cmd_call *call, const struct dispatch *d, bool interrupted)
+// After a cancellation, what failed before it is no news.
+static void set_exit_code(const struct cmd_call *call, const struct dispatch *d, bool cancel,
+                          bool interrupted)
 {
     struct state_counts counts;
     state_count(d, &counts);
     if (interrupted)
         *call->exit_code = 130;
-    else if (counts.of[TASK_FAILED] > 0)
+    else if ((cancel ? counts.unsettled : counts.of[TASK_FAILED]) > 0)
         *call->exit_code = 1;
-    return 0;
 }
 
-static void say_failed(const struct dispatch *d)
+static void say_failed(const struct dispatch *d, bool cancel)
 {
     struct state_counts counts;
     struct buf text = {0};
@@ -358,8 +365,10 @@ static void say_failed(const struct dispatch *d)
                    "%zu may still run where they are: 'fare runs resume %s' looks again, 'fare "
                    "runs cancel %s' ends them\n",
                    counts.unsettled, d->id, d->id);
-    buf_printf(&text, "'fare runs resume %s --failed' runs those that failed again\n", d->id);
-    out_complain(buf_str(&text));
+    if (!cancel)
+        buf_printf(&text, "'fare runs resume %s --failed' runs those that failed again\n", d->id);
+    if (text.len > 0)
+        out_complain(buf_str(&text));
     buf_release(&text);
 }
 
@@ -378,7 +387,7 @@ int fleet_go(const struct cmd_call *call, struct state *state, const char *name,
     if (rc == 0) {
         const struct dispatch_options o = {
             .cancel = cancel, .arg = &live, .says = fleet_live_says, .draw = fleet_live_draw};
-        say_begin(d);
+        say_begin(d, cancel);
         fleet_live_begin(&live, &places);
         rc = dispatch_run(state, &places, ledger, &o, &interrupted, err);
         fleet_live_end(&live);
@@ -392,9 +401,9 @@ int fleet_go(const struct cmd_call *call, struct state *state, const char *name,
     else if (rc == 0 && !interrupted)
         rc = fleet_text(call->out, d, &places, ledger, err);
     if (rc == 0 && !interrupted)
-        say_failed(d);
+        say_failed(d, cancel);
     if (rc == 0)
-        rc = set_exit_code(call, d, interrupted);
+        set_exit_code(call, d, cancel, interrupted);
     ledger_free(ledger);
     places_release(&places);
     return rc;

@@ -33,7 +33,7 @@ struct fleet_options {
      "copy this folder or git revision for the command to run in (default: the current folder, up " \
      "to 100 MiB packed; .fareignore excludes files)"}, \
     {"no-bring", 0, OPT_FLAG, NULL, NULL, OF(fleet.no_bring), FLEET_GROUP, \
-     "copy no folder: the command runs in an empty one"}, \
+     "copy no folder: elsewhere the command runs in an empty one"}, \
     {"bundle", 0, OPT_TEXT, "FILE", NULL, OF(fleet.bundle), FLEET_GROUP, \
      "fare's archive to copy there (default: FARE_BUNDLE, or the one this program is from)"}, \
     {"limit", 0, OPT_DURATION, "TIME", NULL, OF(fleet.limit_ns), FLEET_GROUP, \

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "cmd/run_text.h"
+#include "measure/join.h"
 #include "measure/retry.h"
 #include "run/event.h"
 
@@ -87,6 +88,29 @@ static void say_sampling(const struct cmd_call *call, const struct measure *m, b
     buf_release(&line);
 }
 
+int measuring_joins(struct measure_options *o, struct err *err)
+{
+    struct worker place;
+    if (o->alone || !join_place(&place))
+        return 0;
+    if (o->save || o->retry > 0) {
+        err_set(err, ERR_USAGE, "--%s is for one fare process, not for %d of a job",
+                o->save ? "save" : "retry", place.size);
+        return err_hint(err,
+                        "start the launcher with fare, as in 'fare run -- %s ...', or give "
+                        "--ranks 1: each process is a run of its own",
+                        place.by);
+    }
+    o->follows = place.rank > 0;
+    if (o->follows) { // the first one decides when all end
+        o->no_ledger = o->no_cloud = true;
+        o->sample = false;
+        o->max_time_ns = 0;
+        o->within = o->max_spend = NULL;
+    }
+    return 0;
+}
+
 // Runs it, again where --retry or a lost lease say so.
 static int run_again(const struct cmd_call *call, struct measure *m, struct err *err)
 {
@@ -114,6 +138,8 @@ int measuring_command(const struct cmd_call *call, struct measure *m, const stru
 {
     TRY(check(call, m->o, err));
     TRY(measure_open(m, m->o, machine, err));
+    if (m->o->follows)
+        buf_reset(&m->says);
     run_text_says(m, !m->o->json);
     if (m->o->sample)
         say_sampling(call, m, bare);
@@ -121,6 +147,10 @@ int measuring_command(const struct cmd_call *call, struct measure *m, const stru
     *call->exit_code = m->exit_code;
     if (rc != 0)
         return rc;
+    if (m->o->follows) {
+        out_complain(buf_str(&m->words));
+        return 0;
+    }
     measure_say_spent(m, false);
     if (!m->o->json)
         call->out->fd = STDERR_FILENO;

@@ -13,6 +13,10 @@
 int measuring_command(const struct cmd_call *call, struct measure *measure,
                       const struct machine *machine, bool bare, struct err *err) MUST_USE;
 
+// Before it: whether another fare process of the same job (mpirun, srun) keeps the record. Then
+// this one prints nothing of its own, unless it cannot be joined, and keeps nothing.
+int measuring_joins(struct measure_options *options, struct err *err) MUST_USE;
+
 // ERR_USAGE if an option was given that needs a command.
 int measuring_without_command(const struct measure_options *options, struct err *err) MUST_USE;
 

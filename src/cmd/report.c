@@ -5,23 +5,28 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/fs.h"
+#include "base/progress.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/values.h"
 #include "report/compare.h"
+#include "report/gpu.h"
 #include "report/html.h"
 #include "report/page.h"
 #include "report/raster.h"
+#include "report/site.h"
 #include "report/tables.h"
 #include "workload/workload.h"
 
 struct report_options {
     struct cmd_common common;
-    const char *output, *format, *plot;
+    const char *output, *format, *plot, *site;
+    bool keep_names;
     const char *ledger, *book;
-    const char *workload, *published, *base;
+    const char *workload, *published, *base, *gpu;
     bool all;
     struct opt_texts price, offer;
     const char *date, *rule, *currency;
@@ -43,6 +48,12 @@ static const struct opt options[] = {
      "html (default), or its tables: md, csv, json, focus (bills) or openmetrics"},
     {"plot", 0, OPT_CHOICE, "KIND", plot_kinds, AT(plot), NULL,
      "only this plot, as SVG or (-o x.png) PNG, or its figures with --format md, csv or json"},
+    {"site", 0, OPT_TEXT, "DIR", NULL, AT(site), NULL,
+     "a page for each of the runs, lists and comparisons, as a folder for any web host; running it "
+     "again changes only what changed"},
+    {"keep-names", 0, OPT_FLAG, NULL, NULL, AT(keep_names), NULL,
+     "with --site: keep names of hosts and users, folders and serial numbers of GPUs in the "
+     "records"},
     LEDGER_ROW,
     BOOK_ROW,
     {"workload", 'w', OPT_TEXT, "NAME", NULL, AT(workload), "Which", "all runs of this workload"},
@@ -50,6 +61,8 @@ static const struct opt options[] = {
      "published results that come with fare: 2017-keras-backends or 2018-tweets, say"},
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which",
      "every run in the ledger, not only the newest twenty"},
+    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Which",
+     "no runs but a GPU model: what it costs everywhere, who has it, its speed beside an H100"},
     {"base", 'b', OPT_TEXT, "SELECTOR", NULL, AT(base), "Cost",
      "compare with this, as in 'fare compare'"},
     {"price", 'p', OPT_TEXTS, "SELECTOR=USD_PER_HOUR", NULL, AT(price), "Cost",
@@ -80,6 +93,8 @@ static const struct cmd_example examples[] = {
     {"fare report --published 2026-h200 --plot relative -o relative.svg",
      "frameworks side by side, with the geometric mean over workloads"},
     {"fare report --workload cnn --format md", "tables to paste into a page or an issue"},
+    {"fare report --gpu h100 -o h100.html", "what a GPU model costs everywhere"},
+    {"fare report --all --site public", "all runs as pages to publish"},
     {"fare report last --buy 2500 --watts 400 --kwh 0.30", "with rent or buy over the months"},
     {NULL, NULL},
 };
@@ -94,10 +109,12 @@ static const struct cmd_variable variables[] = {
 static int read_options(const struct cmd_call *call, struct page_ask *ask, struct err *err)
 {
     const struct report_options *o = call->options;
-    int chosen = (call->rest->count > 0) + (o->workload != NULL) + (o->published != NULL) + o->all;
+    int chosen = (call->rest->count > 0) + (o->workload != NULL) + (o->published != NULL) + o->all +
+                 (o->gpu != NULL);
     if (chosen > 1)
-        return err_set(err, ERR_USAGE,
-                       "'fare report' takes runs, --workload, --published or --all, one of them");
+        return err_set(
+            err, ERR_USAGE,
+            "'fare report' takes runs, --workload, --published, --all or --gpu, one of them");
     *ask = (struct page_ask){
         .ledger = o->ledger,
         .book = o->book,
@@ -143,12 +160,16 @@ static const struct plot *find_plot(const struct page *page, const char *kind, s
         {"cost", "a price: --price, --offer, or offers in the book that fit"},
         {"relative", "two or more rows of one workload"},
         {"frontier", "two or more machines with time and price"},
+        {"loss", "runs of two or more epochs with losses"},
         {"accuracy", "runs of two or more epochs"},
+        {"distribution", "two runs of a workload that reported their steps"},
         {"use", "runs that were sampled while they ran"},
         {"steps", "runs that reported their steps"},
         {"account", "runs of commands on an NVIDIA GPU, without --no-trace"},
         {"batch", "runs that differ in --batch"},
         {"gpus", "runs on different numbers of the same GPU"},
+        {"offers", "offers in the book that fit"},
+        {"speed", "--gpu NAME, of another GPU than the H100, with a data sheet"},
         {"prices", "offers in the book that fit"},
         {"spot", "a spot offer that fits, with its history: 'fare prices import'"},
         {"buy", "--buy USD, and offers in the book that fit"}};
@@ -265,10 +286,51 @@ static int say_no_runs(const char *workload, struct err *err)
     return err_hint(err, "%s", near.hint[0] ? near.hint : "'fare workloads' lists the workloads");
 }
 
+// What has an effect on a page about prices.
+static int check_gpu(const struct report_options *o, const char *format, struct err *err)
+{
+    bool other = o->base || o->date || o->rule || o->currency || o->measured ||
+                 o->price.count > 0 || o->offer.count > 0 || o->deadline_ns >= 0 || o->own.buy;
+    if (other)
+        return err_set(err, ERR_USAGE,
+                       "--gpu shows today's prices of a GPU model: it takes --plot, --format, "
+                       "--book and -o");
+    if (!o->plot && strcmp(format, "html") != 0 && strcmp(format, "json") != 0)
+        return err_set(err, ERR_USAGE, "a GPU model is available as html or json, not %s", format);
+    return 0;
+}
+
+static int make_gpu(const struct report_options *o, const char *format, struct buf *text,
+                    struct err *err)
+{
+    struct market *market = NULL;
+    struct gpu_model gpu = {0};
+    TRY(check_gpu(o, format, err));
+    int rc = market_open(&market, o->book, NULL, err);
+    if (rc == 0)
+        rc = gpu_make(market, o->gpu, &gpu, err);
+    char from[] = "the book of prices";
+    const struct page plots = {.made = gpu.made,
+                               .program = gpu.program,
+                               .from = from,
+                               .plots = {gpu.plots.items, gpu.plots.count, true}};
+    if (rc == 0 && o->plot)
+        rc = write_plot(o->plot, format, &plots, text, err);
+    else if (rc == 0 && strcmp(format, "json") == 0)
+        rc = record_to_text(gpu_model_fields, &gpu, text, err);
+    else if (rc == 0)
+        html_gpu_page(text, &gpu);
+    record_release(gpu_model_fields, &gpu);
+    market_close(market);
+    return rc;
+}
+
 static int make(const struct report_options *o, const struct page_ask *ask, const char *format,
                 struct buf *text, struct err *err)
 {
     struct page page = {0};
+    if (o->gpu)
+        return make_gpu(o, format, text, err);
     if (!o->plot && strcmp(format, "focus") == 0) {
         int rc = page_focus(ask, text, err);
         const char *head_end = strchr(buf_str(text), '\n');
@@ -298,6 +360,61 @@ static int to_png(struct buf *text, struct err *err)
     return rc;
 }
 
+// ---- a site
+
+static int check_site(const struct report_options *o, struct err *err)
+{
+    const struct {
+        bool given;
+        const char *name;
+    } others[] = {{o->output, "--output"},
+                  {o->format, "--format"},
+                  {o->common.json, "--json"},
+                  {o->plot, "--plot"},
+                  {o->base, "--base"},
+                  {o->gpu, "--gpu"},
+                  {o->price.count > 0, "--price"},
+                  {o->offer.count > 0, "--offer"},
+                  {o->own.buy, "--buy"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].given)
+            return err_set(err, ERR_USAGE, "%s has no effect on a site", others[i].name);
+    if (!*o->site)
+        return err_set(err, ERR_USAGE, "--site needs the name of a folder");
+    return 0;
+}
+
+static void say_progress(void *arg, int64_t done, int64_t total)
+{
+    progress_update(arg, done, total);
+}
+
+static int run_site(const struct cmd_call *call, struct page_ask *ask, struct err *err)
+{
+    const struct report_options *o = call->options;
+    struct site_done done;
+    struct progress progress = {0};
+    progress_begin(&progress, STDERR_FILENO, "pages", PROGRESS_COUNT, 0);
+    int rc = site_write(&(struct site_ask){.folder = o->site,
+                                           .page = *ask,
+                                           .keep_names = o->keep_names,
+                                           .progress = say_progress,
+                                           .progress_arg = &progress},
+                        &done, err);
+    progress_end(&progress);
+    if (rc == 0 && done.runs == 0)
+        rc = say_no_runs(ask->workload, err);
+    if (rc == 0) {
+        out_printf(call->out, "Wrote %s with %s: ", o->site, units_count(done.runs, "run").s);
+        out_printf(call->out, "%lld of %lld files", (long long)done.written, (long long)done.files);
+        out_printf(call->out, " were new or changed");
+        if (done.removed > 0)
+            out_printf(call->out, ", %lld removed", (long long)done.removed);
+        out_printf(call->out, " (%s in all).\n", units_bytes(done.bytes).s);
+    }
+    return rc;
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct report_options *o = call->options;
@@ -315,6 +432,16 @@ static int run(const struct cmd_call *call, struct err *err)
     if (rc == 0)
         rc = check_together(o, format, err);
     ask.says = &says;
+    if (rc == 0 && o->keep_names && !o->site)
+        rc = err_set(err, ERR_USAGE, "--keep-names has no effect without --site");
+    if (rc == 0 && o->site) {
+        rc = check_site(o, err);
+        if (rc == 0)
+            rc = run_site(call, &ask, err);
+        out_complain(buf_str(&says));
+        buf_release(&says);
+        return rc;
+    }
     if (rc == 0)
         rc = make(o, &ask, format, &text, err);
     out_complain(buf_str(&says));
@@ -339,7 +466,9 @@ const struct command cmd_report = {
         "with their figures, runs side by side, and their cost on each machine. The page has no "
         "scripts, can be printed, and works on a phone and in dark mode. --plot writes one plot "
         "as SVG, or as PNG if rsvg-convert, Inkscape, Chromium or ImageMagick is installed; "
-        "--format writes the tables as Markdown, CSV, JSON, FOCUS rows or OpenMetrics. "
+        "--format writes the tables as Markdown, CSV, JSON, FOCUS rows or OpenMetrics. --site "
+        "writes a folder of pages to publish, whose runs 'fare runs import' reads from its "
+        "address. "
         "RUN is an id, a name, 'last' or a published result (default: the newest runs).",
     .options = options,
     .options_size = sizeof(struct report_options),

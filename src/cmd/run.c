@@ -58,7 +58,7 @@ static const struct opt options[] = {
      "several numbers are run one after the other and compared: speed-up, efficiency, bill"},
     {"ranks", 0, OPT_TEXT, "N,...", NULL, OF(ranks), "Training",
      "the same with N processes on CPUs; under mpirun or srun, how many of the processes started "
-     "take part (default: all)"},
+     "take part (default: all); with a command, 1 makes each of them a run of its own"},
     {"gate", 0, OPT_FLAG, NULL, NULL, OF(gate), "Training",
      "with --full: exit with 1 if the result is below that of a correct run; several seeds count "
      "by their mean"},
@@ -168,6 +168,9 @@ static const struct cmd_example examples[] = {
     {"fare run mlp --with pytorch", "the same training in PyTorch, for comparison"},
     {"fare run mlp --with keras:jax", "and in Keras 3 on JAX"},
     {"fare run -- python train.py", "your own training, to its end, with time left and bill"},
+    {"fare run -- torchrun --nproc-per-node 8 train.py",
+     "eight processes as one run: calculation, communication, waiting"},
+    {"srun -N2 fare run -- python train.py", "the same, started on two machines of a Slurm job"},
     {"fare run --sample -- python train.py", "the same, stopped once its total time is known"},
     {"fare run --save s3://bucket/bert -- python train.py --output_dir out --resume {resume}",
      "on spot machines: the same line resumes it on the next one"},
@@ -191,6 +194,8 @@ static const struct cmd_variable variables[] = {
     {"FARE_SSH", "The program for --on ssh, with options, split at spaces (default: ssh)"},
     {"FARE_BUNDLE", "The bundle's archive that --on copies to other machines"},
     {"FARE_JOIN", "Seconds to wait for the other processes of mpirun or srun (default: 60)"},
+    {"FARE_JOIN_HOST",
+     "With a command on several machines: the one with rank 0, if its processes do not find it"},
     {"FARE_LEDGER", "Where runs are kept: a file (SQLite) or a postgresql:// URL"},
     {"FARE_PROJECT", "The project that pays for runs"},
     {NULL, NULL},
@@ -540,6 +545,18 @@ static int open_ranks(const struct cmd_call *call, struct measure_options *o, st
     return 1;
 }
 
+// A command's processes are its launcher's business; those of fare itself are one run.
+static int join_ranks(const struct run_options *given, struct measure_options *o, struct err *err)
+{
+    if (given->gpus || (given->ranks && strcmp(given->ranks, "1") != 0)) {
+        err_set(err, ERR_USAGE, "--%s is for fare's own workloads", given->gpus ? "gpus" : "ranks");
+        return err_hint(err, "a command's launcher has an option of its own: fare run -- torchrun "
+                             "--nproc-per-node 2 train.py");
+    }
+    o->alone = given->ranks != NULL;
+    return measuring_joins(o, err);
+}
+
 static int run(const struct cmd_call *call, struct err *err)
 {
     const struct run_options *given = call->options;
@@ -574,8 +591,12 @@ static int run(const struct cmd_call *call, struct err *err)
             return rc > 0 ? 0 : rc;
     }
     if (call->rest->command) {
-        rc = measuring_command(call, &m, NULL, false, err);
-        if (rc == 0 && o.json)
+        rc = join_ranks(given, &o, err);
+        if (rc == 0)
+            rc = measuring_command(call, &m, NULL, false, err);
+        if (rc == 0 && o.follows) {
+            // the first process prints
+        } else if (rc == 0 && o.json)
             rc = out_record(call->out, runs_fields, &m.runs, err);
         else if (rc == 0) {
             run_text_command(call->out, &m, true);

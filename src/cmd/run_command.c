@@ -133,6 +133,14 @@ void run_text_progress(const struct run *run, struct buf *to)
         buf_adds(to, "; the step time is not steady");
 }
 
+static void add_ranks(struct buf *to, const struct run *run)
+{
+    size_t before = to->len;
+    run_text_ranks(run, to);
+    if (to->len > before)
+        buf_addc(to, '\n');
+}
+
 // "the GPU waits 36 % of each step for data; a faster GPU will not help"
 static void add_account(struct buf *to, const struct run *run)
 {
@@ -247,6 +255,7 @@ void run_text_command(const struct out *out, const struct measure *m, bool next)
     run_text_progress(run, &text);
     if (run->progress.source)
         buf_addc(&text, '\n');
+    add_ranks(&text, run);
     add_account(&text, run);
     if (measure_price_bill(m->price, run, &text))
         buf_addc(&text, '\n');

@@ -9,6 +9,8 @@
 #include "base/units.h"
 #include "cmd/table.h"
 
+#define STRAGGLES 1.05 // times the fastest rank's calculation: worth a word
+
 // ---- the table
 
 static void number(char out[24], int digits, struct maybe_real v)
@@ -88,6 +90,26 @@ void run_text_l1(const struct run *run, struct buf *out)
                    units_step(run->l1_calculation_ms.v).s);
 }
 
+// Where a step's time goes; of a command as far as its exchanges were seen.
+static void add_parts(const struct run *run, struct buf *out)
+{
+    const struct run_parallel *t = &run->parallel;
+    if (run->step_communication_ms.known)
+        buf_printf(out, "; a step: %.3g ms calculation, %.3g communication, %.3g waiting",
+                   run->step_calculation_ms.v, run->step_communication_ms.v,
+                   run->step_waiting_ms.v);
+    else if (t->exchange_ms.known)
+        buf_printf(out,
+                   "; a step: %.3g ms calculation, %.3g communication and waiting, by %lld of the "
+                   "ranks",
+                   run->step_calculation_ms.v, t->exchange_ms.v, (long long)t->ranks_seen.v);
+    else if (t->ranks_seen.known)
+        buf_adds(out, "; communication and waiting are unknown");
+    if (t->slowest_rank.known && t->most_ms.v >= t->least_ms.v * STRAGGLES)
+        buf_printf(out, "; rank %lld is the slowest: %.3g ms of calculation, the fastest %.3g",
+                   (long long)t->slowest_rank.v, t->most_ms.v, t->least_ms.v);
+}
+
 void run_text_ranks(const struct run *run, struct buf *out)
 {
     if (!run->ranks.known)
@@ -95,10 +117,7 @@ void run_text_ranks(const struct run *run, struct buf *out)
     buf_printf(out, "%s", units_count(run->ranks.v, "rank").s);
     if (run->nodes.known && run->nodes.v > 1)
         buf_printf(out, " on %s", units_count(run->nodes.v, "machine").s);
-    if (run->step_calculation_ms.known)
-        buf_printf(out, "; a step: %.3g ms calculation, %.3g communication, %.3g waiting",
-                   run->step_calculation_ms.v, run->step_communication_ms.v,
-                   run->step_waiting_ms.v);
+    add_parts(run, out);
 }
 
 void run_text_tokens(const struct run *run, struct buf *out)

@@ -19,7 +19,7 @@ static int renew_failed(struct state *state, struct err *err)
 {
     for (size_t i = 0; i < state->dispatch.tasks.count; i++) {
         struct task *task = &state->dispatch.tasks.items[i];
-        if (task_state(task) != TASK_FAILED || (task->now.unsettled.known && task->now.unsettled.v))
+        if (task_state(task) != TASK_FAILED || task_unsettled(task))
             continue;
         TRY(text_set(&task->now.problem, NULL, err));
         TRY(task_set_state(task, TASK_WAITING, err));
@@ -46,7 +46,10 @@ static int cancel(const struct cmd_call *call, struct err *err)
     const struct resume_options *o = call->options;
     struct state state = {0};
     int rc = open_one(call, &state, err);
-    if (rc == 0)
+    if (rc == 0 && !o->common.json && state_ended(&state.dispatch))
+        out_wrapf(call->out, 0, "Dispatch %s has ended: nothing of it runs any more.",
+                  state.dispatch.id);
+    else if (rc == 0)
         rc = fleet_go(call, &state, o->ledger, true, o->common.json, err);
     state_close(&state);
     return rc;

@@ -4,9 +4,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/index.h"
+#include "base/progress.h"
+#include "base/words.h"
 #include "ledger/import_file.h"
 
 enum { FLUSH_BYTES = 1 << 20 };
@@ -35,12 +39,32 @@ static void name_of(const char *path, struct buf *name)
         buf_add(name, path, (size_t)(base - path) + strcspn(base, "."));
 }
 
+// Whether this file was given before: the lines of an invoice would count twice.
+static int is_again(struct index *seen, const char *path, bool *again, struct err *err)
+{
+    struct stat st;
+    size_t before = seen->count, number = before;
+    *again = false;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return 0;
+    struct words key =
+        words("%llu %llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+    TRY(index_number(seen, key.s, strlen(key.s), &number, err));
+    *again = number < before;
+    return 0;
+}
+
 static int import_each(struct import_job *m, const struct opt_rest *rest, int *fds, struct err *err)
 {
     struct buf name = {0};
+    struct index seen = {0};
     size_t folder = shared_folder(rest);
     int rc = 0;
     for (size_t i = 0; i < rest->count && rc == 0; i++) {
+        bool again;
+        rc = is_again(&seen, rest->args[i], &again, err);
+        if (rc != 0 || again)
+            continue;
         if (rest->count > 1)
             name_of(rest->args[i] + folder, &name);
         rc = buf_check(&name, err);
@@ -52,6 +76,7 @@ static int import_each(struct import_job *m, const struct opt_rest *rest, int *f
     }
     m->known.name = NULL;
     buf_release(&name);
+    index_release(&seen);
     return rc;
 }
 
@@ -102,6 +127,11 @@ static void say_imported(const struct cmd_call *call, const struct import_job *m
         runs_say_added(call, "added", m->added, m->there);
 }
 
+static void say_progress(void *arg, int64_t done, int64_t total)
+{
+    progress_update(arg, done, total);
+}
+
 static int import_files(const struct cmd_call *call, struct ledger *ledger, struct err *err)
 {
     const struct runs_options *o = call->options;
@@ -118,11 +148,16 @@ static int import_files(const struct cmd_call *call, struct ledger *ledger, stru
                                      .started = o->started,
                                      .labels = o->label.items,
                                      .label_count = o->label.count}};
+    struct progress progress = {0};
     size_t opened = 0, count = call->rest->count;
+    progress_begin(&progress, STDERR_FILENO, "runs", PROGRESS_COUNT, 0);
+    m.progress = say_progress;
+    m.progress_arg = &progress;
     int *fds = malloc(count * sizeof *fds);
     int rc = fds ? 0 : err_memory(err);
     for (; opened < count && rc == 0; opened++)
-        rc = import_open(call->rest->args[opened], &fds[opened], err);
+        rc = import_open(&m, call->rest->args[opened], &fds[opened], err);
+    progress_end(&progress);
     if (rc == 0)
         rc = import_in_one(&m, call->rest, fds, err);
     for (size_t i = 0; i < opened; i++)
@@ -143,7 +178,9 @@ static int import(const struct cmd_call *call, struct err *err)
     struct ledger *ledger = NULL;
     if (call->rest->count == 0) {
         err_set(err, ERR_USAGE, "'fare runs import' needs a file");
-        return err_hint(err, "a file from 'fare runs export', or a log of another program");
+        return err_hint(err,
+                        "a file from 'fare runs export', a log of another program, or a site's "
+                        "address or folder");
     }
     int rc = runs_open(call->options, true, &ledger, err);
     if (rc == 0)
@@ -186,17 +223,21 @@ static const struct cmd_example import_examples[] = {
     {"fare runs import - <result_0.txt", "a log from standard input"},
     {"fare runs import jobs.txt --price-per-gpu-hour 1.20",
      "jobs of a Slurm cluster: the output of sacct --parsable2"},
+    {"fare runs import https://example.org/runs/", "a site of 'fare report --site'"},
     {"fare runs import invoice.csv", "a provider's invoice (FOCUS), beside the predicted bills"},
     {NULL, NULL},
 };
 
 const struct command runs_import = {
     .name = "runs import",
-    .summary = "add runs from files, and from logs of other programs",
-    .arguments = "FILE...",
+    .summary = "add runs from files, sites, and logs of other programs",
+    .arguments = "FILE|SITE...",
     .about = "Reads files of 'fare runs export', logs of Keras (CSVLogger), DAWNBench, MLPerf and "
              "hyperfine, Slurm's accounting (sacct) and invoices (FOCUS) into the ledger: all of "
-             "them, or none if one is wrong. '-' is standard input. Runs and lines of invoices "
+             "them, or none if one is wrong. '-' is standard input. SITE is the address or the "
+             "folder of "
+             "a site of 'fare report --site'; only runs that are not in the ledger are fetched. "
+             "Runs and lines of invoices "
              "already in the ledger are not added again. For logs it prints the id and the name of "
              "the first 20 runs; several logs are named by their files.",
     .options = import_options,

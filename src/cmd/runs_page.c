@@ -267,6 +267,8 @@ static void print_steps(struct out *out, const struct run *run)
               : strcmp(counts, "epochs") == 0         ? "Epoch"
                                                       : "Sample",
               &facts);
+    run_text_ranks(run, &facts);
+    out_parts(out, "Ranks", &facts);
     plot_steps(out, run);
 }
 

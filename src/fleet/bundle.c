@@ -80,13 +80,13 @@ static int describe(struct dispatch_bundle *bundle, const char *file, struct err
     return rc;
 }
 
-// Runs a program that packs; `what` is for the error.
-static int pack(struct call *call, const char *what, struct err *err)
+// Runs a program that packs; `what` is for the error. Exit codes up to `most` are good.
+static int pack(struct call *call, const char *what, int most, struct err *err)
 {
     struct call_result result = {0};
     call->limit_ns = PACK_LIMIT_NS;
     int rc = call_run(call, &result, err);
-    if (rc == 0 && (!result.exited || result.exit_code != 0)) {
+    if (rc == 0 && (!result.exited || result.exit_code > most)) {
         struct buf words = {0};
         call_words(&result, &words);
         rc = err_set(err, ERR_FAIL, "cannot pack %s: %.300s", what, buf_str(&words));
@@ -122,7 +122,7 @@ static int pack_own(const char *dir, const char *folder, struct buf *file, struc
     call_arg(&call, "./lib");
     call_arg(&call, "./share");
     struct words packed = words("%s.%d", buf_str(file), (int)getpid());
-    int rc = pack(&call, "fare's own folder", err);
+    int rc = pack(&call, "fare's own folder", 0, err);
     if (rc == 0 && rename(packed.s, buf_str(file)) != 0)
         rc = err_errno(err, errno, "cannot write '%s'", buf_str(file));
     return rc;
@@ -182,6 +182,24 @@ static int too_large(const char *from, int64_t bytes, struct err *err)
                          "with --bring, or leave it with --no-bring");
 }
 
+// The archive's own folder, where that is below `from`: a home folder has fare's data in it.
+static void leave_out(struct call *call, const char *from, const char *file)
+{
+    struct words folder =
+        words("%.*s", (int)(strrchr(file, '/') ? strrchr(file, '/') - file : 0), file);
+    char *outer = realpath(from, NULL), *inner = realpath(folder.s[0] ? folder.s : ".", NULL);
+    size_t len = outer ? strlen(outer) : 0;
+    if (inner && len > 0 && strncmp(inner, outer, len) == 0 && inner[len] == '/') {
+        call_arg(call, "--anchored");
+        call_arg(call, "--no-wildcards");
+        call_argf(call, "--exclude=.%s", inner + len);
+        call_arg(call, "--no-anchored"); // as .fareignore has it
+        call_arg(call, "--wildcards");
+    }
+    free(outer);
+    free(inner);
+}
+
 int bundle_folder(struct dispatch_folder *folder, const char *from, int64_t most, const char *file,
                   struct err *err)
 {
@@ -201,6 +219,7 @@ int bundle_folder(struct dispatch_folder *folder, const char *from, int64_t most
     call_arg(&call, is_folder ? "tar" : "git");
     if (is_folder) {
         call_arg(&call, "--exclude-vcs");
+        leave_out(&call, from, file);
         if (ignores)
             call_argf(&call, "--exclude-from=%s", ignore.s);
         call_argf(&call, "--directory=%s", from);
@@ -214,13 +233,17 @@ int bundle_folder(struct dispatch_folder *folder, const char *from, int64_t most
         call_arg(&call, "--end-of-options");
         call_arg(&call, from);
     }
-    int rc = pack(&call, words("'%.200s'", from).s, err);
+    // 1: a file changed while it was read, a log perhaps
+    int rc = pack(&call, words("'%.200s'", from).s, is_folder ? 1 : 0, err);
     if (rc == 0)
         rc = sum_of(file, hex, &bytes, err);
     if (rc == 0 && most > 0 && bytes > most)
         rc = too_large(from, bytes, err);
+    char *whole = is_folder ? realpath(from, NULL) : NULL;
     if (rc == 0)
-        rc = TEXTS_SET(err, {&folder->file, file}, {&folder->from, from}, {&folder->sha256, hex});
+        rc = TEXTS_SET(err, {&folder->file, file}, {&folder->from, whole ? whole : from},
+                       {&folder->sha256, hex});
+    free(whole);
     folder->bytes = some_int(bytes);
     return rc;
 }

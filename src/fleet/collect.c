@@ -31,9 +31,9 @@ static const struct field outcome_fields[] = {
     FIELD_END,
 };
 
-// One line of the reply: a run.
+// One line of the reply: a run. `*good` if it has no problem.
 static int add_record(struct task *task, const char *line, size_t len, struct ledger *ledger,
-                      struct buf *problem, struct err *err)
+                      struct buf *problem, bool *good, struct err *err)
 {
     struct outcome outcome = {0};
     bool added;
@@ -42,6 +42,7 @@ static int add_record(struct task *task, const char *line, size_t len, struct le
         rc = record_from_checked(outcome_fields, line, len, &outcome, err);
     if (rc == 0)
         rc = texts_add(&task->now.records, outcome.id, err);
+    *good |= rc == 0 && !outcome.problem;
     if (rc == 0 && outcome.problem && problem->len == 0)
         buf_adds(problem, outcome.problem);
     record_release(outcome_fields, &outcome);
@@ -49,7 +50,7 @@ static int add_record(struct task *task, const char *line, size_t len, struct le
 }
 
 static int add_records(struct task *task, const struct buf *records, struct ledger *ledger,
-                       struct buf *problem, struct err *err)
+                       struct buf *problem, bool *good, struct err *err)
 {
     const char *at = buf_str(records), *end = at + records->len;
     int rc = ledger_import_begin(ledger, err);
@@ -62,7 +63,7 @@ static int add_records(struct task *task, const struct buf *records, struct ledg
         buf_add(&one, at, len);
         rc = buf_check(&one, err);
         if (rc == 0 && len > 0)
-            rc = add_record(task, buf_str(&one), len, ledger, problem, err);
+            rc = add_record(task, buf_str(&one), len, ledger, problem, good, err);
         buf_release(&one);
         at += len + 1;
     }
@@ -132,7 +133,10 @@ int collect_end(struct task *task, const struct place *place, const struct task_
     for (size_t i = 0; i < task->now.records.count; i++)
         free(task->now.records.items[i]);
     task->now.records.count = 0;
-    int rc = add_records(task, &report->records, ledger, &problem, &why);
+    bool good = false;
+    int rc = add_records(task, &report->records, ledger, &problem, &good, &why);
+    if (good && report->code == 0) // --retry: one that failed was made again
+        buf_reset(&problem);
     if (rc == ERR_FORMAT) {
         buf_reset(&problem);
         buf_printf(&problem, "its record cannot be used: %s", why.text);

@@ -150,11 +150,8 @@ static int continue_task(struct dispatcher *d, struct item *item, struct err *er
 {
     struct task *task = item->task;
     struct site *s = site_named(d, task->now.place);
-    bool unsettled = task->now.unsettled.known && task->now.unsettled.v;
+    bool unsettled = task_unsettled(task), dirty = task_left(task);
     bool begun = task_begun(task) || unsettled;
-    bool dirty = task_over(task) && !begun && task->now.attempts.v > 0 &&
-                 !(task->now.cleaned.known && task->now.cleaned.v) &&
-                 task_state(task) != TASK_CANCELLED;
     if (!s || !(begun || dirty))
         return task_over(task)
                    ? (d->left--, 0)

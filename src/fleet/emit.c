@@ -8,7 +8,7 @@
 #include "base/fs.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
-#include "fleet/shell.h"
+#include "base/shell.h"
 
 enum { NAME_MAX_LEN = 40, TEMPLATE_MAX = 1 << 16 };
 

@@ -2,27 +2,12 @@
 // AWS: a machine that EventBridge Scheduler starts, with user data for cloud-init. `bootcmd` is run
 // at each boot; it writes the script to where cloud-init runs scripts at each boot, once the
 // network is there. In base64, as YAML has opinions about some characters.
+#include "base/base64.h"
 #include "fleet/emit.h"
 #include "fleet/emit_time.h"
-#include "fleet/shell.h"
+#include "base/shell.h"
 
 #define IMAGE "/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id"
-
-static void base64(struct buf *out, const struct buf *text)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *bytes = (const unsigned char *)buf_str(text);
-    for (size_t i = 0; i < text->len; i += 3) {
-        size_t left = text->len - i;
-        unsigned long three = (unsigned long)bytes[i] << 16 |
-                              (left > 1 ? (unsigned long)bytes[i + 1] << 8 : 0) |
-                              (left > 2 ? bytes[i + 2] : 0);
-        buf_addc(out, digits[three >> 18]);
-        buf_addc(out, digits[three >> 12 & 63]);
-        buf_addc(out, left > 1 ? digits[three >> 6 & 63] : '=');
-        buf_addc(out, left > 2 ? digits[three & 63] : '=');
-    }
-}
 
 static int user_data(struct buf *out, const struct emit_task *task, struct err *err)
 {
@@ -36,7 +21,7 @@ static int user_data(struct buf *out, const struct emit_task *task, struct err *
                "  - rm -f /var/lib/cloud/scripts/per-boot/fare-%s\n"
                "  - echo ",
                task->name);
-    base64(out, &boot);
+    base64_write(out, buf_str(&boot), boot.len);
     buf_printf(out,
                " | base64 -d > /var/lib/cloud/scripts/per-boot/fare-%s\n"
                "  - chmod 755 /var/lib/cloud/scripts/per-boot/fare-%s\n",

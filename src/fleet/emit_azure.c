@@ -8,7 +8,7 @@
 
 #include "fleet/emit.h"
 #include "fleet/emit_time.h"
-#include "fleet/shell.h"
+#include "base/shell.h"
 
 // Azure's own limits of an Until loop.
 enum { MOST_ROUNDS = 5000, SPARE_MIN = 10 };

@@ -3,7 +3,7 @@
 // Google's agent runs at each boot. Google stops the machine itself after --max-run-duration.
 #include "fleet/emit.h"
 #include "fleet/emit_time.h"
-#include "fleet/shell.h"
+#include "base/shell.h"
 
 enum { SPARE_S = 600 }; // for the limits within the machine, which come first
 

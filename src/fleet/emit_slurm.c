@@ -4,7 +4,7 @@
 // controller.
 #include "fleet/emit.h"
 #include "fleet/emit_time.h"
-#include "fleet/shell.h"
+#include "base/shell.h"
 
 static int set_up(const struct emit_task *task, struct emit_files *files, struct err *err)
 {

@@ -3,7 +3,7 @@
 #include "base/words.h"
 #include "fleet/emit.h"
 #include "fleet/emit_time.h"
-#include "fleet/shell.h"
+#include "base/shell.h"
 
 enum { SPARE_S = 120 }; // for timeout(1), which comes first
 

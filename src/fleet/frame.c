@@ -1,29 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/frame.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/sha256.h"
 
 #define MARK "fare-frame "
 enum { LINE = 800, PIECE = LINE / 4 * 3, KEY_MOST = 64 };
-
-static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-static void encode(struct buf *out, const uint8_t *bytes, size_t len)
-{
-    for (size_t i = 0; i < len; i += 3) {
-        size_t left = len - i;
-        uint32_t n = (uint32_t)bytes[i] << 16 | (uint32_t)(left > 1 ? bytes[i + 1] : 0) << 8 |
-                     (uint32_t)(left > 2 ? bytes[i + 2] : 0);
-        buf_addc(out, letters[n >> 18]);
-        buf_addc(out, letters[n >> 12 & 63]);
-        buf_addc(out, left > 1 ? letters[n >> 6 & 63] : '=');
-        buf_addc(out, left > 2 ? letters[n & 63] : '=');
-    }
-}
 
 void frame_write(struct buf *out, const char *key, const void *bytes, size_t len)
 {
@@ -32,7 +17,7 @@ void frame_write(struct buf *out, const char *key, const void *bytes, size_t len
     sha256_hex_of(bytes, len, sum);
     for (size_t at = 0; at < len; at += PIECE) {
         buf_printf(out, MARK "%s %zu ", key, ++lines);
-        encode(out, (const uint8_t *)bytes + at, len - at < PIECE ? len - at : PIECE);
+        base64_write(out, (const char *)bytes + at, len - at < PIECE ? len - at : PIECE);
         buf_addc(out, '\n');
     }
     buf_printf(out, MARK "%s end %zu %s\n", key, lines, sum);
@@ -56,37 +41,10 @@ void frame_script(struct buf *out)
 
 // ---- reading
 
-static int value_of(char c)
-{
-    const char *found = c ? strchr(letters, c) : NULL;
-    return found ? (int)(found - letters) : -1;
-}
-
-// Decodes one line's word; false if it is not base64.
-static bool decode(const char *text, size_t len, struct buf *out)
-{
-    if (len == 0 || len % 4 != 0)
-        return false;
-    for (size_t i = 0; i < len; i += 4) {
-        bool last = i + 4 == len;
-        int pad = last && text[i + 3] == '=' ? text[i + 2] == '=' ? 2 : 1 : 0;
-        uint32_t n = 0;
-        for (int k = 0; k < 4; k++) {
-            int v = k >= 4 - pad ? 0 : value_of(text[i + (size_t)k]);
-            if (v < 0)
-                return false;
-            n = n << 6 | (uint32_t)v;
-        }
-        const char three[3] = {(char)(n >> 16), (char)(n >> 8), (char)n};
-        buf_add(out, three, (size_t)(3 - pad));
-    }
-    return true;
-}
-
 static size_t word_length(const char *text, size_t len)
 {
     size_t n = 0;
-    while (n < len && (value_of(text[n]) >= 0 || text[n] == '='))
+    while (n < len && (base64_value(text[n]) >= 0 || text[n] == '='))
         n++;
     return n;
 }
@@ -126,7 +84,7 @@ static bool read_line(const char *text, size_t len, struct buf *bytes, size_t *n
     }
     if (number == 0 || number != *next)
         return false;
-    *next = decode(text, word_length(text, len), bytes) ? number + 1 : 0;
+    *next = base64_read(text, word_length(text, len), bytes) ? number + 1 : 0;
     return false;
 }
 

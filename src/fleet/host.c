@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "fleet/bundle.h"
 #include "fleet/script.h"
-#include "fleet/shell.h"
+#include "base/shell.h"
 
 #define ERROR "fare-error "
 #define PLACE "fare-place "
@@ -82,6 +82,13 @@ static void add_bring(struct buf *out, const struct dispatch_bundle *b)
                   "echo '" PLACE "ready'\n");
 }
 
+// On this machine a folder is used as it is: unpacked into it, its own older files would come back.
+static bool in_place(const struct fleet *fleet, bool here)
+{
+    const char *from = fleet->dispatch->folder.from;
+    return here && from && *from == '/';
+}
+
 // The task's folder is made under another name and renamed, which only one of several succeeds in:
 // that one starts the keeper.
 static int add_start(struct buf *out, const struct fleet *fleet, const struct place *place,
@@ -97,14 +104,15 @@ static int add_start(struct buf *out, const struct fleet *fleet, const struct pl
                   "    new=$tasks/.$key.$$\n"
                   "    trap 'rm -rf \"$new\"' EXIT\n"
                   "    mkdir -p \"$new\" || fail room \"cannot make a folder in $tasks\"\n");
-    if (here && folder->from) {
+    bool as_it_is = in_place(fleet, here);
+    if (as_it_is) {
         buf_adds(out, "    ln -s ");
         shell_quote(out, folder->from);
         buf_adds(out, " \"$new/work\"\n");
     } else {
         buf_adds(out, "    mkdir \"$new/work\" || fail room 'no room for the task'\n");
     }
-    if (folder->file)
+    if (folder->file && !as_it_is)
         buf_printf(out,
                    "    cat >\"$new/archive\" || fail room 'no room for the folder'\n"
                    "    [ \"$(sha256sum <\"$new/archive\" | cut -c 1-64)\" = %s ] ||\n"
@@ -204,7 +212,8 @@ int host_prepare(const struct fleet *fleet, enum verb verb, const struct place *
         break;
     case VERB_START:
         add_start(out, fleet, place, chosen->tasks[0], here);
-        rc = rc != 0 ? rc : input_file(call, d->folder.file, err);
+        if (rc == 0 && !in_place(fleet, here))
+            rc = input_file(call, d->folder.file, err);
         break;
     case VERB_LOOK:
         add_look(out);

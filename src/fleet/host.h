@@ -17,8 +17,8 @@
 // Appends "sh -c ..." for the script that is in call->input, as one argument for a remote shell.
 void host_command(struct call *call, struct buf *out);
 
-// Fills call->input and the rest but for argv. `here`: on this machine, with this program, in the
-// folder dispatch->folder.from.
+// Fills call->input and the rest but for argv. `here`: on this machine, with this program, and in
+// the folder dispatch->folder.from itself, unless that is a git revision.
 int host_prepare(const struct fleet *fleet, enum verb verb, const struct place *place,
                  const struct chosen *chosen, bool here, struct call *call,
                  struct err *err) MUST_USE;

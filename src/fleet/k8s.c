@@ -10,7 +10,7 @@
 #include "fleet/frame.h"
 #include "fleet/k8s_parts.h"
 #include "fleet/script.h"
-#include "fleet/shell.h"
+#include "base/shell.h"
 
 enum { PAUSE_S = 4, LOGS = 50, IMAGE_WAIT_S = 180, LOG_WAIT_S = 60 };
 #define SHORT_NS (120 * NS_PER_S)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "fleet/shell.h"
+#include "base/shell.h"
 
 enum { LOG_BYTES = 2000, GRACE_S = 30, REMOVE_S = 10 };
 #define REPLY "fare-reply "
@@ -117,7 +117,10 @@ void script_reply(struct buf *out)
                "    [ ! -f \"$2/keeper\" ] || grep -qsF \"FARE_KEEPER=$1.\" "
                "\"/proc/$(cat \"$2/keeper\")/environ\"\n"
                "}\n"
+               // Asked before the result is: one that ends in between has it by then.
                "fare_reply() {\n"
+               "    fare_runs=no\n"
+               "    [ ! -f \"$2/started\" ] || ! fare_alive \"$1\" \"$2\" || fare_runs=yes\n"
                "    if [ ! -d \"$2\" ]; then echo '" REPLY "'\"$1 absent\"\n"
                "    elif [ -f \"$2/code\" ]; then\n"
                "        echo '" REPLY "'\"$1 ended $(cat \"$2/code\")\"\n"
@@ -128,7 +131,7 @@ void script_reply(struct buf *out)
                "            echo '" REPLY "'\"$1 record $(($(wc -c <\"$2/record.jsonl\")))\"\n"
                "            cat \"$2/record.jsonl\"\n"
                "        fi\n"
-               "    elif [ -f \"$2/started\" ] && fare_alive \"$1\" \"$2\"; then\n"
+               "    elif [ $fare_runs = yes ]; then\n"
                "        echo '" REPLY "'\"$1 running $(cat \"$2/started\") $(fare_now)\"\n"
                "    else echo '" REPLY "'\"$1 lost\"; fi\n"
                "    if [ -f \"$2/log\" ]; then\n"

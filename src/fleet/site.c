@@ -415,9 +415,12 @@ int site_answered(struct dispatcher *d, struct site *s, const struct call_result
         s->place->target->read(&d->fleet, s->place, s->verb, &s->chosen, result, reports, &why);
     s->at_work = false;
     int code = rc, own = 0;
-    if (code == 0 && (s->verb != VERB_CHECK || s->begun == 0)) // what failed was a start
+    bool prepares = s->verb == VERB_CHECK || s->verb == VERB_BRING;
+    if (s->verb == VERB_START)
+        s->unstarted = code != 0;
+    if (code == 0 && !(prepares && s->unstarted))
         place_answered(d, s);
-    if (code == 0 && (s->verb == VERB_CHECK || s->verb == VERB_BRING))
+    if (code == 0 && prepares)
         own = place_ready(d, s, err);
     if (code == 0 && s->verb == VERB_CLOSE)
         own = closed(d, s, err);

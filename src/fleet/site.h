@@ -31,7 +31,8 @@ struct site { // a place
     bool gone;
     bool open; // something may be rented there
     bool at_work, active;
-    bool met; // it has answered before
+    bool met;       // it has answered before
+    bool unstarted; // the last start failed: that it answers a check proves nothing
     enum verb verb;
     struct chosen chosen;
     struct item **items; // of `chosen`

@@ -16,7 +16,7 @@
 #include "base/proc.h"
 #include "fleet/frame.h"
 #include "fleet/script.h"
-#include "fleet/shell.h"
+#include "base/shell.h"
 #include "fleet/sky_parts.h"
 #include "market/price.h"
 
@@ -340,36 +340,42 @@ static int read_answer(const struct fleet *fleet, struct place *place, enum verb
 
 // ---- the bill
 
-// The tasks that may run at a place, at most.
-static size_t tasks_at(const struct dispatch *d, const struct place *place, size_t places)
+// The tasks that have to run at a place, and those that may run at any: if no other place can be
+// used, at this one.
+static void tasks_at(const struct dispatch *d, const struct place *place, int64_t *bound,
+                     int64_t *any)
 {
-    size_t bound = 0, any = 0;
+    *bound = *any = 0;
     for (size_t i = 0; i < d->tasks.count; i++) {
         const struct task *task = &d->tasks.items[i];
-        bound += task->bound && strcmp(task->bound, place->name) == 0;
-        any += !task->bound;
+        *bound += task->bound && strcmp(task->bound, place->name) == 0;
+        *any += !task->bound;
     }
-    return bound + (any + places - 1) / places;
 }
 
-static int cost_of(struct market *market, const struct place *place, int64_t task_ns,
-                   struct buf *out, int64_t *sum, struct err *err)
+// At most: with its own tasks, `*least`; with those for any place too, `*most`, which is written.
+static int cost_of(struct market *market, const struct place *place, const struct dispatch *d,
+                   struct buf *out, int64_t *least, int64_t *most, struct err *err)
 {
+    int64_t bound, any, task_ns, whole_ns;
     struct offer offer;
     struct priced priced;
     const struct startups *startups;
     const struct wishes wishes = {0};
     char amount[MONEY_BYTES], boot[32], work[32];
     struct buf rule = {0};
-    int64_t nano = 0;
+    tasks_at(d, place, &bound, &any);
     TRY(market_find(market, place->offer, 0, &offer, err));
     TRY(market_startups(market, &startups, err));
     const struct startup_row *row = startup_find(startups, &offer, "boot");
     int64_t boot_ns = row ? row->high_ns > 0 ? row->high_ns : row->ns : 0;
     TRY(market_price(market, &offer, &wishes, &priced, err));
-    TRY(priced_total(&priced, &wishes, boot_ns + task_ns, &nano, err));
-    TRY(money_add(*sum, nano, sum, err));
-    money_short(nano, amount);
+    if (__builtin_mul_overflow(d->limit_ns.v, bound + any, &task_ns) ||
+        __builtin_add_overflow(boot_ns, task_ns, &whole_ns))
+        return err_set(err, ERR_USAGE, "--limit: all tasks together would take over 290 years");
+    TRY(priced_total(&priced, &wishes, boot_ns + d->limit_ns.v * bound, least, err));
+    TRY(priced_total(&priced, &wishes, whole_ns, most, err));
+    money_short(*most, amount);
     clock_words(boot_ns, boot, sizeof boot);
     clock_words(task_ns, work, sizeof work);
     buf_printf(out, "%s: up to %s USD for %s of starting and %s of work (", place->offer, amount,
@@ -387,7 +393,7 @@ static int describe(const struct fleet *fleet, const struct places *places, stru
 {
     const struct dispatch *d = fleet->dispatch;
     struct market *market = NULL;
-    int64_t sum = 0;
+    int64_t sum = 0, more = 0; // all tasks for any place at the one where they cost most
     char amount[MONEY_BYTES];
     size_t machines = 0;
     if (!d->limit_ns.known) {
@@ -400,10 +406,15 @@ static int describe(const struct fleet *fleet, const struct places *places, stru
     int rc = 0;
     for (size_t i = 0; i < places->count && rc == 0; i++) {
         const struct place *place = &places->items[i];
-        int64_t count = (int64_t)tasks_at(d, place, places->count);
+        int64_t least = 0, most = 0;
         if (place->target == &target_sky)
-            rc = cost_of(market, place, d->limit_ns.v * count, out, &sum, err);
+            rc = cost_of(market, place, d, out, &least, &most, err);
+        if (rc == 0)
+            rc = money_add(sum, least, &sum, err);
+        more = most - least > more ? most - least : more;
     }
+    if (rc == 0)
+        rc = money_add(sum, more, &sum, err);
     market_close(market);
     money_short(sum, amount);
     buf_printf(out, "%zu machine%s, together up to %s USD\n", machines, machines == 1 ? "" : "s",

@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "fleet/frame.h"
 #include "fleet/script.h"
-#include "fleet/shell.h"
+#include "base/shell.h"
 #include "fleet/sky_parts.h"
 #include "price/book.h"
 

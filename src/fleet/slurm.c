@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/proc.h"
 #include "fleet/script.h"
-#include "fleet/shell.h"
+#include "base/shell.h"
 #include "fleet/slurm_parts.h"
 
 // A job that is gone without a result: its folder may lag behind on network file systems.

@@ -10,7 +10,7 @@
 #include "base/fs.h"
 #include "base/sha256.h"
 #include "fleet/script.h"
-#include "fleet/shell.h"
+#include "base/shell.h"
 #include "fleet/slurm_parts.h"
 
 enum { REPLIES = 50, LOOK_EVERY_S = 2, MARGIN_MIN = 10, CANCEL_S = 45 };
@@ -346,15 +346,22 @@ void slurm_look_text(const struct fleet *fleet, const struct place_words *words,
 // job file. $still has lines "still KEY STATE" for tasks that keep theirs.
 static void add_removal(const struct fleet *fleet, const struct chosen *chosen, struct buf *out)
 {
+    enum { AT_ONCE = 500 }; // words of one rm: a process for each task is slow
     script_remove(out);
-    buf_adds(out, "for k in");
+    buf_adds(out, "set --\n"
+                  "for k in");
     add_keys(fleet, chosen, out);
-    buf_adds(out, "; do\n"
-                  "    case $still in *\"still $k \"*) continue ;; esac\n"
-                  "    if read -r id 2>/dev/null <\"$k/job\"; then rm -f \"slurm-$id.out\"; fi\n"
-                  "    fare_remove \"$k\" \"ended/$k\" \"began/$k\".*\n"
-                  "done\n"
-                  "for k in */job; do [ ! -e \"$k\" ] || exit 0; done\n"
+    buf_printf(
+        out,
+        "; do\n"
+        "    case $still in *\"still $k \"*) continue ;; esac\n"
+        "    if read -r id 2>/dev/null <\"$k/job\"; then set -- \"$@\" \"slurm-$id.out\"; fi\n"
+        "    set -- \"$@\" \"$k\" \"ended/$k\" \"began/$k\".*\n"
+        "    [ $# -lt %d ] || { fare_remove \"$@\"; set --; }\n"
+        "done\n"
+        "[ $# -eq 0 ] || fare_remove \"$@\"\n",
+        AT_ONCE);
+    buf_adds(out, "for k in */job; do [ ! -e \"$k\" ] || exit 0; done\n"
                   "cd / && fare_remove \"$base\"\n"
                   "exit 0\n");
 }

@@ -6,7 +6,7 @@
 
 #include "base/fs.h"
 #include "fleet/host.h"
-#include "fleet/shell.h"
+#include "base/shell.h"
 
 enum { HOSTS_BYTES_MOST = 16 << 20 };
 
@@ -51,6 +51,8 @@ static int add_line(char *line, struct places *places, struct err *err)
     char *save = NULL;
     line[strcspn(line, "#")] = '\0';
     char *host = strtok_r(line, " \t\r", &save);
+    if (host && strncmp(host, "ssh:", 4) == 0) // as --on has it
+        host += 4;
     char *offer = host ? strtok_r(NULL, " \t\r", &save) : NULL;
     if (!host)
         return 0;
@@ -64,7 +66,11 @@ static int add_file(const char *path, struct places *places, struct err *err)
     struct buf text = {0};
     size_t before = places->count, number = 0;
     int rc = fs_read(path, HOSTS_BYTES_MOST, &text, err);
+    if (rc == 0 && strlen(buf_str(&text)) != text.len)
+        rc = err_set(err, ERR_USAGE, "'%s' is not text", path);
     char *at = rc == 0 && text.len > 0 ? text.data : NULL;
+    if (at && strncmp(at, "\xef\xbb\xbf", 3) == 0) // some editors mark UTF-8
+        at += 3;
     while (at && rc == 0) {
         char *newline = strchr(at, '\n');
         if (newline)

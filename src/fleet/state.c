@@ -17,6 +17,7 @@
 #include "base/words.h"
 
 enum { PLAN_MOST = 1 << 30, ID_LETTERS = 8 };
+#define LOCK_WAIT_NS NS_PER_S
 
 int state_home(struct buf *out, struct err *err)
 {
@@ -43,10 +44,17 @@ static int open_file(const struct state *state, const char *name, int flags, int
     return rc;
 }
 
+// Of a process that was killed while it started a program, that program has the lock until its
+// first instruction.
 static int take_lock(struct state *state, struct err *err)
 {
     TRY(open_file(state, "lock", O_RDWR, &state->lock, err));
-    if (flock(state->lock, LOCK_EX | LOCK_NB) == 0)
+    int64_t until = clock_now_ns() + LOCK_WAIT_NS;
+    int rc;
+    while ((rc = flock(state->lock, LOCK_EX | LOCK_NB)) != 0 && errno == EWOULDBLOCK &&
+           clock_now_ns() < until)
+        clock_sleep_ns(LOCK_WAIT_NS / 20);
+    if (rc == 0)
         return 0;
     if (errno != EWOULDBLOCK)
         return err_errno(err, errno, "cannot lock '%s'", state->folder);
@@ -200,6 +208,7 @@ static int open_one(struct state *state, const char *id, bool lock, struct err *
 struct candidate {
     char id[32];
     char made[CLOCK_ISO_BYTES];
+    struct timespec written; // of its plan: several are made in one second
     bool unfinished;
 };
 
@@ -207,7 +216,11 @@ static bool better(const struct candidate *a, const struct candidate *b)
 {
     if (a->unfinished != b->unfinished)
         return a->unfinished;
-    return strcmp(a->made, b->made) > 0;
+    int order = strcmp(a->made, b->made);
+    if (order != 0)
+        return order > 0;
+    return a->written.tv_sec != b->written.tv_sec ? a->written.tv_sec > b->written.tv_sec
+                                                  : a->written.tv_nsec > b->written.tv_nsec;
 }
 
 static bool describe(const char *id, struct candidate *out)
@@ -215,9 +228,15 @@ static bool describe(const char *id, struct candidate *out)
     struct state state = {0};
     struct err why = {0};
     struct state_counts counts;
+    struct buf plan = {0};
+    struct stat st = {0};
     bool good = strlen(id) < sizeof out->id && open_one(&state, id, false, &why) == 0;
     *out = (struct candidate){0};
     if (good) {
+        path_of(&state, "plan.json", &plan);
+        if (stat(buf_str(&plan), &st) == 0)
+            out->written = st.st_mtim;
+        buf_release(&plan);
         state_count(&state.dispatch, &counts);
         snprintf(out->id, sizeof out->id, "%s", id);
         snprintf(out->made, sizeof out->made, "%s", state.dispatch.made ? state.dispatch.made : "");
@@ -327,6 +346,16 @@ void state_count(const struct dispatch *dispatch, struct state_counts *counts)
     for (size_t i = 0; i < counts->all; i++) {
         const struct task *task = &dispatch->tasks.items[i];
         counts->of[task_state(task)]++;
-        counts->unsettled += task->now.unsettled.known && task->now.unsettled.v;
+        counts->unsettled += task_unsettled(task);
     }
+}
+
+bool state_ended(const struct dispatch *dispatch)
+{
+    for (size_t i = 0; i < dispatch->tasks.count; i++) {
+        const struct task *task = &dispatch->tasks.items[i];
+        if (!task_over(task) || task_unsettled(task) || task_left(task))
+            return false;
+    }
+    return true;
 }

@@ -45,6 +45,9 @@ struct state_counts {
 };
 void state_count(const struct dispatch *dispatch, struct state_counts *counts);
 
+// Whether nothing waits, runs, may run, or is left anywhere.
+bool state_ended(const struct dispatch *dispatch);
+
 // Applies one line of a log; a line that is not one changes nothing.
 int state_apply(struct dispatch *dispatch, const char *line, size_t len, struct err *err) MUST_USE;
 

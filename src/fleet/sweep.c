@@ -57,6 +57,19 @@ static bool is_range(const char *text, size_t len, long long *from, long long *t
     return *end == '\0' && errno == 0;
 }
 
+// "0.1..0.5", "1..8..2", "1..": of a number's characters, and yet no range of whole numbers. As a
+// text it would be one value, which nobody means.
+static int check_dots(const struct sweep_setting *s, const char *text, size_t len, struct err *err)
+{
+    if (strspn(text, "0123456789.+-eE") < len || !memmem(text, len, "..", 2) ||
+        strcspn(text, "0123456789") >= len)
+        return 0;
+    err_set(err, ERR_USAGE, "--sweep %s: '%.*s' is not a range", s->name,
+            (int)(len < 60 ? len : 60), text);
+    return err_hint(err,
+                    "a range has two whole numbers, as 1..8; write others one by one: 0.1,0.5");
+}
+
 static int add_values(struct sweep_setting *s, const char *text, struct err *err)
 {
     for (;;) {
@@ -70,6 +83,7 @@ static int add_values(struct sweep_setting *s, const char *text, struct err *err
                     break;
             }
         } else {
+            TRY(check_dots(s, text, len, err));
             TRY(add_value(s, text, len, err));
         }
         if (text[len] == '\0')

@@ -31,6 +31,18 @@ bool task_begun(const struct task *task)
     return state == TASK_STARTING || state == TASK_RUNNING;
 }
 
+bool task_unsettled(const struct task *task)
+{
+    return task->now.unsettled.known && task->now.unsettled.v;
+}
+
+bool task_left(const struct task *task)
+{
+    bool cleaned = task->now.cleaned.known && task->now.cleaned.v;
+    return task_over(task) && task_state(task) != TASK_CANCELLED && !task_unsettled(task) &&
+           task->now.attempts.v > 0 && !cleaned;
+}
+
 int task_set_state(struct task *task, enum task_state state, struct err *err)
 {
     char date[CLOCK_ISO_BYTES];

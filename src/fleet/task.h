@@ -26,6 +26,8 @@ extern const char *const task_states[]; // their names, null-terminated
 enum task_state task_state(const struct task *task); // unknown words count as waiting
 bool task_over(const struct task *task);             // done, failed or cancelled
 bool task_begun(const struct task *task);            // starting or running
+bool task_unsettled(const struct task *task);        // given up while it may still run there
+bool task_left(const struct task *task);             // over, and its folder is still there
 
 int task_set_state(struct task *task, enum task_state state, struct err *err) MUST_USE;
 

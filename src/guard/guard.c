@@ -160,9 +160,9 @@ bool guard_done(const struct guard *g)
     return g->done;
 }
 
-int64_t guard_epoch(const struct guard *g)
+size_t guard_starts(const struct guard *g)
 {
-    return lease_epoch(g->lease);
+    return g->before.attempts.count + 1;
 }
 
 // ---- the history

@@ -57,7 +57,7 @@ void guard_free(struct guard *guard); // null is fine; gives nothing up: see gua
 const char *guard_resume(const struct guard *guard);
 int64_t guard_resume_step(const struct guard *guard); // -1: unknown
 bool guard_done(const struct guard *guard);           // the job was finished before
-int64_t guard_epoch(const struct guard *guard);
+size_t guard_starts(const struct guard *guard);       // of this job, with this one
 
 // The job starts now: its folder is watched from here on.
 int guard_start(struct guard *guard, struct err *err) MUST_USE;

@@ -77,8 +77,13 @@ static int set_place(struct s3 *s3, const char *place, struct err *err)
 {
     const char *bucket = place + strlen("s3://"), *slash = strchr(bucket, '/');
     size_t len = slash ? (size_t)(slash - bucket) : strlen(bucket);
-    if (strncmp(place, "s3://", 5) != 0 || !bucket_fits(bucket, len))
+    if (strncmp(place, "s3://", 5) != 0 || len == 0)
         return err_set(err, ERR_USAGE, "'%.200s' is not of the form s3://bucket/prefix", place);
+    if (!bucket_fits(bucket, len)) {
+        err_set(err, ERR_USAGE, "'%.*s' cannot be a bucket's name", len < 200 ? (int)len : 200,
+                bucket);
+        return err_hint(err, "it has 3 to 63 letters, digits, '-', '.' or '_'");
+    }
     struct buf name = {0}, prefix = {0};
     bool fits = true;
     buf_add(&name, bucket, len);

@@ -14,7 +14,7 @@
 #define LOOK_NS        (1 * NS_PER_S)   // between two looks
 #define LEAST_LOOK_NS  (50 * NS_PER_MS) // the same in a hurry
 #define LOOKS          8                // within an interval, at least
-#define LOOK_SHARE     1000             // a look costs at most this part of the time
+#define LOOK_SHARE     2000             // a look costs at most this part of the time
 #define LONG_QUIET     5                // times as long for formats that say nothing
 #define LEAST_QUIET_NS (250 * NS_PER_MS)
 #define NOTE_NS        (60 * NS_PER_S)

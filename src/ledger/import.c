@@ -87,12 +87,18 @@ json_t *import_json(const char *text, size_t len, int *line, struct err *err)
     return json;
 }
 
+static int read_price(const char *option, const char *text, int64_t *nano, struct err *err)
+{
+    if (money_parse(text, nano, err) != 0)
+        return err_context(err, "%s", option);
+    return *nano >= 0 ? 0 : err_set(err, ERR_USAGE, "%s: '%.40s' is below 0", option, text);
+}
+
 static int add_gpu_price(struct run *run, const char *text, struct err *err)
 {
     int64_t nano;
     char price[MONEY_BYTES];
-    if (money_parse(text, &nano, err) != 0)
-        return err_context(err, "--price-per-gpu-hour");
+    TRY(read_price("--price-per-gpu-hour", text, &nano, err));
     if (!run->machine.gpus.known || run->machine.gpus.v == 0)
         return 0; // its cost stays unknown
     TRY(money_scale(nano, run->machine.gpus.v, 1, MONEY_HALF_EVEN, &nano, err));
@@ -105,9 +111,7 @@ static int add_labels(struct run *run, const struct import_options *o, struct er
     int rc = 0;
     if (o->price_per_hour) {
         int64_t nano;
-        rc = money_parse(o->price_per_hour, &nano, err);
-        if (rc != 0)
-            return err_context(err, "--price-per-hour");
+        TRY(read_price("--price-per-hour", o->price_per_hour, &nano, err));
         rc = import_label(run, "price_per_hour_usd", o->price_per_hour, err);
     }
     if (rc == 0 && o->price_per_gpu_hour)

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/fs.h"
+#include "ledger/import_site.h"
 
 enum { LINE_MAX_BYTES = 64 << 20, CHUNK_BYTES = 1 << 20, HEAD_BYTES = 1 << 16 };
 #define COPY_MAX_GB    4
@@ -216,7 +217,9 @@ static int import_whole(struct import_job *m, int fd, const char *path,
     start += strspn(start, " \t\r\n");
     if (!importer && !m->format && *start != '{' && *start != '[') {
         err_set(err, ERR_FORMAT, "'%s' is in none of the formats that fare reads", path);
-        return err_hint(err, "name it with --format: 'fare runs import --help' lists them");
+        return err_hint(err, strncmp(start, "\x1f\x8b", 2) == 0
+                                 ? "it is packed: zcat FILE | fare runs import -"
+                                 : "name it with --format: 'fare runs import --help' lists them");
     }
     return importer ? import_other(m, importer, path, text, err)
                     : import_document(m, path, text, err);
@@ -286,11 +289,33 @@ static int copy(int from, const char *name, int to, struct err *err)
     return rc;
 }
 
-int import_open(const char *path, int *fd, struct err *err)
+static int open_site(struct import_job *m, const char *path, int *fd, struct err *err)
+{
+    struct import_site site = {.place = path,
+                               .ledger = m->ledger,
+                               .progress = m->progress,
+                               .progress_arg = m->progress_arg};
+    if (m->format && strcmp(m->format, "fare") != 0)
+        return err_set(err, ERR_USAGE, "'%s' is a site, not a log: leave out --format", path);
+    TRY(temporary(&site.fd, err));
+    int rc = import_site(&site, err);
+    m->there += site.there;
+    if (rc == 0 && lseek(site.fd, 0, SEEK_SET) != 0)
+        rc = err_errno(err, errno, "cannot read the temporary file");
+    if (rc != 0)
+        close(site.fd);
+    else
+        *fd = site.fd;
+    return rc;
+}
+
+int import_open(struct import_job *m, const char *path, int *fd, struct err *err)
 {
     int from;
     struct stat st;
     *fd = -1;
+    if (!is_standard(path) && import_is_site(path))
+        return open_site(m, path, fd, err);
     TRY(open_path(path, &from, err));
     int rc = 0;
     if (fstat(from, &st) == 0 && !S_ISREG(st.st_mode)) {
@@ -307,9 +332,18 @@ int import_open(const char *path, int *fd, struct err *err)
     return rc;
 }
 
+// The mark of UTF-8 that some programs begin a file with.
+static void drop_mark(struct buf *text)
+{
+    if (strncmp(buf_str(text), "\xEF\xBB\xBF", 3) != 0)
+        return;
+    text->len -= 3;
+    memmove(text->data, text->data + 3, text->len + 1); // with its NUL
+}
+
 int import_file(struct import_job *m, const char *path, int fd, struct err *err)
 {
-    bool ended = false;
+    bool ended = false, site = fd >= 0 && !is_standard(path) && import_is_site(path);
     if (fd < 0)
         TRY(open_path(path, &fd, err));
     path = name_of(path);
@@ -317,10 +351,12 @@ int import_file(struct import_job *m, const char *path, int fd, struct err *err)
     int rc = 0;
     while (rc == 0 && !ended && text.len < HEAD_BYTES)
         rc = read_chunk(fd, path, &text, &ended, err);
-    const struct importer *importer = NULL;
     if (rc == 0)
+        drop_mark(&text);
+    const struct importer *importer = NULL;
+    if (rc == 0 && !site)
         importer = m->format ? importer_find(m->format) : importer_guess(buf_str(&text), text.len);
-    if (rc == 0 && !importer && is_lines(buf_str(&text), text.len))
+    if (rc == 0 && (site || (!importer && is_lines(buf_str(&text), text.len))))
         rc = import_lines(m, fd, path, &text, err);
     else if (rc == 0)
         rc = import_whole(m, fd, path, importer, &text, err);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // import_file: a file of runs into a ledger, between ledger_import_begin() and its end: records as
-// JSON lines or as --json prints them, a log in one of the formats of import.h, or an invoice.
+// JSON lines or as --json prints them, a log in one of the formats of import.h, an invoice, or a
+// site (import_site.h).
 //
 // Lines of an invoice that are for the same thing are counted over all files of a job, so that two
 // such lines are two, and the same file twice is one.
@@ -24,6 +25,8 @@ struct import_job {
     struct index lines;                      // of all files: what they are for
     int64_t *occurrences;                    // of each
     size_t line_space;
+    void (*progress)(void *arg, int64_t done, int64_t total); // (optional) of a site's runs
+    void *progress_arg;
 };
 
 enum { IMPORT_IDS_MOST = 20 };
@@ -31,9 +34,10 @@ enum { IMPORT_IDS_MOST = 20 };
 void import_job_release(struct import_job *job);
 
 // Call it before ledger_import_begin(): a pipe, terminal or device is copied to a temporary file,
-// so that no transaction waits for its writer. The path "-" is standard input. `*fd` is the copy's,
-// or -1 for a file, which import_file() opens.
-int import_open(const char *path, int *fd, struct err *err) MUST_USE;
+// so that no transaction waits for its writer; so are the records of a site that are not in the
+// ledger. The path "-" is standard input. `*fd` is the copy's, or -1 for a file, which
+// import_file() opens.
+int import_open(struct import_job *job, const char *path, int *fd, struct err *err) MUST_USE;
 
 // Imports the file, or the copy, and closes it.
 int import_file(struct import_job *job, const char *path, int fd, struct err *err) MUST_USE;

@@ -147,7 +147,9 @@ static bool read_amount(const char *text, int64_t *nano)
         for (size_t i = (size_t)keep + 1; i < count; i++)
             more |= digits[i] != 0;
         int next = digits[keep];
-        value += next > 5 || (next == 5 && (more || value % 2 == 1));
+        bool up = next > 5 || (next == 5 && (more || value % 2 == 1));
+        if (__builtin_add_overflow(value, up, &value))
+            return false;
     }
     *nano = negative ? -value : value;
     return true;
@@ -289,8 +291,11 @@ static int read_texts(const struct csv *csv, const int at[COLUMN_COUNT], struct 
         return csv_fault(csv, at[ChargePeriodEnd], err, "it is before ChargePeriodStart");
     if (strlen(currency) != 3)
         return csv_fault(csv, at[BillingCurrency], err, "bad currency '%.40s'", currency);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 3; i++) {
+        if (!isalpha((unsigned char)currency[i]))
+            return csv_fault(csv, at[BillingCurrency], err, "bad currency '%.40s'", currency);
         t->currency[i] = (char)toupper((unsigned char)currency[i]);
+    }
     TRY(read_tags(csv_text(csv, at[Tags]), t, err));
     return read_product(csv, at, t, err);
 }

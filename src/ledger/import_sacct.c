@@ -167,14 +167,20 @@ static bool starts(const char *text, const char *with)
 
 struct tres {
     int64_t gpus, typed; // below 0: not said
+    bool absurd;         // more GPUs than anybody has
     int64_t cpus, nodes, memory;
     char gpu[128]; // "a100", several joined
     char billing[24];
 };
 
+enum { GPUS_MOST = 1 << 20 }; // of one kind; more is nonsense
+
 static void add_gpu(struct tres *t, const char *name, size_t len, int64_t count)
 {
     size_t used = strlen(t->gpu);
+    t->absurd |= count > GPUS_MOST || t->typed > GPUS_MOST;
+    if (t->absurd)
+        return;
     t->typed = (t->typed < 0 ? 0 : t->typed) + count;
     if (count > 0 && used + len + 4 < sizeof t->gpu)
         snprintf(t->gpu + used, sizeof t->gpu - used, "%s%.*s", used ? " + " : "", (int)len, name);
@@ -224,7 +230,7 @@ static void read_gres(const char *text, struct tres *t)
     if (!isdigit((unsigned char)*number))
         return;
     int64_t count = strtoll(number, NULL, 10);
-    if (count >= 0 && count < 1 << 20)
+    if (count >= 0)
         add_gpu(t, gpu, colon ? (size_t)(colon - gpu) : 0, count);
 }
 
@@ -251,7 +257,7 @@ static int set_machine(const struct csv *csv, const int at[FIELD_COUNT], struct 
                    : at[AllocCPUS] >= 0 ? count_in(csv, at[AllocCPUS])
                                         : count_in(csv, at[NCPUS]);
     int64_t node_count = t.nodes >= 0 ? t.nodes : count_in(csv, at[NNodes]);
-    if (gpus >= 0)
+    if (gpus >= 0 && gpus <= GPUS_MOST && !t.absurd)
         m->gpus = some_int(gpus);
     if (cpus > 0)
         m->usable_cpus = some_real((double)cpus);
@@ -469,6 +475,8 @@ static int read_log(const char *file, const char *text, size_t len, import_run_f
         .separator = delimiter_of(text, len), .no_quotes = true, .short_rows = true};
     if (!options.separator)
         return err_set(err, ERR_FORMAT, "%s: it has no header of sacct", file);
+    if (options.separator == ' ') // columns of a fixed width, which cuts what is longer
+        return err_set(err, ERR_FORMAT, "%s: sacct cuts its tables: use 'sacct --parsable2'", file);
     TRY(csv_init_text(&csv, file, text, len, &options, err));
     for (size_t i = 0; i < FIELD_COUNT; i++)
         at[i] = csv_column(&csv, fields[i]);

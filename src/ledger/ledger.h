@@ -119,6 +119,9 @@ int ledger_stamp(struct ledger *ledger, struct buf *stamp, struct err *err) MUST
 int ledger_find(struct ledger *ledger, const char *word, struct buf *text,
                 struct err *err) MUST_USE;
 
+// Whether it has a run with exactly this id.
+int ledger_has(struct ledger *ledger, const char *id, bool *has, struct err *err) MUST_USE;
+
 // Visits this user's runs that are still running on this machine: their records so far (journal.h).
 // With an `id`, only that run. Delivers killed runs first. The records say "killed", as they would
 // after a kill.

@@ -121,6 +121,22 @@ int ledger_find(struct ledger *ledger, const char *word, struct buf *text, struc
     return rc;
 }
 
+static int count_row(void *arg, const char *const *values, struct err *err)
+{
+    (void)values;
+    (void)err;
+    *(bool *)arg = true;
+    return 0;
+}
+
+int ledger_has(struct ledger *ledger, const char *id, bool *has, struct err *err)
+{
+    *has = false;
+    TRY(ledger_connect(ledger, NULL, err));
+    return ledger->place.backend->run(ledger->db, "SELECT id FROM fare_run WHERE id = $1", &id, 1,
+                                      count_row, has, NULL, err);
+}
+
 int ledger_delete(struct ledger *ledger, const char *word, struct buf *id, struct err *err)
 {
     struct found found = {0};

@@ -102,7 +102,7 @@ static int launch(struct job *job, const sigset_t *mask, struct err *err)
 {
     static char unbuffered[] = "PYTHONUNBUFFERED=1";
     struct buf events = {0};
-    char *own[5 + SAVING_VARIABLES] = {NULL};
+    char *own[5 + SAVING_VARIABLES + PARALLEL_VARIABLES] = {NULL};
     size_t count = 0;
     if (job->session->saving)
         count = saving_environment(job->session->saving, own, count);
@@ -112,7 +112,8 @@ static int launch(struct job *job, const sigset_t *mask, struct err *err)
     }
     if (!getenv("PYTHONUNBUFFERED"))
         own[count++] = unbuffered;
-    tracing_environment(&job->tracing, own, count);
+    count = tracing_environment(&job->tracing, own, count);
+    parallel_environment(job->parallel, own, count);
     int rc = buf_check(&events, err);
     char **env = rc == 0 ? make_environment(own, err) : NULL;
     if (rc == 0)
@@ -329,6 +330,7 @@ static void end_command(struct job *job, enum sampling_end why, struct err *err)
 {
     look_at_python(job, true);
     job->ended = why;
+    parallel_stop(job->parallel);
     follow_stop(job->follow); // its end is not training
     job->rc = session_stop(job->session, err);
     if (why == SAMPLING_LEASE)
@@ -421,6 +423,8 @@ static enum sampling_end judge(struct job *job)
     s->noun = state.epochs ? "epoch" : job->samples ? "sample" : NULL;
     s->rate = state.steps_per_s;
     s->loss = state.loss;
+    if (parallel_stopped(job->parallel))
+        return SAMPLING_WITHIN;
     if (plan->until_ns > 0 && clock_now_ns() >= plan->until_ns)
         return SAMPLING_SPENT;
     if (s->o->idle_ns > 0 && job->idle_ns > 0 && clock_now_ns() - job->idle_ns >= s->o->idle_ns)
@@ -462,6 +466,7 @@ static void run_to_its_end(struct job *job, struct err *err)
         report_activity(job);
         look_at_python(job, false);
         job->failed |= tracing_work(&job->tracing, job->follow, NULL) != 0;
+        job->failed |= parallel_work(job->parallel, &job->child, job->follow, &job->tracing) != 0;
         enum sampling_end why = judge(job);
         if (why && !job->child.ended)
             end_command(job, why, err);
@@ -474,11 +479,14 @@ static void end_measuring(struct job *job, bool finished, struct err *err)
     int rc = tracing_finish(&job->tracing, job->follow, job->run, job->session->says, err);
     int stopped = session_stop(job->session, err);
     int filled = follow_finish(job->follow, finished, job->session->says, err);
+    int joined = parallel_finish(job->parallel, job->child.ended ? job->child.wait_status : SIGKILL,
+                                 signal_waits, job->run, job->session->says, err);
     int derived = session_finish(job->session, err);
     job->rc = job->rc != 0   ? job->rc
               : rc != 0      ? rc
               : stopped != 0 ? stopped
               : filled != 0  ? filled
+              : joined != 0  ? joined
                              : derived;
     job->streams.follow = NULL;
 }
@@ -547,6 +555,8 @@ int command_run(const struct command_options *options, struct session *session, 
         rc = open_streams(&job, err);
     if (rc == 0)
         rc = tracing_open(&job.tracing, session, err);
+    if (rc == 0)
+        rc = parallel_open(&job.parallel, session, options->argv, err);
     sigset_t mask;
     if (rc == 0)
         rc = signals_begin(!in_foreground(), &mask, err);
@@ -572,6 +582,7 @@ int command_run(const struct command_options *options, struct session *session, 
     follow_free(job.follow);
     interpreter_release(&job.interpreter);
     tracing_release(&job.tracing);
+    parallel_free(job.parallel);
     child_release(&job.child);
     streams_release(&job.streams);
     return rc;

@@ -8,6 +8,7 @@
 #include "measure/interpreter.h"
 #include "measure/sampling.h"
 #include "measure/streams.h"
+#include "measure/parallel.h"
 #include "measure/tracing.h"
 #include "run/child.h"
 
@@ -20,6 +21,7 @@ struct job {
     struct streams streams;
     struct follow *follow;
     struct tracing tracing;
+    struct parallel *parallel; // null: off
     struct interpreter interpreter;
 
     int64_t show_ns;     // when progress is shown next

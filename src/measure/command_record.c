@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "measure/code.h"
+#include "measure/measure.h"
 
 int job_describe(const struct job *job, struct err *err)
 {
@@ -24,7 +25,7 @@ int job_describe(const struct job *job, struct err *err)
         secret_mask_word(job->session->secrets, i > 0 ? o->argv[i - 1] : NULL, o->argv[i], &word);
         TRY(texts_take(&run->command, &word, err));
     }
-    if (!o->output_to_stderr)
+    if (!o->output_to_stderr && !job->session->o->follows)
         job->session->watch.name = run->name;
     return 0;
 }

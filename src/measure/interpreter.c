@@ -145,7 +145,9 @@ int interpreter_look(struct interpreter *it, const struct child *child, int64_t 
     int count = child_list(child, &list);
     for (int i = 0; i < count; i++)
         consider(&tree, &list[i], &best);
-    int rc = best.pid > 0 ? describe(it, &tree, &best, code, err) : 0;
+    int rc = count == ERR_MEMORY ? err_memory(err)
+             : best.pid > 0      ? describe(it, &tree, &best, code, err)
+                                 : 0;
     if (rc == 0)
         rc = tree_check(&tree, err);
     found_release(&best);

@@ -64,7 +64,9 @@ struct measure_options {
     bool sample; // stop it once its total time is known
     int64_t total_steps, total_epochs;
     int64_t grace_ns; // 0: COMMAND_GRACE_NS
-    bool no_trace;    // do not record the GPU's work
+    bool no_trace;    // do not record the GPU's work, nor exchanges between its processes
+    bool alone;       // other fare processes of the same job are not of this run
+    bool follows;     // another fare process of the job keeps the record (measure/join.h)
     // Saving (measure/saving.h).
     const char *save;        // a folder or s3://bucket/prefix; null: it is not saved
     const char *job;         // its identity there; null: from the command

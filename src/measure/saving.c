@@ -342,9 +342,8 @@ int saving_open(struct saving **out, struct session *s, const struct measure_pri
     guard_words(v->guard, words, sizeof words);
     if (guard_resume(v->guard))
         buf_printf(s->says, "resumes from %s%s\n", guard_resume(v->guard), step);
-    buf_printf(s->says, "start %lld of %s, saved in %s; watching %s\n",
-               (long long)guard_epoch(v->guard), v->job, v->o->save,
-               words[0] ? words : "no notices");
+    buf_printf(s->says, "start %zu of %s, saved in %s; watching %s\n", guard_starts(v->guard),
+               v->job, v->o->save, words[0] ? words : "no notices");
     return 0;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bars from zero, in groups, with intervals and with values at their ends. Ratios that differ too
-// much for that start at 1, on a logarithmic scale. Several series give one
-// bar each per row. Names stand left of the bars, or above them if long. A few bars that would
-// dwarf all others are cut at the end of the axis, with a gap to show it; their values are still
-// printed.
+// Bars from zero, in groups, with intervals and with values at their ends. Ratios start at 1, the
+// base, and go to both sides; those that differ much are on a logarithmic scale. Several series
+// give one bar each per row. Names stand left of the bars, or above them if long. A few bars that
+// would dwarf all others are cut at the end of the axis, with a gap to show it; their values are
+// still printed.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +24,8 @@ struct layout {
     double origin; // where bars start: 0, or 1
     double most;   // longer bars are cut
 };
+
+#define LOG_FROM 4.0 // ratios: the largest ÷ the smallest
 
 enum { GAP = 8, GROUP = 26, LEGEND = 22, LINES = 18 };
 
@@ -94,11 +96,9 @@ static double highest_end(const struct plot_panel *panel, double high)
     return high;
 }
 
-// From the smallest to the largest ratio; false if the smallest bar can be seen beside the largest.
+// From the smallest to the largest ratio, intervals included; false if these are no ratios.
 static bool ratio_range(const struct plot_panel *panel, double *low, double *high)
 {
-    enum { VISIBLE = 50 };
-    double least = 1, most = 1;
     if (!panel->y.unit || strcmp(panel->y.unit, "÷ base") != 0)
         return false;
     *low = *high = 1;
@@ -109,14 +109,10 @@ static bool ratio_range(const struct plot_panel *panel, double *low, double *hig
                 continue;
             if (!(p->y.v > 0))
                 return false;
-            least = fmin(least, p->y.v);
-            most = fmax(most, p->y.v);
-            *low = fmin(*low, p->y_low.known && p->y_low.v > 0 ? p->y_low.v : p->y.v);
-            *high = fmax(*high, p->y_high.known ? p->y_high.v : p->y.v);
+            *low = fmin(fmin(*low, p->y.v), p->y_low.known && p->y_low.v > 0 ? p->y_low.v : p->y.v);
+            *high = fmax(fmax(*high, p->y.v), p->y_high.known ? p->y_high.v : p->y.v);
         }
-    *low = fmin(*low, least);
-    *high = fmax(*high, most);
-    return most > VISIBLE * least;
+    return true;
 }
 
 static void measure(struct layout *l)
@@ -151,19 +147,32 @@ static void measure(struct layout *l)
     l->row = l->bar * (double)l->panel->series.count + (l->names > 0 ? 9 : 27);
     l->values += 6;
     double bars_width = l->width - l->names - l->values;
-    scale_make(&l->scale, low, high, ratios ? SCALE_LOG : SCALE_FROM_ZERO,
-               l->panel->y.unit ? l->panel->y.unit : "", (int)fmax(bars_width / 64, 2));
+    enum scale_kind kind = !ratios                 ? SCALE_FROM_ZERO
+                           : high > LOG_FROM * low ? SCALE_LOG
+                                                   : SCALE_FREE;
+    scale_make(&l->scale, low, high, kind, l->panel->y.unit ? l->panel->y.unit : "",
+               (int)fmax(bars_width / 64, 2));
     l->scale.from = l->names;
     l->scale.to = l->width - l->values;
+}
+
+static bool any_measured(const struct plot_series *series)
+{
+    for (size_t i = 0; i < series->points.count; i++)
+        if (!series->points.items[i].estimated.v)
+            return true;
+    return false;
 }
 
 static double draw_legend(struct buf *out, const struct layout *l, const char *id)
 {
     double x = 0;
     if (plot_estimates(l->panel)) {
-        svg_bar(out, 0, 3, 14, 11, id, 0, NULL);
-        svg_text(out, 19, 13, "", "with a run");
-        x = 19 + glyphs_width("with a run", SVG_TEXT) + 18;
+        if (any_measured(l->first)) {
+            svg_bar(out, 0, 3, 14, 11, id, 0, NULL);
+            svg_text(out, 19, 13, "", "with a run");
+            x = 19 + glyphs_width("with a run", SVG_TEXT) + 18;
+        }
         svg_hollow(out, x, 3, 14, 11, NULL);
         svg_text(out, x + 19, 13, "", PLOT_ESTIMATE);
         return LEGEND;
@@ -258,6 +267,8 @@ static void draw_value(struct buf *out, const struct layout *l, const struct plo
                        double y)
 {
     char words[SCALE_LABEL];
+    if (l->origin == 1 && p->marked.v && p->y.known && p->y.v == 1)
+        return; // the base: the line at 1 says it
     value_words(l, p, words);
     svg_text(out, end_of(l, p) + 5, y + l->bar / 2 + 3.5, p->y.known ? "sm hl" : "sm mu hl", words);
 }

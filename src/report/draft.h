@@ -48,12 +48,25 @@ void plots_compare(struct draft *d, const struct page_ask *ask, const struct quo
 void plot_relative(struct draft *d);
 void plot_frontier(struct draft *d, const struct page_ask *ask);
 void plots_runs(struct draft *d, const struct run *runs, size_t count);
-void plots_one(struct draft *d, const struct run *runs, size_t count); // of a single run
+void plots_overlay(struct draft *d, const struct run *runs, size_t count); // over each other
+void plots_one(struct draft *d, const struct run *runs, size_t count);     // of a single run
 void plots_money(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
+void plots_offers(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
 void plots_spot(struct draft *d, const struct quote_job *jobs);
+struct listing;
+void plot_spot_list(struct draft *d, struct market *market, const struct listing *list);
+
+// A run's line in a plot of its workload: "h200 + pytorch"; equal names get the end of the run's
+// id.
+void plot_run_name(const struct run *runs, size_t count, size_t number, char *out, size_t size);
+const char *plot_workload(const struct run *run);
+bool plot_first_of(const struct run *runs, size_t number); // the first of its workload
 
 // Adds a run to the page's: its figures and where they are from.
 int page_run_add(struct page *page, const struct run *run, struct err *err) MUST_USE;
+
+// Sets the date of today and the version of fare.
+int page_made(char **made, char **program, struct err *err) MUST_USE;
 
 // Fills the geometric means of the page's comparison, if two rows have two workloads in common.
 int page_means(struct page *page, struct err *err) MUST_USE;

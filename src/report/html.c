@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/compare.h"
 #include "report/markup.h"
 #include "report/scale.h"
 #include "report/style.h"
@@ -143,22 +142,57 @@ static void plot_row(struct buf *out, const bool *shown, const struct plot_panel
     buf_adds(out, "</tr>\n");
 }
 
-// Of a line with very many points the table has every second, third ... one.
-static size_t every(const struct plot_series *series)
+static bool is_line(const struct plot_panel *panel)
 {
-    enum { MANY = 100, MOST = 50 };
-    return series->points.count > MANY ? series->points.count / MOST : 1;
+    return panel->form && (strcmp(panel->form, "lines") == 0 || strcmp(panel->form, "steps") == 0);
+}
+
+// How many points of a line a row of the table stands for: more than one if it has very many
+// points, or if all lines together do.
+static size_t every(const struct plot *plot, const struct plot_panel *panel,
+                    const struct plot_series *series)
+{
+    enum { MANY = 100, MOST = 50, ALL = 200 };
+    size_t points = 0, lines = 0;
+    for (size_t p = 0; p < plot->panels.count; p++)
+        for (size_t s = 0; s < plot->panels.items[p].series.count; s++) {
+            points += plot->panels.items[p].series.items[s].points.count;
+            lines++;
+        }
+    if (!is_line(panel) || (series->points.count <= MANY && points <= 2 * ALL))
+        return 1;
+    size_t rows = lines * MOST > ALL ? ALL / lines + 1 : MOST;
+    return series->points.count > 2 * rows ? series->points.count / rows : 1;
 }
 
 static bool thinned(const struct plot *plot)
 {
     for (size_t p = 0; p < plot->panels.count; p++)
         for (size_t s = 0; s < plot->panels.items[p].series.count; s++)
-            if (every(&plot->panels.items[p].series.items[s]) > 1)
+            if (every(plot, &plot->panels.items[p], &plot->panels.items[p].series.items[s]) > 1)
                 return true;
     return false;
 }
 
+static size_t table_head(struct buf *out, const struct plot *plot, bool shown[PLOT_COLUMNS])
+{
+    size_t columns = 0;
+    buf_adds(out, "<thead><tr>");
+    for (enum plot_column c = 0; c < PLOT_COLUMNS; c++) {
+        struct buf name = {0};
+        shown[c] = c != PLOT_PANEL && plot_has(plot, c);
+        columns += shown[c];
+        if (!shown[c])
+            continue;
+        plot_head(plot, c, &name);
+        head_cell(out, class_of(c), buf_str(&name));
+        buf_drop(out, &name);
+    }
+    buf_adds(out, "</tr></thead>\n");
+    return columns;
+}
+
+// Of several panels each is a group of rows below its title.
 static void plot_table(struct buf *out, const struct plot *plot)
 {
     bool shown[PLOT_COLUMNS];
@@ -166,24 +200,21 @@ static void plot_table(struct buf *out, const struct plot *plot)
     if (thinned(plot))
         html_paragraph(out, "mute", "Of long lines only some points; the JSON has all of them.");
     html_begin_table(out, plot->title);
-    buf_adds(out, "<thead><tr>");
-    for (enum plot_column c = 0; c < PLOT_COLUMNS; c++) {
-        struct buf name = {0};
-        shown[c] = plot_has(plot, c);
-        if (!shown[c])
-            continue;
-        plot_head(plot, c, &name);
-        head_cell(out, class_of(c), buf_str(&name));
-        buf_drop(out, &name);
-    }
-    buf_adds(out, "</tr></thead>\n<tbody>\n");
+    size_t columns = table_head(out, plot, shown);
     for (size_t p = 0; p < plot->panels.count; p++) {
         const struct plot_panel *panel = &plot->panels.items[p];
-        for (size_t s = 0; s < panel->series.count; s++)
-            for (size_t i = 0; i < panel->series.items[s].points.count;
-                 i += every(&panel->series.items[s]))
+        buf_adds(out, "<tbody>\n");
+        if (plot->panels.count > 1) {
+            buf_printf(out, "<tr><th scope=\"rowgroup\" colspan=\"%zu\">", columns);
+            markup_in(out, "", panel->title, "</th></tr>\n");
+        }
+        for (size_t s = 0; s < panel->series.count; s++) {
+            size_t step = every(plot, panel, &panel->series.items[s]);
+            for (size_t i = 0; i < panel->series.items[s].points.count; i += step)
                 plot_row(out, shown, panel, &panel->series.items[s],
                          &panel->series.items[s].points.items[i]);
+        }
+        buf_adds(out, p + 1 < plot->panels.count ? "</tbody>\n" : "");
     }
     html_end_table(out);
     buf_adds(out, "</details>\n");
@@ -350,110 +381,6 @@ void html_runs(struct buf *out, const struct page *page)
                    (long long)page->left_out.v);
 }
 
-static void figure_cell(struct buf *out, const char *words, struct maybe_real low,
-                        struct maybe_real high)
-{
-    char text[COMPARE_CELL + 64];
-    snprintf(text, sizeof text, "%s", words);
-    if (low.known && high.known)
-        snprintf(text, sizeof text, "%s (%.4g–%.4g)", words, low.v, high.v);
-    html_cell(out, "num", text);
-}
-
-static void percent_cell(struct buf *out, struct maybe_real share, double times, int decimals)
-{
-    char text[COMPARE_CELL] = "";
-    if (share.known)
-        snprintf(text, sizeof text, "%.*f %%", decimals, share.v * times);
-    html_cell(out, "num", text);
-}
-
-static void compare_row(struct buf *out, struct compare_notes *notes, const struct compare_row *row)
-{
-    struct buf name = {0}, cost = {0};
-    char words[COMPARE_CELL];
-    compare_label(row, &name);
-    if (row->base.known)
-        buf_adds(&name, ", the base");
-    buf_adds(out, "<tr>");
-    html_cell(out, "long", buf_str(&name));
-    compare_time_words(row, words);
-    html_cell(out, "num", words);
-    compare_cost_cell(row, &cost);
-    html_cell(out, "num", buf_str(&cost));
-    compare_ratio_words(&row->time, words);
-    figure_cell(out, row->base.known ? "base" : words, row->time.low, row->time.high);
-    compare_ratio_words(&row->money, words);
-    figure_cell(out, row->base.known ? "base" : words, row->money.low, row->money.high);
-    if (row->accuracy.value.known) {
-        percent_cell(out, row->accuracy.value, 100, 2);
-    } else {
-        compare_quality_words(row, words);
-        html_cell(out, "num", words);
-    }
-    percent_cell(out, row->gpu_percent.value, 1, 0);
-    snprintf(words, sizeof words, "%lld", (long long)row->runs.v);
-    html_cell(out, "num", words);
-    compare_notes_of(notes, row, words);
-    html_cell(out, "", words);
-    buf_adds(out, "</tr>\n");
-    buf_drop(out, &name);
-    buf_drop(out, &cost);
-}
-
-static void compare_apart(struct buf *out, const struct compare_workload *w)
-{
-    if (w->apart.count == 0)
-        return;
-    buf_adds(out, "<p>Not comparable with these:</p>\n<ul>\n");
-    for (size_t i = 0; i < w->apart.count; i++) {
-        const struct compare_row *row = &w->apart.items[i];
-        struct buf text = {0};
-        compare_label(row, &text);
-        for (size_t k = 0; k < row->reasons.count; k++)
-            buf_printf(&text, "%s%s", k ? "; " : ": ", row->reasons.items[k]);
-        markup_in(out, "<li>", buf_str(&text), "</li>\n");
-        buf_drop(out, &text);
-    }
-    buf_adds(out, "</ul>\n");
-}
-
-void html_compare(struct buf *out, const struct page *page, size_t number, int level)
-{
-    const struct compare_workload *w = &page->compare.workloads.items[number];
-    const struct html_column columns[] = {
-        {"on + with", "long"},  {"time", "num"},
-        {"cost, $", "num"},     {"time ÷ base", "num"},
-        {"cost ÷ base", "num"}, {compare_quality_head(w, "accuracy"), "num"},
-        {"GPU use", "num"},     {"runs", "num"},
-        {"notes", ""}};
-    struct compare_notes notes;
-    out->failed |= !compare_notes_init(&notes, w);
-    html_heading(out, level, w->workload);
-    for (size_t i = 0; i < w->sentences.count; i++)
-        html_paragraph(out, "", w->sentences.items[i]);
-    html_begin_table(out, w->workload);
-    html_table_head(out, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < w->rows.count && !out->failed; i++)
-        compare_row(out, &notes, &w->rows.items[i]);
-    html_end_table(out);
-    struct buf rates = {0};
-    if (number == 0)
-        compare_exchange(&page->compare, "", &rates);
-    if (rates.len > 0)
-        html_paragraph(out, "mute", buf_str(&rates));
-    buf_drop(out, &rates);
-    if (notes.numbers.count > 0)
-        buf_adds(out, "<ol>\n");
-    for (size_t i = 0; i < notes.numbers.count && !out->failed; i++) {
-        markup_in(out, "<li>", notes.items[i], "</li>\n");
-    }
-    if (notes.numbers.count > 0)
-        buf_adds(out, "</ol>\n");
-    compare_apart(out, w);
-    compare_notes_release(&notes);
-}
-
 // ---- the whole page
 
 // A single row has nothing to be compared with.
@@ -483,6 +410,8 @@ static void contents(struct buf *out, const struct page *page)
         buf_adds(out, "<li><a href=\"#compare\">Comparison</a></li>\n");
     if (page->quotes.count > 0)
         buf_adds(out, "<li><a href=\"#quotes\">Cost by offer</a></li>\n");
+    if (html_differ(page))
+        buf_adds(out, "<li><a href=\"#differences\">What differs</a></li>\n");
     buf_adds(out, "</ul></nav>\n");
 }
 
@@ -497,6 +426,7 @@ static void tables(struct buf *out, const struct page *page)
                 html_compare(out, page, i, 3);
         buf_adds(out, "</section>\n");
     }
+    html_differences(out, page, 2);
     if (page->quotes.count > 0) {
         buf_adds(out, "<section id=\"quotes\">\n");
         html_heading(out, 2, "Cost by offer");

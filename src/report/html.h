@@ -51,6 +51,11 @@ void html_one_body(struct buf *out, const struct page *page);
 // The workload's rows side by side, with notes and rows that cannot be compared.
 void html_compare(struct buf *out, const struct page *page, size_t number, int level);
 
+// A table of the settings (batch, data, versions, machine) in which the page's runs differ; what
+// all have in common is left out. Nothing for a single run.
+void html_differences(struct buf *out, const struct page *page, int level);
+bool html_differ(const struct page *page); // whether there is such a section
+
 // The geometric means of the comparison; nothing without any.
 void html_means(struct buf *out, const struct page_means *means, int level);
 

@@ -152,11 +152,13 @@ static void show_plot(struct buf *out, const struct page *page, const char *kind
         html_plot(out, plot, 2, number);
 }
 
-// What the timeline, the table of offers and the figures at the top show already.
+// What the timeline, the table of offers and the figures at the top show already; offers of a GPU
+// have pages of their own.
 static bool shown_before(const struct page *page, const char *kind)
 {
-    static const char *const by_timeline[] = {"accuracy", "use", "steps", NULL};
-    static const char *const before[] = {"phases", "account", "timeline", "frontier", "cost", NULL};
+    static const char *const by_timeline[] = {"loss", "accuracy", "use", "steps", NULL};
+    static const char *const before[] = {"phases", "account", "timeline", "frontier",
+                                         "cost",   "offers",  NULL};
     size_t number;
     for (size_t i = 0; by_timeline[i]; i++)
         if (strcmp(kind, by_timeline[i]) == 0)

@@ -73,14 +73,11 @@ static void offer_cell(struct buf *out, const struct bill *b, bool other, size_t
     buf_drop(out, &below);
 }
 
-static void price_cell(struct buf *out, const struct bill *b)
+static void price_cell(struct buf *out, const struct bill *b, bool mark)
 {
-    char age[40] = "";
-    if (b->price_old.v && b->price_age_days.known)
-        snprintf(age, sizeof age, "%s old", units_count(b->price_age_days.v, "day").s);
     struct buf seen = {0};
     buf_printf(&seen, "%.10s", b->price_date ? b->price_date : "");
-    two_lines(out, "", buf_str(&seen), age);
+    part_seen(out, buf_str(&seen), mark && b->price_old.v);
     buf_drop(out, &seen);
 }
 
@@ -90,7 +87,8 @@ static double usd_of(const char *amount, double otherwise)
     return amount && money_parse(amount, &nano, NULL) == 0 ? (double)nano / MONEY_UNIT : otherwise;
 }
 
-static void bill_row(struct buf *out, const struct bill *b, bool other, size_t source, double most)
+static void bill_row(struct buf *out, const struct bill *b, bool other, size_t source, double most,
+                     bool mark)
 {
     char time[48], startup[64] = "", words[48];
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
@@ -116,7 +114,7 @@ static void bill_row(struct buf *out, const struct bill *b, bool other, size_t s
     part_bar(out, &figure, most, cost);
     buf_adds(out, "</td>");
     basis_cell(out, b);
-    price_cell(out, b);
+    price_cell(out, b, mark);
     buf_adds(out, "</tr>\n");
 }
 
@@ -221,7 +219,7 @@ static void bill_table(struct buf *out, const struct quote *quote, const struct 
 {
     static const struct html_column columns[] = {{"offer", "long"}, {"time", "num"},
                                                  {"USD", "num"},    {"to scale", ""},
-                                                 {"basis", ""},     {"price seen", ""}};
+                                                 {"basis", ""},     {"price seen", "num"}};
     const struct bill **rows = quote_rows(shown, NULL);
     size_t count = shown->bills.count;
     out->failed |= !rows;
@@ -233,13 +231,17 @@ static void bill_table(struct buf *out, const struct quote *quote, const struct 
     }
     choose_rows(rows);
     double most = dearest(rows);
+    size_t old = 0, all = 0;
+    for (; rows[all]; all++)
+        old += rows[all]->price_old.v;
     html_begin_table(out, other ? "Other trainings" : quote->workload);
     html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; rows[i]; i++) {
         bool first;
-        bill_row(out, rows[i], other, source_of(rows, i, &first), most);
+        bill_row(out, rows[i], other, source_of(rows, i, &first), most, old < all);
     }
     html_end_table(out);
+    part_seen_note(out, old, all);
     table_notes(out, quote, rows);
     if (count > BILLS_SHOWN)
         buf_printf(out, "<p>%zu more: fare quote --all lists them.</p>\n", count - BILLS_SHOWN);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/markup.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -71,6 +72,17 @@ void markup_in(struct buf *out, const char *before, const char *text, const char
     buf_adds(out, before);
     markup_text(out, text);
     buf_adds(out, after);
+}
+
+void markup_address(struct buf *out, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if ((c < 0x80 && isalnum(c)) || strchr("-._~", c))
+            buf_addc(out, (char)c);
+        else
+            buf_printf(out, "%%%02X", c);
+    }
 }
 
 void markup_number(struct buf *out, double number)

@@ -13,6 +13,10 @@ void markup_text(struct buf *out, const char *text);
 // The same between two pieces of markup: markup_in(out, "<li>", name, "</li>\n").
 void markup_in(struct buf *out, const char *before, const char *text, const char *after);
 
+// Appends a part of an address, percent-encoding all but letters, digits and -._~. Safe in
+// attributes too.
+void markup_address(struct buf *out, const char *text);
+
 // Appends a number with at most two decimals, for coordinates.
 void markup_number(struct buf *out, double number);
 

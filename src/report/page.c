@@ -19,9 +19,10 @@
 #define RECORD_TABLES
 #include "report/page.def"
 
-const char *const plot_kinds[] = {"cost",  "relative", "frontier", "accuracy", "use",
-                                  "steps", "phases",   "account",  "timeline", "batch",
-                                  "gpus",  "prices",   "spot",     "buy",      NULL};
+const char *const plot_kinds[] = {"cost",         "relative", "frontier", "loss",   "accuracy",
+                                  "distribution", "use",      "steps",    "phases", "account",
+                                  "timeline",     "batch",    "gpus",     "offers", "speed",
+                                  "prices",       "spot",     "buy",      NULL};
 
 void page_offer(const struct bill *bill, char *out, size_t size)
 {
@@ -32,8 +33,9 @@ void page_offer(const struct bill *bill, char *out, size_t size)
 
 void page_provenance(const struct page *page, struct buf *out)
 {
-    buf_printf(out, "Made by %s on %s from %s.", page->program ? page->program : "fare",
-               page->made ? page->made : "an unknown date", page->from ? page->from : "runs");
+    buf_printf(out, "Made by %s%s%s from %s.", page->program ? page->program : "fare",
+               page->made ? " on " : "", page->made ? page->made : "",
+               page->from ? page->from : "runs");
 }
 
 // ---- the runs
@@ -128,7 +130,10 @@ static int add_runs(struct gathering *g, struct err *err)
     struct ledger *ledger = NULL;
     struct buf from = {0};
     int rc = 0;
-    if (ask->runs) {
+    if (ask->source) {
+        buf_adds(&from, "the runs of this site");
+        rc = ask->source(ask->source_arg, add_text, g, err);
+    } else if (ask->runs) {
         buf_adds(&from, ask->run_count == 1 ? "this run" : "this machine's runs");
         rc = add_given(g, err);
     } else if (ask->published) {
@@ -152,6 +157,11 @@ static int add_runs(struct gathering *g, struct err *err)
 
 // ---- quotes
 
+static bool by_name(const struct page_ask *ask)
+{
+    return ask->word_count > 0 || ask->source;
+}
+
 static const char *workload_of(const struct run *run)
 {
     return run->workload ? run->workload : run->name ? run->name : "command";
@@ -160,6 +170,18 @@ static const char *workload_of(const struct run *run)
 static bool of_workload(const struct run *run, const char *workload)
 {
     return strcmp(workload_of(run), workload) == 0;
+}
+
+static size_t count_workloads(const struct gathering *g)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < g->runs.count; i++) {
+        bool new = true;
+        for (size_t k = 0; k < i && new; k++)
+            new = !of_workload(&g->runs.items[k], workload_of(&g->runs.items[i]));
+        count += new;
+    }
+    return count > 0 ? count : 1;
 }
 
 static int make_quote(const struct gathering *g, struct quote_job *job, struct err *err)
@@ -174,7 +196,7 @@ static int make_quote(const struct gathering *g, struct quote_job *job, struct e
     job->wishes = ask->wishes;
     job->ask.estimates = !ask->measured;
     job->ask.most_estimates = PAGE_ESTIMATES;
-    job->ask.most_misfits = PAGE_MISFITS;
+    job->ask.most_misfits = (int)(PAGE_MISFITS / count_workloads(g));
     return quote_assemble(job, err);
 }
 
@@ -189,10 +211,10 @@ static int load_quote(const struct gathering *g, size_t first, struct quote_job 
     size_t alike = 0;
     for (size_t i = first; i < g->runs.count; i++)
         alike += of_workload(&g->runs.items[i], workload_of(run));
-    if (ask->word_count > 0 && alike > 1)
+    if (by_name(ask) && alike > 1)
         return quote_load_runs(job, run, g->runs.count - first, err);
     bool ours = quote_is_workload(run->workload);
-    job->asked = ask->word_count > 0 || !ours;
+    job->asked = by_name(ask) || !ours;
     if (job->asked)
         return quote_load_run(job, run, ask->ledger, err);
     return ask->runs ? quote_load_like(job, run, ask->ledger, err)
@@ -282,11 +304,44 @@ static void one_title(const struct page_run *run, struct buf *out)
     buf_printf(out, " on %s", or_unknown(run->machine, "an unknown machine"));
 }
 
+// "3 runs of cnn on H200 take 2.40 s to 2.45 s": of equal settings there is nothing else to say.
+static void alike_title(const struct page *page, struct buf *out)
+{
+    const struct compare *c = &page->compare;
+    double low = 0, high = 0;
+    size_t known = 0;
+    if (c->workloads.count != 1 || c->workloads.items[0].rows.count != 1 ||
+        c->workloads.items[0].apart.count > 0 || page->left_out.v > 0)
+        return;
+    for (size_t i = 0; i < page->runs.count; i++) {
+        struct maybe_real s = page->runs.items[i].time_s;
+        if (!s.known)
+            continue;
+        low = known == 0 || s.v < low ? s.v : low;
+        high = known == 0 || s.v > high ? s.v : high;
+        known++;
+    }
+    if (known < 2 || known != page->runs.count)
+        return;
+    buf_printf(out, "%zu runs of %s on %s take ", known, c->workloads.items[0].workload,
+               or_unknown(only_machine(page), "one machine"));
+    verdict_time(out, low);
+    buf_adds(out, " to ");
+    verdict_time(out, high);
+}
+
 static int set_title(struct gathering *g, struct err *err)
 {
     const struct page *page = g->page;
-    struct buf text = {0};
-    if (g->ask->published)
+    struct buf text = {0}, result = {0};
+    if (!g->ask->published && page->runs.count > 1) {
+        verdict_title(page, &result);
+        if (result.len == 0)
+            alike_title(page, &result);
+    }
+    if (result.len > 0)
+        buf_adds(&text, buf_str(&result));
+    else if (g->ask->published)
         buf_printf(&text, "%s: published results", g->ask->published);
     else if (g->ask->workload)
         buf_printf(&text, "%s: time and cost", g->ask->workload);
@@ -295,16 +350,16 @@ static int set_title(struct gathering *g, struct err *err)
     else
         buf_printf(&text, "%lld runs%s%s: time and cost", (long long)page->compare.runs.v,
                    only_machine(page) ? " on " : "", or_unknown(only_machine(page), ""));
+    buf_drop(&text, &result);
     return text_take(&g->page->title, &text, err);
 }
 
-static int set_provenance(struct page *page, struct err *err)
+int page_made(char **made, char **program, struct err *err)
 {
-    char made[CLOCK_ISO_BYTES];
-    clock_iso(clock_date_s(), made);
-    made[10] = '\0';
-    return TEXTS_SET(err, {&page->schema, PAGE_SCHEMA}, {&page->made, made},
-                     {&page->program, "fare " FARE_VERSION " (build " FARE_BUILD ")"});
+    char date[CLOCK_ISO_BYTES];
+    clock_iso(clock_date_s(), date);
+    date[10] = '\0';
+    return TEXTS_SET(err, {made, date}, {program, "fare " FARE_VERSION " (build " FARE_BUILD ")"});
 }
 
 // Runs, comparison and quotes. The jobs stay, for the plots.
@@ -314,7 +369,10 @@ static int gather(struct gathering *g, struct quote_job *jobs, size_t *count, st
                                       .workload = g->ask->workload,
                                       .pricing = g->ask->pricing,
                                       .currency = g->ask->currency};
-    int rc = market_open(&g->market, g->ask->book, NULL, err);
+    int rc = 0;
+    g->market = g->ask->market;
+    if (!g->market)
+        rc = market_open(&g->market, g->ask->book, NULL, err);
     options.pricing.market = g->market;
     if (rc == 0)
         rc = comparing_new(&g->comparing, &options, err);
@@ -337,7 +395,8 @@ static void gathering_release(struct gathering *g, struct quote_job *jobs, size_
         record_release(run_fields, &g->runs.items[i]);
     free(g->runs.items);
     comparing_free(g->comparing);
-    market_close(g->market);
+    if (!g->ask->market)
+        market_close(g->market);
 }
 
 int page_make(const struct page_ask *ask, struct page *page, struct err *err)
@@ -346,7 +405,9 @@ int page_make(const struct page_ask *ask, struct page *page, struct err *err)
     struct quote_job jobs[QUOTES_MOST] = {{.asked = false}};
     struct draft draft = {.page = page, .err = err};
     size_t count = 0;
-    int rc = set_provenance(page, err);
+    int rc = text_set(&page->schema, PAGE_SCHEMA, err);
+    if (rc == 0)
+        rc = page_made(&page->made, &page->program, err);
     if (rc == 0)
         rc = gather(&g, jobs, &count, err);
     if (rc == 0)

@@ -7,6 +7,7 @@
 
 #include "advise/advice.h"
 #include "advise/compare.h"
+#include "ledger/ledger.h"
 #include "record/bill.h"
 #include "record/compare.h"
 #include "report/plot.h"
@@ -18,10 +19,16 @@
 // Kinds of plots, as --plot takes them; ends with null.
 extern const char *const plot_kinds[];
 
+// Passes records on, as ledger_each() does.
+typedef int page_source_fn(void *arg, ledger_visit_fn *visit, void *visit_arg, struct err *err);
+
 struct page_ask {
-    const char *ledger; // as in ledger.h; "": none
-    const char *book;   // as for book_open()
+    const char *ledger;    // as in ledger.h; "": none
+    const char *book;      // as for book_open()
+    struct market *market; // (optional) the caller's, opened with that book
     // Set one of these; none: the newest runs.
+    page_source_fn *source; // the records that it passes on, priced like runs by name
+    void *source_arg;
     const struct run *runs; // these runs, wherever they are stored
     size_t run_count;
     const char *const *words; // runs: ids, names, "last"
@@ -42,7 +49,7 @@ struct page_ask {
 #define PAGE_RUNS   200 // runs shown individually; the comparison has all
 
 #define PAGE_ESTIMATES 100 // bills of estimates of each quote, the cheapest
-#define PAGE_MISFITS   200 // rows of offers left out
+#define PAGE_MISFITS   200 // rows of offers left out, of all quotes together
 
 // Fills a zeroed record, which the caller releases even after a failure. ERR_MISSING: a run does
 // not exist. A page without runs is no failure; its verdict says so.
@@ -59,6 +66,12 @@ int page_frontier(struct quote_job *job, struct page *page, struct err *err) MUS
 // Only the plot of this offer's spot prices; none if the book has no history of them.
 int page_spot(struct market *market, const struct offer *offer, struct page *page,
               struct err *err) MUST_USE;
+
+// Only the strip of all offers of the filter's GPU model in all places; none without any.
+// `max_rate`: as in listing.h.
+struct book_filter;
+int page_offers(struct market *market, const struct book_filter *filter, int64_t max_rate,
+                struct page *page, struct err *err) MUST_USE;
 
 // The cheapest bill of each workload, as rows of FOCUS.
 int page_focus(const struct page_ask *ask, struct buf *out, struct err *err) MUST_USE;

@@ -2,6 +2,7 @@
 #include "report/part.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "report/markup.h"
@@ -166,4 +167,81 @@ void part_whisker(struct buf *out, const struct part_interval *f, double least, 
         draw_interval(out, log_at(f->low, least, most), log_at(f->high, least, most), PART_WIDE);
     svg_marker(out, log_at(f->value, least, most), middle, 0, !f->estimated, NULL);
     buf_adds(out, "</svg>");
+}
+
+// ---- strips
+
+#define RUG_LEAST 0.03 // USD
+#define RUG_MOST  30.0
+
+static size_t rug_at(double value)
+{
+    double share =
+        log(fmin(fmax(value, RUG_LEAST), RUG_MOST) / RUG_LEAST) / log(RUG_MOST / RUG_LEAST);
+    return (size_t)lround(share * (PART_RUG_WIDE - 1));
+}
+
+void part_rug_add(struct part_rug *rug, bool below, double value)
+{
+    if (value > 0 && isfinite(value))
+        rug->taken[below][rug_at(value)] = 1;
+}
+
+static void rug_ticks(struct buf *out, int top, int height)
+{
+    buf_adds(out, "<path class=\"gr\" d=\"");
+    for (double tick = 0.1; tick < RUG_MOST; tick *= 10)
+        buf_printf(out, "M%zu %dv%d", rug_at(tick), top, height);
+    buf_adds(out, "\"/>");
+}
+
+void part_rug(struct buf *out, const struct part_rug *rug)
+{
+    static const char *const classes[] = {"rg s0", "rg s4"};
+    buf_printf(out,
+               "<svg class=\"plot rug\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" "
+               "aria-hidden=\"true\">",
+               PART_RUG_WIDE, PART_HIGH);
+    rug_ticks(out, 0, PART_HIGH);
+    for (int below = 0; below < 2; below++) {
+        buf_printf(out, "<path class=\"%s\" d=\"", classes[below]);
+        for (size_t x = 0; x < PART_RUG_WIDE; x++)
+            if (rug->taken[below][x])
+                buf_printf(out, "M%zu.5 %dv8", x, below ? 11 : 1);
+        buf_adds(out, "\"/>");
+    }
+    buf_adds(out, "</svg>");
+}
+
+void part_rug_axis(struct buf *out)
+{
+    buf_printf(out, "<svg class=\"plot rug wide\" viewBox=\"0 0 %d %d\" aria-hidden=\"true\">",
+               PART_RUG_WIDE, PART_HIGH);
+    rug_ticks(out, 16, 4);
+    for (double tick = 0.1; tick < RUG_MOST; tick *= 10) {
+        char text[16];
+        snprintf(text, sizeof text, "%g", tick);
+        svg_text(out, (double)rug_at(tick), 12, "sm mu mi", text);
+    }
+    buf_adds(out, "</svg>");
+}
+
+// ---- how old a price is
+
+#define SEEN_OLD "last seen over 30 days ago (spot: over 7)"
+
+void part_seen(struct buf *out, const char *date, bool marked)
+{
+    markup_in(out, "<td class=\"num\">", date,
+              marked ? "<span class=\"old\" title=\"" SEEN_OLD "\">†</span></td>" : "</td>");
+}
+
+void part_seen_note(struct buf *out, size_t old, size_t all)
+{
+    if (old > 0)
+        buf_printf(out,
+                   "<p class=\"mute\">%s " SEEN_OLD
+                   "; <code>fare prices update</code> fetches newer "
+                   "ones.</p>\n",
+                   old == all ? "All of these prices were" : "†");
 }

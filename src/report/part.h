@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// part: the small pieces that all pages are made of: chips, the figures that matter, sparklines and
-// intervals as large as a word, what to do on an empty page, a command to copy.
+// part: the small pieces that all pages are made of: chips, the figures that matter, sparklines,
+// intervals and strips as large as a word, what to do on an empty page, a command to copy.
 //
 // Each appends to a buffer whose failure is sticky; texts are escaped here. Small drawings repeat
 // figures that stand beside them as text, so screen readers pass over them.
@@ -47,5 +47,20 @@ struct part_interval {
 void part_bar(struct buf *out, const struct part_interval *figure, double most, const char *tip);
 void part_whisker(struct buf *out, const struct part_interval *figure, double least, double most,
                   const char *tip);
+
+// Many values as a strip: a short line for each, above or below the middle, on a logarithmic scale
+// that all strips share. Only the pixel of a value is kept, so that a million take no more.
+enum { PART_RUG_WIDE = 240 };
+struct part_rug {
+    unsigned char taken[2][PART_RUG_WIDE]; // above, below
+};
+void part_rug_add(struct part_rug *rug, bool below, double value);
+void part_rug(struct buf *out, const struct part_rug *rug);
+void part_rug_axis(struct buf *out); // the scale's numbers, for the head of the column
+
+// When a price was seen, as a cell of a table. An old one has a small mark, which
+// part_seen_note() explains once below the table; if all are old, it says so and none has a mark.
+void part_seen(struct buf *out, const char *date, bool marked);
+void part_seen_note(struct buf *out, size_t old, size_t all);
 
 #endif

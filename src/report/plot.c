@@ -99,11 +99,19 @@ bool plot_crowded(const struct plot_panel *panel)
     return panel->marks && panel->form && strcmp(panel->form, "points") == 0 && count > MANY;
 }
 
+static bool is_strip(const struct plot *plot)
+{
+    const char *form = plot->panels.count > 0 ? plot->panels.items[0].form : NULL;
+    return form && strcmp(form, "strip") == 0;
+}
+
 void plot_head(const struct plot *plot, enum plot_column column, struct buf *out)
 {
     static const char *const names[PLOT_COLUMNS] = {"of",    "group",     "series",  "on",   "at",
                                                     "value", "95 % from", "95 % to", "notes"};
     const char *axis = column == PLOT_X || column == PLOT_Y ? axis_name(plot, column) : NULL;
+    if (column == PLOT_GROUP && is_strip(plot))
+        axis = axis_name(plot, PLOT_Y); // what its rows are
     bool end = column == PLOT_Y_LOW || column == PLOT_Y_HIGH;
     if (end && has_estimates(plot))
         axis = column == PLOT_Y_LOW ? "interval from" : "interval to";

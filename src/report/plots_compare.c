@@ -103,17 +103,17 @@ static void note_bill(struct draft *d, struct plot_point *point, const struct bi
 {
     char old[64] = "", *notes[] = {b->certainty, old};
     if (b->price_old.v)
-        snprintf(old, sizeof old, "the price is %lld days OLD", (long long)b->price_age_days.v);
+        snprintf(old, sizeof old, "price %lld days old", (long long)b->price_age_days.v);
     draft_notes(d, point, b->certainty ? notes : notes + 1, (b->certainty != NULL) + (*old != 0));
 }
 
-static void cost_bar(struct draft *d, const struct bill *b, const char *group)
+static void cost_bar(struct draft *d, const struct bill *b, const char *group, bool mark)
 {
     char name[200];
     page_offer(b, name, sizeof name);
     size_t len = strlen(name);
-    if (b->price_old.v)
-        snprintf(name + len, sizeof name - len, ", OLD price");
+    if (mark && b->price_old.v)
+        snprintf(name + len, sizeof name - len, "\u00a0†");
     struct plot_point *bar = draft_bar(d, name, some_real((double)bill_total(b) / 1e9));
     bar->y_low = dollars(b->low);
     bar->y_high = dollars(b->high);
@@ -123,11 +123,22 @@ static void cost_bar(struct draft *d, const struct bill *b, const char *group)
     note_bill(d, bar, b);
 }
 
+// Says once what the mark means, or that all prices are old.
+static void note_old(struct draft *d, size_t old, size_t all)
+{
+    struct buf says = {0};
+    const char *words = old == all ? "All prices were" : "†: price";
+    if (old == 0 || d->rc != 0 || strstr(d->plot->says, words))
+        return;
+    buf_printf(&says, "%s %s last seen over 30 days ago (spot: over 7).", d->plot->says, words);
+    d->rc = text_take(&d->plot->says, &says, d->err);
+}
+
 static void cost_of_bills(struct draft *d, const char *title, const struct quote *quote,
                           const struct quote_job *job)
 {
     const struct bill **rows = quote_rows(quote, d->err);
-    size_t count = 0, estimates = 0;
+    size_t count = 0, estimates = 0, old = 0;
     if (!rows) {
         d->rc = ERR_MEMORY;
         return;
@@ -135,12 +146,15 @@ static void cost_of_bills(struct draft *d, const char *title, const struct quote
     for (size_t i = 0; rows[i] && count < BARS_MOST; i++)
         if (!rows[i]->certainty || estimates++ < ESTIMATES)
             rows[count++] = rows[i];
+    for (size_t i = 0; i < count; i++)
+        old += rows[i]->price_old.v;
     draft_panel(d, title, "bars", AXIS("", ""), AXIS("cost of one training", "USD"));
     draft_series(d, "cost");
     for (int group = 0; group < GROUPS; group++)
         for (size_t i = 0; i < count; i++)
             if (group_of_bill(job, rows[i]) == group)
-                cost_bar(d, rows[i], groups[group]);
+                cost_bar(d, rows[i], groups[group], old < count);
+    note_old(d, old, count);
     free(rows);
 }
 

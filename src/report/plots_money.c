@@ -188,6 +188,7 @@ void plots_money(struct draft *d, const struct page_ask *ask, const struct quote
 {
     if (d->page->quotes.count == 0)
         return;
+    plots_offers(d, ask, jobs);
     plot_prices(d, jobs);
     plots_spot(d, jobs);
     plot_buy(d, ask, jobs);

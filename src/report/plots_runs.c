@@ -43,7 +43,7 @@ static void name_of(const struct run *runs, size_t count, size_t number, char *o
     }
 }
 
-static const char *workload_of(const struct run *run)
+const char *plot_workload(const struct run *run)
 {
     return run->workload ? run->workload : run->name ? run->name : "a run";
 }
@@ -53,11 +53,10 @@ static bool same_text(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-// Whether this run is the first of its workload.
-static bool first_of(const struct run *runs, size_t number)
+bool plot_first_of(const struct run *runs, size_t number)
 {
     for (size_t i = 0; i < number; i++)
-        if (strcmp(workload_of(&runs[i]), workload_of(&runs[number])) == 0)
+        if (strcmp(plot_workload(&runs[i]), plot_workload(&runs[number])) == 0)
             return false;
     return true;
 }
@@ -95,13 +94,13 @@ static void plot_accuracy(struct draft *d, const struct run *runs, size_t count)
                "Test accuracy after each epoch. The axis "
                "does not start at zero.");
     for (size_t i = 0; i < count; i++) {
-        if (!first_of(runs, i))
+        if (!plot_first_of(runs, i))
             continue;
-        draft_panel(d, workload_of(&runs[i]), "lines", AXIS("epoch", ""), AXIS("accuracy", "%"));
+        draft_panel(d, plot_workload(&runs[i]), "lines", AXIS("epoch", ""), AXIS("accuracy", "%"));
         if (d->rc == 0)
             d->panel->x.cut = d->panel->y.cut = some_bool(true);
         for (size_t k = i; k < count; k++)
-            if (strcmp(workload_of(&runs[k]), workload_of(&runs[i])) == 0)
+            if (strcmp(plot_workload(&runs[k]), plot_workload(&runs[i])) == 0)
                 accuracy_series(d, runs, count, k);
     }
     draft_end(d);
@@ -151,16 +150,16 @@ static void use_panels(struct draft *d, const struct run *runs, size_t count, si
 {
     char name[160], title[320];
     name_of(runs, count, number, name, sizeof name);
-    snprintf(title, sizeof title, "%.80s on %s: utilisation", workload_of(&runs[number]), name);
+    snprintf(title, sizeof title, "%.80s on %s: utilisation", plot_workload(&runs[number]), name);
     draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS("utilisation", "%"));
     if (d->rc == 0)
         draft_set(d, &d->panel->y.name, utilisation_of(&runs[number]));
     use_series(d, &runs[number], CPU, "CPUs");
     use_series(d, &runs[number], GPU, "GPUs");
-    snprintf(title, sizeof title, "%.80s on %s: power", workload_of(&runs[number]), name);
+    snprintf(title, sizeof title, "%.80s on %s: power", plot_workload(&runs[number]), name);
     draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS("power of the GPUs", "W"));
     use_series(d, &runs[number], POWER, "power");
-    snprintf(title, sizeof title, "%.80s on %s: clocks", workload_of(&runs[number]), name);
+    snprintf(title, sizeof title, "%.80s on %s: clocks", plot_workload(&runs[number]), name);
     draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS("clock of the GPUs", "MHz"));
     use_series(d, &runs[number], CLOCK, "clock");
 }
@@ -189,7 +188,7 @@ static void steps_panel(struct draft *d, const struct run *runs, size_t count, s
     size_t points = run->step_plot_ms.count;
     double each = run->steps.known && run->steps.v > 0 ? (double)run->steps.v / (double)points : 1;
     name_of(runs, count, number, name, sizeof name);
-    snprintf(title, sizeof title, "%.80s on %s", workload_of(run), name);
+    snprintf(title, sizeof title, "%.80s on %s", plot_workload(run), name);
     const char *counts = run->progress.counts ? run->progress.counts : "steps";
     bool epochs = strcmp(counts, "epochs") == 0; // they take seconds
     char one[16], time[24], ms[] = "ms", s[] = "s", none[] = "";
@@ -253,9 +252,10 @@ static bool alike(const struct run *a, const struct run *b)
 {
     const char *first = run_place(a), *second = run_place(b);
     const char *gpu = a->machine.gpu, *other = b->machine.gpu;
-    return strcmp(workload_of(a), workload_of(b)) == 0 && same_text(a->framework, b->framework) &&
-           same_text(a->precision, b->precision) && same_text(gpu, other) &&
-           same_text(a->machine.provider, b->machine.provider) && (gpu || same_text(first, second));
+    return strcmp(plot_workload(a), plot_workload(b)) == 0 &&
+           same_text(a->framework, b->framework) && same_text(a->precision, b->precision) &&
+           same_text(gpu, other) && same_text(a->machine.provider, b->machine.provider) &&
+           (gpu || same_text(first, second));
 }
 
 static int by_x(const void *a, const void *b)
@@ -367,16 +367,16 @@ static void plot_variants(struct draft *d, const struct run *runs, size_t count,
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!first_of(runs, i))
+        if (!plot_first_of(runs, i))
             continue;
         if (value == batch_of)
-            draft_panel(d, workload_of(&runs[i]), "lines", AXIS("batch size", "batch"),
+            draft_panel(d, plot_workload(&runs[i]), "lines", AXIS("batch size", "batch"),
                         AXIS("throughput", "samples/s"));
         else
-            draft_panel(d, workload_of(&runs[i]), "lines", AXIS("GPUs used", ""),
+            draft_panel(d, plot_workload(&runs[i]), "lines", AXIS("GPUs used", ""),
                         AXIS("speed, relative to one GPU", "×"));
         for (size_t k = i; k < count && d->rc == 0; k++) {
-            if (strcmp(workload_of(&runs[k]), workload_of(&runs[i])) != 0)
+            if (strcmp(plot_workload(&runs[k]), plot_workload(&runs[i])) != 0)
                 continue;
             size_t n = variants(runs, count, k, value, found);
             if (n > 0 && value == batch_of)
@@ -403,7 +403,7 @@ static void plot_account(struct draft *d, const struct run *runs, size_t count)
         struct buf title = {0};
         if (known == 0)
             continue;
-        buf_printf(&title, "%s: ", workload_of(&runs[i]));
+        buf_printf(&title, "%s: ", plot_workload(&runs[i]));
         account_sentence(&runs[i].account, &title);
         draft_panel(d, buf_str(&title), "stack", AXIS("", ""), AXIS("share of the step", "%"));
         buf_release(&title);
@@ -417,6 +417,7 @@ static void plot_account(struct draft *d, const struct run *runs, size_t count)
 
 void plots_runs(struct draft *d, const struct run *runs, size_t count)
 {
+    plots_overlay(d, runs, count);
     plot_accuracy(d, runs, count);
     plot_use(d, runs, count);
     plot_steps(d, runs, count);

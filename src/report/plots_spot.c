@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/money.h"
+#include "price/listing.h"
 #include "report/draft.h"
 #include "spot/history_figures.h"
 
-enum { ZONES_MOST = 6, MACHINES_MOST = 2, CHANGES_MOST = 240, POINTS = 240 };
+enum { ZONES_MOST = 6, MACHINES_MOST = 1, CHANGES_MOST = 100, POINTS = 100 };
 
 #define DAY_S 86400.0
 
@@ -76,11 +78,28 @@ static bool tells(const struct spot_history *history)
     return false;
 }
 
-static void machine_panel(struct draft *d, const char *title, const struct spot_history *history)
+// "aws/p3.2xlarge@us-east-1: us-east-1a is cheapest, 0.92 USD an hour for half of the time"
+static void set_title(struct draft *d, const char *name, const struct ranked *cheapest)
+{
+    struct buf title = {0};
+    char amount[MONEY_BYTES];
+    money_short(cheapest->median, amount);
+    buf_printf(&title, "%s: %s%s%s USD an hour or less for half of the time", name,
+               cheapest->series->zone, *cheapest->series->zone ? " is cheapest, " : "", amount);
+    if (d->rc == 0)
+        d->rc = buf_check(&title, d->err);
+    if (d->rc == 0)
+        draft_set(d, &d->panel->title, buf_str(&title));
+    buf_release(&title);
+}
+
+static void machine_panel(struct draft *d, const char *name, const struct spot_history *history)
 {
     struct ranked *zones = malloc((history->count + 1) * sizeof *zones);
     d->rc = zones ? rank_zones(history, zones, d->err) : err_memory(d->err);
-    draft_panel(d, title, "steps", AXIS("date", "day"), AXIS("price per hour", "USD"));
+    draft_panel(d, name, "steps", AXIS("date", "day"), AXIS("price per hour", "USD"));
+    if (d->rc == 0)
+        set_title(d, name, &zones[0]);
     for (size_t i = 0; i < history->count && i < ZONES_MOST && d->rc == 0; i++)
         zone_line(d, zones[i].series);
     free(zones);
@@ -117,13 +136,13 @@ static void begin(struct draft *d)
                "price holds until the next step; long histories are drawn as means.");
 }
 
-static bool has_panel(const struct draft *d, const struct bill *bill)
+static bool has_panel(const struct draft *d, const char *machine)
 {
-    size_t len = strlen(bill->name);
+    size_t len = strlen(machine);
     for (size_t i = 0; i < d->plot->panels.count; i++) {
         const char *name = strchr(d->plot->panels.items[i].title, '/');
-        if (name && strncmp(name + 1, bill->name, len) == 0 &&
-            (name[len + 1] == '@' || name[len + 1] == '\0'))
+        if (name && strncmp(name + 1, machine, len) == 0 &&
+            (name[len + 1] == '@' || name[len + 1] == ':'))
             return true;
     }
     return false;
@@ -135,7 +154,7 @@ static void from_bill(struct draft *d, const struct quote_job *job, const struct
     struct offer offer;
     const struct book *book;
     if (d->rc != 0 || d->plot->panels.count == MACHINES_MOST || !bill->kind || !bill->name ||
-        !bill->provider || strcmp(bill->kind, "spot") != 0 || has_panel(d, bill) ||
+        !bill->provider || strcmp(bill->kind, "spot") != 0 || has_panel(d, bill->name) ||
         market_book(job->ask.market, &book, NULL) != 0 ||
         !book_has_changes(book, bill->provider, bill->name) ||
         quote_offer(&job->ask, bill, &offer, NULL) != 0 || offer_panel(d, job->ask.market, &offer))
@@ -153,6 +172,23 @@ void plots_spot(struct draft *d, const struct quote_job *jobs)
             from_bill(d, &jobs[i], &quote->bills.items[k]);
         for (size_t k = 0; k < quote->estimates.count; k++)
             from_bill(d, &jobs[i], &quote->estimates.items[k]);
+    }
+    draft_end(d);
+}
+
+// The cheapest machine of a list that the book has a history of.
+void plot_spot_list(struct draft *d, struct market *market, const struct listing *list)
+{
+    enum { TRIED = 40 };
+    size_t tried = 0;
+    begin(d);
+    for (size_t i = 0; i < list->count && d->rc == 0 && tried < TRIED && d->plot->panels.count == 0;
+         i++) {
+        const struct offer *offer = &list->items[i].offer;
+        if (offer->kind != OFFER_SPOT || list->items[i].impossible)
+            continue;
+        offer_panel(d, market, offer);
+        tried++;
     }
     draft_end(d);
 }

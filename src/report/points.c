@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points and lines over two axes. Lines are labelled at their right ends, or below the plot on a
-// phone; points beside them if there is space. Names that do not fit are only in the table.
+// Points and lines over two axes; points_names.c labels them.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,19 +7,8 @@
 
 #include "report/glyphs.h"
 #include "report/markup.h"
-#include "report/placement.h"
-#include "report/svg.h"
+#include "report/points_parts.h"
 
-struct layout {
-    const struct plot_panel *panel;
-    double width;
-    double left, right, top, bottom; // of the plot area
-    bool points, steps, crowded;
-    bool beside; // label lines at their ends
-    struct scale x, y;
-};
-
-enum { LINE_NAME = 15, SAMPLE_AT = 16, SAMPLE = 26, NAMES_AT = 50, LEGEND_ROW = 18, NAMED = 60 };
 enum { SHARED_LEFT = 56, SHARED_HEIGHT = 96 }; // panels with a common axis
 
 // ---- ranges
@@ -37,8 +25,7 @@ static void widen(struct range *range, struct maybe_real value)
     range->high = fmax(range->high, value.v);
 }
 
-// Beside many points, only the intervals of those that matter are drawn.
-static bool has_interval(bool crowded, const struct plot_point *p)
+bool points_interval(bool crowded, const struct plot_point *p)
 {
     return !crowded || p->marked.v || p->estimated.v;
 }
@@ -52,7 +39,7 @@ static void find_ranges(const struct plot_panel *panel, struct range *x, struct 
             const struct plot_point *p = &panel->series.items[s].points.items[i];
             widen(x, p->x);
             widen(y, p->y);
-            if (!has_interval(crowded, p))
+            if (!points_interval(crowded, p))
                 continue;
             widen(x, p->x_low);
             widen(x, p->x_high);
@@ -78,14 +65,16 @@ static const char *unit_of(const struct plot_axis *axis)
     return axis->unit ? axis->unit : "";
 }
 
-// Points and prices that span more than 1.5 decades need a logarithmic scale; lines keep their
-// shape on a linear one.
+// Points, prices and step times along the axis that span more than 1.5 decades need a logarithmic
+// scale; lines keep their shape on a linear one.
 static enum scale_kind kind_of(const struct layout *l, struct range r, const struct plot_axis *axis)
 {
     const char *unit = unit_of(axis);
-    if (strcmp(unit, "day") == 0 || axis->cut.v)
+    bool times = axis == &l->panel->x && strcmp(unit, "ms") == 0; // of steps, which differ in speed
+    bool wide = r.low > 0 && r.high / r.low > 30;
+    if (strcmp(unit, "day") == 0 || (axis->cut.v && !(times && wide)))
         return SCALE_FREE;
-    if (r.low > 0 && r.high / r.low > 30 && (l->points || l->steps))
+    if (wide && (l->points || l->steps || times))
         return SCALE_LOG;
     if (strcmp(unit, "batch") == 0)
         return SCALE_LOG;
@@ -151,8 +140,8 @@ static void measure(struct layout *l)
     // The last point of a step line is a price of that day; a label beside it could be mistaken for
     // another one.
     bool shared = panel->x.to.known; // the areas of the panels must have the same edges
-    l->beside =
-        !l->points && !l->steps && !shared && panel->series.count > 1 && l->width >= PLOT_MEDIUM;
+    l->beside = !l->points && !l->steps && !shared && panel->series.count > 1 &&
+                l->width >= PLOT_MEDIUM && names_width(l) + NAMES_AT <= l->width * 0.4;
     double height = shared ? SHARED_HEIGHT : l->width >= PLOT_WIDE ? 280 : 200;
     if (l->beside)
         height = fmax(height, LINE_NAME * (double)panel->series.count);
@@ -171,7 +160,7 @@ static void measure(struct layout *l)
         scale_label(&l->y, l->y.ticks[i], label);
         l->left = fmax(l->left, glyphs_width(label, SVG_SMALL) + 10);
     }
-    double names = l->beside ? fmin(names_width(l) + NAMES_AT, l->width * 0.5) : 10;
+    double names = l->beside ? names_width(l) + NAMES_AT : 10;
     l->right = l->width - names;
     kind = kind_of(l, x, &panel->x);
     scale_make(&l->x, x.low, x.high, kind, unit_of(&panel->x), (int)((l->right - l->left) / 60));
@@ -260,7 +249,7 @@ static void draw_references(struct buf *out, const struct layout *l, struct abov
 
 // ---- series
 
-static bool placed(const struct layout *l, const struct plot_point *p, double *x, double *y)
+bool points_placed(const struct layout *l, const struct plot_point *p, double *x, double *y)
 {
     if (!p->x.known || !p->y.known || !isfinite(p->x.v) || !isfinite(p->y.v))
         return false;
@@ -284,7 +273,7 @@ static void draw_path(struct buf *out, const struct layout *l, size_t s)
     double x, y, last = 0;
     buf_adds(out, "<path d=\"");
     for (size_t i = 0; i < series->points.count; i++) {
-        if (!placed(l, &series->points.items[i], &x, &y)) {
+        if (!points_placed(l, &series->points.items[i], &x, &y)) {
             down = false;
             continue;
         }
@@ -295,15 +284,6 @@ static void draw_path(struct buf *out, const struct layout *l, size_t s)
         last = y;
     }
     buf_printf(out, "\" class=\"ln s%zu d%zu\"/>\n", s % SVG_COLOURS, s / SVG_COLOURS % 4);
-}
-
-// A sample of the series' line and marker, for the legend.
-static void draw_sample(struct buf *out, size_t s, double x, double y)
-{
-    char class[64];
-    snprintf(class, sizeof class, "ln s%zu d%zu", s % SVG_COLOURS, s / SVG_COLOURS % 4);
-    svg_line(out, x, y, x + SAMPLE, y, class);
-    svg_marker(out, x + SAMPLE / 2.0, y, s, true, NULL);
 }
 
 static void tip_of(const struct layout *l, const struct plot_series *series,
@@ -337,14 +317,14 @@ static void draw_markers(struct buf *out, const struct layout *l, size_t s)
     double x, y;
     for (size_t i = 0; i < series->points.count; i++) {
         const struct plot_point *p = &series->points.items[i];
-        if (!placed(l, p, &x, &y))
+        if (!points_placed(l, p, &x, &y))
             continue;
-        if (has_interval(l->crowded, p) && p->y_low.known && p->y_high.known) {
+        if (points_interval(l->crowded, p) && p->y_low.known && p->y_high.known) {
             double low = scale_at(&l->y, p->y_low.v), high = scale_at(&l->y, p->y_high.v);
             if (low - high > 2)
                 svg_whisker(out, x, low, x, high);
         }
-        if (has_interval(l->crowded, p) && p->x_low.known && p->x_high.known) {
+        if (points_interval(l->crowded, p) && p->x_low.known && p->x_high.known) {
             double low = scale_at(&l->x, p->x_low.v), high = scale_at(&l->x, p->x_high.v);
             if (high - low > 2)
                 svg_whisker(out, low, y, high, y);
@@ -357,158 +337,6 @@ static void draw_markers(struct buf *out, const struct layout *l, size_t s)
         svg_marker(out, x, y, s, filled, buf_str(&tip));
         buf_drop(out, &tip);
     }
-}
-
-// ---- names of lines
-
-struct end { // of a line
-    double y;
-    size_t series;
-};
-
-static int by_y(const void *a, const void *b)
-{
-    double x = ((const struct end *)a)->y, y = ((const struct end *)b)->y;
-    return (x > y) - (x < y);
-}
-
-// Moves labels apart: downwards first, then back up from the bottom.
-static void spread(struct end *ends, size_t count, double top, double bottom)
-{
-    for (size_t i = 0; i < count; i++)
-        ends[i].y = fmax(ends[i].y, i ? ends[i - 1].y + LINE_NAME : top);
-    for (size_t i = count; i-- > 0;)
-        ends[i].y = fmin(ends[i].y, i + 1 < count ? ends[i + 1].y - LINE_NAME : bottom);
-}
-
-static void name_lines(struct buf *out, const struct layout *l)
-{
-    size_t count = 0;
-    struct end *ends = calloc(l->panel->series.count + 1, sizeof *ends);
-    if (!ends) {
-        out->failed = true;
-        return;
-    }
-    for (size_t s = 0; s < l->panel->series.count; s++) {
-        const struct plot_series *series = &l->panel->series.items[s];
-        double x, y, last = -1;
-        for (size_t i = 0; i < series->points.count; i++)
-            if (placed(l, &series->points.items[i], &x, &y))
-                last = y;
-        if (last >= 0)
-            ends[count++] = (struct end){last, s};
-    }
-    qsort(ends, count, sizeof *ends, by_y);
-    spread(ends, count, l->top + 4, l->bottom - 2);
-    for (size_t i = 0; i < count; i++) {
-        struct buf name = {0};
-        const char *text = l->panel->series.items[ends[i].series].name;
-        glyphs_cut(&name, text ? text : "", SVG_TEXT, l->width - l->right - NAMES_AT);
-        draw_sample(out, ends[i].series, l->right + SAMPLE_AT, ends[i].y);
-        svg_text(out, l->right + NAMES_AT, ends[i].y + 4, "", buf_str(&name));
-        buf_drop(out, &name);
-    }
-    free(ends);
-}
-
-// Below the plot, for phones.
-static double draw_legend(struct buf *out, const struct layout *l, double y)
-{
-    const struct plot_panel *panel = l->panel;
-    if (l->points && panel->marks) {
-        const char *const names[] = {panel->marks, panel->unmarked};
-        for (size_t i = 0; i < 2; i++) {
-            if (!names[i])
-                continue;
-            svg_marker(out, l->left + 6, y + 8, 0, i == 0, NULL);
-            svg_text(out, l->left + 18, y + 12, "", names[i]);
-            y += LEGEND_ROW;
-        }
-    }
-    for (size_t s = 0; s < panel->series.count && l->points; s++) {
-        const struct plot_series *series = &panel->series.items[s];
-        if (series->points.count == 0 || !series->points.items[0].estimated.v)
-            continue;
-        svg_marker(out, l->left + 6, y + 8, s, false, NULL);
-        svg_text(out, l->left + 18, y + 12, "", PLOT_ESTIMATE);
-        y += LEGEND_ROW;
-    }
-    double x = 0;
-    bool lines = !l->points && !l->beside && panel->series.count > 1;
-    for (size_t s = 0; s < panel->series.count && lines; s++) {
-        struct buf name = {0};
-        glyphs_cut(&name, panel->series.items[s].name ? panel->series.items[s].name : "", SVG_TEXT,
-                   l->width - 34);
-        double wide = 34 + glyphs_width(buf_str(&name), SVG_TEXT);
-        if (x > 0 && x + wide > l->width) {
-            x = 0;
-            y += LEGEND_ROW;
-        }
-        draw_sample(out, s, x, y + 8);
-        svg_text(out, x + 34, y + 12, "", buf_str(&name));
-        x += wide + 18;
-        buf_drop(out, &name);
-    }
-    y += lines ? LEGEND_ROW : 0;
-    return y;
-}
-
-// ---- names of points
-
-// The line from a point to its label, starting outside the point.
-static struct box leader(double x, double y, const struct box *name)
-{
-    double to_x = fmin(fmax(x, name->x1), name->x2);
-    double to_y = name->y1 > y ? name->y1 - 1 : name->y2 + 1;
-    double part = 6 / hypot(to_x - x, to_y - y);
-    return (struct box){x + (to_x - x) * part, y + (to_y - y) * part, to_x, to_y};
-}
-
-// Tries right, left, above, below and the diagonals, then the ends of the whisker. A marked point
-// may put its label further away, with a line to it.
-static bool name_point(struct buf *out, struct placement *placement, const struct layout *l,
-                       const struct plot_point *p, double x, double y, double most)
-{
-    double low = p->x_low.known ? scale_at(&l->x, p->x_low.v) - x : 0;
-    double high = p->x_high.known ? scale_at(&l->x, p->x_high.v) - x : 0;
-    const struct {
-        double x, y, share; // share of the text left of the anchor
-    } places[] = {{9, 4, 0},        {-9, 4, 1},      {0, -9, 0.5}, {0, 18, 0.5},
-                  {7, -7, 0},       {-7, -7, 1},     {7, 15, 0},   {-7, 15, 1},
-                  {high + 7, 4, 0}, {low - 7, 4, 1}, {9, -24, 0},  {-9, -24, 1},
-                  {9, 33, 0},       {-9, 33, 1},     {9, -40, 0},  {-9, -40, 1}};
-    enum { NEAR = 10 };
-    size_t count = p->marked.v ? sizeof places / sizeof *places : NEAR;
-    bool found = false;
-    struct buf text = {0};
-    glyphs_cut(&text, p->label, SVG_SMALL, most);
-    double width = glyphs_width(buf_str(&text), SVG_SMALL);
-    for (size_t i = 0; i < count && !found; i++) {
-        double from = x + places[i].x - places[i].share * width, base = y + places[i].y;
-        struct box b = {from, base - 10, from + width, base + 3};
-        struct box lead = leader(x, y, &b);
-        found = placement_is_free(placement, &b) &&
-                (i < NEAR || !placement_crosses_names(placement, &lead));
-        if (!found)
-            continue;
-        svg_text(out, from, base, p->marked.v ? "sm hl" : "sm mu hl", buf_str(&text));
-        if (i >= NEAR) {
-            svg_line(out, lead.x1, lead.y1, lead.x2, lead.y2, "ax");
-            placement_add_stroke(placement, lead.x1, lead.y1, lead.x2, lead.y2);
-        }
-        placement_add_name(placement, &b);
-    }
-    buf_drop(out, &text);
-    return found;
-}
-
-// Rather a short name than none for a point that matters.
-static void name_shorter(struct buf *out, struct placement *placement, const struct layout *l,
-                         const struct plot_point *p, double x, double y)
-{
-    bool done = false;
-    for (double most = 0.45; most > 0.2 && !done; most *= 0.75)
-        done = name_point(out, placement, l, p, x, y, l->width * most) || !p->marked.v;
 }
 
 static int by_x(const void *a, const void *b)
@@ -525,7 +353,7 @@ static size_t join_marked(const struct layout *l, struct box *strokes)
     for (size_t s = 0; s < l->panel->series.count; s++)
         for (size_t i = 0; i < l->panel->series.items[s].points.count; i++) {
             const struct plot_point *p = &l->panel->series.items[s].points.items[i];
-            if (p->marked.v && placed(l, p, &x, &y))
+            if (p->marked.v && points_placed(l, p, &x, &y))
                 strokes[count++] = (struct box){x, y, x, y};
         }
     qsort(strokes, count, sizeof *strokes, by_x);
@@ -547,52 +375,6 @@ static void draw_joined(struct buf *out, const struct box *strokes, size_t count
     buf_adds(out, "\" class=\"ln s0 d1\"/>\n");
 }
 
-static void add_point(struct placement *placement, const struct layout *l,
-                      const struct plot_point *p, double x, double y)
-{
-    placement_add_point(placement, x, y);
-    if (!has_interval(l->crowded, p))
-        return;
-    if (p->x_low.known && p->x_high.known)
-        placement_add_stroke(placement, scale_at(&l->x, p->x_low.v), y,
-                             scale_at(&l->x, p->x_high.v), y);
-    if (p->y_low.known && p->y_high.known)
-        placement_add_stroke(placement, x, scale_at(&l->y, p->y_low.v), x,
-                             scale_at(&l->y, p->y_high.v));
-}
-
-static void add_references(struct placement *placement, const struct layout *l)
-{
-    for (size_t i = 0; i < l->panel->lines.count; i++) {
-        const struct plot_line *line = &l->panel->lines.items[i];
-        double x = scale_at(&l->x, line->x.v), y = scale_at(&l->y, line->y.v);
-        if (line->x.known)
-            placement_add_stroke(placement, x, l->top, x, l->bottom);
-        if (line->y.known)
-            placement_add_stroke(placement, l->left, y, l->right, y);
-    }
-}
-
-static void name_points(struct buf *out, const struct layout *l, struct placement *placement)
-{
-    size_t total = 0;
-    double x, y;
-    add_references(placement, l);
-    for (int pass = 0; pass < 3;
-         pass++) // points first, then labels of marked points, then the others
-        for (size_t s = 0; s < l->panel->series.count; s++)
-            for (size_t i = 0; i < l->panel->series.items[s].points.count; i++) {
-                const struct plot_point *p = &l->panel->series.items[s].points.items[i];
-                if (!placed(l, p, &x, &y) || (pass == 2 && total > NAMED))
-                    continue;
-                total += pass == 0;
-                if (pass == 0)
-                    add_point(placement, l, p, x, y);
-                else if (p->label && p->marked.v == (pass == 1))
-                    name_shorter(out, placement, l, p, x, y);
-            }
-}
-
 static void draw_points(struct buf *out, const struct layout *l)
 {
     struct placement placement = {.within = {l->left, l->top - 4, l->width, l->bottom}};
@@ -606,7 +388,7 @@ static void draw_points(struct buf *out, const struct layout *l)
         draw_joined(out, placement.strokes, placement.stroke_count);
         for (size_t s = 0; s < l->panel->series.count; s++)
             draw_markers(out, l, s);
-        name_points(out, l, &placement);
+        points_name(out, l, &placement);
     } else {
         out->failed = true;
     }
@@ -633,6 +415,6 @@ double svg_points(struct buf *out, const struct plot_panel *panel, double width,
         draw_markers(out, &l, s);
     }
     if (l.beside)
-        name_lines(out, &l);
-    return draw_legend(out, &l, end);
+        points_name_lines(out, &l);
+    return points_legend(out, &l, end);
 }

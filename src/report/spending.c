@@ -18,6 +18,12 @@ struct spending_text spending_amount(const char *text)
     return out;
 }
 
+double spending_usd(const char *text, double otherwise)
+{
+    int64_t nano;
+    return text && money_parse(text, &nano, NULL) == 0 ? (double)nano / MONEY_UNIT : otherwise;
+}
+
 struct spending_text spending_time(double seconds)
 {
     struct spending_text out;

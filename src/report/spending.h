@@ -20,6 +20,7 @@ struct spending_text {
     char s[64];
 };
 struct spending_text spending_amount(const char *text);
-struct spending_text spending_time(double seconds); // "12.3 h"
+struct spending_text spending_time(double seconds);      // "12.3 h"
+double spending_usd(const char *text, double otherwise); // for drawings; `otherwise`: unknown
 
 #endif

@@ -37,7 +37,7 @@ const char plot_style[] =
     ".plot .rf{stroke-width:1.5;stroke-dasharray:5 3}.plot .ln{stroke-width:2}"
     ".plot .d1{stroke-dasharray:7 3}.plot .d2{stroke-dasharray:2 3}.plot .d3{stroke-dasharray:9 3 "
     "2 3}"
-    ".plot .mk{stroke-width:1.8}.plot .ct{stroke-width:3}"
+    ".plot .rg{stroke-width:1}.plot .mk{stroke-width:1.8}.plot .ct{stroke-width:3}"
     ".plot .hl{paint-order:stroke;stroke-width:4px;stroke-linejoin:round}" LIGHT(PLOT)
         IN_THE_DARK(DARK(PLOT));
 
@@ -96,6 +96,8 @@ const char plot_style[] =
     "figure{margin:0;min-width:0;max-width:100%}figure p{margin:0}"                                \
     "svg{display:block;max-width:100%;height:auto}.narrow{display:none}"                           \
     ".inline{display:inline-block;vertical-align:middle;width:96px;height:20px}"                   \
+    ".rug{width:240px;height:20px}th .rug{margin-top:.25rem}"                                      \
+    ".old{color:var(--mute);margin-right:-.5em}"                                                   \
     ".inline .ln{stroke-width:1.5}.num>.wide{display:block;line-height:1}"                         \
     "summary{cursor:pointer;width:max-content;max-width:100%;padding:.25rem 0}"                    \
     ".cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr));"       \
@@ -127,8 +129,8 @@ const char plot_style[] =
     "progress::-moz-progress-bar{background:var(--c0)}"
 #define NARROW                                                                                     \
     "@media (max-width:640px){body{padding:0 .75rem 2rem}.wide,.num>.wide{display:none}"           \
-    ".narrow{display:block}.num .id{white-space:normal}label{flex:1 1 8rem}"                       \
-    "th,td{padding-right:.5rem}td.long{min-width:7.5rem}thead th,thead .num{white-space:normal}}"
+    ".narrow{display:block}.num .id{white-space:normal}label{flex:1 1 8rem}.rug{width:110px}"      \
+    "th,td{padding-right:.5rem}td.long{min-width:6rem}thead th,thead .num{white-space:normal}}"
 #define PRINT                                                                                      \
     "@media print{body{max-width:none;padding:0;font-size:10pt}.wide,.num>.wide,nav{display:none}" \
     ".narrow{display:block}figure,tr,.card,.stats div{break-inside:avoid}h2,h3{break-after:avoid}" \

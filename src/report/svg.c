@@ -164,6 +164,7 @@ static double draw(struct buf *out, const struct plot_panel *panel, double width
     const char *form = panel->form ? panel->form : "";
     return strcmp(form, "bars") == 0    ? svg_bars(out, panel, width, id)
            : strcmp(form, "stack") == 0 ? svg_stack(out, panel, width, id)
+           : strcmp(form, "strip") == 0 ? svg_strip(out, panel, width, id)
                                         : svg_points(out, panel, width, id);
 }
 

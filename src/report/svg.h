@@ -44,5 +44,6 @@ double svg_axis_below(struct buf *out, const struct scale *scale, const char *na
 double svg_bars(struct buf *out, const struct plot_panel *panel, double width, const char *id);
 double svg_stack(struct buf *out, const struct plot_panel *panel, double width, const char *id);
 double svg_points(struct buf *out, const struct plot_panel *panel, double width, const char *id);
+double svg_strip(struct buf *out, const struct plot_panel *panel, double width, const char *id);
 
 #endif

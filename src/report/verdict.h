@@ -20,6 +20,10 @@ bool verdict_priced(const struct page_ask *ask);
 // compared. Nothing without two rows that can win.
 void verdict_compared(const struct page *page, struct buf *out);
 
+// The same in one short sentence, for a title: "cnn: box-2 takes 2 times the time of box-1". It
+// claims only what the intervals show; nothing without two rows that can win.
+void verdict_title(const struct page *page, struct buf *out);
+
 // Appends the cheapest and the fastest offer; of several workloads, the sum of the cheapest.
 void verdict_rent(const struct page *page, struct buf *out);
 

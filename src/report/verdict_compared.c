@@ -364,6 +364,166 @@ static void say_parts(const struct compare_workload *w, struct buf *out)
             buf_printf(out, " %s", w->sentences.items[i]);
 }
 
+// ---- in one sentence, for a title
+
+static void gather_rows(struct contest *c, const struct compare_workload *w)
+{
+    for (size_t i = 0; i < w->rows.count; i++) {
+        if (!compare_can_win(&w->rows.items[i]))
+            continue;
+        set_row(&c->items[c->count], &w->rows.items[i]);
+        c->count++;
+    }
+}
+
+// "0.50 of the time", "2.00 times the time"; false if it is not known, or could be chance.
+static bool title_ratio(const struct contender *c, int measure, struct buf *out)
+{
+    const struct compare_against *against = measure == TIME ? &c->row->time : &c->row->money;
+    bool chance = against->low.known && against->low.v <= 1 && against->high.v >= 1;
+    if (!against->ratio.known || chance)
+        return false;
+    buf_printf(out, "%.3g %s the %s", against->ratio.v, against->ratio.v < 1 ? "of" : "times",
+               words[measure].noun);
+    return true;
+}
+
+// "cnn: box-2 takes 2.00 times the time and 0.5 of the cost of box-1"
+static void title_of_two(const struct contest *c, struct buf *out)
+{
+    const struct contender *base = &c->items[c->items[0].base ? 0 : 1];
+    const struct contender *other = &c->items[c->items[0].base ? 1 : 0];
+    struct buf ratios[MEASURES] = {{0}};
+    bool time = title_ratio(other, TIME, &ratios[TIME]);
+    bool cost = title_ratio(other, COST, &ratios[COST]);
+    add_contender(other, out);
+    if (time || cost) {
+        buf_printf(out, " takes %s%s%s of ", buf_str(&ratios[TIME]), time && cost ? " and " : "",
+                   buf_str(&ratios[COST]));
+        add_contender(base, out);
+    } else {
+        buf_adds(out, " and ");
+        add_contender(base, out);
+        buf_adds(out, " cannot be told apart");
+    }
+    buf_drop(out, &ratios[TIME]);
+    buf_drop(out, &ratios[COST]);
+}
+
+// Whether another one's interval overlaps that of the best.
+static bool is_tied(const struct contest *c, int measure)
+{
+    const struct contender *best = &c->items[c->best[measure]];
+    for (size_t i = 0; i < c->count; i++) {
+        const struct figure *f = &c->items[i].figures[measure];
+        if (&c->items[i] != best && f->value.known &&
+            (f->value.v == best->figures[measure].value.v || overlaps(&best->figures[measure], f)))
+            return true;
+    }
+    return false;
+}
+
+// "box-1 is the fastest of 6, box-2 the cheapest"; what is tied is not said.
+static void title_of_many(struct contest *c, struct buf *out)
+{
+    bool known[MEASURES];
+    for (int m = 0; m < MEASURES; m++) {
+        c->best[m] = least_of(c, m, c->count);
+        known[m] = c->best[m] < c->count && !is_tied(c, m);
+    }
+    if (known[TIME]) {
+        add_contender(&c->items[c->best[TIME]], out);
+        buf_printf(out, " is the fastest%s of %zu",
+                   known[COST] && c->best[COST] == c->best[TIME] ? " and the cheapest" : "",
+                   c->count);
+    }
+    if (!known[COST] || (known[TIME] && c->best[COST] == c->best[TIME])) {
+        if (!known[TIME])
+            buf_printf(out, "none of %zu is ahead: the intervals overlap", c->count);
+        return;
+    }
+    buf_adds(out, known[TIME] ? ", " : "");
+    add_contender(&c->items[c->best[COST]], out);
+    buf_adds(out, known[TIME] ? " the cheapest" : " is the cheapest");
+    if (!known[TIME])
+        buf_printf(out, " of %zu", c->count);
+}
+
+static const struct compare_row *fastest_of(const struct compare_workload *w)
+{
+    const struct compare_row *best = NULL;
+    for (size_t i = 0; i < w->rows.count; i++) {
+        const struct compare_row *row = &w->rows.items[i];
+        if (compare_can_win(row) && row->time_s.value.known &&
+            (!best || row->time_s.value.v < best->time_s.value.v))
+            best = row;
+    }
+    return best;
+}
+
+// "box + fare is the fastest in 3 of 5 workloads", whatever the batch and the precision.
+static void title_of_workloads(const struct compare *c, struct buf *out)
+{
+    const struct compare_row *winner = NULL;
+    size_t compared = 0, most = 0;
+    for (size_t i = 0; i < c->workloads.count; i++) {
+        const struct compare_row *best = fastest_of(&c->workloads.items[i]);
+        size_t won = 0;
+        if (!best || c->workloads.items[i].rows.count < 2)
+            continue;
+        compared++;
+        for (size_t k = 0; k < c->workloads.count; k++) {
+            const struct compare_row *other =
+                c->workloads.items[k].rows.count > 1 ? fastest_of(&c->workloads.items[k]) : NULL;
+            won += other && strcmp(other->machine, best->machine) == 0 &&
+                   strcmp(other->framework, best->framework) == 0;
+        }
+        winner = won > most ? best : winner;
+        most = won > most ? won : most;
+    }
+    if (compared < 2)
+        return;
+    const struct compare_row plain = {.machine = winner->machine, .framework = winner->framework};
+    verdict_label(&plain, out);
+    buf_printf(out, " is the fastest in %zu of %zu workloads", most, compared);
+}
+
+void verdict_title(const struct page *page, struct buf *out)
+{
+    const struct compare *compare = &page->compare;
+    const struct compare_workload *only = NULL;
+    struct contest c = {0};
+    size_t compared = 0, most = page->means.rows.count;
+    for (size_t i = 0; i < compare->workloads.count; i++)
+        if (compare->workloads.items[i].rows.count > 1) {
+            only = &compare->workloads.items[i];
+            compared++;
+        }
+    most = compared == 1 && only->rows.count > most ? only->rows.count : most;
+    c.items = calloc(most + 1, sizeof *c.items);
+    out->failed |= !c.items;
+    if (c.items && compared == 1 && compare->workloads.count == 1)
+        gather_rows(&c, only);
+    else if (c.items)
+        for (size_t i = 0; i < page->means.rows.count; i++)
+            if (!page->means.rows.items[i].noisy.v)
+                set_mean(&c.items[c.count++], &page->means.rows.items[i]);
+    bool rows = c.count > 1 && c.items[0].row;
+    if (has_best(&c)) {
+        if (rows)
+            buf_printf(out, "%s: ", only->workload);
+        else
+            buf_printf(out, "Over %zu workloads, ", page->means.workloads.count);
+        if (rows && c.count == 2 && (c.items[0].base || c.items[1].base))
+            title_of_two(&c, out);
+        else
+            title_of_many(&c, out);
+    } else {
+        title_of_workloads(compare, out);
+    }
+    free(c.items);
+}
+
 void verdict_compared(const struct page *page, struct buf *out)
 {
     const struct compare *c = &page->compare;

@@ -12,7 +12,7 @@ static bool of_another(const struct quote *quote, const struct bill *bill)
     return quote->run && bill->run && strcmp(quote->run, bill->run) != 0;
 }
 
-// "aws/g5.xlarge@us-east-1: 0.52 USD (0.51-0.53) in 31 min with fare, at a price 86 days OLD"
+// "aws/g5.xlarge@us-east-1: 0.52 USD (0.51-0.53) in 31 min with fare, at a price 86 days old"
 static void add_bill(const struct quote *quote, const struct bill *bill, struct buf *out)
 {
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
@@ -29,7 +29,7 @@ static void add_bill(const struct quote *quote, const struct bill *bill, struct 
     if (bill->incomplete.v)
         buf_adds(out, ", without items that its tariff has no price for");
     if (bill->price_old.v)
-        buf_printf(out, ", at a price %s OLD", units_count(bill->price_age_days.v, "day").s);
+        buf_printf(out, ", at a price %s old", units_count(bill->price_age_days.v, "day").s);
 }
 
 static int64_t end_of(const char *text, int64_t otherwise)

@@ -331,22 +331,22 @@ static bool read_process(const char *name, struct child_process *p)
     return true;
 }
 
-static bool list_processes(struct processes *list)
+static int list_processes(struct processes *list)
 {
     DIR *dir = opendir("/proc");
     if (!dir)
-        return false;
+        return ERR_IO;
     const struct dirent *entry;
-    bool good = true;
-    while (good && (entry = readdir(dir))) {
+    int rc = 0;
+    while (rc == 0 && (entry = readdir(dir))) {
         if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
             continue;
-        good = array_grow(&list->items, list->count, &list->cap, sizeof *list->items, NULL) == 0;
-        if (good)
+        rc = array_grow(&list->items, list->count, &list->cap, sizeof *list->items, NULL);
+        if (rc == 0)
             list->count += read_process(entry->d_name, &list->items[list->count]);
     }
     closedir(dir);
-    return good;
+    return rc;
 }
 
 static bool is_ours(const struct processes *list, pid_t pid, pid_t root)
@@ -385,9 +385,10 @@ int child_list(const struct child *child, struct child_process **out)
     struct processes list = {0};
     int count = 0;
     *out = NULL;
-    if (child->keeper <= 0 || !list_processes(&list)) {
+    int rc = child->keeper > 0 ? list_processes(&list) : ERR_IO;
+    if (rc != 0) {
         free(list.items);
-        return -1;
+        return rc;
     }
     mark_tree(&list, child->keeper);
     for (size_t i = 0; i < list.count; i++)

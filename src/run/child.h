@@ -59,12 +59,12 @@ void child_cut(struct child *child, int stream);
 // they would not receive it.
 void child_signal(const struct child *child, int number);
 
-// Signals every process of the tree, whatever its group, likewise. Returns their number, or -1 if
-// /proc cannot be read.
+// Signals every process of the tree, whatever its group, likewise. Returns their number, or as
+// child_list().
 int child_signal_all(const struct child *child, int number);
 
-// The processes of the tree that run; the caller frees `*list`. Returns their number, or -1 if
-// /proc cannot be read.
+// The processes of the tree that run; the caller frees `*list`. Returns their number, or a negative
+// code: ERR_MEMORY, or ERR_IO if /proc cannot be read.
 struct child_process {
     pid_t pid, parent, group;
     int64_t cpu_ticks; // its own

@@ -26,6 +26,7 @@ static void release(struct board_figures *figures)
 {
     buf_release(&figures->spend);
     buf_release(&figures->machines);
+    buf_release(&figures->moved);
 }
 
 // ---- the thread
@@ -40,9 +41,13 @@ static int make(struct board *board, struct ledger *ledger, struct err *err)
     if (rc == 0)
         rc = board_machines(board->site, ledger, &figures.machines, err);
     if (rc == 0)
+        rc = board_moved(board->site, &figures.moved, err);
+    if (rc == 0)
         rc = buf_check(&figures.spend, err);
     if (rc == 0)
         rc = buf_check(&figures.machines, err);
+    if (rc == 0)
+        rc = buf_check(&figures.moved, err);
     if (rc == 0) {
         pthread_mutex_lock(&board->lock);
         struct board_figures old = board->figures;
@@ -199,6 +204,7 @@ bool board_figures(struct board *board, struct board_figures *out)
         memcpy(out->month_usd, f->month_usd, sizeof out->month_usd);
         buf_add(&out->spend, buf_str(&f->spend), f->spend.len);
         buf_add(&out->machines, buf_str(&f->machines), f->machines.len);
+        buf_add(&out->moved, buf_str(&f->moved), f->moved.len);
     }
     pthread_mutex_unlock(&board->lock);
     return made;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // board: figures about all runs, for pages that must not wait for them: how many there are of what,
-// this month's spending, the cheapest and the fastest machine for each training.
+// this month's spending, the cheapest and the fastest machine for each training, prices that moved.
 //
 // A thread of its own makes them when the ledger has changed, and each minute since prices change
 // too, but only while somebody looks, and it rests for twenty times as long as they take. So pages
@@ -36,8 +36,8 @@ bool board_facets(struct board *board, struct board_facets *out);
 
 struct board_figures {
     int64_t month_runs;
-    char month_usd[32];         // empty: unknown
-    struct buf spend, machines; // pieces of a page; empty: nothing to say
+    char month_usd[32];                // empty: unknown
+    struct buf spend, machines, moved; // pieces of a page; empty: nothing to say
 };
 // The same; the caller releases the pieces.
 bool board_figures(struct board *board, struct board_figures *out);

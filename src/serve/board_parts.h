@@ -10,5 +10,7 @@ int board_spend(struct site *site, struct ledger *ledger, struct board_figures *
                 struct err *err) MUST_USE;
 int board_machines(struct site *site, struct ledger *ledger, struct buf *out,
                    struct err *err) MUST_USE;
+// Without a book that can be read, nothing.
+int board_moved(struct site *site, struct buf *out, struct err *err) MUST_USE;
 
 #endif

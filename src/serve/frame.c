@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts shared by all pages: header with navigation, form fields, addresses.
-#include <ctype.h>
 #include <string.h>
 
 #include "report/html.h"
@@ -48,23 +47,12 @@ void frame_end(struct buf *out)
     html_end(out);
 }
 
-void frame_escape(struct buf *out, const char *text)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if ((c < 0x80 && isalnum(c)) || strchr("-._~", c))
-            buf_addc(out, (char)c);
-        else
-            buf_printf(out, "%%%02X", c);
-    }
-}
-
 void frame_pair(struct buf *out, const char *before, const struct parameter *parameter)
 {
     buf_adds(out, before);
-    frame_escape(out, parameter->key);
+    markup_address(out, parameter->key);
     buf_addc(out, '=');
-    frame_escape(out, parameter->value);
+    markup_address(out, parameter->value);
 }
 
 void frame_json_link(struct buf *out, const struct request *request, const char *path)
@@ -82,4 +70,16 @@ void frame_field(struct buf *out, const struct request *request, const char *nam
                example);
     markup_text(out, request_value(request, name));
     buf_adds(out, "\"></label>\n");
+}
+
+void frame_choose(struct buf *out, const struct request *request, const char *name,
+                  const char *label, const struct frame_choice *choices, size_t count)
+{
+    const char *chosen = request_value(request, name);
+    buf_printf(out, "<label>%s<select name=\"%s\">\n", label, name);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(out, "<option value=\"%s\"%s>%s</option>\n", choices[i].value,
+                   strcmp(chosen ? chosen : "", choices[i].value) == 0 ? " selected" : "",
+                   choices[i].words);
+    buf_adds(out, "</select></label>\n");
 }

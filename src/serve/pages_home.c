@@ -17,7 +17,7 @@ enum { LATEST = 10, FINDINGS = 5, AGAIN_S = 2 };
 
 // The newest runs, and each machine once with what disturbed its latest noisy run.
 struct latest {
-    struct list_table table;
+    struct run_list table;
     char *places[FINDINGS];
     size_t place_count;
     struct buf findings;
@@ -38,7 +38,7 @@ static int add_finding(struct latest *latest, const struct run *run, struct err 
     latest->place_count++;
     markup_in(out, "<li>", place, ": ");
     markup_in(out, "", run->taints.items[0], " (<a href=\"/runs/");
-    frame_escape(out, run->id ? run->id : "");
+    markup_address(out, run->id ? run->id : "");
     markup_in(out, "\">", run->name ? run->name : "run", "</a>)</li>\n");
     return 0;
 }
@@ -48,12 +48,12 @@ static int add_latest(void *arg, const char *id, const char *text, struct err *e
     struct latest *latest = arg;
     struct run run = {0};
     (void)id;
-    int rc = record_from_checked(list_row_fields, text, strlen(text), &run, err);
+    int rc = record_from_checked(run_list_fields, text, strlen(text), &run, err);
     if (rc == 0 && latest->table.count < LATEST)
-        list_table_add(&latest->table, &run);
+        run_list_add(&latest->table, &run);
     if (rc == 0)
         rc = add_finding(latest, &run, err);
-    record_release(list_row_fields, &run);
+    record_release(run_list_fields, &run);
     return rc;
 }
 
@@ -90,7 +90,7 @@ static void show_all(struct buf *out, struct latest *latest, const struct buf *l
     buf_add(out, buf_str(live), live->len);
     buf_adds(out, "<div class=\"cols\">\n<div>\n");
     html_heading(out, 2, "Latest runs");
-    list_table_show(out, &latest->table);
+    run_list_show(out, &latest->table);
     buf_adds(out, "<p><a href=\"/runs\">All runs</a></p>\n");
     if (f->spend.len > 0) {
         html_heading(out, 2, "Spent this month");
@@ -107,6 +107,11 @@ static void show_all(struct buf *out, struct latest *latest, const struct buf *l
     if (!made)
         html_paragraph(out, "mute", "Being computed; this page reloads itself.");
     buf_add(out, buf_str(&f->machines), f->machines.len);
+    if (f->moved.len > 0) {
+        html_heading(out, 2, "Prices that moved");
+        buf_add(out, buf_str(&f->moved), f->moved.len);
+        buf_adds(out, "<p><a href=\"/prices\">All prices</a></p>\n");
+    }
     buf_adds(out, "</div>\n</div>\n");
 }
 
@@ -143,13 +148,14 @@ static void show(struct buf *out, const struct request *request, struct latest *
     buf_drop(out, &title);
     buf_drop(out, &f.spend);
     buf_drop(out, &f.machines);
+    buf_drop(out, &f.moved);
 }
 
 int page_home(const struct request *request, struct answer *answer, struct err *err)
 {
     static const struct ledger_filter newest = {.limit = 50, .heads = true};
     struct ledger *ledger = NULL;
-    struct latest latest = {0};
+    struct latest latest = {.table = {.link = list_run_link}};
     struct buf live = {0}, warnings = {0};
     if (request->query_count > 0)
         return page_list(request, answer, err);

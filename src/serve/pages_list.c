@@ -4,17 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/money.h"
-#include "base/units.h"
-#include "market/bill.h"
 #include "record/read.h"
 #include "report/html.h"
 #include "report/markup.h"
 #include "report/part.h"
-#include "report/scale.h"
 #include "serve/board.h"
 
-enum { ROWS = LIST_ROWS, PAGES_MOST = 1000000, LABELS_MOST = 8 };
+enum { ROWS = RUN_LIST_ROWS, PAGES_MOST = 1000000, LABELS_MOST = 8 };
 
 // ---- what is asked for
 
@@ -74,151 +70,7 @@ static int list_filter(const struct request *request, const char **labels,
     return 0;
 }
 
-// ---- reading rows
-
-// Only the fields that a row shows.
-#define TEXT(type, member) FIELD(FIELD_TEXT, type, member, "")
-static const struct field place_fields[] = {
-    TEXT(struct run_machine, name), TEXT(struct run_machine, gpu),
-    TEXT(struct run_machine, instance_type), TEXT(struct run_machine, cpu), FIELD_END};
-static const struct field quality_fields[] = {
-    TEXT(struct run_quality, metric), FIELD(FIELD_REAL, struct run_quality, value, ""), FIELD_END};
-static const struct field use_fields[] = {FIELD(FIELD_INT, struct run_use, gpus, ""), FIELD_END};
-static const struct field spent_fields[] = {TEXT(struct run_spent, usd), FIELD_END};
-const struct field list_row_fields[] = {
-    TEXT(struct run, id),
-    TEXT(struct run, started),
-    TEXT(struct run, name),
-    TEXT(struct run, workload),
-    TEXT(struct run, framework),
-    TEXT(struct run, engine),
-    FIELD_IN(struct run, machine, place_fields, ""),
-    TEXT(struct run, ended),
-    FIELD_IN(struct run, spent, spent_fields, ""),
-    FIELD(FIELD_BOOL, struct run, full, ""),
-    FIELD(FIELD_TEXTS, struct run, taints, ""),
-    FIELD(FIELD_INT, struct run, batch, ""),
-    FIELD(FIELD_REAL, struct run, step_ms, ""),
-    FIELD(FIELD_REAL, struct run, test_accuracy, ""),
-    FIELD_SUB(FIELD_LIST, struct run, quality, quality_fields, ""),
-    FIELD_IN(struct run, phases, run_phase_fields, ""),
-    FIELD_IN(struct run, steady, run_steady_fields, ""),
-    FIELD_IN(struct run, projection, run_projection_fields, ""),
-    FIELD_IN(struct run, use, use_fields, ""),
-    FIELD(FIELD_REALS, struct run, step_plot_ms, ""),
-    FIELD_END,
-};
-#undef TEXT
-
-// ---- rows
-
-static bool times_of(const struct run *run, struct list_time *out)
-{
-    struct bill_time time;
-    if (!bill_time_of(run, &time) || time.total_ns <= 0)
-        return false;
-    bool known = time.low_ns > 0 && time.high_ns >= time.low_ns;
-    *out = (struct list_time){.s = (double)time.total_ns / 1e9,
-                              .low_s = known ? (double)time.low_ns / 1e9 : 1,
-                              .high_s = known ? (double)time.high_ns / 1e9 : 0,
-                              .projected = strcmp(time.basis, "projected") == 0};
-    return true;
-}
-
-// The figure, and below it a drawing, for which a phone has no room.
-static void time_cell(struct list_table *table, const struct run *run)
-{
-    struct buf *out = &table->rows;
-    struct list_time t;
-    char words[SCALE_LABEL] = "";
-    bool known = times_of(run, &t);
-    if (known)
-        scale_words("s", t.s, words);
-    markup_in(out, "<td class=\"num\">", words, "");
-    if (known) {
-        t.at = out->len;
-        table->times[table->time_count++] = t;
-    }
-    buf_adds(out, "</td>");
-}
-
-static void steps_cell(struct buf *out, const struct run *run)
-{
-    struct maybe_real ms = run->steady.step_ms.known ? run->steady.step_ms : run->step_ms;
-    markup_in(out, "<td class=\"num\">", ms.known ? units_step(ms.v).s : "", "");
-    if (run->step_plot_ms.count > 1) {
-        buf_adds(out, "<span class=\"wide\">");
-        part_sparkline(out, run->step_plot_ms.items, run->step_plot_ms.count,
-                       "step times over the run");
-        buf_adds(out, "</span>");
-    }
-    buf_adds(out, "</td>");
-}
-
-static void name_cell(struct buf *out, const struct run *run)
-{
-    char batch[40] = "";
-    struct buf href = {0}, name = {0};
-    if (run->batch.known)
-        snprintf(batch, sizeof batch, "batch %lld", (long long)run->batch.v);
-    buf_adds(&href, "/runs/");
-    frame_escape(&href, run->id ? run->id : "");
-    buf_adds(&name, run->name ? run->name : run->workload ? run->workload : "a run");
-    if (run->name && run->workload && strcmp(run->name, run->workload) != 0)
-        buf_printf(&name, " (%s)", run->workload);
-    html_run(out, &(struct html_run){.href = buf_str(&href),
-                                     .name = buf_str(&name),
-                                     .batch = batch,
-                                     .machine = run_place(run),
-                                     .framework = run->framework,
-                                     .id = run->id});
-    buf_drop(out, &href);
-    buf_drop(out, &name);
-}
-
-static void cost_cell(struct buf *out, const struct run *run)
-{
-    char words[MONEY_BYTES] = "";
-    int64_t nano;
-    if (run->spent.usd && money_parse(run->spent.usd, &nano, NULL) == 0)
-        money_short(nano, words);
-    html_cell(out, "num", words);
-}
-
-void list_table_add(struct list_table *table, const struct run *run)
-{
-    struct buf *out = &table->rows;
-    char quality[RUN_QUALITY_BYTES], started[20] = "";
-    if (table->count == LIST_ROWS)
-        return;
-    table->count++;
-    run_quality_words(run, quality);
-    if (run->started)
-        snprintf(started, sizeof started, "%.10s%s%.8s", run->started,
-                 strlen(run->started) > 11 ? " " : "",
-                 strlen(run->started) > 11 ? run->started + 11 : "");
-    buf_adds(out, "<tr>");
-    if (table->boxes) {
-        markup_in(out, "<td><input type=\"checkbox\" name=\"run\" value=\"", run->id,
-                  "\" aria-label=\"Compare ");
-        markup_in(out, "", run->id, "\"></td>");
-    }
-    name_cell(out, run);
-    time_cell(table, run);
-    cost_cell(out, run);
-    steps_cell(out, run);
-    html_cell(out, "num", quality);
-    html_cell(out, "num", started);
-    buf_adds(out, "<td>");
-    part_state(out, run->ended);
-    if (run->taints.count > 0) {
-        buf_addc(out, ' ');
-        part_chip(out, PART_WAIT, "noisy");
-    }
-    buf_adds(out, "</td></tr>\n");
-}
-
-// ---- the head, whose links sort
+// ---- addresses
 
 // An address of the list with this parameter set to another value (null: without it), back on the
 // first page.
@@ -238,86 +90,16 @@ static void link_with(struct buf *out, const struct request *request, const char
         frame_pair(out, before, &(struct parameter){key, value});
 }
 
-static void sort_head(struct buf *out, const struct request *request, const char *class,
-                      const char *name, const char *word)
+// A column's link: the same list in this order.
+static void sort_link(struct buf *out, const void *arg, const char *order)
 {
-    const char *now = request ? request_value(request, "sort") : NULL;
-    bool up = now && strcmp(now, word) == 0;
-    bool down = now && *now == '-' && strcmp(now + 1, word) == 0;
-    char other[24];
-    buf_printf(out, "<th scope=\"col\"%s%s%s%s>", *class ? " class=\"" : "", class,
-               *class ? "\"" : "",
-               up     ? " aria-sort=\"ascending\""
-               : down ? " aria-sort=\"descending\""
-                      : "");
-    if (request && word[0]) {
-        snprintf(other, sizeof other, "%s%s", up ? "-" : "", word);
-        buf_adds(out, "<a href=\"");
-        link_with(out, request, "sort", other);
-        buf_printf(out, "\">%s%s</a>", name, up ? " ↑" : down ? " ↓" : "");
-    } else {
-        buf_adds(out, name);
-    }
-    buf_adds(out, "</th>");
+    link_with(out, arg, "sort", order);
 }
 
-static void list_columns(struct buf *out, const struct list_table *table)
+void list_run_link(struct buf *out, const char *id)
 {
-    buf_adds(out, "<thead><tr>");
-    if (table->boxes)
-        sort_head(out, NULL, "", "compare", "");
-    sort_head(out, table->request, "long", "run", "name");
-    sort_head(out, table->request, "num", "whole training", "time");
-    sort_head(out, NULL, "num", "USD", "");
-    sort_head(out, table->request, "num", "step time", "step");
-    sort_head(out, NULL, "num", "quality", "");
-    sort_head(out, table->request, "num", "started", "started");
-    sort_head(out, NULL, "", "ended", "");
-    buf_adds(out, "</tr></thead>\n<tbody>\n");
-}
-
-static void draw_time(struct buf *out, const struct list_time *t, double least, double most)
-{
-    char words[SCALE_LABEL], low[SCALE_LABEL], high[SCALE_LABEL];
-    char tip[3 * SCALE_LABEL + 16];
-    scale_words("s", t->s, words);
-    scale_words("s", t->low_s, low);
-    scale_words("s", t->high_s, high);
-    if (t->low_s <= t->high_s)
-        snprintf(tip, sizeof tip, "%s, 95 %%: %s to %s", words, low, high);
-    else
-        snprintf(tip, sizeof tip, "%s", words);
-    buf_adds(out, "<span class=\"wide\">");
-    part_whisker(out, &(struct part_interval){t->s, t->low_s, t->high_s, t->projected}, least, most,
-                 tip);
-    buf_adds(out, "</span>");
-}
-
-void list_table_show(struct buf *out, struct list_table *table)
-{
-    double least = 0, most = 0;
-    size_t at = 0;
-    for (size_t i = 0; i < table->time_count; i++) {
-        const struct list_time *t = &table->times[i];
-        double low = t->low_s <= t->high_s ? t->low_s : t->s;
-        double high = t->high_s > t->s ? t->high_s : t->s;
-        least = i == 0 || low < least ? low : least;
-        most = high > most ? high : most;
-    }
-    html_begin_table(out, "Runs");
-    list_columns(out, table);
-    for (size_t i = 0; i < table->time_count && !table->rows.failed; i++) {
-        buf_add(out, buf_str(&table->rows) + at, table->times[i].at - at);
-        draw_time(out, &table->times[i], least, most);
-        at = table->times[i].at;
-    }
-    if (!table->rows.failed)
-        buf_add(out, buf_str(&table->rows) + at, table->rows.len - at);
-    html_end_table(out);
-    html_paragraph(out, "mute wide",
-                   "Below the times: their 95 % intervals on a logarithmic scale, hollow if "
-                   "projected, and the step times over the run.");
-    buf_drop(out, &table->rows);
+    buf_adds(out, "/runs/");
+    markup_address(out, id);
 }
 
 // ---- filters
@@ -386,7 +168,7 @@ static void nothing_found(struct buf *out, const struct request *request, int64_
             out, "No runs in the ledger yet. This measures one in a few seconds:", "fare run mlp");
 }
 
-static void show_list(struct buf *out, const struct request *request, struct list_table *table,
+static void show_list(struct buf *out, const struct request *request, struct run_list *table,
                       bool more, const struct buf *live, int64_t page)
 {
     const char *sort = request_value(request, "sort");
@@ -396,7 +178,7 @@ static void show_list(struct buf *out, const struct request *request, struct lis
     form_list(out, request);
     if (table->count > 0) {
         buf_adds(out, "<form action=\"/compare\" method=\"get\">\n");
-        list_table_show(out, table);
+        run_list_show(out, table);
         buf_adds(out, "<button>Compare selected</button>\n</form>\n");
     } else {
         nothing_found(out, request, page);
@@ -416,7 +198,7 @@ static void show_list(struct buf *out, const struct request *request, struct lis
 }
 
 struct row_list {
-    struct list_table *table;
+    struct run_list *table;
     bool more;
 };
 
@@ -429,10 +211,10 @@ static int html_row(void *arg, const char *id, const char *text, struct err *err
     list->more = list->table->count == ROWS;
     if (list->more)
         return 0;
-    int rc = record_from_checked(list_row_fields, text, strlen(text), &run, err);
+    int rc = record_from_checked(run_list_fields, text, strlen(text), &run, err);
     if (rc == 0)
-        list_table_add(list->table, &run);
-    record_release(list_row_fields, &run);
+        run_list_add(list->table, &run);
+    record_release(run_list_fields, &run);
     return rc;
 }
 
@@ -473,7 +255,11 @@ static int list_page(const struct request *request, struct ledger *ledger,
                      const struct ledger_filter *filter, const struct buf *live, int64_t page,
                      struct buf *out, struct err *err)
 {
-    struct list_table table = {.request = request, .boxes = true};
+    struct run_list table = {.link = list_run_link,
+                             .order = request_value(request, "sort"),
+                             .sort_link = sort_link,
+                             .sort_arg = request,
+                             .boxes = true};
     struct row_list list = {.table = &table};
     int rc = ledger_each(ledger, filter, html_row, &list, err);
     if (rc == 0)

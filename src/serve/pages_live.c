@@ -88,7 +88,7 @@ static void list_row(struct buf *out, const struct run *run)
     char share[16], left[SCALE_LABEL], money[MONEY_BYTES + 8], more[MONEY_BYTES + 8],
         date[DATE_BYTES];
     buf_adds(out, "<tr><td><a href=\"/runs/");
-    frame_escape(out, run->id);
+    markup_address(out, run->id);
     markup_in(out, "\">", name_of(run), "</a></td>");
     html_cell(out, "", run->workload);
     html_cell(out, "long", run_place(run));
@@ -266,7 +266,7 @@ static void show(struct buf *out, const struct request *request, const struct ru
             out, "mute",
             "The price of this machine is not known: name its offer with 'fare run --offer'.");
     buf_adds(&path, "/runs/");
-    frame_escape(&path, run->id);
+    markup_address(&path, run->id);
     frame_json_link(out, request, buf_str(&path));
     buf_drop(out, &path);
     for (size_t i = 0; i < page->plots.count; i++)

@@ -7,16 +7,42 @@
 #include "record/read.h"
 #include "report/html.h"
 #include "report/markup.h"
+#include "report/part.h"
 #include "serve/request.h"
 
 enum { COMPARED_MOST = 50 };
 
 // ---- one run, and several
 
-static void show_plots(struct buf *out, const struct page *page)
+// What the pages of the runs have, and the tables.
+static bool is_elsewhere(const char *kind)
 {
-    for (size_t i = 0; i < page->plots.count; i++)
-        html_plot(out, &page->plots.items[i], 2, i);
+    static const char *const kinds[] = {"use",    "steps",  "account", "cost",
+                                        "offers", "prices", "spot",    NULL};
+    for (size_t i = 0; kinds[i]; i++)
+        if (strcmp(kind, kinds[i]) == 0)
+            return true;
+    return false;
+}
+
+enum place { LEFT, RIGHT, LAST }; // how fast and how dear; how it trained; on what to rent
+
+static enum place place_of(const char *kind)
+{
+    static const char *const left[] = {"relative", "distribution", "batch", "gpus", NULL};
+    for (size_t i = 0; left[i]; i++)
+        if (strcmp(kind, left[i]) == 0)
+            return LEFT;
+    return strcmp(kind, "frontier") == 0 ? LAST : RIGHT;
+}
+
+static void show_plots(struct buf *out, const struct page *page, enum place place)
+{
+    for (size_t i = 0; i < page->plots.count; i++) {
+        const char *kind = page->plots.items[i].kind;
+        if (!is_elsewhere(kind) && place_of(kind) == place)
+            html_plot(out, &page->plots.items[i], 2, i);
+    }
 }
 
 static void show_quotes(struct buf *out, const struct page *page)
@@ -41,11 +67,11 @@ static void show_run(struct buf *out, const struct request *request, const struc
     frame_begin(out, request, page->title);
     html_one_head(out, page);
     buf_adds(out, "<p><a href=\"/quote?run=");
-    frame_escape(out, id);
+    markup_address(out, id);
     buf_adds(out, "\">What would it cost elsewhere?</a></p>\n");
     html_one_body(out, page);
     buf_adds(&path, "/runs/");
-    frame_escape(&path, id);
+    markup_address(&path, id);
     frame_json_link(out, request, buf_str(&path));
     buf_drop(out, &path);
     show_end(out, page);
@@ -116,14 +142,24 @@ static void show_compare(struct buf *out, const struct request *request, const s
 {
     frame_begin(out, request, page->title);
     html_verdict(out, page);
-    frame_json_link(out, request, "/compare");
-    html_heading(out, 2, "Comparison");
+    buf_adds(out, "<div class=\"cols\">\n<div>\n");
+    show_plots(out, page, LEFT);
+    buf_adds(out, "</div>\n<div>\n");
+    show_plots(out, page, RIGHT);
+    html_differences(out, page, 2);
+    buf_adds(out, "</div>\n</div>\n<div class=\"cols\">\n<div>\n");
+    html_heading(out, 2, "Side by side");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         html_compare(out, page, i, 3);
+    buf_adds(out, "</div>\n<div>\n");
     html_heading(out, 2, "Measured runs");
     html_runs(out, page);
-    show_plots(out, page);
+    buf_adds(out, "</div>\n</div>\n<div class=\"cols\">\n<div>\n");
     show_quotes(out, page);
+    buf_adds(out, "</div>\n<div>\n");
+    show_plots(out, page, LAST);
+    buf_adds(out, "</div>\n</div>\n");
+    frame_json_link(out, request, "/compare");
     show_end(out, page);
 }
 
@@ -140,8 +176,17 @@ int page_compare(const struct request *request, struct answer *answer, struct er
                            COMPARED_MOST);
         words[count++] = request->query[i].value;
     }
-    if (count == 0)
-        return err_set(err, ERR_USAGE, "select runs in the list, or name them: /compare?run=…");
+    if (count == 0 && request->json)
+        return err_set(err, ERR_USAGE, "name runs: /compare.json?run=last&run=cnn");
+    if (count == 0) {
+        frame_begin(&answer->text, request, "Which runs?");
+        part_empty(
+            &answer->text,
+            "Select runs in the list and press Compare selected. In a terminal:", "fare compare");
+        buf_adds(&answer->text, "<p><a href=\"/runs\">The list of runs</a></p>\n");
+        frame_end(&answer->text);
+        return 0;
+    }
     int rc = gather(request, words, count, &page, err);
     if (rc == 0 && request->json)
         rc = record_to_text(compare_fields, &page.compare, &answer->text, err);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "report/markup.h"
 
 enum {
     WORKERS = 8,
@@ -161,7 +162,7 @@ static void key_of(const struct call *call, struct buf *key)
     pthread_mutex_lock(&site->lock);
     buf_printf(key, "%lld ", (long long)site->pushes);
     pthread_mutex_unlock(&site->lock);
-    frame_escape(key, call->head.path);
+    markup_address(key, call->head.path);
     for (size_t i = 0; i < request->query_count; i++)
         frame_pair(key, i ? "&" : "?", &request->query[i]);
     if (key->failed) // out of memory: render for this request alone

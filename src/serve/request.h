@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "ledger/ledger.h"
 #include "record/spending.h"
+#include "report/run_list.h"
 #include "serve/serve.h"
 
 enum { OPEN_LEDGERS_MOST = 8, QUERY_MOST = 128, DAMAGED_MOST = 32 };
@@ -87,31 +88,14 @@ struct answer {
 // ERR_MISSING 404, ERR_TIMEOUT 503, any other error 500.
 typedef int page_fn(const struct request *request, struct answer *answer, struct err *err);
 page_fn page_home, page_list, page_run, page_compare, page_metrics, page_push, page_prices,
-    page_offer_history, page_quote, page_spend;
+    page_offer_history, page_gpu, page_quote, page_spend;
 
 // Writes a page's form, filled with the values of the request.
 typedef void form_fn(struct buf *out, const struct request *request);
 form_fn form_list, form_prices, form_quote, form_spend;
 
-// A table of runs (pages_list.c): list_table_add() for each record, then list_table_show(). Rows
-// are written as they are read; drawings, whose scale is that of all rows, are inserted at the end.
-enum { LIST_ROWS = 50 };
-struct list_table {
-    const struct request *request; // (optional) columns are links that sort
-    bool boxes;                    // to select those to compare
-    struct buf rows;               // released by list_table_show()
-    size_t count;
-    struct list_time {
-        size_t at; // in `rows`
-        double s, low_s, high_s;
-        bool projected;
-    } times[LIST_ROWS];
-    size_t time_count;
-};
-// Reads what a row shows; the caller releases it with list_row_fields.
-extern const struct field list_row_fields[];
-void list_table_add(struct list_table *table, const struct run *run);
-void list_table_show(struct buf *out, struct list_table *table);
+// The address of a run's page, for run_list.h.
+void list_run_link(struct buf *out, const char *id);
 
 // Running runs (pages_live.c). live_list() writes them as a section of the list or as JSON items;
 // live_run() writes the page of the requested run if it is running.
@@ -147,15 +131,18 @@ void frame_begin_live(struct buf *out, const struct request *request, const char
 void frame_json_link(struct buf *out, const struct request *request, const char *path);
 void frame_end(struct buf *out);
 
-// Appends a part of an address, percent-encoding all but letters, digits and -._~. Safe in
-// attributes too.
-void frame_escape(struct buf *out, const char *text);
-
 // Appends `before`, then "key=value" of an address.
 void frame_pair(struct buf *out, const char *before, const struct parameter *parameter);
 
 // A text field of a form, filled with the request's value.
 void frame_field(struct buf *out, const struct request *request, const char *name,
                  const char *label, const char *example);
+
+// A choice of a form, with the request's chosen.
+struct frame_choice {
+    const char *value, *words;
+};
+void frame_choose(struct buf *out, const struct request *request, const char *name,
+                  const char *label, const struct frame_choice *choices, size_t count);
 
 #endif

@@ -36,6 +36,7 @@ static const struct route {
     {"/compare", page_compare, NULL, true, true, of_compare, NULL},
     {"/prices", page_prices, NULL, true, false, of_prices, form_prices},
     {"/offer", page_offer_history, NULL, true, false, of_offer, NULL},
+    {"/gpu", page_gpu, NULL, true, false, of_offer, NULL},
     {"/quote", page_quote, NULL, true, true, of_quote, form_quote},
     {"/spend", page_spend, NULL, true, true, of_spend, form_spend},
     {"/metrics", page_metrics, NULL, false, true, nothing, NULL},

@@ -42,7 +42,7 @@ static int read_amount(const char *text, char *amount, const char *given, struct
     char *letters = amount + digits;
     letters += *letters == ' ';
     size_t len = strlen(letters);
-    if (len != 0 && len != 3)
+    if (digits == 0 || (len != 0 && len != 3))
         return bad(text, "the amount is a number, with a currency such as EUR behind it", err);
     out->budget.currency = given ? given : "USD";
     if (len == 3) {
@@ -55,8 +55,9 @@ static int read_amount(const char *text, char *amount, const char *given, struct
     }
     char number[64];
     snprintf(number, sizeof number, "%.*s", (int)digits, amount);
-    if (digits >= sizeof number || money_parse(number, &out->budget.nano, NULL) != 0 ||
-        out->budget.nano <= 0)
+    if (digits >= sizeof number || money_parse(number, &out->budget.nano, NULL) != 0)
+        return bad(text, "the amount is not a number, or too large", err);
+    if (out->budget.nano <= 0)
         return bad(text, "the amount must be above 0", err);
     return 0;
 }

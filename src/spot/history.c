@@ -162,6 +162,7 @@ int spot_history_read(struct market *market, const struct offer *offer, struct s
     TRY(market_currencies(market, &r.currencies, err));
     const struct book_filter zones = {.provider = offer->provider,
                                       .name = offer->name,
+                                      .spelled = book_has(r.book, offer->provider, offer->name),
                                       .region = *offer->region ? offer->region : NULL,
                                       .kind = &spot,
                                       .day = INT_MAX};

@@ -52,13 +52,13 @@ static enum account_gap kind_of_gap(int64_t gap_ns, int64_t step_ns, bool after_
 }
 
 // One step, from `begin_ns` to `end_ns`; `*next` is the first item at or after its begin.
-// `*until_ns` is how far the device is busy, `*result` whether a copy to the host was the last to
-// end.
+// `*until_ns` is how far the device is busy, `*others_until_ns` how far with anything but
+// collectives, `*result` whether a copy to the host was the last to end.
 struct walk {
     const struct trace_item *items;
     size_t count, next;
     uint8_t device;
-    int64_t until_ns, step_ns;
+    int64_t until_ns, others_until_ns, step_ns;
     bool result;
 };
 
@@ -81,15 +81,33 @@ static void look_at_steps(const struct trace_item *items, size_t count, uint8_t 
         }
 }
 
+// How much longer something runs within [*at_ns, end_ns) if it runs until `until_ns`.
+static int64_t grow(int64_t *at_ns, int64_t start_ns, int64_t until_ns, int64_t end_ns)
+{
+    int64_t from = start_ns > *at_ns ? start_ns : *at_ns;
+    int64_t until = until_ns < end_ns ? until_ns : end_ns;
+    if (until <= from)
+        return 0;
+    *at_ns = until;
+    return until - from;
+}
+
+static void see(struct walk *w, const struct trace_item *item)
+{
+    if (item->end_ns >= w->until_ns) {
+        w->until_ns = item->end_ns;
+        w->result = item->kind == TRACE_COPY_OUT;
+    }
+    if (item->class != CLASS_COLLECTIVE && item->end_ns > w->others_until_ns)
+        w->others_until_ns = item->end_ns;
+}
+
 static void walk_step(struct walk *w, int64_t begin_ns, int64_t end_ns, bool counts,
                       struct account *a)
 {
-    int64_t busy_ns = 0, at_ns = begin_ns; // accounted for up to here
-    if (w->until_ns > begin_ns) {
-        int64_t until = w->until_ns < end_ns ? w->until_ns : end_ns;
-        busy_ns += until - begin_ns;
-        at_ns = until;
-    }
+    int64_t at_ns = begin_ns, others_at_ns = begin_ns; // accounted for up to here
+    int64_t busy_ns = grow(&at_ns, begin_ns, w->until_ns, end_ns);
+    int64_t others_ns = grow(&others_at_ns, begin_ns, w->others_until_ns, end_ns);
     for (; w->next < w->count && w->items[w->next].start_ns < end_ns; w->next++) {
         const struct trace_item *item = &w->items[w->next];
         if (item->device != w->device)
@@ -101,15 +119,10 @@ static void walk_step(struct walk *w, int64_t begin_ns, int64_t end_ns, bool cou
                 a->gap_ns[kind_of_gap(gap, w->step_ns, w->result, data)] += gap;
             at_ns = item->start_ns;
         }
-        int64_t until = item->end_ns < end_ns ? item->end_ns : end_ns;
-        if (until > at_ns) {
-            busy_ns += until - at_ns;
-            at_ns = until;
-        }
-        if (item->end_ns >= w->until_ns) {
-            w->until_ns = item->end_ns;
-            w->result = item->kind == TRACE_COPY_OUT;
-        }
+        busy_ns += grow(&at_ns, item->start_ns, item->end_ns, end_ns);
+        if (item->class != CLASS_COLLECTIVE)
+            others_ns += grow(&others_at_ns, item->start_ns, item->end_ns, end_ns);
+        see(w, item);
         if (counts)
             a->work_ns[item->class][item->precision] += item->end_ns - item->start_ns;
     }
@@ -118,6 +131,7 @@ static void walk_step(struct walk *w, int64_t begin_ns, int64_t end_ns, bool cou
     if (end_ns > at_ns) // only where the step's end is on another device
         a->gap_ns[GAP_HOST] += end_ns - at_ns;
     a->busy_ns += busy_ns;
+    a->exposed_ns += busy_ns - others_ns;
     a->covered_ns += end_ns - begin_ns;
     a->steps++;
 }
@@ -147,11 +161,8 @@ static void walk(struct walk *w, const struct pattern *pattern, const struct ste
                  const struct step *usual, struct account *out)
 {
     for (; w->next < w->count && w->items[w->next].start_ns < pattern->ends[0]; w->next++) {
-        const struct trace_item *item = &w->items[w->next];
-        if (item->device == w->device && item->end_ns >= w->until_ns) {
-            w->until_ns = item->end_ns;
-            w->result = item->kind == TRACE_COPY_OUT;
-        }
+        if (w->items[w->next].device == w->device)
+            see(w, &w->items[w->next]);
     }
     for (size_t i = 1; i < pattern->count; i++) {
         int64_t begin = pattern->ends[i - 1], end = pattern->ends[i];
@@ -168,7 +179,7 @@ int account_make(const struct trace_item *items, size_t count, const struct patt
     double *each = malloc(pattern->count * sizeof *each);
     struct step *steps = calloc(pattern->count, sizeof *steps);
     if (each && steps) {
-        struct walk w = {items, count, 0, busiest(items, count), INT64_MIN, 0, false};
+        struct walk w = {items, count, 0, busiest(items, count), INT64_MIN, INT64_MIN, 0, false};
         look_at_steps(items, count, w.device, pattern, steps);
         struct step usual = usual_step(steps, pattern->count, each);
         out->launches = (double)usual.launches;
@@ -193,6 +204,7 @@ void account_add(struct account *to, const struct account *other)
     to->steps += other->steps;
     to->covered_ns += other->covered_ns;
     to->busy_ns += other->busy_ns;
+    to->exposed_ns += other->exposed_ns;
     for (int i = 0; i < GAPS; i++)
         to->gap_ns[i] += other->gap_ns[i];
     for (int c = 0; c < CLASSES; c++)
@@ -244,6 +256,14 @@ static int record_work(const struct account *a, struct run_account *r, struct er
     return text_set(&r->precision, main_precision(a), err);
 }
 
+int64_t account_collectives_ns(const struct account *a)
+{
+    int64_t sum = 0;
+    for (int p = 0; p < PRECISIONS; p++)
+        sum += a->work_ns[CLASS_COLLECTIVE][p];
+    return sum;
+}
+
 int account_record(const struct account *a, struct run_account *r, struct err *err)
 {
     if (a->steps == 0 || a->covered_ns <= 0)
@@ -254,6 +274,8 @@ int account_record(const struct account *a, struct run_account *r, struct err *e
     r->step_ms = some_real((double)a->step_ns / 1e6);
     r->launches_per_step = some_real(a->launches);
     r->busy_share = some_real((double)a->busy_ns / covered_ns);
+    if (account_collectives_ns(a) > 0)
+        r->exposed_share = some_real((double)a->exposed_ns / covered_ns);
     r->data_share = some_real((double)a->gap_ns[GAP_DATA] / covered_ns);
     r->sync_share = some_real((double)a->gap_ns[GAP_SYNC] / covered_ns);
     r->host_share = some_real((double)a->gap_ns[GAP_HOST] / covered_ns);

@@ -22,6 +22,7 @@ enum account_gap { GAP_DATA, GAP_SYNC, GAP_HOST, GAP_SHORT, GAPS };
 struct account {
     int64_t steps, covered_ns, step_ns;
     int64_t busy_ns, gap_ns[GAPS];
+    int64_t exposed_ns;                   // of busy_ns: nothing but collectives runs
     int64_t work_ns[CLASSES][PRECISIONS]; // sums of times, which may overlap
     double launches;                      // per step, median
 };
@@ -32,6 +33,9 @@ int account_make(const struct trace_item *items, size_t count, const struct patt
 
 // Adds up several processes' accounts.
 void account_add(struct account *to, const struct account *other);
+
+// Time in collectives, which may overlap.
+int64_t account_collectives_ns(const struct account *account);
 
 int account_record(const struct account *account, struct run_account *record,
                    struct err *err) MUST_USE;

@@ -12,13 +12,14 @@
 #include "base/fs.h"
 #include "base/scratch.h"
 #include "trace/account.h"
+#include "trace/worker.h"
 #include "trace/rings.h"
 
 #define LIBRARY   "libfare-trace.so"
 #define INJECTION "CUDA_INJECTION64_PATH"
 
 enum {
-    PROCESSES = 4,       // recorded
+    PROCESSES = 16,      // recorded
     ANALYSE_MS = 1000,   // at most this often,
     ANALYSE_SHARE = 100, // and for one part in this many of the time
     BURST_LEAST = 4000,  // records of the first burst
@@ -57,7 +58,8 @@ struct trace {
         uint64_t took;        // records, for what they may cost
         bool vain;            // the last one had no steps
     } bursts[PROCESSES];
-    int seen; // rings so far
+    struct account accounts[PROCESSES]; // of each alone, with enough steps
+    int seen;                           // rings so far
     enum trace_want want;
     bool gpu_bound; // the host is ahead of the GPU
 
@@ -191,6 +193,13 @@ static void open_rings(struct trace *t)
     }
 }
 
+// The newest account, unless it has too few steps.
+static void keep_longer(struct account *kept, const struct account *now)
+{
+    if (now->steps >= BURST_STEPS || now->steps > kept->steps)
+        *kept = *now;
+}
+
 static int analyse(struct trace *t, struct err *err)
 {
     struct account sum = {0};
@@ -202,6 +211,7 @@ static int analyse(struct trace *t, struct err *err)
         TRY(pattern_find(r->items, r->count, &pattern, err));
         int rc = account_make(r->items, r->count, &pattern, &account, err);
         account_add(&sum, &account);
+        keep_longer(&t->accounts[i], &account);
         if (rc == 0 && pattern.count > 0 && (!t->leader || t->leader == r)) {
             pattern_release(&t->pattern);
             t->pattern = pattern;
@@ -211,8 +221,7 @@ static int analyse(struct trace *t, struct err *err)
             TRY(rc);
         }
     }
-    if (sum.steps >= BURST_STEPS || sum.steps > t->account.steps)
-        t->account = sum;
+    keep_longer(&t->account, &sum);
     return 0;
 }
 
@@ -480,6 +489,24 @@ int trace_end(struct trace *t, struct err *err)
             TRY(end_burst(t, i, err));
     t->ended_ns = clock_now_ns();
     return 0;
+}
+
+int trace_ranks(const struct trace *t, struct trace_rank *list)
+{
+    int count = 0;
+    for (int i = 0; i < PROCESSES && t->rings[i].fd >= 0; i++) {
+        const struct trace_header *h = &t->rings[i].header;
+        const struct account *a = &t->accounts[i];
+        bool placed =
+            h->size > 0 && h->size <= WORKER_SIZE_MOST && h->rank >= 0 && h->rank < h->size;
+        if (account_collectives_ns(a) > 0 && a->covered_ns > 0)
+            list[count++] = (struct trace_rank){.rank = placed ? h->rank : -1,
+                                                .size = placed ? h->size : -1,
+                                                .pid = (int)h->pid,
+                                                .covered_ns = a->covered_ns,
+                                                .exposed_ns = a->exposed_ns};
+    }
+    return count;
 }
 
 int trace_account(struct trace *t, struct run_account *r, struct err *err)

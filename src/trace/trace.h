@@ -50,6 +50,16 @@ bool trace_enough(const struct trace *trace);
 // After the command's end: reads and analyses the rest; trace_read() then gives the last steps.
 int trace_end(struct trace *trace, struct err *err) MUST_USE;
 
+// Processes whose steps have collectives (NCCL); `list` has room for TRACE_RANKS. Returns their
+// number.
+enum { TRACE_RANKS = 32 };
+struct trace_rank {
+    int rank, size; // of the parallel job; -1: unknown
+    int pid;
+    int64_t covered_ns, exposed_ns; // the time of its steps; of that with nothing but collectives
+};
+int trace_ranks(const struct trace *trace, struct trace_rank *list);
+
 int trace_account(struct trace *trace, struct run_account *account, struct err *err) MUST_USE;
 
 #endif

@@ -354,7 +354,7 @@ def drawn():
     hollow = 0
     for _, value, _, e in panel.bars():
         tip = e.find(drawing.SVG + "title").text
-        b = bills[re.split(r",|: \$", tip)[0]]
+        b = bills[re.split(r",|: \$|\xa0†", tip)[0]]  # † marks an old price
         estimate = "ho" in drawing.classes(e)
         assert estimate == ("certainty" in b), (tip, b["basis"])
         hollow += estimate

@@ -52,7 +52,7 @@ needed_by() {
 opened=$(grep -rhoE '"lib[A-Za-z0-9_+-]+\.so\.[0-9]+"' "$ROOT/src" --include='*.c' \
     --exclude-dir=launch | tr -d '"' | sort -u | grep -vE '^lib(cuda|cupti|nvidia|cudnn|cublas|nccl|mpi)')
 closed() {
-    local all=(fare.bin libfare-trace.so) next file each missing=0
+    local all=(fare.bin libfare-trace.so libfare-exchanges.so) next file each missing=0
     for each in $opened; do
         all+=("$each")
     done
@@ -101,7 +101,7 @@ licences() {
             echo "no licence for $file"
             bad=1
         }
-    done < <(find "$bundle/lib" -name '*.so*' ! -name libfare-trace.so) # ours
+    done < <(find "$bundle/lib" -name '*.so*' ! -name 'libfare-*') # ours
     cmp "$ROOT/LICENSE" "$bundle/LICENSE" && [ -s "$bundle/README" ] && return $bad
 }
 check "has the licence of each library" licences

@@ -25,6 +25,19 @@ static void integers(void **state)
         {"mul.hi.u32 %r1, %r0, -1;", {0, 0, 30}},
         {"not.b32 %r1, %r0;", {0xffffffff, 0xfffffffe, 0xffffffe0}},
         {"bfe.u32 %r1, %r0, 1, 3;", {0, 0, 7}},
+        {"bfe.s32 %r1, %r0, 0, 1;", {0, 0xffffffff, 0xffffffff}},
+        {"bfe.s32 %r1, %r0, 1, 40;", {0, 0, 15}},
+        {"popc.b32 %r1, %r0;", {0, 1, 5}},
+        {"min.u32 %r1, %r0, 7;", {0, 1, 7}},
+        {"max.bf16x2 %r1, %r0, 0x40000000;", {0x40000000, 0x40000001, 0x4000001f}},
+        {"max.bf16x2 %r1, %r0, 0x7fc0bf80;", {0, 1, 31}}, // none, and -1
+        {"cvt.u16.u32 %h1, %r0; add.s16 %h2, %h1, -1; cvt.u32.u16 %r1, %h2;", {0xffff, 0, 30}},
+        {"setp.gt.u32 %p1, %r0, 30; vote.sync.any.pred %p2, %p1, 0xffffffff; "
+         "selp.b32 %r1, 5, 6, %p2;",
+         {5, 5, 5}},
+        {"setp.gt.u32 %p1, %r0, 31; vote.sync.any.pred %p2, %p1, 0xffffffff; "
+         "selp.b32 %r1, 5, 6, %p2;",
+         {6, 6, 6}},
         {"setp.lt.u32 %p1, %r0, 31; selp.b32 %r1, 5, 6, %p1;", {5, 5, 6}},
         {"setp.gt.s32 %p1, %r0, 0; not.pred %p2, %p1; mov.u32 %r1, 9; @%p2 mov.u32 %r1, 8;",
          {8, 9, 9}},

@@ -293,7 +293,7 @@ static void parts_of_a_warp(void **state)
 static void what_is_not_understood(void **state)
 {
     (void)state;
-    fails("popc.b32 %r1, %r0;", 32, "unknown instruction popc.b32");
+    fails("brev.b32 %r1, %r0;", 32, "unknown instruction brev.b32");
     fails("add.s32 %r1, %rd0, 1;", 32, "or with other operands");
     fails("add.s32 %r1, %r40, 1;", 32, "no register %r40");
     fails("mov.b32 %r1, {%h1, %h2};", 32, "or with other operands");

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The files of `fare cron --emit slurm`: with a stand-in for scrontab that reads a table as scrontab(1) says, and, where scrontab is
-installed (Debian's slurm-client has none), with a real Slurm that runs the job."""
+installed (Debian 13's slurm-client has it, Debian 12's does not), with a real Slurm that runs the job."""
 import json
 import os
 import shutil

@@ -104,6 +104,12 @@ hostsfile = top / "hosts"
 hostsfile.write_text("# ours\nh1\n\nroot@h2 # the second\n-oProxyCommand=id\n")
 p = fare("run", "mlp", "--on", f"ssh:@{hostsfile}")
 report("a hosts file's faults have a line number", p.returncode == 2 and "hosts:5" in p.stderr, p.stderr)
+hostsfile.write_bytes(b"h1\n\0\nh2\n")
+p = fare("run", "mlp", "--on", f"ssh:@{hostsfile}")
+report("a hosts file that is not text is refused", p.returncode == 2 and "not text" in p.stderr, p.stderr)
+hostsfile.write_bytes(b"\xef\xbb\xbfssh:h1\r\n\th2 # the second\r\n")
+p = fare("run", "l1", "--n", "64", "--m", "64", "--dim", "8", "--on", f"ssh:@{hostsfile}")
+report("one of another system is read: its mark, its line ends, names as --on has them", p.returncode == 0 and "2 done" in p.stdout, p.stderr)
 
 # ---- the dispatcher is killed; what runs goes on and is collected once
 
@@ -121,7 +127,7 @@ report("and leaves nothing behind", not left(), left())
 
 d = subprocess.Popen([FARE, "run", "--on", "ssh:h1,h2", "--no-bring", "--", "sh", "-c", "trap '' TERM; (setsid sleep 1000 &) ; sleep 1000"], env=env, cwd=here,
                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-wait_for(lambda: len([1 for h in H[:2] for p in h.processes("FARE_TASK")]) >= 8)
+wait_for(lambda: all(len(h.processes("FARE_TASK")) >= 4 for h in H[:2]))
 running = fare("runs", "resume", newest())
 report("a second dispatcher is kept out", running.returncode == 2 and "another process" in running.stderr, running.stderr)
 d.send_signal(signal.SIGINT)
@@ -130,6 +136,23 @@ report("Ctrl-C says how to go on", d.returncode == 130 and f"fare runs resume {n
 report("what runs there goes on", all(h.processes("FARE_TASK") for h in H[:2]))
 p = fare("runs", "cancel")
 report("cancelling ends the whole tree and removes the folders", p.returncode == 0 and "2 cancelled" in p.stdout and not left(), p.stderr + p.stdout + str(left()))
+
+# ---- saving and trying again, as on one machine
+
+soon, log, count = top / "soon", top / "job.log", top / "count"
+job = ["/usr/bin/python3", "-S", "-E", os.path.join(os.environ["ROOT"], "tests/guard/job.py"), "out", "300", "20", "5", "safetensors", str(log), "{resume}"]
+d = subprocess.Popen([FARE, "run", "--on", "ssh:h1", "--no-bring", "--save", f"{top}/store", "--save-every", "200ms", "--lease", "2s", "--notice", f"file:{soon}",
+                      "--on-notice", "USR1", "--checkpoints", "out", "--", *job], env=env, cwd=here, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                     stderr=open(top / "said", "w"), text=True)
+wait_for(lambda: log.exists() and " step 12" in log.read_text())
+soon.write_text("30")
+wait_for(lambda: "interrupted and saved" in (top / "said").read_text())
+soon.unlink()
+out, _ = d.communicate(timeout=120)
+starts = [int(line.split()[3]) for line in log.read_text().splitlines() if line.split()[2] == "start"]
+report("a machine's notice: saved, started again, resumed", d.returncode == 0 and "1 done" in out and len(starts) == 2 and starts[0] == 0 < starts[1], (top / "said").read_text() + out + str(starts))
+p = fare("run", "--on", "ssh:h1", "--no-bring", "--retry", "4", "--", "sh", "-c", f"echo x >>{count}; test $(wc -l <{count}) -ge 3")
+report("--retry there: done at the third try", p.returncode == 0 and "1 done" in p.stdout and len(count.read_text()) == 6, p.stderr + p.stdout)
 
 # ---- the time limit, a failing setting, a disk without room
 
@@ -146,6 +169,8 @@ report("and can be run again alone", p.returncode == 0 and sorted(n["attempts"] 
 H[0].fill()
 p = fare("run", "--on", "ssh:h1,h2", "--no-bring", "--patience", "2s", "--sweep", "n=1..2", "--", "test", "{n}")
 report("a host without room is left out, its task goes elsewhere", p.returncode == 0 and "room" in p.stderr and "2 done" in p.stdout, p.stderr + p.stdout)
+p = fare("run", "--on", "ssh:h1", "--no-bring", "--patience", "3s", "--", "true")
+report("and if there is no other, it fails with that reason", p.returncode == 1 and "room" in p.stdout and p.stderr.count("answers again") == 0, p.stderr + p.stdout)
 H[0].empty()
 
 # ---- copies of the bundle
@@ -170,6 +195,24 @@ after = set(f for f in H[0].files() if f.count("/") == 3)
 report("two that copy at the same time end with one whole copy", [d.returncode for d in two] == [0, 0] and len(after - before) == 1 and not left(), "\n".join(says) + str(after))
 
 # ---- here
+
+mixed = top / "mixed"
+mixed.mkdir()
+(mixed / "log").write_text("before\n")
+p = fare("run", "--on", "here,ssh:h1", "--sweep", "n=1..6", "--", "sh", "-c", "grep -q before log && echo {n} >>log", cwd=mixed)
+ran = [t for t in json.loads(fare("runs", "resume", newest(), "--json").stdout)["tasks"] if t["now"]["place"] == "here"]
+report("beside other hosts, this folder is worked in and nothing in it is replaced", p.returncode == 0 and "6 done" in p.stdout and ran and
+       (mixed / "log").read_text().split() == ["before"] + [t["settings"][0]["value"] for t in ran], p.stderr + (mixed / "log").read_text())
+p = fare("run", "--on", "here", "--bring", "mixed", "--", "sh", "-c", "pwd >where", cwd=top)
+report("--bring DIR works in that folder here", p.returncode == 0 and (mixed / "where").read_text().strip() == str(mixed), p.stderr)
+for words in (["init", "-q"], ["add", "log"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
+    subprocess.run(["git", *words], cwd=mixed, check=True)
+(mixed / "log").write_text("after\n")
+p = fare("run", "--on", "here", "--bring", "HEAD", "--", "grep", "before", "log", cwd=mixed)
+report("and a git revision in a folder of its own", p.returncode == 0 and (mixed / "log").read_text() == "after\n", p.stderr + p.stdout)
+report("--bring and --no-bring are refused together", fare("run", "--on", "here", "--bring", ".", "--no-bring", "--", "true").returncode == 2)
+p = fare("runs", "cancel")
+report("cancelling what has ended says so", p.returncode == 0 and "has ended" in p.stdout and newest() in p.stdout, p.stdout + p.stderr)
 
 p = fare("run", "--sweep", "n=1..2", "--", "sh", "-c", "pwd >>{n}.txt")
 report("a sweep without --on runs here, in this folder", p.returncode == 0 and all((here / f"{n}.txt").read_text().strip() == str(here) for n in (1, 2)), p.stderr)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fleet/call.h"
 #include "fleet/state.h"
 #include "test.h"
 
@@ -46,6 +47,40 @@ static void test_states(void **state)
         if (cases[i].state == REPORT_RUNNING)
             assert_true(r.run_s > 2.49 && r.run_s < 2.51);
         task_report_release(&r);
+    }
+}
+
+// The script's own answer, by a real sh: a task that ends just while it is asked for has ended.
+// Here its end comes when its keeper is looked for.
+static void test_ends_meanwhile(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *meanwhile;
+        enum report_state state;
+    } cases[] = {{"echo '0 100 350' >code; return 1", REPORT_ENDED},
+                 {"return 1", REPORT_LOST},
+                 {"return 0", REPORT_RUNNING}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err err = {0};
+        struct call call = {0};
+        struct call_result result = {0};
+        struct task_report r;
+        script_reply(&call.input);
+        buf_printf(&call.input,
+                   "cd \"$(mktemp -d)\" || exit 1\n"
+                   "echo 100 >started; echo 1 >keeper\n"
+                   "grep() { %s; }\n"
+                   "fare_reply " KEY " .\n"
+                   "rm started keeper; rm -f code; rmdir \"$PWD\"\n",
+                   cases[i].meanwhile);
+        call_arg(&call, "sh");
+        call_arg(&call, "-s");
+        assert_ok(call_run(&call, &result, &err), &err);
+        assert_int_equal(read_all(buf_str(&result.out), result.out.len, &r), cases[i].state);
+        task_report_release(&r);
+        call_release(&call);
+        call_result_release(&result);
     }
 }
 
@@ -105,6 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_states),
+        cmocka_unit_test(test_ends_meanwhile),
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_log_lines),
     };

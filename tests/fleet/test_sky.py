@@ -76,6 +76,10 @@ report("three settings share a machine", p.returncode == 0 and len(p.records) ==
 
 p = fare("--on", TWO, *WORK, command=("run",))
 report("without a terminal and --yes nothing starts", p.returncode == 2 and "--yes" in p.said and not p.calls, p.said)
+p = fare("--on", TWO, "--sweep", "x=1..6", *WORK, "{x}", command=("run",))
+total = re.search(r"together up to ([\d.]+) USD", p.said)
+# AWS lists c6i.4xlarge at 0.68 USD an hour, and it may have to do all six.
+report("a sweep's cost is that of all settings on the dearer machine", total and 0.68 * 6 * 5 / 60 <= float(total[1]) < 0.68 * 6 * 5 / 60 + 0.2, p.said)
 p = fare("--on", TWO, *WORK, command=("run",), terminal=b"n\n")
 report("at a terminal it asks, and no means no", p.returncode == 1 and "together up to" in p.said and not p.calls, p.said)
 p = fare("--on", TWO, *WORK, command=("run", "--no-cloud", "--no-trace"), terminal=b"y\n")

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shell.h"
 #include "fleet/call.h"
-#include "fleet/shell.h"
 #include "fleet/sweep.h"
 #include "fleet/target.h"
 #include "fleet/task.h"
@@ -28,6 +28,9 @@ static void test_quoting(void **state)
     for (size_t i = 0; odd[i]; i++) {
         buf_addc(&script, ' ');
         shell_quote(&script, odd[i]);
+        buf_addc(&script, ' ');
+        shell_word(&script, odd[i]);
+        buf_add(&want, odd[i], strlen(odd[i]) + 1);
         buf_add(&want, odd[i], strlen(odd[i]) + 1);
     }
     call_arg(&call, "sh");
@@ -41,6 +44,15 @@ static void test_quoting(void **state)
     call_result_release(&result);
     buf_release(&script);
     buf_release(&want);
+}
+
+static void test_plain(void **state)
+{
+    (void)state;
+    struct buf out = {0};
+    shell_word(&out, "aws/p3.2xlarge@us-east-1:spot");
+    assert_string_equal(buf_str(&out), "aws/p3.2xlarge@us-east-1:spot");
+    buf_release(&out);
 }
 
 static void test_split(void **state)
@@ -94,7 +106,7 @@ static void test_sweep(void **state)
     sweep_fill(&sweep, 4, command[1], &word);
     assert_string_equal(buf_str(&word), "--lr=0.012{x}{");
     assert_ok(sweep_check(&sweep, command, &err), &err);
-    assert_ok(sweep_add(&sweep, "x=9..7,a..b", &err), &err);
+    assert_ok(sweep_add(&sweep, "x=9..7,a..b,..,../1,v1..2", &err), &err);
     assert_string_equal(sweep_value(&sweep, 1, 2), "8");
     assert_string_equal(sweep_value(&sweep, 3, 2), "a..b");
     buf_release(&word);
@@ -104,9 +116,24 @@ static void test_sweep(void **state)
 static void test_sweep_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {
-        "",       "lr", "=1", "lr=", "1x=2", "a b=1", "-x=1", "n=1..99999999999", "n=1..100001",
-        "$(x)=1", NULL};
+    static const char *const bad[] = {"",
+                                      "lr",
+                                      "=1",
+                                      "lr=",
+                                      "1x=2",
+                                      "a b=1",
+                                      "-x=1",
+                                      "n=1..99999999999",
+                                      "n=1..100001",
+                                      "$(x)=1",
+                                      "lr=0.1..0.5",
+                                      "n=1..8..2",
+                                      "n=1..",
+                                      "n=..8",
+                                      "n=1...8",
+                                      "n=99999999999999999999..3",
+                                      "n=a,1..1e3",
+                                      NULL};
     for (size_t i = 0; bad[i]; i++) {
         struct sweep sweep = {0};
         struct err err = {0};
@@ -150,9 +177,10 @@ static void test_places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quoting),       cmocka_unit_test(test_split),
-        cmocka_unit_test(test_on_disk),       cmocka_unit_test(test_sweep),
-        cmocka_unit_test(test_sweep_refused), cmocka_unit_test(test_places),
+        cmocka_unit_test(test_quoting), cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_split),   cmocka_unit_test(test_on_disk),
+        cmocka_unit_test(test_sweep),   cmocka_unit_test(test_sweep_refused),
+        cmocka_unit_test(test_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

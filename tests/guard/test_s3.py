@@ -259,7 +259,7 @@ report("no credentials", "there are no credentials for S3" in said and "AWS_ACCE
 code, said = tool("s3://bucket/x", "check", env={"AWS_ACCESS_KEY_ID": "AKIDONLY", "HOME": str(SCRATCH)})
 report("half a pair of keys", "AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not" in said, said)
 code, said = s3("s3://b/x", "check")
-report("a name that is no bucket's", "not of the form s3://bucket/prefix" in said, said)
+report("a name that is no bucket's", "'b' cannot be a bucket's name" in said and "3 to 63 letters" in said, said)
 proxy.reset(lambda r: 301)
 code, said = s3("s3://bucket/x", "check", env=THROUGH)
 report("a bucket elsewhere", "is not in region us-east-1" in said, said)

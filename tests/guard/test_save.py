@@ -380,6 +380,7 @@ def other_job():
     code, out, err = b.run("--checkpoints", "out", command=[*JOB, "out", "31", "20", "5", "zip", str(b.log), "{resume}"])
     check("a checkpoint of another job is neither resumed nor deleted",
           code == 0 and [line[3] for line in b.lines() if line[2] == "start"] == ["0"] and all(p.exists() for p in objects), err)
+    check("its own starts are counted", "start 1 of " in err, err)
     code, out, err = a.run("--checkpoints", "out", command=a.job(30))
     check("and it says so", "another job" in err or "other job" in err, err)
 

@@ -95,8 +95,8 @@ for i in range(60):
     p.send_signal(signal.SIGKILL)
     promised += safe(p.communicate()[0])
     killed += p.returncode == -signal.SIGKILL
-report(f"killed {killed} times, nothing that was safe is lost", killed == 60 and len(promised) > 50
-       and (bad := wrong(home, promised)) is None, f"{len(promised)} promised; {bad}")
+bad = wrong(home, promised)
+report(f"killed {killed} times, nothing that was safe is lost", killed == 60 and len(promised) > 50 and bad is None, f"{len(promised)} promised; {bad}")
 
 
 # ---- a power cut at every write

@@ -4,6 +4,7 @@
 Axes are read from their ticks and the labels beside them, as people do; nothing of fare's own is asked.
 """
 import datetime
+import html
 import math
 import re
 import xml.etree.ElementTree as tree
@@ -89,7 +90,7 @@ class Panel:
         for e in self.elements:
             if "mk" in classes(e) and e.find(SVG + "title") is not None:
                 x, y = map(float, re.match(r"M(-?[\d.]+) (-?[\d.]+)m", e.get("d")).groups())
-                found.append((self.x.value(x) if self.x else x, self.y.value(y), "ho" not in classes(e),
+                found.append((self.x.value(x) if self.x else x, self.y.value(y) if self.y else y, "ho" not in classes(e),
                               e.find(SVG + "title").text))
         return found
 
@@ -102,6 +103,15 @@ class Panel:
                 found.append([(self.x.value(float(x)) if self.x else float(x), self.y.value(float(y)))
                               for x, y in points])
         return found
+
+
+def in_page(text, kind):
+    """The panels of a plot of a page, as wide screens show them, by their titles."""
+    section = re.search(rf'<section id="plot-{kind}">(.*?)</section>', text, re.S).group(1)
+    found = {}
+    for title, svg in re.findall(r'<figcaption><h\d>(.*?)</h\d>.*?<div class="wide">(<svg.*?</svg>)', section, re.S):
+        found[html.unescape(title)] = Panel(html.unescape(title), tree.fromstring(svg))
+    return found
 
 
 def panels(path):

@@ -73,7 +73,7 @@ report("json: every run, once", len({r["id"] for r in page["runs"]}) == len(page
 report("json: one statement", len(page["verdict"]) == 1, page["verdict"])
 kinds = [plot["kind"] for plot in page["plots"]]
 report("json: the plots that these runs give", kinds == ["cost", "relative", "frontier", "accuracy", "use", "steps",
-                                                         "batch", "gpus", "prices"], kinds)
+                                                         "batch", "gpus", "offers", "prices"], kinds)
 report("json: names as they are", any(r["machine"] == records.NASTY for r in page["runs"]))
 
 # ---- OpenMetrics

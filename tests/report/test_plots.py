@@ -101,12 +101,18 @@ for figures in PUBLISHED.values():
     figures[MEAN] = tuple(math.prod(pair[i] for pair in figures.values()) ** (1 / 5) for i in (0, 1))
 
 
+def end(bar):
+    """Of a bar that starts at the base, 1: the end that is not there."""
+    _, right, left, _ = bar
+    return left if right < 1.0001 else right
+
+
 def ends(panel):
-    """{(row, name): value} of bars that start at a line: the end that is not there."""
+    """{(row, name): value}"""
     found = {}
-    for _, right, left, e in panel.bars():
-        label, name = e.find(drawing.SVG + "title").text.split(":")[0].split(", ", 1)
-        found[label, name] = left if panel.x.log and right < 1.0001 else right
+    for bar in panel.bars():
+        label, name = bar[3].find(drawing.SVG + "title").text.split(":")[0].split(", ", 1)
+        found[label, name] = end(bar)
     return found
 
 
@@ -122,6 +128,7 @@ for title, which in (("Time", 0), ("Cost", 1)):
     report(f"relative: {title}, the mean is the last group", rows[-1] == MEAN and len(rows) == 6, rows)
     line = [e for e in panel.elements if "rf" in drawing.classes(e)]
     same(f"relative: {title}, the line is at 1", [panel.x.value(float(e.get("x1"))) for e in line], [1], panel.x)
+    report(f"relative: {title}, every bar starts at the base", all(near(1, b[1], panel.x) or near(1, b[2], panel.x) for b in panel.bars()))
     report(f"relative: {title}, the line says what 1 is", any(t.text == "1 = k80 + tensorflow" for t in panel.texts))
 
 # Ratios from 0.04 to 48: logarithmic, from 1 on. The times are read from the records themselves.
@@ -154,7 +161,7 @@ drawn = plot("relative", "--ledger", HERE / "eight.db", "--base", "box-1")
 report("relative: many rows have a panel for each workload", list(drawn) == ["cnn, fare", "mlp, fare", "geometric mean over 2 workloads"],
        list(drawn))
 panel = drawn["geometric mean over 2 workloads"]
-same("relative: their means", sorted(b[1] for b in panel.bars() if b[0] == 0), [(n + 1) / 2 for n in range(8)], panel.x)
+same("relative: their means", sorted(end(b) for b in panel.bars() if b[0] == 0), [(n + 1) / 2 for n in range(8)], panel.x)
 
 records.write(HERE / "free.jsonl", [records.record(n, "cnn", f"box-{n}", 100.0 * n) for n in (1, 2)])
 fare("runs", "import", HERE / "free.jsonl", "--ledger", HERE / "free.db")

@@ -11,10 +11,12 @@
 #include "report/tables.h"
 
 #define EPOCHS                                                                                     \
-    "\"epoch_list\":[{\"epoch\":1,\"test_accuracy\":0.5},{\"epoch\":2,\"test_accuracy\":0.6}]"
+    "\"epoch_list\":[{\"epoch\":1,\"test_accuracy\":0.5,\"train_loss\":2},"                        \
+    "{\"epoch\":2,\"test_accuracy\":0.6,\"train_loss\":1}],\"step_plot_ms\":[9,8,8,8,8,8]"
 #define SAMPLES                                                                                    \
     "\"samples\":[{\"at_s\":0,\"cpu_percent\":90,\"power_w\":300},{\"at_s\":1,\"cpu_percent\":95," \
-    "\"power_w\":310}],\"step_plot_ms\":[5,4,4],\"steps\":9,\"steady\":{\"first_step\":3,"         \
+    "\"power_w\":310}],\"step_plot_ms\":[5,4,4,4,4,4,4,4,4],\"steps\":9,\"steady\":{\"first_"      \
+    "step\":3,"                                                                                    \
     "\"steps\":6,\"step_ms\":4,\"low_ms\":3.9,\"high_ms\":4.1}"
 
 #define OF_BATCH(id, batch, rest)                                                                  \
@@ -91,7 +93,7 @@ static void writers(void **state)
     struct err why = {0};
     assert_ok(make_compare(&page, &why), &why);
     assert_ok(make_plots(&page, &why), &why);
-    assert_int_equal(page.plots.count, 7); // all but gpus, prices and buy
+    assert_int_equal(page.plots.count, 9); // all but gpus, offers, prices and buy
     for (size_t i = 0; i < sizeof each / sizeof *each; i++)
         OOM_EACH
         {

@@ -132,11 +132,14 @@ def soon(good, seconds=20):
     return what
 
 
+chrome = None if browser.MISSING else browser.Browser()  # takes seconds, in which a run could end
 server = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0"], env={**os.environ, "FARE_LEDGER": str(LEDGER)},
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 address = re.search(r"http://\S+:\d+", server.stdout.readline())
 if not address:
     text = server.communicate()[1]
+    if chrome:
+        chrome.close()
     skip("fare serve", text) if "libmicrohttpd is not on this machine" in text else report("it starts", False, text)
     done()
 URL = address.group(0)
@@ -185,7 +188,6 @@ told_share = samples.get(("fare_running_progress_ratio", told["id"]), -1)
 report("/metrics has the runs in progress", f"fare_running_runs {len(running())}" in lines and lines[-1] == "# EOF" and lines.count("# EOF") == 1
        and told["live"]["share"] - 1e-9 <= told_share <= 1 and samples.get(("fare_running_time_seconds", one["id"]), 0) >= one["live"]["elapsed_s"] - 1e-9
        and samples.get(("fare_running_cost_usd", one["id"]), 0) > 0 and ("fare_running_cost_usd", there["quiet"]["id"]) not in samples, lines[-30:])
-chrome = None if browser.MISSING else browser.Browser()
 if chrome:
     before = json.loads(get(f"/runs/{one['id']}.json")[1])["live"]["share"]
     chrome.open(f"{URL}/runs/{one['id']}", 1024, "light")

@@ -77,7 +77,10 @@ static void pages(void **state)
                                                {NULL, NULL}},
                                   run[] = {{"run", OLD}, {NULL, NULL}},
                                   priced[] = {{"run", OLD}, {"deadline", "2h"}, {NULL, NULL}},
-                                  offer[] = {{"name", "acme/<b>box@moon"}, {NULL, NULL}};
+                                  offer[] = {{"name", "acme/<b>box@moon"}, {NULL, NULL}},
+                                  strip[] = {{"gpu", "V100"}, {NULL, NULL}},
+                                  gpu[] = {{"name", "V100"}, {NULL, NULL}},
+                                  alone[] = {{"name", "K520"}, {NULL, NULL}};
     (void)state;
     page("/", filters, "/runs/" OLD);
     page("/runs.json", filters, OLD);
@@ -86,6 +89,10 @@ static void pages(void **state)
     page("/compare", run, "&lt;b&gt;old");
     page("/metrics", NULL, "fare_training_time_seconds{");
     page("/prices", NULL, "acme/&lt;b&gt;box");
+    page("/prices", strip, "plot-offers");
+    page("/gpu", gpu, "Who has it");
+    page("/gpu.json", gpu, "fare.gpu/1");
+    page("/gpu.json", alone, "transformers");
     page("/offer", offer, "3.06");
     page("/quote", priced, "<button>Price it");
 }

@@ -59,10 +59,13 @@ PAGES = {"overview": (URL + "/", ["Latest runs", "Cheapest and fastest machines 
          "no runs": (URL + "/?workload=none", ["No matching run"]),
          "run": (f"{URL}/runs/{script['id']}", [records.NASTY, "1 min 40 s"]),
          "run with plots": (f"{URL}/runs/{records.sampled(100)['id']}", ["H100", "step time", "utilisation", "What it costs elsewhere", "Do it again"]),
-         "compare two": (URL + "/compare?" + "&".join(f"run={r['id']}" for r in records.machines(2)), ["machine-01", "machine-02"]),
+         "compare two": (URL + "/compare?" + "&".join(f"run={r['id']}" for r in records.machines(2)), ["machine-01", "machine-02", "What differs", "Time and cost relative to the base"]),
          "compare 40": (URL + "/compare?" + "&".join(f"run={r['id']}" for r in records.machines(40)),
                         [r["machine"]["name"] for r in records.machines(40)]),
          "prices": (URL + "/prices", ["USD per hour", "T4"]), "no prices": (URL + "/prices?text=none", ["No matching offer"]),
+         "prices of a GPU": (URL + "/prices?gpu=h100", ["H100: from", "cheapest", "Offers, the cheapest first"]),
+         "a GPU": (URL + "/gpu?name=A100", ["Who has it", "since", "Speed beside an H100"]),
+         "a GPU that nobody has": (URL + "/gpu?name=GTX660", ["nobody in the book rents it out"]),
          "offer": (URL + "/offer?name=aws/p3.2xlarge", ["3.06", "per second"]), "what to quote": (URL + "/quote", ["Price it"]),
          "quote": (URL + "/quote?run=cnn&deadline=2h", ["Within 2 h"]),
          "quote of a long id": (URL + "/quote?run=published-2026-h200-cifar-pytorch-gpu-tf32", ["published-2026-h200-cifar-pytorch-cpu-f32"]),
@@ -130,9 +133,9 @@ chosen = [box.get_attribute("value") for box in boxes[:2]]
 for box in boxes[:2]:
     box.click()
 chrome.driver.find_element("css selector", "form[action='/compare'] button").click()
-text = soon("return document.body ? document.body.innerText : ''", lambda t: "Comparison" in t)
+text = soon("return document.body ? document.body.innerText : ''", lambda t: "Side by side" in t)
 report("two that were chosen, side by side", all(f"run={run}" in chrome.driver.current_url for run in chosen)
-       and "Comparison" in text, chrome.driver.current_url)
+       and "Side by side" in text, chrome.driver.current_url)
 chrome.open(URL + "/quote")
 chrome.driver.find_element("name", "run").send_keys("cnn")
 chrome.driver.find_element("name", "deadline").send_keys("3h")
@@ -146,10 +149,10 @@ chrome.driver.find_element("name", "gpu").send_keys("h100")
 chrome.driver.find_element("name", "max_price").send_keys("3")
 chrome.driver.find_element("css selector", "select[name=kind] option[value=spot]").click()
 chrome.driver.find_element("css selector", "form button").click()
-rows = soon("return [...document.querySelectorAll('tbody tr')].map(r => [r.cells[0].textContent, r.cells[1].textContent, "
-            "r.cells[3].textContent])", lambda rows: all("H100" in gpus for _, _, gpus in rows))
+rows = soon("return [...document.querySelectorAll('[aria-label=Offers] tbody tr')].map(r => [r.cells[0].textContent, "
+            "r.cells[1].textContent, r.cells[3].textContent])", lambda rows: all("H100" in gpus for _, _, gpus in rows))
 report("the book, filtered", rows and all("H100" in gpus and ":spot" in name and float(usd) <= 3 for name, usd, gpus in rows), rows)
-chrome.driver.find_element("css selector", "tbody a").click()
+chrome.driver.find_element("css selector", "[aria-label=Offers] tbody a").click()
 text = soon("return document.body ? document.body.innerText : ''", lambda t: "Price history" in t)
 report("an offer, by its link", rows and rows[0][0] in text, text)
 

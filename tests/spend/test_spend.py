@@ -181,6 +181,11 @@ def budgets():
         p = runs("--budgets", "--json", *args, ledger="b.db")
         return {(b["kind"], b.get("name"), b["period"]): b for b in json.loads(p.stdout)["budgets"]}
 
+    for bad, why in (("", "expected WHOSE"), ("project=abc/month", "is a number"), ("project=300/year", "a period is"), ("project=0", "above 0"),
+                     ("project=99999999999999/month", "too large"), ("project=1.2.3", "too large"), ("project=-3", "is a number"), ("all:x=3", "no name"),
+                     ("project:=3", "no name"), ("x" * 600 + "=3", "too long"), ("project=3QQQ", "no exchange rate")):
+        p = runs("--budget", bad, ledger="b.db")
+        report(f"refused: --budget {bad[:40]!r}", p.returncode == 2 and why in p.stderr, p.stderr)
     report("no budgets", states() == {} and "No budgets" in runs("--budgets", ledger="b.db").stdout)
     # A month that has just begun does not have all of the minutes before.
     period = "month" if NOW.day > 1 or NOW.hour > 0 else "total"
@@ -294,9 +299,19 @@ def slurm():
     report("a time zone, and 00:01.500", (j["started"], j["phases"]["wall_ns"]) == ("2023-12-31T23:00:00Z", 1500 * 10**6), j)
     for bad, why in (("JobID|State\n|FAILED\n", "no job number"), ("JobID|Start|State\n1|yesterday|FAILED\n", "bad time"),
                      ("JobID|Elapsed|State\n1|1:2:3:4|FAILED\n", "bad time"), ("JobID|State\n1|FAILED|x\n", "line 2"),
-                     ("JobID|State\n", "no jobs")):
+                     ("JobID|State\n", "no jobs"), ("JobID    JobName      State\n------ -------- ----------\n1  a   FAILED\n", "--parsable2")):
         p = runs("import", "-", text=bad, ledger="t.db")
         report(f"refused: {bad!r}", p.returncode == 1 and why in p.stderr and "nothing was imported" in p.stderr, p.stderr)
+    for option in ("--price-per-hour", "--price-per-gpu-hour"):
+        p = runs("import", "-", option, "-3", text=jobs, ledger="t.db")
+        report(f"{option} below 0 is refused", p.returncode == 2 and "below 0" in p.stderr, p.stderr)
+    # More kinds than 64 bits can count, if each had that many.
+    many = ",".join(f"gres/gpu:k{i}=900T" for i in range(12000))
+    p = runs("import", "-", text=f"\ufeffJobID|State|Start|ElapsedRaw|AllocTRES\r\n20|COMPLETED|2024-01-01T00:00:00|10|gres/gpu=900T,{many}\r\n"
+             "21|COMPLETED|2024-01-01T00:00:00|10|gres/gpu:a=2,gres/gpu:b=1\r\n", ledger="many.db")
+    got = {r["id"][:8]: r.get("machine", {}).get("gpus") for r in map(json.loads, runs("export", ledger="many.db").stdout.splitlines())}
+    report("absurd numbers of GPUs are unknown; a mark of UTF-8 and line ends of another system do not matter",
+           got == {"slurm-20": None, "slurm-21": 3}, p.stderr + str(got))
 
 
 # ---- invoices
@@ -373,6 +388,11 @@ def invoices():
     p = runs("import", "october.csv", ledger="f.db")
     report("the same invoice twice adds nothing", "added 0 lines of invoices; 8 were there" in p.stdout and
            spending("project", ledger="f.db") == got, p.stdout)
+    p = runs("import", "october.csv", "./october.csv", ledger="f.db")
+    report("nor does the same file named twice", "added 0 lines of invoices; 8 were there" in p.stdout, p.stdout)
+    (HOME / "packed").write_bytes(b"\x1f\x8b\x08")
+    p = runs("import", "packed", ledger="f.db")
+    report("a packed file is recognised", p.returncode == 1 and "zcat" in p.stderr, p.stderr)
     p = runs("import", write("october-2.csv", text.replace("3.25,3.25", "3.5,3.5") + line(
         "-0.50", "2026-10-07T10:00:00Z", "2026-10-07T11:00:00Z", kind="Correction", region="us-east-1", resource="i-0ther",
         product="g5.xlarge")), ledger="f.db")
@@ -389,7 +409,8 @@ def invoices():
            runs("delete", "--invoice", "committed.csv", ledger="f.db").returncode == 1, p.stdout + p.stderr)
     for bad, why in (("x,USD,2026-10-01,2026-10-02", "bad amount"), ("1e,USD,2026-10-01,2026-10-02", "bad amount"),
                      ("1,DOLLAR,2026-10-01,2026-10-02", "bad currency"), ("1,USD,soon,2026-10-02", "bad date"),
-                     ("1,USD,2026-10-03,2026-10-02", "before"), ("99999999999,USD,2026-10-01,2026-10-02", "bad amount"),
+                     ("1,USD,2026-10-03,2026-10-02", "before"), ("1,$$$,2026-10-01,2026-10-02", "bad currency"),
+                     ("9223372036.8547758079,USD,2026-10-01,2026-10-02", "bad amount"), ("99999999999,USD,2026-10-01,2026-10-02", "bad amount"),
                      ("1,USD,2026-10-01", "line 2")):
         p = runs("import", "-", text="BilledCost,BillingCurrency,ChargePeriodStart,ChargePeriodEnd\n" + bad + "\n", ledger="f.db")
         report(f"refused: {bad}", p.returncode == 1 and why in p.stderr and "nothing was imported" in p.stderr, p.stderr)

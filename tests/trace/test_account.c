@@ -85,6 +85,48 @@ static void times_add_up(void **state)
     record_release(run_fields, &(struct run){.account = r});
 }
 
+// Of a sum over GPUs of 500 us, 200 run beside other kernels, and 100 more beside a copy; a second
+// one runs at the same time as the first, for 100 us of it: what is exposed counts once.
+static void collectives(void **state)
+{
+    static struct drawn d;
+    (void)state;
+    end_step(&d, 0);
+    for (int64_t at = 0; at < 10 * STEP; at += STEP) {
+        add(&d, TRACE_KERNEL, CLASS_MATMUL, at, at + 400, 0);
+        add(&d, TRACE_KERNEL, CLASS_COLLECTIVE, at + 200, at + 700, 0);
+        add(&d, TRACE_COPY_IN, CLASS_IN, at + 500, at + 600, 0);
+        add(&d, TRACE_KERNEL, CLASS_COLLECTIVE, at + 600, at + 750, 0);
+        add(&d, TRACE_KERNEL, CLASS_OPTIMIZER, at + 800, at + 1000, 0);
+        end_step(&d, at + 1000);
+    }
+    struct account a = account_of(&d);
+    assert_int_equal(us(a.busy_ns), 10 * 950);
+    assert_int_equal(us(a.exposed_ns), 10 * (100 + 150)); // 400 to 500, 600 to 750
+    assert_int_equal(us(account_collectives_ns(&a)), 10 * 650);
+    struct run_account r = {0};
+    struct err err = {0};
+    assert_ok(account_record(&a, &r, &err), &err);
+    assert_true(r.exposed_share.v > 0.2499 && r.exposed_share.v < 0.2501);
+    record_release(run_fields, &(struct run){.account = r});
+}
+
+// A collective that goes on over the end of the step and hides behind the next one's kernels.
+static void a_collective_over_the_end(void **state)
+{
+    static struct drawn d;
+    (void)state;
+    end_step(&d, 0);
+    for (int64_t at = 0; at < 10 * STEP; at += STEP) {
+        add(&d, TRACE_KERNEL, CLASS_MATMUL, at + 100, at + 900, 0);
+        add(&d, TRACE_KERNEL, CLASS_COLLECTIVE, at + 800, at + 1300, 0);
+        end_step(&d, at + 1000);
+    }
+    struct account a = account_of(&d);
+    // Each step has its last 100 us, and all but the first the 100 before the next kernel.
+    assert_int_equal(us(a.exposed_ns), 10 * 100 + 9 * 100);
+}
+
 static void waiting_for_data_and_for_the_host(void **state)
 {
     static struct drawn d;
@@ -223,6 +265,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_add_up),
+        cmocka_unit_test(collectives),
+        cmocka_unit_test(a_collective_over_the_end),
         cmocka_unit_test(waiting_for_data_and_for_the_host),
         cmocka_unit_test(a_step_with_an_evaluation_is_left_out),
         cmocka_unit_test(data_that_comes_in_bursts),

@@ -99,6 +99,9 @@ a = one.get("account", {})
 report("41,000 launches a second: recording costs at most 1 % of the time, and the steps are counted all the same", code == 0
        and 0 < a.get("cost_share", 1) <= 0.0105 and 13900 <= one.get("steps", 0) <= 14100 and a.get("launches_per_step") == 41,
        (one.get("steps"), a, err))
+# Rank 0 is in NCCL's kernel for 3 ms of each step, rank 1 for 1: that one comes last.
+two = start("--no-ledger", "--", "sh", "-c", "for r in 0 1; do RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 TRACED_NCCL_US=$((3000 - 2000 * r)) "
+            f"{TRACED} steps 1200 & done; wait")
 code, one, err = result(uncounted)
 report("launches without numbers: most steps are derived from the step time, and the record says so", code == 0
        and 850 <= one.get("steps", 0) <= 1260 and any("are derived" in t for t in one.get("taints", [])),
@@ -107,4 +110,11 @@ code, one, err = result(old)
 report("a CUPTI that cannot be detached: a program that waits for the host is not recorded, and fare says why", code == 0
        and "steps" not in one.get("account", {})
        and "before CUDA 12.6 would go on costing over 1 %" in one.get("account", {}).get("off", ""), (one.get("account"), err))
+code, one, err = result(two)
+p = one.get("parallel", {})
+report("two ranks with NCCL: what the last one spends in it is communication, what the other spends more is waiting", code == 0
+       and one.get("ranks") == 2 and one.get("nodes") == 1 and p.get("from") == "NCCL's kernels" and p.get("slowest_rank") == 1
+       and near(one.get("step_communication_ms"), 1, 0.05) and near(one.get("step_waiting_ms"), 1, 0.05)
+       and near(one.get("step_calculation_ms"), 8, 0.15) and near(one["account"].get("exposed_share"), 0.2, 0.101)
+       and one["account"].get("processes") == 2, (p, one.get("account"), {k: v for k, v in one.items() if k.startswith("step_c")}, err))
 done()

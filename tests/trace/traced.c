@@ -2,7 +2,8 @@
 // A program that trains on a GPU that is not there: `traced SCENARIO [N]`. It loads the library of
 // CUDA_INJECTION64_PATH as the driver does, and tells the stand-in for CUPTI (fake_cupti.c, found
 // as libcupti.so.13) which kernels ended. A step of 10 ms is 4 ms without anything, a copy of 1 ms,
-// then 40 kernels of 0.1 ms with gaps of 0.02 ms up to an optimizer of 0.2 ms.
+// then 40 kernels of 0.1 ms with gaps of 0.02 ms up to an optimizer of 0.2 ms. TRACED_NCCL_US: a
+// collective of so many microseconds at the beginning of each step.
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -71,6 +72,10 @@ static void kernel(const char *name, uint64_t start, uint64_t us)
 static void step(uint64_t at, int names)
 {
     static char forward[40][64];
+    const char *nccl_us = getenv("TRACED_NCCL_US");
+    if (nccl_us)
+        kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", at,
+               (uint64_t)atoi(nccl_us));
     ended(&(struct fake_record){.kind = CUPTI_KIND_MEMCPY,
                                 .copy = CUPTI_COPY_HTOD,
                                 .start = at + 4000000,

@@ -164,7 +164,7 @@ def evaluate(trainer, windows, part):
 
 
 def run(o, build, *libraries):
-    device = training.prepare(o, *libraries)
+    device = training.prepare(o, *libraries, on_gpu="bf16")
     fare.phase("load")
     data = sets.load("gpt2", o.data)
     orders, start = sets.load_start(o.start)

@@ -38,7 +38,7 @@ def parser_of(name):
     parser.add_argument("--epochs", type=int, default=0)
     parser.add_argument("--batch", type=int, default=0, help="samples per step, in place of the definition's")
     parser.add_argument("--steps", type=int, default=0, help="end after so many")
-    parser.add_argument("--precision", default="f32", choices=("f32", "tf32", "bf16"))
+    parser.add_argument("--precision", choices=("f32", "tf32", "bf16"), help="f32 by default; on a GPU gpt2 is in bf16, as fare trains it")
     return parser
 
 
@@ -55,12 +55,13 @@ def library(device):
     return {"name": "torch", "version": torch.__version__, "kernels": kernels if device.type == "cuda" else "cpu"}
 
 
-def prepare(o, *libraries):
-    """The device, and what is known of it."""
+def prepare(o, *libraries, on_gpu="f32"):
+    """The device, and what is known of it. on_gpu: the precision there, where none is asked for."""
     torch.manual_seed(o.seed)
     if o.threads:
         torch.set_num_threads(o.threads)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    o.precision = o.precision or (on_gpu if device.type == "cuda" else "f32")
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = o.precision == "tf32"
     torch.backends.cudnn.benchmark = True
     fare.about(seed=o.seed, threads=torch.get_num_threads(), precision=o.precision, libraries=[library(device), *libraries])

@@ -71,14 +71,17 @@ ONE_NUMBER(log2_of, "lg2.approx.f32")
 ONE_NUMBER(sqrt_of, "sqrt.rn.f32")
 ONE_NUMBER(sqrt_fast, "sqrt.approx.f32") // to one or two in the last place
 
+#define LOG2_E 1.4426950408889634f
+#define LN_2   0.6931471805599453f
+
 DEVICE float exp_of(float x)
 {
-    return exp2_of(x * 1.4426950408889634f);
+    return exp2_of(x * LOG2_E);
 }
 
 DEVICE float log_of(float x)
 {
-    return log2_of(x) * 0.6931471805599453f;
+    return log2_of(x) * LN_2;
 }
 
 DEVICE float divide(float a, float b)
@@ -246,6 +249,16 @@ DEVICE int shuffle_xor(int x, int mask)
 {
     int y;
     asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(y) : "r"(x), "r"(mask));
+    return y;
+}
+
+DEVICE bool warp_any(bool x)
+{
+    int y;
+    asm volatile("{.reg .pred p; setp.ne.s32 p, %1, 0; vote.sync.any.pred p, p, 0xffffffff; "
+                 "selp.b32 %0, 1, 0, p;}"
+                 : "=r"(y)
+                 : "r"((int)x));
     return y;
 }
 

@@ -20,7 +20,7 @@ enum {
     GROUP_M = 16, // tiles of m that share b's tiles while these are in the cache
 };
 
-extern SHARED char product_memory[]; // up to 1023 bytes to align, the stages, the barriers
+extern SHARED char product_memory[]; // up to 1023 bytes to align, stages, barriers, sums of rows
 
 struct tile {
     int m, n, part;
@@ -65,10 +65,54 @@ DEVICE void fetch_before(const cuda_product &g, int row, int column)
     }
 }
 
+// Lanes that have the same columns, eight rows apart, halve what each has left of them: `from`
+// numbers of v become half as many.
+template <int FROM> DEVICE void share_sums(float *v, int mask)
+{
+    bool upper = THREAD & mask;
+    UNROLL
+    for (int i = 0; i < FROM / 2; i++) {
+        float low = v[i], high = v[i + FROM / 2], other = shuffle_xor(upper ? low : high, mask);
+        v[i] = (upper ? high : low) + other;
+    }
+}
+
+// The sums over a warp group's 64 rows, in a fixed order; scratch: (4, 256).
+DEVICE void sum_rows(const cuda_product &g, const float (&d)[128], float *scratch, tile t,
+                     int group)
+{
+    float v[64];
+    UNROLL
+    for (int i = 0; i < 64; i++)
+        v[i] = d[(i >> 1) * 4 + (i & 1)] + d[(i >> 1) * 4 + 2 + (i & 1)];
+    share_sums<64>(v, 16);
+    share_sums<32>(v, 8);
+    share_sums<16>(v, 4);
+    int lane = THREAD & 31, thread = THREAD & 127;
+    int first = (lane & 16 ? 128 : 0) + (lane & 8 ? 64 : 0) + (lane & 4 ? 32 : 0) + (lane & 3) * 2;
+    float *to = scratch + (thread >> 5) * TILE_N + first;
+    UNROLL
+    for (int i = 0; i < 4; i++)
+        *(f2 *)(to + i * 8) = f2{v[2 * i], v[2 * i + 1]};
+    group_sync(group);
+    int column = t.n * TILE_N + thread * 2;
+    f2 sum = {0, 0};
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        f2 more = *(const f2 *)(scratch + i * TILE_N + thread * 2);
+        sum.x += more.x;
+        sum.y += more.y;
+    }
+    if (column < g.n)
+        *(f2 *)(g.sums + (i64)(t.m * 2 + group - 1) * g.n + column) = sum;
+    group_sync(group); // before the next tile's
+}
+
 template <bool TA, bool TB, int KIND> DEVICE void product(const cuda_product &g)
 {
     u32 memory = (shared_address(product_memory) + 1023) & ~1023u;
     u32 full = memory + STAGES * STAGE_BYTES, empty = full + STAGES * 8;
+    char *sums = product_memory + (empty + STAGES * 8 - shared_address(product_memory));
     int group = THREAD >> 7, all = g.tiles_m * g.tiles_n * g.parts;
     if (THREAD == 0) {
         for (int i = 0; i < STAGES; i++) {
@@ -141,6 +185,8 @@ template <bool TA, bool TB, int KIND> DEVICE void product(const cuda_product &g)
             read.read_words(g, row, t.n * TILE_N);
             store_rows<32, KIND>(g, d, read, row, t.n * TILE_N);
         }
+        if (KIND == CUDA_PRODUCT_GELU_BACK)
+            sum_rows(g, d, (float *)sums + (group - 1) * 4 * TILE_N, t, group);
     }
 }
 

@@ -91,6 +91,12 @@ template <int LEFT> DEVICE void group_wait(void)
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
 }
 
+// A barrier of one warp group's 128 threads, of several groups in a block.
+DEVICE void group_sync(int group)
+{
+    asm volatile("bar.sync %0, 128;" ::"r"(group) : "memory");
+}
+
 #define REGISTERS_TAKE(n) asm volatile("setmaxnreg.inc.sync.aligned.u32 " #n ";")
 #define REGISTERS_GIVE(n) asm volatile("setmaxnreg.dec.sync.aligned.u32 " #n ";")
 

@@ -123,6 +123,36 @@ KERNEL(256, 2) hopper_attention_forward(const cuda_attention g)
     softmax_store(g, pair, row + warp * 16, o, most, sum);
 }
 
+// A block's sums over the 64 rows of a head's gradient, times `by`. scratch: 4 × 64.
+DEVICE void sum_head(float *to, const float (&o)[32], float by, float *scratch)
+{
+    int lane = THREAD & 31, warp = THREAD >> 5;
+    SYNC();
+    UNROLL
+    for (int i = 0; i < 16; i++) {
+        int at = (i >> 1) * 4 + (i & 1);
+        float x = o[at] + o[at + 2];
+        UNROLL
+        for (int k = 4; k < 32; k <<= 1)
+            x += shuffle_xor(x, k);
+        if (lane < 4)
+            scratch[warp * HEAD + (i >> 1) * 8 + lane * 2 + (i & 1)] = x;
+    }
+    SYNC();
+    if (THREAD < HEAD)
+        to[THREAD] = (scratch[THREAD] + scratch[HEAD + THREAD] + scratch[2 * HEAD + THREAD] +
+                      scratch[3 * HEAD + THREAD]) *
+                     by;
+}
+
+// Where a block of 64 rows has its sums of q, k or v.
+DEVICE float *head_sums(const cuda_attention &g, int pair, int first, int which)
+{
+    int sample = pair / g.heads, head = pair - sample * g.heads;
+    i64 part = (i64)sample * (g.time / 64) + first / 64;
+    return g.sums + ((part * 3 + which) * g.heads + head) * HEAD;
+}
+
 // Gradients of k and v: a block has 64 keys, and goes through the queries from them on.
 KERNEL(128, 3) hopper_attention_keys(const cuda_attention g)
 {
@@ -204,6 +234,9 @@ KERNEL(128, 3) hopper_attention_keys(const cuda_attention g)
     unsigned short *to = g.y + base * pitch + head * HEAD;
     store_head(to + width, pitch, first + warp * 16, time, dk, 0.125f, 0.125f);
     store_head(to + 2 * width, pitch, first + warp * 16, time, dv, 1, 1);
+    float *scratch = (float *)(attention_memory + (ring - shared_address(attention_memory)));
+    sum_head(head_sums(g, pair, first, 1), dk, 0.125f, scratch);
+    sum_head(head_sums(g, pair, first, 2), dv, 1, scratch);
 }
 
 // Gradient of q: a block has 64 queries, and goes through the keys up to them.
@@ -277,6 +310,8 @@ KERNEL(128, 3) hopper_attention_queries(const cuda_attention g)
     i64 width = (i64)g.heads * HEAD, pitch = 3 * width;
     store_head(g.y + base * pitch + head * HEAD, pitch, first + warp * 16, time, dq, 0.125f,
                0.125f);
+    float *scratch = (float *)(attention_memory + (ring - shared_address(attention_memory)));
+    sum_head(head_sums(g, pair, first, 0), dq, 0.125f, scratch);
 }
 
 #endif

@@ -416,6 +416,7 @@ struct cuda_product {
     void *y;
     unsigned short *before;
     const float *bias; // zeros where there is none
+    float *sums;       // Hopper, GELU_BACK: (tiles_m × 2, n): of each 64 rows of y
     long long part;    // numbers between parts of y
     int m, n, k;
     int lda, ldb, ldy;
@@ -432,6 +433,7 @@ struct cuda_attention {
     unsigned short *y; // forward: (tokens, heads × 64); back: the gradient of qkv
     float *log_sum;    // (samples, heads, time): logarithm of the sum of exponentials, base 2
     float *delta;      // (samples, heads, time): of out × d_out
+    float *sums; // Hopper, back: (samples × time ÷ 64, 3 × heads × 64): of each 64 rows of y
     int samples, heads, time;
 };
 

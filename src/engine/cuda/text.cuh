@@ -198,10 +198,10 @@ template <int COUNT, int KIND> struct beside {
     }
 };
 
-// The sums as bf16, with what the product's kind adds.
+// The sums as bf16, with what the product's kind adds; after GELU_BACK `d` has what was stored.
 template <int COUNT, int KIND>
-DEVICE void store_rows(const cuda_product &g, const float *d, const beside<COUNT, KIND> &read,
-                       int row, int column)
+DEVICE void store_rows(const cuda_product &g, float *d, const beside<COUNT, KIND> &read, int row,
+                       int column)
 {
     int quad = THREAD & 3, left = g.n - column - quad * 8;
     UNROLL
@@ -218,7 +218,11 @@ DEVICE void store_rows(const cuda_product &g, const float *d, const beside<COUNT
                 float x = d[4 * (j + i) + 2 * half], y = d[4 * (j + i) + 2 * half + 1];
                 if (KIND == CUDA_PRODUCT_GELU_BACK) {
                     u32 slopes = gelu_slopes(read.words[half][j + i]);
-                    out[i] = bf16_pair(x * half_low(slopes), y * half_high(slopes));
+                    x *= half_low(slopes);
+                    y *= half_high(slopes);
+                    out[i] = bf16_pair(x, y);
+                    d[4 * (j + i) + 2 * half] = x;
+                    d[4 * (j + i) + 2 * half + 1] = y;
                     continue;
                 }
                 x += read.bias[j + i].x;
@@ -299,27 +303,42 @@ DEVICE void hide_later(float (&s)[32], int key, int query, float hidden)
         s[i] = key + (i >> 2) * 8 + (i & 1) > query + (i & 2) * 4 ? hidden : s[i];
 }
 
-// The softmax of rows whose scores come in tiles: these become exponentials, and `o`, the sum so
-// far, is scaled to the largest score that is known by now.
+// The softmax of rows whose scores come in tiles: these become exponentials relative to `most`, a
+// score near the largest. Where a larger one comes, `o` and `sum`, so far, are scaled to it; one
+// that is larger by 2^8 at most is let be, since these have room for it.
 DEVICE void softmax_add(float (&s)[32], float (&o)[32], float (&most)[2], float (&sum)[2])
 {
+    float top[2];
+    bool grown = false;
     UNROLL
     for (int half = 0; half < 2; half++) {
-        float top = most[half];
+        top[half] = most[half];
         UNROLL
         for (int i = 0; i < 16; i++)
-            top = max_of(top, s[(i >> 1) * 4 + (i & 1) + 2 * half]);
-        top = quad_max(top);
-        float by = exp2_of((most[half] - top) * SCORE_SCALE), shift = top * SCORE_SCALE, part = 0;
-        most[half] = top;
+            top[half] = max_of(top[half], s[(i >> 1) * 4 + (i & 1) + 2 * half]);
+        top[half] = quad_max(top[half]);
+        grown |= (top[half] - most[half]) * SCORE_SCALE > 8;
+    }
+    if (warp_any(grown))
+        UNROLL
+    for (int half = 0; half < 2; half++) {
+        float by = exp2_of((most[half] - top[half]) * SCORE_SCALE);
+        most[half] = top[half];
+        sum[half] *= by;
+        UNROLL
+        for (int i = 0; i < 16; i++)
+            o[(i >> 1) * 4 + (i & 1) + 2 * half] *= by;
+    }
+    UNROLL
+    for (int half = 0; half < 2; half++) {
+        float shift = most[half] * SCORE_SCALE, part = 0;
         UNROLL
         for (int i = 0; i < 16; i++) {
             float &x = s[(i >> 1) * 4 + (i & 1) + 2 * half];
             x = exp2_of(x * SCORE_SCALE - shift);
             part += x;
-            o[(i >> 1) * 4 + (i & 1) + 2 * half] *= by;
         }
-        sum[half] = sum[half] * by + part;
+        sum[half] += part;
     }
 }
 

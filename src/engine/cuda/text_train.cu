@@ -293,7 +293,7 @@ KERNEL(256, 1) sum_parts(const cuda_sum_parts g)
     int lane = THREAD & 31, part = THREAD >> 5, column = BLOCK * 32 + lane, result = BLOCK_Y;
     float sum = 0;
     if (column < g.columns)
-#pragma unroll 4
+#pragma unroll 16
         for (int i = part; i < g.count; i += 8)
             sum += g.parts[((i64)i * g.results + result) * g.columns + column];
     shared[part][lane] = sum;
@@ -308,7 +308,7 @@ KERNEL(256, 1) sum_parts(const cuda_sum_parts g)
 
 // ---- the loss, and predictions: a block per row of logits ----
 
-DEVICE float block_sum(float x, float *shared)
+template <int WARPS> DEVICE float block_sum(float x, float *shared)
 {
     x = warp_sum(x);
     SYNC();
@@ -316,133 +316,105 @@ DEVICE float block_sum(float x, float *shared)
         shared[THREAD >> 5] = x;
     SYNC();
     x = 0;
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < WARPS; i++)
         x += shared[i];
     return x;
 }
 
-// The largest of a block's numbers, and the first place of it.
-template <int THREADS> DEVICE float block_top(float most, int best, float *shared, int *place)
+template <int WARPS> DEVICE float block_most(float x, float *shared)
 {
-    enum { WARPS = THREADS / 32 };
-    for (int k = 16; k > 0; k >>= 1) {
-        float other = shuffle_xor(most, k);
-        int at = shuffle_xor(best, k);
-        if (other > most || (other == most && at < best)) {
-            most = other;
-            best = at;
-        }
-    }
-    if ((THREAD & 31) == 0) {
-        shared[THREAD >> 5] = most;
-        shared[WARPS + (THREAD >> 5)] = __builtin_bit_cast(float, best);
-    }
+    for (int k = 16; k > 0; k >>= 1)
+        x = max_of(x, shuffle_xor(x, k));
     SYNC();
-    most = shared[0];
-    best = __builtin_bit_cast(int, shared[WARPS]);
-    for (int i = 1; i < WARPS; i++) {
-        float other = shared[i];
-        int at = __builtin_bit_cast(int, shared[WARPS + i]);
-        if (other > most || (other == most && at < best)) {
-            most = other;
-            best = at;
-        }
-    }
-    *place = best;
-    return most;
+    if ((THREAD & 31) == 0)
+        shared[THREAD >> 5] = x;
+    SYNC();
+    x = shared[0];
+    for (int i = 1; i < WARPS; i++)
+        x = max_of(x, shared[i]);
+    return x;
 }
 
-// The largest number of a row, and the first place of it.
-DEVICE float row_top(const u16 *z, int units, float *shared, int *place)
+// Of two pairs of bf16; a number counts more than NaN.
+DEVICE u32 most_of_pairs(u32 a, u32 b)
 {
-    float most = -__builtin_inff();
-    int best = 0x7fffffff;
-    for (int c = THREAD * 8; c < units; c += 2048) {
-        float x[8];
-        unpack(x, *(const u4 *)(z + c));
-        UNROLL
-        for (int k = 0; k < 8; k++)
-            if (c + k < units && x[k] > most) {
-                most = x[k];
-                best = c + k;
-            }
-    }
-    return block_top<256>(most, best, shared, place);
+    u32 y;
+    asm("max.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+    return y;
 }
 
-DEVICE float row_total(const u16 *z, int units, float most, float *shared)
-{
-    float total = 0;
-    for (int c = THREAD * 8; c < units; c += 2048) {
-        float x[8];
-        unpack(x, *(const u4 *)(z + c));
-        UNROLL
-        for (int k = 0; k < 8; k++)
-            total += c + k < units ? exp_of(x[k] - most) : 0;
-    }
-    return block_sum(total, shared);
-}
-
-enum { LOSS_THREADS = 512 };
+enum { LOSS_THREADS = 512, LOSS_WARPS = LOSS_THREADS / 32 };
+enum : u32 { NOTHING = 0xff80 }; // minus infinity in bf16
 extern SHARED __attribute__((aligned(128))) char text_memory[];
 
-// The row stays in shared memory between its parts: it is read and written once.
+// Whether a number before `label` is as large.
+DEVICE bool one_before(const u4 *kept, int label, float most, float *shared)
+{
+    int found = 0;
+    for (int i = THREAD; i * 8 < label; i += LOSS_THREADS) {
+        float x[8];
+        unpack(x, kept[i]);
+        UNROLL
+        for (int k = 0; k < 8; k++)
+            found |= i * 8 + k < label && x[k] == most;
+    }
+    return block_sum<LOSS_WARPS>(found ? 1 : 0, shared) > 0;
+}
+
+// The row stays in shared memory between its parts: it is read and written once. Padding becomes
+// minus infinity there, so that inner loops test nothing, and the label's gradient is mended after.
 KERNEL(LOSS_THREADS, 2) token_loss(const cuda_token_loss g)
 {
-    SHARED float shared[32];
-    const u4 *kept = (const u4 *)text_memory;
-    int row = BLOCK, units = g.units, label = g.labels[row], count = g.now->count,
-        best = 0x7fffffff;
+    SHARED float shared[LOSS_WARPS];
+    u4 *kept = (u4 *)text_memory;
+    u16 *numbers = (u16 *)text_memory;
+    int row = BLOCK, label = g.labels[row], vectors = g.pitch / 8;
     u16 *z = g.logits + (i64)row * g.pitch;
-    bool counts = g.first + row < count * g.time;
-    float most = -__builtin_inff(), total = 0;
-    for (int c = THREAD * 8; c < g.pitch; c += LOSS_THREADS * 8)
-        copy16(text_memory + c * 2, z + c, true);
+    bool counts = g.first + row < g.now->count * g.time;
+    for (int i = THREAD; i < vectors; i += LOSS_THREADS)
+        copy16(kept + i, z + i * 8, true);
     copies_end_group();
     copies_wait<0>();
     SYNC();
-    float here = __builtin_bit_cast(float, (u32)((const u16 *)text_memory)[label] << 16);
-    for (int c = THREAD * 8; c < units; c += LOSS_THREADS * 8) {
+    for (int c = g.units + THREAD; c < g.pitch; c += LOSS_THREADS)
+        numbers[c] = NOTHING;
+    SYNC();
+    u32 top = NOTHING << 16 | NOTHING;
+    for (int i = THREAD; i < vectors; i += LOSS_THREADS) {
+        u4 v = kept[i];
+        top = most_of_pairs(top, most_of_pairs(most_of_pairs(v.x, v.y), most_of_pairs(v.z, v.w)));
+    }
+    float most = block_most<LOSS_WARPS>(max_of(low_of(top), high_of(top)), shared);
+    float shift = most * LOG2_E, total = 0;
+    for (int i = THREAD; i < vectors; i += LOSS_THREADS) {
         float x[8];
-        unpack(x, kept[c / 8]);
+        unpack(x, kept[i]);
         UNROLL
         for (int k = 0; k < 8; k++)
-            if (c + k < units && x[k] > most) {
-                most = x[k];
-                best = c + k;
-            }
+            total += exp2_of(x[k] * LOG2_E - shift);
     }
-    most = block_top<LOSS_THREADS>(most, best, shared, &best);
-    for (int c = THREAD * 8; c < units; c += LOSS_THREADS * 8) {
-        float x[8];
-        unpack(x, kept[c / 8]);
-        UNROLL
-        for (int k = 0; k < 8; k++)
-            total += c + k < units ? exp_of(x[k] - most) : 0;
-    }
-    total = warp_sum(total);
-    SYNC();
-    if ((THREAD & 31) == 0)
-        shared[THREAD >> 5] = total;
-    SYNC();
-    total = 0;
-    for (int i = 0; i < LOSS_THREADS / 32; i++)
-        total += shared[i];
+    total = block_sum<LOSS_WARPS>(total, shared);
+    float here = low_of(numbers[label]);
+    bool right = here == most && !one_before(kept, label, most, shared);
     if (THREAD == 0) {
-        cuda_score score = {counts ? log_of(total) + most - here : 0, counts && best == label};
+        float loss = (log2_of(total) + shift) * LN_2 - here;
+        cuda_score score = {counts ? loss : 0, counts && right};
         g.scores[row] = score;
     }
     if (!g.gradient)
         return;
-    float share = counts ? 1 / ((float)g.now->total * (float)g.time) : 0, by = share / total;
-    for (int c = THREAD * 8; c < g.pitch; c += LOSS_THREADS * 8) {
+    float share = counts ? 1 / ((float)g.now->total * (float)g.time) : 0;
+    shift -= log2_of(share / total); // of a row that does not count: infinite, and all become 0
+    for (int i = THREAD; i < vectors; i += LOSS_THREADS) {
         float x[8];
-        unpack(x, kept[c / 8]);
+        unpack(x, kept[i]);
         UNROLL
         for (int k = 0; k < 8; k++)
-            x[k] = (c + k < units ? exp_of(x[k] - most) * by : 0) - (c + k == label ? share : 0);
-        *(u4 *)(z + c) = pack(x);
+            x[k] = exp2_of(x[k] * LOG2_E - shift);
+        *(u4 *)(z + i * 8) = pack(x);
     }
+    if (label / 8 % LOSS_THREADS == (int)THREAD) // this thread has stored it
+        z[label] = bf16_of(exp2_of(here * LOG2_E - shift) - share);
 }
 
 // A warp per sample; the batch's first one advances the row of the step table.
@@ -480,13 +452,17 @@ KERNEL(256, 1) text_pick(const cuda_text_pick g)
 
 KERNEL(256, 1) text_predict(const cuda_text_predict g)
 {
-    SHARED float shared[16];
-    int best;
+    SHARED float shared[8];
     const u16 *z = g.logits + (i64)BLOCK * g.pitch;
-    float most = row_top(z, g.units, shared, &best), by = 1 / row_total(z, g.units, most, shared);
+    float most = -__builtin_inff(), total = 0;
     for (int c = THREAD; c < g.units; c += 256)
-        g.out[(i64)BLOCK * g.units + c] =
-            exp_of(__builtin_bit_cast(float, (u32)z[c] << 16) - most) * by;
+        most = max_of(most, low_of(z[c]));
+    most = block_most<8>(most, shared);
+    for (int c = THREAD; c < g.units; c += 256)
+        total += exp_of(low_of(z[c]) - most);
+    float by = 1 / block_sum<8>(total, shared);
+    for (int c = THREAD; c < g.units; c += 256)
+        g.out[(i64)BLOCK * g.units + c] = exp_of(low_of(z[c]) - most) * by;
 }
 
 // ---- AdamW: a block per chunk of one parameter ----
@@ -515,18 +491,24 @@ KERNEL(256, 1) adamw_squares(const cuda_adamw g)
             *(f4 *)(u64)(param->grad + (at - param->at)) = d;
         sum = d.x * d.x + d.y * d.y + d.z * d.z + d.w * d.w;
     }
-    sum = block_sum(sum, shared);
+    sum = block_sum<8>(sum, shared);
     if (THREAD == 0)
         g.squares[BLOCK] = sum;
 }
 
-KERNEL(256, 1) adamw_factor(const cuda_adamw g)
+KERNEL(1024, 1) adamw_factor(const cuda_adamw g)
 {
-    SHARED float shared[8];
+    SHARED float shared[32];
     float sum = 0;
-    for (int i = THREAD; i < g.chunks; i += 256)
-        sum += g.squares[i];
-    sum = block_sum(sum, shared);
+    int fours = g.chunks / 4;
+#pragma unroll 4
+    for (int i = THREAD; i < fours; i += 1024) {
+        f4 s = ((const f4 *)g.squares)[i];
+        sum += (s.x + s.y) + (s.z + s.w);
+    }
+    if (fours * 4 + (int)THREAD < g.chunks)
+        sum += g.squares[fours * 4 + THREAD];
+    sum = block_sum<32>(sum, shared);
     float factor = g.clip / (sqrt_of(sum) + 1e-6f);
     if (THREAD == 0)
         *g.factor = factor < 1 ? factor : 1;

@@ -17,6 +17,8 @@
 #endif
 
 #if defined(OLDEST) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+__asm__(".symver dladdr, dladdr@" OLDEST);
+__asm__(".symver dlclose, dlclose@" OLDEST);
 __asm__(".symver dlopen, dlopen@" OLDEST);
 __asm__(".symver dlsym, dlsym@" OLDEST);
 __asm__(".symver pthread_create, pthread_create@" OLDEST);

@@ -21,6 +21,7 @@
 
 #include "trace/inject/cupti.h"
 #include "trace/inject/glibc.h"
+#include "trace/worker.h"
 #include "trace/ring.h"
 
 #define PUBLIC __attribute__((visibility("default")))
@@ -468,8 +469,12 @@ int InitializeInjection(void)
     struct trace_file *file = make_ring(folder);
     if (!file)
         return 1;
+    struct worker place;
+    bool placed = worker_find(worker_own, NULL, &place);
     owner = getpid();
     file->header = (struct trace_header){.version = sizeof *file,
+                                         .rank = placed ? place.rank : -1,
+                                         .size = placed ? place.size : -1,
                                          .pid = (uint32_t)owner,
                                          .names = 1,
                                          .clock_ns = (uint64_t)now_ns()};

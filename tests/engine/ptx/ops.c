@@ -81,6 +81,12 @@ static f32 tanh_of(f32 a, f32 unused)
     half_of(f(of_half((a)&0xffff), of_half((b)&0xffff))) |                                         \
         half_of(f(of_half((a) >> 16), of_half((b) >> 16))) << 16
 
+static u32 most_of_pairs(u32 a, u32 b) // of bf16, whose bits are the upper ones of a float
+{
+    return bits_of(most_of(float_of(a << 16), float_of(b << 16))) >> 16 |
+           bits_of(most_of(float_of(a & 0xffff0000u), float_of(b & 0xffff0000u)));
+}
+
 // The product is exact in a double; its sum is rounded to odd, so that rounding it again is right.
 static u32 fma_half_of(u32 a, u32 b, u32 c)
 {
@@ -115,13 +121,25 @@ static s32 whole_of(f64 x)
 }
 
 // What a GPU makes of a division by zero is not told; it must not matter.
-#define OVER(type, a, b, sign)  ((b) == 0 ? (type)-1 : (a)sign(b))
-#define SAFE(a, b)              ((b) != -1)
+#define OVER(type, a, b, sign) ((b) == 0 ? (type)-1 : (a)sign(b))
+#define SAFE(a, b)             ((b) != -1)
+// `len` bits from `pos` on; bits above the number's own repeat its sign, which is its last bit.
+static s32 signed_bits(s32 a, u32 pos, u32 len)
+{
+    u32 last = pos + len - 1;
+    if (len == 0)
+        return 0;
+    if (last >= 31)
+        return a >> (pos > 31 ? 31 : pos);
+    return (s32)((u32)a << (31 - last)) >> (32 - len);
+}
+
 #define SHIFT(a, sign, b, most) ((b) > (most) ? 0 : (a)sign(b))
 
 // name, text, types of the result and of up to three operands, the result.
 #define LANEWISE(X)                                                                                \
     X(add_s32, "add.s32", u32, u32, u32, u32, 3, a + b)                                            \
+    X(add_s16, "add.s16", u32, u32, u32, u32, 3, (a + b) & 0xffff)                                 \
     X(add_s64, "add.s64", u64, u64, u64, u32, 3, a + b)                                            \
     X(add_u64, "add.u64", u64, u64, u64, u32, 3, a + b)                                            \
     X(add_f32, "add.f32", f32, f32, f32, u32, 3, a + b)                                            \
@@ -167,6 +185,7 @@ static s32 whole_of(f64 x)
     X(max_f32, "max.f32", f32, f32, f32, u32, 3, most_of(a, b))                                    \
     X(min_nan, "min.NaN.f32", f32, f32, f32, u32, 3, a != a || b != b ? NAN : a < b ? a : b)       \
     X(max_s32, "max.s32", s32, s32, s32, u32, 3, a > b ? a : b)                                    \
+    X(min_u32, "min.u32", u32, u32, u32, u32, 3, a < b ? a : b)                                    \
     X(min_s32, "min.s32", s32, s32, s32, u32, 3, a < b ? a : b)                                    \
     X(min_f32, "min.f32", f32, f32, f32, u32, 3, least_of(a, b))                                   \
     X(mul_half, "mul.rn.f16x2", u32, u32, u32, u32, 3, PAIR(product_of, a, b))                     \
@@ -174,6 +193,7 @@ static s32 whole_of(f64 x)
     X(fma_half, "fma.rn.f16x2", u32, u32, u32, u32, 4, fma_pair(a, b, c))                          \
     X(tanh_half, "tanh.approx.f16x2", u32, u32, u32, u32, 2, PAIR(tanh_of, a, a))                  \
     X(min_half, "min.f16x2", u32, u32, u32, u32, 3, PAIR(least_of, a, b))                          \
+    X(max_bf16, "max.bf16x2", u32, u32, u32, u32, 3, most_of_pairs(a, b))                          \
     X(max_half, "max.f16x2", u32, u32, u32, u32, 3, PAIR(most_of, a, b))                           \
     X(and_b32, "and.b32", u32, u32, u32, u32, 3, a &b)                                             \
     X(and_b64, "and.b64", u64, u64, u64, u32, 3, a &b)                                             \
@@ -183,6 +203,7 @@ static s32 whole_of(f64 x)
     X(or_b16, "or.b16", u32, u32, u32, u32, 3, (a | b) & 0xffff)                                   \
     X(xor_b32, "xor.b32", u32, u32, u32, u32, 3, a ^ b)                                            \
     X(not_b32, "not.b32", u32, u32, u32, u32, 2, ~a)                                               \
+    X(popc_b32, "popc.b32", u32, u32, u32, u32, 2, (u32)__builtin_popcount(a))                     \
     X(shl_b32, "shl.b32", u32, u32, u32, u32, 3, SHIFT(a, <<, b, 31))                              \
     X(shl_b64, "shl.b64", u64, u64, u32, u32, 3, SHIFT(a, <<, b, 63))                              \
     X(shr_u32, "shr.u32", u32, u32, u32, u32, 3, SHIFT(a, >>, b, 31))                              \
@@ -193,6 +214,7 @@ static s32 whole_of(f64 x)
       (u32)((s32)(int16_t)a >> (b > 15 ? 15 : b)) & 0xffff)                                        \
     X(bfe_u32, "bfe.u32", u32, u32, u32, u32, 4,                                                   \
       (b & 255) > 31 ? 0 : a >> (b & 31) & ((c & 255) > 31 ? ALL : (1u << (c & 31)) - 1))          \
+    X(bfe_s32, "bfe.s32", s32, s32, u32, u32, 4, signed_bits(a, b & 255, c & 255))                 \
     X(mov_u16, "mov.u16", u32, u32, u32, u32, 2, a & 0xffff)                                       \
     X(mov_u32, "mov.u32", u32, u32, u32, u32, 2, a)                                                \
     X(mov_b32, "mov.b32", u32, u32, u32, u32, 2, a)                                                \
@@ -206,6 +228,7 @@ static s32 whole_of(f64 x)
     X(cvta_to_shared, "cvta.to.shared.u64", u64, u64, u32, u32, 2, a - SHARED_AT)                  \
     X(cvta_local, "cvta.local.u64", u64, u64, u32, u32, 2, a + LOCAL_AT)                           \
     X(cvta_to_local, "cvta.to.local.u64", u64, u64, u32, u32, 2, a - LOCAL_AT)                     \
+    X(cvt_u32_u16, "cvt.u32.u16", u32, u32, u32, u32, 2, a & 0xffff)                               \
     X(cvt_u32_u64, "cvt.u32.u64", u32, u64, u32, u32, 2, (u32)a)                                   \
     X(cvt_u64_u32, "cvt.u64.u32", u64, u32, u32, u32, 2, a)                                        \
     X(cvt_s64_s32, "cvt.s64.s32", u64, s32, u32, u32, 2, (u64)(s64)a)                              \
@@ -332,6 +355,12 @@ static void sync_warp(struct warp *warp, const struct inst *in, u32 lanes)
         ptx_fault(warp, in, 0, "waits for a part of the warp");
 }
 
+static void vote_any(struct warp *warp, const struct inst *in, u32 lanes)
+{
+    u32 *to = ROW(u32, 0);
+    *to = (*to & ~lanes) | (*ROW(u32, 1) & lanes ? lanes : 0);
+}
+
 static void shuffle(struct warp *warp, const struct inst *in, u32 lanes, bool turned)
 {
     u32 old[LANES], *to = ROW(u32, 0);
@@ -455,6 +484,7 @@ static const struct op ops[] = {
     {"selp.f64", selp_64, PLAIN, {2, 2, 2, 0, -1}},
     {"mov.b32 {}", halves, PLAIN, {1, 1, 1, -1}},
     {"bar.warp.sync", sync_warp, WHOLE_WARP, {1, -1}},
+    {"vote.sync.any.pred", vote_any, WHOLE_WARP, {0, 0, 1, -1}},
     {"shfl.sync.bfly.b32", shuffle_bfly, WHOLE_WARP, {1, 1, 1, 1, 1, -1}},
     {"shfl.sync.idx.b32", shuffle_idx, WHOLE_WARP, {1, 1, 1, 1, 1, -1}},
     {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", mma_bf16, WHOLE_WARP, MMA},

@@ -110,7 +110,7 @@ static void add_adamw(struct builder *b, const struct cuda_optimize *all, int64_
                            .clip = b->plan->params->recipe.clip};
     if (g.clip > 0) {
         gpu_plan_add(b, "adamw_squares", chunks, 1, 256, 0, &g, sizeof g);
-        gpu_plan_add(b, "adamw_factor", 1, 1, 256, 0, &g, sizeof g);
+        gpu_plan_add(b, "adamw_factor", 1, 1, 1024, 0, &g, sizeof g);
     }
     gpu_plan_add(b, "adamw", chunks, 1, 256, 0, &g, sizeof g);
 }

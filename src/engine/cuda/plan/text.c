@@ -142,6 +142,17 @@ static bool feeds(const struct gpu_plan *plan, int layer, enum net_op op)
     return reader >= 0 && plan->layers[reader].op == op;
 }
 
+// The parts of the sums for the layer's bias that the kernels for its gradient have left behind.
+static int parts_there(const struct gpu_plan *plan, int layer)
+{
+    if (!product_on_hopper(&plan->device))
+        return 0;
+    if (feeds(plan, layer, NET_GELU))
+        return (int)tiles(rows_of(plan), 128) * 2;
+    return feeds(plan, layer, NET_ATTENTION) && time_of(plan) % 64 == 0 ? (int)(rows_of(plan) / 64)
+                                                                        : 0;
+}
+
 static int tied_table(const struct gpu_plan *plan)
 {
     return plan->layers[plan->layer_count - 1].tied;
@@ -216,6 +227,20 @@ static void give_layer(struct builder *b, int i)
         extra[0] = gpu_plan_alloc(b, rows * l->heads * 4);
 }
 
+// Numbers of all parts of a sum over rows, at most.
+static int64_t sums_size(const struct gpu_plan *plan, int width)
+{
+    int64_t most = (int64_t)NORM_PARTS * 3 * width;
+    for (int i = 0; i < plan->layer_count; i++) {
+        const struct net_layer *l = &plan->layers[i];
+        int64_t there = l->op == NET_LINEAR ? parts_there(plan, i) : 0,
+                size = l->op == NET_LINEAR ? (there > 0 ? there : COLUMN_PARTS) * l->units : 0;
+        if (size > most)
+            most = size;
+    }
+    return most;
+}
+
 void text_memory(struct builder *b)
 {
     struct gpu_plan *plan = b->plan;
@@ -240,9 +265,7 @@ void text_memory(struct builder *b)
     m->d_narrow = give_rows(b, rows, width);
     m->d_wide = give_rows(b, rows, widest);
     m->delta = gpu_plan_alloc(b, rows * heads * 4);
-    m->sums = gpu_plan_alloc(b, (int64_t)NORM_PARTS * 3 * width * 4);
-    if ((int64_t)COLUMN_PARTS * widest > (int64_t)NORM_PARTS * 3 * width)
-        m->sums = gpu_plan_alloc(b, (int64_t)COLUMN_PARTS * widest * 4);
+    m->sums = gpu_plan_alloc(b, sums_size(plan, width) * 4);
     m->zeros = gpu_plan_alloc_zeros(b, ((table > widest ? table : widest) + 1024) * 4);
     int64_t most = LOGITS_BYTES / (table * 2);
     m->chunk = tiles(tiles(rows, (int)tiles(rows, (int)(most > 128 ? most : 128))), 128) *
@@ -497,12 +520,17 @@ static void bias_back(struct builder *b, int i, struct matrix d, bool add)
 {
     const struct gpu_plan *plan = b->plan;
     const struct block *block = block_of(plan, i);
+    float *const to[3] = {grad_at(plan, i, block->bias_at - block->at)};
+    int there = parts_there(plan, i);
+    if (there > 0) {
+        sum_parts(b, there, 1, d.columns, to, add);
+        return;
+    }
     struct cuda_column_sums g = {.x = on_gpu(d.at),
                                  .sums = on_gpu(plan->text.sums),
                                  .rows = (int)d.rows,
                                  .columns = d.columns};
     gpu_plan_add(b, "column_sums", tiles(d.columns, 256), COLUMN_PARTS, 256, 0, &g, sizeof g);
-    float *const to[3] = {grad_at(plan, i, block->bias_at - block->at)};
     sum_parts(b, COLUMN_PARTS, 1, d.columns, to, add);
 }
 
@@ -526,6 +554,7 @@ static void linear_back(struct builder *b, int i, bool add)
                              .y = on_gpu(gelu ? m->d_wide : m->d_narrow),
                              .before = gelu ? on_gpu(plan->values[in->inputs[0]].out) : NULL,
                              .bias = on_gpu(m->zeros),
+                             .sums = gelu ? on_gpu(m->sums) : NULL,
                              .ldy = x.columns};
     product_add(b, gelu ? PRODUCT_NT_GELU : PRODUCT_NT, d, weight_of(plan, i), &g);
 }
@@ -537,6 +566,7 @@ static void attention_back(struct builder *b, int i)
     int64_t pairs = (int64_t)g.samples * g.heads;
     g.d_out = on_gpu(plan->text.d_narrow);
     g.y = on_gpu(plan->text.d_wide);
+    g.sums = on_gpu(plan->text.sums);
     gpu_plan_add(b, "attention_delta", tiles(pairs * g.time, 64), 1, 256, 0, &g, sizeof g);
     if (g.map_qkv) {
         g.map_d = product_map(b, scratch(plan, plan->text.d_narrow, plan->layers[i].units), 64);
@@ -559,6 +589,7 @@ static void embed_back(struct builder *b, int i, int part)
     const int *tokens = on_gpu(plan->tokens + (device_ptr)(part * rows) * 4);
     struct cuda_embed order = {.tokens = tokens,
                                .positions = (int)rows,
+                               .vocabulary = plan->layers[0].vocabulary,
                                .order = on_gpu(plan->text.order),
                                .first = on_gpu(plan->text.order + (device_ptr)rows * 4),
                                .count = on_gpu(plan->text.order + (device_ptr)rows * 8)};
@@ -574,7 +605,9 @@ static void embed_back(struct builder *b, int i, int part)
                                  .columns = columns,
                                  .add = part > 0};
     gpu_plan_each(b, "position_back", (int64_t)g.time * columns / 8, &g, sizeof g);
-    gpu_plan_add(b, "embed_order", tiles(rows, 32), 1, 256, 0, &order, sizeof order);
+    // A block has 255 tokens at most; with many blocks none has many positions.
+    int64_t blocks = tiles(order.vocabulary, 255);
+    gpu_plan_add(b, "token_order", blocks > 128 ? blocks : 128, 1, 256, 0, &order, sizeof order);
     gpu_plan_add(b, "token_back", rows, tiles(columns, 256), 128, 0, &g, sizeof g);
 }
 

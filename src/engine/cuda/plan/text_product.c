@@ -12,7 +12,8 @@ static const struct kind hopper = {
     128,
     256,
     384,
-    4 * 49152 + 1024 + 64};
+    // stages, room to align them, barriers, sums of rows (hopper.cu)
+    4 * 49152 + 1024 + 64 + 2 * 4 * 256 * 4};
 static const struct kind portable = {
     {"product_nn", "product_nn_gelu", "product_nt", "product_nt_gelu", "product_tn"},
     128,

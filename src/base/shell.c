@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fleet/shell.h"
+#include "base/shell.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,16 @@ void shell_quote(struct buf *out, const char *word)
             buf_addc(out, *word);
     }
     buf_addc(out, '\'');
+}
+
+void shell_word(struct buf *out, const char *word)
+{
+    bool plain = *word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                            "0123456789-_./:@=+,")] == '\0';
+    if (plain)
+        buf_adds(out, word);
+    else
+        shell_quote(out, word);
 }
 
 void shell_quote_all(struct buf *out, char *const *words)

@@ -1,217 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages about money: the book, one offer with its price history, and quotes.
+// The pages about prices: the book, a GPU model, and one offer with its history.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "advise/quote_job.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
 #include "market/power.h"
 #include "price/listing.h"
 #include "price/offer_record.h"
+#include "report/gpu.h"
 #include "report/html.h"
 #include "report/markup.h"
+#include "report/models.h"
 #include "report/page.h"
 #include "report/part.h"
 #include "serve/request.h"
 #include "spot/history_record.h"
 
-static const struct choice {
-    const char *value, *words;
-} spots[] = {{"", "any"}, {"no", "on demand"}, {"yes", "spot"}},
-  bases[] = {{"", "with estimates"}, {"yes", "measured only"}},
-  kinds[] = {{"", "any"}, {"on-demand", "on demand"}, {"spot", "spot"}, {"monthly", "monthly"}};
-
-static void choose(struct buf *out, const struct request *request, const char *name,
-                   const char *label, const struct choice *choices, size_t count)
-{
-    const char *chosen = request_value(request, name);
-    buf_printf(out, "<label>%s<select name=\"%s\">\n", label, name);
-    for (size_t i = 0; i < count; i++)
-        buf_printf(out, "<option value=\"%s\"%s>%s</option>\n", choices[i].value,
-                   strcmp(chosen ? chosen : "", choices[i].value) == 0 ? " selected" : "",
-                   choices[i].words);
-    buf_adds(out, "</select></label>\n");
-}
-
-// ---- quotes
-
-static int read_wishes(const struct request *request, struct quote_job *job, struct err *err)
-{
-    static const enum offer_kind by_spot[] = {OFFER_ON_DEMAND, OFFER_SPOT};
-    const char *deadline = request_value(request, "deadline");
-    const char *budget = request_value(request, "budget");
-    const char *hours = request_value(request, "hours_per_month");
-    const char *spot = request_value(request, "spot");
-    const char *measured = request_value(request, "measured");
-    char *end = NULL;
-    job->ask.max_age = QUOTE_MAX_AGE;
-    job->ask.region = request_value(request, "region");
-    job->ask.estimates = !measured;
-    job->ask.most_estimates = PAGE_ESTIMATES;
-    job->ask.most_misfits = PAGE_MISFITS;
-    if (deadline) {
-        int64_t ns;
-        if (!clock_parse_duration(deadline, &ns) || ns < 0)
-            return err_set(err, ERR_USAGE, "the deadline '%s' is not a time such as 90s, 45m or 2h",
-                           deadline);
-        job->wishes.deadline_ns = some_int(ns);
-    }
-    if (budget) {
-        int64_t nano;
-        if (money_parse(budget, &nano, NULL) != 0 || nano < 0)
-            return err_set(err, ERR_USAGE, "the budget '%s' is not a number of USD", budget);
-        job->wishes.budget = some_int(nano);
-    }
-    if (hours) {
-        long value = strtol(hours, &end, 10);
-        if (end == hours || *end || value < 1 || value > 720)
-            return err_set(err, ERR_USAGE, "hours per month must be 1 to 720 (30 days)");
-        job->wishes.use_ns_a_month = value * 3600 * NS_PER_S;
-    }
-    if (spot && strcmp(spot, "yes") != 0 && strcmp(spot, "no") != 0)
-        return err_set(err, ERR_USAGE, "spot must be 'yes' or 'no'");
-    if (measured && strcmp(measured, "yes") != 0)
-        return err_set(err, ERR_USAGE, "measured must be 'yes'");
-    if (spot)
-        job->ask.kind = &by_spot[strcmp(spot, "yes") == 0];
-    return 0;
-}
-
-static int make_quote(const struct request *request, const char *word, struct quote_job *job,
-                      struct err *err)
-{
-    const struct serve_options *o = &request->site->options;
-    TRY(read_wishes(request, job, err));
-    TRY(quote_load(job, word, o->ledger, err));
-    TRY(market_open(&job->ask.market, o->book, NULL, err));
-    return quote_assemble(job, err);
-}
-
-void form_quote(struct buf *out, const struct request *request)
-{
-    buf_adds(out, "<form action=\"/quote\" method=\"get\" aria-label=\"What to price\">\n");
-    frame_field(out, request, "run", "Run or workload", "last");
-    frame_field(out, request, "deadline", "Done within", "2h");
-    frame_field(out, request, "budget", "For at most, USD", "5");
-    frame_field(out, request, "hours_per_month", "Hours a month", "100");
-    frame_field(out, request, "region", "Region", "us-east-1");
-    choose(out, request, "spot", "Kind", spots, sizeof spots / sizeof *spots);
-    choose(out, request, "measured", "Times", bases, sizeof bases / sizeof *bases);
-    buf_adds(out, "<button>Price it</button>\n</form>\n");
-}
-
-// Quotes what a shell would read otherwise.
-static void add_word(struct buf *out, const char *word)
-{
-    bool plain = *word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                            "0123456789-_./:@=+,")] == '\0';
-    buf_addc(out, ' ');
-    if (plain) {
-        buf_adds(out, word);
-        return;
-    }
-    buf_addc(out, '\'');
-    for (; *word; word++)
-        if (*word == '\'')
-            buf_adds(out, "'\\''");
-        else
-            buf_addc(out, *word);
-    buf_addc(out, '\'');
-}
-
-// The same quote on the command line.
-static void show_command(struct buf *out, const struct request *request)
-{
-    static const char *const options[][2] = {{"deadline", "--deadline"},
-                                             {"budget", "--budget"},
-                                             {"hours_per_month", "--hours-per-month"},
-                                             {"region", "--region"}};
-    const char *spot = request_value(request, "spot");
-    struct buf line = {0};
-    buf_adds(&line, "fare quote");
-    add_word(&line, request_value(request, "run"));
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (request_value(request, options[i][0])) {
-            buf_printf(&line, " %s", options[i][1]);
-            add_word(&line, request_value(request, options[i][0]));
-        }
-    if (spot)
-        buf_printf(&line, " --kind %s", strcmp(spot, "yes") == 0 ? "spot" : "on-demand");
-    if (request_value(request, "measured"))
-        buf_adds(&line, " --measured");
-    html_paragraph(out, "mute", "The same on the command line:");
-    part_command(out, buf_str(&line));
-    buf_drop(out, &line);
-}
-
-// "cnn costs 0.061 USD or more": the title says the result.
-static void quote_title(const struct quote *quote, struct buf *out)
-{
-    const struct bill **rows = quote_rows(quote, NULL);
-    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
-    out->failed |= !rows;
-    buf_adds(out, quote->workload ? quote->workload : "The training");
-    if (rows && rows[0]) {
-        bill_amount(rows[0], amount, interval);
-        buf_printf(out, " costs %s USD or more", amount + strspn(amount, "≥"));
-    } else {
-        buf_adds(out, ": no known offer fits");
-    }
-    free(rows);
-}
-
-static void show_quote(struct buf *out, const struct request *request, const struct quote_job *job,
-                       const struct page *plots)
-{
-    struct buf title = {0};
-    bool asked = request_value(request, "run");
-    if (asked)
-        quote_title(&job->quote, &title);
-    else
-        buf_adds(&title, "What would it cost?");
-    frame_begin(out, request, buf_str(&title));
-    form_quote(out, request);
-    if (asked) {
-        buf_adds(out, "<div class=\"cols\">\n<div>\n");
-        html_quote(out, &job->quote, 2);
-        buf_adds(out, "</div>\n<div>\n");
-        for (size_t i = 0; i < plots->plots.count; i++)
-            html_plot(out, &plots->plots.items[i], 2, i);
-        show_command(out, request);
-        buf_adds(out, "</div>\n</div>\n");
-        frame_json_link(out, request, "/quote");
-    } else {
-        part_empty(out,
-                   "Name a run or a workload above. Without a run of your own, a published one "
-                   "gives an idea: cnn, or",
-                   "fare quote --time 2h --gpu h100");
-    }
-    frame_end(out);
-    buf_drop(out, &title);
-}
-
-int page_quote(const struct request *request, struct answer *answer, struct err *err)
-{
-    const char *word = request_value(request, "run");
-    struct quote_job job = {.asked = !quote_is_workload(word)};
-    struct page plots = {0};
-    if (request->json && !word)
-        return err_set(err, ERR_USAGE, "name a run: /quote.json?run=last");
-    int rc = word ? make_quote(request, word, &job, err) : 0;
-    if (rc == 0 && word && !request->json)
-        rc = page_frontier(&job, &plots, err);
-    if (rc == 0 && request->json)
-        rc = record_to_text(quote_fields, &job.quote, &answer->text, err);
-    else if (rc == 0)
-        show_quote(&answer->text, request, &job, &plots);
-    record_release(page_fields, &plots);
-    quote_release(&job);
-    market_close(job.ask.market);
-    return rc;
-}
+static const struct frame_choice kinds[] = {
+    {"", "any"}, {"on-demand", "on demand"}, {"spot", "spot"}, {"monthly", "monthly"}};
 
 // ---- the book
 
@@ -260,10 +69,10 @@ static void price_cell(struct buf *out, int64_t nano)
     html_cell(out, "num", text);
 }
 
-static void offer_row(struct buf *out, const struct listing_line *line)
+static void offer_row(struct buf *out, const struct listing_line *line, bool mark)
 {
     const struct offer *o = &line->offer;
-    char count[24], gpus[128] = "", vcpus[24] = "", seen[80];
+    char count[24], gpus[128] = "", vcpus[24] = "", seen[12];
     struct buf name = {0};
     book_name(o, &name);
     offer_milli(o->gpus_milli, count);
@@ -272,19 +81,19 @@ static void offer_row(struct buf *out, const struct listing_line *line)
     if (o->vcpus_milli > 0)
         offer_milli(o->vcpus_milli, vcpus);
     offer_date(o->day, seen);
-    if (offer_old(o, 0))
-        snprintf(seen + strlen(seen), sizeof seen - strlen(seen), ", OLD");
-    if (line->impossible)
-        snprintf(seen + strlen(seen), sizeof seen - strlen(seen),
-                 ", less than its electricity: it cannot be");
     buf_adds(out, "<tr><td class=\"long\"><a href=\"/offer?name=");
-    frame_escape(out, buf_str(&name));
-    markup_in(out, "\">", buf_str(&name), "</a></td>");
+    markup_address(out, buf_str(&name));
+    markup_in(out, "\">", buf_str(&name), "</a>");
+    if (line->impossible) {
+        buf_addc(out, ' ');
+        part_chip(out, PART_BAD, "less than its electricity: it cannot be");
+    }
+    buf_adds(out, "</td>");
     price_cell(out, line->usd_hour);
     price_cell(out, offer_unit(o, line->usd_hour));
     html_cell(out, "", gpus);
     html_cell(out, "num", vcpus);
-    html_cell(out, "num", seen);
+    part_seen(out, seen, mark && offer_old(o, 0));
     buf_adds(out, "</tr>\n");
     buf_drop(out, &name);
 }
@@ -298,38 +107,99 @@ void form_prices(struct buf *out, const struct request *request)
     frame_field(out, request, "provider", "Provider", "aws");
     frame_field(out, request, "region", "Region", "us-east-1");
     frame_field(out, request, "max_price", "USD per hour, at most", "10");
-    choose(out, request, "kind", "Kind", kinds, sizeof kinds / sizeof *kinds);
+    frame_choose(out, request, "kind", "Kind", kinds, sizeof kinds / sizeof *kinds);
     buf_adds(out, "<button>Show</button>\n</form>\n");
 }
 
-static void show_prices(struct buf *out, const struct request *request, const struct listing *list,
-                        size_t shown)
+static void offer_table(struct buf *out, const struct listing *list)
 {
     static const struct html_column columns[] = {{"offer", "long"},  {"USD per hour", "num"},
                                                  {"per GPU", "num"}, {"GPUs", ""},
                                                  {"vCPUs", "num"},   {"price seen", "num"}};
-    frame_begin(out, request, "Prices");
+    size_t shown = list->count < OFFERS_SHOWN ? list->count : OFFERS_SHOWN, old = 0;
+    for (size_t i = 0; i < shown; i++)
+        old += offer_old(&list->items[i].offer, 0);
+    html_heading(out, 2, "Offers, the cheapest first");
+    buf_printf(out,
+               "<p>%zu of %zu, each in its cheapest place, sorted by price per GPU (without GPUs: "
+               "per vCPU); without tax.</p>\n",
+               shown, list->count);
+    html_begin_table(out, "Offers");
+    html_table_head(out, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < shown; i++)
+        offer_row(out, &list->items[i], old < shown);
+    html_end_table(out);
+    part_seen_note(out, old, shown);
+    if (list->stale > 0)
+        buf_printf(out,
+                   "<p class=\"mute\">%s not listed: their prices are over two years old.</p>\n",
+                   units_count((int64_t)list->stale, "offer").s);
+}
+
+// What a page of the book shows beside the list: of one GPU model the strip of its offers, else all
+// models.
+struct beside {
+    struct page page;
+    struct models models;
+};
+
+static int make_beside(struct market *market, const struct book_filter *filter, int64_t max_rate,
+                       struct beside *beside, struct err *err)
+{
+    if (filter->gpu)
+        return page_offers(market, filter, max_rate, &beside->page, err);
+    if (filter->without_gpu)
+        return 0;
+    return models_make(market, filter, max_rate, &beside->models, err);
+}
+
+static void book_title(const struct listing *list, const struct beside *beside, struct buf *out)
+{
+    char amount[MONEY_BYTES];
+    if (beside->page.plots.count > 0)
+        buf_adds(out, beside->page.title);
+    else if (beside->models.count > 0 && list->count > 0 && list->items[0].usd_hour >= 0) {
+        money_short(offer_unit(&list->items[0].offer, list->items[0].usd_hour), amount);
+        buf_printf(out, "%s from %s USD per GPU-hour",
+                   units_count((int64_t)beside->models.count, "GPU model").s, amount);
+    } else
+        buf_adds(out, list->count > 0 ? units_count((int64_t)list->count, "offer").s
+                                      : "No matching offer");
+}
+
+static void show_prices(struct buf *out, const struct request *request, const struct listing *list,
+                        const struct beside *beside)
+{
+    struct buf title = {0};
+    book_title(list, beside, &title);
+    frame_begin(out, request, buf_str(&title));
     form_prices(out, request);
     if (list->count == 0)
-        html_paragraph(out, "", "No matching offer in the book.");
-    else
-        buf_printf(
-            out,
-            "<p>%zu of %zu offers, each in its cheapest place, sorted by price per GPU (without "
-            "GPUs: per vCPU); without tax.</p>\n",
-            shown, list->count);
-    if (list->stale > 0)
-        buf_printf(out, "<p>%zu not listed: their prices are over two years old.</p>\n",
-                   list->stale);
-    if (shown > 0) {
-        html_begin_table(out, "Offers");
-        html_table_head(out, columns, sizeof columns / sizeof *columns);
-        for (size_t i = 0; i < shown; i++)
-            offer_row(out, &list->items[i]);
-        html_end_table(out);
+        part_empty(out,
+                   list->stale > 0 ? "No matching offer in the book has a price of the last two "
+                                     "years. The public catalogue may have newer ones:"
+                                   : "No matching offer in the book. The public catalogue may have "
+                                     "one:",
+                   "fare prices update");
+    buf_adds(out, "<div class=\"cols\">\n<div>\n");
+    for (size_t i = 0; i < beside->page.plots.count; i++)
+        html_plot(out, &beside->page.plots.items[i], 2, i);
+    if (beside->page.plots.count > 0) {
+        buf_adds(out, "<p><a href=\"/gpu?name=");
+        markup_address(out, list->items[0].offer.gpu);
+        markup_in(out, "\">Who has the ", list->items[0].offer.gpu,
+                  ", since when, and how fast it is</a></p>\n");
     }
+    if (beside->models.count > 0)
+        html_heading(out, 2, "GPU models");
+    html_models(out, &beside->models, "/gpu?name=");
+    buf_adds(out, "</div>\n<div>\n");
+    if (list->count > 0)
+        offer_table(out, list);
+    buf_adds(out, "</div>\n</div>\n");
     frame_json_link(out, request, "/prices");
     frame_end(out);
+    buf_drop(out, &title);
 }
 
 static int prices_json(const struct listing *list, struct buf *out, struct err *err)
@@ -358,6 +228,7 @@ int page_prices(const struct request *request, struct answer *answer, struct err
     struct book_filter filter;
     enum offer_kind kind;
     struct listing list = {.oldest = book_today() - LISTING_STALE_DAYS, .cannot_be = power_exceeds};
+    struct beside beside = {0};
     int rc = market_open(&market, request->site->options.book, NULL, err);
     if (rc == 0)
         rc = market_devices(market, &devices, err);
@@ -369,12 +240,45 @@ int page_prices(const struct request *request, struct answer *answer, struct err
         list.devices = devices;
         rc = listing_make(&list, book, &filter, err);
     }
-    size_t shown = list.count < OFFERS_SHOWN ? list.count : OFFERS_SHOWN;
+    if (rc == 0 && !request->json && list.count > 0)
+        rc = make_beside(market, &filter, list.max_rate, &beside, err);
     if (rc == 0 && request->json)
         rc = prices_json(&list, &answer->text, err);
     else if (rc == 0)
-        show_prices(&answer->text, request, &list, shown);
+        show_prices(&answer->text, request, &list, &beside);
+    record_release(page_fields, &beside.page);
+    models_release(&beside.models);
     listing_release(&list);
+    market_close(market);
+    return rc;
+}
+
+// ---- one GPU model
+
+int page_gpu(const struct request *request, struct answer *answer, struct err *err)
+{
+    const char *name = request_value(request, "name");
+    struct market *market = NULL;
+    struct gpu_model gpu = {0};
+    if (!name)
+        return err_set(err, ERR_USAGE, "name a GPU: /gpu?name=H100");
+    int rc = market_open(&market, request->site->options.book, NULL, err);
+    if (rc == 0)
+        rc = gpu_make(market, name, &gpu, err);
+    if (rc == 0 && request->json)
+        rc = record_to_text(gpu_model_fields, &gpu, &answer->text, err);
+    else if (rc == 0) {
+        frame_begin(&answer->text, request, gpu.title);
+        html_gpu(&answer->text, &gpu, "/offer?name=");
+        if (gpu.providers.count > 0) {
+            buf_adds(&answer->text, "<p><a href=\"/prices?gpu=");
+            markup_address(&answer->text, gpu.gpu);
+            buf_adds(&answer->text, "\">Its offers, one by one</a></p>\n");
+        }
+        frame_json_link(&answer->text, request, "/gpu");
+        frame_end(&answer->text);
+    }
+    record_release(gpu_model_fields, &gpu);
     market_close(market);
     return rc;
 }

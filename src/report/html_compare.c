@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs side by side: the rows of the comparison, and the settings in which the runs differ.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "report/compare.h"
+#include "report/html.h"
+#include "report/markup.h"
+
+static void figure_cell(struct buf *out, const char *words, struct maybe_real low,
+                        struct maybe_real high)
+{
+    char text[COMPARE_CELL + 64];
+    snprintf(text, sizeof text, "%s", words);
+    if (low.known && high.known)
+        snprintf(text, sizeof text, "%s (%.4g–%.4g)", words, low.v, high.v);
+    html_cell(out, "num", text);
+}
+
+static void percent_cell(struct buf *out, struct maybe_real share, double times, int decimals)
+{
+    char text[COMPARE_CELL] = "";
+    if (share.known)
+        snprintf(text, sizeof text, "%.*f %%", decimals, share.v * times);
+    html_cell(out, "num", text);
+}
+
+static void compare_row(struct buf *out, struct compare_notes *notes, const struct compare_row *row)
+{
+    struct buf name = {0}, cost = {0};
+    char words[COMPARE_CELL];
+    compare_label(row, &name);
+    if (row->base.known)
+        buf_adds(&name, ", the base");
+    buf_adds(out, "<tr>");
+    html_cell(out, "long", buf_str(&name));
+    compare_time_words(row, words);
+    html_cell(out, "num", words);
+    compare_cost_cell(row, &cost);
+    html_cell(out, "num", buf_str(&cost));
+    compare_ratio_words(&row->time, words);
+    figure_cell(out, row->base.known ? "base" : words, row->time.low, row->time.high);
+    compare_ratio_words(&row->money, words);
+    figure_cell(out, row->base.known ? "base" : words, row->money.low, row->money.high);
+    if (row->accuracy.value.known) {
+        percent_cell(out, row->accuracy.value, 100, 2);
+    } else {
+        compare_quality_words(row, words);
+        html_cell(out, "num", words);
+    }
+    percent_cell(out, row->gpu_percent.value, 1, 0);
+    snprintf(words, sizeof words, "%lld", (long long)row->runs.v);
+    html_cell(out, "num", words);
+    compare_notes_of(notes, row, words);
+    html_cell(out, "", words);
+    buf_adds(out, "</tr>\n");
+    buf_drop(out, &name);
+    buf_drop(out, &cost);
+}
+
+static void compare_apart(struct buf *out, const struct compare_workload *w)
+{
+    if (w->apart.count == 0)
+        return;
+    buf_adds(out, "<p>Not comparable with these:</p>\n<ul>\n");
+    for (size_t i = 0; i < w->apart.count; i++) {
+        const struct compare_row *row = &w->apart.items[i];
+        struct buf text = {0};
+        compare_label(row, &text);
+        for (size_t k = 0; k < row->reasons.count; k++)
+            buf_printf(&text, "%s%s", k ? "; " : ": ", row->reasons.items[k]);
+        markup_in(out, "<li>", buf_str(&text), "</li>\n");
+        buf_drop(out, &text);
+    }
+    buf_adds(out, "</ul>\n");
+}
+
+void html_compare(struct buf *out, const struct page *page, size_t number, int level)
+{
+    const struct compare_workload *w = &page->compare.workloads.items[number];
+    const struct html_column columns[] = {
+        {"on + with", "long"},  {"time", "num"},
+        {"cost, $", "num"},     {"time ÷ base", "num"},
+        {"cost ÷ base", "num"}, {compare_quality_head(w, "accuracy"), "num"},
+        {"GPU use", "num"},     {"runs", "num"},
+        {"notes", ""}};
+    struct compare_notes notes;
+    out->failed |= !compare_notes_init(&notes, w);
+    html_heading(out, level, w->workload);
+    for (size_t i = 0; i < w->sentences.count; i++)
+        html_paragraph(out, "", w->sentences.items[i]);
+    html_begin_table(out, w->workload);
+    html_table_head(out, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < w->rows.count && !out->failed; i++)
+        compare_row(out, &notes, &w->rows.items[i]);
+    html_end_table(out);
+    struct buf rates = {0};
+    if (number == 0)
+        compare_exchange(&page->compare, "", &rates);
+    if (rates.len > 0)
+        html_paragraph(out, "mute", buf_str(&rates));
+    buf_drop(out, &rates);
+    if (notes.numbers.count > 0)
+        buf_adds(out, "<ol>\n");
+    for (size_t i = 0; i < notes.numbers.count && !out->failed; i++) {
+        markup_in(out, "<li>", notes.items[i], "</li>\n");
+    }
+    if (notes.numbers.count > 0)
+        buf_adds(out, "</ol>\n");
+    compare_apart(out, w);
+    compare_notes_release(&notes);
+}
+
+// ---- differences
+
+enum { COLUMNS_MOST = 4, VALUES_MOST = 6, RUNS_MOST = 200, VALUE_BYTES = 160 };
+
+// Not what differs in any case.
+static bool is_setting(const char *what)
+{
+    return strcmp(what, "run") != 0 && strcmp(what, "started") != 0;
+}
+
+static const char *value_of(const struct page_run *run, const char *what)
+{
+    for (size_t i = 0; i < run->facts.count; i++)
+        if (strcmp(run->facts.items[i].what, what) == 0)
+            return run->facts.items[i].value;
+    return "";
+}
+
+// Whether a value has this piece, between commas.
+static bool has_piece(const char *value, const char *piece, size_t len)
+{
+    while (*value) {
+        size_t next = strcspn(value, ",");
+        if (next == len && strncmp(value, piece, len) == 0)
+            return true;
+        value += next + strspn(value + next, ", ");
+    }
+    return false;
+}
+
+static bool all_have(const struct page *page, const char *what, const char *piece, size_t len)
+{
+    for (size_t i = 0; i < page->runs.count; i++)
+        if (!has_piece(value_of(&page->runs.items[i], what), piece, len))
+            return false;
+    return true;
+}
+
+// The pieces of a value that not all runs have: of "torch 2.3, cuda 12" and "torch 2.1, cuda 12",
+// the versions of torch. Hashes are cut.
+static void own_pieces(const struct page *page, const char *what, const char *value,
+                       struct buf *out)
+{
+    enum { HASH = 64, SHORT = 12 };
+    while (*value) {
+        size_t len = strcspn(value, ",");
+        bool hash = len == HASH && strspn(value, "0123456789abcdef") == len;
+        if (!all_have(page, what, value, len) && out->len + len < VALUE_BYTES)
+            buf_printf(out, "%s%.*s%s", out->len ? ", " : "", (int)(hash ? SHORT : len), value,
+                       hash ? "…" : "");
+        value += len + strspn(value + len, ", ");
+    }
+}
+
+static bool differs(const struct page *page, const char *what)
+{
+    const char *first = value_of(&page->runs.items[0], what);
+    for (size_t i = 1; i < page->runs.count; i++)
+        if (strcmp(value_of(&page->runs.items[i], what), first) != 0)
+            return true;
+    return false;
+}
+
+// Each run has a column.
+static void row_of_columns(struct buf *out, const struct page *page, const char *what)
+{
+    buf_adds(out, "<tr>");
+    html_cell(out, "", what);
+    for (size_t i = 0; i < page->runs.count; i++) {
+        struct buf text = {0};
+        own_pieces(page, what, value_of(&page->runs.items[i], what), &text);
+        html_cell(out, "long", text.len ? buf_str(&text) : "-");
+        buf_drop(out, &text);
+    }
+    buf_adds(out, "</tr>\n");
+}
+
+// How many runs have this value, and whether this is the first of them.
+static size_t runs_with(const struct page *page, const char *what, size_t number, bool *first)
+{
+    const char *value = value_of(&page->runs.items[number], what);
+    size_t runs = 0;
+    *first = true;
+    for (size_t i = 0; i < page->runs.count; i++) {
+        if (strcmp(value_of(&page->runs.items[i], what), value) != 0)
+            continue;
+        runs++;
+        *first &= i >= number;
+    }
+    return runs;
+}
+
+// Each value with the number of runs that have it, in the order of the runs.
+static void value_list(struct buf *out, const struct page *page, const char *what)
+{
+    size_t values = 0;
+    for (size_t i = 0; i < page->runs.count; i++) {
+        struct buf text = {0};
+        bool first;
+        size_t runs = runs_with(page, what, i, &first);
+        if (!first || values++ >= VALUES_MOST)
+            continue;
+        own_pieces(page, what, value_of(&page->runs.items[i], what), &text);
+        markup_in(out, values > 1 ? "; " : "", text.len ? buf_str(&text) : "not recorded",
+                  " <span class=\"mute\">(");
+        buf_printf(out, "%s)</span>", units_count((int64_t)runs, "run").s);
+        buf_drop(out, &text);
+    }
+    if (values > VALUES_MOST)
+        buf_printf(out, "; %zu more", values - VALUES_MOST);
+}
+
+static void row_of_values(struct buf *out, const struct page *page, const char *what)
+{
+    bool each = true; // has a value of its own
+    for (size_t i = 0; i < page->runs.count && each; i++) {
+        bool first;
+        each = runs_with(page, what, i, &first) == 1;
+    }
+    buf_adds(out, "<tr>");
+    html_cell(out, "", what);
+    buf_adds(out, "<td class=\"long\">");
+    if (each)
+        buf_adds(out, "different in each run");
+    else
+        value_list(out, page, what);
+    buf_adds(out, "</td></tr>\n");
+}
+
+static void head_of_columns(struct buf *out, const struct page *page)
+{
+    buf_adds(out, "<thead><tr><th scope=\"col\">what</th>");
+    for (size_t i = 0; i < page->runs.count; i++) {
+        const struct page_run *run = &page->runs.items[i];
+        size_t len = run->id ? strlen(run->id) : 0;
+        markup_in(out, "<th scope=\"col\" class=\"long\">", run->machine ? run->machine : run->name,
+                  "");
+        if (run->framework)
+            markup_in(out, " + ", run->framework, "");
+        if (len > 0)
+            markup_in(out, "<span class=\"id\">…", run->id + (len > 6 ? len - 6 : 0), "</span>");
+        buf_adds(out, "</th>");
+    }
+    buf_adds(out, "</tr></thead>\n<tbody>\n");
+}
+
+bool html_differ(const struct page *page)
+{
+    return page->runs.count > 1 && page->runs.count <= RUNS_MOST;
+}
+
+void html_differences(struct buf *out, const struct page *page, int level)
+{
+    static const struct html_column columns[] = {{"what", ""}, {"values", "long"}};
+    bool beside = page->runs.count <= COLUMNS_MOST;
+    size_t rows = 0;
+    if (!html_differ(page))
+        return;
+    buf_adds(out, "<section id=\"differences\">\n");
+    html_heading(out, level, "What differs");
+    for (size_t r = 0; r < page->runs.count; r++)
+        for (size_t i = 0; i < page->runs.items[r].facts.count; i++) {
+            const char *what = page->runs.items[r].facts.items[i].what;
+            bool seen = !is_setting(what) || !differs(page, what);
+            for (size_t k = 0; k < r && !seen; k++)
+                seen = *value_of(&page->runs.items[k], what) != '\0';
+            if (seen)
+                continue;
+            if (rows++ == 0) {
+                html_begin_table(out, "What differs");
+                if (beside)
+                    head_of_columns(out, page);
+                else
+                    html_table_head(out, columns, 2);
+            }
+            (beside ? row_of_columns : row_of_values)(out, page, what);
+        }
+    if (rows > 0) {
+        html_end_table(out);
+        html_paragraph(out, "mute", "What all of these runs have in common is left out.");
+    } else {
+        html_paragraph(
+            out, "",
+            "Nothing that was recorded: settings, data, versions and machines are the same.");
+    }
+    buf_adds(out, "</section>\n");
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/run_list.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/money.h"
+#include "base/units.h"
+#include "market/bill.h"
+#include "report/html.h"
+#include "report/markup.h"
+#include "report/part.h"
+#include "report/scale.h"
+
+enum { SPARKS_MOST = 32 };
+
+// Only the fields that a row shows.
+#define TEXT(type, member) FIELD(FIELD_TEXT, type, member, "")
+static const struct field place_fields[] = {
+    TEXT(struct run_machine, name), TEXT(struct run_machine, gpu),
+    TEXT(struct run_machine, instance_type), TEXT(struct run_machine, cpu), FIELD_END};
+static const struct field quality_fields[] = {
+    TEXT(struct run_quality, metric), FIELD(FIELD_REAL, struct run_quality, value, ""), FIELD_END};
+static const struct field use_fields[] = {FIELD(FIELD_INT, struct run_use, gpus, ""), FIELD_END};
+static const struct field spent_fields[] = {TEXT(struct run_spent, usd), FIELD_END};
+const struct field run_list_fields[] = {
+    TEXT(struct run, id),
+    TEXT(struct run, started),
+    TEXT(struct run, name),
+    TEXT(struct run, workload),
+    TEXT(struct run, framework),
+    TEXT(struct run, engine),
+    FIELD_IN(struct run, machine, place_fields, ""),
+    TEXT(struct run, ended),
+    FIELD_IN(struct run, spent, spent_fields, ""),
+    FIELD(FIELD_BOOL, struct run, full, ""),
+    FIELD(FIELD_TEXTS, struct run, taints, ""),
+    FIELD(FIELD_INT, struct run, batch, ""),
+    FIELD(FIELD_REAL, struct run, step_ms, ""),
+    FIELD(FIELD_REAL, struct run, test_accuracy, ""),
+    FIELD_SUB(FIELD_LIST, struct run, quality, quality_fields, ""),
+    FIELD_IN(struct run, phases, run_phase_fields, ""),
+    FIELD_IN(struct run, steady, run_steady_fields, ""),
+    FIELD_IN(struct run, projection, run_projection_fields, ""),
+    FIELD_IN(struct run, use, use_fields, ""),
+    FIELD(FIELD_REALS, struct run, step_plot_ms, ""),
+    FIELD_END,
+};
+#undef TEXT
+
+// ---- rows
+
+static bool times_of(const struct run *run, struct run_list_time *out)
+{
+    struct bill_time time;
+    if (!bill_time_of(run, &time) || time.total_ns <= 0)
+        return false;
+    bool known = time.low_ns > 0 && time.high_ns >= time.low_ns;
+    *out = (struct run_list_time){.s = (double)time.total_ns / 1e9,
+                                  .low_s = known ? (double)time.low_ns / 1e9 : 1,
+                                  .high_s = known ? (double)time.high_ns / 1e9 : 0,
+                                  .projected = strcmp(time.basis, "projected") == 0};
+    return true;
+}
+
+// The figure, and below it a drawing, for which a phone has no room.
+static void time_cell(struct run_list *list, const struct run *run)
+{
+    struct buf *out = &list->rows;
+    struct run_list_time t;
+    char words[SCALE_LABEL] = "";
+    bool known = times_of(run, &t);
+    if (known)
+        scale_words("s", t.s, words);
+    markup_in(out, "<td class=\"num\">", words, "");
+    if (known) {
+        t.at = out->len;
+        list->times[list->time_count++] = t;
+    }
+    buf_adds(out, "</td>");
+}
+
+// As many points as the drawing can show; every second, third ... of a longer list.
+static void draw_steps(struct buf *out, const struct run *run)
+{
+    double shown[SPARKS_MOST];
+    size_t count = run->step_plot_ms.count, step = (count + SPARKS_MOST - 1) / SPARKS_MOST, n = 0;
+    for (size_t i = 0; i < count; i += step)
+        shown[n++] = run->step_plot_ms.items[i];
+    part_sparkline(out, shown, n, "step times over the run");
+}
+
+static void steps_cell(struct buf *out, const struct run *run)
+{
+    struct maybe_real ms = run->steady.step_ms.known ? run->steady.step_ms : run->step_ms;
+    markup_in(out, "<td class=\"num\">", ms.known ? units_step(ms.v).s : "", "");
+    if (run->step_plot_ms.count > 1) {
+        buf_adds(out, "<span class=\"wide\">");
+        draw_steps(out, run);
+        buf_adds(out, "</span>");
+    }
+    buf_adds(out, "</td>");
+}
+
+static void name_cell(struct run_list *list, const struct run *run)
+{
+    struct buf *out = &list->rows;
+    char batch[40] = "";
+    struct buf href = {0}, name = {0};
+    if (run->batch.known)
+        snprintf(batch, sizeof batch, "batch %lld", (long long)run->batch.v);
+    list->link(&href, run->id ? run->id : "");
+    buf_adds(&name, run->name ? run->name : run->workload ? run->workload : "a run");
+    if (run->name && run->workload && strcmp(run->name, run->workload) != 0)
+        buf_printf(&name, " (%s)", run->workload);
+    html_run(out, &(struct html_run){.href = buf_str(&href),
+                                     .name = buf_str(&name),
+                                     .batch = batch,
+                                     .machine = run_place(run),
+                                     .framework = run->framework,
+                                     .id = run->id});
+    buf_drop(out, &href);
+    buf_drop(out, &name);
+}
+
+static void cost_cell(struct buf *out, const struct run *run)
+{
+    char words[MONEY_BYTES] = "";
+    int64_t nano;
+    if (run->spent.usd && money_parse(run->spent.usd, &nano, NULL) == 0)
+        money_short(nano, words);
+    html_cell(out, "num", words);
+}
+
+void run_list_add(struct run_list *list, const struct run *run)
+{
+    struct buf *out = &list->rows;
+    char quality[RUN_QUALITY_BYTES], started[20] = "";
+    if (list->count == RUN_LIST_ROWS)
+        return;
+    list->count++;
+    run_quality_words(run, quality);
+    if (run->started)
+        snprintf(started, sizeof started, "%.10s%s%.8s", run->started,
+                 strlen(run->started) > 11 ? " " : "",
+                 strlen(run->started) > 11 ? run->started + 11 : "");
+    buf_adds(out, "<tr>");
+    if (list->boxes) {
+        markup_in(out, "<td><input type=\"checkbox\" name=\"run\" value=\"", run->id,
+                  "\" aria-label=\"Compare ");
+        markup_in(out, "", run->id, "\"></td>");
+    }
+    name_cell(list, run);
+    time_cell(list, run);
+    cost_cell(out, run);
+    steps_cell(out, run);
+    html_cell(out, "num", quality);
+    html_cell(out, "num", started);
+    buf_adds(out, "<td>");
+    part_state(out, run->ended);
+    if (run->taints.count > 0) {
+        buf_addc(out, ' ');
+        part_chip(out, PART_WAIT, "noisy");
+    }
+    buf_adds(out, "</td></tr>\n");
+}
+
+// ---- the head
+
+// `word`: the order that the column's link asks for; "": none.
+static void head_cell(struct buf *out, const struct run_list *list, const char *class,
+                      const char *name, const char *word)
+{
+    const char *now = *word ? list->order : NULL;
+    bool up = now && strcmp(now, word) == 0;
+    bool down = now && *now == '-' && strcmp(now + 1, word) == 0;
+    char other[24];
+    buf_printf(out, "<th scope=\"col\"%s%s%s%s>", *class ? " class=\"" : "", class,
+               *class ? "\"" : "",
+               up     ? " aria-sort=\"ascending\""
+               : down ? " aria-sort=\"descending\""
+                      : "");
+    if (list->sort_link && *word) {
+        snprintf(other, sizeof other, "%s%s", up ? "-" : "", word);
+        buf_adds(out, "<a href=\"");
+        list->sort_link(out, list->sort_arg, other);
+        buf_printf(out, "\">%s%s</a>", name, up ? " ↑" : down ? " ↓" : "");
+    } else {
+        buf_adds(out, name);
+    }
+    buf_adds(out, "</th>");
+}
+
+static void list_columns(struct buf *out, const struct run_list *list)
+{
+    buf_adds(out, "<thead><tr>");
+    if (list->boxes)
+        head_cell(out, list, "", "compare", "");
+    head_cell(out, list, "long", "run", "name");
+    head_cell(out, list, "num", "whole training", "time");
+    head_cell(out, list, "num", "USD", "");
+    head_cell(out, list, "num", "step time", "step");
+    head_cell(out, list, "num", "quality", "");
+    head_cell(out, list, "num", "started", "started");
+    head_cell(out, list, "", "ended", "");
+    buf_adds(out, "</tr></thead>\n<tbody>\n");
+}
+
+static void draw_time(struct buf *out, const struct run_list_time *t, double least, double most)
+{
+    char words[SCALE_LABEL], low[SCALE_LABEL], high[SCALE_LABEL];
+    char tip[3 * SCALE_LABEL + 16];
+    scale_words("s", t->s, words);
+    scale_words("s", t->low_s, low);
+    scale_words("s", t->high_s, high);
+    if (t->low_s <= t->high_s)
+        snprintf(tip, sizeof tip, "%s, 95 %%: %s to %s", words, low, high);
+    else
+        snprintf(tip, sizeof tip, "%s", words);
+    buf_adds(out, "<span class=\"wide\">");
+    part_whisker(out, &(struct part_interval){t->s, t->low_s, t->high_s, t->projected}, least, most,
+                 tip);
+    buf_adds(out, "</span>");
+}
+
+void run_list_show(struct buf *out, struct run_list *list)
+{
+    double least = 0, most = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < list->time_count; i++) {
+        const struct run_list_time *t = &list->times[i];
+        double low = t->low_s <= t->high_s ? t->low_s : t->s;
+        double high = t->high_s > t->s ? t->high_s : t->s;
+        least = i == 0 || low < least ? low : least;
+        most = high > most ? high : most;
+    }
+    html_begin_table(out, "Runs");
+    list_columns(out, list);
+    for (size_t i = 0; i < list->time_count && !list->rows.failed; i++) {
+        buf_add(out, buf_str(&list->rows) + at, list->times[i].at - at);
+        draw_time(out, &list->times[i], least, most);
+        at = list->times[i].at;
+    }
+    if (!list->rows.failed)
+        buf_add(out, buf_str(&list->rows) + at, list->rows.len - at);
+    html_end_table(out);
+    html_paragraph(out, "mute wide",
+                   "Below the times: their 95 % intervals on a logarithmic scale, hollow if "
+                   "projected, and the step times over the run.");
+    buf_drop(out, &list->rows);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// run_list: runs as a table, one row each: time with its interval, cost, step times as a sparkline,
+// quality, date and state. For the lists of fare serve and of a site.
+//
+// run_list_add() for each record, then run_list_show(). Rows are written as they are read;
+// drawings, whose scale is that of all rows, are inserted at the end.
+#ifndef FARE_REPORT_RUN_LIST_H
+#define FARE_REPORT_RUN_LIST_H
+
+#include "base/buf.h"
+#include "record/run.h"
+
+enum { RUN_LIST_ROWS = 50 };
+struct run_list {
+    void (*link)(struct buf *out, const char *id); // appends the address of a run's page, escaped
+    bool boxes;                                    // to select those to compare
+    // (optional) Columns are links that sort: appends the address of the list in that order.
+    void (*sort_link)(struct buf *out, const void *arg, const char *order);
+    const void *sort_arg;
+    const char *order; // of this list: "time", "-time"; null: none
+
+    struct buf rows; // released by run_list_show()
+    size_t count;
+    struct run_list_time {
+        size_t at; // in `rows`
+        double s, low_s, high_s;
+        bool projected;
+    } times[RUN_LIST_ROWS];
+    size_t time_count;
+};
+
+// Reads what a row shows; the caller releases it with this table.
+extern const struct field run_list_fields[];
+void run_list_add(struct run_list *list, const struct run *run);
+void run_list_show(struct buf *out, struct run_list *list);
+
+#endif

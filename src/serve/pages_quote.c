@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page that prices a run or a workload.
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/quote_job.h"
+#include "base/clock.h"
+#include "base/money.h"
+#include "base/shell.h"
+#include "report/html.h"
+#include "report/page.h"
+#include "report/part.h"
+#include "serve/request.h"
+
+static const struct frame_choice spots[] = {{"", "any"}, {"no", "on demand"}, {"yes", "spot"}},
+                                 bases[] = {{"", "with estimates"}, {"yes", "measured only"}};
+
+static int read_wishes(const struct request *request, struct quote_job *job, struct err *err)
+{
+    static const enum offer_kind by_spot[] = {OFFER_ON_DEMAND, OFFER_SPOT};
+    const char *deadline = request_value(request, "deadline");
+    const char *budget = request_value(request, "budget");
+    const char *hours = request_value(request, "hours_per_month");
+    const char *spot = request_value(request, "spot");
+    const char *measured = request_value(request, "measured");
+    char *end = NULL;
+    job->ask.max_age = QUOTE_MAX_AGE;
+    job->ask.region = request_value(request, "region");
+    job->ask.estimates = !measured;
+    job->ask.most_estimates = PAGE_ESTIMATES;
+    job->ask.most_misfits = PAGE_MISFITS;
+    if (deadline) {
+        int64_t ns;
+        if (!clock_parse_duration(deadline, &ns) || ns < 0)
+            return err_set(err, ERR_USAGE, "the deadline '%s' is not a time such as 90s, 45m or 2h",
+                           deadline);
+        job->wishes.deadline_ns = some_int(ns);
+    }
+    if (budget) {
+        int64_t nano;
+        if (money_parse(budget, &nano, NULL) != 0 || nano < 0)
+            return err_set(err, ERR_USAGE, "the budget '%s' is not a number of USD", budget);
+        job->wishes.budget = some_int(nano);
+    }
+    if (hours) {
+        long value = strtol(hours, &end, 10);
+        if (end == hours || *end || value < 1 || value > 720)
+            return err_set(err, ERR_USAGE, "hours per month must be 1 to 720 (30 days)");
+        job->wishes.use_ns_a_month = value * 3600 * NS_PER_S;
+    }
+    if (spot && strcmp(spot, "yes") != 0 && strcmp(spot, "no") != 0)
+        return err_set(err, ERR_USAGE, "spot must be 'yes' or 'no'");
+    if (measured && strcmp(measured, "yes") != 0)
+        return err_set(err, ERR_USAGE, "measured must be 'yes'");
+    if (spot)
+        job->ask.kind = &by_spot[strcmp(spot, "yes") == 0];
+    return 0;
+}
+
+static int make_quote(const struct request *request, const char *word, struct quote_job *job,
+                      struct err *err)
+{
+    const struct serve_options *o = &request->site->options;
+    TRY(read_wishes(request, job, err));
+    TRY(quote_load(job, word, o->ledger, err));
+    TRY(market_open(&job->ask.market, o->book, NULL, err));
+    return quote_assemble(job, err);
+}
+
+void form_quote(struct buf *out, const struct request *request)
+{
+    buf_adds(out, "<form action=\"/quote\" method=\"get\" aria-label=\"What to price\">\n");
+    frame_field(out, request, "run", "Run or workload", "last");
+    frame_field(out, request, "deadline", "Done within", "2h");
+    frame_field(out, request, "budget", "For at most, USD", "5");
+    frame_field(out, request, "hours_per_month", "Hours a month", "100");
+    frame_field(out, request, "region", "Region", "us-east-1");
+    frame_choose(out, request, "spot", "Kind", spots, sizeof spots / sizeof *spots);
+    frame_choose(out, request, "measured", "Times", bases, sizeof bases / sizeof *bases);
+    buf_adds(out, "<button>Price it</button>\n</form>\n");
+}
+
+// The same quote on the command line.
+static void show_command(struct buf *out, const struct request *request)
+{
+    static const char *const options[][2] = {{"deadline", "--deadline"},
+                                             {"budget", "--budget"},
+                                             {"hours_per_month", "--hours-per-month"},
+                                             {"region", "--region"}};
+    const char *spot = request_value(request, "spot");
+    struct buf line = {0};
+    buf_adds(&line, "fare quote ");
+    shell_word(&line, request_value(request, "run"));
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (request_value(request, options[i][0])) {
+            buf_printf(&line, " %s ", options[i][1]);
+            shell_word(&line, request_value(request, options[i][0]));
+        }
+    if (spot)
+        buf_printf(&line, " --kind %s", strcmp(spot, "yes") == 0 ? "spot" : "on-demand");
+    if (request_value(request, "measured"))
+        buf_adds(&line, " --measured");
+    html_paragraph(out, "mute", "The same on the command line:");
+    part_command(out, buf_str(&line));
+    buf_drop(out, &line);
+}
+
+// "cnn costs 0.061 USD or more": the title says the result.
+static void quote_title(const struct quote *quote, struct buf *out)
+{
+    const struct bill **rows = quote_rows(quote, NULL);
+    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
+    out->failed |= !rows;
+    buf_adds(out, quote->workload ? quote->workload : "The training");
+    if (rows && rows[0]) {
+        bill_amount(rows[0], amount, interval);
+        buf_printf(out, " costs %s USD or more", amount + strspn(amount, "≥"));
+    } else {
+        buf_adds(out, ": no known offer fits");
+    }
+    free(rows);
+}
+
+static void show_quote(struct buf *out, const struct request *request, const struct quote_job *job,
+                       const struct page *plots)
+{
+    struct buf title = {0};
+    bool asked = request_value(request, "run");
+    if (asked)
+        quote_title(&job->quote, &title);
+    else
+        buf_adds(&title, "What would it cost?");
+    frame_begin(out, request, buf_str(&title));
+    form_quote(out, request);
+    if (asked) {
+        buf_adds(out, "<div class=\"cols\">\n<div>\n");
+        html_quote(out, &job->quote, 2);
+        buf_adds(out, "</div>\n<div>\n");
+        for (size_t i = 0; i < plots->plots.count; i++)
+            html_plot(out, &plots->plots.items[i], 2, i);
+        show_command(out, request);
+        buf_adds(out, "</div>\n</div>\n");
+        frame_json_link(out, request, "/quote");
+    } else {
+        part_empty(out,
+                   "Name a run or a workload above. Without a run of your own, a published one "
+                   "gives an idea: cnn, or",
+                   "fare quote --time 2h --gpu h100");
+    }
+    frame_end(out);
+    buf_drop(out, &title);
+}
+
+int page_quote(const struct request *request, struct answer *answer, struct err *err)
+{
+    const char *word = request_value(request, "run");
+    struct quote_job job = {.asked = !quote_is_workload(word)};
+    struct page plots = {0};
+    if (request->json && !word)
+        return err_set(err, ERR_USAGE, "name a run: /quote.json?run=last");
+    int rc = word ? make_quote(request, word, &job, err) : 0;
+    if (rc == 0 && word && !request->json)
+        rc = page_frontier(&job, &plots, err);
+    if (rc == 0 && request->json)
+        rc = record_to_text(quote_fields, &job.quote, &answer->text, err);
+    else if (rc == 0)
+        show_quote(&answer->text, request, &job, &plots);
+    record_release(page_fields, &plots);
+    quote_release(&job);
+    market_close(job.ask.market);
+    return rc;
+}
