@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two kernels of GPT-2 alone, on the machine that runs PTX (ptx/ptx.h), with inputs that no small
+// net has: thousands of positions of one token, and attention's scores that grow from one piece of
+// keys to the next.
+#include "test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/kernels.h"
+#include "engine/cuda/ptx.h"
+#include "engine/ptx/ptx.h"
+
+enum { PIECES = 8 };
+
+static struct ptx_memory pieces[PIECES];
+static int piece_count;
+
+static struct ptx_memory find_piece(uint64_t address)
+{
+    for (int i = 0; i < piece_count; i++)
+        if (address >= pieces[i].from && address < pieces[i].to)
+            return pieces[i];
+    return (struct ptx_memory){0};
+}
+
+// Memory that kernels may use, all bits set, until forget().
+static void *given(size_t bytes)
+{
+    void *at = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    assert_non_null(at);
+    assert_true(piece_count < PIECES);
+    memset(at, 0xff, bytes);
+    uint64_t from = (uint64_t)(uintptr_t)at;
+    pieces[piece_count++] = (struct ptx_memory){from, from + bytes, NULL};
+    return at;
+}
+
+static void forget(void)
+{
+    while (piece_count > 0)
+        free((void *)(uintptr_t)pieces[--piece_count].from);
+}
+
+static void launch(const char *name, unsigned x, unsigned y, unsigned shared, const void *args)
+{
+    static char why[300];
+    const struct ptx_kernel *kernel = NULL;
+    for (int i = 0; i < ptx_text_count && !kernel; i++)
+        if (ptx_texts[i].capability == 80 && ptx_texts[i].precision == ENGINE_BF16)
+            kernel = ptx_kernel(ptx_texts[i].text, name, why, sizeof why);
+    struct ptx_launch how = {x, y, 256, shared, args, find_piece, NULL};
+    if (!kernel || !ptx_run(kernel, &how, why, sizeof why))
+        fail_msg("%s: %s", name, why);
+}
+
+// ---- token_order
+
+static uint32_t draw(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+// Each place is taken once; the positions of a token stand together and in order, and the first of
+// them has their number.
+static void check_order(const int *tokens, int positions, int blocks)
+{
+    struct cuda_embed g = {.tokens = tokens,
+                           .positions = positions,
+                           .order = given((size_t)positions * 4),
+                           .first = given((size_t)positions * 4),
+                           .count = given((size_t)positions * 4)};
+    launch("token_order", (unsigned)blocks, 1, 0, &g);
+    char *seen = calloc((size_t)positions, 1);
+    assert_non_null(seen);
+    for (int place = 0; place < positions;) {
+        int begin = place, token = tokens[g.order[place]], last = -1;
+        for (; place < positions && tokens[g.order[place]] == token; place++) {
+            int position = g.order[place];
+            assert_in_range(position, 0, positions - 1);
+            assert_false(seen[position]);
+            seen[position] = 1;
+            assert_true(position > last);
+            last = position;
+            assert_int_equal(g.first[position], begin);
+        }
+        for (int i = begin; i < place; i++)
+            assert_int_equal(g.count[g.order[i]], i == begin ? place - begin : 0);
+    }
+    // A token that stands in two places would have two first positions.
+    int groups = 0, different = 0;
+    for (int i = 0; i < positions; i++) {
+        groups += g.count[i] > 0;
+        int k = 0;
+        while (tokens[k] != tokens[i])
+            k++;
+        different += k == i;
+    }
+    assert_int_equal(groups, different);
+    free(seen);
+    forget();
+}
+
+static void positions_by_token(void **state)
+{
+    (void)state;
+    // How many positions, and how the tokens lie: all the same, two in turn, a few that are
+    // frequent among many, and each its own. A block's list has room for 2,048 and is emptied over
+    // 1,024.
+    static const struct {
+        int positions, blocks;
+        enum { SAME, TURNS, FREQUENT, OWN } kind;
+    } cases[] = {{1, 2, SAME},        {1024, 2, SAME},  {1025, 2, SAME},  {2048, 3, SAME},
+                 {3000, 2, SAME},     {3000, 1, TURNS}, {2049, 2, TURNS}, {3000, 3, FREQUENT},
+                 {5000, 2, FREQUENT}, {200, 1, OWN},    {3000, 13, OWN}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        uint32_t at = (uint32_t)c;
+        int positions = cases[c].positions, *tokens = given((size_t)positions * 4);
+        for (int i = 0; i < positions; i++) {
+            uint32_t x = draw(&at);
+            switch (cases[c].kind) {
+            case SAME:
+                tokens[i] = 1;
+                break;
+            case TURNS:
+                tokens[i] = i % 2 * 3;
+                break;
+            case FREQUENT:
+                tokens[i] = (int)(x % 8 < 5 ? x % 3 : x % 500);
+                break;
+            case OWN:
+                tokens[i] = i * 7 % positions;
+                break;
+            }
+        }
+        check_order(tokens, positions, cases[c].blocks);
+    }
+}
+
+// ---- attention_forward
+
+static unsigned short to_bf16(float x) // of numbers that it has
+{
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    return (unsigned short)(bits >> 16);
+}
+
+static float from_bf16(unsigned short x)
+{
+    uint32_t bits = (uint32_t)x << 16;
+    float y;
+    memcpy(&y, &bits, 4);
+    return y;
+}
+
+// One head of 64: scores are q · k ÷ 8. `step` is how much the score of a key is above that of
+// the key 64 positions before.
+static void check_attention(int time, float step)
+{
+    enum { HEAD = 64 };
+    struct cuda_attention g = {.samples = 1, .heads = 1, .time = time};
+    unsigned short *qkv = given((size_t)time * 3 * HEAD * 2);
+    uint32_t at = 7;
+    for (int t = 0; t < time; t++)
+        for (int i = 0; i < HEAD; i++) {
+            float level = (float)(t / 64) * step;
+            qkv[t * 3 * HEAD + i] = to_bf16(i == 0 ? 8 : (float)(draw(&at) % 5) / 4 - 0.5f);
+            qkv[t * 3 * HEAD + HEAD + i] =
+                to_bf16(i == 0 ? level : (float)(draw(&at) % 5) / 4 - 0.5f);
+            qkv[t * 3 * HEAD + 2 * HEAD + i] = to_bf16((float)(draw(&at) % 17) / 8 - 1);
+        }
+    g.qkv = qkv;
+    g.y = given((size_t)time * HEAD * 2);
+    g.log_sum = given((size_t)time * 4);
+    launch("attention_forward", (unsigned)(time + 127) / 128, 1, 6 * 8192, &g);
+    double *weight = calloc((size_t)time, sizeof *weight);
+    assert_non_null(weight);
+    for (int t = 0; t < time; t++) {
+        double most = -INFINITY, sum = 0;
+        for (int k = 0; k <= t; k++) {
+            weight[k] = 0;
+            for (int i = 0; i < HEAD; i++)
+                weight[k] += (double)from_bf16(qkv[t * 3 * HEAD + i]) *
+                             (double)from_bf16(qkv[k * 3 * HEAD + HEAD + i]) / 8;
+            most = fmax(most, weight[k]);
+        }
+        for (int k = 0; k <= t; k++)
+            sum += weight[k] = exp(weight[k] - most);
+        // Weights and results have 8 bits each.
+        for (int i = 0; i < HEAD; i++) {
+            double y = 0, size = 0;
+            for (int k = 0; k <= t; k++) {
+                double v = (double)from_bf16(qkv[k * 3 * HEAD + 2 * HEAD + i]);
+                y += weight[k] / sum * v;
+                size += weight[k] / sum * fabs(v);
+            }
+            double got = (double)from_bf16(g.y[t * HEAD + i]);
+            if (!(fabs(got - y) <= 0x1p-8 * (size + fabs(y)) + 1e-30))
+                fail_msg("step %g, position %d of %d, %d: %g is not %g", (double)step, t, time, i,
+                         got, y);
+        }
+        double log_sum = (most + log(sum)) / log(2);
+        if (!(fabs((double)g.log_sum[t] - log_sum) <= 1e-4 * (1 + fabs(log_sum))))
+            fail_msg("step %g, position %d: %g is not %g", (double)step, t, (double)g.log_sum[t],
+                     log_sum);
+    }
+    free(weight);
+    forget();
+}
+
+// By little, which is not scaled at once (text.cuh); by more than that in each piece; so that
+// earlier keys have no weight at all; and falling.
+static void scores_that_grow(void **state)
+{
+    (void)state;
+    static const float steps[] = {0, 3, 5, 8, 60, -4, -60};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        check_attention(i < 4 ? 320 : 192, steps[i]);
+    check_attention(130, 6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(positions_by_token),
+        cmocka_unit_test(scores_that_grow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
