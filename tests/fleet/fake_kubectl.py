@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+from faults import take
+
 top = Path(os.environ["STANDIN"])
 args = sys.argv[1:]
 with open(top / "calls", "a") as f:
@@ -18,12 +20,7 @@ with open(top / "calls", "a") as f:
 
 
 def fault(word):
-    faults = (top / "faults").read_text().split() if (top / "faults").exists() else []
-    if word not in faults:
-        return False
-    faults.remove(word)
-    (top / "faults").write_text(" ".join(faults))
-    return True
+    return take(top, word)
 
 
 def fail(text):

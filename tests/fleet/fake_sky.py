@@ -14,6 +14,8 @@ from pathlib import Path
 
 import yaml
 
+from faults import take
+
 top = Path(os.environ["STANDIN"])
 args = sys.argv[1:]
 with open(top / "calls", "a") as f:
@@ -21,12 +23,7 @@ with open(top / "calls", "a") as f:
 
 
 def fault(word):
-    faults = (top / "faults").read_text().split()
-    if word not in faults:
-        return False
-    faults.remove(word)
-    (top / "faults").write_text(" ".join(faults))
-    return True
+    return take(top, word)
 
 
 def fail(text, code=1):
@@ -54,7 +51,7 @@ if verb == "check":
 elif verb == "launch":
     assert args[1:4] == ["-y", "-d", "-c"], args
     name, task = args[4], yaml.safe_load(Path(args[5]).read_text())
-    (top / f"task-{len(list(top.glob('task-*')))}").write_text(Path(args[5]).read_text())
+    (top / f"task-{time.monotonic_ns():020}").write_text(Path(args[5]).read_text())
     if fault("nothing"):
         fail("sky.exceptions.ResourcesUnavailableError: Failed to provision all possible launchable resources.")
     home = machine(name)
