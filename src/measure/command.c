@@ -576,7 +576,7 @@ int command_run(const struct command_options *options, struct session *session, 
             clock_sleep_ns(10 * NS_PER_MS);
             child_read(&job.child);
         }
-        signals_end();
+        signals_end(session->saving != NULL);
     }
     session->exit_code = job_exit_code(&job, rc);
     follow_free(job.follow);

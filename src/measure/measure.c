@@ -23,6 +23,7 @@
 #include "measure/saving.h"
 #include "record/mask.h"
 #include "record/read.h"
+#include "run/signals.h"
 
 #define ROW(name) &runner_##name,
 static const struct runner *const runners[] = {RUNNERS(ROW)};
@@ -41,15 +42,16 @@ static void on_signal(int number)
         kill(apart_pid, number);
 }
 
-// The first signal ends the run, a second one the program. Ignored signals stay ignored (nohup).
-static void catch_signals(void)
+// The first signal ends the run, a second one the program; but a run that is saved is saved to the
+// end, however often a scheduler sends SIGTERM. Ignored signals stay ignored (nohup).
+static void catch_signals(const struct measure_options *o)
 {
     static const int numbers[] = {SIGINT, SIGTERM};
-    const struct sigaction action = {.sa_handler = on_signal,
-                                     .sa_flags = (int)SA_RESETHAND | SA_RESTART};
     interrupted = 0;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction before;
+        bool once = numbers[i] == SIGINT || !o->save;
+        struct sigaction before, action = {.sa_handler = on_signal,
+                                           .sa_flags = SA_RESTART | (once ? (int)SA_RESETHAND : 0)};
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(numbers[i], &action, NULL);
     }
@@ -219,7 +221,7 @@ static int run_in_child(void *context)
     struct apart *a = context;
     struct err err = {0};
     struct buf text = {0};
-    catch_signals();
+    catch_signals(a->session->o);
     signal(SIGTTOU, SIG_IGN); // it draws its line from the terminal's background
     int rc = a->runner->run(a->session, &err);
     session_release(a->session);
@@ -361,6 +363,8 @@ static int run_saved(struct measure *m, struct session *s, struct err *err)
         rc = rc == 0 ? finished : rc;
         const char *by = saving_by(s->saving);
         m->again = by && strcmp(by, "lease") == 0;
+        if (!saving_told(s->saving)) // else the record comes first, and then the end
+            signals_release();
     }
     buf_adds(&m->says, buf_str(&m->words));
     buf_reset(&m->words);
@@ -375,7 +379,7 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
     if (!run)
         return ERR_MEMORY;
     if (!m->begun && what->workload) // signals are passed on to a command
-        catch_signals();
+        catch_signals(m->o);
     if (!m->begun)
         m->begun_ns = clock_now_ns();
     struct live_price price;

@@ -434,7 +434,7 @@ unsigned saving_look(struct saving *v, struct buf *says)
 
 bool saving_signal(struct saving *v, int number)
 {
-    return !v->told && guard_signal(v->guard, number);
+    return guard_signal(v->guard, number);
 }
 
 void saving_event(struct saving *v, const char *line)

@@ -12,7 +12,8 @@ enum { TAKEN = sizeof taken / sizeof *taken, WITHOUT_STOPS = TAKEN - 2 };
 
 static int ends[2] = {-1, -1};
 static struct sigaction before[TAKEN];
-static bool installed[TAKEN];
+static bool installed[TAKEN], held[TAKEN];
+static volatile sig_atomic_t came; // while held
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
@@ -45,18 +46,42 @@ void signals_unblock(const sigset_t *mask)
     pthread_sigmask(SIG_SETMASK, mask, NULL);
 }
 
-void signals_end(void)
+static void on_held(int number)
 {
-    for (int i = 0; i < TAKEN; i++)
+    came = number;
+}
+
+void signals_end(bool hold)
+{
+    // A handler: what is ignored would be ignored by programs that start later, too.
+    struct sigaction action = {.sa_handler = on_held, .sa_flags = SA_RESTART};
+    sigfillset(&action.sa_mask);
+    came = 0;
+    for (int i = 0; i < TAKEN; i++) {
+        int number = taken[i];
+        held[i] = hold && installed[i] &&
+                  (number == SIGTERM || number == SIGHUP || number == SIGUSR1 || number == SIGUSR2);
         if (installed[i])
-            sigaction(taken[i], &before[i], NULL);
-    for (int i = 0; i < TAKEN; i++)
+            sigaction(number, held[i] ? &action : &before[i], NULL);
         installed[i] = false;
+    }
     for (int i = 0; i < 2; i++) {
         if (ends[i] >= 0)
             close(ends[i]);
         ends[i] = -1;
     }
+}
+
+void signals_release(void)
+{
+    for (int i = 0; i < TAKEN; i++) {
+        if (held[i])
+            sigaction(taken[i], &before[i], NULL);
+        held[i] = false;
+    }
+    if (came)
+        raise(came);
+    came = 0;
 }
 
 int signals_fd(void)

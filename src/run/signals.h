@@ -20,7 +20,11 @@ struct signals_one {
 // catches SIGTSTP and SIGCONT too; otherwise they act on fare as on the command.
 int signals_begin(bool stops, sigset_t *mask, struct err *err) MUST_USE;
 void signals_unblock(const sigset_t *mask);
-void signals_end(void); // restores the previous handlers
+
+// Restores the previous handlers. With `hold`, signals that schedulers and users send to programs
+// in general (not Ctrl-C) wait for signals_release(): there is something to finish first.
+void signals_end(bool hold);
+void signals_release(void); // raises the last one that came; without a hold, does nothing
 
 int signals_fd(void);
 bool signals_next(struct signals_one *one); // false if there is none

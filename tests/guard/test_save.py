@@ -345,6 +345,34 @@ def schedulers():
         check(f"{name}: its last step is saved", record.get("saved_step") == last, f"{last} {record}")
 
 
+def told_often():
+    """SIGTERM every 10 ms until it ends, as a scheduler may that tells the job, its step and its starter."""
+    native = ["--no-cloud", "mlp", "--full", "--epochs", "1000", "--threads", "1"]
+    for name in ("a command", "a workload"):
+        a = Place()
+        if name == "a command":
+            p = a.start("--checkpoints", "out", "--notice", "signal@20", command=a.job(3000))
+            a.wait_for(("step", 23))
+        else:
+            p = subprocess.Popen([FARE, "run", *native, "--save", str(a.store), "--lease", "2s", "--save-every", "200ms", "--notice", "signal@20"], cwd=a.home, env=a.env,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            until = time.monotonic() + 60
+            while time.monotonic() < until and not list(a.store.rglob("0000000001-*")):
+                time.sleep(0.05)
+        until = time.monotonic() + 30
+        while p.poll() is None and time.monotonic() < until:
+            p.send_signal(signal.SIGTERM)
+            time.sleep(0.01)
+        p.kill()
+        out, err = p.communicate()
+        check(f"{name} that is told often ends with 75", p.returncode == 75, f"{p.returncode} {err}")
+        attempt = a.record().get("saving", {}).get("attempts", [{}])[-1]
+        check(f"{name}: and its record says that it was saved", attempt.get("ended") == "interrupted" and attempt.get("saved_step", 0) > 0, f"{attempt} {err}")
+        if name == "a command":
+            last = max(int(line[3]) for line in a.lines() if line[2] == "step")
+            check("and its last step is saved", attempt.get("saved_step") == last, f"{last} {attempt}")
+
+
 def bad_places():
     a = Place()
     file = a.home / "file"
@@ -508,7 +536,7 @@ def watched_without():
     check("without --save signals are passed on as before", p.returncode == 9, p.returncode)
 
 
-TESTS = [notice_file, short_notice, withdrawn, metadata, python_helper, events_alone, resume_words, retry, then_and_idle, spend, bill, hazard, schedulers, bad_places, other_job, damaged_store, store_away, deepspeed,
+TESTS = [notice_file, short_notice, withdrawn, metadata, python_helper, events_alone, resume_words, retry, then_and_idle, spend, bill, hazard, schedulers, told_often, bad_places, other_job, damaged_store, store_away, deepspeed,
          half_a_folder, watched_without]
 
 
