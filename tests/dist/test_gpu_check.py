@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
@@ -198,7 +199,9 @@ for i in range(100):
     assert os.wait()[1] == 0
 """)
 told = subprocess.run([sys.executable, work / "at_any_moment.py"], capture_output=True, text=True, timeout=120)
-started = subprocess.run(["pgrep", "-f", f"{work}/sleeper"], capture_output=True, text=True).stdout
+deadline, started = time.monotonic() + 10, "?"
+while started and time.monotonic() < deadline:  # what was killed may take a moment to go
+    started = subprocess.run(["pgrep", "-f", f"{work}/sleeper"], capture_output=True, text=True).stdout
 report("nor when it is stopped while it starts something", told.returncode == 0 and started == "", told.stderr + started)
 code, out, err = check("--only", "full", "--data", work / "nowhere", "--workloads", "mlp")
 report("a whole training without its data too", code == 1 and row(out, "mlp")[1] == "–", out + err)
