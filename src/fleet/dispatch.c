@@ -9,8 +9,9 @@
 #include "base/clock.h"
 #include "fleet/site.h"
 
-#define TICK_NS (100 * NS_PER_MS)
-#define DRAW_NS (500 * NS_PER_MS)
+#define TICK_NS  (100 * NS_PER_MS)
+#define ROUND_NS (50 * NS_PER_MS) // between two rounds, unless the last one was longer ago
+#define DRAW_NS  (500 * NS_PER_MS)
 
 static const enum verb verb_of[] = {VERB_START, VERB_LOOK, VERB_CANCEL, VERB_CLEAN};
 
@@ -23,29 +24,34 @@ static void on_stop(int number)
 
 // ---- what is next
 
-// Starts the program for a verb at a place; `s->chosen` is set.
-static int begin(struct dispatcher *d, struct site *s, enum verb verb, struct err *err)
+// Orders a verb at a place for the next round; `s->chosen` is set.
+static void order(struct dispatcher *d, struct site *s, enum verb verb)
+{
+    s->verb = verb;
+    s->at_work = true;
+    site_set_active(d, s);
+    s->next_ordered = NULL;
+    *d->ordered_end = s;
+    d->ordered_end = &s->next_ordered;
+}
+
+// Starts the program for the verb that was ordered.
+static int begin(struct dispatcher *d, struct site *s, struct err *err)
 {
     struct call call = {0};
     struct call_result nothing = {.exited = true};
     struct err why = {0};
-    s->verb = verb;
-    int rc = s->place->target->prepare(&d->fleet, s->place, verb, &s->chosen, &call, &why);
-    bool none = rc == 0 && !call.argv, lost_disk = false;
-    if (rc == 0 && verb == VERB_START) {
-        rc = state_flush(d->state, &why);
-        lost_disk = rc != 0;
-    }
+    int rc = s->place->target->prepare(&d->fleet, s->place, s->verb, &s->chosen, &call, &why);
+    bool none = rc == 0 && !call.argv;
     if (rc == 0 && !none)
         rc = calls_start(d->calls, &call, s, &why);
     call_release(&call);
     if (none)
         return site_answered(d, s, &nothing, err);
-    s->at_work = rc == 0;
-    site_set_active(d, s);
     if (rc == 0)
         return 0;
-    if (rc == ERR_MEMORY || lost_disk) {
+    s->at_work = false;
+    if (rc == ERR_MEMORY) {
         *err = why;
         return rc;
     }
@@ -53,6 +59,22 @@ static int begin(struct dispatcher *d, struct site *s, enum verb verb, struct er
     rc = site_failed(d, s, rc == ERR_MISSING ? ERR_FAIL : rc, &why, err);
     site_set_active(d, s);
     return rc;
+}
+
+// Begins all that was ordered. What was noted is on the disk before: no task starts unknown to the
+// next dispatcher, and no folder is removed before its end is known. A disk is forced once for all.
+static int round_begin(struct dispatcher *d, struct err *err)
+{
+    struct site *s = d->ordered, *next;
+    d->ordered = NULL;
+    d->ordered_end = &d->ordered;
+    d->round_ns = d->now_ns;
+    TRY(state_flush(d->state, err));
+    for (; s; s = next) {
+        next = s->next_ordered;
+        TRY(begin(d, s, err));
+    }
+    return 0;
 }
 
 // Chooses the tasks here with this wish that are due: the first, or all where a target takes many.
@@ -103,27 +125,29 @@ static bool has_work(const struct dispatcher *d, const struct site *s)
     return s->begun < s->place->at_once && (s->waiting.first || d->waiting.first);
 }
 
+// Orders what is next at this place, if something is.
 static int advance(struct dispatcher *d, struct site *s, struct err *err)
 {
-    static const enum wish order[] = {WISH_CANCEL, WISH_CLEAN, WISH_START, WISH_LOOK};
+    static const enum wish by_rank[] = {WISH_CANCEL, WISH_CLEAN, WISH_START, WISH_LOOK};
     if (s->at_work || s->gone || s->due_ns > d->now_ns)
         return 0;
     bool room = s->active || d->active < (size_t)d->fleet.dispatch->jobs.v;
     if (room && s->ready && has_work(d, s))
         TRY(assign(d, s, err));
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        if (choose(d, s, order[i])) {
-            if (order[i] != WISH_START || s->ready)
-                return begin(d, s, verb_of[order[i]], err);
-            break; // check it first
+    for (size_t i = 0; i < sizeof by_rank / sizeof *by_rank; i++)
+        if (choose(d, s, by_rank[i])) {
+            if (by_rank[i] == WISH_START && !s->ready)
+                break; // check it first
+            order(d, s, verb_of[by_rank[i]]);
+            return 0;
         }
     bool wanted = has_work(d, s) || s->chosen.count > 0;
     s->chosen.count = 0;
     if (s->open && !wanted && !s->here.first)
-        return begin(d, s, VERB_CLOSE, err);
-    if (!room || !wanted || s->ready)
-        return 0;
-    return begin(d, s, s->place->needs_bundle ? VERB_BRING : VERB_CHECK, err);
+        order(d, s, VERB_CLOSE);
+    else if (room && wanted && !s->ready)
+        order(d, s, s->place->needs_bundle ? VERB_BRING : VERB_CHECK);
+    return 0;
 }
 
 // ---- the loop
@@ -205,6 +229,7 @@ static int open_dispatcher(struct dispatcher *d, struct places *places, struct e
     d->sites = calloc(places->count + 1, sizeof *d->sites);
     if (!d->items || !d->sites)
         return err_memory(err);
+    d->ordered_end = &d->ordered;
     d->left = plan->tasks.count;
     d->site_count = d->usable = places->count;
     for (size_t i = 0; i < places->count; i++) {
@@ -245,7 +270,7 @@ static int tick(struct dispatcher *d, struct err *err)
 {
     for (size_t i = 0; i < d->site_count; i++)
         TRY(advance(d, &d->sites[i], err));
-    TRY(state_flush(d->state, err));
+    TRY(round_begin(d, err));
     if (d->o->draw && d->now_ns - d->drawn_ns >= DRAW_NS) {
         d->drawn_ns = d->now_ns;
         d->o->draw(d->o->arg, d);
@@ -253,27 +278,46 @@ static int tick(struct dispatcher *d, struct err *err)
     return 0;
 }
 
-static int loop(struct dispatcher *d, struct err *err)
+static bool goes_on(const struct dispatcher *d)
 {
-    int rc = 0;
-    while (rc == 0 && (d->left > 0 || d->open > 0) && !stopped) {
+    return (d->left > 0 || d->open > 0) && !stopped;
+}
+
+// Answers, and what follows from them, until the next tick.
+static int answers(struct dispatcher *d, int64_t until, struct err *err)
+{
+    while (goes_on(d) && d->now_ns < until) {
         struct call_result result = {0};
         void *site = NULL;
+        int64_t round_ns = d->round_ns + ROUND_NS;
+        int64_t wake_ns = d->ordered && round_ns < until ? round_ns : until;
+        int64_t wait_ns = wake_ns > d->now_ns ? wake_ns - d->now_ns : 0;
+        int got = calls_wait(d->calls, wait_ns, &result, &site, err);
         d->now_ns = clock_now_ns();
-        rc = tick(d, err);
-        int64_t until = d->now_ns + TICK_NS;
-        while (rc == 0 && (d->left > 0 || d->open > 0) && !stopped && d->now_ns < until) {
-            int got = calls_wait(d->calls, until - d->now_ns, &result, &site, err);
-            d->now_ns = clock_now_ns();
-            rc = got < 0 ? got : 0;
-            if (got <= 0)
-                continue;
+        if (got < 0)
+            return got;
+        int rc = 0;
+        if (got > 0) {
             rc = site_answered(d, site, &result, err);
             call_result_release(&result);
-            result = (struct call_result){0};
             if (rc == 0)
                 rc = advance(d, site, err);
         }
+        if (rc == 0 && d->ordered && d->now_ns >= round_ns)
+            rc = round_begin(d, err);
+        TRY(rc);
+    }
+    return 0;
+}
+
+static int loop(struct dispatcher *d, struct err *err)
+{
+    int rc = 0;
+    while (rc == 0 && goes_on(d)) {
+        d->now_ns = clock_now_ns();
+        rc = tick(d, err);
+        if (rc == 0)
+            rc = answers(d, d->now_ns + TICK_NS, err);
     }
     struct err late = {0};
     int flushed = state_flush(d->state, rc == 0 ? err : &late);

@@ -259,8 +259,7 @@ static int ended(struct dispatcher *d, struct site *s, struct item *item,
             s->place->name);
         return 0;
     }
-    TRY(site_note(d, item->task, err));
-    TRY(state_flush(d->state, err));
+    TRY(site_note(d, item->task, err)); // on the disk before its folder is removed
     s->begun--;
     item->wish = WISH_CLEAN;
     item->due_ns = 0;

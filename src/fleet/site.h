@@ -34,6 +34,7 @@ struct site { // a place
     bool met;       // it has answered before
     bool unstarted; // the last start failed: that it answers a check proves nothing
     enum verb verb;
+    struct site *next_ordered;
     struct chosen chosen;
     struct item **items; // of `chosen`
     int fails;
@@ -53,7 +54,8 @@ struct dispatcher {
     size_t open;                             // places where something may be rented
     struct line waiting;                     // tasks for any place
     struct index names;                      // of the sites, by number
-    int64_t now_ns, drawn_ns;
+    struct site *ordered, **ordered_end;     // to be begun in the next round
+    int64_t now_ns, drawn_ns, round_ns;
 };
 
 void line_add(struct line *line, struct item *item); // behind the others
