@@ -387,8 +387,8 @@ static void published(void **state)
     int count = 0;
     assert_ok(published_each(TESTS_DIR "/../share/published", count_one, &count, &err), &err);
     // Five workloads on six configurations (2017), thirteen rows (2018), five and three machines,
-    // eight workloads on an H200 and on its CPUs, native and with PyTorch, and GPT-2 in four ways on
-    // an H200 and in two on its CPUs.
+    // eight workloads on an H200 and on its CPUs, native and with PyTorch, and GPT-2 in four ways
+    // on an H200 and in two on its CPUs.
     assert_int_equal(count, 5 * 6 + 13 + 5 + 3 + 4 * 8 + 4 + 2);
     const char *dir = TESTS_DIR "/../share/published";
     assert_ok(published_find(dir, "published-2018-tweets-aws-p3", &text, &err), &err);
