@@ -68,7 +68,7 @@ dist: build ## write the bundle: dist/fare-VERSION-linux-x86_64.tar.gz
 gpu-check: dist ## write the bundle and its check for a machine with a GPU: dist/fare-VERSION-gpu-check.tar.gz
 	@scripts/setup build test
 	@$(with_tests)
-	@ninja -C build --quiet engine_test_cuda bench_cuda
+	@ninja -C build --quiet engine_test_cuda engine_test_cuda_ranks bench_cuda
 	@scripts/dist-gpu-check build dist
 
 image: dist ## write the container image: dist/fare-VERSION-oci.tar

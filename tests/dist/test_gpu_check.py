@@ -79,7 +79,7 @@ subprocess.run([ROOT / "scripts" / "dist-gpu-check", BUILD, work], capture_outpu
 report("the same bytes when made again", archive.read_bytes() == first)
 subprocess.run(["tar", "-C", work, "-xzf", archive], check=True)
 unpacked = work / archive.name.removesuffix(".tar.gz")
-needed = subprocess.run(["readelf", "-d", unpacked / "bin/test_cuda", unpacked / "bin/bench_cuda"], capture_output=True,
+needed = subprocess.run(["readelf", "-d", *(unpacked / "bin").iterdir()], capture_output=True,
                         text=True).stdout
 needed = set(re.findall(r"NEEDED.*\[(.*)\]", needed))
 carried = {p.name for p in (unpacked / "lib").iterdir()}
@@ -242,6 +242,28 @@ slow["started"]["mlp"]["packed"] = [[2.0, 0.5, "machine code", 1, 0.25], [1.0, 0
 code, out, err = check("--tables", work / "start.json", fare=())
 report("of several processes the median, and the first beside it", row(out, "mlp")[1:6] == ["machine code", "1.25 (2.00)", "0.25",
        "1.00", "0.25"], out + err)
+
+code, out, err = check("--only", "nccl", FARE_NCCL="/nonexistent")
+report("without NCCL its part is skipped, and says so", code == 0 and row(out, "sums with NCCL")[1].startswith("skipped: "), out + err)
+ranks = unpacked / "bin/test_cuda_ranks"
+real = ranks.read_bytes()
+ranks.write_text('#!/bin/sh\necho "[       OK ] a_rank_alone"\n[ "$FARE_TEST_GPU" = 1 ] && exit $BAD\n')
+quick = work / "short" / "fare"
+quick.parent.mkdir()
+quick.write_text(f"""#!/usr/bin/python3
+import json, os, sys
+if sys.argv[1] == "run":
+    ms = {{None: 1, "0": 2, "1": 3}}[os.environ.get("FARE_NCCL_ALONE")]
+    print(json.dumps({{"runs": [{{"step_ms": ms + len(sys.argv[2]) / 100}}]}}))
+else:
+    print(json.dumps({{"gpus": [], "gpu_libraries": [{{"name": "NCCL", "version": "2.27.3"}}], "fare": {{"version": "1", "build": "b"}}}}))
+""")
+quick.chmod(0o755)
+for bad in ("0", "7"):
+    code, out, err = check("--only", "nccl", fare=("--fare", quick), BAD=bad)
+    report(f"NCCL's test that ends with {bad}: told, and steps in three ways", (code == 0) == (bad == "0") and row(out, "sums with NCCL")[1].startswith("1 passed")
+           and row(out, "gpt2") == ["gpt2", "1.0400", "2.0400", "3.0400"] and row(out, "inception")[1:] == ["1.0900", "2.0900", "3.0900"], out + err)
+ranks.write_bytes(real)
 
 code, out, err = check("--only", "adam", "--workloads", "mlp,imdb", "--save", work / "adam.json")
 line = next((x for x in out.splitlines() if x.startswith("Adam with imdb's table of 20,000 × 128: ")), "")

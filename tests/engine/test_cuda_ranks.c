@@ -4,7 +4,7 @@
 // ranks are those of one with the same batches, but for rounding, and the same bits at every rank.
 // And failures: no rank hangs, and the error says what happened.
 //
-// With FARE_TEST_GPU=1 it uses the machine's GPU and NCCL instead (scripts/nccl-check): a rank
+// With FARE_TEST_GPU=1 it uses the machine's GPU and NCCL instead (scripts/gpu-check): a rank
 // alone that sums over itself, and two ranks on one GPU, which NCCL allows if it takes them for
 // machines.
 #include <signal.h>
