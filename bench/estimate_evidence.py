@@ -135,9 +135,10 @@ def learnt(row, errors):
     """The factor of a class's half-width; `row` has the table's factors, `errors` are over their half-widths."""
     points = [(0, 0.0)] + [(math.log(row[q]) / math.log(row[0.9]), q) for q in (0.5, 0.8, 0.9, 0.95)]
     errors = np.sort(errors)
+    at, shares = np.array(points).T
 
     def covers(s):
-        share = np.interp(s, [x for x, _ in points], [q for _, q in points])
+        share = np.interp(s, at, shares)
         return TABLE_COUNTS * share + np.searchsorted(errors, s, side="right") >= 0.9 * (TABLE_COUNTS + len(errors)) - 1e-9
     low, high = NARROWEST, max(points[-1][0], 1, errors[-1] if len(errors) else 0)
     if covers(low):

@@ -66,11 +66,11 @@ CENTRE = np.array([math.log(50), math.log(800), math.log(150), math.log(0.7), 0]
 
 
 def log_time(par, features):
-    f = features - CENTRE
-    g = par[2] * f[:, 3]
-    terms = np.stack([-f[:, 0] - g - par[3] * f[:, 4], par[0] - f[:, 1], par[1] - f[:, 2] - g], 1)
-    top = terms.max(1)
-    return top + np.log(np.exp(terms - top[:, None]).sum(1))
+    f = (features - CENTRE).T
+    g = par[2] * f[3]
+    terms = -f[0] - g - par[3] * f[4], par[0] - f[1], par[1] - f[2] - g
+    top = np.maximum(np.maximum(terms[0], terms[1]), terms[2])
+    return top + np.log(np.exp(terms[0] - top) + np.exp(terms[1] - top) + np.exp(terms[2] - top))
 
 
 def solve(fa, fb, y, w, start, prior, strength):
@@ -98,10 +98,11 @@ def three_exponents(t, train, test):
     """The formula to beat: t = F^-a B^-b S^-c, least absolute error."""
     x = -(t.fb - t.fa)[:, :3]
     train = train & t.fit_rows & ~t.extra
-    w = t.w[train]
+    seen, y, weights = x[train], t.y[train], t.w[train]
+    w = weights
     for _ in range(30):
-        b = np.linalg.solve(x[train].T @ (x[train] * w[:, None]), x[train].T @ (w * t.y[train]))
-        w = t.w[train] / np.maximum(abs(t.y[train] - x[train] @ b), 0.03)
+        b = np.linalg.solve(seen.T @ (seen * w[:, None]), seen.T @ (w * y))
+        w = weights / np.maximum(abs(y - seen @ b), 0.03)
     return x[test] @ b
 
 

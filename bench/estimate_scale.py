@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from statistics import median
@@ -46,7 +47,7 @@ class Row:
     one: float  # samples/s of one GPU
     weight: float = 0
 
-    @property
+    @cached_property
     def bucket(self):
         return next(n for n in COUNTS if self.gpus <= n)
 
@@ -167,18 +168,36 @@ def held_out(rows):
     return [modelled(r, constants[r.source]) for r in rows]
 
 
-def quantiles(pairs, shares):
-    """Of sorted (row, value)."""
-    total = list(accumulate(r.weight for r, _ in pairs))
-    return [pairs[min(bisect_left(total, q * total[-1] - 1e-9), len(pairs) - 1)][1] for q in shares]
+class Sorted(list):
+    """(row, value), sorted by value, and what is asked of them again and again."""
+
+    def quantiles(self, shares):
+        total = self.total
+        return [self[min(bisect_left(total, q * total[-1] - 1e-9), len(self) - 1)][1] for q in shares]
+
+    @cached_property
+    def total(self):
+        return list(accumulate(r.weight for r, _ in self))
+
+    @cached_property
+    def nets(self):
+        return len({(r.source, r.model) for r, _ in self})
+
+    @cached_property
+    def sources(self):
+        return ";".join(sorted({r.source for r, _ in self}))
 
 
-def choose(pairs, link, bound, count):
-    """The rows of a class, or of a wider one if they are few."""
+def choose(pairs, bound, count):
+    """The rows of a class, or of a wider one if they are few; `pairs` are those of its link."""
     def pick(by_bound, by_count):
-        return [(r, v) for r, v in pairs if r.link == link and (not by_bound or bound in ("unknown", r.bound)) and (not by_count or r.bucket == count)]
-    tries = [("", pick(True, True)), ("all counts of GPUs", pick(True, False)), ("all runs", pick(False, True)), ("all", pick(False, False))]
-    return next((t for t in tries if len(t[1]) >= FEW), tries[-1])
+        return Sorted((r, v) for r, v in pairs if (not by_bound or bound in ("unknown", r.bound)) and (not by_count or r.bucket == count))
+    tries = (("", True, True), ("all counts of GPUs", True, False), ("all runs", False, True), ("all", False, False))
+    for borrowed, by_bound, by_count in tries:
+        found = pick(by_bound, by_count)
+        if len(found) >= FEW:
+            break
+    return borrowed, found
 
 
 def chosen(rows, predicted):
@@ -189,9 +208,10 @@ def chosen(rows, predicted):
         pairs = [(r, r.efficiency / p if known else r.efficiency) for r, p in zip(rows, predicted) if not known or is_ring(r)]
         pairs.sort(key=lambda x: x[1])
         for link in sorted({r.link for r, _ in pairs}):
+            here = [(r, v) for r, v in pairs if r.link == link]
             for bound in BOUNDS:
-                for count in sorted({r.bucket for r, _ in pairs if r.link == link}):
-                    found[link, bound, known, count] = choose(pairs, link, bound, count)
+                for count in sorted({r.bucket for r, _ in here}):
+                    found[link, bound, known, count] = choose(here, bound, count)
     return found
 
 
@@ -202,12 +222,11 @@ def classes(found, ends):
         if known not in ends:
             continue
         tail, stretch = ends[known]
-        low, middle, high = quantiles(own, (tail, 0.5, 1 - tail))
+        low, middle, high = own.quantiles((tail, 0.5, 1 - tail))
         low, high = (middle * (end / middle) ** stretch for end in (low, high))
         table[link, bound, known, count] = {
             "link": link, "bound": bound, "parameters": "known" if known else "unknown", "gpus": count, "median": middle,
-            "low90": low, "high90": high, "rows": len(own), "nets": len({(r.source, r.model) for r, _ in own}),
-            "sources": ";".join(sorted({r.source for r, _ in own})), "borrowed": borrowed}
+            "low90": low, "high90": high, "rows": len(own), "nets": own.nets, "sources": own.sources, "borrowed": borrowed}
     for (link, bound, known, count), row in table.items():  # more GPUs, or a run less bound by them, are no surer
         for easier in ((link, bound, known, count // 2), (link, {"mixed": "gpu", "host": "mixed"}.get(bound), known, count)):
             if easier in table and table[easier]["low90"] < row["low90"]:
@@ -291,4 +310,4 @@ def errors(rows, predicted, tables):
             c = tables[r.source].get(class_key(r, known))
             if c and (not known or is_ring(r)):
                 found[known, r.link, r.bound].append((r, 100 * abs(r.efficiency / ((p if known else 1) * float(c["median"])) - 1)))
-    return [(*key, len(off), *quantiles(sorted(off, key=lambda x: x[1]), (0.5, 0.9))) for key, off in sorted(found.items(), reverse=True)]
+    return [(*key, len(off), *Sorted(sorted(off, key=lambda x: x[1])).quantiles((0.5, 0.9))) for key, off in sorted(found.items(), reverse=True)]

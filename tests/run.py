@@ -28,23 +28,35 @@ ROOT = TESTS.parent
 TIMEOUT_S = 3600 if os.environ.get("FARE_TEST_WHOLE") else 600
 
 # These mostly sleep: they run beside the others and take nobody's place. Here and below, the longest first.
-WAITING = ["fleet/test_sky", "fleet/test_slurm", "fleet/test_kubernetes", "fleet/test_hosts", "fleet/test_rehearsal", "fleet/test_many", "guard/test_rehearsal", "guard/test_slurm", "guard/test_save", "guard/test_libraries", "guard/test_with", "measure/test_command", "measure/test_parallel", "measure/test_parallel_slurm", "measure/test_gpus", "trace/test_traced", "trace/test_inject", "ledger/test_faults", "measure/test_killed", "measure/test_spend",
-           "measure/test_sample_command", "measure/test_provenance", "measure/test_log_lines", "measure/test_hostile", "sample/test_sampler", "run/test_energy", "run/test_meter", "sample/test_tasks", "machine/test_cloud", "guard/test_notice", "serve/test_serve",
-           "ledger/test_import_site", "guard/test_s3", "guard/test_s3_tls", "guard/test_watching", "guard/test_store", "fleet/test_emit_boot"]
-WAITING_AT_ONCE = 3
+WAITING = ["fleet/test_kubernetes", "measure/test_sample_command", "fleet/test_slurm", "fleet/test_hosts",
+           "measure/test_parallel", "measure/test_command", "guard/test_s3", "guard/test_slurm", "fleet/test_sky",
+           "ledger/test_faults", "guard/test_with", "guard/test_watching", "guard/test_libraries", "trace/test_traced",
+           "sample/test_sampler", "guard/test_rehearsal", "measure/test_killed", "ledger/test_import_site", "measure/test_spend",
+           "fleet/test_many", "measure/test_hostile", "trace/test_inject", "guard/test_store", "serve/test_serve",
+           "measure/test_log_lines", "guard/test_save", "fleet/test_rehearsal", "run/test_meter", "guard/test_notice",
+           "sample/test_tasks", "run/test_energy", "guard/test_s3_tls", "measure/test_provenance", "machine/test_cloud",
+           "measure/test_join", "measure/test_parallel_slurm", "fleet/test_emit_boot", "guard/test_find", "guard/test_kubernetes",
+           "measure/test_ranks_slurm", "measure/test_gpus"]
+WAITING_AT_ONCE = 4
 # These compute for ten seconds or more: they begin first. The others fill what is left at the end.
-LONG = ["engine/test_kernels", "engine/test_cuda_ranks", "measure/test_frameworks", "report/test_site", "dist/test_gpu_check", "engine/test_gpu_host", "report/test_bare",
-        "engine/test_cpu_nets", "cli/bare", "runner/test_lint", "checkpoint/test_public_names", "engine/test_cpu", "estimate/test_tables",
-        "run/test_adapters", "market/test_agreement", "dist/test_bundle", "report/test_pages", "report/test_valid", "spend/test_spend",
-        "fleet/test_emit_clouds", "bill/test_second", "cmd/test_cron_oom", "measure/test_measuring", "advise/test_quote_oom",
-        "dist/test_image", "engine/test_lstm", "guard/test_torch", "workload/test_gpt2", "cmd/test_price_widths",
-        "measure/test_handover", "ledger/test_postgres", "price/test_real"]
+LONG = ["engine/test_kernels", "measure/test_frameworks", "dist/test_gpu_check", "cli/bare", "engine/test_gpu_host",
+        "cli/check-bandwidth-gpu", "engine/test_cpu_nets", "report/test_site", "engine/test_cpu", "estimate/test_tables",
+        "report/test_bare", "runner/test_lint", "market/test_agreement", "serve/test_serve_pages", "run/test_adapters",
+        "dist/test_bundle", "checkpoint/test_public_names", "cli/run-sample-to-the-end", "measure/test_ranks",
+        "engine/test_gpu_resume", "report/test_pages", "engine/test_cuda_ranks", "cmd/test_price_widths",
+        "serve/test_serve_hostile", "cmd/test_cron_oom", "spend/test_spend", "bill/test_second", "measure/test_measuring",
+        "serve/test_live", "measure/test_training", "workload/test_gpt2", "measure/test_handover", "advise/test_quote_oom",
+        "cli/run-l1-times", "cli/check-expected", "fleet/test_emit_clouds", "engine/test_lstm", "estimate/test_scaling",
+        "measure/test_bare_gpu", "dist/test_image", "report/test_valid", "measure/test_gate", "price/test_real",
+        "guard/test_torch", "ledger/test_postgres"]
+# Those that compute, as many as there are processors and one more, which fills the time that one of them sleeps, yield to those
+# that mostly sleep: these need little, and soon.
+NICE = 3
 # Left out of `make quick` too: over two seconds of CPU each.
-NOT_QUICK = ["engine/test_gpu_resume", "serve/test_serve_pages", "serve/test_live", "measure/test_training", "measure/test_handover",
-             "cli/run-sample-to-the-end", "bill/test_shipped", "measure/test_bare_gpu", "measure/test_boot",
-             "cmd/test_completion", "report/test_looking", "bill/test_crontab", "dist/test_publish_runs", "report/test_pictures",
-             "cli/check-bandwidth-gpu", "cli/check-bandwidth", "measure/test_command_estimates", "measure/test_rates",
-             "machine/test_bandwidth_host", "guard/test_model", "fleet/test_emit_time"]
+NOT_QUICK = ["bill/test_shipped", "measure/test_boot", "cmd/test_completion", "report/test_looking", "bill/test_crontab",
+             "dist/test_publish_runs", "report/test_pictures", "cli/check-bandwidth", "measure/test_command_estimates",
+             "measure/test_rates", "machine/test_bandwidth_host", "guard/test_model", "fleet/test_emit_time",
+             "serve/test_serve_oom", "engine/test_cublas", "report/test_png"]
 
 
 # Scripts that are quick, or mostly sleep, and reach code that no unit test does.
@@ -67,7 +79,7 @@ def environment(build):
         FARE_METADATA="off",  # no test ever asks a real metadata service
         LC_ALL="C.UTF-8", CMOCKA_MESSAGE_OUTPUT="TAP",
         OMP_WAIT_POLICY="passive",  # a thread that waits sleeps, and leaves its core to the tests beside it
-        ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1",
+        ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:malloc_context_size=12",
         UBSAN_OPTIONS="print_stacktrace=1",
         # The leak checker crashes on the thread-local memory of libraries that were opened at run time.
         LSAN_OPTIONS=f"suppressions={TESTS / 'lsan.supp'}:print_suppressions=0:use_tls=0")
@@ -265,7 +277,7 @@ def main():
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--sanitize", type=Path, help="a second build, with sanitizers")
     parser.add_argument("--quick", action="store_true", help="leave out the tests that take long")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
+    parser.add_argument("--jobs", type=int, default=(os.cpu_count() or 2) + 1)
     parser.add_argument("--programs", action="append", default=[], type=Path,
                         help="run just these programs (for the test of this runner)")
     parser.add_argument("only", nargs="*", help="words; only tests whose path below tests/ has one of them")
@@ -293,7 +305,8 @@ def main():
 
     passed = failed = skipped = 0
     began, cpu_s = time.monotonic(), 0.0
-    with ThreadPoolExecutor(args.jobs) as pool, ThreadPoolExecutor(WAITING_AT_ONCE) as beside:
+    # On Linux a thread has a priority of its own, and what it starts inherits that.
+    with ThreadPoolExecutor(args.jobs, initializer=os.nice, initargs=(NICE,)) as pool, ThreadPoolExecutor(WAITING_AT_ONCE) as beside:
         ends = [(beside if name_of(job) in WAITING else pool).submit(timed, job) for job in jobs]
         for end in as_completed(ends):
             outcome = end.result()

@@ -53,55 +53,112 @@ static void draw_scene(struct rng *rng, struct scene *s, int32_t *label)
     s->noise = (float)synth_between(rng, 4, 20);
 }
 
+// What a row of pixels shows: all bits of `in` where the shape is, and of `light` where its texture
+// has the light colour. Rows are made by loops without branches, many pixels at a time.
+struct row {
+    float y;
+    int32_t in[SIDE], light[SIDE];
+    uint32_t noise[SIDE]; // a byte for each colour
+};
+
 // u, v: from the shape's middle, in units of its size.
-static bool inside(int shape, float u, float v)
+static inline bool inside(int shape, float u, float v)
 {
-    float square = u * u + v * v;
+    float square = u * u + v * v, wide = fabsf(u), high = fabsf(v);
     switch (shape) {
     case 0:
         return square < 1;
     case 1:
-        return fabsf(u) < 0.85f && fabsf(v) < 0.85f;
+        return (wide < 0.85f) & (high < 0.85f);
     case 2:
-        return v < 0.75f && v > 1.9f * fabsf(u) - 1.0f;
+        return (v < 0.75f) & (v > 1.9f * wide - 1.0f);
     case 3:
-        return square < 1.05f && square > 0.25f;
+        return (square < 1.05f) & (square > 0.25f);
     default:
-        return (fabsf(u) < 0.32f && fabsf(v) < 1) || (fabsf(v) < 0.32f && fabsf(u) < 1);
+        return ((wide < 0.32f) & (high < 1)) | ((high < 0.32f) & (wide < 1));
     }
 }
 
-// Whether a point of the texture has the light colour.
-static bool is_light(const struct scene *s, float x, float y)
+static inline void find_inside(const struct scene *s, int shape, struct row *row)
 {
-    int a = (int)floorf((x * s->stripe_cosine + y * s->stripe_sine) / s->period);
-    int b = (int)floorf((y * s->stripe_cosine - x * s->stripe_sine) / s->period);
-    return (s->chequered ? a + b : a) & 1;
+    float dy = row->y - s->y;
+    for (int x = 0; x < SIDE; x++) {
+        float dx = (float)x - s->x;
+        float u = (dx * s->cosine + dy * s->sine) / s->size;
+        float v = (dy * s->cosine - dx * s->sine) / s->size;
+        row->in[x] = -(int32_t)inside(shape, u, v);
+    }
 }
 
-static uint8_t to_byte(float value)
+// One loop for each shape.
+static void find_shape(const struct scene *s, struct row *row)
 {
-    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+    switch (s->shape) {
+    case 0:
+        find_inside(s, 0, row);
+        break;
+    case 1:
+        find_inside(s, 1, row);
+        break;
+    case 2:
+        find_inside(s, 2, row);
+        break;
+    case 3:
+        find_inside(s, 3, row);
+        break;
+    default:
+        find_inside(s, 4, row);
+        break;
+    }
+}
+
+static inline int32_t whole_below(float value)
+{
+    int32_t whole = (int32_t)value;
+    return whole - (value < (float)whole);
+}
+
+static void find_light(const struct scene *s, struct row *row)
+{
+    float dy = row->y - s->y;
+    int32_t both = -(int32_t)s->chequered;
+    for (int x = 0; x < SIDE; x++) {
+        float dx = (float)x - s->x;
+        int32_t a = whole_below((dx * s->stripe_cosine + dy * s->stripe_sine) / s->period);
+        int32_t b = whole_below((dy * s->stripe_cosine - dx * s->stripe_sine) / s->period);
+        row->light[x] = -((a + (b & both)) & 1);
+    }
+}
+
+static void colour(const struct scene *s, const struct row *row, int k, uint8_t *pixels)
+{
+    float dy = row->y - s->y, light = s->light[k], dark = s->dark[k];
+    for (int x = 0; x < SIDE; x++) {
+        float dx = (float)x - s->x;
+        float texture = row->light[x] ? light : dark;
+        float behind = s->back[k] + s->slope_x[k] * dx + s->slope_y[k] * dy;
+        float byte = (float)(int32_t)(row->noise[x] >> 8 * k & 255);
+        float value = (row->in[x] ? texture : behind) + (byte - 127.5f) / 127.5f * s->noise;
+        value = value < 0 ? 0 : value;
+        value = value > 255 ? 255 : value;
+        pixels[x] = (uint8_t)(int32_t)value;
+    }
 }
 
 void synth_shape(uint64_t seed, bool test, int64_t i, uint8_t *pixels, int32_t *label)
 {
     struct rng rng;
     struct scene s;
+    struct row row;
     synth_rng(&rng, "shapes", seed, test, i);
     draw_scene(&rng, &s, label);
-    for (int y = 0; y < SIDE; y++)
-        for (int x = 0; x < SIDE; x++) {
-            float dx = (float)x - s.x, dy = (float)y - s.y;
-            float u = (dx * s.cosine + dy * s.sine) / s.size;
-            float v = (dy * s.cosine - dx * s.sine) / s.size;
-            bool in = inside(s.shape, u, v), light = in && is_light(&s, dx, dy);
-            uint32_t word = rng_u32(&rng); // a byte of noise for each colour
-            for (int k = 0; k < 3; k++, word >>= 8) {
-                float value = in ? (light ? s.light[k] : s.dark[k])
-                                 : s.back[k] + s.slope_x[k] * dx + s.slope_y[k] * dy;
-                float noise = ((float)(word & 255) - 127.5f) / 127.5f * s.noise;
-                pixels[(k * SIDE + y) * SIDE + x] = to_byte(value + noise);
-            }
-        }
+    for (int y = 0; y < SIDE; y++) {
+        row.y = (float)y;
+        for (int x = 0; x < SIDE; x++)
+            row.noise[x] = rng_u32(&rng);
+        find_shape(&s, &row);
+        find_light(&s, &row);
+        for (int k = 0; k < 3; k++)
+            colour(&s, &row, k, pixels + (k * SIDE + y) * SIDE);
+    }
 }

@@ -85,7 +85,7 @@ CASES = [
     ("workloads", "mlp"),
     ("workloads", "inception"),
     ("workloads", "data"),
-    ("run", "l1", "mlp", "--n", "256", "--m", "256", "--max-time", "1s", "--no-ledger", "--no-cloud"),
+    ("run", "l1", "mlp", "--n", "256", "--m", "256", "--max-time", "100ms", "--no-ledger", "--no-cloud"),
     ("--help",),
 ] + [(*command.split(), "--help") for command in ("check", "run", "runs", "quote", "compare", "prices", "cron", "workloads", "runs list",
                                                   "runs show", "runs export", "runs import", "runs push", "prices import",

@@ -110,12 +110,22 @@ def sanitizer(name, errors, code):
     return folder
 
 
+def left(name):
+    """Processes with this in their command lines. One that was killed gets a moment to end; those that were not live for minutes."""
+    for _ in range(100):
+        found = subprocess.run(["pgrep", "-f", name], capture_output=True, text=True).stdout
+        if not found:
+            break
+        time.sleep(0.1)
+    return found
+
+
 def row(text, start):
     return next(([c.strip() for c in line.strip("|").split("|")] for line in text.splitlines()
                  if line.startswith(f"| {start}")), [])
 
 
-code, out, err = check("--only", "tests")
+code, out, err = check("--only", "tests", FARE_TEST_LAST="1")  # one size of each operation is enough to fail
 passed, failed, skipped = map(int, re.findall(r"(\d+) (?:passed|failed|skipped)", row(out, "tests of")[1]))
 report("tests that fail, as these do where kernels do nothing, are told and end with 1",
        code == 1 and failed > 3 and skipped == 0 and "Failed: test_cuda" in out, out + err)
@@ -125,7 +135,7 @@ report("the heading has the date, the GPU and fare's version",
        re.match(r"## scripts/gpu-check, \d{4}-\d\d-\d\d\n\n.*fare \d+\.\d+\.\d+ \(", out), out)
 code, out, err = check("--only", "tests", FARE_CUDA="/nonexistent/libcuda.so.1")
 report("tests that were all skipped are no success", code == 1 and "nothing was tested" in err, out + err)
-code, out, err = check("--only", "tests", FAKE_GPU_FAIL="cuInit:1")
+code, out, err = check("--only", "tests", FARE_TEST_LAST="1", FAKE_GPU_FAIL="cuInit:1")
 report("nor is a GPU that does not answer", code == 1, out + err)
 
 code, out, err = check("--only", "memcheck,racecheck")
@@ -184,7 +194,7 @@ for word in ("TERM", "INT"):  # while PyTorch, which never ends, is measured
     out, err = p.communicate(timeout=60)
     report(f"stopped by SIG{word} it prints what it has", p.returncode == 1 and float(row(out, "mlp")[2].replace(",", "")) > 0
            and row(out, "mlp")[5] == "–" and not row(out, "cnn") and f"Failed: stopped by SIG{word} after " in out, out + err)
-    started = subprocess.run(["pgrep", "-f", str(work / "endless.py")], capture_output=True, text=True).stdout
+    started = left(str(work / "endless.py"))
     report("and nothing that it started is left", started == "", started)
 (work / "at_any_moment.py").write_text(f"""import importlib.machinery, os, signal
 check = importlib.machinery.SourceFileLoader("check", "{unpacked}/gpu-check").load_module()
@@ -199,9 +209,7 @@ for i in range(100):
     assert os.wait()[1] == 0
 """)
 told = subprocess.run([sys.executable, work / "at_any_moment.py"], capture_output=True, text=True, timeout=120)
-deadline, started = time.monotonic() + 10, "?"
-while started and time.monotonic() < deadline:  # what was killed may take a moment to go
-    started = subprocess.run(["pgrep", "-f", f"{work}/sleeper"], capture_output=True, text=True).stdout
+started = left(f"{work}/sleeper")
 report("nor when it is stopped while it starts something", told.returncode == 0 and started == "", told.stderr + started)
 code, out, err = check("--only", "full", "--data", work / "nowhere", "--workloads", "mlp")
 report("a whole training without its data too", code == 1 and row(out, "mlp")[1] == "–", out + err)

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
 from tap import done, report  # noqa: E402
 
 FAKE = os.path.join(os.environ["BUILD"], "tests", "engine", "fake_gpu.so")
-p = subprocess.run([os.environ["FARE"], "--json", "--no-cloud", "--no-ledger", "--max-time", "1s"], capture_output=True,
+p = subprocess.run([os.environ["FARE"], "--json", "--no-cloud", "--no-ledger", "--max-time", "100ms"], capture_output=True,
                    text=True, timeout=300, env={**os.environ, "FARE_CUDA": FAKE})
 runs = {r["workload"]: r for r in json.loads(p.stdout)["runs"]} if p.stdout else {}
 report("all nine are tried on it, inception and gpt2 too", p.returncode == 0 and len(runs) == 9

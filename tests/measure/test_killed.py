@@ -38,7 +38,7 @@ def env_of(home):
 
 
 def start(home, *args, **more):
-    return subprocess.Popen([FARE, "run", "--no-cloud", *map(str, args)], env=env_of(home), stdout=subprocess.DEVNULL,
+    return subprocess.Popen([FARE, "run", "--no-cloud", "--threads", "1", *map(str, args)], env=env_of(home), stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE, text=True, **more)
 
 

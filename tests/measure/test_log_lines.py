@@ -16,7 +16,8 @@ LINE = r"fare: mlp(, run \d,)? after ([\d.]+) s: step (\d+) of (\d+) \((\d+) %\)
 
 
 def start(*options):
-    return subprocess.Popen([os.environ["FARE"], "run", "mlp", "--no-cloud", "--no-ledger", "--within", "0.1%", *options],
+    return subprocess.Popen([os.environ["FARE"], "run", "mlp", "--no-cloud", "--no-ledger", "--threads", "1", "--within", "0.1%",
+                             *options],
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 

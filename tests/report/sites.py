@@ -3,6 +3,7 @@
 
 crawl() returns what is wrong, as lines; test_site.py shows that it finds what is broken.
 """
+import functools
 import html.parser
 import json
 import re
@@ -38,6 +39,12 @@ class Page(html.parser.HTMLParser):
                 self.loads.append(f"<{tag} {name}={value!r}>")
 
 
+@functools.cache
+def page_of(text):
+    """A site is crawled over and over, and most of its pages are as they were."""
+    return Page(text)
+
+
 def crawl(folder, first="index.html", need_all=True):
     """Every link leads to a file of the site and a place in it; every file is reached (if need_all)."""
     wrong, waiting, pages, reached = [], [first], {}, set()
@@ -57,7 +64,7 @@ def crawl(folder, first="index.html", need_all=True):
             except ValueError as error:
                 wrong.append(f"{path}: {error}")
             continue
-        page = pages[path] = Page(text)
+        page = pages[path] = page_of(text)
         wrong += [f"{path}: loads {load}" for load in page.loads] + [f"{path}: {w}" for w in page.wrong]
         style = "".join(re.findall(r"<style>(.*?)</style>", text, re.S))
         if re.search(r"@import|url\(", style):

@@ -146,13 +146,14 @@ URL = address.group(0)
 report("a list without runs that go on does not speak of them", "Running now" not in get("/")[1]
        and json.loads(get("/runs.json")[1])["running"] == [])
 
-TIMED, LONG = ["--max-time", "10s", "--within", "0.1%", "--offer", "acme/one"], ["--max-time", "100s", "--within", "0.1%"]
+ONE = ["--threads", "1", "--within", "0.1%"]
+TIMED, LONG = [*ONE, "--max-time", "10s", "--offer", "acme/one"], [*ONE, "--max-time", "100s"]
 native = Run(80, "mlp", *TIMED, "--name", NASTY)
 command = Run(40, "--offer", "acme/one", "--name", "told", "--", sys.executable, "-c", TELL, LC_ALL="C")
 quiet = Run(80, "--name", "quiet", "--", "sleep", "6")
 piped = Run(80, "--name", "piped", "--no-ledger", "--", "sleep", "3", stdout=subprocess.PIPE)
 screen = Run(80, "--name", "screen", "--no-ledger", "--", "sh", "-c", r"printf '\033[?25l\n'; sleep 3")
-apart = Run(80, "mlp", "--max-time", "4s", "--within", "0.1%", "--repeat", "2", "--name", "apart", "--no-ledger")
+apart = Run(80, "mlp", *ONE, "--max-time", "4s", "--repeat", "2", "--name", "apart", "--no-ledger")
 killed = subprocess.Popen([FARE, "run", "mlp", *LONG, "--name", "ill"], env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 # ---- the pages, while they go on
