@@ -8,6 +8,7 @@
 #include "report/markup.h"
 #include "report/scale.h"
 #include "report/style.h"
+#include "report/verdict.h"
 
 enum { OPEN_ROWS = 40 };
 
@@ -87,11 +88,25 @@ void html_cell(struct buf *out, const char *class, const char *text)
     if (*class)
         buf_printf(out, "%s\"", class);
     buf_addc(out, '>');
-    if (text && strcmp(class, "num") == 0)
+    if (text && strncmp(class, "num", 3) == 0)
         figure_text(out, text);
     else
         markup_text(out, text);
     buf_adds(out, "</td>");
+}
+
+void html_offer(struct buf *out, const char *name)
+{
+    while (name && *name) {
+        size_t len = 1 + strcspn(name + 1, "/@_");
+        struct buf piece = {0};
+        while (name[len] == '/' || name[len] == '_')
+            len++;
+        buf_add(&piece, name, len);
+        markup_in(out, "", buf_str(&piece), name[len] ? "<wbr>" : "");
+        buf_drop(out, &piece);
+        name += len;
+    }
 }
 
 void html_begin(struct buf *out, const char *title, int refresh_s)
@@ -118,6 +133,18 @@ void html_verdict(struct buf *out, const struct page *page)
     for (size_t i = 0; i < page->verdict.count; i++)
         html_paragraph(out, "", page->verdict.items[i]);
     buf_adds(out, "</div>\n");
+}
+
+void html_verdict_compared(struct buf *out, const struct page *page)
+{
+    struct buf text = {0};
+    verdict_compared(page, &text);
+    if (text.len > 0) {
+        buf_adds(out, "<div class=\"verdict\">\n");
+        html_paragraph(out, "", buf_str(&text));
+        buf_adds(out, "</div>\n");
+    }
+    buf_drop(out, &text);
 }
 
 // ---- plots
@@ -196,7 +223,7 @@ static size_t table_head(struct buf *out, const struct plot *plot, bool shown[PL
 static void plot_table(struct buf *out, const struct plot *plot)
 {
     bool shown[PLOT_COLUMNS];
-    buf_adds(out, "<details><summary>The figures of this plot, as a table</summary>\n");
+    buf_adds(out, "<details><summary>The figures as a table</summary>\n");
     if (thinned(plot))
         html_paragraph(out, "mute", "Of long lines only some points; the JSON has all of them.");
     html_begin_table(out, plot->title);
@@ -237,15 +264,17 @@ static void one_panel(struct buf *out, const struct plot_panel *panel, bool alon
 
 void html_plot(struct buf *out, const struct plot *plot, int level, size_t number)
 {
-    buf_printf(out, "<section id=\"plot-%s\">\n", plot->kind);
-    html_heading(out, level, plot->title);
-    html_paragraph(out, "", plot->says);
+    bool alone = plot->panels.count == 1; // its title is the plot's
     bool shared = plot->panels.count > 0 && plot->panels.items[0].x.to.known; // one below the other
+    buf_printf(out, "<section id=\"plot-%s\">\n", plot->kind);
+    if (!alone)
+        html_heading(out, level, plot->title);
     buf_adds(out, shared ? "<div class=\"panels down\">\n" : "<div class=\"panels\">\n");
     for (size_t i = 0; i < plot->panels.count; i++)
-        one_panel(out, &plot->panels.items[i], shared || plot->panels.count == 1, level + 1, number,
+        one_panel(out, &plot->panels.items[i], shared || alone, alone ? level : level + 1, number,
                   i);
     buf_adds(out, "</div>\n");
+    html_paragraph(out, "says", plot->says);
     plot_table(out, plot);
     buf_adds(out, "</section>\n");
 }
@@ -255,9 +284,8 @@ void html_plot(struct buf *out, const struct plot *plot, int level, size_t numbe
 enum run_column { RUN, TIME, QUALITY, BASIS, STARTED, NOTES, RUN_COLUMNS };
 
 static const struct html_column run_columns[RUN_COLUMNS] = {
-    {"run", "long"},     {"whole training (95 %)", "num"},
-    {"accuracy", "num"}, {"basis", ""},
-    {"started", "num"},  {"notes", "long"}};
+    {"run", "long"},   {"whole training (95 %)", "num"}, {"accuracy", "num"},
+    {"basis", "more"}, {"started", "num more"},          {"notes", "long more"}};
 
 void html_run(struct buf *out, const struct html_run *run)
 {
