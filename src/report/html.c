@@ -30,6 +30,19 @@ void html_paragraph(struct buf *out, const char *class, const char *text)
     buf_adds(out, "</p>\n");
 }
 
+// "OLD" is for terminals: a page has a quiet mark.
+void html_sentence(struct buf *out, const char *text)
+{
+    struct buf quiet = {0};
+    for (const char *at; (at = strstr(text, " OLD")); text = at + 4) {
+        buf_add(&quiet, text, (size_t)(at - text));
+        buf_adds(&quiet, " old");
+    }
+    buf_adds(&quiet, text);
+    html_paragraph(out, "", buf_str(&quiet));
+    buf_drop(out, &quiet);
+}
+
 void html_begin_table(struct buf *out, const char *label)
 {
     markup_in(out, "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"", label,
@@ -131,7 +144,7 @@ void html_verdict(struct buf *out, const struct page *page)
 {
     buf_adds(out, "<div class=\"verdict\">\n");
     for (size_t i = 0; i < page->verdict.count; i++)
-        html_paragraph(out, "", page->verdict.items[i]);
+        html_sentence(out, page->verdict.items[i]);
     buf_adds(out, "</div>\n");
 }
 
@@ -277,6 +290,24 @@ void html_plot(struct buf *out, const struct plot *plot, int level, size_t numbe
     html_paragraph(out, "says", plot->says);
     plot_table(out, plot);
     buf_adds(out, "</section>\n");
+}
+
+// Whether some price of the history differs from the one before.
+static bool any_change(const struct plot *plot)
+{
+    for (size_t p = 0; p < plot->panels.count; p++)
+        for (size_t s = 0; s < plot->panels.items[p].series.count; s++) {
+            const struct plot_series *series = &plot->panels.items[p].series.items[s];
+            for (size_t i = 1; i < series->points.count; i++)
+                if (series->points.items[i].y.v != series->points.items[i - 1].y.v)
+                    return true;
+        }
+    return false;
+}
+
+bool html_worth(const struct plot *plot)
+{
+    return strcmp(plot->kind, "prices") != 0 || any_change(plot);
 }
 
 // ---- tables
@@ -430,6 +461,8 @@ static void contents(struct buf *out, const struct page *page)
     buf_adds(out, "<nav aria-label=\"Contents\"><ul>\n<li><a href=\"#runs\">Measured runs</a>"
                   "</li>\n");
     for (size_t i = 0; i < page->plots.count; i++) {
+        if (!html_worth(&page->plots.items[i]))
+            continue;
         buf_printf(out, "<li><a href=\"#plot-%s\">", page->plots.items[i].kind);
         markup_text(out, page->plots.items[i].title);
         buf_adds(out, "</a></li>\n");
@@ -518,7 +551,8 @@ void html_page(struct buf *out, const struct page *page)
         html_runs(out, page);
         buf_adds(out, "</section>\n");
         for (size_t i = 0; i < page->plots.count; i++)
-            html_plot(out, &page->plots.items[i], 2, i);
+            if (html_worth(&page->plots.items[i]))
+                html_plot(out, &page->plots.items[i], 2, i);
         tables(out, page);
     }
     buf_adds(out, "</main>\n");

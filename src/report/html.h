@@ -17,6 +17,7 @@ void html_end(struct buf *out);
 
 void html_heading(struct buf *out, int level, const char *text);
 void html_paragraph(struct buf *out, const char *class, const char *text); // null or "": nothing
+void html_sentence(struct buf *out, const char *text); // of a verdict or advice, without shouting
 
 // A table that scrolls if wider than the page, and can be reached with the keyboard. The caller
 // writes the rows.
@@ -43,6 +44,9 @@ void html_verdict_compared(struct buf *out, const struct page *page); // without
 
 // A plot's panels and the table of its figures. `number` is unique in a page.
 void html_plot(struct buf *out, const struct plot *plot, int level, size_t number);
+
+// Whether a page shows it: not a history of prices that never changed.
+bool html_worth(const struct plot *plot);
 
 void html_runs(struct buf *out, const struct page *page);
 

@@ -9,14 +9,14 @@
 #include "report/html.h"
 #include "report/markup.h"
 
-static void figure_cell(struct buf *out, const char *words, struct maybe_real low,
-                        struct maybe_real high)
+static void figure_cell(struct buf *out, const char *class, const char *words,
+                        struct maybe_real low, struct maybe_real high)
 {
     char text[COMPARE_CELL + 64];
     snprintf(text, sizeof text, "%s", words);
     if (low.known && high.known)
         snprintf(text, sizeof text, "%s (%.4g–%.4g)", words, low.v, high.v);
-    html_cell(out, "num", text);
+    html_cell(out, class, text);
 }
 
 static void percent_cell(struct buf *out, struct maybe_real share, double times, int decimals)
@@ -47,12 +47,12 @@ static struct shown shown_of(const struct compare_workload *w)
     return s;
 }
 
-static void ratio_cell(struct buf *out, const struct compare_row *row,
+static void ratio_cell(struct buf *out, const char *class, const struct compare_row *row,
                        const struct compare_against *against)
 {
     char words[COMPARE_CELL];
     compare_ratio_words(against, words);
-    figure_cell(out, row->base.known ? "base" : words, against->low, against->high);
+    figure_cell(out, class, row->base.known ? "base" : words, against->low, against->high);
 }
 
 static void quality_cell(struct buf *out, const struct compare_row *row)
@@ -78,11 +78,11 @@ static void compare_row(struct buf *out, const struct shown *shown, struct compa
     html_cell(out, "long", buf_str(&name));
     compare_time_words(row, words);
     html_cell(out, "num", words);
-    ratio_cell(out, row, &row->time);
+    ratio_cell(out, "num", row, &row->time);
     if (shown->cost) {
         compare_cost_cell(row, &cost);
         html_cell(out, "num", buf_str(&cost));
-        ratio_cell(out, row, &row->money);
+        ratio_cell(out, "num more", row, &row->money);
     }
     if (shown->quality)
         quality_cell(out, row);
@@ -107,7 +107,7 @@ static void compare_head(struct buf *out, const struct compare_workload *w,
     size_t n = 3;
     if (shown->cost) {
         columns[n++] = (struct html_column){"cost, $", "num"};
-        columns[n++] = (struct html_column){"cost ÷ base", "num"};
+        columns[n++] = (struct html_column){"cost ÷ base", "num more"};
     }
     if (shown->quality)
         columns[n++] = (struct html_column){compare_quality_head(w, "accuracy"), "num more"};
@@ -212,10 +212,10 @@ static bool all_have(const struct page *page, const char *what, const char *piec
 static void own_pieces(const struct page *page, const char *what, const char *value,
                        struct buf *out)
 {
-    enum { HASH = 64, SHORT = 12 };
+    enum { HASH = 64, COMMIT = 40, SHORT = 12 };
     while (*value) {
         size_t len = strcspn(value, ",");
-        bool hash = len == HASH && strspn(value, "0123456789abcdef") == len;
+        bool hash = (len == HASH || len == COMMIT) && strspn(value, "0123456789abcdef") == len;
         if (!all_have(page, what, value, len) && out->len + len < VALUE_BYTES)
             buf_printf(out, "%s%.*s%s", out->len ? ", " : "", (int)(hash ? SHORT : len), value,
                        hash ? "…" : "");

@@ -134,7 +134,7 @@ static void verdict(struct buf *out, const struct page *page, const struct page_
         buf_adds(out, "<div class=\"verdict\">\n");
         html_paragraph(out, "", buf_str(&rent));
         for (size_t i = 1; i < page->verdict.count; i++)
-            html_paragraph(out, "", page->verdict.items[i]);
+            html_sentence(out, page->verdict.items[i]);
         buf_adds(out, "</div>\n");
     }
     buf_drop(out, &rent);
@@ -178,19 +178,6 @@ static void show_plot(struct buf *out, const struct page *page, const char *kind
         html_plot(out, plot, 2, number);
 }
 
-// Whether some price of the history differs from the one before.
-static bool any_change(const struct plot *plot)
-{
-    for (size_t p = 0; p < plot->panels.count; p++)
-        for (size_t s = 0; s < plot->panels.items[p].series.count; s++) {
-            const struct plot_series *series = &plot->panels.items[p].series.items[s];
-            for (size_t i = 1; i < series->points.count; i++)
-                if (series->points.items[i].y.v != series->points.items[i - 1].y.v)
-                    return true;
-        }
-    return false;
-}
-
 // What the timeline, the table of offers and the figures at the top show already; offers of a GPU
 // have pages of their own.
 static bool shown_before(const struct page *page, const struct plot *plot)
@@ -206,7 +193,7 @@ static bool shown_before(const struct page *page, const struct plot *plot)
     for (size_t i = 0; before[i]; i++)
         if (strcmp(kind, before[i]) == 0)
             return true;
-    return strcmp(kind, "prices") == 0 && !any_change(plot);
+    return !html_worth(plot);
 }
 
 static void elsewhere(struct buf *out, const struct page *page)

@@ -382,24 +382,12 @@ void html_bills(struct buf *out, const struct quote *quote)
     other_trainings(out, quote, rows);
 }
 
-// "OLD" is for terminals: a page has a quiet mark.
-static void put_advice(struct buf *out, const char *text)
-{
-    struct buf quiet = {0};
-    for (const char *at; (at = strstr(text, " OLD")); text = at + 4) {
-        buf_add(&quiet, text, (size_t)(at - text));
-        buf_adds(&quiet, " old");
-    }
-    buf_adds(&quiet, text);
-    html_paragraph(out, "", buf_str(&quiet));
-    buf_drop(out, &quiet);
-}
-
 void html_advice(struct buf *out, const struct quote *quote)
 {
     buf_adds(out, "<div class=\"verdict\">\n");
     for (size_t i = 0; i < quote->advice.count; i++)
-        put_advice(out, quote->advice.items[i]);
+        if (strncmp(quote->advice.items[i], "Nothing is both ", 16) != 0) // the plot shows them
+            html_sentence(out, quote->advice.items[i]);
     if (quote->bills.count + quote->estimates.count + quote->advice.count == 0)
         html_paragraph(out, "", "No known offer fits.");
     buf_adds(out, "</div>\n");

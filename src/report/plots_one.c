@@ -43,15 +43,17 @@ static void plot_phases(struct draft *d, const struct run *run)
     scale_words("s", wall, words);
     snprintf(title, sizeof title, "%.80s spent %.0f %% of its %s on steps, %.0f %% on start-up",
              name_of(run), 100 * steps / wall, words, 100 * startup / wall);
+    for (size_t i = 0; i < PARTS; i++)
+        other += parts[i].s * SMALL < wall ? parts[i].s : 0;
     draft_plot(d, "phases", "Where the time went",
-               "This run from its start to its end, as measured. Parts of under half a percent are "
-               "in 'other'.");
+               other * SMALL >= wall
+                   ? "This run from its start to its end, as measured. Parts of under half a "
+                     "percent are in 'other'."
+                   : "This run from its start to its end, as measured.");
     draft_panel(d, title, "stack", AXIS("", ""), AXIS("time", "s"));
     for (size_t i = 0; i < PARTS; i++) {
-        if (parts[i].s * SMALL < wall) {
-            other += parts[i].s;
+        if (parts[i].s * SMALL < wall)
             continue;
-        }
         draft_series(d, parts[i].name);
         draft_bar(d, parts[i].name, some_real(parts[i].s));
     }

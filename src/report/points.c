@@ -207,7 +207,9 @@ static void name_above(struct buf *out, const struct layout *l, struct above *ro
         const struct box *other = &row->taken[i];
         if (x - half >= other->x2 + APART || x + half <= other->x1 - APART)
             continue;
-        bool left = other->x1 - APART - 2 * half >= 0;
+        double room = other->x1 - APART - 2 * half;
+        bool right = other->x2 + APART + 2 * half <= l->width;
+        bool left = room >= l->left || (room >= 0 && !right); // rather not above the axis' numbers
         x = left ? other->x1 - APART - half : other->x2 + APART + half;
     }
     row->taken[row->count++] = (struct box){x - half, 0, x + half, 0};

@@ -102,7 +102,7 @@ const char plot_style[] =
     ".old{color:var(--mute);margin-right:-.5em}"                                                   \
     ".inline .ln{stroke-width:1.5}.num>.wide{display:block;line-height:1}"                         \
     "summary{cursor:pointer;width:max-content;max-width:100%;padding:.25rem 0}"                    \
-    ".cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr));"       \
+    ".cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,46rem),1fr));"       \
     "gap:0 2.5rem;align-items:start}.cols>*{min-width:0}"
 #define TABLES                                                                                     \
     ".scroll{overflow-x:auto;margin:.5rem 0 1rem;max-width:100%}"                                  \

@@ -106,6 +106,8 @@ static void answer_error(const struct request *request, struct answer *answer, i
     buf_drop(&answer->text, &sentence);
     if (form)
         form(&answer->text, request);
+    else if (status == 404)
+        buf_adds(&answer->text, "<p><a href=\"/runs\">The list of runs</a></p>\n");
     frame_end(&answer->text);
 }
 
