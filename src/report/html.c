@@ -282,7 +282,9 @@ void html_plot(struct buf *out, const struct plot *plot, int level, size_t numbe
     buf_printf(out, "<section id=\"plot-%s\">\n", plot->kind);
     if (!alone)
         html_heading(out, level, plot->title);
-    buf_adds(out, shared ? "<div class=\"panels down\">\n" : "<div class=\"panels\">\n");
+    buf_adds(out, shared  ? "<div class=\"panels down\">\n"
+                  : alone ? "<div class=\"panels\">\n"
+                          : "<div class=\"panels many\">\n");
     for (size_t i = 0; i < plot->panels.count; i++)
         one_panel(out, &plot->panels.items[i], shared || alone, alone ? level : level + 1, number,
                   i);

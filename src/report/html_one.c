@@ -248,8 +248,13 @@ static void other_plots(struct buf *out, const struct page *page)
 
 void html_one_plots(struct buf *out, const struct page *page)
 {
-    over_time(out, page);
+    buf_adds(out, "<div class=\"cols\">\n<div>\n");
+    show_plot(out, page, "phases");
+    show_plot(out, page, "account");
     other_plots(out, page);
+    buf_adds(out, "</div>\n<div>\n");
+    show_plot(out, page, "timeline");
+    buf_adds(out, "</div>\n</div>\n");
 }
 
 void html_one_body(struct buf *out, const struct page *page)

@@ -94,7 +94,8 @@ const char plot_style[] =
     "max-width:60rem;white-space:pre-wrap;overflow-wrap:anywhere}.empty pre{margin:.5rem 0 0}"
 #define FIGURES                                                                                    \
     ".panels{display:flex;flex-wrap:wrap;gap:1.5rem 2.5rem;margin:1rem 0}"                         \
-    ".down{flex-direction:column;gap:.75rem}figcaption h2{margin-top:1.5rem}"                      \
+    ".down{flex-direction:column;gap:.75rem}.many{display:block;columns:28.75rem;column-gap:2."    \
+    "5rem}.many figure{break-inside:avoid;padding-bottom:1.5rem}figcaption h2{margin-top:1.5rem}"  \
     "figure{margin:0;min-width:0;max-width:100%}figure p{margin:0}"                                \
     "svg{display:block;max-width:100%;height:auto}.narrow{display:none}"                           \
     ".inline{display:inline-block;vertical-align:middle;width:96px;height:20px}"                   \
@@ -116,7 +117,7 @@ const char plot_style[] =
     ".num{text-align:right;white-space:pre}"
 #define FORMS                                                                                      \
     "form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:.75rem 0}"             \
-    "form>.scroll,form>p{flex:1 1 100%;max-width:100%}"                                            \
+    "form>.scroll,form>p{flex:1 1 100%;max-width:100%}form table{width:100%;max-width:80rem}"      \
     "label{display:flex;flex-direction:column;flex:0 1 10rem;font-size:.875rem;min-width:0}"       \
     "input,select,button{font:inherit;color:inherit;background:transparent;max-width:100%;"        \
     "padding:.25rem .5rem;border:1px solid var(--mute);border-radius:4px}"                         \
@@ -127,6 +128,7 @@ const char plot_style[] =
     "[name=run]{font-size:.875rem}"                                                                \
     "progress{appearance:none;width:100%;height:1rem;background:transparent;"                      \
     "border:1px solid var(--mute);border-radius:4px}td progress{width:96px;height:.5rem}"          \
+    "p:has(progress){max-width:none}"                                                              \
     "progress::-webkit-progress-bar{background:transparent}"                                       \
     "progress::-webkit-progress-value{background:var(--c0)}"                                       \
     "progress::-moz-progress-bar{background:var(--c0)}"
