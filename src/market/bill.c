@@ -12,6 +12,10 @@
 
 #define DAY_S             INT64_C(86400)
 #define COMMITTED_MONTH_S INT64_C(2628000)
+#define IDLE              "idle to the end of the billing unit"
+
+// Lines of start-up (bill_time.c).
+static const char *const startups[] = {"boot", "image", "download", "install", "kernels"};
 
 // ---- the bill
 
@@ -67,7 +71,7 @@ static int add_times(struct making *m, const struct bill_time *time, int64_t gpu
         TRY(add_item(m, part->what, with, prices[i], err));
     }
     clock_words(m->charge.charged_ns - time->total_ns, how, sizeof how);
-    TRY(add_item(m, "idle to the end of the billing unit", how, prices[time->count], err));
+    TRY(add_item(m, IDLE, how, prices[time->count], err));
     snprintf(how, sizeof how, "%lld of %lld", (long long)(gpus - used), (long long)gpus);
     TRY(add_item(m, "unused GPUs", how, unused, err));
     return 0;
@@ -548,6 +552,24 @@ int64_t bill_total(const struct bill *bill)
 int64_t bill_before_credit(const struct bill *bill)
 {
     return amount_of(bill->before_credit ? bill->before_credit : bill->total);
+}
+
+// The lines of a replayed spot bill are those without interruptions: their shares hold.
+double bill_share(const struct bill *bill, enum bill_wait which)
+{
+    double wanted = 0, sum = 0;
+    for (size_t i = 0; i < bill->items.count; i++) {
+        const struct bill_item *item = &bill->items.items[i];
+        double usd = item->amount ? (double)amount_of(item->amount) / MONEY_UNIT : 0;
+        bool startup = false;
+        for (size_t k = 0; item->what && k < sizeof startups / sizeof *startups; k++)
+            startup |= strcmp(item->what, startups[k]) == 0;
+        bool idle = item->what && strcmp(item->what, IDLE) == 0;
+        wanted += (which == BILL_STARTUP ? startup : idle) ? usd : 0;
+        sum += usd;
+    }
+    double total = (double)bill_total(bill) / MONEY_UNIT;
+    return sum > 0 && total > 0 ? wanted / sum * total : 0;
 }
 
 void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],

@@ -60,6 +60,10 @@ double bill_training_s(const struct bill *bill);
 int64_t bill_total(const struct bill *bill);
 int64_t bill_before_credit(const struct bill *bill);
 
+// The part of the total, in USD, that is start-up, or idle until the end of the billing unit.
+enum bill_wait { BILL_STARTUP, BILL_IDLE };
+double bill_share(const struct bill *bill, enum bill_wait which);
+
 // The total and its interval for people, as money_interval(); "≥0.52" if it is a lower bound.
 void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
                  char interval[MONEY_INTERVAL_BYTES]);

@@ -14,6 +14,9 @@
 
 enum { CHOICES = 4 };
 
+static const struct html_column columns[] = {
+    {"offer", "long"}, {"time", "num"}, {"USD", "num"}, {"to scale", "more"}};
+
 struct choice {
     const char *what;
     const struct bill *bill;
@@ -60,52 +63,50 @@ static void choice_row(struct buf *out, const struct choice *choice, double most
 {
     const struct bill *b = choice->bill;
     char time[48], amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
-    char cost[MONEY_BYTES + MONEY_INTERVAL_BYTES + 4];
     clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
     bill_amount(b, amount, interval);
-    snprintf(cost, sizeof cost, "%s%s%s%s", amount, *interval ? " (" : "", interval,
-             *interval ? ")" : "");
     const struct part_interval figure = {.value = (double)bill_total(b) / MONEY_UNIT,
                                          .low = spending_usd(b->low, 1),
                                          .high = spending_usd(b->high, 0),
                                          .estimated = b->certainty != NULL};
     buf_adds(out, "<tr>");
-    markup_in(out, "<td class=\"long\">", b->offer, "");
-    markup_in(out, "<span class=\"id\">", choice->what, "</span></td>");
-    html_cell(out, "num", time);
-    html_cell(out, "num", cost);
-    buf_adds(out, "<td>");
-    part_bar(out, &figure, most, cost);
-    buf_adds(out, "</td><td>");
+    buf_adds(out, "<td class=\"long\">");
+    html_offer(out, b->offer);
+    buf_adds(out, "<span class=\"id\">");
     part_chip(out, b->certainty ? PART_PLAIN : PART_NOTE, b->certainty ? b->certainty : b->basis);
+    markup_in(out, " ", choice->what, "</span></td>");
+    html_cell(out, "num", time);
+    markup_in(out, "<td class=\"num\">", amount, "<span class=\"id\">");
+    markup_in(out, "", interval, "</span></td>");
+    buf_adds(out, "<td class=\"more\">");
+    part_bar(out, &figure, most, NULL);
     buf_adds(out, "</td></tr>\n");
 }
 
-// "cnn costs 0.061 to 4.10 USD": the title says the result.
+// "cnn: from 0.061 USD, or in 45.6 s": the least cost and the least time of the rows.
 static void choices_head(struct buf *out, const char *name, const char *link,
                          const struct choice *choices, size_t count)
 {
-    const struct bill *low = choices[0].bill, *high = low;
-    char from[MONEY_BYTES], to[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
+    const struct bill *cheap = choices[0].bill, *fast = cheap;
+    char from[MONEY_BYTES], time[48], interval[MONEY_INTERVAL_BYTES];
     for (size_t i = 1; i < count; i++) {
         const struct bill *b = choices[i].bill;
-        low = bill_total(b) < bill_total(low) ? b : low;
-        high = bill_total(b) > bill_total(high) ? b : high;
+        cheap = bill_total(b) < bill_total(cheap) ? b : cheap;
+        fast = b->time_s.v < fast->time_s.v ? b : fast;
     }
-    bill_amount(low, from, interval);
-    bill_amount(high, to, interval);
-    buf_printf(out, "<h3><a href=\"%s\">", link);
-    markup_in(out, "", name, "</a> costs ");
-    if (strcmp(from, to) == 0)
-        buf_printf(out, "%s USD</h3>\n", from);
-    else
-        buf_printf(out, "%s to %s USD</h3>\n", from, to);
+    bill_amount(cheap, from, interval);
+    clock_words((int64_t)(fast->time_s.v * 1e9), time, sizeof time);
+    buf_printf(out, "<tr><th scope=\"rowgroup\" colspan=\"%zu\"><a href=\"%s\">",
+               sizeof columns / sizeof *columns, link);
+    markup_in(out, "", name, "</a>");
+    buf_printf(out, ": from %s USD", from + strspn(from, "≥"));
+    if (fast != cheap)
+        buf_printf(out, ", or in %s", time);
+    buf_adds(out, "</th></tr>\n");
 }
 
 void html_choices(struct buf *out, const char *name, const char *link, const struct quote *quote)
 {
-    static const struct html_column columns[] = {
-        {"offer", "long"}, {"time", "num"}, {"USD", "num"}, {"to scale", ""}, {"basis", ""}};
     struct choice choices[CHOICES];
     size_t count = choices_of(quote, choices);
     double most = 0;
@@ -115,12 +116,21 @@ void html_choices(struct buf *out, const char *name, const char *link, const str
         double usd = (double)bill_total(choices[i].bill) / MONEY_UNIT * 1.25;
         most = usd > most ? usd : most;
     }
-    buf_adds(out, "<section>\n");
+    buf_adds(out, "<tbody>\n");
     choices_head(out, name, link, choices, count);
-    html_begin_table(out, name);
-    html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < count; i++)
         choice_row(out, &choices[i], most);
-    html_end_table(out);
-    buf_adds(out, "</section>\n");
+    buf_adds(out, "</tbody>\n");
+}
+
+void html_choices_table(struct buf *out, const struct buf *groups)
+{
+    html_begin_table(out, "Cheapest and fastest machines");
+    buf_adds(out, "<thead><tr>");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        buf_printf(out, "<th scope=\"col\" class=\"%s\">%s</th>", columns[i].class,
+                   columns[i].name);
+    buf_adds(out, "</tr></thead>\n");
+    buf_add(out, buf_str(groups), groups->len);
+    buf_adds(out, "</table></div>\n");
 }

@@ -7,8 +7,11 @@
 #include "base/buf.h"
 #include "record/bill.h"
 
-// A section with a heading ("cnn costs 0.061 to 4.10 USD") and a table; nothing without bills.
+// A group of rows below a heading ("cnn: from 0.061 USD, or in 45.6 s"); nothing without bills.
 // `link`: where the name leads, escaped.
 void html_choices(struct buf *out, const char *name, const char *link, const struct quote *quote);
+
+// The table of these groups.
+void html_choices_table(struct buf *out, const struct buf *groups);
 
 #endif

@@ -56,9 +56,20 @@ void plots_spot(struct draft *d, const struct quote_job *jobs);
 struct listing;
 void plot_spot_list(struct draft *d, struct market *market, const struct listing *list);
 
-// A run's line in a plot of its workload: "h200 + pytorch"; equal names get the end of the run's
-// id.
-void plot_run_name(const struct run *runs, size_t count, size_t number, char *out, size_t size);
+// Appends the result to the latest panel's title, from its own points: "cnn: $0.061 to $4.10"
+// (results.c).
+void result_range(struct draft *d);              // of the first series
+void result_relative(struct draft *d);           // ratios to the base
+void result_frontier(struct draft *d);           // the cheapest and the fastest that nothing beats
+void result_ends(struct draft *d, bool highest); // which line ends highest or lowest
+void result_batch(struct draft *d);
+void result_gpus(struct draft *d);
+
+// A run's line in a plot of its workload, by what tells it from the others: "batch 128"; equal
+// names get the end of the run's id.
+enum { PLOT_NAME_BYTES = 160 };
+void plot_line_name(struct draft *d, const struct run *runs, size_t count, size_t number,
+                    char out[PLOT_NAME_BYTES]);
 const char *plot_workload(const struct run *run);
 bool plot_first_of(const struct run *runs, size_t number); // the first of its workload
 

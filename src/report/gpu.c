@@ -197,8 +197,8 @@ static void speed_title(const struct gpu_model *gpu, char *out, size_t size)
     snprintf(from, sizeof from, "%.2g", low);
     snprintf(to, sizeof to, "%.2g", high);
     bool range = strcmp(from, to) != 0;
-    snprintf(out, size, "%.100s: %s%s%s %s " GPU_BASE, gpu->gpu, from, range ? " to " : "",
-             range ? to : "", high > 1 ? "times an" : "of an");
+    snprintf(out, size, "%.100s: %s%s%s %s the speed of an " GPU_BASE ", by estimate", gpu->gpu,
+             from, range ? " to " : "", range ? to : "", high > 1 ? "times" : "of");
 }
 
 static void plot_speed(struct draft *d, const struct gpu_model *gpu)

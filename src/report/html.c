@@ -8,6 +8,7 @@
 #include "report/markup.h"
 #include "report/scale.h"
 #include "report/style.h"
+#include "report/verdict.h"
 
 enum { OPEN_ROWS = 40 };
 
@@ -27,6 +28,19 @@ void html_paragraph(struct buf *out, const char *class, const char *text)
     buf_printf(out, *class ? "<p class=\"%s\">" : "<p>", class);
     markup_text(out, text);
     buf_adds(out, "</p>\n");
+}
+
+// "OLD" is for terminals: a page has a quiet mark.
+void html_sentence(struct buf *out, const char *text)
+{
+    struct buf quiet = {0};
+    for (const char *at; (at = strstr(text, " OLD")); text = at + 4) {
+        buf_add(&quiet, text, (size_t)(at - text));
+        buf_adds(&quiet, " old");
+    }
+    buf_adds(&quiet, text);
+    html_paragraph(out, "", buf_str(&quiet));
+    buf_drop(out, &quiet);
 }
 
 void html_begin_table(struct buf *out, const char *label)
@@ -87,11 +101,25 @@ void html_cell(struct buf *out, const char *class, const char *text)
     if (*class)
         buf_printf(out, "%s\"", class);
     buf_addc(out, '>');
-    if (text && strcmp(class, "num") == 0)
+    if (text && strncmp(class, "num", 3) == 0)
         figure_text(out, text);
     else
         markup_text(out, text);
     buf_adds(out, "</td>");
+}
+
+void html_offer(struct buf *out, const char *name)
+{
+    while (name && *name) {
+        size_t len = 1 + strcspn(name + 1, "/@_");
+        struct buf piece = {0};
+        while (name[len] == '/' || name[len] == '_')
+            len++;
+        buf_add(&piece, name, len);
+        markup_in(out, "", buf_str(&piece), name[len] ? "<wbr>" : "");
+        buf_drop(out, &piece);
+        name += len;
+    }
 }
 
 void html_begin(struct buf *out, const char *title, int refresh_s)
@@ -116,8 +144,20 @@ void html_verdict(struct buf *out, const struct page *page)
 {
     buf_adds(out, "<div class=\"verdict\">\n");
     for (size_t i = 0; i < page->verdict.count; i++)
-        html_paragraph(out, "", page->verdict.items[i]);
+        html_sentence(out, page->verdict.items[i]);
     buf_adds(out, "</div>\n");
+}
+
+void html_verdict_compared(struct buf *out, const struct page *page)
+{
+    struct buf text = {0};
+    verdict_compared(page, &text);
+    if (text.len > 0) {
+        buf_adds(out, "<div class=\"verdict\">\n");
+        html_paragraph(out, "", buf_str(&text));
+        buf_adds(out, "</div>\n");
+    }
+    buf_drop(out, &text);
 }
 
 // ---- plots
@@ -196,7 +236,7 @@ static size_t table_head(struct buf *out, const struct plot *plot, bool shown[PL
 static void plot_table(struct buf *out, const struct plot *plot)
 {
     bool shown[PLOT_COLUMNS];
-    buf_adds(out, "<details><summary>The figures of this plot, as a table</summary>\n");
+    buf_adds(out, "<details><summary>The figures as a table</summary>\n");
     if (thinned(plot))
         html_paragraph(out, "mute", "Of long lines only some points; the JSON has all of them.");
     html_begin_table(out, plot->title);
@@ -237,17 +277,39 @@ static void one_panel(struct buf *out, const struct plot_panel *panel, bool alon
 
 void html_plot(struct buf *out, const struct plot *plot, int level, size_t number)
 {
-    buf_printf(out, "<section id=\"plot-%s\">\n", plot->kind);
-    html_heading(out, level, plot->title);
-    html_paragraph(out, "", plot->says);
+    bool alone = plot->panels.count == 1; // its title is the plot's
     bool shared = plot->panels.count > 0 && plot->panels.items[0].x.to.known; // one below the other
-    buf_adds(out, shared ? "<div class=\"panels down\">\n" : "<div class=\"panels\">\n");
+    buf_printf(out, "<section id=\"plot-%s\">\n", plot->kind);
+    if (!alone)
+        html_heading(out, level, plot->title);
+    buf_adds(out, shared  ? "<div class=\"panels down\">\n"
+                  : alone ? "<div class=\"panels\">\n"
+                          : "<div class=\"panels many\">\n");
     for (size_t i = 0; i < plot->panels.count; i++)
-        one_panel(out, &plot->panels.items[i], shared || plot->panels.count == 1, level + 1, number,
+        one_panel(out, &plot->panels.items[i], shared || alone, alone ? level : level + 1, number,
                   i);
     buf_adds(out, "</div>\n");
+    html_paragraph(out, "says", plot->says);
     plot_table(out, plot);
     buf_adds(out, "</section>\n");
+}
+
+// Whether some price of the history differs from the one before.
+static bool any_change(const struct plot *plot)
+{
+    for (size_t p = 0; p < plot->panels.count; p++)
+        for (size_t s = 0; s < plot->panels.items[p].series.count; s++) {
+            const struct plot_series *series = &plot->panels.items[p].series.items[s];
+            for (size_t i = 1; i < series->points.count; i++)
+                if (series->points.items[i].y.v != series->points.items[i - 1].y.v)
+                    return true;
+        }
+    return false;
+}
+
+bool html_worth(const struct plot *plot)
+{
+    return strcmp(plot->kind, "prices") != 0 || any_change(plot);
 }
 
 // ---- tables
@@ -255,9 +317,8 @@ void html_plot(struct buf *out, const struct plot *plot, int level, size_t numbe
 enum run_column { RUN, TIME, QUALITY, BASIS, STARTED, NOTES, RUN_COLUMNS };
 
 static const struct html_column run_columns[RUN_COLUMNS] = {
-    {"run", "long"},     {"whole training (95 %)", "num"},
-    {"accuracy", "num"}, {"basis", ""},
-    {"started", "num"},  {"notes", "long"}};
+    {"run", "long"},   {"whole training (95 %)", "num"}, {"accuracy", "num"},
+    {"basis", "more"}, {"started", "num more"},          {"notes", "long more"}};
 
 void html_run(struct buf *out, const struct html_run *run)
 {
@@ -402,6 +463,8 @@ static void contents(struct buf *out, const struct page *page)
     buf_adds(out, "<nav aria-label=\"Contents\"><ul>\n<li><a href=\"#runs\">Measured runs</a>"
                   "</li>\n");
     for (size_t i = 0; i < page->plots.count; i++) {
+        if (!html_worth(&page->plots.items[i]))
+            continue;
         buf_printf(out, "<li><a href=\"#plot-%s\">", page->plots.items[i].kind);
         markup_text(out, page->plots.items[i].title);
         buf_adds(out, "</a></li>\n");
@@ -490,7 +553,8 @@ void html_page(struct buf *out, const struct page *page)
         html_runs(out, page);
         buf_adds(out, "</section>\n");
         for (size_t i = 0; i < page->plots.count; i++)
-            html_plot(out, &page->plots.items[i], 2, i);
+            if (html_worth(&page->plots.items[i]))
+                html_plot(out, &page->plots.items[i], 2, i);
         tables(out, page);
     }
     buf_adds(out, "</main>\n");

@@ -17,17 +17,19 @@ void html_end(struct buf *out);
 
 void html_heading(struct buf *out, int level, const char *text);
 void html_paragraph(struct buf *out, const char *class, const char *text); // null or "": nothing
+void html_sentence(struct buf *out, const char *text); // of a verdict or advice, without shouting
 
 // A table that scrolls if wider than the page, and can be reached with the keyboard. The caller
 // writes the rows.
 struct html_column {
     const char *name;
-    const char *class; // "num", "long" or ""
+    const char *class; // "num", "long" or ""; "more" with it: a phone has no room for it
 };
 void html_begin_table(struct buf *out, const char *label);
 void html_table_head(struct buf *out, const struct html_column *columns, size_t count);
 void html_cell(struct buf *out, const char *class, const char *text);
 void html_end_table(struct buf *out);
+void html_offer(struct buf *out, const char *name); // with places to break it
 
 // The cell that identifies a run: "mlp, batch 128 on H200 + fare", with the id below. Null members
 // are left out.
@@ -38,15 +40,20 @@ struct html_run {
 void html_run(struct buf *out, const struct html_run *run);
 
 void html_verdict(struct buf *out, const struct page *page);
+void html_verdict_compared(struct buf *out, const struct page *page); // without what to rent
 
 // A plot's panels and the table of its figures. `number` is unique in a page.
 void html_plot(struct buf *out, const struct plot *plot, int level, size_t number);
+
+// Whether a page shows it: not a history of prices that never changed.
+bool html_worth(const struct plot *plot);
 
 void html_runs(struct buf *out, const struct page *page);
 
 // The page of its only run: state, figures and verdict below the title, then the rest.
 void html_one_head(struct buf *out, const struct page *page);
 void html_one_body(struct buf *out, const struct page *page);
+void html_one_plots(struct buf *out, const struct page *page); // of a run in progress
 
 // The workload's rows side by side, with notes and rows that cannot be compared.
 void html_compare(struct buf *out, const struct page *page, size_t number, int level);
@@ -61,6 +68,8 @@ void html_means(struct buf *out, const struct page_means *means, int level);
 
 // The cost by offer: advice and the cheapest bills.
 void html_quote(struct buf *out, const struct quote *quote, int level);
+void html_advice(struct buf *out, const struct quote *quote);
+void html_bills(struct buf *out, const struct quote *quote);
 
 void html_provenance(struct buf *out, const struct page *page);
 

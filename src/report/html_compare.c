@@ -9,14 +9,14 @@
 #include "report/html.h"
 #include "report/markup.h"
 
-static void figure_cell(struct buf *out, const char *words, struct maybe_real low,
-                        struct maybe_real high)
+static void figure_cell(struct buf *out, const char *class, const char *words,
+                        struct maybe_real low, struct maybe_real high)
 {
     char text[COMPARE_CELL + 64];
     snprintf(text, sizeof text, "%s", words);
     if (low.known && high.known)
         snprintf(text, sizeof text, "%s (%.4g–%.4g)", words, low.v, high.v);
-    html_cell(out, "num", text);
+    html_cell(out, class, text);
 }
 
 static void percent_cell(struct buf *out, struct maybe_real share, double times, int decimals)
@@ -24,10 +24,50 @@ static void percent_cell(struct buf *out, struct maybe_real share, double times,
     char text[COMPARE_CELL] = "";
     if (share.known)
         snprintf(text, sizeof text, "%.*f %%", decimals, share.v * times);
-    html_cell(out, "num", text);
+    html_cell(out, "num more", text);
 }
 
-static void compare_row(struct buf *out, struct compare_notes *notes, const struct compare_row *row)
+// Columns that have a figure in some row.
+struct shown {
+    bool cost, quality, use, notes;
+};
+
+static struct shown shown_of(const struct compare_workload *w)
+{
+    struct shown s = {0};
+    for (size_t i = 0; i < w->rows.count; i++) {
+        const struct compare_row *row = &w->rows.items[i];
+        char words[COMPARE_CELL] = "";
+        compare_quality_words(row, words);
+        s.cost |= row->cost.nano_usd.known || row->money.ratio.known;
+        s.quality |= row->accuracy.value.known || (*words && strcmp(words, "-") != 0);
+        s.use |= row->gpu_percent.value.known;
+        s.notes |= row->notes.count > 0;
+    }
+    return s;
+}
+
+static void ratio_cell(struct buf *out, const char *class, const struct compare_row *row,
+                       const struct compare_against *against)
+{
+    char words[COMPARE_CELL];
+    compare_ratio_words(against, words);
+    figure_cell(out, class, row->base.known ? "base" : words, against->low, against->high);
+}
+
+static void quality_cell(struct buf *out, const struct compare_row *row)
+{
+    char words[COMPARE_CELL];
+    if (row->accuracy.value.known) {
+        percent_cell(out, row->accuracy.value, 100, 2);
+        return;
+    }
+    compare_quality_words(row, words);
+    html_cell(out, "num more", words);
+}
+
+static void compare_row(struct buf *out, const struct shown *shown, struct compare_notes *notes,
+                        const struct compare_row *row)
 {
     struct buf name = {0}, cost = {0};
     char words[COMPARE_CELL];
@@ -38,26 +78,45 @@ static void compare_row(struct buf *out, struct compare_notes *notes, const stru
     html_cell(out, "long", buf_str(&name));
     compare_time_words(row, words);
     html_cell(out, "num", words);
-    compare_cost_cell(row, &cost);
-    html_cell(out, "num", buf_str(&cost));
-    compare_ratio_words(&row->time, words);
-    figure_cell(out, row->base.known ? "base" : words, row->time.low, row->time.high);
-    compare_ratio_words(&row->money, words);
-    figure_cell(out, row->base.known ? "base" : words, row->money.low, row->money.high);
-    if (row->accuracy.value.known) {
-        percent_cell(out, row->accuracy.value, 100, 2);
-    } else {
-        compare_quality_words(row, words);
-        html_cell(out, "num", words);
+    ratio_cell(out, "num", row, &row->time);
+    if (shown->cost) {
+        compare_cost_cell(row, &cost);
+        html_cell(out, "num", buf_str(&cost));
+        ratio_cell(out, "num more", row, &row->money);
     }
-    percent_cell(out, row->gpu_percent.value, 1, 0);
+    if (shown->quality)
+        quality_cell(out, row);
+    if (shown->use)
+        percent_cell(out, row->gpu_percent.value, 1, 0);
     snprintf(words, sizeof words, "%lld", (long long)row->runs.v);
-    html_cell(out, "num", words);
-    compare_notes_of(notes, row, words);
-    html_cell(out, "", words);
+    html_cell(out, "num more", words);
+    if (shown->notes) {
+        compare_notes_of(notes, row, words);
+        html_cell(out, "", words);
+    }
     buf_adds(out, "</tr>\n");
     buf_drop(out, &name);
     buf_drop(out, &cost);
+}
+
+static void compare_head(struct buf *out, const struct compare_workload *w,
+                         const struct shown *shown)
+{
+    struct html_column columns[9] = {
+        {"on + with", "long"}, {"time", "num"}, {"time ÷ base", "num"}};
+    size_t n = 3;
+    if (shown->cost) {
+        columns[n++] = (struct html_column){"cost, $", "num"};
+        columns[n++] = (struct html_column){"cost ÷ base", "num more"};
+    }
+    if (shown->quality)
+        columns[n++] = (struct html_column){compare_quality_head(w, "accuracy"), "num more"};
+    if (shown->use)
+        columns[n++] = (struct html_column){"GPU use", "num more"};
+    columns[n++] = (struct html_column){"runs", "num more"};
+    if (shown->notes)
+        columns[n++] = (struct html_column){"notes", ""};
+    html_table_head(out, columns, n);
 }
 
 static void compare_apart(struct buf *out, const struct compare_workload *w)
@@ -80,21 +139,18 @@ static void compare_apart(struct buf *out, const struct compare_workload *w)
 void html_compare(struct buf *out, const struct page *page, size_t number, int level)
 {
     const struct compare_workload *w = &page->compare.workloads.items[number];
-    const struct html_column columns[] = {
-        {"on + with", "long"},  {"time", "num"},
-        {"cost, $", "num"},     {"time ÷ base", "num"},
-        {"cost ÷ base", "num"}, {compare_quality_head(w, "accuracy"), "num"},
-        {"GPU use", "num"},     {"runs", "num"},
-        {"notes", ""}};
+    struct shown shown = shown_of(w);
     struct compare_notes notes;
     out->failed |= !compare_notes_init(&notes, w);
-    html_heading(out, level, w->workload);
-    for (size_t i = 0; i < w->sentences.count; i++)
-        html_paragraph(out, "", w->sentences.items[i]);
+    if (page->compare.workloads.count > 1) { // of one, title and verdict say the same
+        html_heading(out, level, w->workload);
+        for (size_t i = 0; i < w->sentences.count; i++)
+            html_paragraph(out, "", w->sentences.items[i]);
+    }
     html_begin_table(out, w->workload);
-    html_table_head(out, columns, sizeof columns / sizeof *columns);
+    compare_head(out, w, &shown);
     for (size_t i = 0; i < w->rows.count && !out->failed; i++)
-        compare_row(out, &notes, &w->rows.items[i]);
+        compare_row(out, &shown, &notes, &w->rows.items[i]);
     html_end_table(out);
     struct buf rates = {0};
     if (number == 0)
@@ -120,7 +176,7 @@ enum { COLUMNS_MOST = 4, VALUES_MOST = 6, RUNS_MOST = 200, VALUE_BYTES = 160 };
 // Not what differs in any case.
 static bool is_setting(const char *what)
 {
-    return strcmp(what, "run") != 0 && strcmp(what, "started") != 0;
+    return strcmp(what, "run") != 0 && strcmp(what, "started") != 0 && strcmp(what, "source") != 0;
 }
 
 static const char *value_of(const struct page_run *run, const char *what)
@@ -156,10 +212,10 @@ static bool all_have(const struct page *page, const char *what, const char *piec
 static void own_pieces(const struct page *page, const char *what, const char *value,
                        struct buf *out)
 {
-    enum { HASH = 64, SHORT = 12 };
+    enum { HASH = 64, COMMIT = 40, SHORT = 12 };
     while (*value) {
         size_t len = strcspn(value, ",");
-        bool hash = len == HASH && strspn(value, "0123456789abcdef") == len;
+        bool hash = (len == HASH || len == COMMIT) && strspn(value, "0123456789abcdef") == len;
         if (!all_have(page, what, value, len) && out->len + len < VALUE_BYTES)
             buf_printf(out, "%s%.*s%s", out->len ? ", " : "", (int)(hash ? SHORT : len), value,
                        hash ? "…" : "");
@@ -242,18 +298,35 @@ static void row_of_values(struct buf *out, const struct page *page, const char *
     buf_adds(out, "</td></tr>\n");
 }
 
+// The end of the run's id.
+static const char *tail_of(const struct page_run *run)
+{
+    size_t len = run->id ? strlen(run->id) : 0;
+    return len > 6 ? run->id + len - 6 : len > 0 ? run->id : "";
+}
+
+// Whether no other run's id has this end; those of published runs say what was trained.
+static bool is_alone(const struct page *page, size_t number, const char *tail)
+{
+    for (size_t i = 0; i < page->runs.count; i++)
+        if (i != number && strcmp(tail_of(&page->runs.items[i]), tail) == 0)
+            return false;
+    return *tail != '\0';
+}
+
 static void head_of_columns(struct buf *out, const struct page *page)
 {
     buf_adds(out, "<thead><tr><th scope=\"col\">what</th>");
     for (size_t i = 0; i < page->runs.count; i++) {
         const struct page_run *run = &page->runs.items[i];
-        size_t len = run->id ? strlen(run->id) : 0;
+        const char *tail = tail_of(run);
+        bool command = run->framework && strcmp(run->framework, "command") == 0;
         markup_in(out, "<th scope=\"col\" class=\"long\">", run->machine ? run->machine : run->name,
                   "");
-        if (run->framework)
+        if (run->framework && !command)
             markup_in(out, " + ", run->framework, "");
-        if (len > 0)
-            markup_in(out, "<span class=\"id\">…", run->id + (len > 6 ? len - 6 : 0), "</span>");
+        if (is_alone(page, i, tail))
+            markup_in(out, "<span class=\"id\">…", tail, "</span>");
         buf_adds(out, "</th>");
     }
     buf_adds(out, "</tr></thead>\n<tbody>\n");

@@ -27,7 +27,7 @@ static void price_stat(struct buf *out, const char *name, const struct gpu_price
     if (*amount)
         snprintf(words, sizeof words, "%s USD", amount);
     if (price->offer)
-        buf_printf(&sub, "at %.*s", (int)strcspn(price->offer, "/"), price->offer);
+        buf_printf(&sub, "a GPU-hour, at %.*s", (int)strcspn(price->offer, "/"), price->offer);
     part_stat(out, name, words, price->offer ? buf_str(&sub) : "no offer in the book");
     buf_drop(out, &sub);
 }
@@ -46,7 +46,8 @@ static void speed_stat(struct buf *out, const struct gpu_model *gpu)
         high = certainty && high > s->ratio.v ? high : s->ratio.v;
         certainty = s->certainty;
     }
-    bool base = strcmp(gpu->gpu, GPU_BASE) == 0;
+    if (strcmp(gpu->gpu, GPU_BASE) == 0) // others are relative to it
+        return;
     char from[16], to[16];
     snprintf(from, sizeof from, "%.2g", low);
     snprintf(to, sizeof to, "%.2g", high);
@@ -54,10 +55,8 @@ static void speed_stat(struct buf *out, const struct gpu_model *gpu)
     if (certainty)
         snprintf(words, sizeof words, "%s%s%s", from, range ? " to " : "", range ? to : "");
     snprintf(sub, sizeof sub, certainty ? "by kind of net; %.60s" : "%.60s",
-             certainty ? certainty
-             : base    ? "others are relative to it"
-                       : "its data sheet is not known");
-    part_stat(out, "speed, " GPU_BASE " = 1", base ? "1" : words, sub);
+             certainty ? certainty : "its data sheet is not known");
+    part_stat(out, "speed, " GPU_BASE " = 1", words, sub);
 }
 
 static void stats(struct buf *out, const struct gpu_model *gpu)
@@ -68,8 +67,8 @@ static void stats(struct buf *out, const struct gpu_model *gpu)
              units_count((int64_t)gpu->providers.count, "provider").s);
     part_stats_begin(out);
     if (gpu->providers.count > 0) {
-        price_stat(out, "on demand, per GPU-hour", &gpu->on_demand);
-        price_stat(out, "spot, per GPU-hour", &gpu->spot);
+        price_stat(out, "on demand", &gpu->on_demand);
+        price_stat(out, "spot", &gpu->spot);
         part_stat(out, "who has it", providers, units_count(gpu->offers.v, "offer").s);
     }
     speed_stat(out, gpu);
@@ -123,10 +122,10 @@ static void provider_row(struct buf *out, const struct gpu_provider *p, bool mon
     html_cell(out, "", p->provider);
     price_cell(out, &p->on_demand, link);
     price_cell(out, &p->spot, link);
-    html_cell(out, "num", saving);
+    html_cell(out, "num more", saving);
     if (monthly)
         price_cell(out, &p->monthly, link);
-    html_cell(out, "num", places);
+    html_cell(out, "num more", places);
     html_cell(out, "num", p->since);
     part_seen(out, p->seen, mark && p->old.v);
     buf_adds(out, "</tr>\n");
@@ -135,14 +134,14 @@ static void provider_row(struct buf *out, const struct gpu_provider *p, bool mon
 static void providers(struct buf *out, const struct gpu_model *gpu, const char *link)
 {
     struct html_column columns[8] = {
-        {"provider", ""}, {"on demand", "num"}, {"spot", "num"}, {"spot ÷ on demand", "num"}};
+        {"provider", ""}, {"on demand", "num"}, {"spot", "num"}, {"spot ÷ on demand", "num more"}};
     bool monthly = any_monthly(gpu);
     size_t count = 4, old = 0;
     if (monthly)
         columns[count++] = (struct html_column){"by the month", "num"};
-    columns[count++] = (struct html_column){"offers", "num"};
+    columns[count++] = (struct html_column){"offers", "num more"};
     columns[count++] = (struct html_column){"since", "num"};
-    columns[count++] = (struct html_column){"price seen", "num"};
+    columns[count++] = (struct html_column){"price seen", "num more"};
     for (size_t i = 0; i < gpu->providers.count; i++)
         old += gpu->providers.items[i].old.v;
     bool mark = old < gpu->providers.count;

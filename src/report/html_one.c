@@ -11,6 +11,7 @@
 #include "report/markup.h"
 #include "report/part.h"
 #include "report/scale.h"
+#include "report/verdict.h"
 
 // "projected, 95 %: 12 h 03 min to 16 h 39 min"
 static void time_source(const struct page_run *run, struct buf *out)
@@ -66,14 +67,20 @@ static void cost_stat(struct buf *out, const struct page *page, const struct pag
     int64_t nano;
     if (run->usd && money_parse(run->usd, &nano, NULL) == 0) {
         usd_words(nano, words);
-        buf_adds(&sub, run->usd_from ? run->usd_from : "");
+        if (run->usd_from)
+            buf_printf(&sub, "price from %s%s", strncmp(run->usd_from, "label", 5) == 0 ? "a " : "",
+                       run->usd_from);
         part_stat(out, "this run cost", words, buf_str(&sub));
     } else if (bill) {
         bill_amount(bill, amount, interval);
         snprintf(words, sizeof words, "%s USD", amount);
-        buf_printf(&sub, "%s%s%s%s%s", bill->certainty ? bill->certainty : "",
-                   bill->certainty ? ": " : "", bill->offer ? bill->offer : "",
-                   *interval ? ", " : "", interval);
+        if (bill->gpu && bill->gpus.known)
+            buf_printf(&sub, "%g × %s at ", bill->gpus.v, bill->gpu);
+        buf_adds(&sub, bill->provider ? bill->provider : "an unknown provider");
+        if (bill->certainty)
+            buf_printf(&sub, ", %s", bill->certainty);
+        if (*interval)
+            buf_printf(&sub, ", %s USD", interval);
         part_stat(out, "cheapest to rent", words, buf_str(&sub));
     } else {
         part_stat(out, "cost", NULL, "no known offer fits");
@@ -114,6 +121,25 @@ static void stats(struct buf *out, const struct page *page, const struct page_ru
     part_stats_end(out);
 }
 
+// Without its first sentence, which the title and the figures say already.
+static void verdict(struct buf *out, const struct page *page, const struct page_run *run)
+{
+    struct buf rent = {0};
+    if (!run->time_s.known) {
+        html_verdict(out, page);
+        return;
+    }
+    verdict_rent(page, &rent);
+    if (rent.len > 0 || page->verdict.count > 1) {
+        buf_adds(out, "<div class=\"verdict\">\n");
+        html_paragraph(out, "", buf_str(&rent));
+        for (size_t i = 1; i < page->verdict.count; i++)
+            html_sentence(out, page->verdict.items[i]);
+        buf_adds(out, "</div>\n");
+    }
+    buf_drop(out, &rent);
+}
+
 void html_one_head(struct buf *out, const struct page *page)
 {
     const struct page_run *run = &page->runs.items[0];
@@ -130,7 +156,7 @@ void html_one_head(struct buf *out, const struct page *page)
     if (run->problem)
         html_paragraph(out, "", run->problem);
     stats(out, page, run);
-    html_verdict(out, page);
+    verdict(out, page, run);
     for (size_t i = 0; i < run->taints.count; i++)
         markup_in(out, i ? "; " : "<p>Noisy: ", run->taints.items[i],
                   i + 1 < run->taints.count ? "" : ".</p>\n");
@@ -154,8 +180,9 @@ static void show_plot(struct buf *out, const struct page *page, const char *kind
 
 // What the timeline, the table of offers and the figures at the top show already; offers of a GPU
 // have pages of their own.
-static bool shown_before(const struct page *page, const char *kind)
+static bool shown_before(const struct page *page, const struct plot *plot)
 {
+    const char *kind = plot->kind;
     static const char *const by_timeline[] = {"loss", "accuracy", "use", "steps", NULL};
     static const char *const before[] = {"phases", "account", "timeline", "frontier",
                                          "cost",   "offers",  NULL};
@@ -166,7 +193,7 @@ static bool shown_before(const struct page *page, const char *kind)
     for (size_t i = 0; before[i]; i++)
         if (strcmp(kind, before[i]) == 0)
             return true;
-    return false;
+    return !html_worth(plot);
 }
 
 static void elsewhere(struct buf *out, const struct page *page)
@@ -179,9 +206,8 @@ static void elsewhere(struct buf *out, const struct page *page)
                    "that trains for longer gives it; so does a time that you know:",
                    "fare quote --time 2h --gpu h100");
     for (size_t i = 0; i < page->quotes.count; i++)
-        html_quote(out, &page->quotes.items[i], 3);
+        html_bills(out, &page->quotes.items[i]);
     buf_adds(out, "</section>\n");
-    show_plot(out, page, "frontier");
 }
 
 static void provenance(struct buf *out, const struct page_run *run)
@@ -206,17 +232,39 @@ static void provenance(struct buf *out, const struct page_run *run)
     buf_adds(out, "</details>\n</section>\n");
 }
 
-void html_one_body(struct buf *out, const struct page *page)
+static void over_time(struct buf *out, const struct page *page)
+{
+    show_plot(out, page, "phases");
+    show_plot(out, page, "account");
+    show_plot(out, page, "timeline");
+}
+
+static void other_plots(struct buf *out, const struct page *page)
+{
+    for (size_t i = 0; i < page->plots.count; i++)
+        if (!shown_before(page, &page->plots.items[i]))
+            html_plot(out, &page->plots.items[i], 2, i);
+}
+
+void html_one_plots(struct buf *out, const struct page *page)
 {
     buf_adds(out, "<div class=\"cols\">\n<div>\n");
     show_plot(out, page, "phases");
     show_plot(out, page, "account");
+    other_plots(out, page);
+    buf_adds(out, "</div>\n<div>\n");
     show_plot(out, page, "timeline");
+    buf_adds(out, "</div>\n</div>\n");
+}
+
+void html_one_body(struct buf *out, const struct page *page)
+{
+    buf_adds(out, "<div class=\"cols\">\n<div>\n");
+    over_time(out, page);
+    show_plot(out, page, "frontier");
+    other_plots(out, page);
     buf_adds(out, "</div>\n<div>\n");
     elsewhere(out, page);
     buf_adds(out, "</div>\n</div>\n");
-    for (size_t i = 0; i < page->plots.count; i++)
-        if (!shown_before(page, page->plots.items[i].kind))
-            html_plot(out, &page->plots.items[i], 2, i);
     provenance(out, &page->runs.items[0]);
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
+#include "market/bill.h"
 #include "report/markup.h"
 #include "report/part.h"
 
@@ -18,13 +19,12 @@ enum { BILLS_SHOWN = 15 };
 #define NBSP "\u00a0" // no-break space
 
 // "estimated ±20 %", and what it misses.
-static void basis_cell(struct buf *out, const struct bill *b)
+static void basis_chips(struct buf *out, const struct bill *b)
 {
     const struct {
         const char *wish, *missed, *at_the_middle;
     } wishes[] = {{b->deadline, "late", "in time only at the middle of the interval"},
                   {b->budget, "over budget", "within budget only at the middle of the interval"}};
-    buf_adds(out, "<td>");
     part_chip(out, b->certainty ? PART_PLAIN : PART_NOTE,
               b->certainty ? b->certainty
               : b->basis   ? b->basis
@@ -40,9 +40,8 @@ static void basis_cell(struct buf *out, const struct bill *b)
         if (strcmp(wishes[i].wish, "missed") == 0)
             part_chip(out, PART_BAD, wishes[i].missed);
         else
-            markup_in(out, "<span class=\"id\">", wishes[i].at_the_middle, "</span>");
+            markup_text(out, wishes[i].at_the_middle);
     }
-    buf_adds(out, "</td>");
 }
 
 // The text, and below it what is known besides.
@@ -55,21 +54,34 @@ static void two_lines(struct buf *out, const char *class, const char *text, cons
     buf_adds(out, "</td>");
 }
 
-// "1 × H200, with fare, 2026; a": of another training, which one; then the letter of the run that
-// gives the time.
-static void offer_cell(struct buf *out, const struct bill *b, bool other, size_t source)
+// What the rows of a table have in common is said once, below it.
+struct common {
+    bool run;       // one run gives all times: no letters
+    bool framework; // and year
+    size_t old, rows;
+};
+
+// The chips, then "1 × H200, with fare, 2026, run a": of another training, which one; then the
+// letter of the run that gives the time.
+static void offer_cell(struct buf *out, const struct bill *b, bool other,
+                       const struct common *common, size_t source)
 {
     struct buf below = {0};
     if (b->gpu && b->gpus.known)
         buf_printf(&below, "%g" NBSP "×" NBSP "%s", b->gpus.v, b->gpu);
     if (other && b->variant)
         buf_printf(&below, "%s%s", below.len ? ", " : "", b->variant);
-    if (!other && b->framework)
+    if (!other && !common->framework && b->framework)
         buf_printf(&below, "%swith %s", below.len ? ", " : "", b->framework);
-    if (!other && b->year.known)
+    if (!other && !common->framework && b->year.known)
         buf_printf(&below, "%s%lld", below.len ? ", " : "", (long long)b->year.v);
-    buf_printf(&below, "%s%c", below.len ? "; " : "", (char)('a' + source));
-    two_lines(out, "long", b->offer, buf_str(&below));
+    if (!common->run)
+        buf_printf(&below, "%srun %c", below.len ? ", " : "", (char)('a' + source));
+    buf_adds(out, "<td class=\"long\">");
+    html_offer(out, b->offer);
+    buf_adds(out, "<span class=\"id\">");
+    basis_chips(out, b);
+    markup_in(out, below.len ? " " : "", buf_str(&below), "</span></td>");
     buf_drop(out, &below);
 }
 
@@ -87,12 +99,12 @@ static double usd_of(const char *amount, double otherwise)
     return amount && money_parse(amount, &nano, NULL) == 0 ? (double)nano / MONEY_UNIT : otherwise;
 }
 
-static void bill_row(struct buf *out, const struct bill *b, bool other, size_t source, double most,
-                     bool mark)
+static void bill_row(struct buf *out, const struct bill *b, bool other, const struct common *common,
+                     size_t source, double most)
 {
     char time[48], startup[64] = "", words[48];
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
-    char cost[MONEY_BYTES + MONEY_INTERVAL_BYTES + BILL_LOCAL_BYTES + 4], local[BILL_LOCAL_BYTES];
+    char cost[MONEY_BYTES + BILL_LOCAL_BYTES], local[BILL_LOCAL_BYTES];
     clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
     if (b->startup_s.v > 0) {
         clock_words((int64_t)(b->startup_s.v * 1e9), words, sizeof words);
@@ -100,21 +112,21 @@ static void bill_row(struct buf *out, const struct bill *b, bool other, size_t s
     }
     bill_amount(b, amount, interval);
     bill_local(b, local);
-    snprintf(cost, sizeof cost, "%s%s%s%s%s", amount, *interval ? " (" : "", interval,
-             *interval ? ")" : "", local);
+    snprintf(cost, sizeof cost, "%s%s", amount, local);
     const struct part_interval figure = {.value = (double)bill_total(b) / MONEY_UNIT,
                                          .low = usd_of(b->low, 1),
                                          .high = usd_of(b->high, 0),
+                                         .startup = bill_share(b, BILL_STARTUP),
+                                         .idle = bill_share(b, BILL_IDLE),
                                          .estimated = b->certainty != NULL};
     buf_adds(out, "<tr>");
-    offer_cell(out, b, other, source);
+    offer_cell(out, b, other, common, source);
     two_lines(out, "num", time, startup);
-    html_cell(out, "num", cost);
-    buf_adds(out, "<td>");
+    two_lines(out, "num", cost, interval);
+    buf_adds(out, "<td class=\"more\">");
     part_bar(out, &figure, most, cost);
     buf_adds(out, "</td>");
-    basis_cell(out, b);
-    price_cell(out, b, mark);
+    price_cell(out, b, common->old < common->rows);
     buf_adds(out, "</tr>\n");
 }
 
@@ -166,20 +178,58 @@ static size_t source_of(const struct bill **rows, size_t i, bool *first)
     return number;
 }
 
-// Below the table: the runs whose letters stand in the rows.
-static void sources(struct buf *out, const struct quote *quote, const struct bill **rows)
+static bool same_text(const char *a, const char *b)
 {
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static struct common common_of(const struct bill **rows)
+{
+    struct common c = {.run = true, .framework = true};
+    for (; rows[c.rows]; c.rows++) {
+        const struct bill *b = rows[c.rows];
+        c.old += b->price_old.v;
+        c.run &= same_run(rows[0], b);
+        c.framework &= same_text(rows[0]->framework, b->framework) && rows[0]->year.v == b->year.v;
+    }
+    return c;
+}
+
+// "run 2026... (batch 32, cifar10), with fare, 2026"
+static void add_source(const struct quote *quote, const struct bill *bill,
+                       const struct common *common, struct buf *out)
+{
+    advice_whose(quote, bill, out);
+    if (common->framework && bill->framework)
+        buf_printf(out, ", with %s", bill->framework);
+    if (common->framework && bill->year.known)
+        buf_printf(out, ", %lld", (long long)bill->year.v);
+}
+
+// Below the table: the run that gives the times; of several, those whose letters stand in the rows.
+static void sources(struct buf *out, const struct quote *quote, const struct bill **rows,
+                    const struct common *common)
+{
+    struct buf text = {0};
+    if (common->run) {
+        buf_adds(&text, "Times are those of ");
+        add_source(quote, rows[0], common, &text);
+        buf_addc(&text, '.');
+        html_paragraph(out, "mute", buf_str(&text));
+        buf_drop(out, &text);
+        return;
+    }
     buf_adds(out, "<ul class=\"mute\">\n");
     for (size_t i = 0; rows[i]; i++) {
         bool first;
         size_t number = source_of(rows, i, &first);
-        struct buf text = {0};
         if (!first)
             continue;
-        buf_printf(&text, "%c: the time of ", (char)('a' + number));
-        advice_whose(quote, rows[i], &text);
+        buf_printf(&text, "%c: ", (char)('a' + number));
+        add_source(quote, rows[i], common, &text);
         markup_in(out, "<li>", buf_str(&text), "</li>\n");
         buf_drop(out, &text);
+        text = (struct buf){0};
     }
     buf_adds(out, "</ul>\n");
 }
@@ -195,21 +245,28 @@ static double dearest(const struct bill **rows)
     return most;
 }
 
-static void table_notes(struct buf *out, const struct quote *quote, const struct bill **rows)
+static void table_notes(struct buf *out, const struct quote *quote, const struct bill **rows,
+                        const struct common *common)
 {
-    bool at_least = false, replayed = false;
+    bool at_least = false, replayed = false, pale = false;
+    struct buf text = {0};
     for (size_t i = 0; rows[i]; i++) {
         at_least |= rows[i]->spot.lower_bound.v;
         replayed |= rows[i]->spot.method != NULL;
+        pale |= bill_share(rows[i], BILL_STARTUP) + bill_share(rows[i], BILL_IDLE) > 0;
     }
-    sources(out, quote, rows);
+    sources(out, quote, rows, common);
+    if (pale)
+        buf_adds(&text,
+                 "Pale parts of a bar are start-up, at its left end, and idle time up to the "
+                 "end of what is charged, at its right end. ");
     if (at_least)
-        html_paragraph(out, "mute",
-                       "≥: how often this spot machine is taken away is unknown; the bill if it "
-                       "never is.");
+        buf_adds(&text, "≥: how often this spot machine is taken away is unknown; the bill if it "
+                        "never is. ");
     if (replayed)
-        html_paragraph(out, "mute",
-                       "Bills and times of other spot machines are means with interruptions.");
+        buf_adds(&text, "Bills and times of other spot machines are means with interruptions. ");
+    html_paragraph(out, "mute", buf_str(&text));
+    buf_drop(out, &text);
     if (rows[0]->local_currency && rows[0]->exchange)
         html_paragraph(out, "mute", rows[0]->exchange);
 }
@@ -217,9 +274,11 @@ static void table_notes(struct buf *out, const struct quote *quote, const struct
 static void bill_table(struct buf *out, const struct quote *quote, const struct quote *shown,
                        bool other)
 {
-    static const struct html_column columns[] = {{"offer", "long"}, {"time", "num"},
-                                                 {"USD", "num"},    {"to scale", ""},
-                                                 {"basis", ""},     {"price seen", "num"}};
+    static const struct html_column columns[] = {{"offer", "long"},
+                                                 {"time", "num"},
+                                                 {"USD", "num"},
+                                                 {"to scale", "more"},
+                                                 {"price seen", "num more"}};
     const struct bill **rows = quote_rows(shown, NULL);
     size_t count = shown->bills.count;
     out->failed |= !rows;
@@ -231,29 +290,54 @@ static void bill_table(struct buf *out, const struct quote *quote, const struct 
     }
     choose_rows(rows);
     double most = dearest(rows);
-    size_t old = 0, all = 0;
-    for (; rows[all]; all++)
-        old += rows[all]->price_old.v;
+    struct common common = common_of(rows);
     html_begin_table(out, other ? "Other trainings" : quote->workload);
     html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; rows[i]; i++) {
         bool first;
-        bill_row(out, rows[i], other, source_of(rows, i, &first), most, old < all);
+        bill_row(out, rows[i], other, &common, source_of(rows, i, &first), most);
     }
     html_end_table(out);
-    part_seen_note(out, old, all);
-    table_notes(out, quote, rows);
+    part_seen_note(out, common.old, common.rows);
+    table_notes(out, quote, rows, &common);
     if (count > BILLS_SHOWN)
-        buf_printf(out, "<p>%zu more: fare quote --all lists them.</p>\n", count - BILLS_SHOWN);
+        buf_printf(out,
+                   "<p class=\"mute\">%zu more: <code>fare quote --all</code> lists them.</p>\n",
+                   count - BILLS_SHOWN);
     free(rows);
 }
 
-// Each reason with its number and an example; the offers one by one, folded.
+// The offers left out, one by one.
+static void misfits(struct buf *out, const struct quote *quote)
+{
+    static const struct html_column columns[] = {{"offer", "long"}, {"why", "long"}};
+    if (quote->misfits.count == 0)
+        return;
+    html_begin_table(out, "Offers left out");
+    html_table_head(out, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < quote->misfits.count; i++) {
+        buf_adds(out, "<tr>");
+        html_cell(out, "long", quote->misfits.items[i].offer);
+        html_cell(out, "long", quote->misfits.items[i].why);
+        buf_adds(out, "</tr>\n");
+    }
+    html_end_table(out);
+}
+
+// The reasons with their numbers and an example; folded if there are offers to look at.
 static void left_out(struct buf *out, const struct quote *quote)
 {
+    bool rows = quote->bills.count + quote->estimates.count > 0;
+    struct buf summary = {0};
+    int64_t all = 0;
     if (quote->left_out.count == 0)
         return;
-    html_paragraph(out, "", "Left out:");
+    for (size_t i = 0; i < quote->left_out.count; i++)
+        all += quote->left_out.items[i].count.v;
+    buf_printf(&summary, "<details><summary>%s left out%s</summary>\n", units_count(all, "offer").s,
+               rows ? ", and why" : ", one by one");
+    if (rows)
+        buf_adds(out, buf_str(&summary));
     buf_adds(out, "<ul>\n");
     for (size_t i = 0; i < quote->left_out.count; i++) {
         const struct quote_left_out *l = &quote->left_out.items[i];
@@ -264,44 +348,54 @@ static void left_out(struct buf *out, const struct quote *quote)
         buf_drop(out, &text);
     }
     buf_adds(out, "</ul>\n");
-    if (quote->misfits.count == 0)
-        return;
-    static const struct html_column columns[] = {{"offer", "long"}, {"why", "long"}};
-    buf_adds(out, "<details><summary>Offers left out, one by one</summary>\n");
-    html_begin_table(out, "Offers left out");
-    html_table_head(out, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < quote->misfits.count; i++) {
-        buf_adds(out, "<tr>");
-        html_cell(out, "long", quote->misfits.items[i].offer);
-        html_cell(out, "long", quote->misfits.items[i].why);
-        buf_adds(out, "</tr>\n");
-    }
-    html_end_table(out);
+    if (!rows)
+        buf_adds(out, buf_str(&summary));
+    misfits(out, quote);
     buf_adds(out, "</details>\n");
+    buf_drop(out, &summary);
 }
 
-void html_quote(struct buf *out, const struct quote *quote, int level)
+// Other trainings, folded: they answer another question.
+static void other_trainings(struct buf *out, const struct quote *quote, bool rows)
 {
     const struct quote others = {.bills = {quote->others.items, quote->others.count, true}};
+    struct buf heading = {0};
+    if (quote->others.count == 0)
+        return;
+    buf_printf(&heading, "Other trainings of %s, not comparable with the one %s", quote->workload,
+               rows ? "above" : "asked for");
+    markup_in(out, "<details><summary>", buf_str(&heading), "</summary>\n");
+    bill_table(out, quote, &others, true);
+    buf_adds(out, "</details>\n");
+    buf_drop(out, &heading);
+}
+
+void html_bills(struct buf *out, const struct quote *quote)
+{
     bool rows = quote->bills.count + quote->estimates.count > 0;
-    html_heading(out, level, quote->workload);
-    for (size_t i = 0; i < quote->advice.count; i++)
-        html_paragraph(out, "", quote->advice.items[i]);
-    if (!rows && quote->advice.count == 0)
-        html_paragraph(out, "", "No known offer fits.");
     bill_table(out, quote, quote, false);
     if (quote->estimates.count > 0)
         html_paragraph(out, "mute",
                        "Rows that are estimated or rough have no run on such a machine: time and "
                        "cost are estimates, and their interval holds with 90 %.");
     left_out(out, quote);
-    if (quote->others.count == 0)
-        return;
-    struct buf heading = {0};
-    buf_printf(&heading, "Other trainings of %s, not comparable with the one %s", quote->workload,
-               rows ? "above" : "asked for");
-    html_heading(out, level + 1, buf_str(&heading));
-    out->failed |= heading.failed;
-    buf_release(&heading);
-    bill_table(out, quote, &others, true);
+    other_trainings(out, quote, rows);
+}
+
+void html_advice(struct buf *out, const struct quote *quote)
+{
+    buf_adds(out, "<div class=\"verdict\">\n");
+    for (size_t i = 0; i < quote->advice.count; i++)
+        if (strncmp(quote->advice.items[i], "Nothing is both ", 16) != 0) // the plot shows them
+            html_sentence(out, quote->advice.items[i]);
+    if (quote->bills.count + quote->estimates.count + quote->advice.count == 0)
+        html_paragraph(out, "", "No known offer fits.");
+    buf_adds(out, "</div>\n");
+}
+
+void html_quote(struct buf *out, const struct quote *quote, int level)
+{
+    html_heading(out, level, quote->workload);
+    html_advice(out, quote);
+    html_bills(out, quote);
 }

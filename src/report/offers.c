@@ -46,7 +46,7 @@ const struct listing_line *offers_cheapest(const struct listing *list, enum offe
     return NULL;
 }
 
-// "1.49 USD per GPU-hour on demand at hyperbolic, 0.85 on spot at vast"; nothing without any.
+// "1.49 USD per GPU-hour on demand, 0.85 on spot"; nothing without any.
 static void offers_from(const struct listing *list, struct buf *out)
 {
     char amount[MONEY_BYTES];
@@ -56,9 +56,8 @@ static void offers_from(const struct listing *list, struct buf *out)
         if (!line)
             continue;
         money_short(unit_of(line), amount);
-        buf_printf(out, "%s%s%s %s%s at %s", said ? ", " : "", amount,
-                   said ? "" : " USD per GPU-hour", kind == OFFER_SPOT ? "on " : "",
-                   kind_names[kind], line->offer.provider);
+        buf_printf(out, "%s%s%s %s%s", said ? ", " : "", amount, said ? "" : " USD per GPU-hour",
+                   kind == OFFER_SPOT ? "on " : "", kind_names[kind]);
         said++;
     }
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "base/money.h"
 #include "ledger/published.h"
 #include "record/read.h"
@@ -292,6 +293,12 @@ static const char *only_machine(const struct page *page)
     return first;
 }
 
+// "a machine with an H200": what has no name of its own.
+static const char *article(const char *machine)
+{
+    return strncmp(machine, "machine ", 8) == 0 ? "a " : "";
+}
+
 // "cnn takes 2.4 s on H200"
 static void one_title(const struct page_run *run, struct buf *out)
 {
@@ -301,17 +308,31 @@ static void one_title(const struct page_run *run, struct buf *out)
         buf_adds(out, projected ? " takes about " : " takes ");
         verdict_time(out, run->time_s.v);
     }
-    buf_printf(out, " on %s", or_unknown(run->machine, "an unknown machine"));
+    const char *machine = or_unknown(run->machine, "an unknown machine");
+    buf_printf(out, " on %s%s", article(machine), machine);
 }
 
-// "3 runs of cnn on H200 take 2.40 s to 2.45 s": of equal settings there is nothing else to say.
-static void alike_title(const struct page *page, struct buf *out)
+// The workload of all runs, or the name of all commands; null if there are several.
+static const char *only_name(const struct page *page)
 {
-    const struct compare *c = &page->compare;
+    const char *first = NULL;
+    for (size_t i = 0; i < page->runs.count; i++) {
+        const struct page_run *run = &page->runs.items[i];
+        const char *name = run->workload ? run->workload : run->name;
+        if (!name || (first && strcmp(first, name) != 0))
+            return NULL;
+        first = name;
+    }
+    return first;
+}
+
+// "3 runs of cnn on H200 take 2.40 s to 2.45 s": where none can be said to be ahead. Nothing if a
+// time is not known, not all runs are on the page, or they are of several trainings.
+static void range_title(const struct page *page, struct buf *out)
+{
     double low = 0, high = 0;
     size_t known = 0;
-    if (c->workloads.count != 1 || c->workloads.items[0].rows.count != 1 ||
-        c->workloads.items[0].apart.count > 0 || page->left_out.v > 0)
+    if (page->left_out.v > 0)
         return;
     for (size_t i = 0; i < page->runs.count; i++) {
         struct maybe_real s = page->runs.items[i].time_s;
@@ -323,11 +344,26 @@ static void alike_title(const struct page *page, struct buf *out)
     }
     if (known < 2 || known != page->runs.count)
         return;
-    buf_printf(out, "%zu runs of %s on %s take ", known, c->workloads.items[0].workload,
-               or_unknown(only_machine(page), "one machine"));
+    const char *name = only_name(page);
+    if (!name)
+        return;
+    buf_printf(out, "%zu runs of %s", known, name);
+    if (only_machine(page))
+        buf_printf(out, " on %s%s", article(only_machine(page)), only_machine(page));
+    buf_adds(out, " take ");
     verdict_time(out, low);
     buf_adds(out, " to ");
     verdict_time(out, high);
+}
+
+// "6 runs of 4 trainings on box-1"
+static void title_of_trainings(const struct page *page, struct buf *out)
+{
+    const char *machine = only_machine(page);
+    buf_printf(out, "%lld runs of ", (long long)page->compare.runs.v);
+    buf_adds(out, units_count((int64_t)page->compare.workloads.count, "training").s);
+    if (machine)
+        buf_printf(out, " on %s%s", article(machine), machine);
 }
 
 static int set_title(struct gathering *g, struct err *err)
@@ -337,7 +373,7 @@ static int set_title(struct gathering *g, struct err *err)
     if (!g->ask->published && page->runs.count > 1) {
         verdict_title(page, &result);
         if (result.len == 0)
-            alike_title(page, &result);
+            range_title(page, &result);
     }
     if (result.len > 0)
         buf_adds(&text, buf_str(&result));
@@ -348,8 +384,7 @@ static int set_title(struct gathering *g, struct err *err)
     else if (page->runs.count == 1)
         one_title(&page->runs.items[0], &text);
     else
-        buf_printf(&text, "%lld runs%s%s: time and cost", (long long)page->compare.runs.v,
-                   only_machine(page) ? " on " : "", or_unknown(only_machine(page), ""));
+        title_of_trainings(page, &text);
     buf_drop(&text, &result);
     return text_take(&g->page->title, &text, err);
 }

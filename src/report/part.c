@@ -72,6 +72,8 @@ void part_empty(struct buf *out, const char *says, const char *command)
 
 // ---- drawings as large as a word
 
+enum { BAR_TOP = 4 };
+
 // There are fifty on a page: the size is in the style sheet.
 static void open_svg(struct buf *out, const char *tip)
 {
@@ -132,16 +134,25 @@ static void draw_interval(struct buf *out, double low, double high, double end)
     buf_adds(out, "\"/>");
 }
 
+// A part of a bar; a bar that is hollow is hatched there.
+static void draw_pale(struct buf *out, double from, double to)
+{
+    if (to - from >= 1)
+        svg_rect(out, from, BAR_TOP, to - from, PART_HIGH - 2.0 * BAR_TOP, "pl", NULL);
+}
+
 void part_bar(struct buf *out, const struct part_interval *f, double most, const char *tip)
 {
-    enum { TOP = 4, END = PART_WIDE - 2 };
+    enum { END = PART_WIDE - 2 };
     double each = most > 0 && isfinite(most) ? END / most : 0;
     double to = fmin(fmax(f->value * each, 1), END);
     open_svg(out, tip);
     if (f->estimated)
-        svg_hollow(out, 0, TOP, to, PART_HIGH - 2.0 * TOP, NULL);
+        svg_hollow(out, 0, BAR_TOP, to, PART_HIGH - 2.0 * BAR_TOP, NULL);
     else
-        svg_rect(out, 0, TOP, to, PART_HIGH - 2.0 * TOP, "bar c0", NULL);
+        svg_rect(out, 0, BAR_TOP, to, PART_HIGH - 2.0 * BAR_TOP, "bar c0", NULL);
+    draw_pale(out, 0, fmin(f->startup * each, to));
+    draw_pale(out, fmax(to - f->idle * each, 0), to);
     if (f->low <= f->high)
         draw_interval(out, fmin(f->low * each, END), f->high * each, END + 1);
     buf_adds(out, "</svg>");
@@ -232,7 +243,7 @@ void part_rug_axis(struct buf *out)
 
 void part_seen(struct buf *out, const char *date, bool marked)
 {
-    markup_in(out, "<td class=\"num\">", date,
+    markup_in(out, "<td class=\"num more\">", date,
               marked ? "<span class=\"old\" title=\"" SEEN_OLD "\">†</span></td>" : "</td>");
 }
 

@@ -43,6 +43,7 @@ void part_sparkline(struct buf *out, const double *values, size_t count, const c
 struct part_interval {
     double value, low, high;
     bool estimated;
+    double startup, idle; // bars: of the value, drawn paler at the left and at the right end
 };
 void part_bar(struct buf *out, const struct part_interval *figure, double most, const char *tip);
 void part_whisker(struct buf *out, const struct part_interval *figure, double least, double most,

@@ -10,8 +10,8 @@
 #include "report/draft.h"
 
 #define HIGH_END  MONEY_UNIT // nano-USD per hour: a machine above it is high-end
-#define BARS_MOST 40
-#define ESTIMATES 15 // bars
+#define BARS_MOST 24
+#define ESTIMATES 10 // bars
 #define MONTH_S   (INT64_C(30) * 86400)
 
 static const char *const groups[] = {"Budget: up to $1 an hour", "High-end: above $1 an hour",
@@ -83,6 +83,7 @@ static void cost_of_rows(struct draft *d, const struct compare_workload *w)
         for (size_t i = 0; i < count; i++)
             if (group_of_row(rows[i]) == group)
                 cost_row(d, rows[i], group);
+    result_range(d);
     free(rows);
 }
 
@@ -134,6 +135,13 @@ static void note_old(struct draft *d, size_t old, size_t all)
     d->rc = text_take(&d->plot->says, &says, d->err);
 }
 
+static int by_total(const void *a, const void *b)
+{
+    int64_t x = bill_total(*(const struct bill *const *)a);
+    int64_t y = bill_total(*(const struct bill *const *)b);
+    return (x > y) - (x < y);
+}
+
 static void cost_of_bills(struct draft *d, const char *title, const struct quote *quote,
                           const struct quote_job *job)
 {
@@ -146,6 +154,7 @@ static void cost_of_bills(struct draft *d, const char *title, const struct quote
     for (size_t i = 0; rows[i] && count < BARS_MOST; i++)
         if (!rows[i]->certainty || estimates++ < ESTIMATES)
             rows[count++] = rows[i];
+    qsort(rows, count, sizeof *rows, by_total);
     for (size_t i = 0; i < count; i++)
         old += rows[i]->price_old.v;
     draft_panel(d, title, "bars", AXIS("", ""), AXIS("cost of one training", "USD"));
@@ -155,6 +164,7 @@ static void cost_of_bills(struct draft *d, const char *title, const struct quote
             if (group_of_bill(job, rows[i]) == group)
                 cost_bar(d, rows[i], groups[group], old < count);
     note_old(d, old, count);
+    result_range(d);
     free(rows);
 }
 
@@ -174,17 +184,14 @@ static const struct quote *quote_of(const struct page *page, const char *workloa
     return NULL;
 }
 
-// Whether to show the measured machines: two or more have prices, or one has and the user gave its
-// price or there are no bills.
-static bool by_rows(const struct page *page, const struct page_ask *ask,
-                    const struct compare_workload *w)
+// Whether to show the measured machines: two or more have prices, or one has and the user gave it.
+static bool by_rows(const struct page_ask *ask, const struct compare_workload *w)
 {
     size_t priced = 0;
-    const struct quote *quote = quote_of(page, w->workload);
     for (size_t i = 0; i < w->rows.count; i++)
         priced += w->rows.items[i].cost.nano_usd.known;
     bool said = ask->pricing.price_count + ask->pricing.offer_count > 0;
-    return priced > 1 || (priced == 1 && (said || !quote || quote->bills.count == 0));
+    return priced > 1 || (priced == 1 && said);
 }
 
 // The panel's title: it must differ from that of the measured machines' panel.
@@ -194,9 +201,9 @@ static void bills_title(const struct page *page, const struct page_ask *ask,
     bool beside = false;
     for (size_t i = 0; i < page->compare.workloads.count; i++) {
         const struct compare_workload *w = &page->compare.workloads.items[i];
-        beside |= quote_of(page, w->workload) == quote && by_rows(page, ask, w);
+        beside |= quote_of(page, w->workload) == quote && by_rows(ask, w);
     }
-    snprintf(out, size, "%.120s%s", quote->workload, beside ? ", on rented machines" : "");
+    snprintf(out, size, "%.120s%s", quote->workload, beside ? ", rented" : "");
 }
 
 static void plot_cost(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs)
@@ -213,7 +220,7 @@ static void plot_cost(struct draft *d, const struct page_ask *ask, const struct 
                      "and without tax. The line at its end is the 95 % interval, if known. A "
                      "bar with a gap is longer than drawn.");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
-        if (by_rows(page, ask, &page->compare.workloads.items[i]))
+        if (by_rows(ask, &page->compare.workloads.items[i]))
             cost_of_rows(d, &page->compare.workloads.items[i]);
     for (size_t i = 0; i < page->quotes.count; i++) {
         bills_title(page, ask, &page->quotes.items[i], title, sizeof title);
@@ -301,6 +308,7 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
             point->marked = some_bool(true);
     }
     add_estimates(d, places, count);
+    result_frontier(d);
 }
 
 static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
@@ -392,7 +400,7 @@ void plot_frontier(struct draft *d, const struct page_ask *ask)
                                  : "");
     draft_plot(d, "frontier", "Time against cost", says);
     for (size_t i = 0; i < page->compare.workloads.count; i++)
-        if (by_rows(page, ask, &page->compare.workloads.items[i]))
+        if (by_rows(ask, &page->compare.workloads.items[i]))
             frontier_of_rows(d, &page->compare.workloads.items[i], &ask->wishes);
     for (size_t i = 0; i < page->quotes.count; i++) {
         bills_title(page, ask, &page->quotes.items[i], title, sizeof title);

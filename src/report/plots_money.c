@@ -144,6 +144,7 @@ static void buy_panel(struct draft *d, const struct quote *quote, const struct q
 {
     size_t rented = 0;
     int64_t use_s = -1, tenths = 0;
+    char title[200];
     draft_panel(d, quote->workload, "lines", AXIS("months since the purchase", ""),
                 AXIS("total cost", "USD"));
     if (d->rc != 0 || !own_line(d, own))
@@ -161,7 +162,12 @@ static void buy_panel(struct draft *d, const struct quote *quote, const struct q
         char words[64];
         snprintf(words, sizeof words, "break-even after %.1f months", (double)tenths / 300);
         draft_line(d, words, some_real((double)tenths / 300), (struct maybe_real){0});
+        snprintf(title, sizeof title, "Rent or buy, %.80s: %s", quote->workload, words);
+    } else {
+        snprintf(title, sizeof title, "Rent or buy, %.80s: no break-even within %lld months",
+                 quote->workload, (long long)own->life_months);
     }
+    draft_set(d, &d->panel->title, title);
 }
 
 static void plot_buy(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs)

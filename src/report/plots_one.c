@@ -41,17 +41,19 @@ static void plot_phases(struct draft *d, const struct run *run)
     for (size_t i = 0; i < STARTUP; i++)
         startup += parts[i].s;
     scale_words("s", wall, words);
-    snprintf(title, sizeof title, "%.80s: %.0f %% of the %s are steps, %.0f %% start-up",
+    snprintf(title, sizeof title, "%.80s spent %.0f %% of its %s on steps, %.0f %% on start-up",
              name_of(run), 100 * steps / wall, words, 100 * startup / wall);
+    for (size_t i = 0; i < PARTS; i++)
+        other += parts[i].s * SMALL < wall ? parts[i].s : 0;
     draft_plot(d, "phases", "Where the time went",
-               "This run from its start to its end, as measured. Parts of under half a percent are "
-               "in 'other'.");
+               other * SMALL >= wall
+                   ? "This run from its start to its end, as measured. Parts of under half a "
+                     "percent are in 'other'."
+                   : "This run from its start to its end, as measured.");
     draft_panel(d, title, "stack", AXIS("", ""), AXIS("time", "s"));
     for (size_t i = 0; i < PARTS; i++) {
-        if (parts[i].s * SMALL < wall) {
-            other += parts[i].s;
+        if (parts[i].s * SMALL < wall)
             continue;
-        }
         draft_series(d, parts[i].name);
         draft_bar(d, parts[i].name, some_real(parts[i].s));
     }
@@ -125,10 +127,11 @@ static void begin_panel(struct draft *d, const struct line *l, const char *title
         d->panel->x.to = some_real(l->wall);
 }
 
-static void mark_steady(struct draft *d, const struct run *run)
+// Named once: the panels stand below each other.
+static void mark_steady(struct draft *d, const struct run *run, bool named)
 {
     if (d->rc == 0 && run->steady.from_s.known && run->steady.to_s.known)
-        draft_band(d, "steady state", run->steady.from_s.v, run->steady.to_s.v);
+        draft_band(d, named ? "steady state" : NULL, run->steady.from_s.v, run->steady.to_s.v);
 }
 
 typedef struct maybe_real epoch_fn(const struct run_epoch *epoch);
@@ -193,9 +196,9 @@ static void epochs_panel(struct draft *d, const struct line *l, bool loss)
         return;
     if (loss)
         snprintf(title, sizeof title, "%s loss goes from %.3g to %.3g",
-                 tested ? "test" : "training", ends[0], ends[1]);
+                 tested ? "Test" : "Training", ends[0], ends[1]);
     else
-        snprintf(title, sizeof title, "%s accuracy ends at %.2f %%", tested ? "test" : "training",
+        snprintf(title, sizeof title, "%s accuracy ends at %.2f %%", tested ? "Test" : "Training",
                  ends[1]);
     if (d->rc == 0)
         draft_set(d, &d->panel->title, title);
@@ -215,12 +218,12 @@ static void steps_panel(struct draft *d, const struct line *l)
     snprintf(one, sizeof one, "%.*s", (int)strlen(counts) - 1, counts);
     snprintf(name, sizeof name, "%s time", one);
     double each = run->steps.known && run->steps.v > 0 ? (double)run->steps.v / (double)points : 1;
-    snprintf(title, sizeof title, "a %s takes %s%s", one,
+    snprintf(title, sizeof title, "A %s takes %s%s", one,
              units_step(s->step_ms.known ? s->step_ms.v : run->step_ms.v).s,
              s->step_ms.known ? " in the steady state" : "");
     begin_panel(d, l, s->step_ms.known || run->step_ms.known ? title : name, name,
                 epochs ? "s" : "ms");
-    mark_steady(d, run);
+    mark_steady(d, run, true);
     if (d->rc == 0 && s->step_ms.known)
         draft_line(d, "median", (struct maybe_real){0}, some_real(s->step_ms.v / unit));
     draft_series(d, name);
@@ -231,9 +234,9 @@ static void steps_panel(struct draft *d, const struct line *l)
 
 typedef struct maybe_real sample_fn(const struct run_sample *sample);
 
-static struct maybe_real gib(struct maybe_int bytes)
+static struct maybe_real mib(struct maybe_int bytes)
 {
-    return bytes.known ? some_real((double)bytes.v / (1 << 30)) : (struct maybe_real){0};
+    return bytes.known ? some_real((double)bytes.v / (1 << 20)) : (struct maybe_real){0};
 }
 
 static struct maybe_real cpus(const struct run_sample *s)
@@ -254,11 +257,11 @@ static struct maybe_real clocks(const struct run_sample *s)
 }
 static struct maybe_real memory(const struct run_sample *s)
 {
-    return gib(s->memory_bytes);
+    return mib(s->memory_bytes);
 }
 static struct maybe_real gpu_memory(const struct run_sample *s)
 {
-    return gib(s->gpu_memory_bytes);
+    return mib(s->gpu_memory_bytes);
 }
 
 struct figures { // of the samples
@@ -267,7 +270,7 @@ struct figures { // of the samples
 };
 
 static struct figures sample_points(struct draft *d, const struct line *l, sample_fn *value,
-                                    const char *name)
+                                    double times, const char *name)
 {
     const struct run *run = l->run;
     struct figures f = {0, 0, HUGE_VAL, -HUGE_VAL};
@@ -286,7 +289,7 @@ static struct figures sample_points(struct draft *d, const struct line *l, sampl
     for (size_t i = 0; i < run->samples.count; i++) {
         const struct run_sample *s = &run->samples.items[i];
         if (s->at_s.known && value(s).known)
-            draft_point(d, NULL, s->at_s.v, value(s).v);
+            draft_point(d, NULL, s->at_s.v, value(s).v * times);
     }
     return f;
 }
@@ -295,14 +298,17 @@ static void use_panel(struct draft *d, const struct line *l)
 {
     char title[160];
     begin_panel(d, l, "", "utilisation", "%");
-    mark_steady(d, l->run);
-    struct figures g = sample_points(d, l, gpus, "GPUs"), c = sample_points(d, l, cpus, "CPUs");
+    mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
+    struct figures g = sample_points(d, l, gpus, 1, "GPUs"),
+                   c = sample_points(d, l, cpus, 1, "CPUs");
+    char busy[16];
+    snprintf(busy, sizeof busy, c.mean < 95 ? "%.2g" : "%.1f", c.mean / 100);
     if (g.count > 0 && c.count > 0)
-        snprintf(title, sizeof title, "GPUs are %.0f %% busy, and %.1f CPUs", g.mean, c.mean / 100);
+        snprintf(title, sizeof title, "GPUs are %.0f %% busy, and %s CPUs", g.mean, busy);
     else if (g.count > 0)
         snprintf(title, sizeof title, "GPUs are %.0f %% busy", g.mean);
     else
-        snprintf(title, sizeof title, "%.1f CPUs are busy", c.mean / 100);
+        snprintf(title, sizeof title, "%s CPUs are busy", busy);
     if (d->rc == 0 && g.count + c.count > 0)
         draft_set(d, &d->panel->title, title);
     if (d->rc == 0 && g.count == 0)
@@ -311,31 +317,46 @@ static void use_panel(struct draft *d, const struct line *l)
         draft_set(d, &d->panel->y.name, "utilisation of the GPUs");
 }
 
+static bool over_a_gib(const struct run *run)
+{
+    for (size_t i = 0; i < run->samples.count; i++)
+        if (memory(&run->samples.items[i]).v >= 1024 ||
+            gpu_memory(&run->samples.items[i]).v >= 1024)
+            return true;
+    return false;
+}
+
+static void memory_panel(struct draft *d, const struct line *l)
+{
+    bool large = over_a_gib(l->run);
+    double times = large ? 1.0 / 1024 : 1;
+    char title[160];
+    begin_panel(d, l, "", "memory in use", large ? "GiB" : "MiB");
+    mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
+    struct figures g = sample_points(d, l, gpu_memory, times, "GPUs"),
+                   m = sample_points(d, l, memory, times, "processes");
+    snprintf(title, sizeof title, "Memory%s peaks at %.3g %s", g.count > 0 ? " of the GPUs" : "",
+             (g.count > 0 ? g.high : m.high) * times, large ? "GiB" : "MiB");
+    if (d->rc == 0 && g.count + m.count > 0)
+        draft_set(d, &d->panel->title, title);
+}
+
 static void other_panels(struct draft *d, const struct line *l)
 {
     char title[160];
     begin_panel(d, l, "", "power of GPUs and processors", "W");
-    mark_steady(d, l->run);
-    struct figures f = sample_points(d, l, power, "power");
-    snprintf(title, sizeof title, "power is %.0f W on average", f.mean);
+    mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
+    struct figures f = sample_points(d, l, power, 1, "power");
+    snprintf(title, sizeof title, "Power is %.0f W on average", f.mean);
     if (d->rc == 0 && f.count > 0)
         draft_set(d, &d->panel->title, title);
     begin_panel(d, l, "", "clock of the GPUs", "MHz");
-    mark_steady(d, l->run);
-    f = sample_points(d, l, clocks, "clock");
+    mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
+    f = sample_points(d, l, clocks, 1, "clock");
     snprintf(title, sizeof title, "GPUs run at %.0f to %.0f MHz", f.low, f.high);
     if (d->rc == 0 && f.count > 0)
         draft_set(d, &d->panel->title, title);
-    begin_panel(d, l, "", "memory in use", "GiB");
-    mark_steady(d, l->run);
-    struct figures g = sample_points(d, l, gpu_memory, "GPUs"),
-                   m = sample_points(d, l, memory, "processes");
-    if (g.count > 0)
-        snprintf(title, sizeof title, "memory of the GPUs peaks at %.3g GiB", g.high);
-    else
-        snprintf(title, sizeof title, "memory peaks at %.3g GiB", m.high);
-    if (d->rc == 0 && g.count + m.count > 0)
-        draft_set(d, &d->panel->title, title);
+    memory_panel(d, l);
 }
 
 void plots_one(struct draft *d, const struct run *runs, size_t count)

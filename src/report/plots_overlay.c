@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "report/draft.h"
 
-enum { LINES_MOST = 20, QUANTILES = 20, NAME_BYTES = 160 };
+enum { LINES_MOST = 20, QUANTILES = 20, NAME_BYTES = PLOT_NAME_BYTES };
 
 static bool same_workload(const struct run *a, const struct run *b)
 {
@@ -72,6 +72,16 @@ static void line_name(struct draft *d, const struct naming *n, const struct run 
     if (name.failed)
         d->rc = err_memory(d->err);
     buf_release(&name);
+}
+
+void plot_line_name(struct draft *d, const struct run *runs, size_t count, size_t number,
+                    char out[PLOT_NAME_BYTES])
+{
+    size_t first = 0;
+    while (!same_workload(&runs[first], &runs[number]))
+        first++;
+    struct naming naming = naming_of(runs, count, first);
+    line_name(d, &naming, runs, count, number, out);
 }
 
 // ---- loss
@@ -147,9 +157,15 @@ static void loss_panel(struct draft *d, const struct run *runs, size_t count, si
         line_name(d, &naming, runs, count, i, name);
         note(&least, name, loss_series(d, &runs[i], name, test).v);
     }
-    if (least.count > 1)
-        snprintf(title, sizeof title, "%.80s: %s ends lowest, at %.4g; the highest ends at %.4g",
-                 plot_workload(&runs[first]), least.name, least.value, least.most);
+    char low[24], high[24];
+    snprintf(low, sizeof low, "%.4g", least.value);
+    snprintf(high, sizeof high, "%.4g", least.most);
+    if (least.count > 1 && strcmp(low, high) == 0)
+        snprintf(title, sizeof title, "%.80s: %s end at a loss of %s", plot_workload(&runs[first]),
+                 least.count == 2 ? "both" : "all", low);
+    else if (least.count > 1)
+        snprintf(title, sizeof title, "%.80s: %s ends lowest, at %s; the highest ends at %s",
+                 plot_workload(&runs[first]), least.name, low, high);
     else
         snprintf(title, sizeof title, "%.80s: ends at %.4g", plot_workload(&runs[first]),
                  least.value);

@@ -238,6 +238,7 @@ static void workload_panel(struct draft *d, const struct compare_workload *w)
     workload_bars(d, w, &naming, false);
     if (costs)
         workload_bars(d, w, &naming, true);
+    result_relative(d);
 }
 
 static void mean_bars(struct draft *d, bool cost)

@@ -31,8 +31,9 @@ static void name_of(const struct run *runs, size_t count, size_t number, char *o
     int len = snprintf(out, size, "%.60s%s", place ? place : "an unknown machine", with(run).s);
     for (size_t i = 0; i < count; i++) {
         const char *other = run_place(&runs[i]);
-        bool alike = i != number && runs[i].workload && run->workload && other && place &&
-                     strcmp(runs[i].workload, run->workload) == 0 && strcmp(other, place) == 0 &&
+        bool alike = i != number && other && place &&
+                     strcmp(plot_workload(&runs[i]), plot_workload(run)) == 0 &&
+                     strcmp(other, place) == 0 &&
                      strcmp(runs[i].framework ? runs[i].framework : "",
                             run->framework ? run->framework : "") == 0;
         if (!alike || !run->id)
@@ -71,13 +72,13 @@ static struct maybe_real accuracy_of(const struct run_epoch *epoch)
 static void accuracy_series(struct draft *d, const struct run *runs, size_t count, size_t number)
 {
     const struct run *run = &runs[number];
-    char name[160];
+    char name[PLOT_NAME_BYTES];
     size_t known = 0;
     for (size_t i = 0; i < run->epoch_list.count; i++)
         known += accuracy_of(&run->epoch_list.items[i]).known;
     if (known < 2 || d->rc != 0 || d->panel->series.count >= LINES_MOST)
         return;
-    name_of(runs, count, number, name, sizeof name);
+    plot_line_name(d, runs, count, number, name);
     draft_series(d, name);
     for (size_t i = 0; i < run->epoch_list.count; i++) {
         const struct run_epoch *e = &run->epoch_list.items[i];
@@ -102,6 +103,7 @@ static void plot_accuracy(struct draft *d, const struct run *runs, size_t count)
         for (size_t k = i; k < count; k++)
             if (strcmp(plot_workload(&runs[k]), plot_workload(&runs[i])) == 0)
                 accuracy_series(d, runs, count, k);
+        result_ends(d, true);
     }
     draft_end(d);
 }
@@ -189,6 +191,9 @@ static void steps_panel(struct draft *d, const struct run *runs, size_t count, s
     double each = run->steps.known && run->steps.v > 0 ? (double)run->steps.v / (double)points : 1;
     name_of(runs, count, number, name, sizeof name);
     snprintf(title, sizeof title, "%.80s on %s", plot_workload(run), name);
+    if (steady->step_ms.known)
+        snprintf(title, sizeof title, "%.80s on %s: steps of %s", plot_workload(run), name,
+                 units_step(steady->step_ms.v).s);
     const char *counts = run->progress.counts ? run->progress.counts : "steps";
     bool epochs = strcmp(counts, "epochs") == 0; // they take seconds
     char one[16], time[24], ms[] = "ms", s[] = "s", none[] = "";
@@ -354,6 +359,7 @@ static void gpus_ideal(struct draft *d)
         }
     if (d->rc != 0 || d->panel->series.count == 0)
         return;
+    result_gpus(d);
     draft_series(d, "ideal");
     draft_point(d, NULL, 1, 1);
     draft_point(d, NULL, most, most);
@@ -384,7 +390,9 @@ static void plot_variants(struct draft *d, const struct run *runs, size_t count,
             else if (n > 0)
                 gpus_series(d, found, n);
         }
-        if (value == gpus_of)
+        if (value == batch_of)
+            result_batch(d);
+        else
             gpus_ideal(d);
     }
     free(found);

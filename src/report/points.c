@@ -121,6 +121,19 @@ static void trim(struct scale *scale, struct range range, bool cut)
     scale->count = kept;
 }
 
+// Of a logarithmic axis the parts beyond the points, as far as two ticks are left.
+static void trim_log(struct scale *scale, struct range range)
+{
+    const double margin = 1.2;
+    struct scale trimmed = *scale;
+    trim(&trimmed,
+         (struct range){fmax(range.low / margin, scale->low),
+                        fmin(range.high * margin, scale->high)},
+         true);
+    if (trimmed.count >= 2)
+        *scale = trimmed;
+}
+
 // ---- layout
 
 static double names_width(const struct layout *l)
@@ -153,6 +166,8 @@ static void measure(struct layout *l)
     if (l->points && kind == SCALE_LOG) // space for a label below the lowest point
         y.low /= pow(y.high / y.low, 20 / height);
     scale_make(&l->y, y.low, y.high, kind, unit_of(&panel->y), (int)(height / 44));
+    if (l->points && l->y.log && y.high > y.low)
+        trim_log(&l->y, y);
     l->y.from = l->bottom;
     l->y.to = l->top;
     l->left = shared ? SHARED_LEFT : 0;
@@ -192,7 +207,9 @@ static void name_above(struct buf *out, const struct layout *l, struct above *ro
         const struct box *other = &row->taken[i];
         if (x - half >= other->x2 + APART || x + half <= other->x1 - APART)
             continue;
-        bool left = other->x1 - APART - 2 * half >= 0;
+        double room = other->x1 - APART - 2 * half;
+        bool right = other->x2 + APART + 2 * half <= l->width;
+        bool left = room >= l->left || (room >= 0 && !right); // rather not above the axis' numbers
         x = left ? other->x1 - APART - half : other->x2 + APART + half;
     }
     row->taken[row->count++] = (struct box){x - half, 0, x + half, 0};
@@ -239,10 +256,14 @@ static void draw_references(struct buf *out, const struct layout *l, struct abov
             name_above(out, l, row, line->name, x);
         }
         if (line->y.known) {
+            struct box at;
             double y = scale_at(&l->y, line->y.v);
             svg_line(out, l->left, y, l->right, y, "rf");
-            name_above(out, l, row, line->name,
-                       l->right - 2 - glyphs_width(line->name, SVG_SMALL) / 2);
+            if (points_level_name(l, line, &at))
+                svg_text(out, at.x1, at.y2 - 3, "sm hl", line->name);
+            else
+                name_above(out, l, row, line->name,
+                           l->right - 2 - glyphs_width(line->name, SVG_SMALL) / 2);
         }
     }
 }
@@ -313,8 +334,9 @@ static bool has_marker(const struct layout *l, size_t s, size_t i, size_t count)
 
 static void draw_markers(struct buf *out, const struct layout *l, size_t s)
 {
+    enum { MARKERS_APART = 12 }; // pixels, on a line
     const struct plot_series *series = &l->panel->series.items[s];
-    double x, y;
+    double x, y, last_x = -MARKERS_APART, last_y = -MARKERS_APART;
     for (size_t i = 0; i < series->points.count; i++) {
         const struct plot_point *p = &series->points.items[i];
         if (!points_placed(l, p, &x, &y))
@@ -329,8 +351,11 @@ static void draw_markers(struct buf *out, const struct layout *l, size_t s)
             if (high - low > 2)
                 svg_whisker(out, low, y, high, y);
         }
-        if (!has_marker(l, s, i, series->points.count))
+        bool close = !l->points && !p->marked.v && hypot(x - last_x, y - last_y) < MARKERS_APART;
+        if (!has_marker(l, s, i, series->points.count) || close)
             continue;
+        last_x = x;
+        last_y = y;
         struct buf tip = {0};
         tip_of(l, series, p, &tip);
         bool filled = !p->estimated.v && (!l->panel->marks || p->marked.v);
@@ -382,7 +407,7 @@ static void draw_points(struct buf *out, const struct layout *l)
     for (size_t s = 0; s < l->panel->series.count; s++)
         total += l->panel->series.items[s].points.count;
     // Per point: itself and its label; two whiskers, a line segment, a line to its label.
-    if (placement_init(&placement, 2 * total, 4 * total + 2 * l->panel->lines.count)) {
+    if (placement_init(&placement, 2 * total, 4 * total + 3 * l->panel->lines.count)) {
         if (l->panel->marks)
             placement.stroke_count = join_marked(l, placement.strokes);
         draw_joined(out, placement.strokes, placement.stroke_count);

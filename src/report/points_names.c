@@ -63,7 +63,7 @@ void points_name_lines(struct buf *out, const struct layout *l)
     for (size_t i = 0; i < count; i++) {
         struct buf name = {0};
         const char *text = l->panel->series.items[ends[i].series].name;
-        glyphs_cut(&name, text ? text : "", SVG_TEXT, l->width - l->right - NAMES_AT);
+        glyphs_cut(&name, text ? text : "", SVG_TEXT, l->width - l->right - NAMES_AT + 1);
         draw_sample(out, ends[i].series, l->right + SAMPLE_AT, ends[i].y);
         svg_text(out, l->right + NAMES_AT, ends[i].y + 4, "", buf_str(&name));
         buf_drop(out, &name);
@@ -185,6 +185,38 @@ static void add_point(struct placement *placement, const struct layout *l,
                              scale_at(&l->y, p->y_high.v));
 }
 
+bool points_level_name(const struct layout *l, const struct plot_line *line, struct box *at)
+{
+    double y = scale_at(&l->y, line->y.v), width = glyphs_width(line->name, SVG_SMALL);
+    const double starts[] = {l->right - 4 - width, l->left + 4};
+    if (!l->points || !line->name || y - 16 < l->top)
+        return false;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        bool taken = false;
+        *at = (struct box){starts[i], y - 15, starts[i] + width, y - 1};
+        for (size_t s = 0; s < l->panel->series.count; s++)
+            for (size_t k = 0; k < l->panel->series.items[s].points.count; k++) {
+                const struct plot_point *p = &l->panel->series.items[s].points.items[k];
+                double px, py;
+                if (!points_placed(l, p, &px, &py))
+                    continue;
+                bool interval = points_interval(l->crowded, p);
+                double low = interval && p->x_low.known ? scale_at(&l->x, p->x_low.v) : px;
+                double high = interval && p->x_high.known ? scale_at(&l->x, p->x_high.v) : px;
+                double top = interval && p->y_high.known ? scale_at(&l->y, p->y_high.v) : py;
+                double end = interval && p->y_low.known ? scale_at(&l->y, p->y_low.v) : py;
+                bool across =
+                    high + 6 > at->x1 && low - 6 < at->x2 && py + 6 > at->y1 && py - 6 < at->y2;
+                bool down =
+                    px + 6 > at->x1 && px - 6 < at->x2 && end + 6 > at->y1 && top - 6 < at->y2;
+                taken |= across || down;
+            }
+        if (!taken)
+            return true;
+    }
+    return false;
+}
+
 static void add_references(struct placement *placement, const struct layout *l)
 {
     for (size_t i = 0; i < l->panel->lines.count; i++) {
@@ -194,6 +226,10 @@ static void add_references(struct placement *placement, const struct layout *l)
             placement_add_stroke(placement, x, l->top, x, l->bottom);
         if (line->y.known)
             placement_add_stroke(placement, l->left, y, l->right, y);
+        struct box name;
+        if (line->y.known && points_level_name(l, line, &name)) // nothing stands above its middle
+            placement_add_stroke(placement, name.x1, (name.y1 + name.y2) / 2, name.x2,
+                                 (name.y1 + name.y2) / 2);
     }
 }
 

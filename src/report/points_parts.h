@@ -22,6 +22,10 @@ bool points_placed(const struct layout *l, const struct plot_point *p, double *x
 // Beside many points, only the intervals of those that matter are drawn.
 bool points_interval(bool crowded, const struct plot_point *p);
 
+// Where the name of a level line stands: on it, at the end where there are no points; false if
+// there are some at both, or this is no plot of points.
+bool points_level_name(const struct layout *l, const struct plot_line *line, struct box *at);
+
 // The names of lines at their right ends; what lines and markers mean, below the plot, which
 // returns the y below it; the names of points, around what `placement` has already.
 void points_name_lines(struct buf *out, const struct layout *l);

@@ -93,7 +93,7 @@ static void draw_steps(struct buf *out, const struct run *run)
 static void steps_cell(struct buf *out, const struct run *run)
 {
     struct maybe_real ms = run->steady.step_ms.known ? run->steady.step_ms : run->step_ms;
-    markup_in(out, "<td class=\"num\">", ms.known ? units_step(ms.v).s : "", "");
+    markup_in(out, "<td class=\"num more\">", ms.known ? units_step(ms.v).s : "", "");
     if (run->step_plot_ms.count > 1) {
         buf_adds(out, "<span class=\"wide\">");
         draw_steps(out, run);
@@ -102,25 +102,31 @@ static void steps_cell(struct buf *out, const struct run *run)
     buf_adds(out, "</td>");
 }
 
+// The name and the state, and below them what tells runs of one name apart. The id is in the link.
 static void name_cell(struct run_list *list, const struct run *run)
 {
     struct buf *out = &list->rows;
-    char batch[40] = "";
-    struct buf href = {0}, name = {0};
-    if (run->batch.known)
-        snprintf(batch, sizeof batch, "batch %lld", (long long)run->batch.v);
-    list->link(&href, run->id ? run->id : "");
-    buf_adds(&name, run->name ? run->name : run->workload ? run->workload : "a run");
+    bool command = run->framework && strcmp(run->framework, "command") == 0;
+    const char *const pieces[] = {run_place(run), command ? NULL : run->framework};
+    struct buf below = {0};
+    buf_adds(out, "<td class=\"long\"><a href=\"");
+    list->link(out, run->id ? run->id : "");
+    markup_in(out, "\">", run->name ? run->name : run->workload ? run->workload : "a run", "</a>");
     if (run->name && run->workload && strcmp(run->name, run->workload) != 0)
-        buf_printf(&name, " (%s)", run->workload);
-    html_run(out, &(struct html_run){.href = buf_str(&href),
-                                     .name = buf_str(&name),
-                                     .batch = batch,
-                                     .machine = run_place(run),
-                                     .framework = run->framework,
-                                     .id = run->id});
-    buf_drop(out, &href);
-    buf_drop(out, &name);
+        markup_in(out, " (", run->workload, ")");
+    buf_addc(out, ' ');
+    part_state(out, run->ended);
+    if (run->taints.count > 0) {
+        buf_addc(out, ' ');
+        part_chip(out, PART_WAIT, "noisy");
+    }
+    if (run->batch.known)
+        buf_printf(&below, "batch %lld", (long long)run->batch.v);
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        if (pieces[i] && *pieces[i])
+            buf_printf(&below, "%s%s", below.len ? ", " : "", pieces[i]);
+    markup_in(out, "<span class=\"id\">", buf_str(&below), "</span></td>");
+    buf_drop(out, &below);
 }
 
 static void cost_cell(struct buf *out, const struct run *run)
@@ -141,7 +147,7 @@ void run_list_add(struct run_list *list, const struct run *run)
     list->count++;
     run_quality_words(run, quality);
     if (run->started)
-        snprintf(started, sizeof started, "%.10s%s%.8s", run->started,
+        snprintf(started, sizeof started, "%.10s%s%.5s", run->started,
                  strlen(run->started) > 11 ? " " : "",
                  strlen(run->started) > 11 ? run->started + 11 : "");
     buf_adds(out, "<tr>");
@@ -154,15 +160,9 @@ void run_list_add(struct run_list *list, const struct run *run)
     time_cell(list, run);
     cost_cell(out, run);
     steps_cell(out, run);
-    html_cell(out, "num", quality);
-    html_cell(out, "num", started);
-    buf_adds(out, "<td>");
-    part_state(out, run->ended);
-    if (run->taints.count > 0) {
-        buf_addc(out, ' ');
-        part_chip(out, PART_WAIT, "noisy");
-    }
-    buf_adds(out, "</td></tr>\n");
+    html_cell(out, "num more", quality);
+    html_cell(out, "num more", started);
+    buf_adds(out, "</tr>\n");
 }
 
 // ---- the head
@@ -195,14 +195,13 @@ static void list_columns(struct buf *out, const struct run_list *list)
 {
     buf_adds(out, "<thead><tr>");
     if (list->boxes)
-        head_cell(out, list, "", "compare", "");
+        head_cell(out, list, "", "<abbr title=\"compare\">✓</abbr>", "");
     head_cell(out, list, "long", "run", "name");
     head_cell(out, list, "num", "whole training", "time");
     head_cell(out, list, "num", "USD", "");
-    head_cell(out, list, "num", "step time", "step");
-    head_cell(out, list, "num", "quality", "");
-    head_cell(out, list, "num", "started", "started");
-    head_cell(out, list, "", "ended", "");
+    head_cell(out, list, "num more", "step time", "step");
+    head_cell(out, list, "num more", "quality", "");
+    head_cell(out, list, "num more", "started", "started");
     buf_adds(out, "</tr></thead>\n<tbody>\n");
 }
 
@@ -218,8 +217,10 @@ static void draw_time(struct buf *out, const struct run_list_time *t, double lea
     else
         snprintf(tip, sizeof tip, "%s", words);
     buf_adds(out, "<span class=\"wide\">");
-    part_whisker(out, &(struct part_interval){t->s, t->low_s, t->high_s, t->projected}, least, most,
-                 tip);
+    part_whisker(out,
+                 &(struct part_interval){
+                     .value = t->s, .low = t->low_s, .high = t->high_s, .estimated = t->projected},
+                 least, most, tip);
     buf_adds(out, "</span>");
 }
 

@@ -37,7 +37,8 @@ static void linear_ticks(struct scale *scale, int ticks)
 {
     double d = scale->divisor, low = scale->low / d, high = scale->high / d;
     double step = round_step(high - low, ticks);
-    if (!*scale->unit || is(scale->unit, "batch")) // a count: no fractions
+    bool whole = floor(scale->low) == scale->low && floor(scale->high) == scale->high;
+    if ((!*scale->unit && whole) || is(scale->unit, "batch")) // a count: no fractions
         step = fmax(step, 1);
     double first = floor(low / step + 1e-9), last = fmax(ceil(high / step - 1e-9), first + 1);
     scale->decimals = (int)fmin(fmax(-floor(log10(step) + 1e-9), 0), 9);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // scale: maps values to pixels, with ticks at round numbers and their labels.
 //
-// Units are "s", "ms", "USD", "day" (since 1970), "" (a count), "batch" (a count of samples), "÷
-// base", "×", or any other, printed as it is. Many seconds are shown as minutes, hours or days;
-// days as dates.
+// Units are "s", "ms", "USD", "day" (since 1970), "" (a count, if all are whole), "batch" (a count
+// of samples), "÷ base", "×", or any other, printed as it is. Many seconds are shown as minutes,
+// hours or days; days as dates.
 #ifndef FARE_REPORT_SCALE_H
 #define FARE_REPORT_SCALE_H
 

@@ -213,26 +213,23 @@ static void show_comparisons(struct buf *out, const struct site_job *job, const 
 
 // ---- the overview
 
-static void stats(struct buf *out, const struct site_job *job)
+// When the runs were, and how long they took.
+static void when(struct buf *out, const struct site_job *job)
 {
-    char runs[40], trainings[40], machines[40], wall[SCALE_LABEL], since[48] = "";
+    char wall[SCALE_LABEL];
     const char *oldest = "", *newest = job->runs[0].started; // some have no date
+    struct buf text = {0};
     for (size_t i = job->run_count; i-- > 0 && !*oldest;)
         oldest = job->runs[i].started;
-    snprintf(runs, sizeof runs, "%zu", job->run_count);
-    snprintf(trainings, sizeof trainings, "%zu", job->training_count);
-    snprintf(machines, sizeof machines, "%zu", job->machines.count);
-    if (*oldest && strncmp(oldest, newest, 10) != 0)
-        snprintf(since, sizeof since, "%.10s to %.10s", oldest, newest);
-    else
-        snprintf(since, sizeof since, "%.10s", newest);
     scale_words("s", (double)job->wall_ns / 1e9, wall);
-    part_stats_begin(out);
-    part_stat(out, "runs", runs, since);
-    part_stat(out, "trainings", trainings, "workloads and scripts");
-    part_stat(out, "machines", job->machines.count ? machines : NULL, "by name, GPU or processor");
-    part_stat(out, "time", job->wall_ns > 0 ? wall : NULL, "measured or published, all runs");
-    part_stats_end(out);
+    if (*oldest && strncmp(oldest, newest, 10) != 0)
+        buf_printf(&text, "%.10s to %.10s", oldest, newest);
+    else
+        buf_printf(&text, "%.10s", newest);
+    if (job->wall_ns > 0)
+        buf_printf(&text, "%s%s in all, measured or published", text.len ? "; " : "", wall);
+    html_paragraph(out, "mute", buf_str(&text));
+    buf_drop(out, &text);
 }
 
 static const char *link_of(const struct site_job *job, const struct quote *quote, struct buf *out)
@@ -255,7 +252,7 @@ static void show_choices(struct buf *out, const struct site_job *job, const stru
     }
     if (text.len > 0) {
         html_heading(out, 2, "Cheapest and fastest machines to rent");
-        buf_add(out, buf_str(&text), text.len);
+        html_choices_table(out, &text);
     }
     buf_drop(out, &text);
 }
@@ -273,7 +270,7 @@ static int show_overview(struct buf *out, struct site_job *job, const struct pag
         buf_printf(&title, " on %s", units_count((int64_t)job->machines.count, "machine").s);
     site_begin(out, "", "index.html", buf_str(&title));
     buf_drop(out, &title);
-    stats(out, job);
+    when(out, job);
     html_verdict(out, page);
     buf_adds(out, "<div class=\"cols\">\n<div>\n");
     html_heading(out, 2, "Trainings");

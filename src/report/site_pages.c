@@ -298,13 +298,13 @@ static int show_compare(struct buf *out, struct site_job *job, size_t training,
     compare_title(t, page, &title);
     site_begin(out, "../", NULL, buf_str(&title));
     buf_drop(out, &title);
-    html_verdict(out, page);
+    html_verdict_compared(out, page);
     html_heading(out, 2, "Side by side");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         html_compare(out, page, i, 3);
     TRY(runs_of(job, training, out, err));
     for (size_t i = 0; i < page->plots.count; i++)
-        if (compares(page->plots.items[i].kind))
+        if (compares(page->plots.items[i].kind) && html_worth(&page->plots.items[i]))
             site_plot(out, &page->plots.items[i], i, &left_out);
     site_left_out(out, &left_out);
     if (page->quotes.count > 0)

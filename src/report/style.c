@@ -23,7 +23,7 @@
     ".plot text{fill:" ink "}.plot .mu{fill:" mute "}.plot .gr{stroke:" grid                       \
     "}.plot .ax{stroke:" mute "}.plot .wh,.plot .rf{stroke:" ink "}.plot .bd{fill:" band           \
     "}.plot .bg{fill:" paper "}" SERIES("0", c0) SERIES("1", c1) SERIES("2", c2) SERIES("3", c3)   \
-        SERIES("4", c4) SERIES("5", c5) ".plot .ho{fill:" paper                                    \
+        SERIES("4", c4) SERIES("5", c5) ".plot .ho,.plot .pl{fill:" paper                          \
                                         "}.plot .ct,.plot .hl{stroke:" paper "}"
 #define IN_THE_DARK(rules) "@media screen and (prefers-color-scheme:dark){" rules "}"
 #define FONT               "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','DejaVu Sans',sans-serif"
@@ -37,7 +37,8 @@ const char plot_style[] =
     ".plot .rf{stroke-width:1.5;stroke-dasharray:5 3}.plot .ln{stroke-width:2}"
     ".plot .d1{stroke-dasharray:7 3}.plot .d2{stroke-dasharray:2 3}.plot .d3{stroke-dasharray:9 3 "
     "2 3}"
-    ".plot .rg{stroke-width:1}.plot .mk{stroke-width:1.8}.plot .ct{stroke-width:3}"
+    ".plot .pl{fill-opacity:.6}.plot .rg{stroke-width:1}.plot .mk{stroke-width:1.8}.plot "
+    ".ct{stroke-width:3}"
     ".plot .hl{paint-order:stroke;stroke-width:4px;stroke-linejoin:round}" LIGHT(PLOT)
         IN_THE_DARK(DARK(PLOT));
 
@@ -47,12 +48,13 @@ const char plot_style[] =
     ":root{color-scheme:light dark}*{box-sizing:border-box}"                                       \
     "body{margin:0 auto;max-width:112rem;padding:0 1.5rem 3rem;background:var(--paper);"           \
     "color:var(--ink);font:16px/1.5 " FONT ";font-variant-numeric:tabular-nums}"                   \
-    "h1,h2,h3,h4,p,li,dd{overflow-wrap:anywhere}"                                                  \
+    "h1,h2,h3,h4,p,li,dd{overflow-wrap:anywhere}h1,h2,h3{text-wrap:balance}"                       \
     "h1{font-size:1.75rem;line-height:1.25;margin:1.5rem 0 .5rem}"                                 \
     "h2{font-size:1.25rem;line-height:1.3;margin:2.5rem 0 .5rem}"                                  \
     "h3,h4{font-size:1rem;margin:0 0 .25rem}section>h3{margin-top:1.5rem}"                         \
     "p,ul,ol{max-width:46rem;margin:.25rem 0 1rem}li{margin:.25rem 0}"                             \
-    "a,summary{color:var(--link)}.mute,footer{color:var(--mute)}"                                  \
+    "a,summary{color:var(--link)}.mute,.says,footer{color:var(--mute)}p.mute,ul.mute,.says{font-"  \
+    "size:.875rem}"                                                                                \
     ":focus-visible{outline:2px solid var(--link);outline-offset:2px}"                             \
     "footer{margin-top:3rem;border-top:1px solid "                                                 \
     "var(--grid);padding-top:.75rem;font-size:.875rem}"
@@ -92,7 +94,8 @@ const char plot_style[] =
     "max-width:60rem;white-space:pre-wrap;overflow-wrap:anywhere}.empty pre{margin:.5rem 0 0}"
 #define FIGURES                                                                                    \
     ".panels{display:flex;flex-wrap:wrap;gap:1.5rem 2.5rem;margin:1rem 0}"                         \
-    ".down{flex-direction:column;gap:.75rem}"                                                      \
+    ".down{flex-direction:column;gap:.75rem}.many{display:block;columns:28.75rem;column-gap:2."    \
+    "5rem}.many figure{break-inside:avoid;padding-bottom:1.5rem}figcaption h2{margin-top:1.5rem}"  \
     "figure{margin:0;min-width:0;max-width:100%}figure p{margin:0}"                                \
     "svg{display:block;max-width:100%;height:auto}.narrow{display:none}"                           \
     ".inline{display:inline-block;vertical-align:middle;width:96px;height:20px}"                   \
@@ -100,7 +103,7 @@ const char plot_style[] =
     ".old{color:var(--mute);margin-right:-.5em}"                                                   \
     ".inline .ln{stroke-width:1.5}.num>.wide{display:block;line-height:1}"                         \
     "summary{cursor:pointer;width:max-content;max-width:100%;padding:.25rem 0}"                    \
-    ".cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,34rem),1fr));"       \
+    ".cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,46rem),1fr));"       \
     "gap:0 2.5rem;align-items:start}.cols>*{min-width:0}"
 #define TABLES                                                                                     \
     ".scroll{overflow-x:auto;margin:.5rem 0 1rem;max-width:100%}"                                  \
@@ -109,28 +112,31 @@ const char plot_style[] =
     "border-bottom:1px solid var(--grid);max-width:26rem}"                                         \
     "td{overflow-wrap:break-word}td.long{overflow-wrap:anywhere;min-width:9rem;max-width:32rem}"   \
     ".id{display:block;font-size:.75rem;color:var(--mute)}"                                        \
-    "thead th{white-space:nowrap;border-bottom:2px solid var(--mute)}"                             \
+    "thead th{white-space:nowrap;border-bottom:2px solid var(--mute)}thead "                       \
+    ".long{white-space:normal}"                                                                    \
     ".num{text-align:right;white-space:pre}"
 #define FORMS                                                                                      \
     "form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:.75rem 0}"             \
-    "form>.scroll{flex:1 1 100%}"                                                                  \
+    "form>.scroll,form>p{flex:1 1 100%;max-width:100%}form table{width:100%;max-width:80rem}"      \
     "label{display:flex;flex-direction:column;flex:0 1 10rem;font-size:.875rem;min-width:0}"       \
     "input,select,button{font:inherit;color:inherit;background:transparent;max-width:100%;"        \
     "padding:.25rem .5rem;border:1px solid var(--mute);border-radius:4px}"                         \
     "label input,select,button{height:2.25rem}label input,select{width:100%}"                      \
     "option{background:var(--paper);color:var(--ink)}"                                             \
     "::placeholder{color:var(--mute);opacity:1}"                                                   \
-    "td input{margin:.25rem 0 0}label:has([name=run]){flex:1 1 100%;max-width:46rem}"              \
+    "td input{margin:.25rem 0 0}label:has([name=run]){flex:1 1 100%;max-width:28rem}"              \
     "[name=run]{font-size:.875rem}"                                                                \
     "progress{appearance:none;width:100%;height:1rem;background:transparent;"                      \
-    "border:1px solid var(--mute);border-radius:4px}"                                              \
+    "border:1px solid var(--mute);border-radius:4px}td progress{width:96px;height:.5rem}"          \
+    "p:has(progress){max-width:none}"                                                              \
     "progress::-webkit-progress-bar{background:transparent}"                                       \
     "progress::-webkit-progress-value{background:var(--c0)}"                                       \
     "progress::-moz-progress-bar{background:var(--c0)}"
 #define NARROW                                                                                     \
     "@media (max-width:640px){body{padding:0 .75rem 2rem}.wide,.num>.wide{display:none}"           \
-    ".narrow{display:block}.num .id{white-space:normal}label{flex:1 1 8rem}.rug{width:110px}"      \
-    "th,td{padding-right:.5rem}td.long{min-width:6rem}thead th,thead .num{white-space:normal}}"
+    ".more{display:none}.narrow{display:block}.num .id{white-space:normal}label{flex:1 1 "         \
+    "8rem}.rug{width:110px}"                                                                       \
+    "th,td{padding-right:.5rem}td.long{min-width:5rem}thead th,thead .num{white-space:normal}}"
 #define PRINT                                                                                      \
     "@media print{body{max-width:none;padding:0;font-size:10pt}.wide,.num>.wide,nav{display:none}" \
     ".narrow{display:block}figure,tr,.card,.stats div{break-inside:avoid}h2,h3{break-after:avoid}" \

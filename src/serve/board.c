@@ -201,6 +201,7 @@ bool board_figures(struct board *board, struct board_figures *out)
     if (made) {
         const struct board_figures *f = &board->figures;
         out->month_runs = f->month_runs;
+        out->month_unknown = f->month_unknown;
         memcpy(out->month_usd, f->month_usd, sizeof out->month_usd);
         buf_add(&out->spend, buf_str(&f->spend), f->spend.len);
         buf_add(&out->machines, buf_str(&f->machines), f->machines.len);

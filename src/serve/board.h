@@ -35,7 +35,7 @@ struct board_facets {
 bool board_facets(struct board *board, struct board_facets *out);
 
 struct board_figures {
-    int64_t month_runs;
+    int64_t month_runs, month_unknown; // unknown: without a price
     char month_usd[32];                // empty: unknown
     struct buf spend, machines, moved; // pieces of a page; empty: nothing to say
 };

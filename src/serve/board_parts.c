@@ -40,11 +40,12 @@ int board_count(struct ledger *ledger, struct board_facets *out, struct err *err
 
 // ---- this month
 
-static void show_spend(const struct spending *month, struct buf *out)
+static void show_spend(const struct spending *month, const char *since, struct buf *out)
 {
     enum { PROJECTS = 6 };
     static const struct html_column columns[] = {
         {"project", "long"}, {"USD", "num"}, {"to scale", ""}, {"runs", "num"}};
+    static const char *const others[] = {"user", "host", "offer"};
     double most = 0;
     for (size_t i = 0; i < month->rows.count; i++)
         most = spending_usd(month->rows.items[i].usd, 0) > most
@@ -61,13 +62,18 @@ static void show_spend(const struct spending *month, struct buf *out)
         html_cell(out, "num", row->usd ? spending_amount(row->usd).s : "unknown");
         buf_adds(out, "<td>");
         if (row->usd)
-            part_bar(out, &(struct part_interval){spending_usd(row->usd, 0), 1, 0, false}, most,
-                     NULL);
+            part_bar(out, &(struct part_interval){.value = spending_usd(row->usd, 0), .low = 1},
+                     most, NULL);
         buf_adds(out, "</td>");
         html_cell(out, "num", runs);
         buf_adds(out, "</tr>\n");
     }
     html_end_table(out);
+    buf_adds(out, "<p>The same by");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        buf_printf(out, "%s <a href=\"/spend?by=%s&amp;since=%.10s\">%s</a>", i ? " or" : "",
+                   others[i], since, others[i]);
+    buf_adds(out, "</p>\n");
 }
 
 int board_spend(struct site *site, struct ledger *ledger, struct board_figures *out,
@@ -84,11 +90,12 @@ int board_spend(struct site *site, struct ledger *ledger, struct board_figures *
     int rc = spend_sum(ledger, &filter, &options, &month, err);
     if (rc == 0) {
         out->month_runs = month.total.runs.v;
+        out->month_unknown = month.total.unknown.v;
         if (month.total.usd)
             snprintf(out->month_usd, sizeof out->month_usd, "%s",
                      spending_amount(month.total.usd).s);
         if (month.total.usd)
-            show_spend(&month, &out->spend);
+            show_spend(&month, since, &out->spend);
     }
     record_release(spending_fields, &month);
     return rc;

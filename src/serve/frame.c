@@ -27,8 +27,8 @@ void frame_begin_live(struct buf *out, const struct request *request, const char
     } pages[] = {{"/", "fare"},
                  {"/runs", "Runs"},
                  {"/prices", "Prices"},
-                 {"/quote", "What would it cost?"},
-                 {"/spend", "Who spent what"}};
+                 {"/quote", "Quote"},
+                 {"/spend", "Spending"}};
     html_begin(out, title, refresh_s);
     buf_adds(out, "<header>\n<nav class=\"top\" aria-label=\"Pages\"><ul>\n");
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
@@ -53,6 +53,14 @@ void frame_pair(struct buf *out, const char *before, const struct parameter *par
     markup_address(out, parameter->key);
     buf_addc(out, '=');
     markup_address(out, parameter->value);
+}
+
+void frame_count(struct buf *out, int64_t count)
+{
+    if (count >= 1000)
+        frame_count(out, count / 1000);
+    buf_printf(out, count >= 1000 ? ",%03lld" : "%lld",
+               (long long)(count >= 1000 ? count % 1000 : count));
 }
 
 void frame_json_link(struct buf *out, const struct request *request, const char *path)

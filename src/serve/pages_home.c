@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "record/read.h"
+#include "report/choices.h"
 #include "report/html.h"
 #include "report/markup.h"
 #include "report/part.h"
@@ -65,53 +66,67 @@ static void latest_release(struct latest *latest)
     buf_release(&latest->findings);
 }
 
-static void stats(struct buf *out, const struct board_figures *f, bool made)
+// What the title's figures are.
+static void month_note(struct buf *out, const struct board_figures *f)
 {
-    char runs[40] = "", usd[48];
-    bool none = made && f->month_runs == 0, priced = *f->month_usd;
-    snprintf(runs, sizeof runs, "%s", units_count(f->month_runs, "run").s);
-    snprintf(usd, sizeof usd, "%s USD", priced ? f->month_usd : "0");
-    part_stats_begin(out);
-    part_stat(out, "this month", made ? runs : "…", "started since its first day, UTC");
-    part_stat(out, "spent this month",
-              !made            ? "…"
-              : none || priced ? usd
-                               : NULL,
-              made && !none && !priced ? "no price is known for the machines"
-                                       : "by the providers' rules, without tax");
-    part_stats_end(out);
+    struct buf text = {0};
+    if (f->month_runs > 0 && *f->month_usd)
+        buf_adds(&text, "Runs since the first of the month, UTC, by the providers' rules, without "
+                        "tax");
+    else if (f->month_runs > 0)
+        buf_adds(&text, "No price is known for the machines of this month's runs");
+    else
+        buf_adds(&text, "No run was started since the first of the month, UTC");
+    if (*f->month_usd && f->month_unknown > 0)
+        buf_printf(&text, "; %s at an unknown price not counted",
+                   units_count(f->month_unknown, "run").s);
+    buf_addc(&text, '.');
+    html_paragraph(out, "mute", buf_str(&text));
+    buf_drop(out, &text);
 }
 
-static void show_all(struct buf *out, struct latest *latest, const struct buf *live,
-                     const struct buf *warnings, const struct board_figures *f, bool made)
+static void show_left(struct buf *out, struct latest *latest, const struct board_figures *f)
 {
-    stats(out, f, made);
-    buf_add(out, buf_str(warnings), warnings->len);
-    buf_add(out, buf_str(live), live->len);
-    buf_adds(out, "<div class=\"cols\">\n<div>\n");
     html_heading(out, 2, "Latest runs");
     run_list_show(out, &latest->table);
     buf_adds(out, "<p><a href=\"/runs\">All runs</a></p>\n");
     if (f->spend.len > 0) {
         html_heading(out, 2, "Spent this month");
         buf_add(out, buf_str(&f->spend), f->spend.len);
-        buf_adds(out, "<p><a href=\"/spend\">Who spent what</a></p>\n");
     }
-    if (latest->findings.len > 0) {
-        html_heading(out, 2, "Machines with findings");
-        buf_printf(out, "<ul>\n%s</ul>\n", buf_str(&latest->findings));
-    }
-    buf_adds(out, "</div>\n<div>\n");
-    if (f->machines.len > 0 || !made)
-        html_heading(out, 2, "Cheapest and fastest machines today");
-    if (!made)
-        html_paragraph(out, "mute", "Being computed; this page reloads itself.");
-    buf_add(out, buf_str(&f->machines), f->machines.len);
     if (f->moved.len > 0) {
         html_heading(out, 2, "Prices that moved");
         buf_add(out, buf_str(&f->moved), f->moved.len);
         buf_adds(out, "<p><a href=\"/prices\">All prices</a></p>\n");
     }
+}
+
+static void show_right(struct buf *out, const struct latest *latest, const struct board_figures *f,
+                       bool made)
+{
+    if (f->machines.len > 0 || !made)
+        html_heading(out, 2, "Cheapest and fastest machines today");
+    if (!made)
+        html_paragraph(out, "mute", "Being computed; this page reloads itself.");
+    if (f->machines.len > 0)
+        html_choices_table(out, &f->machines);
+    if (latest->findings.len > 0) {
+        html_heading(out, 2, "Machines with findings");
+        buf_printf(out, "<ul>\n%s</ul>\n", buf_str(&latest->findings));
+    }
+}
+
+static void show_all(struct buf *out, struct latest *latest, const struct buf *live,
+                     const struct buf *warnings, const struct board_figures *f, bool made)
+{
+    if (made)
+        month_note(out, f);
+    buf_add(out, buf_str(warnings), warnings->len);
+    buf_adds(out, "<div class=\"cols\">\n<div>\n");
+    buf_add(out, buf_str(live), live->len);
+    show_left(out, latest, f);
+    buf_adds(out, "</div>\n<div>\n");
+    show_right(out, latest, f, made);
     buf_adds(out, "</div>\n</div>\n");
 }
 
@@ -123,11 +138,23 @@ static void title_of(const struct latest *latest, const struct board_figures *f,
         buf_adds(out, "No runs yet");
     else if (!made)
         buf_adds(out, "Runs and costs");
-    else if (*f->month_usd)
-        buf_printf(out, "%s this month cost %s USD", units_count(f->month_runs, "run").s,
-                   f->month_usd);
-    else
-        buf_printf(out, "%s this month", units_count(f->month_runs, "run").s);
+    else {
+        frame_count(out, f->month_runs);
+        buf_printf(out, " run%s this month", f->month_runs == 1 ? "" : "s");
+        if (*f->month_usd)
+            buf_printf(out, " cost %s USD", f->month_usd);
+    }
+}
+
+// What to do next.
+static void show_empty(struct buf *out)
+{
+    part_empty(out,
+               "This measures a small training on this machine, in a few seconds:", "fare run mlp");
+    part_empty(out, "This tells what your own training will cost, from a sample of it:",
+               "fare -- python train.py");
+    buf_adds(out, "<p>Until then: <a href=\"/prices\">what GPUs cost</a>, and <a "
+                  "href=\"/quote?run=cnn\">what a published training costs</a> on them.</p>\n");
 }
 
 static void show(struct buf *out, const struct request *request, struct latest *latest,
@@ -140,8 +167,7 @@ static void show(struct buf *out, const struct request *request, struct latest *
     title_of(latest, &f, made, &title);
     frame_begin_live(out, request, buf_str(&title), made || empty ? 0 : AGAIN_S);
     if (empty)
-        part_empty(
-            out, "No runs in the ledger yet. This measures one in a few seconds:", "fare run mlp");
+        show_empty(out);
     else
         show_all(out, latest, live, warnings, &f, made);
     frame_end(out);

@@ -129,7 +129,9 @@ static void facet(struct buf *out, const struct request *request, const char *ke
         buf_adds(out, "<li><a class=\"chip\" href=\"");
         link_with(out, request, key, here ? NULL : c->value);
         markup_in(out, here ? "\" aria-current=\"true\">" : "\">", c->value, "");
-        buf_printf(out, " <b>%lld</b></a></li>\n", (long long)c->runs);
+        buf_adds(out, " <b>");
+        frame_count(out, c->runs);
+        buf_adds(out, "</b></a></li>\n");
     }
     buf_adds(out, "</ul></nav>\n");
 }
@@ -162,20 +164,111 @@ static void nothing_found(struct buf *out, const struct request *request, int64_
     if (page > 1)
         part_empty(out, "There are no runs on this page. The newest are on the first one.", NULL);
     else if (request->query_count > 0)
-        part_empty(out, "No matching run in the ledger. Leave out a filter to see more.", NULL);
+        part_empty(out, "Leave out a filter to see more.", NULL);
     else
-        part_empty(
-            out, "No runs in the ledger yet. This measures one in a few seconds:", "fare run mlp");
+        part_empty(out, "This measures a small training on this machine, in a few seconds:",
+                   "fare run mlp");
+    if (request->query_count > 0)
+        buf_adds(out, "<p><a href=\"/runs\">All runs</a></p>\n");
+}
+
+static const struct board_counts *counts_of(const struct board_facets *f, const char *key)
+{
+    return strcmp(key, "workload") == 0    ? &f->workloads
+           : strcmp(key, "framework") == 0 ? &f->frameworks
+           : strcmp(key, "ended") == 0     ? &f->ended
+                                           : NULL;
+}
+
+// How many runs the list has; -1: not known. Of several filters nobody has counted them.
+static int64_t count_of(const struct request *request)
+{
+    struct board_facets f;
+    const struct board_counts *counts = &f.ended; // each run has one end
+    const char *chosen = NULL;
+    size_t filtered = 0;
+    int64_t sum = 0;
+    if (!board_facets(request->site->board, &f))
+        return -1;
+    for (size_t i = 0; i < request->query_count; i++) {
+        const struct parameter *p = &request->query[i];
+        if (!*p->value || strcmp(p->key, "page") == 0 || strcmp(p->key, "sort") == 0)
+            continue;
+        counts = counts_of(&f, p->key);
+        chosen = p->value;
+        filtered++;
+    }
+    if (filtered > 1 || !counts)
+        return -1;
+    for (size_t i = 0; i < counts->count; i++)
+        if (!chosen || strcmp(counts->items[i].value, chosen) == 0)
+            sum += counts->items[i].runs;
+    return sum > 0 ? sum : -1;
+}
+
+// "13,421 runs: gpt2": the title says the result.
+static void list_title(const struct request *request, int64_t count, bool empty, struct buf *out)
+{
+    const char *before = ": ";
+    if (empty && request->query_count == 0) {
+        buf_adds(out, "No runs yet");
+        return;
+    }
+    if (count >= 0) {
+        frame_count(out, count);
+        buf_adds(out, count == 1 ? " run" : " runs");
+    } else {
+        buf_adds(out, empty ? "No such run" : "Runs");
+    }
+    for (size_t i = 0; i < request->query_count; i++) {
+        const struct parameter *p = &request->query[i];
+        if (!*p->value || strcmp(p->key, "page") == 0 || strcmp(p->key, "sort") == 0)
+            continue;
+        buf_printf(out, "%s%s%.80s", before, strcmp(p->key, "since") == 0 ? "since " : "",
+                   p->value);
+        before = ", ";
+    }
+}
+
+static void page_links(struct buf *out, const struct request *request, int64_t page, int64_t count,
+                       bool more)
+{
+    const char *sort = request_value(request, "sort");
+    int64_t last = (count + ROWS - 1) / ROWS;
+    if (page == 1 && !more)
+        return;
+    buf_adds(out, "<nav aria-label=\"More runs\"><ul>\n");
+    if (page > 2)
+        page_link(out, request, 1, "First");
+    if (page > 1)
+        page_link(out, request, page - 1, sort ? "Previous" : "Newer");
+    buf_adds(out, "<li>Page ");
+    frame_count(out, page);
+    buf_adds(out, count > 0 && last >= page ? " of " : "");
+    if (count > 0 && last >= page)
+        frame_count(out, last);
+    buf_adds(out, "</li>\n");
+    if (more)
+        page_link(out, request, page + 1, sort ? "Next" : "Older");
+    if (more && count > 0 && last > page + 1)
+        page_link(out, request, last, "Last");
+    buf_adds(out, "</ul></nav>\n");
 }
 
 static void show_list(struct buf *out, const struct request *request, struct run_list *table,
                       bool more, const struct buf *live, int64_t page)
 {
     const char *sort = request_value(request, "sort");
-    frame_begin(out, request, "Runs");
+    int64_t count = count_of(request);
+    struct buf title = {0};
+    list_title(request, count, table->count == 0, &title);
+    frame_begin(out, request, buf_str(&title));
+    buf_drop(out, &title);
     buf_add(out, buf_str(live), live->len);
-    facets(out, request);
-    form_list(out, request);
+    if (table->count > 0 || request->query_count > 0) {
+        facets(out, request);
+        form_list(out, request);
+    }
     if (table->count > 0) {
         buf_adds(out, "<form action=\"/compare\" method=\"get\">\n");
         run_list_show(out, table);
@@ -185,14 +278,7 @@ static void show_list(struct buf *out, const struct request *request, struct run
     }
     if (sort && (strstr(sort, "time") || strstr(sort, "step")))
         html_paragraph(out, "mute", "Runs of which this is unknown are not in this order.");
-    if (page > 1 || more) {
-        buf_adds(out, "<nav aria-label=\"More runs\"><ul>\n");
-        if (page > 1)
-            page_link(out, request, page - 1, sort ? "Previous" : "Newer");
-        if (more)
-            page_link(out, request, page + 1, sort ? "Next" : "Older");
-        buf_adds(out, "</ul></nav>\n");
-    }
+    page_links(out, request, page, count, more);
     frame_json_link(out, request, "/runs");
     frame_end(out);
 }

@@ -9,6 +9,7 @@
 #include "record/read.h"
 #include "report/html.h"
 #include "report/markup.h"
+#include "report/part.h"
 #include "report/scale.h"
 #include "serve/request.h"
 
@@ -83,30 +84,46 @@ struct live_list {
     size_t count;
 };
 
+// How far it is, as a figure and as a bar, for which a phone has no room.
+static void share_cell(struct buf *out, const struct run *run)
+{
+    char share[16];
+    markup_in(out, "<td class=\"num\">", share_words(run, share), "");
+    if (run->live.share.known)
+        buf_printf(out,
+                   "<span class=\"wide\"><progress max=\"1\" value=\"%.4f\" "
+                   "aria-hidden=\"true\"></progress></span>",
+                   run->live.share.v);
+    buf_adds(out, "</td>");
+}
+
 static void list_row(struct buf *out, const struct run *run)
 {
-    char share[16], left[SCALE_LABEL], money[MONEY_BYTES + 8], more[MONEY_BYTES + 8],
-        date[DATE_BYTES];
-    buf_adds(out, "<tr><td><a href=\"/runs/");
-    markup_address(out, run->id);
-    markup_in(out, "\">", name_of(run), "</a></td>");
-    html_cell(out, "", run->workload);
-    html_cell(out, "long", run_place(run));
-    html_cell(out, "", run->ended);
-    html_cell(out, "num", share_words(run, share));
+    char left[SCALE_LABEL], money[MONEY_BYTES + 8], more[MONEY_BYTES + 8], date[DATE_BYTES];
+    struct buf href = {0};
+    list_run_link(&href, run->id);
+    buf_adds(out, "<tr>");
+    html_run(out, &(struct html_run){.href = buf_str(&href),
+                                     .name = name_of(run),
+                                     .machine = run_place(run),
+                                     .framework = run->framework});
+    share_cell(out, run);
     html_cell(out, "num", time_words(run->live.left_s, left));
     html_cell(out, "num", usd(run->live.bill_usd, money));
-    html_cell(out, "num", usd(run->live.projected_usd, more));
-    html_cell(out, "", date_of(run->started, 0, date));
+    html_cell(out, "num more", usd(run->live.projected_usd, more));
+    html_cell(out, "num more", date_of(run->started, 0, date));
     buf_adds(out, "</tr>\n");
+    buf_drop(out, &href);
 }
 
 static void list_begin(struct buf *out)
 {
-    static const struct html_column columns[] = {
-        {"run", ""},     {"workload", ""}, {"on", "long"},         {"state", ""},
-        {"done", "num"}, {"left", "num"},  {"bill so far", "num"}, {"bill at the end", "num"},
-        {"started", ""}};
+    static const struct html_column columns[] = {{"run", "long"},
+                                                 {"done", "num"},
+                                                 {"time left", "num"},
+                                                 {"bill so far", "num"},
+                                                 {"bill at the end", "num more"},
+                                                 {"started", "num more"}};
     html_heading(out, 2, "Running now");
     html_begin_table(out, "Running now");
     html_table_head(out, columns, sizeof columns / sizeof *columns);
@@ -175,75 +192,92 @@ int live_runs(struct ledger *ledger, struct runs *out, struct err *err)
 
 // ---- the page of one run
 
-static void row(struct buf *out, const char *what, const char *class, const char *value,
-                const char *known)
-{
-    if (!value || !*value)
-        return;
-    buf_adds(out, "<tr>");
-    html_cell(out, "", what);
-    html_cell(out, class, value);
-    html_cell(out, "long", known);
-    buf_adds(out, "</tr>\n");
-}
-
-static void fact(struct buf *out, const char *what, const char *value, const char *known)
-{
-    row(out, what, "num", value, known);
-}
-
 static void show_bar(struct buf *out, const struct run *run)
 {
-    char share[16];
-    if (!run->live.share.known)
-        return;
-    buf_printf(out, "<p><progress max=\"1\" value=\"%.4f\" aria-label=\"Done\">%s</progress></p>\n",
-               run->live.share.v, share_words(run, share));
+    if (run->live.share.known)
+        buf_printf(out,
+                   "<p><progress max=\"1\" value=\"%.4f\" aria-label=\"Done\"></progress></p>\n",
+                   run->live.share.v);
 }
 
-static void show_time(struct buf *out, const struct run *run)
+// "24 min 10 s", below it when that is.
+static void left_stat(struct buf *out, const struct run_live *l)
 {
-    const struct run_live *l = &run->live;
     bool at_most = l->at_most.known && l->at_most.v;
-    char share[16], words[SCALE_LABEL], end[DATE_BYTES], steps[64] = "";
+    char words[SCALE_LABEL], end[DATE_BYTES], sub[DATE_BYTES + 120] = "nothing says how far it is";
+    if (l->left_s.known)
+        snprintf(sub, sizeof sub, "%s %s%s", at_most ? "at most, until" : "estimated, until",
+                 date_of(l->at, l->left_s.v, end),
+                 at_most ? ": it stops once the projection is precise enough" : "");
+    part_stat(out, "time left", time_words(l->left_s, words), sub);
+}
+
+static void steps_stat(struct buf *out, const struct run *run)
+{
+    char steps[64] = "", words[SCALE_LABEL];
+    struct buf sub = {0};
     if (run->steps.known && run->total_steps.known)
         snprintf(steps, sizeof steps, "%lld of %lld", (long long)run->steps.v,
                  (long long)run->total_steps.v);
     else if (run->steps.known)
         snprintf(steps, sizeof steps, "%lld", (long long)run->steps.v);
-    fact(out, "done", share_words(run, share), "derived");
-    fact(out, "steps of the whole training", steps, "measured");
-    fact(out, "time so far", time_words(l->elapsed_s, words), "measured");
-    fact(out, "time left", time_words(l->left_s, words),
-         at_most ? "at most: it stops once the projection is precise enough" : "estimated");
-    if (l->left_s.known)
-        row(out, "ends", "", date_of(l->at, l->left_s.v, end),
-            at_most ? "at the latest" : "estimated");
-    fact(out, "the whole training", time_words(run->projection.wall_s, words), "estimated");
+    if (run->live.elapsed_s.known)
+        buf_printf(&sub, "in %s", time_words(run->live.elapsed_s, words));
+    if (run->projection.wall_s.known)
+        buf_printf(&sub, "%sthe whole training: %s, estimated", sub.len ? "; " : "",
+                   time_words(run->projection.wall_s, words));
+    part_stat(out, "steps", steps, buf_str(&sub));
+    buf_drop(out, &sub);
 }
 
-static void show_money(struct buf *out, const struct run_live *l)
+static void money_stats(struct buf *out, const struct run_live *l)
 {
-    char words[MONEY_BYTES + 8];
-    fact(out, "bill so far", usd(l->bill_usd, words), "derived from time and price");
-    fact(out, "bill at the end of this run", usd(l->projected_usd, words), "estimated");
-    fact(out, "bill for the whole training", usd(l->whole_usd, words), "estimated");
-    fact(out, "price per hour", usd(l->usd_per_hour, words), l->offer);
+    char words[MONEY_BYTES + 8], rate[MONEY_BYTES + 8], whole[MONEY_BYTES + 8];
+    struct buf sub = {0};
+    if (l->offer)
+        buf_adds(&sub, l->offer);
+    else if (*usd(l->usd_per_hour, rate))
+        buf_printf(&sub, "at %s an hour", rate);
+    else
+        buf_adds(&sub, "the price of this machine is not known: name its offer with --offer");
+    part_stat(out, "bill so far", usd(l->bill_usd, words), buf_str(&sub));
+    buf_reset(&sub);
+    buf_adds(&sub, "estimated");
+    if (*usd(l->whole_usd, whole))
+        buf_printf(&sub, "; the whole training: %s", whole);
+    if (l->bill_usd)
+        part_stat(out, "bill at the end", usd(l->projected_usd, words), buf_str(&sub));
+    buf_drop(out, &sub);
 }
 
-static void show_facts(struct buf *out, const struct run *run)
+static void show_figures(struct buf *out, const struct run *run)
 {
     char date[DATE_BYTES];
-    static const struct html_column columns[] = {
-        {"figure", ""}, {"value", "num"}, {"source", "long"}};
-    html_begin_table(out, "Progress");
-    html_table_head(out, columns, sizeof columns / sizeof *columns);
-    show_time(out, run);
-    show_money(out, &run->live);
-    row(out, "runs on", "", run_place(run), "");
-    row(out, "started", "", date_of(run->started, 0, date), "");
-    row(out, "last update", "", date_of(run->live.at, 0, date), "");
-    html_end_table(out);
+    buf_adds(out, "<p>");
+    part_state(out, run->ended);
+    markup_in(out, " <span class=\"mute\">", run->id, "</span></p>\n");
+    show_bar(out, run);
+    part_stats_begin(out);
+    left_stat(out, &run->live);
+    money_stats(out, &run->live);
+    steps_stat(out, run);
+    part_stats_end(out);
+    buf_adds(out, "<p class=\"mute\">");
+    if (run_place(run))
+        markup_in(out, "On ", run_place(run), ". ");
+    markup_in(out, "As of ", date_of(run->live.at, 0, date),
+              "; this page reloads itself until the run has ended.</p>\n");
+}
+
+// "resnet: 12 % done, 24 min left": what one looks for in a row of tabs.
+static void title_of(const struct run *run, struct buf *out)
+{
+    char share[16], left[SCALE_LABEL];
+    buf_adds(out, name_of(run));
+    if (*share_words(run, share))
+        buf_printf(out, ": %s done", share);
+    if (*time_words(run->live.left_s, left))
+        buf_printf(out, ", %s left", left);
 }
 
 static int refresh_s(const struct run *run)
@@ -255,23 +289,16 @@ static int refresh_s(const struct run *run)
 static void show(struct buf *out, const struct request *request, const struct run *run,
                  const struct page *page)
 {
-    struct buf path = {0};
-    frame_begin_live(out, request, name_of(run), refresh_s(run));
-    html_paragraph(out, "mute", run->id);
-    html_paragraph(out, "", "This run is in progress. The page reloads itself until it has ended.");
-    show_bar(out, run);
-    show_facts(out, run);
-    if (!run->live.offer)
-        html_paragraph(
-            out, "mute",
-            "The price of this machine is not known: name its offer with 'fare run --offer'.");
-    buf_adds(&path, "/runs/");
-    markup_address(&path, run->id);
+    struct buf path = {0}, title = {0};
+    title_of(run, &title);
+    frame_begin_live(out, request, buf_str(&title), refresh_s(run));
+    show_figures(out, run);
+    html_one_plots(out, page);
+    list_run_link(&path, run->id);
     frame_json_link(out, request, buf_str(&path));
-    buf_drop(out, &path);
-    for (size_t i = 0; i < page->plots.count; i++)
-        html_plot(out, &page->plots.items[i], 2, i);
     frame_end(out);
+    buf_drop(out, &path);
+    buf_drop(out, &title);
 }
 
 struct live_page {

@@ -83,7 +83,9 @@ static void offer_row(struct buf *out, const struct listing_line *line, bool mar
     offer_date(o->day, seen);
     buf_adds(out, "<tr><td class=\"long\"><a href=\"/offer?name=");
     markup_address(out, buf_str(&name));
-    markup_in(out, "\">", buf_str(&name), "</a>");
+    buf_adds(out, "\">");
+    html_offer(out, buf_str(&name));
+    buf_adds(out, "</a>");
     if (line->impossible) {
         buf_addc(out, ' ');
         part_chip(out, PART_BAD, "less than its electricity: it cannot be");
@@ -91,8 +93,8 @@ static void offer_row(struct buf *out, const struct listing_line *line, bool mar
     buf_adds(out, "</td>");
     price_cell(out, line->usd_hour);
     price_cell(out, offer_unit(o, line->usd_hour));
-    html_cell(out, "", gpus);
-    html_cell(out, "num", vcpus);
+    html_cell(out, "more", gpus);
+    html_cell(out, "num more", vcpus);
     part_seen(out, seen, mark && offer_old(o, 0));
     buf_adds(out, "</tr>\n");
     buf_drop(out, &name);
@@ -113,9 +115,9 @@ void form_prices(struct buf *out, const struct request *request)
 
 static void offer_table(struct buf *out, const struct listing *list)
 {
-    static const struct html_column columns[] = {{"offer", "long"},  {"USD per hour", "num"},
-                                                 {"per GPU", "num"}, {"GPUs", ""},
-                                                 {"vCPUs", "num"},   {"price seen", "num"}};
+    static const struct html_column columns[] = {{"offer", "long"},     {"USD per hour", "num"},
+                                                 {"per GPU", "num"},    {"GPUs", "more"},
+                                                 {"vCPUs", "num more"}, {"price seen", "num more"}};
     size_t shown = list->count < OFFERS_SHOWN ? list->count : OFFERS_SHOWN, old = 0;
     for (size_t i = 0; i < shown; i++)
         old += offer_old(&list->items[i].offer, 0);
@@ -341,21 +343,84 @@ static int add_spot(struct market *market, const struct offer *offer, struct off
     return page_spot(market, offer, plots, err);
 }
 
+// "55.04 USD"; "" if unknown.
+static const char *amount_of(const char *price, const char *currency, char out[MONEY_BYTES + 16])
+{
+    int64_t nano;
+    char text[MONEY_BYTES];
+    out[0] = '\0';
+    if (!price || money_parse(price, &nano, NULL) != 0)
+        return out;
+    money_short(nano, text);
+    snprintf(out, MONEY_BYTES + 16, "%s %.12s", text, currency ? currency : "");
+    return out;
+}
+
+static void offer_stats(struct buf *out, const struct offer_record *r)
+{
+    char amount[MONEY_BYTES + 16], gpus[120] = "none", cpus[48] = "", memory[64] = "";
+    struct buf seen = {0};
+    part_stats_begin(out);
+    if (r->gpus.known && r->gpus.v > 0) {
+        snprintf(gpus, sizeof gpus, "%g × %.80s", r->gpus.v, r->gpu ? r->gpu : "GPU");
+        part_stat(out, "a GPU-hour", amount_of(r->price_per_gpu_hour, r->currency, amount), gpus);
+    }
+    if (r->vcpus.known)
+        snprintf(cpus, sizeof cpus, "%g vCPUs", r->vcpus.v);
+    if (r->memory_mib.known)
+        snprintf(memory, sizeof memory, "%s of memory", units_bytes(r->memory_mib.v << 20).s);
+    if (*cpus)
+        part_stat(out, "processors", cpus, memory);
+    if (r->since && r->seen && strcmp(r->since, r->seen) != 0)
+        buf_printf(&seen, "since %s", r->since);
+    if (r->old.v)
+        buf_printf(&seen, "%s%lld days ago", seen.len ? "; " : "", (long long)r->age_days.v);
+    part_stat(out, "price last seen", r->seen, buf_str(&seen));
+    part_stats_end(out);
+    buf_drop(out, &seen);
+}
+
+// A tariff is a sentence of many parts: one below the other.
+static void offer_billing(struct buf *out, const char *tariff)
+{
+    html_heading(out, 2, "Billing");
+    buf_adds(out, "<ul>\n");
+    while (*tariff) {
+        size_t len = strcspn(tariff, ";");
+        struct buf part = {0};
+        buf_add(&part, tariff, len);
+        markup_in(out, "<li>", buf_str(&part), "</li>\n");
+        buf_drop(out, &part);
+        tariff += len + strspn(tariff + len, "; ");
+    }
+    buf_adds(out, "</ul>\n");
+}
+
 static void show_offer(struct buf *out, const struct request *request, const struct offer_record *r,
                        const struct page *plots)
 {
-    char price[48] = "price an hour";
+    char price[48] = "price an hour", hour[MONEY_BYTES + 16];
+    struct buf title = {0};
     const struct html_column columns[] = {{"since", "num"},
-                                          {"last seen", "num"},
+                                          {"last seen", "num more"},
                                           {price, "num"},
                                           {"currency", ""},
                                           {"source", "long"}};
     if (r->per_s.known && r->per_s.v != 3600)
         price_for(r->per_s.v, price, sizeof price);
-    frame_begin(out, request, r->offer);
+    buf_adds(&title, r->offer);
+    if (*amount_of(r->price_per_hour, r->currency, hour))
+        buf_printf(&title, ": %s an hour", hour);
+    frame_begin(out, request, buf_str(&title));
+    buf_drop(out, &title);
+    offer_stats(out, r);
+    if (r->gpu) {
+        buf_adds(out, "<p><a href=\"/gpu?name=");
+        markup_address(out, r->gpu);
+        markup_in(out, "\">Others who have the ", r->gpu, "</a></p>\n");
+    }
     if (r->tariff)
-        html_heading(out, 2, "Billing");
-    html_paragraph(out, "", r->tariff);
+        offer_billing(out, r->tariff);
     for (size_t i = 0; i < plots->plots.count; i++)
         html_plot(out, &plots->plots.items[i], 2, i);
     if (r->spot.zones.count > 0 && plots->plots.count > 0)
@@ -367,7 +432,7 @@ static void show_offer(struct buf *out, const struct request *request, const str
         const struct offer_price *p = &r->history.items[i];
         buf_adds(out, "<tr>");
         html_cell(out, "num", p->since);
-        html_cell(out, "num", p->seen);
+        html_cell(out, "num more", p->seen);
         html_cell(out, "num", p->price);
         html_cell(out, "", p->currency);
         html_cell(out, "long", p->source);

@@ -114,7 +114,8 @@ static void quote_title(const struct quote *quote, struct buf *out)
     buf_adds(out, quote->workload ? quote->workload : "The training");
     if (rows && rows[0]) {
         bill_amount(rows[0], amount, interval);
-        buf_printf(out, " costs %s USD or more", amount + strspn(amount, "≥"));
+        buf_printf(out, " costs %s USD or more%s", amount + strspn(amount, "≥"),
+                   rows[0]->certainty ? ", by estimate" : "");
     } else {
         buf_adds(out, ": no known offer fits");
     }
@@ -133,8 +134,11 @@ static void show_quote(struct buf *out, const struct request *request, const str
     frame_begin(out, request, buf_str(&title));
     form_quote(out, request);
     if (asked) {
+        html_advice(out, &job->quote);
         buf_adds(out, "<div class=\"cols\">\n<div>\n");
-        html_quote(out, &job->quote, 2);
+        if (job->quote.bills.count + job->quote.estimates.count > 0)
+            html_heading(out, 2, "The cheapest offers");
+        html_bills(out, &job->quote);
         buf_adds(out, "</div>\n<div>\n");
         for (size_t i = 0; i < plots->plots.count; i++)
             html_plot(out, &plots->plots.items[i], 2, i);
@@ -143,8 +147,8 @@ static void show_quote(struct buf *out, const struct request *request, const str
         frame_json_link(out, request, "/quote");
     } else {
         part_empty(out,
-                   "Name a run or a workload above. Without a run of your own, a published one "
-                   "gives an idea: cnn, or",
+                   "Name a run or a workload above; of cnn, gpt2 and others published runs are "
+                   "known. From a time that you know:",
                    "fare quote --time 2h --gpu h100");
     }
     frame_end(out);

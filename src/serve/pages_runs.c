@@ -45,12 +45,16 @@ static void show_plots(struct buf *out, const struct page *page, enum place plac
     }
 }
 
+// Folded: the question here is how the runs differ.
 static void show_quotes(struct buf *out, const struct page *page)
 {
-    if (page->quotes.count > 0)
-        html_heading(out, 2, "Cost by offer");
+    if (page->quotes.count == 0)
+        return;
+    buf_adds(out, "<details><summary>What they cost elsewhere</summary>\n");
     for (size_t i = 0; i < page->quotes.count; i++)
         html_quote(out, &page->quotes.items[i], 3);
+    show_plots(out, page, LAST);
+    buf_adds(out, "</details>\n");
 }
 
 static void show_end(struct buf *out, const struct page *page)
@@ -66,10 +70,10 @@ static void show_run(struct buf *out, const struct request *request, const struc
     struct buf path = {0};
     frame_begin(out, request, page->title);
     html_one_head(out, page);
+    html_one_body(out, page);
     buf_adds(out, "<p><a href=\"/quote?run=");
     markup_address(out, id);
-    buf_adds(out, "\">What would it cost elsewhere?</a></p>\n");
-    html_one_body(out, page);
+    buf_adds(out, "\">Price it with a deadline or a budget</a></p>\n");
     buf_adds(&path, "/runs/");
     markup_address(&path, id);
     frame_json_link(out, request, buf_str(&path));
@@ -141,24 +145,29 @@ int page_run(const struct request *request, struct answer *answer, struct err *e
 static void show_compare(struct buf *out, const struct request *request, const struct page *page)
 {
     frame_begin(out, request, page->title);
-    html_verdict(out, page);
+    html_verdict_compared(out, page);
     buf_adds(out, "<div class=\"cols\">\n<div>\n");
     show_plots(out, page, LEFT);
     buf_adds(out, "</div>\n<div>\n");
     show_plots(out, page, RIGHT);
     html_differences(out, page, 2);
-    buf_adds(out, "</div>\n</div>\n<div class=\"cols\">\n<div>\n");
-    html_heading(out, 2, "Side by side");
-    for (size_t i = 0; i < page->compare.workloads.count; i++)
-        html_compare(out, page, i, 3);
-    buf_adds(out, "</div>\n<div>\n");
-    html_heading(out, 2, "Measured runs");
-    html_runs(out, page);
-    buf_adds(out, "</div>\n</div>\n<div class=\"cols\">\n<div>\n");
-    show_quotes(out, page);
-    buf_adds(out, "</div>\n<div>\n");
-    show_plots(out, page, LAST);
     buf_adds(out, "</div>\n</div>\n");
+    size_t compared = 0;
+    for (size_t i = 0; i < page->compare.workloads.count; i++) {
+        const struct compare_workload *w = &page->compare.workloads.items[i];
+        if (w->rows.count + w->apart.count < 2) // nothing to compare it with
+            continue;
+        if (compared++ == 0)
+            html_heading(out, 2, "Side by side");
+        html_compare(out, page, i, 3);
+    }
+    if (compared == 0)
+        html_heading(out, 2, "One by one: they are different trainings");
+    else
+        buf_adds(out, "<details><summary>The runs, one by one</summary>\n");
+    html_runs(out, page);
+    buf_adds(out, compared ? "</details>\n" : "");
+    show_quotes(out, page);
     frame_json_link(out, request, "/compare");
     show_end(out, page);
 }

@@ -5,6 +5,7 @@
 
 #include "report/html.h"
 #include "report/markup.h"
+#include "report/part.h"
 #include "report/spending.h"
 #include "serve/request.h"
 #include "spend/budget.h"
@@ -57,6 +58,22 @@ void form_spend(struct buf *out, const struct request *request)
     buf_adds(out, "<button>Show</button>\n</form>\n");
 }
 
+// A bar to scale; the total has none.
+static void bar_cell(struct buf *out, const struct spending *s, const struct spending_row *row,
+                     bool total)
+{
+    double most = 0;
+    for (size_t i = 0; i < s->rows.count && i < ROWS_MOST; i++) {
+        double usd = spending_usd(s->rows.items[i].usd, 0);
+        most = usd > most ? usd : most;
+    }
+    buf_adds(out, "<td class=\"more\">");
+    if (row->usd && !total)
+        part_bar(out, &(struct part_interval){.value = spending_usd(row->usd, 0), .low = 1}, most,
+                 NULL);
+    buf_adds(out, "</td>");
+}
+
 static void show_row(struct buf *out, const struct spending *s, const struct spending_row *row,
                      const enum spend_key *keys, bool total)
 {
@@ -67,39 +84,45 @@ static void show_row(struct buf *out, const struct spending *s, const struct spe
     buf_adds(out, "<tr>");
     for (size_t k = 0; k < s->by.count; k++) {
         const char *value = spend_value(row, keys[k]);
-        html_cell(out, "long", total ? (k == 0 ? "total" : "") : value ? value : "(unknown)");
+        html_cell(out, "long",
+                  total                      ? (k == 0 ? "total" : "")
+                  : value                    ? value
+                  : keys[k] == SPEND_PROJECT ? "(no project)"
+                                             : "(unknown)");
     }
-    html_cell(out, "num", count);
-    html_cell(out, "num", unknown);
-    html_cell(out, "num", spending_time(row->time_s.v).s);
-    html_cell(out, "num", hours);
     html_cell(out, "num", row->usd ? spending_amount(row->usd).s : "unknown");
+    bar_cell(out, s, row, total);
     if (s->local_currency)
         html_cell(out, "num", spending_amount(row->local).s);
     if (s->charges.known) {
         html_cell(out, "num", spending_amount(row->invoiced_usd).s);
         html_cell(out, "num", spending_amount(row->difference_usd).s);
     }
+    html_cell(out, "num", count);
+    html_cell(out, "num more", unknown);
+    html_cell(out, "num", spending_time(row->time_s.v).s);
+    html_cell(out, "num more", hours);
     buf_adds(out, "</tr>\n");
 }
 
 static void show_sums(struct buf *out, const struct spending *s, const enum spend_key *keys)
 {
-    struct html_column columns[SPEND_KEYS + 8];
+    struct html_column columns[SPEND_KEYS + 9];
     size_t n = 0;
     for (size_t k = 0; k < s->by.count; k++)
         columns[n++] = (struct html_column){s->by.items[k], "long"};
-    columns[n++] = (struct html_column){"runs", "num"};
-    columns[n++] = (struct html_column){"of unknown cost", "num"};
-    columns[n++] = (struct html_column){"time", "num"};
-    columns[n++] = (struct html_column){"GPU-hours", "num"};
     columns[n++] = (struct html_column){s->charges.known ? "predicted USD" : "USD", "num"};
+    columns[n++] = (struct html_column){"to scale", "more"};
     if (s->local_currency)
         columns[n++] = (struct html_column){s->local_currency, "num"};
     if (s->charges.known) {
         columns[n++] = (struct html_column){"invoiced USD", "num"};
         columns[n++] = (struct html_column){"difference", "num"};
     }
+    columns[n++] = (struct html_column){"runs", "num"};
+    columns[n++] = (struct html_column){"of unknown cost", "num more"};
+    columns[n++] = (struct html_column){"time", "num"};
+    columns[n++] = (struct html_column){"GPU-hours", "num more"};
     html_begin_table(out, "Sums of bills");
     html_table_head(out, columns, n);
     for (size_t i = 0; i < s->rows.count && i < ROWS_MOST; i++)
@@ -170,14 +193,36 @@ static void show_budgets(struct buf *out, const struct budgets *budgets)
     html_paragraph(out, "mute", "Projected: at the end of the period, at the rate so far.");
 }
 
+// "12.40 USD for 31 runs": the title says the result.
+static void title_of(const struct spending *s, struct buf *out)
+{
+    int64_t known = s->total.runs.v - s->total.unknown.v;
+    if (s->rows.count == 0)
+        buf_adds(out, "Nothing was spent");
+    else if (s->total.usd)
+        buf_printf(out, "%s USD for ", spending_amount(s->total.usd).s);
+    if (s->rows.count == 0)
+        return;
+    frame_count(out, s->total.usd ? known : s->total.runs.v);
+    buf_printf(out, " run%s%s", (s->total.usd ? known : s->total.runs.v) == 1 ? "" : "s",
+               s->total.usd ? "" : " of unknown cost");
+}
+
 static void show(struct buf *out, const struct request *request, const struct spending *s,
                  const struct budgets *budgets, const enum spend_key *keys)
 {
-    struct buf words = {0};
-    frame_begin(out, request, "Who spent what");
+    struct buf words = {0}, title = {0};
+    title_of(s, &title);
+    frame_begin(out, request, buf_str(&title));
+    buf_drop(out, &title);
     form_spend(out, request);
-    if (s->rows.count == 0)
-        html_paragraph(out, "", "No such runs in the ledger: nothing was spent.");
+    if (s->rows.count == 0 && request->query_count > 0)
+        part_empty(out, "No such runs in the ledger. Leave out a filter to see more.", NULL);
+    else if (s->rows.count == 0)
+        part_empty(out,
+                   "No runs in the ledger yet. A run knows its bill if its offer is named, or its "
+                   "price:",
+                   "fare run --label price_per_hour_usd=2.50 --project bert -- python train.py");
     else
         show_sums(out, s, keys);
     if (s->total.unknown.v > 0)

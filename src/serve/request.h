@@ -134,6 +134,9 @@ void frame_end(struct buf *out);
 // Appends `before`, then "key=value" of an address.
 void frame_pair(struct buf *out, const char *before, const struct parameter *parameter);
 
+// Appends "13,421".
+void frame_count(struct buf *out, int64_t count);
+
 // A text field of a form, filled with the request's value.
 void frame_field(struct buf *out, const struct request *request, const char *name,
                  const char *label, const char *example);

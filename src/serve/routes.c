@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maps addresses to pages and decides who may see them. Addresses are only compared with this
 // table; none is ever used as a file name.
+#include <ctype.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,7 @@ static void error_json(struct answer *answer, const char *says)
 static void answer_error(const struct request *request, struct answer *answer, int status,
                          const char *says, form_fn *form)
 {
+    struct buf sentence = {0};
     buf_reset(&answer->text);
     answer->status = status;
     answer->type = type_of(request);
@@ -97,9 +99,15 @@ static void answer_error(const struct request *request, struct answer *answer, i
                 : status == 500 ? "Server error"
                 : status == 503 ? "Server busy"
                                 : "Request refused");
-    html_paragraph(&answer->text, "", says);
+    buf_adds(&sentence, says);
+    if (sentence.len > 0)
+        sentence.data[0] = (char)toupper((unsigned char)sentence.data[0]);
+    html_paragraph(&answer->text, "", buf_str(&sentence));
+    buf_drop(&answer->text, &sentence);
     if (form)
         form(&answer->text, request);
+    else if (status == 404)
+        buf_adds(&answer->text, "<p><a href=\"/runs\">The list of runs</a></p>\n");
     frame_end(&answer->text);
 }
 

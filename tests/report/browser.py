@@ -114,10 +114,10 @@ class Browser:
     def scripts(self, allowed):
         self.cdp("Emulation.setScriptExecutionDisabled", value=not allowed)
 
-    def picture(self, path=None, height=None):
-        """The whole page as PNG, or WebP by the path's name; written where one is given."""
+    def picture(self, path=None, height=None, top=0):
+        """The whole page as PNG, or WebP by the path's name; written where one is given. Or a part: from `top`, so high."""
         size = self.cdp("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], height or 15000), "scale": 1}
+        clip = {"x": 0, "y": top, "width": size["width"], "height": min(size["height"] - top, height or 15000), "scale": 1}
         kind = {"format": "webp", "quality": 85} if path and path.suffix == ".webp" else {"format": "png"}
         picture = base64.b64decode(self.cdp("Page.captureScreenshot", captureBeyondViewport=True, clip=clip, **kind)["data"])
         if path:

@@ -29,7 +29,7 @@ while (walker.nextNode()) {
   const node = walker.currentNode, e = node.parentElement, text = node.data.trim();
   if (!text || !e || ['STYLE', 'TITLE', 'title', 'desc', 'style', 'OPTION'].includes(e.tagName)) continue;
   if (!e.checkVisibility({visibilityProperty: true}) || e.closest('details:not([open]) > :not(summary)')) {
-    if (!e.closest('details,.narrow,.wide')) found.push('not shown: ' + text);
+    if (!e.closest('details,.narrow,.wide,.more')) found.push('not shown: ' + text);
     continue;
   }
   const range = document.createRange();

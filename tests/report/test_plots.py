@@ -6,6 +6,7 @@ The data are made here (records.py) or published; what should be drawn is comput
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as tree
@@ -19,6 +20,7 @@ from tap import done, report  # noqa: E402
 
 FARE, HERE = os.environ["FARE"], Path(os.environ["TMPDIR"])
 LEDGER = HERE / "ledger.db"
+TITLES = {}  # by kind, of the plot drawn last
 
 
 def fare(*arguments):
@@ -29,7 +31,20 @@ def plot(kind, *arguments):
     path = HERE / f"{kind}.svg"
     p = fare("report", *arguments, "--plot", kind, "-o", path)
     report(f"{kind}: written", p.returncode == 0, p.stderr)
-    return {panel.title: panel for panel in drawing.panels(path)}
+    found = drawing.panels(path)
+    TITLES[kind] = [panel.title for panel in found]
+    return {name_of(panel.title): panel for panel in found}
+
+
+def name_of(title):
+    """Of "cnn: $0.1 to $2" the name; what follows is the result."""
+    return re.split(r": (?=\$|[\d.]+ to |[\d.,]+ samples/s|ends at |both |all |steps of |\d+ GPUs |.* (?:ends|takes|cannot) )", title)[0]
+
+
+def result(kind, name):
+    """The numbers of that title's result."""
+    title = next(t for t in TITLES[kind] if name_of(t) == name)
+    return [float(n.replace(",", "")) for n in re.findall(r"\d[\d,]*\.?\d*", title[len(name):])]
 
 
 def near(got, wanted, axis, share=0.002):
@@ -56,6 +71,8 @@ panel = plot("cost", *ALL)["cnn"]
 bars = panel.bars()
 report("cost: 40 bars, none of them cut", len(bars) == 40 and all(b[1] is not None for b in bars), len(bars))
 report("cost: every bar begins at zero", all(near(b[2], 0, panel.x) for b in bars), [b[2] for b in bars])
+report("cost: the title says from what to what", all(math.isclose(a, b, rel_tol=0.01) for a, b in zip(
+    result("cost", "cnn"), (min(cost.values()), max(cost.values())))) and len(result("cost", "cnn")) == 2, TITLES["cost"])
 tips = [b[3].find(drawing.SVG + "title").text for b in bars]
 names = [tip.rsplit(": $", 1)[0] for tip in tips]
 same("cost: the bars are as long as the costs", [b[1] for b in bars], [cost[name] for name in names], panel.x)
@@ -160,12 +177,14 @@ fare("runs", "import", HERE / "eight.jsonl", "--ledger", HERE / "eight.db")
 drawn = plot("relative", "--ledger", HERE / "eight.db", "--base", "box-1")
 report("relative: many rows have a panel for each workload", list(drawn) == ["cnn, fare", "mlp, fare", "geometric mean over 2 workloads"],
        list(drawn))
+report("relative: the title says from what to what", result("relative", "cnn, fare") == [0.5, 4, 0.5, 4], TITLES["relative"])
 panel = drawn["geometric mean over 2 workloads"]
 same("relative: their means", sorted(end(b) for b in panel.bars() if b[0] == 0), [(n + 1) / 2 for n in range(8)], panel.x)
 
 records.write(HERE / "free.jsonl", [records.record(n, "cnn", f"box-{n}", 100.0 * n) for n in (1, 2)])
 fare("runs", "import", HERE / "free.jsonl", "--ledger", HERE / "free.db")
 panel = plot("relative", "--ledger", HERE / "free.db")["cnn, fare"]
+report("relative: of two, the title has the ratio", TITLES["relative"] == ["cnn, fare: box-1 takes 0.5 of the time of the base"], TITLES["relative"])
 text = (HERE / "relative.svg").read_text()
 report("relative: without prices it says that bars are times", len(panel.bars()) == 2 and "cost relative" not in text and
        any("time relative to the base" in t.text for t in panel.texts) and ">Time relative to the base<" in text,
@@ -184,6 +203,9 @@ report("frontier: each at its time and cost", all(
 filled = sorted((x, y) for x, y, on, _ in points if on)
 report("frontier: its line goes through those that nothing beats", len(drawn) == len(filled) and all(
     near(a, x, panel.x) and near(b, y, panel.y) for (a, b), (x, y) in zip(sorted(drawn), filled)), drawn)
+# The cheapest of the 40 is the last, after 100 · 40 s; the first takes 100 s at 36 USD an hour.
+report("frontier: the title has the cheapest and the fastest", f"cnn: ${min(cost.values()):.3f} in 1 h 07 min, or $1.00 in 1 min 40 s" in TITLES["frontier"],
+       TITLES["frontier"])
 line = [e for e in panel.elements if "rf" in drawing.classes(e)]
 same("frontier: the deadline", [panel.x.value(float(e.get("x1"))) for e in line], [1800], panel.x)
 
@@ -203,6 +225,9 @@ accuracies = {run["machine"]["name"]: [e["test_accuracy"] * 100 for e in run["ep
               for run in records.everything() if "epoch_list" in run}
 lines = panel.lines()
 report("accuracy: a line for each run", len(lines) == len(accuracies), len(lines))
+last = [values[-1] for values in accuracies.values()]
+report("accuracy: the title says which ends highest", all(math.isclose(a, b, rel_tol=0.002) for a, b in zip(
+    result("accuracy", "cifar")[-2:], (max(last), min(last)))) and " ends highest, at " in TITLES["accuracy"][0], TITLES["accuracy"])
 for values in accuracies.values():
     found = [line for line in lines if abs(line[-1][1] - values[-1]) < 0.1]
     report("accuracy: the line goes through its epochs", len(found) == 1 and len(found[0]) == 25 and all(
@@ -252,15 +277,15 @@ records.write(HERE / "timed.jsonl", [timed])
 fare("runs", "import", HERE / "timed.jsonl", "--ledger", HERE / "timed.db")
 found = plot("phases", timed["id"], "--ledger", HERE / "timed.db")
 title, panel = next(iter(found.items()))
-report("phases: the title says the result", title == "timed: 75 % of the 1 min 00 s are steps, 17 % start-up", title)
+report("phases: the title says the result", title == "timed spent 75 % of its 1 min 00 s on steps, 17 % on start-up", title)
 parts = [float(e.get("width")) for e in panel.elements if "bar" in drawing.classes(e) and e.find(drawing.SVG + "title") is not None]
 seconds = [4, 6, 5, 40, 4.9]  # what is idle is under half a percent
 report("phases: each part is as long as its time", len(parts) == len(seconds) and all(
     abs((w + 1) / (sum(parts) + len(parts)) - s / sum(seconds)) < 0.002 for w, s in zip(parts, seconds)), parts)
 found = plot("timeline", timed["id"], "--ledger", HERE / "timed.db")
 report("timeline: titles say the results", list(found) == [
-    "training loss goes from 2 to 0.5", "test accuracy ends at 80.00 %", "a step takes 20.2 ms in the steady state",
-    "GPUs are 93 % busy, and 1.0 CPUs", "power is 401 W on average", "GPUs run at 1861 to 1980 MHz"], list(found))
+    "Training loss goes from 2 to 0.5", "Test accuracy ends at 80.00 %", "A step takes 20.2 ms in the steady state",
+    "GPUs are 93 % busy, and 1.0 CPUs", "Power is 401 W on average", "GPUs run at 1861 to 1980 MHz"], list(found))
 panels = list(found.values())
 ends = {(min(x for x, _ in p.x.ticks), max(x for x, _ in p.x.ticks), p.x.ticks[-1][1]) for p in panels}
 report("timeline: all axes are the same", len(ends) == 1, ends)
@@ -280,6 +305,8 @@ panel = plot("batch", *ALL)["mlp"]
 sizes = [16, 32, 64, 128, 256]
 line = panel.lines()[0]
 same("batch: the sizes", [x for x, _ in line], sizes, panel.x)
+report("batch: the title has the most", all(math.isclose(a, b, rel_tol=0.001) for a, b in zip(
+    result("batch", "mlp"), (256 / 30.6 * 500, 256))), TITLES["batch"])
 same("batch: samples a second, as the runs say", [y for _, y in line], [b / (5 + 0.1 * b) * 500 for b in sizes], panel.y)
 
 # Three more of one size, at 0.5, 0.8 and 1.5 of its speed: the median of 0.5, 0.8, 1 and 1.5 is 0.9.
@@ -302,6 +329,7 @@ line = next(points for points in panel.lines() if len(points) == 4)
 same("gpus: how many", [x for x, _ in line], [1, 2, 4, 8], panel.x)
 same("gpus: how much faster", [y for _, y in line], [1, 1000 / 520, 1000 / 280, 1000 / 160], panel.y)
 
+report("gpus: the title has the most", result("gpus", "inception") == [8, 6.25], TITLES["gpus"])
 ideal = next(points for points in panel.lines() if len(points) != 4)
 report("gpus: the ideal is as fast as there are GPUs", near(max(x for x, _ in ideal), 8, panel.x) and
        all(near(x, y, panel.y, 0.01) for x, y in ideal), ideal)
@@ -356,10 +384,10 @@ same("buy: with the power that was measured", [y for _, y in panel.lines()[0]], 
 # ---- well-formed, whatever the names
 
 path = HERE / "nasty.svg"
-p = fare("report", *ALL, "--plot", "cost", "-o", path)
+p = fare("report", *ALL, "--price", "1", "--plot", "cost", "-o", path)
 text = path.read_text()
 tree.fromstring(text)
-report("names stay text", "<script" not in text and any(records.NASTY == e.text for e in tree.fromstring(text).iter()))
+report("names stay text", "<script" not in text and any(records.NASTY in (e.text or "") for e in tree.fromstring(text).iter()))
 shown = text + fare("report", *ALL, "--format", "md").stdout + fare("runs", "--ledger", LEDGER, "--workload", "tweets").stdout
 report("no name turns the text around it", "box?gpj.exe?" in shown and not any(c in shown for c in "\u202e\u2066"),
        [line for line in shown.splitlines() if "gpj" in line])

@@ -88,6 +88,22 @@ bars = [float(w) for w in re.findall(r'<rect x="0" y="4" width="([\d.]+)" height
 totals = [float(b["total"]) for b in bills][:len(bars)]
 most = 1.5 * max(totals)
 report("bars of a quote are to scale", bars and all(math.isclose(w, max(94 * t / most, 1), abs_tol=0.02) for w, t in zip(bars, totals)), (bars, totals))
+
+
+def part_of(bill, *whats):
+    return sum(float(item["amount"]) for item in bill["items"] if item["what"] in whats)
+
+
+# Of each bar start-up is pale at its left end, idle time at its right.
+wrong = []
+for row, bill in zip(table.split("<tr>")[2:], bills):
+    each, total = 94 / most, float(bill["total"])
+    startup, idle = part_of(bill, "boot", "image", "download", "install", "kernels") * each, part_of(bill, "idle to the end of the billing unit") * each
+    wanted = [(0, startup)] * (startup >= 1) + [(total * each - idle, idle)] * (idle >= 1)
+    pale = [(float(x), float(w)) for x, w in re.findall(r'<rect x="([\d.]+)" y="4" width="([\d.]+)" height="12" class="pl"', row)]
+    if len(pale) != len(wanted) or not all(math.isclose(a, b, abs_tol=0.02) for p, w in zip(pale, wanted) for a, b in zip(p, w)):
+        wrong.append((bill["offer"], pale, wanted))
+report("their pale parts are start-up and idle time", not wrong and any('class="pl"' in row for row in table.split("<tr>")), wrong)
 over = [b for b in bills if float(b["total"]) > 1.25]
 report("what costs more than the budget says so", over and all(b["budget"] == "missed" for b in over) and "over budget" in page, [b.get("budget") for b in bills])
 panel = list(drawing.in_page(page, "frontier").values())[0]

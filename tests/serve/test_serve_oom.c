@@ -88,7 +88,7 @@ static void pages(void **state)
     page("/runs/" OLD, NULL, "&lt;b&gt;old");
     page("/compare", run, "&lt;b&gt;old");
     page("/metrics", NULL, "fare_training_time_seconds{");
-    page("/prices", NULL, "acme/&lt;b&gt;box");
+    page("/prices", NULL, "&lt;b&gt;box");
     page("/prices", strip, "plot-offers");
     page("/gpu", gpu, "Who has it");
     page("/gpu.json", gpu, "fare.gpu/1");

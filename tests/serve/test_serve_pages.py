@@ -56,15 +56,15 @@ PAGES = {"overview": (URL + "/", ["Latest runs", "Cheapest and fastest machines 
          "runs": (URL + "/runs", ["box-7", "textgen", "Older"]),
          "the slowest": (URL + "/runs?sort=-time", ["machine-02", "Next"]), "older runs": (URL + "/?page=2", ["machine-01", "Newer"]),
          "runs with a metric": (URL + "/?workload=transformer", ["scored", "quality", "BLEU 25.31"]),
-         "no runs": (URL + "/?workload=none", ["No matching run"]),
+         "no runs": (URL + "/?workload=none", ["No such run"]),
          "run": (f"{URL}/runs/{script['id']}", [records.NASTY, "1 min 40 s"]),
          "run with plots": (f"{URL}/runs/{records.sampled(100)['id']}", ["H100", "step time", "utilisation", "What it costs elsewhere", "Do it again"]),
-         "compare two": (URL + "/compare?" + "&".join(f"run={r['id']}" for r in records.machines(2)), ["machine-01", "machine-02", "What differs", "Time and cost relative to the base"]),
+         "compare two": (URL + "/compare?" + "&".join(f"run={r['id']}" for r in records.machines(2)), ["machine-01", "machine-02", "What differs", "of the base"]),
          "compare 40": (URL + "/compare?" + "&".join(f"run={r['id']}" for r in records.machines(40)),
                         [r["machine"]["name"] for r in records.machines(40)]),
          "prices": (URL + "/prices", ["USD per hour", "T4"]), "no prices": (URL + "/prices?text=none", ["No matching offer"]),
          "prices of a GPU": (URL + "/prices?gpu=h100", ["H100: from", "cheapest", "Offers, the cheapest first"]),
-         "a GPU": (URL + "/gpu?name=A100", ["Who has it", "since", "Speed beside an H100"]),
+         "a GPU": (URL + "/gpu?name=A100", ["Who has it", "since", "the speed of an H100"]),
          "a GPU that nobody has": (URL + "/gpu?name=GTX660", ["nobody in the book rents it out"]),
          "offer": (URL + "/offer?name=aws/p3.2xlarge", ["3.06", "per second"]), "what to quote": (URL + "/quote", ["Price it"]),
          "quote": (URL + "/quote?run=cnn&deadline=2h", ["Within 2 h"]),
@@ -97,8 +97,10 @@ report("and in its twin", [s[:16] for s in said] == ["No offer in the ", "Within
 for run in (records.sampled(100), script):
     said = json.loads(urllib.request.urlopen(f"{URL}/quote.json?run={run['id']}").read())
     text = urllib.request.urlopen(f"{URL}/runs/{run['id']}").read().decode()
-    report(f"{run['workload']}: a run's page says what its quote says", said["advice"] and all(
-        f"<p>{s}</p>" in html.unescape(text) for s in said["advice"]), said["advice"])
+    page = html.unescape(text).replace("<wbr>", "")
+    named = [b["offer"] for b in said.get("bills", []) + said.get("estimates", []) if any(f"{b['offer']}:" in s or f"{b['offer']}," in s for s in said["advice"])]
+    report(f"{run['workload']}: a run's page names the offers that its quote does", said["advice"] and all(offer in page for offer in named)
+           and (named or said["advice"][0] in page), said["advice"])
 
 # ---- forms, by clicking
 
@@ -123,9 +125,9 @@ chrome.driver.find_element("css selector", "form[action='/runs'] button").click(
 shown = soon("return [...document.querySelectorAll('tbody tr')].map(r => r.querySelector('a').textContent)", lambda s: set(s) == {"imdb"})
 report("the list, filtered", shown and set(shown) == {"imdb"} and "workload=imdb" in chrome.driver.current_url, shown)
 chrome.open(URL + "/?workload=mlp")
-rows = chrome.ask("return [...document.querySelectorAll('tbody tr')].map(r => r.innerText)")
+rows = chrome.ask("return [...document.querySelectorAll('tbody tr')].map(r => r.innerText + r.querySelector('a').href)")
 report("runs of one workload on one machine are told apart", len(rows) == len(set(rows)) == 5 and all(
-    f"batch {r['batch']}" in row and r["id"] in row and "2026-01-01 00:00:00" in row
+    f"batch {r['batch']}" in row and r["id"] in row and "2026-01-01 00:00" in row
     for row, r in zip(rows, reversed(records.batches(200)))), rows)
 chrome.open(URL + "/?workload=cnn&framework=other")
 boxes = chrome.driver.find_elements("css selector", "input[type=checkbox]")
