@@ -180,7 +180,7 @@ static void check_attention(int time, float step)
     double *weight = calloc((size_t)time, sizeof *weight);
     assert_non_null(weight);
     for (int t = 0; t < time; t++) {
-        double most = -INFINITY, sum = 0;
+        double most = -HUGE_VAL, sum = 0;
         for (int k = 0; k <= t; k++) {
             weight[k] = 0;
             for (int i = 0; i < HEAD; i++)
