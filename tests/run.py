@@ -38,7 +38,7 @@ LONG = ["engine/test_kernels", "engine/test_cuda_ranks", "measure/test_framework
         "run/test_adapters", "market/test_agreement", "dist/test_bundle", "report/test_pages", "report/test_valid", "spend/test_spend",
         "fleet/test_emit_clouds", "bill/test_second", "cmd/test_cron_oom", "measure/test_measuring", "advise/test_quote_oom",
         "dist/test_image", "engine/test_lstm", "guard/test_torch", "workload/test_gpt2", "cmd/test_price_widths",
-        "measure/test_handover", "ledger/test_postgres", "price/test_real"]
+        "measure/test_handover", "ledger/test_postgres", "price/test_real", "serve/test_serve_size"]
 # Left out of `make quick` too: over two seconds of CPU each.
 NOT_QUICK = ["engine/test_gpu_resume", "serve/test_serve_pages", "serve/test_live", "measure/test_training", "measure/test_handover",
              "cli/run-sample-to-the-end", "bill/test_shipped", "measure/test_bare_gpu", "measure/test_boot",

@@ -98,8 +98,8 @@ def resident_mb():
 
 def many(turn):
     """All kinds of pages, no two of which are the same."""
-    for n in range(10):
-        for path in (f"/runs/{ids[(turn * 10 + n) % RUNS]}", f"/runs?page=1&page={turn}.{n}", f"/prices?max_price={turn}.{n + 1}",
+    for n in range(6):
+        for path in (f"/runs/{ids[(turn * 6 + n) % RUNS]}", f"/runs?page=1&page={turn}.{n}", f"/prices?max_price={turn}.{n + 1}",
                      f"/quote?run=cnn&budget={turn + 1}.{n}", f"/compare?run={ids[n]}&run={ids[n + 1 + turn]}", f"/gpu?name=A100&name={turn}.{n}"):
             status, body = ask(path)
             if status != 200:
