@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Latency of `fare serve` for 200 clients, with 100,000 runs in the ledger; clients and server share two cores.
+"""Latency, size and memory of `fare serve` for 200 clients, with 100,000 runs in the ledger; clients and server share two cores.
 
-Target: no error, and a 99th percentile under 50 ms for the list. wrk's 200 connections send the next request as soon as
-they have an answer. `the overview`: `/`. `the prices`: `/prices`. `a GPU model`: `/gpu?name=H100`. `one address`: the list, the same page for all, rendered once a second. `24 addresses`: pages and filters of
-the list, each rendered once a second. `each its own`: all addresses differ, so that every page is rendered for one
-client. Memory is that of a new process, read each second until 500,000 requests are answered. BENCH_RUNS=100000 and
-BENCH_SECONDS=10 are the defaults.
+Targets: no error, a 99th percentile under 50 ms for every shared page, no page over 250 KB, and memory that does not grow.
+wrk's 200 connections send the next request as soon as they have an answer. Shared pages are the same for all clients and
+rendered once a second; `24 addresses` are pages and filters of the list. `own`: all addresses differ, so that every page is
+rendered for one client. Memory is that of a new process which is asked for all kinds of pages, read each second until 500,000
+requests are answered; the median of the last two fifths may be a tenth more than that of the first two. BENCH_RUNS=100000, BENCH_SECONDS=10 and
+BENCH_REQUESTS=500000 are the defaults. BENCH_ONLY=pages or memory leaves the rest out.
 """
 import http.client
 import json
@@ -16,6 +17,7 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -24,6 +26,9 @@ ROOT = Path(__file__).resolve().parent.parent
 FARE = os.environ.get("FARE", str(ROOT / "build" / "fare"))
 RUNS = int(os.environ.get("BENCH_RUNS", "100000"))
 SECONDS = int(os.environ.get("BENCH_SECONDS", "10"))
+REQUESTS = int(os.environ.get("BENCH_REQUESTS", "500000"))
+ONLY = os.environ.get("BENCH_ONLY", "")
+KB_MOST, MS_MOST = 250, 50
 WORKLOADS = ["mlp", "cnn", "cifar", "imdb", "tweets", "textgen", "inception"]
 random.seed(1)
 
@@ -53,17 +58,24 @@ def record(i):
 ADDRESSES = (["/runs"] + [f"/runs?page={n}" for n in (2, 3, 10, 100, 1000)] + [f"/runs?workload={w}" for w in WORKLOADS]
              + [f"/runs?framework={f}&page={n}" for f in ("fare", "jax") for n in (1, 2)] + ["/runs?machine=machine+7", "/runs?machine=none"]
              + [f"/runs?label=team%3D{n}" for n in (0, 3)] + ["/runs?since=2023-12-01", "/runs.json", "/runs.json?workload=cnn"])
-LUA = {
-    "the overview": "",
-    "the prices": "request = function() return wrk.format('GET', '/prices') end\n",
-    "a GPU model": "request = function() return wrk.format('GET', '/gpu?name=H100') end\n",
-    "one address": "request = function() return wrk.format('GET', '/runs') end\n",
-    f"{len(ADDRESSES)} addresses": "local all = {" + ",".join(f'"{a}"' for a in ADDRESSES) + "}\nlocal n = 0\n"
-                                   "request = function() n = n + 1; return wrk.format('GET', all[n % #all + 1]) end\n",
-    "each its own": "local n = 0\nrequest = function() n = n + 1; return wrk.format('GET', '/runs?page=1&page=' .. n .. '.' .. START) end\n",
-}
+SHARED = {
+    "the overview": "/", "the list": "/runs", "the prices": "/prices", "a GPU model": "/gpu?name=H100", "a quote": "/quote?run=cnn",
+    "a run": "/runs/last", "two runs": "/compare?run=RUN0&run=RUN1", "eight runs": "/compare?" + "&".join(f"run=RUN{n}" for n in range(8)),
+    "who spent what": "/spend"}
+OWN = {"own list": "/runs?page=1&page=N", "own filter": "/runs?workload=cnn&since=2023-12-01&page=1&page=N", "own run": "/runs/RUNN",
+       "own prices": "/prices?max_price=N.5", "own GPU": "/gpu?name=H100&name=N", "own quote": "/quote?run=cnn&budget=N.5"}
 
 
+def script(addresses):
+    """All connections ask for these in turn; N is the number of the request, RUNN the id of one of the runs."""
+    listed = ",".join(f'"{a}"' for a in addresses)
+    ids = ",".join(f'"{i}"' for i in IDS[:2000])
+    return (f"local all, ids, n = {{{listed}}}, {{{ids}}}, 0\n"
+            "request = function()\n  n = n + 1\n  local at = all[n % #all + 1]:gsub('RUNN', ids[n % #ids + 1]):gsub('N', n)\n"
+            "  return wrk.format('GET', at)\nend\n")
+
+
+IDS = []
 class Server:
     def __init__(self, ledger):
         self.process = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0", "--ledger", str(ledger)],
@@ -83,11 +95,15 @@ class Server:
 
     def ask(self, path):
         """Milliseconds."""
+        return self.fetch(path)[0]
+
+    def fetch(self, path):
+        """Milliseconds, and bytes."""
         connection = http.client.HTTPConnection(self.url.split("/")[2])
         start = time.monotonic()
         connection.request("GET", path)
-        connection.getresponse().read()
-        return (time.monotonic() - start) * 1e3
+        body = connection.getresponse().read()
+        return (time.monotonic() - start) * 1e3, len(body)
 
 
 def milliseconds(text):
@@ -95,8 +111,13 @@ def milliseconds(text):
     return float(number) * {"us": 1e-3, "ms": 1, "s": 1e3, "m": 6e4}[unit]
 
 
+def named(address):
+    """With the ids of runs, the newest first."""
+    return re.sub(r"RUN(\d)", lambda m: IDS[int(m.group(1))], address)
+
+
 def wrk(server, folder, script, seconds=SECONDS):
-    (folder / "ask.lua").write_text(script.replace("START", str(time.monotonic_ns())))
+    (folder / "ask.lua").write_text(script)
     text = subprocess.run(["wrk", "-t1", "-c200", f"-d{seconds}s", "--latency", "-s", str(folder / "ask.lua"),
                            server.url], check=True, capture_output=True, text=True).stdout
     figures = {p: milliseconds(re.search(rf"(?m)^\s+{p}%\s+(\S+)", text).group(1)) for p in (50, 99)}
@@ -106,37 +127,73 @@ def wrk(server, folder, script, seconds=SECONDS):
     return figures, errors + (int(refused.group(1)) if refused else 0), count
 
 
+def pages(server, folder):
+    good = True
+    print(f"{RUNS:,} runs, 200 connections, {len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}")
+    server.ask("/")
+    time.sleep(5)  # the overview's figures about all runs are made once
+    for name, addresses in {**{n: [a] for n, a in SHARED.items()}, f"{len(ADDRESSES)} addresses": ADDRESSES,
+                            **{n: [a] for n, a in OWN.items()}}.items():
+        own = name in OWN
+        alone = [server.fetch(named(addresses[0]).replace("RUNN", IDS[n]).replace("N", str(10 ** 7 + n)))
+                 for n in range(20 if own else 1)]
+        for a in addresses if not own else []:  # what nobody has asked for yet is waited for
+            server.ask(named(a))
+        cpu, load = server.cpu_s(), os.getloadavg()[0]
+        figures, errors, count = wrk(server, folder, script([named(a) for a in addresses]))
+        size = max(size for _, size in alone) / 1e3
+        ok = not errors and size <= KB_MOST and (own or figures[99] < MS_MOST)
+        good &= ok
+        print(f"  {name:16}p50 {figures[50]:6.1f} ms   p99 {figures[99]:6.1f} ms   {count / SECONDS:8,.0f} a second   {errors} errors   "
+              f"{(server.cpu_s() - cpu) / count * 1e6:6.0f} µs of CPU each   {size:5.1f} KB   one client "
+              f"{statistics.median(ms for ms, _ in alone):6.1f} ms   load {load:.1f}{'' if ok else '   NOT AS ASKED'}", flush=True)
+    print(f"  /metrics                     {server.ask('/metrics'):6.1f} ms", end="")
+    time.sleep(1.1)
+    print(f", again {server.ask('/metrics'):.1f} ms, {server.resident_mb():.1f} MB")
+    return good
+
+
+def memory(server, folder):
+    """All kinds of pages, each second another mixture of them."""
+    mixture = [named(a) for a in [*SHARED.values(), *ADDRESSES] * 2]
+    seen, looks = 0, [(0, server.resident_mb())]
+    while seen < REQUESTS:
+        own = list(OWN.values())[len(looks) % len(OWN)]
+        seen += wrk(server, folder, script(mixture + [own]).replace("n = n + 1", f"n = n + 1 + {len(looks)} * 1000000", 1), 1)[2]
+        looks.append((seen, server.resident_mb()))
+    # Heavy pages that are rendered at the moment move it up and down, so that a single look says little.
+    first = statistics.median(mb for count, mb in looks[1:] if count <= REQUESTS * 2 / 5 or count == looks[1][0])
+    last = statistics.median(mb for count, mb in looks if count > REQUESTS * 3 / 5)
+    flat = last <= 1.1 * first
+    print(f"  memory in MB: {', '.join(f'{mb:.1f} after {count:,}' for count, mb in looks[:: max(1, len(looks) // 10)])}")
+    print(f"  median of the first two fifths {first:.1f}, of the last two {last:.1f}, at most {max(mb for _, mb in looks):.1f}"
+          f"{'' if flat else '   NOT AS ASKED'}")
+    return flat
+
+
 os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:2]))
 folder = Path(tempfile.mkdtemp(prefix="fare-bench-"))
-server = None
+server, good = None, True
 try:
     os.environ.update(XDG_DATA_HOME=str(folder), XDG_CONFIG_HOME=str(folder), FARE_METADATA="off")
     with open(folder / "runs.jsonl", "w") as f:
-        f.writelines(record(i) + "\n" for i in range(RUNS))
+        for i in range(RUNS):
+            line = record(i)
+            IDS.append(json.loads(line[:200].split(',"started"')[0] + "}")["id"])
+            f.write(line + "\n")
+    IDS.reverse()
     ledger = folder / "ledger.db"
     subprocess.run([FARE, "runs", "import", str(folder / "runs.jsonl"), "--ledger", str(ledger)], check=True,
                    stdout=subprocess.DEVNULL)
-    server = Server(ledger)
-    print(f"{RUNS:,} runs, 200 connections, {len(os.sched_getaffinity(0))} cores")
-    alone = [server.ask(f"/runs?page=1&page={n}") for n in range(50)]
-    print(f"  the list for one client      {statistics.median(alone):6.1f} ms")
-    for name, script in LUA.items():
-        cpu = server.cpu_s()
-        figures, errors, count = wrk(server, folder, script)
-        asked = "   asked 50 ms" if name == "one address" else ""
-        print(f"  {name:24}p50 {figures[50]:6.1f} ms   p99 {figures[99]:6.1f} ms   {count / SECONDS:8,.0f} a second   "
-              f"{errors} errors   {(server.cpu_s() - cpu) / count * 1e6:5.0f} µs of CPU each{asked}", flush=True)
-    print(f"  /metrics                     {server.ask('/metrics'):6.1f} ms", end="")
-    time.sleep(1.1)
-    print(f", again {server.ask('/metrics'):.1f} ms")
-    server.stop()
-    server = Server(ledger)
-    seen, looks = 0, [f"{server.resident_mb():.1f} at first"]
-    while seen < 500000:
-        seen += wrk(server, folder, LUA["one address"], 1)[2]
-        looks.append(f"{server.resident_mb():.1f} after {seen:,}")
-    print(f"  memory in MB, over requests: {', '.join(looks)}")
+    if ONLY != "memory":
+        server = Server(ledger)
+        good &= pages(server, folder)
+        server.stop()
+    if ONLY != "pages":
+        server = Server(ledger)
+        good &= memory(server, folder)
 finally:
     if server:
         server.stop()
     shutil.rmtree(folder)
+sys.exit(not good)

@@ -114,7 +114,7 @@ static int choose_evidence(struct quote_job *job, const struct run *reference, b
 static int add_others(struct quote_job *job, struct ledger *ledger, const struct run *like,
                       struct err *err)
 {
-    struct ledger_filter filter = {.limit = EVIDENCE};
+    struct ledger_filter filter = {.limit = EVIDENCE, .heads = true}; // nothing needs the lists
     *(command_of(job) ? &filter.name : &filter.workload) = job->workload;
     TRY(ledger ? ledger_each(ledger, &filter, add_run, job, err) : 0);
     TRY(run_history_load(&job->history, ledger, NULL, NULL, err));

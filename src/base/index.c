@@ -77,6 +77,16 @@ int index_number(struct index *index, const char *key, size_t len, size_t *numbe
     return 0;
 }
 
+bool index_find(const struct index *index, const char *key, size_t len, size_t *number)
+{
+    const struct index_slot *slot =
+        index->capacity > 0 ? slot_of(index, hash_of(key, len), key, len) : NULL;
+    if (!slot || slot->number == 0)
+        return false;
+    *number = slot->number - 1;
+    return true;
+}
+
 void index_release(struct index *index)
 {
     free(index->slots);

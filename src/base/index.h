@@ -6,6 +6,7 @@
 #ifndef FARE_BASE_INDEX_H
 #define FARE_BASE_INDEX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,8 @@ struct index {
 // The text's number. A new text is added and gets the next one; finding a known text cannot fail.
 int index_number(struct index *index, const char *key, size_t len, size_t *number,
                  struct err *err) MUST_USE;
+// The same for a text that may not be there: false if so.
+bool index_find(const struct index *index, const char *key, size_t len, size_t *number);
 void index_release(struct index *index);
 
 #endif

@@ -27,6 +27,7 @@ void ledger_date(const char *text, char out[CLOCK_ISO_BYTES]);
 struct ledger_visit {
     ledger_visit_fn *visit;
     void *arg;
+    bool stored; // as in ledger_filter
 };
 int ledger_visit_row(void *arg, const char *const *values, struct err *err);
 

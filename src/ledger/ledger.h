@@ -84,6 +84,7 @@ struct ledger_filter {
     bool sort_all; // sort before the limit: of all runs, without those whose value is unknown
     bool reverse;  // with sort_all: the other way round
     bool heads;    // records without long lists (steps, samples), see row.h
+    bool stored;   // as they are stored: secrets are masked by the caller, with mask_stored()
 };
 
 // Sets the function that is called for each record that cannot be read: it is damaged, or beyond

@@ -42,7 +42,7 @@ static int visit_record(void *arg, const char *const *values, struct err *err)
     const struct ledger_visit *v = arg;
     struct err why = {0};
     struct buf masked = {0};
-    int rc = mask_stored(values[1], &masked, err);
+    int rc = v->stored ? 0 : mask_stored(values[1], &masked, err);
     if (rc == 0)
         rc = v->visit(v->arg, values[0], masked.len > 0 ? buf_str(&masked) : values[1], err);
     buf_release(&masked);
@@ -106,7 +106,7 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
     }
     if (rc == 0)
         rc = query_check(&q, err);
-    struct ledger_visit v = {visit, arg};
+    struct ledger_visit v = {visit, arg, filter->stored};
     if (rc == 0)
         rc = ledger->place.backend->run(ledger->db, buf_str(&q.sql), q.values, q.count,
                                         visit_record, &v, NULL, err);

@@ -7,6 +7,8 @@
 #ifndef FARE_MARKET_MARKET_H
 #define FARE_MARKET_MARKET_H
 
+#include <stdint.h>
+
 #include "base/err.h"
 #include "price/device.h"
 #include "price/book.h"
@@ -24,6 +26,10 @@ struct market;
 // rates are then left out too. Both texts must outlive the market.
 int market_open(struct market **out, const char *book, const char *share, struct err *err) MUST_USE;
 void market_close(struct market *market); // null is fine
+
+// Changes when a file changes that a market of this book reads: for one that stays open. 0 if out
+// of memory.
+uint64_t market_stamp(const char *book);
 
 // The parts. They belong to the market.
 int market_book(struct market *market, const struct book **out, struct err *err) MUST_USE;

@@ -241,7 +241,8 @@ static void draw_bar(struct buf *out, const struct layout *l, size_t s, const st
         return;
     double zero = scale_at(&l->scale, l->origin),
            to = cut ? l->scale.to : scale_at(&l->scale, p->y.v);
-    tip_of(l, &l->panel->series.items[s], p, &tip);
+    if (l->width > PLOT_NARROW) // a phone has no pointer
+        tip_of(l, &l->panel->series.items[s], p, &tip);
     if (p->estimated.v)
         svg_hollow(out, fmin(zero, to), y, fabs(to - zero), l->bar - 1, buf_str(&tip));
     else

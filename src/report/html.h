@@ -48,6 +48,22 @@ void html_plot(struct buf *out, const struct plot *plot, int level, size_t numbe
 // Whether a page shows it: not a history of prices that never changed.
 bool html_worth(const struct plot *plot);
 
+// The same as html_plot() for what is worth it, if the page then has at most `most` bytes; else its
+// title goes to `left_out`.
+// html_left_out() says which were left out, and releases the buffer.
+void html_plot_within(struct buf *out, const struct plot *plot, int level, size_t number,
+                      size_t most, struct buf *left_out);
+void html_left_out(struct buf *out, struct buf *left_out);
+
+// All plots of a page, together at most `most` bytes: each as a piece, one for each of page->plots,
+// which the caller zeroes and releases; those that `shows` (optional) does not want are empty.
+// Where two drawings of each do not fit, some have one for all screens; the rest are left out,
+// first those that show a run by itself.
+#define HTML_BYTES_MOST 250000 // of a page: a phone loads it in a second or two
+typedef bool html_shows_fn(const char *kind);
+void html_plots_within(const struct page *page, html_shows_fn *shows, size_t most,
+                       struct buf *pieces, struct buf *left_out);
+
 void html_runs(struct buf *out, const struct page *page);
 
 // The page of its only run: state, figures and verdict below the title, then the rest.

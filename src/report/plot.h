@@ -26,6 +26,7 @@ bool plot_estimates(const struct plot_panel *panel);
 bool plot_crowded(const struct plot_panel *panel);
 
 #define PLOT_NARROW 336 // pixels: on a phone
+#define PLOT_ONLY   340 // on all screens, where a page has no room for two drawings
 #define PLOT_MEDIUM 460 // beside others
 #define PLOT_WIDE   720 // alone
 

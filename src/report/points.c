@@ -232,12 +232,18 @@ static void draw_bands(struct buf *out, const struct layout *l, struct above *ro
 static void draw_frame(struct buf *out, const struct layout *l)
 {
     char label[SCALE_LABEL], title[200];
+    svg_strokes_begin(out, "gr");
     for (size_t i = 0; i < l->y.count; i++) {
         double y = scale_at(&l->y, l->y.ticks[i]);
-        svg_line(out, l->left, y, l->right, y, "gr");
-        scale_label(&l->y, l->y.ticks[i], label);
-        svg_text(out, l->left - 8, y + 4, "sm mu en", label);
+        svg_stroke(out, l->left, y, l->right, y);
     }
+    svg_strokes_end(out);
+    svg_labels_begin(out, "sm mu en", l->left - 8, 4);
+    for (size_t i = 0; i < l->y.count; i++) {
+        scale_label(&l->y, l->y.ticks[i], label);
+        svg_label(out, "y", scale_at(&l->y, l->y.ticks[i]), label);
+    }
+    svg_labels_end(out);
     snprintf(title, sizeof title, "%.150s%s%s%s", l->panel->y.name ? l->panel->y.name : "",
              *l->y.shown ? ", " : "", l->y.shown, l->y.log ? ", logarithmic" : "");
     struct buf cut = {0};
@@ -279,31 +285,86 @@ bool points_placed(const struct layout *l, const struct plot_point *p, double *x
     return true;
 }
 
-static void put_point(struct buf *out, const char *letter, double x, double y)
+// Leaves points out that lie on the line between others: whoever looks cannot see it. For lines of
+// so many points that most have no marker.
+struct thread {
+    struct svg_pen pen;
+    bool down; // the pen is at (from_x, from_y)
+    bool held; // (x, y) is not drawn yet
+    double from_x, from_y;
+    double x, y;
+    double least, most; // slopes of lines from there that pass all points up to (x, y)
+};
+
+#define UNSEEN 0.2 // pixels
+
+static void end_thread(struct thread *t)
 {
-    buf_adds(out, letter);
-    markup_number(out, x);
-    buf_addc(out, ' ');
-    markup_number(out, y);
+    if (t->held)
+        svg_pen_to(&t->pen, t->x, t->y);
+    t->held = t->down = false;
+}
+
+static void begin_thread(struct thread *t, double x, double y)
+{
+    t->from_x = x;
+    t->from_y = y;
+    t->least = -HUGE_VAL;
+    t->most = HUGE_VAL;
+    t->down = true;
+    t->held = false;
+}
+
+static void add_to_thread(struct thread *t, double x, double y)
+{
+    if (!t->down) {
+        svg_pen_move(&t->pen, x, y);
+        begin_thread(t, x, y);
+        return;
+    }
+    if (t->held && x == t->x && y == t->y)
+        return;
+    double slope = (y - t->from_y) / (x - t->from_x);
+    bool straight = t->held && x > t->x && slope >= t->least && slope <= t->most;
+    if (t->held && !straight) {
+        svg_pen_to(&t->pen, t->x, t->y);
+        begin_thread(t, t->x, t->y);
+    }
+    if (x > t->from_x) {
+        t->least = fmax(t->least, (y - UNSEEN - t->from_y) / (x - t->from_x));
+        t->most = fmin(t->most, (y + UNSEEN - t->from_y) / (x - t->from_x));
+    } else {
+        t->least = HUGE_VAL; // straight up: the next one starts anew
+        t->most = -HUGE_VAL;
+    }
+    t->x = x;
+    t->y = y;
+    t->held = true;
 }
 
 static void draw_path(struct buf *out, const struct layout *l, size_t s)
 {
+    enum { MANY = 50 };
     const struct plot_series *series = &l->panel->series.items[s];
-    bool down = false;
+    bool many = series->points.count > MANY;
+    struct thread t = {.pen = {.out = out}};
     double x, y, last = 0;
     buf_adds(out, "<path d=\"");
     for (size_t i = 0; i < series->points.count; i++) {
         if (!points_placed(l, &series->points.items[i], &x, &y)) {
-            down = false;
+            end_thread(&t);
             continue;
         }
-        if (down && l->steps)
-            put_point(out, "L", x, last);
-        put_point(out, down ? "L" : "M", x, y);
-        down = true;
+        if (t.down && l->steps)
+            add_to_thread(&t, x, last);
+        add_to_thread(&t, x, y);
+        if (!many && t.held) {
+            svg_pen_to(&t.pen, x, y);
+            begin_thread(&t, x, y);
+        }
         last = y;
     }
+    end_thread(&t);
     buf_printf(out, "\" class=\"ln s%zu d%zu\"/>\n", s % SVG_COLOURS, s / SVG_COLOURS % 4);
 }
 
@@ -357,7 +418,8 @@ static void draw_markers(struct buf *out, const struct layout *l, size_t s)
         last_x = x;
         last_y = y;
         struct buf tip = {0};
-        tip_of(l, series, p, &tip);
+        if (l->width > PLOT_NARROW) // a phone has no pointer
+            tip_of(l, series, p, &tip);
         bool filled = !p->estimated.v && (!l->panel->marks || p->marked.v);
         svg_marker(out, x, y, s, filled, buf_str(&tip));
         buf_drop(out, &tip);
@@ -393,10 +455,11 @@ static void draw_joined(struct buf *out, const struct box *strokes, size_t count
 {
     if (count == 0)
         return;
+    struct svg_pen pen = {.out = out};
     buf_adds(out, "<path d=\"");
-    put_point(out, "M", strokes[0].x1, strokes[0].y1);
+    svg_pen_move(&pen, strokes[0].x1, strokes[0].y1);
     for (size_t i = 0; i < count; i++)
-        put_point(out, "L", strokes[i].x2, strokes[i].y2);
+        svg_pen_to(&pen, strokes[i].x2, strokes[i].y2);
     buf_adds(out, "\" class=\"ln s0 d1\"/>\n");
 }
 

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/run_list.h"
 
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/money.h"
 #include "base/units.h"
 #include "market/bill.h"
+#include "record/mask.h"
+#include "record/read.h"
 #include "report/html.h"
 #include "report/markup.h"
 #include "report/part.h"
@@ -50,6 +55,18 @@ const struct field run_list_fields[] = {
 
 // ---- rows
 
+static void time_tip(struct run_list_time *t, const char *words)
+{
+    char low[SCALE_LABEL], high[SCALE_LABEL];
+    if (t->low_s > t->high_s) {
+        snprintf(t->tip, sizeof t->tip, "%s", words);
+        return;
+    }
+    scale_words("s", t->low_s, low);
+    scale_words("s", t->high_s, high);
+    snprintf(t->tip, sizeof t->tip, "%s, 95 %%: %s to %s", words, low, high);
+}
+
 static bool times_of(const struct run *run, struct run_list_time *out)
 {
     struct bill_time time;
@@ -70,8 +87,10 @@ static void time_cell(struct run_list *list, const struct run *run)
     struct run_list_time t;
     char words[SCALE_LABEL] = "";
     bool known = times_of(run, &t);
-    if (known)
+    if (known) {
         scale_words("s", t.s, words);
+        time_tip(&t, words);
+    }
     markup_in(out, "<td class=\"num\">", words, "");
     if (known) {
         t.at = out->len;
@@ -165,6 +184,119 @@ void run_list_add(struct run_list *list, const struct run *run)
     buf_adds(out, "</tr>\n");
 }
 
+// ---- rows that were made before
+
+// A table by the record's hash; a newer row takes the place of another.
+enum { ROWS_MADE = 1024, ROW_BYTES_MOST = 2048 };
+
+struct made_row {
+    uint64_t hash; // of the record, and what else the row depends on
+    size_t record_len;
+    char *html;
+    size_t len;
+    bool timed;
+    struct run_list_time time; // `at` counts from the start of the row
+};
+
+struct run_rows {
+    pthread_mutex_t lock;
+    struct made_row rows[ROWS_MADE];
+};
+
+int run_rows_new(struct run_rows **out, struct err *err)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return err_memory(err);
+    pthread_mutex_init(&(*out)->lock, NULL);
+    return 0;
+}
+
+void run_rows_free(struct run_rows *rows)
+{
+    if (!rows)
+        return;
+    for (size_t i = 0; i < ROWS_MADE; i++)
+        free(rows->rows[i].html);
+    pthread_mutex_destroy(&rows->lock);
+    free(rows);
+}
+
+// Eight bytes at a time: a page has fifty records of a kilobyte or two.
+static uint64_t hash_of(const char *text, size_t len, bool boxes)
+{
+    uint64_t hash = UINT64_C(0x9e3779b97f4a7c15) ^ (len << 1 | boxes), word;
+    for (; len >= sizeof word; text += sizeof word, len -= sizeof word) {
+        memcpy(&word, text, sizeof word);
+        hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
+        hash ^= hash >> 32;
+    }
+    word = 0;
+    memcpy(&word, text, len);
+    hash = (hash ^ word) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return hash ^ hash >> 29;
+}
+
+static bool add_made(struct run_list *list, uint64_t hash, size_t record_len)
+{
+    struct made_row *row = &list->made->rows[hash % ROWS_MADE];
+    pthread_mutex_lock(&list->made->lock);
+    bool found = row->html && row->hash == hash && row->record_len == record_len;
+    if (found && row->timed) {
+        struct run_list_time *t = &list->times[list->time_count++];
+        *t = row->time;
+        t->at += list->rows.len;
+    }
+    if (found)
+        buf_add(&list->rows, row->html, row->len);
+    pthread_mutex_unlock(&list->made->lock);
+    list->count += found;
+    return found;
+}
+
+// Without memory, or if it is long, the row is made again the next time.
+static void keep_made(struct run_list *list, uint64_t hash, size_t record_len, size_t start,
+                      size_t times)
+{
+    struct made_row *row = &list->made->rows[hash % ROWS_MADE];
+    size_t len = list->rows.failed ? 0 : list->rows.len - start;
+    char *html = len > 0 && len <= ROW_BYTES_MOST ? malloc(len) : NULL;
+    if (!html)
+        return;
+    memcpy(html, list->rows.data + start, len);
+    struct made_row made = {hash, record_len, html, len, list->time_count > times, {.at = 0}};
+    if (made.timed) {
+        made.time = list->times[times];
+        made.time.at -= start;
+    }
+    pthread_mutex_lock(&list->made->lock);
+    char *old = row->html;
+    *row = made;
+    pthread_mutex_unlock(&list->made->lock);
+    free(old);
+}
+
+int run_list_record(struct run_list *list, const char *text, struct err *err)
+{
+    size_t len = strlen(text), start = list->rows.len, times = list->time_count;
+    uint64_t hash = list->made ? hash_of(text, len, list->boxes) : 0;
+    struct buf masked = {0};
+    struct run run = {0};
+    if (list->count == RUN_LIST_ROWS || (list->made && add_made(list, hash, len)))
+        return 0;
+    int rc = mask_stored(text, &masked, err);
+    if (rc == 0)
+        rc = record_from_checked(run_list_fields, masked.len > 0 ? buf_str(&masked) : text,
+                                 masked.len > 0 ? masked.len : len, &run, err);
+    if (rc == 0)
+        run_list_add(list, &run);
+    if (rc == 0 && list->made)
+        keep_made(list, hash, len, start, times);
+    record_release(run_list_fields, &run);
+    buf_release(&masked);
+    return rc;
+}
+
 // ---- the head
 
 // `word`: the order that the column's link asks for; "": none.
@@ -207,20 +339,11 @@ static void list_columns(struct buf *out, const struct run_list *list)
 
 static void draw_time(struct buf *out, const struct run_list_time *t, double least, double most)
 {
-    char words[SCALE_LABEL], low[SCALE_LABEL], high[SCALE_LABEL];
-    char tip[3 * SCALE_LABEL + 16];
-    scale_words("s", t->s, words);
-    scale_words("s", t->low_s, low);
-    scale_words("s", t->high_s, high);
-    if (t->low_s <= t->high_s)
-        snprintf(tip, sizeof tip, "%s, 95 %%: %s to %s", words, low, high);
-    else
-        snprintf(tip, sizeof tip, "%s", words);
     buf_adds(out, "<span class=\"wide\">");
     part_whisker(out,
                  &(struct part_interval){
                      .value = t->s, .low = t->low_s, .high = t->high_s, .estimated = t->projected},
-                 least, most, tip);
+                 least, most, t->tip);
     buf_adds(out, "</span>");
 }
 

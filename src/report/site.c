@@ -199,6 +199,27 @@ int site_record(struct site_job *job, const struct site_run *run, struct buf *ou
     return rc;
 }
 
+int site_keep(struct site_job *job, const struct site_run *run, const char *path, bool *kept,
+              struct err *err)
+{
+    const struct site_training *t = &job->trainings[run->training];
+    char record[SITE_NAME_BYTES + 16], compared[SITE_NAME_BYTES + 16];
+    snprintf(record, sizeof record, "runs/%s.json", run->name);
+    snprintf(compared, sizeof compared, "compare/%s.html", t->name);
+    *kept = false;
+    pthread_mutex_lock(&job->lock);
+    bool same = t->runs > 1 && site_store_same(&job->store, record) &&
+                site_store_had(&job->store, compared) == t->compared;
+    pthread_mutex_unlock(&job->lock);
+    int rc = same ? site_store_intact(&job->store, path, kept, err) : 0;
+    if (rc != 0 || !*kept)
+        return rc;
+    pthread_mutex_lock(&job->lock);
+    rc = site_store_keep(&job->store, path, err);
+    pthread_mutex_unlock(&job->lock);
+    return rc;
+}
+
 int site_put(struct site_job *job, const char *path, const struct buf *bytes, struct err *err)
 {
     pthread_mutex_lock(&job->lock);
@@ -306,7 +327,12 @@ static void job_release(struct site_job *job)
 int site_write(const struct site_ask *ask, struct site_done *done, struct err *err)
 {
     struct site_job job = {.ask = ask, .lock = PTHREAD_MUTEX_INITIALIZER};
+    char inputs[SHA256_HEX_BYTES];
     int rc = site_store_open(&job.store, ask->folder, err);
+    if (rc == 0)
+        rc = site_inputs(ask, inputs, err);
+    if (rc == 0)
+        rc = site_store_inputs(&job.store, inputs, err);
     if (rc == 0)
         rc = take_all(&job, err);
     if (rc == 0 && job.run_count > 0)

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "base/sha256.h"
 #include "report/run_list.h"
 #include "report/site.h"
 #include "report/site_store.h"
@@ -53,6 +54,9 @@ int site_compare_page(struct site_job *job, size_t training, struct err *err) MU
 int site_overview(struct site_job *job, struct err *err) MUST_USE;
 int site_lists(struct site_job *job, struct err *err) MUST_USE;
 
+// The hash of what pages of runs are made of beside their records (site_inputs.c).
+int site_inputs(const struct site_ask *ask, char out[SHA256_HEX_BYTES], struct err *err) MUST_USE;
+
 // page_make() for one run, or all runs of a training (SIZE_MAX: all of the site).
 int site_page_make(struct site_job *job, struct market *market, const struct site_run *only,
                    size_t training, struct page *page, struct err *err) MUST_USE;
@@ -61,10 +65,12 @@ int site_page_make(struct site_job *job, struct market *market, const struct sit
 int site_record(struct site_job *job, const struct site_run *run, struct buf *out,
                 struct err *err) MUST_USE;
 
-// Adds a plot if the page stays small with it; else its title goes to `left_out`.
-void site_plot(struct buf *out, const struct plot *plot, size_t number, struct buf *left_out);
-// Says which were left out, and releases the buffer.
-void site_left_out(struct buf *out, struct buf *left_out);
+#define SITE_PLOTS_UNTIL 200000 // bytes of a page: what follows is small
+
+// Keeps the page of a run that is there already, made of the same: `*kept`. Not that of the only
+// run of a training, which says something about the training.
+int site_keep(struct site_job *job, const struct site_run *run, const char *path, bool *kept,
+              struct err *err) MUST_USE;
 
 // Adds a file to the store.
 int site_put(struct site_job *job, const char *path, const struct buf *bytes,

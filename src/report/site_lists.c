@@ -205,8 +205,8 @@ static void show_comparisons(struct buf *out, const struct site_job *job, const 
     html_means(out, &page->means, 2);
     for (size_t i = 0; i < page->plots.count; i++)
         if (strcmp(page->plots.items[i].kind, "relative") == 0)
-            site_plot(out, &page->plots.items[i], i, &left_out);
-    site_left_out(out, &left_out);
+            html_plot_within(out, &page->plots.items[i], 2, i, SITE_PLOTS_UNTIL, &left_out);
+    html_left_out(out, &left_out);
     site_json_link(out, "compare.json");
     site_end(out, page, false);
 }

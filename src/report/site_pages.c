@@ -47,27 +47,6 @@ void site_end(struct buf *out, const struct page *page, bool sources)
     html_end(out);
 }
 
-void site_plot(struct buf *out, const struct plot *plot, size_t number, struct buf *left_out)
-{
-    enum { PLOTS_UNTIL = 200 << 10 }; // bytes of the page
-    struct buf piece = {0};
-    html_plot(&piece, plot, 2, number);
-    if (out->len + piece.len <= PLOTS_UNTIL)
-        buf_add(out, buf_str(&piece), piece.len);
-    else
-        buf_printf(left_out, "%s%s", left_out->len ? ", " : "", plot->title);
-    buf_drop(out, &piece);
-}
-
-void site_left_out(struct buf *out, struct buf *left_out)
-{
-    if (left_out->len > 0)
-        markup_in(out,
-                  "<p class=\"mute\">Plots that are too large for this page: ", buf_str(left_out),
-                  ". 'fare report --plot' draws them.</p>\n");
-    buf_drop(out, left_out);
-}
-
 // ---- records
 
 // Those of one training, of one run, or all.
@@ -156,8 +135,12 @@ int site_run_page(struct site_job *job, struct market *market, const struct site
     struct page page = {0};
     struct buf html = {0};
     char path[SITE_NAME_BYTES + 16];
+    bool kept;
     snprintf(path, sizeof path, "runs/%s.html", run->name);
-    int rc = site_page_make(job, market, run, 0, &page, err);
+    int rc = site_keep(job, run, path, &kept, err);
+    if (rc != 0 || kept)
+        return rc;
+    rc = site_page_make(job, market, run, 0, &page, err);
     if (rc == 0 && page.runs.count == 0)
         rc = err_set(err, ERR_FAIL, "run %s has gone", run->id);
     if (rc == 0)
@@ -304,9 +287,9 @@ static int show_compare(struct buf *out, struct site_job *job, size_t training,
         html_compare(out, page, i, 3);
     TRY(runs_of(job, training, out, err));
     for (size_t i = 0; i < page->plots.count; i++)
-        if (compares(page->plots.items[i].kind) && html_worth(&page->plots.items[i]))
-            site_plot(out, &page->plots.items[i], i, &left_out);
-    site_left_out(out, &left_out);
+        if (compares(page->plots.items[i].kind))
+            html_plot_within(out, &page->plots.items[i], 2, i, SITE_PLOTS_UNTIL, &left_out);
+    html_left_out(out, &left_out);
     if (page->quotes.count > 0)
         html_heading(out, 2, "Cost by offer");
     for (size_t i = 0; i < page->quotes.count; i++)

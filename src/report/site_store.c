@@ -96,8 +96,12 @@ static int read_list(struct site_store *s, int dir, const char *name, struct err
         err_set(err, rc, "'%s/%s' is not of a site of fare: %s", s->folder, SITE_INDEX, why.text);
         err_hint(err, "choose another folder");
     }
-    if (rc == 0 && there)
+    if (rc == 0 && there) { // of a list of two sites nothing can be kept
+        free(s->was.inputs);
+        s->was.inputs = strcmp(name, SITE_INDEX) == 0 ? list.inputs : NULL;
+        list.inputs = s->was.inputs ? NULL : list.inputs;
         rc = add_was(s, &list, err);
+    }
     record_release(site_index_fields, &list);
     buf_release(&text);
     return rc;
@@ -134,11 +138,10 @@ static int open_folders(struct site_store *s, struct err *err)
 }
 
 // ERR_USAGE if fare did not write the file of this path that is there.
-static int check_ours(struct site_store *s, const char *path, struct err *err)
+static int check_ours(const struct site_store *s, const char *path, struct err *err)
 {
-    size_t number, before = s->was_paths.count;
-    TRY(index_number(&s->was_paths, path, strlen(path), &number, err));
-    if (number < before)
+    size_t number;
+    if (index_find(&s->was_paths, path, strlen(path), &number))
         return 0;
     err_set(err, ERR_USAGE, "'%s/%s' is there already, and is not of a site of fare", s->folder,
             path);
@@ -182,27 +185,88 @@ static int describe(struct site_file *file, const char *path, const char *run,
     return TEXTS_SET(err, {&file->path, path}, {&file->run, run}, {&file->sha256, sum});
 }
 
-int site_store_put(struct site_store *s, const char *path, const char *run, const struct buf *bytes,
-                   struct err *err)
+// A file of the next site, so far without its description and not staged.
+static int add_file(struct site_store *s, const char *path, struct site_file **file,
+                    struct err *err)
 {
-    char name[STAGED_BYTES];
     size_t number, count = s->now.files.count;
-    bool same = false;
-    TRY(buf_check(bytes, err));
     TRY(array_grow(&s->staged, count, &s->staged_space, sizeof *s->staged, err));
     TRY(index_number(&s->now_paths, path, strlen(path), &number, err));
     if (number < count)
         return err_set(err, ERR_FAIL, "two files of the site are '%s'", path);
+    *file = LIST_ADD(&s->now.files, err);
+    s->staged[count] = false;
+    return *file ? 0 : ERR_MEMORY;
+}
+
+int site_store_put(struct site_store *s, const char *path, const char *run, const struct buf *bytes,
+                   struct err *err)
+{
+    char name[STAGED_BYTES];
+    size_t count = s->now.files.count;
+    struct site_file *file;
+    bool same = false;
+    TRY(buf_check(bytes, err));
     TRY(look(s, path, bytes, &same, err));
-    struct site_file *file = LIST_ADD(&s->now.files, err);
-    if (!file)
-        return ERR_MEMORY;
+    TRY(add_file(s, path, &file, err));
     s->staged[count] = !same;
     s->written += !same;
     s->bytes += (int64_t)bytes->len;
     TRY(describe(file, path, run, bytes, err));
     staged_name(count, name);
     return same ? 0 : write_at(s->stage, name, bytes, err);
+}
+
+int site_store_inputs(struct site_store *s, const char *inputs, struct err *err)
+{
+    s->again = s->was.inputs && strcmp(s->was.inputs, inputs) == 0;
+    return text_set(&s->now.inputs, inputs, err);
+}
+
+// The file of the site that is there; null: none, or nothing of it can be kept.
+static const struct site_file *find_was(const struct site_store *s, const char *path)
+{
+    size_t number;
+    bool found = s->again && index_find(&s->was_paths, path, strlen(path), &number);
+    return found ? &s->was.files.items[number] : NULL; // in one index each path is there once
+}
+
+bool site_store_had(const struct site_store *s, const char *path)
+{
+    return find_was(s, path) != NULL;
+}
+
+bool site_store_same(const struct site_store *s, const char *path)
+{
+    size_t number;
+    const struct site_file *was = find_was(s, path);
+    return was && index_find(&s->now_paths, path, strlen(path), &number) &&
+           strcmp(was->sha256, s->now.files.items[number].sha256) == 0;
+}
+
+int site_store_intact(const struct site_store *s, const char *path, bool *intact, struct err *err)
+{
+    struct buf bytes = {.max = FILE_MOST + (1 << 16)};
+    const struct site_file *was = find_was(s, path);
+    char sum[SHA256_HEX_BYTES] = "";
+    bool there = false;
+    int rc = was ? read_at(s->dir, path, &bytes, &there, err) : 0;
+    if (rc == 0 && there)
+        sha256_hex_of(buf_str(&bytes), bytes.len, sum);
+    *intact = rc == 0 && there && strcmp(sum, was->sha256) == 0;
+    buf_release(&bytes);
+    return rc;
+}
+
+int site_store_keep(struct site_store *s, const char *path, struct err *err)
+{
+    const struct site_file *was = find_was(s, path);
+    struct site_file *file;
+    TRY(was ? 0 : err_set(err, ERR_FAIL, "the site has no '%s'", path));
+    TRY(add_file(s, path, &file, err));
+    s->bytes += was->bytes.v;
+    file->bytes = was->bytes;
+    return TEXTS_SET(err, {&file->path, path}, {&file->sha256, was->sha256});
 }
 
 int site_store_read(struct site_store *s, const char *path, struct buf *out, struct err *err)
@@ -235,7 +299,7 @@ static int list_text(struct site_store *s, bool was, struct buf *out, struct err
     size_t count = s->now.files.count, more = was ? s->was.files.count : 0;
     struct site_file *items = calloc(count + more + 1, sizeof *items);
     char schema[] = SITE_SCHEMA, program[] = "fare " FARE_VERSION;
-    struct site_index list = {.schema = schema, .program = program};
+    struct site_index list = {.schema = schema, .program = program, .inputs = s->now.inputs};
     if (!items)
         return err_memory(err);
     if (count > 0)

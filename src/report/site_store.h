@@ -24,6 +24,7 @@ struct site_store {
     bool *staged; // for each file of `now`: it is STAGE/NUMBER
     size_t staged_space;
     bool made;                       // the folder is new
+    bool again;                      // `was` is complete and made of the same inputs
     bool begun;                      // renaming has begun: STAGE stays if it fails
     int64_t written, removed, bytes; // files, files, bytes of all files
 };
@@ -35,6 +36,21 @@ int site_store_open(struct site_store *store, const char *folder, struct err *er
 // A file of the next site. `run` (optional): the id of the run whose record it is.
 int site_store_put(struct site_store *store, const char *path, const char *run,
                    const struct buf *bytes, struct err *err) MUST_USE;
+
+// Pages made of the same inputs (a hash) as those of the site that is there may be kept as they
+// are, if their records are the same too. Call it before the first put.
+int site_store_inputs(struct site_store *store, const char *inputs, struct err *err) MUST_USE;
+
+// Whether the site that is there has this file, if it is complete and was made of the same inputs;
+// and the same bytes as the file that was put.
+bool site_store_had(const struct site_store *store, const char *path);
+bool site_store_same(const struct site_store *store, const char *path);
+
+// Whether that file is still as fare wrote it. Several threads may call it, while others put files.
+int site_store_intact(const struct site_store *store, const char *path, bool *intact,
+                      struct err *err) MUST_USE;
+// Puts it as it is.
+int site_store_keep(struct site_store *store, const char *path, struct err *err) MUST_USE;
 
 // Replaces what `out` held by the bytes of a file that was put.
 int site_store_read(struct site_store *store, const char *path, struct buf *out,

@@ -126,11 +126,16 @@ static void tip_of(const struct layout *l, const struct plot_series *series,
 static void draw_rows(struct buf *out, const struct layout *l, double top)
 {
     char words[SCALE_LABEL];
+    svg_strokes_begin(out, "gr");
+    for (size_t i = 0; i < l->count; i++) {
+        double y = top + ROW * ((double)i + 0.5);
+        svg_stroke(out, l->scale.from - 6, y, l->scale.to + 6, y);
+    }
+    svg_strokes_end(out);
     for (size_t i = 0; i < l->count; i++) {
         double y = top + ROW * ((double)i + 0.5);
         struct buf name = {0};
         glyphs_cut(&name, l->rows[i].group, SVG_TEXT, l->names - GAP);
-        svg_line(out, l->scale.from - 6, y, l->scale.to + 6, y, "gr");
         svg_text(out, l->names - GAP, y + 4, "en", buf_str(&name));
         value_words(l, l->rows[i].least, words);
         if (l->panel->marks && l->rows[i].least->marked.v)

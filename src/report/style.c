@@ -20,7 +20,7 @@
     ";--c1:" c1 ";--c2:" c2 ";--c4:" c4 "}"
 #define SERIES(n, colour) ".plot .c" n "{fill:" colour "}.plot .s" n "{stroke:" colour "}"
 #define PLOT(paper, ink, mute, grid, band, link, ok, note, wait, bad, c0, c1, c2, c3, c4, c5)      \
-    ".plot text{fill:" ink "}.plot .mu{fill:" mute "}.plot .gr{stroke:" grid                       \
+    ".plot text{fill:" ink "}.plot .mu,.plot .mu text{fill:" mute "}.plot .gr{stroke:" grid        \
     "}.plot .ax{stroke:" mute "}.plot .wh,.plot .rf{stroke:" ink "}.plot .bd{fill:" band           \
     "}.plot .bg{fill:" paper "}" SERIES("0", c0) SERIES("1", c1) SERIES("2", c2) SERIES("3", c3)   \
         SERIES("4", c4) SERIES("5", c5) ".plot .ho,.plot .pl{fill:" paper                          \
@@ -30,7 +30,8 @@
 
 const char plot_style[] =
     ".plot text{font:12px " FONT "}"
-    ".plot .sm{font-size:11px}.plot .hd{font-weight:600}.plot .h1{font-size:16px;font-weight:600}"
+    ".plot .sm,.plot .sm text{font-size:11px}.plot .hd{font-weight:600}.plot "
+    ".h1{font-size:16px;font-weight:600}"
     ".plot .mi{text-anchor:middle}.plot .en{text-anchor:end}"
     ".plot line,.plot path{fill:none}"
     ".plot .gr,.plot .ax,.plot .hx{stroke-width:1}.plot .wh,.plot .wo{stroke-width:1.5}"
@@ -114,7 +115,7 @@ const char plot_style[] =
     ".id{display:block;font-size:.75rem;color:var(--mute)}"                                        \
     "thead th{white-space:nowrap;border-bottom:2px solid var(--mute)}thead "                       \
     ".long{white-space:normal}"                                                                    \
-    ".num{text-align:right;white-space:pre}"
+    ".num,.fig td:not([class]){text-align:right;white-space:pre}"
 #define FORMS                                                                                      \
     "form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:.75rem 0}"             \
     "form>.scroll,form>p{flex:1 1 100%;max-width:100%}form table{width:100%;max-width:80rem}"      \

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/glyphs.h"
@@ -47,6 +48,99 @@ void svg_line(struct buf *out, double x1, double y1, double x2, double y2, const
     attribute(out, "x2", x2);
     attribute(out, "y2", y2);
     buf_printf(out, " class=\"%s\"/>\n", class);
+}
+
+void svg_strokes_begin(struct buf *out, const char *class)
+{
+    buf_printf(out, "<path class=\"%s\" d=\"", class);
+}
+
+void svg_stroke(struct buf *out, double x1, double y1, double x2, double y2)
+{
+    buf_addc(out, 'M');
+    markup_number(out, x1);
+    buf_addc(out, ' ');
+    markup_number(out, y1);
+    buf_addc(out, x1 == x2 ? 'V' : y1 == y2 ? 'H' : 'L');
+    if (x1 != x2) {
+        markup_number(out, x2);
+        buf_adds(out, y1 != y2 ? " " : "");
+    }
+    if (x1 == x2 || y1 != y2)
+        markup_number(out, y2);
+}
+
+void svg_strokes_end(struct buf *out)
+{
+    buf_adds(out, "\"/>\n");
+}
+
+void svg_labels_begin(struct buf *out, const char *class, double x, double y)
+{
+    buf_printf(out, "<g class=\"%s\" transform=\"translate(", class);
+    markup_number(out, x);
+    buf_addc(out, ' ');
+    markup_number(out, y);
+    buf_adds(out, ")\">");
+}
+
+void svg_label(struct buf *out, const char *direction, double at, const char *text)
+{
+    buf_adds(out, "<text");
+    attribute(out, direction, at);
+    markup_in(out, ">", text, "</text>");
+}
+
+void svg_labels_end(struct buf *out)
+{
+    buf_adds(out, "</g>\n");
+}
+
+static long tenths(double pixels)
+{
+    return lround(fmin(fmax(pixels, -1e6), 1e6) * 10);
+}
+
+// "12", "12.3", "-.3"; `between`: a number stands before it.
+static void add_tenths(struct buf *out, long value, bool between)
+{
+    long whole = labs(value) / 10, rest = labs(value) % 10;
+    if (between && value >= 0)
+        buf_addc(out, ' ');
+    if (value < 0)
+        buf_addc(out, '-');
+    if (whole > 0 || rest == 0)
+        buf_printf(out, "%ld", whole);
+    if (rest > 0)
+        buf_printf(out, ".%ld", rest);
+}
+
+void svg_pen_move(struct svg_pen *pen, double x, double y)
+{
+    pen->x = tenths(x);
+    pen->y = tenths(y);
+    buf_addc(pen->out, 'M');
+    add_tenths(pen->out, pen->x, false);
+    add_tenths(pen->out, pen->y, true);
+    pen->letter = 'M';
+}
+
+void svg_pen_to(struct svg_pen *pen, double x, double y)
+{
+    long dx = tenths(x) - pen->x, dy = tenths(y) - pen->y;
+    char letter = dy == 0 ? 'h' : dx == 0 ? 'v' : 'l';
+    if (dx == 0 && dy == 0)
+        return;
+    if (letter != pen->letter)
+        buf_addc(pen->out, letter);
+    bool between = letter == pen->letter;
+    if (letter != 'v')
+        add_tenths(pen->out, dx, between);
+    if (letter != 'h')
+        add_tenths(pen->out, dy, between || letter == 'l');
+    pen->x += dx;
+    pen->y += dy;
+    pen->letter = letter;
 }
 
 void svg_rect(struct buf *out, double x, double y, double width, double height, const char *class,
@@ -96,54 +190,78 @@ void svg_hollow(struct buf *out, double x, double y, double width, double height
 void svg_marker(struct buf *out, double x, double y, size_t series, bool filled, const char *tip)
 {
     static const char *const shapes[SVG_COLOURS] = {
-        "m-4.2 0a4.2 4.2 0 1 0 8.4 0a4.2 4.2 0 1 0 -8.4 0z",
+        NULL, // a circle
         "m-3.8 -3.8h7.6v7.6h-7.6z",
         "m0 -4.8l4.6 8h-9.2z",
         "m0 -5.4l5.4 5.4l-5.4 5.4l-5.4 -5.4z",
         "m0 4.8l4.6 -8h-9.2z",
         "m-1.6 -4.8h3.2v3.2h3.2v3.2h-3.2v3.2h-3.2v-3.2h-3.2v-3.2h3.2z"};
     size_t colour = series % SVG_COLOURS;
-    buf_adds(out, "<path d=\"M");
-    markup_number(out, x);
-    buf_addc(out, ' ');
-    markup_number(out, y);
     // After six series the shapes shift, so that no two share colour and shape.
-    buf_printf(out, "%s\" class=\"mk s%zu ", shapes[(series + series / SVG_COLOURS) % SVG_COLOURS],
-               colour);
+    const char *shape = shapes[(series + series / SVG_COLOURS) % SVG_COLOURS];
+    buf_adds(out, shape ? "<path d=\"M" : "<circle cx=\"");
+    markup_number(out, x);
+    buf_adds(out, shape ? " " : "\" cy=\"");
+    markup_number(out, y);
+    buf_printf(out, "%s\" class=\"mk s%zu ", shape ? shape : "\" r=\"4.2", colour);
     if (filled)
         buf_printf(out, "c%zu\"", colour);
     else
         buf_adds(out, "ho\"");
-    add_tip(out, "path", tip);
+    add_tip(out, shape ? "path" : "circle", tip);
 }
 
 void svg_whisker(struct buf *out, double x1, double y1, double x2, double y2)
 {
     double along = y1 == y2 ? 0 : 3, across = y1 == y2 ? 3 : 0;
-    svg_line(out, x1, y1, x2, y2, "wh");
-    svg_line(out, x1 - along, y1 - across, x1 + along, y1 + across, "wh");
-    svg_line(out, x2 - along, y2 - across, x2 + along, y2 + across, "wh");
+    struct svg_pen pen = {.out = out};
+    buf_adds(out, "<path class=\"wh\" d=\"");
+    svg_pen_move(&pen, x1, y1);
+    svg_pen_to(&pen, x2, y2);
+    svg_pen_move(&pen, x1 - along, y1 - across);
+    svg_pen_to(&pen, x1 + along, y1 + across);
+    svg_pen_move(&pen, x2 - along, y2 - across);
+    svg_pen_to(&pen, x2 + along, y2 + across);
+    svg_strokes_end(out);
 }
+
+struct tick {
+    double x, label_at;
+    char label[SCALE_LABEL]; // "": no space
+};
 
 // Draws the lines first, so that everything else lies on top.
 double svg_axis_below(struct buf *out, const struct scale *scale, const char *name, double top,
                       double bottom, double width)
 {
-    char label[SCALE_LABEL], title[200];
+    char title[200];
+    struct tick ticks[SCALE_TICKS];
     double free_from = -1;
+    svg_strokes_begin(out, "gr");
     for (size_t i = 0; i < scale->count; i++) {
-        double x = scale_at(scale, scale->ticks[i]);
-        svg_line(out, x, top, x, bottom, "gr");
-        scale_label(scale, scale->ticks[i], label);
-        double half = glyphs_width(label, SVG_SMALL) / 2;
-        double at = fmin(fmax(x, half), width - half);
-        if (at - half < free_from)
-            continue;
-        svg_line(out, x, bottom, x, bottom + 4, "ax");
-        svg_text(out, at, bottom + 16, "sm mu mi", label);
-        free_from = at + half + 6;
+        struct tick *t = &ticks[i];
+        t->x = scale_at(scale, scale->ticks[i]);
+        svg_stroke(out, t->x, top, t->x, bottom);
+        scale_label(scale, scale->ticks[i], t->label);
+        double half = glyphs_width(t->label, SVG_SMALL) / 2;
+        t->label_at = fmin(fmax(t->x, half), width - half);
+        if (t->label_at - half < free_from)
+            t->label[0] = '\0';
+        else
+            free_from = t->label_at + half + 6;
     }
-    svg_line(out, scale->from, bottom, scale->to, bottom, "ax");
+    svg_strokes_end(out);
+    svg_strokes_begin(out, "ax");
+    svg_stroke(out, scale->from, bottom, scale->to, bottom);
+    for (size_t i = 0; i < scale->count; i++)
+        if (ticks[i].label[0])
+            svg_stroke(out, ticks[i].x, bottom, ticks[i].x, bottom + 4);
+    svg_strokes_end(out);
+    svg_labels_begin(out, "sm mu mi", 0, bottom + 16);
+    for (size_t i = 0; i < scale->count; i++)
+        if (ticks[i].label[0])
+            svg_label(out, "x", ticks[i].label_at, ticks[i].label);
+    svg_labels_end(out);
     if (!name)
         return bottom + 22;
     snprintf(title, sizeof title, "%.150s%s%s%s", name, *name && *scale->shown ? ", " : "",
@@ -168,9 +286,10 @@ static double draw(struct buf *out, const struct plot_panel *panel, double width
                                         : svg_points(out, panel, width, id);
 }
 
-static void open_svg(struct buf *out, double width, double height)
+// `space`: its namespace, which a drawing in a page does not need.
+static void open_svg(struct buf *out, double width, double height, const char *space)
 {
-    buf_adds(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\"");
+    buf_printf(out, "<svg%s class=\"plot\"", space);
     attribute(out, "width", width);
     attribute(out, "height", height);
     buf_adds(out, " viewBox=\"0 0 ");
@@ -184,7 +303,7 @@ void plot_panel_svg(struct buf *out, const struct plot_panel *panel, double widt
 {
     struct buf body = {0};
     double height = draw(&body, panel, width, id);
-    open_svg(out, width, height);
+    open_svg(out, width, height, "");
     buf_adds(out, " role=\"img\" aria-label=\"");
     markup_text(out, panel->title ? panel->title : "plot");
     if (panel->y.name) {
@@ -257,7 +376,7 @@ void plot_svg(struct buf *out, const struct plot *plot)
     svg_text(&body, 20, 30, "h1", plot->title ? plot->title : "");
     double top = draw_words(&body, plot->says, 36, width - 40);
     double height = draw_panels(&body, plot, top);
-    open_svg(out, width, height);
+    open_svg(out, width, height, " xmlns=\"http://www.w3.org/2000/svg\"");
     buf_printf(out, " role=\"img\">\n<title>");
     markup_text(out, plot->title);
     buf_adds(out, "</title>\n<desc>");

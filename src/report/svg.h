@@ -17,6 +17,26 @@
 void svg_text(struct buf *out, double x, double y, const char *class, const char *text);
 void svg_line(struct buf *out, double x1, double y1, double x2, double y2, const char *class);
 
+// Many straight lines of one class as a single element: begin, each line, end.
+void svg_strokes_begin(struct buf *out, const char *class);
+void svg_stroke(struct buf *out, double x1, double y1, double x2, double y2);
+void svg_strokes_end(struct buf *out);
+
+// The labels of an axis, all at one height, or one below the other: begin, each label, end.
+void svg_labels_begin(struct buf *out, const char *class, double x, double y);
+void svg_label(struct buf *out, const char *direction, double at, const char *text); // "x" or "y"
+void svg_labels_end(struct buf *out);
+
+// Draws a path with relative coordinates of tenths of a pixel, in which no error adds up: zeroed
+// but for `out`, between `d="` and `"`. svg_pen_to() draws a line from where the pen is.
+struct svg_pen {
+    struct buf *out;
+    long x, y;   // tenths of a pixel
+    char letter; // the last command
+};
+void svg_pen_move(struct svg_pen *pen, double x, double y);
+void svg_pen_to(struct svg_pen *pen, double x, double y);
+
 // A bar or an area. `tip` (optional) is shown on hover.
 void svg_rect(struct buf *out, double x, double y, double width, double height, const char *class,
               const char *tip);

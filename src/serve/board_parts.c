@@ -135,12 +135,13 @@ int board_machines(struct site *site, struct ledger *ledger, struct buf *out, st
     enum { TRAININGS = 6 };
     struct board_counts names = {0};
     struct market *market = NULL;
+    uint64_t stamp = 0;
     int rc = ledger_counts(ledger, LEDGER_TRAINING, TRAININGS, add_count, &names, err);
     if (rc == 0)
-        rc = market_open(&market, site->options.book, NULL, err);
+        rc = site_market(site, &market, &stamp, err);
     for (size_t i = 0; i < names.count && rc == 0 && !board_stops(site->board); i++)
         rc = add_training(site, market, names.items[i].value, out, err);
-    market_close(market);
+    site_give_market(site, market, stamp, rc != 0);
     return rc;
 }
 
@@ -151,11 +152,12 @@ int board_moved(struct site *site, struct buf *out, struct err *err)
     struct market *market = NULL;
     struct moved moved;
     struct err why = {0};
-    int rc = market_open(&market, site->options.book, NULL, &why);
+    uint64_t stamp;
+    int rc = site_market(site, &market, &stamp, &why);
     if (rc == 0)
         rc = moved_find(market, &moved, &why);
     if (rc == 0)
         html_moved(out, &moved, "/gpu?name=", "/offer?name=");
-    market_close(market);
+    site_give_market(site, market, stamp, rc != 0);
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }

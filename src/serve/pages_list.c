@@ -292,16 +292,9 @@ struct row_list {
 static int html_row(void *arg, const char *id, const char *text, struct err *err)
 {
     struct row_list *list = arg;
-    struct run run = {0};
     (void)id;
     list->more = list->table->count == ROWS;
-    if (list->more)
-        return 0;
-    int rc = record_from_checked(run_list_fields, text, strlen(text), &run, err);
-    if (rc == 0)
-        run_list_add(list->table, &run);
-    record_release(run_list_fields, &run);
-    return rc;
+    return list->more ? 0 : run_list_record(list->table, text, err);
 }
 
 struct json_list {
@@ -345,9 +338,12 @@ static int list_page(const struct request *request, struct ledger *ledger,
                              .order = request_value(request, "sort"),
                              .sort_link = sort_link,
                              .sort_arg = request,
-                             .boxes = true};
+                             .boxes = true,
+                             .made = request->site->rows};
     struct row_list list = {.table = &table};
-    int rc = ledger_each(ledger, filter, html_row, &list, err);
+    struct ledger_filter stored = *filter;
+    stored.stored = true;
+    int rc = ledger_each(ledger, &stored, html_row, &list, err);
     if (rc == 0)
         show_list(out, request, &table, list.more, live, page);
     buf_release(&table.rows);

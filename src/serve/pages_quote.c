@@ -60,10 +60,8 @@ static int read_wishes(const struct request *request, struct quote_job *job, str
 static int make_quote(const struct request *request, const char *word, struct quote_job *job,
                       struct err *err)
 {
-    const struct serve_options *o = &request->site->options;
     TRY(read_wishes(request, job, err));
-    TRY(quote_load(job, word, o->ledger, err));
-    TRY(market_open(&job->ask.market, o->book, NULL, err));
+    TRY(quote_load(job, word, request->site->options.ledger, err));
     return quote_assemble(job, err);
 }
 
@@ -162,7 +160,10 @@ int page_quote(const struct request *request, struct answer *answer, struct err 
     struct page plots = {0};
     if (request->json && !word)
         return err_set(err, ERR_USAGE, "name a run: /quote.json?run=last");
-    int rc = word ? make_quote(request, word, &job, err) : 0;
+    uint64_t stamp = 0;
+    int rc = word ? site_market(request->site, &job.ask.market, &stamp, err) : 0;
+    if (rc == 0 && word)
+        rc = make_quote(request, word, &job, err);
     if (rc == 0 && word && !request->json)
         rc = page_frontier(&job, &plots, err);
     if (rc == 0 && request->json)
@@ -171,6 +172,6 @@ int page_quote(const struct request *request, struct answer *answer, struct err 
         show_quote(&answer->text, request, &job, &plots);
     record_release(page_fields, &plots);
     quote_release(&job);
-    market_close(job.ask.market);
+    site_give_market(request->site, job.ask.market, stamp, rc != 0);
     return rc;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of one run, and of several side by side.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ledger/published.h"
@@ -36,25 +37,25 @@ static enum place place_of(const char *kind)
     return strcmp(kind, "frontier") == 0 ? LAST : RIGHT;
 }
 
-static void show_plots(struct buf *out, const struct page *page, enum place place)
+static bool is_here(const char *kind)
 {
-    for (size_t i = 0; i < page->plots.count; i++) {
-        const char *kind = page->plots.items[i].kind;
-        if (!is_elsewhere(kind) && place_of(kind) == place)
-            html_plot(out, &page->plots.items[i], 2, i);
-    }
+    return !is_elsewhere(kind);
 }
 
-// Folded: the question here is how the runs differ.
-static void show_quotes(struct buf *out, const struct page *page)
+static void put_plots(struct buf *out, const struct page *page, struct buf *pieces,
+                      enum place place)
 {
-    if (page->quotes.count == 0)
-        return;
-    buf_adds(out, "<details><summary>What they cost elsewhere</summary>\n");
-    for (size_t i = 0; i < page->quotes.count; i++)
-        html_quote(out, &page->quotes.items[i], 3);
-    show_plots(out, page, LAST);
-    buf_adds(out, "</details>\n");
+    for (size_t i = 0; i < page->plots.count; i++)
+        if (place_of(page->plots.items[i].kind) == place) {
+            buf_add(out, buf_str(&pieces[i]), pieces[i].len);
+            buf_drop(out, &pieces[i]);
+        }
+}
+
+static void put_piece(struct buf *out, struct buf *piece)
+{
+    buf_add(out, buf_str(piece), piece->len);
+    buf_drop(out, piece);
 }
 
 static void show_end(struct buf *out, const struct page *page)
@@ -109,12 +110,16 @@ static int gather(const struct request *request, const char *const *words, size_
                   struct page *page, struct err *err)
 {
     const struct serve_options *o = &request->site->options;
-    const struct page_ask ask = {.ledger = o->ledger,
-                                 .book = o->book,
-                                 .words = words,
-                                 .word_count = count,
-                                 .pricing = {.book = o->book}};
-    return page_make(&ask, page, err);
+    struct page_ask ask = {.ledger = o->ledger,
+                           .book = o->book,
+                           .words = words,
+                           .word_count = count,
+                           .pricing = {.book = o->book}};
+    uint64_t stamp;
+    TRY(site_market(request->site, &ask.market, &stamp, err));
+    int rc = page_make(&ask, page, err);
+    site_give_market(request->site, ask.market, stamp, rc != 0);
+    return rc;
 }
 
 int page_run(const struct request *request, struct answer *answer, struct err *err)
@@ -142,16 +147,9 @@ int page_run(const struct request *request, struct answer *answer, struct err *e
     return rc;
 }
 
-static void show_compare(struct buf *out, const struct request *request, const struct page *page)
+// Side by side, what can be compared; then the runs themselves.
+static void add_tables(struct buf *out, const struct page *page)
 {
-    frame_begin(out, request, page->title);
-    html_verdict_compared(out, page);
-    buf_adds(out, "<div class=\"cols\">\n<div>\n");
-    show_plots(out, page, LEFT);
-    buf_adds(out, "</div>\n<div>\n");
-    show_plots(out, page, RIGHT);
-    html_differences(out, page, 2);
-    buf_adds(out, "</div>\n</div>\n");
     size_t compared = 0;
     for (size_t i = 0; i < page->compare.workloads.count; i++) {
         const struct compare_workload *w = &page->compare.workloads.items[i];
@@ -167,9 +165,44 @@ static void show_compare(struct buf *out, const struct request *request, const s
         buf_adds(out, "<details><summary>The runs, one by one</summary>\n");
     html_runs(out, page);
     buf_adds(out, compared ? "</details>\n" : "");
-    show_quotes(out, page);
-    frame_json_link(out, request, "/compare");
-    show_end(out, page);
+}
+
+static void show_compare(struct buf *out, const struct request *request, const struct page *page)
+{
+    enum { FRAME = 1000 }; // bytes of what is between the pieces
+    struct buf *plots = calloc(page->plots.count + 1, sizeof *plots), left_out = {0};
+    struct buf tables = {0}, quotes = {0}, differences = {0}, end = {0};
+    if (!plots) {
+        out->failed = true;
+        return;
+    }
+    add_tables(&tables, page);
+    html_differences(&differences, page, 2);
+    for (size_t i = 0; i < page->quotes.count; i++)
+        html_quote(&quotes, &page->quotes.items[i], 3);
+    frame_json_link(&end, request, "/compare");
+    show_end(&end, page);
+    frame_begin(out, request, page->title);
+    html_verdict_compared(out, page);
+    size_t taken = out->len + tables.len + quotes.len + differences.len + end.len + FRAME;
+    html_plots_within(page, is_here, taken < HTML_BYTES_MOST ? HTML_BYTES_MOST - taken : 0, plots,
+                      &left_out);
+    buf_adds(out, "<div class=\"cols\">\n<div>\n");
+    put_plots(out, page, plots, LEFT);
+    buf_adds(out, "</div>\n<div>\n");
+    put_plots(out, page, plots, RIGHT);
+    put_piece(out, &differences);
+    buf_adds(out, "</div>\n</div>\n");
+    put_piece(out, &tables);
+    // Folded: the question here is how the runs differ.
+    if (page->quotes.count > 0)
+        buf_adds(out, "<details><summary>What they cost elsewhere</summary>\n");
+    put_piece(out, &quotes);
+    put_plots(out, page, plots, LAST);
+    buf_adds(out, page->quotes.count > 0 ? "</details>\n" : "");
+    html_left_out(out, &left_out);
+    put_piece(out, &end);
+    free(plots);
 }
 
 int page_compare(const struct request *request, struct answer *answer, struct err *err)

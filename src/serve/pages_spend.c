@@ -16,10 +16,11 @@ int site_budgets(struct site *site, struct ledger *ledger, struct budgets *out, 
 {
     const struct budget_whose everybody = {0};
     struct market *market = NULL;
-    int rc = market_open(&market, site->options.book, NULL, err);
+    uint64_t stamp;
+    int rc = site_market(site, &market, &stamp, err);
     if (rc == 0)
         rc = budget_states(ledger, &everybody, &market, out, err);
-    market_close(market);
+    site_give_market(site, market, stamp, rc != 0);
     return rc;
 }
 

@@ -15,17 +15,29 @@ enum {
     WITH_LEDGER = 6, // workers that may use the ledger: one that hangs must not stop the rest
     LEDGER_PER_ADDRESS = 4,      // workers for one client address: pages with the ledger,
     OTHERS_PER_ADDRESS = 2,      // and pages without
+    HEAVY = 3,                   // heavy pages at once: each takes megabytes
+    HEAVY_PER_ADDRESS = 2,       // of one client address
     WAITING_MOST = 256,          // renders of one client address that wait
     CACHED_MOST = 64,            // answers
     CACHED_BYTES_MOST = 1 << 20, // longer answers are not cached
+    CACHED_BYTES_ALL = 16 << 20, // of all that are cached
     CLOSING_S = 1,
 };
 
 #define CROWDED  "Too many requests from your address are waiting."
 #define STOPPING "The server is stopping."
 
-#define FRESH_NS NS_PER_S       // an older answer is rendered again,
-#define OLD_NS   (2 * NS_PER_S) // and serves others meanwhile, up to this age
+#define FRESH_NS   NS_PER_S        // an older answer is rendered again,
+#define OLD_NS     (2 * NS_PER_S)  // and serves others meanwhile, up to this age,
+#define HELD_NS    (10 * NS_PER_S) // or up to this one, if the next is already being rendered
+#define POPULAR_NS (NS_PER_S / 4)  // an answer used so lately has many clients
+
+// What a render that no call waits for is about: a copy.
+struct asked {
+    struct request request;
+    struct http_head head;
+    char texts[];
+};
 
 // An answer: queued, being rendered, then cached.
 struct render {
@@ -33,11 +45,14 @@ struct render {
     struct buf key; // its address; empty: for one request alone
     size_t users;   // calls that use it, plus one for the list
     struct call *waiting;
+    struct asked *asked;                          // null: what the first that waits asks for
     uint8_t from[sizeof((struct call *)0)->from]; // who asked first
-    bool writes, has_ledger, started, done;
+    bool writes, has_ledger, heavy, started, done;
+    bool replaced; // by one that is queued or being rendered
     unsigned status;
     struct MHD_Response *response; // null: out of memory
-    int64_t done_ns;
+    size_t bytes;
+    int64_t done_ns, used_ns;
 };
 
 struct renderer {
@@ -63,6 +78,7 @@ static void unref(struct render *render)
     if (render->response)
         mhd.destroy_response(render->response);
     buf_release(&render->key);
+    free(render->asked);
     free(render);
 }
 
@@ -79,14 +95,19 @@ static void drop(struct renderer *r, struct render **link)
 static void expire(struct renderer *r)
 {
     int64_t now = clock_now_ns();
-    size_t done = 0;
-    for (const struct render *render = r->renders; render; render = render->next)
+    size_t done = 0, bytes = 0;
+    for (const struct render *render = r->renders; render; render = render->next) {
         done += render->done;
+        bytes += render->done ? render->bytes : 0;
+    }
     for (struct render **link = &r->renders; *link;) {
         struct render *render = *link;
-        bool expired = render->done && (render->key.len == 0 || !render->response ||
-                                        done > CACHED_MOST || now - render->done_ns >= OLD_NS);
+        bool expired =
+            render->done && (render->key.len == 0 || !render->response || done > CACHED_MOST ||
+                             bytes > CACHED_BYTES_ALL ||
+                             now - render->done_ns >= (render->replaced ? HELD_NS : OLD_NS));
         done -= expired;
+        bytes -= expired ? render->bytes : 0;
         if (expired)
             drop(r, link);
         else
@@ -100,12 +121,14 @@ static bool is_for(const struct render *render, const struct buf *key)
            memcmp(buf_str(&render->key), buf_str(key), key->len) == 0;
 }
 
-// The render of this address: a fresh one; else an old one while its replacement is in progress,
-// so that only one client waits for it; else the one in progress. Null: none.
-static struct render *find(const struct renderer *r, const struct buf *key)
+// The render of this address: a fresh one; else an old one that has many clients, or whose
+// replacement is in progress, so that at most one client waits for it; else the one in progress.
+// Null: none. `*old_alone`: it is an old one, and none is in progress.
+static struct render *find(const struct renderer *r, const struct buf *key, bool *old_alone)
 {
     int64_t now = clock_now_ns();
     struct render *old = NULL, *coming = NULL;
+    *old_alone = false;
     for (struct render *render = r->renders; render; render = render->next) {
         if (!is_for(render, key))
             continue;
@@ -113,10 +136,29 @@ static struct render *find(const struct renderer *r, const struct buf *key)
             coming = render;
         else if (now - render->done_ns < FRESH_NS)
             return render;
-        else
+        else if (render->status == 200)
             old = render;
     }
-    return coming && old ? old : coming;
+    if (!old || (!coming && now - old->used_ns >= POPULAR_NS))
+        return coming;
+    *old_alone = !coming;
+    return old;
+}
+
+// The one that replaces `render` is there, or will not come.
+static void settle(struct renderer *r, const struct render *render)
+{
+    for (struct render **link = &r->renders; *link;) {
+        struct render *old = *link;
+        bool same = old != render && old->done && is_for(old, &render->key);
+        if (same && render->response) {
+            drop(r, link);
+            continue;
+        }
+        if (same)
+            old->replaced = false;
+        link = &old->next;
+    }
 }
 
 static bool is_from(const struct render *render, const uint8_t *from)
@@ -142,12 +184,55 @@ static struct render *add(struct renderer *r, const struct call *call, struct bu
     *key = (struct buf){0};
     render->users = 1;
     render->writes = !route_reads(&call->head);
-    render->has_ledger = route_has_ledger(&call->head);
+    const struct route_cost cost = route_cost(&call->head);
+    render->has_ledger = cost.ledger;
+    render->heavy = cost.heavy && !render->writes;
     memcpy(render->from, call->from, sizeof render->from);
     *r->end = render;
     r->end = &render->next;
     pthread_cond_signal(&r->added);
     return render;
+}
+
+// A copy of what the call asks for; null if out of memory.
+static struct asked *copy_asked(const struct call *call)
+{
+    const struct request *from = &call->request;
+    size_t len = strlen(call->head.path) + 1;
+    for (size_t i = 0; i < from->query_count; i++)
+        len += strlen(from->query[i].key) + strlen(from->query[i].value) + 2;
+    struct asked *asked = malloc(sizeof *asked + len);
+    if (!asked)
+        return NULL;
+    char *to = asked->texts;
+    asked->request = (struct request){.site = from->site, .body = "", .json = from->json};
+    asked->head = (struct http_head){.method = "GET", .path = to};
+    to = stpcpy(to, call->head.path) + 1;
+    for (size_t i = 0; i < from->query_count; i++) {
+        struct parameter *p = &asked->request.query[asked->request.query_count++];
+        p->key = to;
+        to = stpcpy(to, from->query[i].key) + 1;
+        p->value = to;
+        to = stpcpy(to, from->query[i].value) + 1;
+    }
+    return asked;
+}
+
+// Queues the replacement of an answer that is no longer fresh; no call waits for it. Without
+// memory for it the answer gets too old, and a later call waits for the next.
+static void replace(struct renderer *r, const struct call *call, struct render *old)
+{
+    struct buf key = {0};
+    struct asked *asked = copy_asked(call);
+    buf_add(&key, buf_str(&old->key), old->key.len);
+    struct render *next = asked && !key.failed ? add(r, call, &key) : NULL;
+    if (next) {
+        next->asked = asked;
+        old->replaced = true;
+    } else {
+        free(asked);
+    }
+    buf_release(&key);
 }
 
 // ---- calls
@@ -174,12 +259,16 @@ static void key_of(const struct call *call, struct buf *key)
 static bool attach(struct renderer *r, struct call *call, struct buf *key)
 {
     expire(r);
-    struct render *render = find(r, key);
+    bool old_alone;
+    struct render *render = find(r, key, &old_alone);
     call->crowded = !render && is_crowded(r, call);
     if (!render && !r->closing && !call->crowded)
         render = add(r, call, key);
     if (!render)
         return false;
+    if (old_alone && !r->closing && !is_crowded(r, call))
+        replace(r, call, render);
+    render->used_ns = clock_now_ns();
     render->users++;
     r->calls++;
     call->render = render;
@@ -260,6 +349,8 @@ static bool has_left(const struct call *call)
 
 static bool is_wanted(const struct render *render)
 {
+    if (render->asked)
+        return true;
     for (const struct call *call = render->waiting; call; call = call->next)
         if (!has_left(call))
             return true;
@@ -277,8 +368,10 @@ static void stop_running(struct renderer *r, const struct render *render)
 // Releases the lock while it renders: other threads can only attach to a started render.
 static void render_one(struct renderer *r, struct render *render)
 {
-    struct call *call = render->waiting;
     struct answer answer = {0};
+    struct asked *asked = render->asked;
+    struct request *request = asked ? &asked->request : &render->waiting->request;
+    const struct http_head *head = asked ? &asked->head : &render->waiting->head;
     bool closing = r->closing;
     render->started = true;
     if (!closing && !is_wanted(render)) {
@@ -290,18 +383,23 @@ static void render_one(struct renderer *r, struct render *render)
     r->running[r->running_count++] = render;
     pthread_mutex_unlock(&r->lock);
     if (closing)
-        route_error(&call->request, &answer, 503, STOPPING);
+        route_error(request, &answer, 503, STOPPING);
     else
-        route_answer(&call->request, &call->head, &answer);
-    bool cache = answer.text.len <= CACHED_BYTES_MOST;
+        route_answer(request, head, &answer);
+    size_t bytes = answer.text.len;
+    bool cache = bytes <= CACHED_BYTES_MOST;
     unsigned status = (unsigned)answer.status;
     struct MHD_Response *response = renderer_response(&answer);
     pthread_mutex_lock(&r->lock);
     render->status = status;
     render->response = response;
-    render->done_ns = clock_now_ns();
+    render->bytes = bytes;
+    render->done_ns = render->used_ns = clock_now_ns();
     render->done = true;
+    render->asked = NULL;
+    free(asked);
     stop_running(r, render);
+    settle(r, render);
     pthread_cond_signal(&r->added); // its end may let several others start
     if (!cache)
         buf_release(&render->key);
@@ -311,15 +409,18 @@ static void render_one(struct renderer *r, struct render *render)
 
 static bool may_start(const struct renderer *r, const struct render *render)
 {
-    size_t writing = 0, with_ledger = 0, of_address = 0;
+    size_t writing = 0, with_ledger = 0, of_address = 0, heavy = 0, heavy_of_address = 0;
     for (size_t i = 0; i < r->running_count; i++) {
         writing += r->running[i]->writes;
         with_ledger += r->running[i]->has_ledger;
+        heavy += r->running[i]->heavy;
+        heavy_of_address += r->running[i]->heavy && is_from(r->running[i], render->from);
         of_address +=
             is_from(r->running[i], render->from) && r->running[i]->has_ledger == render->has_ledger;
     }
     return (!render->writes || writing < WRITERS) &&
            (!render->has_ledger || with_ledger < WITH_LEDGER) &&
+           (!render->heavy || (heavy < HEAVY && heavy_of_address < HEAVY_PER_ADDRESS)) &&
            of_address < (render->has_ledger ? LEDGER_PER_ADDRESS : OTHERS_PER_ADDRESS);
 }
 
@@ -413,6 +514,8 @@ struct MHD_Response *renderer_response(struct answer *answer)
     size_t len = answer->text.len;
     char *text = len > 0 ? buf_take(&answer->text, NULL) : NULL;
     buf_release(&answer->text);
+    char *fitted = text ? realloc(text, len) : NULL; // a buffer may be twice as large as its text
+    text = fitted ? fitted : text;
     struct MHD_Response *response =
         mhd.create_response_from_buffer(text ? len : 0, text ? text : (char *)(uintptr_t) "",
                                         text ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);

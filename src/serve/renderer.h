@@ -2,13 +2,16 @@
 // renderer: worker threads that render answers, and a short-lived cache of them.
 //
 // libmicrohttpd's threads send finished answers and hand all other requests to the workers.
-// Identical requests share one render. An answer is reused for one second. After that, the first
-// request waits for a new one; until it is done, others get the old one, for at most one more
-// second. So a page with many viewers is rendered once a second, and a slow page delays only its
-// own viewers. Changes by other programs show up after at most two seconds, pushed runs at once.
+// Identical requests share one render. An answer is reused for one second. After that it is
+// rendered again. Of a page with many viewers all get the old answer until the new one is there, so
+// that nobody waits: for another second, or while the new one is being rendered, up to ten. Without
+// many viewers the first request waits for the new answer. A slow page delays only its own viewers.
+// Changes by other programs show up after at most two seconds and the time of a render, pushed runs
+// at once. All cached answers together have a limit too.
 //
 // An address never has all workers, and a limited number of renders that wait. Two workers are kept
-// for pages without the ledger. A render is dropped if all its clients have left.
+// for pages without the ledger. Heavy pages, such as quotes, are rendered three at a time. A render
+// is dropped if all its clients have left.
 #ifndef FARE_SERVE_RENDERER_H
 #define FARE_SERVE_RENDERER_H
 

@@ -10,11 +10,12 @@
 
 #include "base/sha256.h"
 #include "ledger/ledger.h"
+#include "market/market.h"
 #include "record/spending.h"
 #include "report/run_list.h"
 #include "serve/serve.h"
 
-enum { OPEN_LEDGERS_MOST = 8, QUERY_MOST = 128, DAMAGED_MOST = 32 };
+enum { OPEN_LEDGERS_MOST = 8, OPEN_MARKETS_MOST = 3, QUERY_MOST = 128, DAMAGED_MOST = 32 };
 
 // State shared by all requests.
 struct site {
@@ -26,11 +27,16 @@ struct site {
     pthread_mutex_t lock;        // guards the rest
     struct ledger *ledgers[OPEN_LEDGERS_MOST]; // open and idle
     size_t ledger_count;
+    struct market *markets[OPEN_MARKETS_MOST]; // open and idle, of these files
+    size_t market_count;
+    uint64_t market_stamp;                 // of the files, see market_stamp()
+    int64_t market_ns;                     // when they were looked at
     int64_t push_tokens_milli, push_at_ns; // rate limit, see push.c
     struct buf metrics, metrics_stamp;     // cached, with the ledger_stamp() of its runs
     int64_t metrics_ns;                    // when it was made
     int64_t pushes;                        // that added runs; part of the renderer's key
     struct board *board;                   // figures about all runs, see board.h
+    struct run_rows *rows;                 // of the list, made before; null: none
     uint64_t damaged[DAMAGED_MOST];        // hashes of the damaged records named last
     size_t damaged_count;                  // all that were named
 };
@@ -57,6 +63,11 @@ int site_reach(struct site *site, struct err *err) MUST_USE;
 // unless something failed on it.
 int site_ledger(struct site *site, struct ledger **out, struct err *err) MUST_USE;
 void site_give_back(struct site *site, struct ledger *ledger, bool failed);
+
+// The same for the prices, which are read again when a file of them changes. `stamp` is for
+// site_give_market().
+int site_market(struct site *site, struct market **out, uint64_t *stamp, struct err *err) MUST_USE;
+void site_give_market(struct site *site, struct market *market, uint64_t stamp, bool failed);
 
 struct parameter {
     const char *key, *value;
@@ -115,8 +126,12 @@ struct http_head {
     const char *method, *path, *host;
     bool bearer, basic; // the token came this way
 };
-bool route_reads(const struct http_head *head);      // GET or HEAD
-bool route_has_ledger(const struct http_head *head); // the page needs the ledger
+bool route_reads(const struct http_head *head); // GET or HEAD
+struct route_cost {
+    bool ledger; // the page needs the ledger
+    bool heavy;  // it takes tens of milliseconds, and megabytes
+};
+struct route_cost route_cost(const struct http_head *head);
 // True if the request is refused whatever its body; `answer` is then filled.
 bool route_refuses(struct request *request, const struct http_head *head, struct answer *answer);
 void route_answer(struct request *request, const struct http_head *head, struct answer *answer);

@@ -28,19 +28,20 @@ static const struct route {
     page_fn *read;
     page_fn *write; // (optional)
     bool has_json, has_ledger;
+    bool heavy; // takes tens of milliseconds, and megabytes
     const char *const *parameters;
     form_fn *form; // (optional) to enter the parameters
 } routes[] = {
-    {"/", page_home, NULL, false, true, of_runs, form_list},
-    {"/runs", page_list, page_push, true, true, of_runs, form_list},
-    {"/runs/", page_run, NULL, true, true, nothing, NULL},
-    {"/compare", page_compare, NULL, true, true, of_compare, NULL},
-    {"/prices", page_prices, NULL, true, false, of_prices, form_prices},
-    {"/offer", page_offer_history, NULL, true, false, of_offer, NULL},
-    {"/gpu", page_gpu, NULL, true, false, of_offer, NULL},
-    {"/quote", page_quote, NULL, true, true, of_quote, form_quote},
-    {"/spend", page_spend, NULL, true, true, of_spend, form_spend},
-    {"/metrics", page_metrics, NULL, false, true, nothing, NULL},
+    {"/", page_home, NULL, false, true, false, of_runs, form_list},
+    {"/runs", page_list, page_push, true, true, false, of_runs, form_list},
+    {"/runs/", page_run, NULL, true, true, true, nothing, NULL},
+    {"/compare", page_compare, NULL, true, true, true, of_compare, NULL},
+    {"/prices", page_prices, NULL, true, false, false, of_prices, form_prices},
+    {"/offer", page_offer_history, NULL, true, false, false, of_offer, NULL},
+    {"/gpu", page_gpu, NULL, true, false, false, of_offer, NULL},
+    {"/quote", page_quote, NULL, true, true, true, of_quote, form_quote},
+    {"/spend", page_spend, NULL, true, true, true, of_spend, form_spend},
+    {"/metrics", page_metrics, NULL, false, true, true, nothing, NULL},
 };
 
 static bool fits(const struct route *route, const char *path, const char **rest)
@@ -139,12 +140,13 @@ bool route_reads(const struct http_head *head)
     return strcmp(head->method, "GET") == 0 || strcmp(head->method, "HEAD") == 0;
 }
 
-bool route_has_ledger(const struct http_head *head)
+struct route_cost route_cost(const struct http_head *head)
 {
     char plain[1024];
     struct request request = {0};
     const struct route *route = find(&request, head->path, plain, sizeof plain);
-    return route && route->has_ledger;
+    return (struct route_cost){.ledger = route && route->has_ledger,
+                               .heavy = route && route->heavy};
 }
 
 static bool refuse(const struct request *request, struct answer *answer, int status,

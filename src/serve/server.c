@@ -2,6 +2,7 @@
 // The socket, libmicrohttpd's callbacks, and the limits for clients.
 #include <arpa/inet.h>
 #include <errno.h>
+#include <malloc.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -23,6 +24,10 @@ enum {
     CONNECTIONS = 2048,              // half of them for one address
     BODIES_MAX = 4 * SERVE_BODY_MAX, // bytes of all bodies being read
     HEADER_BYTES = 32 << 10,         // memory per connection, without the body
+    HEAPS = 2,                       // see bound_memory()
+    LARGE = 256 << 10,               // bytes
+    SPARE = 1 << 20,                 // bytes
+    TRIM_EACH = 5,                   // seconds
     IDLE_S = 10,
     REQUEST_S = 30,
 };
@@ -43,6 +48,7 @@ struct serve {
     pthread_mutex_t lock; // guards the rest
     struct connection *connections;
     size_t body_bytes; // promised to bodies
+    unsigned tended;   // calls of serve_tend()
 };
 
 // ---- requests
@@ -271,7 +277,10 @@ void serve_tend(struct serve *serve)
     for (struct connection *c = serve->connections; c; c = c->next)
         if (c->since_ns < before)
             shutdown(c->fd, SHUT_RDWR);
+    bool trims = ++serve->tended % TRIM_EACH == 0;
     pthread_mutex_unlock(&serve->lock);
+    if (trims) // pages between the free ones stay: give those back
+        malloc_trim(SPARE);
 }
 
 // ---- life cycle
@@ -355,11 +364,23 @@ static int start_daemon(struct serve *serve, struct err *err)
     return rc;
 }
 
+// Rendering a page takes a few megabytes for some milliseconds, in any of a dozen threads. By
+// default each thread has a heap of its own, which keeps what it needed once, and large blocks stay
+// in it after the first. A few heaps, and large blocks that go back to the system, keep memory as
+// it is.
+static void bound_memory(void)
+{
+    mallopt(M_ARENA_MAX, HEAPS);
+    mallopt(M_MMAP_THRESHOLD, LARGE);
+    mallopt(M_TRIM_THRESHOLD, SPARE);
+}
+
 int serve_start(struct serve **out, const struct serve_options *options, struct err *err)
 {
     struct serve *serve = calloc(1, sizeof *serve);
     if (!serve)
         return err_memory(err);
+    bound_memory();
     pthread_mutex_init(&serve->lock, NULL);
     int rc = parse_address(options->listen, &serve->address, err);
     bool local = rc == 0 && is_loopback(&serve->address);
@@ -371,6 +392,8 @@ int serve_start(struct serve **out, const struct serve_options *options, struct 
         ledger_on_damage(site_say_damaged, &serve->site);
     if (rc == 0)
         rc = site_check(&serve->site, err);
+    if (rc == 0)
+        rc = run_rows_new(&serve->site.rows, err);
     if (rc == 0)
         rc = board_new(&serve->site.board, &serve->site, err);
     if (rc == 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "serve/request.h"
 
@@ -80,6 +81,9 @@ void site_release(struct site *site)
 {
     for (size_t i = 0; i < site->ledger_count; i++)
         ledger_free(site->ledgers[i]);
+    for (size_t i = 0; i < site->market_count; i++)
+        market_close(site->markets[i]);
+    run_rows_free(site->rows);
     buf_release(&site->metrics);
     buf_release(&site->metrics_stamp);
     pthread_mutex_destroy(&site->lock);
@@ -105,6 +109,58 @@ void site_give_back(struct site *site, struct ledger *ledger, bool failed)
     pthread_mutex_unlock(&site->lock);
     ledger_free(ledger);
 }
+
+// ---- prices
+
+// Looks at the files at most ten times a second: a page may show an old price that much longer.
+// Closes the markets of other files.
+static uint64_t stamp_now(struct site *site)
+{
+    struct market *gone[OPEN_MARKETS_MOST];
+    size_t count = 0;
+    pthread_mutex_lock(&site->lock);
+    uint64_t stamp = site->market_stamp;
+    bool fresh = stamp != 0 && clock_now_ns() - site->market_ns < NS_PER_S / 10;
+    pthread_mutex_unlock(&site->lock);
+    if (fresh)
+        return stamp;
+    int64_t now = clock_now_ns();
+    stamp = market_stamp(site->options.book);
+    pthread_mutex_lock(&site->lock);
+    while (stamp != site->market_stamp && site->market_count > 0)
+        gone[count++] = site->markets[--site->market_count];
+    site->market_stamp = stamp;
+    site->market_ns = now;
+    pthread_mutex_unlock(&site->lock);
+    while (count > 0)
+        market_close(gone[--count]);
+    return stamp;
+}
+
+int site_market(struct site *site, struct market **out, uint64_t *stamp, struct err *err)
+{
+    *out = NULL;
+    *stamp = stamp_now(site);
+    pthread_mutex_lock(&site->lock);
+    if (*stamp == site->market_stamp && site->market_count > 0)
+        *out = site->markets[--site->market_count];
+    pthread_mutex_unlock(&site->lock);
+    return *out ? 0 : market_open(out, site->options.book, NULL, err);
+}
+
+void site_give_market(struct site *site, struct market *market, uint64_t stamp, bool failed)
+{
+    pthread_mutex_lock(&site->lock);
+    if (market && !failed && stamp != 0 && stamp == site->market_stamp &&
+        site->market_count < OPEN_MARKETS_MOST) {
+        site->markets[site->market_count++] = market;
+        market = NULL;
+    }
+    pthread_mutex_unlock(&site->lock);
+    market_close(market);
+}
+
+// ---- the ledger
 
 int site_reach(struct site *site, struct err *err)
 {

@@ -21,7 +21,12 @@ static void numbers(void **state)
             assert_int_equal(number, i);
         }
     assert_int_equal(index.count, 10000);
+    assert_true(index_find(&index, "key 7919", 8, &number));
+    assert_int_equal(number, 1);
+    assert_false(index_find(&index, "key 10007", 9, &number));
+    assert_int_equal(index.count, 10000);
     index_release(&index);
+    assert_false(index_find(&index, "key 7919", 8, &number));
     assert_int_equal(index.count, 0);
 }
 

@@ -60,18 +60,24 @@ const found = [];
 for (const svg of document.querySelectorAll('svg')) {
   if (!svg.checkVisibility()) continue;
   const dots = [];
-  for (const e of svg.querySelectorAll('line.wh,line.ln,path.ln')) {
+  for (const e of svg.querySelectorAll('line.wh,path.wh,line.ln,path.ln')) {
     const m = e.getScreenCTM();
     const d = e.tagName === 'line' ? 'M' + e.getAttribute('x1') + ' ' + e.getAttribute('y1') + 'L' + e.getAttribute('x2') +
       ' ' + e.getAttribute('y2') : e.getAttribute('d');
-    let last = null;
-    for (const [, letter, x, y] of d.matchAll(/([ML])(-?[\\d.]+) (-?[\\d.]+)/g)) {
-      const p = new DOMPoint(+x, +y).matrixTransform(m);
-      if (letter === 'L') {
-        const long = Math.ceil(Math.hypot(p.x - last.x, p.y - last.y)) + 1;
-        for (let i = 0; i <= long; i++) dots.push([last.x + (p.x - last.x) * i / long, last.y + (p.y - last.y) * i / long]);
+    let last = null, x = 0, y = 0;
+    for (const [, command, numbers] of d.matchAll(/([A-Za-z])([^A-Za-z]*)/g)) {
+      const values = (numbers.match(/-?(?:\\d+\\.?\\d*|\\.\\d+)/g) || []).map(Number), kind = command.toLowerCase();
+      for (let first = true; values.length; first = false) {
+        const relative = command === kind, dx = kind === 'v' ? (relative ? 0 : x) : values.shift();
+        const dy = kind === 'h' ? (relative ? 0 : y) : values.shift();
+        [x, y] = relative ? [x + dx, y + dy] : [dx, dy];
+        const p = new DOMPoint(x, y).matrixTransform(m);
+        if (kind !== 'm' || !first) {
+          const long = Math.ceil(Math.hypot(p.x - last.x, p.y - last.y)) + 1;
+          for (let i = 0; i <= long; i++) dots.push([last.x + (p.x - last.x) * i / long, last.y + (p.y - last.y) * i / long]);
+        }
+        last = p;
       }
-      last = p;
     }
   }
   for (const t of svg.querySelectorAll('text')) {
@@ -88,13 +94,14 @@ ALIKE = """
 const found = [];
 for (const svg of document.querySelectorAll('svg')) {
   if (!svg.checkVisibility()) continue;
-  for (const panel of svg.querySelectorAll('g').length ? [...svg.querySelectorAll('g')].filter(g => !g.querySelector('g')) : [svg]) {
+  const parts = [...svg.querySelectorAll('g:not([class])')].filter(g => !g.querySelector('g:not([class])')); // with a class: labels
+  for (const panel of parts.length ? parts : [svg]) {
     const lines = [...panel.querySelectorAll('path.ln')].filter(e => e.getAttribute('d')), seen = new Set();
     const samples = [...panel.querySelectorAll('line.ln')];
     if (lines.length > 1 && samples.length !== lines.length) found.push(samples.length + ' samples of ' + lines.length + ' lines');
     for (const e of samples) {
       const style = getComputedStyle(e), marker = e.nextElementSibling;
-      const looks = [style.stroke, style.strokeDasharray, marker ? (marker.getAttribute('d') || '').replace(/^M[^a-z]*/, '') : ''].join('|');
+      const looks = [style.stroke, style.strokeDasharray, marker ? marker.tagName + (marker.getAttribute('d') || '').replace(/^M[^a-z]*/, '') : ''].join('|');
       if (seen.has(looks)) found.push('two look the same: ' + looks);
       seen.add(looks);
     }

@@ -238,9 +238,8 @@ drawn = plot("use", *ALL)
 for what, key, place in (("utilisation", "cpu_percent", 0), ("utilisation", "gpu_percent", 1), ("power", "power_w", 0),
                          ("clocks", "clock_mhz", 0)):
     panel = drawn[f"imdb on H100 + fare: {what}"]
-    line = panel.lines()[place]
-    report(f"use: {key}", len(line) == 120 and all(
-        near(x, s["at_s"], panel.x) and near(y, s[key], panel.y) for (x, y), s in zip(line, one["samples"])), line[:5])
+    report(f"use: {key}", len(one["samples"]) == 120 and drawing.passes(panel, place, [(s["at_s"], s[key]) for s in one["samples"]]),
+           panel.lines()[place][:5])
 
 axes = {title: [t.text for t in panel.texts if drawing.classes(t) == ["sm", "mu"]][0] for title, panel in drawn.items()}
 report("use: the axis says whose", axes["imdb on H100 + fare: utilisation"] == "utilisation of the CPUs and of the GPUs, %", axes)
@@ -255,9 +254,8 @@ for gone, left in (("gpu_percent", "CPUs"), ("cpu_percent", "GPUs")):
     report(f"use: only of the {left}", any(t.text == f"utilisation of the {left}, %" for t in panel.texts), panel.texts)
 
 panel = plot("steps", *ALL)["imdb on H100 + fare"]
-report("steps: each median at its place", all(
-    abs(x - (i + 0.5) * 2) < 0.5 and near(y, v, panel.y)
-    for i, ((x, y), v) in enumerate(zip(panel.lines()[0], one["step_plot_ms"]))), panel.lines()[0][:5])
+report("steps: each median at its place", drawing.passes(panel, 0, [((i + 0.5) * 2, v) for i, v in enumerate(one["step_plot_ms"])]),
+       panel.lines()[0][:5])
 band = [e for e in panel.elements if "bd" in drawing.classes(e)][0]
 report("steps: the steady part is shaded from step 20 on", abs(panel.x.value(float(band.get("x"))) - 20) < 0.5 and
        panel.x.value(float(band.get("x")) + float(band.get("width"))) > 195)
@@ -293,11 +291,13 @@ report("timeline: all axes are the same", len(ends) == 1, ends)
 same("timeline: losses, at the ends of the epochs", [x for x, _ in panels[0].lines()[0]], [22, 34, 46, 58], panels[0].x)
 same("timeline: and how high they are", [y for _, y in panels[0].lines()[0]], [2, 1, 2 / 3, 0.5], panels[0].y)
 # Step 20 of 200 is at 15 s, the last at 55 s: the median i stands for the steps 2i and 2i + 1.
-steps = panels[2].lines()[0]
-same("timeline: steps at their times", [x for x, _ in steps[10:]], [15 + (2 * i + 1 - 20) / 180 * 40 for i in range(10, 100)], panels[2].x)
-same("timeline: and how long they took", [y for _, y in steps], timed["step_plot_ms"], panels[2].y)
-same("timeline: power", [y for _, y in panels[4].lines()[0]], [s["power_w"] for s in timed["samples"]], panels[4].y)
-same("timeline: when it was sampled", [x for x, _ in panels[4].lines()[0]], [s["at_s"] for s in timed["samples"]], panels[4].x)
+late = [(15 + (2 * i + 1 - 20) / 180 * 40, timed["step_plot_ms"][i]) for i in range(10, 100)]
+corners = [p for p in panels[2].lines()[0] if p[0] >= late[0][0] - panels[2].x.step()]
+report("timeline: steps at their times, and how long they took", len(timed["step_plot_ms"]) == 100 and all(
+    drawing.distance((panels[2].x.pixel(x), panels[2].y.pixel(y)),
+                     [(panels[2].x.pixel(a), panels[2].y.pixel(b)) for a, b in corners]) < 0.34 for x, y in late), corners[:5])
+report("timeline: power, when it was sampled", drawing.passes(panels[4], 0, [(s["at_s"], s["power_w"]) for s in timed["samples"]]),
+       panels[4].lines()[0][:5])
 report("several runs have no common time", "nothing to plot" in (fare("report", *ALL, "--plot", "timeline").stderr or "nothing to plot")
        and fare("report", *ALL, "--plot", "timeline").returncode != 0)
 
@@ -393,6 +393,6 @@ report("no name turns the text around it", "box?gpj.exe?" in shown and not any(c
        [line for line in shown.splitlines() if "gpj" in line])
 for kind in "cost relative frontier accuracy use steps batch gpus prices buy".split():
     root = tree.parse(HERE / f"{kind}.svg").getroot()
-    allowed = {drawing.SVG + t for t in "svg title desc style rect g text line path defs pattern".split()}
+    allowed = {drawing.SVG + t for t in "svg title desc style rect g text line path circle defs pattern".split()}
     report(f"{kind}: holds nothing but drawing", {e.tag for e in root.iter()} <= allowed)
 done()

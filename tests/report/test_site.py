@@ -114,6 +114,25 @@ expected = {"index.html", "index.json", "compare.html", "compare.json", "runs.ht
             "site.json", *(f"runs/20260101t{n:06d}z-{n:012x}.{e}" for n, e in ((10, "html"), (10, "json"), (9, "html")))}
 report("one more run changes its own pages and the lists", changed == expected, changed ^ expected)
 good("a site that grew", folder)
+fare("report", "--all", "--ledger", growing, "--site", HERE / "fresh", *DATE)
+report("pages that were kept are those of a new site", sites.contents(folder) == sites.contents(HERE / "fresh"))
+kept = folder / "runs/20260101t000001z-000000000001.html"
+kept.write_text(kept.read_text().replace("<main>", "<main>edited", 1))
+said = fare("report", "--all", "--ledger", growing, "--site", folder, *DATE)
+report("a page that somebody changed is made again", "1 of" in said and sites.contents(folder) == sites.contents(HERE / "fresh"), said)
+inputs = [json.loads((folder / "site.json").read_text())["inputs"]]
+for options in ((*DATE, "--measured"), DATE):
+    fare("report", "--all", "--ledger", growing, "--site", folder, *options)
+    inputs.append(json.loads((folder / "site.json").read_text())["inputs"])
+report("other options, other pages, and back again", inputs[0] == inputs[2] != inputs[1] and
+       sites.contents(folder) == sites.contents(HERE / "fresh"), inputs)
+tables = HERE / "own/fare/offers"
+tables.mkdir(parents=True)
+(tables / "own.csv").write_text("provider,name,region,kind,gpu,gpus,price,date,source\nacme,cheap,moon,on-demand,V100,1,0.01,2026-01-01,test\n")
+said = fare("report", "--all", "--ledger", growing, "--site", folder, *DATE, XDG_CONFIG_HOME=HERE / "own")
+inputs.append(json.loads((folder / "site.json").read_text())["inputs"])
+report("with other prices all pages are made again", inputs[3] not in inputs[:3], inputs)
+fare("report", "--all", "--ledger", growing, "--site", folder, *DATE)
 
 (folder / "CNAME").write_text("example.org\n")
 (folder / "runs/mine.html").write_text("my own\n")

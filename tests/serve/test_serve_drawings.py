@@ -71,7 +71,7 @@ def at(seconds):
 
 
 for name, seconds, interval in TIMES:
-    x, look = re.search(r'<path d="M([\d.]+) 10m[^"]*" class="mk s0 (\w+)"', rows[name]).groups()
+    x, look = re.search(r'<circle cx="([\d.]+)" cy="10" r="[\d.]+" class="mk s0 (\w+)"', rows[name]).groups()
     report(f"{name}: the dot is at its time, {'hollow' if interval else 'filled'}", math.isclose(float(x), at(seconds), abs_tol=0.01)
            and look == ("ho" if interval else "c0"), (x, at(seconds), look))
     whisker = re.search(r'<path class="wh" d="M([\d.]+) 10H([\d.]+)', rows[name])

@@ -96,7 +96,7 @@ report("in a row, spot lies below on demand", min(tips[n][1] for n in tips if n.
     tips[n][1] for n in ("acme/one@moon", "acme/eight@moon")), tips)
 texts = [(float(e.get("y")), e.text) for e in panel.texts if drawing.classes(e) == ["sm", "en"]]
 report("the cheapest price of each at its end", [t for _, t in sorted(texts)] == ["$0.50", "$1.20", "$6.00"], texts)
-shapes = {re.sub(r"^M[^a-z]*", "", e.get("d")) for e in panel.elements if "mk" in drawing.classes(e) and e.find(drawing.SVG + "title") is not None}
+shapes = {re.sub(r"^M[^a-z]*", "", e.get("d") or e.tag) for e in panel.elements if "mk" in drawing.classes(e) and e.find(drawing.SVG + "title") is not None}
 report("on demand and spot have two shapes", len(shapes) == 2, shapes)
 report("12 times apart: a logarithmic axis", panel.x.log)
 
@@ -212,6 +212,24 @@ for kind in ("offers", "speed"):
     report(f"fare report --gpu has the same {kind}", both[0] == both[1])
 report("and links nowhere", "href=" not in made)
 report("of the H100 itself there is none", "speeds" not in json.loads(ask("/gpu.json?name=H100")[1]))
+
+# ---- prices stay in memory until a file changes
+
+
+def soon(path, word, there=True):
+    """Whether the page has it within three seconds, or no longer has it."""
+    end = time.monotonic() + 3
+    while (word in ask(path, False)[1]) != there and time.monotonic() < end:
+        time.sleep(0.05)
+    return (word in ask(path, False)[1]) == there
+
+
+(OFFERS / "late.csv").write_text(f"{HEAD}\nlate,x,moon,,on-demand,Z9 <i>,1,0.11,{ago(0)},test\n")
+report("a new table of one's own is seen", soon("/prices?gpu=z9%20%3Ci%3E", "late/x"))
+(OFFERS / "late.csv").write_text(f"{HEAD}\nlate,y,moon,,on-demand,Z9 <i>,1,0.12,{ago(0)},test\n")
+report("a changed one too", soon("/prices?gpu=z9%20%3Ci%3E", "late/y"))
+(OFFERS / "late.csv").unlink()
+report("and one that is gone", soon("/prices?gpu=z9%20%3Ci%3E", "late/y", there=False))
 server.terminate()
 server.communicate(timeout=30)
 report("the server ends well", server.returncode == 0, server.returncode)
