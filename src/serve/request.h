@@ -30,7 +30,6 @@ struct site {
     struct market *markets[OPEN_MARKETS_MOST]; // open and idle, of these files
     size_t market_count;
     uint64_t market_stamp;                 // of the files, see market_stamp()
-    int64_t market_ns;                     // when they were looked at
     int64_t push_tokens_milli, push_at_ns; // rate limit, see push.c
     struct buf metrics, metrics_stamp;     // cached, with the ledger_stamp() of its runs
     int64_t metrics_ns;                    // when it was made

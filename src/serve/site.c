@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
 #include "base/fs.h"
 #include "serve/request.h"
 
@@ -112,25 +111,16 @@ void site_give_back(struct site *site, struct ledger *ledger, bool failed)
 
 // ---- prices
 
-// Looks at the files at most ten times a second: a page may show an old price that much longer.
-// Closes the markets of other files.
+// What the files are now; closes the markets of other files.
 static uint64_t stamp_now(struct site *site)
 {
     struct market *gone[OPEN_MARKETS_MOST];
     size_t count = 0;
-    pthread_mutex_lock(&site->lock);
-    uint64_t stamp = site->market_stamp;
-    bool fresh = stamp != 0 && clock_now_ns() - site->market_ns < NS_PER_S / 10;
-    pthread_mutex_unlock(&site->lock);
-    if (fresh)
-        return stamp;
-    int64_t now = clock_now_ns();
-    stamp = market_stamp(site->options.book);
+    uint64_t stamp = market_stamp(site->options.book);
     pthread_mutex_lock(&site->lock);
     while (stamp != site->market_stamp && site->market_count > 0)
         gone[count++] = site->markets[--site->market_count];
     site->market_stamp = stamp;
-    site->market_ns = now;
     pthread_mutex_unlock(&site->lock);
     while (count > 0)
         market_close(gone[--count]);
