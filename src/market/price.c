@@ -387,5 +387,5 @@ void priced_words(const struct priced *p, bool prorated, struct buf *out)
     if (prorated)
         buf_adds(out, "rate × time");
     else
-        tariff_words(&charged, out);
+        tariff_words(&charged, p->offer.name, p->day, out);
 }

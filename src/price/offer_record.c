@@ -101,7 +101,7 @@ static int add_tariff(const struct offer *offer, int day, struct offer_record *r
         const struct tariff *tariff = tariff_for(book, offer, day, &assumed);
         if (assumed)
             buf_adds(&words, "ASSUMED: ");
-        tariff_words(tariff, &words);
+        tariff_words(tariff, offer->name, day, &words);
         rc = text_take(&r->tariff, &words, err);
     }
     tariff_book_close(book);

@@ -10,6 +10,8 @@
 struct sentence {
     struct buf *out;
     const char *currency;
+    const char *offer; // (optional) its name: only what holds for it,
+    int64_t day;       // on this day
     bool begun;
 };
 
@@ -158,11 +160,15 @@ static void month_words(const struct tariff *t, struct sentence *s)
         buf_printf(part(s), "at most %s %s a calendar month", t->monthly_cap, s->currency);
     for (size_t i = 0; i < t->commitments.count; i++) {
         const struct tariff_commitment *c = &t->commitments.items[i];
+        bool own = s->offer && tariff_names(c->offers.items, c->offers.count, s->offer) &&
+                   tariff_holds(NULL, c->valid_to, s->day);
+        if (s->offer && !own)
+            continue;
         buf_printf(part(s), "%g %% of the rate with a commitment of %" PRId64 " months",
                    (double)tariff_commitment_permille(c) / 10, c->months.v);
-        for (size_t k = 0; k < c->offers.count; k++)
+        for (size_t k = 0; !own && k < c->offers.count; k++)
             buf_printf(s->out, "%s%s", k ? ", " : " (", c->offers.items[k]);
-        buf_adds(s->out, c->offers.count > 0 ? ")" : "");
+        buf_adds(s->out, !own && c->offers.count > 0 ? ")" : "");
         if (c->valid_to)
             buf_printf(s->out, " before %s", c->valid_to);
     }
@@ -232,9 +238,10 @@ static void traffic_words(const struct tariff *t, struct sentence *s)
         buf_printf(part(s), "traffic in %s %s per GB", t->ingress_rate, s->currency);
 }
 
-void tariff_words(const struct tariff *t, struct buf *out)
+void tariff_words(const struct tariff *t, const char *offer, int64_t day, struct buf *out)
 {
-    struct sentence s = {out, t->currency ? t->currency : "USD", false};
+    struct sentence s = {
+        .out = out, .currency = t->currency ? t->currency : "USD", .offer = offer, .day = day};
     time_words(t, &s);
     spot_words(t, &s);
     month_words(t, &s);

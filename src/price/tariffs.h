@@ -46,6 +46,7 @@ const struct tariff *tariff_at(const struct tariff_book *book, size_t index);
 
 // The rule in a sentence: "per second, at least 60 s a start; storage 0.08 USD per GB and month".
 struct buf;
-void tariff_words(const struct tariff *tariff, struct buf *out);
+// Of an offer (optional, its name) only what holds for it on that day.
+void tariff_words(const struct tariff *tariff, const char *offer, int64_t day, struct buf *out);
 
 #endif

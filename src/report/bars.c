@@ -319,7 +319,7 @@ static void draw_lines(struct buf *out, const struct layout *l, double top, doub
             continue;
         double x = scale_at(&l->scale, line->y.v);
         double half = glyphs_width(line->name, SVG_SMALL) / 2;
-        svg_line(out, x, top + LINES - 3, x, bottom, "rf");
+        svg_line(out, x, top + LINES, x, bottom, "rf");
         svg_text(out, fmin(fmax(x, half), l->width - half), top + 11, "sm mi",
                  line->name ? line->name : "");
     }

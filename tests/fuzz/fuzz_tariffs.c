@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct tariff *t;
     for (size_t i = 0; book && (t = tariff_at(book, i)); i++) {
         struct buf words = {0};
-        tariff_words(t, &words);
+        tariff_words(t, NULL, 0, &words);
         assert(!words.failed && words.len > 0);
         buf_release(&words);
         charge(t);

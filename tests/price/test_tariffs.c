@@ -188,15 +188,31 @@ static void words(void **state)
         struct buf out = {0};
         const struct tariff *t = by_id(book, cases[i].id);
         assert_string_equal(t->id, cases[i].id);
-        tariff_words(t, &out);
+        tariff_words(t, NULL, 0, &out);
         if (strncmp(buf_str(&out), cases[i].begins, strlen(cases[i].begins)) != 0)
             fail_msg("%s: %s", cases[i].id, buf_str(&out));
+        buf_release(&out);
+    }
+    // Of one offer: its own commitments, without their patterns, and none that has ended.
+    static const struct {
+        const char *offer;
+        int64_t day;
+        const char *has;
+    } own[] = {{"g5.xlarge", 20000, "58.8 % of the rate with a commitment of 12 months;"},
+               {"p4d.24xlarge", 20000, "57.5 % of the rate with a commitment of 12 months before"},
+               {"p4d.24xlarge", 20300, "60 s a start; storage"}, // 2025-07-31
+               {"p5.48xlarge", 20000, "60 s a start; storage"}};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        struct buf out = {0};
+        tariff_words(by_id(book, "aws-on-demand"), own[i].offer, own[i].day, &out);
+        if (!strstr(buf_str(&out), own[i].has) || strstr(buf_str(&out), "p2.*"))
+            fail_msg("%s: %s", own[i].offer, buf_str(&out));
         buf_release(&out);
     }
     const struct tariff *t;
     for (size_t i = 0; (t = tariff_at(book, i)); i++) {
         struct buf out = {0};
-        tariff_words(t, &out);
+        tariff_words(t, NULL, 0, &out);
         assert_true(out.len > 10 && !out.failed);
         buf_release(&out);
     }
@@ -217,7 +233,7 @@ static void words_of_rates(void **state)
                        .storage_rate = strdup("0.00"),
                        .ingress_rate = strdup("0.01")};
     struct buf out = {0};
-    tariff_words(&t, &out);
+    tariff_words(&t, NULL, 0, &out);
     assert_string_equal(buf_str(&out),
                         "0.02 EUR per minute, to the nearest 100 ms, at least 90 s a start; "
                         "at most 5 EUR a calendar month; 49 EUR once; storage is free; "
@@ -232,7 +248,7 @@ static void words_of_rates(void **state)
                            .storage_unit_ms = {3600000, true},
                            .storage_calendar_month = {true, true}};
     struct buf more = {0};
-    tariff_words(&clock, &more);
+    tariff_words(&clock, NULL, 0, &more);
     assert_string_equal(
         buf_str(&more),
         "0.02 USD per hour, for every clock hour touched, at least 0.10 USD a start; "

@@ -21,7 +21,7 @@ static void tariffs(void **state)
         int rc = tariff_book_read(&book, SHARE "/providers", NULL, &err);
         if (rc == 0) {
             const struct offer offer = {.provider = "aws", .kind = OFFER_SPOT};
-            tariff_words(tariff_for(book, &offer, 20000, NULL), &words);
+            tariff_words(tariff_for(book, &offer, 20000, NULL), NULL, 0, &words);
             rc = buf_check(&words, &err);
         }
         tariff_book_close(book);
