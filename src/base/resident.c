@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define LARGE (1 << 20) // bytes
 
@@ -56,4 +57,15 @@ void resident_trim(void)
     }
     if (smaps)
         fclose(smaps);
+}
+
+void resident_trim_above(size_t bytes)
+{
+    size_t pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "re");
+    bool known = statm && fscanf(statm, "%*u %zu", &pages) == 1;
+    if (statm)
+        fclose(statm);
+    if (!known || pages > bytes / (size_t)sysconf(_SC_PAGESIZE))
+        resident_trim();
 }

@@ -21,8 +21,9 @@
 #define RESERVE_NS (2 * NS_PER_S)   // for saving, where nothing was measured yet
 #define WRITE_NS   (20 * NS_PER_S)  // for a job that writes a checkpoint when it is ended
 #define LAST_NS    (500 * NS_PER_MS)
-#define END_NS     (20 * NS_PER_S) // for the history and the lease
-#define COST_NS    (20 * NS_PER_S) // between two updates of the cost
+#define END_NS     (20 * NS_PER_S)   // for the history and the lease
+#define COST_NS    (20 * NS_PER_S)   // between two updates of the cost
+#define RESIDENT   ((size_t)8 << 20) // bytes: more than that is too much while nothing happens
 
 struct guard {
     struct guard_options o;
@@ -71,6 +72,20 @@ static bool lease_waiting(void *context, const struct lease_holder *holder, int6
     return g->o.waiting(g->o.context, words);
 }
 
+static void trim(const struct guard *g)
+{
+    if (g->o.watches)
+        resident_trim();
+}
+
+// TLS brings back pages of its libraries at each beat.
+static void trim_after_beat(void *context)
+{
+    const struct guard *g = context;
+    if (g->o.watches)
+        resident_trim_above(RESIDENT);
+}
+
 static int acquire(struct guard *g, struct buf *says, struct err *err)
 {
     int64_t hold_ms = g->o.lease_ns / NS_PER_MS;
@@ -79,6 +94,7 @@ static int acquire(struct guard *g, struct buf *says, struct err *err)
                                     .hold_ms = hold_ms,
                                     .patience_ms = 2 * hold_ms,
                                     .waiting = lease_waiting,
+                                    .beaten = trim_after_beat,
                                     .context = g,
                                     .no_wait = g->o.no_wait};
     TRY(lease_acquire(&g->lease, g->store, &o, 0, err));
@@ -198,7 +214,7 @@ static void note(void *context)
     record_release(run_attempt_fields, &copy);
     buf_release(&text);
     store_rest(g->store);
-    resident_trim();
+    trim(g);
 }
 
 static void update_cost(struct guard *g)
@@ -221,7 +237,7 @@ int guard_start(struct guard *g, struct err *err)
     g->start_ns = g->asked_ns = clock_now_ns();
     TRY(finder_open(&g->finder, g->o.checkpoints, err));
     store_rest(g->store);
-    resident_trim();
+    trim(g);
     const struct saver_options o = {.keep = g->keep,
                                     .finder = g->finder,
                                     .every_ns = g->o.every_ns,

@@ -39,6 +39,7 @@ struct guard_options {
     int keep;                 // (optional) checkpoints to keep; 0: keep.h's
     bool asks;                // the job writes a checkpoint when asked (GUARD_SAVE)
     bool no_wait;             // another machine that runs the job is an error
+    bool watches;             // the job is another process: this one keeps little in memory
     // (optional) Called while another machine holds the lease, and ten times a second during
     // transfers; false gives up.
     bool (*waiting)(void *context, const char *doing);

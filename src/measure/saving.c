@@ -312,6 +312,7 @@ static int open_guard(struct saving *v, struct err *err)
         .quiet_ns = o->quiet_ns,
         .keep = (int)o->keep,
         .asks = s->workload != NULL,
+        .watches = s->command != NULL,
         .waiting = waiting,
         .cost = cost,
         .context = v,
