@@ -33,7 +33,7 @@ WAITING = ["fleet/test_kubernetes", "measure/test_sample_command", "fleet/test_s
            "ledger/test_faults", "guard/test_with", "guard/test_watching", "guard/test_libraries", "trace/test_traced",
            "sample/test_sampler", "guard/test_rehearsal", "measure/test_killed", "ledger/test_import_site", "measure/test_spend",
            "fleet/test_many", "measure/test_hostile", "trace/test_inject", "guard/test_store", "serve/test_serve",
-           "measure/test_log_lines", "guard/test_save", "fleet/test_rehearsal", "run/test_meter", "guard/test_notice",
+           "measure/test_log_lines", "guard/test_save", "fleet/test_rehearsal", "guard/test_notice",
            "sample/test_tasks", "run/test_energy", "guard/test_s3_tls", "measure/test_provenance", "machine/test_cloud",
            "measure/test_join", "measure/test_parallel_slurm", "fleet/test_emit_boot", "guard/test_find", "guard/test_kubernetes",
            "measure/test_ranks_slurm", "measure/test_gpus"]

@@ -402,8 +402,7 @@ void html_plot_within(struct buf *out, const struct plot *plot, int level, size_
     buf_drop(out, &piece);
 }
 
-// What shows one run by itself; its own page has it too.
-static bool is_of_one(const char *kind)
+bool html_shows_one(const char *kind)
 {
     static const char *const kinds[] = {"use", "steps", "account", "timeline", "phases", NULL};
     for (size_t i = 0; kinds[i]; i++)
@@ -420,7 +419,7 @@ static size_t fit_small(const struct page *page, html_shows_fn *shows, size_t mo
     for (int one = 0; one < 2; one++)
         for (size_t i = 0; i < page->plots.count; i++) {
             const struct plot *plot = &page->plots.items[i];
-            if (is_of_one(plot->kind) != (one == 1) || !html_worth(plot) ||
+            if (html_shows_one(plot->kind) != (one == 1) || !html_worth(plot) ||
                 (shows && !shows(plot->kind)))
                 continue;
             draw_plot(&pieces[i], plot, 2, i, true);

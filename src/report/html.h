@@ -45,6 +45,9 @@ void html_verdict_compared(struct buf *out, const struct page *page); // without
 // A plot's panels and the table of its figures. `number` is unique in a page.
 void html_plot(struct buf *out, const struct plot *plot, int level, size_t number);
 
+// Whether a plot of that kind shows one run by itself: its own page has it too.
+bool html_shows_one(const char *kind);
+
 // Whether a page shows it: not a history of prices that never changed.
 bool html_worth(const struct plot *plot);
 

@@ -263,16 +263,6 @@ static int runs_of(struct site_job *job, size_t training, struct buf *out, struc
     return 0;
 }
 
-// Of several runs side by side; what shows one run by itself is on its page.
-static bool compares(const char *kind)
-{
-    static const char *const alone[] = {"use", "steps", "account", "timeline", "phases", NULL};
-    for (size_t i = 0; alone[i]; i++)
-        if (strcmp(kind, alone[i]) == 0)
-            return false;
-    return true;
-}
-
 static int show_compare(struct buf *out, struct site_job *job, size_t training,
                         const struct page *page, struct err *err)
 {
@@ -282,18 +272,21 @@ static int show_compare(struct buf *out, struct site_job *job, size_t training,
     site_begin(out, "../", NULL, buf_str(&title));
     buf_drop(out, &title);
     html_verdict_compared(out, page);
+    buf_adds(out, "<div class=\"cols\">\n<div>\n");
     html_heading(out, 2, "Side by side");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         html_compare(out, page, i, 3);
     TRY(runs_of(job, training, out, err));
-    for (size_t i = 0; i < page->plots.count; i++)
-        if (compares(page->plots.items[i].kind))
-            html_plot_within(out, &page->plots.items[i], 2, i, SITE_PLOTS_UNTIL, &left_out);
-    html_left_out(out, &left_out);
     if (page->quotes.count > 0)
         html_heading(out, 2, "Cost by offer");
     for (size_t i = 0; i < page->quotes.count; i++)
         html_quote(out, &page->quotes.items[i], 3);
+    buf_adds(out, "</div>\n<div>\n");
+    for (size_t i = 0; i < page->plots.count; i++)
+        if (!html_shows_one(page->plots.items[i].kind))
+            html_plot_within(out, &page->plots.items[i], 2, i, SITE_PLOTS_UNTIL, &left_out);
+    html_left_out(out, &left_out);
+    buf_adds(out, "</div>\n</div>\n");
     buf_printf(out, "<p class=\"mute\"><a href=\"%s.json\">The comparison as JSON</a></p>\n",
                t->name);
     site_end(out, page, true);
