@@ -370,7 +370,7 @@ def drawn():
     points = [(tip, filled) for _, _, filled, tip in panel.markers() if tip.startswith("estimate, ")]
     assert len(points) > 1 and not any(filled for _, filled in points), points
     html = fare("report", RUN["id"], "-o", "-")
-    assert "not enough GPU memory, such as " in html and "Offers left out, one by one" in html and b["certainty"] in html
+    assert "not enough GPU memory, such as " in html and re.search(r">\d+ offers left out, and why<", html) and b["certainty"] in html
     text = fare("report", RUN["id"], "--format", "md")
     assert b["certainty"] in text and "not enough GPU memory, such as " in text, text
 
