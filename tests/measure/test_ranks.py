@@ -3,7 +3,6 @@
 """Several processes that train one net, as one run: forked by fare, and started by mpirun. Parameters after some steps are held
 against those of one process; ranks are killed, stopped, or never come."""
 import json
-import math
 import os
 import shutil
 import signal
@@ -159,7 +158,8 @@ with tempfile.TemporaryDirectory(prefix="fare-test-") as top:
 
     p = start([], "mlp", "--steps", "400", "--threads", "1", "--ranks", "3", "--no-ledger", "--json")
     ranks = forked(p)
-    # One rank stands still four fifths of the time, whenever the training begins. The other two wait for it: 0.53 of all time.
+    # One rank stands still most of the time, whenever the training begins: the others wait for it, many times 0.4 s. Where it is
+    # stopped within a sum, that is communication.
     output = ThreadPoolExecutor(1).submit(p.communicate, timeout=120)
     while ranks and not output.done():
         for number, seconds in ((signal.SIGSTOP, 0.4), (signal.SIGCONT, 0.1)):
@@ -170,8 +170,8 @@ with tempfile.TemporaryDirectory(prefix="fare-test-") as top:
             time.sleep(seconds)
     out, err = output.result()
     run = json.loads(out)["runs"][0] if p.returncode == 0 else {}
-    step, waiting = run.get("step_ms", math.inf), run.get("step_waiting_ms", 0)
-    report("what a slow rank costs is waiting", waiting > 0.35 * step, f"{waiting} of {step} {err} {run}")
+    waiting = run.get("step_waiting_ms", 0) * run.get("steps", 0)
+    report("what a slow rank costs is waiting", waiting > 1000, f"{waiting} ms {err} {run}")
 
     # Mistakes.
     for words, said in ((["mlp", "--ranks", "0"], "--ranks: expected numbers"), (["l1", "--ranks", "2"], "l1 trains nothing"),
