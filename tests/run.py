@@ -49,8 +49,7 @@ LONG = ["engine/test_kernels", "measure/test_frameworks", "dist/test_gpu_check",
         "cli/run-l1-times", "cli/check-expected", "fleet/test_emit_clouds", "engine/test_lstm", "estimate/test_scaling",
         "measure/test_bare_gpu", "dist/test_image", "report/test_valid", "measure/test_gate", "price/test_real",
         "guard/test_torch", "ledger/test_postgres", "serve/test_serve_size"]
-# Those that compute, as many as there are processors and one more, which fills the time that one of them sleeps, yield to those
-# that mostly sleep: these need little, and soon.
+# Those that compute, as many as there are processors, yield to those that mostly sleep: these need little, and soon.
 NICE = 3
 # Left out of `make quick` too: over two seconds of CPU each.
 NOT_QUICK = ["bill/test_shipped", "measure/test_boot", "cmd/test_completion", "report/test_looking", "bill/test_crontab",
@@ -277,7 +276,7 @@ def main():
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--sanitize", type=Path, help="a second build, with sanitizers")
     parser.add_argument("--quick", action="store_true", help="leave out the tests that take long")
-    parser.add_argument("--jobs", type=int, default=(os.cpu_count() or 2) + 1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--programs", action="append", default=[], type=Path,
                         help="run just these programs (for the test of this runner)")
     parser.add_argument("only", nargs="*", help="words; only tests whose path below tests/ has one of them")
