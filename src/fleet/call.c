@@ -245,15 +245,9 @@ static int make_pipes(struct running *r, int theirs[3], struct err *err)
     return 0;
 }
 
-// What a program that starts has in place of ours: the usual answer to these signals.
-static void usual_signals(sigset_t *set)
-{
-    sigemptyset(set);
-    sigaddset(set, SIGPIPE);
-    sigaddset(set, SIGINT);
-    sigaddset(set, SIGTERM);
-    sigaddset(set, SIGHUP);
-}
+// Signals that this process ignores or catches; a program starts with their defaults.
+static const int ours[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP};
+enum { OURS = sizeof ours / sizeof *ours };
 
 static int spawn(struct running *r, const int theirs[3])
 {
@@ -263,7 +257,9 @@ static int spawn(struct running *r, const int theirs[3])
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&how);
     sigemptyset(&none);
-    usual_signals(&usual);
+    sigemptyset(&usual);
+    for (int i = 0; i < OURS; i++)
+        sigaddset(&usual, ours[i]);
     for (int i = 0; i < 3; i++)
         posix_spawn_file_actions_adddup2(&actions, theirs[i], i);
     posix_spawnattr_setsigmask(&how, &none);
@@ -283,7 +279,7 @@ static int spawn(struct running *r, const int theirs[3])
 struct start {
     char *const *argv;
     const int *low;
-    sigset_t usual, none;
+    sigset_t none;
     struct sigaction by_default;
     int number; // what went wrong
     bool kept;  // our descriptors are not its own
@@ -299,9 +295,8 @@ static int become(void *arg)
         start->kept = true;
         _exit(127);
     }
-    for (int number = 1; number < NSIG; number++)
-        if (sigismember(&start->usual, number) == 1)
-            sigaction(number, &start->by_default, NULL);
+    for (int i = 0; i < OURS; i++)
+        sigaction(ours[i], &start->by_default, NULL);
     bool good = setsid() >= 0;
     for (int i = 0; i < 3 && good; i++)
         good = dup2(start->low[i], i) == i;
@@ -311,8 +306,8 @@ static int become(void *arg)
     _exit(127);
 }
 
-// ENOSYS where the kernel cannot.
-static int spawn_light(const struct calls *calls, struct running *r, const int theirs[3])
+// ENOSYS where the kernel cannot; it is not tried again.
+static int spawn_light(struct calls *calls, struct running *r, const int theirs[3])
 {
     struct start start = {
         .argv = r->call.argv, .low = calls->low, .by_default = {.sa_handler = SIG_DFL}};
@@ -322,7 +317,6 @@ static int spawn_light(const struct calls *calls, struct running *r, const int t
     for (int i = 0; i < 3; i++)
         if (dup3(theirs[i], calls->low[i], O_CLOEXEC) < 0)
             return errno;
-    usual_signals(&start.usual);
     sigemptyset(&start.none);
     sigemptyset(&start.by_default.sa_mask);
     sigfillset(&all);
@@ -336,6 +330,10 @@ static int spawn_light(const struct calls *calls, struct running *r, const int t
     // Else the other end of a pipe would stay open.
     for (int i = 0; i < 3; i++)
         dup3(calls->epoll, calls->low[i], O_CLOEXEC);
+    if (start.kept) {
+        free(calls->stack);
+        calls->stack = NULL;
+    }
     return number;
 }
 
