@@ -15,6 +15,8 @@ void html_page(struct buf *out, const struct page *page);
 void html_begin(struct buf *out, const char *title, int refresh_s); // reload interval; 0: none
 void html_end(struct buf *out);
 
+void html_piece(struct buf *out, struct buf *piece); // appends it and releases it
+
 void html_heading(struct buf *out, int level, const char *text);
 void html_paragraph(struct buf *out, const char *class, const char *text); // null or "": nothing
 void html_sentence(struct buf *out, const char *text); // of a verdict or advice, without shouting
@@ -27,7 +29,9 @@ struct html_column {
 };
 void html_begin_table(struct buf *out, const char *label);
 void html_table_head(struct buf *out, const struct html_column *columns, size_t count);
+void html_head_cell(struct buf *out, const char *class, const char *name);
 void html_cell(struct buf *out, const char *class, const char *text);
+void html_figure(struct buf *out, const char *text); // with places to break it
 void html_end_table(struct buf *out);
 void html_offer(struct buf *out, const char *name); // with places to break it
 
@@ -52,8 +56,7 @@ bool html_shows_one(const char *kind);
 bool html_worth(const struct plot *plot);
 
 // The same as html_plot() for what is worth it, if the page then has at most `most` bytes; else its
-// title goes to `left_out`.
-// html_left_out() says which were left out, and releases the buffer.
+// title goes to `left_out`. html_left_out() says which were left out, and releases the buffer.
 void html_plot_within(struct buf *out, const struct plot *plot, int level, size_t number,
                       size_t most, struct buf *left_out);
 void html_left_out(struct buf *out, struct buf *left_out);

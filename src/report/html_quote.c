@@ -54,7 +54,7 @@ static void two_lines(struct buf *out, const char *class, const char *text, cons
     buf_adds(out, "</td>");
 }
 
-// What the rows of a table have in common is said once, below it.
+// Facts that all rows share are stated once, below the table.
 struct common {
     bool run;       // one run gives all times: no letters
     bool framework; // and year

@@ -285,9 +285,9 @@ bool points_placed(const struct layout *l, const struct plot_point *p, double *x
     return true;
 }
 
-// Leaves points out that lie on the line between others: whoever looks cannot see it. For lines of
-// so many points that most have no marker.
-struct thread {
+// A line of many points, most of them without a marker. Points that lie on the straight line
+// between their neighbours are dropped: the drawing is the same.
+struct stroke {
     struct svg_pen pen;
     bool down; // the pen is at (from_x, from_y)
     bool held; // (x, y) is not drawn yet
@@ -298,14 +298,14 @@ struct thread {
 
 #define UNSEEN 0.2 // pixels
 
-static void end_thread(struct thread *t)
+static void end_stroke(struct stroke *t)
 {
     if (t->held)
         svg_pen_to(&t->pen, t->x, t->y);
     t->held = t->down = false;
 }
 
-static void begin_thread(struct thread *t, double x, double y)
+static void begin_stroke(struct stroke *t, double x, double y)
 {
     t->from_x = x;
     t->from_y = y;
@@ -315,11 +315,11 @@ static void begin_thread(struct thread *t, double x, double y)
     t->held = false;
 }
 
-static void add_to_thread(struct thread *t, double x, double y)
+static void add_to_stroke(struct stroke *t, double x, double y)
 {
     if (!t->down) {
         svg_pen_move(&t->pen, x, y);
-        begin_thread(t, x, y);
+        begin_stroke(t, x, y);
         return;
     }
     if (t->held && x == t->x && y == t->y)
@@ -328,13 +328,13 @@ static void add_to_thread(struct thread *t, double x, double y)
     bool straight = t->held && x > t->x && slope >= t->least && slope <= t->most;
     if (t->held && !straight) {
         svg_pen_to(&t->pen, t->x, t->y);
-        begin_thread(t, t->x, t->y);
+        begin_stroke(t, t->x, t->y);
     }
     if (x > t->from_x) {
         t->least = fmax(t->least, (y - UNSEEN - t->from_y) / (x - t->from_x));
         t->most = fmin(t->most, (y + UNSEEN - t->from_y) / (x - t->from_x));
     } else {
-        t->least = HUGE_VAL; // straight up: the next one starts anew
+        t->least = HUGE_VAL; // vertical: the next point begins a new line
         t->most = -HUGE_VAL;
     }
     t->x = x;
@@ -347,24 +347,24 @@ static void draw_path(struct buf *out, const struct layout *l, size_t s)
     enum { MANY = 50 };
     const struct plot_series *series = &l->panel->series.items[s];
     bool many = series->points.count > MANY;
-    struct thread t = {.pen = {.out = out}};
+    struct stroke t = {.pen = {.out = out}};
     double x, y, last = 0;
     buf_adds(out, "<path d=\"");
     for (size_t i = 0; i < series->points.count; i++) {
         if (!points_placed(l, &series->points.items[i], &x, &y)) {
-            end_thread(&t);
+            end_stroke(&t);
             continue;
         }
         if (t.down && l->steps)
-            add_to_thread(&t, x, last);
-        add_to_thread(&t, x, y);
+            add_to_stroke(&t, x, last);
+        add_to_stroke(&t, x, y);
         if (!many && t.held) {
             svg_pen_to(&t.pen, x, y);
-            begin_thread(&t, x, y);
+            begin_stroke(&t, x, y);
         }
         last = y;
     }
-    end_thread(&t);
+    end_stroke(&t);
     buf_printf(out, "\" class=\"ln s%zu d%zu\"/>\n", s % SVG_COLOURS, s / SVG_COLOURS % 4);
 }
 

@@ -46,16 +46,8 @@ static void put_plots(struct buf *out, const struct page *page, struct buf *piec
                       enum place place)
 {
     for (size_t i = 0; i < page->plots.count; i++)
-        if (place_of(page->plots.items[i].kind) == place) {
-            buf_add(out, buf_str(&pieces[i]), pieces[i].len);
-            buf_drop(out, &pieces[i]);
-        }
-}
-
-static void put_piece(struct buf *out, struct buf *piece)
-{
-    buf_add(out, buf_str(piece), piece->len);
-    buf_drop(out, piece);
+        if (place_of(page->plots.items[i].kind) == place)
+            html_piece(out, &pieces[i]);
 }
 
 static void show_end(struct buf *out, const struct page *page)
@@ -191,17 +183,17 @@ static void show_compare(struct buf *out, const struct request *request, const s
     put_plots(out, page, plots, LEFT);
     buf_adds(out, "</div>\n<div>\n");
     put_plots(out, page, plots, RIGHT);
-    put_piece(out, &differences);
+    html_piece(out, &differences);
     buf_adds(out, "</div>\n</div>\n");
-    put_piece(out, &tables);
+    html_piece(out, &tables);
     // Folded: the question here is how the runs differ.
     if (page->quotes.count > 0)
         buf_adds(out, "<details><summary>What they cost elsewhere</summary>\n");
-    put_piece(out, &quotes);
+    html_piece(out, &quotes);
     put_plots(out, page, plots, LAST);
     buf_adds(out, page->quotes.count > 0 ? "</details>\n" : "");
     html_left_out(out, &left_out);
-    put_piece(out, &end);
+    html_piece(out, &end);
     free(plots);
 }
 
