@@ -442,7 +442,8 @@ class Native(Rehearsal):
                 "--lease", f"{int(LEASE_S * 1e3)}ms", "--notice", f"signal@3s,file:{home}/notice"]
 
     def finals(self):
-        return [self.last(self.alive[-1].home)]
+        """Of the last machine that trained: one that comes after the end finds it finished, and has none."""
+        return [next(filter(None, (self.last(fare.home) for fare in reversed(self.alive))), None)]
 
     def judge(self):
         if self.finals() != [self.reference]:
