@@ -212,6 +212,21 @@ static void max_pool_2(struct net *net, const struct size *s)
     head(net, net_max_pool(net, first(net, s, s->units, true), 2, 2, NET_VALID));
 }
 
+// Of numbers that relu left, and of others.
+static void max_pool_dropout(struct net *net, const struct size *s)
+{
+    int x =
+        net_dropout(net, net_max_pool(net, first(net, s, s->units, true), 2, 2, NET_VALID), 0.25f);
+    head(net, x);
+}
+
+static void max_pool_dropout_signed(struct net *net, const struct size *s)
+{
+    int x =
+        net_dropout(net, net_max_pool(net, first(net, s, s->units, false), 2, 2, NET_VALID), 0.5f);
+    head(net, x);
+}
+
 static void max_pool_3(struct net *net, const struct size *s)
 {
     head(net, net_max_pool(net, first(net, s, s->units, false), 3, 2, NET_VALID));
@@ -433,6 +448,8 @@ static const struct op_case op_cases[] = {
     {"batch norm with relu", norm_relu, 2e-5, image_sizes, 2e-2, 0.2},
     {"batch norm, input shared", norm_shared, 2e-5, image_sizes, 9e-3, 4e-2},
     {"maximum pool 2x2", max_pool_2, 5e-6, window_sizes, 4e-3, 2e-2},
+    {"maximum pool 2x2, dropout", max_pool_dropout, 5e-6, window_sizes, 4e-3, 2e-2},
+    {"maximum pool 2x2, dropout, signed", max_pool_dropout_signed, 5e-6, window_sizes, 4e-3, 2e-2},
     {"maximum pool 3x3, stride 2", max_pool_3, 5e-6, window_sizes, 3e-3, 2e-2},
     {"maximum pool 3x3, same", max_pool_same, 5e-6, image_sizes, 4e-3, 3e-2},
     {"average pool 3x3, same", average_pool_3, 5e-6, image_sizes, 3e-3, 2e-2},

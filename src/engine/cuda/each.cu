@@ -105,6 +105,62 @@ KERNEL(256, 1) pool_forward(const cuda_pool g)
     *(f4 *)(g.out + pixel * g.pitch + c) = out;
 }
 
+// The largest of windows of 2 × 2 side by side: a thread does four pixels, one after the other in
+// their image, for four channels, so that dropout's words are made once for four numbers.
+KERNEL(128, 4) pool_forward_2(const cuda_pool g)
+{
+    int line = g.pitch / 4, out_pixels = g.out_height * g.out_width, fours = (out_pixels + 3) / 4;
+    int i = (int)BLOCK * 128 + (int)THREAD, row = i / line, c = (i - row * line) * 4;
+    int sample = row / fours, at = (row - sample * fours) * 4, count = min_of(4, out_pixels - at);
+    if (sample >= g.batch)
+        return;
+    const u32 *stream = DROP_STREAM(g.drop);
+    int first = DROP_FIRST(g.drop), down = g.width * g.pitch;
+    f4 cells[4][4];
+    UNROLL
+    for (int k = 0; k < 4; k++) {
+        int p = at + min_of(k, count - 1), y = p / g.out_width, x = p - y * g.out_width;
+        const float *from =
+            g.x + (((i64)sample * g.height + 2 * y) * g.width + 2 * x) * g.pitch + c;
+        cells[k][0] = *(const f4 *)from;
+        cells[k][1] = *(const f4 *)(from + g.pitch);
+        cells[k][2] = *(const f4 *)(from + down);
+        cells[k][3] = *(const f4 *)(from + down + g.pitch);
+    }
+    float v[4][4]; // pixel, channel
+    UNROLL
+    for (int k = 0; k < 4; k++) {
+        f4 *w = cells[k];
+        v[k][0] = max_of(max_of(w[0].x, w[1].x), max_of(w[2].x, w[3].x));
+        v[k][1] = max_of(max_of(w[0].y, w[1].y), max_of(w[2].y, w[3].y));
+        v[k][2] = max_of(max_of(w[0].z, w[1].z), max_of(w[2].z, w[3].z));
+        v[k][3] = max_of(max_of(w[0].w, w[1].w), max_of(w[2].w, w[3].w));
+    }
+    if (stream)
+        UNROLL
+    for (int channel = 0; channel < 4; channel++) {
+        u64 index = image_index(sample + first, c + channel, g.channels, out_pixels, at);
+        int before = (int)(index & 3); // numbers of the first four words that are not ours
+        u4 w = dropout_words(stream, index / 4), next = {0, 0, 0, 0};
+        if (before > 0)
+            next = dropout_words(stream, index / 4 + 1);
+        const u32 word[8] = {w.x, w.y, w.z, w.w, next.x, next.y, next.z, next.w};
+        UNROLL
+        for (int k = 0; k < 4; k++) {
+            u32 own = before == 0   ? word[k]
+                      : before == 1 ? word[k + 1]
+                      : before == 2 ? word[k + 2]
+                                    : word[k + 3];
+            v[k][channel] = own >= g.drop.threshold ? v[k][channel] * g.drop.scale : 0;
+        }
+    }
+    float *to = g.out + ((i64)sample * out_pixels + at) * g.pitch + c;
+    UNROLL
+    for (int k = 0; k < 4; k++)
+        if (k < count)
+            *(f4 *)(to + k * g.pitch) = f4{v[k][0], v[k][1], v[k][2], v[k][3]};
+}
+
 // A thread per four numbers of the input goes through their windows. Among equal cells the first
 // one, row by row, was chosen.
 KERNEL(256, 1) pool_back(const cuda_pool g)
@@ -180,52 +236,59 @@ KERNEL(256, 1) pool_back(const cuda_pool g)
     *to = out;
 }
 
-// Windows of 2 × 2 without overlap: a thread does the four cells of one, for four channels.
-KERNEL(256, 1) pool_back_2(const cuda_pool g)
+// Windows of 2 × 2 side by side: a thread does the cells of one, for four channels, and cells of
+// the last row and column that are in no window. After relu, y tells what dropout left.
+KERNEL(256, 4) pool_back_2(const cuda_pool g)
 {
-    int line = g.pitch / 4, out_pixels = g.out_height * g.out_width;
-    i64 i = (i64)BLOCK * 256 + THREAD, all = (i64)g.batch * out_pixels * line;
-    if (i >= all)
+    int line = g.pitch / 4, high = (g.height + 1) / 2, wide = (g.width + 1) / 2;
+    int i = (int)BLOCK * 256 + (int)THREAD, window = i / line, c = (i - window * line) * 4;
+    int lines = window / wide, x = window - lines * wide, sample = lines / high;
+    int y = lines - sample * high;
+    if (sample >= g.batch)
         return;
-    int c = (int)(i % line) * 4;
-    i64 pixel = i / line;
-    int sample = (int)(pixel / out_pixels), at = (int)(pixel - (i64)sample * out_pixels);
-    int y = at / g.out_width, x = at - y * g.out_width;
-    const u32 *stream = DROP_STREAM(g.drop);
-    int first = DROP_FIRST(g.drop);
+    bool right = 2 * x + 1 < g.width, below = 2 * y + 1 < g.height;
     i64 corner = (((i64)sample * g.height + 2 * y) * g.width + 2 * x) * g.pitch + c;
     int down = g.width * g.pitch;
-    f4 a = *(const f4 *)(g.x + corner), b = *(const f4 *)(g.x + corner + g.pitch);
-    f4 e = *(const f4 *)(g.x + corner + down), f = *(const f4 *)(g.x + corner + down + g.pitch);
-    f4 d4 = *(const f4 *)(g.dy + pixel * g.pitch + c);
-    float v[4][4] = {
-        {a.x, b.x, e.x, f.x}, {a.y, b.y, e.y, f.y}, {a.z, b.z, e.z, f.z}, {a.w, b.w, e.w, f.w}};
-    float d[4] = {d4.x, d4.y, d4.z, d4.w}, to[4][4];
-    UNROLL
-    for (int k = 0; k < 4; k++) {
-        int best = 0;
-        float most = v[k][0];
+    float to[4][4] = {};
+    if (y < g.out_height && x < g.out_width) {
+        int out_pixels = g.out_height * g.out_width, at = y * g.out_width + x;
+        i64 own = ((i64)sample * out_pixels + at) * g.pitch + c;
+        f4 a = *(const f4 *)(g.x + corner), b = *(const f4 *)(g.x + corner + g.pitch);
+        f4 e = *(const f4 *)(g.x + corner + down), f = *(const f4 *)(g.x + corner + down + g.pitch);
+        f4 d4 = *(const f4 *)(g.dy + own), y4 = d4;
+        if (g.relu)
+            y4 = *(const f4 *)(g.y + own);
+        const u32 *stream = DROP_STREAM(g.drop);
+        int first = DROP_FIRST(g.drop);
+        const float v[4][4] = {
+            {a.x, b.x, e.x, f.x}, {a.y, b.y, e.y, f.y}, {a.z, b.z, e.z, f.z}, {a.w, b.w, e.w, f.w}};
+        const float d[4] = {d4.x, d4.y, d4.z, d4.w}, out[4] = {y4.x, y4.y, y4.z, y4.w};
         UNROLL
-        for (int j = 1; j < 4; j++)
-            if (v[k][j] > most) {
-                most = v[k][j];
-                best = j;
-            }
-        float value = d[k];
-        if (stream)
-            value = drop_one(stream, g.drop.threshold, g.drop.scale,
+        for (int k = 0; k < 4; k++) {
+            int best = 0;
+            float most = v[k][0], value = d[k];
+            UNROLL
+            for (int j = 1; j < 4; j++)
+                if (v[k][j] > most) {
+                    most = v[k][j];
+                    best = j;
+                }
+            if (g.relu)
+                value = out[k] > 0 ? (stream ? value * g.drop.scale : value) : 0;
+            else if (stream)
+                value =
+                    drop_one(stream, g.drop.threshold, g.drop.scale,
                              image_index(sample + first, c + k, g.channels, out_pixels, at), value);
-        if (g.relu && !(most > 0))
-            value = 0;
-        UNROLL
-        for (int j = 0; j < 4; j++)
-            to[j][k] = j == best ? value : 0;
+            UNROLL
+            for (int j = 0; j < 4; j++)
+                to[j][k] = j == best ? value : 0;
+        }
     }
     UNROLL
-    for (int j = 0; j < 4; j++) {
-        f4 out = {to[j][0], to[j][1], to[j][2], to[j][3]};
-        *(f4 *)(g.out + corner + (j & 1) * g.pitch + (j >> 1) * down) = out;
-    }
+    for (int j = 0; j < 4; j++)
+        if ((j % 2 == 0 || right) && (j < 2 || below))
+            *(f4 *)(g.out + corner + (j & 1) * g.pitch + (j >> 1) * down) =
+                f4{to[j][0], to[j][1], to[j][2], to[j][3]};
 }
 
 // ---- element by element ----

@@ -131,8 +131,8 @@ struct cuda_finish {
 // A pool over an image; with `drop`, dropout after it.
 struct cuda_pool {
     const float *x;
-    const float *dy;
-    float *out; // forward: y; back: dx
+    const float *dy, *y; // back: y after dropout, where the layer before has relu
+    float *out;          // forward: y; back: dx
     int batch, channels, pitch, height, width, out_height, out_width;
     int size_h, size_w, stride, top, left;
     int average;
@@ -227,7 +227,9 @@ struct cuda_head {
     struct cuda_drop drop;
 };
 
-enum { CUDA_CHUNK = 1024 }; // numbers per block of the optimizer
+// Numbers per block of the optimizer, divided by CUDA_SUMMERS if a gradient has more than a few
+// parts: then so many threads sum them.
+enum { CUDA_CHUNK = 1024, CUDA_FEW_PARTS = 8, CUDA_SUMMERS = 4 };
 
 struct cuda_param { // as the optimizer sees it
     const float *grad;

@@ -234,20 +234,44 @@ KERNEL(128, 1) head(const cuda_head g)
         }
 }
 
-// A block per chunk of one parameter; the gradient's parts are summed in order.
+// A block per chunk of one parameter. Few parts of a gradient are summed in order by one thread;
+// many by CUDA_SUMMERS threads, each of which has every fourth.
 KERNEL(256, 1) optimize(const cuda_optimize g)
 {
+    SHARED f4 sums[CUDA_SUMMERS - 1][256 / CUDA_SUMMERS];
     const cuda_param *param = g.params + g.chunk_param[BLOCK];
-    i64 at = g.chunk_at[BLOCK] + THREAD * 4;
-    if (at >= param->end || param->parts == 0)
-        return;
-    const float *from = param->grad + (at - param->at);
-    f4 d4 = *(const f4 *)from;
-    for (int k = 1; k < param->parts; k++) {
-        f4 more = *(const f4 *)(from + k * param->part);
-        ADD_FOUR(d4, more);
+    bool many = param->parts > CUDA_FEW_PARTS;
+    int summer = many ? THREAD / (256 / CUDA_SUMMERS) : 0;
+    int four = many ? THREAD % (256 / CUDA_SUMMERS) : THREAD;
+    i64 at = g.chunk_at[BLOCK] + four * 4;
+    bool here = at < param->end && param->parts > 0;
+    f4 d4 = {0, 0, 0, 0};
+    if (here) {
+        const float *from = param->grad + (at - param->at) + summer * param->part;
+        int step = many ? CUDA_SUMMERS : 1;
+        i64 next = step * param->part;
+        d4 = *(const f4 *)from;
+#pragma unroll 8
+        for (int k = summer + step; k < param->parts; k += step) {
+            from += next;
+            f4 more = *(const f4 *)from;
+            ADD_FOUR(d4, more);
+        }
     }
-    step_four(g.optimizer, at, param->decayed ? g.optimizer.weight_decay : 0, d4);
+    if (many) {
+        if (summer > 0)
+            sums[summer - 1][four] = d4;
+        SYNC();
+        if (summer > 0)
+            return;
+        UNROLL
+        for (int k = 0; k < CUDA_SUMMERS - 1; k++) {
+            f4 more = sums[k][four];
+            ADD_FOUR(d4, more);
+        }
+    }
+    if (here)
+        step_four(g.optimizer, at, param->decayed ? g.optimizer.weight_decay : 0, d4);
 }
 
 // ---- several ranks ----

@@ -26,13 +26,29 @@ static struct cuda_pool pool_of(const struct builder *b, int layer)
                               .drop = gpu_plan_drop(b, value->drop)};
 }
 
+// The largest of windows of 2 × 2 side by side; their kernels count with 32 bits.
+static bool is_plain(const struct cuda_pool *pool)
+{
+    return !pool->average && pool->size_h == 2 && pool->size_w == 2 && pool->stride == 2 &&
+           pool->top == 0 && pool->left == 0 && pool->height / 2 == pool->out_height &&
+           pool->width / 2 == pool->out_width &&
+           (int64_t)pool->batch * pool->height * pool->width * pool->pitch <= INT32_MAX;
+}
+
 void gpu_pool_forward(struct builder *b, int layer)
 {
     struct cuda_pool pool = pool_of(b, layer);
     pool.out = on_gpu(b->plan->values[layer].out);
-    gpu_plan_each(b, "pool_forward",
-                  b->plan->batch * pool.out_height * pool.out_width * pool.pitch / 4, &pool,
-                  sizeof pool);
+    if (is_plain(&pool))
+        gpu_plan_add(
+            b, "pool_forward_2",
+            tiles(b->plan->batch * tiles(pool.out_height * pool.out_width, 4) * (pool.pitch / 4),
+                  128),
+            1, 128, 0, &pool, sizeof pool);
+    else
+        gpu_plan_each(b, "pool_forward",
+                      b->plan->batch * pool.out_height * pool.out_width * pool.pitch / 4, &pool,
+                      sizeof pool);
 }
 
 void gpu_pool_back(struct builder *b, int layer)
@@ -46,13 +62,11 @@ void gpu_pool_back(struct builder *b, int layer)
     pool.out = on_gpu(plan->values[input].grad);
     pool.relu = plan->values[input].masked;
     pool.add = b->written[input];
-    bool apart = !pool.average && pool.size_h == 2 && pool.size_w == 2 && pool.stride == 2 &&
-                 !pool.add && pool.height == 2 * pool.out_height &&
-                 pool.width == 2 * pool.out_width;
-    if (apart)
+    pool.y = on_gpu(plan->values[layer].out);
+    if (is_plain(&pool) && !pool.add)
         gpu_plan_each(b, "pool_back_2",
-                      plan->batch * pool.out_height * pool.out_width * pool.pitch / 4, &pool,
-                      sizeof pool);
+                      plan->batch * tiles(pool.height, 2) * tiles(pool.width, 2) * pool.pitch / 4,
+                      &pool, sizeof pool);
     else
         gpu_plan_each(b, "pool_back", plan->batch * pool.height * pool.width * pool.pitch / 4,
                       &pool, sizeof pool);

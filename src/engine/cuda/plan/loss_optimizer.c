@@ -120,7 +120,12 @@ void gpu_optimize(struct builder *b, const bool *trains)
     struct gpu_plan *plan = b->plan;
     const struct gpu_params *p = plan->params;
     struct cuda_param *rows = calloc((size_t)p->block_count * 2 + 1, sizeof *rows);
-    int64_t chunk_count = 0, all = p->size / CUDA_CHUNK + 2 * p->block_count + 1;
+    bool adamw = p->recipe.optimizer == OPTIMIZER_ADAMW;
+    int64_t chunk_count = 0, all = 2 * p->block_count + 1;
+    for (int i = 0; i < p->block_count; i++)
+        all += p->blocks[i].size * (p->blocks[i].parts > CUDA_FEW_PARTS ? CUDA_SUMMERS : 1) /
+                   CUDA_CHUNK +
+               1;
     int32_t *chunk_param = malloc((size_t)all * sizeof *chunk_param);
     int64_t *chunk_at = malloc((size_t)all * sizeof *chunk_at);
     int count = 0;
@@ -144,7 +149,9 @@ void gpu_optimize(struct builder *b, const bool *trains)
                                     .decayed = k == 0 && block->decayed,
                                     .at = from[k],
                                     .end = to[k]};
-            for (int64_t at = from[k]; at < to[k]; at += CUDA_CHUNK, chunk_count++) {
+            bool many = rows[count].parts > CUDA_FEW_PARTS && !adamw;
+            int chunk = many ? CUDA_CHUNK / CUDA_SUMMERS : CUDA_CHUNK;
+            for (int64_t at = from[k]; at < to[k]; at += chunk, chunk_count++) {
                 chunk_param[chunk_count] = count;
                 chunk_at[chunk_count] = at;
             }
@@ -164,7 +171,7 @@ void gpu_optimize(struct builder *b, const bool *trains)
                               .params = on_gpu(on[0]),
                               .chunk_param = on_gpu(on[1]),
                               .chunk_at = on_gpu(on[2])};
-    if (chunk_count > 0 && p->recipe.optimizer == OPTIMIZER_ADAMW)
+    if (chunk_count > 0 && adamw)
         add_adamw(b, &g, chunk_count);
     else if (chunk_count > 0)
         gpu_plan_add(b, "optimize", chunk_count, 1, 256, 0, &g, sizeof g);
