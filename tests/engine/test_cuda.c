@@ -298,7 +298,7 @@ static void windows_of_whole_boxes(void **state)
     if (!cuda_is_here(ENGINE_TF32))
         skip();
     for (const struct size *size = sizes; size->batch && far_count < FEW; size++)
-        if (!cuda_is_slow() || size == sizes)
+        if (!cuda_is_slow() || size == sizes || !size[1].batch)
             (void)run_case(&c, size, ENGINE_TF32, size->batch - (size->units == 61));
     assert_none_far();
 }

@@ -32,6 +32,10 @@ static void integers(void **state)
         {"max.bf16x2 %r1, %r0, 0x40000000;", {0x40000000, 0x40000001, 0x4000001f}},
         {"max.bf16x2 %r1, %r0, 0x7fc0bf80;", {0, 1, 31}}, // none, and -1
         {"cvt.u16.u32 %h1, %r0; add.s16 %h2, %h1, -1; cvt.u32.u16 %r1, %h2;", {0xffff, 0, 30}},
+        {"cvt.u16.u32 %h1, %r0; mul.lo.s16 %h2, %h1, -2; cvt.u32.u16 %r1, %h2;",
+         {0, 0xfffe, 0xffc2}},
+        {"cvt.u16.u32 %h1, %r0; xor.b16 %h2, %h1, -1; cvt.u32.u16 %r1, %h2;",
+         {0xffff, 0xfffe, 0xffe0}},
         {"setp.gt.u32 %p1, %r0, 30; vote.sync.any.pred %p2, %p1, 0xffffffff; "
          "selp.b32 %r1, 5, 6, %p2;",
          {5, 5, 5}},

@@ -63,6 +63,15 @@ DEVICE void copy_box(u32 to, const void *map, int x, int y, int z, u32 barrier)
                  : "memory");
 }
 
+// And of four.
+DEVICE void copy_box(u32 to, const void *map, int x, int y, int z, int w, u32 barrier)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to),
+                 "l"(map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier)
+                 : "memory");
+}
+
 // One cell of the windows of consecutive pixels: channels from c; the first pixel's window begins
 // at column x and row y of a sample; the cell is at (cell_x, cell_y) in it. Zeros outside the
 // image.
@@ -106,6 +115,13 @@ DEVICE u64 matrix_at(u32 address, u32 leading)
 {
     return (u64)((address & 0x3ffff) >> 4) | (u64)(leading >> 4) << 16 | (u64)(1024 >> 4) << 32 |
            (u64)1 << 62;
+}
+
+// A matrix whose lines of k lie in pieces of 16 bytes, `piece_bytes` from one to the next; in each
+// piece the lines are one behind the other.
+DEVICE u64 pieces_at(u32 address, u32 piece_bytes)
+{
+    return (u64)((address & 0x3ffff) >> 4) | (u64)(piece_bytes >> 4) << 16 | (u64)(128 >> 4) << 32;
 }
 
 // Operands of a warp group's sums: a list of registers for the text, and its constraints.

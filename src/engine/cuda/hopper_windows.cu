@@ -2,43 +2,25 @@
 // hopper_windows: convolutions with few channels on Hopper, in tf32 (gemm.cu has the same for older
 // GPUs and other sizes).
 //
-// The copy engine brings one cell of consecutive pixels' windows at a time, 32 channels of each, so
-// that nobody walks through windows.
-//   FORWARD, BACK  A block keeps all weights in shared memory, in lines of k, and makes tiles of 64
-//                  pixels, one after the other.
+// A block brings the rows of an image that a band of rows of the result needs, once: all cells of
+// the windows are read from there. Pixels of a band are counted as they lie in it, with the columns
+// to the right of the result that belong to windows only; what is made for those is not kept.
+//   FORWARD, BACK  A block keeps all weights in shared memory. The band lies in pieces of four
+//                  channels, so that an operand may begin at any pixel.
 //   WEIGHTS        Tensor cores take operands of 32 bits from shared memory in lines of k only, but
 //                  here k is the pixel. So warps load them as registers.
 #include "hopper.cuh"
 
-enum { FORWARD, BACK, WEIGHTS };
-enum { STAGES = 4, BOX = 64 * 128, COLUMNS = 3, PIXELS = 32, SMALL_BOX = PIXELS * 128 };
+enum { FORWARD, BACK };
+enum { THREADS = 384, GROUPS = THREADS / 128, AHEAD = 18, STAGES = 3, WARPS = 12 };
 
-extern SHARED char windows_memory[]; // up to 1023 bytes to align, weights, stages, barriers
+extern SHARED char windows_memory[]; // up to 1023 bytes to align, then as the kernels say
 
-struct ring {
-    u32 memory, full, empty, phase;
-    int stage;
-
-    METHOD void next(void)
-    {
-        if (++stage == STAGES) {
-            stage = 0;
-            phase ^= 1;
-        }
-    }
-};
-
-DEVICE ring ring_at(u32 memory, int stage_bytes, int readers)
+DEVICE void put_four(u32 to, f4 v)
 {
-    ring r = {memory, memory + STAGES * stage_bytes, memory + STAGES * (stage_bytes + 8), 0, 0};
-    if (THREAD == 0) {
-        for (int i = 0; i < STAGES; i++) {
-            barrier_init(r.full + 8 * i, 1);
-            barrier_init(r.empty + 8 * i, readers);
-        }
-        barriers_ready();
-    }
-    return r;
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(v.x), "f"(v.y), "f"(v.z),
+                 "f"(v.w)
+                 : "memory");
 }
 
 // ---- forward and back ----
@@ -53,7 +35,7 @@ DEVICE u32 number_at(int n, int k)
 template <int N> DEVICE void load_forward(const cuda_gemm &g, u32 to)
 {
     int pieces = g.k / 4;
-    for (int i = THREAD; i < N * pieces; i += 128) {
+    for (int i = THREAD; i < N * pieces; i += THREADS) {
         int n = i / pieces, k = (i - n * pieces) * 4;
         bool here = n < g.units;
         copy16(to + (k >> 5) * (N * 128) + number_at(n, k & 31),
@@ -63,268 +45,391 @@ template <int N> DEVICE void load_forward(const cuda_gemm &g, u32 to)
     copies_wait<0>();
 }
 
-// Going back, k is (cell, unit), and cells come in the opposite order of taps.
-template <int N> DEVICE void load_back(const cuda_gemm &g, u32 to, int chunks)
+// Going back, k is (cell, unit), and cells come in the opposite order of taps. A thread brings four
+// units of one channel.
+template <int N> DEVICE void load_back(const cuda_gemm &g, u32 to)
 {
-    constexpr int fours = N / 4;
-    int lines = g.taps * chunks * 32;
-    // Some at a time, so that loads do not wait for each other.
-    constexpr int some = 9;
-    for (int first = THREAD; first < lines * fours; first += 128 * some) {
+    constexpr int some = 6; // at a time, so that loads do not wait for each other
+    int all = g.k / 4 * N, units = g.pitch;
+    for (int first = THREAD; first < all; first += THREADS * some) {
         f4 v[some];
         UNROLL
         for (int s = 0; s < some; s++) {
-            int i = first + 128 * s, line = i / fours, n = (i - line * fours) * 4;
-            int cell = line / (chunks * 32), unit = line - cell * chunks * 32;
+            int i = first + THREADS * s, n = i % N, k = i / N * 4, cell = k / units;
+            int unit = k - cell * units;
+            const float *from = g.b + (i64)unit * g.ldb + (g.taps - 1 - cell) * g.tap_pitch + n;
             v[s] = f4{0, 0, 0, 0};
-            if (line < lines && unit < g.units)
-                v[s] =
-                    *(const f4 *)(g.b + (i64)unit * g.ldb + (g.taps - 1 - cell) * g.tap_pitch + n);
+            if (i < all) {
+                if (unit < g.units)
+                    v[s].x = from[0];
+                if (unit + 1 < g.units)
+                    v[s].y = from[g.ldb];
+                if (unit + 2 < g.units)
+                    v[s].z = from[2 * g.ldb];
+                if (unit + 3 < g.units)
+                    v[s].w = from[3 * g.ldb];
+            }
         }
         UNROLL
         for (int s = 0; s < some; s++) {
-            int i = first + 128 * s, line = i / fours, n = (i - line * fours) * 4;
-            u32 box = to + (line >> 5) * (N * 128);
-            const float each[4] = {v[s].x, v[s].y, v[s].z, v[s].w};
-            UNROLL
-            for (int k = 0; k < 4; k++)
-                if (line < lines)
-                    asm volatile("st.shared.f32 [%0], %1;" ::"r"(box + number_at(n + k, line & 31)),
-                                 "f"(each[k])
-                                 : "memory");
+            int i = first + THREADS * s, n = i % N, k = i / N * 4;
+            if (i < all)
+                put_four(to + (k >> 5) * (N * 128) + number_at(n, k & 31), v[s]);
         }
     }
 }
 
-DEVICE void copy_tiles(const cuda_windows &w, ring r)
+// A thread's place in a band, from one of its pieces to the next: THREADS is a multiple of the
+// pieces of a pixel.
+struct piece {
+    int four, pixel, x, row, hop, hop_x, hop_rows, wide;
+
+    METHOD void begin(const cuda_gemm &g)
+    {
+        int fours = g.pitch / 4;
+        wide = g.out_width + g.kernel_w - 1;
+        pixel = THREAD / fours;
+        four = THREAD - pixel * fours;
+        row = pixel / wide;
+        x = pixel - row * wide;
+        hop = THREADS / fours;
+        hop_rows = hop / wide;
+        hop_x = hop - hop_rows * wide;
+    }
+
+    METHOD void next(void)
+    {
+        pixel += hop;
+        row += hop_rows;
+        x += hop_x;
+        if (x >= wide) {
+            x -= wide;
+            row++;
+        }
+    }
+};
+
+// Reads a band's numbers, with zeros around the image; they are not waited for.
+DEVICE void fetch_band(const cuda_windows &w, int number, f4 (&v)[AHEAD])
 {
-    int width = w.job.out_width, pixels = w.job.out_height * width, cells_w = w.job.kernel_w;
-    int cells_h = w.job.taps / cells_w, chunks = w.chunks;
-    for (int tile = BLOCK; tile < w.tiles; tile += BLOCKS) {
-        int sample = tile * 64 / pixels, pixel = tile * 64 - sample * pixels;
-        int y = pixel / width, x = pixel - y * width + w.start_x;
-        y += w.start_y;
-        for (int cy = 0; cy < cells_h; cy++)
-            for (int cx = 0; cx < cells_w; cx++)
-                for (int k = 0; k < chunks; k++) {
-                    u32 full = r.full + 8 * r.stage;
-                    barrier_wait(r.empty + 8 * r.stage, r.phase ^ 1);
-                    barrier_expect(full, BOX);
-                    copy_cells(r.memory + r.stage * BOX, w.map_a, k * 32, x, y, sample, cx, cy,
-                               full);
-                    r.next();
-                }
+    const cuda_gemm &g = w.job;
+    int sample = number / w.bands, top = (number - sample * w.bands) * w.rows + w.start_y;
+    int rows = w.rows + g.taps / g.kernel_w - 1;
+    piece p;
+    p.begin(g);
+    const float *image = g.a + (i64)sample * g.height * g.width * g.pitch + p.four * 4;
+    UNROLL
+    for (int s = 0; s < AHEAD; s++) {
+        int x = p.x + w.start_x, y = top + p.row;
+        v[s] = f4{0, 0, 0, 0};
+        if (p.row < rows && (u32)x < (u32)g.width && (u32)y < (u32)g.height)
+            v[s] = *(const f4 *)(image + (y * g.width + x) * g.pitch);
+        p.next();
+    }
+}
+
+DEVICE void place_band(const cuda_windows &w, u32 image, const f4 (&v)[AHEAD])
+{
+    int rows = w.rows + w.job.taps / w.job.kernel_w - 1;
+    piece p;
+    p.begin(w.job);
+    u32 to = image + p.four * w.piece_bytes;
+    UNROLL
+    for (int s = 0; s < AHEAD; s++) {
+        if (p.row < rows)
+            put_four(to + p.pixel * 16, v[s]);
+        p.next();
     }
 }
 
 template <int KIND, int N>
-DEVICE void store_pixels(const cuda_gemm &g, const float (&d)[N / 2], int row, const f2 *bias)
+DEVICE void store_pixel(const cuda_gemm &g, const float (&d)[N / 2], int half, i64 r,
+                        const f2 *bias)
 {
     int column = (THREAD & 3) * 2;
+    float *to = g.y + r * g.ldy + column;
     f2 mask[KIND == BACK ? N / 8 : 1];
-    UNROLL
-    for (int half = 0; half < 2; half++) {
-        int r = row + 8 * half;
-        if (r >= g.m)
-            continue;
-        float *to = g.y + (i64)r * g.ldy + column;
-        if (KIND == BACK && g.mask) {
-            const float *from = g.mask + (i64)r * g.ldy + column;
-            UNROLL
-            for (int j = 0; j < N / 8; j++)
-                mask[j] = *(const f2 *)(from + j * 8);
-        }
+    if (KIND == BACK && g.mask) {
+        const float *from = g.mask + r * g.ldy + column;
         UNROLL
-        for (int j = 0; j < N / 8; j++) {
-            f2 v = {d[4 * j + 2 * half], d[4 * j + 2 * half + 1]};
-            if (KIND == FORWARD) {
-                v.x += bias[j].x;
-                v.y += bias[j].y;
-                if (g.relu)
-                    v = f2{max_of(v.x, 0), max_of(v.y, 0)};
-            } else if (g.mask) {
-                v = f2{mask[j].x > 0 ? v.x * g.mask_scale : 0,
-                       mask[j].y > 0 ? v.y * g.mask_scale : 0};
-            }
-            *(f2 *)(to + j * 8) = v;
+        for (int j = 0; j < N / 8; j++)
+            mask[j] = *(const f2 *)(from + j * 8);
+    }
+    UNROLL
+    for (int j = 0; j < N / 8; j++) {
+        f2 v = {d[4 * j + 2 * half], d[4 * j + 2 * half + 1]};
+        if (KIND == FORWARD) {
+            v.x += bias[j].x;
+            v.y += bias[j].y;
+            if (g.relu)
+                v = f2{max_of(v.x, 0), max_of(v.y, 0)};
+        } else if (g.mask) {
+            v = f2{mask[j].x > 0 ? v.x * g.mask_scale : 0, mask[j].y > 0 ? v.y * g.mask_scale : 0};
         }
+        *(f2 *)(to + j * 8) = v;
     }
 }
 
+// Shared memory: weights, then the band.
 template <int KIND, int N> DEVICE void convolve(const cuda_windows &w)
 {
-    u32 weights = (shared_address(windows_memory) + 1023) & ~1023u;
-    int steps = w.job.taps * w.chunks;
-    ring r = ring_at(weights + steps * (N * 128), BOX, 1);
-    SYNC();
-    if (THREAD >= 128) {
-        if (THREAD == 128)
-            copy_tiles(w, r);
-        return;
-    }
-    if (KIND == FORWARD)
-        load_forward<N>(w.job, weights);
-    else
-        load_back<N>(w.job, weights, w.chunks);
-    f2 bias[N / 8];
-    UNROLL
-    for (int j = 0; j < N / 8; j++)
-        bias[j] = KIND == FORWARD && w.job.bias
-                      ? *(const f2 *)(w.job.bias + j * 8 + (THREAD & 3) * 2)
-                      : f2{0, 0};
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    asm volatile("bar.sync 1, 128;" ::: "memory");
-    float d[N / 2];
-    for (int tile = BLOCK; tile < w.tiles; tile += BLOCKS) {
-        int last = -1;
-        for (int s = 0; s < steps; s++) {
-            barrier_wait(r.full + 8 * r.stage, r.phase);
-            u64 a = matrix_at(r.memory + r.stage * BOX, 16),
-                b = matrix_at(weights + s * (N * 128), 16);
-            GROUP_FENCE();
-            UNROLL
-            for (int i = 0; i < 4; i++)
-                group_mma_tf32(d, a + i * 2, b + i * 2, s > 0 || i);
-            GROUP_COMMIT();
-            group_wait<1>(); // the stage before has been read
-            if (last >= 0 && THREAD == 0)
-                barrier_arrive(r.empty + 8 * last);
-            last = r.stage;
-            r.next();
-        }
-        group_wait<0>(d);
-        if (THREAD == 0)
-            barrier_arrive(r.empty + 8 * last);
-        store_pixels<KIND, N>(w.job, d, tile * 64 + (THREAD >> 5) * 16 + (THREAD >> 2 & 7), bias);
-    }
-}
-
-// ---- weights ----
-
-template <int N>
-DEVICE void copy_columns(const cuda_windows &w, int tile_m, int k0, int k_end, ring r)
-{
-    constexpr int stage = (COLUMNS + N / 32) * SMALL_BOX;
     const cuda_gemm &g = w.job;
-    int channel[COLUMNS], cell_x[COLUMNS], cell_y[COLUMNS];
-    UNROLL
-    for (int i = 0; i < COLUMNS; i++) {
-        int box = min_of(tile_m * COLUMNS + i, g.taps * w.chunks - 1), tap = box / w.chunks;
-        channel[i] = (box - tap * w.chunks) * 32;
-        cell_y[i] = tap / g.kernel_w;
-        cell_x[i] = tap - cell_y[i] * g.kernel_w;
-    }
-    int width = g.out_width, height = g.out_height, pixels = height * width;
-    int sample = k0 / pixels, pixel = k0 - sample * pixels, y = pixel / width,
-        x = pixel - y * width;
-    for (int k = k0; k < k_end; k += PIXELS) {
-        u32 to = r.memory + r.stage * stage, full = r.full + 8 * r.stage;
-        barrier_wait(r.empty + 8 * r.stage, r.phase ^ 1);
-        barrier_expect(full, stage);
+    u32 weights = (shared_address(windows_memory) + 1023) & ~1023u, image = weights + g.k * N * 4;
+    int group = THREAD >> 7, wide = g.out_width + g.kernel_w - 1, cells_h = g.taps / g.kernel_w;
+    f4 ahead[AHEAD];
+    fetch_band(w, BLOCK, ahead);
+    if (KIND == FORWARD)
+        load_forward<N>(g, weights);
+    else
+        load_back<N>(g, weights);
+    f2 bias[KIND == FORWARD ? N / 8 : 1];
+    if (KIND == FORWARD)
         UNROLL
-        for (int i = 0; i < COLUMNS; i++)
-            copy_cells(to + i * SMALL_BOX, w.map_a, channel[i], x + w.start_x, y + w.start_y,
-                       sample, cell_x[i], cell_y[i], full);
-        UNROLL
-        for (int i = 0; i < N / 32; i++)
-            copy_box(to + (COLUMNS + i) * SMALL_BOX, w.map_b, i * 32, k, full);
-        r.next();
-        for (x += PIXELS; x >= width; x -= width)
-            if (++y == height) {
-                y = 0;
-                sample++;
+    for (int j = 0; j < N / 8; j++)
+        bias[j] = g.bias ? *(const f2 *)(g.bias + j * 8 + (THREAD & 3) * 2) : f2{0, 0};
+    float d[N / 2];
+    for (int number = BLOCK; number < w.all; number += BLOCKS) {
+        place_band(w, image, ahead);
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        SYNC();
+        if (number + (int)BLOCKS < w.all)
+            fetch_band(w, number + BLOCKS, ahead);
+        int sample = number / w.bands, top = (number - sample * w.bands) * w.rows;
+        int rows = min_of(w.rows, g.out_height - top);
+        for (int tile = group; tile * 64 < rows * wide; tile += GROUPS) {
+            u64 first = pieces_at(image + tile * 64 * 16, w.piece_bytes),
+                b = matrix_at(weights, 16);
+            int steps = g.pitch / 32, keep = 0;
+            GROUP_FENCE();
+            for (int cy = 0; cy < cells_h; cy++) {
+                for (int cx = 0; cx < g.kernel_w; cx++) {
+                    u64 a = first + (u32)(cy * wide + cx);
+                    for (int k = 0; k < steps; k++) {
+                        UNROLL
+                        for (int i = 0; i < 4; i++) {
+                            group_mma_tf32(d, a + i * (w.piece_bytes / 8), b + i * 2, keep);
+                            keep = 1;
+                        }
+                        a += w.piece_bytes / 2;
+                        b += N * 8;
+                    }
+                }
+                GROUP_COMMIT();
+                group_wait<1>();
             }
+            group_wait<0>(d);
+            int at = tile * 64 + (THREAD >> 5 & 3) * 16 + (THREAD >> 2 & 7);
+            UNROLL
+            for (int half = 0; half < 2; half++, at += 8) {
+                int y = at / wide, x = at - y * wide;
+                if (y < rows && x < g.out_width)
+                    store_pixel<KIND, N>(
+                        g, d, half, ((i64)sample * g.out_height + top + y) * g.out_width + x, bias);
+            }
+        }
+        SYNC();
     }
 }
 
-// Four numbers of line k of a box: 4 g to 4 g + 3.
-DEVICE f4 four_of(u32 box, int k, int g)
+// ---- weights of 3 × 3 cells ----
+
+struct ring {
+    u32 full, empty, phase;
+    int stage;
+
+    METHOD void next(void)
+    {
+        if (++stage == STAGES) {
+            stage = 0;
+            phase ^= 1;
+        }
+    }
+};
+
+DEVICE ring ring_at(u32 memory, int stage_bytes, int readers)
+{
+    ring r = {memory + STAGES * stage_bytes, memory + STAGES * (stage_bytes + 8), 0, 0};
+    if (THREAD == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            barrier_init(r.full + 8 * i, 1);
+            barrier_init(r.empty + 8 * i, readers);
+        }
+        barriers_ready();
+    }
+    return r;
+}
+
+// Fills a stage: boxes of 32 channels of the image's band, each of w.lines lines, and of dy's, of
+// w.pixels.
+DEVICE void copy_band(const cuda_windows &w, int number, u32 to, u32 full)
+{
+    const cuda_gemm &g = w.job;
+    int wide = g.out_width + 2, units = g.ldb / 32;
+    int sample = number / w.bands, top = (number - sample * w.bands) * w.rows;
+    barrier_expect(full, ((w.rows + 2) * w.chunks + w.rows * units) * wide * 128);
+    for (int i = 0; i < w.chunks; i++, to += w.lines * 128)
+        copy_box(to, w.map_a, i * 32, w.start_x, top + w.start_y, sample, full);
+    for (int i = 0; i < units; i++, to += w.pixels * 128)
+        copy_box(to, w.map_b, i * 32, 0, top, sample, full);
+}
+
+// Lines behind the boxes are read, for pixels that do not count: zeros, in all stages.
+DEVICE void clear_lines(const cuda_windows &w, int stage_bytes, u32 memory)
+{
+    int wide = w.job.out_width + 2, units = w.job.ldb / 32, boxes = w.chunks + units;
+    for (int i = THREAD >> 3; i < STAGES * boxes; i += THREADS / 8) {
+        int stage = i / boxes, box = i - stage * boxes, of_dy = box - w.chunks;
+        u32 at = memory + stage * stage_bytes +
+                 (of_dy < 0 ? box * w.lines : w.chunks * w.lines + of_dy * w.pixels) * 128;
+        int first = (of_dy < 0 ? w.rows + 2 : w.rows) * wide, end = of_dy < 0 ? w.lines : w.pixels;
+        for (int line = first; line < end; line++)
+            put_four(at + line * 128 + (THREAD & 7) * 16, f4{0, 0, 0, 0});
+    }
+}
+
+// Four numbers of a line of a box: 4 g to 4 g + 3.
+DEVICE f4 four_of(u32 box, int line, int g)
 {
     f4 v;
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "r"(box + k * 128 + ((g ^ (k & 7)) << 4))
+                 : "r"(box + line * 128 + ((g ^ (line & 7)) << 4))
                  : "memory");
     return v;
 }
 
-// A warp's 32 × 32 sums: of thread (g, t), tile (i, j) and number c: row 4 g + 2 i + c / 2, column
-// 4 (2 t + c % 2) + j.
-DEVICE void add_box(float (&d)[2][4][4], u32 a, u32 b)
+// A warp's 32 × 32 sums, over 16 pixels: of thread (g, t), tile (i, j) and number c: row
+// 4 g + 2 i + c / 2, column 4 (2 t + c % 2) + j.
+DEVICE void add_pixels(float (&d)[2][4][4], const f4 (&x)[4], const f4 (&y)[4])
 {
-    int lane = THREAD & 31, g = lane >> 2, t = lane & 3;
     UNROLL
-    for (int k = 0; k < PIXELS; k += 16) {
-        f4 x[4], y[4];
+    for (int h = 0; h < 4; h += 2) {
+        const u32 u[2][4] = {{bits(x[h].x), bits(x[h].y), bits(x[h + 1].x), bits(x[h + 1].y)},
+                             {bits(x[h].z), bits(x[h].w), bits(x[h + 1].z), bits(x[h + 1].w)}};
+        const u32 v[4][2] = {{bits(y[h].x), bits(y[h + 1].x)},
+                             {bits(y[h].y), bits(y[h + 1].y)},
+                             {bits(y[h].z), bits(y[h + 1].z)},
+                             {bits(y[h].w), bits(y[h + 1].w)}};
         UNROLL
-        for (int i = 0; i < 4; i++) {
-            x[i] = four_of(a, k + t + 4 * i, g);
-            y[i] = four_of(b, k + t + 4 * i, g);
-        }
-        UNROLL
-        for (int h = 0; h < 4; h += 2) {
-            const u32 u[2][4] = {{bits(x[h].x), bits(x[h].y), bits(x[h + 1].x), bits(x[h + 1].y)},
-                                 {bits(x[h].z), bits(x[h].w), bits(x[h + 1].z), bits(x[h + 1].w)}};
-            const u32 v[4][2] = {{bits(y[h].x), bits(y[h + 1].x)},
-                                 {bits(y[h].y), bits(y[h + 1].y)},
-                                 {bits(y[h].z), bits(y[h + 1].z)},
-                                 {bits(y[h].w), bits(y[h + 1].w)}};
+        for (int i = 0; i < 2; i++)
             UNROLL
-            for (int i = 0; i < 2; i++)
-                UNROLL
-            for (int j = 0; j < 4; j++)
-                mma_tf32(d[i][j], u[i], v[j][0], v[j][1]);
-        }
+        for (int j = 0; j < 4; j++)
+            mma_tf32(d[i][j], u[i], v[j][0], v[j][1]);
     }
 }
 
-template <int N> DEVICE void weights(const cuda_windows &w)
+// A warp has a row of cells, 32 channels and 32 units, and one of `shares` shares of the pixels.
+DEVICE void weights(const cuda_windows &w)
 {
-    constexpr int wide = N / 32, warps = COLUMNS * wide, stage = (COLUMNS + wide) * SMALL_BOX;
     const cuda_gemm &g = w.job;
-    int tile_m = BLOCK % g.tiles_m, z = BLOCK / g.tiles_m, k0 = z * g.per_part;
-    int k_end = min_of(g.k, k0 + g.per_part), steps = (k_end - k0 + PIXELS - 1) / PIXELS;
-    ring r = ring_at((shared_address(windows_memory) + 1023) & ~1023u, stage, warps);
+    int wide = g.out_width + 2, units = g.ldb / 32, kinds = 3 * w.chunks * units;
+    int stage_bytes = (w.lines * w.chunks + w.pixels * units) * 128;
+    u32 memory = (shared_address(windows_memory) + 1023) & ~1023u;
+    ring r = ring_at(memory, stage_bytes, WARPS);
+    int warp = THREAD >> 5, lane = THREAD & 31, quad = lane >> 2, t = lane & 3;
+    clear_lines(w, stage_bytes, memory);
     SYNC();
-    int warp = THREAD >> 5, lane = THREAD & 31, wm = warp / wide, wn = warp - wm * wide;
-    if (warp == warps) {
-        if (lane == 0)
-            copy_columns<N>(w, tile_m, k0, k_end, r);
-        return;
-    }
-    float d[2][4][4] = {}, bias = 0;
-    bool sums_bias = g.bias && tile_m == 0 && wm == 0;
-    for (int s = 0; s < steps; s++) {
+    int to_copy = BLOCK; // the next band, by the first thread
+    if (THREAD == 0)
+        for (int i = 0; i < STAGES && to_copy < w.all; i++, to_copy += BLOCKS)
+            copy_band(w, to_copy, memory + i * stage_bytes, r.full + 8 * i);
+    int share = warp / kinds, shares = WARPS / kinds, kind = warp - share * kinds;
+    int unit = kind % units, chunk = kind / units % w.chunks, cell_y = kind / (units * w.chunks);
+    u32 x_at = chunk * w.lines * 128, y_at = (w.chunks * w.lines + unit * w.pixels) * 128;
+    bool sums_bias = g.bias && chunk == 0 && cell_y == 0;
+    float d[3][2][4][4] = {};
+    f4 bias = {0, 0, 0, 0};
+    for (int number = BLOCK; number < w.all; number += BLOCKS) {
+        // The stage before is filled again; by now the others should be done with it too.
+        if (THREAD == 0 && number != (int)BLOCK && to_copy < w.all) {
+            int stage = r.stage == 0 ? STAGES - 1 : r.stage - 1;
+            barrier_wait(r.empty + 8 * stage, r.phase ^ (r.stage == 0));
+            copy_band(w, to_copy, memory + stage * stage_bytes, r.full + 8 * stage);
+            to_copy += BLOCKS;
+        }
+        WARP_SYNC();
         barrier_wait(r.full + 8 * r.stage, r.phase);
-        u32 at = r.memory + r.stage * stage, b = at + (COLUMNS + wn) * SMALL_BOX;
-        add_box(d, at + wm * SMALL_BOX, b);
-        if (sums_bias)
-            for (int k = 0; k < PIXELS; k++) {
-                float v;
-                asm volatile("ld.shared.f32 %0, [%1];"
-                             : "=f"(v)
-                             : "r"(b + number_at(k, lane))
-                             : "memory");
-                bias += v;
+        u32 at = memory + r.stage * stage_bytes;
+        for (int pixel = share * 16; pixel < w.pixels; pixel += shares * 16) {
+            f4 x[4], y[4];
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                y[i] = four_of(at + y_at, pixel + t + 4 * i, quad);
+            UNROLL
+            for (int cell = 0; cell < 3; cell++) {
+                UNROLL
+                for (int i = 0; i < 4; i++)
+                    x[i] = four_of(at + x_at, pixel + t + 4 * i + cell_y * wide + cell, quad);
+                add_pixels(d[cell], x, y);
             }
+            if (sums_bias)
+                UNROLL
+            for (int i = 0; i < 4; i++)
+                ADD_FOUR(bias, y[i]);
+        }
         WARP_SYNC();
         if (lane == 0)
             barrier_arrive(r.empty + 8 * r.stage);
         r.next();
     }
-    int m = (tile_m * COLUMNS + wm) * 32 + (lane >> 2) * 4, quad = lane & 3;
-    if (sums_bias && wn * 32 + lane < g.units)
-        g.bias_grad[z * g.part + wn * 32 + lane] = bias;
-    if (m >= g.m)
-        return;
-    UNROLL
-    for (int j = 0; j < 4; j++)
+    // The other shares hand theirs over; the stages have been read.
+    SYNC();
+    f4 *sums = (f4 *)(windows_memory + (memory - shared_address(windows_memory)));
+    constexpr int fours = 25; // of a thread
+    if (share > 0) {
+        f4 *to = sums + ((share - 1) * kinds + kind) * fours * 32 + lane;
         UNROLL
-    for (int c = 0; c < 2; c++) {
-        int n = wn * 32 + 4 * (2 * quad + c) + j;
-        f4 v = {d[0][j][c], d[0][j][2 + c], d[1][j][c], d[1][j][2 + c]};
-        if (n < g.units)
-            *(f4 *)(g.y + z * g.part + (i64)n * g.ldy + m) = v;
+        for (int k = 0; k < 24; k++) {
+            const float *v = d[k / 8][k / 4 % 2][k % 4];
+            to[k * 32] = f4{v[0], v[1], v[2], v[3]};
+        }
+        to[24 * 32] = bias;
+    }
+    SYNC();
+    if (share > 0)
+        return;
+    for (int s = 1; s < shares; s++) {
+        const f4 *from = sums + ((s - 1) * kinds + kind) * fours * 32 + lane;
+        UNROLL
+        for (int k = 0; k < 24; k++) {
+            float *v = d[k / 8][k / 4 % 2][k % 4];
+            f4 more = from[k * 32];
+            v[0] += more.x;
+            v[1] += more.y;
+            v[2] += more.z;
+            v[3] += more.w;
+        }
+        f4 more = from[24 * 32];
+        ADD_FOUR(bias, more);
+    }
+    float *to = g.y + BLOCK * g.part;
+    UNROLL
+    for (int cell = 0; cell < 3; cell++) {
+        int m = ((cell_y * 3 + cell) * w.chunks + chunk) * 32 + quad * 4;
+        UNROLL
+        for (int j = 0; j < 4; j++)
+            UNROLL
+        for (int c = 0; c < 2; c++) {
+            int n = unit * 32 + 4 * (2 * t + c) + j;
+            const float(*v)[4][4] = d[cell];
+            if (n < g.units)
+                *(f4 *)(to + (i64)n * g.ldy + m) =
+                    f4{v[0][j][c], v[0][j][2 + c], v[1][j][c], v[1][j][2 + c]};
+        }
+    }
+    if (sums_bias) {
+        UNROLL
+        for (int mask = 1; mask < 4; mask *= 2) {
+            f4 more = {shuffle_xor(bias.x, mask), shuffle_xor(bias.y, mask),
+                       shuffle_xor(bias.z, mask), shuffle_xor(bias.w, mask)};
+            ADD_FOUR(bias, more);
+        }
+        int n = unit * 32 + quad * 4;
+        const float each[4] = {bias.x, bias.y, bias.z, bias.w};
+        UNROLL
+        for (int k = 0; k < 4; k++)
+            if (t == k && n + k < g.units)
+                g.bias_grad[BLOCK * g.part + n + k] = each[k];
     }
 }
 
@@ -491,17 +596,17 @@ FIRST(3)
 FIRST(4)
 
 #define WINDOWS(n)                                                                                 \
-    KERNEL(160, 2) hopper_windows_forward_##n(const cuda_windows w)                                \
+    KERNEL(THREADS, 1) hopper_windows_forward_##n(const cuda_windows w)                            \
     {                                                                                              \
         convolve<FORWARD, n>(w);                                                                   \
     }                                                                                              \
-    KERNEL(160, 2) hopper_windows_back_##n(const cuda_windows w)                                   \
+    KERNEL(THREADS, 1) hopper_windows_back_##n(const cuda_windows w)                               \
     {                                                                                              \
         convolve<BACK, n>(w);                                                                      \
-    }                                                                                              \
-    KERNEL(COLUMNS *n + 32, 2) hopper_windows_weights_##n(const cuda_windows w)                    \
-    {                                                                                              \
-        weights<n>(w);                                                                             \
     }
 WINDOWS(32)
 WINDOWS(64)
+KERNEL(THREADS, 1) hopper_windows_weights(const cuda_windows w)
+{
+    weights(w);
+}

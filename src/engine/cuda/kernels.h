@@ -93,13 +93,17 @@ struct cuda_gemm {
     int first;             // the first block of it
 };
 
-// The same on Hopper, for windows over images whose channels are in boxes of 32.
+// The same on Hopper, for windows over images whose channels are in boxes of 32: a block takes
+// bands of rows of the result, one after the other.
 struct cuda_windows {
     struct cuda_gemm job;
-    const void *map_a, *map_b; // tensor maps, on the GPU: of the windows; weights: of dy
-    int start_y, start_x;      // where the first pixel's window begins
-    int chunks;                // boxes of a tap
-    int tiles;                 // forward, back: of 64 pixels
+    int start_y, start_x; // where the first pixel's window begins
+    int rows, bands, all; // of a band; bands of a sample, and of all samples
+    int piece_bytes;      // forward, back: of four channels of all pixels of a band
+    // weights
+    const void *map_a, *map_b; // tensor maps, on the GPU: of the image, of dy
+    int chunks;                // boxes of a pixel's channels
+    int pixels, lines;         // of a band that are counted; lines of the image's boxes
 };
 
 // The optimizer's numbers, and where parameters and state lie.

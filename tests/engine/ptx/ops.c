@@ -140,6 +140,7 @@ static s32 signed_bits(s32 a, u32 pos, u32 len)
 #define LANEWISE(X)                                                                                \
     X(add_s32, "add.s32", u32, u32, u32, u32, 3, a + b)                                            \
     X(add_s16, "add.s16", u32, u32, u32, u32, 3, (a + b) & 0xffff)                                 \
+    X(mul_s16, "mul.lo.s16", u32, u32, u32, u32, 3, (a * b) & 0xffff)                              \
     X(add_s64, "add.s64", u64, u64, u64, u32, 3, a + b)                                            \
     X(add_u64, "add.u64", u64, u64, u64, u32, 3, a + b)                                            \
     X(add_f32, "add.f32", f32, f32, f32, u32, 3, a + b)                                            \
@@ -201,6 +202,7 @@ static s32 signed_bits(s32 a, u32 pos, u32 len)
     X(or_b32, "or.b32", u32, u32, u32, u32, 3, a | b)                                              \
     X(or_b64, "or.b64", u64, u64, u64, u32, 3, a | b)                                              \
     X(or_b16, "or.b16", u32, u32, u32, u32, 3, (a | b) & 0xffff)                                   \
+    X(xor_b16, "xor.b16", u32, u32, u32, u32, 3, (a ^ b) & 0xffff)                                 \
     X(xor_b32, "xor.b32", u32, u32, u32, u32, 3, a ^ b)                                            \
     X(not_b32, "not.b32", u32, u32, u32, u32, 2, ~a)                                               \
     X(popc_b32, "popc.b32", u32, u32, u32, u32, 2, (u32)__builtin_popcount(a))                     \

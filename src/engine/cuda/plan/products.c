@@ -292,6 +292,9 @@ int gpu_weights_parts(const struct gpu_plan *plan, int layer, bool second)
     struct cuda_gemm g = windows_of(plan, layer, &rows);
     int64_t m = second ? pad4(l->units) : g.taps * g.pitch;
     g.k = (int)plan->batch * rows;
+    int parts = windows_parts(&plan->device, &g, plan->batch, pad4(l->units));
+    if (l->op == NET_CONV && parts > 0)
+        return parts;
     int most = is_windowed(&g) && windows_wanted(&plan->device) ? 88 : 64;
     make_parts(&g, tiles(m, 128) * tiles(units, 64), 2 * plan->device.processors, most, 256, 32);
     return g.parts;

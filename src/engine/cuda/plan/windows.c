@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cuda/plan/windows.h"
 
-enum { STAGES = 4, COLUMNS = 3, FIRST_WIDTH = 40, FIRST_WARPS = 16 }; // as in hopper_windows.cu
+// As in hopper_windows.cu.
+enum { THREADS = 384, AHEAD = 18, STAGES = 3, WARPS = 12, FIRST_WIDTH = 40, FIRST_WARPS = 16 };
 
 bool windows_wanted(const struct device *device)
 {
@@ -52,57 +53,61 @@ static void first_weights(struct builder *b, const struct cuda_windows *w, int c
                  FIRST_WARPS * 32, (unsigned)(sums > rows ? sums : rows), w, sizeof *w);
 }
 
-// ---- 32 or 64 channels ----
+// ---- 32 or 64 channels: bands of rows ----
 
-static bool fits_shared(const struct builder *b, int steps, int n, unsigned *shared)
-{
-    *shared = (unsigned)(steps * n * 128 + STAGES * (64 * 128 + 16) + 1024);
-    return *shared <= (unsigned)b->plan->device.shared;
-}
-
-// Windows over the image `g->a`.
-static const void *map_image(struct builder *b, const struct cuda_windows *w, int pixels)
+// What is left of a band's shared memory beside `used` bytes decides how many rows it may have. Of
+// those, the number with which all are done soonest: each band takes a while to begin with, and
+// then the time of its tiles.
+static bool choose_rows(const struct builder *b, struct cuda_windows *w, int n, unsigned *shared)
 {
     const struct cuda_gemm *g = &w->job;
-    int64_t pitch = (int64_t)g->pitch * 4;
-    return gpu_plan_map(
-        b, &(struct tensor){.at = (device_ptr)(uintptr_t)g->a,
-                            .f32 = true,
-                            .rank = 4,
-                            .size = {g->pitch, g->width, g->height, b->plan->batch},
-                            .pitch = {pitch, g->width * pitch, g->height * g->width * pitch},
-                            .box = {32},
-                            .pixels = pixels,
-                            .first = {w->start_x, w->start_y},
-                            .last = {w->start_x + g->out_width - g->width,
-                                     w->start_y + g->out_height - g->height},
-                            .stride = 1});
+    enum { BEGIN = 3000 }; // cycles
+    int wide = g->out_width + g->kernel_w - 1, cells_h = g->taps / g->kernel_w;
+    int64_t best = 0, product = n == 32 ? 24 : 32; // cycles for 8 of k: reading a, multiplying
+    for (int rows = 1; rows <= g->out_height; rows++) {
+        int64_t pixels = (int64_t)(rows + cells_h - 1) * wide, count = tiles(rows * wide, 64);
+        int64_t bands = tiles(g->out_height, rows), all = b->plan->batch * bands;
+        int64_t reached = count * 64 + (int64_t)(cells_h - 1) * wide + g->kernel_w;
+        // An odd number of 16 bytes, so that pieces of one pixel are in different banks.
+        int64_t piece = ((reached > pixels ? reached : pixels) | 1) * 16;
+        int64_t bytes = 1024 + (int64_t)g->k * n * 4 + g->pitch / 4 * piece;
+        if (pixels * (g->pitch / 4) > AHEAD * THREADS || bytes > b->plan->device.shared)
+            break;
+        int64_t cycles =
+            tiles(all, b->plan->device.processors) * (BEGIN + count * g->k / 8 * product);
+        if (best > 0 && cycles >= best)
+            continue;
+        best = cycles;
+        w->rows = rows;
+        w->bands = (int)bands;
+        w->all = (int)all;
+        w->piece_bytes = (int)piece;
+        *shared = (unsigned)bytes;
+    }
+    return best > 0;
 }
 
-static void launch_tiles(struct builder *b, const char *kernel, struct cuda_windows *w,
-                         unsigned shared)
+static bool launch_bands(struct builder *b, const char *kernel, struct cuda_windows *w, int n)
 {
-    int at_once = b->plan->device.processors * (shared <= 113000 ? 2 : 1);
-    w->tiles = (int)tiles(w->job.m, 64);
-    w->chunks = w->job.pitch / 32;
-    w->map_a = map_image(b, w, 64);
-    gpu_plan_add(b, kernel, w->tiles < at_once ? w->tiles : at_once, 1, 160, shared, w, sizeof *w);
+    int processors = b->plan->device.processors;
+    unsigned shared;
+    if (THREADS % (w->job.pitch / 4) != 0 || !choose_rows(b, w, n, &shared))
+        return false;
+    gpu_plan_add(b, kernel, w->all < processors ? w->all : processors, 1, THREADS, shared, w,
+                 sizeof *w);
+    return true;
 }
 
 bool windows_forward(struct builder *b, const struct cuda_gemm *g, int channels)
 {
     struct cuda_windows w = {.job = *g, .start_y = -g->top, .start_x = -g->left};
-    unsigned shared;
     if (is_first(b, g) && g->drop.slot < 0 && g->ldy == g->units) {
         first_forward(b, &w, channels);
         return true;
     }
-    if (!fits(b, g, g->pitch, g->ldy) || g->drop.slot >= 0 ||
-        !fits_shared(b, g->k / 32, g->ldy, &shared))
-        return false;
-    launch_tiles(b, g->ldy == 32 ? "hopper_windows_forward_32" : "hopper_windows_forward_64", &w,
-                 shared);
-    return true;
+    return fits(b, g, g->pitch, g->ldy) && g->drop.slot < 0 &&
+           launch_bands(b, g->ldy == 32 ? "hopper_windows_forward_32" : "hopper_windows_forward_64",
+                        &w, g->ldy);
 }
 
 bool windows_back(struct builder *b, const struct cuda_gemm *g)
@@ -110,38 +115,85 @@ bool windows_back(struct builder *b, const struct cuda_gemm *g)
     struct cuda_windows w = {.job = *g,
                              .start_y = g->top - (g->taps / g->kernel_w - 1),
                              .start_x = g->left - (g->kernel_w - 1)};
-    unsigned shared;
-    if (!fits(b, g, g->pitch, g->n) || g->add || g->ldy != g->n ||
-        !fits_shared(b, g->k / 32, g->n, &shared))
+    return fits(b, g, g->pitch, g->n) && !g->add && g->ldy == g->n &&
+           launch_bands(b, g->n == 32 ? "hopper_windows_back_32" : "hopper_windows_back_64", &w,
+                        g->n);
+}
+
+// ---- weights ----
+
+// Rows of a band, and what follows from them; false if the kernel is not for this. dy's lines have
+// `pitch` numbers.
+static bool plan_weights(const struct device *device, const struct cuda_gemm *g, int64_t batch,
+                         int pitch, struct cuda_windows *w, unsigned *shared)
+{
+    enum { BEGIN = 48 }; // what a band takes beside its pixels, as so many of them
+    int wide = g->out_width + 2, units = pitch / 32, kinds = 3 * (g->pitch / 32) * units;
+    int64_t best = 0;
+    if (!windows_wanted(device) || g->taps != 9 || g->kernel_w != 3 || g->stride != 1 ||
+        g->pitch % 32 != 0 || (pitch != 32 && pitch != 64) || WARPS % kinds != 0 || wide > 256)
         return false;
-    launch_tiles(b, g->n == 32 ? "hopper_windows_back_32" : "hopper_windows_back_64", &w, shared);
-    return true;
+    *w = (struct cuda_windows){
+        .job = *g, .start_y = -g->top, .start_x = -g->left, .chunks = g->pitch / 32};
+    int several = 16 * (WARPS / kinds); // pixels that all warps take at once
+    for (int rows = 1; rows <= g->out_height && rows + 2 <= 256; rows++) {
+        int64_t pixels = tiles(rows * wide, several) * several;
+        int64_t lines = tiles(pixels + 2 * wide + 2, 8) * 8, bands = tiles(g->out_height, rows);
+        int64_t bytes = STAGES * ((lines * w->chunks + pixels * units) * 128);
+        int64_t handed_over = (int64_t)(WARPS - kinds) * 25 * 32 * 16;
+        bytes = 1024 + (bytes > handed_over ? bytes : handed_over) + STAGES * 16;
+        if (bytes > device->shared)
+            break;
+        int64_t cost = tiles(batch * bands, device->processors) * (BEGIN + pixels);
+        if (best > 0 && cost >= best)
+            continue;
+        best = cost;
+        w->rows = rows;
+        w->bands = (int)bands;
+        w->all = (int)(batch * bands);
+        w->pixels = (int)pixels;
+        w->lines = (int)lines;
+        *shared = (unsigned)bytes;
+    }
+    return best > 0;
+}
+
+int windows_parts(const struct device *device, const struct cuda_gemm *g, int64_t batch, int pitch)
+{
+    struct cuda_windows w;
+    unsigned shared;
+    if (!plan_weights(device, g, batch, pitch, &w, &shared))
+        return 0;
+    return (int)tiles(w.all, (int)tiles(w.all, device->processors)); // as many bands for each
+}
+
+static const void *map_bands(struct builder *b, const float *at, int pitch, int width, int height,
+                             int wide, int rows)
+{
+    int64_t bytes = (int64_t)pitch * 4;
+    return gpu_plan_map(b, &(struct tensor){.at = (device_ptr)(uintptr_t)at,
+                                            .f32 = true,
+                                            .rank = 4,
+                                            .size = {pitch, width, height, b->plan->batch},
+                                            .pitch = {bytes, width * bytes, height * width * bytes},
+                                            .box = {32, wide, rows, 1}});
 }
 
 bool windows_weights(struct builder *b, const struct cuda_gemm *g, int channels)
 {
-    struct cuda_windows w = {
-        .job = *g, .start_y = -g->top, .start_x = -g->left, .chunks = g->pitch / 32};
+    struct cuda_windows w = {.job = *g, .start_y = -g->top, .start_x = -g->left};
+    unsigned shared;
     if (is_first(b, g) && !g->fused) {
         first_weights(b, &w, channels);
-        gpu_plan_fork(b);
-        b->forked_weights = true;
-        return true;
-    }
-    if (!fits(b, g, g->pitch, g->ldb) || g->fused)
+    } else if (!g->fused &&
+               plan_weights(&b->plan->device, g, b->plan->batch, g->ldb, &w, &shared)) {
+        int wide = g->out_width + 2;
+        w.map_a = map_bands(b, g->a, g->pitch, g->width, g->height, wide, w.rows + 2);
+        w.map_b = map_bands(b, g->b, g->ldb, g->out_width, g->out_height, wide, w.rows);
+        gpu_plan_add(b, "hopper_windows_weights", g->parts, 1, THREADS, shared, &w, sizeof w);
+    } else {
         return false;
-    w.job.tiles_m = (int)tiles(g->m, COLUMNS * 32);
-    w.map_a = map_image(b, &w, 32);
-    w.map_b = gpu_plan_map(b, &(struct tensor){.at = (device_ptr)(uintptr_t)g->b,
-                                               .f32 = true,
-                                               .rank = 2,
-                                               .size = {g->ldb, g->k},
-                                               .pitch = {(int64_t)g->ldb * 4},
-                                               .box = {32, 32}});
-    unsigned shared = (unsigned)(STAGES * ((COLUMNS + g->ldb / 32) * 32 * 128 + 16) + 1024);
-    gpu_plan_add(b, g->ldb == 32 ? "hopper_windows_weights_32" : "hopper_windows_weights_64",
-                 (int64_t)w.job.tiles_m * g->parts, 1, (unsigned)(COLUMNS * g->ldb + 32), shared,
-                 &w, sizeof w);
+    }
     gpu_plan_fork(b);
     b->forked_weights = true;
     return true;

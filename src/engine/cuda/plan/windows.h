@@ -15,4 +15,8 @@ bool windows_forward(struct builder *b, const struct cuda_gemm *g, int channels)
 bool windows_back(struct builder *b, const struct cuda_gemm *g);
 bool windows_weights(struct builder *b, const struct cuda_gemm *g, int channels);
 
+// Parts of the weights' gradient for windows_weights(), or 0 if it makes none. `g` has the image
+// and its windows; `pitch`: of dy.
+int windows_parts(const struct device *device, const struct cuda_gemm *g, int64_t batch, int pitch);
+
 #endif
