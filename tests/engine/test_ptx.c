@@ -34,6 +34,7 @@ static void integers(void **state)
         {"cvt.u16.u32 %h1, %r0; add.s16 %h2, %h1, -1; cvt.u32.u16 %r1, %h2;", {0xffff, 0, 30}},
         {"cvt.u16.u32 %h1, %r0; mul.lo.s16 %h2, %h1, -2; cvt.u32.u16 %r1, %h2;",
          {0, 0xfffe, 0xffc2}},
+        {"cvt.u16.u32 %h1, %r0; shl.b16 %h2, %h1, 12; cvt.u32.u16 %r1, %h2;", {0, 0x1000, 0xf000}},
         {"cvt.u16.u32 %h1, %r0; xor.b16 %h2, %h1, -1; cvt.u32.u16 %r1, %h2;",
          {0xffff, 0xfffe, 0xffe0}},
         {"setp.gt.u32 %p1, %r0, 30; vote.sync.any.pred %p2, %p1, 0xffffffff; "

@@ -117,13 +117,6 @@ DEVICE u64 matrix_at(u32 address, u32 leading)
            (u64)1 << 62;
 }
 
-// A matrix whose lines of k lie in pieces of 16 bytes, `piece_bytes` from one to the next; in each
-// piece the lines are one behind the other.
-DEVICE u64 pieces_at(u32 address, u32 piece_bytes)
-{
-    return (u64)((address & 0x3ffff) >> 4) | (u64)(piece_bytes >> 4) << 16 | (u64)(128 >> 4) << 32;
-}
-
 // Operands of a warp group's sums: a list of registers for the text, and its constraints.
 #define SUMS_4(d, i)  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define SUMS_16(d, i) SUMS_4(d, i), SUMS_4(d, i + 4), SUMS_4(d, i + 8), SUMS_4(d, i + 12)

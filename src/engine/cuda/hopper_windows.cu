@@ -5,14 +5,14 @@
 // A block brings the rows of an image that a band of rows of the result needs, once: all cells of
 // the windows are read from there. Pixels of a band are counted as they lie in it, with the columns
 // to the right of the result that belong to windows only; what is made for those is not kept.
-//   FORWARD, BACK  A block keeps all weights in shared memory. The band lies in pieces of four
-//                  channels, so that an operand may begin at any pixel.
+//   FORWARD, BACK  A block keeps all weights in shared memory. An operand of the tensor cores may
+//                  begin at any line of a box: swizzling goes by the address.
 //   WEIGHTS        Tensor cores take operands of 32 bits from shared memory in lines of k only, but
 //                  here k is the pixel. So warps load them as registers.
 #include "hopper.cuh"
 
 enum { FORWARD, BACK };
-enum { THREADS = 384, GROUPS = THREADS / 128, AHEAD = 18, STAGES = 3, WARPS = 12 };
+enum { THREADS = 384, GROUPS = THREADS / 128, STAGES = 3, WARPS = 12 };
 
 extern SHARED char windows_memory[]; // up to 1023 bytes to align, then as the kernels say
 
@@ -79,67 +79,13 @@ template <int N> DEVICE void load_back(const cuda_gemm &g, u32 to)
     }
 }
 
-// A thread's place in a band, from one of its pieces to the next: THREADS is a multiple of the
-// pieces of a pixel.
-struct piece {
-    int four, pixel, x, row, hop, hop_x, hop_rows, wide;
-
-    METHOD void begin(const cuda_gemm &g)
-    {
-        int fours = g.pitch / 4;
-        wide = g.out_width + g.kernel_w - 1;
-        pixel = THREAD / fours;
-        four = THREAD - pixel * fours;
-        row = pixel / wide;
-        x = pixel - row * wide;
-        hop = THREADS / fours;
-        hop_rows = hop / wide;
-        hop_x = hop - hop_rows * wide;
-    }
-
-    METHOD void next(void)
-    {
-        pixel += hop;
-        row += hop_rows;
-        x += hop_x;
-        if (x >= wide) {
-            x -= wide;
-            row++;
-        }
-    }
-};
-
-// Reads a band's numbers, with zeros around the image; they are not waited for.
-DEVICE void fetch_band(const cuda_windows &w, int number, f4 (&v)[AHEAD])
+// Boxes of 32 channels of the rows that a band needs, each of w.lines lines, with zeros around the
+// image.
+DEVICE void copy_image(const cuda_windows &w, int number, u32 to, u32 full)
 {
-    const cuda_gemm &g = w.job;
-    int sample = number / w.bands, top = (number - sample * w.bands) * w.rows + w.start_y;
-    int rows = w.rows + g.taps / g.kernel_w - 1;
-    piece p;
-    p.begin(g);
-    const float *image = g.a + (i64)sample * g.height * g.width * g.pitch + p.four * 4;
-    UNROLL
-    for (int s = 0; s < AHEAD; s++) {
-        int x = p.x + w.start_x, y = top + p.row;
-        v[s] = f4{0, 0, 0, 0};
-        if (p.row < rows && (u32)x < (u32)g.width && (u32)y < (u32)g.height)
-            v[s] = *(const f4 *)(image + (y * g.width + x) * g.pitch);
-        p.next();
-    }
-}
-
-DEVICE void place_band(const cuda_windows &w, u32 image, const f4 (&v)[AHEAD])
-{
-    int rows = w.rows + w.job.taps / w.job.kernel_w - 1;
-    piece p;
-    p.begin(w.job);
-    u32 to = image + p.four * w.piece_bytes;
-    UNROLL
-    for (int s = 0; s < AHEAD; s++) {
-        if (p.row < rows)
-            put_four(to + p.pixel * 16, v[s]);
-        p.next();
-    }
+    int sample = number / w.bands, top = (number - sample * w.bands) * w.rows;
+    for (int i = 0; i < w.chunks; i++)
+        copy_box(to + i * w.lines * 128, w.map_a, i * 32, w.start_x, top + w.start_y, sample, full);
 }
 
 template <int KIND, int N>
@@ -170,14 +116,23 @@ DEVICE void store_pixel(const cuda_gemm &g, const float (&d)[N / 2], int half, i
     }
 }
 
-// Shared memory: weights, then the band.
+// Shared memory: weights, stages of a band, barriers.
 template <int KIND, int N> DEVICE void convolve(const cuda_windows &w)
 {
     const cuda_gemm &g = w.job;
+    int box = w.lines * 128, stage_bytes = w.chunks * box;
     u32 weights = (shared_address(windows_memory) + 1023) & ~1023u, image = weights + g.k * N * 4;
+    u32 full = image + w.stages * stage_bytes, phase = 0;
     int group = THREAD >> 7, wide = g.out_width + g.kernel_w - 1, cells_h = g.taps / g.kernel_w;
-    f4 ahead[AHEAD];
-    fetch_band(w, BLOCK, ahead);
+    if (THREAD == 0) {
+        for (int i = 0; i < w.stages; i++)
+            barrier_init(full + 8 * i, 1);
+        barriers_ready();
+        for (int i = 0, n = BLOCK; i < w.stages && n < w.all; i++, n += BLOCKS) {
+            barrier_expect(full + 8 * i, (w.rows + cells_h - 1) * wide * w.chunks * 128);
+            copy_image(w, n, image + i * stage_bytes, full + 8 * i);
+        }
+    }
     if (KIND == FORWARD)
         load_forward<N>(g, weights);
     else
@@ -187,30 +142,29 @@ template <int KIND, int N> DEVICE void convolve(const cuda_windows &w)
         UNROLL
     for (int j = 0; j < N / 8; j++)
         bias[j] = g.bias ? *(const f2 *)(g.bias + j * 8 + (THREAD & 3) * 2) : f2{0, 0};
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    SYNC();
     float d[N / 2];
+    int stage = 0;
     for (int number = BLOCK; number < w.all; number += BLOCKS) {
-        place_band(w, image, ahead);
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        SYNC();
-        if (number + (int)BLOCKS < w.all)
-            fetch_band(w, number + BLOCKS, ahead);
         int sample = number / w.bands, top = (number - sample * w.bands) * w.rows;
         int rows = min_of(w.rows, g.out_height - top);
+        u32 at_stage = image + stage * stage_bytes;
+        barrier_wait(full + 8 * stage, phase);
         for (int tile = group; tile * 64 < rows * wide; tile += GROUPS) {
-            u64 first = pieces_at(image + tile * 64 * 16, w.piece_bytes),
-                b = matrix_at(weights, 16);
-            int steps = g.pitch / 32, keep = 0;
+            u64 first = matrix_at(at_stage + tile * 64 * 128, 16), b = matrix_at(weights, 16);
+            int keep = 0;
             GROUP_FENCE();
             for (int cy = 0; cy < cells_h; cy++) {
                 for (int cx = 0; cx < g.kernel_w; cx++) {
-                    u64 a = first + (u32)(cy * wide + cx);
-                    for (int k = 0; k < steps; k++) {
+                    u64 a = first + (u32)(cy * wide + cx) * 8;
+                    for (int chunk = 0; chunk < w.chunks; chunk++) {
                         UNROLL
                         for (int i = 0; i < 4; i++) {
-                            group_mma_tf32(d, a + i * (w.piece_bytes / 8), b + i * 2, keep);
+                            group_mma_tf32(d, a + i * 2, b + i * 2, keep);
                             keep = 1;
                         }
-                        a += w.piece_bytes / 2;
+                        a += box / 16;
                         b += N * 8;
                     }
                 }
@@ -228,6 +182,15 @@ template <int KIND, int N> DEVICE void convolve(const cuda_windows &w)
             }
         }
         SYNC();
+        int next = number + w.stages * (int)BLOCKS;
+        if (THREAD == 0 && next < w.all) {
+            barrier_expect(full + 8 * stage, (w.rows + cells_h - 1) * wide * w.chunks * 128);
+            copy_image(w, next, at_stage, full + 8 * stage);
+        }
+        if (++stage == w.stages) {
+            stage = 0;
+            phase ^= 1;
+        }
     }
 }
 
@@ -259,16 +222,15 @@ DEVICE ring ring_at(u32 memory, int stage_bytes, int readers)
     return r;
 }
 
-// Fills a stage: boxes of 32 channels of the image's band, each of w.lines lines, and of dy's, of
-// w.pixels.
+// Fills a stage: boxes of the image's band, and of dy's, of w.pixels lines.
 DEVICE void copy_band(const cuda_windows &w, int number, u32 to, u32 full)
 {
     const cuda_gemm &g = w.job;
     int wide = g.out_width + 2, units = g.ldb / 32;
     int sample = number / w.bands, top = (number - sample * w.bands) * w.rows;
     barrier_expect(full, ((w.rows + 2) * w.chunks + w.rows * units) * wide * 128);
-    for (int i = 0; i < w.chunks; i++, to += w.lines * 128)
-        copy_box(to, w.map_a, i * 32, w.start_x, top + w.start_y, sample, full);
+    copy_image(w, number, to, full);
+    to += w.chunks * w.lines * 128;
     for (int i = 0; i < units; i++, to += w.pixels * 128)
         copy_box(to, w.map_b, i * 32, 0, top, sample, full);
 }
@@ -318,6 +280,13 @@ DEVICE void add_pixels(float (&d)[2][4][4], const f4 (&x)[4], const f4 (&y)[4])
     }
 }
 
+// Of 16 pixels, those that a thread brings, so that the eight threads whose loads go together have
+// them from different banks: lines are swizzled by their number.
+DEVICE int pixel_of(int t, int i)
+{
+    return 2 * t + (i & 1) + (i >> 1) * 8;
+}
+
 // A warp has a row of cells, 32 channels and 32 units, and one of `shares` shares of the pixels.
 DEVICE void weights(const cuda_windows &w)
 {
@@ -354,12 +323,12 @@ DEVICE void weights(const cuda_windows &w)
             f4 x[4], y[4];
             UNROLL
             for (int i = 0; i < 4; i++)
-                y[i] = four_of(at + y_at, pixel + t + 4 * i, quad);
+                y[i] = four_of(at + y_at, pixel + pixel_of(t, i), quad);
             UNROLL
             for (int cell = 0; cell < 3; cell++) {
                 UNROLL
                 for (int i = 0; i < 4; i++)
-                    x[i] = four_of(at + x_at, pixel + t + 4 * i + cell_y * wide + cell, quad);
+                    x[i] = four_of(at + x_at, pixel + pixel_of(t, i) + cell_y * wide + cell, quad);
                 add_pixels(d[cell], x, y);
             }
             if (sums_bias)

@@ -99,11 +99,12 @@ struct cuda_windows {
     struct cuda_gemm job;
     int start_y, start_x; // where the first pixel's window begins
     int rows, bands, all; // of a band; bands of a sample, and of all samples
-    int piece_bytes;      // forward, back: of four channels of all pixels of a band
+    const void *map_a;    // tensor map, on the GPU: of the image
+    int chunks, lines;    // boxes of a pixel's channels; lines of such a box in shared memory
+    int stages;           // forward, back: bands in shared memory
     // weights
-    const void *map_a, *map_b; // tensor maps, on the GPU: of the image, of dy
-    int chunks;                // boxes of a pixel's channels
-    int pixels, lines;         // of a band that are counted; lines of the image's boxes
+    const void *map_b; // of dy
+    int pixels;        // of a band that are counted
 };
 
 // The optimizer's numbers, and where parameters and state lie.

@@ -212,6 +212,7 @@ static s32 signed_bits(s32 a, u32 pos, u32 len)
     X(shr_s32, "shr.s32", s32, s32, u32, u32, 3, a >> (b > 31 ? 31 : b))                           \
     X(shr_u64, "shr.u64", u64, u64, u32, u32, 3, SHIFT(a, >>, b, 63))                              \
     X(shr_s64, "shr.s64", s64, s64, u32, u32, 3, a >> (b > 63 ? 63 : b))                           \
+    X(shl_b16, "shl.b16", u32, u32, u32, u32, 3, b > 15 ? 0 : (a << b) & 0xffff)                   \
     X(shr_s16, "shr.s16", u32, u32, u32, u32, 3,                                                   \
       (u32)((s32)(int16_t)a >> (b > 15 ? 15 : b)) & 0xffff)                                        \
     X(bfe_u32, "bfe.u32", u32, u32, u32, u32, 4,                                                   \

@@ -2,7 +2,7 @@
 #include "engine/cuda/plan/windows.h"
 
 // As in hopper_windows.cu.
-enum { THREADS = 384, AHEAD = 18, STAGES = 3, WARPS = 12, FIRST_WIDTH = 40, FIRST_WARPS = 16 };
+enum { THREADS = 384, STAGES = 3, WARPS = 12, FIRST_WIDTH = 40, FIRST_WARPS = 16 };
 
 bool windows_wanted(const struct device *device)
 {
@@ -55,44 +55,58 @@ static void first_weights(struct builder *b, const struct cuda_windows *w, int c
 
 // ---- 32 or 64 channels: bands of rows ----
 
-// What is left of a band's shared memory beside `used` bytes decides how many rows it may have. Of
-// those, the number with which all are done soonest: each band takes a while to begin with, and
-// then the time of its tiles.
+static const void *map_bands(struct builder *b, const float *at, int pitch, int width, int height,
+                             int wide, int rows)
+{
+    int64_t bytes = (int64_t)pitch * 4;
+    return gpu_plan_map(b, &(struct tensor){.at = (device_ptr)(uintptr_t)at,
+                                            .f32 = true,
+                                            .rank = 4,
+                                            .size = {pitch, width, height, b->plan->batch},
+                                            .pitch = {bytes, width * bytes, height * width * bytes},
+                                            .box = {32, wide, rows, 1}});
+}
+
+// The number of rows with which all bands are done soonest: each takes the time of its tiles, and
+// if the next one does not arrive meanwhile, that of its copy.
 static bool choose_rows(const struct builder *b, struct cuda_windows *w, int n, unsigned *shared)
 {
     const struct cuda_gemm *g = &w->job;
-    enum { BEGIN = 3000 }; // cycles
+    enum { COPY = 2500 }; // cycles
     int wide = g->out_width + g->kernel_w - 1, cells_h = g->taps / g->kernel_w;
     int64_t best = 0, product = n == 32 ? 24 : 32; // cycles for 8 of k: reading a, multiplying
-    for (int rows = 1; rows <= g->out_height; rows++) {
-        int64_t pixels = (int64_t)(rows + cells_h - 1) * wide, count = tiles(rows * wide, 64);
-        int64_t bands = tiles(g->out_height, rows), all = b->plan->batch * bands;
-        int64_t reached = count * 64 + (int64_t)(cells_h - 1) * wide + g->kernel_w;
-        // An odd number of 16 bytes, so that pieces of one pixel are in different banks.
-        int64_t piece = ((reached > pixels ? reached : pixels) | 1) * 16;
-        int64_t bytes = 1024 + (int64_t)g->k * n * 4 + g->pitch / 4 * piece;
-        if (pixels * (g->pitch / 4) > AHEAD * THREADS || bytes > b->plan->device.shared)
-            break;
-        int64_t cycles =
-            tiles(all, b->plan->device.processors) * (BEGIN + count * g->k / 8 * product);
-        if (best > 0 && cycles >= best)
-            continue;
-        best = cycles;
-        w->rows = rows;
-        w->bands = (int)bands;
-        w->all = (int)all;
-        w->piece_bytes = (int)piece;
-        *shared = (unsigned)bytes;
-    }
+    for (int stages = 1; stages <= 2; stages++)
+        for (int rows = 1; rows <= g->out_height && rows + cells_h - 1 <= 256; rows++) {
+            int64_t count = tiles(rows * wide, 64), bands = tiles(g->out_height, rows);
+            int64_t all = b->plan->batch * bands;
+            // What the last tile's windows reach, and the box.
+            int64_t lines = tiles(count * 64 + (int64_t)cells_h * wide, 8) * 8;
+            int64_t bytes = 1024 + (int64_t)g->k * n * 4 + stages * (g->pitch * 4 * lines + 8);
+            int64_t cycles = COPY + tiles(all, b->plan->device.processors) *
+                                        (count * g->k / 8 * product + (stages == 1 ? COPY : 0));
+            if (bytes > b->plan->device.shared || (best > 0 && cycles >= best))
+                continue;
+            best = cycles;
+            w->rows = rows;
+            w->bands = (int)bands;
+            w->all = (int)all;
+            w->lines = (int)lines;
+            w->stages = stages;
+            *shared = (unsigned)bytes;
+        }
     return best > 0;
 }
 
 static bool launch_bands(struct builder *b, const char *kernel, struct cuda_windows *w, int n)
 {
-    int processors = b->plan->device.processors;
+    const struct cuda_gemm *g = &w->job;
+    int processors = b->plan->device.processors, wide = g->out_width + g->kernel_w - 1;
     unsigned shared;
-    if (THREADS % (w->job.pitch / 4) != 0 || !choose_rows(b, w, n, &shared))
+    if (wide > 256 || !choose_rows(b, w, n, &shared))
         return false;
+    w->chunks = g->pitch / 32;
+    w->map_a = map_bands(b, g->a, g->pitch, g->width, g->height, wide,
+                         w->rows + g->taps / g->kernel_w - 1);
     gpu_plan_add(b, kernel, w->all < processors ? w->all : processors, 1, THREADS, shared, w,
                  sizeof *w);
     return true;
@@ -165,18 +179,6 @@ int windows_parts(const struct device *device, const struct cuda_gemm *g, int64_
     if (!plan_weights(device, g, batch, pitch, &w, &shared))
         return 0;
     return (int)tiles(w.all, (int)tiles(w.all, device->processors)); // as many bands for each
-}
-
-static const void *map_bands(struct builder *b, const float *at, int pitch, int width, int height,
-                             int wide, int rows)
-{
-    int64_t bytes = (int64_t)pitch * 4;
-    return gpu_plan_map(b, &(struct tensor){.at = (device_ptr)(uintptr_t)at,
-                                            .f32 = true,
-                                            .rank = 4,
-                                            .size = {pitch, width, height, b->plan->batch},
-                                            .pitch = {bytes, width * bytes, height * width * bytes},
-                                            .box = {32, wide, rows, 1}});
 }
 
 bool windows_weights(struct builder *b, const struct cuda_gemm *g, int channels)
