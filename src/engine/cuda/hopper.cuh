@@ -109,8 +109,9 @@ DEVICE void group_sync(int group)
 #define REGISTERS_TAKE(n) asm volatile("setmaxnreg.inc.sync.aligned.u32 " #n ";")
 #define REGISTERS_GIVE(n) asm volatile("setmaxnreg.dec.sync.aligned.u32 " #n ";")
 
-// A matrix in shared memory in lines of 128 bytes, swizzled as a bulk copy with that swizzle writes
-// it. `leading`: between blocks of 64 columns where the columns, not k, are contiguous.
+// A matrix in shared memory in lines of 128 bytes, from any line, swizzled as a bulk copy with that
+// swizzle writes it. `leading`: between blocks of 64 columns where the columns, not k, are
+// contiguous.
 DEVICE u64 matrix_at(u32 address, u32 leading)
 {
     return (u64)((address & 0x3ffff) >> 4) | (u64)(leading >> 4) << 16 | (u64)(1024 >> 4) << 32 |
@@ -197,6 +198,14 @@ DEVICE void copy_line(u32 to, const void *from, int bytes, u32 barrier)
             "r"(to),
         "l"(from), "r"(bytes), "r"(barrier)
         : "memory");
+}
+
+// A number that all lanes have; by this the compiler knows it.
+DEVICE int of_warp(int x)
+{
+    int y;
+    asm volatile("shfl.sync.idx.b32 %0, %1, 0, 0x1f, 0xffffffff;" : "=r"(y) : "r"(x));
+    return y;
 }
 
 #define WARP_SYNC() asm volatile("bar.warp.sync 0xffffffff;" ::: "memory")

@@ -117,19 +117,20 @@ DEVICE void store_pixel(const cuda_gemm &g, const float (&d)[N / 2], int half, i
 }
 
 // Shared memory: weights, stages of a band, barriers.
-template <int KIND, int N> DEVICE void convolve(const cuda_windows &w)
+template <int KIND, int N, int CHUNKS> DEVICE void convolve(const cuda_windows &w)
 {
     const cuda_gemm &g = w.job;
-    int box = w.lines * 128, stage_bytes = w.chunks * box;
-    u32 weights = (shared_address(windows_memory) + 1023) & ~1023u, image = weights + g.k * N * 4;
-    u32 full = image + w.stages * stage_bytes, phase = 0;
-    int group = THREAD >> 7, wide = g.out_width + g.kernel_w - 1, cells_h = g.taps / g.kernel_w;
+    int box = w.lines * 128, stage_bytes = CHUNKS * box;
+    u32 weights = of_warp((shared_address(windows_memory) + 1023) & ~1023u);
+    u32 image = weights + g.k * N * 4, full = image + w.stages * stage_bytes, phase = 0;
+    int group = of_warp(THREAD >> 7), wide = g.out_width + 2;
+    int bytes = (w.rows + 2) * wide * CHUNKS * 128;
     if (THREAD == 0) {
         for (int i = 0; i < w.stages; i++)
             barrier_init(full + 8 * i, 1);
         barriers_ready();
         for (int i = 0, n = BLOCK; i < w.stages && n < w.all; i++, n += BLOCKS) {
-            barrier_expect(full + 8 * i, (w.rows + cells_h - 1) * wide * w.chunks * 128);
+            barrier_expect(full + 8 * i, bytes);
             copy_image(w, n, image + i * stage_bytes, full + 8 * i);
         }
     }
@@ -152,24 +153,20 @@ template <int KIND, int N> DEVICE void convolve(const cuda_windows &w)
         u32 at_stage = image + stage * stage_bytes;
         barrier_wait(full + 8 * stage, phase);
         for (int tile = group; tile * 64 < rows * wide; tile += GROUPS) {
-            u64 first = matrix_at(at_stage + tile * 64 * 128, 16), b = matrix_at(weights, 16);
-            int keep = 0;
+            u64 a = matrix_at(at_stage + tile * 64 * 128, 16), b = matrix_at(weights, 16);
             GROUP_FENCE();
-            for (int cy = 0; cy < cells_h; cy++) {
-                for (int cx = 0; cx < g.kernel_w; cx++) {
-                    u64 a = first + (u32)(cy * wide + cx) * 8;
-                    for (int chunk = 0; chunk < w.chunks; chunk++) {
-                        UNROLL
-                        for (int i = 0; i < 4; i++) {
-                            group_mma_tf32(d, a + i * 2, b + i * 2, keep);
-                            keep = 1;
-                        }
-                        a += box / 16;
-                        b += N * 8;
-                    }
-                }
+#pragma unroll 1
+            for (int row = 0; row < 3; row++) {
+                UNROLL
+                for (int k = 0; k < 3 * CHUNKS; k++)
+                    UNROLL
+                for (int i = 0; i < 4; i++)
+                    group_mma_tf32(d, a + k / CHUNKS * 8 + k % CHUNKS * (box / 16) + i * 2,
+                                   b + k * (N * 8) + i * 2, row + k + i > 0);
                 GROUP_COMMIT();
                 group_wait<1>();
+                a += wide * 8;
+                b += 3 * CHUNKS * (N * 8);
             }
             group_wait<0>(d);
             int at = tile * 64 + (THREAD >> 5 & 3) * 16 + (THREAD >> 2 & 7);
@@ -184,7 +181,7 @@ template <int KIND, int N> DEVICE void convolve(const cuda_windows &w)
         SYNC();
         int next = number + w.stages * (int)BLOCKS;
         if (THREAD == 0 && next < w.all) {
-            barrier_expect(full + 8 * stage, (w.rows + cells_h - 1) * wide * w.chunks * 128);
+            barrier_expect(full + 8 * stage, bytes);
             copy_image(w, next, at_stage, full + 8 * stage);
         }
         if (++stage == w.stages) {
@@ -564,17 +561,18 @@ FIRST(1)
 FIRST(3)
 FIRST(4)
 
-#define WINDOWS(n)                                                                                 \
-    KERNEL(THREADS, 1) hopper_windows_forward_##n(const cuda_windows w)                            \
+#define BANDS(name, kind, n)                                                                       \
+    KERNEL(THREADS, 1) name(const cuda_windows w)                                                  \
     {                                                                                              \
-        convolve<FORWARD, n>(w);                                                                   \
-    }                                                                                              \
-    KERNEL(THREADS, 1) hopper_windows_back_##n(const cuda_windows w)                               \
-    {                                                                                              \
-        convolve<BACK, n>(w);                                                                      \
+        if (w.chunks == 1)                                                                         \
+            convolve<kind, n, 1>(w);                                                               \
+        else                                                                                       \
+            convolve<kind, n, 2>(w);                                                               \
     }
-WINDOWS(32)
-WINDOWS(64)
+BANDS(hopper_windows_forward_32, FORWARD, 32)
+BANDS(hopper_windows_forward_64, FORWARD, 64)
+BANDS(hopper_windows_back_32, BACK, 32)
+BANDS(hopper_windows_back_64, BACK, 64)
 KERNEL(THREADS, 1) hopper_windows_weights(const cuda_windows w)
 {
     weights(w);

@@ -17,7 +17,8 @@ static bool is_for(const struct builder *b, const struct cuda_gemm *g)
 
 static bool fits(const struct builder *b, const struct cuda_gemm *g, int channels, int columns)
 {
-    return is_for(b, g) && channels % 32 == 0 && (columns == 32 || columns == 64);
+    return is_for(b, g) && g->taps == 9 && g->kernel_w == 3 && g->out_width + 2 <= 256 &&
+           (channels == 32 || channels == 64) && (columns == 32 || columns == 64);
 }
 
 // ---- the first layer ----
@@ -72,18 +73,20 @@ static const void *map_bands(struct builder *b, const float *at, int pitch, int 
 static bool choose_rows(const struct builder *b, struct cuda_windows *w, int n, unsigned *shared)
 {
     const struct cuda_gemm *g = &w->job;
-    enum { COPY = 2500 }; // cycles
-    int wide = g->out_width + g->kernel_w - 1, cells_h = g->taps / g->kernel_w;
+    enum { GROUPS = THREADS / 128, BAND = 1200, COPY = 1500, ALONE = 45 }; // cycles
+    int wide = g->out_width + 2;
     int64_t best = 0, product = n == 32 ? 24 : 32; // cycles for 8 of k: reading a, multiplying
     for (int stages = 1; stages <= 2; stages++)
-        for (int rows = 1; rows <= g->out_height && rows + cells_h - 1 <= 256; rows++) {
+        for (int rows = 1; rows <= g->out_height && rows + 2 <= 256; rows++) {
             int64_t count = tiles(rows * wide, 64), bands = tiles(g->out_height, rows);
             int64_t all = b->plan->batch * bands;
             // What the last tile's windows reach, and the box.
-            int64_t lines = tiles(count * 64 + (int64_t)cells_h * wide, 8) * 8;
+            int64_t lines = tiles(count * 64 + 3 * wide, 8) * 8;
             int64_t bytes = 1024 + (int64_t)g->k * n * 4 + stages * (g->pitch * 4 * lines + 8);
-            int64_t cycles = COPY + tiles(all, b->plan->device.processors) *
-                                        (count * g->k / 8 * product + (stages == 1 ? COPY : 0));
+            // Of all warp groups together, or of the one with the most tiles.
+            int64_t together = count * product, one = tiles(count, GROUPS) * ALONE;
+            int64_t cycles = BAND + g->k / 8 * (together > one ? together : one);
+            cycles = (cycles + (stages == 1 ? COPY : 0)) * tiles(all, b->plan->device.processors);
             if (bytes > b->plan->device.shared || (best > 0 && cycles >= best))
                 continue;
             best = cycles;
@@ -100,13 +103,12 @@ static bool choose_rows(const struct builder *b, struct cuda_windows *w, int n, 
 static bool launch_bands(struct builder *b, const char *kernel, struct cuda_windows *w, int n)
 {
     const struct cuda_gemm *g = &w->job;
-    int processors = b->plan->device.processors, wide = g->out_width + g->kernel_w - 1;
+    int processors = b->plan->device.processors;
     unsigned shared;
-    if (wide > 256 || !choose_rows(b, w, n, &shared))
+    if (!choose_rows(b, w, n, &shared))
         return false;
     w->chunks = g->pitch / 32;
-    w->map_a = map_bands(b, g->a, g->pitch, g->width, g->height, wide,
-                         w->rows + g->taps / g->kernel_w - 1);
+    w->map_a = map_bands(b, g->a, g->pitch, g->width, g->height, g->out_width + 2, w->rows + 2);
     gpu_plan_add(b, kernel, w->all < processors ? w->all : processors, 1, THREADS, shared, w,
                  sizeof *w);
     return true;
@@ -126,9 +128,7 @@ bool windows_forward(struct builder *b, const struct cuda_gemm *g, int channels)
 
 bool windows_back(struct builder *b, const struct cuda_gemm *g)
 {
-    struct cuda_windows w = {.job = *g,
-                             .start_y = g->top - (g->taps / g->kernel_w - 1),
-                             .start_x = g->left - (g->kernel_w - 1)};
+    struct cuda_windows w = {.job = *g, .start_y = g->top - 2, .start_x = g->left - 2};
     return fits(b, g, g->pitch, g->n) && !g->add && g->ldy == g->n &&
            launch_bands(b, g->n == 32 ? "hopper_windows_back_32" : "hopper_windows_back_64", &w,
                         g->n);
