@@ -225,27 +225,24 @@ static int set_cost(char **member, const struct priced *priced, const struct wis
     return text_set(member, text, err);
 }
 
-// The same machine on demand; false: it is not in the book.
-static bool on_demand(const struct measure_price *p, struct priced *out)
+// The same machine on demand; `*found` is false if it is not in the book or has no price.
+static int on_demand(const struct measure_price *p, struct priced *out, bool *found,
+                     struct err *err)
 {
-    struct buf name = {0};
     struct offer offer;
-    const struct wishes wishes = p->price.wishes;
     *out = p->price.priced;
-    if (out->offer.kind != OFFER_SPOT)
-        return true;
-    struct offer same = out->offer;
-    same.kind = OFFER_ON_DEMAND;
-    book_name(&same, &name);
-    bool found = !name.failed && market_find(p->market, buf_str(&name), 0, &offer, NULL) == 0 &&
-                 market_price(p->market, &offer, &wishes, out, NULL) == 0;
-    buf_release(&name);
-    return found;
+    *found = out->offer.kind != OFFER_SPOT;
+    if (*found)
+        return 0;
+    TRY(market_on_demand(p->market, &p->price.priced.offer, 0, &offer, found, err));
+    *found = *found && market_price(p->market, &offer, &p->price.wishes, out, NULL) == 0;
+    return 0;
 }
 
 int measure_price_attempt(const struct measure_price *p, struct run_attempt *a, struct err *err)
 {
     struct priced other;
+    bool found;
     if (!p || !a->wall_s.known)
         return 0;
     struct wishes wishes = p->price.wishes;
@@ -254,7 +251,8 @@ int measure_price_attempt(const struct measure_price *p, struct run_attempt *a, 
     if (!a->offer)
         TRY(text_set(&a->offer, p->price.from, err));
     wishes.interrupted = false;
-    if (on_demand(p, &other))
+    TRY(on_demand(p, &other, &found, err));
+    if (found)
         TRY(set_cost(&a->on_demand_usd, &other, &wishes, a->wall_s.v - a->lost_s.v, err));
     return 0;
 }

@@ -252,12 +252,12 @@ def then_and_idle():
 OFFERS = """\
 provider,name,region,zone,kind,gpu,gpus,gpu_memory_gib,vcpus,memory_gib,cpu,bare_metal,price,currency,per,date,source
 acme,one,here,,on-demand,,,,4,16,,no,108.00,USD,hour,2026-11-01,mine
-acme,one,here,,spot,,,,4,16,,no,36.00,USD,hour,2026-11-01,mine
+acme,one,here,here-a,spot,,,,4,16,,no,36.00,USD,hour,2026-11-01,mine
 """
 
 
 def offers(place):
-    """A machine of 0.03 USD a second, 0.01 as a spot machine, whose first hour is free if it is taken away."""
+    """A machine of 0.03 USD a second, 0.01 as a spot machine in one zone, whose first hour is free if it is taken away."""
     config = place.home / "config" / "fare"
     for name in ("offers", "providers"):
         (config / name).mkdir(parents=True)
