@@ -291,8 +291,11 @@ def bill():
     p.communicate(timeout=60)
     soon.unlink()
     code, out, err = a.run(*options, command=a.job(150))
-    s = a.record()["saving"]
+    record = a.record()
+    s = record["saving"]
     first, second = s["attempts"]
+    check("the last start is not the whole training: its time counts the steps before it", record["ended"] == "finished" and not record["full"]
+          and record["projection"]["wall_s"] > second["wall_s"] + first["saved_s"] / 2, record.get("projection"))
     check("a machine that is taken away in its first hour costs nothing", float(first["usd"]) == 0, s)
     check("the other one its started seconds", float(second["usd"]) == round(math.ceil(second["wall_s"]) * 0.01, 2), s)
     check("the sum is the bill of the job", float(s["usd"]) == float(second["usd"]), s)
