@@ -242,6 +242,7 @@ def then_and_idle():
     env = {**a.env, "PATH": f"{tools}:{a.env['PATH']}"}
     p = subprocess.run([FARE, "run", "--no-cloud", "--then", "poweroff", "--idle", "2s", "--grace", "1s", "--", "sleep", "60"],
                        cwd=a.home, env=env, capture_output=True, text=True, timeout=50)
+    check("it says that the job was idle", "stopped: it used neither GPU nor CPU" in p.stderr, p.stderr)
     check("an idle job is ended, and the machine turned off", off.exists() and off.read_text() == "systemctl poweroff stopped\n",
           p.stderr + (off.read_text() if off.exists() else ""))
     p = subprocess.run([FARE, "run", "--no-cloud", "--then", f'echo "$FARE_ENDED" > {off}', "--", "sh", "-c", "exit 4"], cwd=a.home,
