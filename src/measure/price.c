@@ -171,14 +171,10 @@ void measure_price_begin(struct measure_price *p, const struct run *run, struct 
                                     .price = &p->price};
 }
 
-bool measure_price_amount(const struct measure_price *p, const struct run *run, double wall_s,
-                          struct buf *out)
+static void add_amount(const struct measure_price *p, int64_t nano, struct buf *out)
 {
-    int64_t nano, local = -1;
+    int64_t local = -1;
     char text[MONEY_BYTES];
-    if (!p || !(wall_s >= 0 && wall_s < 3e9) ||
-        run_price_cost(&p->price, boot_of(p, run) + (int64_t)(wall_s * 1e9), &nano, NULL) != 0)
-        return false;
     money_short(nano, text);
     buf_printf(out, "%s USD", text);
     if (local_amount(p->market, p->currency, p->price.priced.day, nano, &local, NULL) == 0 &&
@@ -186,6 +182,26 @@ bool measure_price_amount(const struct measure_price *p, const struct run *run, 
         money_short(local, text);
         buf_printf(out, " (%s %s)", text, p->currency);
     }
+}
+
+bool measure_price_amount(const struct measure_price *p, const struct run *run, double wall_s,
+                          struct buf *out)
+{
+    int64_t nano;
+    if (!p || !(wall_s >= 0 && wall_s < 3e9) ||
+        run_price_cost(&p->price, boot_of(p, run) + (int64_t)(wall_s * 1e9), &nano, NULL) != 0)
+        return false;
+    add_amount(p, nano, out);
+    return true;
+}
+
+// A saved job's start has its bill already, by the rule for machines that are taken away.
+static bool add_own(const struct measure_price *p, const struct run *run, struct buf *out)
+{
+    int64_t nano;
+    if (!run->saving.place || !run->spent.usd || money_parse(run->spent.usd, &nano, NULL) != 0)
+        return measure_price_amount(p, run, (double)run->phases.wall_ns.v / 1e9, out);
+    add_amount(p, nano, out);
     return true;
 }
 
@@ -194,8 +210,7 @@ bool measure_price_bill(const struct measure_price *p, const struct run *run, st
     char hour[MONEY_BYTES];
     const struct run_projection *projection = &run->projection;
     struct buf whole = {0};
-    if (!p || !run->phases.wall_ns.known ||
-        !measure_price_amount(p, run, (double)run->phases.wall_ns.v / 1e9, out))
+    if (!p || !run->phases.wall_ns.known || !add_own(p, run, out))
         return false;
     buf_adds(out, " for this run");
     if (run->full.known && run->full.v)
