@@ -319,8 +319,12 @@ static int say_unknown(struct spotting *s, struct err *err)
     TRY(text_set(&s->bill->spot.uninterrupted, s->bill->total, err));
     return texts_add(
         &s->bill->notes,
-        "how often it is taken away is unknown: this is the bill if it never is. --mtbi or --trace "
-        "counts interruptions, as do imports of AWS's spot advisor and of availability traces",
+        s->hazard.life_ns > 0 && s->time->total_ns > s->hazard.life_ns
+            ? "how often it is taken away earlier than its provider ends it is unknown, and not "
+              "counted. --mtbi or --trace counts that"
+            : "how often it is taken away is unknown: this is the bill if it never is. --mtbi or "
+              "--trace counts interruptions, as do imports of AWS's spot advisor and of "
+              "availability traces",
         err);
 }
 
