@@ -70,11 +70,12 @@ struct cost { // of several runs; `low` and `high`: at the ends of an estimate, 
     int64_t worst; // by started hours, where the rule is assumed
 };
 
-// Interruptions of a spot machine cost in proportion; an estimate's time has them already.
+// Interruptions and prices of a spot machine count in proportion; an estimate's time has them
+// already.
 static int64_t with_interruptions(const struct bill *bill, int64_t total)
 {
     int64_t before = 0;
-    if (!bill->spot.method || bill->spot.never_ends.v || bill->certainty ||
+    if (!bill->spot.replays.known || bill->spot.never_ends.v || bill->certainty ||
         money_parse(bill->spot.uninterrupted, &before, NULL) != 0 || before <= 0)
         return total;
     return (int64_t)fmin((double)total * (double)bill_total(bill) / (double)before, 9e18);

@@ -128,27 +128,33 @@ int spot_usd(const struct spotting *s, double nano, int64_t *usd, struct err *er
     return money_add(s->total_nano, amount, usd, err);
 }
 
-// The same price without interruptions and checkpoints. The bill's own differs from it in what
-// comes once: storage that is kept, traffic, credits.
-static int find_base(struct spotting *s, struct err *err)
+// Without interruptions and checkpoints, at today's price.
+static struct replay plain_replay(const struct spotting *s)
 {
     struct replay plain = s->replay;
-    struct replay_result result;
     plain.work_ns = s->time->total_ns - plain.first_ns;
     plain.interval_ns = plain.mean_ns = plain.life_ns = 0;
     plain.trace = NULL;
     plain.prices = NULL;
     plain.count = 1;
+    return plain;
+}
+
+// The bill's own differs from that in what comes once: storage that is kept, traffic, credits.
+static int find_base(struct spotting *s, struct err *err)
+{
+    struct replay plain = plain_replay(s);
+    struct replay_result result;
     s->total_nano = bill_total(s->bill);
     TRY(plain.work_ns > 0 ? replay_one(&plain, 0, &result, err) : 0);
     return plain.work_ns > 0 ? priced_usd(&s->price, result.nano, &s->base_nano, err) : 0;
 }
 
 // A line before the credit, if there is one, which stays the last.
-static int add_line(struct spotting *s, int64_t more, struct err *err)
+static int add_line(struct spotting *s, const char *what, const char *how, int64_t more,
+                    struct err *err)
 {
     struct bill *b = s->bill;
-    char how[96];
     struct bill_item *item = LIST_ADD(&b->items, err);
     if (!item)
         return ERR_MEMORY;
@@ -158,10 +164,31 @@ static int add_line(struct spotting *s, int64_t more, struct err *err)
         *item = credit;
         item--;
     }
-    snprintf(how, sizeof how, "%.1f interruptions on average", b->spot.interruptions.v);
-    TRY(text_set(&item->what, "interruptions and checkpoints", err));
+    TRY(text_set(&item->what, what, err));
     TRY(text_set(&item->how, how, err));
     return text_set_amount(&item->amount, more, err);
+}
+
+// What the history's prices make of it without interruptions, and then what those add.
+static int add_lines(struct spotting *s, int64_t extra, struct err *err)
+{
+    char how[96], mean[MONEY_BYTES];
+    struct replay plain = plain_replay(s);
+    struct replay_summary sum = {0};
+    int64_t level = 0;
+    if (s->replay.prices && plain.work_ns > 0) {
+        plain.prices = s->replay.prices;
+        plain.count = REPLAYS;
+        TRY(replay_all(&plain, &sum, err));
+        TRY(spot_usd(s, sum.mean_nano, &level, err));
+        level -= s->total_nano;
+        money_short(replay_price(plain.prices, 0, plain.prices->length_ns), mean);
+        snprintf(how, sizeof how, "%s USD an hour on average", mean);
+        TRY(level != 0 ? add_line(s, "price history", how, level, err) : 0);
+    }
+    snprintf(how, sizeof how, "%.1f interruptions on average", s->bill->spot.interruptions.v);
+    return extra == level ? 0
+                          : add_line(s, "interruptions and checkpoints", how, extra - level, err);
 }
 
 static int add_to(char **amount, int64_t more, struct err *err)
@@ -206,8 +233,7 @@ static int set_bill(struct spotting *s, const struct replay_summary *sum, struct
     b->charged_s = some_real(sum->mean_paid_ns / 1e9);
     b->low_s = some_real((double)sum->wall_ns.low * less / 1e9);
     b->high_s = some_real((double)sum->wall_ns.high * more / 1e9);
-    if (extra != 0)
-        TRY(add_line(s, extra, err));
+    TRY(add_lines(s, extra, err));
     TRY(add_to(&b->before_credit, extra, err));
     TRY(add_to(&b->by_hours, extra, err));
     TRY(text_set_amount(&b->total, mean > 0 ? mean : 0, err));
@@ -293,8 +319,12 @@ static int say_unknown(struct spotting *s, struct err *err)
     TRY(text_set(&s->bill->spot.uninterrupted, s->bill->total, err));
     return texts_add(
         &s->bill->notes,
-        "how often it is taken away is unknown: this is the bill if it never is. --mtbi or --trace "
-        "counts interruptions, as do imports of AWS's spot advisor and of availability traces",
+        s->hazard.life_ns > 0 && s->time->total_ns > s->hazard.life_ns
+            ? "how often it is taken away earlier than its provider ends it is unknown, and not "
+              "counted. --mtbi or --trace counts that"
+            : "how often it is taken away is unknown: this is the bill if it never is. --mtbi or "
+              "--trace counts interruptions, as do imports of AWS's spot advisor and of "
+              "availability traces",
         err);
 }
 
@@ -326,11 +356,45 @@ static struct spot_series *series_of(const struct spotting *s, const struct spot
     return found && found->count > 0 ? found : NULL;
 }
 
-// Replays with the hazard that was found.
-static int with_hazard(struct spotting *s, const struct run *run,
-                       const struct spot_history *history, struct err *err)
+// The prices to replay, and words for them if they ever changed.
+static int take_prices(struct spotting *s, const struct spot_series *series,
+                       struct replay_prices *prices, struct err *err)
 {
-    const struct spot_series *series = series_of(s, history);
+    char length[48], mean[MONEY_BYTES];
+    struct buf words = {0};
+    TRY(replay_prices_init(prices, series, err));
+    s->replay.prices = prices;
+    if (series->count < 2)
+        return 0;
+    clock_words(prices->length_ns, length, sizeof length);
+    money_short(replay_price(prices, 0, prices->length_ns), mean);
+    buf_printf(&words, "its history of %s, %s USD an hour on average", length, mean);
+    return text_take(&s->bill->spot.prices, &words, err);
+}
+
+// Nobody knows how often it is taken away; what its price did is known.
+static int with_prices(struct spotting *s, const struct spot_series *series, struct err *err)
+{
+    struct replay_prices prices = {0};
+    struct replay_summary sum = {0};
+    int rc = take_prices(s, series, &prices, err);
+    s->replay.work_ns = s->time->total_ns;
+    s->replay.count = REPLAYS;
+    s->bill->spot.replays = some_int(REPLAYS);
+    if (rc == 0)
+        rc = find_base(s, err);
+    if (rc == 0)
+        rc = replay_all(&s->replay, &sum, err);
+    if (rc == 0 && sum.finished > 0)
+        rc = set_bill(s, &sum, err);
+    replay_prices_release(&prices);
+    return rc;
+}
+
+// Replays with the hazard that was found.
+static int with_hazard(struct spotting *s, const struct run *run, const struct spot_series *series,
+                       struct err *err)
+{
     struct replay_prices prices = {0};
     struct replay *r = &s->replay;
     int rc = find_checkpoint(s, run, err);
@@ -338,10 +402,8 @@ static int with_hazard(struct spotting *s, const struct run *run,
         rc = split_time(s, err);
     if (rc == 0)
         rc = find_notice(s, err);
-    if (rc == 0 && series) {
-        rc = replay_prices_init(&prices, series, err);
-        r->prices = &prices;
-    }
+    if (rc == 0 && series)
+        rc = take_prices(s, series, &prices, err);
     r->trace = s->hazard.trace;
     r->mean_ns = s->hazard.mean_ns;
     r->life_ns = s->hazard.life_ns;
@@ -371,7 +433,7 @@ static int find_hazard(struct spotting *s, struct spot_history *history, bool *u
     *unknown = s->hazard.kind == HAZARD_UNKNOWN &&
                (s->hazard.life_ns == 0 || s->time->total_ns <= s->hazard.life_ns);
     TRY(s->hazard.kind == HAZARD_UNKNOWN ? say_unknown(s, err) : 0);
-    return *unknown || bids ? 0 : spot_history_read(s->market, s->offer, history, err);
+    return bids ? 0 : spot_history_read(s->market, s->offer, history, err);
 }
 
 int quote_spot(struct market *market, const struct wishes *wishes, const struct spot_ask *ask,
@@ -393,8 +455,11 @@ int quote_spot(struct market *market, const struct wishes *wishes, const struct 
                         .seed = 1};
     bool unknown = true;
     int rc = find_hazard(&s, &history, &unknown, err);
+    const struct spot_series *series = rc == 0 ? series_of(&s, &history) : NULL;
     if (rc == 0 && !unknown)
-        rc = with_hazard(&s, run, &history, err);
+        rc = with_hazard(&s, run, series, err);
+    else if (rc == 0 && series && series->count > 1 && time->total_ns > 0)
+        rc = with_prices(&s, series, err);
     hazard_release(&s.hazard);
     spot_history_release(&history);
     return rc;

@@ -106,23 +106,6 @@ static int add_intervals(struct spotting *s, struct err *err)
 
 // ---- on demand
 
-static int demand_offer(struct spotting *s, struct offer *offer, bool *found, struct err *err)
-{
-    struct buf name = {0};
-    struct offer spot = *s->offer;
-    struct err why = {0};
-    spot.kind = OFFER_ON_DEMAND;
-    spot.zone = "";
-    book_name(&spot, &name);
-    buf_adds(&name, ":on-demand");
-    int rc = buf_check(&name, err);
-    if (rc == 0)
-        rc = market_find(s->market, buf_str(&name), wishes_day(s->wishes), offer, &why);
-    *found = rc == 0 && offer->kind == OFFER_ON_DEMAND;
-    buf_release(&name);
-    return rc == ERR_MEMORY ? err_memory(err) : 0;
-}
-
 static int add_demand(struct spotting *s, const struct offer *offer, struct err *err)
 {
     struct bill bill = {0};
@@ -308,7 +291,7 @@ int spot_add_rows(struct spotting *s, struct err *err)
 {
     struct offer demand;
     bool found = false;
-    TRY(demand_offer(s, &demand, &found, err));
+    TRY(market_on_demand(s->market, s->offer, wishes_day(s->wishes), &demand, &found, err));
     if (found)
         TRY(add_demand(s, &demand, err));
     TRY(add_intervals(s, err));

@@ -148,11 +148,11 @@ static void tested(struct buf *text, const struct spot_prices *s)
         buf_adds(text, " The history is too short to test that: it needs two weeks.");
         return;
     }
-    buf_printf(
-        text,
-        " Tested: its first half said %s in %s, and in the second half the price there was at "
-        "or below that for %.0f %% of the time",
-        amount(then->count_on_then, price), then->zone, 100 * then->count_on_held.v);
+    buf_printf(text,
+               " Tested: its first half said %s%s%s, and in the second half the price there was at "
+               "or below that for %.0f %% of the time",
+               amount(then->count_on_then, price), s->zones.count > 1 ? " in " : "",
+               s->zones.count > 1 ? then->zone : "", 100 * then->count_on_held.v);
     double above = above_percent(then);
     if (above > 0)
         buf_printf(text, ", and at most %s (%.0f %% above)",

@@ -84,6 +84,19 @@ static void add_time(struct buf *text, double seconds, const char *from)
         buf_printf(text, " (%s)", from);
 }
 
+static void say_prices(struct out *out, const struct bill_spot *s)
+{
+    struct buf text = {0};
+    if (!s->prices)
+        return;
+    buf_printf(&text, "price: %s", s->prices);
+    if (!s->method) // else said of the interruptions
+        buf_printf(&text, "; replayed %lld times", (long long)s->replays.v);
+    out_bullet(out, buf_str(&text));
+    out->text.failed |= text.failed;
+    buf_release(&text);
+}
+
 static void say_inputs(struct out *out, const struct bill_spot *s)
 {
     struct buf text = {0};
@@ -149,6 +162,12 @@ static void say_rows(struct out *out, const struct bill_spot *s)
         const struct spot_row *r = &s->rows.items[i];
         policies |= strncmp(r->what, "policy", 6) == 0;
         fall_back |= r->deadline_kept.v;
+        if (r->interval_s.known && strcmp(r->what, "spot, best interval by replay") == 0) {
+            char every[48];
+            words_of(r->interval_s.v, every);
+            out_wrapf(out, 2, "The best interval by replay: a checkpoint after every %s of work.",
+                      every);
+        }
         if (r->unfinished.v > 0 && r->unfinished.v < 1)
             out_wrapf(out, 2, "%s: %.0f %% never end, and are not in the figures.", r->what,
                       100 * r->unfinished.v);
@@ -167,11 +186,12 @@ void quote_show_spot(struct out *out, const struct bill *b)
 {
     const struct bill_spot *s = &b->spot;
     static const struct table_column columns[] = {
-        {"way", TABLE_LEFT, 0, 24},    {"interval", TABLE_RIGHT, 4}, {"mean USD", TABLE_POINT},
-        {"USD 10 %", TABLE_POINT, 3},  {"USD 50 %", TABLE_POINT, 4}, {"USD 90 %", TABLE_POINT, 2},
-        {"ends 10 %", TABLE_RIGHT, 5}, {"ends 50 %", TABLE_RIGHT},   {"ends 90 %", TABLE_RIGHT, 1},
+        {"way", TABLE_LEFT, 0, 18},    {"interval", TABLE_RIGHT, 5}, {"USD", TABLE_POINT},
+        {"10 %", TABLE_POINT, 3},      {"50 %", TABLE_POINT, 4},     {"90 %", TABLE_POINT, 2},
+        {"ends 10 %", TABLE_RIGHT, 4}, {"ends 50 %", TABLE_RIGHT},   {"ends 90 %", TABLE_RIGHT, 1},
         {"taken", TABLE_RIGHT, 6}};
     struct table table = TABLE(columns);
+    say_prices(out, s);
     if (!s->method)
         return;
     say_inputs(out, s);
@@ -181,5 +201,9 @@ void quote_show_spot(struct out *out, const struct bill *b)
     for (size_t i = 0; i < s->rows.count; i++)
         add_row(&table, &s->rows.items[i]);
     table_print(&table, out);
+    out_wrap(
+        out, 2,
+        "10, 50, 90 %: in that share of the replays it costs at most so much, and has ended by "
+        "then. The first amount is the mean.");
     say_rows(out, s);
 }

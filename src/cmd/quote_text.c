@@ -342,7 +342,8 @@ static void show_bill(struct out *out, const struct bill *b)
     cost_words(b, total, interval);
     if (*interval && !b->spot.never_ends.v)
         out_wrapf(out, 2, "%s USD %s", interval,
-                  b->spot.method ? "in 80 % of the replays" : "at the ends of the time's interval");
+                  b->spot.replays.known ? "in 80 % of the replays"
+                                        : "at the ends of the time's interval");
     if (b->waiting) {
         short_money(b->waiting, total);
         out_wrapf(out, 2, "your waiting, not in the total: %s USD", total);

@@ -201,6 +201,25 @@ static const struct cmd_variable variables[] = {
     {NULL, NULL},
 };
 
+// Whoever asks for notices must not believe to be safe without a place for checkpoints.
+static int check_saving(const struct measure_options *o, struct err *err)
+{
+    const char *name = o->save                ? NULL
+                       : o->notice            ? "notice"
+                       : o->on_notice         ? "on-notice"
+                       : o->checkpoints       ? "checkpoints"
+                       : o->save_every_ns > 0 ? "save-every"
+                       : o->between_ns > 0    ? "mtbi"
+                       : o->keep > 0          ? "keep"
+                       : o->job               ? "job"
+                       : o->lease_ns > 0      ? "lease"
+                                              : NULL;
+    if (!name)
+        return 0;
+    err_set(err, ERR_USAGE, "--%s needs --save, the place for checkpoints", name);
+    return err_hint(err, "--save DIR or --save s3://BUCKET/PREFIX keeps them; docs/saving.md");
+}
+
 // `first` of the `names` is the first workload's.
 static int check_options(const struct run_options *given, size_t names, const char *first,
                          struct err *err)
@@ -469,7 +488,6 @@ static int run_elsewhere(const struct cmd_call *call, struct err *err)
     if (o->gate)
         return err_set(err, ERR_USAGE, "--gate is for this machine");
     if (!command) {
-        TRY(measuring_without_command(&o->measure, err));
         TRY(check_options(o, call->rest->count, call->rest->count > 0 ? call->rest->args[0] : "",
                           err));
         TRY(pick(call->rest, picked, &count, err));
@@ -576,6 +594,8 @@ static int run(const struct cmd_call *call, struct err *err)
     if (call->rest->command && given->gate)
         return err_set(err, ERR_USAGE,
                        "--gate is for workloads: fare knows no target of a command");
+    TRY(call->rest->command ? 0 : measuring_without_command(&given->measure, err));
+    TRY(check_saving(&given->measure, err));
     if (fleet_wanted(&given->fleet))
         return run_elsewhere(call, err);
     const char *frame = getenv("FARE_FRAME");
@@ -603,10 +623,8 @@ static int run(const struct cmd_call *call, struct err *err)
             rc = say_power(call, &m, err);
         }
     } else {
-        rc = measuring_without_command(&o, err);
-        if (rc == 0)
-            rc = check_options(given, call->rest->count,
-                               call->rest->count > 0 ? call->rest->args[0] : "", err);
+        rc = check_options(given, call->rest->count,
+                           call->rest->count > 0 ? call->rest->args[0] : "", err);
         if (rc == 0)
             rc = print(call, &m, run_all(call, &m, &o, err), err);
     }

@@ -29,10 +29,15 @@ static void print_totals(struct out *out, const struct run_saving *s)
              s->interruptions.v == 1 ? "" : "s");
     out_part(&facts, "%s of work lost", seconds(s->lost_s).s);
     out_parts(out, "Saved", &facts);
-    if (s->usd)
+    if (s->usd && s->unpriced.known)
+        out_part(&facts, "%s USD for %lld of %zu starts", s->usd,
+                 (long long)s->attempts.count - (long long)s->unpriced.v, s->attempts.count);
+    else if (s->usd)
         out_part(&facts, "%s USD for all starts together (%s)", s->usd, seconds(s->wall_s).s);
     if (s->on_demand_usd)
         out_part(&facts, "%s USD on demand, without the work lost", s->on_demand_usd);
+    if (s->usd && s->unpriced.known)
+        out_part(&facts, "the cost of the other%s is unknown", s->unpriced.v == 1 ? "" : "s");
     out_parts(out, "Bill", &facts);
 }
 

@@ -97,7 +97,7 @@ static int set_money(char **member, int64_t nano, struct err *err)
 int history_total(struct run_saving *s, struct err *err)
 {
     int64_t usd = 0, on_demand = 0;
-    bool paid = s->attempts.count > 0, rented = paid;
+    int64_t paid = 0, rented = 0, count = (int64_t)s->attempts.count;
     s->interruptions = some_int(0);
     s->wall_s = s->lost_s = some_real(0);
     for (size_t i = 0; i < s->attempts.count; i++) {
@@ -107,12 +107,13 @@ int history_total(struct run_saving *s, struct err *err)
         s->interruptions.v += !ended;
         s->wall_s.v += a->wall_s.v;
         s->lost_s.v += a->lost_s.v;
-        paid &= add_money(a->usd, &usd);
-        rented &= add_money(a->on_demand_usd, &on_demand);
+        bool known = add_money(a->usd, &usd);
+        paid += known;
+        rented += known && add_money(a->on_demand_usd, &on_demand);
     }
-    if (paid)
+    if (paid > 0)
         TRY(set_money(&s->usd, usd, err));
-    if (rented)
-        TRY(set_money(&s->on_demand_usd, on_demand, err));
-    return 0;
+    if (paid > 0 && paid < count)
+        s->unpriced = some_int(count - paid);
+    return rented > 0 && rented == paid ? set_money(&s->on_demand_usd, on_demand, err) : 0;
 }

@@ -121,3 +121,21 @@ int market_find(struct market *m, const char *name, int day, struct offer *out, 
     TRY(market_book(m, &book, err));
     return book_find(book, name, day, out, err);
 }
+
+int market_on_demand(struct market *m, const struct offer *spot, int day, struct offer *out,
+                     bool *found, struct err *err)
+{
+    struct buf name = {0};
+    struct offer same = *spot;
+    struct err why = {0};
+    same.kind = OFFER_ON_DEMAND;
+    same.zone = "";
+    book_name(&same, &name);
+    buf_adds(&name, ":on-demand");
+    int rc = buf_check(&name, err);
+    if (rc == 0)
+        rc = market_find(m, buf_str(&name), day, out, &why);
+    *found = rc == 0 && out->kind == OFFER_ON_DEMAND;
+    buf_release(&name);
+    return rc == ERR_MEMORY ? err_memory(err) : 0;
+}

@@ -47,4 +47,9 @@ int market_rates(struct market *market, const struct rates **out, struct err *er
 int market_find(struct market *market, const char *name, int day, struct offer *out,
                 struct err *err) MUST_USE;
 
+// The same machine in the same region, on demand; `*found` tells whether the book has it. Spot
+// offers have zones, on-demand ones mostly do not.
+int market_on_demand(struct market *market, const struct offer *spot, int day, struct offer *out,
+                     bool *found, struct err *err) MUST_USE;
+
 #endif

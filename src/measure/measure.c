@@ -473,6 +473,8 @@ bool measure_stop_words(const struct run_plan *plan, const struct run *run, stru
     else if (stopped_by(run, SAMPLING_NO_PROGRESS))
         buf_printf(out, "stopped: no progress was seen in %g min (--max-time waits longer)",
                    SAMPLING_LIMIT_S / 60);
+    else if (stopped_by(run, SAMPLING_IDLE))
+        buf_adds(out, "stopped: it used neither GPU nor CPU for the time of --idle");
     if (out->len > 0)
         return true;
     if (!timed && !stopped_by(run, SAMPLING_WITHIN))

@@ -171,14 +171,10 @@ void measure_price_begin(struct measure_price *p, const struct run *run, struct 
                                     .price = &p->price};
 }
 
-bool measure_price_amount(const struct measure_price *p, const struct run *run, double wall_s,
-                          struct buf *out)
+static void add_amount(const struct measure_price *p, int64_t nano, struct buf *out)
 {
-    int64_t nano, local = -1;
+    int64_t local = -1;
     char text[MONEY_BYTES];
-    if (!p || !(wall_s >= 0 && wall_s < 3e9) ||
-        run_price_cost(&p->price, boot_of(p, run) + (int64_t)(wall_s * 1e9), &nano, NULL) != 0)
-        return false;
     money_short(nano, text);
     buf_printf(out, "%s USD", text);
     if (local_amount(p->market, p->currency, p->price.priced.day, nano, &local, NULL) == 0 &&
@@ -186,6 +182,26 @@ bool measure_price_amount(const struct measure_price *p, const struct run *run, 
         money_short(local, text);
         buf_printf(out, " (%s %s)", text, p->currency);
     }
+}
+
+bool measure_price_amount(const struct measure_price *p, const struct run *run, double wall_s,
+                          struct buf *out)
+{
+    int64_t nano;
+    if (!p || !(wall_s >= 0 && wall_s < 3e9) ||
+        run_price_cost(&p->price, boot_of(p, run) + (int64_t)(wall_s * 1e9), &nano, NULL) != 0)
+        return false;
+    add_amount(p, nano, out);
+    return true;
+}
+
+// A saved job's start has its bill already, by the rule for machines that are taken away.
+static bool add_own(const struct measure_price *p, const struct run *run, struct buf *out)
+{
+    int64_t nano;
+    if (!run->saving.place || !run->spent.usd || money_parse(run->spent.usd, &nano, NULL) != 0)
+        return measure_price_amount(p, run, (double)run->phases.wall_ns.v / 1e9, out);
+    add_amount(p, nano, out);
     return true;
 }
 
@@ -194,8 +210,7 @@ bool measure_price_bill(const struct measure_price *p, const struct run *run, st
     char hour[MONEY_BYTES];
     const struct run_projection *projection = &run->projection;
     struct buf whole = {0};
-    if (!p || !run->phases.wall_ns.known ||
-        !measure_price_amount(p, run, (double)run->phases.wall_ns.v / 1e9, out))
+    if (!p || !run->phases.wall_ns.known || !add_own(p, run, out))
         return false;
     buf_adds(out, " for this run");
     if (run->full.known && run->full.v)
@@ -225,27 +240,24 @@ static int set_cost(char **member, const struct priced *priced, const struct wis
     return text_set(member, text, err);
 }
 
-// The same machine on demand; false: it is not in the book.
-static bool on_demand(const struct measure_price *p, struct priced *out)
+// The same machine on demand; `*found` is false if it is not in the book or has no price.
+static int on_demand(const struct measure_price *p, struct priced *out, bool *found,
+                     struct err *err)
 {
-    struct buf name = {0};
     struct offer offer;
-    const struct wishes wishes = p->price.wishes;
     *out = p->price.priced;
-    if (out->offer.kind != OFFER_SPOT)
-        return true;
-    struct offer same = out->offer;
-    same.kind = OFFER_ON_DEMAND;
-    book_name(&same, &name);
-    bool found = !name.failed && market_find(p->market, buf_str(&name), 0, &offer, NULL) == 0 &&
-                 market_price(p->market, &offer, &wishes, out, NULL) == 0;
-    buf_release(&name);
-    return found;
+    *found = out->offer.kind != OFFER_SPOT;
+    if (*found)
+        return 0;
+    TRY(market_on_demand(p->market, &p->price.priced.offer, 0, &offer, found, err));
+    *found = *found && market_price(p->market, &offer, &p->price.wishes, out, NULL) == 0;
+    return 0;
 }
 
 int measure_price_attempt(const struct measure_price *p, struct run_attempt *a, struct err *err)
 {
     struct priced other;
+    bool found;
     if (!p || !a->wall_s.known)
         return 0;
     struct wishes wishes = p->price.wishes;
@@ -254,7 +266,8 @@ int measure_price_attempt(const struct measure_price *p, struct run_attempt *a, 
     if (!a->offer)
         TRY(text_set(&a->offer, p->price.from, err));
     wishes.interrupted = false;
-    if (on_demand(p, &other))
+    TRY(on_demand(p, &other, &found, err));
+    if (found)
         TRY(set_cost(&a->on_demand_usd, &other, &wishes, a->wall_s.v - a->lost_s.v, err));
     return 0;
 }

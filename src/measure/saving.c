@@ -18,6 +18,7 @@
 #include "guard/guard.h"
 #include "measure/code.h"
 #include "measure/price.h"
+#include "measure/resumed.h"
 
 struct saving {
     const struct measure_options *o;
@@ -513,6 +514,8 @@ int saving_finish(struct saving *v, struct session *s, struct err *err)
     if (v->last.by && !finished)
         buf_printf(s->says, "ended: %s\n", v->last.why);
     int rc = guard_finish(v->guard, &end, &run->saving, s->says, err);
+    if (rc == 0 && guard_resume(v->guard))
+        resumed_project(run);
     if ((v->told || v->lost) && !finished && !spent)
         s->exit_code = MEASURE_INTERRUPTED;
     return rc;

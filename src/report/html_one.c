@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "market/bill.h"
 #include "report/html.h"
@@ -70,7 +71,8 @@ static void cost_stat(struct buf *out, const struct page *page, const struct pag
         if (run->usd_from)
             buf_printf(&sub, "price from %s%s", strncmp(run->usd_from, "label", 5) == 0 ? "a " : "",
                        run->usd_from);
-        part_stat(out, "this run cost", words, buf_str(&sub));
+        part_stat(out, run->starts.count > 1 ? "this start cost" : "this run cost", words,
+                  buf_str(&sub));
     } else if (bill) {
         bill_amount(bill, amount, interval);
         snprintf(words, sizeof words, "%s USD", amount);
@@ -232,6 +234,49 @@ static void provenance(struct buf *out, const struct page_run *run)
     buf_adds(out, "</details>\n</section>\n");
 }
 
+static const char *seconds(struct maybe_real s, char out[48])
+{
+    if (!s.known || !(s.v >= 0 && s.v < 9e9))
+        return NULL;
+    clock_words((int64_t)(s.v * 1e9), out, 48);
+    return out;
+}
+
+// A job that was saved: every machine it ran on.
+static void starts(struct buf *out, const struct page_run *run)
+{
+    static const struct html_column columns[] = {
+        {"start", "num"}, {"began", "long"},   {"machine", ""}, {"time", "num"},
+        {"ended", ""},    {"steps saved", ""}, {"lost", "num"}, {"USD", "num"}};
+    if (run->starts.count == 0)
+        return;
+    buf_adds(out, "<section id=\"starts\">\n");
+    html_heading(out, 2, "All its starts");
+    html_paragraph(out, "", run->starts_words);
+    html_begin_table(out, "All its starts");
+    html_table_head(out, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < run->starts.count; i++) {
+        const struct page_start *s = &run->starts.items[i];
+        char number[24], steps[64] = "", time[48], lost[48];
+        snprintf(number, sizeof number, "%lld", (long long)s->number.v);
+        if (s->saved_step.known)
+            snprintf(steps, sizeof steps, "%lld to %lld", (long long)s->from_step.v,
+                     (long long)s->saved_step.v);
+        buf_adds(out, "<tr>");
+        html_cell(out, "num", number);
+        html_cell(out, "long", s->began);
+        html_cell(out, "", s->machine);
+        html_cell(out, "num", seconds(s->time_s, time));
+        html_cell(out, "", s->ended);
+        html_cell(out, "", steps);
+        html_cell(out, "num", seconds(s->lost_s, lost));
+        html_cell(out, "num", s->usd);
+        buf_adds(out, "</tr>\n");
+    }
+    html_end_table(out);
+    buf_adds(out, "</section>\n");
+}
+
 static void over_time(struct buf *out, const struct page *page)
 {
     show_plot(out, page, "phases");
@@ -266,5 +311,6 @@ void html_one_body(struct buf *out, const struct page *page)
     buf_adds(out, "</div>\n<div>\n");
     elsewhere(out, page);
     buf_adds(out, "</div>\n</div>\n");
+    starts(out, &page->runs.items[0]);
     provenance(out, &page->runs.items[0]);
 }

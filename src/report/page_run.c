@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "market/bill.h"
 #include "report/draft.h"
@@ -149,6 +150,46 @@ static void set_times(struct page_run *to, const struct run *run)
         to->samples_per_s = run->samples_per_s;
 }
 
+// ---- a job that was saved and resumed
+
+static int add_start(struct page_run *to, const struct run_attempt *a, struct err *err)
+{
+    struct page_start *start = LIST_ADD(&to->starts, err);
+    if (!start)
+        return ERR_MEMORY;
+    start->number = a->epoch;
+    start->time_s = a->wall_s;
+    start->from_step = a->from_step;
+    start->saved_step = a->saved_step;
+    start->lost_s = a->lost_s;
+    return TEXTS_SET(err, {&start->began, a->started}, {&start->machine, a->machine},
+                     {&start->ended, a->ended}, {&start->usd, a->usd});
+}
+
+static int add_starts(struct page_run *to, const struct run_saving *s, struct err *err)
+{
+    struct buf text = {0};
+    char lost[48];
+    if (s->attempts.count == 0)
+        return 0;
+    for (size_t i = 0; i < s->attempts.count; i++)
+        TRY(add_start(to, &s->attempts.items[i], err));
+    clock_words(s->lost_s.known && s->lost_s.v < 9e9 ? (int64_t)(s->lost_s.v * 1e9) : 0, lost,
+                sizeof lost);
+    buf_printf(&text, "%s, ", units_count((int64_t)s->attempts.count, "start").s);
+    buf_printf(&text, "%lld interruption%s, %s of work lost.", (long long)s->interruptions.v,
+               s->interruptions.v == 1 ? "" : "s", lost);
+    if (s->usd && s->unpriced.known)
+        buf_printf(&text, " %s USD without %s whose cost is unknown", s->usd,
+                   units_count(s->unpriced.v, "start").s);
+    else if (s->usd)
+        buf_printf(&text, " %s USD for all of them", s->usd);
+    if (s->usd && s->on_demand_usd)
+        buf_printf(&text, "; on demand %s USD, without the work lost", s->on_demand_usd);
+    buf_adds(&text, s->usd ? "." : "");
+    return text_take(&to->starts_words, &text, err);
+}
+
 int page_run_add(struct page *page, const struct run *run, struct err *err)
 {
     struct page_run *to = LIST_ADD(&page->runs, err);
@@ -175,5 +216,6 @@ int page_run_add(struct page *page, const struct run *run, struct err *err)
                   {&to->again, run->program.command_line}));
     for (size_t i = 0; i < run->taints.count; i++)
         TRY(texts_add(&to->taints, run->taints.items[i], err));
+    TRY(add_starts(to, &run->saving, err));
     return all_facts(to, run, err);
 }

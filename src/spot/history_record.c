@@ -62,6 +62,12 @@ static int set_under(struct spot_zone *zone, const struct describing *d,
     return under.longest_s > 0 ? set_time(&zone->longest_under_from, under.longest_from_s, err) : 0;
 }
 
+// Where the price holds, in words.
+static const char *place_of(const struct spot_series *series)
+{
+    return *series->zone ? series->zone : "any place";
+}
+
 // Names the zone if its price is the lowest yet.
 static int set_lowest(char **member, int64_t *lowest, int64_t price, const char *zone,
                       struct err *err)
@@ -79,15 +85,15 @@ static int set_steady(struct spot_zone *zone, struct describing *d,
     struct spot_prices *out = d->out;
     TRY(spot_steady(series, d->from_s, d->until_s, &steady, err));
     TRY(set_price(&zone->count_on, steady.price, err));
-    TRY(set_lowest(&out->count_on_zone, &d->count_on, steady.price, series->zone, err));
+    TRY(set_lowest(&out->count_on_zone, &d->count_on, steady.price, place_of(series), err));
     if (!steady.tested)
         return 0;
     zone->count_on_held = some_real(steady.held);
     TRY(set_price(&zone->count_on_then, steady.then, err));
     TRY(set_price(&zone->count_on_later, steady.later, err));
     TRY(set_price(&zone->count_on_highest, steady.highest, err));
-    TRY(set_lowest(&out->chosen_then, &d->then, steady.then, series->zone, err));
-    return set_lowest(&out->cheapest_later, &d->later, steady.later, series->zone, err);
+    TRY(set_lowest(&out->chosen_then, &d->then, steady.then, place_of(series), err));
+    return set_lowest(&out->cheapest_later, &d->later, steady.later, place_of(series), err);
 }
 
 static int set_plot(struct spot_zone *zone, const struct describing *d,
@@ -121,7 +127,7 @@ static int add_zone(struct describing *d, const struct spot_series *series, stru
     if (!zone)
         return ERR_MEMORY;
     zone->daily = some_bool(series->daily);
-    TRY(text_set(&zone->zone, series->zone, err));
+    TRY(text_set(&zone->zone, place_of(series), err));
     TRY(set_figures(zone, &figures, err));
     TRY(set_under(zone, d, series, err));
     TRY(set_steady(zone, d, series, err));

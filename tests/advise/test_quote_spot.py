@@ -201,6 +201,37 @@ def not_spot():
 check("options for spot machines without one are said to change nothing", not_spot)
 
 
+def price_history():
+    """Ten days at 0.10 and ten at 0.30 USD an hour: a day costs 2.40 if it begins in the first nine, 7.20 in the last ten, and 4.80
+    on average, since the history begins again at its end."""
+    file = HERE / "march.csv"
+    file.write_text("timestamp,availability_zone,instance_type,spot_price\n2026-03-01T00:00:00+00:00,us-east-1a,g4dn.xlarge,0.1\n"
+                    "2026-03-11T00:00:00+00:00,us-east-1a,g4dn.xlarge,0.3\n2026-03-21T00:00:00+00:00,us-east-1b,g4dn.xlarge,0.3\n")
+    fare("prices", "import", str(file))
+    words = ("quote", "--offer", "aws/g4dn.xlarge@us-east-1a:spot", "--boot", "0", "--time", "1d")
+    (bill,) = json.loads(fare(*words, "--json"))["bills"]
+    assert bill["spot"]["lower_bound"] and "method" not in bill["spot"] and "20 d 00 h" in bill["spot"]["prices"], bill
+    near(float(bill["total"]), 4.8, 0.005)
+    assert float(bill["low"]) == 2.4 and float(bill["high"]) == 7.2, bill
+    lines = {i["what"]: float(i["amount"]) for i in bill["items"]}
+    near(lines["price history"], 4.8 - 7.2, 0.005)
+    # Hardly ever taken away: what the prices do is not the interruptions' doing.
+    (bill,) = json.loads(fare(*words, "--mtbi", "3650d", "--json"))["bills"]
+    lines = {i["what"]: float(i["amount"]) for i in bill["items"]}
+    near(lines["price history"], 4.8 - 7.2, 0.005)
+    assert abs(lines.get("interruptions and checkpoints", 0)) < 0.02, lines
+    text = fare(*words, "--mtbi", "6h")
+    head = next(line for line in text.splitlines() if line.startswith("way"))
+    assert head.split() == "way USD 10 % 50 % 90 % ends 10 % ends 50 % ends 90 %".split(), head
+    (best,) = [r for r in json.loads(fare(*words, "--mtbi", "6h", "--json"))["bills"][0]["spot"]["rows"] if "best interval" in r["what"]]
+    minutes = int(best["interval_s"] // 60)
+    assert f"by replay: a checkpoint after every {minutes} min" in " ".join(text.split()), text
+    assert "price: its history of 20 d 00 h, 0.20 USD an hour on average" in " ".join(text.split()), text
+
+
+check("a price history is replayed, also where nobody knows how often it is taken away", price_history)
+
+
 def mistakes():
     base = ("quote", "--time", "10h", "--offer", "acme/one@here:spot")
     for words, text in ((("--mtbi", "0"), "above 0"), (("--checkpoint-every", "0"), "above 0"), (("--bid", "0"), "above 0"),

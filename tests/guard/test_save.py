@@ -242,6 +242,7 @@ def then_and_idle():
     env = {**a.env, "PATH": f"{tools}:{a.env['PATH']}"}
     p = subprocess.run([FARE, "run", "--no-cloud", "--then", "poweroff", "--idle", "2s", "--grace", "1s", "--", "sleep", "60"],
                        cwd=a.home, env=env, capture_output=True, text=True, timeout=50)
+    check("it says that the job was idle", "stopped: it used neither GPU nor CPU" in p.stderr, p.stderr)
     check("an idle job is ended, and the machine turned off", off.exists() and off.read_text() == "systemctl poweroff stopped\n",
           p.stderr + (off.read_text() if off.exists() else ""))
     p = subprocess.run([FARE, "run", "--no-cloud", "--then", f'echo "$FARE_ENDED" > {off}', "--", "sh", "-c", "exit 4"], cwd=a.home,
@@ -252,12 +253,12 @@ def then_and_idle():
 OFFERS = """\
 provider,name,region,zone,kind,gpu,gpus,gpu_memory_gib,vcpus,memory_gib,cpu,bare_metal,price,currency,per,date,source
 acme,one,here,,on-demand,,,,4,16,,no,108.00,USD,hour,2026-11-01,mine
-acme,one,here,,spot,,,,4,16,,no,36.00,USD,hour,2026-11-01,mine
+acme,one,here,here-a,spot,,,,4,16,,no,36.00,USD,hour,2026-11-01,mine
 """
 
 
 def offers(place):
-    """A machine of 0.03 USD a second, 0.01 as a spot machine, whose first hour is free if it is taken away."""
+    """A machine of 0.03 USD a second, 0.01 as a spot machine in one zone, whose first hour is free if it is taken away."""
     config = place.home / "config" / "fare"
     for name in ("offers", "providers"):
         (config / name).mkdir(parents=True)
@@ -288,16 +289,25 @@ def bill():
     p = a.start(*options, command=a.job(150))
     a.wait_for(("step", 30))
     soon.write_text("30")
-    p.communicate(timeout=60)
+    said = "".join(text or "" for text in p.communicate(timeout=60))
+    check("what was taken away in its first hour is said to cost nothing", "\nfare: 0.00 USD for this run" in said, said)
     soon.unlink()
     code, out, err = a.run(*options, command=a.job(150))
-    s = a.record()["saving"]
+    record = a.record()
+    s = record["saving"]
     first, second = s["attempts"]
+    check("the last start is not the whole training: its time counts the steps before it", record["ended"] == "finished" and not record["full"]
+          and record["projection"]["wall_s"] > second["wall_s"] + first["saved_s"] / 2, record.get("projection"))
     check("a machine that is taken away in its first hour costs nothing", float(first["usd"]) == 0, s)
     check("the other one its started seconds", float(second["usd"]) == round(math.ceil(second["wall_s"]) * 0.01, 2), s)
     check("the sum is the bill of the job", float(s["usd"]) == float(second["usd"]), s)
     useful = [math.ceil(x["wall_s"] - x["lost_s"]) * 0.03 for x in (first, second)]
     check("beside what it would have cost on demand", abs(float(s["on_demand_usd"]) - sum(useful)) < 1e-9, s)
+    subprocess.run([FARE, "report", "last", "-o", a.home / "run.html"], cwd=a.home, env=a.env, capture_output=True, timeout=60)
+    html = (a.home / "run.html").read_text()
+    html = html[html.index('id="starts"'):] if 'id="starts"' in html else html[:3000]
+    check("the report has both starts and the bill", f"{s['usd']} USD for all of them; on demand {s['on_demand_usd']} USD" in html
+          and html.index("interrupted</td>") < html.index("finished</td>"), html[:3000])
     page = " ".join(a.page().split())
     check("the page says so", f"{s['usd']} USD for all starts together" in page and f"{s['on_demand_usd']} USD on demand" in page, page)
 
