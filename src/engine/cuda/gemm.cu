@@ -497,6 +497,24 @@ DEVICE void store(const JOBS &jobs, const cuda_gemm &g, int z, int m, int n, f4 
     }
 }
 
+// Where the optimizer's step is in the epilogue, brings what it will read to the cache: a tile's
+// parameters and states, a line of 128 bytes per thread.
+template <class S, class JOBS>
+DEVICE void fetch_states(const cuda_gemm &g, const JOBS &jobs, int m0, int n0)
+{
+    constexpr int lines = S::bm / 32, all = lines * S::bn;
+    int arrays = jobs.optimizer.kind == RMSPROP ? 2 : 3;
+    for (int i = THREAD; i < arrays * all; i += 256) {
+        int array = i / all, line = i - array * all, n = n0 + line / lines;
+        int m = m0 + line % lines * 32;
+        const float *from = array == 0   ? jobs.optimizer.p
+                            : array == 1 ? jobs.optimizer.state0
+                                         : jobs.optimizer.state1;
+        if (n < g.units && m < g.m)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(from + g.at + (i64)n * g.ldy + m));
+    }
+}
+
 // `jobs` has the optimizer, where weights are made.
 template <class S, int KIND, bool WINDOWS, int P, class JOBS>
 DEVICE void product(const cuda_gemm &g, const JOBS &jobs, int block, float *shared)
@@ -516,6 +534,9 @@ DEVICE void product(const cuda_gemm &g, const JOBS &jobs, int block, float *shar
         SYNC();
     }
     loader<S, KIND, WINDOWS> from(g, m0, n0, k0, k_end, taps);
+    if constexpr (KIND == WEIGHTS)
+        if (g.fused)
+            fetch_states<S>(g, jobs, m0, n0);
     sums<S, P> sum;
     sum.zero();
     float bias = 0;

@@ -49,7 +49,7 @@ template <int N> DEVICE void load_forward(const cuda_gemm &g, u32 to)
 // units of one channel.
 template <int N> DEVICE void load_back(const cuda_gemm &g, u32 to)
 {
-    constexpr int some = 6; // at a time, so that loads do not wait for each other
+    constexpr int some = 12; // at a time, so that loads do not wait for each other
     int all = g.k / 4 * N, units = g.pitch;
     for (int first = THREAD; first < all; first += THREADS * some) {
         f4 v[some];
@@ -405,6 +405,7 @@ DEVICE void weights(const cuda_windows &w)
 // rows of the image that it needs are in shared memory, with zeros around them.
 
 enum { FIRST_WIDTH = 40, FIRST_WARPS = 16 }; // pixels of a row with its padding
+enum { FIRST_AHEAD = 12 };                   // of dy, read before they are used
 
 struct first_row {
     int y, sample, group;
@@ -513,20 +514,33 @@ template <int C> DEVICE void first_weights(const cuda_gemm &g)
         at.begin(g, row, 1);
         at.load(g, rows);
         const float *dy = g.b + (i64)row * g.out_width * g.ldb + group * 32 + lane;
-        each_window<C>(
-            rows, g.out_width,
-            [&](int x, const float(&a)[3][C], const float(&b)[3][C], const float(&c)[3][C]) ALWAYS {
-                float d = dy[(i64)x * g.ldb];
+        float ahead[FIRST_AHEAD];
+        for (int x0 = 0; x0 < g.out_width; x0 += FIRST_AHEAD) {
+            int some = min_of(FIRST_AHEAD, g.out_width - x0);
+            UNROLL
+            for (int k = 0; k < FIRST_AHEAD; k++)
+                ahead[k] = k < some ? dy[(i64)(x0 + k) * g.ldb] : 0;
+            float window[3][3][C]; // column, row, channel
+            UNROLL
+            for (int k = 0; k < 2; k++)
+                UNROLL
+            for (int r = 0; r < 3; r++)
+                channels_of<C>(window[k][r], rows + r * FIRST_WIDTH + x0 + k);
+            // Behind the row's end dy is taken for zero.
+            UNROLL
+            for (int x = 0; x < FIRST_AHEAD; x++) {
+                int column = min_of(x0 + x + 2, FIRST_WIDTH - 1);
                 UNROLL
                 for (int r = 0; r < 3; r++)
+                    channels_of<C>(window[(x + 2) % 3][r], rows + r * FIRST_WIDTH + column);
+                UNROLL
+                for (int t = 0; t < 9; t++)
                     UNROLL
-                for (int k = 0; k < C; k++) {
-                    sums[(3 * r) * C + k] += d * a[r][k];
-                    sums[(3 * r + 1) * C + k] += d * b[r][k];
-                    sums[(3 * r + 2) * C + k] += d * c[r][k];
-                }
-                sums[count - 1] += d;
-            });
+                for (int k = 0; k < C; k++)
+                    sums[t * C + k] += ahead[x] * window[(x + t % 3) % 3][t / 3][k];
+                sums[count - 1] += ahead[x];
+            }
+        }
     }
     SYNC();
     float(*all_sums)[count][32] = (float(*)[count][32])windows_memory;

@@ -86,7 +86,8 @@ static bool choose_rows(const struct builder *b, struct cuda_windows *w, int n, 
             // Of all warp groups together, or of the one with the most tiles.
             int64_t together = count * product, one = tiles(count, GROUPS) * ALONE;
             int64_t cycles = BAND + g->k / 8 * (together > one ? together : one);
-            cycles = (cycles + (stages == 1 ? COPY : 0)) * tiles(all, b->plan->device.processors);
+            int64_t rounds = tiles(all, b->plan->device.processors);
+            cycles = cycles * rounds + (stages == 1 ? COPY * (rounds - 1) : 0);
             if (bytes > b->plan->device.shared || (best > 0 && cycles >= best))
                 continue;
             best = cycles;
@@ -141,7 +142,8 @@ bool windows_back(struct builder *b, const struct cuda_gemm *g)
 static bool plan_weights(const struct device *device, const struct cuda_gemm *g, int64_t batch,
                          int pitch, struct cuda_windows *w, unsigned *shared)
 {
-    enum { BEGIN = 48 }; // what a band takes beside its pixels, as so many of them
+    // Cycles that a band takes beside its pixels, and bytes of all parts that come and go in one.
+    enum { BEGIN = 1500, BYTES = 2100 };
     int wide = g->out_width + 2, units = pitch / 32, kinds = 3 * (g->pitch / 32) * units;
     int64_t best = 0;
     if (!windows_wanted(device) || g->taps != 9 || g->kernel_w != 3 || g->stride != 1 ||
@@ -158,7 +160,11 @@ static bool plan_weights(const struct device *device, const struct cuda_gemm *g,
         bytes = 1024 + (bytes > handed_over ? bytes : handed_over) + STAGES * 16;
         if (bytes > device->shared)
             break;
-        int64_t cost = tiles(batch * bands, device->processors) * (BEGIN + pixels);
+        // Four tensor cores make 16 pixels of a kind in 48 products of 8 cycles; the optimizer
+        // reads what is written.
+        int64_t rounds = tiles(batch * bands, device->processors), sums = 9 * g->pitch * pitch;
+        int64_t cost = rounds * (BEGIN + pixels * kinds * 6) +
+                       tiles(batch * bands, (int)rounds) * sums * 8 / BYTES;
         if (best > 0 && cost >= best)
             continue;
         best = cost;
