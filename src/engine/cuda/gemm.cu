@@ -498,20 +498,23 @@ DEVICE void store(const JOBS &jobs, const cuda_gemm &g, int z, int m, int n, f4 
 }
 
 // Where the optimizer's step is in the epilogue, brings what it will read to the cache: a tile's
-// parameters and states, a line of 128 bytes per thread.
+// parameters and states, by lines of 128 bytes.
 template <class S, class JOBS>
 DEVICE void fetch_states(const cuda_gemm &g, const JOBS &jobs, int m0, int n0)
 {
     constexpr int lines = S::bm / 32, all = lines * S::bn;
-    int arrays = jobs.optimizer.kind == RMSPROP ? 2 : 3;
-    for (int i = THREAD; i < arrays * all; i += 256) {
-        int array = i / all, line = i - array * all, n = n0 + line / lines;
-        int m = m0 + line % lines * 32;
-        const float *from = array == 0   ? jobs.optimizer.p
-                            : array == 1 ? jobs.optimizer.state0
-                                         : jobs.optimizer.state1;
-        if (n < g.units && m < g.m)
-            asm volatile("prefetch.global.L2 [%0];" ::"l"(from + g.at + (i64)n * g.ldy + m));
+    bool two = jobs.optimizer.kind != RMSPROP;
+    const float *p = jobs.optimizer.p + g.at, *a = jobs.optimizer.state0 + g.at;
+    const float *b = jobs.optimizer.state1 + g.at;
+    for (int i = THREAD; i < all; i += 256) {
+        int n = n0 + i / lines, m = m0 + i % lines * 32;
+        i64 at = (i64)n * g.ldy + m;
+        if (n >= g.units || m >= g.m)
+            continue;
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(p + at));
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(a + at));
+        if (two)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(b + at));
     }
 }
 

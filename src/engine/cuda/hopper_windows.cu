@@ -317,16 +317,21 @@ DEVICE void weights(const cuda_windows &w)
         barrier_wait(r.full + 8 * r.stage, r.phase);
         u32 at = memory + r.stage * stage_bytes;
         for (int pixel = share * 16; pixel < w.pixels; pixel += shares * 16) {
-            f4 x[4], y[4];
+            f4 x[2][4], y[4]; // x: of a cell, and of the next
+            int line = pixel + cell_y * wide;
             UNROLL
-            for (int i = 0; i < 4; i++)
+            for (int i = 0; i < 4; i++) {
                 y[i] = four_of(at + y_at, pixel + pixel_of(t, i), quad);
+                x[0][i] = four_of(at + x_at, line + pixel_of(t, i), quad);
+            }
             UNROLL
             for (int cell = 0; cell < 3; cell++) {
-                UNROLL
+                if (cell < 2)
+                    UNROLL
                 for (int i = 0; i < 4; i++)
-                    x[i] = four_of(at + x_at, pixel + pixel_of(t, i) + cell_y * wide + cell, quad);
-                add_pixels(d[cell], x, y);
+                    x[(cell + 1) % 2][i] =
+                        four_of(at + x_at, line + pixel_of(t, i) + cell + 1, quad);
+                add_pixels(d[cell], x[cell % 2], y);
             }
             if (sums_bias)
                 UNROLL
@@ -405,7 +410,6 @@ DEVICE void weights(const cuda_windows &w)
 // rows of the image that it needs are in shared memory, with zeros around them.
 
 enum { FIRST_WIDTH = 40, FIRST_WARPS = 16 }; // pixels of a row with its padding
-enum { FIRST_AHEAD = 12 };                   // of dy, read before they are used
 
 struct first_row {
     int y, sample, group;
@@ -503,7 +507,8 @@ template <int C> DEVICE void first_forward(const cuda_gemm &g)
 // A block has a part of the rows; g.ldb is dy's pitch.
 template <int C> DEVICE void first_weights(const cuda_gemm &g)
 {
-    constexpr int count = 9 * C + 1; // sums of a unit: the weights', and the bias's
+    constexpr int count = 9 * C + 1;             // sums of a unit: the weights', and the bias's
+    constexpr int some_ahead = C == 1 ? 13 : 11; // of dy, read before they are used
     f4 *rows = (f4 *)windows_memory + (THREAD >> 5) * 3 * FIRST_WIDTH;
     int warp = THREAD >> 5, lane = THREAD & 31, groups = g.units / 32;
     int all = g.k / g.out_width, per = (all + g.parts - 1) / g.parts, z = BLOCK / groups;
@@ -514,11 +519,11 @@ template <int C> DEVICE void first_weights(const cuda_gemm &g)
         at.begin(g, row, 1);
         at.load(g, rows);
         const float *dy = g.b + (i64)row * g.out_width * g.ldb + group * 32 + lane;
-        float ahead[FIRST_AHEAD];
-        for (int x0 = 0; x0 < g.out_width; x0 += FIRST_AHEAD) {
-            int some = min_of(FIRST_AHEAD, g.out_width - x0);
+        float ahead[some_ahead];
+        for (int x0 = 0; x0 < g.out_width; x0 += some_ahead) {
+            int some = min_of(some_ahead, g.out_width - x0);
             UNROLL
-            for (int k = 0; k < FIRST_AHEAD; k++)
+            for (int k = 0; k < some_ahead; k++)
                 ahead[k] = k < some ? dy[(i64)(x0 + k) * g.ldb] : 0;
             float window[3][3][C]; // column, row, channel
             UNROLL
@@ -528,7 +533,7 @@ template <int C> DEVICE void first_weights(const cuda_gemm &g)
                 channels_of<C>(window[k][r], rows + r * FIRST_WIDTH + x0 + k);
             // Behind the row's end dy is taken for zero.
             UNROLL
-            for (int x = 0; x < FIRST_AHEAD; x++) {
+            for (int x = 0; x < some_ahead; x++) {
                 int column = min_of(x0 + x + 2, FIRST_WIDTH - 1);
                 UNROLL
                 for (int r = 0; r < 3; r++)

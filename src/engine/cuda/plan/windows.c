@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cuda/plan/windows.h"
 
+#include "engine/cuda/plan/products.h"
+
 // As in hopper_windows.cu.
 enum { THREADS = 384, STAGES = 3, WARPS = 12, FIRST_WIDTH = 40, FIRST_WARPS = 16 };
 
@@ -191,6 +193,7 @@ bool windows_weights(struct builder *b, const struct cuda_gemm *g, int channels)
 {
     struct cuda_windows w = {.job = *g, .start_y = -g->top, .start_x = -g->left};
     unsigned shared;
+    gpu_weights_flush(b, WEIGHTS_WHOLE); // these are ready, and fill gaps
     if (is_first(b, g) && !g->fused) {
         first_weights(b, &w, channels);
     } else if (!g->fused &&
