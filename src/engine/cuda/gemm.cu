@@ -497,27 +497,6 @@ DEVICE void store(const JOBS &jobs, const cuda_gemm &g, int z, int m, int n, f4 
     }
 }
 
-// Where the optimizer's step is in the epilogue, brings what it will read to the cache: a tile's
-// parameters and states, by lines of 128 bytes.
-template <class S, class JOBS>
-DEVICE void fetch_states(const cuda_gemm &g, const JOBS &jobs, int m0, int n0)
-{
-    constexpr int lines = S::bm / 32, all = lines * S::bn;
-    bool two = jobs.optimizer.kind != RMSPROP;
-    const float *p = jobs.optimizer.p + g.at, *a = jobs.optimizer.state0 + g.at;
-    const float *b = jobs.optimizer.state1 + g.at;
-    for (int i = THREAD; i < all; i += 256) {
-        int n = n0 + i / lines, m = m0 + i % lines * 32;
-        i64 at = (i64)n * g.ldy + m;
-        if (n >= g.units || m >= g.m)
-            continue;
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(p + at));
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(a + at));
-        if (two)
-            asm volatile("prefetch.global.L2 [%0];" ::"l"(b + at));
-    }
-}
-
 // `jobs` has the optimizer, where weights are made.
 template <class S, int KIND, bool WINDOWS, int P, class JOBS>
 DEVICE void product(const cuda_gemm &g, const JOBS &jobs, int block, float *shared)
@@ -537,9 +516,6 @@ DEVICE void product(const cuda_gemm &g, const JOBS &jobs, int block, float *shar
         SYNC();
     }
     loader<S, KIND, WINDOWS> from(g, m0, n0, k0, k_end, taps);
-    if constexpr (KIND == WEIGHTS)
-        if (g.fused)
-            fetch_states<S>(g, jobs, m0, n0);
     sums<S, P> sum;
     sum.zero();
     float bias = 0;

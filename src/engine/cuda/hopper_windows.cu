@@ -317,21 +317,16 @@ DEVICE void weights(const cuda_windows &w)
         barrier_wait(r.full + 8 * r.stage, r.phase);
         u32 at = memory + r.stage * stage_bytes;
         for (int pixel = share * 16; pixel < w.pixels; pixel += shares * 16) {
-            f4 x[2][4], y[4]; // x: of a cell, and of the next
-            int line = pixel + cell_y * wide;
+            f4 x[4], y[4];
             UNROLL
-            for (int i = 0; i < 4; i++) {
+            for (int i = 0; i < 4; i++)
                 y[i] = four_of(at + y_at, pixel + pixel_of(t, i), quad);
-                x[0][i] = four_of(at + x_at, line + pixel_of(t, i), quad);
-            }
             UNROLL
             for (int cell = 0; cell < 3; cell++) {
-                if (cell < 2)
-                    UNROLL
+                UNROLL
                 for (int i = 0; i < 4; i++)
-                    x[(cell + 1) % 2][i] =
-                        four_of(at + x_at, line + pixel_of(t, i) + cell + 1, quad);
-                add_pixels(d[cell], x[cell % 2], y);
+                    x[i] = four_of(at + x_at, pixel + pixel_of(t, i) + cell_y * wide + cell, quad);
+                add_pixels(d[cell], x, y);
             }
             if (sums_bias)
                 UNROLL
