@@ -193,17 +193,18 @@ bool windows_weights(struct builder *b, const struct cuda_gemm *g, int channels)
 {
     struct cuda_windows w = {.job = *g, .start_y = -g->top, .start_x = -g->left};
     unsigned shared;
-    gpu_weights_flush(b, WEIGHTS_WHOLE); // these are ready, and fill gaps
-    if (is_first(b, g) && !g->fused) {
+    bool first = is_first(b, g);
+    if (g->fused ||
+        (!first && !plan_weights(&b->plan->device, g, b->plan->batch, g->ldb, &w, &shared)))
+        return false;
+    gpu_weights_flush(b, WEIGHTS_WHOLE); // dense layers' are ready, and fill gaps
+    if (first) {
         first_weights(b, &w, channels);
-    } else if (!g->fused &&
-               plan_weights(&b->plan->device, g, b->plan->batch, g->ldb, &w, &shared)) {
+    } else {
         int wide = g->out_width + 2;
         w.map_a = map_bands(b, g->a, g->pitch, g->width, g->height, wide, w.rows + 2);
         w.map_b = map_bands(b, g->b, g->ldb, g->out_width, g->out_height, wide, w.rows);
         gpu_plan_add(b, "hopper_windows_weights", g->parts, 1, THREADS, shared, &w, sizeof w);
-    } else {
-        return false;
     }
     gpu_plan_fork(b);
     b->forked_weights = true;
