@@ -525,13 +525,13 @@ struct cuda_text_pick {
     int time, columns;
 };
 
-// AdamW with the gradients' global norm clipped (net/recipe.h): squares of each chunk, the factor,
-// the step.
+// AdamW with the gradients' global norm clipped (net/recipe.h): sums of squares, each of every
+// `sums`-th chunk, the factor, the step.
 struct cuda_adamw {
     struct cuda_optimize all;
-    float *squares; // (chunks)
+    float *squares; // (sums)
     float *factor;
-    int chunks;
+    int chunks, sums;
     float clip; // 0: none
 };
 
