@@ -5,6 +5,10 @@
 // 64 in k go through a ring of four stages in shared memory, each with a barrier that it is full
 // and one that it is free. The other two warp groups multiply 64 × 256 each, and write their part
 // while the copies for the next tile arrive.
+//
+// Two blocks are a cluster. Their tiles lie above each other and share b: each block copies half of
+// it to both, so that a stage costs 32 KB of the cache and not 48. A stage is free when both blocks
+// have read it.
 #include "hopper.cuh"
 #include "hopper_attention.cuh"
 #include "text.cuh"
@@ -17,7 +21,8 @@ enum {
     A_BYTES = TILE_M * TILE_K * 2,
     B_BYTES = TILE_N * TILE_K * 2,
     STAGE_BYTES = A_BYTES + B_BYTES,
-    GROUP_M = 16, // tiles of m that share b's tiles while these are in the cache
+    GROUP_PAIRS = 8,    // pairs of tiles of m that share b's tiles while these are in the cache
+    BLOCKS_OF_PAIR = 3, // bits
 };
 
 extern SHARED char product_memory[]; // up to 1023 bytes to align, stages, barriers, sums of rows
@@ -26,18 +31,21 @@ struct tile {
     int m, n, part;
 };
 
-// Part by part; within a part in groups of GROUP_M rows of tiles, column by column.
-DEVICE tile tile_of(int number, int tiles_m, int tiles_n)
+// The tile of block `rank` of the cluster that makes pair `number`. Part by part; within a part in
+// groups of GROUP_PAIRS rows of pairs, column by column. The last pair's second tile may lie behind
+// m: its box of a is zeros, and nothing of it is stored.
+DEVICE tile tile_of(int number, int pairs_m, int tiles_n, int rank)
 {
-    int part = number / (tiles_m * tiles_n), rest = number - part * tiles_m * tiles_n;
-    int group = rest / (GROUP_M * tiles_n), first = group * GROUP_M;
-    int rows = min_of(GROUP_M, tiles_m - first), within = rest - group * GROUP_M * tiles_n;
-    tile t = {first + within % rows, within / rows, part};
+    int part = number / (pairs_m * tiles_n), rest = number - part * pairs_m * tiles_n;
+    int group = rest / (GROUP_PAIRS * tiles_n), first = group * GROUP_PAIRS;
+    int rows = min_of(GROUP_PAIRS, pairs_m - first), within = rest - group * GROUP_PAIRS * tiles_n;
+    tile t = {2 * (first + within % rows) + rank, within / rows, part};
     return t;
 }
 
+// This block's a, and its half of b for both.
 template <bool TA, bool TB>
-DEVICE void fill_stage(const cuda_product &g, u32 to, u32 full, tile t, int k)
+DEVICE void fill_stage(const cuda_product &g, u32 to, u32 full, tile t, int k, int rank)
 {
     barrier_expect(full, STAGE_BYTES);
     if (TA)
@@ -45,12 +53,13 @@ DEVICE void fill_stage(const cuda_product &g, u32 to, u32 full, tile t, int k)
     for (int i = 0; i < TILE_M / 64; i++)
         copy_box(to + i * 8192, g.map_a, t.m * TILE_M + i * 64, k, full);
     else copy_box(to, g.map_a, k, t.m * TILE_M, full);
-    to += A_BYTES;
+    to += A_BYTES + rank * (B_BYTES / 2);
+    int n = t.n * TILE_N + rank * (TILE_N / 2);
     if (TB)
         UNROLL
-    for (int i = 0; i < TILE_N / 64; i++)
-        copy_box(to + i * 8192, g.map_b, t.n * TILE_N + i * 64, k, full);
-    else copy_box(to, g.map_b, k, t.n * TILE_N, full);
+    for (int i = 0; i < TILE_N / 128; i++)
+        copy_box_to(to + i * 8192, g.map_b, n + i * 64, k, full, BLOCKS_OF_PAIR);
+    else copy_box_to(to, g.map_b, k, n, full, BLOCKS_OF_PAIR);
 }
 
 // Brings a warp group's 64 × 256 numbers of `before` to the cache: two lines per thread.
@@ -103,7 +112,7 @@ DEVICE void sum_rows(const cuda_product &g, const float (&d)[128], float *scratc
         sum.x += more.x;
         sum.y += more.y;
     }
-    if (column < g.n)
+    if (column < g.n && t.m < g.tiles_m)
         *(f2 *)(g.sums + (i64)(t.m * 2 + group - 1) * g.n + column) = sum;
     group_sync(group); // before the next tile's
 }
@@ -113,33 +122,43 @@ template <bool TA, bool TB, int KIND> DEVICE void product(const cuda_product &g)
     u32 memory = (shared_address(product_memory) + 1023) & ~1023u;
     u32 full = memory + STAGES * STAGE_BYTES, empty = full + STAGES * 8;
     char *sums = product_memory + (empty + STAGES * 8 - shared_address(product_memory));
-    int group = THREAD >> 7, all = g.tiles_m * g.tiles_n * g.parts;
+    int group = THREAD >> 7, rank = cluster_rank(), pairs_m = (g.tiles_m + 1) / 2;
+    int all = pairs_m * g.tiles_n * g.parts;
     if (THREAD == 0) {
         for (int i = 0; i < STAGES; i++) {
             barrier_init(full + 8 * i, 1);
-            barrier_init(empty + 8 * i, 2);
+            barrier_init(empty + 8 * i, 4); // both warp groups of both blocks
         }
         barriers_ready();
         prefetch_map(g.map_a);
         prefetch_map(g.map_b);
     }
-    SYNC();
+    cluster_sync();
     int stage = 0;
     u32 phase = 0;
     if (group == 0) {
         REGISTERS_GIVE(40);
         if (THREAD != 0)
             return;
-        for (int number = BLOCK; number < all; number += BLOCKS) {
-            tile t = tile_of(number, g.tiles_m, g.tiles_n);
+        for (int number = BLOCK / 2; number < all; number += BLOCKS / 2) {
+            tile t = tile_of(number, pairs_m, g.tiles_n, rank);
             int end = min_of(g.k, (t.part + 1) * g.per_part);
             for (int k = t.part * g.per_part; k < end; k += TILE_K) {
                 barrier_wait(empty + 8 * stage, phase ^ 1);
-                fill_stage<TA, TB>(g, memory + stage * STAGE_BYTES, full + 8 * stage, t, k);
+                fill_stage<TA, TB>(g, memory + stage * STAGE_BYTES, full + 8 * stage, t, k, rank);
                 if (++stage == STAGES) {
                     stage = 0;
                     phase ^= 1;
                 }
+            }
+        }
+        // The block stays until all have arrived at its barriers: who has read a stage has also
+        // seen both halves of it come.
+        for (int i = 0; i < STAGES; i++) {
+            barrier_wait(empty + 8 * stage, phase ^ 1);
+            if (++stage == STAGES) {
+                stage = 0;
+                phase ^= 1;
             }
         }
         return;
@@ -148,8 +167,9 @@ template <bool TA, bool TB, int KIND> DEVICE void product(const cuda_product &g)
     float d[128];
     // A warp group's 64 rows of a: half of them, or one block of 64 columns.
     u32 a_at = memory + (group - 1) * 8192, b_at = memory + A_BYTES;
-    for (int number = BLOCK; number < all; number += BLOCKS) {
-        tile t = tile_of(number, g.tiles_m, g.tiles_n);
+    u32 free = address_in(THREAD & 1, empty); // a group's first two threads tell a block each
+    for (int number = BLOCK / 2; number < all; number += BLOCKS / 2) {
+        tile t = tile_of(number, pairs_m, g.tiles_n, rank);
         if (KIND == CUDA_PRODUCT_GELU_BACK)
             fetch_before(g, t.m * TILE_M + (group - 1) * 64, t.n * TILE_N);
         int begin = t.part * g.per_part, end = min_of(g.k, begin + g.per_part), last = -1;
@@ -164,8 +184,8 @@ template <bool TA, bool TB, int KIND> DEVICE void product(const cuda_product &g)
                                   k > begin || i);
             GROUP_COMMIT();
             group_wait<1>(); // the stage before has been read
-            if (last >= 0 && (THREAD & 127) == 0)
-                barrier_arrive(empty + 8 * last);
+            if (last >= 0 && (THREAD & 127) < 2)
+                barrier_arrive_at(free + 8 * last);
             last = stage;
             if (++stage == STAGES) {
                 stage = 0;
@@ -177,8 +197,8 @@ template <bool TA, bool TB, int KIND> DEVICE void product(const cuda_product &g)
         if (KIND != CUDA_PRODUCT_WIDE)
             read.read_bias(g, t.n * TILE_N);
         group_wait<0>(d);
-        if ((THREAD & 127) == 0)
-            barrier_arrive(empty + 8 * last);
+        if ((THREAD & 127) < 2)
+            barrier_arrive_at(free + 8 * last);
         if (KIND == CUDA_PRODUCT_WIDE)
             store_wide<32>(g, d, row, t.n * TILE_N, t.part);
         else {
