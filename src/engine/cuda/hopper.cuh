@@ -213,6 +213,14 @@ GROUP_MMA(48, 96)
 GROUP_MMA(64, 128)
 GROUP_MMA(96, 192)
 GROUP_MMA(128, 256)
+// Of two products.
+template <int LEFT> DEVICE void group_wait(float (&d)[2][64])
+{
+    asm volatile("wgmma.wait_group.sync.aligned %[left];"
+                 : SUMS_64(d[0]), SUMS_64(d[1])
+                 : [left] "n"(LEFT)
+                 : "memory");
+}
 
 // The same with a (64 × 16) in registers.
 template <int TB> DEVICE void group_mma(float (&d)[32], const u32 (&a)[4], u64 b, int keep)

@@ -416,7 +416,7 @@ struct cuda_product {
     void *y;
     unsigned short *before;
     const float *bias; // zeros where there is none
-    float *sums;       // Hopper, GELU_BACK: (tiles_m × 2, n): of each 64 rows of y
+    float *sums;       // Hopper, GELU_BACK: (tiles_m, n): of each 128 rows of y
     long long part;    // numbers between parts of y
     int m, n, k;
     int lda, ldb, ldy;
