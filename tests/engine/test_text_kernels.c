@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of GPT-2 alone, on the machine that runs PTX (ptx/ptx.h), with inputs that no small net
 // has: thousands of positions of one token, attention's scores that grow from one piece of keys to
-// the next, and more chunks of gradients than blocks that sum their squares.
+// the next, large numbers before GELU, and more chunks of gradients than blocks that sum their
+// squares.
 #include "test.h"
 
 #include <math.h>
@@ -229,6 +230,51 @@ static void scores_that_grow(void **state)
     check_attention(130, 6);
 }
 
+// ---- GELU's slope
+
+// A product whose sums are all 1, times the slope at numbers small and large: y has the slopes.
+static void slopes_of_gelu(void **state)
+{
+    (void)state;
+    enum { SIDE = 128, DEEP = 64 };
+    unsigned short *a = given(SIDE * DEEP * 2), *b = given(SIDE * DEEP * 2),
+                   *before = given(SIDE * SIDE * 2), *y = given(SIDE * SIDE * 2);
+    float *zeros = given(SIDE * 4);
+    memset(zeros, 0, SIDE * 4);
+    for (int i = 0; i < SIDE * DEEP; i++)
+        a[i] = b[i] = to_bf16(i % DEEP == 0 ? 1 : 0);
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        float x = (float)(i - SIDE * SIDE / 2) / 1024; // -8 to 8, rounded below
+        before[i] = to_bf16(i % 16 == 3 ? x * 128 : i % 16 == 5 ? x * 1024 : x);
+    }
+    struct cuda_product g = {.a = a,
+                             .b = b,
+                             .y = y,
+                             .before = before,
+                             .bias = zeros,
+                             .m = SIDE,
+                             .n = SIDE,
+                             .k = DEEP,
+                             .lda = DEEP,
+                             .ldb = DEEP,
+                             .ldy = SIDE,
+                             .parts = 1,
+                             .per_part = DEEP,
+                             .kind = CUDA_PRODUCT_GELU_BACK,
+                             .tiles_m = 1,
+                             .tiles_n = 1};
+    launch("product_nt_gelu", 1, 1, 3 * 32768, &g);
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        double x = (double)from_bf16(before[i]), a_ = sqrt(2 / acos(-1)), b_ = 0.044715 * a_,
+               t = tanh(a_ * x + b_ * x * x * x),
+               want = (1 + t) / 2 + x * (1 - t * t) * (a_ + 3 * b_ * x * x) / 2,
+               got = (double)from_bf16(y[i]);
+        if (!(fabs(got - want) < 0.01))
+            fail_msg("at %g: %g is not %g", x, got, want);
+    }
+    forget();
+}
+
 // ---- adamw_squares
 
 // Three parameters of 5, 1 and 8 parts, of which the last chunk is not whole; each block has
@@ -287,6 +333,7 @@ static void squares_of_many_chunks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slopes_of_gelu),
         cmocka_unit_test(squares_of_many_chunks),
         cmocka_unit_test(positions_by_token),
         cmocka_unit_test(scores_that_grow),
