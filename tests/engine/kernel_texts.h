@@ -27,21 +27,24 @@ static inline struct ptx_memory find_memory(uint64_t address)
 static const char head[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
                            ".extern .shared .align 16 .b8 launched[];\n"
                            ".visible .entry k(\n\t.param .align 8 .b8 k_param_0[8]\n)\n"
-                           ".maxntid 256, 1, 1\n{\n"
-                           ".reg .pred %p<9>;\n.reg .b16 %h<9>;\n.reg .b32 %r<40>;\n"
-                           ".reg .f32 %f<40>;\n.reg .b64 %rd<20>;\n.reg .f64 %d<9>;\n"
-                           "ld.param.u64 %rd0, [k_param_0];\nmov.u32 %r0, %tid.x;\n"
-                           "mul.wide.u32 %rd1, %r0, 4;\nadd.s64 %rd1, %rd0, %rd1;\n";
+                           ".maxntid 256, 1, 1\n";
+static const char registers[] = "{\n"
+                                ".reg .pred %p<9>;\n.reg .b16 %h<9>;\n.reg .b32 %r<40>;\n"
+                                ".reg .f32 %f<40>;\n.reg .b64 %rd<20>;\n.reg .f64 %d<9>;\n"
+                                "ld.param.u64 %rd0, [k_param_0];\nmov.u32 %r0, %tid.x;\n"
+                                "mul.wide.u32 %rd1, %r0, 4;\nadd.s64 %rd1, %rd0, %rd1;\n";
 
 static char why[300];
+
+static const char *directives = ""; // that the kernels have beside the number of threads
 
 // The text of a kernel stays where it is for good: it is kept by it.
 static inline bool launch_text(const char *body, struct ptx_launch launch, const void *begin)
 {
-    size_t bytes = sizeof head + strlen(body) + 16;
+    size_t bytes = sizeof head + strlen(directives) + sizeof registers + strlen(body) + 16;
     char *text = malloc(bytes);
     assert_non_null(text);
-    snprintf(text, bytes, "%s%s\nret;\n}\n", head, body);
+    snprintf(text, bytes, "%s%s%s%s\nret;\n}\n", head, directives, registers, body);
     const struct ptx_kernel *k = ptx_kernel(text, "k", why, sizeof why);
     uint64_t args[] = {(uint64_t)(uintptr_t)begin};
     launch.args = args;

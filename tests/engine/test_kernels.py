@@ -33,6 +33,8 @@ for workload in ("mlp", "tweets") if SOME else ("mlp", "cnn", "cifar", "imdb", "
 for call in (0, 1, 2, 4):
     kernels(f"late, {f'without page-locked memory from allocation {call} on' if call else 'with page-locked memory'}", "l1_in_pieces",
             FAKE_GPU_LATE="1", **({"FAKE_GPU_FAIL": f"cuMemHostAlloc:{call}"} if call else {}))
+# A cluster of two blocks makes all tiles of a product, and one processor stays idle.
+kernels("as on an H200 with three multiprocessors", "parts_of_a_gpt", FAKE_GPU_PROCESSORS="3", **LITTLE)
 kernels("as on an A100", "*gpt*", FAKE_GPU_CAPABILITY="80", FAKE_GPU_ORDER="3", FAKE_GPU_LATE="1", **SOME)
 kernels("as on a P100", "every_operation_in_single*", FAKE_GPU_CAPABILITY="60", **SOME)
 kernels("as on an L4, with less shared memory", "every_operation_in_tf32*", FAKE_GPU_CAPABILITY="86", **SOME)

@@ -291,9 +291,168 @@ static void windows_of_images(void **state)
     }
 }
 
+// ---- clusters of two blocks
+
+#define CLUSTER_SYNC                                                                               \
+    "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n"
+#define RANK "mov.u32 %r20, %cluster_ctarank; xor.b32 %r21, %r20, 1;\n"
+
+static bool run_pair(const char *body, unsigned blocks)
+{
+    directives = ".explicitcluster\n.reqnctapercluster 2, 1, 1\n";
+    bool good = run_text(body, blocks, 128, BYTES);
+    directives = "";
+    return good;
+}
+
+static void pair_goes(const char *body)
+{
+    if (!run_pair(body, 4))
+        fail_msg("%s", why);
+}
+
+static void pair_is_found(const char *body, const char *because)
+{
+    if (run_pair(body, 2))
+        fail_msg("this must fail (%s):\n%s", because, body);
+    if (!strstr(why, because))
+        fail_msg("\"%s\" has no \"%s\"", why, because);
+}
+
+// Each has numbers, a barrier and shared memory of its own.
+static void blocks_of_a_cluster(void **state)
+{
+    (void)state;
+    memset(memory, 0, ROOM);
+    pair_goes(RANK CLUSTER_SYNC
+              "mov.u32 %r1, %ctaid.x; setp.eq.s32 %p1, %r0, 0; @%p1 st.shared.u32 [64], %r1;\n"
+              "bar.sync 0; ld.shared.u32 %r3, [64]; shl.b32 %r4, %r1, 9; cvt.u64.u32 %rd5, %r4;\n"
+              "add.s64 %rd5, %rd5, %rd1; mad.lo.s32 %r3, %r3, 10, %r20; st.global.u32 [%rd5], "
+              "%r3;\n");
+    for (uint32_t i = 0; i < 4 * 128; i++)
+        assert_int_equal(word((int)i), i / 128 * 10 + i / 128 % 2);
+    assert_false(run_pair(CLUSTER_SYNC, 3));
+    assert_non_null(strstr(why, "clusters of 2, and there are 3 blocks"));
+}
+
+static void barriers_of_a_cluster(void **state)
+{
+    (void)state;
+    pair_is_found("barrier.cluster.wait.acquire.aligned;\n", "and has not arrived");
+    pair_is_found("barrier.cluster.arrive.release.aligned;\n" CLUSTER_SYNC, "and has not waited");
+    // It does not wait for those that have ended; the others wait for one that comes late.
+    pair_goes(RANK "setp.eq.s32 %p4, %r20, 0; @%p4 bra out;\n" CLUSTER_SYNC "out:\n");
+    // Another block's barrier, before that block has made it.
+    pair_is_found(RANK "setp.eq.s32 %p4, %r20, 1; @%p4 bra late;\n"
+                       "bar.sync 0; mov.u32 %r1, 12288; mapa.shared::cluster.u32 %r5, %r1, %r21;\n"
+                       "mbarrier.arrive.shared::cluster.b64 _, [%r5];\nlate: " CLUSTER_SYNC,
+                  "no barrier at 12288");
+}
+
+// Each block's thread 0 makes a barrier for all of the other block's threads.
+#define MAKE_PAIR                                                                                  \
+    RANK "setp.eq.s32 %p1, %r0, 0; mov.u32 %r1, 12288; mov.u32 %r2, 0;\n"                          \
+         "@%p1 mbarrier.init.shared.b64 [%r1], 128;\n" FENCE
+#define ARRIVE_THERE                                                                               \
+    "mapa.shared::cluster.u32 %r5, %r1, %r21; mbarrier.arrive.shared::cluster.b64 _, [%r5];\n"
+
+static void arrivals_at_another_block(void **state)
+{
+    (void)state;
+    pair_goes(MAKE_PAIR CLUSTER_SYNC ARRIVE_THERE WAIT);
+    pair_is_found(MAKE_PAIR SYNC ARRIVE_THERE WAIT, "another warp made");
+    pair_is_found(MAKE_PAIR CLUSTER_SYNC WAIT, "will not come");
+    // An address of the cluster is for instructions that take one.
+    pair_is_found(MAKE_PAIR CLUSTER_SYNC "mapa.shared::cluster.u32 %r5, %r1, %r21;\n"
+                                         "mbarrier.arrive.shared.b64 _, [%r5];\n" WAIT,
+                  "not in its block's");
+    pair_is_found(MAKE_PAIR CLUSTER_SYNC "mapa.shared::cluster.u32 %r5, %r1, 2;\n",
+                  "block 2 of a cluster of 2");
+    is_found("mov.u32 %r1, 0; mapa.shared::cluster.u32 %r5, %r1, 1;\n", 128, "a cluster of 1");
+    // The first block does not wait, and is gone when the second one arrives.
+    pair_is_found(MAKE_PAIR CLUSTER_SYNC "setp.eq.s32 %p4, %r20, 0; @%p4 bra out;\n" ARRIVE_THERE
+                                         "out:\n",
+                  "which has ended");
+    // Its own barrier, by an address of the cluster.
+    pair_goes(MAKE_PAIR CLUSTER_SYNC "mapa.shared::cluster.u32 %r5, %r1, %r20;\n"
+                                     "mbarrier.arrive.shared::cluster.b64 _, [%r5];\n" WAIT);
+}
+
+// A tensor of 16 rows of 64 numbers; block r copies rows 8 r on to the r-th half of 2 KB, in both.
+#define MAKE_ONE                                                                                   \
+    RANK "setp.eq.s32 %p1, %r0, 0; mov.u32 %r1, 12288; shl.b32 %r2, %r20, 10;\n"                   \
+         "@%p1 mbarrier.init.shared.b64 [%r1], 1;\n" FENCE
+#define EXPECT "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 2048;\n"
+#define TO_BOTH(blocks)                                                                            \
+    "mov.u32 %r3, 0; shl.b32 %r4, %r20, 3; mov.u32 %r6, " blocks "; cvt.u16.u32 %h1, %r6;\n"       \
+    "@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"             \
+    ".multicast::cluster [%r2], [%rd0, {%r3, %r4}], [%r1], %h1;\n"
+#define READ_BOTH                                                                                  \
+    "shl.b32 %r5, %r0, 4; ld.shared.v4.u32 {%r10,%r11,%r12,%r13}, [%r5];\n"                        \
+    "shl.b32 %r7, %r20, 11; add.s32 %r7, %r7, %r5; cvt.u64.u32 %rd4, %r7; add.s64 %rd4, %rd4, "    \
+    "%rd0;\nst.global.v4.u32 [%rd4+10240], {%r10,%r11,%r12,%r13};\n"
+
+static void copies_to_both_blocks(void **state)
+{
+    (void)state;
+    const struct tensor_map map = {.magic = TENSOR_MAP,
+                                   .rank = 2,
+                                   .bytes = 2,
+                                   .swizzle = 3,
+                                   .base = (uint64_t)(uintptr_t)memory + 128,
+                                   .size = {64, 16},
+                                   .box = {64, 8},
+                                   .each = {1, 1},
+                                   .pitch = {128}};
+    memcpy(memory, &map, sizeof map);
+    for (uint16_t i = 0; i < 1024; i++)
+        memcpy(memory + 128 + 2 * i, &(uint16_t){i + 1}, 2);
+    if (!run_pair(MAKE_ONE CLUSTER_SYNC EXPECT TO_BOTH("3") WAIT READ_BOTH, 2))
+        fail_msg("%s", why);
+    for (int block = 0; block < 2; block++)
+        for (int y = 0; y < 16; y++)
+            for (int x = 0; x < 64; x++) {
+                uint16_t got;
+                memcpy(&got,
+                       memory + OUT + block * 2048 + y * 128 + (x / 8 ^ y % 8) * 16 + x % 8 * 2, 2);
+                assert_int_equal(got, y * 64 + x + 1);
+            }
+    pair_is_found(MAKE_ONE CLUSTER_SYNC EXPECT TO_BOTH("4") WAIT, "to blocks 0x4");
+    pair_is_found(MAKE_ONE CLUSTER_SYNC EXPECT TO_BOTH("0") WAIT, "to blocks 0");
+    pair_is_found(MAKE_ONE SYNC EXPECT TO_BOTH("3") WAIT, "another warp made");
+    // Only itself: half of the bytes do not come.
+    pair_is_found(MAKE_ONE CLUSTER_SYNC EXPECT
+                  "mov.u32 %r8, 1; shl.b32 %r8, %r8, %r20;\n" TO_BOTH("%r8") WAIT,
+                  "will not come");
+    pair_is_found(MAKE_ONE CLUSTER_SYNC EXPECT TO_BOTH("3") READ_BOTH WAIT,
+                  "where a copy is under way");
+    // The first block goes before the second one's half is on its way, and before it has come.
+#define GOES "setp.eq.s32 %p4, %r20, 0; @%p4 bra out;\n" WAIT "out:\n"
+    pair_is_found(MAKE_ONE CLUSTER_SYNC EXPECT TO_BOTH("3") GOES, "which has ended");
+    pair_is_found(MAKE_ONE CLUSTER_SYNC EXPECT TO_BOTH("3") CLUSTER_SYNC GOES,
+                  "ends without waiting for a copy");
+    // A second box over the first, which may not have come to the other block; and when both have
+    // told that they read it.
+#define AGAIN(between)                                                                             \
+    MAKE_ONE "mov.u32 %r9, 12296; @%p1 mbarrier.init.shared.b64 [%r9], 256;\n" FENCE CLUSTER_SYNC  \
+        EXPECT TO_BOTH("3") WAIT "ld.shared.u32 %r10, [0];\n" between EXPECT TO_BOTH(              \
+            "3") "two: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1], 1; @!%p2 bra two;\n"
+#define TELL_BOTH                                                                                  \
+    "mapa.shared::cluster.u32 %r5, %r9, 0; mbarrier.arrive.shared::cluster.b64 _, [%r5];\n"        \
+    "mapa.shared::cluster.u32 %r5, %r9, 1; mbarrier.arrive.shared::cluster.b64 _, [%r5];\n"        \
+    "free: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r9], 0; @!%p2 bra free;\n"
+    pair_is_found(AGAIN(SYNC), "that a copy wrote, and has not waited for its barrier");
+    if (!run_pair(AGAIN(TELL_BOTH), 2) || !run_pair(AGAIN(CLUSTER_SYNC), 2))
+        fail_msg("%s", why);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_of_a_cluster),
+        cmocka_unit_test(barriers_of_a_cluster),
+        cmocka_unit_test(arrivals_at_another_block),
+        cmocka_unit_test(copies_to_both_blocks),
         cmocka_unit_test(products_of_matrices_as_described),
         cmocka_unit_test(products_that_are_not_waited_for),
         cmocka_unit_test(what_threads_write_and_products_read),

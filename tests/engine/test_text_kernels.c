@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two kernels of GPT-2 alone, on the machine that runs PTX (ptx/ptx.h), with inputs that no small
-// net has: thousands of positions of one token, and attention's scores that grow from one piece of
-// keys to the next.
+// Kernels of GPT-2 alone, on the machine that runs PTX (ptx/ptx.h), with inputs that no small net
+// has: thousands of positions of one token, attention's scores that grow from one piece of keys to
+// the next, large numbers before GELU, and more chunks of gradients than blocks that sum their
+// squares.
 #include "test.h"
 
 #include <math.h>
@@ -44,16 +45,22 @@ static void forget(void)
         free((void *)(uintptr_t)pieces[--piece_count].from);
 }
 
-static void launch(const char *name, unsigned x, unsigned y, unsigned shared, const void *args)
+static void launch_of(const char *name, unsigned x, unsigned y, unsigned threads, unsigned shared,
+                      const void *args)
 {
     static char why[300];
     const struct ptx_kernel *kernel = NULL;
     for (int i = 0; i < ptx_text_count && !kernel; i++)
         if (ptx_texts[i].capability == 80 && ptx_texts[i].precision == ENGINE_BF16)
             kernel = ptx_kernel(ptx_texts[i].text, name, why, sizeof why);
-    struct ptx_launch how = {x, y, 256, shared, args, find_piece, NULL};
+    struct ptx_launch how = {x, y, threads, shared, args, find_piece, NULL};
     if (!kernel || !ptx_run(kernel, &how, why, sizeof why))
         fail_msg("%s: %s", name, why);
+}
+
+static void launch(const char *name, unsigned x, unsigned y, unsigned shared, const void *args)
+{
+    launch_of(name, x, y, 256, shared, args);
 }
 
 // ---- token_order
@@ -223,9 +230,111 @@ static void scores_that_grow(void **state)
     check_attention(130, 6);
 }
 
+// ---- GELU's slope
+
+// A product whose sums are all 1, times the slope at numbers small and large: y has the slopes.
+static void slopes_of_gelu(void **state)
+{
+    (void)state;
+    enum { SIDE = 128, DEEP = 64 };
+    unsigned short *a = given(SIDE * DEEP * 2), *b = given(SIDE * DEEP * 2),
+                   *before = given(SIDE * SIDE * 2), *y = given(SIDE * SIDE * 2);
+    float *zeros = given(SIDE * 4);
+    memset(zeros, 0, SIDE * 4);
+    for (int i = 0; i < SIDE * DEEP; i++)
+        a[i] = b[i] = to_bf16(i % DEEP == 0 ? 1 : 0);
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        float x = (float)(i - SIDE * SIDE / 2) / 1024; // -8 to 8, rounded below
+        before[i] = to_bf16(i % 16 == 3 ? x * 128 : i % 16 == 5 ? x * 1024 : x);
+    }
+    struct cuda_product g = {.a = a,
+                             .b = b,
+                             .y = y,
+                             .before = before,
+                             .bias = zeros,
+                             .m = SIDE,
+                             .n = SIDE,
+                             .k = DEEP,
+                             .lda = DEEP,
+                             .ldb = DEEP,
+                             .ldy = SIDE,
+                             .parts = 1,
+                             .per_part = DEEP,
+                             .kind = CUDA_PRODUCT_GELU_BACK,
+                             .tiles_m = 1,
+                             .tiles_n = 1};
+    launch("product_nt_gelu", 1, 1, 3 * 32768, &g);
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        double x = (double)from_bf16(before[i]), a_ = sqrt(2 / acos(-1)), b_ = 0.044715 * a_,
+               t = tanh(a_ * x + b_ * x * x * x),
+               want = (1 + t) / 2 + x * (1 - t * t) * (a_ + 3 * b_ * x * x) / 2,
+               got = (double)from_bf16(y[i]);
+        if (!(fabs(got - want) < 0.01))
+            fail_msg("at %g: %g is not %g", x, got, want);
+    }
+    forget();
+}
+
+// ---- adamw_squares
+
+// Three parameters of 5, 1 and 8 parts, of which the last chunk is not whole; each block has
+// several chunks. Gradients are whole numbers, so that sums are exact.
+static void squares_of_many_chunks(void **state)
+{
+    (void)state;
+    enum { COUNT = 3, SUMS = 4, CHUNKS_MAX = 16 };
+    static const int sizes[COUNT] = {5 * CUDA_CHUNK, CUDA_CHUNK + 8, 3 * CUDA_CHUNK - 512},
+                     parts[COUNT] = {5, 1, 8};
+    struct cuda_param *params = given(COUNT * sizeof *params);
+    int *chunk_param = given(CHUNKS_MAX * sizeof *chunk_param), chunks = 0;
+    long long *chunk_at = given(CHUNKS_MAX * sizeof *chunk_at), at = 0;
+    float *grads[COUNT];
+    double want[SUMS] = {0};
+    uint32_t drawn = 3;
+    for (int i = 0; i < COUNT; i++) {
+        float *grad = grads[i] = given((size_t)(parts[i] * sizes[i]) * 4);
+        for (int k = 0; k < parts[i] * sizes[i]; k++)
+            grad[k] = (float)(draw(&drawn) % 7) - 3;
+        params[i] = (struct cuda_param){
+            .grad = grad, .part = sizes[i], .parts = parts[i], .at = at, .end = at + sizes[i]};
+        for (int k = 0; k < sizes[i]; k++) {
+            double sum = 0;
+            for (int p = 0; p < parts[i]; p++)
+                sum += (double)grad[p * sizes[i] + k];
+            want[(chunks + k / CUDA_CHUNK) % SUMS] += sum * sum;
+        }
+        for (int k = 0; k < sizes[i]; k += CUDA_CHUNK, chunks++) {
+            chunk_param[chunks] = i;
+            chunk_at[chunks] = at + k;
+        }
+        at += sizes[i];
+    }
+    struct cuda_adamw g = {
+        .all = {.params = params, .chunk_param = chunk_param, .chunk_at = chunk_at},
+        .squares = given(SUMS * 4),
+        .factor = given(4),
+        .chunks = chunks,
+        .sums = SUMS,
+        .clip = 1};
+    float first = 0, all = 0;
+    for (int p = 0; p < parts[2]; p++)
+        first += grads[2][p * sizes[2] + sizes[2] - 1];
+    launch("adamw_squares", SUMS, 1, 0, &g);
+    for (int i = 0; i < SUMS; i++) {
+        assert_true((double)g.squares[i] == want[i]);
+        all += g.squares[i];
+    }
+    assert_true(grads[2][sizes[2] - 1] == first); // summed for the step
+    launch_of("adamw_factor", 1, 1, 1024, 0, &g);
+    assert_true(fabs((double)*g.factor * (sqrt((double)all) + 1e-6) - 1) < 1e-6);
+    forget();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slopes_of_gelu),
+        cmocka_unit_test(squares_of_many_chunks),
         cmocka_unit_test(positions_by_token),
         cmocka_unit_test(scores_that_grow),
     };

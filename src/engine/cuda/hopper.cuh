@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // hopper: instructions of compute capability 9.0 that clang has no words for: barriers that count
-// bytes, bulk copies of tensors, products of a warp group (128 threads). The build rewrites the
-// target line of a text that uses them to sm_90a.
+// bytes, bulk copies of tensors, products of a warp group (128 threads), clusters of blocks. The
+// build rewrites the target line of a text that uses them to sm_90a, and adds the size of a cluster
+// to the kernels that have one (CMakeLists.txt).
 #ifndef FARE_ENGINE_CUDA_HOPPER_CUH
 #define FARE_ENGINE_CUDA_HOPPER_CUH
 
@@ -43,6 +44,39 @@ DEVICE void barrier_wait(u32 barrier, u32 parity)
                      : "memory");
 }
 
+// ---- clusters: blocks that run together and reach each other's shared memory ----
+
+// This block's number in its cluster.
+DEVICE int cluster_rank(void)
+{
+    u32 rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return (int)rank;
+}
+
+// All threads of all blocks.
+DEVICE void cluster_sync(void)
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;\n\t"
+                 "barrier.cluster.wait.acquire.aligned;" ::
+                     : "memory");
+}
+
+// Where another block has what this one has at `address`, for barrier_arrive_at().
+DEVICE u32 address_in(int rank, u32 address)
+{
+    u32 there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+    return there;
+}
+
+// Of the block's scope, not the cluster's: that would wait until the thread's stores have reached
+// the cache, and empty its own. It orders products and copies, which go by neither.
+DEVICE void barrier_arrive_at(u32 there)
+{
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory");
+}
+
 // ---- bulk copies ----
 
 // A box of the tensor that `map` (on the GPU) describes, from column x and row y, to shared memory.
@@ -54,7 +88,17 @@ DEVICE void copy_box(u32 to, const void *map, int x, int y, u32 barrier)
                  : "memory");
 }
 
-// The same of a tensor of three dimensions.
+// The same to the same place in each block of the cluster whose bit is set; each of their barriers
+// hears of it.
+DEVICE void copy_box_to(u32 to, const void *map, int x, int y, u32 barrier, u16 blocks)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+                 "l"(map), "r"(x), "r"(y), "r"(barrier), "h"(blocks)
+                 : "memory");
+}
+
+// copy_box() of a tensor of three dimensions.
 DEVICE void copy_box(u32 to, const void *map, int x, int y, int z, u32 barrier)
 {
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
@@ -179,6 +223,14 @@ GROUP_MMA(48, 96)
 GROUP_MMA(64, 128)
 GROUP_MMA(96, 192)
 GROUP_MMA(128, 256)
+// Of two products.
+template <int LEFT> DEVICE void group_wait(float (&d)[2][64])
+{
+    asm volatile("wgmma.wait_group.sync.aligned %[left];"
+                 : SUMS_64(d[0]), SUMS_64(d[1])
+                 : [left] "n"(LEFT)
+                 : "memory");
+}
 
 // The same with a (64 × 16) in registers.
 template <int TB> DEVICE void group_mma(float (&d)[32], const u32 (&a)[4], u64 b, int keep)

@@ -423,7 +423,7 @@ struct cuda_product {
     void *y;
     unsigned short *before;
     const float *bias; // zeros where there is none
-    float *sums;       // Hopper, GELU_BACK: (tiles_m × 2, n): of each 64 rows of y
+    float *sums;       // Hopper, GELU_BACK: (tiles_m, n): of each 128 rows of y
     long long part;    // numbers between parts of y
     int m, n, k;
     int lda, ldb, ldy;
@@ -532,13 +532,13 @@ struct cuda_text_pick {
     int time, columns;
 };
 
-// AdamW with the gradients' global norm clipped (net/recipe.h): squares of each chunk, the factor,
-// the step.
+// AdamW with the gradients' global norm clipped (net/recipe.h): sums of squares, each of every
+// `sums`-th chunk, the factor, the step.
 struct cuda_adamw {
     struct cuda_optimize all;
-    float *squares; // (chunks)
+    float *squares; // (sums)
     float *factor;
-    int chunks;
+    int chunks, sums;
     float clip; // 0: none
 };
 

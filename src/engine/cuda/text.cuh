@@ -71,7 +71,6 @@ DEVICE void b_columns(u32 *r, u32 tile, int row, int piece)
         return y;                                                                                  \
     }
 HALF2(half2_mul, "mul.rn.f16x2")
-HALF2(half2_add, "add.rn.f16x2")
 
 DEVICE u32 half2_fma(u32 a, u32 b, u32 c)
 {
@@ -88,12 +87,12 @@ DEVICE u32 half2_tanh(u32 x)
 }
 
 enum : u32 { // of two equal halves
-    HALF2_ONE = 0x3c003c00,
     HALF2_HALF = 0x38003800,
     HALF2_MINUS_ONE = 0xbc00bc00,
-    HALF2_A = 0x3a623a62, // √(2 ÷ π) = 0.7979
-    HALF2_B = 0x28912891, // 0.044715 √(2 ÷ π) = 0.03568
-    HALF2_C = 0x2edb2edb, // 3 × that = 0.1070
+    HALF2_A = 0x3a623a62,            // √(2 ÷ π) = 0.7979
+    HALF2_B = 0x28912891,            // 0.044715 √(2 ÷ π) = 0.03568
+    HALF2_MINUS_HALF_A = 0xb662b662, // -A ÷ 2
+    HALF2_MINUS_HALF_C = 0xaadbaadb, // -3 B ÷ 2 = -0.0535
 };
 
 DEVICE u32 bf16_of_halves(u32 x)
@@ -110,16 +109,16 @@ DEVICE u32 gelu_pair(u32 pair)
     return bf16_of_halves(half2_fma(half, t, half));
 }
 
-// As halves: ½ (1 + t) + ½ x (1 - t²) (a + c x²).
+// As halves: ½ (1 + t) + x (-½ a - 3/2 b x²) (t² - 1). Where x² is infinite the last is 0, so that
+// it comes before the square.
 DEVICE u32 gelu_slopes(u32 pair)
 {
     u32 x = half_pair(low_of(pair), high_of(pair)), square = half2_mul(x, x);
     u32 t = half2_tanh(half2_mul(x, half2_fma(square, HALF2_B, HALF2_A)));
-    u32 rest =
-        half2_fma(half2_mul(t, HALF2_MINUS_ONE), t, HALF2_ONE); // 0 where the square is large
+    u32 rest = half2_fma(t, t, HALF2_MINUS_ONE), by_x = half2_mul(rest, x);
     u32 part =
-        half2_mul(half2_mul(half2_mul(x, HALF2_HALF), rest), half2_fma(square, HALF2_C, HALF2_A));
-    return half2_add(half2_fma(t, HALF2_HALF, HALF2_HALF), part);
+        half2_fma(half2_mul(by_x, x), HALF2_MINUS_HALF_C, half2_mul(rest, HALF2_MINUS_HALF_A));
+    return half2_fma(part, x, half2_fma(t, HALF2_HALF, HALF2_HALF));
 }
 
 // Transposes 4 × 4 words between the four neighbouring lanes q of a quad: v[i] of lane q becomes

@@ -467,29 +467,52 @@ KERNEL(256, 1) text_predict(const cuda_text_predict g)
 
 // ---- AdamW: a block per chunk of one parameter ----
 
-// The sum of the parts; `summed`: it lies in the first one.
-DEVICE f4 chunk_gradient(const cuda_param *param, i64 at, bool summed)
+// The sum of the parts; `summed`: it lies in the first one. AT_ONCE: loads that are under way.
+template <int AT_ONCE> DEVICE f4 chunk_gradient(const cuda_param *param, i64 at, bool summed)
 {
     const float *from = param->grad + (at - param->at);
+    i64 part = param->part;
+    int left = summed ? 0 : param->parts - 1;
     f4 sum = *(const f4 *)from;
-    for (int k = 1; k < param->parts && !summed; k++) {
-        f4 more = *(const f4 *)(from + k * param->part);
+    for (; AT_ONCE > 1 && left >= AT_ONCE; left -= AT_ONCE) {
+        f4 more[AT_ONCE];
+        UNROLL
+        for (int i = 0; i < AT_ONCE; i++)
+            more[i] = *(const f4 *)(from += part);
+        UNROLL
+        for (int i = 0; i < AT_ONCE; i++)
+            ADD_FOUR(sum, more[i]);
+    }
+#pragma unroll 1
+    for (; left > 0; left--) {
+        f4 more = *(const f4 *)(from += part);
         ADD_FOUR(sum, more);
     }
     return sum;
 }
 
-KERNEL(256, 1) adamw_squares(const cuda_adamw g)
+// A block goes through every BLOCKS-th chunk, and knows the next one before it reads this one's
+// numbers. The number of blocks is the planner's, the same for every GPU: so is the order of sums.
+KERNEL(256, 6) adamw_squares(const cuda_adamw g)
 {
     SHARED float shared[8];
-    const cuda_param *param = g.all.params + g.all.chunk_param[BLOCK];
-    i64 at = g.all.chunk_at[BLOCK] + THREAD * 4;
+    int chunk = BLOCK, next = g.all.chunk_param[chunk];
+    i64 next_at = g.all.chunk_at[chunk];
     float sum = 0;
-    if (at < param->end) {
-        f4 d = chunk_gradient(param, at, false);
-        if (param->parts > 1)
-            *(f4 *)(u64)(param->grad + (at - param->at)) = d;
-        sum = d.x * d.x + d.y * d.y + d.z * d.z + d.w * d.w;
+    while (chunk < g.chunks) {
+        const cuda_param *param = g.all.params + next;
+        i64 at = next_at + THREAD * 4;
+        chunk += BLOCKS;
+        if (chunk < g.chunks) {
+            next = g.all.chunk_param[chunk];
+            next_at = g.all.chunk_at[chunk];
+        }
+        if (at < param->end) {
+            f4 d = chunk_gradient<4>(param, at, false);
+            if (param->parts > 1)
+                *(f4 *)(u64)(param->grad + (at - param->at)) = d;
+            sum += (d.x * d.x + d.y * d.y) + (d.z * d.z + d.w * d.w);
+        }
     }
     sum = block_sum<8>(sum, shared);
     if (THREAD == 0)
@@ -500,14 +523,8 @@ KERNEL(1024, 1) adamw_factor(const cuda_adamw g)
 {
     SHARED float shared[32];
     float sum = 0;
-    int fours = g.chunks / 4;
-#pragma unroll 4
-    for (int i = THREAD; i < fours; i += 1024) {
-        f4 s = ((const f4 *)g.squares)[i];
-        sum += (s.x + s.y) + (s.z + s.w);
-    }
-    if (fours * 4 + (int)THREAD < g.chunks)
-        sum += g.squares[fours * 4 + THREAD];
+    for (int i = THREAD; i < g.sums; i += 1024)
+        sum += g.squares[i];
     sum = block_sum<32>(sum, shared);
     float factor = g.clip / (sqrt_of(sum) + 1e-6f);
     if (THREAD == 0)
@@ -521,7 +538,7 @@ KERNEL(256, 1) adamw(const cuda_adamw g)
     if (at >= param->end)
         return;
     const cuda_now *now = g.all.optimizer.now;
-    f4 d4 = chunk_gradient(param, at, g.clip > 0);
+    f4 d4 = chunk_gradient<1>(param, at, g.clip > 0);
     float *p_at = g.all.optimizer.p + at, *m_at = g.all.optimizer.state0 + at,
           *v_at = g.all.optimizer.state1 + at;
     f4 p4 = *(const f4 *)p_at, m4 = *(const f4 *)m_at, v4 = *(const f4 *)v_at;

@@ -18,15 +18,22 @@ static uint64_t wide_of(const struct warp *warp, uint32_t row, int lane)
     return x;
 }
 
+// Of its own block: only a copy to several is for others.
+static uint32_t place_of(struct warp *warp, const struct inst *in, uint32_t row, int lane,
+                         uint32_t offset)
+{
+    return hopper_place(warp, in, lane, lane_of(warp, row, lane) + offset, false);
+}
+
 // [base] of shared memory, o[0] the address, o[1] bytes, o[2] the barrier.
 void hopper_copy(struct warp *warp, const struct inst *in, uint32_t lanes)
 {
     for (int lane = 0; lane < LANES; lane++)
         if (lanes >> lane & 1) {
             struct bulk bulk = {.map = wide_of(warp, in->o[0], lane),
-                                .to = lane_of(warp, in->base, lane) + (uint32_t)in->offset,
+                                .to = place_of(warp, in, in->base, lane, (uint32_t)in->offset),
                                 .bytes = lane_of(warp, in->o[1], lane),
-                                .barrier = lane_of(warp, in->o[2], lane)};
+                                .barrier = place_of(warp, in, in->o[2], lane, 0)};
             if (bulk.map % 16)
                 ptx_fault(warp, in, lane, "copies from %#llx, which is not aligned",
                           (unsigned long long)bulk.map);
@@ -141,15 +148,31 @@ static void ask(struct block *b, uint64_t from, uint32_t to, uint32_t bytes, voi
         (void)ptx_at(a->warp, a->in, a->lane, GLOBAL, from, bytes, false);
 }
 
+// The same place and barrier of each block whose bit is set.
+static void begin_in_all(struct warp *warp, const struct inst *in, int lane, struct bulk bulk)
+{
+    uint32_t blocks = lane_of(warp, in->o[9], lane), to = bulk.to - warp->base,
+             barrier = bulk.barrier - warp->base, cluster = warp->block->kernel->cluster;
+    if (blocks == 0 || blocks >> cluster)
+        ptx_fault(warp, in, lane, "copies to blocks %#x of a cluster of %u", blocks, cluster);
+    for (uint32_t rank = 0; rank < cluster; rank++)
+        if (blocks >> rank & 1) {
+            uint32_t window = (rank + 1) * CLUSTER_WINDOW;
+            bulk.to = hopper_place(warp, in, lane, window + to, true);
+            bulk.barrier = hopper_place(warp, in, lane, window + barrier, true);
+            hopper_begin_bulk(warp, in, lane, bulk);
+        }
+}
+
 // [base] of shared memory, o[0] the map, o[1] on the place, o[6] the barrier, o[7] and o[8]
-// offsets; count: dimensions.
+// offsets; count: dimensions; is_fixed: to the blocks of o[9].
 void hopper_copy_tensor(struct warp *warp, const struct inst *in, uint32_t lanes)
 {
     for (int lane = 0; lane < LANES; lane++)
         if (lanes >> lane & 1) {
             struct bulk bulk = {.map = wide_of(warp, in->o[0], lane),
-                                .to = lane_of(warp, in->base, lane) + (uint32_t)in->offset,
-                                .barrier = lane_of(warp, in->o[6], lane),
+                                .to = place_of(warp, in, in->base, lane, (uint32_t)in->offset),
+                                .barrier = place_of(warp, in, in->o[6], lane, 0),
                                 .is_tensor = true};
             const struct tensor_map *map = map_at(warp, in, lane, bulk.map);
             if (map->rank != in->count || map->is_im2col != in->is_signed)
@@ -159,10 +182,14 @@ void hopper_copy_tensor(struct warp *warp, const struct inst *in, uint32_t lanes
             for (int i = 0; i < 2 && map->is_im2col; i++)
                 bulk.offset[i] = (uint16_t)lane_of(warp, in->o[7 + i], lane);
             bulk.bytes = box_bytes(map);
-            if (bulk.to % 128)
-                ptx_fault(warp, in, lane, "copies a box to %u, which is not aligned", bulk.to);
+            if ((bulk.to - warp->base) % 128)
+                ptx_fault(warp, in, lane, "copies a box to %u, which is not aligned",
+                          bulk.to - warp->base);
             box(warp->block, map, &bulk, ask, &(struct asks){warp, in, lane});
-            hopper_begin_bulk(warp, in, lane, bulk);
+            if (in->is_fixed)
+                begin_in_all(warp, in, lane, bulk);
+            else
+                hopper_begin_bulk(warp, in, lane, bulk);
         }
 }
 
@@ -184,6 +211,11 @@ bool hopper_complete_copy(struct block *b)
     if (h->bulk_count == 0)
         return false;
     struct bulk bulk = h->bulks[0];
+    struct warp *there = &b->warps[bulk.to / (b->all_bytes / b->kernel->cluster) *
+                                   (uint32_t)b->warp_count / b->kernel->cluster];
+    if (hopper_is_over(b, there->rank))
+        ptx_fault(there, b->kernel->code, 0, "the block ends without waiting for a copy to %u",
+                  bulk.to - there->base);
     h->bulk_count--;
     memmove(h->bulks, h->bulks + 1, (size_t)h->bulk_count * sizeof *h->bulks);
     if (bulk.is_tensor) {

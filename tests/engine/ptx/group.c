@@ -85,12 +85,17 @@ static void walk(struct warp *warp, const struct inst *in, const struct matrix *
                   pitch);
 }
 
+static const u8 *shared_of(const struct warp *warp)
+{
+    return warp->block->shared + warp->base;
+}
+
 static void check_piece(struct warp *warp, const struct inst *in, u32 at)
 {
     if (at + 16 > warp->block->shared_bytes)
         ptx_fault(warp, in, 0, "a product reads 16 bytes at %u of %u of shared memory", at,
                   warp->block->shared_bytes);
-    hopper_use(warp, in, 0, at, 16, false, true);
+    hopper_use(warp, in, 0, warp->base + at, 16, false, true);
 }
 
 // Numbers of 16 bits, or of 32 of which tf32 has 19.
@@ -133,7 +138,7 @@ static void read_rows(struct warp *warp, const struct inst *in, u32 at, u32 i, u
     u32 numbers = is_tf32(in) ? 4 : 8;
     check_piece(warp, in, at);
     for (u32 k = 0; k < numbers; k++)
-        out[i * pitch + j * numbers + k] = number_of(in, warp->block->shared + at, k);
+        out[i * pitch + j * numbers + k] = number_of(in, shared_of(warp) + at, k);
 }
 
 static void read_rows_turned(struct warp *warp, const struct inst *in, u32 at, u32 i, u32 j,
@@ -142,7 +147,7 @@ static void read_rows_turned(struct warp *warp, const struct inst *in, u32 at, u
     u32 numbers = is_tf32(in) ? 4 : 8;
     check_piece(warp, in, at);
     for (u32 k = 0; k < numbers; k++)
-        out[(j * numbers + k) * pitch + i] = number_of(in, warp->block->shared + at, k);
+        out[(j * numbers + k) * pitch + i] = number_of(in, shared_of(warp) + at, k);
 }
 
 // out[k][column] of pieces of 8 columns; the second: turned.
@@ -151,7 +156,7 @@ static void read_columns(struct warp *warp, const struct inst *in, u32 at, u32 i
 {
     check_piece(warp, in, at);
     for (u32 c = 0; c < 8; c++)
-        out[j * pitch + i * 8 + c] = value(warp->block->shared + at + 2 * c);
+        out[j * pitch + i * 8 + c] = value(shared_of(warp) + at + 2 * c);
 }
 
 static void read_columns_turned(struct warp *warp, const struct inst *in, u32 at, u32 i, u32 j,
@@ -159,7 +164,7 @@ static void read_columns_turned(struct warp *warp, const struct inst *in, u32 at
 {
     check_piece(warp, in, at);
     for (u32 c = 0; c < 8; c++)
-        out[(i * 8 + c) * pitch + j] = value(warp->block->shared + at + 2 * c);
+        out[(i * 8 + c) * pitch + j] = value(shared_of(warp) + at + 2 * c);
 }
 
 // ---- a product ----

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a block has beside its warps on compute capability 9.0: barriers in shared memory, bulk
-// copies, products of warp groups.
+// copies, products of warp groups, and a cluster of which it is one.
 //
 // There a block's warps meet in pairs and groups, at barriers of their own. So who may use a word
 // of shared memory follows from vector clocks: each warp knows how far it has seen each of the
@@ -48,6 +48,12 @@ struct group_warp { // what a warp has to do with products
     uint32_t *touched;        // by row: the fence after which it was used last
 };
 
+struct cluster_barrier { // of all threads of a cluster
+    uint32_t arrived, phases;
+    uint32_t waits[WARPS]; // for the end of this phase, from 1; 0: it has not arrived
+    struct seen now, done;
+};
+
 struct bulk { // a copy to shared memory, under way
     uint64_t map;
     uint32_t to, bytes, barrier, clock;
@@ -65,6 +71,7 @@ struct hopper {
     uint32_t *product_at; // by 16 bytes and warp group: the number of the last product, from 1
     struct bulk *bulks;
     int bulk_count, bulk_room;
+    struct cluster_barrier cluster;
     uint32_t progress; // grows when somebody who waits may go on
     struct group_warp groups[WARPS];
     uint64_t asked[GROUPS][IN_FLIGHT]; // what the products of a warp group are
@@ -84,10 +91,20 @@ void hopper_use(struct warp *warp, const struct inst *in, int lane, uint32_t at,
 // Notes that an instruction uses registers; a fault where a product has them.
 void hopper_touch(struct warp *warp, const struct inst *in, int lane);
 
+// Addresses of the cluster's shared memory that mapa made: a window for each block.
+enum { CLUSTER_WINDOW = 1 << 24 };
+
+bool hopper_is_over(const struct block *b, uint32_t rank); // all threads of that block have ended
+// Where an address that a thread uses lies in the cluster's shared memory; `anywhere`: it may be
+// another block's, which must not have ended.
+uint32_t hopper_place(struct warp *warp, const struct inst *in, int lane, uint32_t address,
+                      bool anywhere);
+
 // A copy, whose destination must be free; it has arrived.
 void hopper_begin_bulk(struct warp *warp, const struct inst *in, int lane, struct bulk bulk);
 void hopper_end_bulk(struct block *b, const struct bulk *bulk);
 
+op_run hopper_map, hopper_cluster_arrive, hopper_cluster_wait, hopper_arrive_at;
 op_run hopper_init, hopper_arrive, hopper_expect, hopper_wait, hopper_fence_init,
     hopper_fence_proxy, hopper_copy, hopper_copy_tensor, hopper_prefetch_map, hopper_mma,
     hopper_fence, hopper_commit, hopper_wait_group, hopper_registers;

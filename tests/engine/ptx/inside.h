@@ -62,7 +62,7 @@ struct constant {
 };
 
 // Rows that are set for a thread or a block.
-enum { TID_X, CTAID_X, CTAID_Y, CTAID_Z, NCTAID_X, NCTAID_Y, NTID_X, TIMER, SPECIALS };
+enum { TID_X, CTAID_X, CTAID_Y, CTAID_Z, NCTAID_X, NCTAID_Y, NTID_X, TIMER, RANK, SPECIALS };
 
 struct ptx_kernel {
     const char *text; // the module
@@ -71,6 +71,7 @@ struct ptx_kernel {
     uint32_t threads;       // of a block, at most
     uint32_t shared, local; // bytes, of a block and of a thread
     uint32_t align;         // of shared memory that the launch asks for, behind the kernel's own
+    uint32_t cluster;       // blocks that run together
     bool is_hopper;         // it needs hopper.h
     uint32_t words;         // of a warp's registers
     uint32_t row[SPECIALS];
@@ -91,7 +92,9 @@ struct copy { // to shared memory, under way
 
 struct warp {
     struct block *block;
-    int number;
+    int number;    // in the cluster
+    uint32_t rank; // of its block, in the cluster
+    uint32_t base; // where its block's shared memory begins
     uint32_t *regs;
     uint32_t alive, at_barrier, waits; // lanes; the last for others of their warp
     uint32_t barrier, barrier_threads; // where those lanes are; 0: all of the block
@@ -117,16 +120,19 @@ static inline bool ptx_is_other(uint32_t trace, uint32_t mine)
     return (trace ^ mine) - 1u < (uint32_t)SEVERAL;
 }
 
+// A block, or a cluster: then the warps are those of all its blocks, and so is shared memory, that
+// of one block behind the other's. Addresses that a thread uses begin at its own.
 struct block {
     const struct ptx_kernel *kernel;
     const struct ptx_launch *launch;
-    unsigned x, y;
+    unsigned x, y; // of the first
     int warp_count;
     struct warp warps[WARPS];
     unsigned char *shared;
     struct trace *traces;
     bool *copied;                    // of 16 bytes each: a copy is under way
-    uint32_t shared_bytes, barriers; // the latter counts from 1, through all blocks
+    uint32_t shared_bytes, barriers; // of one block; the latter counts from 1, through all blocks
+    uint32_t all_bytes;              // of shared memory
     struct ptx_memory found[PIECES]; // memory, where an instruction used it last
     struct hopper *hopper;           // null where the kernel does not need it
     char *why;
@@ -140,9 +146,18 @@ static inline uint32_t ptx_launched_at(const struct ptx_kernel *k)
     return (k->shared + k->align - 1) / k->align * k->align;
 }
 
-static inline uint32_t ptx_block_number(const struct block *b)
+static inline uint32_t ptx_block_number(const struct warp *warp)
 {
-    return b->y * b->launch->x + b->x;
+    const struct block *b = warp->block;
+    return b->y * b->launch->x + b->x + warp->rank;
+}
+
+// The number of a thread's first lane in its block.
+static inline uint32_t ptx_thread(const struct warp *warp)
+{
+    const struct block *b = warp->block;
+    return ((uint32_t)warp->number - warp->rank * ((uint32_t)b->warp_count / b->kernel->cluster)) *
+           LANES;
 }
 
 // What this warp leaves at a word.

@@ -55,7 +55,7 @@ static bool may_use_global(struct warp *warp, const struct inst *in, const struc
     int other;
     if (!piece || !b->launch->use)
         return piece;
-    return b->launch->use(piece, p->at, p->count, p->bytes, ptx_block_number(b), writes, &other);
+    return b->launch->use(piece, p->at, p->count, p->bytes, ptx_block_number(warp), writes, &other);
 }
 
 static bool may_read_shared(const struct warp *warp, const struct places *p)

@@ -21,7 +21,7 @@ static struct seen *seen_by(const struct warp *warp)
 struct hopper *hopper_new(const struct block *b)
 {
     struct hopper *h = calloc(1, sizeof *h);
-    uint32_t granules = b->shared_bytes / 16 + 1, rows = b->kernel->words / LANES + 2;
+    uint32_t granules = b->all_bytes / 16 + 1, rows = b->kernel->words / LANES + 2;
     if (!h)
         return NULL;
     h->words = calloc((size_t)granules * 4, sizeof *h->words);
@@ -59,10 +59,11 @@ void hopper_free(struct hopper *h)
 void hopper_begin(struct block *b)
 {
     struct hopper *h = b->hopper;
-    uint32_t granules = b->shared_bytes / 16 + 1, rows = b->kernel->words / LANES + 2;
+    uint32_t granules = b->all_bytes / 16 + 1, rows = b->kernel->words / LANES + 2;
     memset(h->warps, 0, sizeof h->warps);
     memset(h->barriers, 0, sizeof h->barriers);
     h->barrier_count = h->bulk_count = 0;
+    h->cluster = (struct cluster_barrier){0};
     h->progress = 1;
     for (uint32_t i = 0; i < granules * 4; i++)
         h->words[i] = (struct word){.writer = NOBODY};
@@ -121,12 +122,13 @@ void hopper_use(struct warp *warp, const struct inst *in, int lane, uint32_t at,
     struct hopper *h = b->hopper;
     const struct seen *by = seen_by(warp);
     uint32_t me = (uint32_t)warp->number;
+    uint32_t pitch = b->all_bytes / b->kernel->cluster;
     const char *does = writes ? "writes" : "reads";
     for (uint32_t i = at / 4; i <= (at + bytes - 1) / 4; i++) {
         struct word *w = &h->words[i];
         if (b->copied[i / 4])
             ptx_fault(warp, in, lane, "%s byte %u of shared memory where a copy is under way", does,
-                      i * 4);
+                      i * 4 % pitch);
         if (!(writes && bytes < 4) && !is_seen(by, me, w, by_proxy))
             ptx_fault(warp, in, lane,
                       w->by_copy ? "%s byte %u of shared memory that a copy wrote, and has not "
@@ -135,7 +137,7 @@ void hopper_use(struct warp *warp, const struct inst *in, int lane, uint32_t at,
                                    "or a copy, without a fence.proxy.async and a barrier since"
                                  : "%s byte %u of shared memory that another warp wrote, and there "
                                    "was no barrier since",
-                      does, i * 4);
+                      does, i * 4 % pitch);
         if (!writes && by_proxy) {
             h->product_at[i / 4 * GROUPS + me / 4] = h->groups[me].begun;
             continue;
@@ -148,14 +150,97 @@ void hopper_use(struct warp *warp, const struct inst *in, int lane, uint32_t at,
         for (uint32_t g = 0; g < GROUPS; g++)
             if (h->product_at[i / 4 * GROUPS + g] > by->all[PRODUCTS + g])
                 ptx_fault(warp, in, lane,
-                          "writes byte %u of shared memory that a product may still read", i * 4);
+                          "writes byte %u of shared memory that a product may still read",
+                          i * 4 % pitch);
         if (unseen_readers(warp, w, i / 4))
             ptx_fault(warp, in, lane,
                       "writes byte %u of shared memory that another warp read, and there was no "
                       "barrier since",
-                      i * 4);
+                      i * 4 % pitch);
         *w = (struct word){.clock = by->all[me], .writer = (uint8_t)me};
     }
+}
+
+// ---- clusters ----
+
+bool hopper_is_over(const struct block *b, uint32_t rank)
+{
+    uint32_t alive = 0;
+    for (int i = 0; i < b->warp_count; i++)
+        alive |= b->warps[i].rank == rank ? b->warps[i].alive : 0;
+    return !alive;
+}
+
+uint32_t hopper_place(struct warp *warp, const struct inst *in, int lane, uint32_t address,
+                      bool anywhere)
+{
+    const struct block *b = warp->block;
+    uint32_t own = address % CLUSTER_WINDOW, pitch = b->all_bytes / b->kernel->cluster,
+             rank = address >= CLUSTER_WINDOW ? address / CLUSTER_WINDOW - 1 : warp->rank;
+    if (own >= b->shared_bytes || (address >= CLUSTER_WINDOW && !anywhere))
+        ptx_fault(warp, in, lane, "uses %#x, which is not in its block's shared memory", address);
+    if (hopper_is_over(b, rank))
+        ptx_fault(warp, in, lane, "uses shared memory of block %u, which has ended", b->x + rank);
+    return rank * pitch + own;
+}
+
+// mapa: o[0] is what block o[2] of the cluster has where this one has o[1].
+void hopper_map(struct warp *warp, const struct inst *in, uint32_t lanes)
+{
+    const struct block *b = warp->block;
+    for (int lane = 0; lane < LANES; lane++)
+        if (lanes >> lane & 1) {
+            uint32_t address = warp->regs[in->o[1] + (uint32_t)lane],
+                     rank = warp->regs[in->o[2] + (uint32_t)lane];
+            if (rank >= b->kernel->cluster || address >= b->shared_bytes)
+                ptx_fault(warp, in, lane, "asks for %#x of block %u of a cluster of %u", address,
+                          rank, b->kernel->cluster);
+            warp->regs[in->o[0] + (uint32_t)lane] = (rank + 1) * CLUSTER_WINDOW + address;
+        }
+}
+
+// Lets all go on when those that have not ended are there.
+static void open_cluster(const struct block *b)
+{
+    struct cluster_barrier *c = &b->hopper->cluster;
+    for (int i = 0; i < b->warp_count; i++)
+        if (b->warps[i].alive && !(c->arrived >> i & 1))
+            return;
+    c->phases++;
+    c->arrived = 0;
+    c->done = c->now;
+    b->hopper->progress++;
+}
+
+void hopper_cluster_arrive(struct warp *warp, const struct inst *in, uint32_t lanes)
+{
+    struct cluster_barrier *c = &warp->block->hopper->cluster;
+    struct seen *mine = seen_by(warp);
+    (void)lanes;
+    if (c->waits[warp->number])
+        ptx_fault(warp, in, 0, "arrives at the cluster's barrier again, and has not waited");
+    c->waits[warp->number] = c->phases + 1;
+    c->arrived |= 1u << warp->number;
+    join(&c->now, mine);
+    mine->all[warp->number]++;
+    open_cluster(warp->block);
+}
+
+void hopper_cluster_wait(struct warp *warp, const struct inst *in, uint32_t lanes)
+{
+    struct cluster_barrier *c = &warp->block->hopper->cluster;
+    (void)lanes;
+    if (!c->waits[warp->number])
+        ptx_fault(warp, in, 0, "waits at the cluster's barrier, and has not arrived");
+    if (c->phases < c->waits[warp->number])
+        open_cluster(warp->block);
+    if (c->phases < c->waits[warp->number]) {
+        warp->stalled = in;
+        warp->stalled_at = warp->block->hopper->progress;
+        return;
+    }
+    c->waits[warp->number] = 0;
+    join(seen_by(warp), &c->done);
 }
 
 // ---- barriers in shared memory ----
@@ -163,6 +248,7 @@ void hopper_use(struct warp *warp, const struct inst *in, int lane, uint32_t at,
 static struct barrier *find(struct warp *warp, const struct inst *in, int lane, uint32_t address)
 {
     struct hopper *h = warp->block->hopper;
+    uint32_t pitch = warp->block->all_bytes / warp->block->kernel->cluster;
     for (int i = 0; i < h->barrier_count; i++)
         if (h->barriers[i].address == address) {
             struct barrier *bar = &h->barriers[i];
@@ -171,10 +257,10 @@ static struct barrier *find(struct warp *warp, const struct inst *in, int lane, 
                 ptx_fault(warp, in, lane,
                           "uses a barrier at %u that another warp made, and there was no barrier "
                           "of the block since",
-                          address);
+                          address % pitch);
             return bar;
         }
-    ptx_fault(warp, in, lane, "there is no barrier at %u", address);
+    ptx_fault(warp, in, lane, "there is no barrier at %u", address % pitch);
 }
 
 static void finish(struct hopper *h, struct barrier *bar)
@@ -192,13 +278,14 @@ void hopper_init(struct warp *warp, const struct inst *in, uint32_t lanes)
     struct hopper *h = warp->block->hopper;
     for (int lane = 0; lane < LANES; lane++)
         if (lanes >> lane & 1) {
-            uint32_t at = warp->regs[in->base + (uint32_t)lane] + (uint32_t)in->offset,
-                     count = warp->regs[in->o[0] + (uint32_t)lane];
+            uint32_t own = warp->regs[in->base + (uint32_t)lane] + (uint32_t)in->offset,
+                     at = warp->base + own, count = warp->regs[in->o[0] + (uint32_t)lane];
             for (int i = 0; i < h->barrier_count; i++)
                 if (h->barriers[i].address == at)
-                    ptx_fault(warp, in, lane, "makes the barrier at %u again", at);
-            if (at % 8 || at + 8 > warp->block->shared_bytes || count == 0 || count > 1 << 20)
-                ptx_fault(warp, in, lane, "makes a barrier at %u for %u", at, count);
+                    ptx_fault(warp, in, lane, "makes the barrier at %u again", own);
+            if (own % 8 || own >= warp->block->shared_bytes ||
+                own + 8 > warp->block->shared_bytes || count == 0 || count > 1 << 20)
+                ptx_fault(warp, in, lane, "makes a barrier at %u for %u", own, count);
             if (h->barrier_count == BARRIERS)
                 ptx_fault(warp, in, lane, "more barriers than the stand-in has room for");
             hopper_use(warp, in, lane, at, 8, true, false);
@@ -211,16 +298,18 @@ void hopper_init(struct warp *warp, const struct inst *in, uint32_t lanes)
         }
 }
 
-static void arrive(struct warp *warp, const struct inst *in, uint32_t lanes, bool expects)
+// anywhere: in the cluster, by its addresses.
+static void arrive(struct warp *warp, const struct inst *in, uint32_t lanes, bool expects,
+                   bool anywhere)
 {
     struct seen *mine = seen_by(warp);
     for (int lane = 0; lane < LANES; lane++)
         if (lanes >> lane & 1) {
             uint32_t at = warp->regs[in->base + (uint32_t)lane] + (uint32_t)in->offset;
-            struct barrier *bar = find(warp, in, lane, at);
+            struct barrier *bar = find(warp, in, lane, hopper_place(warp, in, lane, at, anywhere));
             if (bar->pending == 0)
-                ptx_fault(warp, in, lane, "arrives at the barrier at %u, where all of %u are", at,
-                          bar->count);
+                ptx_fault(warp, in, lane, "arrives at the barrier at %u, where all of %u are",
+                          at & (CLUSTER_WINDOW - 1), bar->count);
             bar->bytes += expects ? (int64_t)warp->regs[in->o[0] + (uint32_t)lane] : 0;
             bar->pending--;
             join(&bar->now, mine);
@@ -231,12 +320,17 @@ static void arrive(struct warp *warp, const struct inst *in, uint32_t lanes, boo
 
 void hopper_arrive(struct warp *warp, const struct inst *in, uint32_t lanes)
 {
-    arrive(warp, in, lanes, false);
+    arrive(warp, in, lanes, false, false);
+}
+
+void hopper_arrive_at(struct warp *warp, const struct inst *in, uint32_t lanes)
+{
+    arrive(warp, in, lanes, false, true);
 }
 
 void hopper_expect(struct warp *warp, const struct inst *in, uint32_t lanes)
 {
-    arrive(warp, in, lanes, true);
+    arrive(warp, in, lanes, true, false);
 }
 
 // False leaves the warp: it goes on when something has happened.
@@ -247,7 +341,8 @@ void hopper_wait(struct warp *warp, const struct inst *in, uint32_t lanes)
         if (lanes >> lane & 1) {
             uint32_t at = warp->regs[in->base + (uint32_t)lane] + (uint32_t)in->offset,
                      parity = warp->regs[in->o[1] + (uint32_t)lane];
-            const struct barrier *bar = find(warp, in, lane, at);
+            const struct barrier *bar =
+                find(warp, in, lane, hopper_place(warp, in, lane, at, false));
             bool over = (bar->phases & 1) != (parity & 1);
             *to = (*to & ~(1u << lane)) | (uint32_t)over << lane;
             if (over) {
@@ -293,10 +388,11 @@ void hopper_begin_bulk(struct warp *warp, const struct inst *in, int lane, struc
     struct barrier *bar = find(warp, in, lane, bulk.barrier);
     if (!bar->fenced)
         ptx_fault(warp, in, lane, "copies with a barrier that was made without a fence since");
-    if (bulk.to % 16 || bulk.bytes % 16 || bulk.bytes == 0 || bulk.to > b->shared_bytes ||
-        bulk.bytes > b->shared_bytes - bulk.to)
-        ptx_fault(warp, in, lane, "copies %u bytes to %u of %u of shared memory", bulk.bytes,
-                  bulk.to, b->shared_bytes);
+    uint32_t own = bulk.to % (b->all_bytes / b->kernel->cluster);
+    if (own % 16 || bulk.bytes % 16 || bulk.bytes == 0 || own > b->shared_bytes ||
+        bulk.bytes > b->shared_bytes - own)
+        ptx_fault(warp, in, lane, "copies %u bytes to %u of %u of shared memory", bulk.bytes, own,
+                  b->shared_bytes);
     if (h->bulk_count == h->bulk_room) {
         int room = h->bulk_room ? 2 * h->bulk_room : 16;
         struct bulk *more = realloc(h->bulks, (size_t)room * sizeof *more);

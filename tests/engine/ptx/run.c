@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads, warps and blocks. A block is over before the next one begins; of its warps one after the
-// other runs until it waits at a barrier. The threads of a warp that are at the same place go on
-// together, those that are behind first, so that they meet again.
+// Threads, warps and blocks. A block, or a cluster of them, is over before the next one begins; of
+// its warps one after the other runs until it waits at a barrier. The threads of a warp that are at
+// the same place go on together, those that are behind first, so that they meet again.
 #include "inside.h"
 
 #include <stdarg.h>
@@ -17,8 +17,8 @@ void ptx_fault(struct warp *warp, const struct inst *in, int lane, const char *f
 {
     struct block *b = warp->block;
     int n = snprintf(b->why, b->why_bytes,
-                     "%s, line %d of the module, thread %d of block %u, %u: ", b->kernel->name,
-                     in->line, warp->number * LANES + lane, b->x, b->y);
+                     "%s, line %d of the module, thread %u of block %u, %u: ", b->kernel->name,
+                     in->line, ptx_thread(warp) + (uint32_t)lane, b->x + warp->rank, b->y);
     va_list args;
     va_start(args, format);
     if (n > 0 && (size_t)n < b->why_bytes)
@@ -62,7 +62,7 @@ static void note_use(struct warp *warp, const struct inst *in, int lane, struct 
     struct block *b = warp->block;
     int other;
     for (uint64_t at = address; at < address + bytes; at += 4)
-        if (!b->launch->use(piece, &at, 1, bytes < 4 ? bytes : 4, ptx_block_number(b), writes,
+        if (!b->launch->use(piece, &at, 1, bytes < 4 ? bytes : 4, ptx_block_number(warp), writes,
                             &other))
             ptx_fault(warp, in, lane,
                       "%s a word at %#llx that launch %d or another block of this one used, and "
@@ -103,8 +103,8 @@ void *ptx_at(struct warp *warp, const struct inst *in, int lane, enum space spac
         return (char *)(uintptr_t)b->launch->args + address;
     if (space == LOCAL)
         return warp->local + (size_t)lane * b->kernel->local + address;
-    trace(warp, in, lane, (uint32_t)address, bytes, writes);
-    return b->shared + address;
+    trace(warp, in, lane, warp->base + (uint32_t)address, bytes, writes);
+    return b->shared + warp->base + address;
 }
 
 // The 16 bytes that a copy goes to.
@@ -130,7 +130,7 @@ void ptx_begin_copy(struct warp *warp, const struct inst *in, int lane, uint32_t
     }
     // From now on it may arrive, and nobody else may write there.
     memset(copy_place(warp, in, lane, to), 0xff, 16);
-    warp->block->copied[to / 16] = true;
+    warp->block->copied[(warp->base + to) / 16] = true;
     struct copy *c = &warp->copies[warp->copy_count++];
     *c = (struct copy){.to = to, .group = warp->groups[lane], .lane = lane};
     if (bytes)
@@ -144,7 +144,7 @@ void ptx_end_copies(struct warp *warp, const struct inst *in, uint32_t lanes, ui
     for (int i = 0; i < warp->copy_count; i++) {
         const struct copy *c = &warp->copies[i];
         if ((lanes >> c->lane & 1) && c->group + left < warp->groups[c->lane]) {
-            warp->block->copied[c->to / 16] = false;
+            warp->block->copied[(warp->base + c->to) / 16] = false;
             memcpy(copy_place(warp, in, c->lane, c->to), c->data, 16);
         } else {
             warp->copies[kept++] = *c;
@@ -247,6 +247,8 @@ static void run_warp(struct warp *w)
                 break;
             case END:
                 w->alive &= ~on;
+                if (w->block->hopper)
+                    w->block->hopper->progress++; // a cluster's barrier does not wait for them
                 pc++;
                 together = on == 0;
                 break;
@@ -268,7 +270,7 @@ static void set_row(struct warp *w, uint32_t row, uint32_t value)
 static void begin_warp(struct block *b, struct warp *w)
 {
     const struct ptx_kernel *k = b->kernel;
-    uint32_t left = b->launch->threads - (uint32_t)w->number * LANES;
+    uint32_t left = b->launch->threads - ptx_thread(w);
     w->alive = left >= LANES ? ALL : (1u << left) - 1;
     w->at_barrier = w->waits = 0;
     w->stalled = NULL;
@@ -277,8 +279,8 @@ static void begin_warp(struct block *b, struct warp *w)
     memset(w->groups, 0, sizeof w->groups);
     memset(w->local, 0xff, (size_t)LANES * k->local);
     for (int i = 0; i < LANES; i++)
-        w->regs[k->row[TID_X] + (uint32_t)i] = (uint32_t)(w->number * LANES + i);
-    set_row(w, k->row[CTAID_X], b->x);
+        w->regs[k->row[TID_X] + (uint32_t)i] = ptx_thread(w) + (uint32_t)i;
+    set_row(w, k->row[CTAID_X], b->x + w->rank);
     set_row(w, k->row[CTAID_Y], b->y);
 }
 
@@ -302,7 +304,8 @@ static bool open_barriers(struct block *b)
             continue;
         for (int k = 0; k < b->warp_count; k++) {
             struct warp *w = &b->warps[k];
-            if (!w->at_barrier || w->at_barrier != w->alive || w->barrier != first->barrier)
+            if (!w->at_barrier || w->at_barrier != w->alive || w->barrier != first->barrier ||
+                w->rank != first->rank)
                 continue;
             check_barrier(w);
             if (w->barrier_threads != wanted)
@@ -358,8 +361,8 @@ static void run_hopper_block(struct block *b)
 
 static void run_block(struct block *b)
 {
-    memset(b->shared, 0xff, b->shared_bytes);
-    memset(b->copied, 0, b->shared_bytes / 16 + 1);
+    memset(b->shared, 0xff, b->all_bytes);
+    memset(b->copied, 0, b->all_bytes / 16 + 1);
     for (int i = 0; i < b->warp_count; i++)
         begin_warp(b, &b->warps[i]);
     if (b->hopper) {
@@ -401,6 +404,7 @@ static void fill_registers(const struct block *b, struct warp *w)
             else
                 w->regs[k->constants[c].row + i] = (uint32_t)k->constants[c].value;
     set_row(w, k->row[CTAID_Z], 0);
+    set_row(w, k->row[RANK], w->rank);
     set_row(w, k->row[NCTAID_X], b->launch->x);
     set_row(w, k->row[NCTAID_Y], b->launch->y);
     set_row(w, k->row[NTID_X], b->launch->threads);
@@ -413,16 +417,21 @@ static void fill_registers(const struct block *b, struct warp *w)
 static bool set_up(struct block *b)
 {
     const struct ptx_kernel *k = b->kernel;
+    uint32_t warps = (b->launch->threads + LANES - 1) / LANES, pitch;
     b->shared_bytes = ptx_launched_at(k) + b->launch->shared;
-    b->warp_count = (int)((b->launch->threads + LANES - 1) / LANES);
-    b->shared = malloc(b->shared_bytes + 16);
-    b->traces = calloc(b->shared_bytes / 4 + 4, sizeof *b->traces);
-    b->copied = malloc(b->shared_bytes / 16 + 1);
+    pitch = k->cluster > 1 ? (b->shared_bytes + 1023) / 1024 * 1024 : b->shared_bytes; // swizzles
+    b->all_bytes = pitch * k->cluster;
+    b->warp_count = (int)(warps * k->cluster);
+    b->shared = malloc(b->all_bytes + 16);
+    b->traces = calloc(b->all_bytes / 4 + 4, sizeof *b->traces);
+    b->copied = malloc(b->all_bytes / 16 + 1);
     bool all = b->shared && b->traces && b->copied && b->warp_count <= WARPS;
     for (int i = 0; all && i < b->warp_count; i++) {
         struct warp *w = &b->warps[i];
         w->block = b;
         w->number = i;
+        w->rank = (uint32_t)i / warps;
+        w->base = w->rank * pitch;
         w->regs = aligned_alloc(64, ((size_t)k->words * 4 + 63) / 64 * 64);
         w->local = malloc((size_t)LANES * k->local + 1);
         all = w->regs && w->local;
@@ -448,9 +457,14 @@ bool ptx_run(const struct ptx_kernel *kernel, const struct ptx_launch *launch, c
     if (launch->threads > kernel->threads)
         snprintf(why, bytes, "%s takes %u threads, not %u", kernel->name, kernel->threads,
                  launch->threads);
+    else if (launch->x % kernel->cluster)
+        snprintf(why, bytes, "%s runs in clusters of %u, and there are %u blocks", kernel->name,
+                 kernel->cluster, launch->x);
+    else if (kernel->cluster > 1 && launch->threads % (4 * LANES)) // numbers of warp groups
+        snprintf(why, bytes, "the stand-in has clusters of whole warp groups only");
     else if (set_up(b) && setjmp(b->failed) == 0) {
         for (b->y = 0; b->y < launch->y; b->y++)
-            for (b->x = 0; b->x < launch->x; b->x++)
+            for (b->x = 0; b->x < launch->x; b->x += kernel->cluster)
                 run_block(b);
         b->launch = NULL;
     }

@@ -124,7 +124,7 @@ static uint32_t constant(struct reader *r, uint64_t value, int words)
 static const char *const specials[SPECIALS] = {
     [TID_X] = "%tid.x",     [CTAID_X] = "%ctaid.x",      [CTAID_Y] = "%ctaid.y",
     [CTAID_Z] = "%ctaid.z", [NCTAID_X] = "%nctaid.x",    [NCTAID_Y] = "%nctaid.y",
-    [NTID_X] = "%ntid.x",   [TIMER] = "%globaltimer_lo",
+    [NTID_X] = "%ntid.x",   [TIMER] = "%globaltimer_lo", [RANK] = "%cluster_ctarank",
 };
 
 static const struct symbol *find(struct reader *r, const char *name, uint32_t *index)
@@ -486,6 +486,7 @@ static void read_kernel(struct reader *r, const char *text, const char *entry)
     for (int i = 0; i < SPECIALS; i++)
         k->row[i] = new_rows(r, 1, 1);
     k->align = 16;
+    k->cluster = 1;
     const char *target = strstr(text, "\n.target ");
     if (target && strncmp(target, "\n.target sm_90a", 15) == 0)
         k->shared = 16; // what a launch asks for is aligned to 16 and not to more
@@ -502,6 +503,12 @@ static void read_kernel(struct reader *r, const char *text, const char *entry)
         reader_word(r, name);
         if (strcmp(name, ".maxntid") == 0)
             k->threads = reader_count(r);
+        if (strcmp(name, ".reqnctapercluster") == 0) {
+            k->cluster = reader_count(r);
+            k->is_hopper = true;
+            if (k->cluster < 1 || k->cluster > 8)
+                reader_fail(r, "a cluster of %u", k->cluster);
+        }
         r->p += strcspn(r->p, "\n");
     }
     reader_need(r, '{');

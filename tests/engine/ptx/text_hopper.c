@@ -71,17 +71,19 @@ static void group_product(struct reader *r, const char *name, struct inst *in)
     in->offset = (int64_t)(in->is_fixed ? flags[2] << 1 : flags[2] | flags[3] << 1);
 }
 
-// ... [to], [map, {x, y}], [barrier], {offsets of im2col}
+// ... [to], [map, {x, y}], [barrier], {offsets of im2col} or the blocks of a multicast
 static void tensor_copy(struct reader *r, const char *name, struct inst *in)
 {
     struct operand of[5];
     struct inst barrier = {0};
     int n = name[21] - '0';
+    bool to_all = strstr(name, ".multicast::cluster") != NULL;
     in->is_signed = strstr(name, ".im2col.") != NULL;
     if (n < 1 || n > 5 || (in->is_signed && n != 4) ||
-        strcmp(name + 23, in->is_signed
-                              ? ".shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
-                              : ".shared::cluster.global.mbarrier::complete_tx::bytes") != 0)
+        strcmp(name + 23,
+               in->is_signed ? ".shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+               : to_all ? ".shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+                        : ".shared::cluster.global.mbarrier::complete_tx::bytes") != 0)
         reader_fail(r, "unknown instruction %s", name);
     in->run = hopper_copy_tensor;
     shared_operand(r, in);
@@ -107,6 +109,11 @@ static void tensor_copy(struct reader *r, const char *name, struct inst *in)
         in->o[7] = reader_row(r, of[0], 1);
         in->o[8] = reader_row(r, of[1], 1);
     }
+    in->is_fixed = to_all;
+    if (to_all) {
+        reader_need(r, ',');
+        in->o[9] = one(r, 1);
+    }
 }
 
 static void line_copy(struct reader *r, struct inst *in)
@@ -130,10 +137,16 @@ static void barrier_use(struct reader *r, const char *name, struct inst *in)
 {
     bool inits = strcmp(name, "mbarrier.init.shared.b64") == 0,
          waits = strcmp(name, "mbarrier.try_wait.parity.shared::cta.b64") == 0,
-         expects = strcmp(name, "mbarrier.arrive.expect_tx.shared.b64") == 0;
-    if (!inits && !waits && !expects && strcmp(name, "mbarrier.arrive.shared.b64") != 0)
+         expects = strcmp(name, "mbarrier.arrive.expect_tx.shared.b64") == 0,
+         anywhere = strcmp(name, "mbarrier.arrive.shared::cluster.b64") == 0;
+    if (!inits && !waits && !expects && !anywhere &&
+        strcmp(name, "mbarrier.arrive.shared.b64") != 0)
         reader_fail(r, "unknown instruction %s", name);
-    in->run = inits ? hopper_init : waits ? hopper_wait : expects ? hopper_expect : hopper_arrive;
+    in->run = inits      ? hopper_init
+              : waits    ? hopper_wait
+              : expects  ? hopper_expect
+              : anywhere ? hopper_arrive_at
+                         : hopper_arrive;
     if (waits) {
         in->o[0] = one(r, 0);
         reader_need(r, ',');
@@ -151,10 +164,23 @@ static void barrier_use(struct reader *r, const char *name, struct inst *in)
     }
 }
 
+static void map_address(struct reader *r, struct inst *in)
+{
+    in->run = hopper_map;
+    in->operands = 3;
+    in->results = 1;
+    for (int i = 0; i < 3; i++) {
+        if (i > 0)
+            reader_need(r, ',');
+        in->o[i] = one(r, 1);
+    }
+}
+
 static bool is_hoppers(const char *name)
 {
-    static const char *const begins_with[] = {"wgmma.",      "mbarrier.", "cp.async.bulk.",
-                                              "setmaxnreg.", "fence.",    "prefetch.tensormap"};
+    static const char *const begins_with[] = {
+        "wgmma.", "mbarrier.", "cp.async.bulk.",     "setmaxnreg.",
+        "fence.", "mapa.",     "prefetch.tensormap", "barrier.cluster."};
     for (size_t i = 0; i < sizeof begins_with / sizeof *begins_with; i++)
         if (strncmp(name, begins_with[i], strlen(begins_with[i])) == 0)
             return true;
@@ -175,6 +201,8 @@ bool reader_hopper(struct reader *r, const char *name, struct inst *in)
         {"setmaxnreg.inc.sync.aligned.u32", hopper_registers, WHOLE_WARP, true},
         {"setmaxnreg.dec.sync.aligned.u32", hopper_registers, WHOLE_WARP, true},
         {"fence.mbarrier_init.release.cluster", hopper_fence_init, PLAIN, false},
+        {"barrier.cluster.arrive.release.aligned", hopper_cluster_arrive, WHOLE_WARP, false},
+        {"barrier.cluster.wait.acquire.aligned", hopper_cluster_wait, WHOLE_WARP, false},
         {"fence.proxy.async", hopper_fence_proxy, PLAIN, false},
         {"fence.proxy.async.shared::cta", hopper_fence_proxy, PLAIN, false},
     };
@@ -189,7 +217,9 @@ bool reader_hopper(struct reader *r, const char *name, struct inst *in)
                 in->o[0] = one(r, 1);
             return true;
         }
-    if (strncmp(name, "wgmma.mma_async.", 16) == 0)
+    if (strcmp(name, "mapa.shared::cluster.u32") == 0)
+        map_address(r, in);
+    else if (strncmp(name, "wgmma.mma_async.", 16) == 0)
         group_product(r, name, in);
     else if (strncmp(name, "mbarrier.", 9) == 0)
         barrier_use(r, name, in);

@@ -101,15 +101,21 @@ void gpu_aux_back(struct builder *b, int layer)
     b->written[head] = true;
 }
 
+// Blocks that sum squares. As many run beside each other on 132 multiprocessors; it is the same on
+// every GPU, because the sum's rounding depends on it.
+enum { SQUARE_SUMS = 6 * 132 };
+
 static void add_adamw(struct builder *b, const struct cuda_optimize *all, int64_t chunks)
 {
+    int sums = chunks < SQUARE_SUMS ? (int)chunks : SQUARE_SUMS;
     struct cuda_adamw g = {.all = *all,
-                           .squares = on_gpu(gpu_plan_alloc(b, chunks * 4)),
+                           .squares = on_gpu(gpu_plan_alloc(b, sums * 4)),
                            .factor = on_gpu(gpu_plan_alloc(b, 4)),
                            .chunks = (int)chunks,
+                           .sums = sums,
                            .clip = b->plan->params->recipe.clip};
     if (g.clip > 0) {
-        gpu_plan_add(b, "adamw_squares", chunks, 1, 256, 0, &g, sizeof g);
+        gpu_plan_add(b, "adamw_squares", sums, 1, 256, 0, &g, sizeof g);
         gpu_plan_add(b, "adamw_factor", 1, 1, 1024, 0, &g, sizeof g);
     }
     gpu_plan_add(b, "adamw", chunks, 1, 256, 0, &g, sizeof g);

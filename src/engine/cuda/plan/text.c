@@ -148,7 +148,7 @@ static int parts_there(const struct gpu_plan *plan, int layer)
     if (!product_on_hopper(&plan->device))
         return 0;
     if (feeds(plan, layer, NET_GELU))
-        return (int)tiles(rows_of(plan), 128) * 2;
+        return (int)tiles(rows_of(plan), 128);
     return feeds(plan, layer, NET_ATTENTION) && time_of(plan) % 64 == 0 ? (int)(rows_of(plan) / 64)
                                                                         : 0;
 }
