@@ -24,7 +24,7 @@ void html_piece(struct buf *out, struct buf *piece)
 void html_heading(struct buf *out, int level, const char *text)
 {
     buf_printf(out, "<h%d>", level);
-    markup_text(out, text);
+    markup_words(out, text);
     buf_printf(out, "</h%d>\n", level);
 }
 
@@ -33,7 +33,7 @@ void html_paragraph(struct buf *out, const char *class, const char *text)
     if (!text || !*text)
         return;
     buf_printf(out, *class ? "<p class=\"%s\">" : "<p>", class);
-    markup_text(out, text);
+    markup_words(out, text);
     buf_adds(out, "</p>\n");
 }
 
@@ -48,6 +48,13 @@ void html_sentence(struct buf *out, const char *text)
     buf_adds(&quiet, text);
     html_paragraph(out, "", buf_str(&quiet));
     buf_drop(out, &quiet);
+}
+
+void html_item(struct buf *out, const char *text)
+{
+    buf_adds(out, "<li>");
+    markup_words(out, text);
+    buf_adds(out, "</li>\n");
 }
 
 void html_begin_table(struct buf *out, const char *label)

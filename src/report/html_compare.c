@@ -9,14 +9,17 @@
 #include "report/html.h"
 #include "report/markup.h"
 
-static void figure_cell(struct buf *out, const char *class, const char *words,
-                        struct maybe_real low, struct maybe_real high)
+// A figure, and below it its interval.
+static void figure_cell(struct buf *out, const char *class, const char *words, const char *below,
+                        const char *below_class)
 {
-    char text[COMPARE_CELL + 64];
-    snprintf(text, sizeof text, "%s", words);
-    if (low.known && high.known)
-        snprintf(text, sizeof text, "%s (%.4g–%.4g)", words, low.v, high.v);
-    html_cell(out, class, text);
+    buf_printf(out, "<td class=\"%s\">", class);
+    html_figure(out, words);
+    if (*below) {
+        buf_printf(out, "<span class=\"%s\">", below_class);
+        markup_in(out, "", below, "</span>");
+    }
+    buf_adds(out, "</td>");
 }
 
 static void percent_cell(struct buf *out, struct maybe_real share, double times, int decimals)
@@ -47,12 +50,29 @@ static struct shown shown_of(const struct compare_workload *w)
     return s;
 }
 
+// A phone has no room for these intervals; the verdict says what follows from them.
 static void ratio_cell(struct buf *out, const char *class, const struct compare_row *row,
                        const struct compare_against *against)
 {
-    char words[COMPARE_CELL];
+    char words[COMPARE_CELL], interval[COMPARE_CELL] = "";
     compare_ratio_words(against, words);
-    figure_cell(out, class, row->base.known ? "base" : words, against->low, against->high);
+    if (against->low.known && against->high.known)
+        snprintf(interval, sizeof interval, "%.4g–%.4g", against->low.v, against->high.v);
+    figure_cell(out, class, row->base.known ? "base" : words, interval, "id more");
+}
+
+static void cost_cell(struct buf *out, const struct compare_row *row)
+{
+    char words[COMPARE_CELL], interval[COMPARE_CELL] = "", local[COMPARE_CELL];
+    struct buf below = {0};
+    compare_cost_words(row, words);
+    if (compare_cost_interval(row, "", "–", interval))
+        buf_adds(&below, interval);
+    compare_local_words(row, local);
+    if (*local)
+        buf_printf(&below, "%s%s %s", below.len ? ", " : "", local, row->cost.local_currency);
+    figure_cell(out, "num", words, buf_str(&below), "id");
+    buf_drop(out, &below);
 }
 
 static void quality_cell(struct buf *out, const struct compare_row *row)
@@ -69,7 +89,7 @@ static void quality_cell(struct buf *out, const struct compare_row *row)
 static void compare_row(struct buf *out, const struct shown *shown, struct compare_notes *notes,
                         const struct compare_row *row)
 {
-    struct buf name = {0}, cost = {0};
+    struct buf name = {0};
     char words[COMPARE_CELL];
     compare_label(row, &name);
     if (row->base.known)
@@ -80,8 +100,7 @@ static void compare_row(struct buf *out, const struct shown *shown, struct compa
     html_cell(out, "num", words);
     ratio_cell(out, "num", row, &row->time);
     if (shown->cost) {
-        compare_cost_cell(row, &cost);
-        html_cell(out, "num", buf_str(&cost));
+        cost_cell(out, row);
         ratio_cell(out, "num more", row, &row->money);
     }
     if (shown->quality)
@@ -96,7 +115,6 @@ static void compare_row(struct buf *out, const struct shown *shown, struct compa
     }
     buf_adds(out, "</tr>\n");
     buf_drop(out, &name);
-    buf_drop(out, &cost);
 }
 
 static void compare_head(struct buf *out, const struct compare_workload *w,
@@ -130,7 +148,7 @@ static void compare_apart(struct buf *out, const struct compare_workload *w)
         compare_label(row, &text);
         for (size_t k = 0; k < row->reasons.count; k++)
             buf_printf(&text, "%s%s", k ? "; " : ": ", row->reasons.items[k]);
-        markup_in(out, "<li>", buf_str(&text), "</li>\n");
+        html_item(out, buf_str(&text));
         buf_drop(out, &text);
     }
     buf_adds(out, "</ul>\n");
@@ -161,7 +179,7 @@ void html_compare(struct buf *out, const struct page *page, size_t number, int l
     if (notes.numbers.count > 0)
         buf_adds(out, "<ol>\n");
     for (size_t i = 0; i < notes.numbers.count && !out->failed; i++) {
-        markup_in(out, "<li>", notes.items[i], "</li>\n");
+        html_item(out, notes.items[i]);
     }
     if (notes.numbers.count > 0)
         buf_adds(out, "</ol>\n");

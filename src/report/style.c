@@ -92,7 +92,8 @@ const char plot_style[] =
     "max-width:46rem}.empty p{margin:0}"                                                           \
     "pre{font:.875rem/1.5 ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace;"     \
     "background:var(--band);border-radius:4px;padding:.5rem .75rem;margin:.5rem 0 1rem;"           \
-    "max-width:60rem;white-space:pre-wrap;overflow-wrap:anywhere}.empty pre{margin:.5rem 0 0}"
+    "max-width:60rem;white-space:pre-wrap;overflow-wrap:anywhere}.empty pre{margin:.5rem 0 0}"     \
+    ".opt{white-space:nowrap}"
 #define FIGURES                                                                                    \
     ".panels{display:flex;flex-wrap:wrap;gap:1.5rem 2.5rem;margin:1rem 0}"                         \
     ".down{flex-direction:column;gap:.75rem}.many{display:block;columns:28.75rem;column-gap:2."    \
