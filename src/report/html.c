@@ -347,18 +347,27 @@ static void tables(struct buf *out, const struct page *page)
         buf_adds(out, "<section id=\"compare\">\n");
         html_heading(out, 2, "Comparison");
         html_means(out, &page->means, 3);
-        for (size_t i = 0; i < page->compare.workloads.count; i++)
-            if (several(&page->compare.workloads.items[i]))
-                html_compare(out, page, i, 3);
-        buf_adds(out, "</section>\n");
+        buf_adds(out, "<div class=\"cols\">\n");
+        for (size_t i = 0; i < page->compare.workloads.count; i++) {
+            if (!several(&page->compare.workloads.items[i]))
+                continue;
+            buf_adds(out, "<div>\n");
+            html_compare(out, page, i, 3);
+            buf_adds(out, "</div>\n");
+        }
+        buf_adds(out, "</div>\n</section>\n");
     }
     html_differences(out, page, 2);
     if (page->quotes.count > 0) {
         buf_adds(out, "<section id=\"quotes\">\n");
         html_heading(out, 2, "Cost by offer");
-        for (size_t i = 0; i < page->quotes.count; i++)
+        buf_adds(out, "<div class=\"cols\">\n");
+        for (size_t i = 0; i < page->quotes.count; i++) {
+            buf_adds(out, "<div>\n");
             html_quote(out, &page->quotes.items[i], 3);
-        buf_adds(out, "</section>\n");
+            buf_adds(out, "</div>\n");
+        }
+        buf_adds(out, "</div>\n</section>\n");
     }
 }
 

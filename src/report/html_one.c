@@ -232,13 +232,6 @@ static void provenance(struct buf *out, const struct page_run *run)
     buf_adds(out, "</details>\n</section>\n");
 }
 
-static void over_time(struct buf *out, const struct page *page)
-{
-    show_plot(out, page, "phases");
-    show_plot(out, page, "account");
-    show_plot(out, page, "timeline");
-}
-
 static void other_plots(struct buf *out, const struct page *page)
 {
     for (size_t i = 0; i < page->plots.count; i++)
@@ -257,13 +250,26 @@ void html_one_plots(struct buf *out, const struct page *page)
     buf_adds(out, "</div>\n</div>\n");
 }
 
+static bool any_offer(const struct page *page)
+{
+    for (size_t i = 0; i < page->quotes.count; i++)
+        if (page->quotes.items[i].bills.count + page->quotes.items[i].estimates.count > 0)
+            return true;
+    return false;
+}
+
 void html_one_body(struct buf *out, const struct page *page)
 {
+    const char *next = "</div>\n<div>\n";
+    bool offers = any_offer(page); // the right column is theirs, or else has what there is
     buf_adds(out, "<div class=\"cols\">\n<div>\n");
-    over_time(out, page);
+    show_plot(out, page, "phases");
+    show_plot(out, page, "account");
+    buf_adds(out, offers ? "" : next);
+    show_plot(out, page, "timeline");
     show_plot(out, page, "frontier");
     other_plots(out, page);
-    buf_adds(out, "</div>\n<div>\n");
+    buf_adds(out, offers ? next : "");
     elsewhere(out, page);
     buf_adds(out, "</div>\n</div>\n");
     provenance(out, &page->runs.items[0]);

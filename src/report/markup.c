@@ -77,10 +77,9 @@ static bool is_digit(char c)
 // letters.
 static bool is_unit(const char *word, size_t len, bool of_time)
 {
-    static const char *const units[] = {"d",    "h",         "min",      "s",       "ms",   "µs",
-                                        "ns",   "%",         "W",        "kWh",     "KB",   "MB",
-                                        "GB",   "TB",        "KiB",      "MiB",     "GiB",  "TiB",
-                                        "GPUs", "samples/s", "tokens/s", "TFLOP/s", "TB/s", "GB/s"};
+    static const char *const units[] = {
+        "d",  "h",  "min", "s",   "ms",  "µs",  "ns",  "%",    "W",       "kWh",  "KB",
+        "MB", "GB", "TB",  "KiB", "MiB", "GiB", "TiB", "GPUs", "TFLOP/s", "TB/s", "GB/s"};
     enum { TIMES = 3 };
     if (!of_time && len == 3 && strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") >= 3)
         return true;

@@ -106,7 +106,8 @@ const char plot_style[] =
     ".inline .ln{stroke-width:1.5}.num>.wide{display:block;line-height:1}"                         \
     "summary{cursor:pointer;width:max-content;max-width:100%;padding:.25rem 0}"                    \
     ".cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,46rem),1fr));"       \
-    "gap:0 2.5rem;align-items:start}.cols>*{min-width:0}"
+    "gap:0 "                                                                                       \
+    "2.5rem;align-items:start}.cols>*{min-width:0}.cols>div>h3:first-child{margin-top:1.5rem}"
 #define TABLES                                                                                     \
     ".scroll{overflow-x:auto;margin:.5rem 0 1rem;max-width:100%}"                                  \
     "table{border-collapse:collapse;font-size:.875rem}"                                            \
@@ -138,7 +139,7 @@ const char plot_style[] =
     "@media (max-width:640px){body{padding:0 .75rem 2rem}.wide,.num>.wide{display:none}"           \
     ".more{display:none}.narrow{display:block}.num .id{white-space:normal}label{flex:1 1 "         \
     "8rem}.rug{width:110px}"                                                                       \
-    "th,td{padding-right:.5rem}td.long{min-width:5rem}thead th,thead .num{white-space:normal}}"
+    "th,td{padding-right:.5rem}td.long{min-width:4rem}thead th,thead .num{white-space:normal}}"
 #define PRINT                                                                                      \
     "@media print{body{max-width:none;padding:0;font-size:10pt}.wide,.num>.wide,nav{display:none}" \
     ".narrow{display:block}figure,tr,.card,.stats div{break-inside:avoid}h2,h3{break-after:avoid}" \
