@@ -10,15 +10,12 @@
 #include "report/markup.h"
 
 // A figure, and below it its interval.
-static void figure_cell(struct buf *out, const char *class, const char *words, const char *below,
-                        const char *below_class)
+static void figure_cell(struct buf *out, const char *class, const char *words, const char *below)
 {
     buf_printf(out, "<td class=\"%s\">", class);
     html_figure(out, words);
-    if (*below) {
-        buf_printf(out, "<span class=\"%s\">", below_class);
-        markup_in(out, "", below, "</span>");
-    }
+    if (*below)
+        markup_in(out, "<span class=\"id\">", below, "</span>");
     buf_adds(out, "</td>");
 }
 
@@ -50,7 +47,12 @@ static struct shown shown_of(const struct compare_workload *w)
     return s;
 }
 
-// A phone has no room for these intervals; the verdict says what follows from them.
+// A phone has room for the cost or the ratio of times.
+static const char *ratio_class(const struct shown *shown)
+{
+    return shown->cost ? "num more" : "num";
+}
+
 static void ratio_cell(struct buf *out, const char *class, const struct compare_row *row,
                        const struct compare_against *against)
 {
@@ -58,7 +60,7 @@ static void ratio_cell(struct buf *out, const char *class, const struct compare_
     compare_ratio_words(against, words);
     if (against->low.known && against->high.known)
         snprintf(interval, sizeof interval, "%.4g–%.4g", against->low.v, against->high.v);
-    figure_cell(out, class, row->base.known ? "base" : words, interval, "id more");
+    figure_cell(out, class, row->base.known ? "base" : words, interval);
 }
 
 static void cost_cell(struct buf *out, const struct compare_row *row)
@@ -71,7 +73,7 @@ static void cost_cell(struct buf *out, const struct compare_row *row)
     compare_local_words(row, local);
     if (*local)
         buf_printf(&below, "%s%s %s", below.len ? ", " : "", local, row->cost.local_currency);
-    figure_cell(out, "num", words, buf_str(&below), "id");
+    figure_cell(out, "num", words, buf_str(&below));
     buf_drop(out, &below);
 }
 
@@ -98,7 +100,7 @@ static void compare_row(struct buf *out, const struct shown *shown, struct compa
     html_cell(out, "long", buf_str(&name));
     compare_time_words(row, words);
     html_cell(out, "num", words);
-    ratio_cell(out, "num", row, &row->time);
+    ratio_cell(out, ratio_class(shown), row, &row->time);
     if (shown->cost) {
         cost_cell(out, row);
         ratio_cell(out, "num more", row, &row->money);
@@ -121,7 +123,7 @@ static void compare_head(struct buf *out, const struct compare_workload *w,
                          const struct shown *shown)
 {
     struct html_column columns[9] = {
-        {"on + with", "long"}, {"time", "num"}, {"time ÷ base", "num"}};
+        {"on + with", "long"}, {"time", "num"}, {"time ÷ base", ratio_class(shown)}};
     size_t n = 3;
     if (shown->cost) {
         columns[n++] = (struct html_column){"cost, $", "num"};

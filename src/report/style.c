@@ -139,7 +139,7 @@ const char plot_style[] =
     "@media (max-width:640px){body{padding:0 .75rem 2rem}.wide,.num>.wide{display:none}"           \
     ".more{display:none}.narrow{display:block}.num .id{white-space:normal}label{flex:1 1 "         \
     "8rem}.rug{width:110px}"                                                                       \
-    "th,td{padding-right:.5rem}td.long{min-width:4rem}thead th,thead .num{white-space:normal}}"
+    "th,td{padding-right:.5rem}td.long{min-width:5rem}thead th,thead .num{white-space:normal}}"
 #define PRINT                                                                                      \
     "@media print{body{max-width:none;padding:0;font-size:10pt}.wide,.num>.wide,nav{display:none}" \
     ".narrow{display:block}figure,tr,.card,.stats div{break-inside:avoid}h2,h3{break-after:avoid}" \
