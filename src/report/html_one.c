@@ -261,16 +261,23 @@ static bool any_offer(const struct page *page)
 void html_one_body(struct buf *out, const struct page *page)
 {
     const char *next = "</div>\n<div>\n";
-    bool offers = any_offer(page); // the right column is theirs, or else has what there is
+    bool offers = any_offer(page); // their table takes the right column; without it, the timeline
     buf_adds(out, "<div class=\"cols\">\n<div>\n");
     show_plot(out, page, "phases");
     show_plot(out, page, "account");
-    buf_adds(out, offers ? "" : next);
+    if (!offers) {
+        elsewhere(out, page);
+        provenance(out, &page->runs.items[0]);
+        buf_adds(out, next);
+    }
     show_plot(out, page, "timeline");
     show_plot(out, page, "frontier");
     other_plots(out, page);
-    buf_adds(out, offers ? next : "");
-    elsewhere(out, page);
+    if (offers) {
+        buf_adds(out, next);
+        elsewhere(out, page);
+    }
     buf_adds(out, "</div>\n</div>\n");
-    provenance(out, &page->runs.items[0]);
+    if (offers)
+        provenance(out, &page->runs.items[0]);
 }
