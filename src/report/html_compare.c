@@ -63,18 +63,19 @@ static void ratio_cell(struct buf *out, const char *class, const struct compare_
     figure_cell(out, class, row->base.known ? "base" : words, interval);
 }
 
+// As in the table of a quote: "11.17, 10.00 EUR", the interval below.
 static void cost_cell(struct buf *out, const struct compare_row *row)
 {
-    char words[COMPARE_CELL], interval[COMPARE_CELL] = "", local[COMPARE_CELL];
-    struct buf below = {0};
+    char words[COMPARE_CELL], interval[COMPARE_CELL] = "";
+    struct buf cost = {0};
     compare_cost_words(row, words);
-    if (compare_cost_interval(row, "", "–", interval))
-        buf_adds(&below, interval);
-    compare_local_words(row, local);
-    if (*local)
-        buf_printf(&below, "%s%s %s", below.len ? ", " : "", local, row->cost.local_currency);
-    figure_cell(out, "num", words, buf_str(&below));
-    buf_drop(out, &below);
+    buf_adds(&cost, words);
+    compare_local_words(row, words);
+    if (*words)
+        buf_printf(&cost, ", %s %s", words, row->cost.local_currency);
+    (void)compare_cost_interval(row, "", "–", interval);
+    figure_cell(out, "num", buf_str(&cost), interval);
+    buf_drop(out, &cost);
 }
 
 static void quality_cell(struct buf *out, const struct compare_row *row)
