@@ -52,13 +52,16 @@ static bool cost_value(const struct compare_row *row, double *value)
 static void cost_words(const struct compare_row *row, struct buf *out)
 {
     char text[MONEY_BYTES];
+    int64_t nano;
     if (!row->cost.nano_usd.known)
         return;
     buf_adds(out, ", ");
     money_short(row->cost.nano_usd.v, text);
     buf_printf(out, "$%s a training", text);
-    if (row->usd_per_mtoken)
-        buf_printf(out, ", $%s per million tokens", row->usd_per_mtoken);
+    if (row->usd_per_mtoken && money_parse(row->usd_per_mtoken, &nano, NULL) == 0) {
+        money_short(nano, text);
+        buf_printf(out, ", $%s per million tokens", text);
+    }
     if (row->joules_per_mtoken.known)
         buf_printf(out, ", %.4g J per million tokens", row->joules_per_mtoken.v);
 }

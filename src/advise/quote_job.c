@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "advise/evidence.h"
-#include "ledger/published.h"
 #include "record/read.h"
 
 #define EVIDENCE 400 // of the newest runs of a workload, or of a command's name
@@ -21,9 +20,11 @@ static const struct run *command_of(const struct quote_job *job)
 static bool is_wanted(const struct quote_job *job, const struct run *run)
 {
     const struct run *command = command_of(job);
-    if (command)
-        return !run->workload && comparable_command(command, run);
-    return run->workload && strcmp(run->workload, job->workload) == 0;
+    bool wanted = command ? !run->workload && comparable_command(command, run)
+                          : run->workload && strcmp(run->workload, job->workload) == 0;
+    for (size_t i = 0; wanted && i < job->runs.count; i++)
+        wanted = strcmp(job->runs.items[i].id, run->id) != 0; // not there yet
+    return wanted;
 }
 
 static int add_run(void *job_, const char *id, const char *text, struct err *err)
@@ -33,8 +34,6 @@ static int add_run(void *job_, const char *id, const char *text, struct err *err
     struct run run = {0};
     int rc = record_from_text(run_fields, text, strlen(text), &run, err);
     bool wanted = rc == 0 && is_wanted(job, &run);
-    for (size_t i = 0; wanted && i < job->runs.count; i++)
-        wanted = strcmp(job->runs.items[i].id, run.id) != 0;
     struct run *added = wanted ? LIST_ADD(&job->runs, err) : NULL;
     if (added) {
         *added = run;
@@ -44,10 +43,22 @@ static int add_run(void *job_, const char *id, const char *text, struct err *err
     return wanted ? ERR_MEMORY : rc;
 }
 
-static int add_published(void *job, const char *id, const char *text, struct err *err)
+// They stay the market's.
+static int add_published(struct quote_job *job, struct err *err)
 {
-    TRY(add_run(job, id, text, err));
-    return run_history_add(&((struct quote_job *)job)->history, id, text, err);
+    const struct published *all;
+    TRY(market_published(job->ask.market, &all, err));
+    for (size_t i = 0; i < published_count(all); i++) {
+        const struct run *run = published_run(all, i);
+        if (!is_wanted(job, run))
+            continue;
+        struct run *added = LIST_ADD(&job->runs, err);
+        if (!added)
+            return ERR_MEMORY;
+        *added = *run;
+        job->lent++;
+    }
+    return run_history_lend(&job->history, all, err);
 }
 
 // The run asked for comes first.
@@ -74,7 +85,7 @@ static int add_named(struct quote_job *job, struct ledger *ledger, const char *w
                      struct err *err)
 {
     struct buf text = {0};
-    int rc = published_or_ledger(ledger, word, &text, err);
+    int rc = market_run(job->ask.market, ledger, word, &text, err);
     if (rc == 0)
         rc = add_asked(job, buf_str(&text), text.len, err);
     buf_release(&text);
@@ -118,7 +129,7 @@ static int add_others(struct quote_job *job, struct ledger *ledger, const struct
     *(command_of(job) ? &filter.name : &filter.workload) = job->workload;
     TRY(ledger ? ledger_each(ledger, &filter, add_run, job, err) : 0);
     TRY(run_history_load(&job->history, ledger, NULL, NULL, err));
-    TRY(published_each(NULL, add_published, job, err));
+    TRY(add_published(job, err));
     job->ask.history = &job->history;
     const struct run *reference = job->asked ? &job->runs.items[0] : like;
     return choose_evidence(job, reference, like != NULL, err);
@@ -184,8 +195,9 @@ int quote_load_like(struct quote_job *job, const struct run *run, const char *le
     if (rc == ERR_MEMORY)
         return err_memory(err);
     if (rc != 0) { // the ledger is locked or gone: use published runs
+        struct market *market = job->ask.market;
         quote_release(job);
-        *job = (struct quote_job){.asked = false};
+        *job = (struct quote_job){.ask.market = market};
         rc = load(job, run->workload, run, "", err);
     }
     return rc;
@@ -289,7 +301,7 @@ int quote_assemble(struct quote_job *job, struct err *err)
 
 void quote_release(struct quote_job *job)
 {
-    for (size_t i = 0; i < job->runs.count; i++)
+    for (size_t i = 0; i + job->lent < job->runs.count; i++)
         record_release(run_fields, &job->runs.items[i]);
     for (size_t i = 0; job->against && i < job->runs.count; i++)
         comparison_release(&job->against[i]);

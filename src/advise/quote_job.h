@@ -10,13 +10,14 @@ struct quote_job { // the input of a quote, and the quote
     bool asked;    // for one run, the first of `runs`; else for a workload
     char *workload;
     LIST_OF(struct run) runs;
+    size_t lent; // the last of these: published ones, which belong to the market
     struct quote_evidence *evidence;
     struct comparison *against; // one for each of `runs`
     size_t evidence_count;
     struct run_history history;
     struct buf says;      // warnings for the user, one per line
     const char *date;     // as the user gave it, for the record; null: today
-    struct quote_ask ask; // `ask.market` belongs to the caller
+    struct quote_ask ask; // `ask.market` belongs to the caller, and must be set before loading
     struct advice_wishes wishes;
     struct quote quote;
 };

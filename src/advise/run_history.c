@@ -50,9 +50,24 @@ int run_history_load(struct run_history *history, struct ledger *ledger,
     return 0;
 }
 
+int run_history_lend(struct run_history *history, const struct published *all, struct err *err)
+{
+    for (size_t i = 0; i < published_count(all); i++) {
+        const struct run *run = published_run(all, i);
+        if (!is_wanted(history, run))
+            continue;
+        struct run *added = LIST_ADD(&history->runs, err);
+        if (!added)
+            return ERR_MEMORY;
+        *added = *run;
+        history->lent++;
+    }
+    return 0;
+}
+
 void run_history_release(struct run_history *history)
 {
-    for (size_t i = 0; i < history->runs.count; i++)
+    for (size_t i = 0; i + history->lent < history->runs.count; i++)
         record_release(run_fields, &history->runs.items[i]);
     free(history->runs.items);
     *history = (struct run_history){.own = 0};

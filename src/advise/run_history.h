@@ -6,12 +6,14 @@
 
 #include "advise/evidence.h"
 #include "ledger/ledger.h"
+#include "ledger/published.h"
 
 #define HISTORY_OWN 201 // at most: the newest 200 of the ledger and one more
 
 struct run_history {
     LIST_OF(struct run) runs; // with a known time; the ledger's, newest first, then published ones
     size_t own;               // of these: the ledger's
+    size_t lent;              // the last of these: belong to the published set
 };
 
 // Reads the newest runs of the ledger (optional) that `which` (optional) selects, without their
@@ -20,8 +22,12 @@ int run_history_load(struct run_history *history, struct ledger *ledger,
                      const struct ledger_filter *which, const char *first,
                      struct err *err) MUST_USE;
 
-// Adds a published run: for published_each(), after the ledger's.
+// Adds a run that is known by its record: for ledger_each().
 ledger_visit_fn run_history_add;
+
+// Adds the published runs, after the ledger's. They must outlive the history.
+int run_history_lend(struct run_history *history, const struct published *all,
+                     struct err *err) MUST_USE;
 
 void run_history_release(struct run_history *history);
 

@@ -115,8 +115,11 @@ static void add_below(struct buf *line, const struct compare_row *row)
         buf_printf(line, "; MFU %.1f %%", row->mfu.v * 100);
     if (row->joules_per_mtoken.known)
         buf_printf(line, "; %.4g J per million tokens", row->joules_per_mtoken.v);
-    if (row->usd_per_mtoken)
-        buf_printf(line, "; $%s per million tokens", row->usd_per_mtoken);
+    int64_t nano;
+    if (row->usd_per_mtoken && money_parse(row->usd_per_mtoken, &nano, NULL) == 0) {
+        money_short(nano, text);
+        buf_printf(line, "; $%s per million tokens", text);
+    }
 }
 
 static void add_row(struct table *table, struct compare_notes *notes, const struct compare_row *row)

@@ -22,12 +22,11 @@ static bool is_impossible(const struct bill *bills, size_t count)
 static int quote_one(const struct run *run, const char *ledger, struct market *market,
                      const char *currency, struct quote *out, struct err *err)
 {
-    struct quote_job job = {.asked = false};
+    struct quote_job job = {.ask.market = market};
     int rc = run->workload ? quote_load_like(&job, run, ledger, err)
                            : quote_load_run(&job, run, ledger, err);
     out_complain(buf_str(&job.says));
     job.ask.max_age = QUOTE_MAX_AGE;
-    job.ask.market = market;
     job.ask.wishes.currency = currency;
     job.ask.estimates = true;
     job.ask.most_estimates = run->workload ? KEPT : ESTIMATES;

@@ -375,7 +375,9 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
                                                   {"price of", TABLE_LEFT, 1},
                                                   {"quoted", TABLE_LEFT, 0, 24}};
     struct pinned pinned = {call->out, o->common.json, 0, {.columns = columns, .count = 4}};
-    int rc = quote_load(&job, word, o->ledger, err);
+    int rc = market_open(&job.ask.market, o->book, NULL, err);
+    if (rc == 0)
+        rc = quote_load(&job, word, o->ledger, err);
     out_complain(buf_str(&job.says));
     if (rc == 0)
         rc = ledger_new(&ledger, o->ledger, err);
@@ -391,7 +393,9 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
         table_print(&pinned.table, call->out);
     buf_release(&pinned.table.rows);
     ledger_free(ledger);
+    struct market *market = job.ask.market;
     quote_release(&job);
+    market_close(market);
     return rc;
 }
 

@@ -90,8 +90,8 @@ int runs_open(const struct runs_options *o, bool writes, struct ledger **ledger,
 
 int runs_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
 {
-    TRY(strncmp(word, "published-", 10) == 0 ? 0 : runs_connect(ledger, err));
-    TRY(published_or_ledger(ledger, word, text, err));
+    TRY(published_has_name(word) ? 0 : runs_connect(ledger, err));
+    TRY(published_or_ledger(NULL, ledger, word, text, err));
     return runs_check(word, buf_str(text), err);
 }
 

@@ -5,7 +5,6 @@
 
 #include "cmd/runs.h"
 #include "cmd/table.h"
-#include "ledger/published.h"
 
 struct looking {
     struct run_history history;
@@ -17,9 +16,11 @@ struct looking {
 static int look(struct looking *l, struct ledger *ledger, const struct ledger_filter *which,
                 const char *first, struct err *err)
 {
+    const struct published *all;
     TRY(run_history_load(&l->history, ledger, which, first, err));
-    TRY(published_each(NULL, run_history_add, &l->history, err));
     TRY(market_open(&l->market, NULL, NULL, err));
+    TRY(market_published(l->market, &all, err));
+    TRY(run_history_lend(&l->history, all, err));
     TRY(estimate_tables_open(&l->tables, err));
     return past_open(&l->past, &l->history, l->market, l->tables, err);
 }
@@ -28,8 +29,8 @@ static void release(struct looking *l)
 {
     past_close(l->past);
     estimate_tables_close(l->tables);
-    market_close(l->market);
     run_history_release(&l->history);
+    market_close(l->market);
 }
 
 int runs_past(struct ledger *ledger, const char *text, const char *id, struct past_estimate *out,

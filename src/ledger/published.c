@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "base/fs.h"
 #include "base/tree.h"
 #include "ledger/row.h"
+#include "record/read.h"
 
 static int is_lines(const struct dirent *entry)
 {
@@ -110,51 +110,101 @@ int published_each(const char *dir, ledger_visit_fn *visit, void *arg, struct er
     return published_set(dir, NULL, visit, arg, err);
 }
 
-struct search {
-    const char *word;
-    struct buf *text;
-    size_t matches;
+// ---- read once
+
+struct published {
+    LIST_OF(struct run) runs;
+    LIST_OF(char *) texts; // their records
 };
 
-static int compare(void *arg, const char *id, const char *text, struct err *err)
+static int keep(void *arg, const char *id, const char *text, struct err *err)
 {
-    struct search *search = arg;
-    size_t len = strlen(search->word);
-    if (strncmp(id, search->word, len) != 0)
-        return 0;
-    search->matches++;
-    buf_reset(search->text);
-    buf_adds(search->text, text);
-    TRY(buf_check(search->text, err));
-    if (id[len] == '\0') {
-        search->matches = 1;
-        return 1; // exact: stop
-    }
-    return 0;
+    struct published *all = arg;
+    (void)id;
+    struct run *run = LIST_ADD(&all->runs, err);
+    TRY(run ? record_from_checked(run_fields, text, strlen(text), run, err) : ERR_MEMORY);
+    return texts_add(&all->texts, text, err);
 }
 
-int published_find(const char *dir, const char *word, struct buf *text, struct err *err)
+int published_open(struct published **out, const char *dir, struct err *err)
 {
-    struct search search = {word, text, 0};
-    int rc = published_each(dir, compare, &search, err);
-    if (rc < 0)
-        return rc;
-    if (search.matches == 1)
-        return 0;
+    struct published *all = calloc(1, sizeof *all);
+    *out = NULL;
+    if (!all)
+        return err_memory(err);
+    int rc = published_each(dir, keep, all, err);
+    if (rc == 0)
+        *out = all;
+    else
+        published_close(all);
+    return rc;
+}
+
+void published_close(struct published *all)
+{
+    if (!all)
+        return;
+    for (size_t i = 0; i < all->runs.count; i++)
+        record_release(run_fields, &all->runs.items[i]);
+    for (size_t i = 0; i < all->texts.count; i++)
+        free(all->texts.items[i]);
+    free(all->runs.items);
+    free(all->texts.items);
+    free(all);
+}
+
+size_t published_count(const struct published *all)
+{
+    return all->runs.count;
+}
+
+const struct run *published_run(const struct published *all, size_t i)
+{
+    return &all->runs.items[i];
+}
+
+// ---- one of them
+
+int published_find(const struct published *all, const char *word, struct buf *text, struct err *err)
+{
+    size_t len = strlen(word), matches = 0, found = 0;
+    bool exact = false;
+    for (size_t i = 0; i < all->runs.count && !exact; i++) {
+        const char *id = all->runs.items[i].id;
+        if (strncmp(id, word, len) != 0)
+            continue;
+        exact = id[len] == '\0';
+        matches = exact ? 1 : matches + 1;
+        found = i;
+    }
     buf_reset(text);
-    if (search.matches > 1)
-        err_set(err, ERR_USAGE, "%zu published results start with '%s'", search.matches, word);
+    if (matches == 1) {
+        buf_adds(text, all->texts.items[found]);
+        return buf_check(text, err);
+    }
+    if (matches > 1)
+        err_set(err, ERR_USAGE, "%zu published results start with '%s'", matches, word);
     else
         err_set(err, ERR_MISSING, "no published result is called '%s'", word);
     return err_hint(err, "'fare runs --published' lists them");
 }
 
-int published_or_ledger(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
+bool published_has_name(const char *word)
+{
+    return strncmp(word, "published-", 10) == 0;
+}
+
+int published_or_ledger(const struct published *all, struct ledger *ledger, const char *word,
+                        struct buf *text, struct err *err)
 {
     struct err why = {0};
-    if (strncmp(word, "published-", 10) != 0)
+    struct published *own = NULL;
+    if (!published_has_name(word))
         return ledger_find(ledger, word, text, err);
-    int rc = published_find(NULL, word, text, &why);
+    int rc = all ? 0 : published_open(&own, NULL, &why);
+    if (rc == 0)
+        rc = published_find(all ? all : own, word, text, &why);
+    published_close(own);
     if (rc == 0)
         return 0;
     // The user's own run may have such a name.

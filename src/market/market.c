@@ -15,6 +15,7 @@ struct market {
     struct startups *startups;
     struct schedulings *schedulings;
     struct hosts *hosts;
+    struct published *published;
 };
 
 int market_open(struct market **out, const char *book, const char *share, struct err *err)
@@ -39,6 +40,7 @@ void market_close(struct market *m)
     startups_close(m->startups);
     schedulings_close(m->schedulings);
     hosts_close(m->hosts);
+    published_close(m->published);
     free(m);
 }
 
@@ -113,6 +115,21 @@ int market_hosts(struct market *m, const struct hosts **out, struct err *err)
     int rc = m->hosts ? 0 : hosts_open(&m->hosts, err);
     *out = m->hosts;
     return rc;
+}
+
+int market_published(struct market *m, const struct published **out, struct err *err)
+{
+    int rc = m->published ? 0 : published_open(&m->published, NULL, err);
+    *out = m->published;
+    return rc;
+}
+
+int market_run(struct market *m, struct ledger *ledger, const char *word, struct buf *text,
+               struct err *err)
+{
+    const struct published *all = NULL;
+    TRY(published_has_name(word) ? market_published(m, &all, err) : 0);
+    return published_or_ledger(all, ledger, word, text, err);
 }
 
 int market_find(struct market *m, const char *name, int day, struct offer *out, struct err *err)

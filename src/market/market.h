@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // market: everything with a price, opened once: the book of offers, device specifications, billing
-// rules, currencies, the user's own rates, start-up times, hosts' power and scheduling prices.
+// rules, currencies, the user's own rates, start-up times, hosts' power and scheduling prices; and
+// the published runs, whose times are priced.
 //
 // Only market/price.h turns an offer into a priced rule. Each part is opened on first use, so an
 // unused market costs nothing. Not thread-safe: use one market per thread.
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "ledger/published.h"
 #include "price/device.h"
 #include "price/book.h"
 #include "price/currency.h"
@@ -42,6 +44,11 @@ int market_schedulings(struct market *market, const struct schedulings **out,
                        struct err *err) MUST_USE;
 int market_hosts(struct market *market, const struct hosts **out, struct err *err) MUST_USE;
 int market_rates(struct market *market, const struct rates **out, struct err *err) MUST_USE;
+int market_published(struct market *market, const struct published **out, struct err *err) MUST_USE;
+
+// A run's record by its name, as published_or_ledger() does.
+int market_run(struct market *market, struct ledger *ledger, const char *word, struct buf *text,
+               struct err *err) MUST_USE;
 
 // An offer by its name on a day (0: today), as book_find() does.
 int market_find(struct market *market, const char *name, int day, struct offer *out,

@@ -46,7 +46,7 @@ static void mix_folder(uint64_t *hash, const char *path)
 
 uint64_t market_stamp(const char *book)
 {
-    static const char *const folders[] = {"", "/offers", "/providers", "/devices"};
+    static const char *const folders[] = {"", "/offers", "/providers", "/devices", "/published"};
     uint64_t hash = UINT64_C(14695981039346656037);
     struct buf path = {0};
     struct err ignored = {0};

@@ -24,7 +24,7 @@ void html_piece(struct buf *out, struct buf *piece)
 void html_heading(struct buf *out, int level, const char *text)
 {
     buf_printf(out, "<h%d>", level);
-    markup_text(out, text);
+    markup_words(out, text);
     buf_printf(out, "</h%d>\n", level);
 }
 
@@ -33,7 +33,7 @@ void html_paragraph(struct buf *out, const char *class, const char *text)
     if (!text || !*text)
         return;
     buf_printf(out, *class ? "<p class=\"%s\">" : "<p>", class);
-    markup_text(out, text);
+    markup_words(out, text);
     buf_adds(out, "</p>\n");
 }
 
@@ -48,6 +48,13 @@ void html_sentence(struct buf *out, const char *text)
     buf_adds(&quiet, text);
     html_paragraph(out, "", buf_str(&quiet));
     buf_drop(out, &quiet);
+}
+
+void html_item(struct buf *out, const char *text)
+{
+    buf_adds(out, "<li>");
+    markup_words(out, text);
+    buf_adds(out, "</li>\n");
 }
 
 void html_begin_table(struct buf *out, const char *label)
@@ -340,18 +347,27 @@ static void tables(struct buf *out, const struct page *page)
         buf_adds(out, "<section id=\"compare\">\n");
         html_heading(out, 2, "Comparison");
         html_means(out, &page->means, 3);
-        for (size_t i = 0; i < page->compare.workloads.count; i++)
-            if (several(&page->compare.workloads.items[i]))
-                html_compare(out, page, i, 3);
-        buf_adds(out, "</section>\n");
+        buf_adds(out, "<div class=\"cols\">\n");
+        for (size_t i = 0; i < page->compare.workloads.count; i++) {
+            if (!several(&page->compare.workloads.items[i]))
+                continue;
+            buf_adds(out, "<div>\n");
+            html_compare(out, page, i, 3);
+            buf_adds(out, "</div>\n");
+        }
+        buf_adds(out, "</div>\n</section>\n");
     }
     html_differences(out, page, 2);
     if (page->quotes.count > 0) {
         buf_adds(out, "<section id=\"quotes\">\n");
         html_heading(out, 2, "Cost by offer");
-        for (size_t i = 0; i < page->quotes.count; i++)
+        buf_adds(out, "<div class=\"cols\">\n");
+        for (size_t i = 0; i < page->quotes.count; i++) {
+            buf_adds(out, "<div>\n");
             html_quote(out, &page->quotes.items[i], 3);
-        buf_adds(out, "</section>\n");
+            buf_adds(out, "</div>\n");
+        }
+        buf_adds(out, "</div>\n</section>\n");
     }
 }
 

@@ -19,6 +19,7 @@ void html_piece(struct buf *out, struct buf *piece); // appends it and releases 
 
 void html_heading(struct buf *out, int level, const char *text);
 void html_paragraph(struct buf *out, const char *class, const char *text); // null or "": nothing
+void html_item(struct buf *out, const char *text);                         // of a list
 void html_sentence(struct buf *out, const char *text); // of a verdict or advice, without shouting
 
 // A table that scrolls if wider than the page, and can be reached with the keyboard. The caller

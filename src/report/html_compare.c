@@ -9,14 +9,14 @@
 #include "report/html.h"
 #include "report/markup.h"
 
-static void figure_cell(struct buf *out, const char *class, const char *words,
-                        struct maybe_real low, struct maybe_real high)
+// A figure, and below it its interval.
+static void figure_cell(struct buf *out, const char *class, const char *words, const char *below)
 {
-    char text[COMPARE_CELL + 64];
-    snprintf(text, sizeof text, "%s", words);
-    if (low.known && high.known)
-        snprintf(text, sizeof text, "%s (%.4g–%.4g)", words, low.v, high.v);
-    html_cell(out, class, text);
+    buf_printf(out, "<td class=\"%s\">", class);
+    html_figure(out, words);
+    if (*below)
+        markup_in(out, "<span class=\"id\">", below, "</span>");
+    buf_adds(out, "</td>");
 }
 
 static void percent_cell(struct buf *out, struct maybe_real share, double times, int decimals)
@@ -47,12 +47,35 @@ static struct shown shown_of(const struct compare_workload *w)
     return s;
 }
 
+// A phone has room for the cost or the ratio of times.
+static const char *ratio_class(const struct shown *shown)
+{
+    return shown->cost ? "num more" : "num";
+}
+
 static void ratio_cell(struct buf *out, const char *class, const struct compare_row *row,
                        const struct compare_against *against)
 {
-    char words[COMPARE_CELL];
+    char words[COMPARE_CELL], interval[COMPARE_CELL] = "";
     compare_ratio_words(against, words);
-    figure_cell(out, class, row->base.known ? "base" : words, against->low, against->high);
+    if (against->low.known && against->high.known)
+        snprintf(interval, sizeof interval, "%.4g–%.4g", against->low.v, against->high.v);
+    figure_cell(out, class, row->base.known ? "base" : words, interval);
+}
+
+// As in the table of a quote: "11.17, 10.00 EUR", the interval below.
+static void cost_cell(struct buf *out, const struct compare_row *row)
+{
+    char words[COMPARE_CELL], interval[COMPARE_CELL] = "";
+    struct buf cost = {0};
+    compare_cost_words(row, words);
+    buf_adds(&cost, words);
+    compare_local_words(row, words);
+    if (*words)
+        buf_printf(&cost, ", %s %s", words, row->cost.local_currency);
+    (void)compare_cost_interval(row, "", "–", interval);
+    figure_cell(out, "num", buf_str(&cost), interval);
+    buf_drop(out, &cost);
 }
 
 static void quality_cell(struct buf *out, const struct compare_row *row)
@@ -69,7 +92,7 @@ static void quality_cell(struct buf *out, const struct compare_row *row)
 static void compare_row(struct buf *out, const struct shown *shown, struct compare_notes *notes,
                         const struct compare_row *row)
 {
-    struct buf name = {0}, cost = {0};
+    struct buf name = {0};
     char words[COMPARE_CELL];
     compare_label(row, &name);
     if (row->base.known)
@@ -78,10 +101,9 @@ static void compare_row(struct buf *out, const struct shown *shown, struct compa
     html_cell(out, "long", buf_str(&name));
     compare_time_words(row, words);
     html_cell(out, "num", words);
-    ratio_cell(out, "num", row, &row->time);
+    ratio_cell(out, ratio_class(shown), row, &row->time);
     if (shown->cost) {
-        compare_cost_cell(row, &cost);
-        html_cell(out, "num", buf_str(&cost));
+        cost_cell(out, row);
         ratio_cell(out, "num more", row, &row->money);
     }
     if (shown->quality)
@@ -96,14 +118,13 @@ static void compare_row(struct buf *out, const struct shown *shown, struct compa
     }
     buf_adds(out, "</tr>\n");
     buf_drop(out, &name);
-    buf_drop(out, &cost);
 }
 
 static void compare_head(struct buf *out, const struct compare_workload *w,
                          const struct shown *shown)
 {
     struct html_column columns[9] = {
-        {"on + with", "long"}, {"time", "num"}, {"time ÷ base", "num"}};
+        {"on + with", "long"}, {"time", "num"}, {"time ÷ base", ratio_class(shown)}};
     size_t n = 3;
     if (shown->cost) {
         columns[n++] = (struct html_column){"cost, $", "num"};
@@ -130,7 +151,7 @@ static void compare_apart(struct buf *out, const struct compare_workload *w)
         compare_label(row, &text);
         for (size_t k = 0; k < row->reasons.count; k++)
             buf_printf(&text, "%s%s", k ? "; " : ": ", row->reasons.items[k]);
-        markup_in(out, "<li>", buf_str(&text), "</li>\n");
+        html_item(out, buf_str(&text));
         buf_drop(out, &text);
     }
     buf_adds(out, "</ul>\n");
@@ -161,7 +182,7 @@ void html_compare(struct buf *out, const struct page *page, size_t number, int l
     if (notes.numbers.count > 0)
         buf_adds(out, "<ol>\n");
     for (size_t i = 0; i < notes.numbers.count && !out->failed; i++) {
-        markup_in(out, "<li>", notes.items[i], "</li>\n");
+        html_item(out, notes.items[i]);
     }
     if (notes.numbers.count > 0)
         buf_adds(out, "</ol>\n");

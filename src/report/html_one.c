@@ -277,13 +277,6 @@ static void starts(struct buf *out, const struct page_run *run)
     buf_adds(out, "</section>\n");
 }
 
-static void over_time(struct buf *out, const struct page *page)
-{
-    show_plot(out, page, "phases");
-    show_plot(out, page, "account");
-    show_plot(out, page, "timeline");
-}
-
 static void other_plots(struct buf *out, const struct page *page)
 {
     for (size_t i = 0; i < page->plots.count; i++)
@@ -302,15 +295,35 @@ void html_one_plots(struct buf *out, const struct page *page)
     buf_adds(out, "</div>\n</div>\n");
 }
 
+static bool any_offer(const struct page *page)
+{
+    for (size_t i = 0; i < page->quotes.count; i++)
+        if (page->quotes.items[i].bills.count + page->quotes.items[i].estimates.count > 0)
+            return true;
+    return false;
+}
+
 void html_one_body(struct buf *out, const struct page *page)
 {
+    const char *next = "</div>\n<div>\n";
+    bool offers = any_offer(page); // their table takes the right column; without it, the timeline
     buf_adds(out, "<div class=\"cols\">\n<div>\n");
-    over_time(out, page);
+    show_plot(out, page, "phases");
+    show_plot(out, page, "account");
+    if (!offers) {
+        elsewhere(out, page);
+        provenance(out, &page->runs.items[0]);
+        buf_adds(out, next);
+    }
+    show_plot(out, page, "timeline");
     show_plot(out, page, "frontier");
     other_plots(out, page);
-    buf_adds(out, "</div>\n<div>\n");
-    elsewhere(out, page);
+    if (offers) {
+        buf_adds(out, next);
+        elsewhere(out, page);
+    }
     buf_adds(out, "</div>\n</div>\n");
     starts(out, &page->runs.items[0]);
-    provenance(out, &page->runs.items[0]);
+    if (offers)
+        provenance(out, &page->runs.items[0]);
 }

@@ -49,8 +49,11 @@ static void two_lines(struct buf *out, const char *class, const char *text, cons
 {
     buf_printf(out, "<td class=\"%s\">", class);
     markup_text(out, text);
-    if (below && *below)
-        markup_in(out, "<span class=\"id\">", below, "</span>");
+    if (below && *below) {
+        buf_adds(out, "<span class=\"id\">");
+        markup_words(out, below);
+        buf_adds(out, "</span>");
+    }
     buf_adds(out, "</td>");
 }
 
@@ -76,7 +79,7 @@ static void offer_cell(struct buf *out, const struct bill *b, bool other,
     if (!other && !common->framework && b->year.known)
         buf_printf(&below, "%s%lld", below.len ? ", " : "", (long long)b->year.v);
     if (!common->run)
-        buf_printf(&below, "%srun %c", below.len ? ", " : "", (char)('a' + source));
+        buf_printf(&below, "%srun" NBSP "%c", below.len ? ", " : "", (char)('a' + source));
     buf_adds(out, "<td class=\"long\">");
     html_offer(out, b->offer);
     buf_adds(out, "<span class=\"id\">");
@@ -227,7 +230,7 @@ static void sources(struct buf *out, const struct quote *quote, const struct bil
             continue;
         buf_printf(&text, "%c: ", (char)('a' + number));
         add_source(quote, rows[i], common, &text);
-        markup_in(out, "<li>", buf_str(&text), "</li>\n");
+        html_item(out, buf_str(&text));
         buf_drop(out, &text);
         text = (struct buf){0};
     }
@@ -344,7 +347,7 @@ static void left_out(struct buf *out, const struct quote *quote)
         struct buf text = {0};
         buf_printf(&text, "%s: %s, such as %s: %s", units_count(l->count.v, "offer").s, l->reason,
                    l->examples.items[0], l->why);
-        markup_in(out, "<li>", buf_str(&text), "</li>\n");
+        html_item(out, buf_str(&text));
         buf_drop(out, &text);
     }
     buf_adds(out, "</ul>\n");

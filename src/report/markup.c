@@ -68,6 +68,65 @@ void markup_text(struct buf *out, const char *text)
     }
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+// Whether this is a unit; `of_time`: of one that a smaller one may follow. Currencies have three
+// letters.
+static bool is_unit(const char *word, size_t len, bool of_time)
+{
+    static const char *const units[] = {
+        "d",  "h",  "min", "s",   "ms",  "µs",  "ns",  "%",    "W",       "kWh",  "KB",
+        "MB", "GB", "TB",  "KiB", "MiB", "GiB", "TiB", "GPUs", "TFLOP/s", "TB/s", "GB/s"};
+    enum { TIMES = 3 };
+    if (!of_time && len == 3 && strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") >= 3)
+        return true;
+    for (size_t i = 0; i < (of_time ? TIMES : sizeof units / sizeof *units); i++)
+        if (strlen(units[i]) == len && strncmp(units[i], word, len) == 0)
+            return true;
+    return false;
+}
+
+// Whether the space at `at` is within a figure: before its unit, or between the parts of a time.
+static bool joins(const char *text, size_t at)
+{
+    const char *next = text + at + 1;
+    if (at == 0)
+        return false;
+    if (is_digit(text[at - 1]))
+        return is_unit(next, strcspn(next, " ,;:.)"), false);
+    size_t word = at;
+    while (word > 0 && text[word - 1] != ' ')
+        word--;
+    return word >= 2 && is_digit(text[word - 2]) && is_unit(text + word, at - word, true) &&
+           is_digit(*next);
+}
+
+// Whether no line may end after this byte, though it could: "…ef9fc7", "GPU-hour".
+static bool sticks(const char *text, size_t at)
+{
+    if (at >= 2 && strncmp(text + at - 2, "…", 3) == 0)
+        return text[at + 1] && text[at + 1] != ' ';
+    return at >= 3 && strncmp(text + at - 3, "GPU-hour", 8) == 0;
+}
+
+void markup_words(struct buf *out, const char *text)
+{
+    struct buf joined = {0};
+    for (size_t i = 0; text && text[i]; i++) {
+        if (text[i] == ' ' && joins(text, i))
+            buf_adds(&joined, "\u00a0"); // no-break space
+        else
+            buf_addc(&joined, text[i]);
+        if (sticks(text, i))
+            buf_adds(&joined, "\u2060"); // word joiner
+    }
+    markup_text(out, buf_str(&joined));
+    buf_drop(out, &joined);
+}
+
 void markup_in(struct buf *out, const char *before, const char *text, const char *after)
 {
     buf_adds(out, before);

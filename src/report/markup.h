@@ -10,7 +10,11 @@
 // Control characters and invalid UTF-8 become U+FFFD.
 void markup_text(struct buf *out, const char *text);
 
-// The same between two pieces of markup: markup_in(out, "<li>", name, "</li>\n").
+// The same for headings and sentences: a figure stays on one line with its unit, and a cut name
+// with its ellipsis.
+void markup_words(struct buf *out, const char *text);
+
+// markup_text() between two pieces of markup: markup_in(out, "<li>", name, "</li>\n").
 void markup_in(struct buf *out, const char *before, const char *text, const char *after);
 
 // Appends a part of an address, percent-encoding all but letters, digits and -._~. Safe in

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/money.h"
-#include "ledger/published.h"
 #include "record/read.h"
 #include "report/draft.h"
 #include "report/focus.h"
@@ -104,7 +103,7 @@ static int add_words(struct gathering *g, struct ledger *ledger, struct err *err
     int rc = 0;
     for (size_t i = 0; i < g->ask->word_count && rc == 0; i++) {
         struct buf text = {0};
-        rc = published_or_ledger(ledger, g->ask->words[i], &text, err);
+        rc = market_run(g->market, ledger, g->ask->words[i], &text, err);
         if (rc == 0)
             rc = add_text(g, g->ask->words[i], buf_str(&text), err);
         buf_release(&text);
@@ -188,7 +187,6 @@ static size_t count_workloads(const struct gathering *g)
 static int make_quote(const struct gathering *g, struct quote_job *job, struct err *err)
 {
     const struct page_ask *ask = g->ask;
-    job->ask.market = g->market;
     job->ask.max_age = QUOTE_MAX_AGE;
     job->ask.wishes.start_s = ask->day * INT64_C(86400);
     job->ask.wishes.prorated = ask->pricing.prorated;
@@ -226,6 +224,7 @@ static int quote_run(const struct gathering *g, size_t first, struct quote_job *
                      struct err *err)
 {
     const struct run *run = &g->runs.items[first];
+    job->ask.market = g->market;
     TRY(load_quote(g, first, job, err));
     if (job->asked || g->ask->runs)
         TRY(text_set(&job->quote.run, run->id, err));

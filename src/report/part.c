@@ -47,8 +47,11 @@ void part_stat(struct buf *out, const char *name, const char *value, const char 
     markup_in(out, "<div><dt>", name, "</dt>");
     markup_in(out, known ? "<dd class=\"big\">" : "<dd class=\"big mute\">",
               known ? value : "unknown", "</dd>");
-    if (sub && *sub)
-        markup_in(out, "<dd class=\"sub\">", sub, "</dd>");
+    if (sub && *sub) {
+        buf_adds(out, "<dd class=\"sub\">");
+        markup_words(out, sub);
+        buf_adds(out, "</dd>");
+    }
     buf_adds(out, "</div>\n");
 }
 
@@ -57,9 +60,31 @@ void part_stats_end(struct buf *out)
     buf_adds(out, "</dl>\n");
 }
 
+// The length of the option that starts here: "--deadline"; 0: none.
+static size_t option_len(const char *text)
+{
+    enum { LONGEST = 32 };
+    if (strncmp(text, "--", 2) != 0)
+        return 0;
+    size_t len = 2 + strspn(text + 2, "abcdefghijklmnopqrstuvwxyz-");
+    return len > 2 && len <= LONGEST ? len : 0;
+}
+
+// A browser may end a line after a hyphen, and "--" at its end would read as a word of its own.
 void part_command(struct buf *out, const char *line)
 {
-    markup_in(out, "<pre><code>", line, "</code></pre>\n");
+    buf_adds(out, "<pre><code>");
+    while (*line) {
+        struct buf piece = {0};
+        size_t option = option_len(line);
+        size_t word = strcspn(line, " "), len = option ? option : word + strspn(line + word, " ");
+        buf_add(&piece, line, len);
+        markup_in(out, option ? "<span class=\"opt\">" : "", buf_str(&piece),
+                  option ? "</span>" : "");
+        buf_drop(out, &piece);
+        line += len;
+    }
+    buf_adds(out, "</code></pre>\n");
 }
 
 void part_empty(struct buf *out, const char *says, const char *command)

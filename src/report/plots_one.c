@@ -19,6 +19,11 @@ static double seconds(struct maybe_int ns)
     return ns.known && ns.v > 0 ? (double)ns.v / 1e9 : 0;
 }
 
+static bool is_running(const struct run *run)
+{
+    return run->ended && strcmp(run->ended, "running") == 0;
+}
+
 // ---- where the time went
 
 static void plot_phases(struct draft *d, const struct run *run)
@@ -35,7 +40,7 @@ static void plot_phases(struct draft *d, const struct run *run)
     enum { PARTS = sizeof parts / sizeof *parts, STARTUP = 4, SMALL = 200 };
     double wall = seconds(p->wall_ns), other = seconds(p->idle_ns), startup = 0;
     double steps = parts[4].s + parts[5].s;
-    char title[240], words[SCALE_LABEL];
+    char title[240], note[120], words[SCALE_LABEL];
     if (!(wall > 0) || !(steps > 0))
         return;
     for (size_t i = 0; i < STARTUP; i++)
@@ -45,11 +50,10 @@ static void plot_phases(struct draft *d, const struct run *run)
              name_of(run), 100 * steps / wall, words, 100 * startup / wall);
     for (size_t i = 0; i < PARTS; i++)
         other += parts[i].s * SMALL < wall ? parts[i].s : 0;
-    draft_plot(d, "phases", "Where the time went",
-               other * SMALL >= wall
-                   ? "This run from its start to its end, as measured. Parts of under half a "
-                     "percent are in 'other'."
-                   : "This run from its start to its end, as measured.");
+    snprintf(note, sizeof note, "This run from its start %s, as measured.%s",
+             is_running(run) ? "until now" : "to its end",
+             other * SMALL >= wall ? " Parts of under half a percent are in 'other'." : "");
+    draft_plot(d, "phases", "Where the time went", note);
     draft_panel(d, title, "stack", AXIS("", ""), AXIS("time", "s"));
     for (size_t i = 0; i < PARTS; i++) {
         if (parts[i].s * SMALL < wall)
@@ -198,8 +202,8 @@ static void epochs_panel(struct draft *d, const struct line *l, bool loss)
         snprintf(title, sizeof title, "%s loss goes from %.3g to %.3g",
                  tested ? "Test" : "Training", ends[0], ends[1]);
     else
-        snprintf(title, sizeof title, "%s accuracy ends at %.2f %%", tested ? "Test" : "Training",
-                 ends[1]);
+        snprintf(title, sizeof title, "%s accuracy %s %.2f %%", tested ? "Test" : "Training",
+                 is_running(l->run) ? "is at" : "ends at", ends[1]);
     if (d->rc == 0)
         draft_set(d, &d->panel->title, title);
 }

@@ -107,7 +107,7 @@ static int take_words(struct taking *t, struct ledger *ledger, struct err *err)
     int rc = 0;
     for (size_t i = 0; i < ask->word_count && rc == 0; i++) {
         struct buf text = {0};
-        rc = published_or_ledger(ledger, ask->words[i], &text, err);
+        rc = published_or_ledger(NULL, ledger, ask->words[i], &text, err);
         if (rc == 0)
             rc = take(t, ask->words[i], buf_str(&text), err);
         buf_release(&text);

@@ -92,7 +92,8 @@ const char plot_style[] =
     "max-width:46rem}.empty p{margin:0}"                                                           \
     "pre{font:.875rem/1.5 ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace;"     \
     "background:var(--band);border-radius:4px;padding:.5rem .75rem;margin:.5rem 0 1rem;"           \
-    "max-width:60rem;white-space:pre-wrap;overflow-wrap:anywhere}.empty pre{margin:.5rem 0 0}"
+    "max-width:60rem;white-space:pre-wrap;overflow-wrap:anywhere}.empty pre{margin:.5rem 0 0}"     \
+    ".opt{white-space:nowrap}"
 #define FIGURES                                                                                    \
     ".panels{display:flex;flex-wrap:wrap;gap:1.5rem 2.5rem;margin:1rem 0}"                         \
     ".down{flex-direction:column;gap:.75rem}.many{display:block;columns:28.75rem;column-gap:2."    \
@@ -105,7 +106,8 @@ const char plot_style[] =
     ".inline .ln{stroke-width:1.5}.num>.wide{display:block;line-height:1}"                         \
     "summary{cursor:pointer;width:max-content;max-width:100%;padding:.25rem 0}"                    \
     ".cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,46rem),1fr));"       \
-    "gap:0 2.5rem;align-items:start}.cols>*{min-width:0}"
+    "gap:0 "                                                                                       \
+    "2.5rem;align-items:start}.cols>*{min-width:0}.cols>div>h3:first-child{margin-top:1.5rem}"
 #define TABLES                                                                                     \
     ".scroll{overflow-x:auto;margin:.5rem 0 1rem;max-width:100%}"                                  \
     "table{border-collapse:collapse;font-size:.875rem}"                                            \

@@ -55,8 +55,6 @@ static void show_spend(const struct spending *month, const char *since, struct b
     html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < month->rows.count && i < PROJECTS; i++) {
         const struct spending_row *row = &month->rows.items[i];
-        char runs[24];
-        snprintf(runs, sizeof runs, "%lld", (long long)row->runs.v);
         buf_adds(out, "<tr>");
         html_cell(out, "long", row->project ? row->project : "(no project)");
         html_cell(out, "num", row->usd ? spending_amount(row->usd).s : "unknown");
@@ -65,7 +63,7 @@ static void show_spend(const struct spending *month, const char *since, struct b
             part_bar(out, &(struct part_interval){.value = spending_usd(row->usd, 0), .low = 1},
                      most, NULL);
         buf_adds(out, "</td>");
-        html_cell(out, "num", runs);
+        frame_count_cell(out, "num", row->runs.v);
         buf_adds(out, "</tr>\n");
     }
     html_end_table(out);

@@ -63,6 +63,13 @@ void frame_count(struct buf *out, int64_t count)
                (long long)(count >= 1000 ? count % 1000 : count));
 }
 
+void frame_count_cell(struct buf *out, const char *class, int64_t count)
+{
+    buf_printf(out, "<td class=\"%s\">", class);
+    frame_count(out, count);
+    buf_adds(out, "</td>");
+}
+
 void frame_json_link(struct buf *out, const struct request *request, const char *path)
 {
     buf_printf(out, "<p class=\"mute\"><a href=\"%s.json", path);

@@ -142,7 +142,8 @@ static void title_of(const struct latest *latest, const struct board_figures *f,
         frame_count(out, f->month_runs);
         buf_printf(out, " run%s this month", f->month_runs == 1 ? "" : "s");
         if (*f->month_usd)
-            buf_printf(out, " cost %s USD", f->month_usd);
+            buf_printf(out, " cost %s%s USD", f->month_unknown > 0 ? "at least " : "",
+                       f->month_usd);
     }
 }
 

@@ -397,7 +397,7 @@ static void offer_billing(struct buf *out, const char *tariff)
         size_t len = strcspn(tariff, ";");
         struct buf part = {0};
         buf_add(&part, tariff, len);
-        markup_in(out, "<li>", buf_str(&part), "</li>\n");
+        html_item(out, buf_str(&part));
         buf_drop(out, &part);
         tariff += len + strspn(tariff + len, "; ");
     }

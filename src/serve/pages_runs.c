@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ledger/published.h"
 #include "record/read.h"
 #include "report/html.h"
 #include "report/markup.h"
@@ -74,9 +73,15 @@ static void show_run(struct buf *out, const struct request *request, const struc
     show_end(out, page);
 }
 
+// A run that does not exist says nothing about ledger or prices.
+static bool has_failed(int rc)
+{
+    return rc != 0 && rc != ERR_MISSING && rc != ERR_USAGE;
+}
+
 // The record as it is kept. A damaged one is named in the log and answered with the fault.
-static int find_record(const struct request *request, struct answer *answer, struct buf *text,
-                       bool *damaged, struct err *err)
+static int find_record(const struct request *request, struct market *market, struct answer *answer,
+                       struct buf *text, bool *damaged, struct err *err)
 {
     struct ledger *ledger = NULL;
     struct err why = {0};
@@ -85,8 +90,8 @@ static int find_record(const struct request *request, struct answer *answer, str
     if (rc == 0)
         rc = ledger_connect(ledger, NULL, err);
     if (rc == 0)
-        rc = published_or_ledger(ledger, request->rest, text, err);
-    site_give_back(request->site, ledger, rc != 0 && rc != ERR_MISSING && rc != ERR_USAGE);
+        rc = market_run(market, ledger, request->rest, text, err);
+    site_give_back(request->site, ledger, has_failed(rc));
     if (rc == 0)
         rc = record_from_text(run_fields, buf_str(text), text->len, NULL, &why);
     *damaged = rc == ERR_FORMAT;
@@ -98,20 +103,17 @@ static int find_record(const struct request *request, struct answer *answer, str
     return 0;
 }
 
-static int gather(const struct request *request, const char *const *words, size_t count,
-                  struct page *page, struct err *err)
+static int gather(const struct request *request, struct market *market, const char *const *words,
+                  size_t count, struct page *page, struct err *err)
 {
     const struct serve_options *o = &request->site->options;
-    struct page_ask ask = {.ledger = o->ledger,
-                           .book = o->book,
-                           .words = words,
-                           .word_count = count,
-                           .pricing = {.book = o->book}};
-    uint64_t stamp;
-    TRY(site_market(request->site, &ask.market, &stamp, err));
-    int rc = page_make(&ask, page, err);
-    site_give_market(request->site, ask.market, stamp, rc != 0);
-    return rc;
+    const struct page_ask ask = {.ledger = o->ledger,
+                                 .book = o->book,
+                                 .market = market,
+                                 .words = words,
+                                 .word_count = count,
+                                 .pricing = {.book = o->book}};
+    return page_make(&ask, page, err);
 }
 
 int page_run(const struct request *request, struct answer *answer, struct err *err)
@@ -123,17 +125,21 @@ int page_run(const struct request *request, struct answer *answer, struct err *e
         return rc;
     struct buf record = {0};
     bool damaged = false;
-    rc = find_record(request, answer, &record, &damaged, err);
+    struct market *market;
+    uint64_t stamp;
+    TRY(site_market(request->site, &market, &stamp, err));
+    rc = find_record(request, market, answer, &record, &damaged, err);
     if (rc == 0 && !damaged && request->json) {
         buf_add(&answer->text, buf_str(&record), record.len);
         buf_addc(&answer->text, '\n');
     } else if (rc == 0 && !damaged) {
-        rc = gather(request, &request->rest, 1, &page, err);
+        rc = gather(request, market, &request->rest, 1, &page, err);
         if (rc == 0 && page.runs.count == 0)
             rc = err_set(err, ERR_MISSING, "no run '%s'", request->rest);
         if (rc == 0)
             show_run(&answer->text, request, &page);
     }
+    site_give_market(request->site, market, stamp, has_failed(rc));
     buf_release(&record);
     record_release(page_fields, &page);
     return rc;
@@ -180,7 +186,10 @@ static void show_compare(struct buf *out, const struct request *request, const s
     html_plots_within(page, is_here, taken < HTML_BYTES_MOST ? HTML_BYTES_MOST - taken : 0, plots,
                       &left_out);
     buf_adds(out, "<div class=\"cols\">\n<div>\n");
+    size_t before = out->len;
     put_plots(out, page, plots, LEFT);
+    if (out->len == before) // different trainings: nothing else is for this column
+        html_piece(out, &tables);
     buf_adds(out, "</div>\n<div>\n");
     put_plots(out, page, plots, RIGHT);
     html_piece(out, &differences);
@@ -221,7 +230,11 @@ int page_compare(const struct request *request, struct answer *answer, struct er
         frame_end(&answer->text);
         return 0;
     }
-    int rc = gather(request, words, count, &page, err);
+    struct market *market;
+    uint64_t stamp;
+    TRY(site_market(request->site, &market, &stamp, err));
+    int rc = gather(request, market, words, count, &page, err);
+    site_give_market(request->site, market, stamp, has_failed(rc));
     if (rc == 0 && request->json)
         rc = record_to_text(compare_fields, &page.compare, &answer->text, err);
     else if (rc == 0)

@@ -78,9 +78,7 @@ static void bar_cell(struct buf *out, const struct spending *s, const struct spe
 static void show_row(struct buf *out, const struct spending *s, const struct spending_row *row,
                      const enum spend_key *keys, bool total)
 {
-    char count[24], unknown[24], hours[32];
-    snprintf(count, sizeof count, "%lld", (long long)row->runs.v);
-    snprintf(unknown, sizeof unknown, "%lld", (long long)row->unknown.v);
+    char hours[32];
     snprintf(hours, sizeof hours, "%.2f", row->gpu_hours.v);
     buf_adds(out, "<tr>");
     for (size_t k = 0; k < s->by.count; k++) {
@@ -99,8 +97,8 @@ static void show_row(struct buf *out, const struct spending *s, const struct spe
         html_cell(out, "num", spending_amount(row->invoiced_usd).s);
         html_cell(out, "num", spending_amount(row->difference_usd).s);
     }
-    html_cell(out, "num", count);
-    html_cell(out, "num more", unknown);
+    frame_count_cell(out, "num", row->runs.v);
+    frame_count_cell(out, "num more", row->unknown.v);
     html_cell(out, "num", spending_time(row->time_s.v).s);
     html_cell(out, "num more", hours);
     buf_adds(out, "</tr>\n");

@@ -390,14 +390,25 @@ static void published(void **state)
     // eight workloads on an H200 and on its CPUs, native and with PyTorch, and GPT-2 in four ways
     // on an H200 and in two on its CPUs.
     assert_int_equal(count, 5 * 6 + 13 + 5 + 3 + 4 * 8 + 4 + 2);
-    const char *dir = TESTS_DIR "/../share/published";
-    assert_ok(published_find(dir, "published-2018-tweets-aws-p3", &text, &err), &err);
+    struct published *all;
+    assert_ok(published_open(&all, TESTS_DIR "/../share/published", &err), &err);
+    assert_int_equal(published_count(all), count);
+    assert_ok(published_find(all, "published-2018-tweets-aws-p3", &text, &err), &err);
     assert_non_null(strstr(buf_str(&text), "\"wall_ns\":3816000000000")); // 1.06 h
-    assert_int_equal(published_find(dir, "published-2018-tweets-aws", &text, &err), ERR_USAGE);
+    size_t same = 0;
+    for (size_t i = 0; i < published_count(all); i++)
+        if (strcmp(published_run(all, i)->id, "published-2018-tweets-aws-p3-2xlarge") == 0)
+            same += published_run(all, i)->phases.wall_ns.v == INT64_C(3816000000000);
+    assert_int_equal(same, 1);
+    assert_int_equal(published_find(all, "published-2018-tweets-aws", &text, &err), ERR_USAGE);
     err = (struct err){0};
-    assert_int_equal(published_find(dir, "published-2019", &text, &err), ERR_MISSING);
+    assert_int_equal(published_find(all, "published-2019", &text, &err), ERR_MISSING);
     err = (struct err){0};
+    published_close(all);
     assert_int_equal(published_each("/nonexistent", count_one, &count, &err), ERR_MISSING);
+    err = (struct err){0};
+    assert_int_equal(published_open(&all, "/nonexistent", &err), ERR_MISSING);
+    assert_null(all);
     buf_release(&text);
 }
 

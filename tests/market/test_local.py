@@ -103,7 +103,7 @@ text = fare("compare", "--currency", "EUR", "--rule", "prorated", "desk", "shed"
 report("compare: in Markdown", "| 11.17, 10.00 EUR |" in text and text.count("1 EUR = ") == 1, text)
 text = fare("compare", "--currency", "EUR", "--rule", "prorated", "desk", "shed", "--format", "csv")
 report("compare: in CSV", ",EUR,10.00,," in text or ",EUR,10," in text, text)
-text = fare("report", "--workload", "mlp", "--currency", "EUR", "--rule", "prorated", "--format", "html", "-o", "-")
+text = fare("report", "--workload", "mlp", "--currency", "EUR", "--rule", "prorated", "--format", "html", "-o", "-").replace("\u00a0", " ")
 report("report: beside USD", "11.17, 10.00 EUR" in text and "1 EUR = 1.1172 USD on 2026-10-30" in text, text[-3000:])
 text = fare("compare", "--currency", "EUR", "--rule", "prorated", "desk", "shed", "--date", "2013-07-01", "--price", "11.172")
 report("compare: before the history", "unknown" in text and "the first known rate is of 2014-12-31" in text, text)

@@ -165,12 +165,18 @@ def passes(panel, number, wanted):
             and all(min(math.dist(c, p) for p in points) < 0.34 for c in corners))
 
 
+def plain(text):
+    """With usual spaces: a figure and its unit have one at which no line ends."""
+    return text.replace("\u00a0", " ").replace("\u2060", "")
+
+
 def in_page(text, kind):
     """The panels of a plot of a page, as wide screens show them, by their titles."""
     section = re.search(rf'<section id="plot-{kind}">(.*?)</section>', text, re.S).group(1)
     found = {}
     for title, svg in re.findall(r'<figcaption><h\d>(.*?)</h\d>.*?<div class="wide">(<svg.*?</svg>)', section, re.S):
-        found[html.unescape(title)] = Panel(html.unescape(title), tree.fromstring(svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)))
+        title = plain(html.unescape(title))
+        found[title] = Panel(title, tree.fromstring(svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)))
     return found
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
 sys.path.insert(0, os.environ["TESTS"] + "/report")
+import drawing  # noqa: E402
 import records  # noqa: E402
 from tap import done, report  # noqa: E402
 
@@ -118,7 +119,7 @@ class Texts(html.parser.HTMLParser):
         self.tags.add(tag)
 
     def handle_data(self, data):
-        self.texts.append(data)
+        self.texts.append(drawing.plain(data))
 
 
 text = good("html goes to standard output", *ALL, "-o", "-")

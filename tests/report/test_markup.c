@@ -31,6 +31,32 @@ static void escapes(void **state)
     }
 }
 
+static void words(void **state)
+{
+    (void)state;
+    const struct {
+        const char *text, *markup;
+    } cases[] = {
+        {"cnn takes 2.4 s on H200", "cnn takes 2.4\u00a0s on H200"},
+        {"7.4 s, or 1 h 04 min", "7.4\u00a0s, or 1\u00a0h\u00a004\u00a0min"},
+        {"from 1.00 USD per GPU-hour", "from 1.00\u00a0USD per GPU-\u2060hour"},
+        {"≥0.037 USD (0.034-0.059), ±68 %.", "≥0.037\u00a0USD (0.034-0.059), ±68\u00a0%."},
+        {"250 µs <b>", "250\u00a0µs &lt;b&gt;"},
+        {"EPYC (…81e172)", "EPYC (…\u206081e172)"},
+        {"2 of 5 sums, 3 min. 4", "2 of 5 sums, 3\u00a0min. 4"}, // no units; a new sentence
+        {"and so on … s 5", "and so on … s 5"},
+        {" s", " s"},
+        {"5 ", "5 "},
+        {"", ""},
+        {NULL, ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buf out = {0};
+        markup_words(&out, cases[i].text);
+        assert_string_equal(buf_str(&out), cases[i].markup);
+        buf_release(&out);
+    }
+}
+
 static void numbers(void **state)
 {
     (void)state;
@@ -72,7 +98,7 @@ static void cuts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(escapes), cmocka_unit_test(numbers),
-                                       cmocka_unit_test(cuts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(escapes), cmocka_unit_test(words),
+                                       cmocka_unit_test(numbers), cmocka_unit_test(cuts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
 sys.path.insert(0, os.environ["TESTS"] + "/report")
+import drawing  # noqa: E402
 import records  # noqa: E402
 from tap import done, report  # noqa: E402
 
@@ -144,7 +145,7 @@ class Tables(html.parser.HTMLParser):
 
 OTHERS = "Other trainings of cifar, not comparable with the one above"
 text = fare("report", "--workload", "cifar", "--ledger", LEDGER, "-o", "-")
-page = Tables(text).found
+page = Tables(drawing.plain(text)).found
 head, *lines = page["cifar"]
 found = {line[0].split("\n")[0]: dict(zip(head, line)) for line in lines}
 report("the page: framework and year, once below the table", "with fare" not in found["bolt/slow@here"]["offer"] and

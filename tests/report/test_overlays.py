@@ -115,7 +115,7 @@ def differences(text):
 
 
 def heading(text):
-    return html.unescape(re.search(r"<h1>(.*?)</h1>", text, re.S).group(1))
+    return drawing.plain(html.unescape(re.search(r"<h1>(.*?)</h1>", text, re.S).group(1)))
 
 
 page = page_of(A["id"], B["id"], "--ledger", two)

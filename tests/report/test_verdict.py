@@ -193,4 +193,15 @@ for name, arguments in PAGES.items():
     lines = [line for line in text.splitlines() if line.startswith("#")] + text.split("\n\n")[1:2]
     found = [line for line in lines if INTERNAL.search(line)]
     report(f"{name}: none in those of the Markdown", len(lines) > 1 and not found, found)
+
+# ---- money has three digits in sentences, also that of a million tokens
+
+gpt2 = [json.loads(line) for line in (Path(os.environ["ROOT"]) / "share/published/2026-gpt2.jsonl").read_text().splitlines()][:1]
+for run in gpt2:
+    run.update(id="priced", labels=[{"key": "price_per_hour_usd", "value": "3.31"}])
+priced = ledger("priced", gpt2)
+(row,) = json.loads(fare("compare", "--workload", "gpt2", "--json", "--ledger", priced))["workloads"][0]["rows"]
+exact = float(row["usd_per_mtoken"])
+said = re.findall(r"\$(\S+) per\s+million\s+tokens", fare("compare", "--workload", "gpt2", "--ledger", priced))
+report("a million tokens: rounded", said == [f"{exact:.3g}"] and len(row["usd_per_mtoken"]) > 8, (said, exact))
 done()

@@ -180,6 +180,8 @@ report("with filters it is the ledger's alone", "Running now" not in get("/?work
 status, text = get(f"/runs/{one['id']}")
 report("the page of one loads itself again", status == 200 and '<meta http-equiv="refresh" content="2">' in text
        and "<progress " in text and "bill so far" in text and "estimated" in text and NASTY not in text and "<script" not in text, text)
+text = soon(lambda: "from its start" in (p := get(f"/runs/{told['id']}")[1]) and p) or ""
+report("where its time went, until now", "from its start until now" in text and "to its end" not in text, text)
 record = json.loads(get(f"/runs/{one['id']}.json")[1])
 report("and has its twin", record["id"] == one["id"] and record["ended"] == "running" and record["live"]["elapsed_s"] >= one["live"]["elapsed_s"], record)
 report("what is no id is not found", get("/runs/..%2f..%2fx")[0] == 404)
@@ -234,6 +236,7 @@ if chrome:
     chrome.close()
 time.sleep(1.1)  # answers of the last second may be given again
 status, text = get(f"/runs/{one['id']}")
+report("where its time went, to its end", "from its start to its end" in text, text)
 report("a finished one is at the same address, and stays", status == 200 and 'http-equiv="refresh"' not in text and "sampled" in get("/")[1])
 report("its record has no more of it", (record := json.loads(get(f"/runs/{one['id']}.json")[1]))["ended"] == "sampled" and "live" not in record
        and running() == {}, record.get("live"))

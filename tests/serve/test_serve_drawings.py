@@ -115,7 +115,7 @@ report("a budget that is none is refused", ask(f"/quote?run={RUN}&budget=much")[
 
 
 def command(text):
-    return html.unescape(re.search(r"<pre><code>(.*?)</code></pre>", text, re.S).group(1))
+    return html.unescape(re.sub("<[^>]*>", "", re.search(r"<pre><code>(.*?)</code></pre>", text, re.S).group(1)))
 
 
 report("the same quote on the command line", shlex.split(command(page)) == [

@@ -14,6 +14,7 @@ from pathlib import Path
 sys.path.insert(0, os.environ["TESTS"])
 sys.path.insert(0, os.environ["TESTS"] + "/report")
 import browser  # noqa: E402
+import drawing  # noqa: E402
 import looking  # noqa: E402
 import records  # noqa: E402
 from tap import done, report, skip  # noqa: E402
@@ -84,11 +85,11 @@ for _ in range(300):  # the figures of the overview are made in the background
 for name, (address, words) in PAGES.items():
     looking.look(chrome, address, name, report)
     text = chrome.ask("return document.body.textContent")
-    lost = [word for word in words if word not in text]
+    lost = [word for word in words if word not in drawing.plain(text)]
     report(f"{name}: says what it is about", not lost, lost or text)
 
 alone = f"run={records.nasty(400)['id']}&deadline=10s"  # 50 s on a machine that nobody rents out
-text = urllib.request.urlopen(f"{URL}/quote?{alone}").read().decode()
+text = drawing.plain(urllib.request.urlopen(f"{URL}/quote?{alone}").read().decode())
 report("a deadline is answered where there is no offer", "<p>Within 10.0 s no offer in the book is known to finish; on the "
        "machine measured (" in text and ") it takes 50.0 s.</p>" in text, text)
 said = json.loads(urllib.request.urlopen(f"{URL}/quote.json?{alone}").read())["advice"]

@@ -5,6 +5,7 @@ The offers are made here; what should be drawn is computed here. Speeds are comp
 in docs/estimating.md and the tables in share/.
 """
 import csv
+import ctypes
 import datetime
 import html
 import http.client
@@ -12,6 +13,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -47,9 +49,15 @@ HEAD = "provider,name,region,zone,kind,gpu,gpus,price,date,source"
                                    f"dust,a,,,on-demand,Y1,1,1.00,{ago(100)},test\ndust,b,,,spot,Y1,1,0.40,{ago(8)},test\n")
 records.write(HERE / "runs.jsonl", records.machines(3))
 subprocess.run([FARE, "runs", "import", HERE / "runs.jsonl", "--ledger", HERE / "ledger.db"], check=True, capture_output=True)
-server = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0", "--ledger", HERE / "ledger.db", "--book", "-"],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-found = re.search(r"http://(.*):(\d+)/", server.stdout.readline())
+
+
+def serve():
+    started = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0", "--ledger", HERE / "ledger.db", "--book", "-"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return started, re.search(r"http://(.*):(\d+)/", started.stdout.readline())
+
+
+server, found = serve()
 if not found:
     text = server.communicate()[1]
     skip("fare serve", text.strip()) if "libmicrohttpd is not on this machine" in text else report("it starts", False, text)
@@ -233,4 +241,35 @@ report("and one that is gone", soon("/prices?gpu=z9%20%3Ci%3E", "late/y", there=
 server.terminate()
 server.communicate(timeout=30)
 report("the server ends well", server.returncode == 0, server.returncode)
+
+# ---- published runs, too: their files are read for the first page that needs them, and not again
+
+shutil.copytree(ROOT / "share", HERE / "share")
+FILE = HERE / "share/published/2018-tweets.jsonl"
+os.environ["FARE_SHARE"] = str(HERE / "share")
+libc = ctypes.CDLL(None, use_errno=True)
+opened = libc.inotify_init1(os.O_NONBLOCK)
+libc.inotify_add_watch(opened, str(FILE).encode(), 0x20)  # IN_OPEN
+
+
+def openings():
+    """How often the file was opened since the last call."""
+    try:
+        return len(os.read(opened, 4096)) // 16  # events without a name
+    except BlockingIOError:
+        return 0
+
+
+server, found = serve()
+ID = "published-2018-tweets-aws-p3-2xlarge"
+counts = []
+for path in (f"/runs/{ID}", "/runs/published-2018-tweets-gce-k80", "/quote?run=tweets", f"/quote?run={ID}"):
+    status, text = ask(path, False)
+    counts.append(openings() if status == 200 else path)
+report("the first page reads them, later ones do not", counts == [1, 0, 0, 0], counts)
+FILE.write_text(FILE.read_text().replace(ID, ID + "-renamed"))
+report("until the file changes", soon(f"/runs/{ID}-renamed", "takes 1"), ask(f"/runs/{ID}-renamed", False)[1])
+server.terminate()
+server.communicate(timeout=30)
+report("and it ends well", server.returncode == 0, server.returncode)
 done()
