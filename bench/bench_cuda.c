@@ -17,6 +17,7 @@
 #include "base/stats.h"
 #include "engine/cuda/program.h" // for the launches of a program, which are its own
 #include "engine/cuda/plan/image_conv.h"
+#include "engine/cuda/plan/products.h"
 #include "workload/workload.h"
 
 #define STEPS_MAX 100000
@@ -67,10 +68,21 @@ static double time_of(struct engine_program *program, const struct graph_stage *
     return seconds / times;
 }
 
+// Bytes that the optimizer's launch reads and writes: gradients in one part, parameters, states.
+static double optimized_bytes(const struct engine_program *program)
+{
+    const struct gpu_params *p = &program->params;
+    double numbers = 0;
+    for (int i = 0; i < p->block_count; i++)
+        if (p->blocks[i].trained && !p->blocks[i].lazy && !gpu_is_fused(&p->blocks[i]))
+            numbers += (double)p->blocks[i].size;
+    return numbers * 4 * (3 + 2 * p->states);
+}
+
 static void profile(struct engine_program *program, const char *what, const struct launch *items,
                     int count)
 {
-    double sum = 0, numbers = 3 + 2 * program->params.states; // an optimizer's: gradient, p, states
+    double sum = 0;
     for (int i = 0; i < count; i++) {
         struct launch alone = items[i];
         alone.explicit_only = false;
@@ -86,7 +98,7 @@ static void profile(struct engine_program *program, const char *what, const stru
             printf("  %7d x %4d x %6d, %d taps, %5.0f TFLOP/s", g.m, g.n, g.k, g.taps,
                    2e-12 * g.m * g.n * g.k / seconds);
         } else if (strcmp(items[i].name, "optimize") == 0 && seconds > 0) { // read and written
-            printf("  %5.0f GB/s", 1e-9 * items[i].x * CUDA_CHUNK * 4 * numbers / seconds);
+            printf("  %5.0f GB/s", 1e-9 * optimized_bytes(program) / seconds);
         }
         printf("\n");
     }

@@ -11,7 +11,8 @@ struct order_memory {
     __attribute__((aligned(16))) u8 slots[ROOM + 4];
     int positions[ROOM];
     int count[256], first[256], next[256]; // of a slot: how many, their places
-    int sums[8];
+    // Aligned, since a wider load that began in the array before would race with its writers.
+    __attribute__((aligned(16))) int sums[8];
 };
 
 // Appends a piece's positions to the list, in their order, four consecutive ones per thread. Gives
