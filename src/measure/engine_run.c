@@ -62,6 +62,30 @@ void describe_reached(const struct session *s, bool target)
         run->reached = some_bool(run->last_loss.v < run->first_loss.v);
 }
 
+// Anew after the work: only then is it known where kernels came from.
+static int describe_libraries(struct run *run, const struct engine *engine, struct err *err)
+{
+    struct engine_library library;
+    int rc = 0;
+    for (int i = 0; rc == 0 && engine->library && engine->library(i, &library); i++) {
+        struct run_library *to = NULL;
+        for (size_t k = 0; k < run->libraries.count && !to; k++)
+            if (run->libraries.items[k].name &&
+                strcmp(run->libraries.items[k].name, library.name) == 0)
+                to = &run->libraries.items[k];
+        if (!to)
+            to = LIST_ADD(&run->libraries, err);
+        if (!to)
+            return ERR_MEMORY;
+        rc = text_set(&to->name, library.name, err);
+        if (rc == 0)
+            rc = text_set(&to->version, library.version, err);
+        if (rc == 0)
+            rc = text_set(&to->kernels, library.kernels, err);
+    }
+    return rc;
+}
+
 static int describe_engine(const struct session *s, const struct engine_run *e, struct err *err)
 {
     struct run *run = s->run;
@@ -80,18 +104,7 @@ static int describe_engine(const struct session *s, const struct engine_run *e, 
         rc = text_set(&run->engine, e->engine->name, err);
     if (rc == 0)
         rc = text_set(&run->precision, engine_precisions[e->options.precision], err);
-    struct engine_library library;
-    for (int i = 0; rc == 0 && e->engine->library && e->engine->library(i, &library); i++) {
-        struct run_library *to = LIST_ADD(&run->libraries, err);
-        if (!to)
-            return ERR_MEMORY;
-        rc = text_set(&to->name, library.name, err);
-        if (rc == 0)
-            rc = text_set(&to->version, library.version, err);
-        if (rc == 0)
-            rc = text_set(&to->kernels, library.kernels, err);
-    }
-    return rc;
+    return rc == 0 ? describe_libraries(run, e->engine, err) : rc;
 }
 
 // Resets the peak, so that it is not that of an earlier run in the same process. If that fails, it
@@ -130,7 +143,9 @@ static int work_on(struct session *s, const struct engine_run *e,
         rc = describe_engine(s, e, err); // its libraries are known once it is available
     if (rc == 0)
         session_keep(s);
-    return rc == 0 ? work(s, err) : rc;
+    if (rc == 0)
+        rc = work(s, err);
+    return rc == 0 ? describe_libraries(s->run, e->engine, err) : rc;
 }
 
 int engine_run_choose(const struct measure_options *o, const struct workload *workload,

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the cuda engine does with drivers and GPUs that are too old, too small, or go away: a stand-in for the
 driver (fake_gpu.c) whose kernels do nothing. What kernels calculate is tested in test_kernels.py."""
+import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
 from tap import done, report  # noqa: E402
@@ -31,6 +34,14 @@ phases = run.get("phases", {})
 total = sum(v for k, v in phases.items() if k.endswith("_ns") and k not in ("wall_ns", "boot_ns"))
 report("loading its kernels and the way of the data to it are phases, and phases add up to the wall time",
        phases.get("kernels_ns", 0) > 0 and phases.get("device_ns", 0) > 0 and abs(total - phases["wall_ns"]) < 1e6, phases)
+# The stand-in takes PTX for machine code too; its file is named by the text's hash.
+ptx = next(p for p in (os.path.join(os.environ["BUILD"], up, "generated", "ptx", "sm_80_tf32.ptx") for up in (".", "..")) if os.path.exists(p))
+with tempfile.TemporaryDirectory() as pack:
+    shutil.copy(ptx, os.path.join(pack, f"sm_80_tf32-{hashlib.sha256(open(ptx, 'rb').read()).hexdigest()[:16]}.sm_90.cubin"))
+    for where, said in ((pack, "machine code"), ("off", "PTX")):
+        code, run, err = fare("mlp", "--steps", "20", "--json", FARE_KERNELS=where)
+        report(f"the record says where kernels came from: {said}", code == 0
+               and [x["kernels"] for x in run["libraries"] if x["name"] == "own kernels"] == [said], err + str(run.get("libraries")))
 code, run, err = fare("mlp", "--steps", "20", "--json", "--engine", "cpu")
 report("but not where the CPU is asked for", code == 0 and run["engine"] == "cpu" and run["precision"] == "f32", err)
 code, run, err = fare("mlp", "--steps", "20", "--json", FAKE_GPU_FAIL="cuInit:1", FAKE_GPU_CODE=100)
