@@ -201,7 +201,7 @@ static const struct cmd_variable variables[] = {
     {NULL, NULL},
 };
 
-// Whoever asks for notices must not believe to be safe without a place for checkpoints.
+// A notice alone saves nothing: without a place for checkpoints these options are refused.
 static int check_saving(const struct measure_options *o, struct err *err)
 {
     const char *name = o->save                ? NULL

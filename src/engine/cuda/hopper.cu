@@ -72,7 +72,7 @@ template <bool TA, bool TB, int KIND> DEVICE void product(const cuda_product &g)
 {
     u32 memory = (shared_address(product_memory) + 1023) & ~1023u;
     u32 full = memory + STAGES * STAGE_BYTES, empty = full + STAGES * 8;
-    int group = THREAD >> 7, rank = cluster_rank(), pairs_m = (g.tiles_m + 1) / 2;
+    int group = of_warp(THREAD >> 7), rank = cluster_rank(), pairs_m = (g.tiles_m + 1) / 2;
     int all = pairs_m * g.tiles_n * g.parts;
     if (THREAD == 0) {
         for (int i = 0; i < STAGES; i++) {
@@ -226,7 +226,7 @@ template <bool TB, int KIND> DEVICE void product_in_turns(const cuda_product &g)
     u32 full = memory + TURN_STAGES * TURN_BYTES, empty = full + TURN_STAGES * 8;
     u32 turns = empty + TURN_STAGES * 8; // each warp group's
     char *sums = product_memory + (turns + 16 - shared_address(product_memory));
-    int group = THREAD >> 7, rank = cluster_rank(), pairs_m = (g.tiles_m + 1) / 2;
+    int group = of_warp(THREAD >> 7), rank = cluster_rank(), pairs_m = (g.tiles_m + 1) / 2;
     int all = pairs_m * g.tiles_n, boxes = (g.k + TILE_K - 1) / TILE_K;
     if (THREAD == 0) {
         for (int i = 0; i < TURN_STAGES; i++) {

@@ -54,7 +54,7 @@ KERNEL(256, 2) hopper_attention_forward(const cuda_attention g)
     u32 full = ring + FORWARD_RING * 2 * ATTENTION_TILE, empty = full + 8 * FORWARD_RING,
         q_full = empty + 8 * FORWARD_RING;
     int pair = BLOCK_Y, sample = pair / g.heads, head = pair - sample * g.heads;
-    int first = (BLOCKS - 1 - BLOCK) * ROWS, group = THREAD >> 7, warp = THREAD >> 5 & 3;
+    int first = (BLOCKS - 1 - BLOCK) * ROWS, group = of_warp(THREAD >> 7), warp = THREAD >> 5 & 3;
     int blocks = min_of(first + ROWS, g.time) / KEYS, row = first + group * 64;
     i64 base = (i64)sample * g.time;
     if (THREAD == 0) {

@@ -145,7 +145,7 @@ DEVICE void copy_columns(const cuda_image_conv &g, int tile_m, int tile_n, int k
 
 template <class F> DEVICE void multiply(float (&d)[F::sums], ring r, int steps)
 {
-    u32 a_at = r.memory + (THREAD >> 7) * 8192, b_at = r.memory + F::a_bytes;
+    u32 a_at = r.memory + of_warp(THREAD >> 7) * 8192, b_at = r.memory + F::a_bytes;
     int last = -1;
     for (int s = 0; s < steps; s++) {
         barrier_wait(r.full + 8 * r.stage, r.phase);

@@ -232,8 +232,8 @@ struct cuda_head {
     struct cuda_drop drop;
 };
 
-// Numbers per block of the optimizer, divided by CUDA_SUMMERS if a gradient has more than a few
-// parts: then so many threads sum them.
+// Numbers per block of the optimizer. A gradient of more than a few parts is summed by several
+// threads, and a block does that much less of it.
 enum { CUDA_CHUNK = 1024, CUDA_FEW_PARTS = 8, CUDA_SUMMERS = 4 };
 
 struct cuda_param { // as the optimizer sees it
