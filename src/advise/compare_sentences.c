@@ -264,7 +264,28 @@ struct winner {
     size_t wins;
     double low, high; // ratios to the base's
     bool rated;
+    const struct compare_row *base; // of the workloads that it wins; null if they differ
 };
+
+static const struct compare_row *base_of(const struct compare_workload *workload)
+{
+    for (size_t i = 0; i < workload->rows.count; i++)
+        if (workload->rows.items[i].base.v)
+            return &workload->rows.items[i];
+    return NULL;
+}
+
+static bool same_names(const struct compare_row *a, const struct compare_row *b)
+{
+    return a && b && strcmp(a->machine, b->machine) == 0 && strcmp(a->framework, b->framework) == 0;
+}
+
+static void add_names(const struct compare_row *row, struct buf *out)
+{
+    buf_adds(out, row->machine);
+    if (strcmp(row->framework, "-") != 0)
+        buf_printf(out, " + %s", row->framework);
+}
 
 static int count_wins(const struct measure *measure, const struct compare *compare,
                       struct winner *winners, struct index *names, size_t *of, struct err *err)
@@ -287,6 +308,8 @@ static int count_wins(const struct measure *measure, const struct compare *compa
         struct winner *w = &winners[number];
         struct maybe_real ratio = measure->against(row)->ratio;
         w->rated = w->wins == 0 ? ratio.known : w->rated && ratio.known;
+        const struct compare_row *base = base_of(&compare->workloads.items[i]);
+        w->base = w->wins == 0 || same_names(base, w->base) ? base : NULL;
         w->low = w->wins == 0 || ratio.v < w->low ? ratio.v : w->low;
         w->high = w->wins == 0 || ratio.v > w->high ? ratio.v : w->high;
         w->row = w->wins++ == 0 ? row : w->row;
@@ -294,21 +317,24 @@ static int count_wins(const struct measure *measure, const struct compare *compa
     return rc;
 }
 
-static void write_summary(const struct measure *measure, const struct compare *compare,
-                          const struct winner *w, size_t equals, size_t of, struct buf *out)
+static void write_summary(const struct measure *measure, const struct winner *w, size_t equals,
+                          size_t of, struct buf *out)
 {
-    buf_printf(out, "%s%s: %s", measure->most,
+    buf_printf(out, "%s%s: ", measure->most,
                w->wins == of ? ""
                : equals > 0  ? " as often as any"
-                             : " most often",
-               w->row->machine);
-    if (strcmp(w->row->framework, "-") != 0)
-        buf_printf(out, " + %s", w->row->framework);
+                             : " most often");
+    add_names(w->row, out);
     buf_printf(out, ", in %zu of %zu workloads", w->wins, of);
     if (equals > 0)
         buf_printf(out, " like %zu other%s", equals, equals == 1 ? "" : "s");
-    if (w->rated && compare->base && w->low < w->high)
-        buf_printf(out, ", at %.4f to %.4f %s %s", w->low, w->high, measure->of, compare->base);
+    if (w->rated && w->low < w->high) {
+        buf_printf(out, ", at %.4f to %.4f %s ", w->low, w->high, measure->of);
+        if (w->base)
+            add_names(w->base, out);
+        else
+            buf_adds(out, "the base of each");
+    }
     buf_adds(out, ".");
 }
 
@@ -327,7 +353,7 @@ int compare_summary(struct compare *compare, struct err *err)
         for (size_t w = best + 1; rc == 0 && w < names.count; w++)
             equals += winners[w].wins == winners[best].wins;
         if (rc == 0 && of > 1)
-            write_summary(&measures[i], compare, &winners[best], equals, of, &sentence);
+            write_summary(&measures[i], &winners[best], equals, of, &sentence);
         if (rc == 0)
             rc = texts_take(&compare->sentences, &sentence, err);
         buf_release(&sentence);

@@ -251,24 +251,30 @@ static double dearest(const struct bill **rows)
 static void table_notes(struct buf *out, const struct quote *quote, const struct bill **rows,
                         const struct common *common)
 {
-    bool at_least = false, replayed = false, pale = false;
+    bool at_least = false, replayed = false, pale = false, apart = false;
     struct buf text = {0};
     for (size_t i = 0; rows[i]; i++) {
+        apart |= i > 0 && bill_total(rows[i]) < bill_total(rows[i - 1]);
         at_least |= rows[i]->spot.lower_bound.v;
         replayed |= rows[i]->spot.method != NULL;
         pale |= bill_share(rows[i], BILL_STARTUP) + bill_share(rows[i], BILL_IDLE) > 0;
     }
     sources(out, quote, rows, common);
     if (pale)
+        html_paragraph(out, "mute more",
+                       "Pale parts of a bar are start-up, at its left end, and idle time up to the "
+                       "end of what is charged, at its right end.");
+    if (apart)
         buf_adds(&text,
-                 "Pale parts of a bar are start-up, at its left end, and idle time up to the "
-                 "end of what is charged, at its right end. ");
+                 "Cheapest first, but bills with an unknown part or a doubtful price come "
+                 "after the others, and an estimate after measured bills that it overlaps. ");
     if (at_least)
         buf_adds(&text, "≥: how often this spot machine is taken away is unknown; the bill if it "
                         "never is. ");
     if (replayed)
         buf_adds(&text, "Bills and times of other spot machines are means with interruptions. ");
-    html_paragraph(out, "mute", buf_str(&text));
+    if (text.len > 0)
+        html_paragraph(out, "mute", buf_str(&text));
     buf_drop(out, &text);
     if (rows[0]->local_currency && rows[0]->exchange)
         html_paragraph(out, "mute", rows[0]->exchange);

@@ -250,7 +250,7 @@ void plots_overlay(struct draft *d, const struct run *runs, size_t count)
     if (d->rc != 0)
         return;
     draft_plot(d, "loss", "Loss by epoch",
-               "Mean loss after each epoch; lower is better. The axes do not start at zero.");
+               "Mean loss after each epoch; lower is better. Axes may start above zero.");
     for (size_t i = 0; i < count && d->rc == 0; i++)
         if (plot_first_of(runs, i))
             loss_panel(d, runs, count, i);

@@ -286,7 +286,7 @@ void plot_relative(struct draft *d)
     snprintf(says, sizeof says, "Below 1 is %s than the base, above 1 %s.%s%s%s",
              costs ? "faster or cheaper" : "faster", costs ? "slower or more expensive" : "slower",
              columns.fit ? " The base is the dashed line." : "", last,
-             costs ? "" : " Costs are missing because no prices are known.");
+             costs ? "" : " Costs are missing: what these runs cost is not known.");
     draft_plot(d, "relative",
                costs ? "Time and cost relative to the base" : "Time relative to the base", says);
     if (columns.fit) {
