@@ -213,9 +213,10 @@ static int say_estimated(struct quote *quote, struct err *err)
     if (!first->certainty)
         return 0;
     bill_amount(first, amount, interval);
-    buf_printf(&text, "%sBy estimate, the cheapest is %s: about %s USD%s%s%s in ",
+    buf_printf(&text, "%sBy estimate, the cheapest is %s: %s%s USD%s%s%s in ",
                quote->bills.count > 0 ? "" : "No offer is a machine with a run. ", first->offer,
-               amount, *interval ? " (" : "", interval, *interval ? ")" : "");
+               first->spot.lower_bound.v ? "" : "about ", amount, *interval ? " (" : "", interval,
+               *interval ? ")" : "");
     advice_add_time(&text, first->time_s.v);
     buf_printf(&text, ", %s. Running it there for a minute tells the time exactly.",
                first->certainty);

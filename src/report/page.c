@@ -292,12 +292,6 @@ static const char *only_machine(const struct page *page)
     return first;
 }
 
-// "a machine with an H200": what has no name of its own.
-static const char *article(const char *machine)
-{
-    return strncmp(machine, "machine ", 8) == 0 ? "a " : "";
-}
-
 // "cnn takes 2.4 s on H200"
 static void one_title(const struct page_run *run, struct buf *out)
 {
@@ -308,7 +302,7 @@ static void one_title(const struct page_run *run, struct buf *out)
         verdict_time(out, run->time_s.v);
     }
     const char *machine = or_unknown(run->machine, "an unknown machine");
-    buf_printf(out, " on %s%s", article(machine), machine);
+    buf_printf(out, " on %s%s", verdict_article(machine), machine);
 }
 
 // The workload of all runs, or the name of all commands; null if there are several.
@@ -348,7 +342,7 @@ static void range_title(const struct page *page, struct buf *out)
         return;
     buf_printf(out, "%zu runs of %s", known, name);
     if (only_machine(page))
-        buf_printf(out, " on %s%s", article(only_machine(page)), only_machine(page));
+        buf_printf(out, " on %s%s", verdict_article(only_machine(page)), only_machine(page));
     buf_adds(out, " take ");
     verdict_time(out, low);
     buf_adds(out, " to ");
@@ -362,7 +356,7 @@ static void title_of_trainings(const struct page *page, struct buf *out)
     buf_printf(out, "%lld runs of ", (long long)page->compare.runs.v);
     buf_adds(out, units_count((int64_t)page->compare.workloads.count, "training").s);
     if (machine)
-        buf_printf(out, " on %s%s", article(machine), machine);
+        buf_printf(out, " on %s%s", verdict_article(machine), machine);
 }
 
 static int set_title(struct gathering *g, struct err *err)

@@ -104,6 +104,18 @@ static void say_one(struct draft *d, const struct ratios *time, const struct rat
     say(d, text);
 }
 
+// "0.5 to 2.1", or "1" where both ends are written alike.
+static void range_words(const struct ratios *r, char *out, size_t size)
+{
+    char low[24], high[24];
+    snprintf(low, sizeof low, "%.3g", r->low);
+    snprintf(high, sizeof high, "%.3g", r->high);
+    if (strcmp(low, high) == 0)
+        snprintf(out, size, "%s", low);
+    else
+        snprintf(out, size, "%s to %s", low, high);
+}
+
 void result_relative(struct draft *d)
 {
     char text[160];
@@ -115,11 +127,15 @@ void result_relative(struct draft *d)
     if (time.count == 1) {
         say_one(d, &time, &cost);
     } else if (time.count > 1) {
-        snprintf(text, sizeof text, "%.3g to %.3g times the base's time", time.low, time.high);
+        range_words(&time, text, sizeof text);
         size_t len = strlen(text);
-        if (cost.count > 1)
-            snprintf(text + len, sizeof text - len, ", %.3g to %.3g times its cost", cost.low,
-                     cost.high);
+        len += (size_t)snprintf(text + len, sizeof text - len, " times the base's time");
+        if (cost.count > 1) {
+            len += (size_t)snprintf(text + len, sizeof text - len, ", ");
+            range_words(&cost, text + len, sizeof text - len);
+            len = strlen(text);
+            snprintf(text + len, sizeof text - len, " times its cost");
+        }
         say(d, text);
     }
 }

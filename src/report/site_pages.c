@@ -12,6 +12,7 @@
 #include "report/part.h"
 #include "report/scale.h"
 #include "report/site_job.h"
+#include "report/verdict.h"
 
 // ---- the frame
 
@@ -182,7 +183,8 @@ static const struct compare_row *best_row(const struct compare *compare, bool co
 // "on k80 + tensorflow"
 static void add_row(struct buf *out, const struct compare_row *row)
 {
-    buf_printf(out, " on %s", row->machine ? row->machine : "an unknown machine");
+    const char *machine = row->machine ? row->machine : "an unknown machine";
+    buf_printf(out, " on %s%s", verdict_article(machine), machine);
     if (row->framework && strcmp(row->framework, "-") != 0)
         buf_printf(out, " + %s", row->framework);
 }

@@ -13,6 +13,11 @@ void verdict_time(struct buf *out, double seconds)
     buf_adds(out, words);
 }
 
+const char *verdict_article(const char *machine)
+{
+    return strncmp(machine, "machine ", 8) == 0 ? "a " : "";
+}
+
 bool verdict_priced(const struct page_ask *ask)
 {
     return ask->pricing.price_count + ask->pricing.offer_count > 0;

@@ -10,6 +10,9 @@
 
 void verdict_time(struct buf *out, double seconds);
 
+// "a " before "machine with an H200", which has no name of its own; else nothing.
+const char *verdict_article(const char *machine);
+
 // "k80 + tensorflow (bf16)", without the hashes of compare_label().
 void verdict_label(const struct compare_row *row, struct buf *out);
 

@@ -17,7 +17,8 @@ static void add_bill(const struct quote *quote, const struct bill *bill, struct 
 {
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
     bill_amount(bill, amount, interval);
-    buf_printf(out, "%s: %s%s USD%s%s%s in ", bill->offer, bill->certainty ? "about " : "", amount,
+    buf_printf(out, "%s: %s%s USD%s%s%s in ", bill->offer,
+               bill->certainty && !bill->spot.lower_bound.v ? "about " : "", amount,
                *interval ? " (" : "", interval, *interval ? ")" : "");
     verdict_time(out, bill->time_s.v);
     if (bill->framework && !bill->certainty)

@@ -5,7 +5,9 @@
 //
 // What other processes take part in may not be ready yet (NOT_READY): it stays the first of its
 // stream, and is tried again. Between cuStreamBeginCapture and cuStreamEndCapture such calls are
-// only noted.
+// only noted. A GPU goes on while its host waits for something else; this one does not, so that two
+// processes could wait for each other: with FAKE_GPU_BLOCKS=1 what is queued is also finished at
+// once.
 #ifndef FARE_TESTS_ENGINE_FAKE_STREAMS_H
 #define FARE_TESTS_ENGINE_FAKE_STREAMS_H
 
@@ -134,7 +136,7 @@ static int enqueue(void *stream_, struct op op)
 {
     struct stream *stream = stream_ ? stream_ : &null_stream;
     struct op *kept = malloc(sizeof *kept);
-    const char *late = getenv("FAKE_GPU_LATE");
+    const char *late = getenv("FAKE_GPU_LATE"), *blocks = getenv("FAKE_GPU_BLOCKS");
     if (!kept)
         return 2;
     *kept = op;
@@ -146,7 +148,7 @@ static int enqueue(void *stream_, struct op op)
     stream->last = kept;
     if (late && *late == '1')
         return 0;
-    int code = run_all(stream);
+    int code = blocks && *blocks == '1' ? finish_all(stream) : run_all(stream);
     return code == NOT_READY ? 0 : code;
 }
 

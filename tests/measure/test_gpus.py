@@ -17,7 +17,7 @@ from tap import done, report, skip  # noqa: E402
 
 FAKES = Path(os.environ["BUILD"]) / "tests/engine"
 ENV = {**os.environ, "FARE_METADATA": "off", "FARE_CUDA": str(FAKES / "fake_gpu.so"), "FARE_NCCL": str(FAKES / "fake_nccl.so"),
-       "FARE_NCCL_PATIENCE_S": "60"}
+       "FARE_NCCL_PATIENCE_S": "60", "FAKE_GPU_BLOCKS": "1"}
 
 
 def fare(*words, **env):
