@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saving: manifest, then data, then the marker, then a look at the lease.
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -12,7 +15,9 @@
 #include "machine/parallel.h"
 #include "guard/keep_parts.h"
 
-#define SMALL_THREADS 8 // for files of one part, where most of the time is waiting
+#define SMALL_THREADS 8   // for files of one part, where most of the time is waiting
+#define HELD_FILES    256 // most files held open
+#define HELD_SPACE    3   // times the checkpoint's size must be free on its disk
 
 static bool told(void *context, int64_t done_bytes)
 {
@@ -109,12 +114,64 @@ static int place_all(struct keep *keep, struct save *self, bool *skip, struct er
     return rc;
 }
 
+// ---- Holding
+//
+// Trainers delete their older checkpoints, often sooner than one can be sent. A file that is open
+// can be read to its end all the same; its space is free only then, so files are held where the
+// disk has room for what the job writes next.
+
+struct held {
+    int *fds; // by entry; -1: not held
+    size_t count;
+};
+
+static void held_release(struct held *held)
+{
+    for (size_t i = 0; i < held->count; i++)
+        if (held->fds[i] >= 0)
+            close(held->fds[i]);
+    free(held->fds);
+}
+
+static void add_path(struct buf *out, const char *root, const struct manifest_entry *entry)
+{
+    buf_printf(out, "%s%s%s", root, entry->path[0] ? "/" : "", entry->path);
+}
+
+static int hold(struct held *held, const struct manifest *m, const char *root, struct err *err)
+{
+    struct statvfs disk;
+    bool room = statvfs(root, &disk) == 0 &&
+                (int64_t)(disk.f_bavail * disk.f_frsize) / HELD_SPACE > manifest_bytes(m);
+    struct buf path = {0};
+    size_t files = 0;
+    int rc = 0;
+    held->fds = malloc((m->count + 1) * sizeof *held->fds);
+    if (!held->fds)
+        return err_memory(err);
+    for (; held->count < m->count && rc == 0; held->count++) {
+        const struct manifest_entry *entry = &m->items[held->count];
+        int fd = -1;
+        if (room && entry->kind == MANIFEST_FILE && files++ < HELD_FILES) {
+            buf_reset(&path);
+            add_path(&path, root, entry);
+            rc = buf_check(&path, err);
+            if (rc == 0)
+                fd = open(buf_str(&path), O_RDONLY | O_CLOEXEC);
+        }
+        held->fds[held->count] = fd;
+    }
+    buf_release(&path);
+    return rc;
+}
+
 // ---- Sending
 
 struct sending {
     struct keep *keep;
     struct manifest *manifest;
     const char *root;
+    const int *held;
     int64_t deadline_ns;
     const bool *skip; // by entry
     size_t *small;    // entries of one part
@@ -130,7 +187,11 @@ static int send_entry(struct sending *s, const struct manifest_entry *entry, boo
                       int64_t *moved, struct err *err)
 {
     struct buf path = {0};
-    buf_printf(&path, "%s%s%s", s->root, entry->path[0] ? "/" : "", entry->path);
+    int fd = s->held[entry - s->manifest->items];
+    if (fd >= 0)
+        buf_printf(&path, "/proc/self/fd/%d", fd);
+    else
+        add_path(&path, s->root, entry);
     struct store_file file = {.name = entry->data,
                               .path = buf_str(&path),
                               .bytes = entry->bytes,
@@ -202,12 +263,14 @@ static int send_all(struct sending *s, struct err *err)
     return s->rc;
 }
 
-static int send_data(struct keep *keep, struct save *self, const char *path, struct keep_saved *out,
-                     int64_t deadline_ns, const bool *skip, struct err *err)
+static int send_data(struct keep *keep, struct save *self, const char *path,
+                     const struct held *held, struct keep_saved *out, int64_t deadline_ns,
+                     const bool *skip, struct err *err)
 {
     struct sending s = {.keep = keep,
                         .manifest = &self->manifest,
                         .root = path,
+                        .held = held->fds,
                         .deadline_ns = deadline_ns,
                         .skip = skip};
     int64_t start_ns = clock_now_ns();
@@ -320,14 +383,15 @@ static int choose(struct keep *keep, struct manifest *m, struct save **out, stru
 }
 
 static int write_save(struct keep *keep, struct save *self, const struct keep_source *source,
-                      struct keep_saved *saved, int64_t deadline_ns, struct err *err)
+                      const struct held *held, struct keep_saved *saved, int64_t deadline_ns,
+                      struct err *err)
 {
     bool *skip = calloc(self->manifest.count + 1, sizeof *skip);
     int rc = skip ? place_all(keep, self, skip, err) : err_memory(err);
     if (rc == 0)
         rc = write_manifest(keep, self, deadline_ns, err);
     if (rc == 0)
-        rc = send_data(keep, self, source->path, saved, deadline_ns, skip, err);
+        rc = send_data(keep, self, source->path, held, saved, deadline_ns, skip, err);
     if (rc == 0)
         rc = write_marker(keep, self, deadline_ns, err);
     if (rc == 0)
@@ -336,7 +400,8 @@ static int write_save(struct keep *keep, struct save *self, const struct keep_so
     return rc;
 }
 
-// After the hashes are known: what is sent must have them, so later changes do no harm.
+// After the hashes are known: what is sent must have them, so later changes do no harm; and after
+// the files are held, which then are these.
 static int check_same(const struct keep_source *source, struct err *err)
 {
     if (!source->same || source->same(source->context))
@@ -355,7 +420,8 @@ static int describe_beside(const struct keep_source *source, struct manifest *m,
 }
 
 static int describe(struct keep *keep, const struct keep_source *source, struct manifest *m,
-                    struct keep_saved *saved, int64_t deadline_ns, struct err *err)
+                    struct held *held, struct keep_saved *saved, int64_t deadline_ns,
+                    struct err *err)
 {
     int64_t start_ns = clock_now_ns();
     keep->scan.progress = told_hashing;
@@ -363,6 +429,7 @@ static int describe(struct keep *keep, const struct keep_source *source, struct 
     keep->doing = "reading";
     keep->done_bytes = keep->total_bytes = 0;
     TRY(scan_tree(&keep->scan, source->path, deadline_ns, m, err));
+    TRY(hold(held, m, source->path, err));
     TRY(check_same(source, err));
     TRY(describe_beside(source, m, err));
     saved->hash_ns = clock_now_ns() - start_ns;
@@ -376,12 +443,13 @@ int keep_save(struct keep *keep, const struct keep_source *source, struct keep_s
               struct buf *notes, int64_t deadline_ns, struct err *err)
 {
     struct manifest m = {0};
+    struct held held = {0};
     struct save *self = NULL;
     *saved = (struct keep_saved){0};
     if (!keep->lease)
         return err_set(err, ERR_FAIL, "checkpoints are saved under a lease only");
     TRY(lease_check(keep->lease, err));
-    int rc = describe(keep, source, &m, saved, deadline_ns, err);
+    int rc = describe(keep, source, &m, &held, saved, deadline_ns, err);
     if (rc == 0)
         rc = load_earlier(keep, deadline_ns, err);
     if (rc == 0 && (self = same_as_newest(keep, &m, true))) {
@@ -390,9 +458,10 @@ int keep_save(struct keep *keep, const struct keep_source *source, struct keep_s
     } else if (rc == 0) {
         rc = choose(keep, &m, &self, err);
         if (rc == 0)
-            rc = write_save(keep, self, source, saved, deadline_ns, err);
+            rc = write_save(keep, self, source, &held, saved, deadline_ns, err);
     }
     manifest_release(&m);
+    held_release(&held);
     if (rc != 0)
         return rc;
     keep_entry_of(self, &saved->entry);

@@ -19,6 +19,7 @@
 #define LEAST_QUIET_NS (250 * NS_PER_MS)
 #define NOTE_NS        (60 * NS_PER_S)
 #define PAUSE_NS       (5 * NS_PER_S) // after a save that failed
+#define GONE           3              // failures for which the job is the cause, until one says so
 #define LEAST_COST_NS  (100 * NS_PER_MS)
 #define LEAST_NS       (5 * NS_PER_S) // of the best interval
 #define MOST_NS        (3600 * NS_PER_S)
@@ -40,6 +41,7 @@ struct saver {
     // The thread's own:
     int64_t saved_ns; // when the last save was begun; 0: never
     int64_t pause_ns, noted_ns, look_ns;
+    bool complained; // of a save that failed
 };
 
 // ---- the thread
@@ -63,16 +65,20 @@ static void say(struct saver *s, const char *what, const char *why)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void note_failure(struct saver *s, int rc, const struct err *err)
+static void note_failure(struct saver *s, const struct find_item *item, int rc,
+                         const struct err *err)
 {
+    bool gone = rc == ERR_FORMAT || !finder_same(s->o.finder, item);
     pthread_mutex_lock(&s->lock);
     int64_t failures = ++s->state.failures;
     pthread_mutex_unlock(&s->lock);
     s->pause_ns = clock_now_ns() + PAUSE_NS;
-    if (rc == ERR_FORMAT) // it is written again just now
+    if (gone) // it is written again just now, or deleted: the next one is there, or will be soon
         s->pause_ns = 0;
-    else if (failures == 1 && !s->stop)
+    if (!s->complained && (!gone || failures >= GONE) && !s->stop) {
+        s->complained = true;
         say(s, "the checkpoint could not be saved, which is tried again: ", err->text);
+    }
 }
 
 static void note_save(struct saver *s, const struct find_item *item, const struct keep_saved *saved,
@@ -80,8 +86,9 @@ static void note_save(struct saver *s, const struct find_item *item, const struc
 {
     pthread_mutex_lock(&s->lock);
     struct saver_state *st = &s->state;
-    if (st->failures > 0)
+    if (s->complained)
         buf_adds(&s->says, "checkpoints are saved again\n");
+    s->complained = false;
     st->failures = 0;
     st->saves += !saved->same;
     st->sent_bytes += saved->sent_bytes;
@@ -129,7 +136,7 @@ static void save(struct saver *s, const struct find_item *item, int64_t deadline
         note_save(s, item, &saved, clock_now_ns() - began_ns);
         finder_took(s->o.finder, item);
     } else {
-        note_failure(s, rc, &err);
+        note_failure(s, item, rc, &err);
     }
     pthread_mutex_lock(&s->lock);
     s->state.saving = false;

@@ -2,9 +2,11 @@
 // A store, its lease and its checkpoints from the command line, for the tests in Python:
 //     store_tool PLACE COMMAND ARGUMENT...
 // `job NAME` claims the lease and then takes commands from its input, a line each:
-//     fetch DIR | save PATH STEP | would PATH | list | check | left | done | release | drop
+//     fetch DIR | save PATH STEP [delete] | would PATH | list | check | left | done | release |
+//     drop
 // `read NAME` is the same without a lease.
 // Prints what came out; a failure is "error CODE: text (hint)" and exit code 1.
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +134,19 @@ static void print_notes(struct buf *notes)
     buf_release(notes);
 }
 
+static int delete_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
+// A trainer that deletes its checkpoint as soon as it may.
+static bool same_and_deleted(void *context)
+{
+    const char **words = context;
+    return nftw(words[1], delete_one, 8, FTW_DEPTH | FTW_PHYS) == 0;
+}
+
 static int keep_command(struct keep *keep, struct lease *lease, const char **words, struct err *err)
 {
     struct buf notes = {0};
@@ -149,7 +164,11 @@ static int keep_command(struct keep *keep, struct lease *lease, const char **wor
             printf("none\n");
         rc = rc == 1 ? 0 : rc;
     } else if (strcmp(words[0], "save") == 0) {
-        const struct keep_source source = {.path = words[1], .step = strtoll(words[2], NULL, 10)};
+        struct keep_source source = {.path = words[1], .step = strtoll(words[2], NULL, 10)};
+        if (strcmp(words[3], "delete") == 0) {
+            source.same = same_and_deleted;
+            source.context = words;
+        }
         rc = keep_save(keep, &source, &saved, &notes, deadline(), err);
         if (rc == 0)
             print_entry(saved.same ? "same" : "saved", &saved.entry);

@@ -50,6 +50,7 @@ class Start:
             word, _, value = line.strip().partition(" ")
             if word == "from":
                 self.first = int(value)
+                self.steps[self.first] = time.monotonic()
             elif word == "step":
                 self.steps[int(value)] = time.monotonic()
                 if int(value) >= step:
@@ -98,9 +99,9 @@ def play(case):
 def check_resumed(name, before, start):
     if not before:
         return f"{name}: it starts", start.first == 0, start.said()
-    lost = before.at - before.steps.get(start.first, 0) if start.first else float("inf")
+    lost = before.at - before.steps.get(start.first, float("-inf"))
     return (f"{name}: another machine resumes it, and no more than the interval and a checkpoint is lost",
-            start.first and lost <= EVERY_S + SLACK_S, f"from {start.first}, lost {lost} s\n{before.said()}\n{start.said()}")
+            bool(start.first) and lost <= EVERY_S + SLACK_S, f"from {start.first}, lost {lost} s\n{before.said()}\n{start.said()}")
 
 
 def run(case):

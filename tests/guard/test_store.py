@@ -89,6 +89,12 @@ report("the epoch before is known to have ended", b.epoch == 2 and b.before == "
 said = b.ask("save", trees[0], 4)
 report("what was fetched is known", said.startswith("same 1-2"), said)
 b.end("done")
+place, kept, gone = fresh(), tree(5, TWO_PARTS), tree(5, TWO_PARTS)
+c, into = job(place, "deleted"), fresh()
+said = [c.ask("fetch", into), c.ask("save", gone, 5, "delete"), c.ask("fetch", into)]
+report("a checkpoint that the job deletes while it is sent is saved all the same", "saved 1-1 step 5" in said[1] and not gone.exists()
+       and "found 1-1 step 5" in said[2] and same(kept, into / "ckpt"), said)
+c.end("release")
 one = fresh() / "model.pt"
 one.write_bytes(b"x" * 1000)
 place = fresh()
