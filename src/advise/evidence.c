@@ -26,6 +26,11 @@ static int year_of(const struct run *run)
     return year > 1900 && year < 10000 ? (int)year : 0;
 }
 
+static bool is_native(const struct run *run)
+{
+    return run->framework && strcmp(run->framework, "fare") == 0;
+}
+
 // By --offer; false if the machine's metadata, which has the region too, confirms it.
 static bool is_assumed(const struct run *run)
 {
@@ -60,8 +65,13 @@ static bool is_better(const struct workload *w, const struct run *a, const struc
         if (better[i][0] != better[i][1])
             return better[i][0];
     int years = year_of(a) - year_of(b);
-    if (years != 0 || !a->started || !b->started)
+    if (years != 0)
         return years > 0;
+    // Of runs that others published, "gpt2" is fare's own training; of the user's, the last one.
+    if (a->source && b->source && is_native(a) != is_native(b))
+        return is_native(a);
+    if (!a->started || !b->started)
+        return false;
     return strcmp(a->started, b->started) > 0;
 }
 

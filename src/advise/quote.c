@@ -479,7 +479,25 @@ static int by_expected(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-// Bills of the cheapest estimates, as many as were asked for.
+// The estimate that ends first; SIZE_MAX: there is none.
+static int find_soonest(const struct search *s, size_t *found, struct err *err)
+{
+    const struct candidates *all = &s->estimated;
+    int64_t least_ns = INT64_MAX;
+    *found = SIZE_MAX;
+    for (size_t i = 0; i < all->count; i++) {
+        struct bill_time time;
+        bool known;
+        TRY(quote_candidate_time(s->ask, &all->items[i], &time, &known, err));
+        if (time.total_ns < least_ns) { // of equal ones the cheapest, which is first
+            least_ns = time.total_ns;
+            *found = i;
+        }
+    }
+    return 0;
+}
+
+// Bills of the cheapest estimates, as many as were asked for, and of the one that ends first.
 static int add_estimates(struct search *s, struct err *err)
 {
     struct candidates *all = &s->estimated;
@@ -492,11 +510,14 @@ static int add_estimates(struct search *s, struct err *err)
         qsort(all->items, all->count, sizeof *all->items, by_expected);
     // Machines without a GPU are the cheapest by far: a few beside those with one.
     size_t gpus = most, cpus = s->ask->most_estimates == 0 ? most : most / 4, billed = 0;
+    size_t soonest = SIZE_MAX;
+    if (s->ask->most_estimates > 0)
+        TRY(find_soonest(s, &soonest, err));
     for (size_t i = 0; i < all->count; i++) {
         size_t *left = *all->items[i].offer.gpu ? &gpus : &cpus;
-        if (*left == 0)
+        if (*left == 0 && i != soonest)
             continue;
-        --*left;
+        *left -= *left > 0;
         billed++;
         TRY(add_bill(s, &all->items[i], NULL, err));
     }

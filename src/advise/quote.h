@@ -55,6 +55,15 @@ struct quote_ask {
 // ERR_MISSING if `offer` is not in the book.
 int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err) MUST_USE;
 
+// The first in the order, and the one that ends first, whose price can be believed; null: none. A
+// bill in doubt is the cheapest only where all are.
+const struct bill *quote_cheapest(const struct bill *bills, size_t count);
+const struct bill *quote_fastest(const struct bill *bills, size_t count);
+
+// Why a bill stands behind dearer ones: "bill incomplete", "price doubtful", "rule assumed"; null:
+// nothing is in doubt.
+const char *quote_doubt(const struct bill *bill);
+
 // Measured and estimated bills in one order, cheapest first, ending in null; the caller frees it.
 // A measured bill goes before an estimate whose interval overlaps its own (quote_order.c).
 const struct bill **quote_rows(const struct quote *quote, struct err *err) MUST_USE;

@@ -72,6 +72,18 @@ static int note_end(const struct candidate *c, struct bill *bill, struct err *er
     return texts_take(&bill->notes, &text, err);
 }
 
+int quote_candidate_time(const struct quote_ask *ask, const struct candidate *c,
+                         struct bill_time *time, bool *known, struct err *err)
+{
+    *time = c->proof->time; // a bought machine needs no start-up
+    *known = true;
+    if (strcmp(c->offer.provider, "own") != 0)
+        TRY(quote_time(ask, c->proof->run, &c->offer, time, known, err));
+    if (c->estimated)
+        estimated_time(c->estimated, &c->proof->time, time);
+    return 0;
+}
+
 int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const char *basis,
                    struct leaving *leaving, struct err *err)
 {
@@ -81,13 +93,11 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
     struct err why = {0};
     book_name(&c->offer, &name);
     int rc = buf_check(&name, err);
-    struct bill_time time = c->proof->time; // a bought machine needs no start-up
-    bool own = strcmp(c->offer.provider, "own") == 0, known = true;
+    struct bill_time time;
+    bool known;
     int64_t gpus = c->estimated ? c->estimated->to.gpus : c->proof->gpus;
-    if (rc == 0 && !own)
-        rc = quote_time(ask, c->proof->run, &c->offer, &time, &known, err);
-    if (rc == 0 && c->estimated)
-        estimated_time(c->estimated, &c->proof->time, &time);
+    if (rc == 0)
+        rc = quote_candidate_time(ask, c, &time, &known, err);
     if (rc == 0) {
         rc = bill_make(ask->market, &ask->wishes, &c->offer, buf_str(&name), &time, gpus, &bill,
                        &why);

@@ -17,13 +17,18 @@ struct place {            // of a bill in the order, with its amounts parsed onc
     bool estimate;
 };
 
+// Under an assumed rule, started hours decide: an assumption alone makes nothing cheapest.
+static int64_t with_hours(const struct bill *bill)
+{
+    int64_t total = bill_total(bill), by_hours = 0;
+    bool known = bill->by_hours && money_parse(bill->by_hours, &by_hours, NULL) == 0;
+    return known && by_hours > total ? by_hours : total;
+}
+
 // The amount to pay, plus the cost of waiting if it is counted.
 static int64_t rank(const struct bill *bill)
 {
-    int64_t total = bill_total(bill), waiting = 0, by_hours = 0;
-    // Under an assumed rule, started hours decide: an assumption alone makes nothing cheapest.
-    if (bill->by_hours && money_parse(bill->by_hours, &by_hours, NULL) == 0 && by_hours > total)
-        total = by_hours;
+    int64_t total = with_hours(bill), waiting = 0;
     if (bill->waiting && money_parse(bill->waiting, &waiting, NULL) == 0 &&
         total < INT64_MAX - waiting)
         total += waiting;
@@ -148,6 +153,36 @@ int quote_sort(struct quote *quote, struct err *err)
     TRY(sort_bills(quote->others.items, quote->others.count, false, err));
     TRY(sort_bills(quote->estimates.items, quote->estimates.count, true, err));
     return set_places(quote, err);
+}
+
+static bool impossible(const struct bill *b)
+{
+    return b->price_impossible.v || b->spot.never_ends.v || !b->time_s.known;
+}
+
+const struct bill *quote_cheapest(const struct bill *bills, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!impossible(&bills[i]))
+            return &bills[i];
+    return NULL;
+}
+
+const struct bill *quote_fastest(const struct bill *bills, size_t count)
+{
+    const struct bill *best = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!impossible(&bills[i]) && (!best || bills[i].time_s.v < best->time_s.v))
+            best = &bills[i];
+    return best;
+}
+
+const char *quote_doubt(const struct bill *bill)
+{
+    return bill->price_impossible.v              ? "price doubtful"
+           : bill->incomplete.v                  ? "bill incomplete"
+           : with_hours(bill) > bill_total(bill) ? "rule assumed"
+                                                 : NULL;
 }
 
 static int by_place(const void *a, const void *b)

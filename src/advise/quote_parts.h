@@ -41,6 +41,10 @@ struct candidate {
     int64_t ends_s;                    // the provider ends it; 0: it does not
 };
 
+// How long the whole training takes there, with start-up. `*known`: as quote_time()'s.
+int quote_candidate_time(const struct quote_ask *ask, const struct candidate *c,
+                         struct bill_time *time, bool *known, struct err *err) MUST_USE;
+
 // Adds it to the quote's bills, estimates or others. A price that cannot be computed (a currency
 // without a rate, an overflow) makes this offer a misfit; the quote goes on. `basis` may be null.
 int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const char *basis,

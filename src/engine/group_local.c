@@ -25,6 +25,7 @@
 #define PIECE         ((size_t)512 << 10) // bytes
 #define SPINS         500                 // looks at a counter before sleeping
 #define SLEEP_NS      (50 * NS_PER_MS)
+#define ANSWER_NS     (2 * NS_PER_S) // for rank 0 to say why another died
 #define GRACE_NS      (5 * NS_PER_S) // for a process that ought to end
 
 struct seat {
@@ -234,8 +235,9 @@ static int local_look(void *own, struct err *err)
     if (atomic_load(&l->table->failed) == 2)
         return err_set(err, ERR_FAIL, "%s", l->table->text);
     int rank = group_watch_dead(l->watch);
-    if (rank >= 0 && l->rank != 0 && rank != 0) {
-        clock_sleep_ns(SLEEP_NS); // rank 0 knows more of it
+    bool asks = rank >= 0 && l->rank != 0 && rank != 0; // rank 0 knows more of it
+    for (int64_t until_ns = now_ns + ANSWER_NS; asks && clock_now_ns() < until_ns;) {
+        clock_sleep_ns(SLEEP_NS);
         if (atomic_load(&l->table->failed) == 2)
             return err_set(err, ERR_FAIL, "%s", l->table->text);
     }

@@ -104,12 +104,16 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
 int ledger_list(struct ledger *ledger, const struct ledger_filter *filter, struct runs *runs,
                 struct err *err) MUST_USE;
 
-// Counts the runs by a property, the most frequent value first, at most `limit`. A training is a
-// workload, or the name of a run without one. Values may be empty.
-enum ledger_property { LEDGER_WORKLOAD, LEDGER_FRAMEWORK, LEDGER_ENDED, LEDGER_TRAINING };
-typedef int ledger_count_fn(void *arg, const char *value, int64_t count, struct err *err);
-int ledger_counts(struct ledger *ledger, enum ledger_property property, int limit,
-                  ledger_count_fn *visit, void *arg, struct err *err) MUST_USE;
+// Counts the runs by what they are, the most frequent first, at most `limit` kinds. A training is a
+// workload, or else the name of a run without one (`named`). Values may be empty.
+struct ledger_kind {
+    const char *training, *framework, *ended;
+    bool named;
+};
+typedef int ledger_count_fn(void *arg, const struct ledger_kind *kind, int64_t count,
+                            struct err *err);
+int ledger_counts(struct ledger *ledger, int limit, ledger_count_fn *visit, void *arg,
+                  struct err *err) MUST_USE;
 
 // Appends a string that changes when runs are added or removed: their number and the last id. It
 // misses a removal and an addition that leave both equal.

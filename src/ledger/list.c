@@ -144,29 +144,31 @@ struct counting {
 
 static int visit_count(void *arg, const char *const *values, struct err *err)
 {
+    enum { WORKLOAD, NAME, FRAMEWORK, ENDED, COUNT };
     const struct counting *c = arg;
+    const char *known[COUNT];
     int64_t count = 0;
-    if (!values[1] || !text_int(values[1], &count))
+    if (!values[COUNT] || !text_int(values[COUNT], &count))
         return 0;
-    return c->visit(c->arg, values[0] ? values[0] : "", count, err);
+    for (size_t i = 0; i < COUNT; i++)
+        known[i] = values[i] ? values[i] : "";
+    const struct ledger_kind kind = {.training = *known[WORKLOAD] ? known[WORKLOAD] : known[NAME],
+                                     .framework = known[FRAMEWORK],
+                                     .ended = known[ENDED],
+                                     .named = !*known[WORKLOAD]};
+    return c->visit(c->arg, &kind, count, err);
 }
 
-int ledger_counts(struct ledger *ledger, enum ledger_property property, int limit,
-                  ledger_count_fn *visit, void *arg, struct err *err)
+int ledger_counts(struct ledger *ledger, int limit, ledger_count_fn *visit, void *arg,
+                  struct err *err)
 {
-    static const char *const properties[] = {
-        [LEDGER_WORKLOAD] = "workload",
-        [LEDGER_FRAMEWORK] = "framework",
-        [LEDGER_ENDED] = "ended",
-        [LEDGER_TRAINING] = "CASE WHEN workload = '' THEN name ELSE workload END",
-    };
     struct counting counting = {visit, arg};
     struct buf sql = {0};
     int rc = ledger_connect(ledger, NULL, err);
     buf_printf(&sql,
-               "SELECT %s AS value, COUNT(*) AS runs FROM fare_run GROUP BY 1 ORDER BY 2 DESC, 1 "
-               "LIMIT %d",
-               properties[property], limit);
+               "SELECT workload, CASE WHEN workload = '' THEN name ELSE '' END, framework, ended, "
+               "COUNT(*) FROM fare_run GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC, 1, 2, 3, 4 LIMIT %d",
+               limit);
     if (rc == 0)
         rc = buf_check(&sql, err);
     if (rc == 0)

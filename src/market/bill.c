@@ -581,6 +581,12 @@ void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
     char text[MONEY_BYTES];
     money_interval(total, known ? low : total, known ? high : total, text, interval);
     snprintf(amount, MONEY_BYTES, "%s%s", bill->spot.lower_bound.v ? "≥" : "", text);
+    if (bill->spot.lower_bound.v && *interval) { // no end is known
+        char low_text[MONEY_BYTES];
+        snprintf(low_text, sizeof low_text, "%.*s", (int)strcspn(interval, "-"), interval);
+        bool same = strcmp(low_text, text) == 0; // as "≥" says already
+        snprintf(interval, MONEY_INTERVAL_BYTES, "%s%s", same ? "" : "from ", same ? "" : low_text);
+    }
     if (bill->spot.never_ends.v)
         snprintf(amount, MONEY_BYTES, "never ends");
 }

@@ -13,6 +13,7 @@
 #define SIDE_MAX   (1 << 20)
 #define SECONDS    3 // how long passes are repeated
 #define PASSES     5 // at least
+#define HURRIED    3 // the same where the user gives a time
 #define WHOLE      4 // passes of the whole run, as in PyTorch's script
 #define PAIRS      4096
 
@@ -94,9 +95,10 @@ static int time_apart(const struct session *s, struct l1 *l, struct err *err)
 static int passes(struct session *s, struct l1 *l, struct err *err)
 {
     const struct engine_l1 *engine = l->with.engine->l1;
-    int64_t end_ns = clock_now_ns() + SECONDS * NS_PER_S;
-    int rc = 0;
-    for (int i = 0; rc == 0 && (i < PASSES || clock_now_ns() < end_ns) && !run_plan_over(&s->plan);
+    int64_t given_ns = s->o->max_time_ns, most_ns = SECONDS * NS_PER_S;
+    int64_t end_ns = clock_now_ns() + (given_ns > 0 && given_ns < most_ns ? given_ns : most_ns);
+    int least = given_ns > 0 ? HURRIED : PASSES, rc = 0;
+    for (int i = 0; rc == 0 && (i < least || clock_now_ns() < end_ns) && !run_plan_over(&s->plan);
          i++) {
         rc = pass(s, l, err);
         if (session_due(s))

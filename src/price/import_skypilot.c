@@ -242,6 +242,7 @@ static int read_row(struct table *t, struct sky_row *row, struct err *err)
                       {REGION, .word = &row->region}, {ZONE, .word = &row->zone},
                       {GPUS, .milli = &row->gpus_milli}, {VCPUS, .milli = &row->vcpus_milli},
                       {MEMORY, .gib = &row->memory_mib}));
+    row->region += strspn(row->region, ", "); // Vast's: ", US, NA" without a town
     TRY(format_price(csv, t->at[PRICE], &row->price, &row->has_price, err));
     return format_price(csv, t->at[SPOT], &row->spot, &row->has_spot, err);
 }

@@ -33,29 +33,15 @@ static void choose(struct choice choices[CHOICES], size_t *count, const char *wh
         choices[(*count)++] = (struct choice){what, bill};
 }
 
-static const struct bill *best(const struct bill *bills, size_t count, bool fastest)
-{
-    const struct bill *found = NULL;
-    for (size_t i = 0; i < count; i++) {
-        const struct bill *b = &bills[i];
-        if (bill_doubtful(b) || !b->time_s.known)
-            continue;
-        bool better =
-            !found || (fastest ? b->time_s.v < found->time_s.v : bill_total(b) < bill_total(found));
-        found = better ? b : found;
-    }
-    return found;
-}
-
 static size_t choices_of(const struct quote *q, struct choice choices[CHOICES])
 {
     size_t count = 0;
-    choose(choices, &count, "cheapest with a run", best(q->bills.items, q->bills.count, false));
-    choose(choices, &count, "fastest with a run", best(q->bills.items, q->bills.count, true));
+    choose(choices, &count, "cheapest with a run", quote_cheapest(q->bills.items, q->bills.count));
+    choose(choices, &count, "fastest with a run", quote_fastest(q->bills.items, q->bills.count));
     choose(choices, &count, "cheapest by estimate",
-           best(q->estimates.items, q->estimates.count, false));
+           quote_cheapest(q->estimates.items, q->estimates.count));
     choose(choices, &count, "fastest by estimate",
-           best(q->estimates.items, q->estimates.count, true));
+           quote_fastest(q->estimates.items, q->estimates.count));
     return count;
 }
 
@@ -74,16 +60,21 @@ static void choice_row(struct buf *out, const struct choice *choice, double most
     html_offer(out, b->offer);
     buf_adds(out, "<span class=\"id\">");
     part_chip(out, b->certainty ? PART_PLAIN : PART_NOTE, b->certainty ? b->certainty : b->basis);
+    if (quote_doubt(b)) {
+        buf_addc(out, ' ');
+        part_chip(out, PART_WAIT, quote_doubt(b));
+    }
     markup_in(out, " ", choice->what, "</span></td>");
     html_cell(out, "num", time);
     markup_in(out, "<td class=\"num\">", amount, "<span class=\"id\">");
-    markup_in(out, "", interval, "</span></td>");
+    markup_words(out, interval);
+    buf_adds(out, "</span></td>");
     buf_adds(out, "<td class=\"more\">");
     part_bar(out, &figure, most, NULL);
     buf_adds(out, "</td></tr>\n");
 }
 
-// "cnn: from 0.061 USD, or in 45.6 s": the least cost and the least time of the rows.
+// "cnn: from 0.061 USD, or in 45.6 s": the first in the order, and the least time of the rows.
 static void choices_head(struct buf *out, const char *name, const char *link,
                          const struct choice *choices, size_t count)
 {
@@ -91,7 +82,7 @@ static void choices_head(struct buf *out, const char *name, const char *link,
     char from[MONEY_BYTES], time[48], interval[MONEY_INTERVAL_BYTES];
     for (size_t i = 1; i < count; i++) {
         const struct bill *b = choices[i].bill;
-        cheap = bill_total(b) < bill_total(cheap) ? b : cheap;
+        cheap = b->place.v < cheap->place.v ? b : cheap;
         fast = b->time_s.v < fast->time_s.v ? b : fast;
     }
     bill_amount(cheap, from, interval);
@@ -133,4 +124,11 @@ void html_choices_table(struct buf *out, const struct buf *groups)
     buf_adds(out, "</tr></thead>\n");
     buf_add(out, buf_str(groups), groups->len);
     buf_adds(out, "</table></div>\n");
+    html_paragraph(
+        out, "mute",
+        "Whole trainings, with the machine's start-up. Below an amount: its interval. "
+        "Estimated and rough: no run on such a machine; ± or × is how far the training's "
+        "time may be off, with 90 %.");
+    if (strstr(buf_str(groups), "≥"))
+        html_at_least(out);
 }

@@ -334,10 +334,10 @@ static void contents(struct buf *out, const struct page *page, const struct buf 
     }
     if (any_several(page))
         buf_adds(out, "<li><a href=\"#compare\">Comparison</a></li>\n");
-    if (page->quotes.count > 0)
-        buf_adds(out, "<li><a href=\"#quotes\">Cost by offer</a></li>\n");
     if (html_differ(page))
         buf_adds(out, "<li><a href=\"#differences\">What differs</a></li>\n");
+    if (page->quotes.count > 0)
+        buf_adds(out, "<li><a href=\"#quotes\">Cost by offer</a></li>\n");
     buf_adds(out, "</ul></nav>\n");
 }
 
@@ -430,9 +430,10 @@ static void several_runs(struct buf *out, const struct page *page)
     buf_adds(out, "</header>\n<main>\n<section id=\"runs\">\n");
     html_heading(out, 2, "Measured runs");
     html_piece(out, &runs);
-    buf_adds(out, "</section>\n");
+    buf_adds(out, "</section>\n<div class=\"flow\">\n");
     for (size_t i = 0; i < page->plots.count; i++)
         html_piece(out, &plots[i]);
+    buf_adds(out, "</div>\n");
     html_left_out(out, &left_out);
     html_piece(out, &end);
     free(plots);

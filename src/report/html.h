@@ -89,6 +89,9 @@ bool html_differ(const struct page *page); // whether there is such a section
 // The geometric means of the comparison; nothing without any.
 void html_means(struct buf *out, const struct page_means *means, int level);
 
+// What ≥ means before the bill of a spot machine.
+void html_at_least(struct buf *out);
+
 // The cost by offer: advice and the cheapest bills.
 void html_quote(struct buf *out, const struct quote *quote, int level);
 void html_advice(struct buf *out, const struct quote *quote);

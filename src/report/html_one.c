@@ -117,9 +117,11 @@ static void stats(struct buf *out, const struct page *page, const struct page_ru
     cost_stat(out, page, run);
     step_stat(out, run);
     part_stat(out, "quality", run->quality,
-              !run->quality         ? "nothing was evaluated"
-              : run->accuracy.known ? "accuracy on test data"
-                                    : "on held-out data");
+              !run->quality          ? "nothing was evaluated"
+              : !run->accuracy.known ? "on held-out data"
+              : run->basis && strcmp(run->basis, "projected") == 0
+                  ? "accuracy on test data, after the sample"
+                  : "accuracy on test data");
     part_stats_end(out);
 }
 
@@ -286,13 +288,12 @@ static void other_plots(struct buf *out, const struct page *page)
 
 void html_one_plots(struct buf *out, const struct page *page)
 {
-    buf_adds(out, "<div class=\"cols\">\n<div>\n");
+    buf_adds(out, "<div class=\"both\">\n");
     show_plot(out, page, "phases");
     show_plot(out, page, "account");
-    other_plots(out, page);
-    buf_adds(out, "</div>\n<div>\n");
     show_plot(out, page, "timeline");
-    buf_adds(out, "</div>\n</div>\n");
+    other_plots(out, page);
+    buf_adds(out, "</div>\n");
 }
 
 static bool any_offer(const struct page *page)

@@ -195,7 +195,7 @@ static void draw_plot(struct buf *out, const struct plot *plot, int level, size_
     bool alone = plot->panels.count == 1; // its title is the plot's
     bool shared = plot->panels.count > 0 && plot->panels.items[0].x.to.known; // one below the other
     double width = only ? PLOT_ONLY : shared || alone ? PLOT_WIDE : PLOT_MEDIUM;
-    buf_printf(out, "<section id=\"plot-%s\">\n", plot->kind);
+    buf_printf(out, "<section id=\"plot-%s\"%s>\n", plot->kind, alone ? " class=\"alone\"" : "");
     if (!alone)
         html_heading(out, level, plot->title);
     buf_adds(out, shared  ? "<div class=\"panels down\">\n"

@@ -33,6 +33,10 @@ static void basis_chips(struct buf *out, const struct bill *b)
         buf_addc(out, ' ');
         part_chip(out, PART_BAD, "never ends");
     }
+    if (quote_doubt(b)) {
+        buf_addc(out, ' ');
+        part_chip(out, PART_WAIT, quote_doubt(b));
+    }
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
         if (!wishes[i].wish || strcmp(wishes[i].wish, "met") == 0)
             continue;
@@ -248,6 +252,13 @@ static double dearest(const struct bill **rows)
     return most;
 }
 
+void html_at_least(struct buf *out)
+{
+    html_paragraph(out, "mute",
+                   "≥: how often this spot machine is taken away is unknown; the bill if it never "
+                   "is.");
+}
+
 static void table_notes(struct buf *out, const struct quote *quote, const struct bill **rows,
                         const struct common *common)
 {
@@ -267,15 +278,15 @@ static void table_notes(struct buf *out, const struct quote *quote, const struct
     if (apart)
         buf_adds(&text,
                  "Cheapest first, but bills with an unknown part or a doubtful price come "
-                 "after the others, and an estimate after measured bills that it overlaps. ");
-    if (at_least)
-        buf_adds(&text, "≥: how often this spot machine is taken away is unknown; the bill if it "
-                        "never is. ");
+                 "after the others, those under an assumed rule where started hours would put "
+                 "them, and an estimate after measured bills that it overlaps. ");
     if (replayed)
         buf_adds(&text, "Bills and times of other spot machines are means with interruptions. ");
     if (text.len > 0)
         html_paragraph(out, "mute", buf_str(&text));
     buf_drop(out, &text);
+    if (at_least)
+        html_at_least(out);
     if (rows[0]->local_currency && rows[0]->exchange)
         html_paragraph(out, "mute", rows[0]->exchange);
 }
@@ -386,7 +397,9 @@ void html_bills(struct buf *out, const struct quote *quote)
     if (quote->estimates.count > 0)
         html_paragraph(out, "mute",
                        "Rows that are estimated or rough have no run on such a machine: time and "
-                       "cost are estimates, and their interval holds with 90 %.");
+                       "cost are estimates, and their interval holds with 90 %. ± or × is how far "
+                       "the training's time may be off; start-up and the billing rule make that of "
+                       "the bill another.");
     left_out(out, quote);
     other_trainings(out, quote, rows);
 }

@@ -78,8 +78,9 @@ static bool is_digit(char c)
 static bool is_unit(const char *word, size_t len, bool of_time)
 {
     static const char *const units[] = {
-        "d",  "h",  "min", "s",   "ms",  "µs",  "ns",  "%",    "W",       "kWh",  "KB",
-        "MB", "GB", "TB",  "KiB", "MiB", "GiB", "TiB", "GPUs", "TFLOP/s", "TB/s", "GB/s"};
+        "d",    "h",       "min",  "s",    "ms",     "µs",        "ns",       "%",   "W",
+        "kWh",  "KB",      "MB",   "GB",   "TB",     "KiB",       "MiB",      "GiB", "TiB",
+        "GPUs", "TFLOP/s", "TB/s", "GB/s", "offers", "providers", "samples/s"};
     enum { TIMES = 3 };
     if (!of_time && len == 3 && strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") >= 3)
         return true;
@@ -104,11 +105,26 @@ static bool joins(const char *text, size_t at)
            is_digit(*next);
 }
 
-// Whether no line may end after this byte, though it could: "…ef9fc7", "GPU-hour".
+// Whether this is the hyphen of "0.4-0.6"; those of a date are none.
+static bool within_interval(const char *text, size_t at)
+{
+    static const char figures[] = "0123456789.";
+    size_t before = at, after = at + 1;
+    if (text[at] != '-' || at == 0 || !is_digit(text[at - 1]) || !is_digit(text[at + 1]))
+        return false;
+    while (before > 0 && strchr(figures, text[before - 1]))
+        before--;
+    after += strspn(text + after, figures);
+    return (before == 0 || text[before - 1] != '-') && text[after] != '-';
+}
+
+// Whether no line may end after this byte, though it could: "…ef9fc7", "GPU-hour", "0.4-0.6".
 static bool sticks(const char *text, size_t at)
 {
     if (at >= 2 && strncmp(text + at - 2, "…", 3) == 0)
         return text[at + 1] && text[at + 1] != ' ';
+    if (within_interval(text, at))
+        return true;
     return at >= 3 && strncmp(text + at - 3, "GPU-hour", 8) == 0;
 }
 

@@ -349,12 +349,27 @@ static void range_title(const struct page *page, struct buf *out)
     verdict_time(out, high);
 }
 
+static const char *training_of(const struct page_run *run)
+{
+    return run->workload ? run->workload : run->name ? run->name : "";
+}
+
 // "6 runs of 4 trainings on box-1"
 static void title_of_trainings(const struct page *page, struct buf *out)
 {
     const char *machine = only_machine(page);
+    size_t trainings = 0;
+    for (size_t i = 0; i < page->runs.count; i++) {
+        size_t k = 0;
+        while (k < i &&
+               strcmp(training_of(&page->runs.items[k]), training_of(&page->runs.items[i])))
+            k++;
+        trainings += k == i;
+    }
+    if (page->left_out.v > 0) // runs that are not listed
+        trainings = page->compare.workloads.count;
     buf_printf(out, "%lld runs of ", (long long)page->compare.runs.v);
-    buf_adds(out, units_count((int64_t)page->compare.workloads.count, "training").s);
+    buf_adds(out, units_count((int64_t)trainings, "training").s);
     if (machine)
         buf_printf(out, " on %s%s", verdict_article(machine), machine);
 }

@@ -136,6 +136,14 @@ static int all_facts(struct page_run *to, const struct run *run, struct err *err
     return add_fact(to, "source", run->source, err);
 }
 
+// As the record says it: what all pages and plots have. Or else at the step time.
+struct maybe_real page_rate(const struct run *run)
+{
+    const struct maybe_real *ms = &run->steady.step_ms;
+    bool derived = !run->samples_per_s.known && ms->known && ms->v > 0 && run->batch.known;
+    return derived ? some_real((double)run->batch.v / ms->v * 1e3) : run->samples_per_s;
+}
+
 static void set_times(struct page_run *to, const struct run *run)
 {
     const struct run_steady *steady = &run->steady;
@@ -144,10 +152,7 @@ static void set_times(struct page_run *to, const struct run *run)
         to->step_low_ms = steady->low_ms;
         to->step_high_ms = steady->high_ms;
     }
-    if (to->step_ms.known && to->step_ms.v > 0 && run->batch.known && steady->step_ms.known)
-        to->samples_per_s = some_real((double)run->batch.v / to->step_ms.v * 1e3);
-    else
-        to->samples_per_s = run->samples_per_s;
+    to->samples_per_s = page_rate(run);
 }
 
 // ---- a job that was saved and resumed

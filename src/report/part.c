@@ -45,8 +45,9 @@ void part_stat(struct buf *out, const char *name, const char *value, const char 
 {
     bool known = value && *value;
     markup_in(out, "<div><dt>", name, "</dt>");
-    markup_in(out, known ? "<dd class=\"big\">" : "<dd class=\"big mute\">",
-              known ? value : "unknown", "</dd>");
+    buf_adds(out, known ? "<dd class=\"big\">" : "<dd class=\"big mute\">");
+    markup_words(out, known ? value : "unknown");
+    buf_adds(out, "</dd>");
     if (sub && *sub) {
         buf_adds(out, "<dd class=\"sub\">");
         markup_words(out, sub);

@@ -235,15 +235,18 @@ static void plot_cost(struct draft *d, const struct page_ask *ask, const struct 
 struct place {
     const char *label;
     char name[200];
+    int64_t order; // of a quote's rows; 0: by cost
     double s, usd;
     struct maybe_real low_s, high_s, low_usd, high_usd;
-    bool cannot_win; // noisy or stopped
-    bool estimated;
+    bool cannot_win; // noisy or stopped, or never ends
+    bool estimated, in_doubt;
 };
 
 static int by_cost(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
     if (x->usd != y->usd)
         return x->usd < y->usd ? -1 : 1;
     return (x->s > y->s) - (x->s < y->s);
@@ -280,15 +283,20 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
 {
     const struct place *best_place = NULL;
     double best = 0;
+    bool doubt = false;
     if (count < 2)
         return;
+    for (size_t i = 0; i < count; i++)
+        doubt |= places[i].in_doubt;
     qsort(places, count, sizeof *places, by_cost);
     draft_panel(d, title, "points", AXIS("time of one training", "s"),
                 AXIS("cost of one training", "USD"));
     if (d->rc != 0)
         return;
     draft_set(d, &d->panel->marks, "no other is both faster and cheaper");
-    draft_set(d, &d->panel->unmarked, "another is both faster and cheaper");
+    draft_set(d, &d->panel->unmarked,
+              doubt ? "another is better, or the bill is in doubt"
+                    : "another is both faster and cheaper");
     if (wishes->deadline_ns.known)
         draft_line(d, "deadline", some_real((double)wishes->deadline_ns.v / 1e9),
                    (struct maybe_real){0});
@@ -344,6 +352,17 @@ static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
     free(places);
 }
 
+// "primeintellect, 4 × H200, spot" of a name that would be cut beside its point.
+static void point_name(const struct bill *b, char *out, size_t size)
+{
+    enum { LONG = 30 };
+    page_offer(b, out, size);
+    bool spot = b->kind && strcmp(b->kind, "on-demand") != 0;
+    if (strlen(out) > LONG && b->gpu && b->gpus.known)
+        snprintf(out, size, "%.60s, %g × %.60s%s%.20s", b->provider ? b->provider : "", b->gpus.v,
+                 b->gpu, spot ? ", " : "", spot ? b->kind : "");
+}
+
 static void frontier_of_bills(struct draft *d, const char *title, const struct quote *quote,
                               const struct advice_wishes *wishes)
 {
@@ -357,7 +376,10 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
         struct place *place = &places[count];
         if (!b->time_s.known || b->price_impossible.v)
             continue;
-        page_offer(b, place->name, sizeof place->name);
+        point_name(b, place->name, sizeof place->name);
+        place->order = b->place.v;
+        place->cannot_win = b->spot.never_ends.v;
+        place->in_doubt = quote_doubt(b) != NULL;
         place->s = b->time_s.v;
         place->usd = (double)bill_total(b) / 1e9;
         place->low_s = b->low_s;
@@ -395,7 +417,8 @@ void plot_frontier(struct draft *d, const struct page_ask *ask)
     snprintf(says, sizeof says, "Further left is faster, further down cheaper. %s%s",
              deadline->known ? "Points right of the dashed vertical line miss the deadline."
                              : "A hollow circle is slower and more expensive than some filled "
-                               "one. A dashed line joins the filled ones.",
+                               "one, or its bill is in doubt. A dashed line joins the filled "
+                               "ones.",
              any_estimates(page) ? " Squares are estimates, those that no other estimate beats."
                                  : "");
     draft_plot(d, "frontier", "Time against cost", says);

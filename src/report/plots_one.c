@@ -46,7 +46,7 @@ static void plot_phases(struct draft *d, const struct run *run)
     for (size_t i = 0; i < STARTUP; i++)
         startup += parts[i].s;
     scale_words("s", wall, words);
-    snprintf(title, sizeof title, "%.80s spent %.0f %% of its %s on steps, %.0f %% on start-up",
+    snprintf(title, sizeof title, "%.80s spent %.0f %% of its %s on steps, %.0f %% before them",
              name_of(run), 100 * steps / wall, words, 100 * startup / wall);
     for (size_t i = 0; i < PARTS; i++)
         other += parts[i].s * SMALL < wall ? parts[i].s : 0;
@@ -259,9 +259,10 @@ static struct maybe_real clocks(const struct run_sample *s)
 {
     return s->clock_mhz;
 }
+// Nothing is in use once all processes have ended: no figure of theirs.
 static struct maybe_real memory(const struct run_sample *s)
 {
-    return mib(s->memory_bytes);
+    return s->memory_bytes.v > 0 ? mib(s->memory_bytes) : (struct maybe_real){0};
 }
 static struct maybe_real gpu_memory(const struct run_sample *s)
 {
@@ -298,27 +299,32 @@ static struct figures sample_points(struct draft *d, const struct line *l, sampl
     return f;
 }
 
-static void use_panel(struct draft *d, const struct line *l)
+// Whether it has a line of CPUs.
+static bool use_panel(struct draft *d, const struct line *l)
 {
     char title[160];
     begin_panel(d, l, "", "utilisation", "%");
     mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
     struct figures g = sample_points(d, l, gpus, 1, "GPUs"),
                    c = sample_points(d, l, cpus, 1, "CPUs");
-    char busy[16];
-    snprintf(busy, sizeof busy, c.mean < 95 ? "%.2g" : "%.1f", c.mean / 100);
+    char busy[32];
+    if (c.mean < 95)
+        snprintf(busy, sizeof busy, "%.0f %% of a CPU", ceil(c.mean));
+    else
+        snprintf(busy, sizeof busy, "%.1f CPUs", c.mean / 100);
     if (g.count > 0 && c.count > 0)
-        snprintf(title, sizeof title, "GPUs are %.0f %% busy, and %s CPUs", g.mean, busy);
+        snprintf(title, sizeof title, "GPUs are %.0f %% busy, and %s", g.mean, busy);
     else if (g.count > 0)
         snprintf(title, sizeof title, "GPUs are %.0f %% busy", g.mean);
     else
-        snprintf(title, sizeof title, "%s CPUs are busy", busy);
+        snprintf(title, sizeof title, "%s %s busy", busy, c.mean < 95 ? "is" : "are");
     if (d->rc == 0 && g.count + c.count > 0)
         draft_set(d, &d->panel->title, title);
     if (d->rc == 0 && g.count == 0)
         draft_set(d, &d->panel->y.name, "utilisation of the CPUs");
     else if (d->rc == 0 && c.count == 0)
         draft_set(d, &d->panel->y.name, "utilisation of the GPUs");
+    return c.count > 0;
 }
 
 static bool over_a_gib(const struct run *run)
@@ -371,13 +377,20 @@ void plots_one(struct draft *d, const struct run *runs, size_t count)
     plot_phases(d, &runs[0]);
     if (!(l.wall > 0))
         return;
-    draft_plot(d, "timeline", "Over the time of the run",
-               "All on one time axis, as sampled. The times of steps and epochs are derived from "
-               "their order and the times of the phases. 100 % of CPU is one CPU.");
+    draft_plot(d, "timeline", "Over the time of the run", "All on one time axis, as sampled.");
     epochs_panel(d, &l, true);
     epochs_panel(d, &l, false);
     steps_panel(d, &l);
-    use_panel(d, &l);
+    struct buf says = {0};
+    buf_adds(&says, "All on one time axis, as sampled.");
+    if (runs[0].step_plot_ms.count > 1 || runs[0].epoch_list.count > 0)
+        buf_adds(&says, " The times of steps and epochs are derived from their order and the times "
+                        "of the phases.");
+    if (use_panel(d, &l))
+        buf_adds(&says, " 100 % of CPU is one CPU.");
+    if (d->rc == 0)
+        d->rc = text_take(&d->plot->says, &says, d->err);
+    buf_release(&says);
     other_panels(d, &l);
     struct plot *plot = d->rc == 0 ? d->plot : NULL;
     size_t before = d->page->plots.count;

@@ -227,7 +227,8 @@ static void distribution_panel(struct draft *d, const struct run *runs, size_t c
         if (known >= FEWEST) {
             line_name(d, &naming, runs, count, i, name);
             distribution_series(d, name, times, known);
-            note(&least, name, stats_quantile_of(times, known, 0.5));
+            struct maybe_real median = runs[i].steady.step_ms; // of all steps, as the page says it
+            note(&least, name, median.known ? median.v : stats_quantile_of(times, known, 0.5));
         }
         free(times);
     }

@@ -133,10 +133,11 @@ static bool name_point(struct buf *out, struct placement *placement, const struc
     double high = p->x_high.known ? scale_at(&l->x, p->x_high.v) - x : 0;
     const struct {
         double x, y, share; // share of the text left of the anchor
-    } places[] = {{9, 4, 0},        {-9, 4, 1},      {0, -9, 0.5}, {0, 18, 0.5},
-                  {7, -7, 0},       {-7, -7, 1},     {7, 15, 0},   {-7, 15, 1},
-                  {high + 7, 4, 0}, {low - 7, 4, 1}, {9, -24, 0},  {-9, -24, 1},
-                  {9, 33, 0},       {-9, 33, 1},     {9, -40, 0},  {-9, -40, 1}};
+    } places[] = {{9, 4, 0},    {-9, 4, 1},   {0, -9, 0.5}, {0, 18, 0.5},     {7, -7, 0},
+                  {-7, -7, 1},  {7, 15, 0},   {-7, 15, 1},  {high + 7, 4, 0}, {low - 7, 4, 1},
+                  {9, -24, 0},  {-9, -24, 1}, {9, 33, 0},   {-9, 33, 1},      {9, -40, 0},
+                  {-9, -40, 1}, {9, 49, 0},   {-9, 49, 1},  {9, -56, 0},      {-9, -56, 1},
+                  {9, 65, 0},   {-9, 65, 1},  {9, -72, 0},  {-9, -72, 1}};
     enum { NEAR = 10 };
     size_t count = p->marked.v ? sizeof places / sizeof *places : NEAR;
     bool found = false;

@@ -152,7 +152,7 @@ static size_t unbeaten(const struct plot_panel *panel, bool estimates,
             const struct plot_point *p = &panel->series.items[s].points.items[i];
             if (!p->x.known || !p->y.known || !(estimates ? p->estimated.v : p->marked.v))
                 continue;
-            *cheapest = count == 0 || p->y.v < (*cheapest)->y.v ? p : *cheapest;
+            *cheapest = count == 0 ? p : *cheapest; // points stand in their order
             *fastest = count == 0 || p->x.v < (*fastest)->x.v ? p : *fastest;
             count++;
         }

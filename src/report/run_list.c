@@ -330,7 +330,7 @@ static void list_columns(struct buf *out, const struct run_list *list)
         head_cell(out, list, "", "<abbr title=\"compare\">✓</abbr>", "");
     head_cell(out, list, "long", "run", "name");
     head_cell(out, list, "num", "whole training", "time");
-    head_cell(out, list, "num", "USD", "");
+    head_cell(out, list, "num", "spent, USD", "");
     head_cell(out, list, "num more", "step time", "step");
     head_cell(out, list, "num more", "quality", "");
     head_cell(out, list, "num more", "started", "started");

@@ -171,7 +171,7 @@ static void training_link(struct buf *out, const struct site_job *job,
 static void training_rows(struct buf *out, const struct site_job *job, size_t most)
 {
     static const struct html_column columns[] = {
-        {"training", ""}, {"fastest", "long"}, {"cheapest", "long"}};
+        {"training", ""}, {"fastest run", "long"}, {"cheapest run, or to rent", "long"}};
     html_begin_table(out, "Trainings");
     html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < job->training_count && i < most; i++) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "advise/compare.h"
+#include "advise/compare_estimates.h"
 #include "base/money.h"
 #include "market/bill.h"
 #include "report/compare.h"
@@ -118,60 +119,23 @@ static void show_run(struct buf *out, const struct site_job *job, const struct s
     site_end(out, page, true);
 }
 
-// What one run says about its training, where it is the only one.
-static void only_run(struct site_training *t, const struct page_run *run)
-{
-    char words[SCALE_LABEL];
-    if (!run->time_s.known)
-        return;
-    scale_words("s", run->time_s.v, words);
-    snprintf(t->fastest, sizeof t->fastest, "%s on %.100s", words,
-             run->machine ? run->machine : "an unknown machine");
-}
-
-int site_run_page(struct site_job *job, struct market *market, const struct site_run *run,
-                  struct err *err)
-{
-    struct site_training *t = &job->trainings[run->training];
-    struct page page = {0};
-    struct buf html = {0};
-    char path[SITE_NAME_BYTES + 16];
-    bool kept;
-    snprintf(path, sizeof path, "runs/%s.html", run->name);
-    int rc = site_keep(job, run, path, &kept, err);
-    if (rc != 0 || kept)
-        return rc;
-    rc = site_page_make(job, market, run, 0, &page, err);
-    if (rc == 0 && page.runs.count == 0)
-        rc = err_set(err, ERR_FAIL, "run %s has gone", run->id);
-    if (rc == 0)
-        rc = text_set(&page.made, NULL, err); // the same runs give the same page
-    if (rc == 0) {
-        show_run(&html, job, run, &page);
-        rc = site_put(job, path, &html, err);
-    }
-    if (rc == 0 && t->runs == 1)
-        only_run(t, &page.runs.items[0]);
-    buf_release(&html);
-    record_release(page_fields, &page);
-    return rc;
-}
-
-// ---- a comparison
+// ---- what a training's row says
 
 static bool timed(const struct compare_row *row)
 {
     return row->time_s.value.known && row->time_s.value.v > 0;
 }
 
-// The row with the least time, or with the least cost, among those that may win.
-static const struct compare_row *best_row(const struct compare *compare, bool cost)
+// The row with the least time, or with the least cost, among those that may win, or among all that
+// were measured.
+static const struct compare_row *best_of(const struct compare *compare, bool cost, bool all)
 {
     const struct compare_row *best = NULL;
     for (size_t w = 0; w < compare->workloads.count; w++)
         for (size_t i = 0; i < compare->workloads.items[w].rows.count; i++) {
             const struct compare_row *row = &compare->workloads.items[w].rows.items[i];
-            if (!compare_can_win(row) || (cost ? !row->cost.nano_usd.known : !timed(row)))
+            if (!(all ? !compare_estimated(row) : compare_can_win(row)) ||
+                (cost ? !row->cost.nano_usd.known : !timed(row)))
                 continue;
             bool better = !best || (cost ? row->cost.nano_usd.v < best->cost.nano_usd.v
                                          : row->time_s.value.v < best->time_s.value.v);
@@ -180,13 +144,20 @@ static const struct compare_row *best_row(const struct compare *compare, bool co
     return best;
 }
 
-// "on k80 + tensorflow"
+static const struct compare_row *best_row(const struct compare *compare, bool cost)
+{
+    const struct compare_row *best = best_of(compare, cost, false);
+    return best ? best : best_of(compare, cost, true);
+}
+
+// "on k80 + tensorflow, noisy"
 static void add_row(struct buf *out, const struct compare_row *row)
 {
     const char *machine = row->machine ? row->machine : "an unknown machine";
     buf_printf(out, " on %s%s", verdict_article(machine), machine);
     if (row->framework && strcmp(row->framework, "-") != 0)
         buf_printf(out, " + %s", row->framework);
+    buf_adds(out, row->stopped.v ? ", stopped" : row->noisy.v ? ", noisy" : "");
 }
 
 static void fastest_words(const struct compare *compare, char out[SITE_WORDS])
@@ -222,6 +193,49 @@ static void cheapest_words(const struct page *page, char out[SITE_WORDS])
     snprintf(out, SITE_WORDS, "%s", buf_str(&text));
     buf_release(&text);
 }
+
+// What one run says about its training, where it is the only one.
+static void only_run(struct site_training *t, const struct page_run *run)
+{
+    char words[SCALE_LABEL];
+    if (!run->time_s.known)
+        return;
+    scale_words("s", run->time_s.v, words);
+    snprintf(t->fastest, sizeof t->fastest, "%s on %.100s", words,
+             run->machine ? run->machine : "an unknown machine");
+}
+
+int site_run_page(struct site_job *job, struct market *market, const struct site_run *run,
+                  struct err *err)
+{
+    struct site_training *t = &job->trainings[run->training];
+    struct page page = {0};
+    struct buf html = {0};
+    char path[SITE_NAME_BYTES + 16];
+    bool kept;
+    snprintf(path, sizeof path, "runs/%s.html", run->name);
+    int rc = site_keep(job, run, path, &kept, err);
+    if (rc != 0 || kept)
+        return rc;
+    rc = site_page_make(job, market, run, 0, &page, err);
+    if (rc == 0 && page.runs.count == 0)
+        rc = err_set(err, ERR_FAIL, "run %s has gone", run->id);
+    if (rc == 0)
+        rc = text_set(&page.made, NULL, err); // the same runs give the same page
+    if (rc == 0) {
+        show_run(&html, job, run, &page);
+        rc = site_put(job, path, &html, err);
+    }
+    if (rc == 0 && t->runs == 1) {
+        only_run(t, &page.runs.items[0]);
+        cheapest_words(&page, t->cheapest);
+    }
+    buf_release(&html);
+    record_release(page_fields, &page);
+    return rc;
+}
+
+// ---- a comparison
 
 // "cnn takes 2.4 s to 3 h": the title says the result.
 static void compare_title(const struct site_training *t, const struct page *page, struct buf *out)

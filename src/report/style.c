@@ -107,7 +107,11 @@ const char plot_style[] =
     "summary{cursor:pointer;width:max-content;max-width:100%;padding:.25rem 0}"                    \
     ".cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,46rem),1fr));"       \
     "gap:0 "                                                                                       \
-    "2.5rem;align-items:start}.cols>*{min-width:0}.cols>div>h3:first-child{margin-top:1.5rem}"
+    "2.5rem;align-items:start}.cols>*{min-width:0}.cols>div>h3:first-child{margin-top:1.5rem}"     \
+    ".flow{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,44rem),1fr));"       \
+    "gap:0 2.5rem}.flow>*{min-width:0}.flow>:not(.alone){grid-column:1/-1}"                        \
+    "@media (min-width:1600px){.stay{position:sticky;top:0}.both .down{display:block;columns:2;"   \
+    "column-gap:2.5rem}.both .down figure{break-inside:avoid;padding-bottom:.75rem}}"
 #define TABLES                                                                                     \
     ".scroll{overflow-x:auto;margin:.5rem 0 1rem;max-width:100%}"                                  \
     "table{border-collapse:collapse;font-size:.875rem}"                                            \

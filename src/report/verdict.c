@@ -38,9 +38,11 @@ static const char *name_of(const struct page_run *run)
     return or_unknown(run->workload, or_unknown(run->name, "the run"));
 }
 
-static const char *machine_of(const struct page_run *run)
+// "cnn on a machine with 2 CPUs"
+static void add_run(const struct page_run *run, struct buf *out)
 {
-    return or_unknown(run->machine, "an unknown machine");
+    const char *machine = or_unknown(run->machine, "an unknown machine");
+    buf_printf(out, "%s on %s%s", name_of(run), verdict_article(machine), machine);
 }
 
 // The comparison's row of the only run.
@@ -53,18 +55,16 @@ static const struct compare_row *only_row(const struct page *page)
 
 static void say_unknown(const struct page_run *run, const struct compare_row *row, struct buf *out)
 {
-    if (row && row->calculation_ms.value.known) {
-        buf_printf(
-            out, "One calculation of %s on %s takes %.4g ms; the time of the whole run is unknown.",
-            name_of(run), machine_of(run), row->calculation_ms.value.v);
-    } else if (row && same(row->kind, "relative")) {
-        buf_printf(out,
-                   "The time of %s on %s is unknown: only its speed relative to others is known.",
-                   name_of(run), machine_of(run));
-    } else {
-        buf_printf(out, "The time of %s on %s is unknown: the run ended too early to project it.",
-                   name_of(run), machine_of(run));
-    }
+    bool calculated = row && row->calculation_ms.value.known;
+    buf_adds(out, calculated ? "One calculation of " : "The time of ");
+    add_run(run, out);
+    if (calculated)
+        buf_printf(out, " takes %.4g ms; the time of the whole run is unknown.",
+                   row->calculation_ms.value.v);
+    else if (row && same(row->kind, "relative"))
+        buf_adds(out, " is unknown: only its speed relative to others is known.");
+    else
+        buf_adds(out, " is unknown: the run ended too early to project it.");
 }
 
 // One run by itself.
@@ -77,7 +77,9 @@ static void say_run(const struct page_ask *ask, const struct page *page, struct 
         say_unknown(run, row, out);
         return;
     }
-    buf_printf(out, "The whole training of %s on %s takes ", name_of(run), machine_of(run));
+    buf_adds(out, "The whole training of ");
+    add_run(run, out);
+    buf_adds(out, " takes ");
     verdict_time(out, run->time_s.v);
     if (run->low_s.known && run->high_s.known) {
         buf_adds(out, " (95 %: ");
@@ -110,9 +112,13 @@ static void say_many(const struct page *page, struct buf *out)
     if (least && !same(least->workload, most->workload)) {
         buf_adds(out, "; whole trainings take from ");
         verdict_time(out, least->time_s.v);
-        buf_printf(out, " (%s on %s) to ", name_of(least), machine_of(least));
+        buf_adds(out, " (");
+        add_run(least, out);
+        buf_adds(out, ") to ");
         verdict_time(out, most->time_s.v);
-        buf_printf(out, " (%s on %s)", name_of(most), machine_of(most));
+        buf_adds(out, " (");
+        add_run(most, out);
+        buf_adds(out, ")");
     }
     buf_adds(out, ".");
 }

@@ -66,16 +66,6 @@ static void add_ties(const struct quote *quote, const struct bill *best, struct 
                    doubtful == 1 ? " does not count" : "s do not count");
 }
 
-static const struct bill *fastest(const struct quote *quote)
-{
-    const struct bill *best = &quote->bills.items[0];
-    for (size_t i = 1; i < quote->bills.count; i++)
-        if (quote->bills.items[i].time_s.v < best->time_s.v &&
-            !quote->bills.items[i].price_impossible.v)
-            best = &quote->bills.items[i];
-    return best;
-}
-
 static bool includes_startup(const struct quote *quote)
 {
     for (size_t i = 0; i < quote->bills.count; i++)
@@ -98,11 +88,12 @@ static void say_quote(const struct quote *quote, struct buf *out)
 {
     const struct bill *estimate = cheaper_estimate(quote);
     if (quote->bills.count > 0) {
-        const struct bill *cheap = &quote->bills.items[0], *fast = fastest(quote);
+        const struct bill *cheap = &quote->bills.items[0];
+        const struct bill *fast = quote_fastest(quote->bills.items, quote->bills.count);
         buf_printf(out, "To rent%s, the cheapest machine with a run is ",
                    includes_startup(quote) ? ", start-up included" : "");
         add_bill(quote, cheap, out);
-        if (fast != cheap) {
+        if (fast && fast != cheap && fast->time_s.v < cheap->time_s.v) {
             buf_adds(out, "; the fastest is ");
             add_bill(quote, fast, out);
         }

@@ -41,7 +41,7 @@ static int make(struct board *board, struct ledger *ledger, struct err *err)
     if (rc == 0)
         rc = board_spend(board->site, ledger, &figures, err);
     if (rc == 0)
-        rc = board_machines(board->site, ledger, &figures.machines, err);
+        rc = board_machines(board->site, &facets, &figures.machines, err);
     if (rc == 0)
         rc = board_moved(board->site, &figures.moved, err);
     if (rc == 0)

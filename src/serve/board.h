@@ -18,17 +18,17 @@ void board_stop(struct board *board);
 void board_free(struct board *board);
 bool board_stops(struct board *board);
 
+// How many runs there are of each training with each framework and each end: of the most frequent
+// values of each, and of all others together.
+enum board_facet { BOARD_TRAINING, BOARD_FRAMEWORK, BOARD_ENDED, BOARD_FACETS };
 enum { BOARD_VALUES = 12, BOARD_VALUE_BYTES = 128 };
-struct board_counts { // the most frequent values first; those that are empty or too long are left
-                      // out
-    struct board_count {
-        char value[BOARD_VALUE_BYTES];
-        int64_t runs;
-    } items[BOARD_VALUES];
-    size_t count;
-};
 struct board_facets {
-    struct board_counts workloads, frameworks, ended;
+    struct board_values {
+        char items[BOARD_VALUES][BOARD_VALUE_BYTES];
+        size_t count;
+    } values[BOARD_FACETS];
+    bool named[BOARD_VALUES]; // trainings: by the run's name, not the workload's
+    int64_t runs[BOARD_VALUES + 1][BOARD_VALUES + 1][BOARD_VALUES + 1];
 };
 
 // False if they are not made yet, or `board` is null.

@@ -18,24 +18,39 @@
 
 // ---- counts
 
-static int add_count(void *arg, const char *value, int64_t count, struct err *err)
+// The place of a value; that of all others if it is empty, too long, or one too many.
+static size_t place_of(struct board_values *values, const char *value)
 {
-    struct board_counts *counts = arg;
+    size_t i = 0;
+    if (!*value || strlen(value) >= BOARD_VALUE_BYTES)
+        return BOARD_VALUES;
+    while (i < values->count && strcmp(values->items[i], value) != 0)
+        i++;
+    if (i == values->count && i < BOARD_VALUES)
+        snprintf(values->items[values->count++], BOARD_VALUE_BYTES, "%s", value);
+    return i;
+}
+
+static int add_count(void *arg, const struct ledger_kind *kind, int64_t count, struct err *err)
+{
+    struct board_facets *f = arg;
     (void)err;
-    if (!*value || strlen(value) >= BOARD_VALUE_BYTES || counts->count == BOARD_VALUES)
-        return 0;
-    struct board_count *c = &counts->items[counts->count++];
-    snprintf(c->value, sizeof c->value, "%s", value);
-    c->runs = count;
+    size_t known = f->values[BOARD_TRAINING].count;
+    size_t training = place_of(&f->values[BOARD_TRAINING], kind->training);
+    size_t framework = place_of(&f->values[BOARD_FRAMEWORK], kind->framework);
+    size_t ended = place_of(&f->values[BOARD_ENDED], kind->ended);
+    if (training == known && training < BOARD_VALUES)
+        f->named[training] = kind->named;
+    else if (training < known && f->named[training] != kind->named)
+        training = BOARD_VALUES; // a name like a workload's: its link would be another's
+    f->runs[training][framework][ended] += count;
     return 0;
 }
 
 int board_count(struct ledger *ledger, struct board_facets *out, struct err *err)
 {
-    TRY(ledger_counts(ledger, LEDGER_WORKLOAD, BOARD_VALUES + 1, add_count, &out->workloads, err));
-    TRY(ledger_counts(ledger, LEDGER_FRAMEWORK, BOARD_VALUES + 1, add_count, &out->frameworks,
-                      err));
-    return ledger_counts(ledger, LEDGER_ENDED, BOARD_VALUES + 1, add_count, &out->ended, err);
+    enum { KINDS = 100000 };
+    return ledger_counts(ledger, KINDS, add_count, out, err);
 }
 
 // ---- this month
@@ -128,17 +143,17 @@ static int add_training(struct site *site, struct market *market, const char *na
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
 
-int board_machines(struct site *site, struct ledger *ledger, struct buf *out, struct err *err)
+int board_machines(struct site *site, const struct board_facets *facets, struct buf *out,
+                   struct err *err)
 {
     enum { TRAININGS = 6 };
-    struct board_counts names = {0};
+    const struct board_values *names = &facets->values[BOARD_TRAINING];
     struct market *market = NULL;
     uint64_t stamp = 0;
-    int rc = ledger_counts(ledger, LEDGER_TRAINING, TRAININGS, add_count, &names, err);
-    if (rc == 0)
-        rc = site_market(site, &market, &stamp, err);
-    for (size_t i = 0; i < names.count && rc == 0 && !board_stops(site->board); i++)
-        rc = add_training(site, market, names.items[i].value, out, err);
+    int rc = site_market(site, &market, &stamp, err);
+    for (size_t i = 0; i < names->count && i < TRAININGS && rc == 0 && !board_stops(site->board);
+         i++)
+        rc = add_training(site, market, names->items[i], out, err);
     site_give_market(site, market, stamp, rc != 0);
     return rc;
 }

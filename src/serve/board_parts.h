@@ -8,7 +8,7 @@
 int board_count(struct ledger *ledger, struct board_facets *out, struct err *err) MUST_USE;
 int board_spend(struct site *site, struct ledger *ledger, struct board_figures *out,
                 struct err *err) MUST_USE;
-int board_machines(struct site *site, struct ledger *ledger, struct buf *out,
+int board_machines(struct site *site, const struct board_facets *facets, struct buf *out,
                    struct err *err) MUST_USE;
 // Without a book that can be read, nothing.
 int board_moved(struct site *site, struct buf *out, struct err *err) MUST_USE;

@@ -14,8 +14,8 @@ enum { ROWS = RUN_LIST_ROWS, PAGES_MOST = 1000000, LABELS_MOST = 8 };
 
 // ---- what is asked for
 
-static const char *const filters[] = {"workload", "machine", "framework", "ended",
-                                      "label",    "since",   "sort",      NULL};
+static const char *const filters[] = {"workload", "name",  "machine", "framework", "ended",
+                                      "label",    "since", "sort",    NULL};
 
 static const struct order {
     const char *word; // "-" before it: the other way round
@@ -50,6 +50,7 @@ static int list_filter(const struct request *request, const char **labels,
         return err_set(err, ERR_USAGE, "'page' must be 1 or more");
     *filter = (struct ledger_filter){
         .workload = request_value(request, "workload"),
+        .name = request_value(request, "name"),
         .machine = request_value(request, "machine"),
         .framework = request_value(request, "framework"),
         .ended = request_value(request, "ended"),
@@ -73,21 +74,27 @@ static int list_filter(const struct request *request, const char **labels,
 // ---- addresses
 
 // An address of the list with this parameter set to another value (null: without it), back on the
-// first page.
-static void link_with(struct buf *out, const struct request *request, const char *key,
-                      const char *value)
+// first page; and without another one.
+static void link_without(struct buf *out, const struct request *request, const char *key,
+                         const char *other, const char *value)
 {
     const char *before = "?";
     buf_adds(out, "/runs");
     for (size_t i = 0; i < request->query_count; i++)
         for (size_t k = 0; filters[k]; k++)
             if (strcmp(request->query[i].key, filters[k]) == 0 && *request->query[i].value &&
-                strcmp(filters[k], key) != 0) {
+                strcmp(filters[k], key) != 0 && strcmp(filters[k], other) != 0) {
                 frame_pair(out, before, &request->query[i]);
                 before = "&amp;";
             }
     if (value)
         frame_pair(out, before, &(struct parameter){key, value});
+}
+
+static void link_with(struct buf *out, const struct request *request, const char *key,
+                      const char *value)
+{
+    link_without(out, request, key, "", value);
 }
 
 // A column's link: the same list in this order.
@@ -112,38 +119,122 @@ void form_list(struct buf *out, const struct request *request)
     frame_field(out, request, "framework", "Framework", "pytorch");
     frame_field(out, request, "label", "Label", "key=value");
     frame_field(out, request, "since", "Since", "2026-11-01");
+    for (size_t i = 0; i < request->query_count; i++) { // chips and columns set these
+        const struct parameter *p = &request->query[i];
+        if (!*p->value || (strcmp(p->key, "name") != 0 && strcmp(p->key, "ended") != 0 &&
+                           strcmp(p->key, "sort") != 0))
+            continue;
+        buf_printf(out, "<input type=\"hidden\" name=\"%s\" value=\"", p->key);
+        markup_in(out, "", p->value, "\">\n");
+    }
     buf_adds(out, "<button>Show</button>\n</form>\n");
 }
 
-// A chip for each value: its number of runs in the whole ledger; the chosen one ends the choice.
-static void facet(struct buf *out, const struct request *request, const char *key,
-                  const struct board_counts *counts)
+// What is chosen of each property; those without a choice are at ANY.
+enum { ANY = BOARD_VALUES + 1 };
+
+struct choice {
+    struct board_facets facets;
+    size_t chosen[BOARD_FACETS];
+    bool counted; // nothing else is asked for: the numbers of runs are known
+};
+
+static const char *key_of(const struct choice *c, int facet, size_t value)
 {
-    const char *chosen = request_value(request, key);
-    if (counts->count < 2 && !chosen)
-        return;
-    buf_printf(out, "<nav aria-label=\"Runs by %s\"><ul class=\"chips\">\n", key);
-    for (size_t i = 0; i < counts->count; i++) {
-        const struct board_count *c = &counts->items[i];
-        bool here = chosen && strcmp(chosen, c->value) == 0;
-        buf_adds(out, "<li><a class=\"chip\" href=\"");
-        link_with(out, request, key, here ? NULL : c->value);
-        markup_in(out, here ? "\" aria-current=\"true\">" : "\">", c->value, "");
-        buf_adds(out, " <b>");
-        frame_count(out, c->runs);
-        buf_adds(out, "</b></a></li>\n");
-    }
-    buf_adds(out, "</ul></nav>\n");
+    return facet == BOARD_FRAMEWORK ? "framework"
+           : facet == BOARD_ENDED   ? "ended"
+           : c->facets.named[value] ? "name"
+                                    : "workload";
 }
 
-static void facets(struct buf *out, const struct request *request)
+static void choose(struct choice *c, const struct parameter *p)
 {
-    struct board_facets f;
-    if (!board_facets(request->site->board, &f))
+    for (int f = 0; f < BOARD_FACETS; f++)
+        for (size_t i = 0; i < c->facets.values[f].count; i++)
+            if (strcmp(key_of(c, f, i), p->key) == 0 &&
+                strcmp(c->facets.values[f].items[i], p->value) == 0) {
+                c->counted &= c->chosen[f] == ANY;
+                c->chosen[f] = i;
+                return;
+            }
+    c->counted = false;
+}
+
+static bool choice_of(const struct request *request, struct choice *c)
+{
+    if (!board_facets(request->site->board, &c->facets))
+        return false;
+    c->counted = true;
+    for (int f = 0; f < BOARD_FACETS; f++)
+        c->chosen[f] = ANY;
+    for (size_t i = 0; i < request->query_count; i++) {
+        const struct parameter *p = &request->query[i];
+        if (*p->value && strcmp(p->key, "page") != 0 && strcmp(p->key, "sort") != 0)
+            choose(c, p);
+    }
+    return true;
+}
+
+// The runs with a value of a property, and what is chosen of the others.
+static int64_t runs_with(const struct choice *c, int facet, size_t value)
+{
+    size_t from[BOARD_FACETS], to[BOARD_FACETS];
+    int64_t sum = 0;
+    for (int f = 0; f < BOARD_FACETS; f++) {
+        size_t only = f == facet ? value : c->chosen[f];
+        from[f] = only == ANY ? 0 : only;
+        to[f] = only == ANY ? BOARD_VALUES : only;
+    }
+    for (size_t i = from[0]; i <= to[0]; i++)
+        for (size_t k = from[1]; k <= to[1]; k++)
+            for (size_t m = from[2]; m <= to[2]; m++)
+                sum += c->facets.runs[i][k][m];
+    return sum;
+}
+
+static int64_t runs_of_all(const struct choice *c)
+{
+    struct choice all = *c;
+    for (int f = 0; f < BOARD_FACETS; f++)
+        all.chosen[f] = ANY;
+    return runs_with(&all, BOARD_FACETS, 0);
+}
+
+// The other key of trainings must go when one is chosen: a run has a workload, or is known by name.
+static void facet_link(struct buf *out, const struct request *request, const char *key,
+                       const char *value)
+{
+    const char *other = strcmp(key, "name") == 0       ? "workload"
+                        : strcmp(key, "workload") == 0 ? "name"
+                                                       : "";
+    link_without(out, request, key, other, value);
+}
+
+// A chip for each value, with its number of runs among those chosen by the others; the chosen one
+// ends the choice.
+static void facet(struct buf *out, const struct request *request, const struct choice *c, int f)
+{
+    static const char *const names[] = {"training", "framework", "end"};
+    const struct board_values *values = &c->facets.values[f];
+    if (values->count < 2 && c->chosen[f] == ANY)
         return;
-    facet(out, request, "workload", &f.workloads);
-    facet(out, request, "framework", &f.frameworks);
-    facet(out, request, "ended", &f.ended);
+    buf_printf(out, "<nav aria-label=\"Runs by %s\"><ul class=\"chips\">\n", names[f]);
+    for (size_t i = 0; i < values->count; i++) {
+        bool here = c->chosen[f] == i;
+        int64_t runs = runs_with(c, f, i);
+        if (c->counted && runs == 0 && !here)
+            continue;
+        buf_adds(out, "<li><a class=\"chip\" href=\"");
+        facet_link(out, request, key_of(c, f, i), here ? NULL : values->items[i]);
+        markup_in(out, here ? "\" aria-current=\"true\">" : "\">", values->items[i], "");
+        if (c->counted) {
+            buf_adds(out, " <b>");
+            frame_count(out, runs);
+            buf_adds(out, "</b>");
+        }
+        buf_adds(out, "</a></li>\n");
+    }
+    buf_adds(out, "</ul></nav>\n");
 }
 
 // ---- the page
@@ -159,51 +250,18 @@ static void page_link(struct buf *out, const struct request *request, int64_t pa
     buf_drop(out, &number);
 }
 
-static void nothing_found(struct buf *out, const struct request *request, int64_t page)
+// `all`: the runs in the ledger; -1: not known.
+static void nothing_found(struct buf *out, const struct request *request, int64_t page, int64_t all)
 {
-    if (page > 1)
+    if (all != 0 && page > 1)
         part_empty(out, "There are no runs on this page. The newest are on the first one.", NULL);
-    else if (request->query_count > 0)
+    else if (all != 0 && request->query_count > 0)
         part_empty(out, "Leave out a filter to see more.", NULL);
     else
         part_empty(out, "This measures a small training on this machine, in a few seconds:",
                    "fare run mlp");
-    if (request->query_count > 0)
+    if (all != 0 && request->query_count > 0)
         buf_adds(out, "<p><a href=\"/runs\">All runs</a></p>\n");
-}
-
-static const struct board_counts *counts_of(const struct board_facets *f, const char *key)
-{
-    return strcmp(key, "workload") == 0    ? &f->workloads
-           : strcmp(key, "framework") == 0 ? &f->frameworks
-           : strcmp(key, "ended") == 0     ? &f->ended
-                                           : NULL;
-}
-
-// How many runs the list has; -1: not known. Of several filters nobody has counted them.
-static int64_t count_of(const struct request *request)
-{
-    struct board_facets f;
-    const struct board_counts *counts = &f.ended; // each run has one end
-    const char *chosen = NULL;
-    size_t filtered = 0;
-    int64_t sum = 0;
-    if (!board_facets(request->site->board, &f))
-        return -1;
-    for (size_t i = 0; i < request->query_count; i++) {
-        const struct parameter *p = &request->query[i];
-        if (!*p->value || strcmp(p->key, "page") == 0 || strcmp(p->key, "sort") == 0)
-            continue;
-        counts = counts_of(&f, p->key);
-        chosen = p->value;
-        filtered++;
-    }
-    if (filtered > 1 || !counts)
-        return -1;
-    for (size_t i = 0; i < counts->count; i++)
-        if (!chosen || strcmp(counts->items[i].value, chosen) == 0)
-            sum += counts->items[i].runs;
-    return sum > 0 ? sum : -1;
 }
 
 // "13,421 runs: gpt2": the title says the result.
@@ -214,7 +272,7 @@ static void list_title(const struct request *request, int64_t count, bool empty,
         buf_adds(out, "No runs yet");
         return;
     }
-    if (count >= 0) {
+    if (count > 0) {
         frame_count(out, count);
         buf_adds(out, count == 1 ? " run" : " runs");
     } else {
@@ -259,14 +317,17 @@ static void show_list(struct buf *out, const struct request *request, struct run
                       bool more, const struct buf *live, int64_t page)
 {
     const char *sort = request_value(request, "sort");
-    int64_t count = count_of(request);
+    struct choice choice;
+    bool known = choice_of(request, &choice);
+    int64_t count = known && choice.counted ? runs_with(&choice, BOARD_FACETS, 0) : -1;
     struct buf title = {0};
     list_title(request, count, table->count == 0, &title);
     frame_begin(out, request, buf_str(&title));
     buf_drop(out, &title);
     buf_add(out, buf_str(live), live->len);
     if (table->count > 0 || request->query_count > 0) {
-        facets(out, request);
+        for (int f = 0; known && f < BOARD_FACETS; f++)
+            facet(out, request, &choice, f);
         form_list(out, request);
     }
     if (table->count > 0) {
@@ -274,10 +335,10 @@ static void show_list(struct buf *out, const struct request *request, struct run
         run_list_show(out, table);
         buf_adds(out, "<button>Compare selected</button>\n</form>\n");
     } else {
-        nothing_found(out, request, page);
+        nothing_found(out, request, page, known ? runs_of_all(&choice) : -1);
     }
     if (sort && (strstr(sort, "time") || strstr(sort, "step")))
-        html_paragraph(out, "mute", "Runs of which this is unknown are not in this order.");
+        html_paragraph(out, "mute", "Runs whose value is unknown are left out of this order.");
     page_links(out, request, page, count, more);
     frame_json_link(out, request, "/runs");
     frame_end(out);

@@ -189,7 +189,7 @@ static void show_prices(struct buf *out, const struct request *request, const st
                                    : "No matching offer in the book. The public catalogue may have "
                                      "one:",
                    "fare prices update");
-    buf_adds(out, "<div class=\"cols\">\n<div>\n");
+    buf_adds(out, "<div class=\"cols\">\n<div class=\"stay\">\n");
     for (size_t i = 0; i < beside->page.plots.count; i++)
         html_plot(out, &beside->page.plots.items[i], 2, i);
     if (beside->page.plots.count > 0) {

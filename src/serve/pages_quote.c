@@ -11,6 +11,7 @@
 #include "report/page.h"
 #include "report/part.h"
 #include "serve/request.h"
+#include "workload/workload.h"
 
 static const struct frame_choice spots[] = {{"", "any"}, {"no", "on demand"}, {"yes", "spot"}},
                                  bases[] = {{"", "with estimates"}, {"yes", "measured only"}};
@@ -123,6 +124,9 @@ static void quote_title(const struct quote *quote, struct buf *out)
 static void show_quote(struct buf *out, const struct request *request, const struct quote_job *job,
                        const struct page *plots)
 {
+#define ROW(name) #name,
+    static const char *const trainings[] = {WORKLOADS(ROW)};
+#undef ROW
     struct buf title = {0};
     bool asked = request_value(request, "run");
     if (asked)
@@ -137,17 +141,20 @@ static void show_quote(struct buf *out, const struct request *request, const str
         if (job->quote.bills.count + job->quote.estimates.count > 0)
             html_heading(out, 2, "The cheapest offers");
         html_bills(out, &job->quote);
-        buf_adds(out, "</div>\n<div>\n");
+        buf_adds(out, "</div>\n<div class=\"stay\">\n");
         for (size_t i = 0; i < plots->plots.count; i++)
             html_plot(out, &plots->plots.items[i], 2, i);
         show_command(out, request);
         buf_adds(out, "</div>\n</div>\n");
         frame_json_link(out, request, "/quote");
     } else {
-        part_empty(out,
-                   "Name a run or a workload above; of cnn, gpt2 and others published runs are "
-                   "known. From a time that you know:",
-                   "fare quote --time 2h --gpu h100");
+        html_paragraph(out, "", "Name a run above, or choose a training with published runs:");
+        buf_adds(out, "<nav aria-label=\"Trainings\"><ul class=\"chips\">\n");
+        for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++)
+            buf_printf(out, "<li><a class=\"chip\" href=\"/quote?run=%s\">%s</a></li>\n",
+                       trainings[i], trainings[i]);
+        buf_adds(out, "</ul></nav>\n");
+        part_empty(out, "From a time that you know:", "fare quote --time 2h --gpu h100");
     }
     frame_end(out);
     buf_drop(out, &title);

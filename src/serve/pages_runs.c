@@ -167,7 +167,7 @@ static void add_tables(struct buf *out, const struct page *page)
 
 static void show_compare(struct buf *out, const struct request *request, const struct page *page)
 {
-    enum { FRAME = 1000 }; // bytes of what is between the pieces
+    enum { FRAME = 2000 }; // bytes of what is between the pieces
     struct buf *plots = calloc(page->plots.count + 1, sizeof *plots), left_out = {0};
     struct buf tables = {0}, quotes = {0}, differences = {0}, end = {0};
     if (!plots) {

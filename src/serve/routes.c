@@ -11,9 +11,10 @@
 #include "serve/request.h"
 
 // The parameters of each page.
-static const char *const nothing[] = {NULL}, *const of_runs[] = {"workload", "machine", "framework",
-                                                                 "ended",    "label",   "since",
-                                                                 "sort",     "page",    NULL},
+static const char *const nothing[] = {NULL}, *const of_runs[] = {"workload",  "name",  "machine",
+                                                                 "framework", "ended", "label",
+                                                                 "since",     "sort",  "page",
+                                                                 NULL},
                          *const of_compare[] = {"run", NULL},
                          *const of_prices[] = {"text",   "gpu",  "gpus",      "provider",
                                                "region", "kind", "max_price", NULL},

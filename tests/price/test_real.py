@@ -124,7 +124,7 @@ def expected(cloud):
             spot = None
         for kind, value in (("on-demand", demand), ("spot", spot)):
             if value:
-                zones = groups[name, r["Region"], kind]
+                zones = groups[name, r["Region"].lstrip(", "), kind]  # Vast's ", US, NA" has no town
                 if zone not in zones or value < zones[zone][0]:
                     zones[zone] = (value, gpus)
     out = {}

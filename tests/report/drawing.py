@@ -172,7 +172,7 @@ def plain(text):
 
 def in_page(text, kind):
     """The panels of a plot of a page, as wide screens show them, by their titles."""
-    section = re.search(rf'<section id="plot-{kind}">(.*?)</section>', text, re.S).group(1)
+    section = re.search(rf'<section id="plot-{kind}"[^>]*>(.*?)</section>', text, re.S).group(1)
     found = {}
     for title, svg in re.findall(r'<figcaption><h\d>(.*?)</h\d>.*?<div class="wide">(<svg.*?</svg>)', section, re.S):
         title = plain(html.unescape(title))

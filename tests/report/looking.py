@@ -44,7 +44,7 @@ while (walker.nextNode()) {
   }
   if (/\\(null\\)|\\b(undefined|null|nan|-nan|inf)\\b/i.test(text)) found.push('no word: ' + text);
 }
-for (const e of document.querySelectorAll('input:not([type=checkbox]),select')) {
+for (const e of document.querySelectorAll('input:not([type=checkbox],[type=hidden]),select')) {
   const style = getComputedStyle(e), text = e.tagName === 'SELECT' ? e.selectedOptions[0].text : e.value || e.placeholder;
   const pen = document.createElement('canvas').getContext('2d');
   pen.font = style.font;
@@ -141,7 +141,7 @@ return found;
 """
 
 NAMELESS = """
-return [...document.querySelectorAll('input,select,button,a[href],[tabindex]')].filter(e => !(e.labels && e.labels.length) &&
+return [...document.querySelectorAll('input:not([type=hidden]),select,button,a[href],[tabindex]')].filter(e => !(e.labels && e.labels.length) &&
   !e.ariaLabel && !e.textContent.trim()).map(e => 'no name: ' + e.outerHTML.slice(0, 80));
 """
 

@@ -40,7 +40,9 @@ static void words(void **state)
         {"cnn takes 2.4 s on H200", "cnn takes 2.4\u00a0s on H200"},
         {"7.4 s, or 1 h 04 min", "7.4\u00a0s, or 1\u00a0h\u00a004\u00a0min"},
         {"from 1.00 USD per GPU-hour", "from 1.00\u00a0USD per GPU-\u2060hour"},
-        {"≥0.037 USD (0.034-0.059), ±68 %.", "≥0.037\u00a0USD (0.034-0.059), ±68\u00a0%."},
+        {"on 2026-10-30", "on 2026-10-30"},
+        {"≥0.037 USD (0.034-0.059), ±68 %.", "≥0.037\u00a0USD (0.034-\u2060"
+                                             "0.059), ±68\u00a0%."},
         {"250 µs <b>", "250\u00a0µs &lt;b&gt;"},
         {"EPYC (…81e172)", "EPYC (…\u206081e172)"},
         {"2 of 5 sums, 3 min. 4", "2 of 5 sums, 3\u00a0min. 4"}, // no units; a new sentence

@@ -275,7 +275,7 @@ records.write(HERE / "timed.jsonl", [timed])
 fare("runs", "import", HERE / "timed.jsonl", "--ledger", HERE / "timed.db")
 found = plot("phases", timed["id"], "--ledger", HERE / "timed.db")
 title, panel = next(iter(found.items()))
-report("phases: the title says the result", title == "timed spent 75 % of its 1 min 00 s on steps, 17 % on start-up", title)
+report("phases: the title says the result", title == "timed spent 75 % of its 1 min 00 s on steps, 17 % before them", title)
 parts = [float(e.get("width")) for e in panel.elements if "bar" in drawing.classes(e) and e.find(drawing.SVG + "title") is not None]
 seconds = [4, 6, 5, 40, 4.9]  # what is idle is under half a percent
 report("phases: each part is as long as its time", len(parts) == len(seconds) and all(

@@ -208,7 +208,7 @@ report("and as JSON", [(h["since"], h["price"]) for h in history] == [("2026-11-
 (HERE / "config/fare/offers/spots.csv").write_text("provider,name,zone,kind,price,date,source,gpu,gpus,region\n" + "".join(
     f"acme,often,{zone},spot,0.{price},2026-11-0{day},a,V100,1,mars\n" for zone in ("mars-1", "<i>2") for day, price in ((1, 4), (2, 6), (3, 5))))
 often = s.ask("/offer?name=acme/often@mars-1:spot").text
-report("a spot offer's price is drawn and told zone by zone", '<section id="plot-spot">' in often and "Spot price by zone" in often and "<svg" in often
+report("a spot offer's price is drawn and told zone by zone", '<section id="plot-spot"' in often and "Spot price by zone" in often and "<svg" in often
        and "mars-1" in often and "&lt;i&gt;2" in often and "<i>" not in often, often)
 zones = json.loads(s.ask("/offer.json?name=acme/often@mars-1:spot").text)["spot"]["zones"]
 report("and as JSON", [(z["zone"], z["changes"], z["p50"]) for z in zones] == [("<i>2", 2, "0.50"), ("mars-1", 2, "0.50")], zones)

@@ -216,7 +216,7 @@ for gpu, relation in (("A100", "other"), ("V100", "other"), ("L4", "other"), ("H
 made = subprocess.run([FARE, "report", "--gpu", "l4", "--book", "-", "-o", "-"], capture_output=True, text=True).stdout
 page = ask("/gpu?name=L4")[1]
 for kind in ("offers", "speed"):
-    both = [re.search(rf'<section id="plot-{kind}">.*?</section>', text, re.S).group(0) for text in (made, page)]
+    both = [re.search(rf'<section id="plot-{kind}"[^>]*>.*?</section>', text, re.S).group(0) for text in (made, page)]
     report(f"fare report --gpu has the same {kind}", both[0] == both[1])
 report("and links nowhere", "href=" not in made)
 report("of the H100 itself there is none", "speeds" not in json.loads(ask("/gpu.json?name=H100")[1]))
