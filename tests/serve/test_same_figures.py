@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A figure is the same wherever it stands: the cheapest and the fastest machine for a training on the overview, in the quote, its
+advice and its plot, on the run's page, in the report and on a site; chips that count what the list then shows.
+
+The order of a quote's JSON says what is cheapest; what is fastest is found here.
+"""
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+sys.path.insert(0, os.environ["TESTS"])
+sys.path.insert(0, os.environ["TESTS"] + "/report")
+import records  # noqa: E402
+from tap import done, report, skip  # noqa: E402
+
+FARE, HERE, ROOT = os.environ["FARE"], Path(os.environ["TMPDIR"]), Path(os.environ["ROOT"])
+RUNS = [json.loads(line) for name in ("2026-gpt2", "2026-h200") for line in
+        (ROOT / "share/published" / f"{name}.jsonl").read_text().splitlines()]
+RUNS = [r for r in RUNS if r["id"].endswith(("gpt2-fare-gpu-bf16", "gpt2-pytorch-gpu-bf16", "gpt2-transformers-gpu-bf16", "mlp-fare-gpu-tf32"))]
+COMMANDS = [records.record(700 + i, "", "box", 60 + i, 1, framework="command", ended=ended, name=name)
+            for i, (name, ended) in enumerate([("resnet", "finished"), ("resnet", "failed"), ("bert", "finished")])]
+for run in COMMANDS:
+    del run["workload"]
+
+
+def fare(*arguments):
+    p = subprocess.run([FARE, *map(str, arguments)], capture_output=True, text=True, cwd=HERE)
+    assert p.returncode == 0, p.stderr
+    return p.stdout
+
+
+def plain(text):
+    """What a reader sees of a page."""
+    return html.unescape(re.sub(r"<[^>]*>", "", re.sub(r"<(?:style|title)[^>]*>.*?</(?:style|title)>", "", text, flags=re.S)))
+
+
+def chosen(page, training):
+    """{what: offer} of the table of the cheapest and the fastest machines."""
+    group = next((g for g in re.findall(r"<tbody>(.*?)</tbody>", page, re.S) if f">{training}</a>" in g), "")
+    rows = re.findall(r'<tr><td class="long">(.*?)<span class="id">.*?</span> ([a-z ]+)</span></td>', group, re.S)
+    return {what: plain(offer) for offer, what in rows}
+
+
+records.write(HERE / "runs.jsonl", RUNS + COMMANDS)
+LEDGER = HERE / "ledger.db"
+fare("runs", "import", HERE / "runs.jsonl", "--ledger", LEDGER)
+server = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0", "--ledger", LEDGER, "--book", "-"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+found = re.search(r"http://\S+:\d+", server.stdout.readline())
+if not found:
+    text = server.communicate()[1]
+    skip("the same figures everywhere", text) if "libmicrohttpd is not" in text else report("it starts", False, text)
+    done()
+
+
+def ask(path):
+    return urllib.request.urlopen(found.group(0) + path, timeout=60).read().decode()
+
+
+try:
+    deadline = time.monotonic() + 60
+    while "cheapest with a run" not in (overview := ask("/")) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    fare("report", "--site", HERE / "site", "--ledger", LEDGER, "--book", "-", "--all")
+    site = (HERE / "site/index.html").read_text()
+    for training in ("gpt2", "mlp"):
+        quote = json.loads(ask(f"/quote.json?run={training}"))
+        bills = [b for b in quote["bills"] if not b.get("price_impossible")]
+        first, fast = bills[0], min(bills, key=lambda b: b["time_s"])
+        guess = quote["estimates"][0]
+        soon = min(quote["estimates"], key=lambda b: b["time_s"])
+        wanted = {"cheapest with a run": first["offer"], "cheapest by estimate": guess["offer"], "fastest by estimate": soon["offer"]}
+        if fast["time_s"] < first["time_s"]:
+            wanted["fastest with a run"] = fast["offer"]
+        for where, page in (("the overview", overview), ("the site", site)):
+            got = chosen(page, training)
+            report(f"{training}: the choices on {where} are the quote's", {k: got.get(k) for k in wanted} == wanted, (got, wanted))
+        page = ask(f"/quote?run={training}")
+        title = re.search(rf"<h2>{training}: \$([\d.]+) in ", page)
+        report(f"{training}: the plot's title begins with the cheapest", title and abs(float(title.group(1)) / float(first["total"]) - 1) < 0.01,
+               (title and title.group(0), first["total"]))
+        report(f"{training}: the advice names it", quote["advice"][0].startswith(f"Cheapest: {first['offer']}, "), quote["advice"][0])
+        lower = [b for b in quote["bills"] if float(b["total"]) < float(first["total"])]
+        rows = {plain(offer): chips for offer, chips in re.findall(r'<tr><td class="long">(.*?)<span class="id">(.*?)</td>', page, re.S)}
+        unmarked = [b["offer"] for b in lower if b["offer"] in rows
+                    and not re.search("rule assumed|bill incomplete|price doubtful", rows[b["offer"]])]
+        report(f"{training}: a lower bill behind it says why", not unmarked, unmarked)
+        report(f"{training}: of published runs fare's own gives the times", first["framework"] == "fare", first["framework"])
+        one = plain(ask(f"/runs/{next(r['id'] for r in RUNS if r['workload'] == training and r['framework'] == 'fare')}"))
+        report(f"{training}: the run's page names it", f"the cheapest machine with a run is {first['offer']}:" in re.sub(r"[\u2060\s]+", " ", one),
+               one[:1500])
+
+    # ---- chips
+    def chips(path):
+        page = ask(path)
+        return {(html.unescape(name), int(count.replace(",", ""))): html.unescape(link) for link, name, count in
+                re.findall(r'<a class="chip" href="([^"]*)">([^<]*) <b>([\d,]+)</b>', page)}  # not the chosen one
+
+    def listed(path):
+        return len(json.loads(ask(path.replace("/runs", "/runs.json", 1)))["runs"])
+
+    all_of = chips("/runs")
+    report("commands have chips by their names", ("resnet", 2) in all_of and ("bert", 1) in all_of, all_of)
+    for (name, count), link in all_of.items():
+        report(f"{name}: as many runs as its chip says", listed(link) == count, (link, count, listed(link)))
+    for start in (link for (name, _), link in all_of.items() if name in ("resnet", "gpt2", "pytorch")):
+        for (name, count), link in chips(start).items():
+            report(f"{start}, then {name}: the same", listed(link) == count, (link, count, listed(link)))
+    report("one that no run has is not offered", not any(name == "failed" for name, _ in chips(all_of["bert", 1])), chips(all_of["bert", 1]))
+finally:
+    server.terminate()
+    server.wait()
+done()
