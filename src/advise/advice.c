@@ -72,7 +72,7 @@ static bool of_another(const struct quote *quote, const struct bill *bill)
 
 void advice_whose(const struct quote *quote, const struct bill *bill, struct buf *out)
 {
-    buf_printf(out, "%srun %s", of_another(quote, bill) ? "another, " : "",
+    buf_printf(out, "%s %s", of_another(quote, bill) ? "another run," : "run",
                bill->run ? bill->run : "unknown");
     if (bill->batch.known)
         buf_printf(out, " (batch %lld%s%s)", (long long)bill->batch.v, bill->data ? ", " : "",

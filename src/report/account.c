@@ -54,8 +54,8 @@ static void largest_work(const struct run_account *a, struct buf *out)
 {
     const struct run_work *w = a->work.count > 0 ? &a->work.items[0] : NULL;
     if (w && w->name && w->share.v >= 0.4 * a->busy_share.v)
-        buf_printf(out, ", mostly on %s%s%s", w->name, w->precision ? " in " : "",
-                   w->precision ? w->precision : "");
+        buf_printf(out, ", %.0f %% of that on %s%s%s", 100 * w->share.v / a->busy_share.v, w->name,
+                   w->precision ? " in " : "", w->precision ? w->precision : "");
 }
 
 void account_sentence(const struct run_account *a, struct buf *out)

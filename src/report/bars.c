@@ -254,6 +254,8 @@ static void draw_bar(struct buf *out, const struct layout *l, size_t s, const st
     } else if (p->y_low.known && p->y_high.known) {
         double low = scale_at(&l->scale, p->y_low.v), high = high_of(l, p);
         double middle = y + (l->bar - 1) / 2;
+        if (!p->estimated.v && low < fmin(to, high)) // so that it can be seen on the bar
+            svg_line(out, low, middle, fmin(to, high), middle, "ct");
         if (p->estimated.v && scale_at(&l->scale, p->y_high.v) > high) { // goes on: no end is drawn
             svg_line(out, low, middle, high, middle, "wh");
             svg_line(out, low, middle - 3, low, middle + 3, "wh");

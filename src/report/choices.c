@@ -74,7 +74,7 @@ static void choice_row(struct buf *out, const struct choice *choice, double most
     buf_adds(out, "</td></tr>\n");
 }
 
-// "cnn: from 0.061 USD, or in 45.6 s": the first in the order, and the least time of the rows.
+// "cnn: from 0.061 USD, or in 45.6 s": the least cost and the least time of the rows.
 static void choices_head(struct buf *out, const char *name, const char *link,
                          const struct choice *choices, size_t count)
 {
@@ -82,7 +82,7 @@ static void choices_head(struct buf *out, const char *name, const char *link,
     char from[MONEY_BYTES], time[48], interval[MONEY_INTERVAL_BYTES];
     for (size_t i = 1; i < count; i++) {
         const struct bill *b = choices[i].bill;
-        cheap = b->place.v < cheap->place.v ? b : cheap;
+        cheap = bill_total(b) < bill_total(cheap) ? b : cheap;
         fast = b->time_s.v < fast->time_s.v ? b : fast;
     }
     bill_amount(cheap, from, interval);

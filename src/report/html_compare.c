@@ -261,7 +261,9 @@ static void row_of_columns(struct buf *out, const struct page *page, const char 
     for (size_t i = 0; i < page->runs.count; i++) {
         struct buf text = {0};
         own_pieces(page, what, value_of(&page->runs.items[i], what), &text);
-        html_cell(out, "long", text.len ? buf_str(&text) : "-");
+        buf_adds(out, "<td class=\"long\">");
+        markup_words(out, text.len ? buf_str(&text) : "-");
+        buf_adds(out, "</td>");
         buf_drop(out, &text);
     }
     buf_adds(out, "</tr>\n");

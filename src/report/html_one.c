@@ -83,7 +83,8 @@ static void cost_stat(struct buf *out, const struct page *page, const struct pag
             buf_printf(&sub, ", %s", bill->certainty);
         if (*interval)
             buf_printf(&sub, ", %s USD", interval);
-        part_stat(out, "cheapest to rent", words, buf_str(&sub));
+        part_stat(out, bill->certainty ? "cheapest, by estimate" : "cheapest with a run", words,
+                  buf_str(&sub));
     } else {
         part_stat(out, "cost", NULL, "no known offer fits");
     }

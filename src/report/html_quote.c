@@ -137,6 +137,25 @@ static void bill_row(struct buf *out, const struct bill *b, bool other, const st
     buf_adds(out, "</tr>\n");
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+// Whether a row before it is a machine of the same provider with fewer of the same GPUs that is as
+// fast: paying for GPUs that stay idle is no choice.
+static bool is_more_of(const struct bill **rows, size_t count, const struct bill *b)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct bill *a = rows[i];
+        if (a->gpu && b->gpu && strcmp(a->gpu, b->gpu) == 0 && a->provider && b->provider &&
+            strcmp(a->provider, b->provider) == 0 && same_text(a->kind, b->kind) &&
+            a->gpus.v < b->gpus.v && a->time_s.v <= b->time_s.v && bill_total(a) <= bill_total(b))
+            return true;
+    }
+    return false;
+}
+
 // Keeps the cheapest of both kinds, in their order: rough estimates of cheap machines must not push
 // out all machines with a run.
 static void choose_rows(const struct bill **rows)
@@ -152,6 +171,8 @@ static void choose_rows(const struct bill **rows)
     if (others < BILLS_SHOWN - with)
         with = BILLS_SHOWN - others;
     for (size_t i = 0; rows[i]; i++) {
+        if (is_more_of(rows, kept, rows[i]))
+            continue;
         bool keeps = rows[i]->certainty ? estimated < BILLS_SHOWN - with : measured < with;
         measured += !rows[i]->certainty;
         estimated += rows[i]->certainty != NULL;
@@ -183,11 +204,6 @@ static size_t source_of(const struct bill **rows, size_t i, bool *first)
         number += new_one;
     }
     return number;
-}
-
-static bool same_text(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
 static struct common common_of(const struct bill **rows)
@@ -320,10 +336,19 @@ static void bill_table(struct buf *out, const struct quote *quote, const struct 
     html_end_table(out);
     part_seen_note(out, common.old, common.rows);
     table_notes(out, quote, rows, &common);
-    if (count > BILLS_SHOWN)
-        buf_printf(out,
-                   "<p class=\"mute\">%zu more: <code>fare quote --all</code> lists them.</p>\n",
-                   count - BILLS_SHOWN);
+    if (count > common.rows) {
+        struct buf all = {0};
+        buf_printf(&all, "fare quote %s --all",
+                   quote->run        ? quote->run
+                   : quote->workload ? quote->workload
+                                     : "RUN");
+        markup_in(out,
+                  "<p class=\"mute\">The cheapest with a run, and the cheapest estimates; machines "
+                  "with more GPUs that are no faster are left out. <code>",
+                  buf_str(&all), "</code>");
+        buf_printf(out, " lists all %zu.</p>\n", count);
+        buf_drop(out, &all);
+    }
     free(rows);
 }
 

@@ -78,9 +78,9 @@ static bool is_digit(char c)
 static bool is_unit(const char *word, size_t len, bool of_time)
 {
     static const char *const units[] = {
-        "d",    "h",       "min",  "s",    "ms",     "µs",        "ns",       "%",   "W",
-        "kWh",  "KB",      "MB",   "GB",   "TB",     "KiB",       "MiB",      "GiB", "TiB",
-        "GPUs", "TFLOP/s", "TB/s", "GB/s", "offers", "providers", "samples/s"};
+        "d",    "h",    "min",    "s",         "ms",  "µs",   "ns",  "%",    "W",    "kWh",
+        "KB",   "MB",   "GB",     "TB",        "KiB", "MiB",  "GiB", "TiB",  "GPUs", "TFLOP/s",
+        "TB/s", "GB/s", "offers", "providers", "day", "days", "run", "runs", "CPUs"};
     enum { TIMES = 3 };
     if (!of_time && len == 3 && strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") >= 3)
         return true;
@@ -94,8 +94,13 @@ static bool is_unit(const char *word, size_t len, bool of_time)
 static bool joins(const char *text, size_t at)
 {
     const char *next = text + at + 1;
+    size_t times = strlen("×");
     if (at == 0)
         return false;
+    if (strncmp(next, "×", times) == 0) // "8 × H200", "rough ×2.4"
+        return is_digit(text[at - 1]) || is_digit(next[times]);
+    if (at > times && strncmp(text + at - times, "×", times) == 0)
+        return true;
     if (is_digit(text[at - 1]))
         return is_unit(next, strcspn(next, " ,;:.)"), false);
     size_t word = at;
@@ -128,10 +133,27 @@ static bool sticks(const char *text, size_t at)
     return at >= 3 && strncmp(text + at - 3, "GPU-hour", 8) == 0;
 }
 
+// Whether a line may end before this byte of a long word: "azure/|Standard_|NC24ads|@westus3".
+static bool may_break(const char *text, size_t at, size_t word)
+{
+    enum { LONG = 20 };
+    if (at == word || word + strcspn(text + word, " ") - word < LONG)
+        return false;
+    return text[at] == '@' || (strchr("/_=", text[at - 1]) && !strchr("/_=", text[at]));
+}
+
 void markup_words(struct buf *out, const char *text)
 {
     struct buf joined = {0};
+    size_t word = 0;
     for (size_t i = 0; text && text[i]; i++) {
+        if (i > 0 && text[i - 1] == ' ')
+            word = i;
+        if (may_break(text, i, word)) {
+            markup_text(out, buf_str(&joined));
+            buf_adds(out, "<wbr>");
+            buf_reset(&joined);
+        }
         if (text[i] == ' ' && joins(text, i))
             buf_adds(&joined, "\u00a0"); // no-break space
         else

@@ -170,10 +170,10 @@ void html_models(struct buf *out, const struct models *models, const char *link)
     size_t open = models->count < OPEN + 4 ? models->count : OPEN;
     if (models->count == 0)
         return;
-    html_paragraph(
-        out, "",
-        "The lowest price of one GPU for an hour. Each line of the strip is a price that "
-        "somebody asks: above on demand, below on spot.");
+    html_paragraph(out, "",
+                   "The lowest price of one GPU for an hour; those that most providers have first. "
+                   "Each line of the strip is a price that "
+                   "somebody asks: above on demand, below on spot.");
     model_table(out, models, 0, open, link);
     if (open < models->count) {
         buf_printf(out, "<details><summary>%s more</summary>\n",

@@ -383,9 +383,10 @@ static int set_title(struct gathering *g, struct err *err)
         if (result.len == 0)
             range_title(page, &result);
     }
-    if (result.len > 0)
-        buf_adds(&text, buf_str(&result));
-    else if (g->ask->published)
+    if (result.len > 0) {
+        bool article = *verdict_article(buf_str(&result)) != '\0'; // "machine with an H200 ..."
+        buf_printf(&text, "%s%s", article ? "A " : "", buf_str(&result));
+    } else if (g->ask->published)
         buf_printf(&text, "%s: published results", g->ask->published);
     else if (g->ask->workload)
         buf_printf(&text, "%s: time and cost", g->ask->workload);

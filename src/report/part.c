@@ -179,8 +179,11 @@ void part_bar(struct buf *out, const struct part_interval *f, double most, const
         svg_rect(out, 0, BAR_TOP, to, PART_HIGH - 2.0 * BAR_TOP, "bar c0", NULL);
     draw_pale(out, 0, fmin(f->startup * each, to));
     draw_pale(out, fmax(to - f->idle * each, 0), to);
+    double low = fmin(f->low * each, END), inside = fmin(f->high * each, to);
+    if (f->low <= f->high && !f->estimated && inside - low > 1) // so that it can be seen on the bar
+        svg_line(out, low, PART_HIGH / 2.0, inside, PART_HIGH / 2.0, "ct");
     if (f->low <= f->high)
-        draw_interval(out, fmin(f->low * each, END), f->high * each, END + 1);
+        draw_interval(out, low, f->high * each, END + 1);
     buf_adds(out, "</svg>");
 }
 
@@ -234,7 +237,7 @@ static void rug_ticks(struct buf *out, int top, int height)
 
 void part_rug(struct buf *out, const struct part_rug *rug)
 {
-    static const char *const classes[] = {"rg s0", "rg s4"};
+    static const char *const classes[] = {"rg s0", "rg s1"};
     buf_printf(out,
                "<svg class=\"plot rug\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" "
                "aria-hidden=\"true\">",

@@ -72,6 +72,26 @@ bool placement_is_free(const struct placement *placement, const struct box *name
     return true;
 }
 
+static double apart(const struct box *name, double x, double y)
+{
+    double dx = fmax(fmax(name->x1 - x, x - name->x2), 0);
+    double dy = fmax(fmax(name->y1 - y, y - name->y2), 0);
+    return hypot(dx, dy);
+}
+
+bool placement_is_another_s(const struct placement *placement, const struct box *name, double x,
+                            double y)
+{
+    double own = apart(name, x, y);
+    for (size_t i = 0; i < placement->points; i++) {
+        double px = (placement->boxes[i].x1 + placement->boxes[i].x2) / 2;
+        double py = (placement->boxes[i].y1 + placement->boxes[i].y2) / 2;
+        if (hypot(px - x, py - y) > 1 && apart(name, px, py) <= own)
+            return true;
+    }
+    return false;
+}
+
 bool placement_crosses_names(const struct placement *placement, const struct box *stroke)
 {
     for (size_t i = placement->points; i < placement->box_count; i++)

@@ -27,6 +27,10 @@ void placement_add_stroke(struct placement *placement, double x1, double y1, dou
 
 bool placement_is_free(const struct placement *placement, const struct box *name);
 
+// Whether a point other than the one at (x, y) is as near to the label, or nearer.
+bool placement_is_another_s(const struct placement *placement, const struct box *name, double x,
+                            double y);
+
 // Whether a stroke would cross a label.
 bool placement_crosses_names(const struct placement *placement, const struct box *stroke);
 

@@ -8,6 +8,7 @@
 #include "advise/compare_estimates.h"
 #include "base/money.h"
 #include "report/draft.h"
+#include "report/scale.h"
 
 #define HIGH_END  MONEY_UNIT // nano-USD per hour: a machine above it is high-end
 #define BARS_MOST 24
@@ -102,19 +103,30 @@ static int group_of_bill(const struct quote_job *job, const struct bill *bill)
 
 static void note_bill(struct draft *d, struct plot_point *point, const struct bill *b)
 {
-    char old[64] = "", *notes[] = {b->certainty, old};
+    char old[64] = "", doubt[64] = "", *notes[3];
+    size_t count = 0;
+    if (b->certainty)
+        notes[count++] = b->certainty;
+    snprintf(doubt, sizeof doubt, "%s", quote_doubt(b) ? quote_doubt(b) : "");
+    if (*doubt)
+        notes[count++] = doubt;
     if (b->price_old.v)
         snprintf(old, sizeof old, "price %lld days old", (long long)b->price_age_days.v);
-    draft_notes(d, point, b->certainty ? notes : notes + 1, (b->certainty != NULL) + (*old != 0));
+    if (*old)
+        notes[count++] = old;
+    draft_notes(d, point, notes, count);
 }
 
-static void cost_bar(struct draft *d, const struct bill *b, const char *group, bool mark)
+// A bill in doubt that is lower than `least`, the cheapest, says why it is not.
+static void cost_bar(struct draft *d, const struct bill *b, const char *group, bool mark,
+                     int64_t least)
 {
     char name[200];
     page_offer(b, name, sizeof name);
     size_t len = strlen(name);
-    if (mark && b->price_old.v)
-        snprintf(name + len, sizeof name - len, "\u00a0†");
+    const char *doubt = bill_total(b) < least ? quote_doubt(b) : NULL;
+    snprintf(name + len, sizeof name - len, "%s%s%s", mark && b->price_old.v ? "\u00a0†" : "",
+             doubt ? ", " : "", doubt ? doubt : "");
     struct plot_point *bar = draft_bar(d, name, some_real((double)bill_total(b) / 1e9));
     bar->y_low = dollars(b->low);
     bar->y_high = dollars(b->high);
@@ -151,6 +163,9 @@ static void cost_of_bills(struct draft *d, const char *title, const struct quote
         d->rc = ERR_MEMORY;
         return;
     }
+    char from[SCALE_LABEL];
+    int64_t least = rows[0] ? bill_total(rows[0]) : 0;
+    scale_words("USD", (double)least / 1e9, from);
     for (size_t i = 0; rows[i] && count < BARS_MOST; i++)
         if (!rows[i]->certainty || estimates++ < ESTIMATES)
             rows[count++] = rows[i];
@@ -162,9 +177,9 @@ static void cost_of_bills(struct draft *d, const char *title, const struct quote
     for (int group = 0; group < GROUPS; group++)
         for (size_t i = 0; i < count; i++)
             if (group_of_bill(job, rows[i]) == group)
-                cost_bar(d, rows[i], groups[group], old < count);
+                cost_bar(d, rows[i], groups[group], old < count, least);
     note_old(d, old, count);
-    result_range(d);
+    result_from(d, from);
     free(rows);
 }
 

@@ -9,6 +9,7 @@
 #include "base/stats.h"
 #include "base/units.h"
 #include "report/draft.h"
+#include "report/verdict.h"
 
 enum { LINES_MOST = 20, QUANTILES = 20, NAME_BYTES = PLOT_NAME_BYTES };
 
@@ -125,7 +126,7 @@ static struct maybe_real loss_series(struct draft *d, const struct run *run, con
 
 // What a panel's title says: the run with the least figure, and that of the others.
 struct least {
-    char name[NAME_BYTES];
+    char name[NAME_BYTES], other[NAME_BYTES];
     double value, most;
     size_t count;
 };
@@ -133,8 +134,11 @@ struct least {
 static void note(struct least *least, const char *name, double value)
 {
     if (least->count == 0 || value < least->value) {
+        snprintf(least->other, sizeof least->other, "%s", least->name);
         snprintf(least->name, sizeof least->name, "%s", name);
         least->value = value;
+    } else {
+        snprintf(least->other, sizeof least->other, "%s", name);
     }
     least->most = least->count == 0 ? value : fmax(least->most, value);
     least->count++;
@@ -227,8 +231,7 @@ static void distribution_panel(struct draft *d, const struct run *runs, size_t c
         if (known >= FEWEST) {
             line_name(d, &naming, runs, count, i, name);
             distribution_series(d, name, times, known);
-            struct maybe_real median = runs[i].steady.step_ms; // of all steps, as the page says it
-            note(&least, name, median.known ? median.v : stats_quantile_of(times, known, 0.5));
+            note(&least, name, stats_quantile_of(times, known, 0.5));
         }
         free(times);
     }
@@ -238,10 +241,11 @@ static void distribution_panel(struct draft *d, const struct run *runs, size_t c
         d->panel->series.count = 0;
         return;
     }
-    snprintf(title, sizeof title,
-             "%.80s: half of the steps take %s or less with %s, %s with the slowest",
-             plot_workload(&runs[first]), units_step(least.value).s, least.name,
-             units_step(least.most).s);
+    snprintf(
+        title, sizeof title, "%.80s: half of the steps take %s or less with %s%s, %s with %s%s",
+        plot_workload(&runs[first]), units_step(least.value).s, verdict_article(least.name),
+        least.name, units_step(least.most).s, least.count > 2 ? "" : verdict_article(least.other),
+        least.count > 2 ? "the slowest" : least.other);
     if (d->rc == 0)
         draft_set(d, &d->panel->title, title);
 }

@@ -393,14 +393,18 @@ static bool has_marker(const struct layout *l, size_t s, size_t i, size_t count)
     return l->panel->series.count > 1 && i % every == (s + 1) * every / 7 % every;
 }
 
-static void draw_markers(struct buf *out, const struct layout *l, size_t s)
+// Those that are marked lie above the others.
+enum which { ALL_POINTS, UNMARKED, MARKED };
+
+static void draw_markers(struct buf *out, const struct layout *l, size_t s, enum which which)
 {
     enum { MARKERS_APART = 12 }; // pixels, on a line
     const struct plot_series *series = &l->panel->series.items[s];
     double x, y, last_x = -MARKERS_APART, last_y = -MARKERS_APART;
     for (size_t i = 0; i < series->points.count; i++) {
         const struct plot_point *p = &series->points.items[i];
-        if (!points_placed(l, p, &x, &y))
+        if (!points_placed(l, p, &x, &y) ||
+            (which != ALL_POINTS && p->marked.v != (which == MARKED)))
             continue;
         if (points_interval(l->crowded, p) && p->y_low.known && p->y_high.known) {
             double low = scale_at(&l->y, p->y_low.v), high = scale_at(&l->y, p->y_high.v);
@@ -474,8 +478,9 @@ static void draw_points(struct buf *out, const struct layout *l)
         if (l->panel->marks)
             placement.stroke_count = join_marked(l, placement.strokes);
         draw_joined(out, placement.strokes, placement.stroke_count);
-        for (size_t s = 0; s < l->panel->series.count; s++)
-            draw_markers(out, l, s);
+        for (enum which which = UNMARKED; which <= MARKED; which++)
+            for (size_t s = l->panel->series.count; s-- > 0;) // estimates come last, and lie below
+                draw_markers(out, l, s, which);
         points_name(out, l, &placement);
     } else {
         out->failed = true;
@@ -500,7 +505,7 @@ double svg_points(struct buf *out, const struct plot_panel *panel, double width,
         draw_points(out, &l);
     for (size_t s = 0; s < panel->series.count && !l.points; s++) {
         draw_path(out, &l, s);
-        draw_markers(out, &l, s);
+        draw_markers(out, &l, s, ALL_POINTS);
     }
     if (l.beside)
         points_name_lines(out, &l);

@@ -52,6 +52,15 @@ void result_range(struct draft *d)
     say(d, text);
 }
 
+// Not all that there is may be drawn, so the end of the range is not said.
+void result_from(struct draft *d, const char *least)
+{
+    char text[SCALE_LABEL + 8];
+    snprintf(text, sizeof text, "from %s", least);
+    if (d->rc == 0)
+        say(d, text);
+}
+
 // ---- relative to the base
 
 struct ratios {
@@ -126,7 +135,7 @@ void result_relative(struct draft *d)
         cost = ratios_of(&d->panel->series.items[1]);
     if (time.count == 1) {
         say_one(d, &time, &cost);
-    } else if (time.count > 1) {
+    } else if (time.count > 1 && time.low < time.high) {
         range_words(&time, text, sizeof text);
         size_t len = strlen(text);
         len += (size_t)snprintf(text + len, sizeof text - len, " times the base's time");

@@ -121,8 +121,9 @@ static void steps_cell(struct buf *out, const struct run *run)
     buf_adds(out, "</td>");
 }
 
-// The name and the state, and below them what tells runs of one name apart. The id is in the link.
-static void name_cell(struct run_list *list, const struct run *run)
+// The name and the state, and below them what tells runs of one name apart: on a phone, which has
+// no column for it, also when they were started. The id is in the link.
+static void name_cell(struct run_list *list, const struct run *run, const char *started)
 {
     struct buf *out = &list->rows;
     bool command = run->framework && strcmp(run->framework, "command") == 0;
@@ -144,7 +145,8 @@ static void name_cell(struct run_list *list, const struct run *run)
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
         if (pieces[i] && *pieces[i])
             buf_printf(&below, "%s%s", below.len ? ", " : "", pieces[i]);
-    markup_in(out, "<span class=\"id\">", buf_str(&below), "</span></td>");
+    markup_in(out, "<span class=\"id\">", buf_str(&below), "</span>");
+    markup_in(out, "<span class=\"id narrow\">", started, "</span></td>");
     buf_drop(out, &below);
 }
 
@@ -175,7 +177,7 @@ void run_list_add(struct run_list *list, const struct run *run)
                   "\" aria-label=\"Compare ");
         markup_in(out, "", run->id, "\"></td>");
     }
-    name_cell(list, run);
+    name_cell(list, run, started);
     time_cell(list, run);
     cost_cell(out, run);
     steps_cell(out, run);

@@ -200,9 +200,11 @@ static void only_run(struct site_training *t, const struct page_run *run)
     char words[SCALE_LABEL];
     if (!run->time_s.known)
         return;
+    const char *machine = run->machine ? run->machine : "an unknown machine";
     scale_words("s", run->time_s.v, words);
-    snprintf(t->fastest, sizeof t->fastest, "%s on %.100s", words,
-             run->machine ? run->machine : "an unknown machine");
+    snprintf(t->fastest, sizeof t->fastest, "%s%s on %s%.100s%s",
+             run->basis && strcmp(run->basis, "projected") == 0 ? "~" : "", words,
+             verdict_article(machine), machine, run->taints.count > 0 ? ", noisy" : "");
 }
 
 int site_run_page(struct site_job *job, struct market *market, const struct site_run *run,

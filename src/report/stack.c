@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include <string.h>
+
 #include "report/glyphs.h"
 #include "report/svg.h"
 
@@ -23,6 +25,23 @@ static void words_of(const struct plot_panel *panel, size_t s, struct buf *out)
     buf_printf(out, "%s %s", name ? name : "", value);
 }
 
+// The phases of a run look the same on all pages, whichever of them it has; other parts by number.
+static size_t look_of(const struct plot_panel *panel, size_t s)
+{
+    static const char *const phases[] = {
+        "set-up",      "loading data",    "warm-up steps",         "training steps", "evaluations",
+        "checkpoints", "loading kernels", "copying to the device", "other"};
+    const char *name = panel->series.items[s].name;
+    bool are_phases = false;
+    for (size_t i = 0; i < panel->series.count; i++)
+        are_phases |= panel->series.items[i].name &&
+                      strcmp(panel->series.items[i].name, "training steps") == 0;
+    for (size_t i = 0; are_phases && name && i < sizeof phases / sizeof *phases; i++)
+        if (strcmp(name, phases[i]) == 0)
+            return i;
+    return s;
+}
+
 double svg_stack(struct buf *out, const struct plot_panel *panel, double width, const char *id)
 {
     double total = 0, x = 0, y = BAR + ROW;
@@ -30,13 +49,14 @@ double svg_stack(struct buf *out, const struct plot_panel *panel, double width, 
         total += value_of(panel, s);
     if (total <= 0)
         return 0;
-    for (size_t s = 1; s < panel->series.count; s++)
-        svg_hatch_define(out, id, s);
+    for (size_t s = 0; s < panel->series.count; s++)
+        if (look_of(panel, s) > 0)
+            svg_hatch_define(out, id, look_of(panel, s));
     for (size_t s = 0; s < panel->series.count; s++) {
         struct buf words = {0};
         double part = value_of(panel, s) / total * width;
         words_of(panel, s, &words);
-        svg_bar(out, x, 0, fmax(part - 1, 0.5), BAR, id, s, buf_str(&words));
+        svg_bar(out, x, 0, fmax(part - 1, 0.5), BAR, id, look_of(panel, s), buf_str(&words));
         x += part;
         buf_drop(out, &words);
     }
@@ -49,7 +69,7 @@ double svg_stack(struct buf *out, const struct plot_panel *panel, double width, 
             x = 0;
             y += ROW;
         }
-        svg_bar(out, x, y - 10, SWATCH, 11, id, s, NULL);
+        svg_bar(out, x, y - 10, SWATCH, 11, id, look_of(panel, s), NULL);
         svg_text(out, x + SWATCH + 5, y, "", buf_str(&words));
         x += wide;
         buf_drop(out, &words);

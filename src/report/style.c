@@ -11,7 +11,7 @@
     use("#fff", "#1c2128", "#57606a", "#dde2e7", "#e9edf1", "#0a4fb4", "#e3f3ea", "#e6eefb",       \
         "#fdf1dc", "#fbe6e1", "#0b4fc0", "#c47f00", "#2a9d6d", "#a57fba", "#8a1a05", "#1c1a20")
 #define DARK(use)                                                                                  \
-    use("#15181c", "#e6edf3", "#9aa5b1", "#2d333b", "#232930", "#7cb8ff", "#12332a", "#12303a",    \
+    use("#15181c", "#e6edf3", "#9aa5b1", "#3a424c", "#232930", "#7cb8ff", "#12332a", "#12303a",    \
         "#3a2c10", "#43201a", "#62e0f0", "#f7af41", "#07a16d", "#aa70c6", "#fdfd40", "#b15611")
 
 #define PALETTE(paper, ink, mute, grid, band, link, ok, note, wait, bad, c0, c1, c2, c3, c4, c5)   \
@@ -99,7 +99,7 @@ const char plot_style[] =
     ".down{flex-direction:column;gap:.75rem}.many{display:block;columns:28.75rem;column-gap:2."    \
     "5rem}.many figure{break-inside:avoid;padding-bottom:1.5rem}figcaption h2{margin-top:1.5rem}"  \
     "figure{margin:0;min-width:0;max-width:100%}figure p{margin:0}"                                \
-    "svg{display:block;max-width:100%;height:auto}.narrow{display:none}"                           \
+    "svg{display:block;max-width:100%;height:auto}.narrow,.id.narrow{display:none}"                \
     ".inline{display:inline-block;vertical-align:middle;width:96px;height:20px}"                   \
     ".rug{width:240px;height:20px}th .rug{margin-top:.25rem}"                                      \
     ".old{color:var(--mute);margin-right:-.5em}"                                                   \
@@ -141,7 +141,9 @@ const char plot_style[] =
     "progress::-moz-progress-bar{background:var(--c0)}"
 #define NARROW                                                                                     \
     "@media (max-width:640px){body{padding:0 .75rem 2rem}.wide,.num>.wide{display:none}"           \
-    ".more{display:none}.narrow{display:block}.num .id{white-space:normal}label{flex:1 1 "         \
+    ".more{display:none}.narrow,.id.narrow{display:block}#differences "                            \
+    "table{font-size:.75rem}.stats div{padding:.5rem .625rem}.stats .big{font-"                    \
+    "size:1.125rem}.chip{margin:1px 0}.num .id{white-space:normal}label{flex:1 1 "                 \
     "8rem}.rug{width:110px}"                                                                       \
     "th,td{padding-right:.5rem}td.long{min-width:5rem}thead th,thead .num{white-space:normal}}"
 #define PRINT                                                                                      \

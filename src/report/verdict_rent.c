@@ -60,9 +60,9 @@ static void add_ties(const struct quote *quote, const struct bill *best, struct 
         buf_printf(out, " %zu other%s the same.", equal, equal == 1 ? " costs" : "s cost");
     if (near > 0)
         buf_printf(out, " The interval%s of %zu other%s.", near == 1 ? "" : "s", near,
-                   near == 1 ? " overlaps with its" : "s overlap with its");
+                   near == 1 ? " overlaps with its own" : "s overlap with its own");
     if (doubtful > 0)
-        buf_printf(out, " %zu lower figure%s: the rule is assumed or the price doubtful.", doubtful,
+        buf_printf(out, " %zu lower bill%s: the rule is assumed or the price doubtful.", doubtful,
                    doubtful == 1 ? " does not count" : "s do not count");
 }
 
@@ -118,12 +118,14 @@ struct sum { // of the cheapest place of each workload
     double seconds;
     int64_t nano_usd;
     size_t count;
+    bool at_least; // a bill among them is a lower bound
 };
 
 static bool add_to(struct sum *sum, const struct bill *bill)
 {
     sum->count++;
     sum->seconds += bill->time_s.v;
+    sum->at_least |= bill->spot.lower_bound.v;
     return money_add(sum->nano_usd, bill_total(bill), &sum->nano_usd, NULL) == 0;
 }
 
@@ -131,7 +133,7 @@ static void add_sum(const struct sum *sum, struct buf *out)
 {
     char cost[MONEY_BYTES];
     money_short(sum->nano_usd, cost);
-    buf_printf(out, "%s USD in all, in ", cost);
+    buf_printf(out, "%s%s USD in all, in ", sum->at_least ? "at least " : "", cost);
     verdict_time(out, sum->seconds);
     buf_adds(out, " with start-up");
 }

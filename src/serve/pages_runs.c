@@ -165,6 +165,29 @@ static void add_tables(struct buf *out, const struct page *page)
     buf_adds(out, compared ? "</details>\n" : "");
 }
 
+// What the trainings cost: tables of as many as a page has room for, links to those of the others.
+static void add_quotes(struct buf *out, const struct page *page)
+{
+    enum { BYTES_MOST = 150000 };
+    struct buf others = {0};
+    for (size_t i = 0; i < page->quotes.count; i++) {
+        const struct quote *quote = &page->quotes.items[i];
+        struct buf piece = {0};
+        html_quote(&piece, quote, 3);
+        if (out->len + piece.len <= BYTES_MOST) {
+            html_piece(out, &piece);
+            continue;
+        }
+        buf_drop(out, &piece);
+        buf_printf(&others, "%s<a href=\"/quote?run=", others.len ? ", " : "");
+        markup_address(&others, quote->run ? quote->run : quote->workload ? quote->workload : "");
+        markup_in(&others, "\">", quote->workload ? quote->workload : quote->run, "</a>");
+    }
+    if (others.len > 0)
+        buf_printf(out, "<p>On pages of their own: %s.</p>\n", buf_str(&others));
+    buf_drop(out, &others);
+}
+
 static void show_compare(struct buf *out, const struct request *request, const struct page *page)
 {
     enum { FRAME = 2000 }; // bytes of what is between the pieces
@@ -176,8 +199,7 @@ static void show_compare(struct buf *out, const struct request *request, const s
     }
     add_tables(&tables, page);
     html_differences(&differences, page, 2);
-    for (size_t i = 0; i < page->quotes.count; i++)
-        html_quote(&quotes, &page->quotes.items[i], 3);
+    add_quotes(&quotes, page);
     frame_json_link(&end, request, "/compare");
     show_end(&end, page);
     frame_begin(out, request, page->title);
@@ -223,9 +245,10 @@ int page_compare(const struct request *request, struct answer *answer, struct er
         return err_set(err, ERR_USAGE, "name runs: /compare.json?run=last&run=cnn");
     if (count == 0) {
         frame_begin(&answer->text, request, "Which runs?");
-        part_empty(
-            &answer->text,
-            "Select runs in the list and press Compare selected. In a terminal:", "fare compare");
+        part_empty(&answer->text,
+                   "Select two runs or more in the list and press Compare selected. In a terminal, "
+                   "by their ids or names:",
+                   "fare compare RUN RUN");
         buf_adds(&answer->text, "<p><a href=\"/runs\">The list of runs</a></p>\n");
         frame_end(&answer->text);
         return 0;

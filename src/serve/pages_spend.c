@@ -203,6 +203,12 @@ static void title_of(const struct spending *s, struct buf *out)
     if (s->rows.count == 0)
         return;
     frame_count(out, s->total.usd ? known : s->total.runs.v);
+    if (s->total.usd && s->total.unknown.v > 0) {
+        buf_adds(out, " of ");
+        frame_count(out, s->total.runs.v);
+        buf_adds(out, " runs");
+        return;
+    }
     buf_printf(out, " run%s%s", (s->total.usd ? known : s->total.runs.v) == 1 ? "" : "s",
                s->total.usd ? "" : " of unknown cost");
 }

@@ -104,6 +104,8 @@ static void answer_error(const struct request *request, struct answer *answer, i
     buf_adds(&sentence, says);
     if (sentence.len > 0)
         sentence.data[0] = (char)toupper((unsigned char)sentence.data[0]);
+    if (sentence.len > 0 && sentence.data[sentence.len - 1] != '.')
+        buf_addc(&sentence, '.');
     html_paragraph(&answer->text, "", buf_str(&sentence));
     buf_drop(&answer->text, &sentence);
     if (form)

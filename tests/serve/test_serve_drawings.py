@@ -84,8 +84,15 @@ RUN = "published-2018-tweets-aws-p3-2xlarge"
 status, page = ask(f"/quote?run={RUN}&deadline=2h&budget=1.25&spot=no&measured=yes")
 bills = json.loads(ask(f"/quote.json?run={RUN}&deadline=2h&budget=1.25&spot=no&measured=yes")[1])["bills"]
 table = re.search(r'aria-label="tweets"><table>(.*?)</table>', page, re.S).group(1)
+shown = [html.unescape(re.sub("<[^>]*>", "", row)) for row in re.findall(r'<tr><td class="long">(.*?)<span class="id">', table)]
+order = [b["offer"] for b in bills]
+report("the rows of a quote are in its order", len(shown) > 10 and sorted(shown, key=order.index) == shown, (shown, order))
+bills = [next(b for b in bills if b["offer"] == offer) for offer in shown]
+idle = [b["offer"] for b in bills for a in bills if a["provider"] == b["provider"] and a.get("gpu") == b.get("gpu") and a["kind"] == b["kind"]
+        and a["gpus"] < b["gpus"] and a["time_s"] <= b["time_s"] and float(a["total"]) <= float(b["total"])]
+report("without machines whose further GPUs stay idle", not idle, idle)
 bars = [float(w) for w in re.findall(r'<rect x="0" y="4" width="([\d.]+)" height="12" class="bar c0"', table)]
-totals = [float(b["total"]) for b in bills][:len(bars)]
+totals = [float(b["total"]) for b in bills]
 most = 1.5 * max(totals)
 report("bars of a quote are to scale", bars and all(math.isclose(w, max(94 * t / most, 1), abs_tol=0.02) for w, t in zip(bars, totals)), (bars, totals))
 
