@@ -12,9 +12,20 @@
 struct spending_text spending_amount(const char *text)
 {
     struct spending_text out = {"-"};
+    char plain[MONEY_BYTES];
     int64_t nano;
-    if (text && money_parse(text, &nano, NULL) == 0)
-        money_short(nano, out.s);
+    if (!text || money_parse(text, &nano, NULL) != 0)
+        return out;
+    money_short(nano, plain);
+    // Sums are large: "1,310.73".
+    size_t digits = strspn(plain, "-0123456789"), len = 0;
+    for (size_t i = 0; plain[i]; i++) {
+        bool third = i > 0 && i < digits && (digits - i) % 3 == 0 && plain[i - 1] != '-';
+        if (third)
+            out.s[len++] = ',';
+        out.s[len++] = plain[i];
+    }
+    out.s[len] = '\0';
     return out;
 }
 

@@ -15,7 +15,7 @@ void spending_markdown(struct buf *out, const struct spending *spending);
 void spending_openmetrics(struct buf *out, const struct spending *month,
                           const struct spending *hosts, const struct budgets *budgets);
 
-// An amount for people: "12.40"; "-" if it is unknown.
+// An amount for people: "12.40", "1,310.73"; "-" if it is unknown.
 struct spending_text {
     char s[64];
 };

@@ -135,7 +135,8 @@ static void words(void **state)
          "57.5 % of the rate with a commitment of 12 months (p4d.*, p4de.*) before 2025-06-01; "
          "storage 0.08 USD per GB and month of 30 days, at "
          "least 60 s; traffic out 0.09 up to 10240 GB, 0.085 up to 51200 GB, 0.07 up to 153600 GB, "
-         "0.05 USD per GB, the first 100 GB a month free; Savings Plans, three years"},
+         "0.05 USD per GB, the first 100 GB a month free; prices with Savings Plans, for three "
+         "years"},
         {"aws-spot", "per second, at least 60 s a start; free if the provider interrupts it within "
                      "the first hour; storage"},
         {"aws-spot-hourly",
