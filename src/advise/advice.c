@@ -134,7 +134,7 @@ static bool ends_before(const struct bill *a, const struct bill *b)
 {
     if (a->spot.never_ends.v || b->spot.never_ends.v)
         return !a->spot.never_ends.v;
-    return advice_counted_s(a) < advice_counted_s(b);
+    return advice_counted_s(a) < advice_counted_s(b) * QUOTE_ALIKE;
 }
 
 // Of the first `count`. For at most `budget`, at worst and with everything priced; null: whatever
@@ -225,7 +225,7 @@ static int say_estimated(struct quote *quote, struct err *err)
 
 bool advice_on_frontier(double *best_s, double time_s)
 {
-    if (*best_s > 0 && time_s >= *best_s * 0.9999)
+    if (*best_s > 0 && time_s >= *best_s * QUOTE_ALIKE)
         return false;
     *best_s = time_s;
     return true;

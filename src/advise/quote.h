@@ -55,6 +55,8 @@ struct quote_ask {
 // ERR_MISSING if `offer` is not in the book.
 int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err) MUST_USE;
 
+#define QUOTE_ALIKE 0.99 // times this close are one: the cheaper offer is as fast
+
 // The first in the order, and the one that ends first, whose price can be believed; null: none. A
 // bill in doubt is the cheapest only where all are.
 const struct bill *quote_cheapest(const struct bill *bills, size_t count);

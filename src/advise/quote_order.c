@@ -10,8 +10,6 @@
 
 #include "advise/quote_parts.h"
 
-#define ALIKE 0.99 // times this close are one
-
 struct place {            // of a bill in the order, with its amounts parsed once
     int64_t rank, before; // `before` credits breaks ties among bills that credits pay
     int64_t key;          // `rank`, or that of the measured bill it goes behind
@@ -175,7 +173,7 @@ const struct bill *quote_fastest(const struct bill *bills, size_t count)
 {
     const struct bill *best = NULL;
     for (size_t i = 0; i < count; i++)
-        if (!impossible(&bills[i]) && (!best || bills[i].time_s.v < best->time_s.v * ALIKE))
+        if (!impossible(&bills[i]) && (!best || bills[i].time_s.v < best->time_s.v * QUOTE_ALIKE))
             best = &bills[i];
     return best;
 }

@@ -295,9 +295,11 @@ static void value_list(struct buf *out, const struct page *page, const char *wha
         if (!first || values++ >= VALUES_MOST)
             continue;
         own_pieces(page, what, value_of(&page->runs.items[i], what), &text);
-        markup_in(out, values > 1 ? "; " : "", text.len ? buf_str(&text) : "not recorded",
-                  " <span class=\"mute\">(");
-        buf_printf(out, "%s)</span>", units_count((int64_t)runs, "run").s);
+        buf_adds(out, values > 1 ? "; " : "");
+        markup_words(out, text.len ? buf_str(&text) : "not recorded");
+        buf_adds(out, " <span class=\"mute\">(");
+        markup_words(out, units_count((int64_t)runs, "run").s);
+        buf_adds(out, ")</span>");
         buf_drop(out, &text);
     }
     if (values > VALUES_MOST)

@@ -22,9 +22,9 @@ enum { BILLS_SHOWN = 15 };
 static void basis_chips(struct buf *out, const struct bill *b)
 {
     const struct {
-        const char *wish, *missed, *at_the_middle;
-    } wishes[] = {{b->deadline, "late", "in time only at the middle of the interval"},
-                  {b->budget, "over budget", "within budget only at the middle of the interval"}};
+        const char *wish, *missed, *perhaps;
+    } wishes[] = {{b->deadline, "late", "perhaps late"},
+                  {b->budget, "over budget", "perhaps over budget"}};
     part_chip(out, b->certainty ? PART_PLAIN : PART_NOTE,
               b->certainty ? b->certainty
               : b->basis   ? b->basis
@@ -41,10 +41,9 @@ static void basis_chips(struct buf *out, const struct bill *b)
         if (!wishes[i].wish || strcmp(wishes[i].wish, "met") == 0)
             continue;
         buf_addc(out, ' ');
-        if (strcmp(wishes[i].wish, "missed") == 0)
-            part_chip(out, PART_BAD, wishes[i].missed);
-        else
-            markup_text(out, wishes[i].at_the_middle);
+        bool missed = strcmp(wishes[i].wish, "missed") == 0;
+        part_chip(out, missed ? PART_BAD : PART_WAIT,
+                  missed ? wishes[i].missed : wishes[i].perhaps);
     }
 }
 
@@ -156,9 +155,9 @@ static bool is_more_of(const struct bill **rows, size_t count, const struct bill
     return false;
 }
 
-// Keeps the cheapest of both kinds, in their order: rough estimates of cheap machines must not push
-// out all machines with a run.
-static void choose_rows(const struct bill **rows)
+// Keeps the cheapest of both kinds and the fastest with a run, in their order: rough estimates of
+// cheap machines must not push out all machines with a run.
+static void choose_rows(const struct bill **rows, const struct bill *fastest)
 {
     enum { WITH_A_RUN = 8 };
     size_t with = 0, kept = 0, measured = 0, estimated = 0;
@@ -176,7 +175,7 @@ static void choose_rows(const struct bill **rows)
         bool keeps = rows[i]->certainty ? estimated < BILLS_SHOWN - with : measured < with;
         measured += !rows[i]->certainty;
         estimated += rows[i]->certainty != NULL;
-        if (keeps)
+        if (keeps || rows[i] == fastest)
             rows[kept++] = rows[i];
     }
     rows[kept] = NULL;
@@ -324,7 +323,7 @@ static void bill_table(struct buf *out, const struct quote *quote, const struct 
         free(rows);
         return;
     }
-    choose_rows(rows);
+    choose_rows(rows, quote_fastest(shown->bills.items, shown->bills.count));
     double most = dearest(rows);
     struct common common = common_of(rows);
     html_begin_table(out, other ? "Other trainings" : quote->workload);
@@ -338,14 +337,15 @@ static void bill_table(struct buf *out, const struct quote *quote, const struct 
     table_notes(out, quote, rows, &common);
     if (count > common.rows) {
         struct buf all = {0};
-        buf_printf(&all, "fare quote %s --all",
+        buf_printf(&all, "fare quote %s ",
                    quote->run        ? quote->run
                    : quote->workload ? quote->workload
                                      : "RUN");
         markup_in(out,
-                  "<p class=\"mute\">The cheapest with a run, and the cheapest estimates; machines "
+                  "<p class=\"mute\">The cheapest and the fastest with a run, and the cheapest "
+                  "estimates; machines "
                   "with more GPUs that are no faster are left out. <code>",
-                  buf_str(&all), "</code>");
+                  buf_str(&all), "<span class=\"opt\">--all</span></code>");
         buf_printf(out, " lists all %zu.</p>\n", count);
         buf_drop(out, &all);
     }

@@ -80,9 +80,10 @@ static double apart(const struct box *name, double x, double y)
 }
 
 bool placement_is_another_s(const struct placement *placement, const struct box *name, double x,
-                            double y)
+                            double y, bool led)
 {
-    double own = apart(name, x, y);
+    enum { CLEARLY = 8 };
+    double own = (led ? 0 : apart(name, x, y)) + CLEARLY;
     for (size_t i = 0; i < placement->points; i++) {
         double px = (placement->boxes[i].x1 + placement->boxes[i].x2) / 2;
         double py = (placement->boxes[i].y1 + placement->boxes[i].y2) / 2;

@@ -27,9 +27,10 @@ void placement_add_stroke(struct placement *placement, double x1, double y1, dou
 
 bool placement_is_free(const struct placement *placement, const struct box *name);
 
-// Whether a point other than the one at (x, y) is as near to the label, or nearer.
+// Whether a point other than the one at (x, y) is about as near to the label, or nearer. `led`: a
+// line leads from it to the label, which only must not touch another.
 bool placement_is_another_s(const struct placement *placement, const struct box *name, double x,
-                            double y);
+                            double y, bool led);
 
 // Whether a stroke would cross a label.
 bool placement_crosses_names(const struct placement *placement, const struct box *stroke);

@@ -117,12 +117,23 @@ static void note_bill(struct draft *d, struct plot_point *point, const struct bi
     draft_notes(d, point, notes, count);
 }
 
+// "primeintellect, 4 × H200, spot" of a name that would be cut.
+static void point_name(const struct bill *b, size_t longest, char *out, size_t size)
+{
+    page_offer(b, out, size);
+    bool spot = b->kind && strcmp(b->kind, "on-demand") != 0;
+    if (strlen(out) > longest && b->gpu && b->gpus.known)
+        snprintf(out, size, "%.60s, %g × %.60s%s%.20s", b->provider ? b->provider : "", b->gpus.v,
+                 b->gpu, spot ? ", " : "", spot ? b->kind : "");
+}
+
 // A bill in doubt that is lower than `least`, the cheapest, says why it is not.
 static void cost_bar(struct draft *d, const struct bill *b, const char *group, bool mark,
                      int64_t least)
 {
+    enum { LONG = 44 };
     char name[200];
-    page_offer(b, name, sizeof name);
+    point_name(b, LONG, name, sizeof name);
     size_t len = strlen(name);
     const char *doubt = bill_total(b) < least ? quote_doubt(b) : NULL;
     snprintf(name + len, sizeof name - len, "%s%s%s", mark && b->price_old.v ? "\u00a0†" : "",
@@ -165,6 +176,9 @@ static void cost_of_bills(struct draft *d, const char *title, const struct quote
     }
     char from[SCALE_LABEL];
     int64_t least = rows[0] ? bill_total(rows[0]) : 0;
+    for (size_t i = 0; rows[i]; i++)
+        if (!quote_doubt(rows[i]) && bill_total(rows[i]) < least)
+            least = bill_total(rows[i]);
     scale_words("USD", (double)least / 1e9, from);
     for (size_t i = 0; rows[i] && count < BARS_MOST; i++)
         if (!rows[i]->certainty || estimates++ < ESTIMATES)
@@ -256,6 +270,8 @@ struct place {
     bool cannot_win; // noisy or stopped, or never ends
     bool estimated, in_doubt;
 };
+
+#define POINT_LONG 30 // characters beside a point
 
 static int by_cost(const void *a, const void *b)
 {
@@ -367,17 +383,6 @@ static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
     free(places);
 }
 
-// "primeintellect, 4 × H200, spot" of a name that would be cut beside its point.
-static void point_name(const struct bill *b, char *out, size_t size)
-{
-    enum { LONG = 30 };
-    page_offer(b, out, size);
-    bool spot = b->kind && strcmp(b->kind, "on-demand") != 0;
-    if (strlen(out) > LONG && b->gpu && b->gpus.known)
-        snprintf(out, size, "%.60s, %g × %.60s%s%.20s", b->provider ? b->provider : "", b->gpus.v,
-                 b->gpu, spot ? ", " : "", spot ? b->kind : "");
-}
-
 static void frontier_of_bills(struct draft *d, const char *title, const struct quote *quote,
                               const struct advice_wishes *wishes)
 {
@@ -391,7 +396,7 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
         struct place *place = &places[count];
         if (!b->time_s.known || b->price_impossible.v)
             continue;
-        point_name(b, place->name, sizeof place->name);
+        point_name(b, POINT_LONG, place->name, sizeof place->name);
         place->order = b->place.v;
         place->cannot_win = b->spot.never_ends.v;
         place->in_doubt = quote_doubt(b) != NULL;

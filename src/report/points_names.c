@@ -149,8 +149,8 @@ static bool name_point(struct buf *out, struct placement *placement, const struc
         struct box b = {from, base - 10, from + width, base + 3};
         struct box lead = leader(x, y, &b);
         found = placement_is_free(placement, &b) &&
-                (i < NEAR ? !placement_is_another_s(placement, &b, x, y)
-                          : !placement_crosses_names(placement, &lead));
+                !placement_is_another_s(placement, &b, x, y, i >= NEAR) &&
+                (i < NEAR || !placement_crosses_names(placement, &lead));
         if (!found)
             continue;
         svg_text(out, from, base, p->marked.v ? "sm hl" : "sm mu hl", buf_str(&text));

@@ -143,7 +143,7 @@ const char plot_style[] =
     "@media (max-width:640px){body{padding:0 .75rem 2rem}.wide,.num>.wide{display:none}"           \
     ".more{display:none}.narrow,.id.narrow{display:block}#differences "                            \
     "table{font-size:.75rem}.stats div{padding:.5rem .625rem}.stats .big{font-"                    \
-    "size:1.125rem}.chip{margin:1px 0}.num .id{white-space:normal}label{flex:1 1 "                 \
+    "size:1rem}.chip{margin:1px 0}.num .id{white-space:normal}label{flex:1 1 "                     \
     "8rem}.rug{width:110px}"                                                                       \
     "th,td{padding-right:.5rem}td.long{min-width:5rem}thead th,thead .num{white-space:normal}}"
 #define PRINT                                                                                      \

@@ -161,7 +161,7 @@ void svg_hatch_define(struct buf *out, const char *id, size_t series)
                "<defs><pattern id=\"%s-h%zu\" width=\"6\" height=\"6\" "
                "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(%zu)\">"
                "<path d=\"M0 0V6\" class=\"s%zu\" stroke-width=\"5\"/></pattern></defs>\n",
-               id, series, 45 * (2 * series - 1), series % SVG_COLOURS);
+               id, series, 45 * (2 * series - 1 + series / SVG_COLOURS), series % SVG_COLOURS);
 }
 
 void svg_bar(struct buf *out, double x, double y, double width, double height, const char *id,

@@ -8,6 +8,7 @@
 #include "report/html.h"
 #include "report/markup.h"
 #include "report/part.h"
+#include "serve/board.h"
 #include "serve/request.h"
 
 enum { COMPARED_MOST = 50 };
@@ -244,7 +245,13 @@ int page_compare(const struct request *request, struct answer *answer, struct er
     if (count == 0 && request->json)
         return err_set(err, ERR_USAGE, "name runs: /compare.json?run=last&run=cnn");
     if (count == 0) {
-        frame_begin(&answer->text, request, "Which runs?");
+        struct board_facets facets; // each run has an end
+        bool none =
+            board_facets(request->site->board, &facets) && facets.values[BOARD_ENDED].count == 0;
+        frame_begin(&answer->text, request, none ? "No runs yet" : "Which runs?");
+        if (none)
+            part_empty(&answer->text,
+                       "This makes a run in a few seconds; two can be compared:", "fare run mlp");
         part_empty(&answer->text,
                    "Select two runs or more in the list and press Compare selected. In a terminal, "
                    "by their ids or names:",

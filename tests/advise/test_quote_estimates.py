@@ -348,6 +348,15 @@ def drawn():
     page = json.loads(fare("report", RUN["id"], "--json"))
     (quoted,) = page["quotes"]
     bills = {b["provider"] + "/" + b["name"] + ("" if b["kind"] == "on-demand" else ":" + b["kind"]): b for b in quoted["bills"] + quoted["estimates"]}
+
+    def bill_of(name, value):
+        """By its name, or, of a long one, by "provider, 4 × GPU, spot" and the amount."""
+        if name not in bills:
+            provider, gpus, gpu, *kind = re.split(", | × ", name)
+            like = [b for b in bills.values() if (b["provider"], b.get("gpu"), b.get("gpus"), b["kind"]) ==
+                    (provider, gpu, float(gpus), kind[0] if kind else "on-demand")]
+            return min(like, key=lambda b: abs(float(b["total"]) - (value or 0)))
+        return bills[name]
     fare("report", RUN["id"], "--plot", "cost", "-o", str(HERE / "cost.svg"))
     (panel,) = drawing.panels(HERE / "cost.svg")
     texts = [t.text for t in panel.texts]
@@ -355,7 +364,7 @@ def drawn():
     hollow = 0
     for _, value, _, e in panel.bars():
         tip = e.find(drawing.SVG + "title").text
-        b = bills[re.split(r",|: \$|\xa0†", tip)[0]]  # † marks an old price
+        b = bill_of(re.split(r"(?:, (?:rule|bill|price) \w+)?(?:: \$|\xa0†)", tip)[0], value)  # † marks an old price
         estimate = "ho" in drawing.classes(e)
         assert estimate == ("certainty" in b), (tip, b["basis"])
         hollow += estimate

@@ -130,7 +130,7 @@ page = page_of(A["id"], same["id"], "--ledger", ledger("same", [A, same]))
 report("two alike: nothing differs", "Nothing that was recorded" in page and differences(page) == {}, differences(page))
 many = [trained(10 + i, f"box-{i}", 10 + i, [2.0, 1.0 + i], batch=128 if i % 3 else 64, seed=1) for i in range(6)]
 page = page_of("--ledger", ledger("many", many))
-report("many runs: each value with its runs", differences(page).get("training") == ["batch 128 (4 runs); batch 64 (2 runs)"], differences(page))
+report("many runs: each value with its runs", differences(page).get("training") == ["batch 128 (4\u00a0runs); batch 64 (2\u00a0runs)"], differences(page))
 for i, run in enumerate(many):
     run["seed"] = i
 page = page_of("--ledger", ledger("seeds", many))
