@@ -104,15 +104,15 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
 int ledger_list(struct ledger *ledger, const struct ledger_filter *filter, struct runs *runs,
                 struct err *err) MUST_USE;
 
-// Counts the runs by what they are, the most frequent first, at most `limit` kinds. A training is a
-// workload, or else the name of a run without one (`named`). Values may be empty.
+// Counts the runs by what they are, the most frequent kind first. A training is a workload, or else
+// the name of a run without one (`named`). Values may be empty.
 struct ledger_kind {
     const char *training, *framework, *ended;
     bool named;
 };
 typedef int ledger_count_fn(void *arg, const struct ledger_kind *kind, int64_t count,
                             struct err *err);
-int ledger_counts(struct ledger *ledger, int limit, ledger_count_fn *visit, void *arg,
+int ledger_counts(struct ledger *ledger, ledger_count_fn *visit, void *arg,
                   struct err *err) MUST_USE;
 
 // Appends a string that changes when runs are added or removed: their number and the last id. It

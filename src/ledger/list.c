@@ -159,23 +159,14 @@ static int visit_count(void *arg, const char *const *values, struct err *err)
     return c->visit(c->arg, &kind, count, err);
 }
 
-int ledger_counts(struct ledger *ledger, int limit, ledger_count_fn *visit, void *arg,
-                  struct err *err)
+int ledger_counts(struct ledger *ledger, ledger_count_fn *visit, void *arg, struct err *err)
 {
+    static const char sql[] = "SELECT workload, CASE WHEN workload = '' THEN name ELSE '' END, "
+                              "framework, ended, COUNT(*) "
+                              "FROM fare_run GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC, 1, 2, 3, 4";
     struct counting counting = {visit, arg};
-    struct buf sql = {0};
-    int rc = ledger_connect(ledger, NULL, err);
-    buf_printf(&sql,
-               "SELECT workload, CASE WHEN workload = '' THEN name ELSE '' END, framework, ended, "
-               "COUNT(*) FROM fare_run GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC, 1, 2, 3, 4 LIMIT %d",
-               limit);
-    if (rc == 0)
-        rc = buf_check(&sql, err);
-    if (rc == 0)
-        rc = ledger->place.backend->run(ledger->db, buf_str(&sql), NULL, 0, visit_count, &counting,
-                                        NULL, err);
-    buf_release(&sql);
-    return rc;
+    TRY(ledger_connect(ledger, NULL, err));
+    return ledger->place.backend->run(ledger->db, sql, NULL, 0, visit_count, &counting, NULL, err);
 }
 
 static int add_stamp(void *arg, const char *const *values, struct err *err)

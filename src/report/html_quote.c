@@ -292,9 +292,9 @@ static void table_notes(struct buf *out, const struct quote *quote, const struct
                        "end of what is charged, at its right end.");
     if (apart)
         buf_adds(&text,
-                 "Cheapest first, but bills with an unknown part or a doubtful price come "
-                 "after the others, those under an assumed rule where started hours would put "
-                 "them, and an estimate after measured bills that it overlaps. ");
+                 "Cheapest first, with exceptions: bills with an unknown part or a doubtful price "
+                 "come last, a bill under an assumed rule stands where one by started hours would, "
+                 "and an estimate comes after measured bills that it overlaps. ");
     if (replayed)
         buf_adds(&text, "Bills and times of other spot machines are means with interruptions. ");
     if (text.len > 0)
@@ -420,11 +420,12 @@ void html_bills(struct buf *out, const struct quote *quote)
     bool rows = quote->bills.count + quote->estimates.count > 0;
     bill_table(out, quote, quote, false);
     if (quote->estimates.count > 0)
-        html_paragraph(out, "mute",
-                       "Rows that are estimated or rough have no run on such a machine: time and "
-                       "cost are estimates, and their interval holds with 90 %. ± or × is how far "
-                       "the training's time may be off; start-up and the billing rule make that of "
-                       "the bill another.");
+        html_paragraph(
+            out, "mute",
+            "Rows that are estimated or rough have no run on such a machine: time and "
+            "cost are estimates, and their interval holds with 90 %. ± or × is how far "
+            "the training's time may be off; the interval of a bill has start-up and the "
+            "billing rule in it too.");
     left_out(out, quote);
     other_trainings(out, quote, rows);
 }

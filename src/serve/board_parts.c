@@ -49,8 +49,7 @@ static int add_count(void *arg, const struct ledger_kind *kind, int64_t count, s
 
 int board_count(struct ledger *ledger, struct board_facets *out, struct err *err)
 {
-    enum { KINDS = 100000 };
-    return ledger_counts(ledger, KINDS, add_count, out, err);
+    return ledger_counts(ledger, add_count, out, err);
 }
 
 // ---- this month
