@@ -60,6 +60,8 @@ static int list_filter(const struct request *request, const char **labels,
         .skip = (*page - 1) * ROWS,
         .heads = true,
     };
+    if (filter->name && !filter->workload) // a command: runs of workloads go by these
+        filter->workload = "";
     TRY(read_order(request_value(request, "sort"), filter, err));
     for (size_t i = 0; i < request->query_count; i++) {
         if (strcmp(request->query[i].key, "label") != 0 || !*request->query[i].value)
