@@ -102,7 +102,7 @@ static void step_stat(struct buf *out, const struct page_run *run)
         buf_adds(&sub, "no steps were seen");
     if (run->samples_per_s.known) {
         scale_words("samples/s", run->samples_per_s.v, rate);
-        buf_adds(&sub, rate);
+        buf_printf(&sub, "%s over all steps", rate);
     }
     if (run->step_low_ms.known && run->step_high_ms.known)
         buf_printf(&sub, "%s95 %%: %s to %s", sub.len ? "; " : "", units_step(run->step_low_ms.v).s,

@@ -82,7 +82,4 @@ void page_provenance(const struct page *page, struct buf *out);
 // An offer's name without its region: "gcp/n1-standard-8+1xP100:spot".
 void page_offer(const struct bill *bill, char *out, size_t size);
 
-// The samples a second of a run, as its page says them.
-struct maybe_real page_rate(const struct run *run);
-
 #endif

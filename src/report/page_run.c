@@ -136,14 +136,6 @@ static int all_facts(struct page_run *to, const struct run *run, struct err *err
     return add_fact(to, "source", run->source, err);
 }
 
-// As the record says it: what all pages and plots have. Or else at the step time.
-struct maybe_real page_rate(const struct run *run)
-{
-    const struct maybe_real *ms = &run->steady.step_ms;
-    bool derived = !run->samples_per_s.known && ms->known && ms->v > 0 && run->batch.known;
-    return derived ? some_real((double)run->batch.v / ms->v * 1e3) : run->samples_per_s;
-}
-
 static void set_times(struct page_run *to, const struct run *run)
 {
     const struct run_steady *steady = &run->steady;
@@ -152,7 +144,7 @@ static void set_times(struct page_run *to, const struct run *run)
         to->step_low_ms = steady->low_ms;
         to->step_high_ms = steady->high_ms;
     }
-    to->samples_per_s = page_rate(run);
+    to->samples_per_s = run->samples_per_s;
 }
 
 // ---- a job that was saved and resumed

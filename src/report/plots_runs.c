@@ -241,7 +241,7 @@ typedef bool variant_fn(const struct run *run, double *x);
 static bool batch_of(const struct run *run, double *x)
 {
     *x = (double)run->batch.v;
-    return run->batch.known && run->batch.v > 0 && page_rate(run).known;
+    return run->batch.known && run->batch.v > 0 && run->samples_per_s.known;
 }
 
 static bool gpus_of(const struct run *run, double *x)
@@ -301,7 +301,7 @@ static void batch_point(struct draft *d, const struct variant *v, size_t count, 
 {
     char note[40];
     for (size_t i = 0; i < count; i++)
-        rates[i] = page_rate(v[i].run).v;
+        rates[i] = v[i].run->samples_per_s.v;
     double median = stats_median_of(rates, count), low = rates[0], high = rates[0];
     for (size_t i = 1; i < count; i++) {
         low = fmin(low, rates[i]);
