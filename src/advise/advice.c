@@ -215,7 +215,7 @@ static int say_estimated(struct quote *quote, struct err *err)
     bill_amount(first, amount, interval);
     buf_printf(&text, "%sBy estimate, the cheapest is %s: %s%s USD%s%s%s in ",
                quote->bills.count > 0 ? "" : "No offer is a machine with a run. ", first->offer,
-               first->spot.lower_bound.v ? "" : "about ", amount, *interval ? " (" : "", interval,
+               bill_is_bound(first) ? "" : "about ", amount, *interval ? " (" : "", interval,
                *interval ? ")" : "");
     advice_add_time(&text, first->time_s.v);
     buf_printf(&text, ", %s. Running it there for a minute tells the time exactly.",

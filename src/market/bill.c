@@ -572,6 +572,11 @@ double bill_share(const struct bill *bill, enum bill_wait which)
     return sum > 0 && total > 0 ? wanted / sum * total : 0;
 }
 
+bool bill_is_bound(const struct bill *bill)
+{
+    return bill->lower_bound.v || bill->spot.lower_bound.v;
+}
+
 void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
                  char interval[MONEY_INTERVAL_BYTES])
 {
@@ -580,8 +585,8 @@ void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
                  money_parse(bill->high, &high, NULL) == 0;
     char text[MONEY_BYTES];
     money_interval(total, known ? low : total, known ? high : total, text, interval);
-    snprintf(amount, MONEY_BYTES, "%s%s", bill->spot.lower_bound.v ? "≥" : "", text);
-    if (bill->spot.lower_bound.v && *interval) { // no end is known
+    snprintf(amount, MONEY_BYTES, "%s%s", bill_is_bound(bill) ? "≥" : "", text);
+    if (bill_is_bound(bill) && *interval) { // no end is known
         char low_text[MONEY_BYTES];
         snprintf(low_text, sizeof low_text, "%.*s", (int)strcspn(interval, "-"), interval);
         bool same = strcmp(low_text, text) == 0; // as "≥" says already

@@ -18,7 +18,7 @@ static void add_bill(const struct quote *quote, const struct bill *bill, struct 
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
     bill_amount(bill, amount, interval);
     buf_printf(out, "%s: %s%s USD%s%s%s in ", bill->offer,
-               bill->certainty && !bill->spot.lower_bound.v ? "about " : "", amount,
+               bill->certainty && !bill_is_bound(bill) ? "about " : "", amount,
                *interval ? " (" : "", interval, *interval ? ")" : "");
     verdict_time(out, bill->time_s.v);
     if (bill->framework && !bill->certainty)
@@ -125,7 +125,7 @@ static bool add_to(struct sum *sum, const struct bill *bill)
 {
     sum->count++;
     sum->seconds += bill->time_s.v;
-    sum->at_least |= bill->spot.lower_bound.v;
+    sum->at_least |= bill_is_bound(bill);
     return money_add(sum->nano_usd, bill_total(bill), &sum->nano_usd, NULL) == 0;
 }
 
