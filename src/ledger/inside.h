@@ -23,6 +23,10 @@ void ledger_roll_back(struct ledger *ledger);
 // The date in the ledger's format, in which strings sort by time; "" if there is none.
 void ledger_date(const char *text, char out[CLOCK_ISO_BYTES]);
 
+// What is handed out of a stored record: corrected (record/correct.h) and, with `masks`, without
+// the secrets that earlier versions stored. Appends nothing if the text stays as it is.
+int ledger_text(const char *stored, bool masks, struct buf *out, struct err *err) MUST_USE;
+
 // An argument for ledger_visit_row(), which passes the first two columns to `visit`.
 struct ledger_visit {
     ledger_visit_fn *visit;

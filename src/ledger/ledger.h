@@ -15,8 +15,9 @@
 //     // `says`, if not empty, warns that the run is still in the spool, and why
 //     ledger_free(ledger);
 //
-// Records are stored as received but for secrets, including keys of a newer fare. The first record
-// of an id stays: ids are unique (run_begin_record), and a measurement does not change.
+// Records are stored as received but for secrets, including keys of a newer fare; those with a
+// figure that is known to be false are corrected when they are read (record/correct.h). The first
+// record of an id stays: ids are unique (run_begin_record), and a measurement does not change.
 #ifndef FARE_LEDGER_LEDGER_H
 #define FARE_LEDGER_LEDGER_H
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists the ledger's runs: a filter becomes a query (query.h), and each record is masked as it is
-// read.
+// Lists the ledger's runs: a filter becomes a query (query.h), and each record is masked and
+// corrected as it is read.
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/tree.h"
 #include "ledger/inside.h"
 #include "ledger/query.h"
+#include "record/correct.h"
 #include "record/mask.h"
 #include "record/read.h"
 
@@ -35,17 +36,31 @@ void ledger_on_damage(ledger_damage_fn *says, void *arg)
     damage.arg = arg;
 }
 
-// Masks secrets, which earlier versions stored. Leaves out a record that cannot be read, if there
+int ledger_text(const char *stored, bool masks, struct buf *out, struct err *err)
+{
+    struct buf masked = {0};
+    size_t before = out->len;
+    int rc = masks ? mask_stored(stored, &masked, err) : 0;
+    const char *text = masked.len > 0 ? buf_str(&masked) : stored;
+    if (rc == 0)
+        rc = run_correct(text, strlen(text), out, err);
+    if (rc == 0 && out->len == before && masked.len > 0)
+        buf_add(out, buf_str(&masked), masked.len);
+    buf_release(&masked);
+    return rc == 0 ? buf_check(out, err) : rc;
+}
+
+// Leaves out a record that cannot be read, if there
 // is somebody to tell (ledger_on_damage).
 static int visit_record(void *arg, const char *const *values, struct err *err)
 {
     const struct ledger_visit *v = arg;
     struct err why = {0};
-    struct buf masked = {0};
-    int rc = v->stored ? 0 : mask_stored(values[1], &masked, err);
+    struct buf text = {0};
+    int rc = ledger_text(values[1], !v->stored, &text, err);
     if (rc == 0)
-        rc = v->visit(v->arg, values[0], masked.len > 0 ? buf_str(&masked) : values[1], err);
-    buf_release(&masked);
+        rc = v->visit(v->arg, values[0], text.len > 0 ? buf_str(&text) : values[1], err);
+    buf_release(&text);
     if (rc != ERR_FORMAT || !damage.says ||
         record_from_text(run_fields, values[1], strlen(values[1]), NULL, &why) != ERR_FORMAT)
         return rc;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "ledger/inside.h"
-#include "record/mask.h"
 
 // ---- one run
 
@@ -111,8 +110,8 @@ int ledger_find(struct ledger *ledger, const char *word, struct buf *text, struc
         rc = missing(word, err);
     }
     size_t before = text->len;
-    if (rc == 0) // earlier versions stored secrets
-        rc = mask_stored(buf_str(&found.text), text, err);
+    if (rc == 0)
+        rc = ledger_text(buf_str(&found.text), true, text, err);
     if (rc == 0 && text->len == before)
         buf_add(text, buf_str(&found.text), found.text.len);
     if (rc == 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "record/correct.h"
 #include "record/judge.h"
 #include "record/read.h"
 
@@ -22,7 +23,8 @@ static const struct field machine_head_fields[] = {
 };
 #undef T
 #define T struct row_spent
-static const struct field spent_head_fields[] = {TEXT(usd), TEXT(offer), TEXT(resource), FIELD_END};
+static const struct field spent_head_fields[] = {TEXT(usd), TEXT(usd_per_hour), TEXT(offer),
+                                                 TEXT(resource), FIELD_END};
 #undef T
 #define T struct row_live
 static const struct field live_head_fields[] = {REAL(elapsed_s), TEXT(bill_usd), FIELD_END};
@@ -48,6 +50,9 @@ static const struct field row_fields[] = {
     TEXT(project),
     FIELD_SUB(FIELD_LIST, T, labels, label_fields, ""),
     TEXT(ended),
+    TEXT(boot_from),
+    FIELD(FIELD_TEXTS, T, corrected, ""),
+    COUNT(nodes),
     FIELD_IN(T, live, live_head_fields, ""),
     FIELD_IN(T, saving, saving_head_fields, ""),
     FIELD_IN(T, spent, spent_head_fields, ""),
@@ -75,9 +80,16 @@ static bool is_id(const char *id)
 // `text` was checked before.
 static int read_head(const char *text, size_t len, struct row *row, struct err *err)
 {
+    struct buf corrected = {0};
     memset(row, 0, sizeof *row);
-    int rc = record_from_checked(row_fields, text, len, row, err);
-    if (rc == 0 && row->schema && strcmp(row->schema, RUN_SCHEMA) != 0)
+    int rc = run_correct(text, len, &corrected, err);
+    bool other = corrected.len > 0;
+    if (rc == 0)
+        rc = record_from_checked(row_fields, other ? buf_str(&corrected) : text,
+                                 other ? corrected.len : len, row, err);
+    buf_release(&corrected);
+    if (rc == 0 && row->schema && strcmp(row->schema, RUN_SCHEMA) != 0 &&
+        strcmp(row->schema, RUN_SCHEMA_1) != 0)
         rc = err_set(err, ERR_FORMAT, "schema: '%s' is not %s", row->schema, RUN_SCHEMA);
     if (rc == 0 && !row->id)
         rc = err_set(err, ERR_FORMAT, "id: a run needs one");

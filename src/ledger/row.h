@@ -20,6 +20,7 @@ struct row_machine {
 };
 struct row_spent {
     char *usd;
+    char *usd_per_hour;
     char *offer;
     char *resource;
 };
@@ -46,6 +47,9 @@ struct row {
     char *project;
     LIST_OF(struct run_label) labels;
     char *ended;
+    char *boot_from;
+    LIST_OF(char *) corrected;
+    struct maybe_int nodes;
     struct row_live live;
     struct row_saving saving;
     struct row_spent spent;
@@ -57,8 +61,8 @@ struct row {
     struct row_use use;
 };
 
-// Checks the whole record and reads the row. ERR_FORMAT if it is not a run or its id is not valid:
-// 1 to 120 letters, digits and . _ : - without a leading dot.
+// Checks the whole record and reads the row, corrected (record/correct.h). ERR_FORMAT if it is not
+// a run or its id is not valid: 1 to 120 letters, digits and . _ : - without a leading dot.
 int row_read(const char *text, size_t len, struct row *row, struct err *err) MUST_USE;
 
 // The same for an imported record: its values must be plausible too (record/judge.h), and its size

@@ -69,15 +69,22 @@ static const char *const version_6[] = {
     "DELETE FROM fare_head",
     NULL,
 };
+// Boots that were none are no longer charged: the rows are made again, those whose cost was false
+// without one (record/correct.h).
+static const char *const version_7[] = {
+    "ALTER TABLE fare_spend ADD COLUMN corrected BIGINT NOT NULL DEFAULT 0",
+    "DELETE FROM fare_spend",
+    NULL,
+};
 static int fill_heads(const struct backend *backend, void *db, struct err *err);
 static int fill_spend(const struct backend *backend, void *db, struct err *err);
 
 static const struct {
     const char *const *statements;
     int (*fill)(const struct backend *backend, void *db, struct err *err); // (optional) then
-} versions[SCHEMA_VERSION] = {{version_1, NULL},       {version_2, NULL},
-                              {version_3, NULL},       {version_4, fill_heads},
-                              {version_5, fill_spend}, {version_6, fill_heads}};
+} versions[SCHEMA_VERSION] = {{version_1, NULL},       {version_2, NULL}, {version_3, NULL},
+                              {version_4, fill_heads}, {version_5, NULL}, {version_6, fill_heads},
+                              {version_7, fill_spend}};
 
 static int read_number(void *arg, const char *const *values, struct err *err)
 {

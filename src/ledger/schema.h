@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "ledger/backend.h"
 
-#define SCHEMA_VERSION 6
+#define SCHEMA_VERSION 7
 
 #define SCHEMA_INSERT_HEAD                                                                         \
     "INSERT INTO fare_head (run, head) VALUES ($1, $2) ON CONFLICT DO NOTHING"

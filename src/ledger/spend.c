@@ -11,17 +11,18 @@
 
 #define COLUMNS                                                                                    \
     "id, run, started, ended, who, host, project, offer, rate, resource, gpus, wall_ns, boot_ns, " \
-    "nano_usd"
+    "nano_usd, corrected"
 
 // A run's own row replaces what others tell of it; of several that tell it, the latest start
 // counts.
 #define INSERT                                                                                     \
     "INSERT INTO fare_spend (" COLUMNS ", own, told) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, " \
-    "$10, $11, $12, $13, $14, $15, $16) ON CONFLICT (id) DO UPDATE SET run = excluded.run, "       \
+    "$10, $11, $12, $13, $14, $15, $16, $17) ON CONFLICT (id) DO UPDATE SET run = excluded.run, "  \
     "started = excluded.started, ended = excluded.ended, who = excluded.who, host = "              \
     "excluded.host, project = excluded.project, offer = excluded.offer, rate = excluded.rate, "    \
     "resource = excluded.resource, gpus = excluded.gpus, wall_ns = excluded.wall_ns, boot_ns = "   \
-    "excluded.boot_ns, nano_usd = excluded.nano_usd, own = excluded.own, told = excluded.told "    \
+    "excluded.boot_ns, nano_usd = excluded.nano_usd, corrected = excluded.corrected, own = "       \
+    "excluded.own, told = excluded.told "                                                          \
     "WHERE excluded.own > fare_spend.own OR (excluded.own = fare_spend.own AND excluded.told >= "  \
     "fare_spend.told)"
 
@@ -56,9 +57,9 @@ static struct maybe_int nano_of(const char *usd)
 }
 
 struct use {
-    const char *id, *started, *ended, *host, *offer, *resource;
+    const char *id, *started, *ended, *host, *offer, *rate, *resource;
     struct maybe_int wall_ns, boot_ns, nano_usd;
-    bool own;
+    bool own, corrected;
     int64_t told;
 };
 
@@ -69,7 +70,6 @@ static int put(const struct backend *backend, void *db, const struct row *row,
     if (!gpus.known && !row->machine.gpu)
         gpus = some_int(0);
     const char *project = row->project ? row->project : row_label(row, "project");
-    const char *rate = use->own ? row_label(row, "price_per_hour_usd") : NULL;
     struct number numbers[6];
     char started[CLOCK_ISO_BYTES];
     ledger_date(use->started, started);
@@ -81,12 +81,13 @@ static int put(const struct backend *backend, void *db, const struct row *row,
                                   or_empty(use->host),
                                   or_empty(project),
                                   or_empty(use->offer),
-                                  or_empty(rate),
+                                  or_empty(use->rate),
                                   or_empty(use->resource),
                                   number(&numbers[0], gpus.known && gpus.v >= 0, gpus.v),
                                   number(&numbers[1], use->wall_ns.known, use->wall_ns.v),
                                   number(&numbers[2], use->boot_ns.known, use->boot_ns.v),
                                   number(&numbers[3], use->nano_usd.known, use->nano_usd.v),
+                                  use->corrected ? "1" : "0",
                                   use->own ? "1" : "0",
                                   number(&numbers[4], true, use->told)};
     return backend->run(db, INSERT, values, sizeof values / sizeof *values, NULL, NULL, NULL, err);
@@ -144,6 +145,31 @@ static int put_attempt(const struct backend *backend, void *db, const struct row
     return rc;
 }
 
+static bool cost_corrected(const struct row *row)
+{
+    for (size_t i = 0; i < row->corrected.count; i++)
+        if (strcmp(row->corrected.items[i], "cost") == 0)
+            return true;
+    return false;
+}
+
+// The price an hour by which the use is charged if it has no cost: the label's, or that by which a
+// false cost was computed, for all its machines.
+static int rate_of(const struct row *row, struct buf *out, struct err *err)
+{
+    const char *label = row_label(row, "price_per_hour_usd"), *then = row->spent.usd_per_hour;
+    int64_t nodes = row->nodes.known && row->nodes.v > 1 ? row->nodes.v : 1, nano;
+    char text[MONEY_BYTES];
+    if (cost_corrected(row) && then && money_parse(then, &nano, NULL) == 0 &&
+        money_scale(nano, nodes, 1, MONEY_HALF_EVEN, &nano, NULL) == 0) {
+        money_text(nano, text);
+        buf_adds(out, text);
+    } else {
+        buf_adds(out, or_empty(label));
+    }
+    return buf_check(out, err);
+}
+
 int spend_insert(const struct backend *backend, void *db, const struct row *row, struct err *err)
 {
     const struct run_attempt *own = NULL;
@@ -161,25 +187,31 @@ int spend_insert(const struct backend *backend, void *db, const struct row *row,
     const char *usd = row->spent.usd    ? row->spent.usd
                       : own && own->usd ? own->usd
                                         : row->live.bill_usd;
-    struct buf offer = {0};
+    struct buf offer = {0}, rate = {0};
     offer_of(row, &offer);
+    if (rc == 0)
+        rc = rate_of(row, &rate, err);
+    bool ordered = row->boot_from && strcmp(row->boot_from, RUN_BOOT_ORDERED) == 0;
     const struct use use = {.id = row->id,
                             .started = row->started,
                             .ended = row->ended,
                             .host = row->host,
                             .offer = buf_str(&offer),
+                            .rate = buf_str(&rate),
                             .resource = row->spent.resource,
                             .wall_ns = row->phases.wall_ns.known ? row->phases.wall_ns
                                                                  : ns_of(row->live.elapsed_s),
-                            .boot_ns = row->phases.boot_ns,
+                            .boot_ns = ordered ? row->phases.boot_ns : (struct maybe_int){0},
                             .nano_usd = nano_of(usd),
                             .own = true,
+                            .corrected = cost_corrected(row),
                             .told = told};
     if (rc == 0)
         rc = buf_check(&offer, err);
     if (rc == 0)
         rc = put(backend, db, row, &use, err);
     buf_release(&offer);
+    buf_release(&rate);
     return rc;
 }
 
@@ -212,7 +244,8 @@ static int read_row(void *arg, const char *const *v, struct err *err)
                                        .gpus = integer(v[10]),
                                        .wall_ns = integer(v[11]),
                                        .boot_ns = integer(v[12]),
-                                       .nano_usd = integer(v[13])};
+                                       .nano_usd = integer(v[13]),
+                                       .corrected = integer(v[14]) > 0};
     return r->visit(r->arg, &spend, err);
 }
 

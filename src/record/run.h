@@ -9,7 +9,8 @@
 #include "record/field.h"
 #include "record/machine.h"
 
-#define RUN_SCHEMA    "fare.run/1"
+#define RUN_SCHEMA    "fare.run/2"
+#define RUN_SCHEMA_1  "fare.run/1" // boot_ns meant something else (correct.h)
 #define RUNS_SCHEMA   "fare.runs/1"
 #define REPORT_SCHEMA "fare.report/1"
 
@@ -28,6 +29,9 @@ enum {
 };
 
 #include "record/run.def"
+
+// boot_from where fare ordered the machine for the run (--on sky): the only boot that is charged.
+#define RUN_BOOT_ORDERED "fare"
 
 // How a run may have ended; null-terminated.
 extern const char *const run_ends[];

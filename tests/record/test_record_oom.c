@@ -3,6 +3,7 @@
 #include "oom.h"
 
 #include "machine/probe.h"
+#include "record/correct.h"
 
 static const char text[] =
     "{\"fare\":{\"debug\":true},\"cpu\":{\"model\":\"X\",\"isa\":[{\"name\":\"a\",\"works\":true},"
@@ -36,9 +37,25 @@ static void through_json(void **state)
     }
 }
 
+static void corrected(void **state)
+{
+    (void)state;
+    static const char old[] = "{\"schema\":\"fare.run/1\",\"phases\":{\"boot_ns\":1},"
+                              "\"spent\":{\"usd\":\"2\"}}";
+    OOM_EACH
+    {
+        struct err err = {0};
+        struct buf out = {0};
+        int rc = run_correct(old, sizeof old - 1, &out, &err);
+        assert_true(rc != 0 || out.len > 0);
+        buf_release(&out);
+        OOM_EXPECT(rc, &err);
+    }
+}
+
 int main(void)
 {
     json_set_alloc_funcs(malloc, free); // through the wrappers
-    const struct CMUnitTest tests[] = {cmocka_unit_test(through_json)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(through_json), cmocka_unit_test(corrected)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

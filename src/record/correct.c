@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record/correct.h"
+
+#include <float.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "record/read.h"
+
+// The members that tell whether a record has a fault.
+struct signs {
+    char *schema;
+    struct run_phases phases;
+    struct run_projection projection;
+};
+
+#define T struct signs
+static const struct field signs_fields[] = {
+    FIELD(FIELD_TEXT, T, schema, ""),
+    FIELD_IN(T, phases, run_phase_fields, ""),
+    FIELD_IN(T, projection, run_projection_fields, ""),
+    FIELD_END,
+};
+#undef T
+
+static int note(json_t *run, const char *what, struct err *err)
+{
+    json_t *list = json_object_get(run, "corrected");
+    if (!json_is_array(list)) {
+        list = json_array();
+        if (json_object_set_new(run, "corrected", list) != 0)
+            return err_memory(err);
+    }
+    return json_array_append_new(list, json_string(what)) == 0 ? 0 : err_memory(err);
+}
+
+// ---- boot and cost
+
+// Records without a schema are of that time, or of other programs.
+static bool has_false_boot(const struct signs *s)
+{
+    return s->phases.boot_ns.known && (!s->schema || strcmp(s->schema, RUN_SCHEMA) != 0);
+}
+
+// A start of a saved job was charged for its own time alone.
+static bool is_attempt(const json_t *run)
+{
+    const char *id = json_string_value(json_object_get(run, "id"));
+    const json_t *attempts = json_object_get(json_object_get(run, "saving"), "attempts");
+    for (size_t i = 0; id && i < json_array_size(attempts); i++) {
+        const json_t *attempt = json_array_get(attempts, i);
+        const char *of = json_string_value(json_object_get(attempt, "run"));
+        if (of && strcmp(of, id) == 0 && json_object_get(attempt, "usd"))
+            return true;
+    }
+    return false;
+}
+
+static int mend_boot(json_t *run, struct err *err)
+{
+    static const char *const bills[] = {"bill_usd", "projected_usd", "whole_usd"};
+    json_t *phases = json_object_get(run, "phases"), *live = json_object_get(run, "live");
+    if (json_object_set(phases, "idle_before_ns", json_object_get(phases, "boot_ns")) != 0)
+        return err_memory(err);
+    json_object_del(phases, "boot_ns");
+    json_object_del(run, "boot_from");
+    TRY(note(run, "boot", err));
+    bool had = !is_attempt(run) && json_object_del(json_object_get(run, "spent"), "usd") == 0;
+    for (size_t i = 0; i < sizeof bills / sizeof *bills; i++)
+        had |= json_object_del(live, bills[i]) == 0;
+    return had ? note(run, "cost", err) : 0;
+}
+
+// ---- all of them
+
+static const struct {
+    bool (*found)(const struct signs *signs);
+    int (*mend)(json_t *run, struct err *err);
+} faults[] = {{has_false_boot, mend_boot}};
+
+static int add_bytes(const char *bytes, size_t len, void *out)
+{
+    buf_add(out, bytes, len);
+    return 0;
+}
+
+static int mend(const struct signs *signs, const char *text, size_t len, struct buf *out,
+                struct err *err)
+{
+    json_error_t why = {0};
+    json_t *run = json_loadb(text, len, 0, &why);
+    int rc = 0;
+    if (!run) // a failed allocation can look like bad syntax
+        return json_error_code(&why) != json_error_numeric_overflow &&
+                       record_from_text(signs_fields, text, len, NULL, NULL) == 0
+                   ? err_memory(err)
+                   : 0;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults && rc == 0; i++)
+        if (faults[i].found(signs))
+            rc = faults[i].mend(run, err);
+    if (rc == 0 && json_object_set_new(run, "schema", json_string(RUN_SCHEMA)) != 0)
+        rc = err_memory(err);
+    if (rc == 0 &&
+        json_dump_callback(run, add_bytes, out, JSON_COMPACT | JSON_REAL_PRECISION(DBL_DIG)) != 0)
+        rc = err_memory(err);
+    json_decref(run);
+    return rc == 0 ? buf_check(out, err) : rc;
+}
+
+int run_correct(const char *text, size_t len, struct buf *out, struct err *err)
+{
+    // No record of this build has a fault; this is how they begin.
+    static const char sound[] = "{\"schema\":\"" RUN_SCHEMA "\"";
+    struct signs signs = {0};
+    if (len >= sizeof sound - 1 && memcmp(text, sound, sizeof sound - 1) == 0)
+        return 0;
+    int rc = record_from_checked(signs_fields, text, len, &signs, NULL);
+    bool found = false;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults && rc == 0; i++)
+        found |= faults[i].found(&signs);
+    if (rc == 0 && found)
+        rc = mend(&signs, text, len, out, err);
+    else if (rc != ERR_MEMORY)
+        rc = 0; // its reader says what is wrong
+    else
+        rc = err_memory(err);
+    record_release(signs_fields, &signs);
+    return rc;
+}
+
+bool run_corrected(const struct run *run, const char *what)
+{
+    for (size_t i = 0; i < run->corrected.count; i++)
+        if (strcmp(run->corrected.items[i], what) == 0)
+            return true;
+    return false;
+}

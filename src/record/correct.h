@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// correct: puts right the figures of earlier builds that are known to be false, when a record is
+// read. The ledger keeps records as they came; what it hands out and what its columns hold has
+// passed here: lists and single runs (ledger/list.c, ledger/lookup.c), and spooled, imported and
+// pushed records (ledger/row.c).
+//
+// A corrected record has today's schema, and its `corrected` names what was put right. To correct
+// another fault, add a row to `faults` in correct.c: a function that tells whether a record has it,
+// from a few members that are read fast, and one that mends its JSON.
+//
+// - boot, cost: up to fare.run/1, phases.boot_ns was the time from the machine's start to whenever
+//   somebody first ran fare there, and it was charged. It becomes phases.idle_before_ns; the cost
+//   goes, for run_price_again() (market/run_price.h) to compute it again.
+#ifndef FARE_RECORD_CORRECT_H
+#define FARE_RECORD_CORRECT_H
+
+#include "base/buf.h"
+#include "record/run.h"
+
+// Appends the corrected record to `out`, nothing if there is nothing to correct. `text` is a record
+// as JSON of `len` bytes; one that cannot be read stays as it is, for its reader to refuse.
+int run_correct(const char *text, size_t len, struct buf *out, struct err *err) MUST_USE;
+
+// Whether that was put right in this record: "boot", "cost".
+bool run_corrected(const struct run *run, const char *what);
+
+#endif

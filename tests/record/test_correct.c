@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of earlier builds with figures that were false. Expected texts are written by hand.
+#include "record/correct.h"
+
+#include <string.h>
+
+#include "test.h"
+
+#define OLD "{\"schema\":\"fare.run/1\","
+#define NEW "{\"schema\":\"fare.run/2\","
+
+static void corrects(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *expected; // null: as it is
+    } cases[] = {
+        // 36 minutes were the time since the kernel's start, and were charged.
+        {OLD
+         "\"id\":\"a\",\"new\":{\"x\":0.1},\"spent\":{\"usd\":\"2.161\",\"usd_per_hour\":\"3.6\"},"
+         "\"phases\":{\"boot_ns\":2160000000000,\"wall_ns\":5},\"boot_from\":\"kernel\"}",
+         NEW "\"id\":\"a\",\"new\":{\"x\":0.1},\"spent\":{\"usd_per_hour\":\"3.6\"},"
+             "\"phases\":{\"wall_ns\":5,\"idle_before_ns\":2160000000000},"
+             "\"corrected\":[\"boot\",\"cost\"]}"},
+        {"{\"phases\":{\"boot_ns\":7}}",
+         "{\"phases\":{\"idle_before_ns\":7},\"corrected\":[\"boot\"],"
+         "\"schema\":\"fare.run/2\"}"},
+        // A killed run has its bill so far.
+        {OLD "\"live\":{\"bill_usd\":\"1\",\"left_s\":2.0},\"phases\":{\"boot_ns\":7}}",
+         NEW "\"live\":{\"left_s\":2.0},\"phases\":{\"idle_before_ns\":7},"
+             "\"corrected\":[\"boot\",\"cost\"]}"},
+        // A start of a saved job never paid for a boot.
+        {OLD "\"id\":\"a\",\"saving\":{\"attempts\":[{\"run\":\"a\",\"usd\":\"3\"}]},"
+             "\"spent\":{\"usd\":\"3\"},\"phases\":{\"boot_ns\":7}}",
+         NEW
+         "\"id\":\"a\",\"saving\":{\"attempts\":[{\"run\":\"a\",\"usd\":\"3\"}]},"
+         "\"spent\":{\"usd\":\"3\"},\"phases\":{\"idle_before_ns\":7},\"corrected\":[\"boot\"]}"},
+        {OLD "\"spent\":{\"usd\":\"2\"},\"phases\":{\"wall_ns\":5}}", NULL},
+        {NEW "\"spent\":{\"usd\":\"2\"},\"phases\":{\"boot_ns\":5},\"boot_from\":\"fare\"}", NULL},
+        {" " NEW "\"phases\":{\"boot_ns\":5}}", NULL}, // printed by others
+        {OLD "\"phases\":{\"boot_ns\":\"x\"}}", NULL}, // the reader refuses it
+        {OLD "\"phases\":{\"boot_ns\":7}", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buf out = {0}, again = {0};
+        struct err err = {0};
+        assert_ok(run_correct(cases[i].text, strlen(cases[i].text), &out, &err), &err);
+        assert_string_equal(buf_str(&out), cases[i].expected ? cases[i].expected : "");
+        assert_ok(run_correct(buf_str(&out), out.len, &again, &err), &err);
+        assert_int_equal(again.len, 0); // what was corrected stays so
+        buf_release(&out);
+        buf_release(&again);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(corrects)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
