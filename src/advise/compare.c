@@ -75,7 +75,8 @@ static int read_words(struct comparing *c, const struct compare_options *options
 
 static int find_targets(struct comparing *c, const struct compare_options *options, struct err *err)
 {
-    struct wishes wishes = {.prorated = options->pricing.prorated, .currency = options->currency};
+    struct wishes wishes = {
+        .clock = CLOCK_MEAN, .prorated = options->pricing.prorated, .currency = options->currency};
     if (options->pricing.date && !clock_parse(options->pricing.date, &wishes.start_s))
         return err_set(err, ERR_USAGE, "'%s' is not a date", options->pricing.date);
     return compare_targets_new(&c->targets, options->estimates, options->estimate_count,

@@ -280,6 +280,7 @@ int quote_assemble(struct quote_job *job, struct err *err)
 {
     struct quote *q = &job->quote;
     job->wishes.power.mw = -1;
+    job->ask.wishes.clock = CLOCK_MEAN; // nobody knows when it will be started
     TRY(own_power(job, err));
     if (job->wishes.buy && (job->asked || q->given || job->ask.own_gpu))
         job->ask.own = &job->wishes.own;

@@ -446,11 +446,12 @@ int quote_spot(struct market *market, const struct wishes *wishes, const struct 
     if (offer->kind != OFFER_SPOT)
         return 0;
     TRY(market_price(market, offer, wishes, &s.price, err));
+    bool kept = wishes_stopped_ns(wishes, time->total_ns) > 0; // the bill has its storage
     s.replay =
         (struct replay){.rule = &s.price.rule,
                         .prorated = wishes->prorated,
                         .start_s = s.price.start_s,
-                        .storage_gb = wishes->keep_ns.known ? 0 : wishes->storage_gb,
+                        .storage_gb = kept ? 0 : wishes->storage_gb,
                         .discount_permille = s.price.own ? s.price.own->discount_permille : 0,
                         .seed = 1};
     bool unknown = true;

@@ -40,9 +40,21 @@ static int64_t smaller(int64_t a, int64_t b)
 static int64_t begun_ns(const struct rule *rule, const struct charge_use *use, int64_t unit_ns)
 {
     int64_t unit_s = unit_ns / NS_PER_S;
-    if (!rule->clock_units || use->prorated || unit_s == 0)
+    if (!rule->clock_units || use->prorated || use->clock != CLOCK_KNOWN || unit_s == 0)
         return 0;
     return (use->start_s % unit_s + unit_s) % unit_s * NS_PER_S;
+}
+
+// A time in units, from the beginning of its first one on. With units on the clock and a start at
+// any time of day, `ns` touches `ns / unit + 1` of them on average.
+static int64_t in_units(const struct rule *rule, const struct charge_use *use, int64_t ns,
+                        int64_t unit_ns, enum rule_rounding rounding)
+{
+    bool known = !rule->clock_units || use->clock == CLOCK_KNOWN;
+    if (!known && use->clock == CLOCK_MEAN)
+        return ns + (rounding == RULE_UP ? unit_ns : 0);
+    int64_t whole = to_units(begun_ns(rule, use, unit_ns) + ns, unit_ns, rounding);
+    return whole + (!known && use->clock == CLOCK_WORST ? unit_ns : 0);
 }
 
 // The provider's interruption makes some or all of the time free.
@@ -54,15 +66,14 @@ static bool spared(const struct rule *rule, const struct charge_use *use)
 
 static int64_t charged_length(const struct rule *rule, const struct charge_use *use)
 {
-    int64_t begun = begun_ns(rule, use, rule->unit_ns);
     if (use->prorated)
         return use->length_ns;
     if (!spared(rule, use))
-        return to_units(begun + larger(use->length_ns, rule->minimum_ns), rule->unit_ns,
+        return in_units(rule, use, larger(use->length_ns, rule->minimum_ns), rule->unit_ns,
                         rule->rounding);
     if (rule->spot_first_hour_free && use->length_ns < HOUR_NS)
         return 0;
-    return to_units(begun + use->length_ns, rule->unit_ns, RULE_DOWN);
+    return in_units(rule, use, use->length_ns, rule->unit_ns, RULE_DOWN);
 }
 
 // ---- the price of the time, month by month
@@ -148,12 +159,12 @@ static int machine(const struct rule *rule, const struct charge_use *use, struct
     return rc;
 }
 
-// A use that ends exactly at a month's end does not touch the next month.
+// The months in which the machine exists. One that ends exactly at a month's end does not touch the
+// next.
 static int months_touched(const struct charge_use *use, int64_t *months, struct err *err)
 {
-    int64_t at_s, whole_s = use->length_ns / NS_PER_S;
-    bool more = use->length_ns % NS_PER_S > 0;
-    int64_t end_s = use->start_s + whole_s + more;
+    int64_t at_s, ns = use->length_ns + (use->interrupted ? 0 : use->stopped_ns);
+    int64_t end_s = use->start_s + ns / NS_PER_S + (ns % NS_PER_S > 0);
     *months = 0;
     for (int i = 0;; i++) {
         if (!clock_month(use->start_s, i, &at_s))
@@ -214,9 +225,8 @@ static int64_t storage_units(const struct rule *rule, const struct charge_use *u
 {
     if (use->prorated)
         return ns;
-    return to_units(begun_ns(rule, use, rule->storage_unit_ns) +
-                        larger(ns, rule->storage_minimum_ns),
-                    rule->storage_unit_ns, RULE_UP);
+    return in_units(rule, use, larger(ns, rule->storage_minimum_ns), rule->storage_unit_ns,
+                    RULE_UP);
 }
 
 // The unit in which the machine stops is charged as running.

@@ -8,8 +8,12 @@
 
 #include "bill/rule.h"
 
+// Where units begin on the clock, the time of day of the start counts. A quote does not know it.
+enum charge_clock { CLOCK_KNOWN, CLOCK_MEAN, CLOCK_BEST, CLOCK_WORST };
+
 struct charge_use { // one start of one machine
     int64_t start_s;
+    enum charge_clock clock; // known: that of start_s; else over all times of day
     int64_t length_ns;
     bool interrupted;   // by the provider; otherwise its user ended it
     bool prorated;      // without units, minimums and fees

@@ -105,7 +105,8 @@ static const struct opt options[] = {
      "time already used on this machine this month, for sustained-use discounts and caps"},
     {"storage", 0, OPT_BYTES, "SIZE", NULL, AT(storage), "Price", "size of an extra disk"},
     {"keep", 0, OPT_DURATION, "TIME", NULL, AT(keep_ns), "Price",
-     "how long the disk is kept (default: as long as the machine runs)"},
+     "how long the machine is kept from its start on, stopped after the training (default: deleted "
+     "when the training ends)"},
     {"egress", 0, OPT_BYTES, "SIZE", NULL, AT(egress), "Price", "data that leaves the provider"},
     {"ingress", 0, OPT_BYTES, "SIZE", NULL, AT(ingress), "Price", "data that enters the provider"},
     CURRENCY_ROW(AT(currency), "Price"),

@@ -74,7 +74,8 @@ static int add_times(struct making *m, const struct bill_time *time, int64_t gpu
     TRY(add_item(m, IDLE, how, prices[time->count], err));
     snprintf(how, sizeof how, "%lld of %lld", (long long)(gpus - used), (long long)gpus);
     TRY(add_item(m, "unused GPUs", how, unused, err));
-    return 0;
+    clock_words(wishes_stopped_ns(m->wishes, time->total_ns), how, sizeof how);
+    return add_item(m, "time while stopped", how, m->charge.stopped, err);
 }
 
 // "500 GB", in the provider's GB; "97.8 GB" if it is not whole.
@@ -132,10 +133,20 @@ static int add_total(struct making *m, struct err *err)
     return text_set_amount(&m->bill->total, usd, err);
 }
 
-static int total_at(const struct making *m, int64_t length_ns, char **member, struct err *err)
+// Whether the bill depends on the time of day of a start that nobody knows.
+static bool any_start(const struct making *m)
 {
+    return m->price.rule.clock_units && !m->wishes->prorated && m->wishes->clock != CLOCK_KNOWN;
+}
+
+static int total_at(const struct making *m, int64_t length_ns, enum charge_clock clock,
+                    char **member, struct err *err)
+{
+    struct wishes wishes = *m->wishes;
     int64_t usd = 0;
-    TRY(priced_total(&m->price, m->wishes, length_ns, &usd, err));
+    if (any_start(m))
+        wishes.clock = clock;
+    TRY(priced_total(&m->price, &wishes, length_ns, &usd, err));
     return text_set_amount(member, usd, err);
 }
 
@@ -143,10 +154,16 @@ static int add_interval(struct making *m, const struct bill_time *time, struct e
 {
     struct bill *bill = m->bill;
     bill->charged_s = some_real((double)m->charge.charged_ns / 1e9);
-    if (time->low_ns < 0 || time->high_ns < 0)
+    bool range = time->low_ns >= 0 && time->high_ns >= 0;
+    if (!range && !any_start(m))
         return 0;
-    TRY(total_at(m, time->low_ns, &bill->low, err));
-    return total_at(m, time->high_ns, &bill->high, err);
+    TRY(total_at(m, range ? time->low_ns : time->total_ns, CLOCK_BEST, &bill->low, err));
+    TRY(total_at(m, range ? time->high_ns : time->total_ns, CLOCK_WORST, &bill->high, err));
+    return any_start(m) ? texts_add(&bill->notes,
+                                    "units begin on the clock: the bill is the mean over all times "
+                                    "of day at which it may start",
+                                    err)
+                        : 0;
 }
 
 static int set_date(char **member, int day, struct err *err)
@@ -332,14 +349,15 @@ static int note_unpriced(struct making *m, int64_t length_ns, struct err *err)
 {
     const struct tariff *tariff = m->price.tariff;
     bool disk = m->wishes->storage_gb > 0;
-    bool keeps_disk = m->wishes->keep_ns.known && m->wishes->keep_ns.v > length_ns;
+    bool kept = wishes_stopped_ns(m->wishes, length_ns) > 0;
     const char *stopped = tariff->storage_stopped_rate;
     stopped = stopped ? stopped : tariff->storage_rate;
     const struct {
         bool asked;
         const char *rate, *what;
     } parts[] = {{disk && !tariff->disk_included.v, tariff->storage_rate, "storage"},
-                 {disk && tariff->disk_included.v && keeps_disk, stopped, "storage while stopped"},
+                 {disk && tariff->disk_included.v && kept, stopped, "storage while stopped"},
+                 {kept && !tariff->billed_while_stopped.known, NULL, "the machine while stopped"},
                  {m->wishes->egress_bytes > 0, tariff->egress_rate, "traffic out"},
                  {m->wishes->ingress_bytes > 0, tariff->ingress_rate, "traffic in"}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

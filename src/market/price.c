@@ -22,6 +22,11 @@ int wishes_day(const struct wishes *w)
     return w->start_s ? day_of(w->start_s) : 0;
 }
 
+int64_t wishes_stopped_ns(const struct wishes *w, int64_t length_ns)
+{
+    return w->keep_ns.known && w->keep_ns.v > length_ns ? w->keep_ns.v - length_ns : 0;
+}
+
 // ---- the priced rule
 
 // If the tariff says so, the offer's monthly price caps its hours.
@@ -168,19 +173,19 @@ static int use_of(const struct priced *p, const struct wishes *w, int64_t length
                   struct charge_use *use, struct err *err)
 {
     int64_t runs = w->runs > 1 ? w->runs : 1, egress = 0, ingress = 0;
-    bool keeps_disk = w->keep_ns.known && w->storage_gb > 0;
     if (__builtin_mul_overflow(w->egress_bytes, runs, &egress) ||
         __builtin_mul_overflow(w->ingress_bytes, runs, &ingress))
         return err_set(err, ERR_OVERFLOW, "more traffic than can be counted");
     *use = (struct charge_use){
         .start_s = p->start_s,
+        .clock = w->clock,
         .length_ns = length_ns,
         .used_ns = w->used_ns,
         .prorated = w->prorated,
         .interrupted = w->interrupted,
         .storage_gb = w->storage_gb,
-        .storage_ns = keeps_disk && w->keep_ns.v < length_ns ? w->keep_ns.v : length_ns,
-        .stopped_ns = keeps_disk && w->keep_ns.v > length_ns ? w->keep_ns.v - length_ns : 0,
+        .storage_ns = length_ns,
+        .stopped_ns = wishes_stopped_ns(w, length_ns),
         .egress_bytes = egress,
         .ingress_bytes = ingress,
         .discount_permille = p->own ? p->own->discount_permille : 0,
@@ -309,7 +314,6 @@ int priced_charge(const struct priced *p, const struct wishes *w, int64_t length
     struct charge_use use;
     bool changed = false;
     struct rule rule = p->rule;
-    rule.billed_while_stopped = false; // a disk is kept without its machine
     TRY(use_of(p, w, length_ns, &use, err));
     TRY(charge_use(&rule, &use, charge, err));
     TRY(follow_spot(p, w, charge->charged_ns, &rule, &changed, err));

@@ -12,11 +12,12 @@
 
 struct wishes {               // all zero: the machine alone, now, as its provider charges it
     int64_t start_s;          // when the use begins, in seconds since 1970; 0: now
+    enum charge_clock clock;  // whether the time of day of the start is known
     bool prorated;            // rate × time, without units, minimums and fees
     int64_t commit_months;    // committed use; 0: none
     int64_t used_ns;          // time on the same machine already charged this month
     int64_t storage_gb;       // in addition to the offer's own disk
-    struct maybe_int keep_ns; // total time the disk is kept; absent: while the machine runs
+    struct maybe_int keep_ns; // the machine and its disk exist at least this long from the start on
     // Traffic of each run; `runs` runs follow each other in one rental (0: one).
     int64_t egress_bytes, ingress_bytes, runs;
     bool interrupted;              // the provider takes the machine away at the end
@@ -30,6 +31,9 @@ struct wishes {               // all zero: the machine alone, now, as its provid
 
 // The day of the prices and rules, in days since 1970; 0: today.
 int wishes_day(const struct wishes *wishes);
+
+// How long the machine is kept, stopped, after a use of `length_ns`.
+int64_t wishes_stopped_ns(const struct wishes *wishes, int64_t length_ns);
 
 struct priced {
     struct market *market;

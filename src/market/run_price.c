@@ -224,7 +224,8 @@ static int by_hour(struct run_prices *p, const struct run *run, enum offer_kind 
     }
     struct run_price here = *out;
     *out = *cached;
-    out->priced.start_s = out->wishes.start_s = here.wishes.start_s;
+    out->wishes = here.wishes;
+    out->priced.start_s = here.wishes.start_s;
     memcpy(out->from, here.from, sizeof out->from);
     return rc;
 }
@@ -311,7 +312,10 @@ int run_price(struct run_prices *p, const struct run *run, const struct run_pric
               struct run_price *out, struct err *err)
 {
     memset(out, 0, sizeof *out);
-    out->wishes = (struct wishes){.start_s = date_of(p, run), .prorated = p->prorated};
+    bool at_its_time = !p->dated && run->started;
+    out->wishes = (struct wishes){.start_s = date_of(p, run),
+                                  .clock = at_its_time ? CLOCK_KNOWN : CLOCK_MEAN,
+                                  .prorated = p->prorated};
     const char *label = run_label(run, "price_per_hour_usd");
     if (said->price) {
         snprintf(out->from, sizeof out->from, "%.150s", said->price);

@@ -81,7 +81,16 @@ static const char *const columns[] = {COLUMNS(NAME)};
 #undef ENUM
 #undef NAME
 
-enum priced_by { BY_NOTHING, BY_TIME, BY_DISK, BY_STOPPED_DISK, BY_EGRESS, BY_INGRESS, BY_PIECE };
+enum priced_by {
+    BY_NOTHING,
+    BY_TIME,
+    BY_STOPPED_TIME,
+    BY_DISK,
+    BY_STOPPED_DISK,
+    BY_EGRESS,
+    BY_INGRESS,
+    BY_PIECE
+};
 
 // The specification's words for each kind of line; all others are machine time.
 static const struct kind {
@@ -91,6 +100,8 @@ static const struct kind {
     {{"storage", "Usage", "Usage-Based", "Storage", "Block Storage", "Disks", "GB-Months", BY_DISK},
      {"storage while stopped", "Usage", "Usage-Based", "Storage", "Block Storage", "Disks",
       "GB-Months", BY_STOPPED_DISK},
+     {"time while stopped", "Usage", "Usage-Based", "Compute", "Virtual Machines", "Machines",
+      "Hours", BY_STOPPED_TIME},
      {"egress", "Usage", "Usage-Based", "Networking", "Network Connectivity", "Data transfer", "GB",
       BY_EGRESS},
      {"ingress", "Usage", "Usage-Based", "Networking", "Network Connectivity", "Data transfer",
@@ -108,6 +119,11 @@ static const struct kind *kind_of(const char *what)
         if (strcmp(kinds[i].what, what) == 0)
             return &kinds[i];
     return &compute;
+}
+
+static bool is_time(const struct kind *kind)
+{
+    return kind->by == BY_TIME || kind->by == BY_STOPPED_TIME;
 }
 
 static bool is_discount(const struct bill_item *item)
@@ -197,7 +213,9 @@ static void set_periods(struct export *x)
 {
     const struct wishes *wishes = &x->job->ask.wishes;
     int64_t start_s = wishes->start_s ? wishes->start_s : clock_date_s();
-    int64_t end_s = start_s + (int64_t)(x->bill->charged_s.v + 0.999999);
+    int64_t charged_ns = (int64_t)(x->bill->charged_s.v * 1e9);
+    int64_t kept_ns = charged_ns + wishes_stopped_ns(wishes, charged_ns);
+    int64_t end_s = start_s + (kept_ns + NS_PER_S - 1) / NS_PER_S;
     int year = 0, month = 0;
     char last[CLOCK_ISO_BYTES];
     clock_iso(start_s, x->start);
@@ -245,7 +263,9 @@ static void list_terms(const struct export *x, const struct kind *kind, double c
         double units = x->bill->charged_s.v / (double)x->unit_s;
         double average = (double)sum_of(&x->list, true) / 1e9 / units;
         *price = fabs(average - x->unit_price) < 1e-5 * x->unit_price ? x->unit_price : average;
-    } else if (kind->by == BY_DISK || kind->by == BY_STOPPED_DISK)
+    } else if (kind->by == BY_STOPPED_TIME)
+        *price = x->unit_price;
+    else if (kind->by == BY_DISK || kind->by == BY_STOPPED_DISK)
         *price = (double)disk / 1e9 * unit_usd;
     else if (kind->by == BY_EGRESS || kind->by == BY_INGRESS)
         *price = cost * (double)rule->gb_bytes / (bytes * (double)(w->runs > 1 ? w->runs : 1));
@@ -315,7 +335,7 @@ static void put_prices(const struct export *x, const struct kind *kind, int64_t 
     put_number(row, PricingCurrencyContractedUnitPrice, own / unit_usd);
     row->cell[PricingCategory] = "Standard";
     row->cell[PricingUnit] = row->cell[ConsumedUnit] = kind->unit;
-    if (kind->by == BY_TIME)
+    if (is_time(kind))
         quantity *= (double)x->unit_s / 3600;
     put_number(row, ConsumedQuantity, quantity);
     if (strcmp(kind->charge, "Usage") != 0)
@@ -328,9 +348,8 @@ static void put_product(const struct export *x, const char *what, struct row *ro
     const struct bill *b = x->bill;
     const struct kind *kind = kind_of(what);
     const char **cell = row->cell;
-    snprintf(row->sku, sizeof row->sku, "%s/%s%s%s", b->provider,
-             kind->by == BY_TIME ? b->name : what, b->region ? "@" : "",
-             b->region ? b->region : "");
+    snprintf(row->sku, sizeof row->sku, "%s/%s%s%s", b->provider, is_time(kind) ? b->name : what,
+             b->region ? "@" : "", b->region ? b->region : "");
     cell[SkuId] = cell[SkuPriceId] = row->sku;
     cell[SkuMeter] = kind->service;
     cell[ResourceId] = x->run;
@@ -384,11 +403,11 @@ static int put_item(struct export *x, struct csv_writer *w, const char *what, st
     if (kind->by != BY_NOTHING) {
         TRY(take_share(x, amount, &share, err));
         list = amount_of(&x->list, what);
-        contract = kind->by == BY_TIME && x->committed ? list : amount;
+        contract = is_time(kind) && x->committed ? list : amount;
         put_prices(x, kind, list, contract, &row);
         put_product(x, what, &row);
     }
-    if (kind->by == BY_TIME)
+    if (is_time(kind))
         put_time(x, &row);
     put_money(&row, BilledCost, amount + share);
     put_money(&row, EffectiveCost, amount + share);

@@ -147,9 +147,10 @@ def stopped_price(tariff: dict, use: dict) -> int:
 
 
 def months_touched(use: dict) -> int:
-    """Step 6: the calendar months from start to start + length, at least one."""
+    """Step 6: the calendar months in which the machine exists, at least one."""
     start = use.get("start_s", 0) * S
-    last = start + max(use.get("length_ns", 0) - 1, 0)
+    kept = 0 if use.get("interrupted", False) else use.get("stopped_ns", 0)
+    last = start + max(use.get("length_ns", 0) + kept - 1, 0)
     return month_index(last) - month_index(start) + 1
 
 

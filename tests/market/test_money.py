@@ -416,11 +416,12 @@ def spot_hours():
 
 @check("of several runs in one go only the boot is free, not the download")
 def boot_apart():
-    # OVHcloud, clock hours, 0.36 EUR: 2 h of download and each run's hour; the boot is not charged.
+    # OVHcloud, clock hours, 0.36 EUR: 2 h of download and each run's hour; the boot is not charged. At any time of day
+    # they touch one hour more, but for a start on the hour.
     args = ("--offer", "ovhcloud/clock", *DAY, "--boot", "60s", "--download", "2h")
-    same(F(bill(RUN + "hour", *args)["total"]), 3 * F("0.36") * F("1.25"))
+    same(F(bill(RUN + "hour", *args)["total"]), 4 * F("0.36") * F("1.25"))
     text = advice(RUN + "hour", *args, "--runs", "2")
-    assert "2 runs one after the other, in one go, on ovhcloud/clock@here: 4 h 01 min, 1.80 USD" in text, text
+    assert "2 runs one after the other, in one go, on ovhcloud/clock@here: 4 h 01 min, 2.25 USD" in text, text
 
 
 @check("a boot that is free moves no end of the interval")
