@@ -205,7 +205,7 @@ int compare_targets_add(const struct compare_targets *all, const struct run *con
     for (size_t i = 0; rc == 0 && i < all->count; i++)
         rc = add_target(all, &all->items[i], estimates, to, err);
     estimates_close(estimates);
-    free(proofs.items);
+    proofs_release(&proofs);
     free(evidence);
     return rc;
 }

@@ -221,6 +221,13 @@ int evidence_choose(const struct evidence_ask *ask, struct quote_evidence *out,
 
 // ---- proofs
 
+enum nearness { NEAR_MACHINE, NEAR_PROVIDER, NEAR_ASKED, NEAR_OWN, NEAR_GPU, NEAR_NOT };
+
+struct proof_hit {
+    const struct proof *proof;
+    enum nearness near;
+};
+
 static bool same_name(const char *a, const char *b)
 {
     // Most names differ in their first letter, and a book has many.
@@ -256,20 +263,12 @@ static bool prove(const struct proofs *proofs, const struct quote_ask *ask, size
         return false;
     p->gpus = gpus_of(run);
     p->device = device_find(proofs->devices, p->gpus > 0 ? evidence_gpu(run) : run->machine.cpu);
+    p->low_ns = p->time.low_ns >= 0 ? p->time.low_ns : p->time.total_ns;
+    p->high_ns = p->time.high_ns >= 0 ? p->time.high_ns : p->time.total_ns;
     p->memory_bytes = run->peak_memory_bytes.known       ? run->peak_memory_bytes.v
                       : run->use.memory_peak_bytes.known ? run->use.memory_peak_bytes.v
                                                          : 0;
     return true;
-}
-
-// Which of two matching runs counts.
-static bool counts_before(const struct proof *a, const struct proof *b)
-{
-    if (a->asked != b->asked)
-        return a->asked;
-    if (a->stopped != b->stopped)
-        return b->stopped;
-    return a->time.total_ns < b->time.total_ns;
 }
 
 static const char *precision_of(const struct run *run)
@@ -284,42 +283,99 @@ bool evidence_same_setting(const struct run *a, const struct run *b)
            (!a->batch.known || a->batch.v == b->batch.v);
 }
 
-// Runs on the same machine become one proof, so that each offer is checked against few.
-static bool replaces(const struct proof *a, const struct proof *b)
+static bool same_machine(const struct run_machine *m, const struct run_machine *n)
+{
+    return (m->provider ? same_name(m->provider, n->provider) : !n->provider) &&
+           (m->instance_type ? same_name(m->instance_type, n->instance_type) : !n->instance_type);
+}
+
+// Runs of one setting on the same machine become one proof, so that each offer is checked against
+// few.
+static bool is_again(const struct proof *a, const struct proof *b)
 {
     const struct run_machine *m = &a->run->machine, *n = &b->run->machine;
-    bool alike =
-        a->from->training == b->from->training && a->gpus == b->gpus && a->device == b->device &&
-        (m->provider ? same_name(m->provider, n->provider) : !n->provider) &&
-        (m->instance_type ? same_name(m->instance_type, n->instance_type) : !n->instance_type) &&
-        (a->device || same_name(m->cpu, n->cpu));
+    bool alike = a->from->training == b->from->training && a->gpus == b->gpus &&
+                 a->device == b->device && same_machine(m, n) &&
+                 (a->device || same_name(m->cpu, n->cpu));
     bool cpus = m->usable_cpus.known == n->usable_cpus.known &&
                 (!m->usable_cpus.known || m->usable_cpus.v == n->usable_cpus.v);
-    return alike && (a->gpus > 0 || cpus) && evidence_same_setting(a->run, b->run);
+    return alike && !a->run->source == !b->run->source && (a->gpus > 0 || cpus) &&
+           evidence_same_setting(a->run, b->run);
+}
+
+// The run asked for, then the user's own, then those that nobody stopped, then by time.
+static int by_time(const void *a, const void *b)
+{
+    const struct proof *x = a, *y = b;
+    if (x->asked != y->asked)
+        return x->asked ? -1 : 1;
+    if (!x->run->source != !y->run->source)
+        return x->run->source ? 1 : -1;
+    if (x->stopped != y->stopped)
+        return x->stopped ? 1 : -1;
+    if (x->time.total_ns != y->time.total_ns)
+        return x->time.total_ns < y->time.total_ns ? -1 : 1;
+    return (x->run > y->run) - (x->run < y->run);
+}
+
+// Whether a median of both means something.
+static bool is_peer(const struct proof *a, const struct proof *b)
+{
+    return a->stopped == b->stopped && !a->run->source == !b->run->source;
+}
+
+// Of proofs that are one: the run asked for, or the median of those that nobody stopped. Of two in
+// the middle the slower one: nothing is promised that half of the runs did not keep.
+static struct proof median_of(struct proof *again, size_t count)
+{
+    size_t of = 1;
+    qsort(again, count, sizeof *again, by_time);
+    while (!again->asked && of < count && is_peer(again, &again[of]))
+        of++;
+    struct proof p = again[of / 2];
+    for (size_t i = 0; i < of; i++) {
+        p.low_ns = again[i].low_ns < p.low_ns ? again[i].low_ns : p.low_ns;
+        p.high_ns = again[i].high_ns > p.high_ns ? again[i].high_ns : p.high_ns;
+    }
+    p.runs = of;
+    return p;
 }
 
 int proofs_gather(struct proofs *proofs, const struct quote_ask *ask, struct err *err)
 {
+    size_t count = 0, again;
     proofs->ask = ask;
     proofs->exact_gpus = ask->exact_gpus;
     proofs->gpus = ask->gpus;
     TRY(market_devices(ask->market, &proofs->devices, err));
     proofs->items = calloc(ask->evidence_count + 1, sizeof *proofs->items);
-    if (!proofs->items)
+    proofs->hits = calloc(2 * ask->evidence_count + 1, sizeof *proofs->hits);
+    struct proof *all = calloc(ask->evidence_count + 1, sizeof *all);
+    if (!proofs->items || !proofs->hits || !all) {
+        free(all);
         return err_memory(err);
-    for (size_t i = 0; i < ask->evidence_count; i++) {
-        struct proof p;
-        if (!prove(proofs, ask, i, &p))
-            continue;
-        size_t at = 0;
-        while (at < proofs->count && !replaces(&p, &proofs->items[at]))
-            at++;
-        if (at == proofs->count)
-            proofs->items[proofs->count++] = p;
-        else if (counts_before(&p, &proofs->items[at]))
-            proofs->items[at] = p;
     }
+    for (size_t i = 0; i < ask->evidence_count; i++)
+        count += prove(proofs, ask, i, &all[count]);
+    for (size_t i = 0; i < count; i += again) { // those that are one come together
+        again = 1;
+        for (size_t k = i + 1; k < count; k++)
+            if (is_again(&all[i], &all[k])) {
+                struct proof p = all[k];
+                memmove(&all[i + again + 1], &all[i + again], (k - i - again) * sizeof *all);
+                all[i + again++] = p;
+            }
+        proofs->items[proofs->count++] = median_of(&all[i], again);
+    }
+    free(all);
     return 0;
+}
+
+void proofs_release(struct proofs *proofs)
+{
+    free(proofs->items);
+    free(proofs->hits);
+    *proofs = (struct proofs){0};
 }
 
 // ---- offers
@@ -395,24 +451,84 @@ static bool as_many(const struct proofs *proofs, const struct proof *p, const st
                                            : p->gpus == proofs->gpus);
 }
 
-// Prefers the run asked for, then one on this instance type, then the fastest.
-static void weigh(const struct proofs *proofs, const struct offer *offer, const struct proof *p,
-                  const struct proof **best)
+// A run on that very machine, or at least of that provider, is nearer than the run asked for if it
+// has the same setting.
+static enum nearness nearness(const struct proofs *proofs, const struct proof *p,
+                              const struct offer *offer)
 {
-    const struct proof *had = *best;
+    const struct proof *first = proofs->items;
     bool exact = evidence_measured_on(p->run, offer);
     if (!as_many(proofs, p, offer) || (!exact && !is_alike(proofs, p, offer)))
-        return;
-    bool had_exact = had && evidence_measured_on(had->run, offer);
-    if (!had || p->asked || (!had->asked && (exact != had_exact ? exact : counts_before(p, had))))
-        *best = p;
+        return NEAR_NOT;
+    bool same = p->asked || !first->asked || evidence_same_setting(first->run, p->run);
+    return exact && same                                                  ? NEAR_MACHINE
+           : same && same_name(offer->provider, p->run->machine.provider) ? NEAR_PROVIDER
+           : p->asked                                                     ? NEAR_ASKED
+           : !p->run->source                                              ? NEAR_OWN
+                                                                          : NEAR_GPU;
+}
+
+static int by_hit(const void *a, const void *b)
+{
+    return by_time(((const struct proof_hit *)a)->proof, ((const struct proof_hit *)b)->proof);
+}
+
+// Adds a hit of the nearest kind so far; a second way to use a machine replaces the first.
+static size_t add_hit(struct proof_hit *hits, size_t count, const struct proof_hit *hit)
+{
+    const struct proof *p = hit->proof;
+    if (count > 0 && hit->near != hits->near) {
+        if (hit->near > hits->near)
+            return count;
+        count = 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (p->run->machine.provider && hits[i].proof->device == p->device &&
+            same_machine(&hits[i].proof->run->machine, &p->run->machine)) {
+            if (by_time(p, hits[i].proof) < 0)
+                hits[i].proof = p;
+            return count;
+        }
+    hits[count] = *hit;
+    return count + 1;
+}
+
+// The median of those that are as near, or the run asked for; all of them are its interval.
+static struct proof_match match_of(struct proof_hit *hits, size_t count)
+{
+    size_t of = 1;
+    qsort(hits, count, sizeof *hits, by_hit);
+    while (!hits->proof->asked && of < count && is_peer(hits->proof, hits[of].proof))
+        of++;
+    const struct proof *p = hits[of / 2].proof;
+    struct proof_match m = {.proof = p, .low_ns = p->low_ns, .high_ns = p->high_ns};
+    for (size_t i = 0; i < of; i++) {
+        p = hits[i].proof;
+        m.runs += p->runs;
+        m.low_ns = p->low_ns < m.low_ns ? p->low_ns : m.low_ns;
+        m.high_ns = p->high_ns > m.high_ns ? p->high_ns : m.high_ns;
+    }
+    return m;
 }
 
 const struct proof *proofs_find(const struct proofs *proofs, const struct offer *offer,
-                                const struct proof *best[QUOTE_TRAININGS])
+                                struct proof_match best[QUOTE_TRAININGS])
 {
+    struct proof_hit *all = proofs->hits, *some = all + proofs->count;
+    size_t count = 0;
     memset(best, 0, QUOTE_TRAININGS * sizeof *best);
-    for (size_t i = 0; i < proofs->count; i++)
-        weigh(proofs, offer, &proofs->items[i], &best[proofs->items[i].from->training]);
-    return best[0];
+    for (size_t i = 0; i < proofs->count; i++) {
+        all[count] =
+            (struct proof_hit){&proofs->items[i], nearness(proofs, &proofs->items[i], offer)};
+        count += all[count].near != NEAR_NOT;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t training = all[i].proof->from->training, found = 0;
+        for (size_t k = i; !best[training].proof && k < count; k++)
+            if (all[k].proof->from->training == training)
+                found = add_hit(some, found, &all[k]);
+        if (found > 0)
+            best[training] = match_of(some, found);
+    }
+    return best[0].proof;
 }

@@ -9,8 +9,10 @@
 //
 // An offer matches a run on GPUs if it has the same GPU, at least as many and enough memory. It
 // matches a run on CPUs if it is that instance type, or has the same processor and as many virtual
-// CPUs. If several runs match, the one asked for counts, then one on that instance type, then the
-// fastest.
+// CPUs. If several runs match, the nearest counts: one on that instance type, then one of the same
+// provider, then the run asked for, then the user's own, then any other. Of several that are as
+// near, on different machines, the run asked for counts, or else the median, and the others widen
+// its interval.
 #ifndef FARE_ADVISE_EVIDENCE_H
 #define FARE_ADVISE_EVIDENCE_H
 
@@ -37,28 +39,38 @@ struct proof { // a run whose time is known
     struct bill_time time;
     const struct device *device; // the GPU, or the processor of a run on CPUs; null: unknown
     bool asked;
-    bool stopped;         // cut off: any other counts before it
-    int64_t gpus;         // 0: it ran on CPUs
-    int64_t memory_bytes; // of the host, at its peak; 0: unknown
+    bool stopped;            // cut off: any other counts before it
+    size_t runs;             // of this setting on this machine; it is their median
+    int64_t low_ns, high_ns; // the ends of all their intervals
+    int64_t gpus;            // 0: it ran on CPUs
+    int64_t memory_bytes;    // of the host, at its peak; 0: unknown
+};
+
+struct proof_match { // of an offer
+    const struct proof *proof;
+    size_t runs;             // as near as this one, which is their median
+    int64_t low_ns, high_ns; // the ends of all their intervals
 };
 
 struct proofs {
     const struct quote_ask *ask;
     const struct devices *devices;
-    bool exact_gpus;     // as asked
-    int gpus;            // as asked; others are no proof, but estimates start from them
-    struct proof *items; // the caller frees it
+    bool exact_gpus; // as asked
+    int gpus;        // as asked; others are no proof, but estimates start from them
+    struct proof *items;
     size_t count;
+    struct proof_hit *hits; // room for what proofs_find() finds, twice
 };
 
-// Runs without a known time are no proofs; runs of one setting on the same machine are one. `ask`
-// must outlive them.
+// Runs without a known time are no proofs; of several runs of one setting on the same machine the
+// median is one. `ask` must outlive them.
 int proofs_gather(struct proofs *proofs, const struct quote_ask *ask, struct err *err) MUST_USE;
+void proofs_release(struct proofs *proofs);
 
-// Finds the best proof of each training for an offer. Returns that of the training asked for; null:
-// nothing like the offer was measured.
+// Finds the nearest proof of each training for an offer. Returns that of the training asked for;
+// null: nothing like the offer was measured.
 const struct proof *proofs_find(const struct proofs *proofs, const struct offer *offer,
-                                const struct proof *best[QUOTE_TRAININGS]);
+                                struct proof_match best[QUOTE_TRAININGS]);
 
 // Whether the run was measured on a machine like the offer.
 bool proof_fits(const struct proofs *proofs, const struct proof *proof, const struct offer *offer);

@@ -145,12 +145,12 @@ int past_find(const struct past *past, const char *id, struct past_estimate *out
         run++;
     if (run == end)
         return 0;
-    // Of several runs on one machine, the trials have only the fastest.
+    // Of several runs on one machine, the trials have only the median.
     const struct quote_ask ask = {.market = past->market, .evidence = run, .evidence_count = 1};
     int rc = proofs_gather(&proofs, &ask, err);
     if (rc == 0 && proofs.count > 0 && look_back(past, &proofs.items[0], &o))
         rc = describe(&o, out, err);
-    free(proofs.items);
+    proofs_release(&proofs);
     return rc;
 }
 

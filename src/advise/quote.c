@@ -123,9 +123,10 @@ static bool wanted_gpu(const struct search *s, const struct offer *offer)
     return *offer->gpu && strcasecmp(offer->gpu, wanted ? wanted->name : s->ask->gpu) == 0;
 }
 
-static int add_candidate(struct search *s, const struct offer *offer, const struct proof *p,
+static int add_candidate(struct search *s, const struct offer *offer, const struct proof_match *m,
                          struct err *err)
 {
+    const struct proof *p = m->proof;
     char why[EVIDENCE_WHY];
     size_t training = p->from->training;
     int64_t ends_s = ends_after_s(s, offer);
@@ -144,7 +145,8 @@ static int add_candidate(struct search *s, const struct offer *offer, const stru
         c = LIST_ADD(&s->found, err);
     if (!c)
         return ERR_MEMORY;
-    *c = (struct candidate){.offer = *offer, .proof = p, .per_hour = per_hour, .ends_s = ends_s};
+    *c = (struct candidate){
+        .offer = *offer, .proof = p, .match = *m, .per_hour = per_hour, .ends_s = ends_s};
     return 0;
 }
 
@@ -216,7 +218,7 @@ static int add_estimate(struct search *s, const struct offer *offer, struct err 
 static int consider(void *search, const struct offer *offer, struct err *err)
 {
     struct search *s = search;
-    const struct proof *best[QUOTE_TRAININGS];
+    struct proof_match best[QUOTE_TRAININGS];
     if (!wanted_gpu(s, offer))
         return 0;
     bool found = proofs_find(&s->proofs, offer, best) != NULL;
@@ -225,8 +227,8 @@ static int consider(void *search, const struct offer *offer, struct err *err)
     if (!found)
         TRY(add_estimate(s, offer, err));
     for (size_t i = 0; i < QUOTE_TRAININGS; i++)
-        if (best[i])
-            TRY(add_candidate(s, offer, best[i], err));
+        if (best[i].proof)
+            TRY(add_candidate(s, offer, &best[i], err));
     return 0;
 }
 
@@ -239,11 +241,13 @@ static int add_bill(struct search *s, const struct candidate *c, const char *bas
 
 // For a workload: other trainings that were measured on the offer.
 static int add_other_trainings(struct search *s, const struct offer *offer,
-                               const struct proof *best[QUOTE_TRAININGS], struct err *err)
+                               const struct proof_match best[QUOTE_TRAININGS], struct err *err)
 {
     for (size_t i = 1; i < QUOTE_TRAININGS; i++)
-        if (best[i])
-            TRY(add_bill(s, &(struct candidate){.offer = *offer, .proof = best[i]}, NULL, err));
+        if (best[i].proof) {
+            const struct candidate c = {.offer = *offer, .proof = best[i].proof, .match = best[i]};
+            TRY(add_bill(s, &c, NULL, err));
+        }
     return 0;
 }
 
@@ -251,7 +255,8 @@ static int add_other_trainings(struct search *s, const struct offer *offer,
 static int note_assumed(const struct search *s, const struct candidate *c, struct bill *bill,
                         struct err *err)
 {
-    const struct proof *best[QUOTE_TRAININGS], *other = proofs_find(&s->proofs, &c->offer, best);
+    struct proof_match best[QUOTE_TRAININGS];
+    const struct proof *other = proofs_find(&s->proofs, &c->offer, best);
     struct buf text = {0};
     if (!other || other == c->proof)
         return 0;
@@ -321,19 +326,31 @@ static int check_assumed(struct search *s, struct candidate *c, bool *done, stru
     return refuse_assumed(s, c, used, err);
 }
 
-// One offer. A named run keeps its own time, measured on such a machine or assumed. A workload has
-// the time of a run on such a machine, or else that of its first run, assumed.
+// Whether the run may have been measured on that machine: nothing says that it was another.
+static bool may_be(const struct proof *p, const struct offer *offer)
+{
+    const struct run_machine *m = &p->run->machine;
+    return !m->provider || !m->instance_type || evidence_measured_on(p->run, offer);
+}
+
+// One offer. A named run keeps its own time, measured on such a machine or assumed, unless it is
+// known to be another machine and a run on this one is known. A workload has the time of a run on
+// such a machine, or else that of its first run, assumed.
 static int add_named(struct search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
     struct candidate c = {.proof = NULL};
-    const struct proof *best[QUOTE_TRAININGS];
+    struct proof_match best[QUOTE_TRAININGS];
     char why[EVIDENCE_WHY];
     TRY(book_find(s->book, ask->offer, s->day, &c.offer, err));
     c.ends_s = ends_after_s(s, &c.offer);
     const struct proof *first = s->proofs.count > 0 ? &s->proofs.items[0] : NULL;
-    if (!ask->asked || ask->own) // the run's machine is to be bought, this one rented
-        c.proof = proofs_find(&s->proofs, &c.offer, best);
+    const struct proof *nearest = proofs_find(&s->proofs, &c.offer, best);
+    // A bought machine is the run's, and this one is rented.
+    if (!ask->asked || ask->own ||
+        (nearest && !may_be(first, &c.offer) && evidence_measured_on(nearest->run, &c.offer)))
+        c.match = best[0];
+    c.proof = c.match.proof;
     if (ask->asked && !c.proof)
         c.proof = first && first->asked ? first : NULL;
     if (!ask->asked)
@@ -378,7 +395,7 @@ static void own_measured(const struct search *s, struct candidate *c)
 static int own_other(struct search *s, struct candidate *c, struct err *err)
 {
     const struct device *device = device_find(s->proofs.devices, s->ask->own_gpu);
-    const struct proof *best[QUOTE_TRAININGS];
+    struct proof_match best[QUOTE_TRAININGS];
     int64_t gpus = s->proofs.items[0].gpus;
     if (!device) {
         err_set(err, ERR_USAGE, "no GPU is called '%.60s'", s->ask->own_gpu);
@@ -388,6 +405,7 @@ static int own_other(struct search *s, struct candidate *c, struct err *err)
     c->offer.gpu_memory_mib = device->memory_mib;
     c->offer.gpus_milli = gpus <= 1 ? 1000 : gpus < GPUS_MAX ? (int)gpus * 1000 : GPUS_MAX * 1000;
     c->proof = proofs_find(&s->proofs, &c->offer, best);
+    c->match = best[0];
     if (c->proof || !s->estimates)
         return 0;
     TRY(estimates_find(s->estimates, &c->offer, &c->estimated, err));
@@ -444,7 +462,8 @@ static int consider_old(void *arg, const struct offer *offer, struct err *err)
     (void)err;
     struct oldest *o = arg;
     const struct proofs *proofs = &o->search->proofs;
-    const struct proof *best[QUOTE_TRAININGS], *p;
+    struct proof_match best[QUOTE_TRAININGS];
+    const struct proof *p;
     char why[EVIDENCE_WHY];
     p = wanted_gpu(o->search, offer) ? proofs_find(proofs, offer, best) : NULL;
     if (!p || proof_too_large(proofs, p, offer, why) || (o->found && offer->day <= o->offer.day))
@@ -578,6 +597,6 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
     estimates_close(s.estimates);
     free(s.estimated.items);
     free(s.found.items);
-    free(s.proofs.items);
+    proofs_release(&s.proofs);
     return rc;
 }

@@ -12,10 +12,23 @@ static const char *machine_words(const struct run_machine *m)
     return m->instance_type ? m->instance_type : m->name ? m->name : m->gpu ? m->gpu : m->cpu;
 }
 
+static int note_median(size_t runs, struct bill *bill, struct err *err)
+{
+    struct buf text = {0};
+    buf_printf(&text,
+               "the time is the median of %zu runs on such a machine; the others are in its "
+               "interval",
+               runs);
+    return texts_take(&bill->notes, &text, err);
+}
+
 static int add_notes(const struct candidate *c, struct bill *bill, struct err *err)
 {
     const struct run *run = c->proof->run;
     const struct comparison *against = c->proof->from->against;
+    size_t runs = c->match.proof ? c->match.runs : c->proof->runs;
+    if (runs > 1 && !c->estimated)
+        TRY(note_median(runs, bill, err));
     if (c->proof->gpus > 0)
         bill->gpus_used = some_int(c->proof->gpus);
     if (run_failed(run))
@@ -72,6 +85,20 @@ static int note_end(const struct candidate *c, struct bill *bill, struct err *er
     return texts_take(&bill->notes, &text, err);
 }
 
+// Other runs that are as near as this one were faster or slower.
+static void widen(const struct candidate *c, struct bill_time *time)
+{
+    const struct bill_time *own = &c->proof->time;
+    int64_t low_ns = c->match.proof ? c->match.low_ns : c->proof->low_ns,
+            high_ns = c->match.proof ? c->match.high_ns : c->proof->high_ns;
+    int64_t own_low = own->low_ns >= 0 ? own->low_ns : own->total_ns,
+            own_high = own->high_ns >= 0 ? own->high_ns : own->total_ns;
+    if (low_ns == own_low && high_ns == own_high)
+        return;
+    time->low_ns = (time->low_ns >= 0 ? time->low_ns : time->total_ns) - (own_low - low_ns);
+    time->high_ns = (time->high_ns >= 0 ? time->high_ns : time->total_ns) + (high_ns - own_high);
+}
+
 int quote_candidate_time(const struct quote_ask *ask, const struct candidate *c,
                          struct bill_time *time, bool *known, struct err *err)
 {
@@ -81,6 +108,8 @@ int quote_candidate_time(const struct quote_ask *ask, const struct candidate *c,
         TRY(quote_time(ask, c->proof->run, &c->offer, time, known, err));
     if (c->estimated)
         estimated_time(c->estimated, &c->proof->time, time);
+    else
+        widen(c, time);
     return 0;
 }
 

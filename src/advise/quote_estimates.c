@@ -25,6 +25,6 @@ int quote_explain(const struct quote_ask *ask, const char *offer, struct buf *ou
                    : found.vcpus_milli > 0 ? ESTIMATE_NEEDS_CPU
                                            : "the number of its virtual CPUs is not known");
     estimates_close(estimates);
-    free(proofs.items);
+    proofs_release(&proofs);
     return rc;
 }

@@ -35,6 +35,7 @@ const char *quote_too_late(int64_t ends_s, double time_s, char why[EVIDENCE_WHY]
 struct candidate {
     struct offer offer;
     const struct proof *proof;
+    struct proof_match match;          // (optional) the proof as one of several that are as near
     int64_t per_hour;                  // nano-USD
     const struct estimated *estimated; // null: measured
     double expected;                   // estimates: about the bill, to find the cheapest

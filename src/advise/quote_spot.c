@@ -247,41 +247,62 @@ static int set_bill(struct spotting *s, const struct replay_summary *sum, struct
     return set_local(s, err);
 }
 
-// Too many machines would be used: fewer replays say as much.
-static size_t replays(const struct spotting *s)
+// The mean time if interruptions are random; without any otherwise.
+static double expected_ns(const struct spotting *s, const struct replay *r)
 {
-    double expected = (double)replay_uninterrupted_ns(&s->replay);
-    if (s->between_ns > 0 && !s->replay.trace)
-        expected = theory_expected((double)s->replay.work_ns, (double)s->replay.interval_ns,
-                                   (double)s->replay.checkpoint_ns, (double)s->replay.restart_ns,
-                                   (double)s->between_ns);
-    double machines = s->between_ns > 0 ? 1 + expected / (double)s->between_ns : 1;
+    double mean = (double)s->between_ns, work = (double)r->work_ns, restart = (double)r->restart_ns;
+    if (mean <= 0 || r->trace)
+        return (double)replay_uninterrupted_ns(r);
+    return r->interval_ns > 0 ? theory_expected(work, (double)r->interval_ns,
+                                                (double)r->checkpoint_ns, restart, mean)
+                              : theory_unsaved(work, restart, mean);
+}
+
+// Too many machines would be used: fewer replays say as much.
+static size_t replays(const struct spotting *s, const struct replay *r)
+{
+    double machines = s->between_ns > 0 ? 1 + expected_ns(s, r) / (double)s->between_ns : 1;
     double count = ATTEMPTS / machines;
     return count > REPLAYS ? REPLAYS : count < REPLAYS_LEAST ? REPLAYS_LEAST : (size_t)count;
 }
 
-// Whether the formula says already that it does not end in reasonable time.
-static bool hopeless(const struct spotting *s)
+// Whether a formula says already that every replay would be given up.
+static bool hopeless(const struct spotting *s, const struct replay *r)
 {
-    const struct replay *r = &s->replay;
+    double expected = expected_ns(s, r);
+    if (r->demand)
+        return false;
+    if (r->interval_ns == 0 && r->life_ns > 0 && replay_uninterrupted_ns(r) > r->life_ns)
+        return true;
     return !r->trace && r->mean_ns > 0 &&
-           !(theory_expected((double)r->work_ns, (double)r->interval_ns, (double)r->checkpoint_ns,
-                             (double)r->restart_ns, (double)r->mean_ns) <
-             (double)(r->first_ns + r->work_ns) * REPLAY_LIMIT);
+           !(expected < (double)(r->first_ns + r->work_ns) * REPLAY_LIMIT &&
+             expected < (double)r->mean_ns * REPLAY_MACHINES);
+}
+
+int spot_replay(const struct spotting *s, struct replay *r, struct replay_summary *sum,
+                struct err *err)
+{
+    r->count = replays(s, r);
+    if (!hopeless(s, r))
+        return replay_all(r, sum, err);
+    *sum = (struct replay_summary){.count = 1, .late = 1};
+    return 0;
 }
 
 static int say_unfinished(struct spotting *s, const struct replay_summary *sum, struct err *err)
 {
-    char text[200];
-    if (sum->finished == sum->count)
+    struct buf text = {0};
+    if (sum->late == 0)
         return 0;
     if (sum->finished > 0) {
-        snprintf(
-            text, sizeof text,
-            "%.0f %% of the replays do not end within %d times the uninterrupted time, and are "
-            "not in the figures",
-            100.0 * (double)(sum->count - sum->finished) / (double)sum->count, REPLAY_LIMIT);
-        return texts_add(&s->bill->notes, text, err);
+        buf_printf(&text, "%.0f %% of the replays take more than %d times the uninterrupted time",
+                   100.0 * (double)sum->late / (double)sum->count, REPLAY_LATE);
+        if (sum->finished < sum->count)
+            buf_printf(&text, "; %zu of %zu were given up, so the bill is a lower bound",
+                       sum->count - sum->finished, sum->count);
+        if (sum->finished < sum->count)
+            s->bill->spot.lower_bound = some_bool(true);
+        return texts_take(&s->bill->notes, &text, err);
     }
     s->bill->spot.never_ends = some_bool(true);
     return texts_add(&s->bill->notes,
@@ -295,17 +316,13 @@ static int expect(struct spotting *s, struct err *err)
     struct bill_spot *spot = &s->bill->spot;
     struct replay_summary sum = {0};
     choose_interval(s);
-    s->replay.count = replays(s);
-    spot->replays = some_int((int64_t)s->replay.count);
     if (s->between_ns > 0)
         spot->between_s = some_real((double)s->between_ns / 1e9);
     TRY(text_set(&spot->method, s->hazard.trace ? "replayed" : "simulated", err));
     TRY(find_base(s, err));
     TRY(text_set(&spot->uninterrupted, s->bill->total, err));
-    if (hopeless(s))
-        sum.count = 1;
-    else
-        TRY(replay_all(&s->replay, &sum, err));
+    TRY(spot_replay(s, &s->replay, &sum, err));
+    spot->replays = some_int((int64_t)s->replay.count);
     TRY(say_unfinished(s, &sum, err));
     if (sum.finished > 0)
         TRY(set_bill(s, &sum, err));

@@ -24,6 +24,10 @@ struct spotting { // a bill in the making
 // What a replay's amount makes of the bill's total: everything else in it stays.
 int spot_usd(const struct spotting *s, double nano, int64_t *usd, struct err *err) MUST_USE;
 
+// Replays `r`, as often as is of use: sets its count. Nothing finished: it never ends.
+int spot_replay(const struct spotting *s, struct replay *r, struct replay_summary *sum,
+                struct err *err) MUST_USE;
+
 // Adds bill->spot.rows (quote_spot_rows.c).
 int spot_add_rows(struct spotting *s, struct err *err) MUST_USE;
 

@@ -40,26 +40,20 @@ static struct spot_row *new_row(struct spotting *s, const char *what, struct err
 
 // ---- replays
 
-static int add_replay(struct spotting *s, const char *what, const struct replay *r, struct err *err)
+static int add_replay(struct spotting *s, const char *what, struct replay *r, struct err *err)
 {
     struct replay_summary sum = {0};
-    double worst =
-        r->mean_ns == 0 || r->trace ? 0
-        : r->interval_ns > 0
-            ? theory_expected((double)r->work_ns, (double)r->interval_ns, (double)r->checkpoint_ns,
-                              (double)r->restart_ns, (double)r->mean_ns)
-            : theory_unsaved((double)r->work_ns, (double)r->restart_ns, (double)r->mean_ns);
     struct spot_row *row = new_row(s, what, err);
     if (!row)
         return ERR_MEMORY;
     if (r->interval_ns > 0)
         row->interval_s = some_real((double)r->interval_ns / 1e9);
-    sum.count = r->count;
-    if (worst < (double)(r->first_ns + r->work_ns) * REPLAY_LIMIT)
-        TRY(replay_all(r, &sum, err));
-    row->unfinished = some_real((double)(sum.count - sum.finished) / (double)sum.count);
+    TRY(spot_replay(s, r, &sum, err));
+    row->unfinished = some_real((double)sum.late / (double)sum.count);
     if (sum.finished == 0)
         return 0;
+    if (sum.finished < sum.count)
+        row->lower_bound = some_bool(true);
     int64_t mean = 0, low = 0, middle = 0, high = 0;
     TRY(spot_usd(s, sum.mean_nano, &mean, err));
     TRY(spot_usd(s, (double)sum.nano.low, &low, err));

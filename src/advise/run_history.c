@@ -140,7 +140,7 @@ static int add_proofs(struct trials *t, struct market *market, size_t first, siz
         memcpy(t->items + t->count, proofs.items, proofs.count * sizeof *proofs.items);
     t->count += rc == 0 ? proofs.count : 0;
     t->devices = proofs.devices;
-    free(proofs.items);
+    proofs_release(&proofs);
     return rc;
 }
 

@@ -132,6 +132,13 @@ static void short_amount(const char *amount, char out[MONEY_BYTES])
         money_short(nano, out);
 }
 
+static void at_least(char amount[MONEY_BYTES])
+{
+    char text[MONEY_BYTES];
+    snprintf(text, sizeof text, "%s", amount);
+    snprintf(amount, MONEY_BYTES, "≥%.*s", MONEY_BYTES - 4, text);
+}
+
 static void add_row(struct table *table, const struct spot_row *r)
 {
     char mean[MONEY_BYTES], low[MONEY_BYTES], middle[MONEY_BYTES], high[MONEY_BYTES];
@@ -149,8 +156,10 @@ static void add_row(struct table *table, const struct spot_row *r)
     }
     if (r->interruptions.known)
         snprintf(taken, sizeof taken, "%.1f", r->interruptions.v);
-    if (r->unfinished.known && r->unfinished.v >= 1)
+    if (r->unfinished.known && !r->mean)
         snprintf(mean, sizeof mean, "never ends");
+    else if (r->lower_bound.v)
+        at_least(mean);
     const char *const cells[] = {r->what, every, mean, low, middle, high, fast, half, slow, taken};
     table_row(table, OUT_PLAIN, cells, NULL);
 }
@@ -168,9 +177,10 @@ static void say_rows(struct out *out, const struct bill_spot *s)
             out_wrapf(out, 2, "The best interval by replay: a checkpoint after every %s of work.",
                       every);
         }
-        if (r->unfinished.v > 0 && r->unfinished.v < 1)
-            out_wrapf(out, 2, "%s: %.0f %% never end, and are not in the figures.", r->what,
-                      100 * r->unfinished.v);
+        if (r->unfinished.v > 0 && r->mean)
+            out_wrapf(out, 2, "%s: %.0f %% take more than 20 times the uninterrupted time.%s",
+                      r->what, 100 * r->unfinished.v,
+                      r->lower_bound.v ? " Some were given up: ≥ marks a lower bound." : "");
     }
     if (fall_back)
         out_wrap(out, 2, "The deadline is always kept with fall-back to on-demand machines.");

@@ -9,9 +9,8 @@
 #include "base/rng.h"
 #include "bill/charge.h"
 
-#define HOUR_NS       (3600 * NS_PER_S)
-#define ATTEMPTS_MOST 200000
-#define MEAN_MOST_NS  ((int64_t)1 << 60)
+#define HOUR_NS      (3600 * NS_PER_S)
+#define MEAN_MOST_NS ((int64_t)1 << 60)
 
 // ---- prices
 
@@ -84,6 +83,7 @@ struct going { // a replay in progress; times are after its start
     size_t span;                 // of the trace: none before it is of use
     int64_t round_ns;            // repetitions of the trace so far
     int64_t now_ns, left_ns;     // left: work that is not saved
+    int64_t saved_ns;            // the last time that some was saved
 };
 
 // The time of that work with a checkpoint between two intervals.
@@ -208,6 +208,8 @@ static int use_machine(struct going *g, int64_t from_ns, int64_t until_ns, bool 
     if (did > g->left_ns)
         did = g->left_ns;
     g->left_ns -= saved;
+    if (saved > 0)
+        g->saved_ns = until_ns;
     g->result->lost_ns += did > saved ? did - saved : 0;
     g->result->interruptions++;
     g->now_ns = until_ns;
@@ -271,20 +273,30 @@ static void begin(struct going *g, const struct replay *r, size_t index)
     g->left_ns = r->work_ns;
 }
 
-static int64_t limit_ns(const struct replay *r)
+static int64_t times_ns(const struct replay *r, int64_t times)
 {
-    int64_t limit = 0;
-    return __builtin_mul_overflow(r->first_ns + r->work_ns, REPLAY_LIMIT, &limit) ? INT64_MAX
-                                                                                  : limit;
+    int64_t ns = 0;
+    return __builtin_mul_overflow(r->first_ns + r->work_ns, times, &ns) ? INT64_MAX : ns;
+}
+
+// Whether it will not end in any time that matters. A trace that has been tried from end to end
+// without saving anything does not help the next time either.
+static bool give_up(const struct going *g)
+{
+    const struct availability *trace = g->r->trace;
+    if (g->r->demand || g->result->interruptions >= REPLAY_MACHINES)
+        return g->result->interruptions >= REPLAY_MACHINES; // a fall-back ends it in time
+    return g->now_ns >= times_ns(g->r, REPLAY_LIMIT) ||
+           (trace && g->now_ns - g->saved_ns > trace->length_ns);
 }
 
 int replay_one(const struct replay *r, size_t index, struct replay_result *result, struct err *err)
 {
     struct going g = {.r = r, .result = result};
-    int64_t limit = limit_ns(r), from_ns = INT64_MAX, until_ns = INT64_MAX, start_ns;
+    int64_t from_ns = INT64_MAX, until_ns = INT64_MAX, start_ns;
     *result = (struct replay_result){0};
     begin(&g, r, index);
-    while (!result->finished && g.now_ns < limit && result->interruptions < ATTEMPTS_MOST) {
+    while (!result->finished && !give_up(&g)) {
         if (!r->trace)
             next_at_random(&g, &from_ns, &until_ns);
         else if (!next_of_trace(&g, &from_ns, &until_ns) && !r->demand)
@@ -329,22 +341,20 @@ static int sum_up(const struct replay *r, int64_t *wall, int64_t *nano, struct r
         taken += one.interruptions;
         lost += one.lost_ns;
         paid += one.paid_ns;
-        if (!one.finished)
-            continue;
-        wall[s->finished] = one.wall_ns;
-        nano[s->finished++] = one.nano;
         walls += one.wall_ns;
         nanos += one.nano;
+        wall[i] = one.wall_ns;
+        nano[i] = one.nano;
+        s->finished += one.finished;
+        s->late += !one.finished || one.wall_ns > times_ns(r, REPLAY_LATE);
     }
     s->mean_interruptions = (double)taken / (double)r->count;
     s->mean_lost_ns = (double)lost / (double)r->count;
     s->mean_paid_ns = (double)paid / (double)r->count;
-    if (s->finished == 0)
-        return 0;
-    s->mean_wall_ns = (double)walls / (double)s->finished;
-    s->mean_nano = (double)nanos / (double)s->finished;
-    s->wall_ns = quantiles(wall, s->finished);
-    s->nano = quantiles(nano, s->finished);
+    s->mean_wall_ns = (double)walls / (double)r->count;
+    s->mean_nano = (double)nanos / (double)r->count;
+    s->wall_ns = quantiles(wall, r->count);
+    s->nano = quantiles(nano, r->count);
     return 0;
 }
 

@@ -17,8 +17,10 @@
 #include "spot/availability.h"
 #include "spot/history.h"
 
-#define REPLAY_COUNT 10000 // of one offer
-#define REPLAY_LIMIT 20    // times start-up and work: a training that needs longer is given up
+#define REPLAY_COUNT    10000  // of one offer
+#define REPLAY_LATE     20     // times start-up and work: a share of replays ends later than that
+#define REPLAY_LIMIT    1000   // likewise: one that needs longer is given up
+#define REPLAY_MACHINES 100000 // so is one that needs more
 
 // A price over time, with its integral, so that the price of any stretch is found by two searches.
 struct replay_prices {
@@ -83,9 +85,10 @@ struct replay_quantiles {
 
 struct replay_summary {
     size_t count, finished;
-    struct replay_quantiles wall_ns, nano; // of those that finished
-    double mean_wall_ns, mean_nano;        // likewise
-    double mean_paid_ns, mean_interruptions, mean_lost_ns;
+    size_t late; // not at an end after REPLAY_LATE times start-up and work
+    // Of all. One that was given up counts up to then: if any was, these are lower bounds.
+    struct replay_quantiles wall_ns, nano;
+    double mean_wall_ns, mean_nano, mean_paid_ns, mean_interruptions, mean_lost_ns;
 };
 
 // All replays. Quantiles are order statistics: of n sorted values the one numbered ⌈p·n⌉ from 1.

@@ -108,6 +108,24 @@ def random():
 check("random interruptions: Daly's formulas to 1 %", random)
 
 
+def unsaved():
+    """Without checkpoints w hours take M (e^(w/M) - 1) on average, at 1 USD an hour. Such a time is nearly exponentially
+    distributed, so e^(-20 w / mean) of the replays take more than 20 w. None is left out, and nothing jumps."""
+    shares = []
+    for w in (27, 28, 29):
+        b = offer("--time", f"{w}h", "--mtbi", "6h")
+        row = {r["what"]: r for r in b["spot"]["rows"]}["spot, no checkpoints"]
+        mean = 6 * math.expm1(w / 6)
+        near(float(row["mean"]), mean, 0.05)
+        near(row["mean_s"] / 3600, mean, 0.05)
+        shares.append(row["unfinished"])
+        assert abs(row["unfinished"] - math.exp(-20 * w / mean)) < 0.03, (w, row)
+    assert shares == sorted(shares) and shares[2] - shares[0] < 0.15, shares
+
+
+check("replays that take long are in the mean", unsaved)
+
+
 def order():
     q = quote("--time", "100h", "--mtbi", "6h", "--checkpoint-time", "5m")
     # 1.00 an hour is more than 1.05 with interruptions.

@@ -90,7 +90,7 @@ def replay(trace, job, index):
     work, interval, cost, first, restart, notice, life, deadline, count, rule, rate, demand, prices = job
     start = length * index // count
     origin = (prices[1] - prices[0][0][0]) * S * index // count if prices else 0
-    now = paid = lost = taken = nano = 0
+    now = paid = lost = taken = nano = kept = 0
     left = work
 
     def needs(w):
@@ -103,7 +103,7 @@ def replay(trace, job, index):
 
     machines = stretches(spans, length, start)
     a, b = next(machines, (None, None))
-    while now < 20 * (first + work) and taken < 200000:
+    while taken < 100000 and (deadline or (now < 1000 * (first + work) and now - kept <= length)):
         while a is not None and b is not None and b <= now:
             a, b = next(machines)
         startup = restart if taken else first
@@ -141,6 +141,7 @@ def replay(trace, job, index):
         did = min(did, left)
         lost += max(did - saved, 0)
         left -= saved
+        kept = end if saved else kept
         nano += bill(begin, end - begin, True)
         paid += end - begin
         taken += 1
