@@ -50,21 +50,27 @@ static bool never_cheaper(const struct schedule_alternative *a)
     return !a->cheaper_from_tasks.known && !a->cheaper_from_tasks_with_allowances.known;
 }
 
-// "From 10 tasks on (14 with the free allowances) one machine for all of them is cheaper: ..."
-static void cheaper_words(const struct schedule_alternative *a, struct buf *text)
+// "10 to 120": no more than one machine can run.
+static void range_words(int64_t from, int64_t most, struct buf *text)
+{
+    buf_printf(text, from < most ? "%lld to %lld" : "%lld", (long long)from, (long long)most);
+}
+
+// "For 10 to 120 tasks (14 to 120 with the free allowances) one machine ... is cheaper: ..."
+static void cheaper_words(const struct schedule_alternative *a, int64_t most, struct buf *text)
 {
     struct maybe_int paid = a->cheaper_from_tasks, with = a->cheaper_from_tasks_with_allowances;
-    if (paid.known && paid.v == 1)
-        buf_adds(text, "From the first task on");
-    else if (paid.known)
-        buf_printf(text, "From %lld tasks on", (long long)paid.v);
-    else
-        buf_printf(text, "Only with the free allowances and from %lld tasks on", (long long)with.v);
-    if (paid.known && with.known && with.v != paid.v)
-        buf_printf(text, " (%lld with the free allowances)", (long long)with.v);
-    else if (paid.known && !with.known)
+    buf_adds(text, paid.known ? "For " : "Only with the free allowances and for ");
+    range_words(paid.known ? paid.v : with.v, most, text);
+    buf_adds(text, most > 1 ? " tasks" : " task");
+    if (paid.known && with.known && with.v != paid.v) {
+        buf_adds(text, " (");
+        range_words(with.v, most, text);
+        buf_adds(text, " with the free allowances)");
+    } else if (paid.known && !with.known) {
         buf_adds(text, " (never with the free allowances)");
-    buf_printf(text, " one machine for all of them is cheaper: %s.", a->name);
+    }
+    buf_printf(text, " one machine that runs them one after the other is cheaper: %s.", a->name);
 }
 
 // The alternatives that no number of tasks makes cheaper, in one sentence.
@@ -87,20 +93,28 @@ static void say_never(struct out *out, const struct schedule_record *r)
 
 static void alternatives(struct out *out, const struct schedule_record *r)
 {
-    bool limited = r->tasks.v > r->machine_tasks.v;
+    int64_t tasks = r->tasks.v, most = r->machine_tasks.v;
+    bool limited = tasks > most;
     for (size_t i = 0; i < r->always_up.count; i++) {
         const struct schedule_alternative *a = &r->always_up.items[i];
         struct buf text = {0};
         limited |= !a->cheaper_from_tasks.known;
         if (never_cheaper(a))
             continue;
-        cheaper_words(a, &text);
+        cheaper_words(a, most, &text);
         out_wrap_take(out, 0, &text);
     }
     say_never(out, r);
-    if (limited && r->always_up.count > 0)
-        out_wrapf(out, 0, "One machine can run at most %s of this kind before they start again.",
-                  units_count(r->machine_tasks.v, "task").s);
+    if (!limited || r->always_up.count == 0)
+        return;
+    struct buf need = {0};
+    if (tasks > most)
+        buf_printf(&need, ": %lld need %lld", (long long)tasks,
+                   (long long)((tasks + most - 1) / most));
+    out->text.failed |= need.failed;
+    out_wrapf(out, 0, "One machine can run at most %s of this kind before they start again%s.",
+              units_count(most, "task").s, buf_str(&need));
+    buf_release(&need);
 }
 
 void cron_text(struct out *out, const struct schedule_record *r)

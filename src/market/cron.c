@@ -238,8 +238,9 @@ static int find_extras(struct job *job, struct err *err)
         {&b->disk_rate, given->disk_rate},         {&b->rules, given->rules},
         {&b->rule_rate, given->rule_rate},         {&b->function_ms, given->function_ms},
         {&b->function_rate, given->function_rate}, {&b->fixed_server, given->fixed_server}};
-    // A small server does not replace a GPU, and a price from years ago is not an offer.
-    if (*p->offer.gpu || job->ask->day - b->since > SERVER_AGE_MAX)
+    // A small server replaces no GPU and no larger machine, and a price from years ago is no offer.
+    int vcpus = p->offer.vcpus_milli;
+    if (*p->offer.gpu || vcpus == 0 || vcpus > 1000 || job->ask->day - b->since > SERVER_AGE_MAX)
         b->fixed_server = -1;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (members[i].from >= 0)
