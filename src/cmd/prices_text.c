@@ -31,12 +31,12 @@ static void age_words(const struct offer *o, int day, char out[24])
         snprintf(out, 24, "%s%d d", old, age);
 }
 
-static void price_words(int64_t nano, const char *mark, char out[MONEY_BYTES + 2])
+static void price_words(int64_t nano, const char *mark, char out[MONEY_BYTES + 4])
 {
     char text[MONEY_BYTES] = "-";
     if (nano >= 0)
         money_short(nano, text);
-    snprintf(out, MONEY_BYTES + 2, "%s%s", text, mark);
+    snprintf(out, MONEY_BYTES + 4, "%s%s", text, mark);
 }
 
 static void add_name(const struct offer *o, bool everywhere, struct buf *out)
@@ -51,9 +51,9 @@ static void add_name(const struct offer *o, bool everywhere, struct buf *out)
 static const char *mark_of(const struct listing_line *line)
 {
     const struct offer *o = &line->offer;
-    return line->impossible                  ? "?"
+    return line->impossible                  ? "#"
            : offer_estimated(o)              ? "~"
-           : strcmp(o->currency, "USD") != 0 ? "*"
+           : strcmp(o->currency, "USD") != 0 ? "≈"
                                              : "";
 }
 
@@ -64,7 +64,7 @@ static int add_row(struct table *table, const struct prices_view *view,
     int64_t amount = -1;
     const struct offer *o = &line->offer;
     char gpu[64], age[24], vcpus[24] = "-", memory[24] = "-";
-    char price[MONEY_BYTES + 2], unit[MONEY_BYTES + 2], local[MONEY_BYTES + 2] = "";
+    char price[MONEY_BYTES + 4], unit[MONEY_BYTES + 4], local[MONEY_BYTES + 4] = "";
     gpu_words(o, gpu);
     if (o->vcpus_milli > 0)
         offer_milli(o->vcpus_milli, vcpus);
@@ -93,10 +93,10 @@ static int legend(struct out *out, const struct prices_view *view, struct marks 
     struct buf words = {0};
     if (marks.impossible)
         out_wrap(out, 0,
-                 "? the price is less than the electricity of the GPUs costs: it cannot be, and is "
+                 "# the price is less than the electricity of the GPUs costs: it cannot be, and is "
                  "listed last.");
     if (marks.foreign)
-        out_wrapf(out, 0, "* converted from another currency: %s",
+        out_wrapf(out, 0, "≈ converted from another currency: %s",
                   rate ? rate : "no rate is known");
     if (marks.estimated)
         out_wrap(out, 0, "~ estimated: 'fare prices OFFER' shows its source.");

@@ -51,15 +51,15 @@ static void gpu_words(const struct bill *b, char out[64])
 }
 
 // The total with its marks, and its interval if that is visible.
-static void cost_words(const struct bill *b, char cost[MONEY_BYTES + 2],
+static void cost_words(const struct bill *b, char cost[MONEY_BYTES + 4],
                        char interval[MONEY_INTERVAL_BYTES])
 {
     char amount[MONEY_BYTES];
     bill_amount(b, amount, interval);
-    snprintf(cost, MONEY_BYTES + 2, "%s%s%s", b->price_estimated.v ? "~" : "", amount,
-             b->price_impossible.v                    ? "?"
-             : b->incomplete.v || b->tariff_assumed.v ? "*"
-                                                      : "");
+    snprintf(cost, MONEY_BYTES + 4, "%s%s%s", b->price_estimated.v ? "~" : "", amount,
+             b->price_impossible.v ? "#"
+             : b->tariff_assumed.v ? "†"
+                                   : "");
 }
 
 static void waiting_words(const struct bill *b, char out[MONEY_BYTES])
@@ -86,7 +86,7 @@ static void add_mark(char *cell, size_t size, const char *wish)
 // `other`: a label above the table names the training.
 static void add_row(struct table *table, const struct bill *b, bool other, bool certainty)
 {
-    char gpus[64], time[52], cost[MONEY_BYTES + 4], interval[MONEY_INTERVAL_BYTES];
+    char gpus[64], time[52], cost[MONEY_BYTES + 8], interval[MONEY_INTERVAL_BYTES];
     char local[MONEY_BYTES] = "", owed[MONEY_BYTES] = "", before[MONEY_BYTES] = "",
          waiting[MONEY_BYTES], age[48], startup[48] = "", year[24] = "", each[MONEY_BYTES] = "";
     gpu_words(b, gpus);
@@ -123,7 +123,7 @@ struct footnotes { // of all tables, printed below the last
     size_t rows;
     size_t left_out; // estimates without a bill
     size_t unnamed;  // processors
-    bool marked, estimated, impossible, maybe, missed, committed, at_least, replayed;
+    bool assumed, incomplete, estimated, impossible, maybe, missed, committed, at_least, replayed;
     double startup_low_s, startup_high_s; // high 0: none
     const char *exchange[8];              // rates of exchange, each once: one may be OLD
     size_t exchange_count;
@@ -140,7 +140,8 @@ static void note_row(struct footnotes *notes, const struct bill *b)
     notes->committed |= b->committed != NULL;
     notes->at_least |= b->spot.lower_bound.v;
     notes->replayed |= b->spot.method != NULL;
-    notes->marked |= b->incomplete.v || b->tariff_assumed.v;
+    notes->assumed |= b->tariff_assumed.v;
+    notes->incomplete |= b->incomplete.v;
     const char *const marks[] = {mark_of(b->deadline), mark_of(b->budget)};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
         notes->maybe |= strcmp(marks[i], " ?") == 0;
@@ -174,13 +175,15 @@ static void say_startup(struct out *out, const struct footnotes *notes)
 
 static void say_footnotes(struct out *out, const struct footnotes *notes)
 {
-    if (notes->marked)
+    if (notes->assumed)
+        out_wrap(out, 0, "† the provider's rule is unknown, one is assumed: --offer shows it.");
+    if (notes->incomplete)
         out_wrap(out, 0,
-                 "* the provider's rules are unknown (one is assumed), or lack the price of "
-                 "something you asked for: --offer shows it.");
+                 "≥ the provider's rule lacks the price of something you asked for: the bill "
+                 "without it. --offer shows what.");
     if (notes->impossible)
         out_wrap(out, 0,
-                 "? the price is less than the electricity of the GPUs costs: it cannot be, and is "
+                 "# the price is less than the electricity of the GPUs costs: it cannot be, and is "
                  "listed last.");
     if (notes->estimated)
         out_wrap(out, 0,
@@ -316,7 +319,7 @@ static void show_items(struct out *out, const struct bill *b)
 
 static void show_bill(struct out *out, const struct bill *b)
 {
-    char total[MONEY_BYTES + 2], interval[MONEY_INTERVAL_BYTES];
+    char total[MONEY_BYTES + 4], interval[MONEY_INTERVAL_BYTES];
     struct buf head = {0};
     out_styled(out, OUT_BOLD, "%s", b->offer);
     out_printf(out, "\n");

@@ -592,7 +592,7 @@ double bill_share(const struct bill *bill, enum bill_wait which)
 
 bool bill_is_bound(const struct bill *bill)
 {
-    return bill->lower_bound.v || bill->spot.lower_bound.v;
+    return bill->lower_bound.v || bill->spot.lower_bound.v || bill->incomplete.v;
 }
 
 void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],

@@ -671,7 +671,10 @@ def unpriced():
     q = quote("20261110T000000Z-strong", "--gpu", "h100", "--ingress", "5GB", "--provider", "acme")
     assert all(b["incomplete"] for b in q["bills"]), q["bills"]
     text = fare("quote", "20261110T000000Z-strong", "--gpu", "h100", "--ingress", "5GB", "--provider", "acme")
-    assert "lack the price of" in " ".join(text.split()), text
+    assert "≥ the provider's rule lacks the price of something you asked for" in " ".join(text.split()), text
+    # `*` is an old price on the first screen: here it means nothing else. Each row is a lower bound.
+    rows = [line for line in text.splitlines() if line.startswith("acme/")]
+    assert rows and "*" not in text and all("≥" in line for line in rows), text
 
 
 check("what a tariff has no price for", unpriced)
