@@ -101,11 +101,13 @@ static void print_phases(struct out *out, const struct run *run)
 
 // ---- where a step goes, by the GPU's own account
 
+#define APART 1.5 // recorded steps so much shorter than the others are named
+
 static const char *glyph_of(const struct out *out, const struct account_part *part, size_t number)
 {
     static const char *const blocks[] = {"█", "▓", "▒", "░", "▞", "▪"};
     static const char *const signs[] = {"#", "=", "+", "-", "*", "%"};
-    static const char *const waits[] = {"d", "s", "h", "."};
+    static const char *const waits[] = {"d", "s", "h", "?", "."};
     enum { GLYPHS = sizeof blocks / sizeof *blocks };
     if (part->waits)
         for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
@@ -125,8 +127,11 @@ static void print_account(struct out *out, const struct run *run)
     int wide = out->width - 4, drawn = 0;
     double at = 0;
     out_styled(out, OUT_BOLD, "Where a step goes");
-    out_printf(out, ": %.4g ms, by the GPU's records of %lld\n  ", a->step_ms.v,
-               (long long)a->steps.v);
+    out_printf(out, ": %.3g ms, by the GPU's records of %lld",
+               a->full_step_ms.known ? a->full_step_ms.v : a->step_ms.v, (long long)a->steps.v);
+    if (a->full_step_ms.v >= APART * a->step_ms.v)
+        out_printf(out, " that took %.3g ms each", a->step_ms.v);
+    out_printf(out, "\n  ");
     for (size_t i = 0; i < count; i++)
         for (at += parts[i].share * wide; drawn < at - 0.5 && drawn < wide; drawn++)
             out_styled(out, parts[i].waits ? OUT_YELLOW : OUT_GREEN, "%s",

@@ -116,12 +116,13 @@ static enum trace_class class_of(const char *name)
 }
 
 // A step that waits for the host takes its time there, too, at the speed of that host's threads.
-// Waiting for data stays as it was.
+// Waiting for data stays as it was; waiting for an unknown reason does not get shorter.
 static double host_time(const struct run *run, const struct scaling *s)
 {
     double speed = quotient(s->from->thread_ops_per_s, s->to->thread_ops_per_s);
-    double data = run->account.data_share.known ? run->account.data_share.v : 0;
-    return data + (1 - data) * (speed > 0 ? speed : 1);
+    double data = run->account.data_share.v, unseen = run->account.unseen_share.v;
+    speed = speed > 0 ? speed : 1;
+    return data + unseen * fmax(speed, 1) + fmax(1 - data - unseen, 0) * speed;
 }
 
 double traced_ratio(const struct estimate_tables *tables, const struct estimate_model *model,

@@ -9,6 +9,7 @@
 #include "base/money.h"
 #include "base/rng.h"
 #include "base/sha256.h"
+#include "record/reconcile.h"
 
 #define RECORD_TABLES
 #include "record/run.def"
@@ -137,6 +138,7 @@ const char *run_place(const struct run *run)
 
 void run_derive(struct run *run)
 {
+    run_reconcile(run);
     double ms = run->steady.step_ms.known ? run->steady.step_ms.v : run->step_ms.v;
     if (run->step_flops.known && ms > 0)
         run->use.flops_per_s = some_real(run->step_flops.v / (ms / 1e3));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/account.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ size_t account_parts(const struct run_account *a, struct account_part out[ACCOUN
     } gaps[] = {{"waiting for data", a->data_share, 'd'},
                 {"waiting after results were read", a->sync_share, 's'},
                 {"waiting for the host", a->host_share, 'h'},
+                {"waiting outside of the recorded steps", a->unseen_share, '?'},
                 {"between kernels", a->short_share, '.'}};
     enum { GAPS = sizeof gaps / sizeof *gaps, WORK = ACCOUNT_PARTS - GAPS - 1 };
     size_t count = 0;
@@ -58,29 +60,43 @@ static void largest_work(const struct run_account *a, struct buf *out)
                    w->precision ? " in " : "", w->precision ? w->precision : "");
 }
 
+// "82 % of each step, 59 % for data", or, if there is hardly any other waiting, "59 % of each step
+// for data".
+static void add_waiting(const struct run_account *a, double share, const char *why, struct buf *out)
+{
+    double waits = 1 - a->busy_share.v;
+    buf_adds(out, "the GPU waits ");
+    if (waits - share >= MATTERS)
+        buf_printf(out, "%.0f %% of each step, %.0f %% %s", waits * 100, share * 100, why);
+    else
+        buf_printf(out, "%.0f %% of each step %s", share * 100, why);
+}
+
 void account_sentence(const struct run_account *a, struct buf *out)
 {
     const char *use = "a faster GPU will help little";
     if (!a->busy_share.known)
         return;
-    double waits = 1 - a->busy_share.v, data = a->data_share.v, sync = a->sync_share.v,
-           host = a->host_share.v;
-    if (waits >= MOST)
+    double data = a->data_share.v, sync = a->sync_share.v, host = a->host_share.v,
+           unseen = a->unseen_share.v, most = fmax(fmax(data, sync), fmax(host, unseen));
+    if (1 - a->busy_share.v >= MOST)
         use = "a faster GPU will not help";
-    if (data >= MATTERS && data >= sync && data >= host) {
-        buf_printf(out, "the GPU waits %.0f %% of each step for data; %s", data * 100, use);
-    } else if (host >= MATTERS && host >= sync) {
-        buf_printf(out, "the GPU waits %.0f %% of each step for the host", host * 100);
+    if (most < MATTERS) {
+        buf_printf(out, "the GPU works %.0f %% of each step", a->busy_share.v * 100);
+        largest_work(a, out);
+    } else if (data == most) {
+        add_waiting(a, data, "for data", out);
+        buf_printf(out, "; %s", use);
+    } else if (host == most) {
+        add_waiting(a, host, "for the host", out);
         if (a->launches_per_step.known)
             buf_printf(out, ", which launches %.0f kernels", a->launches_per_step.v);
         buf_printf(out, "; %s", use);
-    } else if (sync >= MATTERS) {
-        buf_printf(out,
-                   "the GPU waits %.0f %% of each step after the program has read its results; "
-                   "read them less often",
-                   sync * 100);
+    } else if (sync == most) {
+        add_waiting(a, sync, "after the program has read its results", out);
+        buf_adds(out, "; read them less often");
     } else {
-        buf_printf(out, "the GPU works %.0f %% of each step", a->busy_share.v * 100);
-        largest_work(a, out);
+        add_waiting(a, unseen, "outside of the steps that were recorded", out);
+        buf_printf(out, "; %s", use);
     }
 }

@@ -6,12 +6,12 @@
 
 #include "record/run.h"
 
-enum { ACCOUNT_PARTS = 10 };
+enum { ACCOUNT_PARTS = 11 };
 
 struct account_part {
     char name[64]; // "matrix products, bf16"
     double share;  // of the step
-    char waits;    // 0: the GPU works; otherwise a letter: data, synchronisation, host, '.' between
+    char waits;    // 0: the GPU works; otherwise 'd'ata, 's'ynchronisation, 'h'ost, '?' or '.'
 };
 
 // Work first, the largest first, then waiting. Parts of under 1 % are together in "other". Zero if

@@ -197,12 +197,11 @@ int account_make(const struct trace_item *items, size_t count, const struct patt
 
 void account_add(struct account *to, const struct account *other)
 {
-    if (other->steps > 0 && to->steps == 0) {
-        to->step_ns = other->step_ns;
+    if (other->steps > to->steps) // few steps may not be whole ones
         to->launches = other->launches;
-    }
     to->steps += other->steps;
     to->covered_ns += other->covered_ns;
+    to->step_ns = to->steps > 0 ? to->covered_ns / to->steps : 0;
     to->busy_ns += other->busy_ns;
     to->exposed_ns += other->exposed_ns;
     for (int i = 0; i < GAPS; i++)

@@ -24,10 +24,13 @@ enum {
     ANALYSE_SHARE = 100, // and for one part in this many of the time
     BURST_LEAST = 4000,  // records of the first burst
     BURST_MOST = 20000,
-    BURST_LATE = 3000, // records more, before it is off
-    BURST_STEPS = 8,   // that a burst should have
-    PEEKS = 10,        // between two bursts, if the steps are wanted,
-    PEEK_LEAST = 2000, // each as if it had so many records: turning CUPTI on and off has its price
+    BURST_LATE = 3000,  // records more, before it is off
+    BURST_STEPS = 8,    // that a burst should have at first,
+    BURST_LONGEST = 64, // and where those between bursts take longer
+    PEEKS = 10,         // between two bursts, if the steps are wanted,
+    PEEK_LEAST = 2000,  // each as if it had so many records: turning CUPTI on and off has its price
+    LOOKS = 3,          // peeks after the account is made, to see how long steps take otherwise:
+    LOOK_S = 3,         // after that time, then twice that, ...
 };
 
 // A burst of records may cost this share of the time since the process began to use CUDA. On an
@@ -36,11 +39,15 @@ enum {
 #define COST_SHARE 0.01
 #define RECORD_NS  6000.0
 
+// Steps between bursts that take so many times as long as those in them: the bursts show how a
+// queue of batches is worked off, and not the waiting for the next.
+#define APART 1.5
+
 // The account is good enough with these many steps over this time; or with few, long ones.
 static const struct {
     int64_t steps;
     double s;
-} enough[] = {{30, 2}, {8, 5}, {3, 20}};
+} enoughs[] = {{30, 2}, {8, 5}, {3, 20}};
 
 struct trace {
     struct scratch folder;
@@ -56,6 +63,10 @@ struct trace {
         uint32_t launch;      // at the end of the last step counted
         uint32_t per_step;    // launches; 0: not known
         uint64_t took;        // records, for what they may cost
+        int steps;            // that the next one should have,
+        bool longer;          // which are more than the last one had
+        int looks;            // so far
+        int64_t look_ns;      // not before
         bool vain;            // the last one had no steps
     } bursts[PROCESSES];
     struct account accounts[PROCESSES]; // of each alone, with enough steps
@@ -73,6 +84,9 @@ struct trace {
     int64_t fresh; // and to report,
     int64_t last_ns;
     bool by_time; // launches do not tell the steps between two bursts
+
+    int64_t span_ns; // from one burst or peek to the next, in all,
+    double span;     // and the steps then, by launches
 };
 
 // ---- start and end
@@ -189,7 +203,8 @@ static void open_rings(struct trace *t)
         if (to == &one)
             ring_close(to);
         else
-            t->bursts[t->seen] = (struct burst){.least = BURST_LEAST, .most = BURST_MOST};
+            t->bursts[t->seen] =
+                (struct burst){.least = BURST_LEAST, .most = BURST_MOST, .steps = BURST_STEPS};
     }
 }
 
@@ -254,6 +269,21 @@ static int launches_per_step(const struct pattern *p, uint32_t *launches, struct
     return 0;
 }
 
+// So long these steps took since the last burst or peek. If that is longer than in the bursts, the
+// next one is twice as long.
+static void note_span(struct trace *t, struct burst *b, int64_t took_ns, int64_t steps)
+{
+    double step_ns = (double)took_ns / (double)steps;
+    t->span_ns += took_ns;
+    t->span += (double)steps;
+    if (b->longer || b->steps >= BURST_LONGEST || step_ns <= APART * (double)t->account.step_ns)
+        return;
+    b->longer = true;
+    b->steps *= 2;
+    b->least *= 2;
+    b->most *= 2;
+}
+
 // At the end of a burst: the steps up to its last one, since the last burst's. The driver counts
 // launches whether they are recorded or not; so steps while nothing was recorded are launches by
 // launches per step.
@@ -270,6 +300,8 @@ static int count_steps(struct trace *t, struct burst *b, struct err *err)
     b->launch = p->launches[p->count - 1];
     if (steps <= 0 || (t->found > 0 && end_ns <= t->last_ns))
         return 0;
+    if (b->per_step > 0 && t->found > 0)
+        note_span(t, b, end_ns - t->last_ns, steps);
     t->last_ns = end_ns;
     t->fresh += steps;
     return 0;
@@ -287,7 +319,9 @@ static void count_launches(struct trace *t, const struct ring *r, struct burst *
     int64_t steps = (int64_t)since;
     if (steps < 1 || last->start_ns <= t->last_ns)
         return;
-    t->last_ns += (int64_t)((double)(last->start_ns - t->last_ns) * (double)steps / since);
+    int64_t took_ns = (int64_t)((double)(last->start_ns - t->last_ns) * (double)steps / since);
+    note_span(t, b, took_ns, steps);
+    t->last_ns += took_ns;
     b->launch += (uint32_t)steps * b->per_step;
     t->fresh += steps;
 }
@@ -309,13 +343,20 @@ static bool may_peek(const struct trace *t, const struct burst *b)
     return t->want == TRACE_STEPS && b->per_step > 0 && b->peeks < PEEKS;
 }
 
-static void begin_burst(struct trace *t, int i, uint64_t records)
+// The account is made; now and then a look at the launches tells whether other steps take as long.
+static bool may_look(const struct trace *t, const struct burst *b)
+{
+    return t->want == TRACE_ACCOUNT && b->per_step > 0 && b->looks < LOOKS;
+}
+
+static void begin_burst(struct trace *t, int i, uint64_t records, bool look)
 {
     struct ring *r = &t->rings[i];
     struct burst *b = &t->bursts[i];
     b->on = true;
-    b->peek = may_peek(t, b);
+    b->peek = look || may_peek(t, b);
     b->peeks = b->peek ? b->peeks + 1 : 0;
+    b->looks += look;
     b->from = used(r);
     r->count = r->sorted = 0;
     if (t->leader == r)
@@ -324,7 +365,7 @@ static void begin_burst(struct trace *t, int i, uint64_t records)
     ring_want(r, (uint32_t)(b->peek ? 1 : records < b->most ? records : b->most));
 }
 
-// The next one is as long as eight steps; or, if none were found, twice as long as this one.
+// The next one is as long as some steps; or, if none were found, twice as long as this one.
 static int end_burst(struct trace *t, int i, struct err *err)
 {
     struct ring *r = &t->rings[i];
@@ -332,6 +373,7 @@ static int end_burst(struct trace *t, int i, struct err *err)
     uint64_t records = used(r) - b->from, most = UINT32_MAX / 2;
     ring_want(r, 0);
     b->on = false;
+    b->look_ns = clock_now_ns() + ((int64_t)LOOK_S << b->looks) * NS_PER_S;
     b->took += records < PEEK_LEAST ? PEEK_LEAST : records;
     if (b->peek) {
         count_launches(t, r, b);
@@ -339,8 +381,9 @@ static int end_burst(struct trace *t, int i, struct err *err)
     }
     TRY(analyse(t, err));
     if (t->leader == r && t->pattern.count > 0) {
+        b->longer = false;
         TRY(count_steps(t, b, err));
-        b->most = records / t->pattern.count * BURST_STEPS;
+        b->most = records / t->pattern.count * (uint64_t)b->steps;
     } else {
         b->launch = r->count > 0 ? r->items[r->count - 1].launch : b->launch;
         b->most = records * 2;
@@ -358,19 +401,35 @@ static bool may_record(const struct trace *t, const struct ring *r)
            (r->header.cupti >= TRACE_DETACH_SINCE || t->gpu_bound);
 }
 
+static bool enough(const struct trace *t)
+{
+    const struct account *a = &t->account;
+    bool on = false;
+    for (int i = 0; i < PROCESSES; i++)
+        on |= t->bursts[i].on && !t->bursts[i].peek;
+    if (!on && a->steps >= BURST_STEPS)
+        return true;
+    for (size_t i = 0; i < sizeof enoughs / sizeof *enoughs; i++)
+        if (a->steps >= enoughs[i].steps && (double)a->covered_ns >= enoughs[i].s * 1e9)
+            return true;
+    return false;
+}
+
 static int pace(struct trace *t, int64_t now_ns, struct err *err)
 {
     for (int i = 0; i < PROCESSES && t->rings[i].fd >= 0; i++) {
         struct ring *r = &t->rings[i];
         struct burst *b = &t->bursts[i];
         bool on = r->header.state == TRACE_WAITING || r->header.state == TRACE_RECORDING;
+        bool done = t->want == TRACE_ACCOUNT && enough(t);
+        bool look = done && may_look(t, b) && now_ns >= b->look_ns;
         uint64_t most = allowed(r, now_ns);
-        uint64_t least = may_peek(t, b) ? PEEK_LEAST : b->least + BURST_LATE;
-        bool done = t->want == TRACE_NOTHING || (t->want == TRACE_ACCOUNT && trace_enough(t));
-        if (b->on && (!on || done))
+        uint64_t least = look || may_peek(t, b) ? PEEK_LEAST : b->least + BURST_LATE;
+        if (b->on && (!on || t->want == TRACE_NOTHING || (done && !b->peek)))
             TRY(end_burst(t, i, err));
-        else if (!b->on && !done && most >= b->took + least && may_record(t, r))
-            begin_burst(t, i, most - b->took);
+        else if (!b->on && t->want != TRACE_NOTHING && (!done || look) && most >= b->took + least &&
+                 may_record(t, r))
+            begin_burst(t, i, most - b->took, look);
     }
     return 0;
 }
@@ -417,16 +476,10 @@ bool trace_by_time(const struct trace *t)
 
 bool trace_enough(const struct trace *t)
 {
-    const struct account *a = &t->account;
-    bool on = false;
+    bool looks = false;
     for (int i = 0; i < PROCESSES; i++)
-        on |= t->bursts[i].on;
-    if (!on && a->steps >= BURST_STEPS)
-        return true;
-    for (size_t i = 0; i < sizeof enough / sizeof *enough; i++)
-        if (a->steps >= enough[i].steps && (double)a->covered_ns >= enough[i].s * 1e9)
-            return true;
-    return false;
+        looks |= may_look(t, &t->bursts[i]) || t->bursts[i].on;
+    return enough(t) && !looks;
 }
 
 void trace_record(struct trace *t, enum trace_want want)
@@ -529,5 +582,7 @@ int trace_account(struct trace *t, struct run_account *r, struct err *err)
     r->dropped = some_int(dropped);
     if (t->found + t->fresh > 0)
         r->steps_by_pattern = some_int(t->found + t->fresh);
+    if (t->span >= PATTERN_LEAST)
+        r->between_ms = some_real((double)t->span_ns / t->span / 1e6);
     return account_record(&t->account, r, err);
 }

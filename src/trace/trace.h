@@ -44,7 +44,7 @@ void trace_gpu_bound(struct trace *trace, bool gpu_bound);
 // step time.
 bool trace_by_time(const struct trace *trace);
 
-// The account is good enough to turn it off.
+// The account is good enough to turn it off, and so is the time of steps that it does not cover.
 bool trace_enough(const struct trace *trace);
 
 // After the command's end: reads and analyses the rest; trace_read() then gives the last steps.

@@ -102,6 +102,7 @@ report("41,000 launches a second: recording costs at most 1 % of the time, and t
 # Rank 0 is in NCCL's kernel for 3 ms of each step, rank 1 for 1: that one comes last.
 two = start("--no-ledger", "--", "sh", "-c", "for r in 0 1; do RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 TRACED_NCCL_US=$((3000 - 2000 * r)) "
             f"{TRACED} steps 1200 & done; wait")
+queues = start("--no-ledger", "--", TRACED, "queues", 7)
 code, one, err = result(uncounted)
 report("launches without numbers: most steps are derived from the step time, and the record says so", code == 0
        and 850 <= one.get("steps", 0) <= 1260 and any("are derived" in t for t in one.get("taints", [])),
@@ -117,4 +118,11 @@ report("two ranks with NCCL: what the last one spends in it is communication, wh
        and near(one.get("step_communication_ms"), 1, 0.05) and near(one.get("step_waiting_ms"), 1, 0.05)
        and near(one.get("step_calculation_ms"), 8, 0.15) and near(one["account"].get("exposed_share"), 0.2, 0.101)
        and one["account"].get("processes") == 2, (p, one.get("account"), {k: v for k, v in one.items() if k.startswith("step_c")}, err))
+# The GPU works 5.18 ms in each of 100 steps in 2 s, whichever of them were recorded.
+code, one, err = result(queues)
+a = one.get("account", {})
+shares = sum(a.get(k, 0) for k in ("busy_share", "data_share", "sync_share", "host_share", "short_share", "unseen_share"))
+report("batches that come in queues: the account adds up to the measured step, and the rest is waiting for data", code == 0
+       and 17 <= a.get("full_step_ms", 0) <= 23 and near(a["busy_share"] * a["full_step_ms"], 5.18, 0.6) and near(shares, 1, 1e-3)
+       and a["data_share"] > 0.6, (one.get("step_ms"), one.get("steady"), a, err))
 done()

@@ -144,6 +144,11 @@ int main(int argc, char **argv)
         train(count, 10);
     } else if (strcmp(what, "fast") == 0) {
         train(count, 1);
+    } else if (strcmp(what, "queues") == 0) { // of 100 batches, and a second until the next
+        for (int i = 0; i < count; i++) {
+            train(100, 10);
+            usleep(1000000);
+        }
     } else if (strcmp(what, "flood") == 0) {
         for (int i = 0; i < count; i++)
             kernel(i % 3 ? "gemm" : "elementwise", now(), 1);
