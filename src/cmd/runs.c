@@ -103,7 +103,8 @@ int runs_check(const char *id, const char *text, struct err *err)
     return rc;
 }
 
-void runs_say_added(const struct cmd_call *call, const char *verb, int64_t added, int64_t there)
+void runs_say_added(const struct cmd_call *call, const char *verb, int64_t added, int64_t there,
+                    int64_t left_out)
 {
     const struct runs_options *o = call->options;
     struct out *out = call->out;
@@ -112,12 +113,16 @@ void runs_say_added(const struct cmd_call *call, const char *verb, int64_t added
                    (long long)added);
         if (there >= 0)
             out_printf(out, ",\n  \"there\": %lld", (long long)there);
+        if (left_out >= 0)
+            out_printf(out, ",\n  \"left_out\": %lld", (long long)left_out);
         out_printf(out, "\n}\n");
         return;
     }
     out_printf(out, "%s %lld run%s", verb, (long long)added, added == 1 ? "" : "s");
     if (there > 0)
         out_printf(out, "; %lld %s there already", (long long)there, there == 1 ? "was" : "were");
+    if (left_out > 0)
+        out_printf(out, "; %lld %s left out", (long long)left_out, left_out == 1 ? "was" : "were");
     out_printf(out, "\n");
 }
 
@@ -407,7 +412,7 @@ static int delete_invoice(const struct cmd_call *call, const char *file, struct 
     if (rc == 0 && removed == 0)
         rc = err_set(err, ERR_MISSING, "no line of an invoice was imported from '%s'", name);
     if (rc == 0 && o->common.json)
-        runs_say_added(call, "deleted", removed, -1);
+        runs_say_added(call, "deleted", removed, -1, -1);
     else if (rc == 0)
         out_printf(call->out, "deleted %s of invoices\n", units_count(removed, "line").s);
     ledger_free(ledger);
@@ -435,7 +440,7 @@ static int delete_runs(const struct cmd_call *call, struct err *err)
         buf_release(&id);
     }
     if (rc == 0 && o->common.json)
-        runs_say_added(call, "deleted", (int64_t)rest->count, -1);
+        runs_say_added(call, "deleted", (int64_t)rest->count, -1, -1);
     ledger_free(ledger);
     return rc;
 }

@@ -91,10 +91,11 @@ int runs_each(const struct cmd_call *call, struct ledger *ledger, size_t first, 
 int runs_published(const struct runs_options *options, ledger_visit_fn *visit, void *arg,
                    struct err *err) MUST_USE;
 
-// "added 2 runs; 1 was there already", or with --json {"schema": ..., "added": 2, "there": 1}.
-// Below 0 `there` is left out.
+// "added 2 runs; 1 was there already; 1 was left out", or with --json {"schema": ..., "added": 2,
+// "there": 1, "left_out": 1}. Below 0 `there` and `left_out` are not said.
 #define CHANGES_SCHEMA "fare.changes/1"
-void runs_say_added(const struct cmd_call *call, const char *verb, int64_t added, int64_t there);
+void runs_say_added(const struct cmd_call *call, const char *verb, int64_t added, int64_t there,
+                    int64_t left_out);
 
 void runs_table(struct out *out, const struct run *runs, size_t count);
 void runs_published_table(struct out *out, const struct run *runs, size_t count);

@@ -85,6 +85,11 @@ static int import_in_one(struct import_job *m, const struct opt_rest *rest, int 
 {
     TRY(ledger_import_begin(m->ledger, err));
     int rc = import_each(m, rest, fds, err);
+    int64_t charges = m->charges + m->changed + m->charges_there;
+    if (rc == 0 && m->refused > 0 && m->added + m->there + charges == 0) {
+        *err = m->refusal;
+        rc = err->code;
+    }
     if (rc != 0) {
         ledger_import_abandon(m->ledger);
         return rc;
@@ -111,10 +116,11 @@ static void say_imported(const struct cmd_call *call, const struct import_job *m
     if (o->common.json && charges > 0) {
         out_printf(call->out,
                    "{\n  \"schema\": \"" CHANGES_SCHEMA "\",\n  \"added\": %lld,\n  \"there\": "
-                   "%lld,\n  \"charges\": {\n    \"added\": %lld,\n    \"changed\": %lld,\n    "
+                   "%lld,\n  \"left_out\": %lld,\n  \"charges\": {\n    \"added\": %lld,\n    "
+                   "\"changed\": %lld,\n    "
                    "\"there\": %lld\n  }\n}\n",
-                   (long long)m->added, (long long)m->there, (long long)m->charges,
-                   (long long)m->changed, (long long)m->charges_there);
+                   (long long)m->added, (long long)m->there, (long long)m->refused,
+                   (long long)m->charges, (long long)m->changed, (long long)m->charges_there);
         return;
     }
     if (!o->common.json)
@@ -123,8 +129,8 @@ static void say_imported(const struct cmd_call *call, const struct import_job *m
         out_printf(call->out, "... and %lld more\n", (long long)m->named - IMPORT_IDS_MOST);
     if (charges > 0)
         say_charges(call, m);
-    if (charges == 0 || m->added + m->there > 0)
-        runs_say_added(call, "added", m->added, m->there);
+    if (charges == 0 || m->added + m->there + m->refused > 0)
+        runs_say_added(call, "added", m->added, m->there, m->refused);
 }
 
 static void say_progress(void *arg, int64_t done, int64_t total)

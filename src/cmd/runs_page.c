@@ -515,6 +515,8 @@ void runs_page(struct out *out, const struct run *run, const struct past_estimat
         out_row(out, "Problem", "%s", run->problem);
     for (size_t i = 0; i < run->taints.count; i++)
         out_row(out, i == 0 ? "Noisy" : NULL, "%s", run->taints.items[i]);
+    for (size_t i = 0; i < run->corrected.count; i++)
+        out_row(out, i == 0 ? "Corrected" : NULL, "%s", run->corrected.items[i]);
     runs_saving(out, run);
     runs_bill_rows(out, run, invoiced);
     print_what(out, run);

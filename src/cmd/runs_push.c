@@ -8,13 +8,20 @@
 #include "cmd/runs.h"
 #include "serve/serve.h"
 
-enum { PIECE_BYTES = SERVE_BODY_MAX / 4, TRIES = 5, WAIT_S = 5, TIMEOUT_MS = 120000 };
+enum {
+    PIECE_BYTES = SERVE_BODY_MAX / 4,
+    TRIES = 5,
+    WAIT_S = 5,
+    TIMEOUT_MS = 120000,
+    NAMED_MOST = 20
+};
 
 struct pushing {
     char *url;
     const char *header; // with the token: never shown
     struct buf piece;
-    int64_t added, there;
+    int64_t added, there, left_out;
+    struct buf says; // of the first NAMED_MOST that were left out
 };
 
 // The server's answer is not trusted: it is cut, and cleaned when the error is shown.
@@ -37,6 +44,19 @@ static int refused(const struct pushing *p, const struct http_call *call, struct
 static int64_t count_of(json_t *json, const char *key)
 {
     return json_integer_value(json_object_get(json, key));
+}
+
+// What the server would not take.
+static void add_refused(struct pushing *p, json_t *json)
+{
+    json_t *problem;
+    size_t i;
+    json_array_foreach(json_object_get(json, "problems"), i, problem)
+    {
+        if (json_is_string(problem) && p->left_out + (int64_t)i < NAMED_MOST)
+            buf_printf(&p->says, "left out by the server: %.300s\n", json_string_value(problem));
+    }
+    p->left_out += count_of(json, "left_out");
 }
 
 static int send_piece(struct pushing *p, struct err *err)
@@ -62,6 +82,7 @@ static int send_piece(struct pushing *p, struct err *err)
             json = json_loadb(buf_str(&call.answer), call.answer.len, 0, NULL);
         p->added += count_of(json, "added");
         p->there += count_of(json, "there");
+        add_refused(p, json);
         if (rc == 0 && !again && !json_object_get(json, "added"))
             rc = refused(p, &call, err);
         json_decref(json);
@@ -77,10 +98,16 @@ static int add(void *arg, const char *id, const char *text, struct err *err)
 {
     struct pushing *p = arg;
     size_t len = strlen(text) + 1;
-    int rc = 0;
-    if (len > SERVE_BODY_MAX)
-        rc = err_set(err, ERR_OVERFLOW, "run %s is longer than a server takes", id);
-    if (rc == 0 && p->piece.len > 0 && p->piece.len + len > PIECE_BYTES)
+    struct err why = {0};
+    int rc = ledger_check(text, len - 1, &why);
+    if (rc == ERR_FORMAT) {
+        if (p->left_out++ < NAMED_MOST)
+            buf_printf(&p->says, "left out: run %s: %s\n", id, why.text);
+        return buf_check(&p->says, err);
+    }
+    if (rc != 0)
+        return err_memory(err);
+    if (p->piece.len > 0 && p->piece.len + len > PIECE_BYTES)
         rc = send_piece(p, err);
     buf_add(&p->piece, text, len - 1);
     buf_addc(&p->piece, '\n');
@@ -126,10 +153,14 @@ static int push(const struct cmd_call *call, struct err *err)
         rc = runs_each(call, ledger, 1, add, &p, err);
     if (rc == 0)
         rc = send_piece(&p, err);
+    out_complain(buf_str(&p.says));
     if (rc == 0 || p.added + p.there > 0)
-        runs_say_added(call, "pushed", p.added, p.there);
+        runs_say_added(call, "pushed", p.added, p.there, p.left_out);
+    if (rc == 0 && p.left_out > 0 && p.added + p.there == 0)
+        rc = err_set(err, ERR_FORMAT, "none of these runs can be pushed");
     ledger_free(ledger);
     buf_release(&p.piece);
+    buf_release(&p.says);
     buf_release(&url);
     buf_release(&token);
     buf_release(&header);

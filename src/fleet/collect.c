@@ -31,13 +31,22 @@ static const struct field outcome_fields[] = {
     FIELD_END,
 };
 
-// One line of the reply: a run. `*good` if it has no problem.
+// One line of the reply: a run. `*good` if it has no problem. One that cannot be imported is a
+// problem; the others are.
 static int add_record(struct task *task, const char *line, size_t len, struct ledger *ledger,
                       struct buf *problem, bool *good, struct err *err)
 {
     struct outcome outcome = {0};
     bool added;
-    int rc = ledger_import_add(ledger, line, len, &added, err);
+    struct err why = {0};
+    int rc = ledger_import_add(ledger, line, len, &added, &why);
+    if (rc == ERR_FORMAT) {
+        if (problem->len == 0)
+            buf_printf(problem, "its record cannot be used: %s", why.text);
+        return 0;
+    }
+    if (rc != 0)
+        *err = why;
     if (rc == 0)
         rc = record_from_checked(outcome_fields, line, len, &outcome, err);
     if (rc == 0)
@@ -129,21 +138,13 @@ int collect_end(struct task *task, const struct place *place, const struct task_
                 struct ledger *ledger, bool *again, struct err *err)
 {
     struct buf problem = {0};
-    struct err why = {0};
     for (size_t i = 0; i < task->now.records.count; i++)
         free(task->now.records.items[i]);
     task->now.records.count = 0;
     bool good = false;
-    int rc = add_records(task, &report->records, ledger, &problem, &good, &why);
+    int rc = add_records(task, &report->records, ledger, &problem, &good, err);
     if (good && report->code == 0) // --retry: one that failed was made again
         buf_reset(&problem);
-    if (rc == ERR_FORMAT) {
-        buf_reset(&problem);
-        buf_printf(&problem, "its record cannot be used: %s", why.text);
-        rc = 0;
-    } else if (rc != 0) {
-        *err = why;
-    }
     *again = report->code == MEASURE_INTERRUPTED;
     if (rc == 0)
         judge(task, report, &problem);

@@ -17,6 +17,21 @@ enum { LINE_MAX_BYTES = 64 << 20, CHUNK_BYTES = 1 << 20, HEAD_BYTES = 1 << 16 };
 #define COPY_MAX_GB    4
 #define COPY_MAX_BYTES (COPY_MAX_GB * INT64_C(1000000000))
 
+// Leaves out a record that cannot be imported. Other errors end the import.
+static int refuse(struct import_job *m, const struct err *why, struct err *err)
+{
+    if (why->code != ERR_FORMAT) {
+        if (err && err->code == 0)
+            *err = *why;
+        return why->code;
+    }
+    if (m->refused++ == 0)
+        m->refusal = *why;
+    if (m->refused <= IMPORT_REFUSED_MOST)
+        buf_printf(&m->says, "left out: %s\n", why->text);
+    return buf_check(&m->says, err);
+}
+
 static int add_text(struct import_job *m, const char *text, size_t len, struct err *err)
 {
     bool added;
@@ -35,10 +50,12 @@ static int import_whole_lines(struct import_job *m, const char *path, struct buf
         ++*number;
         *stop = '\0';
         size_t len = (size_t)(stop - line);
-        if (line[strspn(line, " \t\r")] != '\0' || strlen(line) != len)
-            rc = add_text(m, line, len, err);
-        if (rc == ERR_FORMAT)
-            err_context(err, "'%s', line %zu", path, *number);
+        struct err why = {0};
+        if ((line[strspn(line, " \t\r")] != '\0' || strlen(line) != len) &&
+            add_text(m, line, len, &why) != 0) {
+            err_context(&why, "'%s', line %zu", path, *number);
+            rc = refuse(m, &why, err);
+        }
         line = stop + 1;
     }
     size_t left = line ? (size_t)(end - line) : 0;
@@ -87,14 +104,22 @@ static int import_lines(struct import_job *m, int fd, const char *path, struct b
     return rc;
 }
 
-static int add_json(struct import_job *m, json_t *json, struct err *err)
+// `index` below 0: the document is the record.
+static int add_json(struct import_job *m, const char *path, int64_t index, json_t *json,
+                    struct err *err)
 {
+    struct err why = {0};
     char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (!text)
         return err_memory(err);
-    int rc = add_text(m, text, strlen(text), err);
+    int rc = add_text(m, text, strlen(text), &why);
     free(text);
-    return rc;
+    if (rc == 0)
+        return 0;
+    if (index >= 0)
+        err_context(&why, "runs[%lld]", (long long)index);
+    err_context(&why, "'%s'", path);
+    return refuse(m, &why, err);
 }
 
 // The output of --json: one record over several lines, or a list of them.
@@ -109,18 +134,13 @@ static int import_document(struct import_job *m, const char *path, const struct 
     size_t index;
     int rc = 0;
     if (!runs)
-        rc = add_json(m, json, err);
+        rc = add_json(m, path, -1, json, err);
     json_array_foreach(runs, index, one)
     {
-        rc = add_json(m, one, err);
-        if (rc != 0) {
-            err_context(err, "runs[%zu]", index);
-            break;
-        }
+        if (rc == 0)
+            rc = add_json(m, path, (int64_t)index, one, err);
     }
     json_decref(json);
-    if (rc == ERR_FORMAT)
-        err_context(err, "'%s'", path);
     return rc;
 }
 
@@ -135,20 +155,23 @@ static int import_run(void *arg, struct run *run, struct err *err)
     struct importing *i = arg;
     struct import_job *m = i->job;
     struct buf line = {0};
+    struct err why = {0};
     i->number++;
-    int rc = record_bound(run_fields, run, err);
+    int rc = record_bound(run_fields, run, &why);
     if (rc == 0)
-        rc = ledger_line(run, &line, err);
+        rc = ledger_line(run, &line, &why);
     if (rc == 0)
-        rc = add_text(m, buf_str(&line), line.len, err);
-    if (rc == ERR_FORMAT)
-        err_context(err, "%s, run %zu", i->path, i->number);
-    if (rc == 0 && m->named++ < IMPORT_IDS_MOST)
+        rc = add_text(m, buf_str(&line), line.len, &why);
+    buf_release(&line);
+    if (rc != 0) {
+        err_context(&why, "%s, run %zu", i->path, i->number);
+        return refuse(m, &why, err);
+    }
+    if (m->named++ < IMPORT_IDS_MOST)
         buf_printf(&m->ids, "%s  %s%s%s\n", run->id, run->name ? run->name : "-",
                    run->taints.count > 0 ? ": " : "",
                    run->taints.count > 0 ? run->taints.items[0] : "");
-    buf_release(&line);
-    return rc == 0 ? buf_check(&m->ids, err) : rc;
+    return buf_check(&m->ids, err);
 }
 
 // Numbers lines that are for the same thing.
@@ -289,10 +312,17 @@ static int copy(int from, const char *name, int to, struct err *err)
     return rc;
 }
 
+static int refuse_record(void *arg, const struct err *why, struct err *err)
+{
+    return refuse(arg, why, err);
+}
+
 static int open_site(struct import_job *m, const char *path, int *fd, struct err *err)
 {
     struct import_site site = {.place = path,
                                .ledger = m->ledger,
+                               .refuse = refuse_record,
+                               .refuse_arg = m,
                                .progress = m->progress,
                                .progress_arg = m->progress_arg};
     if (m->format && strcmp(m->format, "fare") != 0)

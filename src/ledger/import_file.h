@@ -3,6 +3,8 @@
 // JSON lines or as --json prints them, a log in one of the formats of import.h, an invoice, or a
 // site (import_site.h).
 //
+// A record that is not valid or cannot be true is left out and named; the others are imported.
+//
 // Lines of an invoice that are for the same thing are counted over all files of a job, so that two
 // such lines are two, and the same file twice is one.
 #ifndef FARE_LEDGER_IMPORT_FILE_H
@@ -18,6 +20,8 @@ struct import_job {
     const char *format;          // (optional) an importer's name, or "fare"
     struct import_options known; // for logs
     int64_t added, there;        // runs, so far
+    int64_t refused;             // records that were left out
+    struct err refusal;          // the first of them, and why
     struct buf ids;              // of logs' runs: "ID  NAME" lines, of the first IMPORT_IDS_MOST
     int64_t named;               // of them, those in `ids`
     struct buf says;             // what was left out, a line each
@@ -29,7 +33,7 @@ struct import_job {
     void *progress_arg;
 };
 
-enum { IMPORT_IDS_MOST = 20 };
+enum { IMPORT_IDS_MOST = 20, IMPORT_REFUSED_MOST = 20 }; // named; the others are counted
 
 void import_job_release(struct import_job *job);
 

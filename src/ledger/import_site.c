@@ -50,12 +50,11 @@ int import_site_line(const struct site_file *file, struct buf *text, struct err 
     char sum[SHA256_HEX_BYTES];
     TRY(buf_check(text, err));
     if ((int64_t)text->len != file->bytes.v)
-        return err_set(err, ERR_FORMAT, "%s has %zu bytes, and %lld by the site's index",
-                       file->path, text->len, (long long)file->bytes.v);
+        return err_set(err, ERR_FAIL, "%s has %zu bytes, and %lld by the site's index", file->path,
+                       text->len, (long long)file->bytes.v);
     sha256_hex_of(buf_str(text), text->len, sum);
     if (strcmp(sum, file->sha256) != 0)
-        return err_set(err, ERR_FORMAT, "%s is not what the site's index says (SHA-256)",
-                       file->path);
+        return err_set(err, ERR_FAIL, "%s is not what the site's index says (SHA-256)", file->path);
     TRY(check_id(file, text, err));
     // A line's end in JSON stands between values only.
     for (size_t i = 0; i < text->len; i++)
@@ -69,7 +68,9 @@ int import_site_line(const struct site_file *file, struct buf *text, struct err 
 static int put_line(struct import_site *site, const struct site_file *file, struct buf *text,
                     struct err *err)
 {
-    TRY(import_site_line(file, text, err));
+    struct err why = {0};
+    if (import_site_line(file, text, &why) != 0)
+        return site->refuse(site->refuse_arg, &why, err);
     TRY(fs_write_fd(site->fd, buf_str(text), text->len, "the temporary file", err));
     site->fetched++;
     return 0;
@@ -87,8 +88,12 @@ static int choose(struct import_site *site, const struct site_index *index,
         bool has = false;
         if (!site_is_record(file))
             continue;
-        if (file->bytes.v > RUN_BYTES_MOST)
-            return err_set(err, ERR_FORMAT, "%s is over %d MB", file->path, RUN_BYTES_MOST >> 20);
+        if (file->bytes.v > RUN_BYTES_MOST) {
+            struct err why = {0};
+            err_set(&why, ERR_FORMAT, "%s is over %d MB", file->path, RUN_BYTES_MOST >> 20);
+            TRY(site->refuse(site->refuse_arg, &why, err));
+            continue;
+        }
         if (site->ledger)
             TRY(ledger_has(site->ledger, file->run, &has, err));
         bytes += has ? 0 : file->bytes.v;
@@ -324,7 +329,7 @@ int import_site(struct import_site *site, struct err *err)
     if (is_address(site->place))
         return from_address(site, err);
     int rc = from_folder(site, err);
-    if (rc == ERR_FORMAT)
+    if (rc == ERR_FORMAT || rc == ERR_FAIL)
         err_context(err, "the site '%s'", site->place);
     return rc;
 }

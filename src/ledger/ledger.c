@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "ledger/inside.h"
+#include "ledger/mend.h"
 #include "ledger/row.h"
 #include "ledger/schema.h"
 #include "ledger/spend.h"
@@ -234,11 +235,21 @@ static void say_killed(const struct row *row, struct buf *says)
                    row->name ? row->name : "a run", row->id);
 }
 
+static void say_mended(const struct row *row, struct buf *says)
+{
+    if (says)
+        buf_printf(
+            says,
+            "run %s had figures that cannot be true: 'fare runs %s' shows what was corrected "
+            "or left out\n",
+            row->id, row->id);
+}
+
 // Delivers one file. On failure `*bad` tells whether the file is at fault or the database.
 static int deliver_file(struct ledger *ledger, const char *path, bool *bad, struct buf *says,
                         struct err *err)
 {
-    struct buf text = {0};
+    struct buf text = {0}, right = {0};
     struct row row = {0};
     bool added = false;
     *bad = true;
@@ -252,17 +263,20 @@ static int deliver_file(struct ledger *ledger, const char *path, bool *bad, stru
         err_set(err, rc, "%s", reading.text);
     buf_trim(&text);
     if (rc == 0)
-        rc = row_read(buf_str(&text), text.len, &row, err);
+        rc = mend_record(buf_str(&text), text.len, &row, &right, err);
     if (rc == 0) {
         *bad = false;
-        rc = insert_one(ledger, &row, buf_str(&text), &added, err);
+        rc = insert_one(ledger, &row, buf_str(right.len > 0 ? &right : &text), &added, err);
     }
     if (rc == 0)
         unlink(path);
     if (rc == 0 && added)
         say_killed(&row, says);
+    if (rc == 0 && added && right.len > 0)
+        say_mended(&row, says);
     row_release(&row);
     buf_release(&text);
+    buf_release(&right);
     return rc;
 }
 
@@ -432,18 +446,14 @@ int ledger_running(struct ledger *ledger, const char *id, ledger_visit_fn *visit
 }
 
 // Bypasses a spool that failed.
-static int record_directly(struct ledger *ledger, const char *text, size_t len,
+static int record_directly(struct ledger *ledger, const struct row *row, const char *text,
                            const struct err *spool, struct err *err)
 {
-    struct row row = {0};
     struct err why = {0};
     bool added;
     int rc = ledger_make(ledger, NULL, &why);
     if (rc == 0)
-        rc = row_read(text, len, &row, &why);
-    if (rc == 0)
-        rc = insert_one(ledger, &row, text, &added, &why);
-    row_release(&row);
+        rc = insert_one(ledger, row, text, &added, &why);
     if (rc == 0)
         return 0;
     err_set(err, rc, "the run is not recorded: %s; and %s", why.text, spool->text);
@@ -452,17 +462,20 @@ static int record_directly(struct ledger *ledger, const char *text, size_t len,
 
 int ledger_record(struct ledger *ledger, const struct run *run, struct buf *says, struct err *err)
 {
-    struct buf text = {0};
+    struct buf text = {0}, right = {0};
     struct err spool = {0};
     struct row row = {0};
     char *path = NULL;
     int rc = ledger_line(run, &text, err);
     if (rc == 0) // checks the id before it becomes a file name
-        rc = row_read(buf_str(&text), text.len, &row, err);
+        rc = mend_record(buf_str(&text), text.len, &row, &right, err);
     if (rc != 0)
         goto out;
-    if (spool_put(&ledger->place, row.id, buf_str(&text), text.len, &path, &spool) != 0) {
-        rc = record_directly(ledger, buf_str(&text), text.len, &spool, err);
+    const struct buf *stored = right.len > 0 ? &right : &text;
+    if (right.len > 0)
+        say_mended(&row, says);
+    if (spool_put(&ledger->place, row.id, buf_str(stored), stored->len, &path, &spool) != 0) {
+        rc = record_directly(ledger, &row, buf_str(stored), &spool, err);
         goto out;
     }
     if (is_connected(ledger)) {
@@ -477,6 +490,7 @@ out:
     row_release(&row);
     free(path);
     buf_release(&text);
+    buf_release(&right);
     return rc;
 }
 
@@ -495,6 +509,14 @@ static void bulk_end(struct ledger *ledger)
     struct err ignored = {0};
     if (sql && ledger->db && ledger_sql(ledger, sql, &ignored) != 0)
         return;
+}
+
+int ledger_check(const char *text, size_t len, struct err *err)
+{
+    struct row row = {0};
+    TRY(row_judge(text, len, &row, err));
+    row_release(&row);
+    return 0;
 }
 
 int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool *added,

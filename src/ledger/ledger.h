@@ -145,9 +145,12 @@ int ledger_pin(struct ledger *ledger, const char *run, const char *made, const c
 int ledger_pinned(struct ledger *ledger, const char *run, ledger_visit_fn *visit, void *arg,
                   struct err *err) MUST_USE;
 
-// Imports many records in one transaction: begin, add each, end. Adding checks that the record is
-// valid and plausible; ERR_FORMAT if not, and the caller may go on. Secrets in it are masked
-// (record/mask.h). `*added` is false for a run that exists already.
+// Checks that every ledger would import a record: it is valid and plausible. ERR_FORMAT if not.
+int ledger_check(const char *text, size_t len, struct err *err) MUST_USE;
+
+// Imports many records in one transaction: begin, add each, end. Adding checks the record as
+// ledger_check() does; ERR_FORMAT if it is refused, and the caller may go on. Secrets in it are
+// masked (record/mask.h). `*added` is false for a run that exists already.
 int ledger_import_begin(struct ledger *ledger, struct err *err) MUST_USE;
 int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool *added,
                       struct err *err) MUST_USE;

@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 #include "record/read.h"
@@ -71,12 +72,44 @@ static int mend_boot(json_t *run, struct err *err)
     return had ? note(run, "cost", err) : 0;
 }
 
+// ---- the interval of a projection
+
+static bool has_reversed_interval(const struct signs *s)
+{
+    const struct run_projection *p = &s->projection;
+    return p->low_s.known && p->high_s.known && p->low_s.v > p->high_s.v;
+}
+
+static double real_of(const json_t *object, const char *key, double otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+static int set_real(json_t *object, const char *key, double value, struct err *err)
+{
+    return json_object_set_new(object, key, json_real(value)) == 0 ? 0 : err_memory(err);
+}
+
+// The lower end was the time that the sample had taken, the upper end that of a projection below
+// it. The whole takes at least as long as the sample; the upper end stays as far above it.
+static int mend_interval(json_t *run, struct err *err)
+{
+    json_t *p = json_object_get(run, "projection");
+    double low = real_of(p, "low_s", 0), high = real_of(p, "high_s", low);
+    double wall = fmin(real_of(p, "wall_s", high), high);
+    double least = fmax(low, real_of(p, "after_s", low));
+    TRY(set_real(p, "wall_s", least, err));
+    TRY(set_real(p, "high_s", least + (high - wall), err));
+    return note(run, "interval", err);
+}
+
 // ---- all of them
 
 static const struct {
     bool (*found)(const struct signs *signs);
     int (*mend)(json_t *run, struct err *err);
-} faults[] = {{has_false_boot, mend_boot}};
+} faults[] = {{has_false_boot, mend_boot}, {has_reversed_interval, mend_interval}};
 
 static int add_bytes(const char *bytes, size_t len, void *out)
 {

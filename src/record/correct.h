@@ -11,6 +11,8 @@
 // - boot, cost: up to fare.run/1, phases.boot_ns was the time from the machine's start to whenever
 //   somebody first ran fare there, and it was charged. It becomes phases.idle_before_ns; the cost
 //   goes, for run_price_again() (market/run_price.h) to compute it again.
+// - interval: a sample that took longer than its own projection ended its interval before it began
+//   it, and whoever read that refused it. The whole takes at least as long as the sample.
 #ifndef FARE_RECORD_CORRECT_H
 #define FARE_RECORD_CORRECT_H
 
@@ -21,7 +23,7 @@
 // as JSON of `len` bytes; one that cannot be read stays as it is, for its reader to refuse.
 int run_correct(const char *text, size_t len, struct buf *out, struct err *err) MUST_USE;
 
-// Whether that was put right in this record: "boot", "cost".
+// Whether that was put right in this record: "boot", "cost", "interval".
 bool run_corrected(const struct run *run, const char *what);
 
 #endif

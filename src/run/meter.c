@@ -336,11 +336,13 @@ static bool project(const struct meter *meter, int64_t now_ns, bool alone,
     if (steps > 0 && steps <= total) // otherwise the sample measured other work in between
         other_s =
             (double)phase_so_far(meter, METER_IDLE, now_ns) / 1e9 * (double)total / (double)steps;
-    double wall_s = before_s + train_s + beside_s + other_s;
     double half_s = 1.96 * deviation_s;
     out->after_s = some_real((double)(now_ns - meter->start_ns) / 1e9);
+    // The whole takes at least as long as it has taken so far.
+    double least_s = steps > total ? before_s : out->after_s.v;
+    double wall_s = fmax(before_s + train_s + beside_s + other_s, least_s);
+    least_s -= start_s;
     out->wall_s = some_real(wall_s);
-    double least_s = (steps > total ? before_s : out->after_s.v) - start_s;
     out->low_s = some_real(fmax(wall_s + low_s - half_s, least_s));
     out->high_s = some_real(wall_s + high_s + half_s);
     out->train_s = some_real(train_s);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receives runs from other machines: one record per line, all or none.
+// Receives runs from other machines: one record per line. Records that cannot be imported are named
+// in the answer; the others are added, all or none.
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "serve/request.h"
 
-enum { BURST = 50, PER_S = 10 };
+enum { BURST = 50, PER_S = 10, PROBLEMS_MOST = 20 };
 
 // Token bucket: ten requests a second.
 static bool may_push(struct site *site)
@@ -26,8 +28,23 @@ static bool may_push(struct site *site)
 }
 
 struct pushed {
-    long long added, existing;
+    long long added, existing, left_out;
+    json_t *problems; // of the first PROBLEMS_MOST
+    struct err first;
 };
+
+static int refuse(struct pushed *pushed, const struct err *why, struct err *err)
+{
+    if (pushed->left_out++ == 0)
+        pushed->first = *why;
+    if (json_array_size(pushed->problems) >= PROBLEMS_MOST)
+        return 0;
+    char *words = NULL; // it may quote anything
+    TRY(text_set(&words, why->text, err));
+    int rc = json_array_append_new(pushed->problems, json_string(words));
+    free(words);
+    return rc == 0 ? 0 : err_memory(err);
+}
 
 // Copies each line, since it must end in a NUL.
 static int add_lines(struct ledger *ledger, const struct request *request, struct pushed *pushed,
@@ -43,16 +60,37 @@ static int add_lines(struct ledger *ledger, const struct request *request, struc
         buf_add(&line, at, len);
         rc = buf_check(&line, err);
         bool blank = strspn(buf_str(&line), " \t\r") == len, added = false;
-        if (rc == 0 && !blank)
-            rc = ledger_import_add(ledger, buf_str(&line), len, &added, err);
-        if (rc == ERR_FORMAT)
-            err_context(err, "line %zu", number);
-        pushed->added += rc == 0 && added;
-        pushed->existing += rc == 0 && !blank && !added;
+        struct err why = {0};
+        int put =
+            rc == 0 && !blank ? ledger_import_add(ledger, buf_str(&line), len, &added, &why) : rc;
+        if (put == ERR_FORMAT) {
+            err_context(&why, "line %zu", number);
+            rc = refuse(pushed, &why, err);
+        } else if (put != 0 && rc == 0) {
+            *err = why;
+            rc = put;
+        }
+        pushed->added += put == 0 && added;
+        pushed->existing += put == 0 && !blank && !added;
         at += len + 1;
     }
     buf_release(&line);
     return rc;
+}
+
+// Before the commit: a failure reported to the client must mean no change.
+static int write_answer(const struct pushed *pushed, struct buf *out, struct err *err)
+{
+    buf_printf(out, "{\"added\":%lld,\"there\":%lld", pushed->added, pushed->existing);
+    if (pushed->left_out > 0) {
+        char *problems = json_dumps(pushed->problems, JSON_COMPACT);
+        if (!problems)
+            return err_memory(err);
+        buf_printf(out, ",\"left_out\":%lld,\"problems\":%s", pushed->left_out, problems);
+        free(problems);
+    }
+    buf_adds(out, "}\n");
+    return buf_check(out, err);
 }
 
 int page_push(const struct request *request, struct answer *answer, struct err *err)
@@ -72,20 +110,22 @@ int page_push(const struct request *request, struct answer *answer, struct err *
     bool begun = rc == 0;
     if (!begun && rc != ERR_TIMEOUT && rc != ERR_MEMORY)
         rc = ERR_IO; // the ledger is the server's
+    if (rc == 0 && !(pushed.problems = json_array()))
+        rc = err_memory(err);
     if (rc == 0)
         rc = add_lines(ledger, request, &pushed, err);
-    bool malformed = begun && rc == ERR_FORMAT;
-    // Write the answer before the commit: a failure reported to the client must mean no change.
-    buf_printf(&answer->text, "{\"added\":%lld,\"there\":%lld}\n", pushed.added, pushed.existing);
+    // None of it is a run: the client is at fault.
+    bool malformed = rc == 0 && pushed.left_out > 0 && pushed.added + pushed.existing == 0;
+    if (malformed)
+        rc = err_set(err, ERR_USAGE, "%s", pushed.first.text);
     if (rc == 0)
-        rc = buf_check(&answer->text, err);
+        rc = write_answer(&pushed, &answer->text, err);
     if (begun && rc == 0)
         rc = ledger_import_end(ledger, err);
     else if (begun)
         ledger_import_abandon(ledger);
     site_give_back(site, ledger, rc != 0 && !malformed);
-    if (malformed)
-        return ERR_USAGE; // the client's fault
+    json_decref(pushed.problems);
     pthread_mutex_lock(&site->lock);
     site->pushes += rc == 0 && pushed.added > 0;
     pthread_mutex_unlock(&site->lock);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of any bytes to POST /runs: all of one is taken or nothing, and what was taken is a record
-// that can be read and listed.
+// Bodies of any bytes to POST /runs: what the answer says is taken, nothing where it is an error,
+// and what was taken is a record that can be read and listed.
 #include <assert.h>
 #include <jansson.h>
 #include <stdint.h>

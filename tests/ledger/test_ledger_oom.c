@@ -234,6 +234,7 @@ static void recording(void **state)
         oom_countdown = -1;
         assert_ok(run_begin_record(&run, 1000000000, &ok), &ok);
         snprintf(id, sizeof id, "%s", run.id);
+        run.batch = some_int(-1); // it is left out
         oom_countdown = counted;
         int rc = ledger_new(&ledger, path, &err);
         if (rc == 0)

@@ -35,6 +35,14 @@ static void corrects(void **state)
          NEW
          "\"id\":\"a\",\"saving\":{\"attempts\":[{\"run\":\"a\",\"usd\":\"3\"}]},"
          "\"spent\":{\"usd\":\"3\"},\"phases\":{\"idle_before_ns\":7},\"corrected\":[\"boot\"]}"},
+        // 55 s were projected, up to 58, and the sample had taken 61: at least 61, and 3 more.
+        {OLD "\"projection\":{\"after_s\":61.0,\"wall_s\":55.0,\"low_s\":60.5,\"high_s\":58.0}}",
+         NEW "\"projection\":{\"after_s\":61.0,\"wall_s\":61.0,\"low_s\":60.5,\"high_s\":64.0},"
+             "\"corrected\":[\"interval\"]}"},
+        {OLD "\"projection\":{\"low_s\":5.0,\"high_s\":4.0}}",
+         NEW "\"projection\":{\"low_s\":5.0,\"high_s\":5.0,\"wall_s\":5.0},"
+             "\"corrected\":[\"interval\"]}"},
+        {OLD "\"projection\":{\"wall_s\":5,\"low_s\":4.0,\"high_s\":6.0}}", NULL},
         {OLD "\"spent\":{\"usd\":\"2\"},\"phases\":{\"wall_ns\":5}}", NULL},
         {NEW "\"spent\":{\"usd\":\"2\"},\"phases\":{\"boot_ns\":5},\"boot_from\":\"fare\"}", NULL},
         {" " NEW "\"phases\":{\"boot_ns\":5}}", NULL}, // printed by others

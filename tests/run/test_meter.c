@@ -252,6 +252,25 @@ static void more_than_the_whole(void **state)
     meter_free(meter);
 }
 
+// All steps are done and the program does not end: what it has taken is more than was projected.
+static void the_end_comes_late(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct run run = {0};
+    struct meter *meter = begin(&(struct meter_plan){
+        .stage_steps = {300}, .stages = 1, .follows = true, .within = 0.05, .max_s = 60});
+    steps(meter, 0, 300, 10 * MS);
+    clock_sleep_ns(INT64_C(9000) * MS); // longer than the end of a program may take
+    assert_ok(meter_fill(meter, false, &run, &err), &err);
+    const struct run_projection *p = &run.projection;
+    assert_true(p->after_s.v >= 12);
+    assert_true(p->wall_s.v >= p->after_s.v);
+    assert_true(p->low_s.v <= p->wall_s.v && p->wall_s.v <= p->high_s.v);
+    record_release(run_fields, &run);
+    meter_free(meter);
+}
+
 // A sample ends when it is known well enough, or at its time.
 static void it_stops(void **state)
 {
@@ -492,6 +511,7 @@ int main(void)
         cmocka_unit_test(the_main_stage_is_that_of_most_time),
         cmocka_unit_test(more_than_the_whole),
         cmocka_unit_test(what_is_told_late_has_its_own_time),
+        cmocka_unit_test(the_end_comes_late),
         cmocka_unit_test(it_stops),
         cmocka_unit_test(a_stage_that_is_not_ours_to_leave),
         cmocka_unit_test(a_finished_run_judges_its_projections),

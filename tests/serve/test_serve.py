@@ -283,10 +283,16 @@ report("the run is there", json.loads(s.ask(f"/runs/{new['id']}.json").text) == 
 more = records.record(1002, "mlp", "pushed", 10, 1)
 wrong = dict(more, id="../../x")
 endless = dict(more, id="endless", phases={"wall_ns": -5})
-for name, body in (("no JSON", lines([more]) + "{"), ("an id that cannot be", lines([more, wrong])), ("a time that cannot be", lines([more, endless])),
-                   ("a NUL", lines([more]) + "\0\n"), ("not an object", lines([more]) + "[]")):
-    a = s.ask("/runs", "POST", body=body, token=TOKEN)
-    report(f"{name}: all or none", a.status == 400 and "line 2" in json.loads(a.text)["error"] and s.ask(f"/runs/{more['id']}.json").status == 404, a.text)
+for number, (name, bad) in enumerate((("no JSON", "{"), ("an id that cannot be", lines([wrong])), ("a time that cannot be", lines([endless])),
+                                      ("a NUL", "\0\n"), ("not an object", "[]"))):
+    a = s.ask("/runs", "POST", body=bad, token=TOKEN)
+    report(f"{name}: refused", a.status == 400 and "line 1" in json.loads(a.text)["error"], a.text)
+    one = dict(more, id=f"one-{number}")
+    a = s.ask("/runs", "POST", body=lines([one]) + bad, token=TOKEN)
+    told = json.loads(a.text)
+    report(f"{name}: named and left out, the other is added", a.status == 200 and (told["added"], told["left_out"]) == (1, 1)
+           and "line 2" in told["problems"][0] and s.ask(f"/runs/{one['id']}.json").status == 200, a.text)
+    fare("runs", "delete", one["id"], "--ledger", LEDGER)
 big = s.raw(b"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\nAuthorization: Bearer " + TOKEN.encode() + b"\r\n\r\n")
 report("a body that is announced too long", big.startswith("HTTP/1.1 413 "), big[:200])
 chunk = b"%x\r\n" % (1 << 20) + b" " * (1 << 20) + b"\r\n"

@@ -110,11 +110,15 @@ ROWS = (({"epoch_list": [{"epoch": i} for i in range(10001)]}, "epoch_list: more
 before = len(listed(s.ledger))
 for n, (more, says) in enumerate(ROWS):
     status, text, _ = s.push(run(3000), run(3001 + n, **more))
-    report(f"push: {says}", status == 400 and "line 2" in text and says in json.loads(text)["error"], text[:300])
+    answer = json.loads(text)
+    report(f"push: {says}: that one is left out", status == 200 and answer["added"] + answer["there"] == answer["left_out"] == 1
+           and "line 2" in answer["problems"][0] and says in answer["problems"][0], text[:300])
+    status, text, _ = s.push(run(3001 + n, **more))
+    report(f"push: {says}: alone it is refused", status == 400 and "line 1" in text and says in json.loads(text)["error"], text[:300])
     records.write(HERE / "bad.jsonl", [run(3000), run(3001 + n, **more)])
     p = subprocess.run([FARE, "runs", "import", HERE / "bad.jsonl", "--ledger", HERE / "none.db"], capture_output=True, text=True)
-    report(f"import: {says}", p.returncode == 1 and says in p.stderr and "line 2" in p.stderr, p.stderr)
-report("nothing of it was added", len(listed(s.ledger)) == before)
+    report(f"import: {says}", p.returncode == 0 and says in p.stderr and "line 2" in p.stderr and "1 was left out" in p.stdout, p.stdout + p.stderr)
+report("none of them was added", len(listed(s.ledger)) == before + 1)
 within = run(3900, epoch_list=[{"epoch": i, "train_ns": 5, "test_accuracy": 0.5} for i in range(10000)], name="ä" * 512, step_plot_ms=[1.5] * 1000)
 status, text, _ = s.push(within)
 report("a record at its bounds is taken", status == 200, text[:300])
