@@ -102,19 +102,35 @@ static int begin(struct mending *m, json_t *from, struct err *err)
     return rc == ERR_FORMAT ? err_set(err, rc, "%s", m->last_err.text) : rc;
 }
 
+static bool is_text(json_t *from, const char *key, const char *text)
+{
+    const char *value = json_string_value(json_object_get(from, key));
+    return value && text ? strcmp(value, text) == 0 : !value && !text;
+}
+
+// Where memory is short, jansson (2.14) finds bad syntax, or drops characters.
+static int load(const char *text, json_t **from, struct err *err)
+{
+    static const struct field fields[] = {FIELD(FIELD_TEXT, struct run, schema, ""),
+                                          FIELD(FIELD_TEXT, struct run, id, ""), FIELD_END};
+    struct run run = {0};
+    int rc = record_from_text(fields, text, strlen(text), &run, err);
+    if (rc == 0) {
+        *from = json_loads(text, 0, NULL);
+        if (!is_text(*from, "schema", run.schema) || !is_text(*from, "id", run.id))
+            rc = err_memory(err);
+    }
+    record_release(fields, &run);
+    return rc;
+}
+
 // Builds the record anew, member by member.
 static int rebuild(const char *text, struct buf *out, struct err *err)
 {
-    json_error_t why;
-    json_t *from = json_loads(text, JSON_REJECT_DUPLICATES, &why);
+    json_t *from = NULL;
     struct mending m = {0};
     char *line = NULL;
-    int rc = 0;
-    if (!from)
-        // A failed allocation can look like bad syntax.
-        rc = record_from_text(run_fields, text, strlen(text), NULL, NULL) == 0
-                 ? err_memory(err)
-                 : err_set(err, ERR_FORMAT, "%s", why.text);
+    int rc = load(text, &from, err);
     if (rc == 0)
         rc = begin(&m, from, err);
     if (rc == 0)
@@ -131,18 +147,6 @@ static int rebuild(const char *text, struct buf *out, struct err *err)
     return rc == 0 ? buf_check(out, err) : rc;
 }
 
-// jansson (2.14) drops a character where it cannot grow its buffer.
-static int check_id(const char *text, const struct row *row, struct err *err)
-{
-    static const struct field fields[] = {FIELD(FIELD_TEXT, struct run, id, ""), FIELD_END};
-    struct run run = {0};
-    int rc = record_from_checked(fields, text, strlen(text), &run, err);
-    if (rc == 0 && (!run.id || strcmp(run.id, row->id) != 0))
-        rc = err_memory(err);
-    record_release(fields, &run);
-    return rc;
-}
-
 int mend_record(const char *text, size_t len, struct row *row, struct buf *out, struct err *err)
 {
     struct err why = {0};
@@ -150,9 +154,6 @@ int mend_record(const char *text, size_t len, struct row *row, struct buf *out, 
     if (rc != ERR_FORMAT || memchr(text, '\0', len))
         return rc == 0 ? 0 : err_set(err, rc, "%s", why.text);
     TRY(rebuild(text, out, err));
-    TRY(row_judge(buf_str(out), out->len, row, err));
-    rc = check_id(text, row, err);
-    if (rc != 0)
-        row_release(row);
-    return rc;
+    // It was acceptable before it was written.
+    return row_judge(buf_str(out), out->len, row, &why) == 0 ? 0 : err_memory(err);
 }
