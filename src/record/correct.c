@@ -7,17 +7,31 @@
 #include <string.h>
 
 #include "record/read.h"
+#include "record/reconcile.h"
 
 // The members that tell whether a record has a fault.
+struct signs_account {
+    struct maybe_real busy_share, full_step_ms;
+};
+
 struct signs {
     char *schema;
+    struct signs_account account;
     struct run_phases phases;
     struct run_projection projection;
 };
 
+#define T struct signs_account
+static const struct field signs_account_fields[] = {
+    FIELD(FIELD_REAL, T, busy_share, ""),
+    FIELD(FIELD_REAL, T, full_step_ms, ""),
+    FIELD_END,
+};
+#undef T
 #define T struct signs
 static const struct field signs_fields[] = {
     FIELD(FIELD_TEXT, T, schema, ""),
+    FIELD_IN(T, account, signs_account_fields, ""),
     FIELD_IN(T, phases, run_phase_fields, ""),
     FIELD_IN(T, projection, run_projection_fields, ""),
     FIELD_END,
@@ -38,9 +52,14 @@ static int note(json_t *run, const char *what, struct err *err)
 // ---- boot and cost
 
 // Records without a schema are of that time, or of other programs.
+static bool is_old(const struct signs *s)
+{
+    return !s->schema || strcmp(s->schema, RUN_SCHEMA) != 0;
+}
+
 static bool has_false_boot(const struct signs *s)
 {
-    return s->phases.boot_ns.known && (!s->schema || strcmp(s->schema, RUN_SCHEMA) != 0);
+    return s->phases.boot_ns.known && is_old(s);
 }
 
 // A start of a saved job was charged for its own time alone.
@@ -104,12 +123,50 @@ static int mend_interval(json_t *run, struct err *err)
     return note(run, "interval", err);
 }
 
+// ---- the GPU's account of a step
+
+static bool has_account_alone(const struct signs *s)
+{
+    return s->account.busy_share.known && !s->account.full_step_ms.known && is_old(s);
+}
+
+static int replace_account(json_t *run, const struct run_account *account, struct err *err)
+{
+    const struct run part = {.account = *account};
+    struct buf text = {0};
+    int rc = record_to_line(run_fields, &part, &text, err);
+    json_t *made = rc == 0 ? json_loadb(text.data, text.len, 0, NULL) : NULL;
+    if (rc == 0 && (!made || json_object_update(json_object_get(run, "account"),
+                                                json_object_get(made, "account")) != 0))
+        rc = err_memory(err);
+    json_decref(made);
+    buf_release(&text);
+    return rc;
+}
+
+// One that cannot be read stays as it is.
+static int mend_account(json_t *json, struct err *err)
+{
+    struct run run = {0};
+    int rc = record_from_json(run_fields, json, &run, NULL);
+    if (rc == 0 && run_reconcile(&run))
+        rc = note(json, "account", err);
+    if (rc == 0)
+        rc = replace_account(json, &run.account, err);
+    else
+        rc = rc == ERR_MEMORY ? err_memory(err) : 0;
+    record_release(run_fields, &run);
+    return rc;
+}
+
 // ---- all of them
 
 static const struct {
     bool (*found)(const struct signs *signs);
     int (*mend)(json_t *run, struct err *err);
-} faults[] = {{has_false_boot, mend_boot}, {has_reversed_interval, mend_interval}};
+} faults[] = {{has_false_boot, mend_boot},
+              {has_reversed_interval, mend_interval},
+              {has_account_alone, mend_account}};
 
 static int add_bytes(const char *bytes, size_t len, void *out)
 {

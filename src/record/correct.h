@@ -13,6 +13,7 @@
 //   goes, for run_price_again() (market/run_price.h) to compute it again.
 // - interval: a sample that took longer than its own projection ended its interval before it began
 //   it, and whoever read that refused it. The whole takes at least as long as the sample.
+// - account: the GPU's account of a step was that of the recorded steps alone (record/reconcile.h).
 #ifndef FARE_RECORD_CORRECT_H
 #define FARE_RECORD_CORRECT_H
 
@@ -23,7 +24,7 @@
 // as JSON of `len` bytes; one that cannot be read stays as it is, for its reader to refuse.
 int run_correct(const char *text, size_t len, struct buf *out, struct err *err) MUST_USE;
 
-// Whether that was put right in this record: "boot", "cost", "interval".
+// Whether that was put right in this record: "boot", "cost", "interval", "account".
 bool run_corrected(const struct run *run, const char *what);
 
 #endif

@@ -42,6 +42,16 @@ static void corrects(void **state)
         {OLD "\"projection\":{\"low_s\":5.0,\"high_s\":4.0}}",
          NEW "\"projection\":{\"low_s\":5.0,\"high_s\":5.0,\"wall_s\":5.0},"
              "\"corrected\":[\"interval\"]}"},
+        // The GPU works 15 ms in steps of 100 ms; the recorded ones took 20.
+        {OLD "\"step_ms\":100.0,\"account\":{\"x\":1,\"step_ms\":20.0,\"busy_share\":0.75,"
+             "\"host_share\":0.25,\"work\":[{\"name\":\"other\",\"share\":0.75}]}}",
+         NEW "\"step_ms\":100.0,\"account\":{\"x\":1,\"step_ms\":20.0,\"busy_share\":0.15,"
+             "\"host_share\":0.05,\"work\":[{\"name\":\"other\",\"share\":0.15}],"
+             "\"full_step_ms\":100.0,\"unseen_share\":0.8},\"corrected\":[\"account\"]}"},
+        {OLD "\"step_ms\":20.0,\"account\":{\"step_ms\":20.0,\"busy_share\":1.0}}",
+         NEW "\"step_ms\":20.0,\"account\":{\"step_ms\":20.0,\"busy_share\":1.0,"
+             "\"full_step_ms\":20.0}}"},
+        {OLD "\"account\":{\"off\":\"x\"}}", NULL},
         {OLD "\"projection\":{\"wall_s\":5,\"low_s\":4.0,\"high_s\":6.0}}", NULL},
         {OLD "\"spent\":{\"usd\":\"2\"},\"phases\":{\"wall_ns\":5}}", NULL},
         {NEW "\"spent\":{\"usd\":\"2\"},\"phases\":{\"boot_ns\":5},\"boot_from\":\"fare\"}", NULL},
