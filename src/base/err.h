@@ -23,6 +23,7 @@ enum {
     ERR_TIMEOUT = -6,  // a deadline passed
     ERR_IO = -7,       // the system refused or cut a read or a write
     ERR_OVERFLOW = -8, // a number left its range
+    ERR_KEPT = -9,     // saved work is there and cannot be used: exit code 74
 };
 
 struct err {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -339,6 +340,18 @@ int fs_mkdirs(const char *path, struct err *err)
 int fs_mkdirs_private(const char *path, struct err *err)
 {
     return make_folders(path, 0700, err);
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *walk)
+{
+    (void)st, (void)kind, (void)walk;
+    (void)!remove(path);
+    return 0;
+}
+
+void fs_remove_tree(const char *path)
+{
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 // The file that is mapped at `address`: the last column of "START-END PERMS OFFSET DEV INODE

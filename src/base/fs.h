@@ -56,6 +56,10 @@ int fs_mkdirs(const char *path, struct err *err) MUST_USE; // like mkdir -p
 int fs_write_private(const char *path, const void *bytes, size_t len, struct err *err) MUST_USE;
 int fs_mkdirs_private(const char *path, struct err *err) MUST_USE;
 
+// Removes a file or a folder with all that is in it, as far as that is possible; links are removed,
+// not followed. What is not there is fine.
+void fs_remove_tree(const char *path);
+
 // The folder of the running program, without a slash at the end: that of build/fare, or the
 // bundle's lib/. It is found by where this code is mapped from, because for the kernel the bundle's
 // program is its loader. `../share` from it holds data.

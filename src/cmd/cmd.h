@@ -71,6 +71,10 @@ struct command {
 // bare fare; the table ends with null.
 int cmd_main(const struct command *const *commands, int argc, char **argv);
 
+// The exit code of a command that ended with `rc`: 0, 1, 2 for wrong use, 74 for saved work that
+// cannot be used.
+int cmd_exit_code(int rc);
+
 // The option tables of a command, its own and the common ones, for opt_parse(). For a command with
 // subcommands, those of the first.
 void cmd_tables(const struct command *command, const struct opt *tables[3]);

@@ -40,16 +40,16 @@ const char *cmd_word(const struct command *command)
     return space ? space + 1 : command->name;
 }
 
-static int exit_code(int rc)
+int cmd_exit_code(int rc)
 {
-    return rc == 0 ? 0 : rc == ERR_USAGE ? 2 : 1;
+    return rc == 0 ? 0 : rc == ERR_USAGE ? 2 : rc == ERR_KEPT ? 74 : 1;
 }
 
 static int complain(const struct err *err, int rc)
 {
     out_complain(err->text[0] ? err->text : "failed");
     out_complain(err->hint);
-    return exit_code(rc);
+    return cmd_exit_code(rc);
 }
 
 static const struct command *by_word(const struct command *const *commands, const char *word)

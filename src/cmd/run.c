@@ -117,6 +117,12 @@ static const struct opt options[] = {
      "a machine that cannot reach the store for this long ends its job; another may take over "
      "after twice the time (default 30s)",
      .least = 1},
+    {"start-over", 0, OPT_FLAG, NULL, NULL, AT(start_over), "Saving",
+     "train from the beginning; checkpoints that are there are neither used nor deleted"},
+    {"patience", 0, OPT_DURATION, "TIME", NULL, AT(patience_ns), "Saving",
+     "if there are checkpoints and none can be used, try again for this long, then end with exit "
+     "code 74 (default 10m)",
+     .least = 1},
     {"retry", 0, OPT_COUNT, "N", NULL, AT(retry), "Saving",
      "start a command that failed again, up to N times, with growing pauses"},
     {"idle", 0, OPT_DURATION, "TIME", NULL, AT(idle_ns), "Saving",
@@ -213,6 +219,8 @@ static int check_saving(const struct measure_options *o, struct err *err)
                        : o->keep > 0          ? "keep"
                        : o->job               ? "job"
                        : o->lease_ns > 0      ? "lease"
+                       : o->start_over        ? "start-over"
+                       : o->patience_ns > 0   ? "patience"
                                               : NULL;
     if (!name)
         return 0;
@@ -636,7 +644,7 @@ static int run(const struct cmd_call *call, struct err *err)
     }
     ranks_close(o.group);
     if (*key)
-        fleet_frame(key, runs, rc == 0 ? *call->exit_code : rc == ERR_USAGE ? 2 : 1, began_s);
+        fleet_frame(key, runs, rc == 0 ? *call->exit_code : cmd_exit_code(rc), began_s);
     measure_close(&m);
     return rc;
 }

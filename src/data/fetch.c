@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -390,17 +389,6 @@ static int remove_archives(const struct job *job, struct err *err)
     return rc;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *walk)
-{
-    (void)st, (void)kind, (void)walk;
-    return remove(path);
-}
-
-static void remove_tree(const char *path)
-{
-    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
 // All files reach the disk in one go, then the set appears.
 static int put_in_place(const struct job *job, const char *final, struct err *err)
 {
@@ -425,7 +413,7 @@ static int build(struct job *job, const char *final, struct err *err)
     for (size_t i = 0; i < sizeof header / sizeof *header; i++)
         csv_put(&job->writer, header[i]);
     csv_end(&job->writer);
-    remove_tree(buf_str(&job->part)); // left by a killed process
+    fs_remove_tree(buf_str(&job->part)); // left by a killed process
     int rc = fs_mkdirs_private(buf_str(&job->part), err);
     if (rc == 0)
         rc = get_files(job, err);
@@ -438,7 +426,7 @@ static int build(struct job *job, const char *final, struct err *err)
     if (rc == 0)
         rc = put_in_place(job, final, err);
     if (rc != 0)
-        remove_tree(buf_str(&job->part));
+        fs_remove_tree(buf_str(&job->part));
     buf_release(&path);
     return rc;
 }

@@ -86,6 +86,14 @@ bool beside_read(const char *folder, struct beside *out)
     return false;
 }
 
+bool beside_is_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(name, kinds[i].name) == 0)
+            return true;
+    return false;
+}
+
 bool beside_is_shard(const char *name)
 {
     size_t len = strlen(name);

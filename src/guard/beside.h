@@ -30,6 +30,9 @@ struct beside {
 // The one in `folder`. False: there is none, or it says nothing.
 bool beside_read(const char *folder, struct beside *out);
 
+// The name of such a file: "latest".
+bool beside_is_name(const char *name);
+
 // A file of these names is of a checkpoint that is a folder, whatever the folder's name:
 // "mp_rank_00_model_states.pt", "__0_0.distcp".
 bool beside_is_shard(const char *name);

@@ -91,6 +91,11 @@ static bool is_folder_name(const char *name)
     return false;
 }
 
+bool find_is_name(const char *name)
+{
+    return is_file_name(name) || is_folder_name(name);
+}
+
 int64_t find_step(const char *name)
 {
     const char *at = NULL;

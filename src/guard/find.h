@@ -55,6 +55,9 @@ void finder_took(struct finder *finder, const struct find_item *item);
 // A program says by itself that this is complete: it counts at the next look.
 int finder_told(struct finder *finder, const char *path, struct err *err) MUST_USE;
 
+// A name that programs give to checkpoints: "checkpoint-500", "ckpt", "last.pt".
+bool find_is_name(const char *name);
+
 // The step in a checkpoint's name: "checkpoint-500", "epoch=3-step=1000.ckpt"; -1: none.
 int64_t find_step(const char *name);
 

@@ -127,10 +127,18 @@ static int open_all(struct guard *g, struct buf *says, struct err *err)
     TRY(store_open(&g->store, o->save, NULL, err));
     TRY(store_check(g->store, clock_now_ns() + CHECK_NS, err));
     TRY(acquire(g, says, err));
-    const struct keep_options keep = {
-        .job = o->job, .last = o->keep, .lease = g->lease, .progress = keep_progress, .context = g};
-    TRY(keep_open(&g->keep, g->store, &keep, err));
     TRY(history_read(g->store, o->job, lease_epoch(g->lease), &g->before, 0, err));
+    size_t starts = g->before.attempts.count;
+    const struct keep_options keep = {.job = o->job,
+                                      .last = o->keep,
+                                      .lease = g->lease,
+                                      .start_over = o->start_over,
+                                      .expects = starts > 0 &&
+                                                 g->before.attempts.items[starts - 1].saves.v > 0,
+                                      .patience_ns = o->patience_ns,
+                                      .progress = keep_progress,
+                                      .context = g};
+    TRY(keep_open(&g->keep, g->store, &keep, err));
     if (g->done)
         return 0;
     int rc = keep_fetch(g->keep, o->fetch, &g->entry, &g->resume, says, 0, err);

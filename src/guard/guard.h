@@ -37,6 +37,8 @@ struct guard_options {
     int64_t lease_ns;         // (optional) how long the lease holds without a beat; 0: lease.h's
     int64_t quiet_ns;         // (optional) how long a file of unknown format must be quiet; 0: 5 s
     int keep;                 // (optional) checkpoints to keep; 0: keep.h's
+    int64_t patience_ns;      // (optional) for checkpoints that cannot be used; 0: keep.h's
+    bool start_over;          // train from the beginning
     bool asks;                // the job writes a checkpoint when asked (GUARD_SAVE)
     bool no_wait;             // another machine that runs the job is an error
     bool watches;             // the job is another process: this one keeps little in memory
@@ -49,7 +51,7 @@ struct guard_options {
 };
 
 // Opens the store and tries it, waits for the lease, fetches the newest checkpoint, and watches for
-// notices. Nothing of the job runs yet. ERR_USAGE: the place cannot work.
+// notices. Nothing of the job runs yet. ERR_USAGE: the place cannot work. ERR_KEPT: keep_fetch().
 int guard_open(struct guard **out, const struct guard_options *options, struct buf *says,
                struct err *err) MUST_USE;
 void guard_free(struct guard *guard); // null is fine; gives nothing up: see guard_finish()

@@ -33,6 +33,9 @@ int keep_open(struct keep **out, struct store *store, const struct keep_options 
     keep->last = options->last > 0 ? options->last : KEEP_LAST;
     keep->progress = options->progress;
     keep->context = options->context;
+    keep->start_over = options->start_over;
+    keep->expected = options->expects;
+    keep->patience_ns = options->patience_ns > 0 ? options->patience_ns : KEEP_PATIENCE_NS;
     keep->job = text_copy(options->job, err);
     if (!keep->job) {
         keep_free(keep);
@@ -148,11 +151,12 @@ static bool newer(int64_t epoch, int64_t number, int64_t than_epoch, int64_t tha
 }
 
 // Later epochs of this job began from a checkpoint; older epochs' later ones do not count.
-static int apply_base(struct keep *keep, const char *name, int64_t epoch, int64_t deadline_ns,
-                      struct err *err)
+// `*began`: that epoch began from one, not from the start.
+static int apply_base(struct keep *keep, const char *name, int64_t epoch, bool *began,
+                      int64_t deadline_ns, struct err *err)
 {
     struct buf text = {0};
-    struct marker base;
+    struct marker base = {0};
     struct err why = {0};
     int rc = store_get(keep->store, name, MARKER_MAX, &text, deadline_ns, &why);
     if (rc == ERR_MISSING || rc == ERR_FORMAT)
@@ -162,8 +166,12 @@ static int apply_base(struct keep *keep, const char *name, int64_t epoch, int64_
     else if (marker_read(buf_str(&text), &base) && strcmp(base.job, keep->job) == 0)
         for (size_t i = 0; i < keep->count; i++)
             if (keep->saves[i].epoch < epoch &&
-                newer(keep->saves[i].epoch, keep->saves[i].number, base.epoch, base.number))
+                newer(keep->saves[i].epoch, keep->saves[i].number, base.epoch, base.number)) {
                 keep->saves[i].counts = false;
+                keep->saves[i].fenced = true;
+                keep->saves[i].passed |= base.passed;
+            }
+    *began = rc == 0 && base.number > 0;
     buf_release(&text);
     return rc;
 }
@@ -176,15 +184,24 @@ static int apply_bases(struct keep *keep, int64_t deadline_ns, struct err *err)
     for (size_t i = 0; i < keep->count; i++) {
         struct save *save = &keep->saves[i];
         save->counts = save->has_marker && save->ours && !save->bad;
-        if (save->counts && save->epoch < oldest)
+        if (save->has_marker && (save->ours || save->bad) && save->epoch < oldest)
             oldest = save->epoch;
     }
     int rc = store_list(keep->store, "lease/", &list, deadline_ns, err);
+    const char *last = NULL; // base of the epoch before this one
+    int64_t own = keep->lease ? lease_epoch(keep->lease) : INT64_MAX;
+    bool began = false;
     for (size_t i = 0; rc == 0 && i < list.count; i++) {
         int64_t epoch = lease_name_read(list.items[i].name, &what);
-        if (epoch > oldest && strcmp(what, "base") == 0)
-            rc = apply_base(keep, list.items[i].name, epoch, deadline_ns, err);
+        if (epoch <= 0 || strcmp(what, "base") != 0)
+            continue;
+        last = epoch < own ? list.items[i].name : last;
+        if (epoch > oldest)
+            rc = apply_base(keep, list.items[i].name, epoch, &began, deadline_ns, err);
     }
+    if (rc == 0 && last)
+        rc = apply_base(keep, last, lease_name_read(last, &what), &began, deadline_ns, err);
+    keep->expected |= last && began;
     store_list_release(&list);
     return rc;
 }

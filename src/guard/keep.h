@@ -15,12 +15,16 @@
 // Which counts as newest. Of the checkpoints of this job with a marker: the highest (E, N), but one
 // of epoch E counts only if for every epoch F > E of this job with a `base` it is not newer than
 // that base (lease.h, "Fencing"). A checkpoint that turns out to be bad (marker without manifest,
-// wrong hash, missing data) is passed over with a note, and the next older one is taken.
+// wrong hash, missing data; looked at three times) is passed over with a note, and the next older
+// one is taken. Where none is left, that is an error and not a start from the beginning: a store
+// can be wrong for a while, and so can this machine.
 //
 // What is deleted. After a save that is safe: complete checkpoints of this job beyond the last
 // `last`, and incomplete or fenced ones of this job from older epochs; their data unless a
 // remaining checkpoint names it. By exact name, from manifests of this job. Nothing else is ever
-// deleted: not other jobs' checkpoints, not objects that are in no manifest, not unreadable ones.
+// deleted: not other jobs' checkpoints, not objects that are in no manifest, not unreadable ones or
+// what is older than those (they may share data), not those that a start passed over (its base says
+// so).
 // The marker goes first, then the data, the manifest last, so that a cut deletion leaves no
 // checkpoint that looks whole, and can be continued.
 #ifndef FARE_GUARD_KEEP_H
@@ -31,14 +35,16 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "guard/beside.h"
 #include "guard/lease.h"
 #include "guard/store.h"
 
-#define KEEP_LAST     3             // checkpoints kept, unless told otherwise
-#define KEEP_MANIFEST "fare.save/1" // format of manifest and marker
-#define KEEP_FILES    100000        // most files in a checkpoint
+#define KEEP_LAST        3             // checkpoints kept, unless told otherwise
+#define KEEP_MANIFEST    "fare.save/1" // format of manifest and marker
+#define KEEP_FILES       100000        // most files in a checkpoint
+#define KEEP_PATIENCE_NS (600 * NS_PER_S)
 
 struct keep;
 
@@ -46,6 +52,9 @@ struct keep_options {
     const char *job;     // the job's identity: checkpoints of others are left alone; 1 to 255 bytes
     int last;            // (optional) complete checkpoints to keep; 0: KEEP_LAST
     struct lease *lease; // (optional) null: for reading only; keep_save() then fails
+    bool start_over;     // (optional) use none of the checkpoints that are there
+    bool expects;        // (optional) the job's last start saved one
+    int64_t patience_ns; // (optional) see keep_fetch(); 0: KEEP_PATIENCE_NS
     // (optional) Called during saves and fetches, ten times a second; false gives up with ERR_FAIL.
     bool (*progress)(void *context, const char *doing, int64_t done_bytes, int64_t total_bytes);
     void *context;
@@ -67,16 +76,18 @@ struct keep_entry {
 // Finds the newest checkpoint that counts, fetches it below the folder `dir` (created) and verifies
 // every hash. A saved file is then dir/NAME, a saved folder the tree dir/NAME, where NAME is the
 // last part of the path that was saved; `*path` is set to it (free it), or to the folder that it is
-// in if a file was saved beside it, which is then written too. Files that are there already with
-// the right hash are not fetched again; files of the tree that the checkpoint does not have are
-// removed only within dir/NAME.
+// in if a file was saved beside it, which is then written too. An older checkpoint of that name is
+// replaced; its files with the right hash are not fetched again. Where anything else is there, the
+// checkpoint stays in the folder of fare's own in `dir` that it was fetched into.
 //
 // With a lease it then writes the epoch's base: call it once, after lease_acquire() and before the
 // job starts, also where no checkpoint is expected.
 //
 // 1: found; 0: none (*path null). `notes` gets a line for each checkpoint that was passed over, and
-// one if other jobs' checkpoints are there. Errors: the store could not be asked, no room on the
-// disk, the lease was lost. A store that cannot be asked never means "none".
+// one if other jobs' checkpoints are there. Errors: the store could not be asked, the lease was
+// lost. A store that cannot be asked never means "none".
+// ERR_KEPT: there are checkpoints, and after `patience_ns` of trying none could be used (damaged,
+// gone, no room or no folder for it here). Nothing was changed or deleted.
 int keep_fetch(struct keep *keep, const char *dir, struct keep_entry *entry, char **path,
                struct buf *notes, int64_t deadline_ns, struct err *err) MUST_USE;
 

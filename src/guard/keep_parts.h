@@ -15,6 +15,8 @@ struct save {
     bool ours;     // of this job, as marker or manifest say
     bool loaded;   // `manifest` was read and fits its marker
     bool bad;      // it turned out not to be whole: left alone
+    bool fenced;   // a later epoch began from an older one
+    bool passed;   // that epoch could not use it: never deleted
     bool verified; // its data was fetched and compared, or sent, by this process
     bool counts;   // has a marker, is ours, and no later epoch began from an older one
     char sum[SHA256_HEX_BYTES];
@@ -32,8 +34,12 @@ struct keep {
     bool loaded;        // the list below was read from the store
     struct save *saves; // by (epoch, number), oldest first
     size_t count, cap;
-    int64_t foreign; // checkpoints of other jobs
-    int64_t number;  // of this epoch's last one
+    int64_t foreign;           // checkpoints of other jobs
+    int64_t number;            // of this epoch's last one
+    bool start_over, expected; // keep_options; expected: or the last epoch began from one
+    bool passed;               // this epoch left checkpoints behind that it could not use
+    int64_t patience_ns;
+    struct keep_entry unusable; // the newest of those that none could be used of
     struct scan scan;
 
     const char *doing; // for the progress
@@ -54,6 +60,12 @@ int keep_manifest(struct keep *keep, struct save *save, int64_t deadline_ns,
 
 // A new one at the end of the list; null if memory runs out.
 struct save *keep_add(struct keep *keep, int64_t epoch, int64_t number, struct err *err) MUST_USE;
+
+// Fetches a checkpoint below the folder `top` and verifies it; `*path` (free it) is what to resume
+// from. ERR_FORMAT, ERR_MISSING: it is not whole in the store. What fails on this machine (no
+// folder, no room, a disk that lies) is another code. `notes` says if it could not get its place.
+int keep_place(struct keep *keep, struct save *save, const char *top, char **path,
+               struct buf *notes, int64_t deadline_ns, struct err *err) MUST_USE;
 
 void keep_entry_of(const struct save *save, struct keep_entry *entry);
 

@@ -5,18 +5,26 @@
 #include "base/index.h"
 #include "guard/keep_parts.h"
 
+#define AT_ONCE 64 // the oldest of more wait for the next time
+
 struct pruning {
     struct keep *keep;
     struct index needed; // names of data that remaining checkpoints have
+    // The newest one that could not be read: which data it needs is not known, so no data of
+    // its time or older is deleted.
+    const struct save *unread;
+    size_t from; // the checkpoints that are looked at
+    bool gone[AT_ONCE];
     int64_t deadline_ns;
 };
 
 // Which go: those beyond the last ones; and of older epochs those that were cut or do not count.
-static bool goes(const struct keep *keep, size_t index, int newer)
+static bool goes(const struct pruning *p, size_t index, int newer)
 {
+    const struct keep *keep = p->keep;
     const struct save *save = &keep->saves[index];
     int64_t epoch = lease_epoch(keep->lease);
-    if (save->bad)
+    if (save->bad || save->passed || (p->unread && save < p->unread))
         return false;
     if (save->counts)
         return newer >= keep->last;
@@ -27,9 +35,10 @@ static int need(struct pruning *p, struct save *save, struct err *err)
 {
     size_t number;
     int rc = keep_manifest(p->keep, save, p->deadline_ns, err);
-    if (rc == ERR_FORMAT || rc == ERR_MISSING) { // the next time without it
+    if (rc == ERR_FORMAT || rc == ERR_MISSING) {
         save->bad = true;
         save->counts = false;
+        return 0;
     }
     TRY(rc);
     for (size_t i = 0; i < save->manifest.count; i++) {
@@ -40,12 +49,22 @@ static int need(struct pruning *p, struct save *save, struct err *err)
     return 0;
 }
 
+// "data/EEEEEEEEEE-NNNNNN/SHA256": the number that had it first.
+static bool may_be_needed(const struct pruning *p, const char *data)
+{
+    char last[STORE_NAME_BYTES];
+    if (!p->unread)
+        return false;
+    keep_name("data", p->unread->epoch, p->unread->number, "", last);
+    return strncmp(data, last, strlen(last)) <= 0;
+}
+
 static int drop_data(struct pruning *p, const struct save *save, struct err *err)
 {
     for (size_t i = 0; i < save->manifest.count; i++) {
         const char *data = save->manifest.items[i].data;
         size_t before = p->needed.count, number;
-        if (!data)
+        if (!data || may_be_needed(p, data))
             continue;
         TRY(index_number(&p->needed, data, strlen(data), &number, err)); // deleted once only
         if (number < before)
@@ -74,23 +93,33 @@ static int drop(struct pruning *p, struct save *save, struct err *err)
     return 0;
 }
 
-static int prune(struct pruning *p, struct buf *notes, struct err *err)
+static void choose(struct pruning *p)
 {
     struct keep *keep = p->keep;
     int newer = 0;
-    bool gone[64] = {0}; // the oldest of more wait for the next time
-    size_t from = keep->count > 64 ? keep->count - 64 : 0;
-    for (size_t i = keep->count; i-- > from;) {
-        gone[i - from] = goes(keep, i, newer);
+    for (size_t i = keep->count; i-- > 0 && !p->unread;)
+        if (keep->saves[i].bad)
+            p->unread = &keep->saves[i];
+    p->from = keep->count > AT_ONCE ? keep->count - AT_ONCE : 0;
+    for (size_t i = keep->count; i-- > p->from;) {
+        p->gone[i - p->from] = goes(p, i, newer);
         newer += keep->saves[i].counts;
     }
+}
+
+static int prune(struct pruning *p, struct buf *notes, struct err *err)
+{
+    struct keep *keep = p->keep;
+    choose(p);
     for (size_t i = 0; i < keep->count; i++)
         if (keep->saves[i].ours && !keep->saves[i].bad && keep->saves[i].has_manifest &&
-            (i < from || !gone[i - from]))
+            (i < p->from || !p->gone[i - p->from]))
             TRY(need(p, &keep->saves[i], err));
-    for (size_t i = from; i < keep->count; i++) {
+    p->unread = NULL; // some may have turned out to be bad
+    choose(p);
+    for (size_t i = p->from; i < keep->count; i++) {
         struct err why = {0};
-        if (gone[i - from] && drop(p, &keep->saves[i], &why) != 0 && notes)
+        if (p->gone[i - p->from] && drop(p, &keep->saves[i], &why) != 0 && notes)
             buf_printf(notes, "checkpoint %lld-%lld could not be deleted: %s\n",
                        (long long)keep->saves[i].epoch, (long long)keep->saves[i].number, why.text);
     }

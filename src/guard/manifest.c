@@ -260,24 +260,57 @@ static int read_entry(json_t *json, const struct manifest *m, struct manifest_en
     return m->file ? bad(err, "a folder in a file") : 0;
 }
 
-// Whether a part of the path is a file or a link: what lies below a link would be written
+const struct manifest_entry *manifest_find(const struct manifest *m, const char *path, size_t len)
+{
+    size_t from = 0, to = m->count;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        const struct manifest_entry *entry = &m->items[middle];
+        int order = strncmp(entry->path, path, len);
+        order = order ? order : entry->path[len] != '\0';
+        if (order == 0)
+            return entry;
+        if (order < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return NULL;
+}
+
+// Whether a folder of the path is a file or a link: what lies below a link would be written
 // elsewhere.
 static bool below_another(const struct manifest *m, const char *path)
 {
     for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
-        size_t len = (size_t)(slash - path), from = 0, to = m->count;
-        while (from < to) {
-            size_t middle = from + (to - from) / 2;
-            const struct manifest_entry *entry = &m->items[middle];
-            int order = strncmp(entry->path, path, len);
-            order = order ? order : entry->path[len] != '\0';
-            if (order == 0 && entry->kind != MANIFEST_FOLDER)
+        const struct manifest_entry *entry = manifest_find(m, path, (size_t)(slash - path));
+        if (entry && entry->kind != MANIFEST_FOLDER)
+            return true;
+    }
+    return false;
+}
+
+// Through another link, ".." leads elsewhere than it seems to.
+static bool through_another(const struct manifest *m, const struct manifest_entry *link)
+{
+    char path[8200];
+    const char *slash = strrchr(link->path, '/');
+    size_t len = slash ? (size_t)(slash - link->path) : 0;
+    snprintf(path, sizeof path, "%.*s", (int)len, link->path);
+    for (const char *part = link->target; part;) {
+        size_t part_len = strcspn(part, "/");
+        const char *next = part[part_len] ? part + part_len + 1 : NULL;
+        if (part_len == 2 && part[0] == '.' && part[1] == '.') {
+            char *up = strrchr(path, '/');
+            *(up ? up : path) = '\0';
+        } else if (part_len > 0 && !(part_len == 1 && part[0] == '.')) {
+            size_t at = strlen(path);
+            snprintf(path + at, sizeof path - at, "%s%.*s", at ? "/" : "", (int)part_len, part);
+            const struct manifest_entry *entry = manifest_find(m, path, strlen(path));
+            if (next && entry && entry->kind == MANIFEST_LINK)
                 return true;
-            if (order < 0)
-                from = middle + 1;
-            else
-                to = middle;
         }
+        part = next;
     }
     return false;
 }
@@ -297,6 +330,9 @@ static int read_entries(json_t *list, struct manifest *m, struct err *err)
         if (below_another(m, entry->path))
             return bad(err, "a path below a file or a link");
     }
+    for (size_t i = 0; i < count; i++)
+        if (m->items[i].kind == MANIFEST_LINK && through_another(m, &m->items[i]))
+            return bad(err, "a link through another link");
     return 0;
 }
 
@@ -331,8 +367,8 @@ static int read_beside(json_t *json, struct manifest *m, struct err *err)
     const char *place = json_string_value(json_object_get(json, "folder"));
     if (!json)
         return 0;
-    if (!name || !manifest_path_fits(name) || strchr(name, '/') || strcmp(name, m->name) == 0 ||
-        !text || strlen(text) >= BESIDE_TEXT || !place || (place[0] && !manifest_path_fits(place)))
+    if (!name || !beside_is_name(name) || strcmp(name, m->name) == 0 || !text ||
+        strlen(text) >= BESIDE_TEXT || !place || (place[0] && !manifest_path_fits(place)))
         return bad(err, "the file beside it");
     m->beside = text_copy(name, err);
     m->beside_text = text_copy(text, err);
@@ -359,9 +395,10 @@ int manifest_read(const char *text, struct manifest *m, struct err *err)
 
 int marker_write(const struct marker *marker, struct buf *out, struct err *err)
 {
-    return dump(json_pack("{s:s, s:s, s:I, s:I, s:s}", "format", KEEP_MANIFEST, "job", marker->job,
-                          "epoch", (json_int_t)marker->epoch, "number", (json_int_t)marker->number,
-                          "manifest", marker->sum),
+    json_t *passed = marker->passed ? json_true() : NULL;
+    return dump(json_pack("{s:s, s:s, s:I, s:I, s:s, s:o*}", "format", KEEP_MANIFEST, "job",
+                          marker->job, "epoch", (json_int_t)marker->epoch, "number",
+                          (json_int_t)marker->number, "manifest", marker->sum, "passed", passed),
                 JSON_COMPACT, out, err);
 }
 
@@ -380,6 +417,7 @@ bool marker_read(const char *text, struct marker *marker)
     if (whole) {
         snprintf(marker->job, sizeof marker->job, "%s", job);
         snprintf(marker->sum, sizeof marker->sum, "%s", sum);
+        marker->passed = json_is_true(json_object_get(json, "passed"));
     }
     json_decref(json);
     return whole;

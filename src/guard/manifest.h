@@ -48,6 +48,10 @@ int64_t manifest_bytes(const struct manifest *manifest);
 int64_t manifest_files(const struct manifest *manifest);
 bool manifest_same(const struct manifest *a, const struct manifest *b); // the same tree
 
+// The entry with that path of `len` bytes; null: none.
+const struct manifest_entry *manifest_find(const struct manifest *manifest, const char *path,
+                                           size_t len);
+
 int manifest_write(const struct manifest *manifest, struct buf *out, struct err *err) MUST_USE;
 int manifest_read(const char *text, struct manifest *manifest, struct err *err) MUST_USE;
 
@@ -56,13 +60,14 @@ struct marker {
     char job[256];
     int64_t epoch, number;
     char sum[SHA256_HEX_BYTES]; // "": a base, which has no manifest
+    bool passed;                // of a base: newer checkpoints were there and could not be used
 };
 int marker_write(const struct marker *marker, struct buf *out, struct err *err) MUST_USE;
 bool marker_read(const char *text, struct marker *marker); // false: not one, or cut
 
 // A path within the tree: no "..", no empty part, not absolute.
 bool manifest_path_fits(const char *path);
-// A link at `path` whose target stays within the tree.
+// A link at `path` whose target stays within the tree, as far as it passes through no other link.
 bool manifest_link_fits(const char *path, const char *target);
 
 #endif

@@ -212,6 +212,21 @@ static int add_file(const struct walk *w, const char *path, const char *inner,
 static int walk(const struct walk *w, const char *path, const char *inner, int depth,
                 struct err *err);
 
+// Whether the target's way leads through another link, which ".." would be counted from.
+static bool through_link(const char *path, const char *target)
+{
+    char part[2 * PATH_MAX];
+    struct stat st;
+    const char *slash = strrchr(path, '/');
+    int dir = slash ? (int)(slash - path) + 1 : 0;
+    for (const char *end = target; (end = strchr(end, '/')); end++) {
+        snprintf(part, sizeof part, "%.*s%.*s", dir, path, (int)(end - target), target);
+        if (lstat(part, &st) == 0 && S_ISLNK(st.st_mode))
+            return true;
+    }
+    return false;
+}
+
 static int add_link(const struct walk *w, const char *path, const char *inner,
                     const struct stat *st, struct err *err)
 {
@@ -220,7 +235,7 @@ static int add_link(const struct walk *w, const char *path, const char *inner,
     struct stat there;
     ssize_t len = readlink(path, target, sizeof target - 1);
     target[len > 0 ? len : 0] = '\0';
-    if (manifest_link_fits(inner, target)) {
+    if (manifest_link_fits(inner, target) && !through_link(path, target)) {
         TRY(add_entry(w, inner, MANIFEST_LINK, st, &entry, err));
         entry->target = text_copy(target, err);
         return entry->target ? 0 : ERR_MEMORY;

@@ -145,6 +145,15 @@ int store_send(struct store *store, struct store_file *file, int64_t deadline_ns
     return store->kind->send(store->state, file, deadline_ns, err);
 }
 
+int store_local(int rc, struct err *err)
+{
+    if (rc != ERR_MISSING && rc != ERR_FORMAT)
+        return rc;
+    if (err)
+        err->code = ERR_IO;
+    return ERR_IO;
+}
+
 int store_fetch(struct store *store, struct store_file *file, int64_t deadline_ns, struct err *err)
 {
     file->sent_bytes = 0;

@@ -32,7 +32,7 @@ static int folder_open(void **state, const char *place, const struct store_optio
     size_t len = strlen(place);
     while (len > 1 && place[len - 1] == '/')
         len--;
-    if (fs_mkdirs(place, &why) != 0) {
+    if (fs_mkdirs_private(place, &why) != 0) {
         err_set(err, why.code == ERR_MEMORY ? ERR_MEMORY : ERR_USAGE, "cannot save to '%s': %s",
                 place, why.text);
         return err ? err->code : ERR_USAGE;
@@ -71,7 +71,7 @@ static int make_parent(const char *path, struct err *err)
 {
     char dir[PATH_MAX];
     snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(path, '/') - path), path);
-    return fs_mkdirs(dir, err);
+    return fs_mkdirs_private(dir, err);
 }
 
 static int sync_parent(const char *path, struct err *err)
@@ -108,7 +108,7 @@ static int folder_put(void *state, const char *name, const void *bytes, size_t l
     for (int i = 0; i < STORE_TRIES; i++) {
         struct err why = {0};
         TRY(make_parent(path, err));
-        rc = fs_write(path, bytes, len, &why);
+        rc = fs_write_private(path, bytes, len, &why);
         if (rc != ERR_MISSING || i + 1 == STORE_TRIES) {
             if (rc != 0)
                 err_set(err, rc, "%s", why.text);
@@ -123,7 +123,7 @@ static int folder_put(void *state, const char *name, const void *bytes, size_t l
 static int create_bare(const char *path, const void *bytes, size_t len, bool *created,
                        struct err *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     *created = fd >= 0;
     if (fd < 0)
         return errno == EEXIST ? 0 : err_errno(err, errno, "cannot create '%s'", path);
@@ -147,7 +147,7 @@ static int folder_create(void *state, const char *name, const void *bytes, size_
              atomic_fetch_add(&serial, 1), (unsigned long long)clock_now_ns());
     TRY(path_of(state, name, suffix, own, err));
     TRY(make_parent(path, err));
-    TRY(fs_write(own, bytes, len, err));
+    TRY(fs_write_private(own, bytes, len, err));
     int failed = link(own, path) != 0 ? errno : 0;
     // A server that did it and whose answer was lost says that the name is taken.
     *created = failed == 0 || (stat(own, &st) == 0 && st.st_nlink == 2);
@@ -334,15 +334,20 @@ static bool is_there(void *state, const struct store_file *file)
     return folder_size(state, file->name, &bytes, 0, &ignored) == 0 && bytes == file->bytes;
 }
 
+// The name can be foreseen: what somebody else has put there, a link or a second name of another
+// file, is removed and not written to.
 static int open_part(const char *part, struct err *err)
 {
+    struct stat st;
     for (int i = 0; i < STORE_TRIES; i++) {
         TRY(make_parent(part, err));
-        int fd = open(part, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != ENOENT)
+        if (lstat(part, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_nlink > 1))
+            (void)!unlink(part);
+        int fd = open(part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0 || (errno != ENOENT && errno != ELOOP))
             return fd >= 0 ? fd : err_errno(err, errno, "cannot write '%s'", part);
     }
-    return err_errno(err, ENOENT, "cannot write '%s'", part);
+    return err_errno(err, errno, "cannot write '%s'", part);
 }
 
 // Renames when whole. Where another machine did so first, its file is as good.
@@ -396,7 +401,7 @@ static int folder_fetch(void *state, struct store_file *file, int64_t deadline_n
         rc = err_set(err, ERR_FORMAT, "'%s' has %lld bytes instead of %lld", path,
                      (long long)st.st_size, (long long)file->bytes);
     if (rc == 0)
-        rc = fs_begin(&writer, file->path, 0666, err);
+        rc = store_local(fs_begin(&writer, file->path, 0600, err), err);
     if (rc == 0) {
         struct copy c = {.file = file,
                          .from = from,
@@ -408,7 +413,7 @@ static int folder_fetch(void *state, struct store_file *file, int64_t deadline_n
         rc = copy_all(&c, err);
         file->sent_bytes = c.moved;
         if (rc == 0)
-            rc = fs_commit(&writer, err);
+            rc = store_local(fs_commit(&writer, err), err);
         else
             fs_abandon(&writer);
     }

@@ -32,6 +32,9 @@ struct store_kind {
 };
 extern const struct store_kind store_folder, store_s3;
 
+// A failure with the local file. ERR_MISSING and ERR_FORMAT speak of the object, so it is neither.
+int store_local(int rc, struct err *err) MUST_USE;
+
 // Whether `name` can be the name of an object.
 bool store_name_fits(const char *name);
 

@@ -265,7 +265,7 @@ static int bucket_fetch(void *state, struct store_file *file, int64_t deadline_n
     if (bytes != file->bytes)
         return err_set(err, ERR_FORMAT, "'%s' has %lld bytes instead of %lld", file->name,
                        (long long)bytes, (long long)file->bytes);
-    TRY(fs_begin(&writer, file->path, 0666, err));
+    TRY(store_local(fs_begin(&writer, file->path, 0600, err), err));
     struct download d = {.s3 = state, .file = file, .deadline_ns = deadline_ns, .fd = writer.fd};
     bool *done = calloc((size_t)count + 1, sizeof *done);
     int rc = !done ? err_memory(err)
@@ -279,7 +279,7 @@ static int bucket_fetch(void *state, struct store_file *file, int64_t deadline_n
     free(done);
     file->sent_bytes = atomic_load(&d.got);
     if (rc == 0)
-        rc = fs_commit(&writer, err);
+        rc = store_local(fs_commit(&writer, err), err);
     else
         fs_abandon(&writer);
     return rc;

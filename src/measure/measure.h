@@ -73,7 +73,8 @@ struct measure_options {
     const char *checkpoints; // the command's folder or file of checkpoints
     const char *notice;      // sources of notices; null: auto
     const char *on_notice;   // USR1, TERM ..., or a shell command
-    int64_t save_every_ns, between_ns, lease_ns, quiet_ns, idle_ns;
+    int64_t save_every_ns, between_ns, lease_ns, quiet_ns, idle_ns, patience_ns;
+    bool start_over; // leave the checkpoints that are there behind
     int64_t keep;
     int64_t retry; // a command that failed is started again this often
 };

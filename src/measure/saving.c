@@ -84,6 +84,9 @@ static int name_job(struct saving *v, struct err *err)
     const struct session *s = v->session;
     char hash[SHA256_HEX_BYTES];
     struct buf name = {0};
+    if (s->o->job && s->o->job[0] == '.')
+        return err_set(err, ERR_USAGE, "--job '%s': a job's name cannot begin with a dot",
+                       s->o->job);
     if (s->o->job) {
         v->job = text_copy(s->o->job, err);
         return v->job ? 0 : ERR_MEMORY;
@@ -312,6 +315,8 @@ static int open_guard(struct saving *v, struct err *err)
         .lease_ns = o->lease_ns,
         .quiet_ns = o->quiet_ns,
         .keep = (int)o->keep,
+        .patience_ns = o->patience_ns,
+        .start_over = o->start_over,
         .asks = s->workload != NULL,
         .watches = s->command != NULL,
         .waiting = waiting,

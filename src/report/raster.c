@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/raster.h"
 
-#include <ftw.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -142,18 +141,12 @@ static int try_one(struct job *job, const struct rasteriser *r, struct buf *png,
     return rc;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *walk)
-{
-    (void)st, (void)kind, (void)walk;
-    return remove(path);
-}
-
 static void clean(const char *folder)
 {
     struct buf path = {0};
     buf_printf(&path, "%s/profile", folder); // of Chromium
     if (!path.failed)
-        nftw(buf_str(&path), remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        fs_remove_tree(buf_str(&path));
     buf_release(&path);
 }
 
