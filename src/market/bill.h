@@ -65,7 +65,8 @@ enum bill_wait { BILL_STARTUP, BILL_IDLE };
 double bill_share(const struct bill *bill, enum bill_wait which);
 
 // The bill may be any amount higher: nobody knows how long the training takes there, how often the
-// spot machine is taken away, or what something that was asked for costs. Such a bill is shown with ≥ and promises nothing.
+// spot machine is taken away, or what something that was asked for costs. Such a bill is shown with
+// ≥ and promises nothing.
 bool bill_is_bound(const struct bill *bill);
 
 // The total and its interval for people, as money_interval(); "≥0.52" if it is a lower bound.
