@@ -151,13 +151,29 @@ void money_rounded(int64_t nano, int decimals, enum money_rounding rounding, cha
     print(nano < 0, size, decimals, out);
 }
 
-// Two decimals from one unit on, below as many as three significant digits need.
-static int significant_decimals(uint64_t size)
+#define CENTS 2
+
+// ISO 4217: currencies whose smallest unit is not a hundredth.
+static int currency_decimals(const char *currency)
 {
-    int decimals = 2;
+    static const char none[] =
+        "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF";
+    static const char three[] = "BHD IQD JOD KWD LYD OMR TND";
+    return !currency || strlen(currency) != 3 ? CENTS
+           : strstr(none, currency)           ? 0
+           : strstr(three, currency)          ? 3
+                                              : CENTS;
+}
+
+// `cents` decimals from a hundred of the smallest units on, below as many as three significant
+// digits need.
+static int significant_decimals(uint64_t size, int cents)
+{
+    int decimals = cents;
+    uint64_t hundred = unit_at(cents) * 100;
     // One decimal more for each zero after the point. The bound is where three figures round up
     // to the next power of ten, so that 0.9996 is "1.00" and not "1.000".
-    for (uint64_t power = MONEY_UNIT; size > 0 && decimals < DECIMALS; power /= 10) {
+    for (uint64_t power = hundred; size > 0 && decimals < DECIMALS; power /= 10) {
         if (size >= power - power / 2000)
             break;
         decimals++;
@@ -166,31 +182,41 @@ static int significant_decimals(uint64_t size)
 }
 
 // Whether the last of `decimals` is a zero beyond the cents.
-static bool ends_in_zero(int64_t nano, int decimals)
+static bool ends_in_zero(int64_t nano, int decimals, int cents)
 {
     uint64_t digits = (uint64_t)divide(magnitude(nano), unit_at(decimals), MONEY_HALF_UP);
-    return decimals > 2 && digits % 10 == 0;
+    return decimals > cents && digits % 10 == 0;
+}
+
+static void print_short(int64_t nano, int cents, char out[MONEY_BYTES])
+{
+    int decimals = significant_decimals(magnitude(nano), cents);
+    while (ends_in_zero(nano, decimals, cents))
+        decimals--;
+    money_rounded(nano, decimals, MONEY_HALF_UP, out);
 }
 
 void money_short(int64_t nano, char out[MONEY_BYTES])
 {
-    int decimals = significant_decimals(magnitude(nano));
-    while (ends_in_zero(nano, decimals))
-        decimals--;
-    money_rounded(nano, decimals, MONEY_HALF_UP, out);
+    print_short(nano, CENTS, out);
+}
+
+void money_short_in(int64_t nano, const char *currency, char out[MONEY_BYTES])
+{
+    print_short(nano, currency_decimals(currency), out);
 }
 
 void money_interval(int64_t nano, int64_t low, int64_t high, char amount[MONEY_BYTES],
                     char interval[MONEY_INTERVAL_BYTES])
 {
     char from[MONEY_BYTES], to[MONEY_BYTES];
-    int decimals = significant_decimals(magnitude(nano));
+    int decimals = significant_decimals(magnitude(nano), CENTS);
     uint64_t width = high > low ? (uint64_t)high - (uint64_t)low : 0;
     int least = magnitude(nano) >= MONEY_UNIT ? 2 : 0;
     while (decimals > least && unit_at(decimals) < width / 100)
         decimals--;
-    while (decimals > least && ends_in_zero(nano, decimals) && ends_in_zero(low, decimals) &&
-           ends_in_zero(high, decimals))
+    while (decimals > least && ends_in_zero(nano, decimals, CENTS) &&
+           ends_in_zero(low, decimals, CENTS) && ends_in_zero(high, decimals, CENTS))
         decimals--;
     money_rounded(nano, decimals, MONEY_HALF_UP, amount);
     money_rounded(low, decimals, MONEY_HALF_UP, from);

@@ -40,6 +40,10 @@ void money_rounded(int64_t nano, int decimals, enum money_rounding rounding, cha
 // significant digits below ("0.526", "0.0213", "0.90"), "0.00" for zero.
 void money_short(int64_t nano, char out[MONEY_BYTES]);
 
+// The same in a currency ("JPY"; null: as USD), with as many decimals as it has: whole yen from 100
+// on.
+void money_short_in(int64_t nano, const char *currency, char out[MONEY_BYTES]);
+
 #define MONEY_INTERVAL_BYTES (2 * MONEY_BYTES)
 
 // As money_short(), with its interval: "0.52" and "0.51-0.53", "" where that does not show. No

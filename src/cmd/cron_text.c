@@ -10,21 +10,21 @@
 #include "base/units.h"
 #include "cmd/table.h"
 
-static void short_amount(const char *amount, char out[MONEY_BYTES])
+static void short_amount(const char *amount, const char *currency, char out[MONEY_BYTES])
 {
     int64_t nano;
     if (amount && money_parse(amount, &nano, NULL) == 0)
-        money_short(nano, out);
+        money_short_in(nano, currency, out);
     else
         snprintf(out, MONEY_BYTES, "unknown");
 }
 
 static void add_row(struct table *table, enum out_style style, const char *name, const char *what,
-                    const char *amount, const char *with_free)
+                    const char *currency, const char *amount, const char *with_free)
 {
     char paid[MONEY_BYTES], with[MONEY_BYTES];
-    short_amount(amount, paid);
-    short_amount(with_free, with);
+    short_amount(amount, currency, paid);
+    short_amount(with_free, currency, with);
     const char *const cells[] = {name, what ? what : "", paid, with};
     table_row(table, style, cells, NULL);
 }
@@ -128,15 +128,16 @@ void cron_text(struct out *out, const struct schedule_record *r)
     head(out, r);
     for (size_t i = 0; i < r->items.count; i++) {
         const struct schedule_item *item = &r->items.items[i];
-        add_row(&table, OUT_PLAIN, item->name, item->what, item->amount, item->with_allowances);
+        add_row(&table, OUT_PLAIN, item->name, item->what, "USD", item->amount,
+                item->with_allowances);
     }
-    add_row(&table, OUT_BOLD, "total", "", r->total, r->total_with_allowances);
+    add_row(&table, OUT_BOLD, "total", "", "USD", r->total, r->total_with_allowances);
     if (r->local_currency)
-        add_row(&table, OUT_PLAIN, r->local_currency, "the total in this currency", r->local_total,
-                r->local_total_with_allowances);
+        add_row(&table, OUT_PLAIN, r->local_currency, "the total in this currency",
+                r->local_currency, r->local_total, r->local_total_with_allowances);
     for (size_t i = 0; i < r->always_up.count; i++) {
         const struct schedule_alternative *a = &r->always_up.items[i];
-        add_row(&table, OUT_PLAIN, i == 0 ? "always up" : "", a->name, a->amount,
+        add_row(&table, OUT_PLAIN, i == 0 ? "always up" : "", a->name, "USD", a->amount,
                 a->with_allowances);
     }
     table_print(&table, out);
@@ -144,7 +145,7 @@ void cron_text(struct out *out, const struct schedule_record *r)
     alternatives(out, r);
     if (r->own_power) {
         char amount[MONEY_BYTES];
-        short_amount(r->own_power, amount);
+        short_amount(r->own_power, "USD", amount);
         out_wrapf(out, 0, "On a machine of your own: %s USD of electricity a month (%s).", amount,
                   r->own_power_how);
     }

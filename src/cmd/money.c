@@ -85,7 +85,7 @@ static void add_machine(struct table *table, const struct bill *b)
     char local[MONEY_BYTES] = "";
     int64_t nano = 0;
     if (b->local_total && money_parse(b->local_total, &nano, NULL) == 0)
-        money_short(nano, local);
+        money_short_in(nano, b->local_currency, local);
     const char *const cells[] = {b->offer, there, cost,
                                  interval, local, b->certainty ? b->certainty : ""};
     table_row(table, OUT_PLAIN, cells, NULL);

@@ -178,7 +178,7 @@ static void local_rows(struct out *out, const struct offer_record *r)
         char hour[MONEY_BYTES];
         int64_t nano = 0;
         if (money_parse(r->local_price_per_hour, &nano, NULL) == 0)
-            money_short(nano, hour);
+            money_short_in(nano, r->local_currency, hour);
         out_row(out, r->local_currency, "%s an hour (%s)", hour, r->exchange);
     } else if (r->local_currency) {
         out_row(out, r->local_currency, "unknown (%s)", r->exchange);

@@ -31,11 +31,12 @@ static void age_words(const struct offer *o, int day, char out[24])
         snprintf(out, 24, "%s%d d", old, age);
 }
 
-static void price_words(int64_t nano, const char *mark, char out[MONEY_BYTES + 4])
+static void price_words(int64_t nano, const char *currency, const char *mark,
+                        char out[MONEY_BYTES + 4])
 {
     char text[MONEY_BYTES] = "-";
     if (nano >= 0)
-        money_short(nano, text);
+        money_short_in(nano, currency, text);
     snprintf(out, MONEY_BYTES + 4, "%s%s", text, mark);
 }
 
@@ -71,12 +72,12 @@ static int add_row(struct table *table, const struct prices_view *view,
     if (o->memory_mib > 0)
         snprintf(memory, sizeof memory, "%.*f", o->memory_mib < 10240 ? 1 : 0,
                  (double)o->memory_mib / 1024);
-    price_words(line->usd_hour, mark_of(line), price);
+    price_words(line->usd_hour, "USD", mark_of(line), price);
     if (view->currency && line->usd_hour >= 0)
         TRY(local_amount(view->market, view->currency, day, line->usd_hour, &amount, err));
     if (view->currency)
-        price_words(amount, "", local);
-    price_words(offer_unit(o, line->usd_hour), "", unit);
+        price_words(amount, view->currency, "", local);
+    price_words(offer_unit(o, line->usd_hour), "USD", "", unit);
     age_words(o, day, age);
     const char *const cells[] = {name, gpu, vcpus, memory, price, unit, local, age};
     table_row(table, OUT_PLAIN, cells, NULL);

@@ -17,11 +17,11 @@
 #define PRORATED(job)                                                                              \
     ((job)->ask.wishes.prorated ? ", prorated (no provider charges this way)" : "")
 
-static void short_money(const char *amount, char out[MONEY_BYTES])
+static void short_money(const char *amount, const char *currency, char out[MONEY_BYTES])
 {
     int64_t nano = 0;
     if (amount && money_parse(amount, &nano, NULL) == 0)
-        money_short(nano, out);
+        money_short_in(nano, currency, out);
     else
         snprintf(out, MONEY_BYTES, "?");
 }
@@ -99,21 +99,21 @@ static void add_row(struct table *table, const struct bill *b, bool other, bool 
     add_mark(time, sizeof time, b->deadline);
     add_mark(cost, sizeof cost, b->budget);
     if (b->before_credit)
-        short_money(b->before_credit, before);
+        short_money(b->before_credit, "USD", before);
     waiting_words(b, waiting);
     age_words(b, age, sizeof age);
     const char *with = b->framework && !other ? b->framework : "";
     const char *sure = !certainty ? "" : b->certainty ? b->certainty : b->basis;
     if (b->local_total)
-        short_money(b->local_total, local);
+        short_money(b->local_total, b->local_currency, local);
     else if (b->local_currency)
         snprintf(local, sizeof local, "unknown");
     if (b->committed_months.known)
-        short_money(b->committed, owed);
+        short_money(b->committed, b->currency, owed);
     else if (b->committed)
         snprintf(owed, sizeof owed, "unknown");
     if (b->usd_per_mtoken)
-        short_money(b->usd_per_mtoken, each);
+        short_money(b->usd_per_mtoken, "USD", each);
     const char *const cells[] = {b->offer, gpus, time,   sure,    startup, cost, interval, each,
                                  local,    owed, before, waiting, with,    year, age};
     table_row(table, OUT_PLAIN, cells, NULL);
@@ -310,8 +310,10 @@ static void show_items(struct out *out, const struct bill *b)
     const char *const total[] = {"total, without tax", time, b->total};
     table_row(&table, OUT_BOLD, total, NULL);
     if (b->local_total) {
+        char amount[MONEY_BYTES];
+        short_money(b->local_total, b->local_currency, amount);
         snprintf(time, sizeof time, "the same in %s", b->local_currency);
-        const char *const local[] = {time, "", b->local_total};
+        const char *const local[] = {time, "", amount};
         table_row(&table, OUT_PLAIN, local, NULL);
     }
     table_print(&table, out);
@@ -348,11 +350,11 @@ static void show_bill(struct out *out, const struct bill *b)
                   b->spot.replays.known ? "in 80 % of the replays"
                                         : "at the ends of the time's interval");
     if (b->waiting) {
-        short_money(b->waiting, total);
+        short_money(b->waiting, "USD", total);
         out_wrapf(out, 2, "your waiting, not in the total: %s USD", total);
     }
     if (b->tariff_assumed.v && b->by_hours) {
-        short_money(b->by_hours, total);
+        short_money(b->by_hours, "USD", total);
         out_wrapf(out, 2,
                   "This provider's rules are unknown. Assumed: per second; started hours would "
                   "cost %s USD.",

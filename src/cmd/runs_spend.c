@@ -48,7 +48,7 @@ static void add_row(struct table *table, const struct spending *s, const enum sp
     const char *cells[SPEND_KEYS + FIGURES];
     char runs[24], unknown[24] = "-", hours[32] = "-";
     const struct spending_text time = spending_time(row->time_s.v), usd = spending_amount(row->usd),
-                               local = spending_amount(row->local),
+                               local = spending_amount_in(row->local, s->local_currency),
                                invoiced = spending_amount(row->invoiced_usd),
                                difference = spending_amount(row->difference_usd);
     size_t n = 0;
@@ -219,10 +219,10 @@ static void print_budgets(struct out *out, const struct budgets *budgets)
         const struct budget_state *b = &budgets->budgets.items[i];
         struct buf whose = {0};
         char share[32], unknown[24] = "-";
-        const struct spending_text amount = spending_amount(b->amount),
-                                   spent = spending_amount(b->spent),
-                                   left = spending_amount(b->left),
-                                   projected = spending_amount(b->projected);
+        const struct spending_text amount = spending_amount_in(b->amount, b->currency),
+                                   spent = spending_amount_in(b->spent, b->currency),
+                                   left = spending_amount_in(b->left, b->currency),
+                                   projected = spending_amount_in(b->projected, b->currency);
         bool all = strcmp(b->kind, "all") == 0;
         buf_printf(&whose, "%s%s%s", all ? "all" : b->kind, all ? "" : ":",
                    all       ? ""

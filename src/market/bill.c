@@ -317,8 +317,8 @@ static int note_commitment(struct making *m, struct err *err)
     TRY(money_scale(m->price.rate, COMMITTED_MONTH_S, m->price.per_s, MONEY_HALF_EVEN, &month,
                     err));
     TRY(money_scale(month, m->price.committed, 1, MONEY_HALF_EVEN, &all, err));
-    money_short(month, amount);
-    money_short(all, sum);
+    money_short_in(month, m->price.paid_in, amount);
+    money_short_in(all, m->price.paid_in, sum);
     const struct tariff_commitment *c = m->price.commitment;
     snprintf(
         text, sizeof text,
@@ -387,7 +387,7 @@ static int find_credit(struct making *m, int64_t *credit, char *how, size_t size
         int64_t usd = 0;
         rc = currency_to_usd(m->currencies, row->currency, m->price.day, row->credit, &usd, NULL,
                              NULL, err);
-        money_short(row->credit, amount);
+        money_short_in(row->credit, row->currency, amount);
         if (*credit > 0)
             snprintf(how, size, "several");
         else
@@ -619,7 +619,7 @@ void bill_local(const struct bill *bill, char out[BILL_LOCAL_BYTES])
     char amount[MONEY_BYTES] = "unknown";
     int64_t nano = 0;
     if (bill->local_total && money_parse(bill->local_total, &nano, NULL) == 0)
-        money_short(nano, amount);
+        money_short_in(nano, bill->local_currency, amount);
     *out = '\0';
     if (bill->local_currency)
         snprintf(out, BILL_LOCAL_BYTES, ", %s %.8s", amount, bill->local_currency);

@@ -179,7 +179,7 @@ static void add_amount(const struct measure_price *p, int64_t nano, struct buf *
     buf_printf(out, "%s USD", text);
     if (local_amount(p->market, p->currency, p->price.priced.day, nano, &local, NULL) == 0 &&
         local >= 0) {
-        money_short(local, text);
+        money_short_in(local, p->currency, text);
         buf_printf(out, " (%s %s)", text, p->currency);
     }
 }

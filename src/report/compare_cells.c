@@ -49,7 +49,7 @@ void compare_local_words(const struct compare_row *row, char out[COMPARE_CELL])
     int64_t nano = 0;
     char amount[MONEY_BYTES] = "";
     if (row->cost.local && money_parse(row->cost.local, &nano, NULL) == 0)
-        money_short(nano, amount);
+        money_short_in(nano, row->cost.local_currency, amount);
     else if (row->cost.exchange)
         snprintf(amount, sizeof amount, "unknown");
     snprintf(out, COMPARE_CELL, "%s", amount);

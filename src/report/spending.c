@@ -9,14 +9,14 @@
 #include "base/money.h"
 #include "report/tables.h"
 
-struct spending_text spending_amount(const char *text)
+struct spending_text spending_amount_in(const char *text, const char *currency)
 {
     struct spending_text out = {"-"};
     char plain[MONEY_BYTES];
     int64_t nano;
     if (!text || money_parse(text, &nano, NULL) != 0)
         return out;
-    money_short(nano, plain);
+    money_short_in(nano, currency, plain);
     // Sums are large: "1,310.73".
     size_t digits = strspn(plain, "-0123456789"), len = 0;
     for (size_t i = 0; plain[i]; i++) {
@@ -27,6 +27,11 @@ struct spending_text spending_amount(const char *text)
     }
     out.s[len] = '\0';
     return out;
+}
+
+struct spending_text spending_amount(const char *usd)
+{
+    return spending_amount_in(usd, "USD");
 }
 
 double spending_usd(const char *text, double otherwise)
@@ -115,7 +120,7 @@ static void markdown_row(struct buf *out, const struct spending *s, const struct
                (long long)row->unknown.v, spending_time(row->time_s.v).s, row->gpu_hours.v, mark,
                spending_amount(row->usd).s, mark);
     if (s->local_currency)
-        buf_printf(out, " %s |", spending_amount(row->local).s);
+        buf_printf(out, " %s |", spending_amount_in(row->local, s->local_currency).s);
     if (s->charges.known)
         buf_printf(out, " %s | %s |", spending_amount(row->invoiced_usd).s,
                    spending_amount(row->difference_usd).s);

@@ -19,7 +19,8 @@ void spending_openmetrics(struct buf *out, const struct spending *month,
 struct spending_text {
     char s[64];
 };
-struct spending_text spending_amount(const char *text);
+struct spending_text spending_amount(const char *usd);
+struct spending_text spending_amount_in(const char *text, const char *currency);
 struct spending_text spending_time(double seconds);      // "12.3 h"
 double spending_usd(const char *text, double otherwise); // for drawings; `otherwise`: unknown
 

@@ -92,7 +92,7 @@ static void show_row(struct buf *out, const struct spending *s, const struct spe
     html_cell(out, "num", row->usd ? spending_amount(row->usd).s : "unknown");
     bar_cell(out, s, row, total);
     if (s->local_currency)
-        html_cell(out, "num", spending_amount(row->local).s);
+        html_cell(out, "num", spending_amount_in(row->local, s->local_currency).s);
     if (s->charges.known) {
         html_cell(out, "num", spending_amount(row->invoiced_usd).s);
         html_cell(out, "num", spending_amount(row->difference_usd).s);
@@ -179,11 +179,11 @@ static void show_budgets(struct buf *out, const struct budgets *budgets)
         buf_adds(out, "<tr>");
         html_cell(out, "long", buf_str(&whose));
         html_cell(out, "", b->period);
-        html_cell(out, "num", spending_amount(b->amount).s);
-        html_cell(out, "num", spending_amount(b->spent).s);
+        html_cell(out, "num", spending_amount_in(b->amount, b->currency).s);
+        html_cell(out, "num", spending_amount_in(b->spent, b->currency).s);
         html_cell(out, "num", share);
-        html_cell(out, "num", spending_amount(b->left).s);
-        html_cell(out, "num", spending_amount(b->projected).s);
+        html_cell(out, "num", spending_amount_in(b->left, b->currency).s);
+        html_cell(out, "num", spending_amount_in(b->projected, b->currency).s);
         html_cell(out, "", b->currency);
         buf_adds(out, "</tr>\n");
         buf_drop(out, &whose);

@@ -388,9 +388,9 @@ void budget_words(const struct budget_state *s, struct buf *out)
     if (!ok)
         return;
     bool total = strcmp(s->period, "total") == 0, day = strcmp(s->period, "day") == 0;
-    money_short(spent, texts[0]);
-    money_short(amount, texts[1]);
-    money_short(left < 0 ? -left : left, texts[2]);
+    money_short_in(spent, s->currency, texts[0]);
+    money_short_in(amount, s->currency, texts[1]);
+    money_short_in(left < 0 ? -left : left, s->currency, texts[2]);
     buf_printf(out, "budget of %s%s%s: %s of %s %s spent%s%s (%.0f %%)",
                strcmp(s->kind, "all") == 0 ? "everybody" : s->kind, s->name ? " " : "",
                s->name ? s->name : "", texts[0], texts[1], s->currency,

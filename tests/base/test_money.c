@@ -222,6 +222,36 @@ static void test_short(void **state)
     }
 }
 
+// ISO 4217: a yen and a won have no smaller unit, a Kuwaiti dinar has thousandths.
+static void test_short_in(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *amount, *currency, *expected;
+    } cases[] = {
+        {"1714.541704656", "JPY", "1715"},
+        {"100", "JPY", "100"},
+        {"99.96", "JPY", "100"},
+        {"99.94", "JPY", "99.9"},
+        {"10.42", "JPY", "10.4"},
+        {"90", "JPY", "90"},
+        {"0.0213", "JPY", "0.0213"},
+        {"0", "JPY", "0"},
+        {"14559.4", "KRW", "14559"},
+        {"12.3456", "KWD", "12.346"},
+        {"0.5264", "KWD", "0.526"},
+        {"9.7594", "EUR", "9.76"},
+        {"0.0213", "EUR", "0.0213"},
+        {"1234.565", NULL, "1234.57"},
+        {"1.5", "J", "1.50"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[MONEY_BYTES];
+        money_short_in(nano_of(cases[i].amount), cases[i].currency, text);
+        assert_string_equal(text, cases[i].expected);
+    }
+}
+
 static void test_intervals(void **state)
 {
     (void)state;
@@ -447,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_rounded),
         cmocka_unit_test(test_short),
+        cmocka_unit_test(test_short_in),
         cmocka_unit_test(test_intervals),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_scale),

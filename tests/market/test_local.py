@@ -70,6 +70,12 @@ bill = json.loads(subprocess.run([FARE, *QUOTE, "--offer", "acme/old", "--date",
 report("quote: before the history there is no amount, and the bill says so", "local_total" not in bill and bill["total"] == "1.00"
        and any("unknown: the first known rate is of 2014-12-31" in n for n in bill["notes"]), bill)
 
+# A dollar was 175.68 / 1.1172 yen, which have no hundredths: 1756.8 for that hour.
+text = fare(*QUOTE, "--offer", "acme/one", *AT[:2], "--currency", "JPY")
+report("quote: yen are whole", "the same in JPY 1757" in text and "1757." not in text, text)
+text = fare("prices", "acme/one", *AT, "JPY")
+report("prices: yen are whole", "JPY 1757 an hour" in text, text)
+
 # ---- cron: the published task costs 0.76 USD a month
 record = json.loads(subprocess.run([FARE, "cron", "0 */4 * * *", "--up", "2m", "--offer", "gcp/n1-standard-1:spot", "--date", "2018-11-01",
                                     "--currency", "EUR", "--json"], capture_output=True, text=True).stdout)
