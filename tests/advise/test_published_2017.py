@@ -133,6 +133,11 @@ half, told = compare(*SET, *BASE, "--rule", "prorated", "--price", "k80=0.23", "
 report("re-priced: 0.23 for each row of the K80, and the CPUs as they were", all(
     r["price"]["usd_per_hour"] == {"k80": "0.23", "p100": "0.74", "cpu32": "0.24", "cpu16": "0.12"}[key[1]]
     for key, r in half.items()))
+# The same by the book's prices of that day: 0.22 and 0.73 for the GPU, 0.01 for its preemptible n1-standard-1.
+spot, _ = compare(*SET, *BASE, "--rule", "prorated", "--spot", "--date", "2017-12-17")
+report("--spot on 2017-12-17: K80 and P100 cost what the update said, in all workloads", len(spot) == 30 and all(
+    r["cost"].get("nano_usd") == half[key]["cost"]["nano_usd"] for key, r in spot.items()),
+    {k: r["price"] for k, r in spot.items() if r["cost"].get("nano_usd") != half[k]["cost"]["nano_usd"]})
 ahead = {}
 for workload in STEMS.values():
     cpu = min(half[workload, m, "tensorflow"]["cost"]["nano_usd"] for m in ("cpu16", "cpu32"))
