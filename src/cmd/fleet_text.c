@@ -64,7 +64,8 @@ static void add_result(const struct task *task, struct ledger *ledger, struct bu
         run_quality_words(&run, quality);
         buf_adds(out, quality);
         if (!*quality && run.last_loss.known)
-            buf_printf(out, "loss %.4g", run.last_loss.v);
+            buf_printf(out, "loss %.4g",
+                       run.latest_loss.known ? run.latest_loss.v : run.last_loss.v);
         if (!*quality && !run.last_loss.known && run.step_ms.known)
             buf_printf(out, "%s a step", units_step(run.step_ms.v).s);
     }

@@ -68,8 +68,9 @@ static void add_speed(struct buf *to, const struct run *run)
         buf_printf(to, ", %s each", units_step(run->step_ms.v).s);
     if (run->samples_per_s.known)
         buf_printf(to, ", %.0f samples/s", run->samples_per_s.v);
-    if (run->last_loss.known)
-        buf_printf(to, ", loss %.4g", run->last_loss.v);
+    struct maybe_real loss = run->latest_loss.known ? run->latest_loss : run->last_loss;
+    if (loss.known)
+        buf_printf(to, ", loss %.4g", loss.v);
     if (run->test_accuracy.known)
         buf_printf(to, ", %.2f %% accuracy", run->test_accuracy.v * 100);
     buf_addc(to, '\n');
@@ -95,7 +96,8 @@ static const char *total_words(const char *total_from)
         const char *from, *words;
     } rows[] = {{"log", "announced in the output"},
                 {"arguments", "from the command's arguments"},
-                {"option", "given"}};
+                {"option", "given"},
+                {"time left", "derived from the time left that it prints"}};
     for (size_t i = 0; total_from && i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].from, total_from) == 0)
             return rows[i].words;
@@ -131,6 +133,9 @@ void run_text_progress(const struct run *run, struct buf *to)
                    p->unseen.items[i]);
     if (p->unsteady.known && p->unsteady.v)
         buf_adds(to, "; the step time is not steady");
+    if (p->lengthens.known && p->lengthens.v && !whole(run))
+        buf_adds(to, "; steps generate answers and take longer as these lengthen: the upper end "
+                     "allows for it");
 }
 
 static void add_ranks(struct buf *to, const struct run *run)
@@ -226,6 +231,24 @@ static void add_figure(struct buf *to, const struct measure *m, const struct run
     buf_drop(to, &cost);
 }
 
+// Where the interval is wide because the sample was short.
+static void add_longer(struct buf *to, const struct run *run)
+{
+    const struct run_projection *p = &run->projection;
+    if (whole(run) || run->problem || !p->longer_s.known || !p->wall_s.known)
+        return;
+    double until_s = p->after_s.v + p->longer_s.v, step_s = until_s < 120 ? 10 : 60;
+    if (until_s >= p->low_s.v) {
+        buf_adds(to, "the sample was too short for a narrow interval; a longer one would take as "
+                     "long as the training\n");
+        return;
+    }
+    buf_printf(to,
+               "the sample was too short for a narrow interval: sample about %s longer "
+               "(--max-time %.0fs) for ±10 %%\n",
+               seconds(p->longer_s.v).s, ceil(until_s / step_s) * step_s);
+}
+
 static void add_last(struct buf *to, const struct measure *m, const struct run *run, bool next)
 {
     bool failed = run->problem != NULL;
@@ -264,6 +287,7 @@ void run_text_command(const struct out *out, const struct measure *m, bool next)
     buf_printf(&text, "%s%s", buf_str(&m->words), buf_str(&m->says));
     add_checks(&text, run);
     add_missing(&text, run);
+    add_longer(&text, run);
     if (run->phases.wall_ns.known)
         add_last(&text, m, run, next);
     out_complain(buf_str(&text));

@@ -413,11 +413,9 @@ static enum sampling_end judge(struct job *job)
 {
     struct session *s = job->session;
     struct run_plan *plan = &s->plan;
-    struct meter_outlook o;
     struct follow_state state;
-    bool enough = follow_enough(job->follow);
-    meter_outlook(s->meter, &o);
-    follow_state(job->follow, &state);
+    struct sampling now;
+    bool enough = sampling_look(job->follow, s->meter, plan->within, &state, &now);
     s->step = state.step;
     s->steps = state.total;
     s->noun = state.epochs ? "epoch" : job->samples ? "sample" : NULL;
@@ -430,20 +428,12 @@ static enum sampling_end judge(struct job *job)
     if (s->o->idle_ns > 0 && job->idle_ns > 0 && clock_now_ns() - job->idle_ns >= s->o->idle_ns)
         return SAMPLING_IDLE;
     if (plan->full || !s->command) {
-        bool late = plan->max_s > 0 && o.elapsed_s >= plan->max_s;
+        bool late = plan->max_s > 0 && now.elapsed_s >= plan->max_s;
         return !enough ? SAMPLING_GOES_ON : late ? SAMPLING_TIME : SAMPLING_WITHIN;
     }
-    // Parts that were announced and not seen yet count too.
-    const struct sampling now = {.enough = enough && o.own_half_s <= plan->within * o.wall_s,
-                                 .asked = s->o->within != NULL,
-                                 .limit_s = plan->max_s_given ? plan->max_s : 0,
-                                 .elapsed_s = o.elapsed_s,
-                                 .before_s = o.before_s,
-                                 .steps = o.steps,
-                                 .total = state.total > 0,
-                                 .projected = o.wall_s > 0,
-                                 .unsettled = state.unsteady || (state.unseen & FOLLOW_EPOCH_END)};
-    if (o.steps > 0 && !plan->max_s_given) // for the progress line
+    now.asked = s->o->within != NULL;
+    now.limit_s = plan->max_s_given ? plan->max_s : 0;
+    if (now.steps > 0 && !plan->max_s_given) // for the progress line
         plan->max_s = sampling_until_s(&now);
     return sampling_judge(&now);
 }

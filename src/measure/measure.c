@@ -485,9 +485,11 @@ bool measure_stop_words(const struct run_plan *plan, const struct run *run, stru
     else
         clock_words((int64_t)(plan->max_s * 1e9), limit, sizeof limit);
     buf_adds(out, "stopped");
-    if (timed)
-        buf_printf(out, " at the time limit (%s%s)", limit,
-                   run->workload || plan->max_s_given ? "" : " after the first step");
+    bool command = !run->workload && !plan->max_s_given;
+    if (timed && command && p->load_s.known && p->after_s.v - p->load_s.v > SAMPLING_S + 5)
+        buf_printf(out, " at the time limit, after an evaluation or checkpoint under way");
+    else if (timed)
+        buf_printf(out, " at the time limit (%s%s)", limit, command ? " after the first step" : "");
     if (p->wall_s.known && p->low_s.known && p->high_s.known && p->wall_s.v > 0) {
         double percent = (p->high_s.v - p->low_s.v) / 2 / p->wall_s.v * 100;
         char low[24], high[24];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/sampling.h"
 
+#include <math.h>
 #include <stddef.h>
 
 const char *sampling_word(enum sampling_end end)
@@ -19,7 +20,31 @@ double sampling_until_s(const struct sampling *now)
         return SAMPLING_LIMIT_S;
     bool known = now->total ? now->projected : now->steps >= SAMPLING_STEPS;
     double settled_s = now->total || now->unsettled ? SAMPLING_S : SAMPLING_RATE_S;
-    return now->before_s + (known ? settled_s : SAMPLING_LIMIT_S);
+    double until_s = now->before_s + (known ? settled_s : SAMPLING_LIMIT_S);
+    double comes_s = now->elapsed_s + now->part_s, most_s = now->before_s + SAMPLING_PARTS_S;
+    bool soon = now->part_s > 0 && comes_s <= until_s + SAMPLING_PART_S;
+    return known && now->total && (now->in_part || soon) ? fmax(until_s, most_s) : until_s;
+}
+
+bool sampling_look(struct follow *follow, const struct meter *meter, double within,
+                   struct follow_state *state, struct sampling *now)
+{
+    struct meter_outlook o;
+    bool enough = follow_enough(follow);
+    meter_outlook(meter, &o);
+    follow_state(follow, state);
+    // Parts that were announced and not seen yet count too.
+    *now = (struct sampling){.enough = enough && o.own_half_s <= within * o.wall_s,
+                             .elapsed_s = o.elapsed_s,
+                             .before_s = o.before_s,
+                             .steps = o.steps,
+                             .total = state->total > 0,
+                             .projected = o.wall_s > 0,
+                             .unsettled = state->unsteady || state->left ||
+                                          (state->unseen & FOLLOW_EPOCH_END),
+                             .part_s = state->part_s,
+                             .in_part = state->in_part};
+    return enough;
 }
 
 enum sampling_end sampling_judge(const struct sampling *now)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sampling: when a sample of a user's command ends, and why. Pure: no clock, no process.
+// sampling: when a sample of a user's command ends, and why. Judging is pure: no clock, no process.
 //
 // A sample ends once the total time is known precisely enough, but not before SAMPLING_LEAST_S,
 // unless the user has named the precision: steps of the first seconds may not be typical. Otherwise
@@ -13,11 +13,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "run/follow.h"
+
 #define SAMPLING_S       60.0 // after the first step
 #define SAMPLING_LEAST_S 10.0
 #define SAMPLING_RATE_S  30.0  // the same without a total, if the rate is steady
 #define SAMPLING_STEPS   5     // the least for a rate
 #define SAMPLING_LIMIT_S 600.0 // without progress, or with fewer steps than that
+// An evaluation or a checkpoint that is announced for soon after is waited for, and for its end.
+#define SAMPLING_PART_S  30.0
+#define SAMPLING_PARTS_S 180.0 // after the first step, at most
 
 // Why a command was ended; the rows are the record's `stopped_by`.
 #define SAMPLING_ENDS(ROW)                                                                         \
@@ -45,7 +50,14 @@ struct sampling {
     bool total;       // their whole number is known
     bool projected;   // so is the total time
     bool unsettled;   // the step time still changes, or the first epoch's end will give the total
+    double part_s;    // until an announced part that was not seen yet; 0: none
+    bool in_part;     // it goes on now
 };
+
+// What is known now; the caller adds `asked` and `limit_s`. Returns follow_enough().
+bool sampling_look(struct follow *follow, const struct meter *meter, double within,
+                   struct follow_state *state, struct sampling *now);
+
 enum sampling_end sampling_judge(const struct sampling *now);
 
 // When it ends at the latest, if nothing changes, in seconds from the start.

@@ -240,7 +240,7 @@ static bool read_script(const char *script, struct event *event)
 
 bool arguments_read(char *const *argv, struct event *event)
 {
-    bool any = false, value_of_option = false;
+    bool any = false, value_of_option = false, evaluates = false, interval = false;
     const char *script = shell_script(argv);
     if (script)
         return read_script(script, event);
@@ -253,6 +253,10 @@ bool arguments_read(char *const *argv, struct event *event)
             any |= take(arg, strlen(arg), argv[1], event);
         // "--run-name epochs=3" says nothing about epochs.
         value_of_option = option && arg[1] == '-' && !equals;
+        evaluates |= strcmp(arg, "--do_eval") == 0;
+        interval |= strcmp(arg, "--save_interval") == 0;
     }
+    if (evaluates && interval && !event->eval_every.known) // Paddle evaluates before it saves
+        event->eval_every = event->save_every;
     return any;
 }

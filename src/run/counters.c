@@ -236,7 +236,9 @@ void counters_add(struct counters *all, const struct event *e, const struct coun
     if (e->counts != COUNTS_UNKNOWN)
         c->counts = e->counts;
     c->loss |= e->loss.known;
-    c->epoch |= e->epoch.known || (out->first && in->epoch > 0);
+    c->epoch |= e->epoch.known || e->per_epoch || (out->first && in->epoch > 0);
+    c->epochs |= e->epochs.known;
+    c->whole |= e->whole;
     keep_label(c, e);
     if (out->first && c->first > MADE_MAX)
         c->first = c->last = MADE_MAX;

@@ -36,6 +36,8 @@ struct counter {
     int lower;        // numbers below the last one, in a row
     bool loss;        // its lines have a loss
     bool epoch;       // its lines have an epoch, or it began in one
+    bool epochs;      // they have the number of all epochs too
+    bool whole;       // its total is the whole training's
     int64_t in_epoch; // at its last number
     bool drawn;       // a progress bar
     bool weak;        // found by its shape, or counts epochs of the log

@@ -54,11 +54,18 @@ struct event {
     const struct mlperf *benchmark; // from now on
     struct maybe_real quality;      // its accuracy, loss or score
 
+    // The time left, as the program prints it, and the last digit of that.
+    struct maybe_real left_s;
+    double left_unit_s;
+    bool generates; // it tells the length of answers: on-policy reinforcement learning
+
     // A counter of a line: a progress bar, or the numbers of one kind of log line. It may restart.
     uint32_t bar;             // not 0: `step` and `total_steps` are this counter's
     enum event_counts counts; // what it counts, by its words
     const char *label;        // its words, in the line: "Building index"; null: none
     size_t label_len;
+    bool whole;     // its total is the whole training's, whatever the epochs
+    bool per_epoch; // its total is an epoch's
 
     // Announced: without `step`, `total_steps` is the whole training's; without `epoch`, `epochs`.
     struct maybe_real epoch_at;  // epochs done, with a fraction: 0.53

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "ledger/mlperf.h"
 #include "run/arguments.h"
+#include "run/columns.h"
 #include "run/figures.h"
 #include "run/shapes.h"
 #include "run/track.h"
@@ -35,6 +36,7 @@ struct follow {
 
     enum level level;
     struct maybe_int worker; // the one whose steps count
+    struct columns columns;
     struct shapes shapes;
     struct track track;
     struct figures figures;
@@ -152,6 +154,8 @@ static void count_steps(struct follow *f, enum level level, const struct event *
         f->sum += f->sum < STEPS_MAX ? bounded((double)e->steps.v) : 0;
         number.bar = TOTALS_SUM_BAR;
         number.step = some_int(f->sum);
+    } else if (e->counts == COUNTS_EPOCHS && e->epoch_ended) {
+        number.step.v += f->figures.epochs_from_0; // epoch 0 has ended
     } else if (level >= LEVEL_MLLOG) {
         number.bar = 0; // the worker's only counter; its total is the whole training's
         number.total_steps.known = false;
@@ -215,11 +219,21 @@ static void raise_level(struct follow *f, enum level level, const struct event *
     f->track.totals.inside = f->track.totals.passed = 0;
 }
 
+// The epochs of another bar are not those of the training: OpenRLHF's "Train epoch [1/1]" within
+// each step of "Episode [1/20]".
+static void ignore_foreign(const struct follow *f, struct event *e)
+{
+    const struct counter *c = counters_chosen(&f->track.counters);
+    if (c && c->epochs && c->counts == COUNTS_STEPS && e->bar && e->bar != c->bar)
+        e->epoch.known = e->epochs.known = false;
+}
+
 static void apply(struct follow *f, enum level level, struct event *e)
 {
     if (level < f->level)
         return;
     from_samples(f, e);
+    ignore_foreign(f, e);
     bool exact = level >= LEVEL_MLLOG;
     bool other =
         e->counts == COUNTS_OTHER || (e->phase.known && e->phase.v != METER_TRAIN && !exact);
@@ -248,6 +262,12 @@ static void apply(struct follow *f, enum level level, struct event *e)
         count_steps(f, level, e);
     else if (epoch)
         track_epoch(&f->track, e);
+    f->track.lengthens |= e->generates;
+    if (steps && e->left_s.known && counters_chosen(&f->track.counters) &&
+        counters_chosen(&f->track.counters)->bar == e->bar) {
+        f->track.left_s = e->left_s;
+        f->track.left_unit_s = e->left_unit_s;
+    }
     if (f->track.starts != starts)
         f->figures.epoch_began = -1; // its steps were not all counted
     if (exact && e->phase.known && steps)
@@ -362,7 +382,9 @@ void follow_output(struct follow *f, char *line, size_t len, bool ended)
     if (!ended) // its figures count once the line is complete
         e.loss.known = e.accuracy.known = false;
     f->track.drawn = s == event_patterns; // the first one reads bars
-    if (s->name || (ended && shapes_read(&f->shapes, line, len, &e) == EVENT_READ))
+    bool found = s->name || (ended && (columns_read(&f->columns, line, len, &e) == EVENT_READ ||
+                                       shapes_read(&f->shapes, line, len, &e) == EVENT_READ));
+    if (found)
         handle(f, LEVEL_READY, EVENT_READ, s->name, line, len, &e);
 }
 
@@ -471,6 +493,14 @@ void follow_place(const struct follow *f, int64_t *step, int64_t *steps)
     *steps = found.total / unit;
 }
 
+// The time until a part that comes `s` seconds after the last steps reported; 0: it is overdue.
+static double until_part_s(const struct follow *f, double s)
+{
+    double since_s = (double)(clock_now_ns() - meter_booked_ns(f->track.meter)) / 1e9;
+    double left_s = s - since_s;
+    return left_s > 0.1 ? left_s : left_s > -LAST_S ? 0.1 : 0;
+}
+
 void follow_state(const struct follow *f, struct follow_state *out)
 {
     const struct counter *c = counters_chosen(&f->track.counters);
@@ -484,14 +514,23 @@ void follow_state(const struct follow *f, struct follow_state *out)
     *out = (struct follow_state){.source = f->track.source,
                                  .epochs = found.counts_epochs,
                                  .total_from = found.from,
-                                 .unsteady = o.unsteady || track_growth(&f->track) > 0};
+                                 .unsteady = o.unsteady || track_growth(&f->track) > 0,
+                                 .lengthens = f->track.lengthens};
     if (c)
         memcpy(out->label, c->label, sizeof out->label);
     follow_place(f, &out->step, &out->total);
-    out->loss = losses_last(&f->figures.all);
+    out->loss = f->figures.all.latest;
     if (o.steps > 0 && train_ns > 0)
         out->steps_per_s = (double)o.steps * 1e9 / (double)train_ns / (double)unit;
     out->unseen = f->level > LEVEL_NONE ? parts_unseen(&f->track.parts, &whole, &next) : 0;
+    if (parts_due(&f->track.parts, out->unseen, &whole))
+        out->part_s = until_part_s(f, 0);
+    else if (out->unseen && next > 0 && next < INT64_MAX)
+        out->part_s = until_part_s(f, (double)next * o.step_s);
+    const unsigned parts = 1U << PART_EVALUATION | 1U << PART_CHECKPOINT;
+    out->in_part = (f->track.parts.marks & parts) || f->track.phase == METER_EVALUATE ||
+                   f->track.phase == METER_CHECKPOINT;
+    out->left = f->track.totals.left.n > 0 && !f->track.totals.left.of_epochs;
 }
 
 // ---- the record
@@ -544,6 +583,7 @@ static void fill_totals(const struct follow *f, struct run *run)
         run->steps_per_epoch = some_int(found.each / unit);
     run->first_loss = losses_first(&f->figures.all);
     run->last_loss = losses_last(&f->figures.all);
+    run->latest_loss = f->figures.all.latest;
     if (!run->step_ms.known || run->step_ms.v <= 0)
         return;
     if (f->track.samples > 0 && f->track.metered > 0)
@@ -561,7 +601,8 @@ static void fill_totals(const struct follow *f, struct run *run)
 
 static int fill_progress(const struct follow *f, struct run_progress *out, struct err *err)
 {
-    static const char *const from[] = {NULL, "bar", "log", "arguments", "option", "events"};
+    static const char *const from[] = {NULL,     "bar",    "log",      "arguments",
+                                       "option", "events", "time left"};
     static const char *const parts[] = {"epoch end", "evaluation", "checkpoint"};
     const struct counter *c = counters_chosen(&f->track.counters);
     struct follow_state state;
@@ -580,6 +621,8 @@ static int fill_progress(const struct follow *f, struct run_progress *out, struc
             TRY(texts_add(&out->unseen, parts[i], err));
     if (state.unsteady)
         out->unsteady = some_bool(true);
+    if (state.lengthens)
+        out->lengthens = some_bool(true);
     return 0;
 }
 

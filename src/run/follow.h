@@ -38,6 +38,7 @@ enum follow_total {
     FOLLOW_TOTAL_ARGUMENTS, // of the command
     FOLLOW_TOTAL_OPTION,    // --total-steps, --total-epochs
     FOLLOW_TOTAL_EVENTS,
+    FOLLOW_TOTAL_LEFT, // the time left that the program prints
 };
 
 // Parts of the training, as bits.
@@ -53,9 +54,13 @@ struct follow_state {
     int64_t total;                  // 0: unknown
     enum follow_total total_from;
     double steps_per_s;     // 0: unknown
-    struct maybe_real loss; // mean of the last tenth so far
+    struct maybe_real loss; // the last one
     bool unsteady;          // the step time changes on the way
+    bool lengthens;         // steps generate answers, which may lengthen
     unsigned unseen;        // parts that are announced and did not occur yet
+    double part_s;          // until the first of them; 0: unknown
+    bool in_part;           // an evaluation or a checkpoint goes on
+    bool left;              // the program prints the time left, which may give the total
 };
 
 struct follow;

@@ -108,8 +108,9 @@ static bool among(const char *word, const char *const *words)
 
 int formats_phase(const char *label, size_t len)
 {
-    static const char *const data[] = {"dataset", "datasets", "shard",    "shards",
-                                       "split",   "examples", "num_proc", NULL};
+    static const char *const data[] = {"dataset",         "datasets", "shard",    "shards",
+                                       "split",           "examples", "num_proc", "prompts",
+                                       "make_experience", NULL};
     static const char *const saving[] = {"saving", "save", "writing", "uploading", "upload", NULL};
     static const char *const loading[] = {"loading",       "load",
                                           "downloading",   "download",

@@ -19,6 +19,7 @@
 enum event_result formats_bar(const char *line, size_t len, struct event *event);
 enum event_result formats_trainer(const char *line, size_t len, struct event *event);
 enum event_result formats_line(const char *line, size_t len, struct event *event);
+enum event_result formats_row(const char *line, size_t len, struct event *event);
 
 static inline const char *formats_blanks(const char *p)
 {
@@ -49,6 +50,10 @@ const char *formats_digits(const char *p, int64_t *out);
 const char *formats_count(const char *p, int64_t *out);
 const char *formats_real(const char *p, double *out);
 
+// A span of time: "0:05:25", "1 day, 17:06:44", "18h4m", "0h 2m 5s", "7.89m", "23 minutes and 16.79
+// seconds"; `unit_s` is its last digit. Null without a unit.
+const char *formats_span(const char *p, double *s, double *unit_s);
+
 // "211/469", with blanks around the slash, or "211 of 469". Null if there is no total.
 const char *formats_pair(const char *p, int64_t *at, int64_t *total);
 
@@ -71,6 +76,8 @@ enum formats_role {
     ROLE_EVALUATION, // the same, and "begin validation"
     ROLE_TEMPO,      // found in lines about training steps: a learning rate, a time
     ROLE_TOOK,       // seconds that an evaluation or a checkpoint took
+    ROLE_LEFT,       // "eta: 0:05:25", "remaining: 33s": a tempo too
+    ROLE_ANSWER,     // the length of generated answers
     ROLE_PLURAL,     // "Total optimization steps = 900"
     ROLE_LIMIT,      // the counter behind it is none: "max step", "per iteration"
     ROLE_BEGIN,

@@ -54,15 +54,21 @@ static enum event_counts read_label(const struct bar *bar, struct event *event)
     for (const char *p = bar->label; (p = formats_word(p, end, word, &n)); p += n, words++) {
         const char *number = number_behind(p + n);
         bool counted = number < end && formats_digit(*number);
-        bool epoch = strcmp(word, "epoch") == 0 || strcmp(word, "ep") == 0;
+        bool episode = strcmp(word, "episode") == 0; // OpenRLHF: each step of it has other bars
+        bool epoch = strcmp(word, "epoch") == 0 || strcmp(word, "ep") == 0 || episode;
         bool train = strcmp(word, "train") == 0 || strcmp(word, "training") == 0;
         if (counted && (epoch || (train && formats_pair(number, &a, &b))))
             read_epoch(number, event);
+        if (counted && episode)
+            counts = COUNTS_STEPS;
+        else if (counted && epoch)
+            continue;
         else if ((epoch || strcmp(word, "epochs") == 0) && words == 0)
             counts = COUNTS_EPOCHS;
         else if (strncmp(word, "step", 4) == 0 || strncmp(word, "iter", 4) == 0 ||
                  strncmp(word, "batch", 5) == 0)
             counts = COUNTS_STEPS;
+        event->whole |= strcmp(word, "progress") == 0; // verl's "Training Progress"
     }
     // torchtune: "1|25|Loss: 1.26" is epoch 1, step 25.
     const char *loss = memmem(bar->label, bar->label_len, "|Loss: ", 7);
@@ -382,6 +388,52 @@ static enum event_result read_keras(const char *line, struct event *event)
     return EVENT_READ;
 }
 
+// ---- llama.cpp: a bar for each epoch, without its number
+//
+//     train: [=====>          ] data=0000160/0003040 loss=2.31256±0.01234 acc=41.20±0.22%
+//     t=00:00:07
+
+static enum event_result read_ggml(const char *line, struct event *event)
+{
+    bool trains = strncmp(line, "train: [", 8) == 0, tests = strncmp(line, "val:   [", 8) == 0;
+    const char *p = trains || tests ? strstr(line, "] data=") : NULL;
+    struct bar bar = {.label = line, .label_len = trains ? 5 : 3, .source = "llama.cpp"};
+    bar.rest = p ? formats_pair(p + 7, &bar.done, &bar.total) : NULL;
+    if (!bar.rest || fill(&bar, event) != EVENT_READ)
+        return EVENT_NONE;
+    event->per_epoch = true;
+    event->counts = COUNTS_SAMPLES;
+    return EVENT_READ;
+}
+
+// ---- fastText: "Progress:  2.7%  words/sec/thread: 6565  lr: 0.097276  loss: 0.616644  eta:
+// 18h4m"
+
+static enum event_result read_progress(const char *line, struct event *event)
+{
+    struct bar bar = {.label = line, .label_len = 8, .total = 100};
+    double share, left_s, unit_s;
+    if (strncmp(line, "Progress:", 9) != 0)
+        return EVENT_NONE;
+    const char *start = formats_blanks(line + 9), *p = formats_real(start, &share);
+    if (!p || *p != '%' || !(share >= 0 && share <= 100))
+        return EVENT_NONE;
+    for (const char *q = memchr(start, '.', (size_t)(p - start)); q && q + 1 < p && share < 1e6;
+         q++) {
+        share *= 10;
+        bar.total *= 10;
+    }
+    bar.done = (int64_t)(share + 0.5);
+    bar.rest = p + 1;
+    bar.source = strstr(p, "words/sec") ? "fastText" : "percentage";
+    const char *eta = strcasestr(p, "eta:");
+    bool told = eta && formats_span(eta + 4, &left_s, &unit_s);
+    if (fill(&bar, event) != EVENT_READ || (!event->loss.known && !told))
+        return EVENT_NONE;
+    event->whole = true;
+    return EVENT_READ;
+}
+
 // ---- a Trainer in a notebook: [ 22/290 02:50 < 38:04, 0.12 it/s, Epoch 0.36/5]
 
 static enum event_result read_notebook(const char *line, struct event *event)
@@ -416,6 +468,11 @@ static enum event_result read_any(const char *line, size_t len, struct event *ev
         return EVENT_READ;
     if (memchr(line, '%', len) && percent_bar(line, &bar))
         return fill(&bar, event);
+    if (*line == 'P' && read_progress(line, event) == EVENT_READ)
+        return EVENT_READ;
+    *event = (struct event){0};
+    if ((*line == 't' || *line == 'v') && read_ggml(line, event) == EVENT_READ)
+        return EVENT_READ;
     if (memchr(line, '\xe2', len) && read_rich(line, event) == EVENT_READ)
         return EVENT_READ;
     if (!memchr(line, '[', len))

@@ -9,7 +9,8 @@
 #include "run/formats_scan.h"
 #include "run/meter.h"
 
-#define OTHERS_MAX 4 // unknown words in a report of a checkpoint: more are prose
+#define OTHERS_MAX      4 // unknown words in a report of a checkpoint: more are prose
+#define WORD_CHARACTERS "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 static void move(struct maybe_real *to, struct maybe_real *from)
 {
@@ -90,7 +91,10 @@ static bool judge_epoch(struct scan *s, bool trains, bool tests)
         e->bar = formats_counter("epoch", 5, 0);
         e->epoch_ended = true;
     } else {
-        return s->others == 0;
+        // "ggml_opt_fit: epoch 0001/0002:", "(trainer:184) INFO: 8/20epoch started. Estimated time"
+        bool ends = s->epoch_end && !s->epoch_end[strcspn(s->epoch_end, WORD_CHARACTERS)];
+        return s->others == 0 || (e->epochs.known && ends && s->others <= 1) ||
+               (e->epochs.known && s->seen[ROLE_BEGIN] && s->others <= OTHERS_MAX);
     }
     return true;
 }
@@ -115,6 +119,12 @@ static bool judge(struct scan *s)
         return true;
     if (s->epoch && judge_epoch(s, trains, tests))
         return true;
+    bool now = seen[ROLE_NOW] || (seen[ROLE_BEGIN] && seen[ROLE_EVALUATION]);
+    now = now && s->leads && !seen[ROLE_NOT] && !s->tempo && s->others <= 1 + 2 * seen[ROLE_BEGIN];
+    if (now && !s->epoch && !s->step.known) {
+        mark(s, METER_EVALUATE, true);
+        return true;
+    }
     if (seen[ROLE_PLURAL] && !seen[ROLE_OVER] && !trains && !tests &&
         formats_announced(s->line, (size_t)(s->end - s->line), e))
         return true;
@@ -125,12 +135,8 @@ static bool judge(struct scan *s)
         mark(s, METER_EVALUATE, false);
         return true;
     }
-    bool now = seen[ROLE_NOW] || (seen[ROLE_BEGIN] && seen[ROLE_EVALUATION]);
-    if (now && s->leads && !seen[ROLE_NOT] && !s->tempo && s->others <= 1 + 2 * seen[ROLE_BEGIN]) {
-        mark(s, METER_EVALUATE, true);
-        return true;
-    }
-    return false;
+    // "  • Loss: 0.0912", between the steps of other lines
+    return e->generates || (e->loss.known && s->others == 0 && !s->test);
 }
 
 // Only an evaluation or a checkpoint that ended took a time.
@@ -156,10 +162,18 @@ static void name_source(const char *line, struct event *event)
         {"It/sec", "MLX"},
         {"remaining:", "CatBoost"},
         {", mfu ", "nanoGPT"},
+        {"[TRAIN] epoch: ", "PaddleSeg"},
+        {"ppdet.engine", "PaddleDetection"},
+        {"ppocr INFO", "PaddleOCR"},
+        {"epoch:train:", "ESPnet"},
+        {"train_opt_callback", "llama.cpp"},
+        {"response_length/mean", "verl"},
     };
     for (size_t i = 0; i < sizeof sources / sizeof *sources && !event->source; i++)
         if (strstr(line, sources[i].text))
             event->source = sources[i].name;
+    // Its iterations count through all epochs.
+    event->whole = event->source && strcmp(event->source, "PaddleSeg") == 0;
 }
 
 enum event_result formats_line(const char *line, size_t len, struct event *event)

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 // ---- numbers behind words
 
@@ -97,6 +98,7 @@ static const char *read_epoch(struct scan *s, const char *word, size_t n)
         if (total > 0)
             s->event->epochs = some_int(total);
         s->epoch = true;
+        s->epoch_end = end;
         return read_inner(s, end, word, n);
     }
     end = formats_real(behind(p), &real);
@@ -208,6 +210,23 @@ static const char *read_figure(struct scan *s, const char *p, bool loss, bool te
     return end;
 }
 
+static void read_left(struct scan *s, const char *p)
+{
+    double v, unit;
+    if (s->event->left_s.known || !formats_span(p, &v, &unit))
+        return;
+    s->event->left_s = some_real(v);
+    s->event->left_unit_s = unit;
+}
+
+// "response_length/mean:288.7", "'completions/mean_length': 506.8", "Mean Generation Length: 288"
+static bool tells_length(const char *word, size_t n)
+{
+    if (strncmp(word, "completions", n) == 0)
+        return word[n] == '/';
+    return (word[0] | 0x20) != 'g' || n != 10 || strncasecmp(word + n, " length", 7) == 0;
+}
+
 // "Val took 0.732s", "'eval_runtime': 12.3", "val time: 78948.12 ms"
 static const char *read_took(struct scan *s, const char *p)
 {
@@ -261,8 +280,15 @@ static const char *read_role(struct scan *s, enum formats_role role, const char 
         return read_figure(s, word + n, role == ROLE_LOSS, test);
     case ROLE_TOOK:
         return read_took(s, word + n);
+    case ROLE_LEFT:
+        read_left(s, word + n);
+        s->tempo |= has_value(word + n);
+        return NULL;
     case ROLE_TEMPO:
         s->tempo |= has_value(word + n);
+        return NULL;
+    case ROLE_ANSWER:
+        s->event->generates |= tells_length(word, n);
         return NULL;
     case ROLE_TEST:
     case ROLE_EVALUATION:
@@ -317,9 +343,35 @@ static void read_front(struct scan *s)
         s->bare = c;
 }
 
+// ESPnet's "8/20epoch started", "1epoch:train:1-682batch: ... loss=123.9". Null if it is none.
+static const char *read_suffixed(struct scan *s, const char *p)
+{
+    int64_t at, total = 0;
+    const char *end = formats_digits(p, &at);
+    const char *behind_pair = end && *end == '/' ? formats_digits(end + 1, &total) : NULL;
+    end = behind_pair ? behind_pair : end;
+    bool epoch = end && strncmp(end, "epoch", 5) == 0 && (end[5] == ' ' || end[5] == ':');
+    if (epoch && !s->epoch && at <= (total > 0 ? total : at)) {
+        s->event->epoch = some_int(at);
+        if (total > 0)
+            s->event->epochs = some_int(total);
+        s->epoch = true;
+        return s->epoch_end = end + 5;
+    }
+    struct scan_counter c = named(end, 5, 2, s->test);
+    c.at = at;
+    if (!end || behind_pair || !is_word(end, "batch") || p == s->line || p[-1] != '-')
+        return NULL;
+    offer(&s->step, &c);
+    return end + 5;
+}
+
 // "valid on 'valid' subset  1000 / 1311 loss=1.60"; other numbers are skipped with their units.
 static const char *read_bare_number(struct scan *s, const char *p)
 {
+    const char *suffixed = read_suffixed(s, p);
+    if (suffixed)
+        return suffixed;
     struct scan_counter c = named(p, 0, 0, true);
     const char *end = s->test && !s->step.known ? formats_pair(p, &c.at, &c.total) : NULL;
     if (end && *end == ' ') {
@@ -385,4 +437,5 @@ void formats_figures(const char *text, struct event *event)
     TAKE(test_loss);
     TAKE(test_accuracy);
 #undef TAKE
+    event->generates |= figures.generates;
 }

@@ -22,6 +22,7 @@ struct scan {
     struct scan_counter step;
     struct scan_counter bare; // a number in brackets or in front, without a word
     bool epoch, fraction;     // an epoch is known; with a fraction
+    const char *epoch_end;    // behind its number
     bool test;                // a word about evaluations, since the last figure
     bool test_next;           // it is about the next figure: "val loss"
     bool limit;               // the last word was a limit

@@ -11,6 +11,7 @@ void losses_add(struct losses *l, double loss)
         l->count = LOSSES_MAX / 2;
         l->each *= 2;
     }
+    l->latest = some_real(loss);
     l->sum += loss;
     if (++l->in_sum < l->each)
         return;

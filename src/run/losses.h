@@ -17,6 +17,7 @@ struct losses {
     int64_t each; // 0: none yet
     double sum;   // of the last, unfinished mean
     int64_t in_sum;
+    struct maybe_real latest; // the last one added
 };
 
 void losses_add(struct losses *losses, double loss);

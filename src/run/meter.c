@@ -19,14 +19,27 @@
 // a share of the remaining time. It is an assumption; a larger spread of the calibration loop
 // replaces it.
 #define METER_DRIFT_FLOOR 0.01
+#define FEW_FASTER        0.3 // the steps to come may be so much faster than a single one seen
 
-#define TREND_MOST 20 // a step time that grows is not extrapolated further
+#define TREND_MOST  20 // a step time that grows is not extrapolated further
+#define TREND_TIMES 10 // nor longer
+#define LEVELS_MOST 3  // a level may be followed by others, in the mean so many times as slow
+// Steps of on-policy reinforcement learning take as long as the answers that they generate, which
+// often grow to a multiple of their first length (docs/projection.md). An assumption: the steps to
+// come take up to so much longer, as a share of those seen; a trend seen may exceed it.
+#define LENGTHENS_MOST 1.5
+#define LENGTHENS_END  4.0 // the same, where a trend is extrapolated
 // A program's own end follows its last step: Python with CUDA takes about a second, with a compiled
 // net two to three (measured on an H200).
 #define END_S 4.0
 // A sample speaks of another start, which may find its files on disk or in memory and its kernels
 // compiled or not: 43.7 and 37.4 s, 35.1 and 26.3 s (a compiled net on two fresh machines).
 #define START_DOUBT 0.35
+
+#define LONGER_WIDE                                                                                \
+    0.25 // a half width of the interval, as a share: then a longer sample is advised
+#define LONGER_HALF    0.1 // that one then
+#define LONGER_ENTRIES 10  // reports of steps at least
 
 #define STEPS_MIN    5   // the least for a projection
 #define FIRST_LOOK_S 1.0 // after the first step
@@ -211,18 +224,50 @@ void meter_restart(struct meter *meter, int64_t at_ns)
 struct part { // seconds, and the variance of the part still to come
     double s, variance;
     double less_s, more_s; // with a trend: it may be that much shorter or longer
+    double least_s;        // of the steps to come, each as fast as the fastest seen
 };
 
+// A slower level may last, end again, or be followed by others.
+static void continue_levels(const struct steady *steady, double left, struct part *out)
+{
+    double mean_s = steady->mean_ns / 1e9, last_s = steady->last_ns / 1e9;
+    out->s += left * (last_s - mean_s);
+    out->less_s = left * (last_s - steady->level_ns / 1e9);
+    out->more_s = left * last_s * (LEVELS_MOST - 1);
+}
+
 // A step time that grows may stay as it is now, continue, or grow three times as fast; one that
-// falls may fall to half.
+// falls may fall to half. It continues for TREND_TIMES of the steps seen, and stays as it is then.
 static void continue_trend(const struct steady *steady, double steps, double left, struct part *out)
 {
     double mean_s = steady->mean_ns / 1e9, last_s = steady->last_ns / 1e9;
-    double change_s = mean_s * steady->growth / steps * left / 2;
+    double until = fmin(left, TREND_TIMES * steps);
+    double change_s =
+        mean_s * steady->growth / steps * (left > 0 ? until - until * until / 2 / left : 0);
     double next_s = fmin(fmax(last_s + change_s, last_s / 2), last_s * TREND_MOST);
     out->s += left * (next_s - mean_s);
     out->less_s = left * (next_s - (change_s > 0 ? last_s : last_s / 2));
     out->more_s = left * (change_s > 0 ? 2 * (next_s - last_s) : mean_s - next_s);
+}
+
+// Steps that generate answers may take longer and longer.
+static void allow_longer(const struct series *series, const struct steady *steady, double left,
+                         struct part *out)
+{
+    double growth, error, left_s = left * steady->mean_ns / 1e9, steps = (double)series->steps;
+    out->more_s = fmax(out->more_s, LENGTHENS_MOST * left_s);
+    if (!steady_slope(series, &growth, &error))
+        return;
+    if (growth <= 2 * error)
+        return;
+    double end = fmin((growth + 2 * error) * left / steps / 2, LENGTHENS_END);
+    out->more_s = fmax(out->more_s, end * left_s);
+    if (steady->growth != 0)
+        return;
+    // A line that fits, but is no trend by itself: half of it is expected.
+    double shift_s = fmin(growth * left / steps / 2, LENGTHENS_MOST) * left_s / 2;
+    out->s += shift_s;
+    out->less_s += shift_s;
 }
 
 // The total time of a stage's steps.
@@ -252,8 +297,17 @@ static bool project_stage(const struct meter *meter, int stage, struct part *out
     double share = hypot(steady.relative_error, floor);
     out->s = (double)series->total_ns / 1e9 + left_s;
     out->variance = pow(left_s * share, 2);
-    if (steady.growth != 0)
-        continue_trend(&steady, (double)series->steps, (double)(total - series->steps), out);
+    double left = (double)(total - series->steps), fastest_ns = steady.fastest_ns;
+    if (steady.level_ns > 0)
+        continue_levels(&steady, left, out);
+    else if (steady.growth != 0)
+        continue_trend(&steady, (double)series->steps, left, out);
+    if (steady.growth < 0)
+        fastest_ns = fmin(fastest_ns, steady.last_ns / 2);
+    if (meter->plan.lengthens)
+        allow_longer(series, &steady, left, out);
+    double few = FEW_FASTER / (double)(series->count > 0 ? series->count : 1);
+    out->least_s = left * fastest_ns / 1e9 * (1 - fmax(1.96 * METER_DRIFT_FLOOR, few));
     return true;
 }
 
@@ -287,6 +341,23 @@ static void project_beside(const struct meter *meter, enum meter_phase phase, in
     out->more_s = each_s * meter->plan.doubt[phase];
 }
 
+// How much longer a command must be sampled until its interval has about LONGER_HALF, by the
+// scatter of its steps, which falls with the square root of the time, and by the parts not seen
+// yet. 0: the interval is narrow.
+static double longer_s(const struct meter *meter, const struct run_projection *p,
+                       double deviation_s)
+{
+    const struct series *series = &meter->stages[meter->stage];
+    double half = (p->high_s.v - p->low_s.v) / 2 / p->wall_s.v;
+    if (!meter->plan.follows || half <= LONGER_WIDE || series->count == 0)
+        return 0;
+    double noise = 1.96 * deviation_s / p->wall_s.v / LONGER_HALF,
+           spent_s = (double)series->total_ns / 1e9;
+    double times = fmax(noise * noise, LONGER_ENTRIES / (double)series->count);
+    return fmax(fmax(times - 1, 0) * spent_s,
+                meter->plan.may_add > 0 ? 1.5 * meter->plan.part_s : 0);
+}
+
 // `alone`: as if no other program ran here, and this start were like all others.
 static bool project(const struct meter *meter, int64_t now_ns, bool alone,
                     struct run_projection *out)
@@ -296,7 +367,7 @@ static bool project(const struct meter *meter, int64_t now_ns, bool alone,
     int64_t steps = 0, total = 0;
     *out = (struct run_projection){0};
     struct part part = {0};
-    double low_s = 0, high_s = 0;
+    double low_s = 0, high_s = 0, fastest_s = 0;
     for (int i = 0; i < plan->stages; i++) {
         if (!project_stage(meter, i, &part))
             return false;
@@ -304,6 +375,7 @@ static bool project(const struct meter *meter, int64_t now_ns, bool alone,
         deviation_s += sqrt(part.variance); // drift is common to all stages: not independent
         low_s -= part.less_s;
         high_s += part.more_s;
+        fastest_s += part.least_s;
         steps += meter->stages[i].steps;
         total += plan->stage_steps[i];
     }
@@ -343,6 +415,8 @@ static bool project(const struct meter *meter, int64_t now_ns, bool alone,
     double wall_s = fmax(before_s + train_s + beside_s + other_s, least_s);
     least_s -= start_s;
     out->wall_s = some_real(wall_s);
+    double faster = fmax(1 - plan->may_save - others, 0);
+    least_s = fmax(least_s, fmin(least_s + faster * fastest_s, wall_s));
     out->low_s = some_real(fmax(wall_s + low_s - half_s, least_s));
     out->high_s = some_real(wall_s + high_s + half_s);
     out->train_s = some_real(train_s);
@@ -354,6 +428,9 @@ static bool project(const struct meter *meter, int64_t now_ns, bool alone,
     out->load_s = some_real(before_s);
     if (assumption)
         out->assumption = some_bool(true);
+    double longer = longer_s(meter, out, deviation_s);
+    if (longer > 0)
+        out->longer_s = some_real(longer);
     return true;
 }
 

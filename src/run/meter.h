@@ -49,6 +49,8 @@ struct meter_plan {
     double may_add;                        // by parts not seen yet: a share of the steps to come
     double may_save;                       // the same
     double others;                         // the steps to come may take that share more or less
+    bool lengthens;                        // steps generate answers, which may lengthen
+    double part_s;                         // until the first part not seen yet; 0: unknown
     double within;  // stop when the interval's half width is below this share; 0: never
     double max_s;   // stop after this time; 0: never
     bool calibrate; // run the calibration loop (not beside a user's command)

@@ -173,11 +173,16 @@ int64_t parts_expected(const struct parts *p, enum part part, const struct parts
     return k->seen + (int64_t)fmin(more, 1e12);
 }
 
+// Steps between two of them, as announced; 0: unknown.
+static int64_t announced_every(const struct parts *p, enum part part, const struct parts_whole *w)
+{
+    return part == PART_EPOCH_END || p->kinds[part].every == 0 ? w->each : p->kinds[part].every;
+}
+
 // Steps until the first one is expected; 0: unknown, -1: it does not occur any more.
 static int64_t next_of(const struct parts *p, enum part part, const struct parts_whole *w)
 {
-    const struct parts_kind *k = &p->kinds[part];
-    int64_t each = part == PART_EPOCH_END || k->every == 0 ? w->each : k->every;
+    int64_t each = announced_every(p, part, w);
     if (each <= 0)
         return 0;
     int64_t at = w->before + w->made, next = each - at % each;
@@ -199,6 +204,17 @@ unsigned parts_unseen(const struct parts *p, const struct parts_whole *w, int64_
             *next = n;
     }
     return unseen;
+}
+
+bool parts_due(const struct parts *p, unsigned unseen, const struct parts_whole *w)
+{
+    int64_t at = w->before + w->made;
+    for (int i = 0; i < PARTS; i++) {
+        int64_t each = announced_every(p, (enum part)i, w);
+        if (unseen & BIT(i) && each > 0 && at > 0 && at % each == 0)
+            return true;
+    }
+    return false;
 }
 
 double parts_may_add(const struct parts *p, unsigned unseen, double *save)

@@ -93,6 +93,9 @@ int64_t parts_expected(const struct parts *parts, enum part part, const struct p
 // unknown.
 unsigned parts_unseen(const struct parts *parts, const struct parts_whole *whole, int64_t *next);
 
+// Whether one of them begins with the step just made.
+bool parts_due(const struct parts *parts, unsigned unseen, const struct parts_whole *whole);
+
 // What unseen parts may add to the remaining time of training, as a share of it, and what they may
 // save because the counter includes them (docs/projection.md).
 double parts_may_add(const struct parts *parts, unsigned unseen, double *save);

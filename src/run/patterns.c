@@ -11,6 +11,7 @@ const struct event_source event_patterns[] = {
     {"progress bar", formats_bar},
     {"Hugging Face Trainer", formats_trainer},
     {"log lines", formats_line},
+    {"scikit-learn", formats_row},
     {NULL, NULL},
 };
 

@@ -13,14 +13,26 @@ struct numbers {
     uint32_t id;
 };
 
+// Whether commas stand between columns, "0,4.0,0.003", not in numbers: "1,000 of 12,000".
+static bool has_columns(const char *line, const char *end)
+{
+    for (const char *p = line; (p = memchr(p, ',', (size_t)(end - p))); p++) {
+        size_t digits = strspn(p + 1, "0123456789");
+        if (p > line && formats_digit(p[-1]) && digits > 0 && (digits != 3 || p[4] == '.'))
+            return true;
+    }
+    return false;
+}
+
 // A run of digits, points, colons, commas and dashes. Only plain digits are a number that may
 // count: not 0.25, 12:30:05 or 2025-03-06.
-static const char *read_number(const char *p, const char *end, struct numbers *out, bool attached)
+static const char *read_number(const char *p, const char *end, struct numbers *out, bool attached,
+                               bool columns)
 {
-    const char *start = p;
+    const char *start = p, *inside = columns ? ".:-" : ".:,-";
     bool plain = !attached;
     while (p < end &&
-           (formats_digit(*p) || (p + 1 < end && strchr(".:,-", *p) && formats_digit(p[1])))) {
+           (formats_digit(*p) || (p + 1 < end && strchr(inside, *p) && formats_digit(p[1])))) {
         plain &= formats_digit(*p);
         p++;
     }
@@ -36,20 +48,31 @@ static const char *read_number(const char *p, const char *end, struct numbers *o
     return p;
 }
 
-// Hashes the line with each number as one character.
+// The bytes of a blank, a sign or a piece of a bar, which grows: "[====>   ]", "|█████▌    |"; 0:
+// of none.
+static size_t bar_piece(const char *p)
+{
+    if (strncmp(p, "\xe2\x96", 2) == 0 && p[2] != '\0') // block elements
+        return 3;
+    return *p && strchr(" -=>#.*~", *p) ? 1 : 0;
+}
+
+// Hashes the line with each number as one character, without its bars.
 static bool read_shape(const char *line, size_t len, struct numbers *out)
 {
     const char *end = line + len;
     uint32_t hash = 2166136261U;
+    bool columns = has_columns(line, end);
     for (const char *p = line; p < end;) {
         unsigned char c = (unsigned char)*p;
         if (formats_digit(*p)) {
             bool attached = p > line && (formats_in_word(p[-1]) || p[-1] == '.');
-            p = read_number(p, end, out, attached);
+            p = read_number(p, end, out, attached, columns);
             c = '0';
         } else {
-            p++;
-            if (c == ' ' || c == '-') // columns and signs
+            size_t drawn = bar_piece(p);
+            p += drawn > 0 ? drawn : 1;
+            if (drawn > 0)
                 continue;
         }
         hash = (hash ^ c) * 16777619U;

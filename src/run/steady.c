@@ -28,6 +28,8 @@
 #define TREND_FIT     0.85 // of the variance, explained by the line
 #define TREND_RISING  5    // blocks, at least, after a flat beginning
 #define LEVEL_GROWTH  0.2  // a slower level that may be followed by others
+#define SLOPE_ENTRIES 4    // fewer have no slope
+#define FASTEST       16   // the fastest of so many stretches bounds the forecast
 
 // A part of the series at one level.
 struct level {
@@ -287,6 +289,30 @@ static double find_trend(const struct series *series, int64_t first, double *las
     return fits && fabs(growth) * (TREND_BLOCKS - from) / TREND_BLOCKS >= TREND_GROWTH ? growth : 0;
 }
 
+bool steady_slope(const struct series *series, double *growth, double *error)
+{
+    int64_t first = series->count > 1, n = series->count - first; // the first one is never typical
+    double y[TREND_BLOCKS];
+    int blocks = n < TREND_BLOCKS ? (int)n : TREND_BLOCKS;
+    if (n < SLOPE_ENTRIES)
+        return false;
+    batch_means(series, first, blocks, y);
+    struct line line = fit_line(y, blocks, 0);
+    double mean = stats_mean(y, (size_t)blocks), xx = (pow(blocks, 3) - blocks) / 12;
+    *growth = line.slope * blocks / mean;
+    *error = sqrt(line.off / (blocks - 2) / xx) * blocks / mean;
+    return true;
+}
+
+static double fastest_of(const struct series *series)
+{
+    int64_t width = series->count > FASTEST ? series->count / FASTEST : 1;
+    double fastest = (double)INFINITY;
+    for (int64_t i = 0; i + width <= series->count; i += width)
+        fastest = fmin(fastest, mean_of(series, i, i + width));
+    return fastest;
+}
+
 // A trend, or a slower level after a fifth of the steps.
 static void look_for_growth(const struct series *series, int64_t start, struct steady *out)
 {
@@ -302,6 +328,7 @@ static void look_for_growth(const struct series *series, int64_t start, struct s
             return;
         out->growth = (after - before) / mean;
         out->last_ns = after;
+        out->level_ns = before;
     }
 }
 
@@ -327,7 +354,8 @@ void steady_judge(const struct series *series, const struct calibrate *calibrate
                   struct steady *out)
 {
     *out = (struct steady){.kind = STEADY_SHORT,
-                           .mean_ns = (double)series->total_ns / (double)series->steps};
+                           .mean_ns = (double)series->total_ns / (double)series->steps,
+                           .fastest_ns = fastest_of(series)};
     if (series->count < ENTRIES_FEW) {
         out->first = series->count > 1; // a program's first step is never typical
         if (out->first > 0)

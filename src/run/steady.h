@@ -36,10 +36,16 @@ struct steady {
     double relative_error; // of the forecast: one standard deviation
     bool follows;          // the steps follow the processor's drift
     double scatter;        // of the stretches around their median, as a share
+    double fastest_ns;     // mean step time of the fastest sixteenth: no forecast is below it
     double growth;         // of the step time over the series, at the rate of its end; 0: none
     double last_ns;        // the step time at its end, if it grows
+    double level_ns;       // the level before the last, if it grows by levels; 0: by a line
     bool changes;          // on the way: unsteady, a trend, or another level
 };
+
+// The straight line through the step times: how much they grow over all entries, as a share of
+// their mean, and the standard error of that. False: too few entries.
+bool steady_slope(const struct series *series, double *growth, double *error);
 
 // The series needs at least one entry. Takes about a millisecond.
 void steady_judge(const struct series *series, const struct calibrate *calibrate,

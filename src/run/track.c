@@ -73,7 +73,9 @@ double track_growth(const struct track *t)
 void track_plan(struct track *t)
 {
     struct parts_whole whole;
+    struct totals_found found;
     struct meter_plan p = {.stages = 1, .within = t->within, .max_s = t->max_s, .follows = true};
+    track_place(t, &found);
     track_whole(t, &whole);
     if (whole.total > 0) {
         int64_t next;
@@ -88,7 +90,14 @@ void track_plan(struct track *t)
         p.epoch_ends = parts_expected(&t->parts, PART_EPOCH_END, &whole, &p.doubt[METER_EPOCH_END]);
         unsigned unseen = parts_unseen(&t->parts, &whole, &next);
         p.may_add = parts_may_add(&t->parts, unseen, &p.may_save) + track_growth(t);
+        p.may_add += found.doubt;
+        p.may_save += found.doubt;
         p.others = t->others >= OTHERS_LEAST ? t->others : 0;
+        p.lengthens = t->lengthens;
+        struct meter_outlook o;
+        meter_outlook(t->meter, &o);
+        if (unseen && next < INT64_MAX)
+            p.part_s = (double)next * o.step_s;
     }
     meter_plan(t->meter, &p);
 }
@@ -126,7 +135,25 @@ static bool saved(struct track *t, int64_t took_ns)
            parts_late(&t->parts, took_ns, t->pending);
 }
 
-void track_flush(struct track *t)
+// The program told how long the training goes on.
+static void note_left(struct track *t)
+{
+    const struct counter *c = counters_chosen(&t->counters);
+    struct totals_found found;
+    if (t->left_s.known && c && t->phase == METER_TRAIN) {
+        bool from_0 = t->before == 0; // then the first line is after one step
+        const struct totals_line line = {
+            .n = (double)(track_place(t, &found) + from_0),
+            .before = t->second && t->made_before < t->before ? (double)t->before : 0,
+            .at_s = (double)meter_train_ns(t->meter) / 1e9,
+            .left_s = t->left_s.v,
+            .unit_s = t->left_unit_s};
+        totals_add_left(&t->totals, &line);
+    }
+    t->left_s.known = false;
+}
+
+static void flush_steps(struct track *t)
 {
     int64_t part_ns[PARTS], at = meter_booked_ns(t->meter), now = now_ns(t);
     unsigned marks;
@@ -152,6 +179,12 @@ void track_flush(struct track *t)
     if (train_ns < took)
         meter_phase(t->meter, METER_TRAIN);
     meter_at(t->meter, t->at_ns);
+}
+
+void track_flush(struct track *t)
+{
+    flush_steps(t);
+    note_left(t);
 }
 
 void track_phase(struct track *t, enum meter_phase phase)
@@ -230,6 +263,7 @@ void track_restart(struct track *t, int64_t at_ns)
     t->samples = t->inside = 0;
     t->second = false;
     t->totals.passed = t->totals.epoch_steps = 0;
+    t->totals.left = (struct totals_left){0};
     struct parts fresh = {0};
     for (int i = 0; i < PARTS; i++) {
         fresh.kinds[i].every = t->parts.kinds[i].every;

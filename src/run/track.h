@@ -43,7 +43,10 @@ struct track {
     int64_t samples;       // of the metered steps
     int64_t reported;      // of `written`, at the last report
     int64_t reports;
-    int64_t inside; // evaluation steps that the counter counted in this epoch
+    int64_t inside;           // evaluation steps that the counter counted in this epoch
+    struct maybe_real left_s; // told since the last flush, in units of:
+    double left_unit_s;
+    bool lengthens; // steps generate answers
 };
 
 // A phase starts, as reported by the program.

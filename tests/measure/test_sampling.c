@@ -73,12 +73,38 @@ static void nothing_seen(void **state)
     assert_null(sampling_word(SAMPLING_GOES_ON));
 }
 
+// An evaluation every 400 steps, 20 of them after the minute is over: the sample sees it, to its
+// end.
+static void an_evaluation_that_comes_soon(void **state)
+{
+    (void)state;
+    struct sampling now = {.elapsed_s = 10 + 60, .before_s = 10, .steps = 380, .part_s = 3.2};
+    now.total = now.projected = true;
+    assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
+    now.part_s = 0;
+    now.in_part = true;
+    now.elapsed_s = 10 + 90;
+    assert_int_equal(sampling_judge(&now), SAMPLING_GOES_ON);
+    now.elapsed_s = 10 + 180; // but not for ever
+    assert_int_equal(sampling_judge(&now), SAMPLING_TIME);
+    now.in_part = false;
+    now.elapsed_s = 10 + 91;
+    assert_int_equal(sampling_judge(&now), SAMPLING_TIME);
+    // One that comes two minutes later is not waited for, nor one after the user's limit.
+    now = (struct sampling){.elapsed_s = 70, .before_s = 10, .steps = 380, .part_s = 120};
+    now.total = now.projected = true;
+    assert_int_equal(sampling_judge(&now), SAMPLING_TIME);
+    now.part_s = 3;
+    now.limit_s = 70;
+    assert_int_equal(sampling_judge(&now), SAMPLING_TIME);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(precise_enough), cmocka_unit_test(a_minute_of_steps),
         cmocka_unit_test(a_given_limit),  cmocka_unit_test(no_total),
-        cmocka_unit_test(nothing_seen),
+        cmocka_unit_test(nothing_seen),   cmocka_unit_test(an_evaluation_that_comes_soon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

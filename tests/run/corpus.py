@@ -7,7 +7,7 @@
     corpus.py --all        writes one after the other
 
 The first line is the truth: kind, argv, steps (optimizer steps, or rounds), whole_s, announced (every
-part, such as an evaluation, is announced by the arguments or the log before it happens), epochs where
+part, such as an evaluation, is announced by the arguments or the log before it happens; null: no sample foresees its times), epochs where
 there are any, and counted: the sum that the log counts to where it does not count steps. Each further line is a chunk of output: {"t": seconds since the start, "text": bytes}.
 """
 import json
@@ -916,4 +916,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    import corpus  # the kinds of the other files are added to this one
+    import corpus_left  # noqa: F401
+    import corpus_rl  # noqa: F401
+    corpus.main()

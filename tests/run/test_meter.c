@@ -483,6 +483,32 @@ static void doubts_widen_the_interval(void **state)
     assert_true(fabs(high_s[2] - high_s[0] - 2 * 5) < 0.5 && fabs(low_s[0] - low_s[2] - 10) < 0.5);
 }
 
+// 80 of 9,390 steps, none faster than 380 ms, far apart: what is left takes 59 min at least, less
+// the drift that a machine may have (2 %).
+static void no_interval_is_impossible(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct run run = {0};
+    struct meter *meter;
+    int64_t at_ns = clock_now_ns() - 1000 * S;
+    assert_ok(meter_new(&meter, at_ns, &err), &err);
+    meter_plan(meter, &(struct meter_plan){.stage_steps = {9390}, .stages = 1, .follows = true});
+    meter_at(meter, at_ns);
+    meter_phase(meter, METER_TRAIN);
+    for (int i = 0; i < 80; i++) {
+        meter_at(meter, at_ns += (380 + (i / 8 % 3 == 1 ? 1300 : 10 * (i % 3))) * MS);
+        meter_steps(meter, 0, 1);
+    }
+    meter_stop(meter);
+    assert_ok(meter_fill(meter, false, &run, &err), &err);
+    const struct run_projection *p = &run.projection;
+    assert_true(p->low_s.v >= 0.98 * 9310 * 0.380 && p->low_s.v <= p->wall_s.v);
+    assert_true(p->high_s.v > 1.3 * p->wall_s.v && p->longer_s.v > 60);
+    record_release(run_fields, &run);
+    meter_free(meter);
+}
+
 // The loop takes less than 0.2 % of the time, and its windows tell a machine's speed.
 static void calibration_is_cheap(void **state)
 {
@@ -519,6 +545,7 @@ int main(void)
         cmocka_unit_test(a_growing_step_time_is_continued),
         cmocka_unit_test(a_restart_forgets),
         cmocka_unit_test(doubts_widen_the_interval),
+        cmocka_unit_test(no_interval_is_impossible),
         cmocka_unit_test(another_start_may_take_longer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "run/columns.h"
 #include "run/shapes.h"
 
 static struct shapes *shapes;
@@ -127,11 +128,74 @@ static void many_kinds(void **state)
     assert_false(show("%s", longest).step.known);
 }
 
+// "0,4.0,0.1": commas stand between columns, unless all of them group digits.
+static void columns_without_words(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        struct event e = show("%d,%.1f,%.6f", i * 10, 4.0 - i, 1e-3 * i);
+        assert_true(e.step.known == (i + 1 >= SHAPES_LINES));
+        assert_true(!e.step.known || e.step.v == i * 10);
+    }
+    for (int i = 1; i < 8; i++)
+        assert_false(show("heap at %d,%03d of 12,288 words", i, i).step.known);
+}
+
+// A bar that grows does not make another line.
+static void bars_are_not_the_shape(void **state)
+{
+    (void)state;
+    for (int i = 1; i <= 20; i++) {
+        struct event e = show("pass [%.*s>%.*s] at %d/20", i, "====================", 20 - i,
+                              "                    ", i);
+        assert_true(e.step.known == (i >= SHAPES_LINES));
+        assert_true(!e.step.known || (e.step.v == i && e.total_steps.v == 20));
+    }
+}
+
+static struct event row(struct columns *columns, const char *line)
+{
+    struct event e = {0};
+    columns_read(columns, line, strlen(line), &e);
+    return e;
+}
+
+static void columns_with_a_header(void **state)
+{
+    (void)state;
+    struct columns c = {0};
+    assert_false(row(&c, "0,4.0,3.9").step.known);
+    assert_false(row(&c, "epoch,loss,val_loss,lr").step.known);
+    struct event e = row(&c, "2, 4.5, 3.9, 1e-3");
+    assert_true(e.step.v == 2 && e.epoch.v == 2 && e.counts == COUNTS_EPOCHS && e.epoch_ended);
+    assert_true(e.loss.v == 4.5 && e.test_loss.v == 3.9);
+    assert_false(row(&c, "2,4.5,3.9").step.known);                              // another table
+    assert_false(row(&c, "x,4.5,3.9,1e-3").step.known);                         // no number
+    assert_false(row(&c, "In this epoch, the step, if any, fails").step.known); // prose
+    assert_false(row(&c, "step,train/loss,epoch,").step.known);
+    assert_true(row(&c, "3,4.25,3,0.1").loss.v == 4.25); // the last header with a word in each
+    assert_false(row(&c, "step,train/loss,epoch").step.known);
+    e = row(&c, "400,4.25,1");
+    assert_true(e.step.v == 400 && e.counts == COUNTS_STEPS && e.epoch.v == 1 && e.loss.v == 4.25);
+    assert_false(row(&c, "99999999999999999999,4.25,1").step.known);
+    char many[200];
+    memset(many, ',', sizeof many - 1);
+    many[sizeof many - 1] = '\0';
+    assert_false(row(&c, many).step.known);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, drop)
     const struct CMUnitTest tests[] = {
-        TEST(rising_numbers), TEST(columns), TEST(other_lines), TEST(restarts), TEST(many_kinds),
+        TEST(rising_numbers),
+        TEST(columns),
+        TEST(other_lines),
+        TEST(restarts),
+        TEST(many_kinds),
+        TEST(columns_without_words),
+        TEST(bars_are_not_the_shape),
+        TEST(columns_with_a_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
