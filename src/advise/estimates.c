@@ -330,6 +330,8 @@ void estimated_explain(const struct estimated *e, struct buf *out)
     }
     add_devices(e, out);
     add_processors(e, out);
+    if (m->fit != ESTIMATE_FITS)
+        buf_printf(out, "GPU memory: %s\n", m->memory);
     add_split(m, out);
     add_factor(e, out);
     estimate_several_words(m, &e->from, &e->to, out);

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "estimate/estimate.h"
+#include "estimate/memory.h"
 
 static bool differ(const char *a, const char *b)
 {
@@ -426,11 +427,12 @@ const char *proof_too_large(const struct proofs *proofs, const struct proof *p,
                  (long long)p->gpus);
         return "too few GPUs";
     }
-    const char *reason = estimate_misfit(p->run, &there, text);
-    if (!reason || strcmp(reason, ESTIMATE_NO_MEMORY) != 0) // the rest worked on such a GPU
+    enum estimate_fit fit = estimate_memory(p->run, NULL, &there, text);
+    if (fit != ESTIMATE_FITS_NOT && fit != ESTIMATE_FIT_UNSURE)
         return proof_no_memory(p, offer, why);
-    snprintf(why, EVIDENCE_WHY, "does not fit: %s", text);
-    return reason;
+    snprintf(why, EVIDENCE_WHY, "%s%s",
+             fit == ESTIMATE_FITS_NOT ? "does not fit: " : "its GPU memory ", text);
+    return ESTIMATE_NO_MEMORY;
 }
 
 const char *proof_no_memory(const struct proof *p, const struct offer *offer,

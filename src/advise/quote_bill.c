@@ -64,6 +64,12 @@ static int set_certainty(const struct estimated *e, struct bill *bill, struct er
                       "its processor is unknown: one in the middle of the device table is assumed",
                       err));
     }
+    if (e->estimate.fit != ESTIMATE_FITS) {
+        bool unsure = e->estimate.fit == ESTIMATE_FIT_UNSURE;
+        TRY(text_set(&bill->gpu_memory, unsure ? "unsure" : "unknown", err));
+        buf_printf(&class, "GPU memory: %s", e->estimate.memory);
+        TRY(texts_take(&bill->notes, &class, err));
+    }
     if (e->estimate.several.to.link)
         bill->efficiency = some_real(e->estimate.several.to.median);
     estimate_class_words(&e->estimate, &class);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "cmd/table.h"
+#include "estimate/memory.h"
 
 #define KEPT      3  // rows of each workload; bills of each training
 #define ESTIMATES 20 // of a user's own training
@@ -157,9 +158,24 @@ static bool is_old(const struct bill *bills, size_t count)
     return false;
 }
 
+static void say_memory(struct out *out, const struct quote *q)
+{
+    bool unknown = false, unsure = false;
+    for (size_t i = 0; i < q->estimates.count; i++) {
+        const char *fit = q->estimates.items[i].gpu_memory;
+        unknown |= fit && strcmp(fit, "unknown") == 0;
+        unsure |= fit && strcmp(fit, "unsure") == 0;
+    }
+    if (unknown)
+        out_wrap(out, 0, MEMORY_UNKNOWN);
+    if (unsure)
+        out_wrap(out, 0, MEMORY_UNSURE);
+}
+
 // A user's own training: estimates, and the machine that would settle it.
 static void say_estimated(struct out *out, const struct quote *q)
 {
+    say_memory(out, q);
     bool old =
         is_old(q->estimates.items, q->estimates.count) || is_old(q->bills.items, q->bills.count);
     bool rough = strcmp(q->estimates.items[0].basis, "rough") == 0;

@@ -10,6 +10,7 @@
 #include "base/money.h"
 #include "base/units.h"
 #include "cmd/table.h"
+#include "estimate/memory.h"
 
 #define ROWS        15 // without --all
 #define OTHERS_ROWS 5  // of each other training
@@ -123,6 +124,7 @@ struct footnotes { // of all tables, printed below the last
     size_t rows;
     size_t left_out; // estimates without a bill
     size_t unnamed;  // processors
+    bool unsure_memory, unknown_memory;
     bool assumed, incomplete, estimated, impossible, maybe, missed, committed, at_least, replayed;
     double startup_low_s, startup_high_s; // high 0: none
     const char *exchange[8];              // rates of exchange, each once: one may be OLD
@@ -140,6 +142,8 @@ static void note_row(struct footnotes *notes, const struct bill *b)
     notes->committed |= b->committed != NULL;
     notes->at_least |= b->spot.lower_bound.v;
     notes->replayed |= b->spot.method != NULL;
+    notes->unsure_memory |= b->gpu_memory && strcmp(b->gpu_memory, "unsure") == 0;
+    notes->unknown_memory |= b->gpu_memory && strcmp(b->gpu_memory, "unknown") == 0;
     notes->assumed |= b->tariff_assumed.v;
     notes->incomplete |= b->incomplete.v;
     const char *const marks[] = {mark_of(b->deadline), mark_of(b->budget)};
@@ -193,6 +197,10 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
                   "The processors of %s above are unknown: the times assume one in the middle of "
                   "the device table, and are rougher.",
                   units_count((int64_t)notes->unnamed, "offer").s);
+    if (notes->unknown_memory)
+        out_wrap(out, 0, MEMORY_UNKNOWN);
+    if (notes->unsure_memory)
+        out_wrap(out, 0, MEMORY_UNSURE);
     if (notes->at_least)
         out_wrap(out, 0,
                  "≥ how often this spot machine is taken away is unknown: the bill if it never is. "

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "estimate/memory.h"
 #include "estimate/rates.h"
 #include "estimate/traced.h"
 
@@ -114,40 +115,22 @@ static const char *lacks(const struct run *run, const struct device *device)
                                                                                  : NULL;
 }
 
-// Of one GPU, in bytes; 0: unknown.
-static int64_t peak_memory(const struct run *run)
-{
-    int64_t peak = run->use.gpu_memory_peak_bytes.known ? run->use.gpu_memory_peak_bytes.v : 0;
-    for (size_t i = 0; i < run->use.gpu_list.count; i++) {
-        struct maybe_int one = run->use.gpu_list.items[i].memory_peak_bytes;
-        peak = one.known && one.v > peak ? one.v : peak;
-    }
-    return peak;
-}
-
 // By which factor a part of its time slows a GPU down.
 static double slowed_by_share(const struct estimate_place *place)
 {
     return place->share > 0 && place->share < 1 ? 1 / place->share : 1;
 }
 
-const char *estimate_misfit(const struct run *run, const struct estimate_place *to, char why[200])
+// Null: the run would work there, as far as known; else the reason in a few words, and `why`.
+static const char *misfit_of(const struct making *m, char why[200])
 {
-    int64_t has = to->gpu_memory_bytes, needs = peak_memory(run);
+    const struct run *run = m->run;
+    const struct estimate_place *to = m->to;
     if (to->gpus == 0 || !to->device)
         return NULL;
-    if (has == 0)
-        has = (int64_t)((double)((int64_t)to->device->memory_mib << 20) / slowed_by_share(to));
-    if (has > 0 && needs > has) {
-        int n = snprintf(why, 200, "needs %s of GPU memory, the %s has %s", units_bytes(needs).s,
-                         to->device->name, units_bytes(has).s);
-        double fits =
-            run->batch.known ? floor((double)run->batch.v * ((double)has / (double)needs)) : 0;
-        if (fits >= 1 && n > 0 && n < 200)
-            snprintf(why + n, 200 - (size_t)n,
-                     "; a batch of at most %.0f instead of %lld could fit", fits,
-                     (long long)run->batch.v);
-        return ESTIMATE_NO_MEMORY;
+    if (m->out->fit >= ESTIMATE_FIT_UNLIKELY) {
+        snprintf(why, 200, "%s", m->out->memory);
+        return m->out->fit == ESTIMATE_FITS_NOT ? ESTIMATE_NO_MEMORY : ESTIMATE_FAR_LESS;
     }
     if (run->framework && strcmp(run->framework, "fare") == 0 && *to->device->vendor &&
         strcmp(to->device->vendor, "nvidia") != 0) {
@@ -462,7 +445,8 @@ void estimate_make(const struct estimate_tables *tables, const struct run *run,
         unknown(out, ESTIMATE_UNKNOWN, NO_FIGURE, "the device is not in the device table");
         return;
     }
-    const char *misfit = estimate_misfit(run, to, why);
+    out->fit = estimate_memory(run, from, to, out->memory);
+    const char *misfit = misfit_of(&m, why);
     if (misfit) {
         unknown(out, ESTIMATE_IMPOSSIBLE, misfit, why);
         return;

@@ -20,6 +20,15 @@ enum estimate_kind {
     ESTIMATE_ROUGH, // an order of magnitude: another vendor, from a CPU, or an interval over ×/÷ 2
 };
 
+// Whether the GPU's memory suffices (estimate/memory.h).
+enum estimate_fit {
+    ESTIMATE_FITS,
+    ESTIMATE_FIT_UNSURE,
+    ESTIMATE_FIT_UNKNOWN,
+    ESTIMATE_FIT_UNLIKELY, // unknown, and it has far less than the run's
+    ESTIMATE_FITS_NOT,
+};
+
 // Where a run was measured, or would run. Zero: unknown.
 struct estimate_place {
     const struct device *device;       // the GPU, or the processor of a run on CPUs; null: unknown
@@ -63,6 +72,8 @@ struct estimate {
     enum estimate_kind kind;
     const char *reason; // without a figure: `why` in a few words, the same for all machines
     char why[200];
+    enum estimate_fit fit;
+    char memory[200];                           // why it may not fit, or why that is unknown
     double time_s, low_s, high_s;               // for as many samples, at the same batch per GPU
     double device;                              // time of a step there ÷ here
     struct estimate_several several;            // the change of the number of GPUs
@@ -116,13 +127,11 @@ void estimate_stretch(struct estimate *estimate, double factor); // the interval
 void estimate_set_kind(struct estimate *estimate); // by its class and interval
 
 #define ESTIMATE_NO_MEMORY "not enough GPU memory"
+#define ESTIMATE_FAR_LESS  "unknown GPU memory"
 #define ESTIMATE_NO_GPU    "no GPU"
 #define ESTIMATE_NEEDS_CPU "only a run on a CPU tells the time on a processor"
 
-// Null: the run would work there, as far as known; else the reason in a few words, and `why`.
-const char *estimate_misfit(const struct run *run, const struct estimate_place *to, char why[200]);
-
-// "measured", "estimated ±16 %", "rough ×2.4", "unknown", "does not fit".
+// "measured", "estimated ±16 %", "rough ×2.4, may not fit", "unknown", "does not fit".
 #define ESTIMATE_WORDS 40
 void estimate_words(const struct estimate *estimate, char out[ESTIMATE_WORDS]);
 

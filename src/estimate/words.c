@@ -19,6 +19,9 @@ void estimate_words(const struct estimate *e, char out[ESTIMATE_WORDS])
         snprintf(out, ESTIMATE_WORDS, "estimated ±%.0f %%", ceil(100 * (factor - 1) - 1e-9));
     else
         snprintf(out, ESTIMATE_WORDS, factor < 9.95 ? "rough ×%.1f" : "rough ×%.0f", factor);
+    size_t len = strlen(out);
+    if (e->kind >= ESTIMATE_MEASURED && e->fit == ESTIMATE_FIT_UNSURE)
+        snprintf(out + len, ESTIMATE_WORDS - len, ", may not fit");
 }
 
 static const char *say(const char *const pairs[][2], const char *word)

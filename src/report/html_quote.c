@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
+#include "estimate/memory.h"
 #include "market/bill.h"
 #include "report/markup.h"
 #include "report/part.h"
@@ -277,12 +278,13 @@ void html_at_least(struct buf *out)
 static void table_notes(struct buf *out, const struct quote *quote, const struct bill **rows,
                         const struct common *common)
 {
-    bool at_least = false, replayed = false, pale = false, apart = false;
+    bool at_least = false, replayed = false, pale = false, apart = false, memory = false;
     struct buf text = {0};
     for (size_t i = 0; rows[i]; i++) {
         apart |= i > 0 && bill_total(rows[i]) < bill_total(rows[i - 1]);
         at_least |= rows[i]->spot.lower_bound.v;
         replayed |= rows[i]->spot.method != NULL;
+        memory |= rows[i]->gpu_memory && strcmp(rows[i]->gpu_memory, "unknown") == 0;
         pale |= bill_share(rows[i], BILL_STARTUP) + bill_share(rows[i], BILL_IDLE) > 0;
     }
     sources(out, quote, rows, common);
@@ -300,6 +302,8 @@ static void table_notes(struct buf *out, const struct quote *quote, const struct
     if (text.len > 0)
         html_paragraph(out, "mute", buf_str(&text));
     buf_drop(out, &text);
+    if (memory)
+        html_paragraph(out, "mute", MEMORY_UNKNOWN);
     if (at_least)
         html_at_least(out);
     if (rows[0]->local_currency && rows[0]->exchange)
