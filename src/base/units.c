@@ -106,6 +106,11 @@ static struct units_text seconds(double s)
     return out;
 }
 
+double units_half_width(double low, double high, double middle)
+{
+    return middle > 0 ? fmax((high - low) / 2 / middle * 100, 0.1) : 0.1;
+}
+
 struct units_text units_step(double ms)
 {
     struct units_text out;

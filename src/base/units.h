@@ -26,6 +26,10 @@ struct units_text units_flops(double flops_per_s);
 // "1 day", "0 days", "14 days": `noun` in the singular, whose plural ends in s.
 struct units_text units_count(int64_t count, const char *noun);
 
+// How well a time is known: half the width of its interval in per cent, and 0.1 at least. Ends that
+// are the wrong way round, as in records of earlier builds, count as one.
+double units_half_width(double low, double high, double middle);
+
 // A step's time: "12.35 ms", "350 ms", from a second on as clock_words() has it.
 struct units_text units_step(double ms);
 

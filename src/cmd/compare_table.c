@@ -97,7 +97,7 @@ static void add_below(struct buf *line, const struct compare_row *row)
     if (compare_cost_interval(row, "$", " to ", text))
         add_part(line, text);
     if (row->power.kwh.known)
-        buf_printf(line, "%s%.3g kWh (%.0f W %s)", line->len > 0 ? "; " : "", row->power.kwh.v,
+        buf_printf(line, "%s%.3g kWh (%.0f W, %s)", line->len > 0 ? "; " : "", row->power.kwh.v,
                    row->power.watts.v, row->power.how);
     add_against(line, "time", &row->time);
     add_against(line, "cost", &row->money);

@@ -44,7 +44,7 @@ static void whole(char out[48], const struct run *run)
     if (run->projection.wall_s.known) {
         const struct run_projection *p = &run->projection;
         clock_words((int64_t)(p->wall_s.v * 1e9), time, sizeof time);
-        double share = (p->high_s.v - p->low_s.v) / 2 / p->wall_s.v * 100;
+        double share = units_half_width(p->low_s.v, p->high_s.v, p->wall_s.v);
         clock_words((int64_t)(p->low_s.v * 1e9), low, sizeof low);
         clock_words((int64_t)(p->high_s.v * 1e9), high, sizeof high);
         if (share > 50)

@@ -68,7 +68,7 @@ static void step(const struct run *run, char out[32])
     else if (ms >= 1e4) // no "1.235e+04"
         snprintf(out, 32, "%.0f", fmin(ms, 1e15));
     else if (s->step_ms.known && s->low_ms.known && s->high_ms.known && ms > 0)
-        snprintf(out, 32, "%.4g ±%.2g%%", ms, (s->high_ms.v - s->low_ms.v) / 2 / ms * 100);
+        snprintf(out, 32, "%.4g ±%.2g%%", ms, fmax(s->high_ms.v - s->low_ms.v, 0) / 2 / ms * 100);
     else
         snprintf(out, 32, "%.4g", ms);
 }

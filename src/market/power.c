@@ -53,7 +53,7 @@ static int with_host(struct market *market, const struct run *run, double gpus, 
         return 0;
     out->mw = llround(watts * 1000);
     if (row && gpus * share >= watts)
-        snprintf(out->how, sizeof out->how, "%.0f W of the GPUs measured × %g for the rest of a %s",
+        snprintf(out->how, sizeof out->how, "from %.0f W measured at the GPUs, × %g for the rest of a %s",
                  gpus, share, row->machine ? row->machine : "machine");
     else
         snprintf(out->how, sizeof out->how, "GPUs%s measured, without the rest of the machine",
@@ -112,6 +112,6 @@ void power_words(const struct power *power, int64_t ns, int64_t kwh, struct buf 
         money_short(cost, text);
         buf_printf(out, "%s USD for ", text);
     }
-    buf_printf(out, "%.3g kWh (%.0f W %s)", power_kwh(power->mw, ns), (double)power->mw / 1000,
+    buf_printf(out, "%.3g kWh (%.0f W, %s)", power_kwh(power->mw, ns), (double)power->mw / 1000,
                power->how);
 }

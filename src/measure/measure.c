@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "base/fs.h"
 #include "base/money.h"
 #include "base/proc.h"
@@ -491,7 +492,7 @@ bool measure_stop_words(const struct run_plan *plan, const struct run *run, stru
     else if (timed)
         buf_printf(out, " at the time limit (%s%s)", limit, command ? " after the first step" : "");
     if (p->wall_s.known && p->low_s.known && p->high_s.known && p->wall_s.v > 0) {
-        double percent = (p->high_s.v - p->low_s.v) / 2 / p->wall_s.v * 100;
+        double percent = units_half_width(p->low_s.v, p->high_s.v, p->wall_s.v);
         char low[24], high[24];
         clock_words((int64_t)(p->low_s.v * 1e9), low, sizeof low);
         clock_words((int64_t)(p->high_s.v * 1e9), high, sizeof high);

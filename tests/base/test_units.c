@@ -89,9 +89,20 @@ static void step_times_and_paces(void **state)
     assert_string_equal(units_pace(0, "step").s, "0 a second");
 }
 
+// By hand: 98 to 102 around 100 is 2 %. Ends that are the wrong way round were "± -0.0 %".
+static void half_width(void **state)
+{
+    (void)state;
+    assert_double_equal(units_half_width(98, 102, 100), 2, 1e-9);
+    assert_double_equal(units_half_width(100, 100, 100), 0.1, 1e-9);
+    assert_double_equal(units_half_width(100.01, 100, 100), 0.1, 1e-9);
+    assert_double_equal(units_half_width(0, 0, 0), 0.1, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(half_width),
         cmocka_unit_test(step_times_and_paces),
         cmocka_unit_test(sizes_as_people_write_them),
         cmocka_unit_test(sizes_as_people_read_them),

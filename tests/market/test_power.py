@@ -45,25 +45,25 @@ report("compare: unknown power is not 0", got.get("unknown") == {}, got)
 report("compare: the host's share is named", "× 1.4 for the rest of a workstation" in got["desk"]["how"]
        and "× 1.5 for the rest of a server" in got["server"]["how"] and "without the rest" in got["plain"]["how"], got)
 text = fare("compare", "--kwh", "0.30", "--watts", "500")
-report("compare: given watts are the whole machine's: 1 kWh, 0.30 USD", "power $" in text and "1 kWh (500 W as given)" in text, text)
+report("compare: given watts are the whole machine's: 1 kWh, 0.30 USD", "power $" in text and "1 kWh (500 W, as given)" in text, text)
 text = fare("compare", "--published", "2018-tweets", "--kwh", "0.30", "--watts", "500")
 report("compare: rented machines have a price, not electricity", "kWh" not in text, text)
 
 # ---- quote
 text = fare("quote", "20261110T000000Z-desk", "--kwh", "0.30")
-report("quote: beside the rent", "Power for the whole training on desk: 0.21 USD for 0.7 kWh (350 W 250 W of the GPUs measured × 1.4" in text, text)
+report("quote: beside the rent", "Power for the whole training on desk: 0.21 USD for 0.7 kWh (350 W, from 250 W measured at the GPUs, × 1.4" in text, text)
 # 10 W idle for (720 - 180) / 180 = 3 hours for each hour of use: 6 h, 0.06 kWh, 0.018 USD
 text = fare("quote", "20261110T000000Z-desk", "--kwh", "0.30", "--watts", "400", "--idle-watts", "10", "--hours-per-month", "180")
-report("quote: with its share of the idle time", "0.24 USD for 0.8 kWh (400 W as given), and 0.018 USD for 0.06 kWh (10 W while it is idle)"
+report("quote: with its share of the idle time", "0.24 USD for 0.8 kWh (400 W, as given), and 0.018 USD for 0.06 kWh (10 W, while it is idle)"
        in text, text)
 
 # ---- run, and bare fare with a command
 text = fare("run", "l1", "--n", "128", "--m", "128", "--dim", "64", "--watts", "360", "--kwh", "0.25", "--no-ledger", "--no-cloud")
-report("run", "power for the whole training: " in text and "kWh (360 W as given)" in text and "USD for" in text, text)
+report("run", "power for the whole training: " in text and "kWh (360 W, as given)" in text and "USD for" in text, text)
 text = fare("run", "--watts", "360", "--kwh", "0.25", "--no-ledger", "--no-cloud", "--", "true")
-report("run, of a command", "power for the whole training: " in text and "kWh (360 W as given)" in text, text)
+report("run, of a command", "power for the whole training: " in text and "kWh (360 W, as given)" in text, text)
 text = fare("--watts", "360", "--kwh", "0.25", "--no-ledger", "--no-cloud", "--no-report", "--", "sleep", "1")
-report("bare fare", "here, power" in text and "USD for" in text and "(360 W as given)" in text, text)
+report("bare fare", "here, power" in text and "USD for" in text and "(360 W, as given)" in text, text)
 # 3600 W for about a second at 1000 USD a kWh: about 1 USD, beside the rent
 text = fare("run", "--watts", "3600", "--kwh", "1000", "--no-ledger", "--no-cloud", "--offer", "gcp/n1-standard-1", "--", "sleep", "1")
 power = re.search(r"power for the whole training: (\S+) USD for", text)
