@@ -191,11 +191,11 @@ static int full_time(const char *text, size_t len, const struct run *run, struct
     return rc;
 }
 
-static int cost_of(const struct run_price *price, double s, int64_t *nano, bool *costed,
-                   struct err *err)
+static int cost_of(const struct run_price *price, const struct run *run, double s, int64_t *nano,
+                   bool *costed, struct err *err)
 {
     struct err why = {0};
-    int rc = run_price_cost(price, llround(s * 1e9), nano, &why);
+    int rc = run_price_cost(price, run_ordered_ns(run), llround(s * 1e9), nano, &why);
     if (rc == ERR_OVERFLOW || rc == ERR_FORMAT) { // no amount of money is that large
         *costed = false;
         return 0;
@@ -265,16 +265,16 @@ static int fill_part(const char *text, size_t len, const struct run *run,
     part->day = price->priced.day;
     if (ns.known) { // to the nanosecond
         struct err why = {0};
-        rc = run_price_cost(price, ns.v, &part->cost, &why);
+        rc = run_price_cost(price, run_ordered_ns(run), ns.v, &part->cost, &why);
         part->costed = rc == 0;
         rc = 0;
     } else {
-        rc = cost_of(price, part->time_s, &part->cost, &part->costed, err);
+        rc = cost_of(price, run, part->time_s, &part->cost, &part->costed, err);
     }
     if (rc == 0 && part->time_high > 0)
-        rc = cost_of(price, part->time_low, &part->cost_low, &part->costed, err);
+        rc = cost_of(price, run, part->time_low, &part->cost_low, &part->costed, err);
     if (rc == 0 && part->time_high > 0)
-        rc = cost_of(price, part->time_high, &part->cost_high, &part->costed, err);
+        rc = cost_of(price, run, part->time_high, &part->cost_high, &part->costed, err);
     return rc;
 }
 

@@ -10,6 +10,8 @@
 #include <sys/prctl.h>
 
 #include "ledger/ledger.h"
+#include "market/again.h"
+#include "record/correct.h"
 
 static const char *const color_choices[] = {"auto", "always", "never", NULL};
 
@@ -319,6 +321,7 @@ int cmd_main(const struct command *const *commands, int argc, char **argv)
     signal(SIGCHLD, SIG_DFL); // if a parent ignored it, waitpid() would not work
     fill_standard_descriptors();
     ledger_on_damage(say_damaged, NULL);
+    run_correct_costs(run_cost_again);
     int skip = argc > 0; // exec() can start a program without even its own name
     int code = 0;
     int rc = dispatch(commands, argc - skip, argv + skip, &code, &err);

@@ -203,6 +203,9 @@ static const struct cmd_variable variables[] = {
     {"FARE_JOIN_HOST",
      "With a command on several machines: the one with rank 0, if its processes do not find it"},
     {"FARE_LEDGER", "Where runs are kept: a file (SQLite) or a postgresql:// URL"},
+    {"FARE_ORDERED",
+     "When this machine was ordered for the run, in seconds since 1970: the run pays for its boot "
+     "(--on sky sets it)"},
     {"FARE_PROJECT", "The project that pays for runs"},
     {NULL, NULL},
 };

@@ -11,6 +11,7 @@
 #include "cmd/run_text.h"
 #include "cmd/table.h"
 #include "report/account.h"
+#include "report/start.h"
 
 enum { BAR_COLUMNS = 30 };
 
@@ -64,10 +65,9 @@ static void print_phases(struct out *out, const struct run *run)
         const char *name;
         struct maybe_int ns;
     } rows[] = {
-        {"boot", p->boot_ns},      {"set-up", p->setup_ns},      {"kernels", p->kernels_ns},
-        {"load data", p->load_ns}, {"to device", p->device_ns},  {"warm-up", p->warmup_ns},
-        {"train", p->train_ns},    {"evaluate", p->evaluate_ns}, {"checkpoint", p->checkpoint_ns},
-        {"idle", p->idle_ns}};
+        {"set-up", p->setup_ns},      {"kernels", p->kernels_ns},       {"load data", p->load_ns},
+        {"to device", p->device_ns},  {"warm-up", p->warmup_ns},        {"train", p->train_ns},
+        {"evaluate", p->evaluate_ns}, {"checkpoint", p->checkpoint_ns}, {"idle", p->idle_ns}};
     int64_t total = p->wall_ns.known ? p->wall_ns.v : 0, longest = 1;
     size_t known = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -93,7 +93,7 @@ static void print_phases(struct out *out, const struct run *run)
         if (halves % 2)
             out_styled(out, OUT_GREEN, out->unicode ? "▌" : ":");
         out_printf(out, "%*s %s", bar - (halves + 1) / 2, "", duration(rows[i].ns.v).s);
-        if (total > 0 && i > 0) // boot is before our start
+        if (total > 0)
             out_printf(out, " (%.1f %%)", (double)rows[i].ns.v / (double)total * 100);
         out_printf(out, "\n");
     }
@@ -484,6 +484,24 @@ static void print_provenance(struct out *out, const struct run *run)
         out_row(out, NULL, "machine %.16s", run->machine.fingerprint);
 }
 
+// What was before the run, which is no part of where its time went.
+static void print_start(struct out *out, const struct run *run)
+{
+    static const struct {
+        const char *name;
+        void (*words)(const struct run *run, struct buf *out);
+    } rows[] = {{"Boot", start_boot_words},
+                {"Before", start_idle_words},
+                {"Corrected", start_corrected_words}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buf words = {0};
+        rows[i].words(run, &words);
+        if (words.len > 0)
+            out_row(out, rows[i].name, "%s", buf_str(&words));
+        buf_release(&words);
+    }
+}
+
 void runs_page(struct out *out, const struct run *run, const struct past_estimate *past,
                const struct spending_row *invoiced)
 {
@@ -509,14 +527,13 @@ void runs_page(struct out *out, const struct run *run, const struct past_estimat
             out_part(&facts, "then ran for %s", duration(run->phases.wall_ns.v).s);
         out_parts(out, "Time", &facts);
     }
+    print_start(out, run);
     if (run->project)
         out_row(out, "Project", "%s", run->project);
     if (run->problem)
         out_row(out, "Problem", "%s", run->problem);
     for (size_t i = 0; i < run->taints.count; i++)
         out_row(out, i == 0 ? "Noisy" : NULL, "%s", run->taints.items[i]);
-    for (size_t i = 0; i < run->corrected.count; i++)
-        out_row(out, i == 0 ? "Corrected" : NULL, "%s", run->corrected.items[i]);
     runs_saving(out, run);
     runs_bill_rows(out, run, invoiced);
     print_what(out, run);

@@ -126,6 +126,11 @@ static void print_spending(struct out *out, const struct spending *s, const enum
                   "The cost of %s is unknown, and not in the sums: no price is known for %s.",
                   units_count(s->total.unknown.v, "run").s,
                   s->total.unknown.v == 1 ? "its machine" : "their machines");
+    struct buf words = {0};
+    spending_corrected(s, &words);
+    if (words.len > 0)
+        out_wrap(out, 0, buf_str(&words));
+    buf_release(&words);
     say_invoices(out, s);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
@@ -219,7 +220,8 @@ static void setup_text(const struct fleet *fleet, struct buf *out)
                b->version, b->sha256, b->sha256);
 }
 
-// A job that was submitted twice measures once; both print the result.
+// A job that was submitted twice measures once; both print the result. The first task of a machine
+// is charged for its boot: FARE_ORDERED has the time of the order, which is now.
 static void run_text(const struct fleet *fleet, const char *key, struct buf *out)
 {
     const struct dispatch_bundle *b = &fleet->dispatch->bundle;
@@ -227,12 +229,13 @@ static void run_text(const struct fleet *fleet, const char *key, struct buf *out
         out,
         "in=$HOME/fare-in/%s\n"
         "dir=$HOME/.cache/fare/tasks/%s\n"
-        "mkdir -p \"$HOME/.cache/fare/tasks\"\n"
+        "export FARE_ORDERED=0\n"
+        "mkdir \"$HOME/.cache/fare/tasks\" 2>/dev/null && FARE_ORDERED=%lld\n"
         "if mkdir \"$dir\" 2>/dev/null; then\n"
         "  FARE_PROGRAM=$HOME/.cache/fare/bundle/%s-%.12s/fare sh \"$in/begin.sh\" \"$dir\"\n"
         "fi\n"
         "sh \"$in/reply.sh\" \"$dir\"\n",
-        key, key, b->version, b->sha256);
+        key, key, (long long)clock_date_s(), b->version, b->sha256);
 }
 
 int sky_yaml(const struct fleet *fleet, const struct sky_offer *offer, const struct task *task,

@@ -23,8 +23,7 @@ static const struct field machine_head_fields[] = {
 };
 #undef T
 #define T struct row_spent
-static const struct field spent_head_fields[] = {TEXT(usd), TEXT(usd_per_hour), TEXT(offer),
-                                                 TEXT(resource), FIELD_END};
+static const struct field spent_head_fields[] = {TEXT(usd), TEXT(offer), TEXT(resource), FIELD_END};
 #undef T
 #define T struct row_live
 static const struct field live_head_fields[] = {REAL(elapsed_s), TEXT(bill_usd), FIELD_END};
@@ -52,7 +51,6 @@ static const struct field row_fields[] = {
     TEXT(ended),
     TEXT(boot_from),
     FIELD(FIELD_TEXTS, T, corrected, ""),
-    COUNT(nodes),
     FIELD_IN(T, live, live_head_fields, ""),
     FIELD_IN(T, saving, saving_head_fields, ""),
     FIELD_IN(T, spent, spent_head_fields, ""),

@@ -20,7 +20,6 @@ struct row_machine {
 };
 struct row_spent {
     char *usd;
-    char *usd_per_hour;
     char *offer;
     char *resource;
 };
@@ -49,7 +48,6 @@ struct row {
     char *ended;
     char *boot_from;
     LIST_OF(char *) corrected;
-    struct maybe_int nodes;
     struct row_live live;
     struct row_saving saving;
     struct row_spent spent;

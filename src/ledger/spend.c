@@ -153,23 +153,6 @@ static bool cost_corrected(const struct row *row)
     return false;
 }
 
-// The price an hour by which the use is charged if it has no cost: the label's, or that by which a
-// false cost was computed, for all its machines.
-static int rate_of(const struct row *row, struct buf *out, struct err *err)
-{
-    const char *label = row_label(row, "price_per_hour_usd"), *then = row->spent.usd_per_hour;
-    int64_t nodes = row->nodes.known && row->nodes.v > 1 ? row->nodes.v : 1, nano;
-    char text[MONEY_BYTES];
-    if (cost_corrected(row) && then && money_parse(then, &nano, NULL) == 0 &&
-        money_scale(nano, nodes, 1, MONEY_HALF_EVEN, &nano, NULL) == 0) {
-        money_text(nano, text);
-        buf_adds(out, text);
-    } else {
-        buf_adds(out, or_empty(label));
-    }
-    return buf_check(out, err);
-}
-
 int spend_insert(const struct backend *backend, void *db, const struct row *row, struct err *err)
 {
     const struct run_attempt *own = NULL;
@@ -187,17 +170,15 @@ int spend_insert(const struct backend *backend, void *db, const struct row *row,
     const char *usd = row->spent.usd    ? row->spent.usd
                       : own && own->usd ? own->usd
                                         : row->live.bill_usd;
-    struct buf offer = {0}, rate = {0};
+    struct buf offer = {0};
     offer_of(row, &offer);
-    if (rc == 0)
-        rc = rate_of(row, &rate, err);
     bool ordered = row->boot_from && strcmp(row->boot_from, RUN_BOOT_ORDERED) == 0;
     const struct use use = {.id = row->id,
                             .started = row->started,
                             .ended = row->ended,
                             .host = row->host,
                             .offer = buf_str(&offer),
-                            .rate = buf_str(&rate),
+                            .rate = row_label(row, "price_per_hour_usd"),
                             .resource = row->spent.resource,
                             .wall_ns = row->phases.wall_ns.known ? row->phases.wall_ns
                                                                  : ns_of(row->live.elapsed_s),
@@ -211,7 +192,6 @@ int spend_insert(const struct backend *backend, void *db, const struct row *row,
     if (rc == 0)
         rc = put(backend, db, row, &use, err);
     buf_release(&offer);
-    buf_release(&rate);
     return rc;
 }
 

@@ -20,13 +20,13 @@ struct ledger_spend {
     const char *user, *host;    // plain or hashed, as recorded
     const char *project;        //
     const char *offer;          // PROVIDER/NAME@REGION:KIND, as far as known
-    const char *price_per_hour; // USD, given by a label; of a corrected use, as it was found then
+    const char *price_per_hour; // USD, given by a label
     const char *resource;       // the provider's id of the machine, plain or hashed
     int64_t gpus;               // below 0: unknown, as the numbers that follow
     int64_t wall_ns;
     int64_t boot_ns;  // charged: of a machine that fare ordered for it
     int64_t nano_usd; // as computed when it ended
-    bool corrected;   // its cost was false (record/correct.h); `nano_usd` is unknown
+    bool corrected;   // its record had a false cost; this is the right one (record/correct.h)
 };
 
 typedef int ledger_spend_fn(void *arg, const struct ledger_spend *spend, struct err *err);

@@ -28,6 +28,7 @@ int probe_isa(struct probe *probe, struct machine_cpu *cpu, struct err *err) MUS
 int probe_memory(struct probe *probe, struct machine_memory *memory, struct err *err) MUST_USE;
 int probe_disk(struct probe *probe, struct machine_disk *disk, struct err *err) MUST_USE;
 int probe_system(struct probe *probe, struct machine_system *system, struct err *err) MUST_USE;
+int probe_ready(struct probe *probe, struct machine_system *system, struct err *err) MUST_USE;
 int probe_gpus(struct probe *probe, struct machine *machine, struct err *err) MUST_USE;
 int probe_where(struct probe *probe, struct machine_where *where, struct err *err) MUST_USE;
 

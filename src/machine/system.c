@@ -322,5 +322,6 @@ int probe_system(struct probe *probe, struct machine_system *system, struct err 
     read_battery(tree, system);
     read_load(tree, system);
     TRY(read_boot(tree, system, err));
+    TRY(probe_ready(probe, system, err));
     return tree_check(tree, err);
 }

@@ -39,7 +39,7 @@ struct startup_given {
 };
 
 // The same on an offer, with start-up first. `itself`: the run was measured on this instance type,
-// so its own boot counts.
+// so its own boot counts if it is within the range of startup.csv.
 int bill_time_on(struct market *market, const struct run *run, bool itself,
                  const struct offer *offer, const struct startup_given *given,
                  struct bill_time *out, bool *known, struct err *err) MUST_USE;

@@ -115,19 +115,28 @@ static bool cached_kernels(const struct run *run)
            run->phases.kernels_ns.v < NS_PER_S;
 }
 
+// Whether the boot that a run measured is evidence for that of an offer: it was counted from the
+// order or the launch, with the provider's part, and lies in the range that is known of such
+// machines.
+static bool boot_counts(const struct run *run, const struct startup_row *row)
+{
+    bool whole = run->boot_from && strcmp(run->boot_from, "kernel") != 0;
+    int64_t ns = known(run->phases.boot_ns);
+    return whole && row && ns > 0 && ns >= row->low_ns && ns <= row->high_ns;
+}
+
 static void add_startup(struct start *s, const struct startups *defaults, const struct run *run,
                         bool itself, const struct offer *offer, const struct startup_given *given)
 {
     bool none = given->boot_ns.known && given->boot_ns.v == 0;
     bool ours = run->framework && strcmp(run->framework, "fare") == 0;
-    // Without the provider's part, which is charged too.
-    bool by_kernel = run->boot_from && strcmp(run->boot_from, "kernel") == 0;
+    const struct startup_row *boot = startup_find(defaults, offer, "boot");
     if (given->boot_ns.known)
         add_given(s, "boot", given->boot_ns.v);
-    else if (itself && known(run->phases.boot_ns) > 0 && !by_kernel)
+    else if (itself && boot_counts(run, boot))
         add_given(s, "boot", run->phases.boot_ns.v);
     else
-        add_default(s, "boot", startup_find(defaults, offer, "boot"), 0);
+        add_default(s, "boot", boot, 0);
     s->time.boot_low_ns = s->low_ns;
     s->time.boot_high_ns = s->high_ns;
     if (given->image_ns.known)

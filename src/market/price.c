@@ -378,6 +378,13 @@ bool priced_boots_free(const struct priced *p)
     return p->tariff->boot_free.known && p->tariff->boot_free.v;
 }
 
+int64_t priced_use_ns(const struct priced *p, int64_t ordered_ns, int64_t wall_ns)
+{
+    int64_t use_ns;
+    bool charged = ordered_ns > 0 && !priced_boots_free(p);
+    return charged && !__builtin_add_overflow(wall_ns, ordered_ns, &use_ns) ? use_ns : wall_ns;
+}
+
 bool priced_by_month(const struct priced *p)
 {
     return p->rule.unit_ns >= SHORTEST_MONTH_S * NS_PER_S;

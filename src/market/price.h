@@ -86,6 +86,11 @@ int priced_longest(const struct priced *priced, const struct wishes *wishes, int
 
 bool priced_boots_free(const struct priced *priced);
 
+// The use that is charged for a run of `wall_ns`: that, and the boot of a machine that fare ordered
+// for it (run_ordered_ns(); else 0), unless the provider gives boots away. Bills of runs, live and
+// when they end, --max-spend, the ledger's sums and comparisons all charge this.
+int64_t priced_use_ns(const struct priced *priced, int64_t ordered_ns, int64_t wall_ns);
+
 // Whole months are charged, not hours of them.
 bool priced_by_month(const struct priced *priced);
 

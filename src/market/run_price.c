@@ -328,8 +328,9 @@ int run_price(struct run_prices *p, const struct run *run, const struct run_pric
     return by_machine(p, run, said->kind, out, err);
 }
 
-int run_price_cost(const struct run_price *price, int64_t length_ns, int64_t *nano_usd,
-                   struct err *err)
+int run_price_cost(const struct run_price *price, int64_t ordered_ns, int64_t wall_ns,
+                   int64_t *nano_usd, struct err *err)
 {
-    return priced_total(&price->priced, &price->wishes, length_ns, nano_usd, err);
+    return priced_total(&price->priced, &price->wishes,
+                        priced_use_ns(&price->priced, ordered_ns, wall_ns), nano_usd, err);
 }

@@ -40,7 +40,7 @@ static int64_t cost_of(const struct live_price *price, double seconds)
 {
     int64_t nano = -1;
     if (!price || !price->cost || !(seconds >= 0) || seconds > MOST_S ||
-        price->cost(price->price, price->before_ns + (int64_t)(seconds * 1e9), &nano, NULL) != 0)
+        price->cost(price->price, (int64_t)(seconds * 1e9), &nano, NULL) != 0)
         return -1;
     return nano;
 }

@@ -17,8 +17,7 @@
 struct live_price {    // of the machine; unknown without `cost`
     const char *offer; // the offer and the source of its price, for people
     int64_t hour;      // nano-USD
-    int64_t before_ns; // paid for before the run's start: the machine's boot
-    // The cost of that much use, in nano-USD; must not allocate.
+    // The cost of a run of that length, in nano-USD; must not allocate.
     int (*cost)(const void *price, int64_t ns, int64_t *nano_usd, struct err *err);
     const void *price;
 };

@@ -110,7 +110,7 @@ static int set_deadline(struct measure *m, struct err *err)
     money_text(budget, m->max_spend);
     if (!left)
         snprintf(m->max_spend, sizeof m->max_spend, "%.40s", o->max_spend);
-    TRY(measure_price_longest(o->offer, budget, &ns, &m->says, err));
+    TRY(measure_price_longest(o->offer, budget, m->ordered_ns, &ns, &m->says, err));
     if (ns == 0)
         return err_set(err, ERR_USAGE, "%s USD is not enough to start %s", m->max_spend, o->offer);
     int64_t margin_ns = ns / 50 < SPEND_MARGIN_NS ? ns / 50 : SPEND_MARGIN_NS;
@@ -141,6 +141,9 @@ static int open_price(struct measure *m, struct err *err)
 {
     struct run run = {0};
     int rc = provenance_set(m->o, &m->secrets, m->machine, &run, err);
+    if (rc == 0)
+        rc = provenance_boot(m->machine, true, false, &run, err);
+    m->ordered_ns = run_ordered_ns(&run);
     if (rc == 0)
         rc = measure_price_open(&m->price, m->o->offer, m->o->currency, &run, err);
     if (rc == 0)
@@ -401,8 +404,8 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
         rc = code_describe(what->command, &run->code, err);
     if (rc == 0)
         rc = mask_run(&m->secrets, run, err);
-    if (rc == 0 && !m->begun)
-        rc = provenance_boot(m->machine, !m->o->no_ledger, run, err);
+    if (rc == 0)
+        rc = provenance_boot(m->machine, !m->begun, !m->o->no_ledger, run, err);
     measure_price_begin(m->price, run, &price);
     s.has_left = measure_budget_left(&m->budgets, &s.left_usd);
     if (rc == 0) {

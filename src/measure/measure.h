@@ -95,6 +95,7 @@ struct measure {
     struct run_plan plan;
     struct secrets secrets;
     struct measure_price *price;
+    int64_t ordered_ns;     // the boot that the first run is charged for (run_ordered_ns())
     struct budgets budgets; // that the runs count towards, as they were at the start
     char max_spend[48];     // USD; "": none
     struct runs runs;

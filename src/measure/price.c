@@ -19,6 +19,7 @@ struct measure_price {
     struct market *market;
     struct run_prices *prices;
     struct run_price price;
+    int64_t ordered_ns;   // of the run that goes on
     const char *currency; // (optional) beside USD
     char words[800];
 };
@@ -69,7 +70,8 @@ static int check_offer(struct market *market, const char *name, const struct run
 
 static int cost(const void *price, int64_t ns, int64_t *nano_usd, struct err *err)
 {
-    return run_price_cost(price, ns, nano_usd, err);
+    const struct measure_price *p = price;
+    return run_price_cost(&p->price, p->ordered_ns, ns, nano_usd, err);
 }
 
 static void describe(struct measure_price *p)
@@ -154,21 +156,13 @@ int64_t measure_price_hour(const struct measure_price *p)
     return p->price.hour;
 }
 
-static int64_t boot_of(const struct measure_price *p, const struct run *run)
-{
-    bool is_free = priced_boots_free(&p->price.priced);
-    return run->phases.boot_ns.known && !is_free ? run->phases.boot_ns.v : 0;
-}
-
 void measure_price_begin(struct measure_price *p, const struct run *run, struct live_price *live)
 {
     *live = (struct live_price){0};
-    if (p)
-        *live = (struct live_price){.offer = p->words,
-                                    .hour = p->price.hour,
-                                    .before_ns = boot_of(p, run),
-                                    .cost = cost,
-                                    .price = &p->price};
+    if (!p)
+        return;
+    p->ordered_ns = run_ordered_ns(run);
+    *live = (struct live_price){.offer = p->words, .hour = p->price.hour, .cost = cost, .price = p};
 }
 
 static void add_amount(const struct measure_price *p, int64_t nano, struct buf *out)
@@ -189,7 +183,7 @@ bool measure_price_amount(const struct measure_price *p, const struct run *run, 
 {
     int64_t nano;
     if (!p || !(wall_s >= 0 && wall_s < 3e9) ||
-        run_price_cost(&p->price, boot_of(p, run) + (int64_t)(wall_s * 1e9), &nano, NULL) != 0)
+        run_price_cost(&p->price, run_ordered_ns(run), (int64_t)(wall_s * 1e9), &nano, NULL) != 0)
         return false;
     add_amount(p, nano, out);
     return true;
@@ -290,7 +284,8 @@ int measure_price_spent(const struct measure_price *p, struct run *run, struct e
     if (usd)
         TRY(text_set(&spent->usd, usd, err));
     else if (run->phases.wall_ns.known &&
-             run_price_cost(&p->price, boot_of(p, run) + run->phases.wall_ns.v, &nano, NULL) == 0 &&
+             run_price_cost(&p->price, run_ordered_ns(run), run->phases.wall_ns.v, &nano, NULL) ==
+                 0 &&
              money_scale(nano, run->nodes.known ? run->nodes.v : 1, 1, MONEY_HALF_EVEN, &nano,
                          NULL) == 0)
         TRY(text_set_amount(&spent->usd, nano, err));
@@ -327,8 +322,8 @@ static int add_doubts(struct market *market, const struct offer *offer, struct b
     return rc == 0 ? buf_check(says, err) : rc;
 }
 
-int measure_price_longest(const char *name, int64_t budget, int64_t *longest_ns, struct buf *says,
-                          struct err *err)
+int measure_price_longest(const char *name, int64_t budget, int64_t ordered_ns, int64_t *longest_ns,
+                          struct buf *says, struct err *err)
 {
     const struct wishes wishes = {0};
     struct market *market = NULL;
@@ -343,6 +338,8 @@ int measure_price_longest(const char *name, int64_t budget, int64_t *longest_ns,
         rc = market_price(market, &offer, &wishes, &priced, err);
     if (rc == 0)
         rc = priced_longest(&priced, &wishes, budget, LONGEST_NS, longest_ns, err);
+    int64_t spent_ns = rc == 0 ? priced_use_ns(&priced, ordered_ns, 0) : 0;
+    *longest_ns = rc == 0 && *longest_ns > spent_ns ? *longest_ns - spent_ns : 0;
     market_close(market);
     return rc;
 }

@@ -22,7 +22,7 @@ int measure_price_open(struct measure_price **out, const char *offer, const char
                        const struct run *run, struct err *err) MUST_USE;
 void measure_price_close(struct measure_price *price); // null is fine
 
-// For the run that begins now; includes its boot if the provider charges for that.
+// For the run that begins now.
 void measure_price_begin(struct measure_price *price, const struct run *run,
                          struct live_price *live);
 
@@ -36,10 +36,10 @@ int64_t measure_price_hour(const struct measure_price *price); // nano-USD
 int measure_price_between(const struct measure_price *price, int64_t *mean_ns, struct buf *words,
                           struct err *err) MUST_USE;
 
-// The longest use of the offer that `budget` (nano-USD) pays for; 0: it does not even pay for the
-// start. Appends doubts about the price to `says`, a line each.
-int measure_price_longest(const char *offer, int64_t budget, int64_t *longest_ns, struct buf *says,
-                          struct err *err) MUST_USE;
+// The longest run on the offer that `budget` (nano-USD) pays for; 0: it does not even pay for the
+// start, or for the boot (run_ordered_ns()). Appends doubts about the price to `says`, a line each.
+int measure_price_longest(const char *offer, int64_t budget, int64_t ordered_ns,
+                          int64_t *longest_ns, struct buf *says, struct err *err) MUST_USE;
 
 // Appends the cost of that much time, of a run that has ended: "0.10 USD (0.09 EUR)". False: the
 // price is unknown.

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/folders.h"
 #include "base/fs.h"
+#include "base/tree.h"
 #include "machine/speed.h"
 #include "measure/git.h"
 #include "measure/rates.h"
@@ -158,7 +159,7 @@ int provenance_set(const struct measure_options *o, const struct secrets *secret
 // ---- boot
 
 // Whether no earlier run has counted this start of the machine: after one, the time since the start
-// is not boot. A line in the user's data folder holds the last start counted; if it cannot be
+// was not idle. A line in the user's data folder holds the last start counted; if it cannot be
 // written, every run counts the start.
 static bool launch_is_new(const struct machine_where *where, const char *started, bool kept)
 {
@@ -178,16 +179,51 @@ static bool launch_is_new(const struct machine_where *where, const char *started
     return is_new;
 }
 
+// What FARE_ORDERED says (fleet/sky_task.c): `*ordered_s` is when fare ordered this machine for the
+// task that runs now; 0: the machine did a task before, or the text is none of ours. False: not
+// set.
+static bool read_ordered(int64_t *ordered_s)
+{
+    const char *text = getenv("FARE_ORDERED");
+    if (text && *text && (!text_int(text, ordered_s) || *ordered_s < 0))
+        *ordered_s = 0;
+    return text && *text;
+}
+
+// Of a machine that fare ordered: from the order to the start of this run, for its first run.
+static int set_ordered(const struct machine *machine, int64_t ordered_s, bool kept, struct run *run,
+                       struct err *err)
+{
+    int64_t now_s = clock_date_s();
+    char date[CLOCK_ISO_BYTES];
+    if (ordered_s <= 0 || ordered_s > now_s || now_s - ordered_s > BOOT_MAX_S)
+        return 0;
+    clock_iso(ordered_s, date);
+    if (!launch_is_new(&machine->where, date, kept))
+        return 0;
+    run->phases.boot_ns = some_int((now_s - ordered_s) * NS_PER_S);
+    return TEXTS_SET(err, {&run->boot_from, RUN_BOOT_ORDERED}, {&run->boot_to, "fare"});
+}
+
 // Google's and Azure's metadata do not tell the launch.
-int provenance_boot(const struct machine *machine, bool kept, struct run *run, struct err *err)
+int provenance_boot(const struct machine *machine, bool first, bool kept, struct run *run,
+                    struct err *err)
 {
     const struct machine_where *where = &machine->where;
-    const char *started = where->launched_at ? where->launched_at : machine->system.booted_at;
-    int64_t started_s, now_s = clock_date_s();
-    if (!started || !clock_parse(started, &started_s) || started_s > now_s ||
-        now_s - started_s > BOOT_MAX_S || !launch_is_new(where, started, kept))
+    const struct machine_system *system = &machine->system;
+    const char *started = where->launched_at ? where->launched_at : system->booted_at;
+    int64_t started_s = 0, ready_s = 0, ordered_s = 0, now_s = clock_date_s();
+    if (read_ordered(&ordered_s))
+        return first ? set_ordered(machine, ordered_s, kept, run, err) : 0;
+    if (!started || !clock_parse(started, &started_s) || started_s > now_s)
         return 0;
-    run->phases.idle_before_ns = some_int((now_s - started_s) * NS_PER_S);
-    (void)err;
-    return 0;
+    bool ready = system->ready_at && clock_parse(system->ready_at, &ready_s) &&
+                 ready_s >= started_s && ready_s <= now_s;
+    if (first && launch_is_new(where, started, kept))
+        run->idle_before_ns = some_int((now_s - (ready ? ready_s : started_s)) * NS_PER_S);
+    if (!ready || ready_s - started_s > BOOT_MAX_S) // it was started again since its launch
+        return 0;
+    run->phases.boot_ns = some_int((ready_s - started_s) * NS_PER_S);
+    return TEXTS_SET(err, {&run->boot_from, where->launched_at ? "metadata" : "kernel"},
+                     {&run->boot_to, system->ready_by});
 }

@@ -13,11 +13,14 @@
 int provenance_set(const struct measure_options *options, const struct secrets *secrets,
                    const struct machine *machine, struct run *run, struct err *err) MUST_USE;
 
-// For the first run on a machine, the time since its launch by its metadata, or else since its
-// kernel's start: boot, which is paid for. Sets boot_ns and boot_from; neither if the start is
-// unknown, was over an hour ago, or an earlier run that was kept has counted it. `kept`: this one
-// is.
-int provenance_boot(const struct machine *machine, bool kept, struct run *run,
+// The machine's start. Sets boot_ns, boot_from and boot_to: from its launch by its metadata, or
+// else its kernel's start, until it was ready (machine/ready.c); absent if either is unknown. For
+// the `first` run of this program, if no earlier one that was kept counted this start, also
+// idle_before_ns: the time since then, which is nobody's boot. `kept`: this run is.
+//
+// If fare ordered the machine for this run (FARE_ORDERED, which --on sky sets), the boot is the
+// time since the order: the only one that is charged (run_ordered_ns()).
+int provenance_boot(const struct machine *machine, bool first, bool kept, struct run *run,
                     struct err *err) MUST_USE;
 
 #endif

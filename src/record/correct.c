@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/money.h"
 #include "record/read.h"
 #include "record/reconcile.h"
 
@@ -37,6 +38,13 @@ static const struct field signs_fields[] = {
     FIELD_END,
 };
 #undef T
+
+static run_cost_fn *cost_again;
+
+void run_correct_costs(run_cost_fn *cost)
+{
+    cost_again = cost;
+}
 
 static int note(json_t *run, const char *what, struct err *err)
 {
@@ -76,19 +84,58 @@ static bool is_attempt(const json_t *run)
     return false;
 }
 
+static int add_bytes(const char *bytes, size_t len, void *out)
+{
+    buf_add(out, bytes, len);
+    return 0;
+}
+
+static int to_text(const json_t *run, struct buf *out, struct err *err)
+{
+    int rc = json_dump_callback(run, add_bytes, out, JSON_COMPACT | JSON_REAL_PRECISION(DBL_DIG));
+    return rc == 0 ? buf_check(out, err) : err_memory(err);
+}
+
+// Of the run or, if it was killed, until then.
+static int set_cost(json_t *json, bool ended, struct err *err)
+{
+    struct buf text = {0};
+    struct run run = {0};
+    char usd[MONEY_BYTES];
+    if (!cost_again)
+        return 0;
+    int rc = to_text(json, &text, err);
+    if (rc == 0)
+        rc = record_from_text(run_fields, buf_str(&text), text.len, &run, err);
+    int64_t nano = rc == 0 ? cost_again(&run) : -1;
+    if (nano >= 0) {
+        json_t *to = json_object_get(json, ended ? "spent" : "live");
+        money_text(nano, usd);
+        if (json_object_set_new(to, ended ? "usd" : "bill_usd", json_string(usd)) != 0)
+            rc = err_memory(err);
+    }
+    record_release(run_fields, &run);
+    buf_release(&text);
+    return rc;
+}
+
 static int mend_boot(json_t *run, struct err *err)
 {
     static const char *const bills[] = {"bill_usd", "projected_usd", "whole_usd"};
     json_t *phases = json_object_get(run, "phases"), *live = json_object_get(run, "live");
-    if (json_object_set(phases, "idle_before_ns", json_object_get(phases, "boot_ns")) != 0)
+    if (json_object_set(run, "idle_before_ns", json_object_get(phases, "boot_ns")) != 0)
         return err_memory(err);
     json_object_del(phases, "boot_ns");
     json_object_del(run, "boot_from");
     TRY(note(run, "boot", err));
-    bool had = !is_attempt(run) && json_object_del(json_object_get(run, "spent"), "usd") == 0;
+    bool ended = !is_attempt(run) && json_object_del(json_object_get(run, "spent"), "usd") == 0;
+    bool killed = false;
     for (size_t i = 0; i < sizeof bills / sizeof *bills; i++)
-        had |= json_object_del(live, bills[i]) == 0;
-    return had ? note(run, "cost", err) : 0;
+        killed |= json_object_del(live, bills[i]) == 0;
+    if (!ended && !killed)
+        return 0;
+    TRY(note(run, "cost", err));
+    return set_cost(run, ended, err);
 }
 
 // ---- the interval of a projection
@@ -168,12 +215,6 @@ static const struct {
               {has_reversed_interval, mend_interval},
               {has_account_alone, mend_account}};
 
-static int add_bytes(const char *bytes, size_t len, void *out)
-{
-    buf_add(out, bytes, len);
-    return 0;
-}
-
 static int mend(const struct signs *signs, const char *text, size_t len, struct buf *out,
                 struct err *err)
 {
@@ -188,13 +229,16 @@ static int mend(const struct signs *signs, const char *text, size_t len, struct 
     for (size_t i = 0; i < sizeof faults / sizeof *faults && rc == 0; i++)
         if (faults[i].found(signs))
             rc = faults[i].mend(run, err);
+    if (rc == ERR_FORMAT) { // its reader says what is wrong
+        json_decref(run);
+        return 0;
+    }
     if (rc == 0 && json_object_set_new(run, "schema", json_string(RUN_SCHEMA)) != 0)
         rc = err_memory(err);
-    if (rc == 0 &&
-        json_dump_callback(run, add_bytes, out, JSON_COMPACT | JSON_REAL_PRECISION(DBL_DIG)) != 0)
-        rc = err_memory(err);
+    if (rc == 0)
+        rc = to_text(run, out, err);
     json_decref(run);
-    return rc == 0 ? buf_check(out, err) : rc;
+    return rc;
 }
 
 int run_correct(const char *text, size_t len, struct buf *out, struct err *err)

@@ -9,8 +9,8 @@
 // from a few members that are read fast, and one that mends its JSON.
 //
 // - boot, cost: up to fare.run/1, phases.boot_ns was the time from the machine's start to whenever
-//   somebody first ran fare there, and it was charged. It becomes phases.idle_before_ns; the cost
-//   goes, for run_price_again() (market/run_price.h) to compute it again.
+//   somebody first ran fare there, and it was charged. It becomes idle_before_ns, and the
+//   cost is computed again without it; it is absent if that cannot be done.
 // - interval: a sample that took longer than its own projection ended its interval before it began
 //   it, and whoever read that refused it. The whole takes at least as long as the sample.
 // - account: the GPU's account of a step was that of the recorded steps alone (record/reconcile.h).
@@ -23,6 +23,11 @@
 // Appends the corrected record to `out`, nothing if there is nothing to correct. `text` is a record
 // as JSON of `len` bytes; one that cannot be read stays as it is, for its reader to refuse.
 int run_correct(const char *text, size_t len, struct buf *out, struct err *err) MUST_USE;
+
+// Who computes costs again: market/again.h, set once by main() since it is upstairs. `cost` gets a
+// corrected record and returns nano-USD, below 0 if it is unknown; any thread may call it.
+typedef int64_t run_cost_fn(const struct run *run);
+void run_correct_costs(run_cost_fn *cost);
 
 // Whether that was put right in this record: "boot", "cost", "interval", "account".
 bool run_corrected(const struct run *run, const char *what);

@@ -174,6 +174,12 @@ bool run_million_tokens(const struct run *run, int64_t nano, int64_t *each)
                        each, NULL) == 0;
 }
 
+int64_t run_ordered_ns(const struct run *run)
+{
+    bool ordered = run->boot_from && strcmp(run->boot_from, RUN_BOOT_ORDERED) == 0;
+    return ordered && run->phases.boot_ns.known ? run->phases.boot_ns.v : 0;
+}
+
 int run_taint(struct run *run, const char *text, struct err *err)
 {
     for (size_t i = 0; i < run->taints.count; i++)

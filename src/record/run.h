@@ -33,6 +33,9 @@ enum {
 // boot_from where fare ordered the machine for the run (--on sky): the only boot that is charged.
 #define RUN_BOOT_ORDERED "fare"
 
+// The boot that a run is charged for beside its own time; 0: none.
+int64_t run_ordered_ns(const struct run *run);
+
 // How a run may have ended; null-terminated.
 extern const char *const run_ends[];
 

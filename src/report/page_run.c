@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "market/bill.h"
 #include "report/draft.h"
+#include "report/start.h"
 
 static int add_fact(struct page_run *to, const char *what, const char *value, struct err *err)
 {
@@ -121,6 +122,12 @@ static int all_facts(struct page_run *to, const struct run *run, struct err *err
     TRY(add_fact(to, "started", run->started, err));
     TRY(training_facts(to, run, err));
     TRY(machine_facts(to, &run->machine, err));
+    start_boot_words(run, &text);
+    TRY(take_fact(to, "boot", &text, err));
+    start_idle_words(run, &text);
+    TRY(take_fact(to, "before it began", &text, err));
+    start_corrected_words(run, &text);
+    TRY(take_fact(to, "corrected", &text, err));
     TRY(data_facts(to, &run->data, err));
     TRY(code_facts(to, run, err));
     if (run->program.version)

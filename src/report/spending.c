@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/money.h"
@@ -82,7 +83,7 @@ void spending_csv(struct buf *out, const struct spending *s)
         csv_put(&w, s->by.items[k]);
     buf_printf(out,
                "%sruns,failed,unknown,time_s,gpu_hours,usd,local_currency,local,invoiced,"
-               "invoiced_usd,effective_usd,predicted_usd,difference_usd\n",
+               "invoiced_usd,effective_usd,predicted_usd,difference_usd,corrected\n",
                s->by.count > 0 ? "," : "");
     w.fields = 0;
     for (size_t i = 0; i < s->rows.count; i++) {
@@ -102,8 +103,19 @@ void spending_csv(struct buf *out, const struct spending *s)
         csv_put(&w, row->effective_usd);
         csv_put(&w, row->predicted_usd);
         csv_put(&w, row->difference_usd);
+        put_count(&w, row->corrected);
         csv_end(&w);
     }
+}
+
+void spending_corrected(const struct spending *s, struct buf *out)
+{
+    int64_t count = s->total.corrected.known ? s->total.corrected.v : 0;
+    if (count > 0)
+        buf_printf(out,
+                   "The cost of %s is corrected: an earlier fare had charged the time that the "
+                   "machine was up before.",
+                   units_count(count, "run").s);
 }
 
 static void markdown_row(struct buf *out, const struct spending *s, const struct spending_row *row,
@@ -147,4 +159,9 @@ void spending_markdown(struct buf *out, const struct spending *s)
         markdown_row(out, s, &s->rows.items[i], false);
     if (s->by.count > 0)
         markdown_row(out, s, &s->total, true);
+    struct buf words = {0};
+    spending_corrected(s, &words);
+    if (words.len > 0)
+        buf_printf(out, "\n%s\n", buf_str(&words));
+    buf_drop(out, &words);
 }

@@ -234,6 +234,10 @@ static void show(struct buf *out, const struct request *request, const struct sp
         html_paragraph(out, "mute",
                        "Runs of unknown cost are not in the sums: no price is known for their "
                        "machines.");
+    spending_corrected(s, &words);
+    if (words.len > 0)
+        html_paragraph(out, "mute", buf_str(&words));
+    buf_reset(&words);
     if (s->charges.known) {
         buf_printf(&words,
                    "Invoices have %lld lines over %s USD; %lld of them, over %s USD, belong to no "

@@ -50,7 +50,7 @@ const char *spend_value(const struct spending_row *row, enum spend_key key)
 // ---- groups
 
 struct sums {
-    int64_t runs, failed, unknown, known; // known: with a cost
+    int64_t runs, failed, unknown, corrected, known; // known: with a cost
     double time_s, gpu_s;
     int64_t nano, local;
     bool local_unknown;
@@ -81,6 +81,7 @@ static int add_sums(struct sums *to, const struct sums *s, struct err *err)
     to->runs += s->runs;
     to->failed += s->failed;
     to->unknown += s->unknown;
+    to->corrected += s->corrected;
     to->known += s->known;
     to->time_s += s->time_s;
     to->gpu_s += s->gpu_s;
@@ -145,7 +146,7 @@ static int add_use(void *arg, const struct use *use, struct err *err)
     size_t number = 0;
     for (size_t i = 0; i < s->o->key_count; i++)
         values[s->o->keys[i]] = (char *)(uintptr_t)value_of(row, s->o->keys[i], month);
-    struct sums sums = {.runs = 1, .failed = use->failed};
+    struct sums sums = {.runs = 1, .failed = use->failed, .corrected = row->corrected};
     if (row->wall_ns >= 0)
         sums.time_s = (double)row->wall_ns / 1e9;
     if (row->gpus > 0)
@@ -248,6 +249,8 @@ static int fill_amounts(struct spending_row *row, const struct sums *s, const ch
     row->runs = some_int(s->runs);
     row->failed = some_int(s->failed);
     row->unknown = some_int(s->unknown);
+    if (s->corrected > 0)
+        row->corrected = some_int(s->corrected);
     row->time_s = some_real(s->time_s);
     row->gpu_hours = some_real(s->gpu_s / 3600);
     if (s->known > 0)

@@ -69,8 +69,7 @@ static int price(struct visiting *v, const struct ledger_spend *row, int64_t *na
     TRY(run_price(v->prices, &run, &said, &price, err));
     if (!price.known)
         return 0;
-    int64_t boot = row->boot_ns > 0 && !priced_boots_free(&price.priced) ? row->boot_ns : 0;
-    if (run_price_cost(&price, boot + row->wall_ns, nano, NULL) != 0)
+    if (run_price_cost(&price, row->boot_ns, row->wall_ns, nano, NULL) != 0)
         *nano = -1;
     return 0;
 }

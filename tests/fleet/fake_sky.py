@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for SkyPilot's `sky` in the folder STANDIN: a machine is a folder that is its home, a job a process with it. It misbehaves as
 the words in STANDIN/faults say, each once: nocloud (not logged in), nothing (no capacity), half (the machine is there, the launch failed),
-hang (a launch that never answers), undown (sky down fails), forget (sky down says it worked, and did nothing), deaf (sky logs fails),
+hang (a launch that never answers), slow (one that takes two seconds), undown (sky down fails), forget (sky down says it worked, and did nothing), deaf (sky logs fails),
 preempt (the machine is taken away)."""
 import json
 import os
@@ -60,6 +60,8 @@ elif verb == "launch":
         fail("Setup failed; the cluster will not be torn down for debugging purposes.")
     if fault("hang"):
         time.sleep(3600)
+    if fault("slow"):
+        time.sleep(2)
     for to, source in task["file_mounts"].items():
         to = home / to[2:]
         to.parent.mkdir(parents=True, exist_ok=True)

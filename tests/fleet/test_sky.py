@@ -70,7 +70,11 @@ report("two machines: two records, no machine left", p.returncode == 0 and len(p
 report("each was launched once and ended", [c[0] for c in p.calls].count("launch") == 2 and [c[0] for c in p.calls].count("down") == 2, p.calls)
 report("the cost is stated, per machine and in all", re.search(r"c6i\.2xlarge\S*: up to 0\.\d+ USD for .* 2 machines, together up to 0\.\d+ USD", p.said),
        p.said)
-p = fare("--on", "sky:aws/c6i.2xlarge@us-east-1", "--sweep", "x=1..3", *WORK, "{x}")
+p = fare("--on", "sky:aws/c6i.2xlarge@us-east-1", "--sweep", "x=1..3", *WORK, "{x}", faults="slow")
+boots = [(r["phases"].get("boot_ns", 0) / 1e9, r.get("boot_from")) for r in sorted(p.records, key=lambda r: (r["started"], r["id"]))]
+charged = [s for s, from_ in boots if from_ == "fare"]
+report("the machine's boot, from the order on, is that of its first task alone", len(charged) == 1 and 1 <= charged[0] < 100
+       and not any("idle_before_ns" in r for r in p.records), p.records)
 report("three settings share a machine", p.returncode == 0 and len(p.records) == 3 and not p.machines
        and len({c[4] for c in p.calls if c[0] == "launch"}) == 1, p.said)
 

@@ -32,6 +32,7 @@ static const int64_t lengths[] = {
     INT64_C(130000000000000),
     INT64_C(27) * 86400 * INT64_C(1000000000),
 };
+#define BOOT_NS INT64_C(90000000000)
 enum { DATES = sizeof dates / sizeof *dates, LENGTHS = sizeof lengths / sizeof *lengths };
 
 static struct market *market;
@@ -61,7 +62,8 @@ static void run_on(const struct offer *offer, const char *date, int64_t length_n
     run->phases.wall_ns = run->phases.train_ns = some_int(length_ns);
 }
 
-static int64_t quoted(const char *name, const struct run *run, int64_t start_s, int64_t *set_up)
+static int64_t quoted(const char *name, const struct run *run, int64_t start_s, int64_t boot_ns,
+                      int64_t *set_up)
 {
     struct err err = {0};
     struct quote quote = {0};
@@ -71,7 +73,7 @@ static int64_t quoted(const char *name, const struct run *run, int64_t start_s, 
                                   .asked = true,
                                   .market = market,
                                   .wishes = {.start_s = start_s, .without_credit = true},
-                                  .startup = {.boot_ns = {0, true}},
+                                  .startup = {.boot_ns = {boot_ns, true}, .image_ns = {0, true}},
                                   .offer = name,
                                   .max_age = 100000};
     assert_ok(quote_make(&ask, &quote, &err), &err);
@@ -96,7 +98,8 @@ static int64_t priced_run(struct run_prices *prices, const char *name, const str
     int64_t cost = 0;
     assert_ok(run_price(prices, run, &said, &price, &err), &err);
     assert_true(price.known);
-    assert_ok(run_price_cost(&price, run->phases.wall_ns.v, &cost, &err), &err);
+    assert_ok(run_price_cost(&price, run_ordered_ns(run), run->phases.wall_ns.v, &cost, &err),
+              &err);
     return cost;
 }
 
@@ -123,6 +126,29 @@ static int64_t scheduled(const char *name, const char *date, int64_t start_s, in
     return total;
 }
 
+// A run for which fare ordered the machine pays for the boot as a quote does that is given it: not
+// where boots are free. A boot that nobody ordered costs nothing.
+static void check_ordered(const char *name, struct run *run, int64_t start_s,
+                          struct run_prices *prices)
+{
+    struct err err = {0};
+    int64_t set_up, alone = priced_run(prices, name, run);
+    if (strncmp(name, "own/", 4) == 0) // nobody orders one's own machine
+        return;
+    run->phases.boot_ns = some_int(BOOT_NS);
+    assert_ok(text_set(&run->boot_from, "kernel", &err), &err);
+    assert_int_equal(priced_run(prices, name, run), alone);
+    assert_ok(text_set(&run->boot_from, "metadata", &err), &err);
+    assert_int_equal(priced_run(prices, name, run), alone);
+    assert_ok(text_set(&run->boot_from, "fare", &err), &err);
+    int64_t charged = priced_run(prices, name, run),
+            quote = quoted(name, run, start_s, BOOT_NS, &set_up);
+    if (charged != quote)
+        fail_msg("%s with a boot: run %lld, quote %lld", name, (long long)charged,
+                 (long long)quote);
+    run->phases.boot_ns.known = false;
+}
+
 static void check_offer(const struct offer *offer, const char *date, struct run_prices *prices)
 {
     struct buf name = {0};
@@ -132,8 +158,10 @@ static void check_offer(const struct offer *offer, const char *date, struct run_
     for (size_t i = 0; i < LENGTHS; i++) {
         struct run run;
         run_on(offer, date, lengths[i], &run);
-        int64_t quote = quoted(buf_str(&name), &run, start_s, &set_up);
+        int64_t quote = quoted(buf_str(&name), &run, start_s, 0, &set_up);
         int64_t compare = priced_run(prices, buf_str(&name), &run);
+        if (i == 1)
+            check_ordered(buf_str(&name), &run, start_s, prices);
         // A discount is rounded in each line of a schedule: machine, fee.
         int64_t most = discount_permille > 0 ? 2 : 0;
         set_up -= set_up * discount_permille / 1000;

@@ -1,28 +1,33 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The time between a machine's launch, as its cloud tells, and our start: a phase of the first run alone, and of
-no run where the launch was long ago, is yet to come or is not told. The cloud is a stand-in on the loopback device."""
+"""What a run records of its machine's start: boot is launch to ready, where both are known; the time after that until somebody ran fare
+is "idle before", of the first run alone, and is not billed. Only the boot of a machine that fare ordered is charged. All expectations
+are differences of times that the test itself wrote down, and 3.60 USD an hour = 0.001 USD for each second that was begun."""
 import contextlib
 import itertools
 import json
+import math
 import os
+import struct
 import subprocess
 import sys
 import time
+from fractions import Fraction as F
 from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
 from tap import done, report  # noqa: E402
 
 FARE = os.environ["FARE"]
+TMP = Path(os.environ["TMPDIR"])
 SERVER = Path(os.environ["TESTS"]) / "machine" / "metadata_server.py"
-HOMES = itertools.count()
-NATIVE, COMMAND = ("mlp", "--steps", "3"), ("--", "true")
+NUMBERS = itertools.count()
+COMMAND = ("--label", "price_per_hour_usd=3.6", "--", "true")
 
 
 @contextlib.contextmanager
 def cloud(mode, launched):
-    p = subprocess.Popen(["/usr/bin/python3", str(SERVER), mode, "--launched", launched], stdout=subprocess.PIPE, text=True)
+    p = subprocess.Popen(["/usr/bin/python3", str(SERVER), mode, "--launched", str(launched)], stdout=subprocess.PIPE, text=True)
     try:
         yield f"http://127.0.0.1:{int(p.stdout.readline())}"
     finally:
@@ -32,118 +37,154 @@ def cloud(mode, launched):
 
 def home():
     """A new user, who never ran anything on this machine."""
-    return {"XDG_DATA_HOME": f"{os.environ['TMPDIR']}/home{next(HOMES)}"}
+    return {"XDG_DATA_HOME": f"{TMP}/home{next(NUMBERS)}"}
 
 
-def root(seconds):
-    """Files of a machine whose kernel started then, and nothing else."""
-    tree = Path(os.environ["TMPDIR"]) / f"root{seconds}"
-    (tree / "proc").mkdir(parents=True, exist_ok=True)
-    (tree / "proc" / "stat").write_text(f"cpu  9 9 9 9 9 9 9 9 0 0\nctxt 1\nbtime {int(time.time()) - seconds}\nprocesses 3\n")
+def cloud_init(finished):
+    """As the example in Ansible's documentation of cloud_init_data_facts has it."""
+    stage = {"errors": [], "finished": finished, "start": 1522066382.3449218}
+    return {"run/cloud-init/status.json": json.dumps({"v1": {"datasource": "x", "init": {**stage, "finished": 5.0}, "modules-final": stage,
+                                                             "stage": None if finished else "modules-final"}})}
+
+
+def utmp(kind, at):
+    """utmp(5): type, process, line, id, user, host, exit status, session, time; 384 bytes."""
+    return struct.pack("<hxxi32s4s32s256shhiii16s20x", kind, 0, b"~", b"~~", b"runlevel", b"", 0, 0, 0, int(at), 0, b"")
+
+
+def sshd(ticks, name="sshd"):
+    """proc(5): the 22nd value is the start in hundredths of a second since the kernel's."""
+    return {"run/sshd.pid": "77\n", "proc/77/stat": f"77 ({name}) S 1 77 77 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 {ticks} 9 9\n"}
+
+
+def root(seconds, files=()):
+    """Files of a machine whose kernel started then, and these."""
+    tree = TMP / f"root{next(NUMBERS)}"
+    stat = f"cpu  9 9 9 9 9 9 9 9 0 0\nctxt 1\nbtime {int(time.time()) - seconds}\nprocesses 3\n"
+    for path, text in {"proc/stat": stat, **dict(files)}.items():
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / path).write_bytes(text if isinstance(text, bytes) else text.encode())
     return {"FARE_ROOT": str(tree)}
 
 
-LONG_AGO = root(7200)
-
-
-def run(url, *words, **env):
-    p = subprocess.run([FARE, "run", "--json", *words], capture_output=True, text=True, timeout=120,
-                       env={**os.environ, "FARE_METADATA": url, **LONG_AGO, **env})
-    return json.loads(p.stdout)["runs"] if p.returncode == 0 else [{"phases": {}, "error": p.stderr}]
-
-
-def boot_of(one):
-    return one["phases"].get("boot_ns")
-
-
-def booted(one, seconds, took_s):
-    """It is that long, and beside the other phases, which are our own time."""
-    phases = one["phases"]
-    own = [v for k, v in phases.items() if k not in ("boot_ns", "wall_ns")]
-    return seconds - 1 <= phases.get("boot_ns", -1) / 1e9 <= seconds + 1 + took_s and own \
-        and sum(own) == phases["wall_ns"] and 0 < phases["wall_ns"] / 1e9 <= took_s
-
-
-def timed(*args, **env):
+def runs(*words, url="off", **env):
+    """The records, with the time that the command took as `took`."""
     began = time.monotonic()
-    runs = run(*args, **env)
-    return runs, time.monotonic() - began
+    p = subprocess.run([FARE, "run", "--json", *words], capture_output=True, text=True, timeout=120, env={**os.environ, "FARE_METADATA": url, **env})
+    all_ = json.loads(p.stdout)["runs"] if p.returncode == 0 else [{"phases": {}, "error": p.stderr}]
+    return [{**one, "took": time.monotonic() - began} for one in all_]
 
 
-for name, words in (("a workload", NATIVE), ("a command", COMMAND)):
-    with cloud("aws", "75") as url:
-        user = home()
-        runs, took = timed(url, *words, **user)
-        report(f"{name} 75 s after the launch has a boot of that, outside of its own time", booted(runs[0], 75, took),
-               (took, runs[0]))
-        report(f"{name} after that on the same machine has none", boot_of(run(url, *words, **user)[0]) is None)
-        report("as somebody else it has", boot_of(run(url, *words, **home())[0]) is not None)
-    with cloud("aws", "20") as url:
-        runs, took = timed(url, *words, **user)
-        report(f"{name} after the next launch has one again", booted(runs[0], 20, took), (took, runs[0]))
+def run(*args, **env):
+    return runs(*args, **env)[0]
 
-with cloud("aws", "30") as url:
-    runs = run(url, "mlp", "--steps", "3", "--batch", "16,32", **home())
-    report("of two runs in one go the first has it", len(runs) == 2 and boot_of(runs[0]) is not None
-           and boot_of(runs[1]) is None, runs)
-    runs = run(url, "--no-ledger", *COMMAND, XDG_DATA_HOME="/proc/none")
-    report("where nothing can be written down it is still counted", boot_of(runs[0]) is not None, runs)
-    runs = run(url, "--no-cloud", *COMMAND, **home())
-    report("without asking the cloud there is none", runs[0].get("ended") == "finished" and boot_of(runs[0]) is None, runs)
 
-DAY = 86400
-for name, mode, launched in (("in the future", "aws", "-300"), ("two hours ago", "aws", "7200"),
-                             ("200 days ago", "aws", str(200 * DAY)), ("of years ago", "aws", "2016-11-19T16:32:11Z"),
-                             ("that is no date", "aws", "last Tuesday"), ("of a month 13", "aws", "2026-13-01T00:00:00Z"),
-                             ("before the year 1", "aws", "0000-01-01T00:00:00Z"), ("that is not told", "aws", "none"),
-                             ("that Google does not tell", "gcp", "75"), ("that Azure does not tell", "azure", "75")):
-    with cloud(mode, launched) as url:
-        one = run(url, *COMMAND, **home())[0]
-        report(f"a launch {name} is no boot", boot_of(one) is None and one.get("ended") == "finished"
-               and one["machine"]["provider"] == mode, one)
+def boot(one):
+    """Seconds, from where, to where."""
+    ns = one["phases"].get("boot_ns")
+    return None if ns is None else (ns / 1e9, one.get("boot_from"), one.get("boot_to"))
 
-# ---- Google and Azure do not tell the launch: the kernel's start counts, as on any machine
-for mode in ("gcp", "azure", "none"):
-    with cloud(mode, "75") as url:
-        user = {**home(), **root(90)}
-        runs, took = timed(url, *COMMAND, **user)
-        one = runs[0]
-        report(f"{mode}: 90 s after the kernel's start there is a boot of that", booted(one, 90, took)
-               and one.get("boot_from") == "kernel", (took, one))
-        report(f"{mode}: the next run has none", boot_of(run(url, *COMMAND, **user)[0]) is None)
-        report(f"{mode}: nor has one two hours after it", boot_of(run(url, *COMMAND, **home())[0]) is None)
-with cloud("aws", "75") as url:
-    one = run(url, *COMMAND, **home(), **root(30))[0]
-    report("a launch that is told goes first", 74 <= (boot_of(one) or 0) / 1e9 <= 90 and one.get("boot_from") == "metadata", one)
-one = run("http://127.0.0.1:9", "--no-cloud", *COMMAND, **home(), **root(45))[0]
-report("without asking any cloud too", one.get("boot_from") == "kernel" and 44 <= boot_of(one) / 1e9 <= 60, one)
 
-# ---- a run that is not kept writes nothing, and leaves the boot to one that is
+def idle(one, expected):
+    """The seconds before it, and it is no phase: those are the run's own time."""
+    ns, phases = one.get("idle_before_ns"), one["phases"]
+    own = [v for k, v in phases.items() if k not in ("boot_ns", "wall_ns")]
+    if expected is None:
+        return ns is None and one.get("ended") == "finished"
+    return ns is not None and expected - 1 <= ns / 1e9 <= expected + 1 + one["took"] and sum(own) == phases["wall_ns"]
+
+
+def cost(one, before_s=0):
+    """Whether it was charged for its own time and so many seconds before; AWS charges for a minute at least."""
+    least = 60 if one["machine"].get("provider") == "aws" else 0
+    return "spent" in one and F(one["spent"]["usd"]) == F(max(least, math.ceil(before_s + F(one["phases"]["wall_ns"], 10**9))), 1000)
+
+
+# ---- the fault: 36 minutes of uptime were a boot, and cost 2.16 USD
+user = {**home(), **root(36 * 60)}
+first, second = run(*COMMAND, **user), run(*COMMAND, **user)
+report("36 minutes up are no boot of the first run", boot(first) is None and "boot_from" not in first and idle(first, 2160), first)
+report("first and second run cost their own time", cost(first) and cost(second), (first, second))
+report("the second was not idle before", idle(second, None) and boot(second) is None, second)
+report("somebody else's first run was", idle(run(*COMMAND, **{**user, **home()}), 2160))
+p = subprocess.run([FARE, "runs", first["id"]], capture_output=True, text=True, env={**os.environ, **user})
+lines = p.stdout.splitlines()
+report("idle before is a line of its own", sum("idle for 36 min" in s and "not billed" in s for s in lines) == 1
+       and not any("36 min" in s for s in lines[lines.index(next(s for s in lines if "Where the time went" in s)):]), p.stdout)
+offers = TMP / "config" / "fare" / "offers"
+offers.mkdir(parents=True)
+(offers / "own.csv").write_text("provider,name,region,kind,price,currency,date,source\nacme,box,here,on-demand,3.6,USD,2026-01-01,test\n")
+OFFER = {"XDG_CONFIG_HOME": str(TMP / "config")}
+one = run("--offer", "acme/box", "--max-spend", "0.002", "--", "sleep", "20", **root(36 * 60), **home(), **OFFER)
+report("the bill of a first run stays within --max-spend", one["ended"] == "stopped" and F(one["spent"]["usd"]) < F("0.02") and cost(one), one)
+
+# ---- ready: cloud-init, the boot target, sshd; launch: metadata, the kernel
+NOW = time.time()
+TELLS = (("cloud-init", cloud_init(NOW - 500.25)), ("boot target", {"run/utmp": utmp(2, NOW - 590) + utmp(1, NOW - 500)}),
+         ("sshd", sshd(90 * 100)))
+for name, files in TELLS:
+    one = run(*COMMAND, **root(590, files), **home())
+    at = boot(one) or (0, 0, 0)
+    report(f"ready by {name}: 90 s from the kernel's start, not charged", 88 - (time.time() - NOW) <= at[0] <= 92 and at[1:] == ("kernel", name)
+           and idle(one, 500 + time.time() - NOW - one["took"]) and cost(one), one)
+with cloud("aws", 600) as url:
+    user = {**home(), **root(560, TELLS[0][1])}
+    one, two = run(*COMMAND, url=url, **user), run(*COMMAND, url=url, **user)
+    since = time.time() - NOW
+    at = boot(one) or (0, 0, 0)
+    report("a launch that is told goes first", abs(at[0] - 100) <= 3 + since and at[1:] == ("metadata", "cloud-init")
+           and cost(one) and cost(two) and one["machine"]["provider"] == "aws", one)
+    report("the next run has the same boot, and nothing before", abs(boot(two)[0] - boot(one)[0]) <= 2 and idle(two, None), two)
+    both = runs("mlp", "--steps", "3", "--batch", "16,32", url=url, **root(560), **home())
+    report("of two runs in one go the first was idle before", len(both) == 2 and "idle_before_ns" in both[0] and "idle_before_ns" not in both[1], both)
+    report("without ready there is no boot", boot(both[0]) is None, both)
+
+# ---- what is not known is not guessed
+for name, files in (("cloud-init that still works", {**cloud_init(None), **TELLS[1][1]}), ("one that finished before this start", cloud_init(NOW - 900)),
+                    ("one that is to finish", cloud_init(NOW + 900)), ("a status that is none", {"run/cloud-init/status.json": '{"v1": ["x"'}),
+                    ("a time that is none", cloud_init("soon")), ("one of the year 1e300", cloud_init(1e300)), ("a utmp that was cut", {"run/utmp": utmp(1, NOW)[:200]}),
+                    ("a utmp without the target", {"run/utmp": utmp(2, NOW - 600) + utmp(7, NOW - 10)}), ("another program with sshd's number", sshd(9000, "bash")),
+                    ("a start that was cut", {"run/sshd.pid": "77", "proc/77/stat": "77 (sshd) S 1"}), ("nothing", {})):
+    one = run(*COMMAND, **root(600, files), **home())
+    report(f"{name}: no boot, and idle since the start", boot(one) is None and idle(one, 600), one)
+one = run(*COMMAND, **root(600, {**TELLS[0][1], "run/.containerenv": ""}), **home())
+report("in a container neither is known", boot(one) is None and idle(one, None), one)
+for name, launched in (("in the future", -300), ("that is no date", "last Tuesday"), ("before the year 1", "0000-01-01T00:00:00Z")):
+    with cloud("aws", launched) as url:
+        one = run(*COMMAND, url=url, **root(600, TELLS[0][1]), **home())
+        report(f"a launch {name} is no boot", (boot(one) or (0, "kernel"))[1] == "kernel" and cost(one), one)
+with cloud("aws", 3 * 86400) as url:  # rebooted since
+    one = run(*COMMAND, url=url, **root(600, TELLS[0][1]), **home())
+    report("days after the launch, ready is that of another start", boot(one) is None and cost(one), one)
+for mode in ("hang", "garbage", "types"):
+    with cloud(mode, 75) as url:
+        one = run(*COMMAND, url=url, **root(590, TELLS[0][1]), **home())
+        report(f"{mode} metadata: from the kernel", (boot(one) or "")[1:] == ("kernel", "cloud-init"), one)
+
+# ---- a machine that fare ordered for the run
+user = {**home(), **root(36 * 60)}
+ordered = {**user, "FARE_ORDERED": str(int(time.time()) - 120)}
+one, two = run(*COMMAND, **ordered), run(*COMMAND, **ordered)
+at = boot(one) or (0, 0, 0)
+report("the time since the order is charged", 119 <= at[0] <= 121 + one["took"] and at[1:] == ("fare", "fare") and cost(one, int(at[0])), one)
+report("once", boot(two) is None and cost(two), two)
+report("the ledger charges the same", F(json.loads(subprocess.run([FARE, "runs", "--by", "project", "--json"], capture_output=True, env={
+    **os.environ, **user}).stdout)["total"]["usd"]) == F(one["spent"]["usd"]) + F(two["spent"]["usd"]))
+for words in ("0", "-5", "soon", "99999999999", "99999999999999999999999", str(int(time.time()) - 90000)):
+    one = run(*COMMAND, **root(36 * 60), **home(), FARE_ORDERED=words)
+    report(f"ordered {words}: nothing is charged", boot(one) is None and idle(one, None) and cost(one), one)
+one = run("--offer", "acme/box", "--max-spend", "0.128", "--", "sleep", "60", **{**ordered, **home(), "FARE_ORDERED": str(int(time.time()) - 120)}, **OFFER)
+report("--max-spend counts that boot", one["ended"] == "stopped" and one["phases"]["wall_ns"] < 30 * 10**9 and cost(one, int(boot(one)[0])), one)
+
+# ---- a run that is not kept writes nothing, and leaves the time before to one that is
 user = {**home(), **root(60)}
 data = Path(user["XDG_DATA_HOME"])
-one = run("http://127.0.0.1:9", "--no-cloud", "--no-ledger", *COMMAND, **user)[0]
-report("a run that is not kept has a boot, and writes nothing", boot_of(one) is not None and not data.exists(), one)
+one = run("--no-ledger", *COMMAND, **user)
+report("a run that is not kept was idle before, and writes nothing", idle(one, 60) and not data.exists(), one)
 mask = os.umask(0)
-report("the next one has it too", boot_of(run("http://127.0.0.1:9", "--no-cloud", *COMMAND, **user)[0]) is not None)
+report("the next one was too", "idle_before_ns" in run(*COMMAND, **user))
 os.umask(mask)
 modes = {p.name: oct(p.stat().st_mode & 0o777) for p in (data / "fare").rglob("*")}
-report("what is written is for the user alone", modes.get("launched") == "0o600" and
-       set(modes.values()) <= {"0o600", "0o700"}, modes)
-
-# ---- metadata that misbehaves changes nothing: the kernel's start counts
-for mode in ("hang", "garbage", "html", "redirect", "drip", "reset", "error", "empty", "types"):
-    with cloud(mode, "75") as url:
-        one = run(url, *COMMAND, **home(), **root(50))[0]
-        report(f"{mode} metadata: from the kernel", one.get("boot_from") == "kernel" and 49 <= boot_of(one) / 1e9 <= 65, one)
-
-# ---- a container's start is no boot, and the kernel is the host's
-contained = root(40)
-(Path(contained["FARE_ROOT"]) / "run").mkdir()
-(Path(contained["FARE_ROOT"]) / "run" / ".containerenv").write_text("")
-for name, env in (("podman's", {**contained, **home()}), ("Kubernetes'", {**root(45), **home(), "KUBERNETES_SERVICE_HOST": "10.0.0.1"})):
-    one = run("http://127.0.0.1:9", "--no-cloud", *COMMAND, **env)[0]
-    report(f"in {name} container there is no boot", one.get("ended") == "finished" and boot_of(one) is None and "boot_from" not in one, one)
-with cloud("gcp", "75") as url:
-    one = run(url, *COMMAND, **contained, **home())[0]
-    report("nor in one on Google's machine", one["machine"]["provider"] == "gcp" and boot_of(one) is None, one)
+report("what is written is for the user alone", modes.get("launched") == "0o600" and set(modes.values()) <= {"0o600", "0o700"}, modes)
+report("where nothing can be written down it is still recorded", "idle_before_ns" in run("--no-ledger", *COMMAND, **root(60), XDG_DATA_HOME="/proc/none"))
 done()

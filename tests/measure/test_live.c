@@ -97,12 +97,6 @@ static void counted(void **state)
     assert_false(live.timed || live.at_most);
     live_look(&fixed, &price, meter, 160, 100, &live); // it told nonsense
     assert_true(live.left_s == 0 && live_share(&live) == 1);
-
-    // The boot was paid for too, and the minimum holds for both together.
-    struct live_price booted = price;
-    booted.before_ns = 30 * NS_PER_S;
-    live_look(&whole, &booted, meter, 60, 100, &live);
-    assert_in_range(live.bill, 38 * CENT, 39 * CENT);
     meter_free(meter);
 }
 

@@ -31,9 +31,6 @@ for provider, least in (("acme", 0), ("long", 600)):
         {"id": provider, "provider": provider, "kind": "on-demand", "unit_ms": 1000, "minimum_s": least, "source": "mine",
          "date": "2026-11-01"}]}))
 
-# Within an hour of the machine's start the first run pays for its boot: let it be this one.
-subprocess.run([FARE, "run", "--no-cloud", "--ledger", HERE / "boot.db", "--", "true"], stderr=subprocess.DEVNULL, check=True)
-
 
 def fare(*words, spend="0.03", offer="acme/one"):
     """Its exit code, the runs of its record, stderr, and the seconds it took."""

@@ -16,25 +16,24 @@ static void corrects(void **state)
         const char *text, *expected; // null: as it is
     } cases[] = {
         // 36 minutes were the time since the kernel's start, and were charged.
-        {OLD
-         "\"id\":\"a\",\"new\":{\"x\":0.1},\"spent\":{\"usd\":\"2.161\",\"usd_per_hour\":\"3.6\"},"
-         "\"phases\":{\"boot_ns\":2160000000000,\"wall_ns\":5},\"boot_from\":\"kernel\"}",
+        {OLD "\"id\":\"a\",\"new\":{\"x\":0.1},"
+             "\"spent\":{\"usd\":\"2.161\",\"usd_per_hour\":\"3.6\"},"
+             "\"phases\":{\"boot_ns\":2160000000000,\"wall_ns\":5},\"boot_from\":\"kernel\"}",
          NEW "\"id\":\"a\",\"new\":{\"x\":0.1},\"spent\":{\"usd_per_hour\":\"3.6\"},"
-             "\"phases\":{\"wall_ns\":5,\"idle_before_ns\":2160000000000},"
+             "\"phases\":{\"wall_ns\":5},\"idle_before_ns\":2160000000000,"
              "\"corrected\":[\"boot\",\"cost\"]}"},
-        {"{\"phases\":{\"boot_ns\":7}}",
-         "{\"phases\":{\"idle_before_ns\":7},\"corrected\":[\"boot\"],"
-         "\"schema\":\"fare.run/2\"}"},
+        {"{\"phases\":{\"boot_ns\":7}}", "{\"phases\":{},\"idle_before_ns\":7,"
+                                         "\"corrected\":[\"boot\"],\"schema\":\"fare.run/2\"}"},
         // A killed run has its bill so far.
         {OLD "\"live\":{\"bill_usd\":\"1\",\"left_s\":2.0},\"phases\":{\"boot_ns\":7}}",
-         NEW "\"live\":{\"left_s\":2.0},\"phases\":{\"idle_before_ns\":7},"
+         NEW "\"live\":{\"left_s\":2.0},\"phases\":{},\"idle_before_ns\":7,"
              "\"corrected\":[\"boot\",\"cost\"]}"},
         // A start of a saved job never paid for a boot.
         {OLD "\"id\":\"a\",\"saving\":{\"attempts\":[{\"run\":\"a\",\"usd\":\"3\"}]},"
              "\"spent\":{\"usd\":\"3\"},\"phases\":{\"boot_ns\":7}}",
-         NEW
-         "\"id\":\"a\",\"saving\":{\"attempts\":[{\"run\":\"a\",\"usd\":\"3\"}]},"
-         "\"spent\":{\"usd\":\"3\"},\"phases\":{\"idle_before_ns\":7},\"corrected\":[\"boot\"]}"},
+         NEW "\"id\":\"a\",\"saving\":{\"attempts\":[{\"run\":\"a\",\"usd\":\"3\"}]},"
+             "\"spent\":{\"usd\":\"3\"},\"phases\":{},\"idle_before_ns\":7,"
+             "\"corrected\":[\"boot\"]}"},
         // 55 s were projected, up to 58, and the sample had taken 61: at least 61, and 3 more.
         {OLD "\"projection\":{\"after_s\":61.0,\"wall_s\":55.0,\"low_s\":60.5,\"high_s\":58.0}}",
          NEW "\"projection\":{\"after_s\":61.0,\"wall_s\":61.0,\"low_s\":60.5,\"high_s\":64.0},"

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "market/again.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/money.h"
+#include "market/run_price.h"
+
+static struct {
+    pthread_mutex_t lock;
+    struct market *market;
+    struct run_prices *prices;
+} again = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+// The price that the record has was found on its day; the book may have another by now.
+static int find(const struct run *run, struct run_price *price, struct err *err)
+{
+    static const enum offer_kind spot = OFFER_SPOT;
+    const struct run_spent *spent = &run->spent;
+    const char *hour = spent->usd_per_hour ? spent->usd_per_hour : run->live.usd_per_hour;
+    const char *offer = spent->offer ? spent->offer : run_label(run, "offer");
+    const char *kind = offer ? strrchr(offer, ':') : NULL;
+    struct run_price_said said = {.price = spent->from ? spent->from : "the record",
+                                  .kind = kind && strcmp(kind, ":spot") == 0 ? &spot : NULL};
+    if (!hour || money_parse(hour, &said.hour, NULL) != 0 || said.hour < 0)
+        said = (struct run_price_said){.offer = spent->offer};
+    if (!again.market)
+        TRY(market_open(&again.market, NULL, NULL, err));
+    if (!again.prices)
+        TRY(run_prices_new(&again.prices, again.market, false, false, 0, err));
+    return run_price(again.prices, run, &said, price, err);
+}
+
+int64_t run_cost_again(const struct run *run)
+{
+    struct run_price price;
+    double s = run->live.elapsed_s.known ? run->live.elapsed_s.v : -1;
+    int64_t wall_ns = s >= 0 && s < 9e9 ? (int64_t)(s * 1e9) : -1, nano = -1;
+    if (run->phases.wall_ns.known)
+        wall_ns = run->phases.wall_ns.v;
+    if (wall_ns < 0)
+        return -1;
+    pthread_mutex_lock(&again.lock);
+    int rc = find(run, &price, NULL);
+    if (rc == 0 && price.known)
+        rc = run_price_cost(&price, run_ordered_ns(run), wall_ns, &nano, NULL);
+    pthread_mutex_unlock(&again.lock);
+    int64_t nodes = run->nodes.known && run->nodes.v > 0 ? run->nodes.v : 1;
+    return rc == 0 && price.known && nano >= 0 &&
+                   money_scale(nano, nodes, 1, MONEY_HALF_EVEN, &nano, NULL) == 0
+               ? nano
+               : -1;
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the build before November 18, 2026 kept (kept/before-34.tar.gz, made by kept/make.py): a ledger with a pinned quote, a spooled run
+and a site. They open as before, and the boots and costs that were false are right: at 3.60 USD an hour each second that was begun costs
+0.001 USD, and AWS charges for 60 s at least (its EC2 pricing page)."""
+import hashlib
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import tarfile
+from decimal import Decimal as D
+from pathlib import Path
+
+TESTS = Path(os.environ["TESTS"])
+sys.path.insert(0, str(TESTS))
+from tap import done, report  # noqa: E402
+
+TMP = Path(os.environ["TMPDIR"])
+DATA = TMP / "kept" / "fare"
+with tarfile.open(TESTS / "ledger" / "kept" / "before-34.tar.gz") as archive:
+    archive.extractall(TMP / "kept")
+spooled = next((DATA / "spool").glob("*/*.json"))
+# A spool is named after its ledger.
+place = DATA / "spool" / hashlib.sha256(str(DATA / "ledger.db").encode()).hexdigest()[:12]
+place.mkdir(mode=0o700)
+spooled.rename(place / spooled.name)
+(TMP / "config" / "fare" / "offers").mkdir(parents=True)
+(TMP / "config" / "fare" / "offers" / "own.csv").write_text(
+    "provider,name,region,kind,price,currency,date,source\naws,t2.micro,us-west-2,on-demand,3.6,USD,2026-11-01,test\n")
+ENV = {**os.environ, "XDG_DATA_HOME": str(TMP / "kept"), "XDG_CONFIG_HOME": str(TMP / "config")}
+
+
+def fare(*words, **env):
+    p = subprocess.run([os.environ["FARE"], *words], env={**ENV, **env}, capture_output=True, text=True, timeout=60)
+    return p.stdout if p.returncode == 0 else p.stdout + p.stderr
+
+
+def record(text):
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {"error": text}
+
+
+BOOTS = {"first": 2160, "spooled": 2160, "launched": 600}  # seconds that were no boot
+COSTS = {"first": "0.001", "second": "0.001", "reversed": "0.001", "spooled": "0.001", "launched": "0.06"}
+with sqlite3.connect(DATA / "ledger.db") as db:
+    stored = dict(db.execute("SELECT id, record FROM fare_run"))
+    old = {name: json.loads(text) for name, text in db.execute("SELECT name, record FROM fare_run")}
+report("the ledger is of that build", old["first"]["spent"]["usd"] == "2.161" and old["launched"]["spent"]["usd"] == "0.602"
+       and old["reversed"]["projection"]["low_s"] > old["reversed"]["projection"]["high_s"], old)
+runs = {one["name"]: one for one in record(fare("runs", "--json"))["runs"]}
+report("all its runs are there, and the spooled one", set(runs) == set(COSTS), runs.keys())
+for name, one in runs.items():
+    report(f"{name}: what it cost", D(one["spent"]["usd"]) == D(COSTS[name]), one["spent"])
+    was = BOOTS.get(name)
+    report(f"{name}: no boot, and says what was corrected", "boot_ns" not in one["phases"] and "boot_from" not in one
+           and one.get("idle_before_ns") == (was and was * 10**9) and set(one.get("corrected", [])) >= ({"boot", "cost"} if was else set())
+           and ("boot" in one.get("corrected", [])) == (was is not None), one)
+    if was:
+        alone = record(fare("runs", one["id"], "--json"))
+        report(f"{name}: alone too", {k: alone.get(k) for k in one} == one, alone)
+with sqlite3.connect(DATA / "ledger.db") as db:
+    now = dict(db.execute("SELECT id, record FROM fare_run"))
+report("the records are kept as they came", all(now[id_] == text for id_, text in stored.items()), now.keys())
+sums = record(fare("runs", "--by", "project,month", "--json"))["total"]
+report("the sum, and how many of it were corrected", D(sums["usd"]) == sum(map(D, COSTS.values())) and sums.get("corrected") == 3, sums)
+text = " ".join(fare("runs", "--by", "project").split())
+report("the table says it", "0.064" in text and "The cost of 3 runs is corrected" in text, text)
+text = " ".join(fare("runs", "first").split())
+report("and so does the run's page", "Corrected boot and cost" in text and "Bill 0.001 USD" in text and "2.16" not in text
+       and "idle for 36 min 00 s since the machine was started; not billed" in text, text)
+pinned = record(fare("quote", "launched", "--pinned", "--json"))
+report("the pinned quote is there", pinned["quotes"][0]["quote"]["bills"][0]["total"] == "0.83" and "0.83" in fare("quote", "launched", "--pinned"), pinned)
+quote = record(fare("quote", "launched", "--offer", "aws/t2.micro@us-west-2", "--json"))
+report("a quote counts the boot of startup.csv, 101 s", quote["bills"][0]["startup_s"] == 101.0, quote)
+page = " ".join(re.sub("<[^>]*>", " ", fare("report", "first", "-o", "-")).split())
+report("a report has the right cost", "this run cost 0.001 USD" in page and "2.161" not in page and "2.16 USD" not in page, page[:2000])
+
+# ---- elsewhere: records of that build come from a site, a file or another machine
+fare("runs", "export", "-o", str(TMP / "all.jsonl"))
+exported = [json.loads(line) for line in (TMP / "all.jsonl").read_text().splitlines()]
+report("what is exported is right", all(D(one["spent"]["usd"]) == D(COSTS[one["name"]]) for one in exported) and len(exported) == 5, exported)
+for path in sorted((TMP / "kept" / "site" / "runs").glob("*.json")):
+    one = json.loads(path.read_text())
+    if one["name"] in BOOTS:
+        other = str(TMP / f"{one['name']}.db")
+        said = fare("runs", "import", str(path), "--ledger", other)
+        one = record(fare("runs", one["id"], "--json", "--ledger", other))
+        report(f"{one.get('name')} of the site is right after its import", D(one["spent"]["usd"]) == D(COSTS[one["name"]]) and one["corrected"], (said, one))
+done()
