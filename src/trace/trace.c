@@ -222,6 +222,10 @@ static int analyse(struct trace *t, struct err *err)
         struct ring *r = &t->rings[i];
         struct pattern pattern;
         struct account account;
+        if (t->bursts[i].peek) { // a part of a step, whose layers may look like steps
+            account_add(&sum, &t->accounts[i]);
+            continue;
+        }
         ring_sort(r);
         TRY(pattern_find(r->items, r->count, &pattern, err));
         int rc = account_make(r->items, r->count, &pattern, &account, err);

@@ -103,6 +103,7 @@ report("41,000 launches a second: recording costs at most 1 % of the time, and t
 two = start("--no-ledger", "--", "sh", "-c", "for r in 0 1; do RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 TRACED_NCCL_US=$((3000 - 2000 * r)) "
             f"{TRACED} steps 1200 & done; wait")
 queues = start("--no-ledger", "--", TRACED, "queues", 7)
+layers = start("--no-ledger", "--", TRACED, "layers", 150)
 code, one, err = result(uncounted)
 report("launches without numbers: most steps are derived from the step time, and the record says so", code == 0
        and 850 <= one.get("steps", 0) <= 1260 and any("are derived" in t for t in one.get("taints", [])),
@@ -125,4 +126,9 @@ shares = sum(a.get(k, 0) for k in ("busy_share", "data_share", "sync_share", "ho
 report("batches that come in queues: the account adds up to the measured step, and the rest is waiting for data", code == 0
        and 17 <= a.get("full_step_ms", 0) <= 23 and near(a["busy_share"] * a["full_step_ms"], 5.18, 0.6) and near(shares, 1, 1e-3)
        and a["data_share"] > 0.6, (one.get("step_ms"), one.get("steady"), a, err))
+# 32 ms of the 80 of each step, by traced.c; later looks see a part of a step, whose sixty layers are not sixty steps.
+code, one, err = result(layers)
+a = one.get("account", {})
+report("a look at part of a step changes nothing: the account is of whole steps", code == 0 and near(a.get("launches_per_step"), 301)
+       and near(a["busy_share"] * a["full_step_ms"], 32, 1.6), (one.get("step_ms"), a, err))
 done()

@@ -92,6 +92,27 @@ static void step(uint64_t at, int names)
     kernel("_ZN2at6native25multi_tensor_apply_kernelINS", at, 180);
 }
 
+// Steps of 80 ms, which it prints: sixty layers of five kernels, then an optimizer. The GPU works
+// for 60 * 5 * 0.1 + 2 ms of each. A part of a step looks like many short ones.
+static void train_layers(int steps)
+{
+    static const char *const names[] = {"nvjet_sm90_tst_64x64", "vectorized_elementwise_kernel_1",
+                                        "nvjet_sm90_tst_128x64", "vectorized_elementwise_kernel_2",
+                                        "reduce_kernel"};
+    uint64_t at = now();
+    for (int i = 0; i < steps; i++, at += 80000000) {
+        for (uint64_t k = 0; k < 300; k++) {
+            kernel(names[k % 5], at + k * 120000, 100);
+            sleep_until(at + k * 120000);
+        }
+        kernel("_ZN2at6native25multi_tensor_apply_kernelINS", at + 36000000, 2000);
+        sleep_until(at + 80000000);
+        printf("step %d/%d loss 1.5\n", i + 1, steps);
+        fflush(stdout);
+    }
+    flush();
+}
+
 static void train(int steps, int step_ms)
 {
     uint64_t at = now();
@@ -144,6 +165,8 @@ int main(int argc, char **argv)
         train(count, 10);
     } else if (strcmp(what, "fast") == 0) {
         train(count, 1);
+    } else if (strcmp(what, "layers") == 0) {
+        train_layers(count);
     } else if (strcmp(what, "queues") == 0) { // of 100 batches, and a second until the next
         for (int i = 0; i < count; i++) {
             train(100, 10);
