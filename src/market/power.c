@@ -53,8 +53,9 @@ static int with_host(struct market *market, const struct run *run, double gpus, 
         return 0;
     out->mw = llround(watts * 1000);
     if (row && gpus * share >= watts)
-        snprintf(out->how, sizeof out->how, "from %.0f W measured at the GPUs, × %g for the rest of a %s",
-                 gpus, share, row->machine ? row->machine : "machine");
+        snprintf(out->how, sizeof out->how,
+                 "from %.0f W measured at the GPUs, × %g for the rest of a %s", gpus, share,
+                 row->machine ? row->machine : "machine");
     else
         snprintf(out->how, sizeof out->how, "GPUs%s measured, without the rest of the machine",
                  cpus > 0 ? " and processors" : "");

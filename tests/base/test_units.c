@@ -93,10 +93,10 @@ static void step_times_and_paces(void **state)
 static void half_width(void **state)
 {
     (void)state;
-    assert_double_equal(units_half_width(98, 102, 100), 2, 1e-9);
-    assert_double_equal(units_half_width(100, 100, 100), 0.1, 1e-9);
-    assert_double_equal(units_half_width(100.01, 100, 100), 0.1, 1e-9);
-    assert_double_equal(units_half_width(0, 0, 0), 0.1, 1e-9);
+    assert_float_equal(units_half_width(98, 102, 100), 2, 1e-6);
+    assert_float_equal(units_half_width(100, 100, 100), 0.1, 1e-6);
+    assert_float_equal(units_half_width(100.01, 100, 100), 0.1, 1e-6);
+    assert_float_equal(units_half_width(0, 0, 0), 0.1, 1e-6);
 }
 
 int main(void)
