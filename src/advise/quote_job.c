@@ -6,6 +6,7 @@
 
 #include "advise/evidence.h"
 #include "record/read.h"
+#include "run/whole.h"
 
 #define EVIDENCE 400 // of the newest runs of a workload, or of a command's name
 
@@ -27,6 +28,11 @@ static bool is_wanted(const struct quote_job *job, const struct run *run)
     return wanted;
 }
 
+static bool has_total(const struct quote_job *job)
+{
+    return job->total_steps > 0 || job->total_epochs > 0;
+}
+
 static int add_run(void *job_, const char *id, const char *text, struct err *err)
 {
     (void)id;
@@ -34,6 +40,12 @@ static int add_run(void *job_, const char *id, const char *text, struct err *err
     struct run run = {0};
     int rc = record_from_text(run_fields, text, strlen(text), &run, err);
     bool wanted = rc == 0 && is_wanted(job, &run);
+    if (wanted && has_total(job) && !run.workload) { // one that cannot have that total is left out
+        struct err why = {0};
+        int whole = whole_given(&run, job->total_steps, job->total_epochs, &why);
+        wanted = whole == 0;
+        rc = whole == ERR_MEMORY ? err_memory(err) : rc;
+    }
     struct run *added = wanted ? LIST_ADD(&job->runs, err) : NULL;
     if (added) {
         *added = run;
@@ -66,6 +78,8 @@ static int add_asked(struct quote_job *job, const char *text, size_t len, struct
 {
     struct run *run = LIST_ADD(&job->runs, err);
     TRY(run ? record_from_text(run_fields, text, len, run, err) : ERR_MEMORY);
+    if (has_total(job))
+        TRY(whole_given(run, job->total_steps, job->total_epochs, err));
     const char *name = run->workload ? run->workload : run->name;
     return text_set(&job->workload, name ? name : "command", err);
 }

@@ -17,6 +17,8 @@ struct quote_job { // the input of a quote, and the quote
     struct run_history history;
     struct buf says;      // warnings for the user, one per line
     const char *date;     // as the user gave it, for the record; null: today
+    int64_t total_steps;  // of the whole training, given for commands' runs; 0: not
+    int64_t total_epochs; // the same
     struct quote_ask ask; // `ask.market` belongs to the caller, and must be set before loading
     struct advice_wishes wishes;
     struct quote quote;

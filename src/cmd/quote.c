@@ -35,6 +35,8 @@ static const struct quote_options defaults = {.max_age = QUOTE_MAX_AGE * DAY_NS,
                                               .every_ns = -1,
                                               .runs = -1,
                                               .steps = -1,
+                                              .total_steps = -1,
+                                              .total_epochs = -1,
                                               .own = OWN_DEFAULTS};
 
 #define AT(member) offsetof(struct quote_options, member)
@@ -45,6 +47,12 @@ static const struct opt options[] = {
      "table, json, or focus: rows of a FOCUS cost export (CSV)"},
     {"pinned", 0, OPT_FLAG, NULL, NULL, AT(pinned), NULL,
      "list earlier quotes of this run, with the prices they used"},
+    {"total-steps", 0, OPT_COUNT, "N", NULL, AT(total_steps), "Run",
+     "the steps of the whole training, for a command whose run did not tell them or was to be "
+     "shorter",
+     .least = 1},
+    {"total-epochs", 0, OPT_COUNT, "N", NULL, AT(total_epochs), "Run", "the same in epochs",
+     .least = 1},
     {"time", 0, OPT_TEXT, "TIME", NULL, AT(time), "Without a run",
      "a time that you know already: 21d, or 20d-22d; with --gpu or --offer"},
     {"steps", 0, OPT_COUNT, "N", NULL, AT(steps), "Without a run",
@@ -230,6 +238,24 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
     return value_own(&o->own, true, &w->own, err);
 }
 
+static int take_total(const struct quote_options *o, const char *word, struct quote_job *job,
+                      struct err *err)
+{
+    job->total_steps = o->total_steps > 0 ? o->total_steps : 0;
+    job->total_epochs = o->total_epochs > 0 ? o->total_epochs : 0;
+    const char *option = job->total_steps ? "--total-steps" : "--total-epochs";
+    if (job->total_steps == 0 && job->total_epochs == 0)
+        return 0;
+    if (job->total_steps && job->total_epochs)
+        return err_set(err, ERR_USAGE, "--total-steps and --total-epochs exclude each other");
+    if (quote_is_workload(word))
+        return err_set(err, ERR_USAGE, "%s is for a command's run, and '%s' is a workload", option,
+                       word);
+    if (quote_has_time(o))
+        return err_set(err, ERR_USAGE, "%s is for a run; without one use --steps", option);
+    return 0;
+}
+
 // ---- together
 
 // The other options that distinguish quotes: "storage 10 GB boot 1 min 00 s".
@@ -297,6 +323,11 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
     if (o->gpus)
         buf_printf(&key, " %.20s GPUs", o->gpus);
     add_sizes(o, &key);
+    if (job->total_steps > 0 || job->total_epochs > 0)
+        buf_printf(&key, " %s",
+                   units_count(job->total_steps > 0 ? job->total_steps : job->total_epochs,
+                               job->total_steps > 0 ? "step" : "epoch")
+                       .s);
     int rc = record_to_line(quote_fields, &pinned, &line, &err);
     if (rc == 0)
         rc = buf_check(&key, &err);
@@ -427,6 +458,7 @@ static int run(const struct cmd_call *call, struct err *err)
         return err_hint(err, "'fare compare' compares several");
     }
     TRY(quote_take_given(o, word, &given, err));
+    TRY(take_total(o, word, &job, err));
     job.ask.gpus = quote_has_time(o) ? 0 : (int)given.gpus;
     job.ask.exact_gpus = !given.or_more && given.gpus > 0;
     if (o->pinned)

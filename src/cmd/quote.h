@@ -12,7 +12,7 @@ struct quote_options {
     const char *ledger, *book, *format;
     const char *offer, *gpu, *provider, *region, *kind;
     const char *time, *step_time, *gpus;
-    int64_t steps;
+    int64_t steps, total_steps, total_epochs;
     bool all, pinned, spot, measured;
     const char *explain;
     const char *date, *rule, *hour_of_mine, *currency;

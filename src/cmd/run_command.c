@@ -257,8 +257,10 @@ static void add_last(struct buf *to, const struct measure *m, const struct run *
         add_figure(to, m, run);
     if (m->kept)
         buf_printf(to, "%skept as %s", failed ? "" : "; ", run->id);
-    if (m->kept && next)
-        buf_printf(to, "; next: fare %s last%s", known ? "quote" : "runs",
+    bool rate = !failed && !known && run->steps.known && !run->total_steps.known;
+    if (m->kept && (next || rate))
+        buf_printf(to, "; next: fare %s last%s%s", known || rate ? "quote" : "runs",
+                   rate ? counts(run, "steps") ? " --total-steps N" : " --total-epochs N" : "",
                    m->o->ledger ? ", with the same --ledger" : "");
     if (m->kept || !failed)
         buf_addc(to, '\n');

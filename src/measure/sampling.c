@@ -34,7 +34,7 @@ bool sampling_look(struct follow *follow, const struct meter *meter, double with
     meter_outlook(meter, &o);
     follow_state(follow, state);
     // Parts that were announced and not seen yet count too.
-    *now = (struct sampling){.enough = enough && o.own_half_s <= within * o.wall_s,
+    *now = (struct sampling){.enough = enough && o.wall_s > 0 && o.own_half_s <= within * o.wall_s,
                              .elapsed_s = o.elapsed_s,
                              .before_s = o.before_s,
                              .steps = o.steps,

@@ -135,7 +135,7 @@ report("samples are called samples on the way", told and int(told.group(1)) % 64
        and 2200 < int(told.group(2)) <= 3230, err)
 report("and at the end", re.search(r"^fare: \d+ samples, [23]\d\d\d samples/s, loss 0\.5$", err, re.M)
        and re.search(r"^fare: samples were seen \(\d+ a second\), but not how many the whole training has: give "
-                     r"--total-epochs N; kept as \S+; next: fare runs last$", err, re.M), err)
+                     r"--total-epochs N; kept as \S+; next: fare quote last --total-epochs N$", err, re.M), err)
 # Hugging Face's Trainer without a bar: a thousandth of an epoch in 20 ms is an epoch in 20 s.
 err = samples_of("{'loss': '2.5', 'grad_norm': '0.7', 'learning_rate': '4e-05', 'epoch': '%g' % (i / 1000)}",
                  "--max-time", "11s")
