@@ -405,13 +405,19 @@ static bool may_record(const struct trace *t, const struct ring *r)
            (r->header.cupti >= TRACE_DETACH_SINCE || t->gpu_bound);
 }
 
-static bool enough(const struct trace *t)
+// A peek has a part of a step, in which layers may repeat like steps: its records make no account.
+static bool in_burst(const struct trace *t)
 {
-    const struct account *a = &t->account;
     bool on = false;
     for (int i = 0; i < PROCESSES; i++)
         on |= t->bursts[i].on && !t->bursts[i].peek;
-    if (!on && a->steps >= BURST_STEPS)
+    return on;
+}
+
+static bool enough(const struct trace *t)
+{
+    const struct account *a = &t->account;
+    if (!in_burst(t) && a->steps >= BURST_STEPS)
         return true;
     for (size_t i = 0; i < sizeof enoughs / sizeof *enoughs; i++)
         if (a->steps >= enoughs[i].steps && (double)a->covered_ns >= enoughs[i].s * 1e9)
@@ -448,7 +454,7 @@ static int read_all(struct trace *t, struct err *err)
         any |= t->rings[i].read != before;
     }
     int64_t now_ns = clock_now_ns();
-    if (any && t->want == TRACE_ACCOUNT && now_ns >= t->analyse_ns) {
+    if (any && t->want == TRACE_ACCOUNT && in_burst(t) && now_ns >= t->analyse_ns) {
         TRY(analyse(t, err));
         int64_t took_ns = clock_now_ns() - now_ns, pause_ns = ANALYSE_MS * NS_PER_MS;
         if (took_ns * ANALYSE_SHARE > pause_ns)

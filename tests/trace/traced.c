@@ -123,6 +123,30 @@ static void train(int steps, int step_ms)
     flush();
 }
 
+// A step of 100 ms: a copy, 30 layers of the same eight kernels, an optimizer.
+static void train_layers(int steps)
+{
+    static char names[8][32];
+    uint64_t at = now();
+    for (int i = 0; i < steps; i++, at += 100000000) {
+        uint64_t next = at + 2000000;
+        ended(&(struct fake_record){.kind = CUPTI_KIND_MEMCPY,
+                                    .copy = CUPTI_COPY_HTOD,
+                                    .start = at,
+                                    .end = at + 1000000,
+                                    .bytes = 1 << 20});
+        for (int k = 0; k < 30 * 8; k++, next += 320000) {
+            snprintf(names[k % 8], sizeof names[0], "vectorized_elementwise_kernel_%d", k % 8);
+            kernel(names[k % 8], next, 300);
+            if (k % 8 == 7)
+                sleep_until(next);
+        }
+        kernel("_ZN2at6native25multi_tensor_apply_kernelINS", next, 180);
+        sleep_until(at + 100000000);
+    }
+    flush();
+}
+
 static int taken;
 static uint8_t other_buffer[1 << 20];
 static void other_requested(uint8_t **buffer, size_t *size, size_t *max)
@@ -172,6 +196,8 @@ int main(int argc, char **argv)
             train(100, 10);
             usleep(1000000);
         }
+    } else if (strcmp(what, "layers") == 0) {
+        train_layers(count);
     } else if (strcmp(what, "flood") == 0) {
         for (int i = 0; i < count; i++)
             kernel(i % 3 ? "gemm" : "elementwise", now(), 1);
