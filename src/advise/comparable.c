@@ -55,7 +55,13 @@ size_t comparable_program(const char *path, const char **name)
     return len;
 }
 
-bool comparable_command(const struct run *a, const struct run *b)
+static bool other_script(const struct run *a, const struct run *b)
+{
+    const char *x = a->code.script_sha256, *y = b->code.script_sha256;
+    return x && y && strcmp(x, y) != 0;
+}
+
+static bool same_words(const struct run *a, const struct run *b)
 {
     const char *first, *second;
     if (a->command.count == 0 || a->command.count != b->command.count)
@@ -69,12 +75,21 @@ bool comparable_command(const struct run *a, const struct run *b)
     return true;
 }
 
+bool comparable_command(const struct run *a, const struct run *b)
+{
+    return same_words(a, b) && !other_script(a, b);
+}
+
 static void compare_command(struct maker *m)
 {
     if (m->a->command.count == 0 && m->b->command.count == 0)
         say(m, COMPARABLE_NOT, "neither run records what was trained");
-    else if (!comparable_command(m->a, m->b))
+    else if (!same_words(m->a, m->b))
         say(m, COMPARABLE_NOT, "the commands differ");
+    else if (other_script(m->a, m->b))
+        say(m, COMPARABLE_NOT,
+            "the scripts differ, though both are called %s (sha256 %.12s and %.12s)",
+            or_unknown(m->a->code.script), m->a->code.script_sha256, m->b->code.script_sha256);
 }
 
 static bool has_word(const char *text, const char *word, size_t len)

@@ -34,8 +34,8 @@ int comparison_make(const struct run *a, const struct run *b, struct comparison 
 void comparison_release(struct comparison *comparison);
 
 // Whether both run the same command: equal arguments, and the same program or interpreter, wherever
-// it lies and whichever its version ("/opt/env/bin/python3.11" is "python"). False without a
-// command.
+// it lies and whichever its version ("/opt/env/bin/python3.11" is "python"), and the same script as
+// far as its checksum is known. False without a command.
 size_t comparable_program(const char *path, const char **name); // that name and its length
 bool comparable_command(const struct run *a, const struct run *b);
 

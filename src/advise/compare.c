@@ -294,7 +294,7 @@ static void key_int(struct buf *key, struct maybe_int number)
     buf_addc(key, '\x1f');
 }
 
-// The workload, the command, or at least the run's name.
+// The workload, the command and its script, or at least the run's name.
 static void section_key(const struct run *run, struct buf *key)
 {
     buf_reset(key);
@@ -311,7 +311,21 @@ static void section_key(const struct run *run, struct buf *key)
     }
     for (size_t i = 1; i < run->command.count; i++)
         buf_printf(key, " %s", run->command.items[i]);
-    buf_adds(key, "\x1f\x1f");
+    buf_addc(key, '\x1f');
+    key_text(key, run->command.count > 0 ? run->code.script_sha256 : NULL);
+}
+
+// What the key begins with; of a second script of that name with its checksum.
+static char *section_title(const struct comparing *c, const struct run *run, struct err *err)
+{
+    struct buf title = {0};
+    bool again = false;
+    buf_add(&title, buf_str(&c->key), strcspn(buf_str(&c->key), "\x1f"));
+    for (size_t i = 0; i < c->section_count; i++)
+        again |= strcmp(c->sections[i].title, buf_str(&title)) == 0;
+    if (again && run->code.script_sha256)
+        buf_printf(&title, " (script sha256 %.12s)", run->code.script_sha256);
+    return buf_take(&title, err);
 }
 
 static int find_section(struct comparing *c, const struct run *run, size_t *number, struct err *err)
@@ -328,9 +342,9 @@ static int find_section(struct comparing *c, const struct run *run, size_t *numb
     c->sections = sections;
     struct section *section = &sections[c->section_count];
     section->base = NO_GROUP;
-    section->title = strndup(buf_str(&c->key), strcspn(buf_str(&c->key), "\x1f"));
+    section->title = section_title(c, run, err);
     if (!section->title)
-        return err_memory(err);
+        return ERR_MEMORY;
     c->section_count++;
     return 0;
 }

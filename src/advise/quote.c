@@ -317,7 +317,7 @@ static int check_assumed(struct search *s, struct candidate *c, bool *done, stru
     const char *used = c->proof->gpus > 0 ? evidence_gpu(c->proof->run) : NULL;
     bool same_gpu = used && c->proof->device && c->offer.gpus_milli >= 1000 &&
                     strcasecmp(c->offer.gpu, c->proof->device->name) == 0;
-    if (same_gpu) // fewer of them is a misfit
+    if (same_gpu || run_unknown_device(c->proof->run)) // fewer GPUs are a misfit
         return 0;
     if (s->estimates)
         TRY(add_named_estimate(s, c, done, err));

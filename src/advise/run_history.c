@@ -27,7 +27,8 @@ int run_history_add(void *history_, const char *id, const char *text, struct err
     struct run_history *history = history_;
     struct run run = {0};
     int rc = record_from_text(run_fields, text, strlen(text), &run, err);
-    bool wanted = rc == 0 && is_wanted(history, &run);
+    // What ships with fare is lent, and no experience of the user's where it was imported.
+    bool wanted = rc == 0 && is_wanted(history, &run) && !run_shipped(&run);
     struct run *added = wanted ? LIST_ADD(&history->runs, err) : NULL;
     if (added) {
         *added = run;

@@ -36,7 +36,7 @@ static void name_of(const char *path, struct buf *name)
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     buf_reset(name);
     if (strcmp(path, "-") != 0)
-        buf_add(name, path, (size_t)(base - path) + strcspn(base, "."));
+        buf_add(name, path, (size_t)(base - path) + import_stem_len(base));
 }
 
 // Whether this file was given before: the lines of an invoice would count twice.

@@ -401,9 +401,13 @@ static bool tells(const struct run_epoch *e)
 
 static void print_epochs(struct out *out, const struct run *run)
 {
-    static const struct table_column columns[] = {
-        {"epoch", TABLE_RIGHT},       {"time", TABLE_RIGHT},        {"loss", TABLE_POINT, 2},
-        {"accuracy", TABLE_POINT, 3}, {"held out", TABLE_POINT, 1}, {"accuracy", TABLE_POINT}};
+    bool samples = run->epoch_list.count > 0 && run->epoch_list.items[0].samples.known;
+    const struct table_column columns[] = {{samples ? "samples" : "epoch", TABLE_RIGHT},
+                                           {"time", TABLE_RIGHT},
+                                           {"loss", TABLE_POINT, 2},
+                                           {"accuracy", TABLE_POINT, 3},
+                                           {"held out", TABLE_POINT, 1},
+                                           {"accuracy", TABLE_POINT}};
     struct table table = TABLE(columns);
     bool any = false;
     for (size_t i = 0; i < run->epoch_list.count; i++)
@@ -416,7 +420,8 @@ static void print_epochs(struct out *out, const struct run *run)
         const struct maybe_real values[] = {e->train_loss, e->train_accuracy, e->test_loss,
                                             e->test_accuracy};
         char number[24], texts[4][32];
-        snprintf(number, sizeof number, "%lld", (long long)e->epoch.v);
+        snprintf(number, sizeof number, "%lld",
+                 (long long)(e->samples.known ? e->samples.v : e->epoch.v));
         for (int c = 0; c < 4; c++) {
             bool share = c % 2 == 1;
             snprintf(texts[c], sizeof texts[c], "-");

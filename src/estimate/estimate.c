@@ -403,7 +403,8 @@ static const char *ratio_of(struct making *m)
     struct estimate *out = m->out;
     if (m->from->gpus == 0) {
         out->device = cpu_ratio(m);
-        return out->device > 0 ? NULL
+        return out->device > 0              ? NULL
+               : run_unknown_device(m->run) ? "the run does not tell its GPU or processor"
                : m->from->cpus > 0 && m->from->cpus < LEAST_CPUS
                    ? "the run hardly used its processor: it waits for something else"
                    : "the speed of the processor is not known";

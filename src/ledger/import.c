@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ledger/import.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,11 +68,28 @@ struct maybe_int import_ns(double value, double unit_s)
     return some_int(llround(seconds * 1e9));
 }
 
+// Only the last extension goes, which begins with a letter: "trainer.v5.0" is a name. Behind a
+// copy's there is another.
+size_t import_stem_len(const char *base)
+{
+    size_t len = strlen(base);
+    for (bool copy = true; copy;) {
+        size_t at = len;
+        while (at > 0 && base[at - 1] != '.')
+            at--;
+        if (at < 2 || !isalpha((unsigned char)base[at]) || len - at > 6)
+            break;
+        copy = strncmp(base + at, "bak", len - at) == 0 || strncmp(base + at, "old", len - at) == 0;
+        len = at - 1;
+    }
+    return len;
+}
+
 void import_stem(const char *file, char *out, size_t size)
 {
     const char *slash = strrchr(file, '/');
     const char *base = slash ? slash + 1 : file;
-    snprintf(out, size, "%.*s", (int)strcspn(base, "."), base);
+    snprintf(out, size, "%.*s", (int)import_stem_len(base), base);
 }
 
 json_t *import_json(const char *text, size_t len, int *line, struct err *err)

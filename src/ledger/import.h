@@ -88,8 +88,9 @@ int import_label(struct run *run, const char *key, const char *value, struct err
 bool import_number(const char *text, struct maybe_real *out);
 // Converts `value` units of `unit_s` seconds to nanoseconds; absent if negative or over 100 years.
 struct maybe_int import_ns(double value, double unit_s);
-// The file name without folder and extension, cut to `size` bytes.
+// The file name without folder and extension ("v5.0" of "logs/v5.0.txt"), cut to `size` bytes.
 void import_stem(const char *file, char *out, size_t size);
+size_t import_stem_len(const char *base); // of a file name without folder
 
 // Parses JSON; the caller releases it. Null on error, with the reason in `err` and its line in
 // `line`.

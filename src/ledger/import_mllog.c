@@ -101,15 +101,16 @@ static struct run_epoch *row_at(const struct state *s, double mark, struct err *
     struct run *run = s->run;
     bool whole = (!s->benchmark || s->benchmark->unit == MLPERF_EPOCHS) && mark == floor(mark);
     double samples = samples_at(s, mark);
-    int64_t number = (int64_t)(whole || !(samples <= MOST_MARK) ? mark : samples);
+    bool by_samples = !whole && samples <= MOST_MARK;
+    const struct maybe_int number = some_int((int64_t)(by_samples ? samples : mark));
     for (size_t i = 0; i < run->epoch_list.count && i < LOOK_BACK; i++) {
         struct run_epoch *row = &run->epoch_list.items[run->epoch_list.count - 1 - i];
-        if (row->epoch.v == number)
+        if ((by_samples ? row->samples.v : row->epoch.v) == number.v)
             return row;
     }
     struct run_epoch *row = LIST_ADD(&run->epoch_list, err);
     if (row)
-        row->epoch = some_int(number);
+        *(by_samples ? &row->samples : &row->epoch) = number;
     return row;
 }
 

@@ -74,7 +74,7 @@ bool bill_time_of(const struct run *run, struct bill_time *out)
         return false;
     if (full) {
         add_measured(out, &run->phases);
-        out->basis = run->source ? "published" : "measured";
+        out->basis = run_shipped(run) ? "published" : run->source ? "imported" : "measured";
     } else {
         add_projected(out, &run->projection);
         out->basis = run_given(run) ? RUN_GIVEN : "projected";

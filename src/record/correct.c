@@ -18,6 +18,7 @@ struct signs_account {
 struct signs {
     char *schema;
     struct signs_account account;
+    char *source;
     struct run_phases phases;
     struct run_projection projection;
 };
@@ -33,6 +34,7 @@ static const struct field signs_account_fields[] = {
 static const struct field signs_fields[] = {
     FIELD(FIELD_TEXT, T, schema, ""),
     FIELD_IN(T, account, signs_account_fields, ""),
+    FIELD(FIELD_TEXT, T, source, ""),
     FIELD_IN(T, phases, run_phase_fields, ""),
     FIELD_IN(T, projection, run_projection_fields, ""),
     FIELD_END,
@@ -206,6 +208,32 @@ static int mend_account(json_t *json, struct err *err)
     return rc;
 }
 
+// ---- epochs that are samples
+
+static bool is_mllog(const struct signs *s)
+{
+    size_t len = s->source ? strlen(s->source) : 0;
+    return is_old(s) && len > 7 && strcmp(s->source + len - 7, "(mllog)") == 0;
+}
+
+// No benchmark of MLPerf trains as many epochs, and none counts so few samples.
+static int mend_epochs(json_t *run, struct err *err)
+{
+    json_t *list = json_object_get(run, "epoch_list"), *one;
+    size_t i;
+    bool had = false;
+    json_array_foreach(list, i, one)
+    {
+        json_t *number = json_object_get(one, "epoch");
+        if (!json_is_integer(number) || json_integer_value(number) <= RUN_EPOCHS_MOST)
+            continue;
+        if (json_object_set(one, "samples", number) != 0)
+            return err_memory(err);
+        had |= json_object_del(one, "epoch") == 0;
+    }
+    return had ? note(run, "samples", err) : 0;
+}
+
 // ---- all of them
 
 static const struct {
@@ -213,7 +241,8 @@ static const struct {
     int (*mend)(json_t *run, struct err *err);
 } faults[] = {{has_false_boot, mend_boot},
               {has_reversed_interval, mend_interval},
-              {has_account_alone, mend_account}};
+              {has_account_alone, mend_account},
+              {is_mllog, mend_epochs}};
 
 static int mend(const struct signs *signs, const char *text, size_t len, struct buf *out,
                 struct err *err)

@@ -14,6 +14,7 @@
 // - interval: a sample that took longer than its own projection ended its interval before it began
 //   it, and whoever read that refused it. The whole takes at least as long as the sample.
 // - account: the GPU's account of a step was that of the recorded steps alone (record/reconcile.h).
+// - samples: rows of MLPerf logs that count samples had these as their epochs.
 #ifndef FARE_RECORD_CORRECT_H
 #define FARE_RECORD_CORRECT_H
 
@@ -29,7 +30,7 @@ int run_correct(const char *text, size_t len, struct buf *out, struct err *err) 
 typedef int64_t run_cost_fn(const struct run *run);
 void run_correct_costs(run_cost_fn *cost);
 
-// Whether that was put right in this record: "boot", "cost", "interval", "account".
+// Whether that was put right in this record: "boot", "cost", "interval", "account", "samples".
 bool run_corrected(const struct run *run, const char *what);
 
 #endif

@@ -193,6 +193,18 @@ bool run_failed(const struct run *run)
     return run->ended && strcmp(run->ended, "failed") == 0;
 }
 
+bool run_shipped(const struct run *run)
+{
+    return run->source && run->id && strncmp(run->id, "published-", 10) == 0;
+}
+
+bool run_unknown_device(const struct run *run)
+{
+    const struct run_machine *m = &run->machine;
+    return run->source && !run_shipped(run) && !m->gpu && !m->gpus.known && !m->cpu &&
+           !run->use.gpus.known;
+}
+
 bool run_given(const struct run *run)
 {
     return run->ended && strcmp(run->ended, RUN_GIVEN) == 0;

@@ -75,6 +75,12 @@ void run_quality_words(const struct run *run, char out[RUN_QUALITY_BYTES]);
 bool run_failed(const struct run *run);
 bool run_stopped(const struct run *run);
 
+// A result that ships with fare, also where it was imported again.
+bool run_shipped(const struct run *run);
+
+// An imported run of which neither GPU nor processor is known: not one without a GPU.
+bool run_unknown_device(const struct run *run);
+
 // A stand-in: see RUN_GIVEN.
 bool run_given(const struct run *run);
 

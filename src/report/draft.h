@@ -72,6 +72,11 @@ enum { PLOT_NAME_BYTES = 160 };
 void plot_line_name(struct draft *d, const struct run *runs, size_t count, size_t number,
                     char out[PLOT_NAME_BYTES]);
 const char *plot_workload(const struct run *run);
+
+// Where row `number` of a run's epochs lies on the axis of epochs, which counts samples where the
+// run's log does.
+double plot_epoch_x(const struct run_epoch *epoch, size_t number);
+void plot_epoch_axis(struct draft *d, const struct run *run);
 bool plot_first_of(const struct run *runs, size_t number); // the first of its workload
 
 // Adds a run to the page's: its figures and where they are from.

@@ -118,7 +118,7 @@ static struct maybe_real loss_series(struct draft *d, const struct run *run, con
         struct maybe_real loss = test ? e->test_loss : e->train_loss;
         if (!loss.known)
             continue;
-        draft_point(d, NULL, e->epoch.known ? (double)e->epoch.v : (double)i + 1, loss.v);
+        draft_point(d, NULL, plot_epoch_x(e, i), loss.v);
         last = loss;
     }
     return last;
@@ -155,6 +155,7 @@ static void loss_panel(struct draft *d, const struct run *runs, size_t count, si
         d->panel->x.cut = d->panel->y.cut = some_bool(true);
     if (d->rc == 0)
         draft_set(d, &d->panel->y.name, test ? "test loss" : "training loss");
+    plot_epoch_axis(d, &runs[first]);
     for (size_t i = first; i < count && d->rc == 0 && least.count < LINES_MOST; i++) {
         if (!same_workload(&runs[i], &runs[first]) || known_losses(&runs[i], test) < 2)
             continue;

@@ -49,6 +49,19 @@ const char *plot_workload(const struct run *run)
     return run->workload ? run->workload : run->name ? run->name : "a run";
 }
 
+double plot_epoch_x(const struct run_epoch *epoch, size_t number)
+{
+    return epoch->samples.known ? (double)epoch->samples.v
+           : epoch->epoch.known ? (double)epoch->epoch.v
+                                : (double)number + 1;
+}
+
+void plot_epoch_axis(struct draft *d, const struct run *run)
+{
+    if (d->rc == 0 && run->epoch_list.count > 0 && run->epoch_list.items[0].samples.known)
+        draft_set(d, &d->panel->x.name, "samples");
+}
+
 static bool same_text(const char *a, const char *b)
 {
     return strcmp(a ? a : "", b ? b : "") == 0;
@@ -84,8 +97,7 @@ static void accuracy_series(struct draft *d, const struct run *runs, size_t coun
         const struct run_epoch *e = &run->epoch_list.items[i];
         struct maybe_real share = accuracy_of(e);
         if (share.known)
-            draft_point(d, NULL, e->epoch.known ? (double)e->epoch.v : (double)i + 1,
-                        share.v * 100);
+            draft_point(d, NULL, plot_epoch_x(e, i), share.v * 100);
     }
 }
 
@@ -100,6 +112,7 @@ static void plot_accuracy(struct draft *d, const struct run *runs, size_t count)
         draft_panel(d, plot_workload(&runs[i]), "lines", AXIS("epoch", ""), AXIS("accuracy", "%"));
         if (d->rc == 0)
             d->panel->x.cut = d->panel->y.cut = some_bool(true);
+        plot_epoch_axis(d, &runs[i]);
         for (size_t k = i; k < count; k++)
             if (strcmp(plot_workload(&runs[k]), plot_workload(&runs[i])) == 0)
                 accuracy_series(d, runs, count, k);

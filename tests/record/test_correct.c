@@ -51,6 +51,12 @@ static void corrects(void **state)
          NEW "\"step_ms\":20.0,\"account\":{\"step_ms\":20.0,\"busy_share\":1.0,"
              "\"full_step_ms\":20.0}}"},
         {OLD "\"account\":{\"off\":\"x\"}}", NULL},
+        // An MLPerf log that counts samples, not epochs.
+        {OLD "\"source\":\"imported from a.txt (mllog)\",\"epoch_list\":[{\"epoch\":30720}]}",
+         NEW "\"source\":\"imported from a.txt (mllog)\",\"epoch_list\":[{\"samples\":30720}],"
+             "\"corrected\":[\"samples\"]}"},
+        {OLD "\"source\":\"imported from a.txt (keras)\",\"epoch_list\":[{\"epoch\":30720}]}",
+         NULL},
         {OLD "\"projection\":{\"wall_s\":5,\"low_s\":4.0,\"high_s\":6.0}}", NULL},
         {OLD "\"spent\":{\"usd\":\"2\"},\"phases\":{\"wall_ns\":5}}", NULL},
         {NEW "\"spent\":{\"usd\":\"2\"},\"phases\":{\"boot_ns\":5},\"boot_from\":\"fare\"}", NULL},
