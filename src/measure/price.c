@@ -223,12 +223,14 @@ bool measure_price_bill(const struct measure_price *p, const struct run *run, st
 // ---- starts of a saved job
 
 static int set_cost(char **member, const struct priced *priced, const struct wishes *wishes,
-                    double seconds, struct err *err)
+                    int64_t ordered_ns, double seconds, struct err *err)
 {
     int64_t nano;
     char text[MONEY_BYTES];
-    if (!(seconds >= 0 && seconds < 3e9) ||
-        priced_total(priced, wishes, (int64_t)(seconds * 1e9), &nano, NULL) != 0)
+    if (!(seconds >= 0 && seconds < 3e9))
+        return 0;
+    int64_t use_ns = priced_use_ns(priced, ordered_ns, (int64_t)(seconds * 1e9));
+    if (priced_total(priced, wishes, use_ns, &nano, NULL) != 0)
         return 0;
     money_text(nano, text);
     return text_set(member, text, err);
@@ -256,13 +258,14 @@ int measure_price_attempt(const struct measure_price *p, struct run_attempt *a, 
         return 0;
     struct wishes wishes = p->price.wishes;
     wishes.interrupted = a->taken.known && a->taken.v;
-    TRY(set_cost(&a->usd, &p->price.priced, &wishes, a->wall_s.v, err));
+    TRY(set_cost(&a->usd, &p->price.priced, &wishes, p->ordered_ns, a->wall_s.v, err));
     if (!a->offer)
         TRY(text_set(&a->offer, p->price.from, err));
     wishes.interrupted = false;
     TRY(on_demand(p, &other, &found, err));
     if (found)
-        TRY(set_cost(&a->on_demand_usd, &other, &wishes, a->wall_s.v - a->lost_s.v, err));
+        TRY(set_cost(&a->on_demand_usd, &other, &wishes, p->ordered_ns, a->wall_s.v - a->lost_s.v,
+                     err));
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "record/correct.h"
 #include "record/read.h"
 #include "record/run.h"
 
@@ -36,6 +37,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         buf_release(&b);
     }
     record_release(run_fields, &kept);
+    struct buf right = {0}, again = {0}; // what is corrected can be read, and stays so
+    struct err correct_err = {0};
+    assert(run_correct((const char *)data, size, &right, &correct_err) == 0);
+    if (rc == 0 && right.len > 0)
+        assert(record_from_text(run_fields, buf_str(&right), right.len, NULL, &correct_err) == 0);
+    assert(run_correct(buf_str(&right), right.len, &again, &correct_err) == 0 && again.len == 0);
+    buf_release(&right);
+    buf_release(&again);
     json_t *json = json_loadb((const char *)data, size, 0, &why);
     int their_rc = json ? record_from_json(run_fields, json, &theirs, &their_err) : ERR_FORMAT;
     json_t *once = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, &why);

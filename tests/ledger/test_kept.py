@@ -91,4 +91,10 @@ for path in sorted((TMP / "kept" / "site" / "runs").glob("*.json")):
         said = fare("runs", "import", str(path), "--ledger", other)
         one = record(fare("runs", one["id"], "--json", "--ledger", other))
         report(f"{one.get('name')} of the site is right after its import", D(one["spent"]["usd"]) == D(COSTS[one["name"]]) and one["corrected"], (said, one))
+other = str(TMP / "site.db")
+said = fare("runs", "import", str(TMP / "kept" / "site"), "--ledger", other)
+sums = record(fare("runs", "--by", "project", "--json", "--ledger", other))["total"]
+report("the whole site is imported", sums["runs"] == 4 and D(sums["usd"]) == D("0.063") and sums["corrected"] == 2, (said, sums))
+shipped = [json.loads(line) for path in (Path(os.environ["ROOT"]) / "share" / "published").glob("*.jsonl") for line in path.read_text().splitlines()]
+report("no result that ships has such a boot", len(shipped) > 80 and not any("boot_ns" in one.get("phases", {}) for one in shipped))
 done()
