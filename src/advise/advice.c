@@ -119,7 +119,7 @@ static const struct bill *cheapest(const struct quote *quote, double within_s)
     for (size_t i = 0; i < bill_count(quote); i++) {
         const struct bill *b = bill_at(quote, i);
         double time_s = b->spot.never_ends.v ? (double)INFINITY : longest(b);
-        if (!b->price_impossible.v && time_s <= within_s && (!best || b->place.v < best->place.v))
+        if (!bill_price_doubtful(b) && time_s <= within_s && (!best || b->place.v < best->place.v))
             best = b;
     }
     return best;
@@ -145,7 +145,7 @@ static const struct bill *fastest(const struct quote *quote, size_t count, const
     for (size_t i = 0; i < count; i++) {
         const struct bill *b = bill_at(quote, i);
         bool within =
-            budget ? !bill_doubtful(b) && advice_dearest(b) <= *budget : !b->price_impossible.v;
+            budget ? !bill_doubtful(b) && advice_dearest(b) <= *budget : !bill_price_doubtful(b);
         if (within && (!best || ends_before(b, best)))
             best = b;
     }
@@ -460,7 +460,7 @@ static size_t copy_possible(const struct bill *bills, size_t count, struct bill 
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
-        if (!bills[i].price_impossible.v)
+        if (!bill_price_doubtful(&bills[i]))
             out[kept++] = bills[i];
     return kept;
 }

@@ -9,7 +9,7 @@
 #include "advise/estimates.h"
 #include "advise/evidence.h"
 #include "advise/quote_parts.h"
-#include "market/power.h"
+#include "price/doubt.h"
 
 #define MISFITS  20      // rows, unless more are asked for
 #define GPUS_MAX 1000000 // of one machine: a record may claim any number
@@ -76,8 +76,8 @@ static int hour_in_usd(struct search *s, const struct offer *offer, int64_t *usd
     }
     if (rc != 0)
         *usd = INT64_MAX; // it becomes a misfit
-    else if (power_exceeds(s->proofs.devices, offer, *usd))
-        *usd = INT64_MAX; // cannot be: any other region counts first
+    else if (doubt_of(s->proofs.devices, offer, *usd))
+        *usd = INT64_MAX; // doubtful: any other region counts first
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
 
@@ -130,7 +130,9 @@ static int add_candidate(struct search *s, const struct offer *offer, const stru
     char why[EVIDENCE_WHY];
     size_t training = p->from->training;
     int64_t ends_s = ends_after_s(s, offer);
-    const char *reason = proof_too_large(&s->proofs, p, offer, why);
+    const char *reason = quote_not_offered(offer, s->day, why);
+    if (!reason)
+        reason = proof_too_large(&s->proofs, p, offer, why);
     if (!reason)
         reason = quote_too_late(ends_s, (double)p->time.total_ns / 1e9, why);
     if (reason)
@@ -162,6 +164,10 @@ static double boot_s(const struct search *s, const struct offer *offer)
 static const char *no_estimate(struct search *s, const struct offer *offer,
                                const struct estimated *e, const char **why, char room[EVIDENCE_WHY])
 {
+    *why = room;
+    const char *retired = quote_not_offered(offer, s->day, room);
+    if (retired)
+        return retired;
     if (!e && *offer->gpu) {
         *why = "estimates are for whole GPUs, or for a part of one";
         return "no such number of GPUs";
@@ -180,7 +186,9 @@ static const char *no_estimate(struct search *s, const struct offer *offer,
         return e->estimate.reason;
     }
     *why = room;
-    const char *reason = proof_no_memory(e->proof, offer, room);
+    const char *reason = quote_cannot_run(s->proofs.devices, offer, s->day, room);
+    if (!reason)
+        reason = proof_no_memory(e->proof, offer, room);
     return reason ? reason : quote_too_late(ends_after_s(s, offer), e->estimate.time_s, room);
 }
 
@@ -196,7 +204,8 @@ static int add_estimate(struct search *s, const struct offer *offer, struct err 
     TRY(estimates_find(s->estimates, offer, &e, err));
     const char *reason = no_estimate(s, offer, e, &why, room);
     if (reason)
-        return quote_leave_out(&s->leaving, offer, reason, why, e && *offer->gpu, err);
+        return quote_leave_out(&s->leaving, offer, reason, why,
+                               e && (*offer->gpu || estimated_known(e)), err);
     TRY(hour_in_usd(s, offer, &per_hour, err));
     struct candidate *c = twin(&s->estimated, offer, 0);
     if (c && c->per_hour <= per_hour)
@@ -344,6 +353,9 @@ static int add_named(struct search *s, struct err *err)
     char why[EVIDENCE_WHY];
     TRY(book_find(s->book, ask->offer, s->day, &c.offer, err));
     c.ends_s = ends_after_s(s, &c.offer);
+    const char *reason = quote_not_offered(&c.offer, s->day, why);
+    if (reason)
+        return quote_leave_out(&s->leaving, &c.offer, reason, why, true, err);
     const struct proof *first = s->proofs.count > 0 ? &s->proofs.items[0] : NULL;
     const struct proof *nearest = proofs_find(&s->proofs, &c.offer, best);
     // A bought machine is the run's, and this one is rented.
@@ -367,7 +379,9 @@ static int add_named(struct search *s, struct err *err)
         TRY(check_assumed(s, &c, &done, err));
     if (done)
         return 0;
-    const char *reason = proof_too_large(&s->proofs, c.proof, &c.offer, why);
+    reason = proof_too_large(&s->proofs, c.proof, &c.offer, why);
+    if (!reason)
+        reason = quote_too_late(c.ends_s, (double)c.proof->time.total_ns / 1e9, why);
     if (reason)
         return quote_leave_out(&s->leaving, &c.offer, reason, why, true, err);
     TRY(add_bill(s, &c, assumed ? "assumed" : NULL, err));

@@ -6,8 +6,9 @@
 
 #include "advise/quote_parts.h"
 #include "base/clock.h"
+#include "price/offer_record.h"
 
-enum { EXAMPLES = 3, REASONS_MAX = 16, KINDS = 3 };
+enum { EXAMPLES = 3, REASONS_MAX = 21, KINDS = 3 };
 
 static int add_row(struct quote *quote, const char *name, const char *reason, const char *why,
                    struct err *err)
@@ -74,4 +75,31 @@ const char *quote_too_late(int64_t ends_s, double time_s, char why[EVIDENCE_WHY]
     clock_words((int64_t)fmin(time_s * 1e9, (double)BILL_LONGEST_NS), time, sizeof time);
     snprintf(why, EVIDENCE_WHY, "ends after %s at the latest, the training takes %s", end, time);
     return "ends before the training does";
+}
+
+const char *quote_not_offered(const struct offer *offer, int day, char why[EVIDENCE_WHY])
+{
+    char end[12];
+    if (!offer_retired(offer, day))
+        return NULL;
+    offer_date(offer->valid_to, end);
+    snprintf(why, EVIDENCE_WHY, "the provider ended it on %s", end);
+    return "retired";
+}
+
+const char *quote_cannot_run(const struct devices *devices, const struct offer *offer, int day,
+                             char why[EVIDENCE_WHY])
+{
+    const struct device *gpu = *offer->gpu ? device_find(devices, offer->gpu) : NULL;
+    const struct device *host = gpu ? gpu : device_of_offer(devices, offer->provider, offer->name);
+    if (gpu && !device_trains(gpu, day)) {
+        snprintf(why, EVIDENCE_WHY, "no framework of today has kernels for the %.60s", gpu->name);
+        return "no framework for the GPU";
+    }
+    if (!host || strcmp(host->host_isa, "arm64") != 0)
+        return NULL;
+    snprintf(why, EVIDENCE_WHY,
+             "its host is an ARM processor: programs for x86-64, such as fare's bundle, do not run "
+             "there");
+    return "ARM host";
 }

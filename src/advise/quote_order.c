@@ -155,15 +155,15 @@ int quote_sort(struct quote *quote, struct err *err)
     return set_places(quote, err);
 }
 
-static bool impossible(const struct bill *b)
+static bool unbelievable(const struct bill *b)
 {
-    return b->price_impossible.v || b->spot.never_ends.v || !b->time_s.known;
+    return bill_price_doubtful(b) || b->spot.never_ends.v || !b->time_s.known;
 }
 
 const struct bill *quote_cheapest(const struct bill *bills, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (!impossible(&bills[i]))
+        if (!unbelievable(&bills[i]))
             return &bills[i];
     return NULL;
 }
@@ -173,14 +173,14 @@ const struct bill *quote_fastest(const struct bill *bills, size_t count)
 {
     const struct bill *best = NULL;
     for (size_t i = 0; i < count; i++)
-        if (!impossible(&bills[i]) && (!best || bills[i].time_s.v < best->time_s.v * QUOTE_ALIKE))
+        if (!unbelievable(&bills[i]) && (!best || bills[i].time_s.v < best->time_s.v * QUOTE_ALIKE))
             best = &bills[i];
     return best;
 }
 
 const char *quote_doubt(const struct bill *bill)
 {
-    return bill->price_impossible.v              ? "price doubtful"
+    return bill_price_doubtful(bill)             ? "price doubtful"
            : bill->incomplete.v                  ? "bill incomplete"
            : with_hours(bill) > bill_total(bill) ? "rule assumed"
                                                  : NULL;

@@ -17,7 +17,7 @@
 // The last of them, since prices that cannot be come last.
 static bool is_impossible(const struct bill *bills, size_t count)
 {
-    return count > 0 && bills[count - 1].price_impossible.v;
+    return count > 0 && bill_price_doubtful(&bills[count - 1]);
 }
 
 static int quote_one(const struct run *run, const char *ledger, struct market *market,

@@ -9,7 +9,6 @@
 #include "base/money.h"
 #include "base/units.h"
 #include "cmd/values.h"
-#include "market/power.h"
 
 enum { LAST = 20 };
 
@@ -72,8 +71,6 @@ int prices_local(const struct prices_view *view, const struct listing_line *line
                  struct offer_record *record, struct err *err)
 {
     int64_t local = -1;
-    if (line->impossible)
-        record->price_impossible = some_bool(true);
     if (!view->currency)
         return 0;
     TRY(text_set(&record->local_currency, view->currency, err));
@@ -91,7 +88,7 @@ static int print_json(struct out *out, const struct prices_view *view, const str
     int rc = text_set(&all.schema, OFFERS_SCHEMA, err);
     for (size_t i = 0; i < shown && rc == 0; i++) {
         struct offer_record *record = LIST_ADD(&all.offers, err);
-        rc = record ? offer_to_record(&list->items[i].offer, view->day, record, err) : ERR_MEMORY;
+        rc = record ? offer_line_record(&list->items[i], view->day, record, err) : ERR_MEMORY;
         if (rc == 0)
             rc = prices_local(view, &list->items[i], record, err);
     }
@@ -164,7 +161,7 @@ static int list_offers(const struct cmd_call *call, struct market *market, const
     const struct book *book;
     struct book_filter filter;
     enum offer_kind kind;
-    struct listing list = {.all = o->all, .cannot_be = power_exceeds};
+    struct listing list = {.all = o->all};
     TRY(make_filter(o, text, &filter, &kind, &list.max_rate, err));
     TRY(market_book(market, &book, err));
     TRY(market_devices(market, &list.devices, err));

@@ -43,7 +43,15 @@ void prices_spot(struct out *out, const struct spot_prices *spot);
 enum { PRICES_SPOT_POINTS = 60 };
 size_t prices_spot_columns(const struct out *out); // points that its plot has room for
 
-// The price of an hour in the currency asked for, and whether the price cannot be.
+// Why prices are doubtful, each reason once, for the line below a table that marks them with "#".
+struct doubts {
+    const char *items[8];
+    size_t count;
+};
+void doubts_add(struct doubts *doubts, const char *why); // null: nothing to add
+void doubts_print(struct out *out, const struct doubts *doubts);
+
+// The price of an hour in the currency asked for.
 int prices_local(const struct prices_view *view, const struct listing_line *line,
                  struct offer_record *record, struct err *err) MUST_USE;
 

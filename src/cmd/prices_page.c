@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "cmd/table.h"
 #include "cmd/values.h"
-#include "market/power.h"
+#include "price/doubt.h"
 #include "spot/history_record.h"
 
 struct page {
@@ -147,7 +147,7 @@ static void history_rows(struct out *out, const struct offer_record *r)
         out_printf(out, "%zu older ones are in --json.\n", first);
 }
 
-// What --currency asks for, and whether the price cannot be.
+// What --currency asks for, and why the price is doubtful.
 static int add_local(struct page *page, const struct prices_view *view, struct err *err)
 {
     const struct currencies *currencies;
@@ -159,8 +159,10 @@ static int add_local(struct page *page, const struct prices_view *view, struct e
     if (currency_to_usd(currencies, line.offer.currency, view->day, offer_per_hour(&line.offer),
                         &line.usd_hour, NULL, NULL, NULL) != 0)
         line.usd_hour = -1;
-    line.impossible = line.usd_hour >= 0 && line.offer.kind != OFFER_MONTHLY &&
-                      power_exceeds(devices, &line.offer, line.usd_hour);
+    line.doubt = listing_doubt(devices, &line, view->day);
+    if (line.doubt == doubt_power_words)
+        page->record.price_impossible = some_bool(true);
+    TRY(text_set(&page->record.price_doubt, line.doubt, err));
     TRY(prices_local(view, &line, &page->record, err));
     int rc = local_words(view->market, view->currency, view->day, &words, err);
     if (rc == 0 && view->currency)
@@ -171,9 +173,10 @@ static int add_local(struct page *page, const struct prices_view *view, struct e
 
 static void local_rows(struct out *out, const struct offer_record *r)
 {
-    if (r->price_impossible.v)
-        out_row(out, "Doubt",
-                "the price is less than the electricity of its GPUs costs: it cannot be");
+    if (r->price_doubt)
+        out_row(out, "Doubt", "the price is %s", r->price_doubt);
+    if (r->valid_to)
+        out_row(out, "Ends", "it cannot be ordered from %s on", r->valid_to);
     if (r->local_price_per_hour) {
         char hour[MONEY_BYTES];
         int64_t nano = 0;

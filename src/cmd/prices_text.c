@@ -52,7 +52,7 @@ static void add_name(const struct offer *o, bool everywhere, struct buf *out)
 static const char *mark_of(const struct listing_line *line)
 {
     const struct offer *o = &line->offer;
-    return line->impossible                  ? "#"
+    return line->doubt                       ? "#"
            : offer_estimated(o)              ? "~"
            : strcmp(o->currency, "USD") != 0 ? "≈"
                                              : "";
@@ -85,17 +85,34 @@ static int add_row(struct table *table, const struct prices_view *view,
 }
 
 struct marks { // in the table
-    bool foreign, estimated, old, impossible;
+    bool foreign, estimated, old;
+    struct doubts doubts;
 };
+
+void doubts_add(struct doubts *doubts, const char *why)
+{
+    enum { MOST = sizeof doubts->items / sizeof *doubts->items };
+    for (size_t i = 0; why && i < doubts->count; i++)
+        why = strcmp(doubts->items[i], why) == 0 ? NULL : why;
+    if (why && doubts->count < MOST)
+        doubts->items[doubts->count++] = why;
+}
+
+void doubts_print(struct out *out, const struct doubts *doubts)
+{
+    struct buf says = {0};
+    for (size_t i = 0; i < doubts->count; i++)
+        buf_printf(&says, "%s%s", i == 0 ? "# listed last: the price is " : "; or ",
+                   doubts->items[i]);
+    buf_adds(&says, doubts->count > 0 ? "." : "");
+    out_wrap_take(out, 0, &says);
+}
 
 static int legend(struct out *out, const struct prices_view *view, struct marks marks,
                   const char *rate, struct err *err)
 {
     struct buf words = {0};
-    if (marks.impossible)
-        out_wrap(out, 0,
-                 "# the price is less than the electricity of the GPUs costs: it cannot be, and is "
-                 "listed last.");
+    doubts_print(out, &marks.doubts);
     if (marks.foreign)
         out_wrapf(out, 0, "≈ converted from another currency: %s",
                   rate ? rate : "no rate is known");
@@ -137,7 +154,7 @@ int prices_table(struct out *out, const struct prices_view *view, const struct l
         marks.foreign |= strcmp(line->offer.currency, "USD") != 0;
         marks.old |= offer_old(&line->offer, view->day);
         marks.estimated |= offer_estimated(&line->offer);
-        marks.impossible |= line->impossible;
+        doubts_add(&marks.doubts, line->doubt);
     }
     table_print(&table, out);
     out->text.failed |= name.failed;

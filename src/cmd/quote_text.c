@@ -9,8 +9,10 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
+#include "cmd/prices.h"
 #include "cmd/table.h"
 #include "estimate/memory.h"
+#include "price/doubt.h"
 
 #define ROWS        15 // without --all
 #define OTHERS_ROWS 5  // of each other training
@@ -58,9 +60,9 @@ static void cost_words(const struct bill *b, char cost[MONEY_BYTES + 4],
     char amount[MONEY_BYTES];
     bill_amount(b, amount, interval);
     snprintf(cost, MONEY_BYTES + 4, "%s%s%s", b->price_estimated.v ? "~" : "", amount,
-             b->price_impossible.v ? "#"
-             : b->tariff_assumed.v ? "†"
-                                   : "");
+             bill_price_doubtful(b) ? "#"
+             : b->tariff_assumed.v  ? "†"
+                                    : "");
 }
 
 static void waiting_words(const struct bill *b, char out[MONEY_BYTES])
@@ -124,8 +126,9 @@ struct footnotes { // of all tables, printed below the last
     size_t rows;
     size_t left_out; // estimates without a bill
     size_t unnamed;  // processors
+    struct doubts doubts;
     bool unsure_memory, unknown_memory;
-    bool assumed, incomplete, estimated, impossible, maybe, missed, committed, at_least, replayed;
+    bool assumed, incomplete, estimated, maybe, missed, committed, at_least, replayed;
     double startup_low_s, startup_high_s; // high 0: none
     const char *exchange[8];              // rates of exchange, each once: one may be OLD
     size_t exchange_count;
@@ -138,7 +141,9 @@ static void note_row(struct footnotes *notes, const struct bill *b)
     double s = b->startup_s.v;
     notes->estimated |= b->price_estimated.v;
     notes->unnamed += b->processor_unknown.v;
-    notes->impossible |= b->price_impossible.v;
+    doubts_add(&notes->doubts, b->price_doubt          ? b->price_doubt
+                               : b->price_impossible.v ? doubt_power_words
+                                                       : NULL);
     notes->committed |= b->committed != NULL;
     notes->at_least |= b->spot.lower_bound.v;
     notes->replayed |= b->spot.method != NULL;
@@ -185,10 +190,7 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
         out_wrap(out, 0,
                  "≥ the provider's rule lacks the price of something you asked for: the bill "
                  "without it. --offer shows what.");
-    if (notes->impossible)
-        out_wrap(out, 0,
-                 "# the price is less than the electricity of the GPUs costs: it cannot be, and is "
-                 "listed last.");
+    doubts_print(out, &notes->doubts);
     if (notes->estimated)
         out_wrap(out, 0,
                  "~ the price is an estimate: nobody published it. --offer shows its source.");

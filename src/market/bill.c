@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "base/money.h"
 #include "market/local.h"
-#include "market/power.h"
+#include "price/doubt.h"
 
 #define DAY_S             INT64_C(86400)
 #define COMMITTED_MONTH_S INT64_C(2628000)
@@ -282,21 +282,28 @@ static int note_estimated(struct making *m, struct err *err)
     return rc;
 }
 
-// A price below the cost of the GPUs' electricity is an error of its source.
-static int note_impossible(struct making *m, struct market *market, struct err *err)
+// What the price is, and why it is not to be believed. A floor makes the bill a lower bound.
+static int note_doubt(struct making *m, struct market *market, struct err *err)
 {
     const struct devices *devices;
+    struct buf text = {0};
     int64_t hour = 0;
-    if (own_rate(m) || !*m->offer->gpu || m->offer->kind == OFFER_MONTHLY)
+    if (own_rate(m))
         return 0;
+    TRY(text_set(&m->bill->price_is, offer_basis_word(m->offer->basis), err));
+    if (m->offer->basis == BASIS_FLOOR)
+        m->bill->lower_bound = some_bool(true);
     TRY(market_devices(market, &devices, err));
     TRY(currency_to_usd(m->currencies, m->offer->currency, m->price.day, offer_per_hour(m->offer),
                         &hour, NULL, NULL, err));
-    if (!power_exceeds(devices, m->offer, hour))
+    const char *doubt = doubt_of(devices, m->offer, hour);
+    if (!doubt)
         return 0;
-    m->bill->price_impossible = some_bool(true);
-    return texts_add(&m->bill->notes,
-                     "the price is less than the electricity of its GPUs costs: it cannot be", err);
+    if (doubt_power(devices, m->offer, hour))
+        m->bill->price_impossible = some_bool(true);
+    buf_printf(&text, "the price is %s", doubt);
+    TRY(text_set(&m->bill->price_doubt, doubt, err));
+    return texts_take(&m->bill->notes, &text, err);
 }
 
 // A commitment costs money whether the machine is used or not.
@@ -513,7 +520,7 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
     if (rc == 0)
         rc = note_estimated(&m, err);
     if (rc == 0)
-        rc = note_impossible(&m, market, err);
+        rc = note_doubt(&m, market, err);
     if (rc == 0)
         rc = note_commitment(&m, err);
     if (rc == 0)
@@ -554,7 +561,12 @@ static int64_t amount_of(const char *text)
 
 bool bill_doubtful(const struct bill *bill)
 {
-    return bill->incomplete.v || bill->price_impossible.v || bill->spot.never_ends.v;
+    return bill->incomplete.v || bill_price_doubtful(bill) || bill->spot.never_ends.v;
+}
+
+bool bill_price_doubtful(const struct bill *bill)
+{
+    return bill->price_doubt || bill->price_impossible.v; // records until 2026-11 have only this
 }
 
 double bill_training_s(const struct bill *bill)

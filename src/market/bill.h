@@ -52,6 +52,7 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
 
 // Not to be recommended: something has no price, or its price cannot be.
 bool bill_doubtful(const struct bill *bill);
+bool bill_price_doubtful(const struct bill *bill); // its price is not to be believed
 
 // The training's own time in seconds: the bill's without start-up.
 double bill_training_s(const struct bill *bill);
@@ -65,8 +66,8 @@ enum bill_wait { BILL_STARTUP, BILL_IDLE };
 double bill_share(const struct bill *bill, enum bill_wait which);
 
 // The bill may be any amount higher: nobody knows how long the training takes there, how often the
-// spot machine is taken away, or what something that was asked for costs. Such a bill is shown with
-// ≥ and promises nothing.
+// spot machine is taken away, what something that was asked for costs, or how far above its floor
+// the price is. Such a bill is shown with ≥ and promises nothing.
 bool bill_is_bound(const struct bill *bill);
 
 // The total and its interval for people, as money_interval(); "≥0.52" if it is a lower bound.

@@ -79,15 +79,6 @@ int power_of_run(struct market *market, const struct run *run, const struct powe
     return 0;
 }
 
-bool power_exceeds(const struct devices *devices, const struct offer *offer, int64_t hour)
-{
-    const struct device *gpu = *offer->gpu ? device_find(devices, offer->gpu) : NULL;
-    int64_t cost = 0, mw = gpu ? (int64_t)gpu->watts * offer->gpus_milli : 0;
-    return mw > 0 && strcmp(offer->provider, "own") != 0 &&
-           money_scale(POWER_LEAST_KWH, mw, MW_PER_KW, MONEY_HALF_EVEN, &cost, NULL) == 0 &&
-           hour < cost;
-}
-
 double power_kwh(int64_t mw, int64_t ns)
 {
     return (double)mw / MW_PER_KW * ((double)ns / NS_PER_HOUR);

@@ -24,11 +24,6 @@ struct power {
 int power_of_run(struct market *market, const struct run *run, const struct power_given *given,
                  struct power *out, struct err *err) MUST_USE;
 
-// Whether the electricity of the offer's GPUs under load costs more than `hour`, its price of an
-// hour in nano-USD, even at POWER_LEAST_KWH: such a price cannot be.
-#define POWER_LEAST_KWH INT64_C(50000000) // nano-USD; no table of 2025 has less
-bool power_exceeds(const struct devices *devices, const struct offer *offer, int64_t hour);
-
 double power_kwh(int64_t mw, int64_t ns);
 
 // Nano-USD, rounded once. ERR_OVERFLOW beyond all money.

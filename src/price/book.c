@@ -393,6 +393,61 @@ bool offer_kind_parse(const char *word, enum offer_kind *kind)
     return false;
 }
 
+static const char *const bases[] = {
+    [BASIS_UNSAID] = "", [BASIS_LIST] = "list", [BASIS_FLOOR] = "floor", [BASIS_MEDIAN] = "median"};
+
+const char *offer_basis_word(enum offer_basis basis)
+{
+    return bases[basis];
+}
+
+bool offer_basis_parse(const char *word, enum offer_basis *basis)
+{
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++)
+        if (strcmp(word, bases[i]) == 0) {
+            *basis = (enum offer_basis)i;
+            return true;
+        }
+    return false;
+}
+
+static const char *const missing[] = {"region", "currency", "spot"}; // a bit each
+enum { MISSING = sizeof missing / sizeof *missing };
+
+void offer_lacks_words(unsigned int lacks, struct buf *out)
+{
+    size_t begin = out->len;
+    for (unsigned int i = 0; i < MISSING; i++)
+        if (lacks & 1u << i)
+            buf_printf(out, "%s%s", out->len > begin ? ";" : "", missing[i]);
+}
+
+bool offer_lacks_parse(const char *words, unsigned int *lacks)
+{
+    *lacks = 0;
+    for (const char *p = words; *p;) {
+        size_t len = strcspn(p, ";");
+        unsigned int i = 0;
+        while (i < MISSING && (strlen(missing[i]) != len || strncmp(p, missing[i], len) != 0))
+            i++;
+        if (i == MISSING)
+            return false;
+        *lacks |= 1u << i;
+        p += len + (p[len] == ';');
+    }
+    return true;
+}
+
+bool offer_currency_good(const char *text)
+{
+    return strlen(text) == 3 && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 3;
+}
+
+bool offer_retired(const struct offer *offer, int day)
+{
+    return offer->valid_to > 0 && (day ? day : book_today()) >= offer->valid_to;
+}
+
 int64_t offer_per_hour(const struct offer *offer)
 {
     if (offer->per_s == 3600)

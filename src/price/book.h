@@ -106,6 +106,19 @@ extern const char *const offer_kinds[]; // null-terminated
 const char *offer_kind_word(enum offer_kind kind);
 bool offer_kind_parse(const char *word, enum offer_kind *kind);
 
+// "list", "floor", "median", and back: "" and back is BASIS_UNSAID.
+const char *offer_basis_word(enum offer_basis basis);
+bool offer_basis_parse(const char *word, enum offer_basis *basis);
+
+// What an offer lacks as "region;currency;spot", and back; "spot" is EQUALS_SPOT.
+void offer_lacks_words(unsigned int lacks, struct buf *out);
+bool offer_lacks_parse(const char *words, unsigned int *lacks);
+
+bool offer_currency_good(const char *text); // three capital letters
+
+// On that day (0: today) it can no longer be ordered.
+bool offer_retired(const struct offer *offer, int day);
+
 // The price of an hour in nano-units of its currency, rounded half to even; 0 on overflow.
 int64_t offer_per_hour(const struct offer *offer);
 

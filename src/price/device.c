@@ -16,6 +16,7 @@
 #include "price/files.h"
 
 #define NAME_MAX_BYTES 96
+#define NEVER          "never"
 
 struct alias {
     char *key; // as made by plain()
@@ -96,7 +97,7 @@ static int add_aliases(struct devices *d, const char *list, size_t device, struc
 }
 
 // The columns, and where their values go. MILLI: in thousandths; MEMORY: GiB as MiB, MiB as KiB.
-enum kind { TEXT, DATE, PRECISIONS, WHOLE, MILLI, MEMORY };
+enum kind { TEXT, DATE, UNTIL, PRECISIONS, WHOLE, MILLI, MEMORY }; // UNTIL: a date or "never"
 static const struct {
     const char *name;
     enum kind kind;
@@ -112,6 +113,9 @@ static const struct {
     COLUMN("part_of", TEXT, part_of),
     COLUMN("lacks", PRECISIONS, lacks),
     COLUMN("offers", TEXT, offers),
+    COLUMN("host_isa", TEXT, host_isa),
+    COLUMN("trains_until", UNTIL, trains_until),
+    COLUMN("trains_source", TEXT, trains_source),
     COLUMN("source", TEXT, source),
     COLUMN("rates_source", TEXT, rates_source),
     COLUMN("date", DATE, date),
@@ -143,7 +147,7 @@ enum { COLUMNS = sizeof columns / sizeof *columns, ALIASES = COLUMNS };
 
 static bool is_text(enum kind kind)
 {
-    return kind == TEXT || kind == DATE || kind == PRECISIONS;
+    return kind == TEXT || kind == DATE || kind == UNTIL || kind == PRECISIONS;
 }
 
 static int *number_of(struct device *device, size_t column)
@@ -183,7 +187,8 @@ static int read_text(const struct csv *csv, int at, enum kind kind, char **out, 
 {
     const char *text = csv_text(csv, at) ? csv_text(csv, at) : "", *list = text, *word;
     int64_t day;
-    if (kind == DATE && *text && files_day(text, &day, err) != 0)
+    bool dated = kind == DATE || (kind == UNTIL && strcmp(text, NEVER) != 0);
+    if (dated && *text && files_day(text, &day, err) != 0)
         return csv_context(csv, at, err);
     while (kind == PRECISIONS && *list) {
         size_t len = next_word(&list, &word), i = 0;
@@ -330,6 +335,14 @@ void devices_close(struct devices *d)
 const struct device *device_at(const struct devices *d, size_t i)
 {
     return d && i < d->count ? &d->devices[i] : NULL;
+}
+
+bool device_trains(const struct device *device, int day)
+{
+    int64_t until;
+    if (!*device->trains_until)
+        return true;
+    return files_day(device->trains_until, &until, NULL) == 0 && day < until;
 }
 
 bool device_lacks(const struct device *device, const char *precision)

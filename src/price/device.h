@@ -35,6 +35,10 @@ struct device {
     char *part_of;      // MIG: the whole GPU; rates not listed follow from its own
     char *lacks;        // precisions it cannot compute in, "bf16;fp8": see device_lacks()
     char *offers;       // processors: offers that have them, "aws/c7a.*;aws/m7a.*"
+    char *host_isa;     // "arm64": the instruction set of its host; a processor's own
+    char *trains_until; // a date, or "never": no later framework has kernels for it; see
+                        // device_trains()
+    char *trains_source;
     char *source;       // addresses of the figures
     char *rates_source; // of tf32 to int8
     char *date;         // when they were collected: "2026-11-16"
@@ -60,6 +64,9 @@ size_t device_family(const struct devices *devices, const char *text, const stru
 // The processor of this offer ("aws", "c7a.2xlarge"); null if unknown.
 const struct device *device_of_offer(const struct devices *devices, const char *provider,
                                      const char *name);
+
+// Whether frameworks of that day (in days since 1970) have kernels for it.
+bool device_trains(const struct device *device, int day);
 
 // The device has no units for this precision ("bf16", "fp8"). False if it has, or if unknown.
 bool device_lacks(const struct device *device, const char *precision);

@@ -210,6 +210,13 @@ bool format_odd_memory(struct import *im, const char *text, int memory_mib)
     return !device_find(im->devices, name);
 }
 
+bool format_is_total(struct import *im, const char *text, int gpus_milli, int memory_mib)
+{
+    int gpus = gpus_milli / 1000;
+    return gpus > 1 && format_odd_memory(im, text, memory_mib) &&
+           !format_odd_memory(im, text, memory_mib / gpus);
+}
+
 bool format_is_other(const char *accelerator)
 {
     static const char *const others[] = {
@@ -259,6 +266,13 @@ struct offer format_offer(const struct import *im)
         .since = im->day,
         .day = im->day,
     };
+}
+
+int format_add_listed(struct import *im, struct offer *offer, struct err *err)
+{
+    if (im->catalogues)
+        catalogue_declare(im->catalogues, offer);
+    return format_add(im, offer, err);
 }
 
 int format_add(struct import *im, const struct offer *offer, struct err *err)

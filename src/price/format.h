@@ -9,6 +9,7 @@
 
 #include "base/csv.h"
 #include "base/gzip.h"
+#include "price/catalogue.h"
 #include "price/device.h"
 #include "price/import.h"
 #include "price/offer.h"
@@ -24,9 +25,10 @@ struct import {
     char provider[64]; // from the file's name: "aws" of aws.csv.gz and of aws/vms.csv
     char source[192];
     struct stock *stock;
-    const struct devices *devices; // null: do not look up GPU names
-    struct words *unknown;         // (optional) collects names of GPUs that `devices` lacks
-    struct ecb *rates;             // (optional) collects exchange rates
+    const struct devices *devices;       // null: do not look up GPU names
+    const struct catalogues *catalogues; // null: what the file says is all
+    struct words *unknown;               // (optional) collects names of GPUs that `devices` lacks
+    struct ecb *rates;                   // (optional) collects exchange rates
     struct import_report *report;
     char gpu_name[96]; // the result of format_gpu()
     char gpu_text[64]; // the GPU looked up last
@@ -99,11 +101,16 @@ const struct device *format_device(struct import *import, const char *text);
 // True if no GPU of this name has this memory.
 bool format_odd_memory(struct import *import, const char *text, int memory_mib);
 
+// True if that is the memory of all GPUs: no GPU of this name has as much, but its share is right.
+bool format_is_total(struct import *import, const char *text, int gpus_milli, int memory_mib);
+
 // True for accelerators that are not GPUs, in any letter case: measurements do not apply to them.
 bool format_is_other(const char *accelerator);
 
 // An offer with provider, source, date, a price per hour in USD set, and the rest zero.
 struct offer format_offer(const struct import *import);
+// Declares what the catalogue leaves open, then adds it.
+int format_add_listed(struct import *import, struct offer *offer, struct err *err) MUST_USE;
 int format_add(struct import *import, const struct offer *offer, struct err *err) MUST_USE;
 
 bool format_is_bare_metal(const char *name); // by the naming of AWS and GCP

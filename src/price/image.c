@@ -121,7 +121,8 @@ static int check_rest(const struct image *m, struct err *err)
     for (size_t i = 0; i < m->price_count; i++) {
         const struct image_price *p = &m->prices[i];
         if (p->rate < 0 || p->per_s == 0 || p->currency >= n || p->source >= n || p->since < 0 ||
-            p->seen < p->since || p->seen > DAY_MAX)
+            p->seen < p->since || p->seen > DAY_MAX || p->basis > BASIS_MEDIAN ||
+            p->lacks > LACKS_ALL)
             return bad(err, "a price in it is out of bounds");
     }
     for (size_t i = 0; i < m->risk_count; i++) {

@@ -36,7 +36,8 @@ struct image_price { // 32 bytes
     uint32_t per_s;
     uint32_t currency, source;
     int32_t since, seen; // days; since <= seen
-    uint32_t reserved;   // 0
+    uint16_t valid_to;   // day; 0: no end is known. It and the two below were 0 until 2026-11
+    uint8_t basis, lacks;
 };
 
 struct image_risk { // 32 bytes: how often a spot machine is interrupted

@@ -189,6 +189,7 @@ struct importing {
     struct import_options options;
     struct stock stock;
     struct devices *devices;
+    struct catalogues *catalogues;
     struct words unknown;
     struct ecb rates;
     struct buf path;
@@ -234,6 +235,8 @@ int importing_begin(struct importing **out, const struct import_options *options
     if (rc == 0)
         rc = devices_open(&m->devices, err);
     if (rc == 0)
+        rc = catalogues_open(&m->catalogues, err);
+    if (rc == 0)
         *out = m;
     else
         importing_free(m);
@@ -248,6 +251,7 @@ void importing_free(struct importing *m)
     words_release(&m->unknown);
     ecb_release(&m->rates);
     devices_close(m->devices);
+    catalogues_close(m->catalogues);
     buf_release(&m->path);
     if (m->lock >= 0)
         close(m->lock);
@@ -275,6 +279,7 @@ int importing_file(struct importing *m, const char *path, const char *known_as,
                             .day = m->options.day,
                             .stock = &m->stock,
                             .devices = m->devices,
+                            .catalogues = m->catalogues,
                             .unknown = &m->unknown,
                             .rates = &m->rates,
                             .report = report};

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/tree.h"
 #include "price/book.h"
+#include "price/files.h"
 #include "price/format.h"
 #include "price/image.h"
 #include "price/stock.h"
@@ -28,12 +29,15 @@ enum {
     BARE_METAL,
     CURRENCY,
     PER,
+    PRICE_IS,
+    LACKS,
+    VALID_TO,
     COLUMNS
 };
 static const char *const columns[COLUMNS] = {
     "provider",   "name",     "price", "date",           "source", "region",     "zone",
     "kind",       "gpu",      "gpus",  "gpu_memory_gib", "vcpus",  "memory_gib", "cpu",
-    "bare_metal", "currency", "per"};
+    "bare_metal", "currency", "per",   "price_is",       "lacks",  "valid_to"};
 
 static bool knows(const char *head, size_t len)
 {
@@ -64,7 +68,7 @@ static int words(const struct table *t, struct offer *o, struct err *err)
         return csv_fault(&t->csv, t->at[SOURCE], err, "the source of the price is missing");
     if (*o->currency == '\0')
         o->currency = "USD";
-    if (strlen(o->currency) != 3 || strspn(o->currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3)
+    if (!offer_currency_good(o->currency))
         return csv_fault(&t->csv, t->at[CURRENCY], err, "'%.20s' is not a currency: USD, EUR, ...",
                          o->currency);
     return 0;
@@ -120,6 +124,25 @@ static int choices(const struct table *t, struct offer *o, struct err *err)
     return 0;
 }
 
+// What a catalogue left open, in the tables made from one.
+static int limits(const struct table *t, struct offer *o, struct err *err)
+{
+    const char *basis, *lacks, *end;
+    int64_t day = 0;
+    TRY(FORMAT_FIELDS(&t->csv, t->at, err, {PRICE_IS, .word = &basis}, {LACKS, .word = &lacks},
+                      {VALID_TO, .word = &end}));
+    if (!offer_basis_parse(basis, &o->basis))
+        return csv_fault(&t->csv, t->at[PRICE_IS], err, "'%.40s' is not list, floor or median",
+                         basis);
+    if (!offer_lacks_parse(lacks, &o->lacks))
+        return csv_fault(&t->csv, t->at[LACKS], err, "'%.40s' is not region, currency or spot",
+                         lacks);
+    if (*end && files_day(end, &day, err) != 0)
+        return csv_context(&t->csv, t->at[VALID_TO], err);
+    o->valid_to = (int)day;
+    return 0;
+}
+
 static int add_row(struct import *im, const struct table *t, struct err *err)
 {
     struct offer offer = format_offer(im);
@@ -127,6 +150,7 @@ static int add_row(struct import *im, const struct table *t, struct err *err)
     TRY(words(t, &offer, err));
     TRY(numbers(t, &offer, err));
     TRY(choices(t, &offer, err));
+    TRY(limits(t, &offer, err));
     offer.gpu = format_gpu(im, offer.gpu, offer.gpus_milli, &offer.gpu_memory_mib);
     TRY(format_add(im, &offer, err));
     return stock_from(im->stock, im->name, csv_line(&t->csv), err);

@@ -67,9 +67,13 @@ static int add_row(struct import *im, const struct csv *csv, const int *at, stru
     }
     if (o.gpus_milli == 0)
         o.gpu = "";
+    if (format_is_total(im, o.gpu, o.gpus_milli, o.gpu_memory_mib)) {
+        format_noted(im, csv_line(csv), "the memory of all GPUs given for one", o.name);
+        o.gpu_memory_mib /= o.gpus_milli / 1000;
+    }
     o.gpu = format_gpu(im, o.gpu, o.gpus_milli, &o.gpu_memory_mib);
     o.bare_metal = format_is_bare_metal(o.name);
-    return format_add(im, &o, err);
+    return format_add_listed(im, &o, err);
 }
 
 static int read_catalogue(struct import *im, struct err *err)
@@ -79,9 +83,11 @@ static int read_catalogue(struct import *im, struct err *err)
     int rc = format_csv(im, &csv, err);
     if (rc != 0)
         return rc;
+    size_t first = im->stock->count;
     rc = csv_find(&csv, columns, COLUMNS, GPUS + 1, at, err);
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
         rc = add_row(im, &csv, at, err);
+    stock_mark_copies(im->stock, first);
     csv_release(&csv);
     return rc;
 }

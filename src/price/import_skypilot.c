@@ -40,7 +40,7 @@ static int add_kind(struct import *im, const struct sky_row *row, enum offer_kin
     offer.bare_metal = format_is_bare_metal(row->type);
     if (*row->gpu && im->devices && !format_device(im, row->gpu))
         format_noted(im, row->line, "a GPU that is not in share/devices: name unchanged", row->gpu);
-    return format_add(im, &offer, err);
+    return format_add_listed(im, &offer, err);
 }
 
 int sky_add(struct import *im, const struct sky_row *given, struct err *err)
@@ -165,8 +165,7 @@ static int memory_of(struct import *im, const struct sky_row *row, const char *i
             return 0; // could be one GPU's or all
         whole = ratio(size / gpus, own) < ratio(size, own);
     } else if (!totals) {
-        whole = format_odd_memory(im, row->gpu, (int)size) &&
-                !format_odd_memory(im, row->gpu, (int)(size / gpus));
+        whole = format_is_total(im, row->gpu, row->gpus_milli, (int)size);
     }
     if (whole)
         format_noted(im, row->line, "the memory of all GPUs given for one", row->type);
@@ -361,6 +360,7 @@ static int read_catalogue(struct import *im, struct err *err)
     // Among these clouds only AWS has spot prices per zone.
     if (rc == 0)
         rc = stock_join_zones(im->stock, first, "aws", err);
+    stock_mark_copies(im->stock, first);
     im->report->offers = im->stock->count - first;
     gcp_release(&t.gcp);
     csv_release(&t.csv);

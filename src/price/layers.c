@@ -92,6 +92,9 @@ void layers_fill(const struct image *image, const struct image_offer *offer,
         .memory_mib = offer->memory_mib,
         .since = price->since,
         .day = price->seen,
+        .valid_to = price->valid_to,
+        .basis = (enum offer_basis)price->basis,
+        .lacks = price->lacks,
     };
 }
 

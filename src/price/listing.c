@@ -6,14 +6,15 @@
 
 #include "base/array.h"
 #include "price/currency.h"
+#include "price/doubt.h"
 
-// By price per GPU-hour, then per vCPU-hour; then unknown prices, then those that cannot be.
+// By price per GPU-hour, then per vCPU-hour; then unknown prices, then doubtful ones.
 static int by_price(const void *left, const void *right)
 {
     const struct listing_line *x = left, *y = right;
     const struct offer *a = &x->offer, *b = &y->offer;
-    if (x->impossible != y->impossible)
-        return x->impossible ? 1 : -1;
+    if (!x->doubt != !y->doubt)
+        return x->doubt ? 1 : -1;
     bool gpu_a = a->gpus_milli > 0, gpu_b = b->gpus_milli > 0;
     if (gpu_a != gpu_b)
         return gpu_a ? -1 : 1;
@@ -69,6 +70,12 @@ static int append(struct listing *list, const struct listing_line *line, struct 
     return 0;
 }
 
+const char *listing_doubt(const struct devices *devices, const struct listing_line *line, int day)
+{
+    return offer_retired(&line->offer, day) ? "of a machine that can no longer be ordered"
+                                            : doubt_of(devices, &line->offer, line->usd_hour);
+}
+
 static int collect(void *arg, const struct offer *offer, struct err *err)
 {
     struct listing *list = arg;
@@ -80,8 +87,7 @@ static int collect(void *arg, const struct offer *offer, struct err *err)
     TRY(convert(list, &line, err));
     if ((list->max_rate >= 0 && line.usd_hour > list->max_rate))
         return 0;
-    line.impossible = list->cannot_be && line.usd_hour >= 0 && offer->kind != OFFER_MONTHLY &&
-                      list->cannot_be(list->devices, offer, line.usd_hour);
+    line.doubt = list->devices ? listing_doubt(list->devices, &line, list->day) : NULL;
     list->seen++;
     if (list->all)
         return append(list, &line, err);

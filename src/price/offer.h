@@ -9,6 +9,17 @@
 
 enum offer_kind { OFFER_ON_DEMAND, OFFER_SPOT, OFFER_MONTHLY };
 
+// What a price is. Without a word from its source it is taken for the list price.
+enum offer_basis {
+    BASIS_UNSAID,
+    BASIS_LIST,
+    BASIS_FLOOR, // the lowest bid of an auction: one pays that or more
+    BASIS_MEDIAN // of a market's offers: half of them cost more
+};
+
+// What a catalogue leaves open; any of them makes the price doubtful (doubt.h).
+enum { LACKS_REGION = 1, LACKS_CURRENCY = 2, EQUALS_SPOT = 4, LACKS_ALL = 7 };
+
 struct offer {
     const char *provider; // "aws"
     const char *name;     // the provider's name: "p3.2xlarge"
@@ -28,6 +39,9 @@ struct offer {
     int memory_mib;     // 0: unknown
     int since;          // valid from this date on, in days since 1970-01-01
     int day;            // last seen at this price; its age counts from here
+    int valid_to;       // from this day on it cannot be ordered; 0: no end is known
+    enum offer_basis basis;
+    unsigned int lacks; // LACKS_REGION, ...
 };
 
 #endif

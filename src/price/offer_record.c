@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "price/doubt.h"
+#include "price/listing.h"
 #include "price/tariffs.h"
 
 void offer_date(int day, char out[12])
@@ -53,6 +55,17 @@ static int record_price(const struct offer *o, int day, struct offer_record *r, 
                      {&r->seen, seen}, {&r->source, o->source});
 }
 
+static int record_limits(const struct offer *o, struct offer_record *r, struct err *err)
+{
+    struct buf lacks = {0};
+    char end[12] = "";
+    if (o->valid_to > 0)
+        offer_date(o->valid_to, end);
+    offer_lacks_words(o->lacks, &lacks);
+    TRY(text_take(&r->lacks, &lacks, err));
+    return TEXTS_SET(err, {&r->price_is, offer_basis_word(o->basis)}, {&r->valid_to, end});
+}
+
 int offer_to_record(const struct offer *o, int day, struct offer_record *r, struct err *err)
 {
     struct buf name = {0};
@@ -72,7 +85,18 @@ int offer_to_record(const struct offer *o, int day, struct offer_record *r, stru
     if (o->memory_mib > 0)
         r->memory_mib = some_int(o->memory_mib);
     r->bare_metal = some_bool(o->bare_metal);
+    if (rc == 0)
+        rc = record_limits(o, r, err);
     return rc == 0 ? record_price(o, day, r, err) : rc;
+}
+
+int offer_line_record(const struct listing_line *line, int day, struct offer_record *r,
+                      struct err *err)
+{
+    if (line->doubt == doubt_power_words)
+        r->price_impossible = some_bool(true);
+    TRY(text_set(&r->price_doubt, line->doubt, err));
+    return offer_to_record(&line->offer, day, r, err);
 }
 
 static int add_history(void *arg, const struct offer *o, struct err *err)

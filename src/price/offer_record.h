@@ -10,7 +10,12 @@
 int offer_to_record(const struct offer *offer, int day, struct offer_record *out,
                     struct err *err) MUST_USE;
 
-// Fills in all members.
+// The same of a line of a list, with its doubt.
+struct listing_line;
+int offer_line_record(const struct listing_line *line, int day, struct offer_record *out,
+                      struct err *err) MUST_USE;
+
+// Fills in all members but the doubt.
 int offer_describe(const struct book *book, const struct offer *offer, int day,
                    struct offer_record *out, struct err *err) MUST_USE;
 

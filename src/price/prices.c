@@ -52,6 +52,9 @@ static void extend(struct prices *prices, size_t i, const struct image_price *se
     if (seen->seen >= p->seen) {
         p->seen = seen->seen;
         p->source = seen->source;
+        p->valid_to = seen->valid_to;
+        p->basis = seen->basis;
+        p->lacks = seen->lacks;
     }
     cut(prices, i);
     if (i > 0)

@@ -52,7 +52,10 @@ int stock_add(struct stock *stock, const struct offer *o, struct err *err)
         .price = {.rate = o->rate,
                   .per_s = (uint32_t)o->per_s,
                   .since = o->since,
-                  .seen = o->day < o->since ? o->since : o->day},
+                  .seen = o->day < o->since ? o->since : o->day,
+                  .valid_to = o->valid_to <= UINT16_MAX ? (uint16_t)o->valid_to : 0,
+                  .basis = (uint8_t)o->basis,
+                  .lacks = (uint8_t)o->lacks},
     };
     const char *const texts[] = {o->provider, o->name, o->region,   o->zone,
                                  o->gpu,      o->cpu,  o->currency, o->source};
@@ -138,7 +141,9 @@ static bool same_region(const struct stock_row *a, const struct stock_row *b)
 
 static bool same_offer(const struct stock_row *a, const struct stock_row *b)
 {
-    return price_same(&a->price, &b->price) && a->gpu == b->gpu && a->gpus_milli == b->gpus_milli &&
+    return price_same(&a->price, &b->price) && a->price.valid_to == b->price.valid_to &&
+           a->price.basis == b->price.basis && a->price.lacks == b->price.lacks &&
+           a->gpu == b->gpu && a->gpus_milli == b->gpus_milli &&
            a->gpu_memory_mib == b->gpu_memory_mib && a->vcpus_milli == b->vcpus_milli &&
            a->memory_mib == b->memory_mib && a->bare_metal == b->bare_metal;
 }
@@ -168,4 +173,43 @@ int stock_join_zones(struct stock *stock, size_t first, const char *zonal, struc
     }
     stock->count = (size_t)(out - rows);
     return 0;
+}
+
+// ---- one price for both kinds ----
+
+static bool same_machine(const struct stock_row *a, const struct stock_row *b)
+{
+    return a->provider == b->provider && a->name == b->name;
+}
+
+// Whether all spot prices of a machine, which are there, equal those on demand of their regions.
+static bool is_copy(const struct stock_row *row, const struct stock_row *end)
+{
+    const struct stock_row *demand = NULL;
+    bool copied = false;
+    for (; row < end; row++) { // of each region, those on demand come first
+        if (row->kind == OFFER_ON_DEMAND && (!demand || demand->region != row->region))
+            demand = row;
+        if (row->kind != OFFER_SPOT || !demand || demand->region != row->region)
+            continue;
+        if (!price_same(&demand->price, &row->price))
+            return false;
+        copied = true;
+    }
+    return copied;
+}
+
+void stock_mark_copies(struct stock *stock, size_t first)
+{
+    if (stock->count < first + 2)
+        return;
+    struct stock_row *end = stock->rows + stock->count, *row = stock->rows + first;
+    qsort(row, stock->count - first, sizeof *row, by_region);
+    for (struct stock_row *next; row < end; row = next) {
+        for (next = row + 1; next < end && same_machine(row, next);)
+            next++;
+        for (struct stock_row *r = is_copy(row, next) ? row : next; r < next; r++)
+            if (r->kind == OFFER_SPOT || r->price.basis == BASIS_UNSAID)
+                r->price.lacks |= EQUALS_SPOT;
+    }
 }

@@ -77,6 +77,11 @@ int stock_add_series(struct stock *stock, const struct offer *offer,
 int stock_join_zones(struct stock *stock, size_t first, const char *zonal,
                      struct err *err) MUST_USE;
 
+// Among the rows from `first` on: where a machine's spot price equals the one on demand in every
+// place, its catalogue has one number for both. Marks them (EQUALS_SPOT), but for prices on demand
+// that are known to be the list's.
+void stock_mark_copies(struct stock *stock, size_t first);
+
 // Notes the table and line of the last row added, for errors in hand-written tables.
 int stock_from(struct stock *stock, const char *table, size_t line, struct err *err) MUST_USE;
 

@@ -7,6 +7,7 @@
 #include "base/index.h"
 #include "base/money.h"
 #include "estimate/estimate.h"
+#include "price/doubt.h"
 #include "price/offer_record.h"
 #include "report/offers.h"
 
@@ -109,17 +110,20 @@ static int add_providers(struct market *market, const struct listing *list, stru
                          struct err *err)
 {
     struct gathering g = {.gpu = gpu};
-    int64_t impossible = 0;
+    int64_t doubtful = 0, impossible = 0;
     int rc = market_book(market, &g.book, err);
     for (size_t i = 0; i < list->count && rc == 0; i++) {
-        impossible += list->items[i].impossible;
-        if (!list->items[i].impossible)
+        doubtful += list->items[i].doubt != NULL;
+        impossible += list->items[i].doubt == doubt_power_words;
+        if (!list->items[i].doubt)
             rc = add_offer(&g, &list->items[i], err);
     }
     index_release(&g.places);
     for (size_t i = 0; i < gpu->providers.count; i++)
         set_share(&gpu->providers.items[i]);
-    gpu->offers = some_int((int64_t)list->count - impossible);
+    gpu->offers = some_int((int64_t)list->count - doubtful);
+    if (doubtful > 0)
+        gpu->doubtful = some_int(doubtful);
     if (impossible > 0)
         gpu->impossible = some_int(impossible);
     const struct listing_line *demand = offers_cheapest(list, OFFER_ON_DEMAND);

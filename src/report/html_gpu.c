@@ -156,11 +156,10 @@ static void providers(struct buf *out, const struct gpu_model *gpu, const char *
         provider_row(out, &gpu->providers.items[i], monthly, mark, link);
     html_end_table(out);
     part_seen_note(out, old, gpu->providers.count);
-    if (gpu->impossible.known)
+    if (gpu->doubtful.known)
         buf_printf(out,
-                   "<p class=\"mute\">%s left out: they ask for less than the electricity of "
-                   "their GPUs.</p>\n",
-                   units_count(gpu->impossible.v, "offer").s);
+                   "<p class=\"mute\">%s left out: doubtful prices and retired machines.</p>\n",
+                   units_count(gpu->doubtful.v, "offer").s);
 }
 
 // The kinds of figures, each once: "estimated ±50 %: another architecture, ...: 390 pairs".

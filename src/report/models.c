@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "market/power.h"
+#include "price/doubt.h"
 #include "price/listing.h"
 #include "price/offer_record.h"
 #include "report/html.h"
@@ -63,8 +63,8 @@ static int visit(void *arg, const struct offer *o, struct err *err)
         return 0;
     if (w->max_rate >= 0 && hour > w->max_rate)
         return 0;
-    if (o->kind != OFFER_MONTHLY && power_exceeds(w->devices, o, hour)) {
-        w->models->impossible++;
+    if (offer_retired(o, w->day) || doubt_of(w->devices, o, hour)) {
+        w->models->doubtful++;
         return 0;
     }
     int64_t unit = offer_unit(o, hour);
@@ -181,8 +181,8 @@ void html_models(struct buf *out, const struct models *models, const char *link)
         model_table(out, models, open, models->count, link);
         buf_adds(out, "</details>\n");
     }
-    if (models->impossible > 0)
+    if (models->doubtful > 0)
         buf_printf(out,
-                   "<p class=\"mute\">%s left out: less than the electricity of the GPUs.</p>\n",
-                   units_count((int64_t)models->impossible, "offer").s);
+                   "<p class=\"mute\">%s left out: doubtful prices and retired machines.</p>\n",
+                   units_count((int64_t)models->doubtful, "offer").s);
 }

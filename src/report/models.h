@@ -22,7 +22,7 @@ struct model {
 struct models {
     struct model *items; // those of most providers first
     size_t count;
-    size_t impossible; // offers that ask for less than their electricity
+    size_t doubtful; // offers left out: their price is not to be believed, or they are retired
 };
 
 // Fills a zeroed struct; the texts live as long as the market. `max_rate` as in listing.h.

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/money.h"
-#include "market/power.h"
+#include "price/doubt.h"
 #include "price/offer_record.h"
 #include "report/html.h"
 #include "report/markup.h"
@@ -24,13 +24,13 @@ struct search {
     size_t count;
 };
 
-// The price of a GPU-hour in USD; -1: unknown, or it cannot be.
+// The price of a GPU-hour in USD; -1: unknown, doubtful or retired.
 static int64_t unit_of(const struct search *s, const struct offer *o)
 {
     int64_t hour = 0;
     if (currency_to_usd(s->currencies, o->currency, o->day, offer_per_hour(o), &hour, NULL, NULL,
                         NULL) != 0 ||
-        power_exceeds(s->devices, o, hour))
+        offer_retired(o, 0) || doubt_of(s->devices, o, hour))
         return -1;
     return offer_unit(o, hour);
 }

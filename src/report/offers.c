@@ -7,7 +7,6 @@
 
 #include "base/money.h"
 #include "base/units.h"
-#include "market/power.h"
 #include "price/offer_record.h"
 
 enum { KINDS = 3, PROVIDERS_MOST = 64, MARKS_MOST = 300 };
@@ -21,21 +20,18 @@ int offers_list(struct market *market, const struct book_filter *filter, int64_t
 {
     const struct book *book;
     int today = filter->day ? filter->day : book_today();
-    *list = (struct listing){.all = true,
-                             .max_rate = max_rate,
-                             .oldest = today - LISTING_STALE_DAYS,
-                             .cannot_be = power_exceeds};
+    *list =
+        (struct listing){.all = true, .max_rate = max_rate, .oldest = today - LISTING_STALE_DAYS};
     TRY(market_devices(market, &list->devices, err));
     TRY(market_book(market, &book, err));
     return listing_make(list, book, filter, err);
 }
 
-// The price of a GPU-hour; -1: unknown, or it cannot be.
+// The price of a GPU-hour; -1: unknown or doubtful.
 static int64_t unit_of(const struct listing_line *line)
 {
-    return line->impossible || line->offer.gpus_milli == 0
-               ? -1
-               : offer_unit(&line->offer, line->usd_hour);
+    return line->doubt || line->offer.gpus_milli == 0 ? -1
+                                                      : offer_unit(&line->offer, line->usd_hour);
 }
 
 const struct listing_line *offers_cheapest(const struct listing *list, enum offer_kind kind)

@@ -394,7 +394,7 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
     for (size_t i = 0; rows && places && rows[i]; i++) {
         const struct bill *b = rows[i];
         struct place *place = &places[count];
-        if (!b->time_s.known || b->price_impossible.v)
+        if (!b->time_s.known || bill_price_doubtful(b))
             continue;
         point_name(b, POINT_LONG, place->name, sizeof place->name);
         place->order = b->place.v;

@@ -185,7 +185,7 @@ void plot_spot_list(struct draft *d, struct market *market, const struct listing
     for (size_t i = 0; i < list->count && d->rc == 0 && tried < TRIED && d->plot->panels.count == 0;
          i++) {
         const struct offer *offer = &list->items[i].offer;
-        if (offer->kind != OFFER_SPOT || list->items[i].impossible)
+        if (offer->kind != OFFER_SPOT || list->items[i].doubt)
             continue;
         offer_panel(d, market, offer);
         tried++;

@@ -145,9 +145,9 @@ static void say_sum(const struct page *page, struct buf *out)
     for (size_t i = 0; i < all; i++) {
         const struct quote *q = &page->quotes.items[i];
         bool fits = true; // or is beyond all money
-        if (q->bills.count > 0 && !q->bills.items[0].price_impossible.v)
+        if (q->bills.count > 0 && !bill_price_doubtful(&q->bills.items[0]))
             fits = add_to(&measured, &q->bills.items[0]);
-        else if (q->estimates.count > 0 && !q->estimates.items[0].price_impossible.v)
+        else if (q->estimates.count > 0 && !bill_price_doubtful(&q->estimates.items[0]))
             fits = add_to(&estimated, &q->estimates.items[0]);
         cheaper += q->bills.count > 0 && cheaper_estimate(q);
         if (!fits)

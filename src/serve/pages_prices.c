@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "market/power.h"
 #include "price/listing.h"
 #include "price/offer_record.h"
 #include "report/gpu.h"
@@ -92,9 +91,9 @@ static void offer_row(struct buf *out, const struct listing_line *line, bool mar
     buf_adds(out, "\">");
     html_offer(out, buf_str(&name));
     buf_adds(out, "</a>");
-    if (line->impossible) {
+    if (line->doubt) {
         buf_addc(out, ' ');
-        part_chip(out, PART_BAD, "less than its electricity: it cannot be");
+        part_chip(out, PART_BAD, line->doubt);
     }
     buf_adds(out, "</td>");
     price_cell(out, line->usd_hour);
@@ -216,9 +215,7 @@ static int prices_json(const struct listing *list, struct buf *out, struct err *
     int rc = text_set(&all.schema, OFFERS_SCHEMA, err);
     for (size_t i = 0; i < list->count && rc == 0; i++) {
         struct offer_record *record = LIST_ADD(&all.offers, err);
-        rc = record ? offer_to_record(&list->items[i].offer, 0, record, err) : ERR_MEMORY;
-        if (rc == 0 && list->items[i].impossible)
-            record->price_impossible = some_bool(true);
+        rc = record ? offer_line_record(&list->items[i], 0, record, err) : ERR_MEMORY;
     }
     if (list->stale > 0)
         all.left_out = some_int((int64_t)list->stale);
@@ -236,7 +233,7 @@ int page_prices(const struct request *request, struct answer *answer, struct err
     const struct devices *devices;
     struct book_filter filter;
     enum offer_kind kind;
-    struct listing list = {.oldest = book_today() - LISTING_STALE_DAYS, .cannot_be = power_exceeds};
+    struct listing list = {.oldest = book_today() - LISTING_STALE_DAYS};
     struct beside beside = {0};
     int rc = site_market(request->site, &market, &stamp, err);
     if (rc == 0)

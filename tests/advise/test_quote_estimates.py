@@ -447,7 +447,7 @@ def processors():
         return vcpus / float(r["threads_per_core"]) * float(r["fp32_per_cycle"]) * sum(clocks) / len(clocks) / 1e6
 
     bills = {b["offer"].split("@")[0]: b for b in json.loads(fare("quote", SERVER["id"], "--json", "--boot", "0", "--image", "0s"))["estimates"]}
-    for offer, name, vcpus in (("aws/c7g.4xlarge", "Graviton3", 16), ("aws/c7i.8xlarge", "Xeon Platinum 8488C", 32)):
+    for offer, name, vcpus in (("aws/c7a.4xlarge", "EPYC 9R14", 16), ("aws/c7i.8xlarge", "Xeon Platinum 8488C", 32)):
         b = bills[offer]
         amdahl = (serial + (1 - serial) / vcpus) / (serial + (1 - serial) / 8)
         near(b["time_s"], 10000 * amdahl * (rate("EPYC 7763", 1) / rate(name, 1)) ** power)
@@ -455,21 +455,21 @@ def processors():
         assert b["basis"] == "rough" and b["certainty"].startswith("rough ×") and "gpus_used" not in b, b
     # A program of one thread gains nothing by more of them.
     single = {b["offer"].split("@")[0]: b for b in json.loads(fare("quote", SINGLE["id"], "--json", "--boot", "0", "--image", "0s"))["estimates"]}
-    near(single["aws/c7g.4xlarge"]["time_s"], 10000 * (rate("EPYC 7763", 1) / rate("Graviton3", 1)) ** power)
-    text = fare("quote", SERVER["id"], "--explain", "aws/c7g.4xlarge")
-    assert "processors: EPYC 7763 to Graviton3, 8 to 16 virtual CPUs" in text and "from a CPU to a CPU" in text, text
+    near(single["aws/c7a.4xlarge"]["time_s"], 10000 * (rate("EPYC 7763", 1) / rate("EPYC 9R14", 1)) ** power)
+    text = fare("quote", SERVER["id"], "--explain", "aws/c7a.4xlarge")
+    assert "processors: EPYC 7763 to EPYC 9R14, 8 to 16 virtual CPUs" in text and "from a CPU to a CPU" in text, text
     # One offer: the same estimate, not the run's own time. A processor that is not known may only be assumed to be as fast.
-    q = json.loads(fare("quote", SERVER["id"], "--offer", "aws/c7g.4xlarge", "--json", "--boot", "0", "--image", "0s"))
+    q = json.loads(fare("quote", SERVER["id"], "--offer", "aws/c7a.4xlarge", "--json", "--boot", "0", "--image", "0s"))
     assert q["bills"] == [] and len(q["estimates"]) == 1, q
     amdahl = (serial + (1 - serial) / 16) / (serial + (1 - serial) / 8)
-    near(q["estimates"][0]["time_s"], 10000 * amdahl * (rate("EPYC 7763", 1) / rate("Graviton3", 1)) ** power)
+    near(q["estimates"][0]["time_s"], 10000 * amdahl * (rate("EPYC 7763", 1) / rate("EPYC 9R14", 1)) ** power)
     q = quote(SERVER["id"], "--offer", "acme/cpu", provider=None)
     assert q["bills"][0]["basis"] == "assumed" and q["bills"][0]["time_s"] == 10000 and "estimates" not in q, q
     # The published runs on CPUs know the speed of a thread: 16 threads of a processor that the table lacks, twice as unsure.
     cnn = next(r for r in map(json.loads, open(ROOT / "share" / "published" / "2026-h200.jsonl")) if r["id"].endswith("cnn-fare-cpu-f32"))
     cores, ghz = cnn["machine"]["usable_cpus"] / 2, cnn["machine"]["thread_ops_per_s"] / 2 / 1e9
-    ratio = (cores * 32 * ghz / 1000 / rate("Graviton3", 16)) ** power
-    b = next(b for b in json.loads(fare("quote", "cnn", "--json", "--boot", "0", "--image", "0s"))["estimates"] if b["name"] == "c7g.4xlarge")
+    ratio = (cores * 32 * ghz / 1000 / rate("EPYC 9R14", 16)) ** power
+    b = next(b for b in json.loads(fare("quote", "cnn", "--json", "--boot", "0", "--image", "0s"))["estimates"] if b["name"] == "c7a.4xlarge")
     p = cnn["projection"]
     scaled = p["train_s"] + p["evaluate_s"]
     near(b["time_s"], p["wall_s"] - scaled + scaled * ratio)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """fare quote: each of the shipped offers has a price, or a reason why the training could not run there. What could not run follows
-from the shipped tables alone: fare has engines for NVIDIA's GPUs and for processors, and a machine needs as much memory as the run."""
+from the shipped tables alone: fare has engines for NVIDIA's GPUs and for processors, a machine needs as much memory as the run, an
+x86-64 processor, and a provider that still has it. AWS's instances with a processor of ARM have a g after the number of their
+generation (docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html); the GH200 is one, too."""
 import csv
+import datetime
 import json
 import os
 import re
@@ -44,7 +47,12 @@ def quoted(workload):
     return json.loads(p.stdout)
 
 
-UNABLE = {"no engine for the GPU", "not enough GPU memory", "not enough memory"}
+UNABLE = {"no engine for the GPU", "not enough GPU memory", "not enough memory", "ARM host", "retired", "no framework for the GPU"}
+TODAY = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+RETIRED = {k for k, r in offers.items() if all(row.get("valid_to") and row["valid_to"] <= TODAY for row in r)}
+ARM = {k for k, r in offers.items() if (k[0] == "aws" and re.match(r"[a-z]+[0-9]+g", k[1])) or r[0]["gpu"] == "GH200"}
+OLD = {k for k, r in offers.items() if re.match("K[0-9]", r[0]["gpu"])}  # Kepler: before the oldest GPU of PyTorch 2.8's support matrix
+tap.report("some are retired, dozens have ARM hosts, some a GPU of Kepler's", RETIRED and len(ARM) > 50 and OLD, (len(RETIRED), len(ARM), len(OLD)))
 
 
 def judge(workload):
@@ -58,7 +66,10 @@ def judge(workload):
     tap.report(f"{workload}: nothing else is quoted", not (set(bills) | set(misfits)) - set(offers), words((set(bills) | set(misfits)) - set(offers)))
     other = {k: m["reason"] for k, m in misfits.items() if k not in bills and (m["reason"] not in UNABLE or not m["why"])}
     tap.report(f"{workload}: the rest could not run there", not other, dict(list(other.items())[:10]))
-    no_engine = {k for k, r in offers.items() if r[0]["gpu"] and gpus[r[0]["gpu"]]["vendor"] != "nvidia"}
+    for reason, machines in (("ARM host", ARM), ("retired", RETIRED), ("no framework for the GPU", OLD - set(bills))):
+        found = {k for k, m in misfits.items() if m["reason"] == reason}
+        tap.report(f"{workload}: {reason}: these and no others", found == machines and not machines & set(bills), words(found ^ machines))
+    no_engine = {k for k, r in offers.items() if r[0]["gpu"] and gpus[r[0]["gpu"]]["vendor"] != "nvidia"} - RETIRED
     found = {k for k, m in misfits.items() if m["reason"] == "no engine for the GPU"}
     tap.report(f"{workload}: another vendor's GPUs have no engine, all others do", no_engine == found, words(no_engine ^ found))
     unpriced = [k for k, b in bills.items() if not float(b["total"]) > 0 or not float(b["time_s"]) > 0]

@@ -31,6 +31,13 @@ beta,four,here,,on-demand,H100,4,80,16,128,,no,13.00,USD,hour,2026-11-01,mine
 beta,eight,here,,on-demand,H100,8,80,16,128,,no,24.00,USD,hour,2026-11-01,mine
 beta,sixteen,here,,on-demand,H100,16,80,16,128,,no,40.00,USD,hour,2026-11-01,mine
 """)
+# One without a link and without a bus, in a machine where x86-64 programs run.
+with open(ROOT / "share/devices/gpus.csv", newline="") as f:
+    spark = next(r for r in csv.DictReader(f) if r["name"] == "GB10")
+with open(CONFIG / "gpus.csv", "w", newline="") as f:
+    table = csv.DictWriter(f, spark)
+    table.writeheader()
+    table.writerow({**spark, "host_isa": ""})
 (CONFIG / "providers" / "acme.json").write_text(json.dumps({"schema": "fare.tariffs/1", "tariffs": [
     {"id": p, "provider": p, "kind": "on-demand", "unit_ms": 1000, "source": "mine", "date": "2026-11-01"} for p in ("acme", "beta")]}))
 

@@ -149,14 +149,30 @@ static void check_ordered(const char *name, struct run *run, int64_t start_s,
     run->phases.boot_ns.known = false;
 }
 
+// How long the provider lets such a machine run; a spot machine is followed by another.
+static int64_t longest_ns(const struct offer *offer, int day)
+{
+    struct err err = {0};
+    const struct tariff_book *tariffs;
+    assert_ok(market_tariffs(market, &tariffs, &err), &err);
+    const struct tariff *t = tariff_for(tariffs, offer, day, NULL);
+    return t->ends_after_s.known && offer->kind != OFFER_SPOT ? t->ends_after_s.v * NS_PER_S
+                                                              : INT64_MAX;
+}
+
 static void check_offer(const struct offer *offer, const char *date, struct run_prices *prices)
 {
     struct buf name = {0};
     int64_t start_s = 0, set_up;
     assert_true(clock_parse(date, &start_s));
+    int day = (int)(start_s / 86400);
+    if (offer_retired(offer, day)) // a quote has no bill of it
+        return;
     book_name(offer, &name);
     for (size_t i = 0; i < LENGTHS; i++) {
         struct run run;
+        if (lengths[i] > longest_ns(offer, day))
+            continue;
         run_on(offer, date, lengths[i], &run);
         int64_t quote = quoted(buf_str(&name), &run, start_s, 0, &set_up);
         int64_t compare = priced_run(prices, buf_str(&name), &run);

@@ -56,6 +56,8 @@ static int set_up(void **state)
     }
     snprintf(path, sizeof path, "%s/share/devices", folder);
     assert_int_equal(symlink(TESTS_DIR "/../share/devices", path), 0);
+    snprintf(path, sizeof path, "%s/share/catalogues.csv", folder);
+    assert_int_equal(symlink(TESTS_DIR "/../share/catalogues.csv", path), 0);
     snprintf(path, sizeof path, "%s/share", folder);
     setenv("FARE_SHARE", path, 1);
     snprintf(path, sizeof path, "%s/config", folder);

@@ -11,6 +11,7 @@ import http.server
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -137,6 +138,42 @@ def expected(cloud):
     return out
 
 
+# Microsoft's pages (nc- and nv-series-retirement.md, retired-sizes-list.md; A0 to A7 by UpgradePath.json of AzVMAvailability).
+ENDS = ((r"Standard_N[CV][0-9]+r?(_Promo)?", "2023-09-06"), (r"Basic_A[0-9]|Standard_A[0-7]", "2024-08-31"),
+        (r"Standard_NC[0-9]+r?s_v3", "2025-09-30"), (r"Standard_NV[0-9]+(s_v3|as_v4)", "2026-09-30"))
+
+
+def declared(offers):
+    """What the catalogues do not say: currencies, what a price is, regions that nobody has, machines that were retired."""
+    bad = {"currency": [], "price": [], "region": [], "end": [], "copy": []}
+    both = defaultdict(set)  # whether the prices on demand and spot of a machine differ anywhere
+    demand = {(o["provider"], o["name"], o.get("region", "")): o["price"] for o in offers if o["kind"] == "on-demand"}
+    for o in offers:
+        place = o["provider"], o["name"], o.get("region", "")
+        if o["kind"] == "spot" and place in demand:
+            both[place[:2]].add(o["price"] == demand[place])
+    for o in offers:
+        provider, name, region, kind = o["provider"], o["name"], o.get("region", ""), o["kind"]
+        lacks = o.get("lacks", "").split(";")
+        if (o["currency"] == "EUR") != (provider in ("seeweb", "scaleway")):
+            bad["currency"].append((provider, name, o["currency"]))
+        if (o.get("price_is") == "floor") != (provider == "mithril") or (o.get("price_is") == "median") != (provider == "vast"):
+            bad["price"].append((provider, name, o.get("price_is")))
+        if (region == "") != ("region" in lacks):
+            bad["region"].append((provider, name, lacks))
+        end = next((day for pattern, day in ENDS if provider == "azure" and re.fullmatch(pattern, name)), None)
+        if o.get("valid_to") != end:
+            bad["end"].append((name, o.get("valid_to"), end))
+        if kind == "spot" and (both[provider, name] == {True}) != ("spot" in lacks):
+            bad["copy"].append((provider, name, lacks))
+    found = sum("region" in o.get("lacks", "") for o in offers)
+    report("Scaleway and Seeweb are in EUR, all others in USD", not bad["currency"], bad["currency"][:5])
+    report("Mithril's prices are floors, Vast's medians", not bad["price"], bad["price"][:5])
+    report("19 rows of Seeweb's have no region: nobody has them", found == 19 and not bad["region"], (found, bad["region"][:5]))
+    report("Azure's retired series end when Microsoft says", not bad["end"], bad["end"][:5])
+    report("a spot price that is the one on demand in every region is doubtful", not bad["copy"], bad["copy"][:5])
+
+
 def catalogues():
     home = place()
     files = sorted((DATA / "skypilot").glob("*.csv.gz"))
@@ -162,6 +199,7 @@ def catalogues():
                want and not missing and not extra and not other,
                f"{len(missing)} missing: {missing[:5]}\n{len(extra)} extra: {extra[:5]}\n"
                f"{len(other)} differ: {other[:5]}")
+    declared([o for o in json.loads(p.stdout)["offers"] if o["source"].startswith("skypilot")])
     bad = []
     for r in rows_of("runpod"):  # memory in GB, whatever the key says
         info = ast.literal_eval(r["GpuInfo"]) if r["GpuInfo"] else None
@@ -246,7 +284,8 @@ def shipped():
     for cloud, offers in known.items():
         least = {}
         for (name, _, _, kind), (value, gpus) in offers.items():
-            if gpus and value / Decimal(gpus) >= Decimal("0.03"):  # less is the lowest bid of an auction
+            gone = cloud == "azure" and re.fullmatch(r"Standard_N[CV][0-9]+r?(_Promo)?", name)  # NC and NV, retired in 2023
+            if gpus and value / Decimal(gpus) >= Decimal("0.03") and not gone:  # less is the lowest bid of an auction
                 least[name, kind] = min(least.get((name, kind), value), value)
         missing += [(cloud, *key) for key, value in least.items() if lowest.get((cloud, *key)) != value]
     report("every machine with GPUs is shipped, in its cheapest region too", not missing, missing[:5])

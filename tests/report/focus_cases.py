@@ -37,7 +37,7 @@ CASES = {  # name: arguments, with the user's rates
     "seconds": (("quote", RUNS[2]["id"]), False),
     "disk and traffic": (("quote", RUNS[0]["id"], *TRAFFIC), False),
     "disk and traffic, aws": (("quote", RUNS[3]["id"], "--provider", "aws", *TRAFFIC), False),
-    "disk and traffic, azure": (("quote", RUNS[3]["id"], "--provider", "azure", *TRAFFIC), False),
+    "disk and traffic, azure": (("quote", RUNS[3]["id"], "--provider", "azure", "--date", "2025-09-15", *TRAFFIC), False),
     "own rate": (("quote", RUNS[3]["id"], "--provider", "gcp"), True),
     "discount and credit": (("quote", RUNS[0]["id"], "--provider", "runpod", *TRAFFIC), True),
     "commitment": (("quote", RUNS[5]["id"], "--provider", "gcp", "--commit", "12", "--kind", "on-demand"), False),
