@@ -554,20 +554,29 @@ int trace_end(struct trace *t, struct err *err)
     return 0;
 }
 
+static double between_ns(const struct trace *t) // mean step from burst to burst; 0: unknown
+{
+    return t->span >= PATTERN_LEAST ? (double)t->span_ns / t->span : 0;
+}
+
 int trace_ranks(const struct trace *t, struct trace_rank *list)
 {
     int count = 0;
+    // The recorded steps stand for the time between bursts too, which may be longer.
+    double step_ns = (double)t->account.step_ns;
+    double longer = step_ns > 0 && between_ns(t) > APART * step_ns ? between_ns(t) / step_ns : 1;
     for (int i = 0; i < PROCESSES && t->rings[i].fd >= 0; i++) {
         const struct trace_header *h = &t->rings[i].header;
         const struct account *a = &t->accounts[i];
         bool placed =
             h->size > 0 && h->size <= WORKER_SIZE_MOST && h->rank >= 0 && h->rank < h->size;
         if (account_collectives_ns(a) > 0 && a->covered_ns > 0)
-            list[count++] = (struct trace_rank){.rank = placed ? h->rank : -1,
-                                                .size = placed ? h->size : -1,
-                                                .pid = (int)h->pid,
-                                                .covered_ns = a->covered_ns,
-                                                .exposed_ns = a->exposed_ns};
+            list[count++] =
+                (struct trace_rank){.rank = placed ? h->rank : -1,
+                                    .size = placed ? h->size : -1,
+                                    .pid = (int)h->pid,
+                                    .covered_ns = (int64_t)((double)a->covered_ns * longer),
+                                    .exposed_ns = a->exposed_ns};
     }
     return count;
 }
@@ -592,7 +601,7 @@ int trace_account(struct trace *t, struct run_account *r, struct err *err)
     r->dropped = some_int(dropped);
     if (t->found + t->fresh > 0)
         r->steps_by_pattern = some_int(t->found + t->fresh);
-    if (t->span >= PATTERN_LEAST)
-        r->between_ms = some_real((double)t->span_ns / t->span / 1e6);
+    if (between_ns(t) > 0)
+        r->between_ms = some_real(between_ns(t) / 1e6);
     return account_record(&t->account, r, err);
 }

@@ -56,7 +56,8 @@ enum { TRACE_RANKS = 32 };
 struct trace_rank {
     int rank, size; // of the parallel job; -1: unknown
     int pid;
-    int64_t covered_ns, exposed_ns; // the time of its steps; of that with nothing but collectives
+    int64_t covered_ns; // the time of its steps, as long as they are on average,
+    int64_t exposed_ns; // and of that with nothing but collectives
 };
 int trace_ranks(const struct trace *trace, struct trace_rank *list);
 
