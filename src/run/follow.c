@@ -174,6 +174,8 @@ static void note_announced(struct follow *f, enum level level, const struct even
     if (!e->step.known || level >= LEVEL_MLLOG)
         set_if(&f->track.totals.log_steps, e->total_steps);
     set_if(&f->track.totals.log_epochs, e->epochs);
+    bool rich = e->source && strcmp(e->source, "Lightning") == 0; // counts them all
+    f->track.totals.log_from_0 |= e->epochs.known && e->epoch.known && e->epoch.v == 0 && !rich;
     note_periods(f, e);
     if (e->epoch_at.known && e->epoch_at.v > 0 && e->epoch_at.v < 1e9) {
         const struct counter *c = counters_chosen(&f->track.counters);

@@ -406,16 +406,19 @@ static enum event_result read_ggml(const char *line, struct event *event)
     return EVENT_READ;
 }
 
-// ---- fastText: "Progress:  2.7%  words/sec/thread: 6565  lr: 0.097276  loss: 0.616644  eta:
-// 18h4m"
+// ---- fastText and word2vec
+//
+//     Progress:  2.7%  words/sec/thread: 6565  lr: 0.097276  loss: 0.616644  eta: 18h4m
+//     Alpha: 0.000121  Progress: 99.58%  Words/thread/sec: 100.11k
 
 static enum event_result read_progress(const char *line, struct event *event)
 {
-    struct bar bar = {.label = line, .label_len = 8, .total = 100};
+    const char *word = strncmp(line, "Alpha: ", 7) == 0 ? strstr(line, "Progress:") : line;
+    struct bar bar = {.label = word, .label_len = 8, .total = 100};
     double share, left_s, unit_s;
-    if (strncmp(line, "Progress:", 9) != 0)
+    if (!word || strncmp(word, "Progress:", 9) != 0)
         return EVENT_NONE;
-    const char *start = formats_blanks(line + 9), *p = formats_real(start, &share);
+    const char *start = formats_blanks(word + 9), *p = formats_real(start, &share);
     if (!p || *p != '%' || !(share >= 0 && share <= 100))
         return EVENT_NONE;
     for (const char *q = memchr(start, '.', (size_t)(p - start)); q && q + 1 < p && share < 1e6;
@@ -425,10 +428,11 @@ static enum event_result read_progress(const char *line, struct event *event)
     }
     bar.done = (int64_t)(share + 0.5);
     bar.rest = p + 1;
-    bar.source = strstr(p, "words/sec") ? "fastText" : "percentage";
+    bool vectors = word != line;
+    bar.source = vectors ? "word2vec" : strstr(p, "words/sec") ? "fastText" : "percentage";
     const char *eta = strcasestr(p, "eta:");
     bool told = eta && formats_span(eta + 4, &left_s, &unit_s);
-    if (fill(&bar, event) != EVENT_READ || (!event->loss.known && !told))
+    if (fill(&bar, event) != EVENT_READ || (!event->loss.known && !told && !vectors))
         return EVENT_NONE;
     event->whole = true;
     return EVENT_READ;
@@ -468,7 +472,7 @@ static enum event_result read_any(const char *line, size_t len, struct event *ev
         return EVENT_READ;
     if (memchr(line, '%', len) && percent_bar(line, &bar))
         return fill(&bar, event);
-    if (*line == 'P' && read_progress(line, event) == EVENT_READ)
+    if ((*line == 'P' || *line == 'A') && read_progress(line, event) == EVENT_READ)
         return EVENT_READ;
     *event = (struct event){0};
     if ((*line == 't' || *line == 'v') && read_ggml(line, event) == EVENT_READ)

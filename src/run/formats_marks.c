@@ -31,6 +31,7 @@ static const char *value_behind(const char *p, int64_t *value, bool *table)
     p = formats_blanks(p);
     if (*p == ':' || *p == '=') // "x = = 3" is none
         return NULL;
+    p += *p == '"' && formats_digit(p[1]); // Flair: max_epochs: "8"
     p = formats_count(p, value);
     return p && *p != '/' && *p != '-' && *p != ':' && *p != '_' ? p : NULL;
 }

@@ -236,14 +236,20 @@ static void continue_levels(const struct steady *steady, double left, struct par
     out->more_s = left * last_s * (LEVELS_MOST - 1);
 }
 
+// The mean change of the steps to come, as a share, if a growth continues for TREND_TIMES of the
+// steps seen, and ends then.
+static double change_of(double growth, double steps, double left)
+{
+    double until = fmin(left, TREND_TIMES * steps);
+    return left > 0 ? growth / steps * (until - until * until / 2 / left) : 0;
+}
+
 // A step time that grows may stay as it is now, continue, or grow three times as fast; one that
-// falls may fall to half. It continues for TREND_TIMES of the steps seen, and stays as it is then.
+// falls may fall to half.
 static void continue_trend(const struct steady *steady, double steps, double left, struct part *out)
 {
     double mean_s = steady->mean_ns / 1e9, last_s = steady->last_ns / 1e9;
-    double until = fmin(left, TREND_TIMES * steps);
-    double change_s =
-        mean_s * steady->growth / steps * (left > 0 ? until - until * until / 2 / left : 0);
+    double change_s = mean_s * change_of(steady->growth, steps, left);
     double next_s = fmin(fmax(last_s + change_s, last_s / 2), last_s * TREND_MOST);
     out->s += left * (next_s - mean_s);
     out->less_s = left * (next_s - (change_s > 0 ? last_s : last_s / 2));
@@ -302,6 +308,8 @@ static bool project_stage(const struct meter *meter, int stage, struct part *out
         continue_levels(&steady, left, out);
     else if (steady.growth != 0)
         continue_trend(&steady, (double)series->steps, left, out);
+    if (steady.lean > 0)
+        out->more_s = left_s * change_of(steady.lean, (double)series->steps, left);
     if (steady.growth < 0)
         fastest_ns = fmin(fastest_ns, steady.last_ns / 2);
     if (meter->plan.lengthens)

@@ -25,6 +25,7 @@
 #define TREND_BLOCKS  20
 #define TREND_ENTRIES 60   // fewer show no trend
 #define TREND_GROWTH  0.1  // over the series, at least
+#define LEAN_GROWTH   0.03 // less is what machines do
 #define TREND_FIT     0.85 // of the variance, explained by the line
 #define TREND_RISING  5    // blocks, at least, after a flat beginning
 #define LEVEL_GROWTH  0.2  // a slower level that may be followed by others
@@ -262,9 +263,10 @@ static struct line fit_line(const double *y, int n, int knee)
 }
 
 // How much the step time would grow over all entries from `first` at its present rate, as a share
-// of its mean, and the time at the end; 0: no trend. A program that waits for its host at first may
-// begin to grow later.
-static double find_trend(const struct series *series, int64_t first, double *last_ns)
+// of its mean, the time at the end, and the share of the series that rises; 0: no line fits. A
+// program that waits for its host at first may begin to grow later.
+static double find_trend(const struct series *series, int64_t first, double *last_ns,
+                         double *rising)
 {
     double y[TREND_BLOCKS], all = 0;
     if (series->count - first < TREND_ENTRIES)
@@ -284,9 +286,10 @@ static double find_trend(const struct series *series, int64_t first, double *las
             }
         }
     double growth = best.slope * TREND_BLOCKS / mean;
+    *rising = (double)(TREND_BLOCKS - from) / TREND_BLOCKS;
     bool fits = best.off < (1 - TREND_FIT) * all && best.off < two_levels(y, TREND_BLOCKS);
     *last_ns = best.last;
-    return fits && fabs(growth) * (TREND_BLOCKS - from) / TREND_BLOCKS >= TREND_GROWTH ? growth : 0;
+    return fits && fabs(growth) * (TREND_BLOCKS - from) / TREND_BLOCKS >= LEAN_GROWTH ? growth : 0;
 }
 
 bool steady_slope(const struct series *series, double *growth, double *error)
@@ -318,7 +321,11 @@ static void look_for_growth(const struct series *series, int64_t start, struct s
 {
     int64_t n = series->count, first = out->first;
     double mean = mean_of(series, start, n);
-    out->growth = find_trend(series, start, &out->last_ns);
+    double rising = 0, growth = find_trend(series, start, &out->last_ns, &rising);
+    if (fabs(growth) * rising >= TREND_GROWTH)
+        out->growth = growth;
+    else if (growth > 0)
+        out->lean = growth;
     if (out->growth != 0) {
         out->kind = STEADY_UNSTEADY;
         out->first = start;

@@ -38,6 +38,7 @@ struct steady {
     double scatter;        // of the stretches around their median, as a share
     double fastest_ns;     // mean step time of the fastest sixteenth: no forecast is below it
     double growth;         // of the step time over the series, at the rate of its end; 0: none
+    double lean;           // the same of a growth too small to be a trend: only the high end has it
     double last_ns;        // the step time at its end, if it grows
     double level_ns;       // the level before the last, if it grows by levels; 0: by a line
     bool changes;          // on the way: unsteady, a trend, or another level

@@ -32,8 +32,8 @@ int64_t totals_epochs(const struct totals *t, const struct counters *counters,
     if (outer)
         return outer->total;
     *from = t->events ? FOLLOW_TOTAL_EVENTS : FOLLOW_TOTAL_LOG;
-    if (t->log_epochs > 0)
-        return t->log_epochs;
+    if (t->log_epochs > 0) // the arguments may tell which of the two it is
+        return t->log_epochs + (t->log_from_0 && t->argument_epochs == t->log_epochs + 1);
     *from = t->argument_epochs > 0 ? FOLLOW_TOTAL_ARGUMENTS : FOLLOW_TOTAL_UNKNOWN;
     return t->argument_epochs;
 }
@@ -213,6 +213,9 @@ void totals_find(const struct totals *t, const struct counters *counters, int64_
     }
     if (out->total == 0)
         out->total = find_left(t, c, at, out);
+    bool told = out->from == FOLLOW_TOTAL_LOG || out->from == FOLLOW_TOTAL_BAR;
+    if (told && t->log_from_0 && out->epochs == t->log_epochs && t->argument_epochs == 0)
+        out->more = out->counts_epochs ? 1 : out->each;
     if (out->total < at)
         out->total = 0;
     if (out->total == 0)

@@ -36,6 +36,7 @@ struct totals {
     int64_t argument_steps, argument_epochs;
     bool arguments_whole; // the arguments are those of a trainer whose bar is the whole training
     bool events;          // the log is the event file
+    bool log_from_0;      // epochs are told as 0/24: of 24, or of 25
     int64_t epoch_steps;  // measured, or told by events; 0: unknown
     int64_t inside;       // of the counter's total, evaluation steps in each epoch
     int64_t passed;       // epochs that passed without a restart of the counter
@@ -63,6 +64,7 @@ struct totals_found {
     bool per_epoch;     // the counter restarts with each epoch
     bool counts_epochs; // its units are epochs, or parts of them
     double doubt;       // the steps to come may be so many more or less, as a share of them
+    int64_t more;       // units that the whole may have more
     enum follow_total from;
 };
 void totals_find(const struct totals *totals, const struct counters *counters, int64_t at,

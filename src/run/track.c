@@ -92,6 +92,8 @@ void track_plan(struct track *t)
         p.may_add = parts_may_add(&t->parts, unseen, &p.may_save) + track_growth(t);
         p.may_add += found.doubt;
         p.may_save += found.doubt;
+        if (whole.total > whole.made)
+            p.may_add += (double)found.more / (double)(whole.total - whole.made);
         p.others = t->others >= OTHERS_LEAST ? t->others : 0;
         p.lengthens = t->lengthens;
         struct meter_outlook o;

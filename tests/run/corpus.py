@@ -4,7 +4,7 @@
 
     corpus.py              lists the kinds
     corpus.py KIND [SEED]  writes one training as JSON lines
-    corpus.py --all        writes one after the other
+    corpus.py --all        writes one after the other, but for those held out (corpus_held.py)
 
 The first line is the truth: kind, argv, steps (optimizer steps, or rounds), whole_s, announced (every
 part, such as an evaluation, is announced by the arguments or the log before it happens; null: no sample foresees its times), epochs where
@@ -919,4 +919,6 @@ if __name__ == "__main__":
     import corpus  # the kinds of the other files are added to this one
     import corpus_left  # noqa: F401
     import corpus_rl  # noqa: F401
+    if sys.argv[1:2] != ["--all"]:
+        import corpus_held  # noqa: F401
     corpus.main()

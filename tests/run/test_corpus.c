@@ -304,7 +304,7 @@ static void whole_trainings(void **state)
     print_message("# %d trainings: steps found in %d, totals in %d\n", kinds, counted, totals);
     assert_true(kinds >= 60);
     assert_true(counted >= kinds - 1); // one is silent
-    assert_true(totals >= kinds - 14);
+    assert_true(totals >= kinds - 16); // the others follow from more than one line
 }
 
 int main(void)

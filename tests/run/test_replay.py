@@ -19,6 +19,9 @@ import corpus_left  # noqa: E402, F401
 import corpus_rl  # noqa: E402, F401
 from tap import done, report  # noqa: E402
 
+TRIED = list(corpus.KINDS)
+import corpus_held  # noqa: E402, F401
+HELD = [kind for kind in corpus.KINDS if kind not in TRIED]
 REPLAY = Path(os.environ["BUILD"]) / "tests/run/replay"
 SEEDS = int(os.environ.get("FARE_TEST_SEEDS", "1"))
 
@@ -64,7 +67,7 @@ def judge(kind, seed):
 
 def main():
     understood, lines = 0, []
-    for kind in corpus.KINDS:
+    for kind in TRIED:
         for seed in range(1, SEEDS + 1):
             if corpus.KINDS[kind][2] is None:
                 continue
@@ -79,8 +82,8 @@ def main():
             if announced or sample["unseen"] or known:
                 report(f"{kind} {seed}: the interval holds", not misses, f"{line}\n{misses}")
     print("\n".join("# " + line for line in lines))
-    report("at least 40 kinds of logs", len(corpus.KINDS) >= 40, len(corpus.KINDS))
-    report(f"steps, total and whole are found without options in {understood} of {len(corpus.KINDS)}", understood >= 68,
+    report("at least 80 kinds of logs", len(TRIED) >= 80, len(TRIED))
+    report(f"steps, total and whole are found without options in {understood} of {len(TRIED)}", understood >= 68,
            "\n".join(lines))
 
 
@@ -157,6 +160,19 @@ def test_lengthening():
     report("other trainings have no such doubt", not sampled("hf_trainer")[0]["lengthens"])
 
 
+def test_held_out():
+    """Logs that no reader was written for: what a sample says is true, or it says nothing."""
+    told = 0
+    for kind in HELD:
+        for seed in range(1, SEEDS + 1):
+            text = training(kind, seed)
+            whole = json.loads(text.split("\n", 1)[0])["whole_s"]
+            p = replay(text, "--sample")["sample"]["projection"]
+            told += p is not None and seed == 1
+            report(f"{kind} {seed}: no wrong figure", p is None or p["low_s"] <= whole <= p["high_s"], f"{p} of {whole}")
+    report(f"{told} of {len(HELD)} kinds nobody had in mind have a figure", told >= 9 and len(HELD) >= 10, told)
+
+
 def test_impossible_interval():
     """9,390 steps of 380 ms or more take at least an hour, whatever the sample's scatter; and a longer sample is advised."""
     for seed in range(1, 4):
@@ -175,4 +191,5 @@ test_faults()
 test_last_loss()
 test_lengthening()
 test_impossible_interval()
+test_held_out()
 done()
