@@ -209,6 +209,8 @@ static int parse_long(const struct opt *const *tables, const char *arg, const ch
     }
     if (has_value)
         return set(opt, name + len + 1, values, err);
+    if (opt->takes && (!next || !opt->takes(next)))
+        return set(opt, "", values, err);
     if (!next)
         return lacks_value(opt, err);
     *took_next = true;

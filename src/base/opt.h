@@ -44,7 +44,9 @@ struct opt {
     int least;         // of numbers, 0 or 1: smaller ones are refused. 1 where 0 makes no sense, or
                        // stands for an option that was not given
     const char *(*choice)(size_t i); // OPT_CHOICE: the words of a registry, null behind the last
-    int64_t bare_ns;                 // OPT_DURATION: the unit of a bare number; 0: seconds
+    // (optional) OPT_TEXT: the value may be left out, and is then ""; whether the next word is it
+    bool (*takes)(const char *next);
+    int64_t bare_ns; // OPT_DURATION: the unit of a bare number; 0: seconds
 };
 
 // The words an OPT_CHOICE takes; null behind the last.

@@ -5,8 +5,8 @@
 // main.c's table. It has options or a table of subcommands, which are commands too. The tables
 // drive parsing, --help, the man page and the completions.
 //
-// Exit codes: 0 done, 1 failed, 2 wrong usage, or that of the user's command. Every message on
-// stderr starts with "fare: ".
+// Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a gate was missed, or that of the user's command.
+// Every message on stderr starts with "fare: ".
 #ifndef FARE_CMD_CMD_H
 #define FARE_CMD_CMD_H
 

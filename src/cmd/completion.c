@@ -132,7 +132,7 @@ static void read_words(struct place *p, const struct command *bare, int count, c
             const struct opt *const own[] = {own_options(command, k), NULL};
             opt = opt_find(own, words[i]);
         }
-        bool valued = opt && opt->kind != OPT_FLAG && !strchr(words[i], '=');
+        bool valued = opt && opt->kind != OPT_FLAG && !opt->takes && !strchr(words[i], '=');
         i += valued && strcmp(words[i + 1], "=") == 0 && i + 2 < count;
         if (valued && i + 2 == count)
             p->value_of = opt;

@@ -126,7 +126,7 @@ void cmd_manual(struct out *out, const struct command *const *commands)
     variables(out, commands);
     out_printf(out, ".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nFailed: the reason is on "
                     "standard error.\n.TP\n.B 2\nWrong usage: an unknown command, option or "
-                    "value.\n.SH EXAMPLES\n");
+                    "value.\n.TP\n.B 3\nA gate was missed (fare run --gate).\n.SH EXAMPLES\n");
     for (size_t i = 0; commands[i]; i++)
         examples(out, commands[i]);
     out_printf(out,

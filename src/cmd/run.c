@@ -16,6 +16,7 @@
 #include "cmd/run_text.h"
 #include "cmd/values.h"
 #include "market/bill.h"
+#include "measure/gate.h"
 #include "measure/ranks.h"
 #include "measure/repeat.h"
 #include "measure/then.h"
@@ -27,7 +28,7 @@ struct run_options {
     const char *batches;      // "32,64,128"
     const char *ranks, *gpus; // "1,2,4"
     int64_t repeat;
-    bool gate;
+    const char *gate;
     struct power_options power;
     const char *then;
     struct fleet_options fleet;
@@ -59,9 +60,11 @@ static const struct opt options[] = {
     {"ranks", 0, OPT_TEXT, "N,...", NULL, OF(ranks), "Training",
      "the same with N processes on CPUs; under mpirun or srun, how many of the processes started "
      "take part (default: all); with a command, 1 makes each of them a run of its own"},
-    {"gate", 0, OPT_FLAG, NULL, NULL, OF(gate), "Training",
-     "with --full: exit with 1 if the result is below that of a correct run; several seeds count "
-     "by their mean"},
+    {"gate", 0, OPT_TEXT, "[LIMIT]", NULL, OF(gate), "Training",
+     "exit with 3 if the result is worse: accuracy=0.9 (at least), loss=2.1 or test_loss=2.1 (at "
+     "most), or 98%, an accuracy. Without a limit: the accuracy of a correct run of the workload. "
+     "A workload needs --full; several seeds count by their mean",
+     .takes = gate_is_threshold},
     {"data", 0, OPT_TEXT, "DIR", NULL, AT(data), "Training",
      "folder with the data (default: the set that 'fare workloads data get' fetched, else "
      "generated data)"},
@@ -168,6 +171,7 @@ static const struct cmd_example examples[] = {
     {"fare run mlp --repeat 5", "how much do runs differ from each other?"},
     {"fare run cnn --full --data ~/mnist", "all twelve epochs, on MNIST's own files"},
     {"fare run mlp --full --repeat 3 --gate", "in CI: does it still reach its accuracy?"},
+    {"fare run --gate loss=2.1 -- python train.py", "the same for your own training"},
     {"fare run all --max-time 10s", "a sample of every workload, in one table"},
     {"fare run imdb --full --checkpoint runs --resume", "continue where the last run was cut off"},
     {"fare run textgen --full --generate 400", "train on a text, then write one like it"},
@@ -261,6 +265,19 @@ static int check_options(const struct run_options *given, size_t names, const ch
         return err_hint(err, "'fare workloads' lists them; 'fare run mlp' is a quick one");
     }
     return 0;
+}
+
+// A command has no target of its own, and a sample no result.
+static int check_limit(const struct run_options *given, bool command, struct err *err)
+{
+    struct gate gate;
+    TRY(gate_parse(given->gate, &gate, err));
+    if (command && given->measure.sample)
+        return err_set(err, ERR_USAGE, "--gate is not for --sample, which has no result to check");
+    if (!command || gate.what)
+        return 0;
+    err_set(err, ERR_USAGE, "--gate needs a limit for a command: fare knows no target of it");
+    return err_hint(err, "--gate accuracy=0.9 or --gate loss=2.1");
 }
 
 // "32,64,128"; without the option one zero: the default.
@@ -404,14 +421,14 @@ static int run_all(const struct cmd_call *call, struct measure *m, struct measur
 static void check_gate(const struct cmd_call *call, const struct measure *m)
 {
     const struct run_options *o = call->options;
-    if (!o->gate || m->exit_code != 0)
+    struct gate gate;
+    struct buf says = {0};
+    if (!o->gate || m->exit_code != 0 || gate_parse(o->gate, &gate, NULL) != 0) // checked before
         return;
-    enum repeat_gate gate = repeat_gate(&m->runs);
-    if (gate == REPEAT_MISSED)
-        *call->exit_code = 1;
-    else if (gate == REPEAT_NO_TARGET)
-        out_complain("--gate: these runs have no target; it is for the whole public set and the "
-                     "definition's batch and epochs\n");
+    if (!gate_passed(&gate, &m->runs, &says))
+        *call->exit_code = GATE_EXIT;
+    out_complain(buf_str(&says));
+    buf_release(&says);
 }
 
 // The electricity of each run's whole training, or of the run if that is unknown. A command's goes
@@ -602,9 +619,7 @@ static int run(const struct cmd_call *call, struct err *err)
         return rc;
     if (call->rest->command && call->rest->count > 0)
         return err_set(err, ERR_USAGE, "either a workload or a command after '--', not both");
-    if (call->rest->command && given->gate)
-        return err_set(err, ERR_USAGE,
-                       "--gate is for workloads: fare knows no target of a command");
+    TRY(given->gate ? check_limit(given, call->rest->command, err) : 0);
     TRY(call->rest->command ? 0 : measuring_without_command(&given->measure, err));
     TRY(check_saving(&given->measure, err));
     if (fleet_wanted(&given->fleet))
@@ -625,6 +640,8 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = join_ranks(given, &o, err);
         if (rc == 0)
             rc = measuring_command(call, &m, NULL, false, err);
+        if (rc == 0 && !o.follows)
+            check_gate(call, &m);
         if (rc == 0 && o.follows) {
             // the first process prints
         } else if (rc == 0 && o.json)

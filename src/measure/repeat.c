@@ -15,17 +15,16 @@ static struct maybe_real step_of(const struct run *run)
     return run->steady.step_ms.known ? run->steady.step_ms : run->step_ms;
 }
 
-static bool same(const struct run *a, const struct run *b)
+bool repeat_alike(const struct run *a, const struct run *b)
 {
     return a->workload && b->workload && strcmp(a->workload, b->workload) == 0 &&
            a->batch.known == b->batch.known && a->batch.v == b->batch.v && a->ranks.v == b->ranks.v;
 }
 
-// The first run of a group represents it.
-static bool is_first(const struct runs *runs, size_t at)
+bool repeat_first(const struct runs *runs, size_t at)
 {
     for (size_t i = 0; i < at; i++)
-        if (same(&runs->runs.items[i], &runs->runs.items[at]))
+        if (repeat_alike(&runs->runs.items[i], &runs->runs.items[at]))
             return false;
     return true;
 }
@@ -40,7 +39,7 @@ static void look_at_outcomes(const struct runs *runs, size_t at, struct outcomes
 {
     for (size_t i = at; i < runs->runs.count; i++) {
         const struct run *run = &runs->runs.items[i];
-        if (!same(run, &runs->runs.items[at]) || !run->full.v)
+        if (!repeat_alike(run, &runs->runs.items[at]) || !run->full.v)
             continue;
         if (run->test_accuracy.known)
             o->accuracies[o->count++] = run->test_accuracy.v;
@@ -68,7 +67,7 @@ static int add_group(struct runs *runs, size_t at, double *steps, double *rates,
     const struct run *first = &runs->runs.items[at];
     for (size_t i = at; i < runs->runs.count; i++) {
         const struct run *run = &runs->runs.items[i];
-        if (!same(run, first) || !step_of(run).known || run_failed(run) || run_stopped(run))
+        if (!repeat_alike(run, first) || !step_of(run).known || run_failed(run) || run_stopped(run))
             continue;
         steps[n++] = step_of(run).v;
         if (run->samples_per_s.known)
@@ -142,7 +141,7 @@ int repeat_group(struct runs *runs, struct err *err)
 {
     size_t count = runs->runs.count, kinds = 0, names = 0;
     for (size_t i = 0; i < count; i++) {
-        kinds += is_first(runs, i);
+        kinds += repeat_first(runs, i);
         bool seen = false;
         for (size_t k = 0; k < i; k++)
             seen |= runs->runs.items[k].workload && runs->runs.items[i].workload &&
@@ -154,7 +153,7 @@ int repeat_group(struct runs *runs, struct err *err)
     double *steps = malloc(count * sizeof *steps), *rates = malloc(count * sizeof *rates);
     int rc = steps && rates ? 0 : err_memory(err);
     for (size_t i = 0; i < count && rc == 0; i++)
-        if (runs->runs.items[i].workload && is_first(runs, i))
+        if (runs->runs.items[i].workload && repeat_first(runs, i))
             rc = add_group(runs, i, steps, rates, err);
     free(steps);
     free(rates);
@@ -163,32 +162,4 @@ int repeat_group(struct runs *runs, struct err *err)
     if (rc == 0)
         mark_scaling(runs);
     return rc;
-}
-
-static bool missed(const struct runs *runs, size_t at, bool *judged)
-{
-    const struct run *first = &runs->runs.items[at];
-    const struct workload *workload = first->workload ? workload_find(first->workload, NULL) : NULL;
-    double sum = 0;
-    size_t count = 0, reached = 0;
-    for (size_t i = at; i < runs->runs.count; i++) {
-        const struct run *run = &runs->runs.items[i];
-        if (!same(run, first) || !run->reached.known)
-            continue;
-        count++;
-        reached += run->reached.v;
-        sum += run->test_accuracy.v;
-    }
-    *judged |= count > 0;
-    if (workload && workload->metric == WORKLOAD_ACCURACY && count > 1)
-        return sum / (double)count < workload->reach;
-    return reached < count;
-}
-
-enum repeat_gate repeat_gate(const struct runs *runs)
-{
-    bool judged = false, miss = false;
-    for (size_t i = 0; i < runs->runs.count; i++)
-        miss |= is_first(runs, i) && missed(runs, i, &judged);
-    return miss ? REPEAT_MISSED : judged ? REPEAT_REACHED : REPEAT_NO_TARGET;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // repeat: figures over several runs: the spread between repetitions, the batch size at which the
-// device saturates, and whether they reached the target of their workload.
+// device saturates.
 #ifndef FARE_MEASURE_REPEAT_H
 #define FARE_MEASURE_REPEAT_H
 
@@ -9,8 +9,10 @@
 // Fills runs->groups if a workload was run more than once.
 int repeat_group(struct runs *runs, struct err *err) MUST_USE;
 
-// Repetitions are judged by the mean of their accuracies, since the target is one of several seeds.
-enum repeat_gate { REPEAT_NO_TARGET, REPEAT_REACHED, REPEAT_MISSED };
-enum repeat_gate repeat_gate(const struct runs *runs);
+// Repetitions: the same workload, batch and number of ranks. Runs of commands are never alike.
+bool repeat_alike(const struct run *a, const struct run *b);
+
+// The first run of its group, which represents it.
+bool repeat_first(const struct runs *runs, size_t at);
 
 #endif
