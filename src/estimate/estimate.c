@@ -128,9 +128,9 @@ static const char *misfit_of(const struct making *m, char why[200])
     const struct estimate_place *to = m->to;
     if (to->gpus == 0 || !to->device)
         return NULL;
-    if (m->out->fit >= ESTIMATE_FIT_UNLIKELY) {
+    if (m->out->fit == ESTIMATE_FITS_NOT) {
         snprintf(why, 200, "%s", m->out->memory);
-        return m->out->fit == ESTIMATE_FITS_NOT ? ESTIMATE_NO_MEMORY : ESTIMATE_FAR_LESS;
+        return ESTIMATE_NO_MEMORY;
     }
     if (run->framework && strcmp(run->framework, "fare") == 0 && *to->device->vendor &&
         strcmp(to->device->vendor, "nvidia") != 0) {

@@ -25,7 +25,6 @@ enum estimate_fit {
     ESTIMATE_FITS,
     ESTIMATE_FIT_UNSURE,
     ESTIMATE_FIT_UNKNOWN,
-    ESTIMATE_FIT_UNLIKELY, // unknown, and it has far less than the run's
     ESTIMATE_FITS_NOT,
 };
 
@@ -127,7 +126,6 @@ void estimate_stretch(struct estimate *estimate, double factor); // the interval
 void estimate_set_kind(struct estimate *estimate); // by its class and interval
 
 #define ESTIMATE_NO_MEMORY "not enough GPU memory"
-#define ESTIMATE_FAR_LESS  "unknown GPU memory"
 #define ESTIMATE_NO_GPU    "no GPU"
 #define ESTIMATE_NEEDS_CPU "only a run on a CPU tells the time on a processor"
 

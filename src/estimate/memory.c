@@ -14,9 +14,6 @@
 // The driver's peak counts what a framework's allocator keeps for later, and the context: 1.33
 // times what was in use, of PyTorch's. Beyond this no cache explains it.
 #define CACHE 1.4
-// A need that is unknown is at most what the run's GPUs have. GPUs with less than this share of it
-// are not offered.
-#define LEAST_SHARE 0.25
 
 // Of one GPU, in bytes; 0: unknown.
 static int64_t peak_memory(const struct run *run)
@@ -91,7 +88,7 @@ static void say_batch(const struct run *run, int64_t has, int64_t needs, char wh
                  (long long)run->batch.v);
 }
 
-// By what the run's GPUs have and by the size in its name.
+// By the size in its name, and by what the run's GPUs have, which sufficed.
 static enum estimate_fit unknown_need(const struct run *run, const struct estimate_place *from,
                                       const struct estimate_place *to, int64_t has, char why[200])
 {
@@ -102,12 +99,6 @@ static enum estimate_fit unknown_need(const struct run *run, const struct estima
                  units_bytes((int64_t)weights).s, to->gpus, to->device->name,
                  to->gpus == 1 ? "has" : "have", units_bytes((int64_t)all).s);
         return ESTIMATE_FITS_NOT;
-    }
-    if (most > 0 && (double)has < LEAST_SHARE * (double)most) {
-        snprintf(why, 200,
-                 "how much GPU memory it needs is unknown; the %s has %s, the run's GPU %s",
-                 to->device->name, units_bytes(has).s, units_bytes(most).s);
-        return ESTIMATE_FIT_UNLIKELY;
     }
     if (most > 0 && has >= most && to->gpus >= from->gpus)
         return ESTIMATE_FITS;

@@ -3,8 +3,7 @@
 //
 // The driver's peak counts what a framework's allocator keeps for later: up to 1.4 times a GPU's
 // memory it is unsure. Where no peak is known (a run on a CPU, a published result), that is said;
-// GPUs are left out on which the weights alone do not fit, by the size in the net's name ("70b"),
-// or which have less than a quarter of the memory of the run's GPU.
+// GPUs are left out on which the weights alone do not fit, by the size in the net's name ("70b").
 #ifndef FARE_ESTIMATE_MEMORY_H
 #define FARE_ESTIMATE_MEMORY_H
 

@@ -66,10 +66,6 @@ static void unknown_is_said(void **state)
     assert_int_equal(on(&run, &h100, 8, &h100, 1, why), ESTIMATE_FIT_UNKNOWN); // it may be divided
     assert_int_equal(on(&run, &h100, 1, &l40s, 1, why), ESTIMATE_FIT_UNKNOWN);
     assert_string_equal(why, "unknown, and the L40S has 48 GiB");
-    assert_int_equal(on(&run, &h100, 1, &a4000, 1, why), ESTIMATE_FIT_UNLIKELY); // a fifth
-    assert_string_equal(why,
-                        "how much GPU memory it needs is unknown; the RTXA4000 has 16 GiB, the "
-                        "run's GPU 80 GiB");
     assert_int_equal(on(&run, &h100, 1, &(struct device){.name = "new"}, 1, why),
                      ESTIMATE_FIT_UNKNOWN);
     // To a CPU, or to a GPU that nobody knows.
