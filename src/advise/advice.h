@@ -35,6 +35,9 @@ void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const str
 // `*best_s` 0 at the start.
 bool advice_on_frontier(double *best_s, double time_s);
 
+// The rent that buying is held against: the cheapest machine to rent with a run; null: none.
+const struct bill *advice_rent(const struct quote *quote);
+
 // The use after which a bought machine, on which the training takes `own_s`, has cost no more than
 // `rent`: in seconds, and in tenths of days since the purchase. `*use_s` -1: never.
 int advice_break_even(const struct quote_ask *ask, const struct own_machine *own,

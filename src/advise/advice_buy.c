@@ -44,21 +44,23 @@ static bool pays(const struct own_machine *own, const struct paid *paid)
     return paid->use_s >= 0 && paid->tenths <= own->life_months * 300;
 }
 
+// `bound`: the rent is a lower bound.
 static void add_paid(struct buf *text, const struct quote_ask *ask, const struct own_machine *own,
-                     const struct paid *paid, const char *rent)
+                     const struct paid *paid, const char *rent, bool bound)
 {
     if (paid->use_s < 0) {
-        buf_printf(text, " never pays: renting %s stays cheaper", rent);
+        buf_printf(text, " never pays: renting %s stays cheaper%s", rent,
+                   bound ? " if it is never interrupted" : "");
     } else if (!pays(own, paid)) {
-        buf_printf(text, " does not pay within its %s: against %s it would take %lld.%lld days",
-                   units_count(own->life_months, "month").s, rent, (long long)(paid->tenths / 10),
-                   (long long)(paid->tenths % 10));
+        buf_printf(text, " does not pay within its %s: against %s it would take %s%lld.%lld days",
+                   units_count(own->life_months, "month").s, rent, bound ? "up to " : "",
+                   (long long)(paid->tenths / 10), (long long)(paid->tenths % 10));
     } else {
         char date[CLOCK_ISO_BYTES];
         int64_t start_s = ask->wishes.start_s ? ask->wishes.start_s : clock_date_s();
         clock_iso(start_s + paid->tenths * 8640, date);
         date[10] = '\0';
-        buf_printf(text, " has paid for itself against %s after ", rent);
+        buf_printf(text, " has paid for itself against %s after %s", rent, bound ? "at most " : "");
         advice_add_time(text, (double)paid->use_s);
         buf_printf(text, " of use: %lld.%lld days, on %s", (long long)(paid->tenths / 10),
                    (long long)(paid->tenths % 10), date);
@@ -203,7 +205,7 @@ static int say_rents(const struct quote_ask *ask, const struct own_machine *own,
             add_machine(&text, ask, own, NULL);
         else
             buf_adds(&text, "; it");
-        add_paid(&text, ask, own, &rents[i].paid, rents[i].name);
+        add_paid(&text, ask, own, &rents[i].paid, rents[i].name, false);
     }
     buf_adds(&text, ". The speeds are relative ones; no times are known.");
     add_assumptions(&text, own);
@@ -230,12 +232,19 @@ static int buy_by_speed(const struct quote_ask *ask, const struct own_machine *o
 
 // ---- times
 
+// The cheapest that is bought, or rented; a lower bound only where all are.
 static const struct bill *first_of(const struct bill *bills, size_t count, bool own)
 {
-    for (size_t i = 0; i < count; i++)
-        if (advice_is_own(&bills[i]) == own)
-            return &bills[i];
-    return NULL;
+    const struct bill *found = NULL;
+    for (size_t i = 0; i < count && (!found || bill_is_bound(found)); i++)
+        if (advice_is_own(&bills[i]) == own && (!found || !bill_is_bound(&bills[i])))
+            found = &bills[i];
+    return found;
+}
+
+const struct bill *advice_rent(const struct quote *quote)
+{
+    return first_of(quote->bills.items, quote->bills.count, false);
 }
 
 static const struct bill *find_bill(const struct quote *quote, bool own)
@@ -300,7 +309,7 @@ static int say_rent(const struct quote_ask *ask, const struct advice_wishes *w,
     struct paid paid;
     TRY(advice_break_even(ask, &w->own, rent, own_s, &paid.use_s, &paid.tenths, err));
     add_machine(&text, ask, &w->own, bought);
-    add_paid(&text, ask, &w->own, &paid, rent->offer);
+    add_paid(&text, ask, &w->own, &paid, rent->offer, bill_is_bound(rent));
     int rc = add_estimated(&text, ask, &w->own, bought, rent, own_s, err);
     buf_adds(&text, ".");
     add_assumptions(&text, &w->own);
@@ -326,7 +335,7 @@ int advice_buy(const struct quote_ask *ask, const struct advice_wishes *w, struc
         run_relative_speed(ask->evidence[0].run) > 0 && !quote_base(ask, &time))
         return buy_by_speed(ask, &w->own, quote, err);
     const struct bill *bought = ask->own_gpu ? find_bill(quote, true) : NULL,
-                      *rent = first_of(quote->bills.items, quote->bills.count, false),
+                      *rent = advice_rent(quote),
                       *guess = first_of(quote->estimates.items, quote->estimates.count, false);
     double own_s = bought                                    ? bill_training_s(bought)
                    : !ask->own_gpu && quote_base(ask, &time) ? (double)time.total_ns / 1e9

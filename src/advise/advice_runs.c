@@ -2,14 +2,17 @@
 // More than one run: one after the other on a fast machine or in parallel on cheap ones, and use by
 // the month. Estimates count too, with the ends of their intervals.
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "advise/advice_parts.h"
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/units.h"
 
-#define HOUR_NS  (INT64_C(3600) * NS_PER_S)
-#define MONTH_NS (INT64_C(30) * 86400 * NS_PER_S)
+#define HOUR_NS   (INT64_C(3600) * NS_PER_S)
+#define MONTH_NS  (INT64_C(30) * 86400 * NS_PER_S)
+#define SAME_TIME 1.000001 // a time and the same one after conversions
 
 bool advice_is_own(const struct bill *bill)
 {
@@ -67,8 +70,24 @@ static int time_for(const struct quote_ask *ask, const struct bill *bill, const 
 
 struct cost { // of several runs; `low` and `high`: at the ends of an estimate, else the total
     int64_t total, low, high;
-    int64_t worst; // by started hours, where the rule is assumed
+    int64_t worst;   // by started hours, where the rule is assumed
+    int64_t metered; // without what a commitment owes besides
+    bool at_least;   // of a lower bound
 };
+
+// What a commitment owes, used or not: in all, or in a month.
+static int count_owed(const struct bill *bill, bool month, struct cost *cost, struct err *err)
+{
+    int64_t owed = 0;
+    if (!bill->owed || money_parse(bill->owed, &owed, NULL) != 0)
+        return 0;
+    if (month && bill->committed_months.v > 0)
+        TRY(money_scale(owed, 1, bill->committed_months.v, MONEY_HALF_EVEN, &owed, err));
+    int64_t *const all[] = {&cost->total, &cost->low, &cost->high, &cost->worst};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        *all[i] = *all[i] > owed ? *all[i] : owed;
+    return 0;
+}
 
 // Interruptions and prices of a spot machine count in proportion; an estimate's time has them
 // already.
@@ -84,7 +103,7 @@ static int64_t with_interruptions(const struct bill *bill, int64_t total)
 // The bill for `runs` runs in one go on the offer of `bill`. `traffic` of them pay for egress and
 // ingress: each run does, on whatever machine.
 static int bill_for(const struct quote_ask *ask, const struct bill *bill, double runs,
-                    int64_t traffic, double share, struct cost *cost, struct err *err)
+                    int64_t traffic, double share, bool month, struct cost *cost, struct err *err)
 {
     struct offer offer;
     struct bill again = {0};
@@ -100,8 +119,13 @@ static int bill_for(const struct quote_ask *ask, const struct bill *bill, double
     if (rc == 0)
         rc = bill_make(ask->market, &wishes, &offer, bill->offer, &time, 0, &again, err);
     if (rc == 0) {
-        cost->total = cost->low = cost->high = with_interruptions(bill, bill_total(&again));
-        cost->worst = with_interruptions(bill, advice_dearest(&again));
+        cost->total = cost->low = cost->high = cost->metered =
+            with_interruptions(bill, bill_total(&again));
+        free(again.owed); // counted below
+        again.owed = NULL;
+        cost->worst = with_interruptions(bill, quote_dearest(&again));
+        cost->at_least = bill_is_bound(bill);
+        rc = count_owed(bill, month, cost, err);
     }
     record_release(bill_fields, &again);
     return rc;
@@ -112,9 +136,10 @@ static int month_for(const struct quote_ask *ask, const struct bill *bill, doubl
                      double share, struct cost *cost, struct err *err)
 {
     if (!ask->own || !advice_is_own(bill))
-        return bill_for(ask, bill, runs, (int64_t)ceil(runs), share, cost, err);
+        return bill_for(ask, bill, runs, (int64_t)ceil(runs), share, true, cost, err);
     TRY(own_month(ask->own, runs * bill_training_s(bill) * share, &cost->total, err));
-    cost->low = cost->high = cost->worst = cost->total;
+    cost->low = cost->high = cost->worst = cost->metered = cost->total;
+    cost->at_least = false;
     return 0;
 }
 
@@ -123,39 +148,54 @@ struct bills {
     size_t count;
 };
 
-// The cheapest of them for `runs` runs in a month, one after the other, that a month is surely
-// enough for. One with something unpriced is named only where all have.
-static int cheapest_for(const struct quote_ask *ask, const struct bills *bills, double runs,
-                        const struct bill **found, struct cost *least, struct err *err)
+struct best { // of some bills, for a number of runs
+    const struct bill *bill;
+    struct cost cost;
+};
+
+// One with something unpriced is named only where all have.
+static bool beats(const struct best *a, const struct best *b)
+{
+    bool half = bill_doubtful(a->bill), other = b->bill && bill_doubtful(b->bill);
+    return !b->bill || (half == other ? a->cost.worst < b->cost.worst : other);
+}
+
+// Both ends of an estimate.
+static int find_ends(const struct quote_ask *ask, double runs, struct best *best, struct err *err)
 {
     double low, high;
-    *found = NULL;
+    struct cost end;
+    if (!best->bill || !best->bill->certainty)
+        return 0;
+    advice_spread(best->bill, &low, &high);
+    TRY(month_for(ask, best->bill, runs, low, &end, err));
+    best->cost.low = end.total;
+    TRY(month_for(ask, best->bill, runs, high, &end, err));
+    best->cost.high = end.total;
+    return 0;
+}
+
+// The cheapest of them for `runs` runs in a month, one after the other, that a month is enough for,
+// at the end of an estimate too. Start-up comes once, and before the month: a machine that works
+// round the clock is as fast as itself. `bounds`: of lower bounds, else of all others.
+static int cheapest_for(const struct quote_ask *ask, const struct bills *bills, double runs,
+                        bool bounds, struct best *best, struct err *err)
+{
+    double low, high;
+    *best = (struct best){0};
     for (size_t i = 0; i < bills->count; i++) {
-        const struct bill *b = &bills->items[i];
-        struct cost cost;
-        advice_spread(b, &low, &high);
-        if (runs * bill_training_s(b) * high * 1e9 > (double)MONTH_NS)
+        struct best one = {.bill = &bills->items[i]};
+        advice_spread(one.bill, &low, &high);
+        if (bill_is_bound(one.bill) != bounds ||
+            runs * bill_training_s(one.bill) * high > (double)MONTH_NS / 1e9 * SAME_TIME)
             continue;
-        int rc = month_for(ask, b, runs, 1, &cost, err);
+        int rc = month_for(ask, one.bill, runs, 1, &one.cost, err);
         if (rc == ERR_MEMORY)
             return rc;
-        if (rc != 0)
-            continue;
-        bool half = bill_doubtful(b), found_half = *found && bill_doubtful(*found);
-        if (!*found || (half == found_half ? cost.worst < least->worst : found_half)) {
-            *found = b;
-            *least = cost;
-        }
+        if (rc == 0 && beats(&one, best))
+            *best = one;
     }
-    if (!*found || !(*found)->certainty)
-        return 0;
-    struct cost end;
-    advice_spread(*found, &low, &high);
-    TRY(month_for(ask, *found, runs, low, &end, err));
-    least->low = end.total;
-    TRY(month_for(ask, *found, runs, high, &end, err));
-    least->high = end.total;
-    return 0;
+    return find_ends(ask, runs, best, err);
 }
 
 // The time of the run asked for, on the machine it was measured on.
@@ -169,39 +209,56 @@ static void add_cost(struct buf *text, const struct cost *cost)
 {
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
     money_interval(cost->total, cost->low, cost->high, amount, interval);
-    if (cost->low == cost->high)
-        advice_add_money(text, cost->total);
+    buf_adds(text, cost->at_least ? "≥" : "");
+    if (cost->low == cost->high || cost->at_least)
+        advice_add_money(text, cost->at_least ? cost->low : cost->total);
     else
         buf_printf(text, "%s USD (%s)", amount, interval);
 }
 
 // ": aws/g5.xlarge, 12.34 USD a month, in one go"
-static void add_month(struct buf *text, const char *before, const struct bill *bill,
-                      const struct cost *cost)
+static void add_month(struct buf *text, const char *before, const struct best *best)
 {
+    const struct bill *bill = best->bill;
     buf_printf(text, "%s%s, ", before, bill->offer);
-    add_cost(text, cost);
+    add_cost(text, &best->cost);
     buf_printf(text, " a month, in one go%s%s%s",
                bill->incomplete.v ? ", without what its tariff has no price for" : "",
                bill->certainty ? ", " : "", bill->certainty ? bill->certainty : "");
+    if (bill->committed_months.known) {
+        char owed[MONEY_BYTES];
+        int64_t nano = 0;
+        money_short(bill->owed && money_parse(bill->owed, &nano, NULL) == 0 ? nano : 0, owed);
+        buf_printf(text, ", committed for %s (%s USD in all, used or not)",
+                   units_count(bill->committed_months.v, "month").s, owed);
+    }
 }
 
-// The cheapest measured offer, and the cheapest estimate if that is cheaper.
+// The cheapest measured offer, the cheapest estimate if that is cheaper, and a lower bound that
+// may be.
 static int add_level(const struct quote_ask *ask, const struct quote *quote, double runs,
                      struct buf *text, struct err *err)
 {
     const struct bills measured = {quote->bills.items, quote->bills.count},
                        estimates = {quote->estimates.items, quote->estimates.count};
-    const struct bill *found, *guess;
-    struct cost cost = {0}, expected = {0};
-    TRY(cheapest_for(ask, &measured, runs, &found, &cost, err));
-    TRY(cheapest_for(ask, &estimates, runs, &guess, &expected, err));
-    if (found)
-        add_month(text, ": ", found, &cost);
-    if (guess && (!found || (bill_doubtful(found) && !bill_doubtful(guess)) ||
-                  (bill_doubtful(found) == bill_doubtful(guess) && expected.worst < cost.worst)))
-        add_month(text, found ? "; by estimate " : ": by estimate ", guess, &expected);
-    buf_adds(text, found || guess ? "." : ": none of these machines is fast enough on its own.");
+    struct best found, guess, bound, other;
+    TRY(cheapest_for(ask, &measured, runs, false, &found, err));
+    TRY(cheapest_for(ask, &estimates, runs, false, &guess, err));
+    TRY(cheapest_for(ask, &measured, runs, true, &bound, err));
+    TRY(cheapest_for(ask, &estimates, runs, true, &other, err));
+    if (other.bill && beats(&other, &bound))
+        bound = other;
+    bool cheaper = guess.bill && beats(&guess, &found), known = found.bill || cheaper;
+    if (found.bill)
+        add_month(text, ": ", &found);
+    if (cheaper)
+        add_month(text, found.bill ? "; by estimate " : ": by estimate ", &guess);
+    if (bound.bill && beats(&bound, cheaper ? &guess : &found))
+        add_month(text, known ? "; perhaps cheaper: " : ": ", &bound);
+    else
+        bound.bill = NULL;
+    buf_adds(text,
+             known || bound.bill ? "." : ": none of these machines is fast enough on its own.");
     return 0;
 }
 
@@ -264,16 +321,16 @@ static int bill_parallel(const struct quote_ask *ask, const struct bill *bill, i
 {
     struct cost with, without, last = {0};
     int64_t full = 0, rest = runs % p->share;
-    TRY(bill_for(ask, bill, (double)p->share, runs, time, &with, err));
-    TRY(bill_for(ask, bill, (double)p->share, 0, time, &without, err));
+    TRY(bill_for(ask, bill, (double)p->share, runs, time, false, &with, err));
+    TRY(bill_for(ask, bill, (double)p->share, 0, time, false, &without, err));
     TRY(money_scale(without.total, runs / p->share, 1, MONEY_HALF_EVEN, &full, err));
     if (rest > 0)
-        TRY(bill_for(ask, bill, (double)rest, 0, time, &last, err));
+        TRY(bill_for(ask, bill, (double)rest, 0, time, false, &last, err));
     TRY(money_add(full, last.total, total, err));
-    return money_add(*total, with.total - without.total, total, err);
+    return money_add(*total, with.metered - without.metered, total, err);
 }
 
-// In turn, or in parallel if `p` is given; with both ends of an estimate.
+// On one machine in turn, or on several in parallel; with both ends of an estimate.
 static int cost_of(const struct quote_ask *ask, const struct bill *bill, int64_t runs,
                    const struct parallel *p, struct cost *cost, struct err *err)
 {
@@ -283,15 +340,9 @@ static int cost_of(const struct quote_ask *ask, const struct bill *bill, int64_t
         double share;
         int64_t *to;
     } ends[] = {{1, &cost->total}, {low, &cost->low}, {high, &cost->high}};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        struct cost one;
-        if (p)
-            TRY(bill_parallel(ask, bill, runs, p, ends[i].share, ends[i].to, err));
-        else
-            TRY(bill_for(ask, bill, (double)runs, runs, ends[i].share, &one, err));
-        if (!p)
-            *ends[i].to = one.total;
-    }
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        TRY(bill_parallel(ask, bill, runs, p, ends[i].share, ends[i].to, err));
+    cost->at_least = bill_is_bound(bill);
     return 0;
 }
 
@@ -301,28 +352,33 @@ static void add_certainty(struct buf *text, const struct bill *bill)
         buf_printf(text, ", %s", bill->certainty);
 }
 
-// All on the strong machine in turn, or on several of the cheap one.
+static int add_way(const struct quote_ask *ask, const struct bill *bill, int64_t runs,
+                   const struct parallel *p, struct buf *text, struct err *err)
+{
+    struct cost cost;
+    TRY(cost_of(ask, bill, runs, p, &cost, err));
+    buf_adds(text, bill_is_bound(bill) ? "at least " : "");
+    advice_add_time(text, p->seconds);
+    buf_adds(text, ", ");
+    add_cost(text, &cost);
+    add_certainty(text, bill);
+    return 0;
+}
+
+// All on the strong machine in turn, or on several of the cheap one. Where that needs only one, or
+// is the strong one, all of them at once.
 static int add_runs(const struct quote_ask *ask, int64_t runs, const struct bill *strong,
                     const struct bill *cheap, struct buf *text, struct err *err)
 {
-    struct cost in_turn, parallel;
-    double seconds = seconds_for(strong, (double)runs);
-    const struct parallel p = in_parallel(cheap, runs, seconds);
-    TRY(cost_of(ask, strong, runs, NULL, &in_turn, err));
-    TRY(cost_of(ask, cheap, runs, &p, &parallel, err));
+    const struct parallel in_turn = {1, runs, seconds_for(strong, (double)runs)};
+    struct parallel p = in_parallel(cheap, runs, in_turn.seconds);
+    if (p.machines == 1)
+        p = (struct parallel){runs, 1, cheap->time_s.v};
     buf_printf(text, "%lld runs one after the other, in one go, on %s: ", (long long)runs,
                strong->offer);
-    advice_add_time(text, seconds);
-    buf_adds(text, ", ");
-    add_cost(text, &in_turn);
-    add_certainty(text, strong);
-    if (cheap != strong || p.machines > 1) {
-        buf_printf(text, "; on %lld × %s in parallel: ", (long long)p.machines, cheap->offer);
-        advice_add_time(text, p.seconds);
-        buf_adds(text, ", ");
-        add_cost(text, &parallel);
-        add_certainty(text, cheap);
-    }
+    TRY(add_way(ask, strong, runs, &in_turn, text, err));
+    buf_printf(text, "; on %lld × %s in parallel: ", (long long)p.machines, cheap->offer);
+    TRY(add_way(ask, cheap, runs, &p, text, err));
     buf_adds(text, ".");
     return 0;
 }
@@ -333,7 +389,7 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w,
     const struct bill *strong = bills->items;
     struct buf text = {0};
     for (size_t i = 1; i < bills->count; i++)
-        if (advice_counted_s(&bills->items[i]) < advice_counted_s(strong))
+        if (quote_sooner(&bills->items[i], strong))
             strong = &bills->items[i];
     buf_adds(&text, strong->certainty ? "By estimate: " : "");
     int rc = add_runs(ask, w->runs, strong, bills->items, &text, err);

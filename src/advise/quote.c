@@ -530,7 +530,16 @@ static int find_soonest(const struct search *s, size_t *found, struct err *err)
     return 0;
 }
 
-// Bills of the cheapest estimates, as many as were asked for, and of the one that ends first.
+// Whether the last estimate's bill can be called the cheapest.
+static bool is_firm(const struct quote *quote)
+{
+    const struct bill *last = quote->estimates.items + quote->estimates.count - 1;
+    return quote->estimates.count > 0 && !bill_is_bound(last) && !quote_doubt(last) &&
+           !last->spot.never_ends.v;
+}
+
+// Bills of the cheapest estimates, as many as were asked for, of the one that ends first, and of
+// the first that is no lower bound.
 static int add_estimates(struct search *s, struct err *err)
 {
     struct candidates *all = &s->estimated;
@@ -544,15 +553,18 @@ static int add_estimates(struct search *s, struct err *err)
     // Machines without a GPU are the cheapest by far: a few beside those with one.
     size_t gpus = most, cpus = s->ask->most_estimates == 0 ? most : most / 4, billed = 0;
     size_t soonest = SIZE_MAX;
+    bool firm = false;
     if (s->ask->most_estimates > 0)
         TRY(find_soonest(s, &soonest, err));
     for (size_t i = 0; i < all->count; i++) {
         size_t *left = *all->items[i].offer.gpu ? &gpus : &cpus;
-        if (*left == 0 && i != soonest)
+        bool spot = all->items[i].offer.kind == OFFER_SPOT;
+        if (*left == 0 && i != soonest && (firm || spot))
             continue;
         *left -= *left > 0;
         billed++;
         TRY(add_bill(s, &all->items[i], NULL, err));
+        firm = firm || is_firm(s->quote);
     }
     size_t unpriced = billed - s->quote->estimates.count;
     s->quote->estimated = some_int((int64_t)(all->count - unpriced));

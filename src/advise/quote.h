@@ -46,7 +46,7 @@ struct quote_ask {
     const char *own_gpu;           // with `own`: its GPU; null: it is the first run's machine
     int max_age;                   // days; offers whose price was not seen since are left out
     bool estimates;                // for offers without a run, too
-    size_t most_estimates;         // bills of the cheapest; 0: of all
+    size_t most_estimates;         // bills of the cheapest (add_estimates); 0: of all
     size_t most_misfits;           // rows of offers left out; 0: a few, or with every_region all
 };
 
@@ -57,10 +57,31 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
 
 #define QUOTE_ALIKE 0.99 // times this close are one: the cheaper offer is as fast
 
-// The first in the order, and the one that ends first, whose price can be believed; null: none. A
-// bill in doubt is the cheapest only where all are.
+// Of sorted bills: the cheapest and the fastest, whose price can be believed; null: none. A bill in
+// doubt, or a lower bound (bill_is_bound), is the cheapest only where all are. Times of estimates
+// count with the end of their interval; of two that are alike the one that is no lower bound
+// counts, then the cheaper one.
 const struct bill *quote_cheapest(const struct bill *bills, size_t count);
 const struct bill *quote_fastest(const struct bill *bills, size_t count);
+
+// The first lower bound in front of the cheapest: nobody knows whether it is cheaper. Null: none.
+const struct bill *quote_perhaps_cheaper(const struct bill *bills, size_t count);
+
+// The cheapest estimate if it goes before the cheapest bill, or there is none; null: it does not.
+const struct bill *quote_cheaper_estimate(const struct quote *quote);
+
+// Whether `a` ends before `b`, as quote_fastest() has it.
+bool quote_sooner(const struct bill *a, const struct bill *b);
+
+// Whether it is sure to end within that time, or to cost no more than that: at the end of its
+// interval, with everything priced and owed. A lower bound is sure of nothing.
+enum quote_keeps { QUOTE_MISSES, QUOTE_MAY_KEEP, QUOTE_KEEPS };
+enum quote_keeps quote_in_time(const struct bill *bill, double within_s);
+enum quote_keeps quote_within(const struct bill *bill, int64_t nano_usd);
+
+// The most that it may cost: at the end of its interval, by started hours where the rule is
+// assumed, and all that a commitment owes.
+int64_t quote_dearest(const struct bill *bill);
 
 // Why a bill stands behind dearer ones: "bill incomplete", "price doubtful", "rule assumed"; null:
 // nothing is in doubt.

@@ -17,18 +17,22 @@ struct place {            // of a bill in the order, with its amounts parsed onc
     bool estimate;
 };
 
+static int64_t at_least(int64_t amount, const char *text)
+{
+    int64_t other = 0;
+    return text && money_parse(text, &other, NULL) == 0 && other > amount ? other : amount;
+}
+
 // Under an assumed rule, started hours decide: an assumption alone makes nothing cheapest.
 static int64_t with_hours(const struct bill *bill)
 {
-    int64_t total = bill_total(bill), by_hours = 0;
-    bool known = bill->by_hours && money_parse(bill->by_hours, &by_hours, NULL) == 0;
-    return known && by_hours > total ? by_hours : total;
+    return at_least(bill_total(bill), bill->by_hours);
 }
 
-// The amount to pay, plus the cost of waiting if it is counted.
+// The amount to pay, all of a commitment, plus the cost of waiting if it is counted.
 static int64_t rank(const struct bill *bill)
 {
-    int64_t total = with_hours(bill), waiting = 0;
+    int64_t total = at_least(with_hours(bill), bill->owed), waiting = 0;
     if (bill->waiting && money_parse(bill->waiting, &waiting, NULL) == 0 &&
         total < INT64_MAX - waiting)
         total += waiting;
@@ -162,20 +166,79 @@ static bool unbelievable(const struct bill *b)
 
 const struct bill *quote_cheapest(const struct bill *bills, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!unbelievable(&bills[i]))
+    const struct bill *bound = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (unbelievable(&bills[i]) || (bound && bill_doubtful(&bills[i])))
+            continue;
+        if (!bill_is_bound(&bills[i]))
             return &bills[i];
+        bound = bound ? bound : &bills[i];
+    }
+    return bound;
+}
+
+const struct bill *quote_perhaps_cheaper(const struct bill *bills, size_t count)
+{
+    const struct bill *cheapest = quote_cheapest(bills, count);
+    for (const struct bill *b = bills; cheapest && b < cheapest; b++)
+        if (!unbelievable(b) && bill_is_bound(b))
+            return b;
     return NULL;
 }
 
-// Of those that are alike the first, which is cheaper.
+const struct bill *quote_cheaper_estimate(const struct quote *quote)
+{
+    const struct bill *bill = quote_cheapest(quote->bills.items, quote->bills.count),
+                      *guess = quote_cheapest(quote->estimates.items, quote->estimates.count);
+    if (!bill || !guess)
+        return guess;
+    bool bound = bill_is_bound(guess) && !bill_is_bound(bill);
+    return guess->place.v < bill->place.v && !bound ? guess : NULL;
+}
+
+static double longest_s(const struct bill *bill)
+{
+    return bill->high_s.known ? bill->high_s.v : bill->time_s.v;
+}
+
+bool quote_sooner(const struct bill *a, const struct bill *b)
+{
+    double x = a->certainty ? longest_s(a) : a->time_s.v,
+           y = b->certainty ? longest_s(b) : b->time_s.v;
+    if (unbelievable(a) || unbelievable(b))
+        return !unbelievable(a) && unbelievable(b);
+    if (x < y * QUOTE_ALIKE || y < x * QUOTE_ALIKE)
+        return x < y;
+    return !bill_is_bound(a) && bill_is_bound(b);
+}
+
 const struct bill *quote_fastest(const struct bill *bills, size_t count)
 {
     const struct bill *best = NULL;
     for (size_t i = 0; i < count; i++)
-        if (!unbelievable(&bills[i]) && (!best || bills[i].time_s.v < best->time_s.v * QUOTE_ALIKE))
+        if (!unbelievable(&bills[i]) && (!best || quote_sooner(&bills[i], best)))
             best = &bills[i];
     return best;
+}
+
+enum quote_keeps quote_in_time(const struct bill *bill, double within_s)
+{
+    if (bill->spot.never_ends.v || bill->time_s.v > within_s)
+        return QUOTE_MISSES;
+    return bill_is_bound(bill) || longest_s(bill) > within_s ? QUOTE_MAY_KEEP : QUOTE_KEEPS;
+}
+
+int64_t quote_dearest(const struct bill *bill)
+{
+    return at_least(at_least(with_hours(bill), bill->high), bill->owed);
+}
+
+enum quote_keeps quote_within(const struct bill *bill, int64_t nano_usd)
+{
+    if (bill->spot.never_ends.v || at_least(bill_total(bill), bill->owed) > nano_usd)
+        return QUOTE_MISSES;
+    bool sure = !bill_doubtful(bill) && !bill_is_bound(bill) && quote_dearest(bill) <= nano_usd;
+    return sure ? QUOTE_KEEPS : QUOTE_MAY_KEEP;
 }
 
 const char *quote_doubt(const struct bill *bill)

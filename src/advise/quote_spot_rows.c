@@ -108,10 +108,15 @@ static int add_demand(struct spotting *s, const struct offer *offer, struct err 
         return ERR_MEMORY;
     int64_t gpus = s->bill->gpus_used.known ? s->bill->gpus_used.v : 0;
     int rc = bill_make(s->market, s->wishes, offer, "", s->time, gpus, &bill, err);
-    int64_t total = rc == 0 ? bill_total(&bill) : 0, ns = s->time->total_ns;
+    const struct bill_time *t = s->time;
+    int64_t total = rc == 0 ? bill_total(&bill) : 0, low = total, high = total, ns = t->total_ns;
+    if (rc == 0 && bill.low && bill.high && money_parse(bill.low, &low, NULL) == 0)
+        rc = money_parse(bill.high, &high, err);
     if (rc == 0)
-        rc = set_money(row, total, total, total, total, err);
-    set_times(row, (double)ns, &(struct replay_quantiles){ns, ns, ns});
+        rc = set_money(row, total, low, total, high, err);
+    set_times(row, (double)ns,
+              &(struct replay_quantiles){t->low_ns >= 0 ? t->low_ns : ns, ns,
+                                         t->high_ns >= 0 ? t->high_ns : ns});
     row->unfinished = some_real(0);
     record_release(bill_fields, &bill);
     return rc;

@@ -83,10 +83,12 @@ static void add_machine(struct table *table, const struct bill *b)
     clock_words((int64_t)(b->time_s.v * 1e9), there, sizeof there);
     bill_amount(b, amount, interval);
     snprintf(cost, sizeof cost, "%s%s", amount, b->price_old.v ? "*" : "");
-    char local[MONEY_BYTES] = "";
+    char local[MONEY_BYTES + 4] = "";
     int64_t nano = 0;
-    if (b->local_total && money_parse(b->local_total, &nano, NULL) == 0)
-        money_short_in(nano, b->local_currency, local);
+    if (b->local_total && money_parse(b->local_total, &nano, NULL) == 0) {
+        money_short_in(nano, b->local_currency, amount);
+        snprintf(local, sizeof local, "%s%s", bill_mark(b), amount);
+    }
     const char *const cells[] = {b->offer, there, cost,
                                  interval, local, b->certainty ? b->certainty : ""};
     table_row(table, OUT_PLAIN, cells, NULL);
@@ -199,19 +201,21 @@ static void say_verdict(struct out *out, const struct report *report)
 {
     int64_t here_ns = 0, there_ns = 0, sum = 0;
     size_t count = 0;
-    bool old = false, made = false, estimates = false;
+    bool old = false, made = false, estimates = false, bound = false;
     for (size_t i = 0; i < report->quotes.count; i++) {
         const struct quote *q = &report->quotes.items[i];
         const struct run *run = run_of(report, q);
         struct bill_time time;
         estimates |= q->estimates.count > 0;
-        if (q->bills.count == 0 || !run || !bill_time_of(run, &time))
+        const struct bill *bill = quote_cheapest(q->bills.items, q->bills.count);
+        if (!bill || !run || !bill_time_of(run, &time))
             continue;
         here_ns += time.total_ns;
-        there_ns += (int64_t)(q->bills.items[0].time_s.v * 1e9);
-        sum += bill_total(&q->bills.items[0]);
+        there_ns += (int64_t)(bill->time_s.v * 1e9);
+        sum += bill_total(bill);
         made |= run->data.made.known && run->data.made.v;
-        old |= q->bills.items[0].price_old.known && q->bills.items[0].price_old.v;
+        old |= bill->price_old.known && bill->price_old.v;
+        bound |= bill_is_bound(bill);
         count++;
     }
     char here[48], there[48], cost[MONEY_BYTES], speed[64], which[40], text[600];
@@ -252,10 +256,11 @@ static void say_verdict(struct out *out, const struct report *report)
     else
         snprintf(
             text, sizeof text,
-            "%s also measured on rented machines: %s here, %s there, start-up "
-            "included, for %s USD in all; renting is %s.%s%s%s 'fare quote %s' shows the "
+            "%s also measured on rented machines: %s here, %s%s there, start-up "
+            "included, for %s%s USD in all; %srenting is %s.%s%s%s 'fare quote %s' shows the "
             "bills, their runs and the age of the prices; 'fare prices update' gets new ones.",
-            which, here, there, cost, speed,
+            which, here, bound ? "at least " : "", there, bound ? "≥" : "", cost,
+            bound ? "if it is never interrupted, " : "", speed,
             made
                 ? " The data here is generated, with as many and as large samples as the real set: "
                   "it gives the time, not the accuracy."

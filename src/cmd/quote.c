@@ -121,9 +121,11 @@ static const struct opt options[] = {
     {"hour-of-mine", 0, OPT_TEXT, "USD", NULL, AT(hour_of_mine), "Price",
      "the value of an hour of your time; the cost of waiting is shown beside the total"},
     {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
-     "name the cheapest offer that finishes within this time, even at the end of its interval"},
+     "name the cheapest offer that is sure to finish within this time, even at the end of its "
+     "interval"},
     {"budget", 0, OPT_TEXT, "USD", NULL, AT(budget), "Advice",
-     "name the fastest offer within this budget, even at the end of its interval"},
+     "name the fastest offer that is sure to be within this budget, even at the end of its "
+     "interval"},
     {"hours-per-month", 0, OPT_COUNT, "H", NULL, AT(own.hours_per_month), "Advice",
      "name the best offer for occasional, steady (H hours) and heavy use", .least = 1},
     {"runs", 0, OPT_COUNT, "N", NULL, AT(runs), "Advice",
@@ -379,7 +381,7 @@ static int show_pinned(void *arg, const char *made, const char *text, struct err
 {
     struct pinned *p = arg;
     struct quote quote = {0};
-    char cost[MONEY_BYTES];
+    char cost[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
     if (p->json) {
         out_printf(p->out, "%s{\"made\":\"%.10s\",\"quote\":%s}", p->count++ ? ",\n" : "", made,
                    text);
@@ -387,8 +389,9 @@ static int show_pinned(void *arg, const char *made, const char *text, struct err
     }
     int rc = record_from_text(quote_fields, text, strlen(text), &quote, err);
     if (rc == 0 && quote.bills.count > 0) {
-        const struct bill *b = &quote.bills.items[0];
-        money_short(bill_total(b), cost);
+        const struct bill *b = quote_cheapest(quote.bills.items, quote.bills.count);
+        b = b ? b : quote.bills.items;
+        bill_amount(b, cost, interval);
         const char *const cells[] = {b->offer, cost, b->price_date ? b->price_date : "-", made};
         table_row(&p->table, OUT_PLAIN, cells, NULL);
         p->count++;
@@ -526,7 +529,7 @@ const struct command cmd_quote = {
         "fees, caps; tax is left out. Prices come from the book ('fare prices'). The bill of a "
         "spot "
         "machine is the mean over many replays with interruptions, its interval 10 to 90 % of "
-        "them; where nobody knows how often it is taken away, ≥ marks the bill without any.",
+        "them; ≥ marks a lower bound: the interruption rate is unknown.",
     .options = options,
     .options_size = sizeof(struct quote_options),
     .defaults = &defaults,

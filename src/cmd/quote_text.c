@@ -29,6 +29,15 @@ static void short_money(const char *amount, const char *currency, char out[MONEY
         snprintf(out, MONEY_BYTES, "?");
 }
 
+#define MARKED_BYTES (MONEY_BYTES + 4)
+static void marked_money(const struct bill *b, const char *amount, const char *currency,
+                         char out[MARKED_BYTES])
+{
+    char text[MONEY_BYTES];
+    short_money(amount, currency, text);
+    snprintf(out, MARKED_BYTES, "%s%s", bill_mark(b), text);
+}
+
 static void time_words(const struct bill *b, char *out, size_t size)
 {
     clock_words((int64_t)(b->time_s.v * 1e9), out, size);
@@ -65,13 +74,16 @@ static void cost_words(const struct bill *b, char cost[MONEY_BYTES + 4],
                                     : "");
 }
 
-static void waiting_words(const struct bill *b, char out[MONEY_BYTES])
+static void waiting_words(const struct bill *b, char out[MARKED_BYTES])
 {
     int64_t total = bill_total(b), waiting = 0;
     out[0] = '\0';
-    if (b->waiting && money_parse(b->waiting, &waiting, NULL) == 0 &&
-        money_add(total, waiting, &total, NULL) == 0)
-        money_short(total, out);
+    char text[MONEY_BYTES];
+    if (!b->waiting || money_parse(b->waiting, &waiting, NULL) != 0 ||
+        money_add(total, waiting, &total, NULL) != 0)
+        return;
+    money_short(total, text);
+    snprintf(out, MARKED_BYTES, "%s%s", bill_mark(b), text);
 }
 
 // "?": met only at the middle of the interval, "!": missed. All are as wide.
@@ -90,8 +102,8 @@ static void add_mark(char *cell, size_t size, const char *wish)
 static void add_row(struct table *table, const struct bill *b, bool other, bool certainty)
 {
     char gpus[64], time[52], cost[MONEY_BYTES + 8], interval[MONEY_INTERVAL_BYTES];
-    char local[MONEY_BYTES] = "", owed[MONEY_BYTES] = "", before[MONEY_BYTES] = "",
-         waiting[MONEY_BYTES], age[48], startup[48] = "", year[24] = "", each[MONEY_BYTES] = "";
+    char local[MARKED_BYTES] = "", owed[MONEY_BYTES] = "", before[MONEY_BYTES] = "",
+         waiting[MARKED_BYTES], age[48], startup[48] = "", year[24] = "", each[MARKED_BYTES] = "";
     gpu_words(b, gpus);
     if (b->startup_s.v > 0)
         clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
@@ -108,7 +120,7 @@ static void add_row(struct table *table, const struct bill *b, bool other, bool 
     const char *with = b->framework && !other ? b->framework : "";
     const char *sure = !certainty ? "" : b->certainty ? b->certainty : b->basis;
     if (b->local_total)
-        short_money(b->local_total, b->local_currency, local);
+        marked_money(b, b->local_total, b->local_currency, local);
     else if (b->local_currency)
         snprintf(local, sizeof local, "unknown");
     if (b->committed_months.known)
@@ -116,7 +128,7 @@ static void add_row(struct table *table, const struct bill *b, bool other, bool 
     else if (b->committed)
         snprintf(owed, sizeof owed, "unknown");
     if (b->usd_per_mtoken)
-        short_money(b->usd_per_mtoken, "USD", each);
+        marked_money(b, b->usd_per_mtoken, "USD", each);
     const char *const cells[] = {b->offer, gpus, time,   sure,    startup, cost, interval, each,
                                  local,    owed, before, waiting, with,    year, age};
     table_row(table, OUT_PLAIN, cells, NULL);
@@ -204,9 +216,10 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
     if (notes->unsure_memory)
         out_wrap(out, 0, MEMORY_UNSURE);
     if (notes->at_least)
-        out_wrap(out, 0,
-                 "≥ how often this spot machine is taken away is unknown: the bill if it never is. "
-                 "--mtbi or --trace counts interruptions.");
+        out_wrap(
+            out, 0,
+            "≥ a lower bound, and so is its time: how often this spot machine is taken away is "
+            "unknown. --mtbi or --trace counts interruptions.");
     if (notes->replayed)
         out_wrap(out, 0,
                  "Bills and times of other spot machines are means with interruptions, their "
@@ -218,7 +231,8 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
                  "pay-as-you-go.");
     if (notes->maybe)
         out_wrap(out, 0,
-                 "? meets the deadline or budget at the middle of its interval, not at its end.");
+                 "? may miss the deadline or budget: at the end of its interval, or as a lower "
+                 "bound (≥).");
     if (notes->missed)
         out_wrap(out, 0, "! misses the deadline or budget.");
     say_startup(out, notes);
@@ -317,13 +331,16 @@ static void show_items(struct out *out, const struct bill *b)
         table_row(&table, OUT_PLAIN, cells, source ? source + 2 : NULL);
     }
     time_words(b, time, sizeof time);
-    const char *const total[] = {"total, without tax", time, b->total};
+    char sum[64], same[64];
+    snprintf(sum, sizeof sum, "%s%.50s", bill_mark(b), b->total);
+    const char *const total[] = {"total, without tax", time, sum};
     table_row(&table, OUT_BOLD, total, NULL);
     if (b->local_total) {
         char amount[MONEY_BYTES];
         short_money(b->local_total, b->local_currency, amount);
         snprintf(time, sizeof time, "the same in %s", b->local_currency);
-        const char *const local[] = {time, "", amount};
+        snprintf(same, sizeof same, "%s%s", bill_mark(b), amount);
+        const char *const local[] = {time, "", same};
         table_row(&table, OUT_PLAIN, local, NULL);
     }
     table_print(&table, out);

@@ -309,7 +309,7 @@ static int note_doubt(struct making *m, struct market *market, struct err *err)
 // A commitment costs money whether the machine is used or not.
 static int note_commitment(struct making *m, struct err *err)
 {
-    int64_t month = 0, all = 0;
+    int64_t month = 0, all = 0, owed = 0;
     char amount[MONEY_BYTES], sum[MONEY_BYTES], text[600];
     if (m->wishes->commit_months > 0 && m->offer->kind == OFFER_ON_DEMAND &&
         m->price.committed == 0) {
@@ -335,6 +335,8 @@ static int note_commitment(struct making *m, struct err *err)
         c->source ? c->source : "");
     m->bill->committed_months = some_int(m->price.committed);
     TRY(text_set_amount(&m->bill->committed, all, err));
+    TRY(priced_usd(&m->price, all, &owed, err));
+    TRY(text_set_amount(&m->bill->owed, owed, err));
     return texts_add(&m->bill->notes, text, err);
 }
 
@@ -607,6 +609,11 @@ bool bill_is_bound(const struct bill *bill)
     return bill->lower_bound.v || bill->spot.lower_bound.v || bill->incomplete.v;
 }
 
+const char *bill_mark(const struct bill *bill)
+{
+    return bill_is_bound(bill) ? "≥" : "";
+}
+
 void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
                  char interval[MONEY_INTERVAL_BYTES])
 {
@@ -615,7 +622,7 @@ void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
                  money_parse(bill->high, &high, NULL) == 0;
     char text[MONEY_BYTES];
     money_interval(total, known ? low : total, known ? high : total, text, interval);
-    snprintf(amount, MONEY_BYTES, "%s%s", bill_is_bound(bill) ? "≥" : "", text);
+    snprintf(amount, MONEY_BYTES, "%s%s", bill_mark(bill), text);
     if (bill_is_bound(bill) && *interval) { // no end is known
         char low_text[MONEY_BYTES];
         snprintf(low_text, sizeof low_text, "%.*s", (int)strcspn(interval, "-"), interval);
@@ -634,5 +641,6 @@ void bill_local(const struct bill *bill, char out[BILL_LOCAL_BYTES])
         money_short_in(nano, bill->local_currency, amount);
     *out = '\0';
     if (bill->local_currency)
-        snprintf(out, BILL_LOCAL_BYTES, ", %s %.8s", amount, bill->local_currency);
+        snprintf(out, BILL_LOCAL_BYTES, ", %s%s %.8s", bill->local_total ? bill_mark(bill) : "",
+                 amount, bill->local_currency);
 }

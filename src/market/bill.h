@@ -69,6 +69,7 @@ double bill_share(const struct bill *bill, enum bill_wait which);
 // spot machine is taken away, what something that was asked for costs, or how far above its floor
 // the price is. Such a bill is shown with ≥ and promises nothing.
 bool bill_is_bound(const struct bill *bill);
+const char *bill_mark(const struct bill *bill); // before its amounts: "≥" for such a bill, else ""
 
 // The total and its interval for people, as money_interval(); "≥0.52" if it is a lower bound.
 void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],

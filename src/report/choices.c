@@ -86,11 +86,12 @@ static void choices_head(struct buf *out, const char *name, const char *link,
         fast = b->time_s.v < fast->time_s.v ? b : fast;
     }
     bill_amount(cheap, from, interval);
+    bool exact = !bill_is_bound(cheap);
     clock_words((int64_t)(fast->time_s.v * 1e9), time, sizeof time);
     buf_printf(out, "<tr><th scope=\"rowgroup\" colspan=\"%zu\"><a href=\"%s\">",
                sizeof columns / sizeof *columns, link);
     markup_in(out, "", name, "</a>");
-    buf_printf(out, ": from %s USD", from + strspn(from, "≥"));
+    buf_printf(out, ": %s%s USD", exact ? "from " : "", from);
     if (fast != cheap)
         buf_printf(out, ", or in %s", time);
     buf_adds(out, "</th></tr>\n");

@@ -434,7 +434,8 @@ int focus_bill(struct buf *out, const struct quote_job *job, struct err *err)
     struct csv_writer w = {.out = out};
     if (job->quote.bills.count == 0)
         return 0;
-    const struct bill *b = &job->quote.bills.items[0];
+    const struct bill *b = quote_cheapest(job->quote.bills.items, job->quote.bills.count);
+    b = b ? b : job->quote.bills.items;
     struct export x = {
         .job = job, .bill = b, .unit_s = b->per_s.v >= 28 * 86400 ? b->per_s.v : 3600};
     x.run = b->run && strcmp(b->run, RUN_GIVEN) != 0 ? b->run : NULL;

@@ -53,10 +53,10 @@ static void usd_words(int64_t nano, char out[MONEY_BYTES + 8])
 static const struct bill *cheapest(const struct page *page)
 {
     const struct quote *quote = page->quotes.count > 0 ? &page->quotes.items[0] : NULL;
-    return !quote                       ? NULL
-           : quote->bills.count > 0     ? &quote->bills.items[0]
-           : quote->estimates.count > 0 ? &quote->estimates.items[0]
-                                        : NULL;
+    return !quote ? NULL
+           : quote->bills.count > 0
+               ? quote_cheapest(quote->bills.items, quote->bills.count)
+               : quote_cheapest(quote->estimates.items, quote->estimates.count);
 }
 
 // What the run itself cost, or else what the training costs on the cheapest machine to rent.

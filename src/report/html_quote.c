@@ -270,9 +270,10 @@ static double dearest(const struct bill **rows)
 
 void html_at_least(struct buf *out)
 {
-    html_paragraph(out, "mute",
-                   "≥: how often this spot machine is taken away is unknown; the bill if it never "
-                   "is.");
+    html_paragraph(
+        out, "mute",
+        "≥: a lower bound, and so is its time: how often this spot machine is taken away "
+        "is unknown.");
 }
 
 static void table_notes(struct buf *out, const struct quote *quote, const struct bill **rows,

@@ -127,7 +127,8 @@ static void point_name(const struct bill *b, size_t longest, char *out, size_t s
                  b->gpu, spot ? ", " : "", spot ? b->kind : "");
 }
 
-// A bill in doubt that is lower than `least`, the cheapest, says why it is not.
+// A bill in doubt that is lower than `least`, the cheapest, says why it is not; a lower bound
+// always says so.
 static void cost_bar(struct draft *d, const struct bill *b, const char *group, bool mark,
                      int64_t least)
 {
@@ -135,7 +136,9 @@ static void cost_bar(struct draft *d, const struct bill *b, const char *group, b
     char name[200];
     point_name(b, LONG, name, sizeof name);
     size_t len = strlen(name);
-    const char *doubt = bill_total(b) < least ? quote_doubt(b) : NULL;
+    const char *doubt = bill_is_bound(b)        ? "lower bound"
+                        : bill_total(b) < least ? quote_doubt(b)
+                                                : NULL;
     snprintf(name + len, sizeof name - len, "%s%s%s", mark && b->price_old.v ? "\u00a0†" : "",
              doubt ? ", " : "", doubt ? doubt : "");
     struct plot_point *bar = draft_bar(d, name, some_real((double)bill_total(b) / 1e9));
@@ -175,9 +178,12 @@ static void cost_of_bills(struct draft *d, const char *title, const struct quote
         return;
     }
     char from[SCALE_LABEL];
-    int64_t least = rows[0] ? bill_total(rows[0]) : 0;
+    size_t first = 0;
+    while (rows[first] && rows[first + 1] && bill_is_bound(rows[first]))
+        first++;
+    int64_t least = rows[first] ? bill_total(rows[first]) : 0;
     for (size_t i = 0; rows[i]; i++)
-        if (!quote_doubt(rows[i]) && bill_total(rows[i]) < least)
+        if (!quote_doubt(rows[i]) && !bill_is_bound(rows[i]) && bill_total(rows[i]) < least)
             least = bill_total(rows[i]);
     scale_words("USD", (double)least / 1e9, from);
     for (size_t i = 0; rows[i] && count < BARS_MOST; i++)
@@ -301,7 +307,7 @@ static void add_estimates(struct draft *d, const struct place *places, size_t co
     double best = 0;
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!places[i].estimated || !advice_on_frontier(&best, places[i].s))
+        if (!places[i].estimated || places[i].cannot_win || !advice_on_frontier(&best, places[i].s))
             continue;
         if (found++ == 0)
             draft_series(d, "estimate");
@@ -398,8 +404,8 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
             continue;
         point_name(b, POINT_LONG, place->name, sizeof place->name);
         place->order = b->place.v;
-        place->cannot_win = b->spot.never_ends.v;
-        place->in_doubt = quote_doubt(b) != NULL;
+        place->cannot_win = b->spot.never_ends.v || bill_is_bound(b);
+        place->in_doubt = quote_doubt(b) || bill_is_bound(b);
         place->s = b->time_s.v;
         place->usd = (double)bill_total(b) / 1e9;
         place->low_s = b->low_s;

@@ -149,14 +149,18 @@ static void buy_panel(struct draft *d, const struct quote *quote, const struct q
                 AXIS("total cost", "USD"));
     if (d->rc != 0 || !own_line(d, own))
         return;
-    for (size_t i = 0; i < quote->bills.count && rented < RENTED_MOST; i++) {
+    const struct bill *rent = advice_rent(quote);
+    if (rent) {
+        rent_line(d, job, rent, own, own_s);
+        if (advice_break_even(&job->ask, own, rent, own_s, &use_s, &tenths, NULL) != 0)
+            use_s = -1;
+    }
+    for (size_t i = 0; i < quote->bills.count && rented + 1 < RENTED_MOST; i++) {
         const struct bill *b = &quote->bills.items[i];
-        if (b->provider && strcmp(b->provider, "own") == 0)
+        if (b == rent || (b->provider && strcmp(b->provider, "own") == 0))
             continue;
         rent_line(d, job, b, own, own_s);
-        if (rented++ == 0 &&
-            advice_break_even(&job->ask, own, b, own_s, &use_s, &tenths, NULL) != 0)
-            use_s = -1;
+        rented++;
     }
     if (use_s >= 0 && tenths <= own->life_months * 300) {
         char words[64];

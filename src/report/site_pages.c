@@ -185,9 +185,10 @@ static void cheapest_words(const struct page *page, char out[SITE_WORDS])
         compare_cost_words(row, words);
         buf_printf(&text, "%s USD", words);
         add_row(&text, row);
-    } else if (quote && quote->bills.count > 0) {
-        bill_amount(&quote->bills.items[0], amount, interval);
-        page_offer(&quote->bills.items[0], offer, sizeof offer);
+    } else if (quote && quote_cheapest(quote->bills.items, quote->bills.count)) {
+        const struct bill *bill = quote_cheapest(quote->bills.items, quote->bills.count);
+        bill_amount(bill, amount, interval);
+        page_offer(bill, offer, sizeof offer);
         buf_printf(&text, "%s USD to rent: %s", amount, offer);
     }
     snprintf(out, SITE_WORDS, "%s", buf_str(&text));

@@ -74,13 +74,16 @@ static void deadline_of_rows(struct buf *out, const struct compare_workload *w, 
 }
 
 // Bills answer, as in `fare quote`; without any, or with prices given by the user, the machines of
-// the runs do.
+// the runs do, unless they are late and there are estimates.
 static bool rows_answer(const struct page_ask *ask, const struct page *page,
                         const struct compare_workload *w, size_t quote)
 {
+    struct done done;
     if (quote == page->quotes.count || verdict_priced(ask))
         return true;
-    if (page->quotes.items[quote].bills.count > 0)
+    find_done(w, (double)ask->wishes.deadline_ns.v / 1e9, &done);
+    const struct quote *q = &page->quotes.items[quote];
+    if (q->bills.count > 0 || (q->estimates.count > 0 && !done.cheapest))
         return false;
     for (size_t i = 0; i < w->rows.count; i++)
         if (w->rows.items[i].cost.nano_usd.known)

@@ -20,6 +20,7 @@ static void add_bill(const struct quote *quote, const struct bill *bill, struct 
     buf_printf(out, "%s: %s%s USD%s%s%s in ", bill->offer,
                bill->certainty && !bill_is_bound(bill) ? "about " : "", amount,
                *interval ? " (" : "", interval, *interval ? ")" : "");
+    buf_adds(out, bill_is_bound(bill) ? "at least " : "");
     verdict_time(out, bill->time_s.v);
     if (bill->framework && !bill->certainty)
         buf_printf(out, " with %s", bill->framework);
@@ -42,14 +43,16 @@ static int64_t end_of(const char *text, int64_t otherwise)
 // Rows that the reader of the table could take for as cheap, or cheaper.
 static void add_ties(const struct quote *quote, const struct bill *best, struct buf *out)
 {
-    size_t equal = 0, near = 0, doubtful = 0;
+    size_t equal = 0, near = 0, doubtful = 0, bounds = 0;
     int64_t total = bill_total(best), high = end_of(best->high, total);
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
         int64_t other = bill_total(b);
         if (b == best)
             continue;
-        if (other < total) // ranked behind it for a reason
+        if (bill_is_bound(b) && !bill_is_bound(best))
+            bounds += other <= high;
+        else if (other < total) // ranked behind it for a reason
             doubtful++;
         else if (other == total)
             equal++;
@@ -61,6 +64,8 @@ static void add_ties(const struct quote *quote, const struct bill *best, struct 
     if (near > 0)
         buf_printf(out, " The interval%s of %zu other%s.", near == 1 ? "" : "s", near,
                    near == 1 ? " overlaps with its own" : "s overlap with its own");
+    if (bounds > 0)
+        buf_printf(out, " %zu lower bound%s (≥) may be cheaper.", bounds, bounds == 1 ? "" : "s");
     if (doubtful > 0)
         buf_printf(out, " %zu lower bill%s: the rule is assumed or the price doubtful.", doubtful,
                    doubtful == 1 ? " does not count" : "s do not count");
@@ -74,21 +79,17 @@ static bool includes_startup(const struct quote *quote)
     return false;
 }
 
-// The first estimate, if it is in front of all bills.
-static const struct bill *cheaper_estimate(const struct quote *quote)
+static const struct bill *cheapest(const struct quote *quote)
 {
-    const struct bill *best = NULL;
-    for (size_t i = 0; i < quote->estimates.count; i++)
-        if (quote->estimates.items[i].place.v == 1)
-            best = &quote->estimates.items[i];
-    return best;
+    const struct bill *best = quote_cheapest(quote->bills.items, quote->bills.count);
+    return best || quote->bills.count == 0 ? best : quote->bills.items;
 }
 
 static void say_quote(const struct quote *quote, struct buf *out)
 {
-    const struct bill *estimate = cheaper_estimate(quote);
+    const struct bill *estimate = quote_cheaper_estimate(quote);
     if (quote->bills.count > 0) {
-        const struct bill *cheap = &quote->bills.items[0];
+        const struct bill *cheap = cheapest(quote);
         const struct bill *fast = quote_fastest(quote->bills.items, quote->bills.count);
         buf_printf(out, "To rent%s, the cheapest machine with a run is ",
                    includes_startup(quote) ? ", start-up included" : "");
@@ -133,7 +134,8 @@ static void add_sum(const struct sum *sum, struct buf *out)
 {
     char cost[MONEY_BYTES];
     money_short(sum->nano_usd, cost);
-    buf_printf(out, "%s%s USD in all, in ", sum->at_least ? "at least " : "", cost);
+    buf_printf(out, "%s%s USD in all, in %s", sum->at_least ? "at least " : "", cost,
+               sum->at_least ? "at least " : "");
     verdict_time(out, sum->seconds);
     buf_adds(out, " with start-up");
 }
@@ -145,11 +147,13 @@ static void say_sum(const struct page *page, struct buf *out)
     for (size_t i = 0; i < all; i++) {
         const struct quote *q = &page->quotes.items[i];
         bool fits = true; // or is beyond all money
-        if (q->bills.count > 0 && !bill_price_doubtful(&q->bills.items[0]))
-            fits = add_to(&measured, &q->bills.items[0]);
-        else if (q->estimates.count > 0 && !bill_price_doubtful(&q->estimates.items[0]))
-            fits = add_to(&estimated, &q->estimates.items[0]);
-        cheaper += q->bills.count > 0 && cheaper_estimate(q);
+        const struct bill *bill = cheapest(q),
+                          *guess = quote_cheapest(q->estimates.items, q->estimates.count);
+        if (bill && !bill_price_doubtful(bill))
+            fits = add_to(&measured, bill);
+        else if (guess)
+            fits = add_to(&estimated, guess);
+        cheaper += q->bills.count > 0 && quote_cheaper_estimate(q);
         if (!fits)
             return;
     }

@@ -113,7 +113,7 @@ static void quote_title(const struct quote *quote, struct buf *out)
     buf_adds(out, quote->workload ? quote->workload : "The training");
     if (rows && rows[0]) {
         bill_amount(rows[0], amount, interval);
-        buf_printf(out, " costs %s USD or more%s", amount + strspn(amount, "≥"),
+        buf_printf(out, " costs %s USD%s%s", amount, bill_is_bound(rows[0]) ? "" : " or more",
                    rows[0]->certainty ? ", by estimate" : "");
     } else {
         buf_adds(out, ": no known offer fits");

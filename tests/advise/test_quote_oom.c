@@ -69,10 +69,12 @@ static void quotes(void **state)
 static void estimates(void **state)
 {
     (void)state;
+    const enum offer_kind kind = OFFER_ON_DEMAND;
     struct fixture x;
     begin(&x);
     x.ask.estimates = true;
     x.ask.most_estimates = 2;
+    x.ask.kind = &kind; // of spot machines a third has a bill, the first that is no lower bound
     x.ask.provider = "gcp";
     x.ask.gpu = "T4";
     OOM_EACH

@@ -75,7 +75,7 @@ def unknown():
     assert spot["spot"]["hazard"] == "unknown" and spot["spot"]["lower_bound"] and "method" not in spot["spot"], spot
     assert any("unknown: this is the bill if it never is" in n for n in spot["notes"]), spot["notes"]
     text = fare("quote", "--gpu", "h100", "--provider", "acme", "--boot", "0", "--time", "21d")
-    assert "≥504.00" in text and "≥ how often this spot machine is taken away is unknown" in text.replace("\n", " "), text
+    assert "≥504.00" in text and "≥ a lower bound, and so is its time: how often this spot machine is taken away is unknown." in text.replace("\n", " "), text
 
 
 check("nobody knows how often: a lower bound that says so", unknown)
@@ -124,6 +124,15 @@ def unsaved():
 
 
 check("replays that take long are in the mean", unsaved)
+
+
+def on_demand_in_time():
+    """30 h of work with interruptions take over 31 h; an on-demand machine at 3 USD an hour is done after 30 h, for 90 USD."""
+    said = " ".join(fare("quote", "--offer", "acme/one@here:spot", "--boot", "0", "--time", "30h", "--mtbi", "6h", "--deadline", "31h").split())
+    assert "Within 1 d 07 h this offer does not finish: acme/one@here-a:spot, " in said and "; on demand does, in 1 d 06 h, for 90.00 USD." in said, said
+
+
+check("a machine on demand that is in time is named beside the spot machine that is not", on_demand_in_time)
 
 
 def order():
@@ -197,7 +206,7 @@ def traces():
     b = offer(*words, "--trace", str(away), "--deadline", "20h")
     assert b["spot"]["never_ends"], b
     said = " ".join(fare("quote", "--offer", "acme/one@here:spot", "--boot", "0", *words, "--trace", str(away), "--deadline", "20h").split())
-    assert "none of them finishes; spot with fall-back to on demand is always in time, for 30.00 USD on average" in said, said
+    assert "this offer does not finish; spot with fall-back to on demand is always in time, for 30.00 USD on average; on demand does, in 10 h 00 min, for 30.00 USD." in said, said
     rows = {r["what"]: r for r in b["spot"]["rows"]}
     assert rows["spot with fall-back to on demand"]["mean"] == "30.00", rows
     assert rows["policy: best possible"]["mean"][:2] in ("30", "31"), rows

@@ -69,7 +69,20 @@ p = subprocess.run([FARE, "quote", "--time", "1h", "--gpu", "a100", "--boot", "0
 text = " ".join(p.stdout.split())
 report("a list has a column for it", "owed in all" in text and "pay-as-you-go" in text, text)
 report("a machine without a known price is marked", "gcp/a2-ultragpu-1g@us-central1" in text and " unknown " in text, text)
-report("the cheapest is not named without what is owed", "committed for 36 months (" in text and "in all, used or not)" in text, text)
+# An hour of a2-highgpu-1g costs 1.29 USD and owes 33,787.84; one of a2-ultragpu-1g costs 5.03 and owes nothing.
+rows = json.loads(subprocess.run(p.args + ["--kind", "on-demand", "--json"], capture_output=True, text=True).stdout)["bills"]
+report("what is owed decides the order", [b["name"] for b in rows] == ["a2-ultragpu-1g", "a2-highgpu-1g"]
+       and F(rows[1]["owed"]) == F(rows[1]["rate"]) * 730 * 36 > F(rows[0]["total"]) > F(rows[1]["total"]) > 0, rows)
+report("the cheapest owes nothing", "Cheapest: gcp/a2-ultragpu-1g@us-central1, 5.03 USD" in text, text)
+one = " ".join(subprocess.run([FARE, "quote", "--time", "1h", "--gpu", "a100", "--gpus", "1", "--boot", "0", "--provider", "gcp", "--kind", "on-demand",
+                               "--commit", "12", "--budget", "100", "--hours-per-month", "20"], capture_output=True, text=True).stdout.split())
+# A month of a commitment is 730 hours, used or not: 20 hours of another machine are cheaper.
+report("a month of a commitment counts whole", "20 h a month on 1 × A100 (20.0 runs): gcp/a2-ultragpu-1g@us-central1, " in one, one)
+
+p = subprocess.run([FARE, "quote", "--time", "1h", "--boot", "0", "--offer", "gcp/a2-highgpu-1g@us-central1", "--commit", "36", "--hours-per-month", "20"],
+                   capture_output=True, text=True)
+month = f"{float(F(rows[1]['rate']) * 730):.2f} USD a month, in one go, committed for 36 months ({float(F(rows[1]['rate']) * 730 * 36):.2f} USD in all, used or not)"
+report("730 hours of it, however few are used", " ".join(p.stdout.split()).count(month) == 3, (month, p.stdout))
 
 # ---- tariffs of the user's own
 (CONFIG / "providers").mkdir(parents=True, exist_ok=True)

@@ -92,7 +92,7 @@ offers("nobody,server,here,monthly,,,765,USD,2026-11-01,test",
     record("month", 72, machine={"provider": "nobody", "instance_type": "server"}),
     record("small", 500 * 3600, machine={"provider": "hetzner", "instance_type": "small"}),
     record("mixed", 500 * 3600, machine={"provider": "hetzner", "instance_type": "mixed"}),
-    record("two", 2, H100), record("ten", 10, T4), record("long", 2 * 10**6, H100),
+    record("two", 2, H100), record("ten", 10, T4), record("long", 2 * 10**6, H100, workload="cnn"),
     record("here", 3600, H100, machine={"provider": "aws", "instance_type": "fast"})]))
 fare("runs", "import", str(HERE / "runs.jsonl"))
 RUN = "20261110T000000Z-"
@@ -305,7 +305,7 @@ offers("nobody,server,here,monthly,,,765,USD,2026-11-01,test",
 (CONFIG / "offers" / "memory.csv").write_text("provider,name,region,kind,vcpus,memory_gib,price,currency,date,source\n"
                                               "aws,eight,here,on-demand,8,64,0.50,USD,2026-11-01,test\n")
 (HERE / "more.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [
-    record("hour", 3600, T4), record("blink", 0.0004, H100), record("pytorch", 10, T4, framework="pytorch"),
+    record("hour", 3600, T4), record("blink", 0.0004, H100, workload="cifar"), record("pytorch", 10, T4, framework="pytorch"),
     record("modal", 3600, "NVIDIA A10", machine={"provider": "modal", "instance_type": "container", "region": "us"}),
     record("paid", 3600, "NVIDIA A10", machine={"provider": "modal", "instance_type": "container", "region": "us"},
            labels=[{"key": "price_per_hour_usd", "value": "2.00"}]),

@@ -40,7 +40,7 @@ CASES = {  # name: arguments, with the user's rates
     "disk and traffic, azure": (("quote", RUNS[3]["id"], "--provider", "azure", "--date", "2025-09-15", *TRAFFIC), False),
     "own rate": (("quote", RUNS[3]["id"], "--provider", "gcp"), True),
     "discount and credit": (("quote", RUNS[0]["id"], "--provider", "runpod", *TRAFFIC), True),
-    "commitment": (("quote", RUNS[5]["id"], "--provider", "gcp", "--commit", "12", "--kind", "on-demand"), False),
+    "commitment": (("quote", RUNS[5]["id"], "--offer", "gcp/a2-highgpu-1g", "--commit", "12"), False),
     "several months": (("quote", "--time", "70d", "--gpu", "h100"), False),
     "unknown price": (("quote", RUNS[4]["id"]), False),
     "report": (("report", RUNS[0]["id"], RUNS[1]["id"]), False),

@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the advice promises holds. Times of machines are those printed in 2018 (share/published), rates those of the book; the
+sums are made here."""
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, os.environ["TESTS"])
+import tap  # noqa: E402
+
+SHARE = Path(os.environ["TESTS"]).parent / "share"
+RUNS = [json.loads(line) for line in (SHARE / "published/2018-tweets.jsonl").read_text().splitlines()]
+GPUS = {"K80": "Tesla K80", "P100": "Tesla P100", "V100": "Tesla V100"}
+
+
+def quote(*words):
+    p = subprocess.run([os.environ["FARE"], "quote", *words, "--json"], capture_output=True, text=True)
+    assert p.returncode == 0, (words, p.stderr)
+    return json.loads(p.stdout)
+
+
+def check(name, action):
+    try:
+        action()
+        tap.report(name, True)
+    except (AssertionError, KeyError, StopIteration) as e:
+        tap.report(name, False, repr(e)[:3000])
+
+
+def slowest(bill):
+    """The longest printed time on the machine, or else with its provider's GPU, or else with such a GPU."""
+    ways = (lambda m: (m["provider"], m["instance_type"]) == (bill["provider"], bill["name"]),
+            lambda m: m["provider"] == bill["provider"] and m["gpu"].endswith(GPUS.get(bill["gpu"], bill["gpu"])),
+            lambda m: m["gpu"].endswith(GPUS.get(bill["gpu"], bill["gpu"])))
+    for way in ways:
+        times = [r["phases"]["wall_ns"] / 1e9 for r in RUNS if way(r["machine"]) and r["use"].get("gpus", 1) <= bill["gpus"]]
+        if times:
+            return min(times) if way is ways[0] else max(times)
+    raise KeyError(bill["offer"])
+
+
+def deadlines():
+    """Nothing that a deadline is promised for is a lower bound, or took longer when somebody tried."""
+    for minutes in (66, 100, 115, 122, 130, 170, 222, 240, 300):
+        q = quote("tweets", "--date", "2018-02-15", "--deadline", f"{minutes}m", "--boot", "0")
+        said = next(a for a in q["advice"] if a.startswith("Within"))
+        named = re.match(r"Within [^,]* the cheapest is (\S+),", said)
+        assert named, said
+        bill = next(b for b in q["bills"] if b["offer"] == named[1])
+        assert bill["kind"] != "spot" and bill["deadline"] == "met" and slowest(bill) <= minutes * 60, (minutes, said, slowest(bill))
+        for b in q["bills"] + q.get("estimates", []):
+            assert not (b.get("spot", {}).get("lower_bound") and "met" in (b["deadline"], b.get("budget"))), b
+        cheaper = [b for b in q["bills"] if b["deadline"] == "met" and float(b["total"]) < float(bill["total"])]
+        assert not cheaper, (minutes, cheaper)
+
+
+check("a deadline is kept by what is named for it", deadlines)
+
+
+def budgets():
+    for usd in ("1", "2", "3.30", "7"):
+        said = next(a for a in quote("tweets", "--date", "2018-02-15", "--budget", usd)["advice"] if a.startswith("For "))
+        assert not re.search(r"the fastest is [^;]*≥", said), said
+
+
+check("a lower bound is within no budget", budgets)
+
+
+def sentences():
+    """Every amount of a lower bound has its ≥, in sums too."""
+    for words in (("--runs", "3"), ("--hours-per-month", "40"), ("--deadline", "3h"), ("--budget", "2"), ()):
+        q = quote("tweets", "--date", "2018-02-15", "--kind", "spot", *words)
+        bounds = [b["offer"] for b in q["bills"] if b["spot"].get("lower_bound")]
+        assert bounds, q
+        for text in q["advice"]:
+            for part in text.split("; "):
+                amounts = re.findall(r"(≥?)([\d.]+ USD)", part.split(" committed")[0])
+                if any(offer in part for offer in bounds):
+                    left = [a for a in amounts if not a[0] and not part.startswith(f"For {a[1]}")]
+                    assert not left, (words, part, left)
+
+
+check("≥ stands before every amount of a lower bound", sentences)
+
+
+def round_the_clock():
+    """A training on one H200, round the clock: 720 h of a machine with one are enough, whatever its start-up."""
+    q = quote("published-2026-h200-cnn-fare-gpu-tf32", "--hours-per-month", "200")
+    said = next(a for a in q["advice"] if a.startswith("For heavy use"))
+    name, usd = re.search(r"round the clock\): (.*?), ([\d.]+) USD a month", said).groups()
+    firm = [b for b in q["bills"] if b["gpus"] == 1 and not b.get("spot", {}).get("lower_bound")]
+    hour = min(float(b["rate"]) * 3600 / b["per_s"] for b in firm)
+    assert 720 * hour <= float(usd) <= 721 * hour and name in [b["offer"] for b in firm], (said, hour)
+
+
+check("round the clock one GPU is enough for a training on one", round_the_clock)
+
+
+def in_parallel():
+    """Three runs of 21 days: 63 days in turn, 21 side by side, on three machines."""
+    q = quote("--time", "21d", "--gpu", "h200", "--runs", "3", "--boot", "0")
+    said = next(a for a in q["advice"] if "3 runs" in a)
+    assert re.search(r"^3 runs one after the other, in one go, on \S+: 63 d 00 h, [\d.]+ USD; on 3 × \S+ in parallel: (at least )?21 d 00 h, ", said), said
+
+
+check("several runs in parallel take several machines", in_parallel)
+tap.done()
