@@ -135,7 +135,7 @@ def prepare_and_replace(o):
         def build(self, variables):
             if not self.built:
                 super().build(variables)
-                self.squares = self.add_optimizer_variables(variables, "square")
+                self.squares = [self.add_variable_from_reference(v, name="square") for v in variables]
         def update_step(self, g, p, rate):
             a = self.squares[self._get_variable_index(p)]
             self.assign(a, 0.9 * a + 0.1 * keras.ops.square(g))

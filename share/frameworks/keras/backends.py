@@ -53,6 +53,9 @@ def use_jax(o):
 
 def use_torch(o):
     import torch
+    if int(torch.__version__.split(".")[0]) < 2:
+        sys.exit(f"fare: {sys.executable} has PyTorch {torch.__version__}, and Keras 3 needs PyTorch 2: 'pip install --upgrade torch' updates it; "
+                 "FARE_PYTHON names another Python")
     if o.threads:
         torch.set_num_threads(o.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = o.precision == "tf32"

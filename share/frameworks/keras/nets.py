@@ -150,8 +150,9 @@ class SlimRMSprop(keras.optimizers.Optimizer):
         if self.built:
             return
         super().build(variables)
-        self.squares = self.add_optimizer_variables(variables, "square", initializer="ones")
-        self.momenta = self.add_optimizer_variables(variables, "momentum")
+        # One by one: Keras 3.3 has no add_optimizer_variables().
+        self.squares = [self.add_variable_from_reference(v, name="square", initializer="ones") for v in variables]
+        self.momenta = [self.add_variable_from_reference(v, name="momentum") for v in variables]
 
     def update_step(self, gradient, variable, learning_rate):
         at = self._get_variable_index(variable)
@@ -192,7 +193,13 @@ WORKLOADS = {
 }
 
 
+def same_sign(labels, logits):
+    """The accuracy of logits. BinaryAccuracy(threshold=0.0) would do, but Keras 3.3 refuses that threshold."""
+    labels = keras.ops.reshape(labels, keras.ops.shape(logits))
+    return keras.ops.cast(keras.ops.equal(logits > 0, labels > 0), "float32")
+
+
 def loss_and_metrics(name):
     if name in ("imdb", "tweets"):
-        return keras.losses.BinaryCrossentropy(from_logits=True), [keras.metrics.BinaryAccuracy("accuracy", threshold=0.0)]
+        return keras.losses.BinaryCrossentropy(from_logits=True), [keras.metrics.MeanMetricWrapper(same_sign, name="accuracy")]
     return keras.losses.SparseCategoricalCrossentropy(from_logits=True), ["accuracy"]
