@@ -6,7 +6,7 @@
 
 #include "advise/evidence.h"
 #include "record/read.h"
-#include "run/whole.h"
+#include "run/total_later.h"
 
 #define EVIDENCE 400 // of the newest runs of a workload, or of a command's name
 
@@ -42,7 +42,7 @@ static int add_run(void *job_, const char *id, const char *text, struct err *err
     bool wanted = rc == 0 && is_wanted(job, &run);
     if (wanted && has_total(job) && !run.workload) { // one that cannot have that total is left out
         struct err why = {0};
-        int whole = whole_given(&run, job->total_steps, job->total_epochs, &why);
+        int whole = total_later(&run, job->total_steps, job->total_epochs, &why);
         wanted = whole == 0;
         rc = whole == ERR_MEMORY ? err_memory(err) : rc;
     }
@@ -79,7 +79,7 @@ static int add_asked(struct quote_job *job, const char *text, size_t len, struct
     struct run *run = LIST_ADD(&job->runs, err);
     TRY(run ? record_from_text(run_fields, text, len, run, err) : ERR_MEMORY);
     if (has_total(job))
-        TRY(whole_given(run, job->total_steps, job->total_epochs, err));
+        TRY(total_later(run, job->total_steps, job->total_epochs, err));
     const char *name = run->workload ? run->workload : run->name;
     return text_set(&job->workload, name ? name : "command", err);
 }

@@ -9,10 +9,12 @@
 
 #include "base/clock.h"
 #include "run/arguments.h"
+#include "run/columns.h"
 #include "run/follow.h"
 #include "run/shapes.h"
 
 static struct shapes shapes;
+static struct columns columns;
 
 static void check(const char *line, size_t len, const struct event *e)
 {
@@ -25,6 +27,7 @@ static void check(const char *line, size_t len, const struct event *e)
     assert(!e->took_s.known || (e->took_s.v >= 0 && e->phase.known && !e->step.known));
     assert(!e->phase.known || (e->phase.v >= 0 && e->phase.v < METER_PHASES));
     assert(e->counts <= COUNTS_OTHER);
+    assert(!e->left_s.known || (e->left_s.v >= 0 && e->left_s.v <= 1e10 && e->left_unit_s > 0));
     assert(!e->label || (e->label >= line && e->label + e->label_len <= line + len));
 }
 
@@ -58,6 +61,9 @@ static void each(void *context, char *line, size_t len, bool ended)
     struct event e = {0};
     if (shapes_read(&shapes, copy, clean, &e) == EVENT_READ)
         check(copy, clean, &e);
+    struct event row = {0};
+    if (columns_read(&columns, copy, clean, &row) == EVENT_READ)
+        check(copy, clean, &row);
     read_arguments(copy);
     free(copy);
     follow_output(context, line, len, ended);
@@ -70,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .step_pattern = size % 3 == 0 ? "step (\\d+)/?(\\d+)?" : NULL,
     };
     memset(&shapes, 0, sizeof shapes);
+    memset(&columns, 0, sizeof columns);
     struct event_lines lines = {.line = malloc(EVENT_LINE_MAX + 1)};
     struct meter *meter = NULL;
     struct follow *follow = NULL;

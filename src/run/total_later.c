@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/whole.h"
+#include "run/total_later.h"
 
 #include <string.h>
 
@@ -95,7 +95,7 @@ static int64_t report_steps(struct meter *meter, const struct run *run, int64_t 
     return at_ns;
 }
 
-int whole_given(struct run *run, int64_t steps, int64_t epochs, struct err *err)
+int total_later(struct run *run, int64_t steps, int64_t epochs, struct err *err)
 {
     const struct run_phases *p = &run->phases;
     int64_t total = 0;

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "record/read.h"
-#include "run/whole.h"
+#include "run/total_later.h"
 
 static struct run run;
 
@@ -34,13 +34,13 @@ static void steps(void **state)
     struct err err = {0};
     make(HEAD "\"step_plot_ms\":[200,200,200,200,200,200,200,200,200,200],\"phases\":{\"setup_ns\":"
               "5000000000,\"train_ns\":20000000000,\"evaluate_ns\":4000000000}}");
-    assert_ok(whole_given(&run, 1000, 0, &err), &err);
+    assert_ok(total_later(&run, 1000, 0, &err), &err);
     assert_int_equal(run.total_steps.v, 1000);
     assert_string_equal(run.progress.total_from, "option");
     assert_true(run.projection.wall_s.v > 244 && run.projection.wall_s.v < 246);
     assert_true(run.projection.low_s.v < 245 && run.projection.high_s.v > 245);
     assert_true(run.projection.low_s.v > 5 * 0.6 + 200 * 0.98);
-    assert_ok(whole_given(&run, 50, 0, &err), &err); // less than was measured
+    assert_ok(total_later(&run, 50, 0, &err), &err); // less than was measured
     assert_true(run.projection.wall_s.v > 14 && run.projection.wall_s.v < 20);
 }
 
@@ -51,7 +51,7 @@ static void without_a_plot(void **state)
     struct err err = {0};
     make(HEAD "\"steady\":{\"low_ms\":190,\"high_ms\":210},\"phases\":{\"setup_ns\":5000000000,"
               "\"train_ns\":20000000000},\"progress\":{\"unseen\":[\"evaluation\"]}}");
-    assert_ok(whole_given(&run, 1000, 0, &err), &err);
+    assert_ok(total_later(&run, 1000, 0, &err), &err);
     assert_true(run.projection.wall_s.v > 204 && run.projection.wall_s.v < 206);
     assert_true(run.projection.high_s.v > 205 + 0.35 * 180); // docs/projection.md
 }
@@ -61,13 +61,13 @@ static void epochs(void **state)
     (void)state;
     struct err err = {0};
     make(HEAD "\"steps_per_epoch\":50,\"phases\":{\"setup_ns\":0,\"train_ns\":20000000000}}");
-    assert_ok(whole_given(&run, 0, 18, &err), &err);
+    assert_ok(total_later(&run, 0, 18, &err), &err);
     assert_int_equal(run.total_steps.v, 900);
     assert_true(run.projection.wall_s.v > 179 && run.projection.wall_s.v < 181);
     record_release(run_fields, &run);
     // It counts epochs itself.
     make(HEAD "\"progress\":{\"counts\":\"epochs\"},\"phases\":{\"train_ns\":20000000000}}");
-    assert_ok(whole_given(&run, 0, 300, &err), &err);
+    assert_ok(total_later(&run, 0, 300, &err), &err);
     assert_true(run.projection.wall_s.v > 59 && run.projection.wall_s.v < 61);
 }
 
@@ -84,16 +84,16 @@ static void what_cannot_be(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct err err = {0};
         make(bad[i]);
-        assert_int_equal(whole_given(&run, 1000, 0, &err), ERR_USAGE);
+        assert_int_equal(total_later(&run, 1000, 0, &err), ERR_USAGE);
         assert_false(run.projection.wall_s.known);
         record_release(run_fields, &run);
     }
     struct err err = {0};
     make(HEAD "\"phases\":{\"train_ns\":20000000000}}");
-    assert_int_equal(whole_given(&run, 0, 3, &err), ERR_USAGE); // no steps per epoch
+    assert_int_equal(total_later(&run, 0, 3, &err), ERR_USAGE); // no steps per epoch
     record_release(run_fields, &run);
     make(HEAD "\"steps_per_epoch\":4503599627370496,\"phases\":{\"train_ns\":20000000000}}");
-    assert_int_equal(whole_given(&run, 0, 4503599627370496, &err), ERR_USAGE);
+    assert_int_equal(total_later(&run, 0, 4503599627370496, &err), ERR_USAGE);
 }
 
 int main(void)
