@@ -115,7 +115,7 @@ rate = re.search(r"steps were seen \(([\d.]+) a second\), but not how many the w
                  r"or --total-epochs N", err)
 report("it gives the rate, 50 a second, and the two ways to give the total", rate and 40 < float(rate.group(1)) < 51, err)
 report("in one line, the last about the run", len(re.findall("unknown|but not how many", err)) == 1 and re.search(
-    r"if it reports epochs; kept as \S+$", err, re.M), err)
+    r"if it reports epochs; kept as \S+; next: fare quote last --total-steps N$", err, re.M), err)
 report("and stores why", newest()["stopped_by"] == "no-total" and "projection" not in newest(), newest())
 
 # ---- programs that count samples or parts of epochs
