@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/units.h"
+#include "data/sets.h"
 #include "estimate/estimate.h"
 #include "estimate/memory.h"
 
@@ -52,12 +53,24 @@ static bool as_defined(const struct workload *w, const struct run *run)
            (!run->epochs.known || w->recipe.epochs == 0 || run->epochs.v == w->recipe.epochs);
 }
 
+// Whether it trained on as much data as the workload has: the whole set, or all that stands in for
+// it. A published number of rows may count the held-out part too; one that is not known is the
+// definition's.
+static bool on_all_data(const struct workload *w, const struct run *run)
+{
+    const struct public_set *set = w->data ? public_set_find(w->data, NULL) : NULL;
+    int64_t samples = comparable_samples(run);
+    return !set || samples == 0 || samples == set->train || samples == set->train + set->test ||
+           (is_made(run) && samples == w->made_train);
+}
+
 static bool is_better(const struct workload *w, const struct run *a, const struct run *b)
 {
     struct bill_time time;
     const bool better[][2] = {
         {bill_time_of(a, &time), bill_time_of(b, &time)},
         {!run_stopped(a), !run_stopped(b)},
+        {on_all_data(w, a), on_all_data(w, b)},
         {!is_made(a), !is_made(b)},
         {as_defined(w, a), as_defined(w, b)},
         {!a->source, !b->source}, // measured by the user

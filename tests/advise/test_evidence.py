@@ -67,7 +67,7 @@ def offer(text):
 
 SHA = "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"
 REAL = data("tweets", "sha256:11", samples=1578627)
-IMDB = data("imdb", "sha256:22", samples=1000)
+IMDB = data("imdb", "sha256:22", samples=25000)
 MNIST = data("mnist", SHA, samples=60000)
 RUNS = [
     # The two of issue 17: 1 h 04 min on 1,578,627 real tweets, 2.3 s on 100,000 made ones.
@@ -146,17 +146,32 @@ check("data sets are known by their checksum", identity)
 def variants():
     for word in ("20261110T000000Z-mine", "imdb"):
         q = quote(word)
-        same(rows(q), {("old", "pytorch, 2026, imdb, 1,000 samples"): F(1)}, word)
+        same(rows(q), {("old", "pytorch, 2026, imdb, 25,000 samples"): F(1)}, word)
         others = rows(q, "others")
-        same(others["new", "fare, 2026, imdb, 1,000 samples"], F("0.05"), word)
-        same(others["small", "pytorch, 2026, imdb, 1,000 samples, 1 epoch"], F("0.02"), word)
-        same(others["new", "pytorch, 2026, imdb, 1,000 samples, stopped"], F("0.01"), word)
-        same(others["small", "pytorch, 2017, imdb, 1,000 samples"], F("0.03"), word)
+        same(others["new", "fare, 2026, imdb, 25,000 samples"], F("0.05"), word)
+        same(others["small", "pytorch, 2026, imdb, 25,000 samples, 1 epoch"], F("0.02"), word)
+        same(others["new", "pytorch, 2026, imdb, 25,000 samples, stopped"], F("0.01"), word)
+        same(others["small", "pytorch, 2017, imdb, 25,000 samples"], F("0.03"), word)
     # A run that was stopped can be asked for.
-    same(rows(quote("20261110T000000Z-stopped"))["new", "pytorch, 2026, imdb, 1,000 samples, stopped"], F("0.01"))
+    same(rows(quote("20261110T000000Z-stopped"))["new", "pytorch, 2026, imdb, 25,000 samples, stopped"], F("0.01"))
 
 
 check("another framework, length or year, and a stopped run, are rows of their own", variants)
+
+
+def sample():
+    """tweets is about 1,578,627 rows: a run on 6,166 is another training, and has to be named."""
+    part = record("part", "tweets", "t4", 5, data=data("tweets", "sha256:44", samples=6166), epochs=4, started="2026-11-12T00:00:00Z")
+    (HERE / "part.jsonl").write_text(json.dumps(part) + "\n")
+    fare("runs", "import", str(HERE / "part.jsonl"))
+    q = quote("tweets")
+    same(rows(q), {("old", "pytorch, 2026, tweets, 1,578,627 samples"): F("3.84")})
+    same(rows(q, "others")["small", "pytorch, 2026, tweets, 6,166 samples"], F("0.005"))
+    assert fare("quote", "tweets", "--provider", "acme").startswith("tweets, the whole training (pytorch, 2026, tweets, 1,578,627 samples)")
+    same(rows(quote("20261110T000000Z-part")), {("small", "pytorch, 2026, tweets, 6,166 samples"): F("0.005")})
+
+
+check("a run on a part of the data does not replace the workload", sample)
 
 
 def assumed():

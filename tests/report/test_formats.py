@@ -146,8 +146,8 @@ acme,slow,here,,on-demand,T4,1,16,4,16,,no,0.0036,USD,hour,{TODAY},mine
 """)
 # They are there at once: tests/report/test_others.py has those that are not.
 (config / "startup.csv").write_text(f"provider,machine,part,seconds,low,high,source,date\nacme,vm,boot,0,0,0,mine,{TODAY}\n")
-REAL = {"name": "cifar10", "made": False, "train_samples": 10}
-MADE = {"name": "drawn shapes", "made": True, "train_samples": 10}
+REAL = {"name": "cifar10", "made": False, "train_samples": 50000}
+MADE = {"name": "drawn shapes", "made": True, "train_samples": 50000}
 
 
 def measured(number, seconds, gpu, batch=32, data=REAL, workload="cifar"):
