@@ -32,23 +32,30 @@ static int find(const struct run *run, struct run_price *price, struct err *err)
     return run_price(again.prices, run, &said, price, err);
 }
 
-int64_t run_cost_again(const struct run *run)
+int run_cost_again(const struct run *run, int64_t *nano, struct err *err)
 {
     struct run_price price;
     double s = run->live.elapsed_s.known ? run->live.elapsed_s.v : -1;
-    int64_t wall_ns = s >= 0 && s < 9e9 ? (int64_t)(s * 1e9) : -1, nano = -1;
+    int64_t wall_ns = s >= 0 && s < 9e9 ? (int64_t)(s * 1e9) : -1;
+    int64_t nodes = run->nodes.known && run->nodes.v > 0 ? run->nodes.v : 1;
+    *nano = -1;
     if (run->phases.wall_ns.known)
         wall_ns = run->phases.wall_ns.v;
     if (wall_ns < 0)
-        return -1;
+        return 0;
     pthread_mutex_lock(&again.lock);
     int rc = find(run, &price, NULL);
-    if (rc == 0 && price.known)
-        rc = run_price_cost(&price, run_ordered_ns(run), wall_ns, &nano, NULL);
+    bool known = rc == 0 && price.known;
+    if (known)
+        rc = run_price_cost(&price, run_ordered_ns(run), wall_ns, nano, NULL);
+    if (rc == ERR_MEMORY) { // it may have remembered half a rule
+        run_prices_free(again.prices);
+        again.prices = NULL;
+    }
     pthread_mutex_unlock(&again.lock);
-    int64_t nodes = run->nodes.known && run->nodes.v > 0 ? run->nodes.v : 1;
-    return rc == 0 && price.known && nano >= 0 &&
-                   money_scale(nano, nodes, 1, MONEY_HALF_EVEN, &nano, NULL) == 0
-               ? nano
-               : -1;
+    if (rc == 0 && known)
+        rc = money_scale(*nano, nodes, 1, MONEY_HALF_EVEN, nano, NULL);
+    if (rc != 0)
+        *nano = -1; // without a book, or of an amount that is none
+    return rc == ERR_MEMORY ? err_memory(err) : 0;
 }

@@ -8,6 +8,6 @@
 // Nano-USD by the price in the record, or else as run_price() finds it, and the provider's rule on
 // the run's date; below 0 if that is unknown. Opens a market of its own at the first call, and
 // keeps it. Any thread may call it.
-int64_t run_cost_again(const struct run *run);
+int run_cost_again(const struct run *run, int64_t *nano, struct err *err) MUST_USE;
 
 #endif

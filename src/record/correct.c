@@ -109,8 +109,10 @@ static int set_cost(json_t *json, bool ended, struct err *err)
     int rc = to_text(json, &text, err);
     if (rc == 0)
         rc = record_from_text(run_fields, buf_str(&text), text.len, &run, err);
-    int64_t nano = rc == 0 ? cost_again(&run) : -1;
-    if (nano >= 0) {
+    int64_t nano = -1;
+    if (rc == 0)
+        rc = cost_again(&run, &nano, err);
+    if (rc == 0 && nano >= 0) {
         json_t *to = json_object_get(json, ended ? "spent" : "live");
         money_text(nano, usd);
         if (json_object_set_new(to, ended ? "usd" : "bill_usd", json_string(usd)) != 0)

@@ -26,8 +26,9 @@
 int run_correct(const char *text, size_t len, struct buf *out, struct err *err) MUST_USE;
 
 // Who computes costs again: market/again.h, set once by main() since it is upstairs. `cost` gets a
-// corrected record and returns nano-USD, below 0 if it is unknown; any thread may call it.
-typedef int64_t run_cost_fn(const struct run *run);
+// corrected record and sets nano-USD, below 0 if it is unknown; it fails only if memory runs out,
+// and any thread may call it.
+typedef int run_cost_fn(const struct run *run, int64_t *nano, struct err *err);
 void run_correct_costs(run_cost_fn *cost);
 
 // Whether that was put right in this record: "boot", "cost", "interval", "account", "samples".

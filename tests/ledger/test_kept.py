@@ -11,12 +11,13 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
+import urllib.request
 from decimal import Decimal as D
 from pathlib import Path
 
 TESTS = Path(os.environ["TESTS"])
 sys.path.insert(0, str(TESTS))
-from tap import done, report  # noqa: E402
+from tap import done, report, skip  # noqa: E402
 
 TMP = Path(os.environ["TMPDIR"])
 DATA = TMP / "kept" / "fare"
@@ -79,6 +80,22 @@ quote = record(fare("quote", "launched", "--offer", "aws/t2.micro@us-west-2", "-
 report("a quote counts the boot of startup.csv, 101 s", quote["bills"][0]["startup_s"] == 101.0, quote)
 page = " ".join(re.sub("<[^>]*>", " ", fare("report", "first", "-o", "-")).split())
 report("a report has the right cost", "this run cost 0.001 USD" in page and "2.161" not in page and "2.16 USD" not in page, page[:2000])
+
+server = subprocess.Popen([os.environ["FARE"], "serve", "--listen", "127.0.0.1:0"], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+address = re.search(r"http://\S+:\d+", server.stdout.readline())
+if address:
+    pages = {}
+    for path in ("/spend", "/runs", "/runs/" + runs["first"]["id"]):
+        with urllib.request.urlopen(address[0] + path, timeout=60) as answer:
+            pages[path] = " ".join(re.sub("<[^>]*>", " ", answer.read().decode()).split())
+    report("the page of what was spent says it", "0.064 USD for 5 runs" in pages["/spend"] and "The cost of 3 runs is corrected" in pages["/spend"],
+           pages["/spend"][:3000])
+    report("no page has the false cost", not any("2.16 " in text or "2.161" in text for text in pages.values()), pages)
+    server.kill()
+    server.wait()
+else:
+    text = server.communicate()[1]
+    skip("pages", text) if "libmicrohttpd is not on this machine" in text else report("it serves", False, text)
 
 # ---- elsewhere: records of that build come from a site, a file or another machine
 fare("runs", "export", "-o", str(TMP / "all.jsonl"))

@@ -6,6 +6,8 @@
 #include "../oom.h"
 
 #include "ledger/import.h"
+#include "market/again.h"
+#include "record/correct.h"
 #include "spend/budget.h"
 #include "spend/spend.h"
 
@@ -119,6 +121,26 @@ static void budgeting(void **state)
     }
 }
 
+// A record whose cost was false: it is right, or refused, never without its cost.
+static void again(void **state)
+{
+    (void)state;
+    static const char old[] =
+        "{\"schema\":\"fare.run/1\",\"phases\":{\"boot_ns\":9,\"wall_ns\":1000000000},"
+        "\"spent\":{\"usd\":\"2\",\"usd_per_hour\":\"3.6\"}}";
+    run_correct_costs(run_cost_again);
+    OOM_EACH
+    {
+        struct err err = {0};
+        struct buf out = {0};
+        int rc = run_correct(old, sizeof old - 1, &out, &err);
+        assert_true(rc != 0 || strstr(buf_str(&out), "\"usd\":\"0.001\""));
+        buf_release(&out);
+        OOM_EXPECT(rc, &err);
+    }
+    run_correct_costs(NULL);
+}
+
 int main(void)
 {
     json_set_alloc_funcs(malloc, free); // through the wrappers
@@ -127,7 +149,7 @@ int main(void)
         close(fd);
     setenv("XDG_DATA_HOME", "/nonexistent", 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(filling), cmocka_unit_test(summing),
-                                       cmocka_unit_test(budgeting)};
+                                       cmocka_unit_test(budgeting), cmocka_unit_test(again)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);
     return failed;
