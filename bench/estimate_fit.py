@@ -390,36 +390,23 @@ def middling_cpu(report, serial, row):
             {"name": "cpu_middling_factor", "value": f"{math.exp(far):.3f}", "pairs": len(rates), "source": source + "90 % lie as near to it"}]
 
 
-def cpu_rows(data, devices, model, report):
-    """From a CPU to GPUs: one constant, each GPU predicted with the constant of the others."""
-    pairs = [p for p in read_csv(data / "pairs.csv") if "c4.4xlarge" in (p["gpu_a"], p["gpu_b"])]
+def cpu_rows(data, devices, report):
+    """From a CPU to GPUs: the least time on a GPU over that by the ratio of peak rates, halved."""
     found = []
-    for p in pairs:
-        on_cpu = p["gpu_a"] == "c4.4xlarge"
-        gpu = p["gpu_b"] if on_cpu else p["gpu_a"]
-        y = math.log(float(p["ratio_b_over_a"])) * (1 if on_cpu else -1)  # time on the GPU over time on the CPU
-        t = log_time(model["conv"], np.array([devices.features(gpu, "fp32")]))[0]
-        found.append((gpu, y - t - math.log(CPU_TFLOPS)))
-    gpus = np.array([g for g, _ in found])
-    value = np.array([v for _, v in found])
-    residual = np.array([v - np.median(value[gpus != g]) for g, v in found])
-    one = np.ones(len(found))
-    error = abs(np.exp(-residual) - 1) * 100
-    # One CPU of one set: add what CPUs differ among themselves, from the figures of predict/README.md.
-    both = [math.hypot(quantile(abs(residual), one, q), h) for q, h in zip(LEVELS, CPU_TO_CPU)]
+    for p in read_csv(data / "pairs.csv"):
+        if "c4.4xlarge" in (p["gpu_a"], p["gpu_b"]):
+            on_cpu = p["gpu_a"] == "c4.4xlarge"
+            peak = max(devices.matrix_rate(p["gpu_b" if on_cpu else "gpu_a"], k)[0] for k in ("fp32", "tf32", "fp16"))
+            found.append(float(p["ratio_b_over_a"]) ** (1 if on_cpu else -1) * peak / CPU_TFLOPS)
     common = {"bound": "unknown", "scale": "one", "trace": "no", "kind": "unknown"}
-    rows = [
-        {"relation": "cpu-gpu", **common, "median_percent": f"{np.median(error):.1f}",
-         "p90_percent": f"{np.quantile(error, 0.9):.1f}", "pairs": len(found), "nets": 1, "gpus": len(set(gpus)),
-         "sources": "jcjohnson", "borrowed": "spread of CPUs added", **widths(both)}]
     serial, row = cpu_to_cpu(common)
-    constants = [{"name": "cpu_to_gpu", "value": f"{math.exp(float(np.median(value))):.4f}", "pairs": len(found),
-                  "source": "jcjohnson: one c4.4xlarge against 11 GPUs, convolutional nets in fp32"},
+    constants = [{"name": "cpu_to_gpu_least", "value": f"{min(found) / 2:.2f}", "pairs": len(found),
+                  "source": "jcjohnson: one c4.4xlarge against 11 GPUs, convolutional nets in fp32: half of the least time over that by peak rates"},
                  {"name": "cpu_serial", "value": f"{serial:.2f}", "pairs": row["pairs"],
                   "source": "bench/estimate_cpus.csv: small nets on 1 to 32 threads"},
                  {"name": "cpu_power", "value": f"{CPU_POWER:.2f}", "pairs": 0, "source": "assumed: the pairs have three processors"},
                  *middling_cpu(report, serial, row)]
-    return [*rows, row], constants
+    return [row], constants
 
 
 def widths(half):
@@ -641,7 +628,7 @@ def main():
         e = np.array([abs(x / o.step - 1) * 100 for _, o, x in pick])
         report.line(f"Traced on the H200, net left out, {what}: {len(e)} pairs, median {np.median(e):.1f} %, "
                     f"90th percentile {np.quantile(e, 0.9):.1f} %")
-    cpu, cpu_constants = cpu_rows(args.data, devices, model, report)
+    cpu, cpu_constants = cpu_rows(args.data, devices, report)
     scaling, ring = scale_rows(args.data, devices, HERE.parent / "share", report)
     tables = {"model.csv": model_rows(model), "bounds.csv": bound_rows(power), "classes.csv": class_rows(powers),
               "errors.csv": errors + references + traces + cpu, "scaling.csv": scaling,

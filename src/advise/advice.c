@@ -10,6 +10,13 @@
 #include "base/units.h"
 
 #define FRONTIER 5 // at most this many are named
+#define ONLY_BOUNDS                                                                                \
+    "You have no run on any of these machines, and a run on a CPU gives lower bounds alone: "      \
+    "which "                                                                                       \
+    "is cheapest, in time or within a budget is unknown. Running it on one for a minute tells."
+#define NO_PRICE                                                                                   \
+    "No offer is recommended: each price is less than the electricity of its GPUs costs, so it "   \
+    "cannot be."
 
 void advice_add_time(struct buf *out, double seconds)
 {
@@ -272,17 +279,25 @@ static int advise(const struct quote_ask *ask, const struct advice_wishes *w, st
     return say_credits(w, quote, err);
 }
 
-// Copies bills whose price can be; their members stay the quote's.
+// Copies bills whose price can be and whose time is no lower bound; their members stay the quote's.
 static size_t copy_possible(const struct bill *bills, size_t count, struct bill *out)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
-        if (!bill_price_doubtful(&bills[i]))
+        if (!bill_price_doubtful(&bills[i]) && !bill_time_is_bound(&bills[i]))
             out[kept++] = bills[i];
     return kept;
 }
 
-// No sentence names an offer whose price cannot be.
+static bool any_bound(const struct quote *quote)
+{
+    for (size_t i = 0; i < quote->estimates.count; i++)
+        if (bill_time_is_bound(&quote->estimates.items[i]))
+            return true;
+    return false;
+}
+
+// No sentence names an offer whose price cannot be, or of which only a lower bound is known.
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
                 struct err *err)
 {
@@ -298,10 +313,7 @@ int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, stru
     view.estimates.count =
         copy_possible(quote->estimates.items, quote->estimates.count, view.estimates.items);
     int rc = all > 0 && view.bills.count + view.estimates.count == 0
-                 ? texts_add(&view.advice,
-                             "No offer is recommended: each price is less than the electricity of "
-                             "its GPUs costs, so it cannot be.",
-                             err)
+                 ? texts_add(&view.advice, any_bound(quote) ? ONLY_BOUNDS : NO_PRICE, err)
                  : advise(ask, w, &view, err);
     quote->advice = view.advice;
     free(copies);

@@ -175,14 +175,20 @@ static int add_target(const struct compare_targets *all, const struct target *t,
     if (!e || !e->proof || e->estimate.kind == ESTIMATE_MEASURED)
         return 0;
     const char *framework = e->proof->run->framework;
-    bool known = estimated_known(e);
+    bool known = estimated_known(e) && e->estimate.kind != ESTIMATE_BOUND;
     struct compare_row *row = known ? LIST_ADD(&to->rows, err) : LIST_ADD(&to->apart, err);
     TRY(row ? TEXTS_SET(err, {&row->machine, t->name},
                         {&row->framework, framework ? framework : "-"})
             : ERR_MEMORY);
     row->runs = some_int(0);
-    if (!known)
-        return texts_add(&row->reasons, e->estimate.why, err);
+    if (!known) {
+        struct buf why = {0};
+        if (e->estimate.kind == ESTIMATE_BOUND)
+            estimate_class_words(&e->estimate, &why);
+        else
+            buf_adds(&why, e->estimate.why);
+        return texts_take(&row->reasons, &why, err);
+    }
     TRY(fill_row(all, t, e, row, err));
     set_ratios(row, base_of(to));
     return 0;

@@ -189,9 +189,32 @@ static int64_t in_ns(double s)
     return ns < (double)BILL_LONGEST_NS ? (int64_t)ns : BILL_LONGEST_NS;
 }
 
+// The training alone: how long the rest takes there is not known, and start-up is the offer's.
+static void least_time(const struct estimate *estimate, const struct bill_time *own,
+                       struct bill_time *time)
+{
+    double factor = estimate->time_s / sources_time(own).s;
+    time->total_ns = time->startup_ns;
+    for (size_t i = 0; i < time->count; i++) {
+        struct bill_part *part = &time->parts[i];
+        bool own_part = false;
+        for (size_t k = 0; k < own->count; k++)
+            own_part |= strcmp(own->parts[k].what, part->what) == 0;
+        if (own_part)
+            part->ns = sources_scales(part->what) ? in_ns((double)part->ns / 1e9 * factor) : 0;
+        time->total_ns += own_part ? part->ns : 0;
+    }
+    time->low_ns = time->high_ns = -1;
+    time->basis = "bound";
+}
+
 void estimated_time(const struct estimated *e, const struct bill_time *own, struct bill_time *time)
 {
     const struct estimate *estimate = &e->estimate;
+    if (estimate->kind == ESTIMATE_BOUND) {
+        least_time(estimate, own, time);
+        return;
+    }
     double factor = estimate->time_s / sources_time(own).s;
     int64_t fixed_ns = 0, scaled_ns = 0;
     int64_t low_ns = time->startup_ns, high_ns = time->startup_ns; // the start-up's own range
@@ -313,6 +336,19 @@ static void add_factor(const struct estimated *e, struct buf *out)
     buf_adds(out, "\n");
 }
 
+void estimated_apart(const struct estimated *e, struct buf *out)
+{
+    const struct run *run = e->apart->run;
+    char low[48], high[48];
+    clock_words(in_ns(e->apart_time.low), low, sizeof low);
+    clock_words(in_ns(e->apart_time.high), high, sizeof high);
+    buf_printf(out, "the runs disagree: by run %s alone it is %s%s%s%s; the interval covers both",
+               run->id ? run->id : "?", e->apart_time.high > 0 ? "" : "at least ", low,
+               e->apart_time.high > 0 ? " to " : "", e->apart_time.high > 0 ? high : "");
+    if (run->taints.count > 0)
+        buf_printf(out, " (%s)", run->taints.items[0]);
+}
+
 void estimated_explain(const struct estimated *e, struct buf *out)
 {
     const struct estimate *m = &e->estimate;
@@ -332,6 +368,13 @@ void estimated_explain(const struct estimated *e, struct buf *out)
     add_processors(e, out);
     if (m->fit != ESTIMATE_FITS)
         buf_printf(out, "GPU memory: %s\n", m->memory);
+    if (m->kind == ESTIMATE_BOUND) {
+        clock_words(in_ns(m->time_s), time, sizeof time);
+        buf_printf(out, "training: at least %s: ", time);
+        estimate_class_words(m, out);
+        buf_adds(out, "\n");
+        return;
+    }
     add_split(m, out);
     add_factor(e, out);
     estimate_several_words(m, &e->from, &e->to, out);
@@ -347,5 +390,7 @@ void estimated_explain(const struct estimated *e, struct buf *out)
     clock_words(in_ns(m->low_s), low, sizeof low);
     clock_words(in_ns(m->high_s), high, sizeof high);
     estimate_words(m, words);
+    if (e->apart)
+        estimated_apart(e, out);
     buf_printf(out, "\ntraining: %s (%s to %s), %s, 90 %% interval\n", time, low, high, words);
 }

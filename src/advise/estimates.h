@@ -27,6 +27,9 @@ int estimates_find(struct estimates *estimates, const struct offer *offer,
 void estimated_time(const struct estimated *estimated, const struct bill_time *own,
                     struct bill_time *time);
 
+// If a run lies apart from the others: which, and what it says.
+void estimated_apart(const struct estimated *estimated, struct buf *out);
+
 // Source, split, factors and class in about ten lines.
 void estimated_explain(const struct estimated *estimated, struct buf *out);
 

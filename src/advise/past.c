@@ -48,7 +48,7 @@ static bool look_back(const struct past *past, const struct proof *p, struct out
     sources_estimate(&ask, &out->estimated);
     out->proof = p;
     out->measured_s = sources_time(&p->time).s;
-    return out->estimated.estimate.kind > ESTIMATE_MEASURED && out->measured_s > 0;
+    return out->estimated.estimate.kind > ESTIMATE_BOUND && out->measured_s > 0;
 }
 
 // 1: at the end of the interval.

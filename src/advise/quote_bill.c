@@ -53,7 +53,10 @@ static int set_certainty(const struct estimated *e, struct bill *bill, struct er
     double fixed_s = bill_training_s(bill) - e->estimate.time_s;
     estimate_words(&e->estimate, words);
     bill->training_low_s = some_real(fixed_s + e->estimate.low_s);
-    bill->training_high_s = some_real(fixed_s + e->estimate.high_s);
+    if (e->estimate.kind == ESTIMATE_BOUND)
+        bill->lower_bound = some_bool(true);
+    else
+        bill->training_high_s = some_real(fixed_s + e->estimate.high_s);
     if (e->to.share > 0)
         bill->gpus_used = (struct maybe_int){0};
     else if (e->to.gpus > 0)
@@ -68,6 +71,10 @@ static int set_certainty(const struct estimated *e, struct bill *bill, struct er
         bool unsure = e->estimate.fit == ESTIMATE_FIT_UNSURE;
         TRY(text_set(&bill->gpu_memory, unsure ? "unsure" : "unknown", err));
         buf_printf(&class, "GPU memory: %s", e->estimate.memory);
+        TRY(texts_take(&bill->notes, &class, err));
+    }
+    if (e->apart) {
+        estimated_apart(e, &class);
         TRY(texts_take(&bill->notes, &class, err));
     }
     if (e->estimate.several.to.link)

@@ -4,7 +4,7 @@
 // Rows are sorted by the expected bill. An estimate whose interval overlaps that of a measured bill
 // goes behind it: its key is the larger of its own amount and the largest amount of a measured bill
 // that it overlaps. So an estimate is first only if it is cheaper than all measured bills with its
-// whole interval.
+// whole interval. Times that are lower bounds come behind all others.
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +54,9 @@ static int by_key(const void *a, const void *b)
     bool half = bill_doubtful(p->bill);
     if (half != bill_doubtful(q->bill))
         return half ? 1 : -1;
+    bool bound = bill_time_is_bound(p->bill); // it never leads
+    if (bound != bill_time_is_bound(q->bill))
+        return bound ? 1 : -1;
     if (p->key != q->key)
         return p->key < q->key ? -1 : 1;
     if (p->estimate != q->estimate)
@@ -159,9 +162,11 @@ int quote_sort(struct quote *quote, struct err *err)
     return set_places(quote, err);
 }
 
+// It cannot be had, or nobody knows for how much: it is neither cheapest nor fastest.
 static bool unbelievable(const struct bill *b)
 {
-    return bill_price_doubtful(b) || b->spot.never_ends.v || !b->time_s.known;
+    return bill_price_doubtful(b) || b->spot.never_ends.v || !b->time_s.known ||
+           bill_time_is_bound(b);
 }
 
 const struct bill *quote_cheapest(const struct bill *bills, size_t count)

@@ -88,7 +88,7 @@ static int try_pair(struct references *all, const struct trials *t,
     const struct estimate_place to = {.device = b->device, .gpus = (int)b->gpus};
     estimate_make(tables, &untraced, &from, &to, &here, &e);
     double error = log(there.s / e.time_s);
-    if (e.kind <= ESTIMATE_MEASURED || !e.class || !e.net || !isfinite(error))
+    if (e.kind <= ESTIMATE_BOUND || !e.class || !e.net || !isfinite(error))
         return 0;
     const struct reference r = {.from = a->device,
                                 .to = b->device,
@@ -153,11 +153,13 @@ struct candidate {
     double half;
 };
 
-static double cpus_there(const struct run *run, const struct estimate_place *from, int vcpus_milli)
+static struct estimate_place processor_there(const struct sources_ask *ask, const struct run *run,
+                                             const struct estimate_place *from)
 {
-    double has = vcpus_milli / 1e3, usable = run->machine.usable_cpus.v;
+    double has = ask->vcpus_milli / 1e3, usable = run->machine.usable_cpus.v;
     bool all = !run->machine.usable_cpus.known || from->cpus >= ALL_CPUS * usable;
-    return all ? has : fmin(has, from->cpus);
+    return (struct estimate_place){
+        .device = ask->processor, .cpus = all ? has : fmin(has, from->cpus), .cpus_most = has};
 }
 
 static bool try_source(const struct sources_ask *ask, const struct proof *p, struct candidate *c)
@@ -176,9 +178,7 @@ static bool try_source(const struct sources_ask *ask, const struct proof *p, str
                                            .share = ask->share,
                                            .gpu_memory_bytes = ask->gpu_memory_bytes};
     if (ask->vcpus_milli > 0)
-        c->source.to =
-            (struct estimate_place){.device = ask->processor,
-                                    .cpus = cpus_there(p->run, &c->source.from, ask->vcpus_milli)};
+        c->source.to = processor_there(ask, p->run, &c->source.from);
     const struct estimate_time time = sources_time(&p->time);
     estimate_make(ask->tables, p->run, &c->source.from, &c->source.to, &time, &c->estimate);
     const struct estimate_calibration calibration = find_references(ask, &c->source, &c->estimate);
@@ -196,6 +196,7 @@ static bool is_nearer(const struct candidate *a, const struct candidate *b)
 {
     const bool better[][2] = {
         {a->estimate.kind >= ESTIMATE_MEASURED, b->estimate.kind >= ESTIMATE_MEASURED},
+        {a->estimate.kind != ESTIMATE_BOUND, b->estimate.kind != ESTIMATE_BOUND},
         {a->alike, b->alike},
         {a->estimate.kind == ESTIMATE_MEASURED, b->estimate.kind == ESTIMATE_MEASURED}};
     for (size_t i = 0; i < sizeof better / sizeof *better; i++)
@@ -230,9 +231,32 @@ static size_t keep(struct candidate list[ESTIMATE_SOURCES], size_t count,
 
 static bool is_combined(const struct candidate *a, const struct candidate *b)
 {
-    return a->estimate.kind > ESTIMATE_MEASURED && b->estimate.kind > ESTIMATE_MEASURED &&
+    return a->estimate.kind > ESTIMATE_BOUND && b->estimate.kind > ESTIMATE_BOUND &&
            a->source.to.gpus == b->source.to.gpus && b->half <= WIDEST * a->half &&
            evidence_same_setting(a->source.proof->run, b->source.proof->run);
+}
+
+// The interval holds what each run says: where one lies apart, it reaches there, and it is named.
+// Of a lower bound, nothing is above.
+static void span_all(const struct sources_ask *ask, struct estimated *out)
+{
+    struct estimate *e = &out->estimate;
+    struct candidate one;
+    for (size_t i = 0; i < ask->proof_count && e->kind > ESTIMATE_BOUND; i++) {
+        if (!evidence_same_setting(out->proof->run, ask->proofs[i].run) ||
+            !try_source(ask, &ask->proofs[i], &one) || one.estimate.kind < ESTIMATE_MEASURED ||
+            one.source.to.gpus != out->to.gpus)
+            continue;
+        const struct estimate *o = &one.estimate;
+        bool bound = o->kind == ESTIMATE_BOUND, above = o->low_s > e->high_s;
+        if (!above && (bound || o->high_s >= e->low_s))
+            continue;
+        out->apart = one.source.proof;
+        out->apart_time = (struct estimate_time){o->time_s, o->low_s, bound ? 0 : o->high_s};
+        e->high_s = fmax(e->high_s, o->high_s);
+        e->low_s = bound ? e->low_s : fmin(e->low_s, o->low_s);
+        estimate_set_kind(e);
+    }
 }
 
 void sources_estimate(const struct sources_ask *ask, struct estimated *out)
@@ -260,4 +284,6 @@ void sources_estimate(const struct sources_ask *ask, struct estimated *out)
     out->proof = list[0].source.proof;
     out->from = list[0].source.from;
     out->to = list[0].source.to;
+    if (ask->proof_count > 1)
+        span_all(ask, out);
 }

@@ -22,6 +22,8 @@ struct estimated {
     struct estimate estimate; // from all sources
     struct source sources[ESTIMATE_SOURCES];
     size_t source_count;
+    const struct proof *apart; // a run whose own estimate does not meet the others'; null: none
+    struct estimate_time apart_time;
     size_t learnt_from; // past estimates
     double learnt;      // they changed the half-width by this factor
 };
@@ -66,7 +68,9 @@ struct sources_ask {
 
 // A run uses as many GPUs there as it did, or all if there are fewer; one from a processor uses
 // one. A run that used all its virtual CPUs uses all there, any other as many as it did. Sources
-// are combined if they have one precision and batch and differ in their device.
+// are combined if they have one precision and batch and differ in their device. The interval spans
+// the estimates of all runs with that precision and batch, also if they do not overlap. A lower
+// bound counts only where no run gives more.
 void sources_estimate(const struct sources_ask *ask, struct estimated *out);
 
 bool estimated_known(const struct estimated *estimated); // there is a time

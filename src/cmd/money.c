@@ -80,7 +80,7 @@ static const struct run *run_of(const struct report *report, const struct quote 
 static void add_machine(struct table *table, const struct bill *b)
 {
     char there[48], amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES], cost[MONEY_BYTES + 1];
-    clock_words((int64_t)(b->time_s.v * 1e9), there, sizeof there);
+    bill_time_words(b, there, sizeof there);
     bill_amount(b, amount, interval);
     snprintf(cost, sizeof cost, "%s%s", amount, b->price_old.v ? "*" : "");
     char local[MONEY_BYTES + 4] = "";
@@ -185,6 +185,16 @@ static void say_estimated(struct out *out, const struct quote *q)
     while (gpu < q->estimates.count && !q->estimates.items[gpu].gpu)
         gpu++;
     bool other = gpu > 0 && gpu < q->estimates.count;
+    if (bill_time_is_bound(&q->estimates.items[other ? gpu : 0])) {
+        out_wrapf(out, 0,
+                  "Times with a GPU are lower bounds (≥), so none is called cheapest: a CPU does "
+                  "not show what a GPU waits for.%s To know one, rent that machine for a minute "
+                  "and run the same command there, for example %s. 'fare quote last' shows all "
+                  "%lld rows, --explain OFFER how one comes about.",
+                  old ? " Prices with a * are OLD." : "", q->estimates.items[other ? gpu : 0].offer,
+                  (long long)q->estimated.v);
+        return;
+    }
     out_wrapf(out, 0,
               "%s; their intervals hold with 90 %%%s.%s To know one exactly, rent that "
               "machine for a minute and run the same command there: the cheapest by estimate is "

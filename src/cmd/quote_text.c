@@ -38,11 +38,6 @@ static void marked_money(const struct bill *b, const char *amount, const char *c
     snprintf(out, MARKED_BYTES, "%s%s", bill_mark(b), text);
 }
 
-static void time_words(const struct bill *b, char *out, size_t size)
-{
-    clock_words((int64_t)(b->time_s.v * 1e9), out, size);
-}
-
 static void age_words(const struct bill *b, char *out, size_t size)
 {
     bool old = b->price_old.known && b->price_old.v;
@@ -109,7 +104,7 @@ static void add_row(struct table *table, const struct bill *b, bool other, bool 
         clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
     if (b->year.known && !other)
         snprintf(year, sizeof year, "%lld", (long long)b->year.v);
-    time_words(b, time, sizeof time);
+    bill_time_words(b, time, sizeof time);
     cost_words(b, cost, interval);
     add_mark(time, sizeof time, b->deadline);
     add_mark(cost, sizeof cost, b->budget);
@@ -140,7 +135,7 @@ struct footnotes { // of all tables, printed below the last
     size_t unnamed;  // processors
     struct doubts doubts;
     bool unsure_memory, unknown_memory;
-    bool assumed, incomplete, estimated, maybe, missed, committed, at_least, replayed;
+    bool assumed, incomplete, estimated, maybe, missed, committed, at_least, from_cpu, replayed;
     double startup_low_s, startup_high_s; // high 0: none
     const char *exchange[8];              // rates of exchange, each once: one may be OLD
     size_t exchange_count;
@@ -158,6 +153,7 @@ static void note_row(struct footnotes *notes, const struct bill *b)
                                                        : NULL);
     notes->committed |= b->committed != NULL;
     notes->at_least |= b->spot.lower_bound.v;
+    notes->from_cpu |= bill_time_is_bound(b);
     notes->replayed |= b->spot.method != NULL;
     notes->unsure_memory |= b->gpu_memory && strcmp(b->gpu_memory, "unsure") == 0;
     notes->unknown_memory |= b->gpu_memory && strcmp(b->gpu_memory, "unknown") == 0;
@@ -215,6 +211,11 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
         out_wrap(out, 0, MEMORY_UNKNOWN);
     if (notes->unsure_memory)
         out_wrap(out, 0, MEMORY_UNSURE);
+    if (notes->from_cpu)
+        out_wrap(
+            out, 0,
+            "≥ a lower bound, so none is called cheapest: a CPU does not show what a GPU waits "
+            "for. --explain OFFER gives the reason; one minute on such a machine the time.");
     if (notes->at_least)
         out_wrap(
             out, 0,
@@ -330,7 +331,7 @@ static void show_items(struct out *out, const struct bill *b)
         const char *const cells[] = {item->what, source ? time : how, item->amount};
         table_row(&table, OUT_PLAIN, cells, source ? source + 2 : NULL);
     }
-    time_words(b, time, sizeof time);
+    bill_time_words(b, time, sizeof time);
     char sum[64], same[64];
     snprintf(sum, sizeof sum, "%s%.50s", bill_mark(b), b->total);
     const char *const total[] = {"total, without tax", time, sum};
@@ -393,7 +394,9 @@ static void show_bill(struct out *out, const struct bill *b)
         out_wrap(
             out, 2,
             "The time was measured on another machine; that this one takes as long is assumed.");
-    if (b->certainty && b->run)
+    if (bill_time_is_bound(b))
+        out_wrapf(out, 2, "≥: nobody measured it there; the time is %s.", b->class);
+    else if (b->certainty && b->run)
         out_wrapf(out, 2,
                   "Nobody measured it there: the time is %s. 'fare quote %s --explain %s' "
                   "shows how it comes about.",

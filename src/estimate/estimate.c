@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "estimate/least.h"
 #include "estimate/memory.h"
 #include "estimate/rates.h"
 #include "estimate/traced.h"
@@ -16,6 +17,18 @@
 #define LEAST_CPUS    0.1             // a run that uses less waits for something else
 #define ROUGH_FROM    2.0             // an interval as wide as this is an order of magnitude
 #define NO_FIGURE     "no estimate"
+#define NO_DEVICE     "the run does not tell its GPU or processor"
+
+// Other programs that used this share of the CPUs, while nearly none was idle, may have slowed the
+// run down: it would use more of them alone. How many is unknown, and beyond NOISY_MOST between the
+// two times nothing is said. Threads that wait for each other lose more than their share.
+#define NOISY_FROM  0.1
+#define CPUS_FULL   0.9
+#define NOISY_POWER 2
+#define NOISY_MOST  8.0
+#define TOO_NOISY                                                                                  \
+    "other programs used so much of the CPUs that the run's own threads cannot be told: measure "  \
+    "again while nothing else runs"
 
 // A processor that the device table lacks: vectors of 256 bits, two multiply-adds a cycle, and as
 // many cycles as half its thread's multiply-adds. Adds a factor of two to the interval.
@@ -38,6 +51,7 @@ struct making {
     bool traced, measured; // by the account; with measured rates
     double range, assumed; // widen the interval: logarithms
     double idle;           // the others that share the GPU may be: widens it downwards
+    double noisy;          // between the times with few and with many threads: a logarithm
 };
 
 static void unknown(struct estimate *out, enum estimate_kind kind, const char *reason,
@@ -58,6 +72,28 @@ static bool on_gpu(const struct run *run)
            (!run->use.gpus.known && run_gpu_name(run));
 }
 
+// By other programs, of the CPUs that the run could have used.
+static double taken_by_others(const struct run *run)
+{
+    const struct run_use *use = &run->use;
+    double steal = use->steal_percent.known ? use->steal_percent.v / 100 : 0;
+    double taken = use->steady.crowded_percent.known ? use->steady.crowded_percent.v / 100
+                   : use->other_cpu_percent.known    ? use->other_cpu_percent.v / 100
+                                                     : 0;
+    return taken + steal * run->machine.usable_cpus.v;
+}
+
+static void set_cpus_used(const struct run *run, struct estimate_place *place)
+{
+    const struct run_use *use = &run->use;
+    double usable = place->cpus, others = taken_by_others(run);
+    if (use->steady.cpu_percent.known)
+        place->cpus = fmin(usable, use->steady.cpu_percent.v / 100);
+    if (place->cpus < usable && others >= NOISY_FROM * usable &&
+        place->cpus + others >= CPUS_FULL * usable)
+        place->cpus_most = usable;
+}
+
 struct estimate_place estimate_place_of(const struct run *run, const struct devices *devices)
 {
     const struct run_machine *m = &run->machine;
@@ -75,8 +111,8 @@ struct estimate_place estimate_place_of(const struct run *run, const struct devi
     }
     if (m->usable_cpus.known)
         place.cpus = m->usable_cpus.v;
-    if (place.gpus == 0 && run->use.steady.cpu_percent.known)
-        place.cpus = fmin(place.cpus, run->use.steady.cpu_percent.v / 100);
+    if (place.gpus == 0)
+        set_cpus_used(run, &place);
     if (m->thread_ops_per_s.known)
         place.thread_ops_per_s = m->thread_ops_per_s.v;
     return place;
@@ -150,7 +186,7 @@ static const char *relation_of(const struct estimate_place *from, const struct e
 {
     const struct device *a = from->device, *b = to->device;
     if (from->gpus == 0)
-        return to->gpus == 0 ? "cpu" : "cpu-gpu";
+        return "cpu";
     if (!*a->vendor || !*b->vendor || !*a->architecture || !*b->architecture)
         return NULL;
     if (strcmp(a->vendor, b->vendor) != 0)
@@ -300,27 +336,28 @@ static double with_threads(double serial, double threads)
     return serial + (1 - serial) / threads;
 }
 
+// If others used the CPUs, between a run that has no more threads than it used, and one that would
+// use all and was slowed down.
 static double cpu_ratio(struct making *m)
 {
-    if (m->from->cpus < LEAST_CPUS)
+    const struct estimate_place *from = m->from, *to = m->to;
+    const struct estimate_constant *power = estimate_constant(m->tables, "cpu_power");
+    const struct estimate_constant *serial = estimate_constant(m->tables, "cpu_serial");
+    if (from->cpus < LEAST_CPUS)
         return 0;
-    double here = cpu_rate(m, m->from);
-    if (m->to->gpus == 0) {
-        double there = cpu_rate(m, m->to), threads = m->to->cpus / m->from->cpus;
-        const struct estimate_constant *power = estimate_constant(m->tables, "cpu_power");
-        const struct estimate_constant *serial = estimate_constant(m->tables, "cpu_serial");
-        if (!(here > 0 && there > 0 && threads > 0 && power && serial))
-            return 0;
-        m->range += CPU_UNSURE * fmax(0, fabs(log(here / there)) - log(CPU_SPAN));
-        return with_threads(serial->value, m->to->cpus) /
-               with_threads(serial->value, m->from->cpus) *
-               pow(here / there * threads, power->value);
-    }
-    const struct estimate_constant *c = estimate_constant(m->tables, "cpu_to_gpu");
-    const struct estimate_model *conv = estimate_model(m->tables, "conv");
-    return c && conv ? c->value * rate_time(conv, m->to->device, RATE_FP32) * here *
-                           slowed_by_share(m->to)
-                     : 0;
+    double here = cpu_rate(m, from), there = cpu_rate(m, to), threads = to->cpus / from->cpus;
+    if (!(here > 0 && there > 0 && threads > 0 && power && serial))
+        return 0;
+    m->range += CPU_UNSURE * fmax(0, fabs(log(here / there)) - log(CPU_SPAN));
+    double ratio = pow(here / there * threads, power->value), s = serial->value;
+    double few = with_threads(s, to->cpus) / with_threads(s, from->cpus);
+    if (!(from->cpus_most > from->cpus))
+        return ratio * few;
+    double all = with_threads(s, fmax(to->cpus_most, to->cpus)) / with_threads(s, from->cpus_most) *
+                 pow(from->cpus / from->cpus_most, NOISY_POWER);
+    m->noisy = fabs(log(few / all));
+    m->range += m->noisy / 2;
+    return ratio * sqrt(few * all);
 }
 
 // ---- class and interval
@@ -398,13 +435,35 @@ static void finish(struct making *m, const struct estimate_time *time)
         unknown(out, ESTIMATE_UNKNOWN, NO_FIGURE, "the rates of the devices give no figure");
 }
 
+// By the CPU time that it used: threads that waited for others used some of it for nothing.
+static void make_least(struct making *m, const struct estimate_time *time)
+{
+    if (run_unknown_device(m->run)) {
+        unknown(m->out, ESTIMATE_UNKNOWN, NO_FIGURE, NO_DEVICE);
+        return;
+    }
+    double rate = m->from->cpus >= LEAST_CPUS ? cpu_rate(m, m->from) : 0;
+    if (m->from->cpus_most > m->from->cpus)
+        rate *= m->from->cpus / m->from->cpus_most;
+    const struct least_ask ask = {
+        .tables = m->tables,
+        .run = m->run,
+        .to = m->to,
+        .time_s = time->s,
+        .cpu_tflops = m->assumed > 0 ? rate / ASSUMED_FACTOR : rate,
+    };
+    m->out->part = slowed_by_share(m->to) > 1 || *m->to->device->part_of;
+    least_make(&ask, m->out);
+}
+
 static const char *ratio_of(struct making *m)
 {
     struct estimate *out = m->out;
     if (m->from->gpus == 0) {
         out->device = cpu_ratio(m);
-        return out->device > 0              ? NULL
-               : run_unknown_device(m->run) ? "the run does not tell its GPU or processor"
+        return m->noisy > log(NOISY_MOST)   ? TOO_NOISY
+               : out->device > 0            ? NULL
+               : run_unknown_device(m->run) ? NO_DEVICE
                : m->from->cpus > 0 && m->from->cpus < LEAST_CPUS
                    ? "the run hardly used its processor: it waits for something else"
                    : "the speed of the processor is not known";
@@ -464,6 +523,10 @@ void estimate_make(const struct estimate_tables *tables, const struct run *run,
     }
     if (from->gpus > 0 && to->gpus == 0) {
         unknown(out, ESTIMATE_UNKNOWN, ESTIMATE_NO_GPU, ESTIMATE_NEEDS_CPU);
+        return;
+    }
+    if (from->gpus == 0 && to->gpus > 0) {
+        make_least(&m, time);
         return;
     }
     m.relation = relation_of(from, to);

@@ -16,8 +16,9 @@ enum estimate_kind {
     ESTIMATE_UNKNOWN,    // no figure: `why`
     ESTIMATE_IMPOSSIBLE, // it would not run there: `why`
     ESTIMATE_MEASURED,   // the same device and number of them
+    ESTIMATE_BOUND,      // at least this long, and nobody knows how much longer: `why`
     ESTIMATE_ESTIMATED,
-    ESTIMATE_ROUGH, // an order of magnitude: another vendor, from a CPU, or an interval over ×/÷ 2
+    ESTIMATE_ROUGH, // an order of magnitude: another vendor or processor, or over ×/÷ 2
 };
 
 // Whether the GPU's memory suffices (estimate/memory.h).
@@ -35,6 +36,7 @@ struct estimate_place {
     double share;                      // of one GPU's time, 0.125; 0: all of it
     int machines;                      // used; 0: one
     double cpus;                       // hardware threads: in use by a run on CPUs, else there
+    double cpus_most;                  // that it may use if no other program does; 0: the same
     int64_t gpu_memory_bytes;          // of one GPU; 0: as the device has
     const struct machine_rates *rates; // (optional) measured there
     double clock_mhz;                  // of the GPU, measured
@@ -66,7 +68,7 @@ struct estimate_several {
     const char *bound; // the source's, as in bounds.csv
 };
 
-// The interval holds with 90 %.
+// The interval holds with 90 %. A lower bound is all of time_s, low_s and high_s.
 struct estimate {
     enum estimate_kind kind;
     const char *reason; // without a figure: `why` in a few words, the same for all machines

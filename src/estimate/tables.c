@@ -78,6 +78,13 @@ static const struct column scaling_columns[] = {
     NUMBER(estimate_scaling, high, "high90", 0.001, 4),
     NUMBER(estimate_scaling, rows, "rows", 0, 1e9),
     {0}};
+static const struct column launch_columns[] = {
+    TEXT(estimate_launches, framework, "framework"),
+    TEXT(estimate_launches, net, "net"),
+    NUMBER(estimate_launches, launches, "launches", 0, 1e6),
+    NUMBER(estimate_launches, launch_us, "launch_us", 0, 1e6),
+    NUMBER(estimate_launches, step_us, "step_us", 0, 1e9),
+    {0}};
 static const struct column constant_columns[] = {
     TEXT(estimate_constant, name, "name"), NUMBER(estimate_constant, value, "value", 0, 1e9), {0}};
 
@@ -123,6 +130,7 @@ static const struct file {
     FILE_OF("classes", class_columns, classes, NULL),
     FILE_OF("errors", error_columns, errors, check_errors),
     FILE_OF("scaling", scaling_columns, scalings, check_scaling),
+    FILE_OF("launches", launch_columns, launches, NULL),
     FILE_OF("constants", constant_columns, constants, NULL),
 #undef FILE_OF
 };
@@ -276,6 +284,17 @@ const struct estimate_errors *estimate_errors(const struct estimate_tables *tabl
             strcmp(e->scale, class->scale) == 0 && strcmp(e->trace, class->trace) == 0 &&
             strcmp(e->kind, class->kind) == 0)
             return e;
+    }
+    return NULL;
+}
+
+const struct estimate_launches *estimate_launches(const struct estimate_tables *tables,
+                                                  const char *framework, const char *net)
+{
+    for (size_t i = 0; i < tables->launches.count; i++) {
+        const struct estimate_launches *l = &tables->launches.items[i];
+        if (strcmp(l->framework, framework) == 0 && strcmp(l->net, net) == 0)
+            return l;
     }
     return NULL;
 }

@@ -48,6 +48,14 @@ struct estimate_scaling {           // samples/s of n GPUs over n times those of
     double rows;
 };
 
+struct estimate_launches { // what a step costs the host, at least
+    char *framework;       // pytorch; "unknown"
+    char *net;             // a workload, a kind of net or "unknown"
+    double launches;       // of kernels, in a step
+    double launch_us;      // time from one to the next
+    double step_us;        // beside them
+};
+
 struct estimate_constant {
     char *name;
     double value;
@@ -60,6 +68,7 @@ struct estimate_tables {
     LIST_OF(struct estimate_powers) classes;
     LIST_OF(struct estimate_errors) errors;
     LIST_OF(struct estimate_scaling) scalings;
+    LIST_OF(struct estimate_launches) launches;
     LIST_OF(struct estimate_constant) constants;
 };
 
@@ -75,6 +84,8 @@ const struct estimate_powers *estimate_powers(const struct estimate_tables *tabl
                                               const char *name);
 const struct estimate_constant *estimate_constant(const struct estimate_tables *tables,
                                                   const char *name);
+const struct estimate_launches *estimate_launches(const struct estimate_tables *tables,
+                                                  const char *framework, const char *net);
 
 struct estimate_class {
     const char *relation, *bound, *scale, *trace, *kind;

@@ -11,7 +11,8 @@ void estimate_words(const struct estimate *e, char out[ESTIMATE_WORDS])
 {
     static const char *const plain[] = {[ESTIMATE_UNKNOWN] = "unknown",
                                         [ESTIMATE_IMPOSSIBLE] = "does not fit",
-                                        [ESTIMATE_MEASURED] = "measured"};
+                                        [ESTIMATE_MEASURED] = "measured",
+                                        [ESTIMATE_BOUND] = "lower bound"};
     double factor = fmax(e->high_s / e->time_s, e->time_s / e->low_s);
     if (e->kind < ESTIMATE_ESTIMATED)
         snprintf(out, ESTIMATE_WORDS, "%s", plain[e->kind]);
@@ -39,7 +40,6 @@ void estimate_class_words(const struct estimate *e, struct buf *out)
                                            {"amd", "another AMD GPU"},
                                            {"vendor", "another vendor"},
                                            {"cpu", "from a CPU to a CPU"},
-                                           {"cpu-gpu", "from a CPU to a GPU"},
                                            {NULL, NULL}},
                              *const bounds[][2] = {{"gpu", "bound by the GPU"},
                                                    {"mixed", "partly bound by the GPU"},
@@ -56,12 +56,19 @@ void estimate_class_words(const struct estimate *e, struct buf *out)
                                                    {"reference", "corrected by reference runs"},
                                                    {NULL, NULL}};
     const struct estimate_errors *c = e->class;
+    if (e->kind == ESTIMATE_BOUND) {
+        buf_printf(out,
+                   "from a CPU to a GPU, a lower bound, since a CPU does not show what a GPU waits "
+                   "for: %s",
+                   e->why);
+        return;
+    }
     if (!c) {
         buf_printf(out, "the same device");
         return;
     }
     buf_printf(out, "%s", say(words, c->relation));
-    if (strncmp(c->relation, "cpu", 3) != 0)
+    if (strcmp(c->relation, "cpu") != 0)
         buf_printf(out, ", %s, %s, %s", say(bounds, c->bound), say(scales, c->scale),
                    say(traces, c->trace));
     if (e->part)

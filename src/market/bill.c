@@ -614,6 +614,18 @@ const char *bill_mark(const struct bill *bill)
     return bill_is_bound(bill) ? "≥" : "";
 }
 
+bool bill_time_is_bound(const struct bill *bill)
+{
+    return bill->lower_bound.v && bill->basis && strcmp(bill->basis, "bound") == 0;
+}
+
+void bill_time_words(const struct bill *bill, char *out, size_t size)
+{
+    char text[48];
+    clock_words((int64_t)(bill->time_s.v * 1e9), text, sizeof text);
+    snprintf(out, size, "%s%s", bill_time_is_bound(bill) ? "≥ " : "", text);
+}
+
 void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
                  char interval[MONEY_INTERVAL_BYTES])
 {

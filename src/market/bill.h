@@ -71,6 +71,12 @@ double bill_share(const struct bill *bill, enum bill_wait which);
 bool bill_is_bound(const struct bill *bill);
 const char *bill_mark(const struct bill *bill); // before its amounts: "≥" for such a bill, else ""
 
+// Of these, those whose time is a lower bound, since only runs on a CPU tell it: `class` says why.
+bool bill_time_is_bound(const struct bill *bill);
+
+// "12 min 04 s"; "≥ 12 min 04 s" if the time is a lower bound.
+void bill_time_words(const struct bill *bill, char *out, size_t size);
+
 // The total and its interval for people, as money_interval(); "≥0.52" if it is a lower bound.
 void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
                  char interval[MONEY_INTERVAL_BYTES]);

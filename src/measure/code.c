@@ -236,6 +236,14 @@ static bool find_script(const struct parts *p, const char *folder, struct buf *n
     return !name->failed && read_script(folder, buf_str(name), !p->script, path, text);
 }
 
+// The training loop of a library, as share/estimate/launches.csv names it; null: none is seen.
+static const char *loop_of(const char *script)
+{
+    bool trainer = strstr(script, "transformers") && strstr(script, "Trainer(") &&
+                   !strstr(script, "lightning"); // which has a Trainer too
+    return trainer ? "transformers.Trainer" : NULL;
+}
+
 // And the commit of its folder, which may be another one's.
 static int describe_script(const struct parts *p, const char *folder, struct run_code *code,
                            struct err *err)
@@ -245,7 +253,8 @@ static int describe_script(const struct parts *p, const char *folder, struct run
     int rc = 0;
     if (find_script(p, folder, &name, &path, &text)) {
         sha256_hex_of(buf_str(&text), text.len, sum);
-        rc = TEXTS_SET(err, {&code->script, buf_str(&name)}, {&code->script_sha256, sum});
+        rc = TEXTS_SET(err, {&code->script, buf_str(&name)}, {&code->script_sha256, sum},
+                       {&code->loop, loop_of(buf_str(&text))});
         char *real = rc == 0 ? realpath(buf_str(&path), NULL) : NULL;
         if (real) {
             *strrchr(real, '/') = '\0';

@@ -49,7 +49,7 @@ static void choice_row(struct buf *out, const struct choice *choice, double most
 {
     const struct bill *b = choice->bill;
     char time[48], amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
-    clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
+    bill_time_words(b, time, sizeof time);
     bill_amount(b, amount, interval);
     const struct part_interval figure = {.value = (double)bill_total(b) / MONEY_UNIT,
                                          .low = spending_usd(b->low, 1),

@@ -112,7 +112,7 @@ static void bill_row(struct buf *out, const struct bill *b, bool other, const st
     char time[48], startup[64] = "", words[48];
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
     char cost[MONEY_BYTES + BILL_LOCAL_BYTES], local[BILL_LOCAL_BYTES];
-    clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
+    bill_time_words(b, time, sizeof time);
     if (b->startup_s.v > 0) {
         clock_words((int64_t)(b->startup_s.v * 1e9), words, sizeof words);
         snprintf(startup, sizeof startup, "start-up %s", words);
@@ -279,11 +279,13 @@ void html_at_least(struct buf *out)
 static void table_notes(struct buf *out, const struct quote *quote, const struct bill **rows,
                         const struct common *common)
 {
-    bool at_least = false, replayed = false, pale = false, apart = false, memory = false;
+    bool at_least = false, from_cpu = false, replayed = false, pale = false, apart = false,
+         memory = false;
     struct buf text = {0};
     for (size_t i = 0; rows[i]; i++) {
         apart |= i > 0 && bill_total(rows[i]) < bill_total(rows[i - 1]);
         at_least |= rows[i]->spot.lower_bound.v;
+        from_cpu |= bill_time_is_bound(rows[i]);
         replayed |= rows[i]->spot.method != NULL;
         memory |= rows[i]->gpu_memory && strcmp(rows[i]->gpu_memory, "unknown") == 0;
         pale |= bill_share(rows[i], BILL_STARTUP) + bill_share(rows[i], BILL_IDLE) > 0;
@@ -305,6 +307,10 @@ static void table_notes(struct buf *out, const struct quote *quote, const struct
     buf_drop(out, &text);
     if (memory)
         html_paragraph(out, "mute", MEMORY_UNKNOWN);
+    if (from_cpu)
+        html_paragraph(out, "mute",
+                       "≥: a lower bound, so none is called cheapest; a CPU does not show what a "
+                       "GPU waits for.");
     if (at_least)
         html_at_least(out);
     if (rows[0]->local_currency && rows[0]->exchange)

@@ -175,7 +175,7 @@ static void markdown_bill(struct buf *out, const struct quote *quote, const stru
     char cost[MONEY_BYTES + MONEY_INTERVAL_BYTES + BILL_LOCAL_BYTES + 4];
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
     struct buf whose = {0};
-    clock_words((int64_t)(b->time_s.v * 1e9), time, sizeof time);
+    bill_time_words(b, time, sizeof time);
     if (b->startup_s.v > 0)
         clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
     bill_amount(b, amount, interval);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fills the run's record from the totals: figures, samples for plots, and taints.
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -329,6 +330,18 @@ int totals_fill(struct totals *host, const struct totals *gpu, const struct tota
     return 0;
 }
 
+// Other programs leave the run alone while they fit on the CPUs that it may not use.
+static void fill_crowded(const struct filler *f, const struct stretch *when)
+{
+    struct maybe_real others =
+        history_between(&f->host->history, HOST_OTHER, when->from_ns, when->to_ns);
+    struct maybe_int cpus = f->host->last.cpus;
+    struct maybe_real usable = f->run->machine.usable_cpus;
+    double spare = cpus.known && usable.known ? fmax(0, 100 * ((double)cpus.v - usable.v)) : 0;
+    if (others.known)
+        f->run->use.steady.crowded_percent = some_real(fmax(0, others.v - spare));
+}
+
 void totals_steady(const struct totals *host_totals, const struct totals *gpu,
                    const struct totals_context *context, struct run *run)
 {
@@ -353,6 +366,8 @@ void totals_steady(const struct totals *host_totals, const struct totals *gpu,
                  {CARD_LINK, &out->pcie_bytes_per_s}};
     for (size_t i = 0; f.host && i < sizeof host / sizeof *host; i++)
         *host[i].to = history_between(&f.host->history, host[i].figure, when.from_ns, when.to_ns);
+    if (f.host)
+        fill_crowded(&f, &when);
     for (size_t i = 0; i < sizeof cards / sizeof *cards; i++) {
         struct over over = over_used(&f, cards[i].figure, &when);
         if (over.count > 0 && over.count == f.used_count)

@@ -39,7 +39,6 @@ static struct estimate_errors errors[] = {
     ROW("same", "gpu", "one", "no", "unknown", 1.2),
     ROW("same", "gpu", "one", "measured", "known", 1.1),
     ROW("vendor", "gpu", "one", "no", "unknown", 1.5),
-    ROW("cpu-gpu", "unknown", "one", "no", "unknown", 3),
     ROW("cpu", "unknown", "one", "no", "unknown", 2.5),
 };
 static struct estimate_scaling scalings[] = {{"nvlink", "gpu", "unknown", 4, 0.9, 0.5, 1, 10},
@@ -48,8 +47,13 @@ static struct estimate_scaling scalings[] = {{"nvlink", "gpu", "unknown", 4, 0.9
                                              {"pcie", "gpu", "unknown", 2, 0.8, 0.4, 1, 10},
                                              {"pcie", "gpu", "known", 2, 0.95, 0.5, 1.1, 20},
                                              {"nodes", "gpu", "unknown", 2, 0.7, 0.3, 1, 10}};
+static struct estimate_launches launches[] = {{"pytorch", "mlp", 40, 5, 100},
+                                              {"pytorch", "attention", 80, 5, 100},
+                                              {"pytorch", "unknown", 20, 5, 100},
+                                              {"transformers.Trainer", "unknown", 80, 5, 600},
+                                              {"unknown", "unknown", 4, 2, 0}};
 static struct estimate_constant constants[] = {
-    {"cpu_to_gpu", 0.01},       {"cpu_serial", 0.2},        {"cpu_power", 0.5},
+    {"cpu_to_gpu_least", 0.5},  {"cpu_serial", 0.2},        {"cpu_power", 0.5},
     {"cpu_middling_gflops", 8}, {"cpu_middling_factor", 3}, {"pcie_reach", 0.5},
     {"pcie_exposed", 0.25}};
 
@@ -59,7 +63,7 @@ static struct estimate_constant constants[] = {
     }
 static const struct estimate_tables tables = {LIST(models),   LIST(patterns), LIST(bounds),
                                               LIST(classes),  LIST(errors),   LIST(scalings),
-                                              LIST(constants)};
+                                              LIST(launches), LIST(constants)};
 
 // With fp16: 40 / (40 · 0.5 · 0.5) + 1000 / 500 + 100 / (50 · 2 · 0.5) = 4 + 2 + 2 = 8.
 // With fp32: 40 / (10 · 0.5) + 2 + 2 = 12.
@@ -293,35 +297,14 @@ static void other_vendors_and_processors_are_rough(void **state)
     NEAR(e.time_s, 2);
     assert_int_equal(e.kind, ESTIMATE_ROUGH);
 
-    struct device cpu = processor();
+    struct device cpu = processor(), wide = processor();
+    wide.vector_bits = 512;
     set(&s, -1);
-    s.from = (struct estimate_place){.device = &cpu, .cpus = 8};
-    e = made(&s);
-    NEAR(e.time_s, 8 * 0.01 * 3.5 * 0.256);
-    NEAR(e.high_s / e.time_s, 3);
-    assert_int_equal(e.kind, ESTIMATE_ROUGH);
-
-    // A processor that is not in the table: 4 cores of 4e9 / 2 Hz, and a factor of two more.
-    s.from = (struct estimate_place){.cpus = 8, .thread_ops_per_s = 4e9};
-    e = made(&s);
-    NEAR(e.time_s, 8 * 0.01 * 3.5 * 0.256);
-    NEAR(e.high_s / e.time_s, exp(sqrt(log(3) * log(3) + log(2) * log(2))));
-    s.run.parameters =
-        some_int(1000000); // to several GPUs, which have a link, the processor has none
-    s.run.step_ms = some_real(10);
-    s.to.gpus = 4;
-    assert_int_equal(made(&s).kind, ESTIMATE_ROUGH);
-    s.to.gpus = 1;
-    s.from.thread_ops_per_s = 0;
-    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
     s.from = (struct estimate_place){.device = &cpu, .cpus = 0.05};
+    s.to = (struct estimate_place){.device = &wide, .cpus = 16};
     assert_string_equal(made(&s).why,
                         "the run hardly used its processor: it waits for something else");
-
-    struct device wide = processor();
-    wide.vector_bits = 512;
-    s.from = (struct estimate_place){.device = &cpu, .cpus = 8};
-    s.to = (struct estimate_place){.device = &wide, .cpus = 16};
+    s.from.cpus = 8;
     // Twice the threads: 0.2 + 0.8 / 16 instead of 0.2 + 0.8 / 8. Twice the width: √0.5.
     NEAR(made(&s).time_s, 8 * (0.25 / 0.3) * sqrt(0.5));
     NEAR(made(&s).high_s, 2.5 * 8 * (0.25 / 0.3) * sqrt(0.5));
@@ -336,6 +319,86 @@ static void other_vendors_and_processors_are_rough(void **state)
     set(&s, 0.95); // nobody compared a GPU with a processor in this direction
     s.to = (struct estimate_place){.device = &cpu, .cpus = 8};
     assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+}
+
+// Nothing that a CPU shows tells what a GPU waits for: the least is told, and why.
+static void from_a_cpu_to_a_gpu_the_least_is_told(void **state)
+{
+    (void)state;
+    struct setting s;
+    struct device cpu = processor();
+    struct run_library packages[] = {{.name = "torch", .version = "2.11.0"}, {.name = "jax"}};
+    char words[ESTIMATE_WORDS];
+    set(&s, -1);
+    s.run.precision = "f32";
+    s.from = (struct estimate_place){.device = &cpu, .cpus = 8};
+    // The peak of the new GPU is 160 TFLOP/s, in fp16; no more than twice the ratio of peaks.
+    struct estimate e = made(&s);
+    assert_int_equal(e.kind, ESTIMATE_BOUND);
+    NEAR(e.time_s, 0.5 * 8 * 0.256 / 160);
+    NEAR(e.low_s, e.time_s);
+    estimate_words(&e, words);
+    assert_string_equal(words, "lower bound");
+    // A processor that is not in the table: 4 cores of 4e9 / 2 Hz, perhaps half of that.
+    s.from = (struct estimate_place){.cpus = 8, .thread_ops_per_s = 4e9};
+    NEAR(made(&s).time_s, 0.5 * 8 * 0.128 / 160);
+    s.from.thread_ops_per_s = 0; // neither its speed nor the number of steps is known
+    assert_int_equal(made(&s).kind, ESTIMATE_UNKNOWN);
+
+    s.run.total_steps = some_int(10000); // four kernels of 2 µs
+    NEAR(made(&s).time_s, 10000 * 8e-6);
+    s.run.framework = "pytorch";
+    NEAR(made(&s).time_s, 10000 * 200e-6); // of any net
+    s.run.workload = "mlp";
+    NEAR(made(&s).time_s, 10000 * 300e-6);
+    assert_non_null(strstr(made(&s).why, "10000 steps, at least 0.3 ms each: 40 launches"));
+    s.to.gpus = 4; // at best
+    NEAR(made(&s).time_s, 2500 * 300e-6);
+    s.to.gpus = 1;
+    s.to.share = 0.5; // while the others are idle
+    NEAR(made(&s).time_s, 10000 * 300e-6);
+    s.to.share = 0;
+
+    s.run.workload = NULL;
+    s.run.framework = "command"; // its Python has PyTorch, and perhaps something else
+    s.run.code.packages.items = packages;
+    s.run.code.packages.count = 1;
+    NEAR(made(&s).time_s, 10000 * 200e-6);
+    s.run.code.packages.count = 2;
+    NEAR(made(&s).time_s, 10000 * 8e-6);
+    packages[0].version = "1.13.1";
+    s.run.code.packages.count = 1;
+    NEAR(made(&s).time_s, 10000 * 8e-6);
+    s.run.code.loop = "transformers.Trainer";
+    NEAR(made(&s).time_s, 10000 * 1000e-6);
+
+    // Operations at the peak: 16 TFLOP in each step; of a recipe in stages a third is sure.
+    struct run_stage stages[2] = {{0}};
+    s.run.step_flops = some_real(16e12);
+    NEAR(made(&s).time_s, 10000 * 0.1);
+    s.run.stages.items = stages;
+    s.run.stages.count = 2;
+    NEAR(made(&s).time_s, 10000 * 0.1 / 3);
+}
+
+// Other programs used the CPUs: the run's threads lie between those used and all that there are.
+static void a_noisy_run_widens_or_refuses(void **state)
+{
+    (void)state;
+    struct setting s;
+    struct device cpu = processor();
+    set(&s, -1);
+    s.from = (struct estimate_place){.device = &cpu, .cpus = 1, .cpus_most = 2};
+    s.to = (struct estimate_place){.device = &cpu, .cpus = 1, .cpus_most = 2};
+    struct estimate e = made(&s); // as long as here, or a quarter of it
+    NEAR(e.time_s, 8 * 0.5);
+    NEAR(e.high_s / e.time_s, 2.5 * 2);
+    s.from.cpus = s.to.cpus = 0.5; // a sixteenth
+    e = made(&s);
+    assert_int_equal(e.kind, ESTIMATE_UNKNOWN);
+    assert_non_null(strstr(e.why, "other programs used so much"));
+    s.from.cpus_most = s.to.cpus_most = 0; // nobody else was there
+    NEAR(made(&s).time_s, 8);
 }
 
 // Without a trace the formula counts on the GPU at its clock: half the clock takes twice as long,
@@ -442,12 +505,6 @@ static void a_share_of_a_gpu(void **state)
     e = made(&s);
     NEAR(e.time_s, 8 * 8 * (0.2 / 8 + 0.1 / 2 + 0.7 / 4));
     NEAR(e.parts[2].factor, 2);
-
-    struct device cpu = processor();
-    set(&s, 0.95);
-    s.from = (struct estimate_place){.device = &cpu, .cpus = 8};
-    s.to.share = 0.5;
-    NEAR(made(&s).time_s, 2 * 8 * 0.01 * 3.5 * 0.256);
 
     const double whole[] = {0, 1, 2, -1, (double)NAN};
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
@@ -772,6 +829,15 @@ static void the_place_of_a_run(void **state)
     assert_true(estimate_place_of(&run, devices).cpus == 3.5);
     run.use.steady.cpu_percent = some_real(1600);
     assert_true(estimate_place_of(&run, devices).cpus == 8);
+    run.use.steady.cpu_percent = some_real(350);
+    run.use.other_cpu_percent = some_real(100); // there were idle ones
+    assert_true(estimate_place_of(&run, devices).cpus_most == 0);
+    run.use.other_cpu_percent = some_real(400);
+    assert_true(estimate_place_of(&run, devices).cpus_most == 8);
+    run.use.steady.crowded_percent = some_real(0); // but not while it trained
+    assert_true(estimate_place_of(&run, devices).cpus_most == 0);
+    run.use.steal_percent = some_real(50); // the hypervisor's part counts as well
+    assert_true(estimate_place_of(&run, devices).cpus_most == 8);
     run.machine.gpu = "NVIDIA L4";
     run.machine.gpus = some_int(4);
     place = estimate_place_of(&run, devices);
@@ -794,6 +860,8 @@ int main(void)
         cmocka_unit_test(a_share_with_a_trace),
         cmocka_unit_test(the_host_takes_its_time),
         cmocka_unit_test(other_vendors_and_processors_are_rough),
+        cmocka_unit_test(from_a_cpu_to_a_gpu_the_least_is_told),
+        cmocka_unit_test(a_noisy_run_widens_or_refuses),
         cmocka_unit_test(the_same_gpu_at_another_clock),
         cmocka_unit_test(a_net_with_counted_work),
         cmocka_unit_test(an_l1_pass_waits_for_the_bus),
