@@ -376,7 +376,8 @@ static void show_bill(struct out *out, const struct bill *b)
     if (*interval && !b->spot.never_ends.v)
         out_wrapf(out, 2, "%s USD %s", interval,
                   b->spot.replays.known ? "in 80 % of the replays"
-                                        : "at the ends of the time's interval");
+                  : b->low_s.known      ? "at the ends of the time's interval"
+                                        : "at the best and the worst time of day to start");
     if (b->waiting) {
         short_money(b->waiting, "USD", total);
         out_wrapf(out, 2, "your waiting, not in the total: %s USD", total);

@@ -161,7 +161,8 @@ static int add_interval(struct making *m, const struct bill_time *time, struct e
     TRY(total_at(m, range ? time->high_ns : time->total_ns, CLOCK_WORST, &bill->high, err));
     return any_start(m) ? texts_add(&bill->notes,
                                     "units begin on the clock: the bill is the mean over all times "
-                                    "of day at which it may start",
+                                    "of day at which it may start, its interval from the best of "
+                                    "them to the worst",
                                     err)
                         : 0;
 }
