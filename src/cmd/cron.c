@@ -224,6 +224,39 @@ static int read_run(const struct cron_options *o, struct run *run, struct err *e
     return rc;
 }
 
+// In the region; if the book has the offer without any, at that price.
+static int make_bill(const struct cron_options *o, struct market *market, struct cron_ask *ask,
+                     struct schedule_record *record, struct err *err)
+{
+    struct err why = {0};
+    int rc = cron_make(market, ask, record, &why);
+    if (rc == ERR_MISSING && o->offer && strcmp(ask->offer, o->offer) != 0) {
+        record_release(schedule_fields, record);
+        *record = (struct schedule_record){0};
+        ask->offer = o->offer;
+        if (cron_make(market, ask, record, NULL) == 0)
+            return 0;
+    }
+    if (rc != 0)
+        *err = why;
+    return rc;
+}
+
+// The plain image has no driver, and the others need a larger disk.
+static int make_for_gpus(const struct cron_options *o, struct market *market, struct cron_ask *ask,
+                         struct schedule_record *record, struct err *err)
+{
+    if (!o->emit.emit || !record->gpus.known)
+        return 0;
+    TRY(emit_gpus(&o->emit, err));
+    if (o->disk || ask->disk_gb >= EMIT_GPU_DISK_GB)
+        return 0;
+    ask->disk_gb = EMIT_GPU_DISK_GB;
+    record_release(schedule_fields, record);
+    *record = (struct schedule_record){0};
+    return make_bill(o, market, ask, record, err);
+}
+
 // The bill. On a machine of the user's own, only the run's time.
 static int make_record(const struct cron_options *o, struct cron_ask *ask,
                        struct schedule_record *record, struct err *err)
@@ -239,7 +272,9 @@ static int make_record(const struct cron_options *o, struct cron_ask *ask,
     if (rc == 0)
         rc = local_check(market, o->currency, err);
     if (rc == 0)
-        rc = cron_make(market, ask, record, err);
+        rc = make_bill(o, market, ask, record, err);
+    if (rc == 0)
+        rc = make_for_gpus(o, market, ask, record, err);
     market_close(market);
     return rc;
 }

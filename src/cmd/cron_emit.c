@@ -37,6 +37,19 @@ int emit_ask(const struct emit_options *o, bool disk_given, struct cron_ask *ask
     return 0;
 }
 
+int emit_gpus(const struct emit_options *o, struct err *err)
+{
+    bool google = strcmp(o->emit, "gcloud") == 0;
+    if (o->image)
+        return 0;
+    err_set(err, ERR_USAGE, "--image is missing: a machine with GPUs needs one with their driver");
+    return err_hint(
+        err, google
+                 ? "such as --image deeplearning-platform-release/FAMILY; 'gcloud compute images "
+                   "list --project deeplearning-platform-release' has the families"
+                 : "the provider's list of images for deep learning has them");
+}
+
 static int find_limit(const struct emit_options *o, const struct cron_ask *ask, int64_t up_ns,
                       int64_t *limit_s, struct err *err)
 {

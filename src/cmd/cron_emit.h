@@ -41,6 +41,11 @@ struct emit_options {
 int emit_ask(const struct emit_options *o, bool disk_given, struct cron_ask *ask, struct buf *offer,
              struct err *err) MUST_USE;
 
+// ERR_USAGE if no image is given for a machine with GPUs: the default one has no driver. Images
+// that have one are larger too: so large is the disk unless --disk is given.
+enum { EMIT_GPU_DISK_GB = 100 };
+int emit_gpus(const struct emit_options *o, struct err *err) MUST_USE;
+
 // Writes the files for `record`, the bill; null: the cost is unknown, or --remove.
 int emit_write(const struct emit_options *o, const struct cron_ask *ask, char *const *command,
                const struct schedule_record *record, struct out *out, struct err *err) MUST_USE;

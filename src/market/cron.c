@@ -199,6 +199,8 @@ static int find_rule(struct job *job, struct err *err)
         rc = market_price(job->market, &offer, &wishes, p, err);
     if (rc != 0)
         return rc;
+    if (offer.gpus_milli > 0)
+        r->gpus = some_real(offer.gpus_milli / 1000.0);
     book_name(&offer, &text);
     rc = buf_check(&text, err);
     if (rc == 0) // as the user wrote it, unless the book chose a region
