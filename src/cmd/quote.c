@@ -11,6 +11,7 @@
 #include "cmd/table.h"
 #include "ledger/ledger.h"
 #include "market/local.h"
+#include "record/correct.h"
 #include "record/read.h"
 #include "report/focus.h"
 
@@ -373,9 +374,18 @@ static int print_json(struct out *out, struct quote *quote, struct err *err)
 struct pinned {
     struct out *out;
     bool json;
-    size_t count;
+    bool corrected; // the run had a boot that was none (record/correct.h)
+    size_t count, false_boots;
     struct table table;
 };
+
+// Whether a bill of such a run has that boot: it is neither a default nor given with --boot.
+static bool has_false_boot(const struct bill *bill, const char *made)
+{
+    const struct bill_item *first = bill->items.count > 0 ? bill->items.items : NULL;
+    return first && first->what && strcmp(first->what, "boot") == 0 && first->how &&
+           !strstr(first->how, "assumed") && !strstr(made, " boot ");
+}
 
 static int show_pinned(void *arg, const char *made, const char *text, struct err *err)
 {
@@ -395,6 +405,7 @@ static int show_pinned(void *arg, const char *made, const char *text, struct err
         const char *const cells[] = {b->offer, cost, b->price_date ? b->price_date : "-", made};
         table_row(&p->table, OUT_PLAIN, cells, NULL);
         p->count++;
+        p->false_boots += p->corrected && has_false_boot(b, made);
     }
     record_release(quote_fields, &quote);
     return rc;
@@ -409,7 +420,8 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
                                                   {"USD", TABLE_POINT},
                                                   {"price of", TABLE_LEFT, 1},
                                                   {"quoted", TABLE_LEFT, 0, 24}};
-    struct pinned pinned = {call->out, o->common.json, 0, {.columns = columns, .count = 4}};
+    struct pinned pinned = {
+        .out = call->out, .json = o->common.json, .table = {.columns = columns, .count = 4}};
     int rc = market_open(&job.ask.market, o->book, NULL, err);
     if (rc == 0)
         rc = quote_load(&job, word, o->ledger, err);
@@ -419,6 +431,8 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
     if (rc == 0 && pinned.json)
         out_printf(call->out, "{\"schema\":\"fare.quotes/1\",\"quotes\":[");
     if (rc == 0)
+        pinned.corrected = run_corrected(&job.runs.items[0], "boot");
+    if (rc == 0)
         rc = ledger_pinned(ledger, job.runs.items[0].id, show_pinned, &pinned, err);
     if (rc == 0 && pinned.json)
         out_printf(call->out, "]}\n");
@@ -426,6 +440,11 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
         out_printf(call->out, "No earlier quotes of this run. 'fare quote RUN' makes one.\n");
     else if (rc == 0)
         table_print(&pinned.table, call->out);
+    if (rc == 0 && pinned.false_boots > 0)
+        out_wrapf(call->out, 0,
+                  "%s with a boot that was none: an earlier fare counted the time that the machine "
+                  "was up before the run. 'fare quote RUN' makes a new one.",
+                  units_count((int64_t)pinned.false_boots, "quote").s);
     buf_release(&pinned.table.rows);
     ledger_free(ledger);
     struct market *market = job.ask.market;

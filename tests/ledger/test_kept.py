@@ -76,6 +76,8 @@ report("and so does the run's page", "Corrected boot and cost" in text and "Bill
        and "idle for 36 min 00 s since the machine was started; not billed" in text, text)
 pinned = record(fare("quote", "launched", "--pinned", "--json"))
 report("the pinned quote is there", pinned["quotes"][0]["quote"]["bills"][0]["total"] == "0.83" and "0.83" in fare("quote", "launched", "--pinned"), pinned)
+text = " ".join(fare("quote", "launched", "--pinned").split())
+report("and its boot of ten minutes is called none", "1 quote with a boot that was none" in text, text)
 quote = record(fare("quote", "launched", "--offer", "aws/t2.micro@us-west-2", "--json"))
 report("a quote counts the boot of startup.csv, 101 s", quote["bills"][0]["startup_s"] == 101.0, quote)
 page = " ".join(re.sub("<[^>]*>", " ", fare("report", "first", "-o", "-")).split())
