@@ -10,6 +10,8 @@
 #include "cmd/run_text.h"
 #include "report/account.h"
 
+#define TREND_SHOWN 0.05 // a smaller change of the step time is not worth a word
+
 static struct units_text seconds(double s)
 {
     struct units_text out;
@@ -112,6 +114,21 @@ static void add_too_late(struct buf *to, const struct run *run)
         buf_adds(to, ": some bars, such as rich's, are drawn only in a terminal");
 }
 
+// "the step time is not steady: it rose from 380 ms to 520 ms"
+static void add_trend(struct buf *to, const struct run *run, bool unsteady)
+{
+    size_t n = run->step_plot_ms.count, third = n / 3;
+    double first = 0, last = 0;
+    for (size_t i = 0; i < third; i++) {
+        first += run->step_plot_ms.items[i] / (double)third;
+        last += run->step_plot_ms.items[n - 1 - i] / (double)third;
+    }
+    if (third < 2 || !(first > 0) || fabs(last / first - 1) < TREND_SHOWN)
+        return;
+    buf_printf(to, "%s %s from %s to %s", unsteady ? ": it" : "; the step time",
+               last > first ? "rose" : "fell", units_step(first).s, units_step(last).s);
+}
+
 void run_text_progress(const struct run *run, struct buf *to)
 {
     const struct run_progress *p = &run->progress;
@@ -131,8 +148,11 @@ void run_text_progress(const struct run *run, struct buf *to)
     for (size_t i = 0; i < p->unseen.count && !whole(run); i++)
         buf_printf(to, "%s%s", i == 0 ? "; not seen yet, which widens the interval: " : ", ",
                    p->unseen.items[i]);
-    if (p->unsteady.known && p->unsteady.v)
+    bool unsteady = p->unsteady.known && p->unsteady.v;
+    if (unsteady)
         buf_adds(to, "; the step time is not steady");
+    if (unsteady || (p->lengthens.known && p->lengthens.v))
+        add_trend(to, run, unsteady);
     if (p->lengthens.known && p->lengthens.v && !whole(run))
         buf_adds(to, "; steps generate answers and take longer as these lengthen: the upper end "
                      "allows for it");
@@ -245,7 +265,7 @@ static void add_longer(struct buf *to, const struct run *run)
     }
     buf_printf(to,
                "the sample was too short for a narrow interval: sample about %s longer "
-               "(--max-time %.0fs) for ±10 %%\n",
+               "(--max-time %.0fs) for ±20 %%\n",
                seconds(p->longer_s.v).s, ceil(until_s / step_s) * step_s);
 }
 

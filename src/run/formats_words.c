@@ -29,8 +29,7 @@ const struct formats_name *const formats_names[26] = {
     LETTER('c', WORD("checkpoint", ROLE_MODEL, 0), WORD("checkpoints", ROLE_MODEL, 0),
            WORD("complete", ROLE_DONE, 0), WORD("completed", ROLE_DONE, 0),
            WORD("config", ROLE_NOT, 0), WORD("configuration", ROLE_NOT, 0),
-           WORD("completion_length", ROLE_ANSWER, 0), WORD("completions", ROLE_ANSWER, 0),
-           WORD("current_step", ROLE_STEP, 8), END),
+           WORD("completions", ROLE_ANSWER, 0), WORD("current_step", ROLE_STEP, 8), END),
     LETTER('d', WORD("data", ROLE_NOT, 0), WORD("dataset", ROLE_NOT, 0), WORD("dev", ROLE_TEST, 0),
            WORD("done", ROLE_DONE, 0), END),
     LETTER('e', WORD("each", ROLE_LIMIT, 0), WORD("end", ROLE_DONE, 0), WORD("ended", ROLE_DONE, 0),
@@ -52,9 +51,8 @@ const struct formats_name *const formats_names[26] = {
            WORD("logloss", ROLE_MEASURE, 0), WORD("loss", ROLE_LOSS, 0), WORD("lr", ROLE_TEMPO, 0),
            END),
     LETTER('m', WORD("mae", ROLE_MEASURE, 0), WORD("max", ROLE_LIMIT, 0),
-           WORD("mean_completion_length", ROLE_ANSWER, 0), WORD("mean_loss", ROLE_LOSS, 0),
-           WORD("merror", ROLE_MEASURE, 0), WORD("mfu", ROLE_TEMPO, 0),
-           WORD("micro_step", ROLE_STEP, 1), WORD("min", ROLE_LIMIT, 0),
+           WORD("mean_loss", ROLE_LOSS, 0), WORD("merror", ROLE_MEASURE, 0),
+           WORD("mfu", ROLE_TEMPO, 0), WORD("micro_step", ROLE_STEP, 1), WORD("min", ROLE_LIMIT, 0),
            WORD("minibatch", ROLE_STEP, 2), WORD("mlogloss", ROLE_MEASURE, 0),
            WORD("model", ROLE_MODEL, 0), WORD("mom", ROLE_TEMPO, 0), WORD("ms", ROLE_TEMPO, 0),
            WORD("mse", ROLE_MEASURE, 0), END),
@@ -64,10 +62,10 @@ const struct formats_name *const formats_names[26] = {
            WORD("prediction", ROLE_EVALUATION, 0), END),
     LETTER('r', WORD("rate", ROLE_TEMPO, 0), WORD("reached", ROLE_OVER, 0),
            WORD("reduced_train_loss", ROLE_LOSS, 0), WORD("remaining", ROLE_LEFT, 0),
-           WORD("response_length", ROLE_ANSWER, 0), WORD("reward", ROLE_TEMPO, 0),
-           WORD("rmse", ROLE_MEASURE, 0), WORD("round", ROLE_STEP, 4),
-           WORD("rounds", ROLE_PLURAL, 0), WORD("running", ROLE_BEGIN, 0),
-           WORD("running_loss", ROLE_LOSS, 0), WORD("runtime", ROLE_TOOK, 0), END),
+           WORD("reward", ROLE_TEMPO, 0), WORD("rmse", ROLE_MEASURE, 0),
+           WORD("round", ROLE_STEP, 4), WORD("rounds", ROLE_PLURAL, 0),
+           WORD("running", ROLE_BEGIN, 0), WORD("running_loss", ROLE_LOSS, 0),
+           WORD("runtime", ROLE_TOOK, 0), END),
     LETTER('s', WORD("saved", ROLE_SAVED, 0), WORD("saving", ROLE_SAVING, 0),
            WORD("sec", ROLE_TEMPO, 0), WORD("seconds", ROLE_TEMPO, 0),
            WORD("skipped", ROLE_TEMPO, 0), WORD("snapshot", ROLE_MODEL, 0),
@@ -120,6 +118,9 @@ enum formats_role formats_role(const char *word, size_t len, int *rank, bool *te
         if (*test && name && name->role == ROLE_TEMPO && strcmp(name->word, "time") == 0)
             return ROLE_TOOK;
     }
+    if (!name && part &&
+        (memmem(word, len, "response_len", 12) || memmem(word, len, "completion_len", 14)))
+        return ROLE_ANSWER;
     *rank = name ? name->rank : 0;
     return name ? name->role : ROLE_OTHER;
 }

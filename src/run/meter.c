@@ -36,10 +36,12 @@
 // compiled or not: 43.7 and 37.4 s, 35.1 and 26.3 s (a compiled net on two fresh machines).
 #define START_DOUBT 0.35
 
-#define LONGER_WIDE                                                                                \
-    0.25 // a half width of the interval, as a share: then a longer sample is advised
-#define LONGER_HALF    0.1 // that one then
-#define LONGER_ENTRIES 10  // reports of steps at least
+// A longer sample is advised if half the interval's width is over LONGER_WIDE of the whole, for one
+// of LONGER_HALF, unless LONGER_OTHER of the whole would not get narrower by it.
+#define LONGER_WIDE    0.25
+#define LONGER_HALF    0.2
+#define LONGER_OTHER   0.15
+#define LONGER_ENTRIES 10 // reports of steps at least
 
 #define STEPS_MIN    5   // the least for a projection
 #define FIRST_LOOK_S 1.0 // after the first step
@@ -224,6 +226,7 @@ void meter_restart(struct meter *meter, int64_t at_ns)
 struct part { // seconds, and the variance of the part still to come
     double s, variance;
     double less_s, more_s; // with a trend: it may be that much shorter or longer
+    double levels_s;       // half of that, if levels differ: more of them would tell
     double least_s;        // of the steps to come, each as fast as the fastest seen
 };
 
@@ -234,6 +237,7 @@ static void continue_levels(const struct steady *steady, double left, struct par
     out->s += left * (last_s - mean_s);
     out->less_s = left * (last_s - steady->level_ns / 1e9);
     out->more_s = left * last_s * (LEVELS_MOST - 1);
+    out->levels_s = (out->less_s + out->more_s) / 2;
 }
 
 // The mean change of the steps to come, as a share, if a growth continues for TREND_TIMES of the
@@ -351,19 +355,21 @@ static void project_beside(const struct meter *meter, enum meter_phase phase, in
 
 // How much longer a command must be sampled until its interval has about LONGER_HALF, by the
 // scatter of its steps, which falls with the square root of the time, and by the parts not seen
-// yet. 0: the interval is narrow.
-static double longer_s(const struct meter *meter, const struct run_projection *p,
-                       double deviation_s)
+// yet. 0: the interval is narrow, or wide for other reasons: other programs, a step time that
+// changes.
+static double longer_s(const struct meter *meter, const struct run_projection *p, double noise_s)
 {
     const struct series *series = &meter->stages[meter->stage];
-    double half = (p->high_s.v - p->low_s.v) / 2 / p->wall_s.v;
-    if (!meter->plan.follows || half <= LONGER_WIDE || series->count == 0)
+    double half_s = (p->high_s.v - p->low_s.v) / 2;
+    double spent_s = (double)series->total_ns / 1e9, part_s = meter->plan.part_s;
+    double left_s = fmax(p->train_s.v - spent_s, 0);
+    double parts_s = part_s > 0 ? meter->plan.may_add * left_s / 2 : 0;
+    if (!meter->plan.follows || half_s <= LONGER_WIDE * p->wall_s.v || series->count == 0 ||
+        half_s - noise_s - parts_s > LONGER_OTHER * p->wall_s.v)
         return 0;
-    double noise = 1.96 * deviation_s / p->wall_s.v / LONGER_HALF,
-           spent_s = (double)series->total_ns / 1e9;
+    double noise = noise_s / p->wall_s.v / LONGER_HALF;
     double times = fmax(noise * noise, LONGER_ENTRIES / (double)series->count);
-    return fmax(fmax(times - 1, 0) * spent_s,
-                meter->plan.may_add > 0 ? 1.5 * meter->plan.part_s : 0);
+    return fmax(fmax(times - 1, 0) * spent_s, parts_s > 0 ? 1.5 * part_s : 0);
 }
 
 // `alone`: as if no other program ran here, and this start were like all others.
@@ -375,7 +381,7 @@ static bool project(const struct meter *meter, int64_t now_ns, bool alone,
     int64_t steps = 0, total = 0;
     *out = (struct run_projection){0};
     struct part part = {0};
-    double low_s = 0, high_s = 0, fastest_s = 0;
+    double low_s = 0, high_s = 0, fastest_s = 0, levels_s = 0;
     for (int i = 0; i < plan->stages; i++) {
         if (!project_stage(meter, i, &part))
             return false;
@@ -384,6 +390,7 @@ static bool project(const struct meter *meter, int64_t now_ns, bool alone,
         low_s -= part.less_s;
         high_s += part.more_s;
         fastest_s += part.least_s;
+        levels_s += part.levels_s;
         steps += meter->stages[i].steps;
         total += plan->stage_steps[i];
     }
@@ -436,7 +443,7 @@ static bool project(const struct meter *meter, int64_t now_ns, bool alone,
     out->load_s = some_real(before_s);
     if (assumption)
         out->assumption = some_bool(true);
-    double longer = longer_s(meter, out, deviation_s);
+    double longer = longer_s(meter, out, 1.96 * deviation_s + levels_s);
     if (longer > 0)
         out->longer_s = some_real(longer);
     return true;
