@@ -181,31 +181,49 @@ static bool has_account_alone(const struct signs *s)
     return s->account.busy_share.known && !s->account.full_step_ms.known && is_old(s);
 }
 
-static int replace_account(json_t *run, const struct run_account *account, struct err *err)
+static json_t *account_to_json(const struct run_account *account, struct err *err)
 {
     const struct run part = {.account = *account};
     struct buf text = {0};
+    json_t *made = NULL;
     int rc = record_to_line(run_fields, &part, &text, err);
-    json_t *made = rc == 0 ? json_loadb(text.data, text.len, 0, NULL) : NULL;
-    if (rc == 0 && (!made || json_object_update(json_object_get(run, "account"),
-                                                json_object_get(made, "account")) != 0))
-        rc = err_memory(err);
-    json_decref(made);
+    if (rc == 0 && !(made = json_loadb(text.data, text.len, 0, NULL)))
+        err_memory(err);
     buf_release(&text);
-    return rc;
+    return made;
+}
+
+// The members that this build knows; others stay.
+static int replace_account(json_t *run, const json_t *before, const json_t *after, struct err *err)
+{
+    json_t *account = json_object_get(run, "account"), *value;
+    const char *key;
+    json_object_foreach(json_object_get(before, "account"), key, value)
+        json_object_del(account, key);
+    if (json_object_update(account, json_object_get(after, "account")) != 0)
+        return err_memory(err);
+    return 0;
 }
 
 // One that cannot be read stays as it is.
 static int mend_account(json_t *json, struct err *err)
 {
     struct run run = {0};
+    json_t *before = NULL, *after = NULL;
     int rc = record_from_json(run_fields, json, &run, NULL);
-    if (rc == 0 && run_reconcile(&run))
-        rc = note(json, "account", err);
-    if (rc == 0)
-        rc = replace_account(json, &run.account, err);
-    else
+    if (rc == 0) {
+        rc = (before = account_to_json(&run.account, err)) ? 0 : ERR_MEMORY;
+        if (rc == 0 && run_reconcile(&run))
+            rc = note(json, "account", err);
+        if (rc == 0)
+            rc = (after = account_to_json(&run.account, err)) ? 0 : ERR_MEMORY;
+        if (rc == 0)
+            rc = replace_account(json, before, after, err);
+    } else {
         rc = rc == ERR_MEMORY ? err_memory(err) : 0;
+    }
+    json_decref(before);
+    json_decref(after);
     record_release(run_fields, &run);
     return rc;
 }

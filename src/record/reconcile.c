@@ -2,6 +2,7 @@
 #include "record/reconcile.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Step times this close agree: recording itself slows a program that waits for the host by a tenth.
@@ -161,6 +162,25 @@ static double lasting_ms(const struct run *run, double full_ms)
     return within(range, a->busy_share.v) ? a->step_ms.v : 0;
 }
 
+// The records are not of the steps; which they are is unknown.
+static void drop(struct run_account *a)
+{
+    struct maybe_real *shares[] = {&a->busy_share, &a->exposed_share, &a->data_share,
+                                   &a->sync_share, &a->host_share,    &a->short_share};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        *shares[i] = (struct maybe_real){0};
+    for (size_t i = 0; i < a->work.count; i++) {
+        free(a->work.items[i].name);
+        free(a->work.items[i].precision);
+    }
+    free(a->work.items);
+    memset(&a->work, 0, sizeof a->work);
+    a->launches_per_step = (struct maybe_real){0};
+    if (!a->off &&
+        text_set(&a->off, "the recorded steps contradict the GPU's utilisation", NULL) != 0)
+        a->off = NULL;
+}
+
 bool run_reconcile(struct run *run)
 {
     struct run_account *a = &run->account;
@@ -169,13 +189,17 @@ bool run_reconcile(struct run *run)
         !(step_ms > 0))
         return false;
     double lasts_ms = lasting_ms(run, full_ms);
+    double busy = lasts_ms > 0 ? fmin(a->busy_share.v * (step_ms / lasts_ms), 1)
+                               : run->use.steady.gpu_percent.v / 100 / share_of_steps(run);
     a->full_step_ms = some_real(full_ms);
+    if (busy < plausible(run).low) {
+        drop(a);
+        return true;
+    }
     if (lasts_ms > 0)
         a->launches_per_step.v = fmin(a->launches_per_step.v * (full_ms / lasts_ms), LAUNCHES_MOST);
     if (alike(lasts_ms, step_ms))
         return false;
-    double busy = lasts_ms > 0 ? a->busy_share.v * (step_ms / lasts_ms)
-                               : run->use.steady.gpu_percent.v / 100 / share_of_steps(run);
     spread(run, fmin(busy, 1), lasts_ms > 0 ? lasts_ms : full_ms);
     return true;
 }

@@ -7,7 +7,8 @@
 // GPU's counters (GPM) are of the whole time. What the recorded steps lack of the measured one is
 // waiting: for data where the record shows what the program waits for, otherwise for an unknown
 // reason. Steps as the kernels show them may be others than the run's: layers, or updates after
-// several batches. Then the shares are of the recorded time, if the utilisation agrees.
+// several batches. Then the shares are of the recorded time, if the utilisation agrees. An account
+// with far less work than the utilisation shows is dropped, and `off` says why.
 #ifndef FARE_RECORD_RECONCILE_H
 #define FARE_RECORD_RECONCILE_H
 

@@ -68,8 +68,9 @@ struct trace {
         int looks;            // so far
         int64_t look_ns;      // not before
         bool vain;            // the last one had no steps
+        struct account before;
     } bursts[PROCESSES];
-    struct account accounts[PROCESSES]; // of each alone, with enough steps
+    struct account accounts[PROCESSES]; // of each alone
     int seen;                           // rings so far
     enum trace_want want;
     bool gpu_bound; // the host is ahead of the GPU
@@ -208,29 +209,34 @@ static void open_rings(struct trace *t)
     }
 }
 
-// The newest account, unless it has too few steps.
-static void keep_longer(struct account *kept, const struct account *now)
+// The newest burst's account, unless it has too few steps or covers much less time than the one
+// before.
+static bool is_better(const struct account *now, const struct account *before)
 {
-    if (now->steps >= BURST_STEPS || now->steps > kept->steps)
-        *kept = *now;
+    bool fair = now->covered_ns >= before->covered_ns / 2;
+    bool far = now->covered_ns / 4 > before->covered_ns;
+    return fair && (now->steps >= BURST_STEPS || now->steps > before->steps || far);
 }
 
+// The first records of a burst are a part of a step, whose layers may look like steps: what all of
+// its records show replaces that, whatever it is. A peek has no more than a part.
 static int analyse(struct trace *t, struct err *err)
 {
-    struct account sum = {0};
+    t->account = (struct account){0};
     for (int i = 0; i < PROCESSES && t->rings[i].fd >= 0; i++) {
         struct ring *r = &t->rings[i];
         struct pattern pattern;
         struct account account;
-        if (t->bursts[i].peek) { // a part of a step, whose layers may look like steps
-            account_add(&sum, &t->accounts[i]);
+        if (t->bursts[i].peek) {
+            account_add(&t->account, &t->accounts[i]);
             continue;
         }
         ring_sort(r);
         TRY(pattern_find(r->items, r->count, &pattern, err));
         int rc = account_make(r->items, r->count, &pattern, &account, err);
-        account_add(&sum, &account);
-        keep_longer(&t->accounts[i], &account);
+        const struct account *before = &t->bursts[i].before;
+        t->accounts[i] = is_better(&account, before) ? account : *before;
+        account_add(&t->account, &t->accounts[i]);
         if (rc == 0 && pattern.count > 0 && (!t->leader || t->leader == r)) {
             pattern_release(&t->pattern);
             t->pattern = pattern;
@@ -240,7 +246,6 @@ static int analyse(struct trace *t, struct err *err)
             TRY(rc);
         }
     }
-    keep_longer(&t->account, &sum);
     return 0;
 }
 
@@ -361,6 +366,8 @@ static void begin_burst(struct trace *t, int i, uint64_t records, bool look)
     b->peek = look || may_peek(t, b);
     b->peeks = b->peek ? b->peeks + 1 : 0;
     b->looks += look;
+    if (!b->peek)
+        b->before = t->accounts[i];
     b->from = used(r);
     r->count = r->sorted = 0;
     if (t->leader == r)
@@ -405,19 +412,13 @@ static bool may_record(const struct trace *t, const struct ring *r)
            (r->header.cupti >= TRACE_DETACH_SINCE || t->gpu_bound);
 }
 
-// A peek has a part of a step, in which layers may repeat like steps: its records make no account.
-static bool in_burst(const struct trace *t)
-{
-    bool on = false;
-    for (int i = 0; i < PROCESSES; i++)
-        on |= t->bursts[i].on && !t->bursts[i].peek;
-    return on;
-}
-
 static bool enough(const struct trace *t)
 {
     const struct account *a = &t->account;
-    if (!in_burst(t) && a->steps >= BURST_STEPS)
+    bool on = false;
+    for (int i = 0; i < PROCESSES; i++)
+        on |= t->bursts[i].on && !t->bursts[i].peek;
+    if (!on && a->steps >= BURST_STEPS)
         return true;
     for (size_t i = 0; i < sizeof enoughs / sizeof *enoughs; i++)
         if (a->steps >= enoughs[i].steps && (double)a->covered_ns >= enoughs[i].s * 1e9)
@@ -454,7 +455,7 @@ static int read_all(struct trace *t, struct err *err)
         any |= t->rings[i].read != before;
     }
     int64_t now_ns = clock_now_ns();
-    if (any && t->want == TRACE_ACCOUNT && in_burst(t) && now_ns >= t->analyse_ns) {
+    if (any && t->want == TRACE_ACCOUNT && now_ns >= t->analyse_ns) {
         TRY(analyse(t, err));
         int64_t took_ns = clock_now_ns() - now_ns, pause_ns = ANALYSE_MS * NS_PER_MS;
         if (took_ns * ANALYSE_SHARE > pause_ns)
@@ -500,7 +501,7 @@ void trace_record(struct trace *t, enum trace_want want)
     for (int i = 0; i < PROCESSES && want != TRACE_NOTHING; i++) {
         t->bursts[i].least = BURST_LEAST;
         t->bursts[i].most = BURST_MOST;
-        t->account = (struct account){0};
+        t->account = t->accounts[i] = t->bursts[i].before = (struct account){0};
     }
 }
 

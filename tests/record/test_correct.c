@@ -44,12 +44,22 @@ static void corrects(void **state)
         // The GPU works 15 ms in steps of 100 ms; the recorded ones took 20.
         {OLD "\"step_ms\":100.0,\"account\":{\"x\":1,\"step_ms\":20.0,\"busy_share\":0.75,"
              "\"host_share\":0.25,\"work\":[{\"name\":\"other\",\"share\":0.75}]}}",
-         NEW "\"step_ms\":100.0,\"account\":{\"x\":1,\"step_ms\":20.0,\"busy_share\":0.15,"
-             "\"host_share\":0.05,\"work\":[{\"name\":\"other\",\"share\":0.15}],"
-             "\"full_step_ms\":100.0,\"unseen_share\":0.8},\"corrected\":[\"account\"]}"},
+         NEW "\"step_ms\":100.0,\"account\":{\"x\":1,\"step_ms\":20.0,\"full_step_ms\":100.0,"
+             "\"busy_share\":0.15,\"host_share\":0.05,\"unseen_share\":0.8,"
+             "\"work\":[{\"name\":\"other\",\"share\":0.15}]},\"corrected\":[\"account\"]}"},
         {OLD "\"step_ms\":20.0,\"account\":{\"step_ms\":20.0,\"busy_share\":1.0}}",
-         NEW "\"step_ms\":20.0,\"account\":{\"step_ms\":20.0,\"busy_share\":1.0,"
-             "\"full_step_ms\":20.0}}"},
+         NEW "\"step_ms\":20.0,\"account\":{\"step_ms\":20.0,\"full_step_ms\":20.0,"
+             "\"busy_share\":1.0}}"},
+        // By GPM the GPU works half of the time: the recorded kernels are not all of a step.
+        {OLD
+         "\"account\":{\"x\":1,\"step_ms\":20.0,\"busy_share\":0.01,\"between_ms\":20.0,\"work\":["
+         "{\"name\":\"other\",\"share\":0.01}]},\"use\":{\"steady\":{\"gpu_percent\":60.0,"
+         "\"sm_percent\":50.0}},\"step_ms\":20.0,\"steady\":{\"from_s\":0.0,\"to_s\":20.0}}",
+         NEW
+         "\"account\":{\"x\":1,\"step_ms\":20.0,\"between_ms\":20.0,\"full_step_ms\":20.0,\"off\":"
+         "\"the recorded steps contradict the GPU's utilisation\"},\"use\":{\"steady\":{"
+         "\"gpu_percent\":60.0,\"sm_percent\":50.0}},\"step_ms\":20.0,\"steady\":{\"from_s\":0.0,"
+         "\"to_s\":20.0},\"corrected\":[\"account\"]}"},
         {OLD "\"account\":{\"off\":\"x\"}}", NULL},
         // An MLPerf log that counts samples, not epochs.
         {OLD "\"source\":\"imported from a.txt (mllog)\",\"epoch_list\":[{\"epoch\":30720}]}",

@@ -102,12 +102,9 @@ report("41,000 launches a second: recording costs at most 1 % of the time, and t
 # Rank 0 is in NCCL's kernel for 3 ms of each step, rank 1 for 1: that one comes last.
 two = start("--no-ledger", "--", "sh", "-c", "for r in 0 1; do RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 TRACED_NCCL_US=$((3000 - 2000 * r)) "
             f"{TRACED} steps 1200 & done; wait")
-# Looks at the launches after the account see a part of a step, in which layers repeat.
-layers = start("--no-ledger", "--", "sh", "-c",
-               f'{TRACED} layers 180 & for i in $(seq 1 16); do echo "{{\\"step\\": $((i * 10))}}" >>"$FARE_EVENTS"; sleep 1; done; kill $!; wait $!; :')
 queues = start("--no-ledger", "--", "sh", "-c", "for r in 0 1; do RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 TRACED_NCCL_US=$((3000 - 2000 * r)) "
                f"{TRACED} queues 7 & done; wait")
-layers = start("--no-ledger", "--", TRACED, "layers", 150)
+layers = start("--no-ledger", "--", TRACED, "layers", 70)
 code, one, err = result(uncounted)
 report("launches without numbers: most steps are derived from the step time, and the record says so", code == 0
        and 850 <= one.get("steps", 0) <= 1260 and any("are derived" in t for t in one.get("taints", [])),
@@ -123,11 +120,6 @@ report("two ranks with NCCL: what the last one spends in it is communication, wh
        and near(one.get("step_communication_ms"), 1, 0.05) and near(one.get("step_waiting_ms"), 1, 0.05)
        and near(one.get("step_calculation_ms"), 8, 0.15) and near(one["account"].get("exposed_share"), 0.2, 0.101)
        and one["account"].get("processes") == 2, (p, one.get("account"), {k: v for k, v in one.items() if k.startswith("step_c")}, err))
-code, one, err = result(layers)
-a = one.get("account", {})
-report("what is seen of a step after the account is made does not replace it", code == 0 and a.get("launches_per_step") == 241
-       and near(a.get("step_ms"), 100, 1) and near(a.get("between_ms"), 100, 10) and near(a["busy_share"], 0.732, 0.01),
-       (one.get("step_ms"), a, err))
 # Each GPU works 5.18 ms in each of 100 steps in 2 s, and 3 or 1 ms in NCCL's kernel, whichever of them were recorded.
 code, one, err = result(queues)
 a = one.get("account", {})
@@ -138,4 +130,9 @@ report("batches that come in queues: the account adds up to the measured step, a
 report("so do the parts of a step of several ranks", near(one.get("step_communication_ms"), 1, 0.25)
        and near(one.get("step_waiting_ms"), 1, 0.25) and 15 <= one.get("step_calculation_ms", 0) <= 21,
        ({k: v for k, v in one.items() if k.startswith("step_")}, a))
+# 218 ms of the 300 of each step, by traced.c. The first records of a burst, and later looks, are a part of a step: its layers are no steps.
+code, one, err = result(layers)
+a = one.get("account", {})
+report("layers are no steps: the account is of whole steps, of a burst with few of them", code == 0 and a.get("launches_per_step") == 1201
+       and near(a["busy_share"] * a["full_step_ms"], 218, 11) and near(a.get("between_ms", 300), 300, 30), (one.get("step_ms"), a, err))
 done()

@@ -92,21 +92,23 @@ static void step(uint64_t at, int names)
     kernel("_ZN2at6native25multi_tensor_apply_kernelINS", at, 180);
 }
 
-// Steps of 80 ms, which it prints: sixty layers of five kernels, then an optimizer. The GPU works
-// for 60 * 5 * 0.1 + 2 ms of each. A part of a step looks like many short ones.
+// Steps of 300 ms, which it prints: 240 layers of the same five kernels, then an optimizer. The GPU
+// works for 240 * 5 * 0.18 + 2 ms of each. A part of a step looks like many short ones, and a burst
+// has fewer than eight.
 static void train_layers(int steps)
 {
     static const char *const names[] = {"nvjet_sm90_tst_64x64", "vectorized_elementwise_kernel_1",
                                         "nvjet_sm90_tst_128x64", "vectorized_elementwise_kernel_2",
                                         "reduce_kernel"};
     uint64_t at = now();
-    for (int i = 0; i < steps; i++, at += 80000000) {
-        for (uint64_t k = 0; k < 300; k++) {
-            kernel(names[k % 5], at + k * 120000, 100);
-            sleep_until(at + k * 120000);
+    for (int i = 0; i < steps; i++, at += 300000000) {
+        for (uint64_t k = 0; k < 1200; k++) {
+            if (k % 40 == 0)
+                sleep_until(at + k * 200000);
+            kernel(names[k % 5], at + k * 200000, 180);
         }
-        kernel("_ZN2at6native25multi_tensor_apply_kernelINS", at + 36000000, 2000);
-        sleep_until(at + 80000000);
+        kernel("_ZN2at6native25multi_tensor_apply_kernelINS", at + 240000000, 2000);
+        sleep_until(at + 300000000);
         printf("step %d/%d loss 1.5\n", i + 1, steps);
         fflush(stdout);
     }
@@ -119,30 +121,6 @@ static void train(int steps, int step_ms)
     for (int i = 0; i < steps; i++, at += (uint64_t)step_ms * 1000000) {
         step(at, 20);
         sleep_until(at + (uint64_t)step_ms * 1000000);
-    }
-    flush();
-}
-
-// A step of 100 ms: a copy, 30 layers of the same eight kernels, an optimizer.
-static void train_layers(int steps)
-{
-    static char names[8][32];
-    uint64_t at = now();
-    for (int i = 0; i < steps; i++, at += 100000000) {
-        uint64_t next = at + 2000000;
-        ended(&(struct fake_record){.kind = CUPTI_KIND_MEMCPY,
-                                    .copy = CUPTI_COPY_HTOD,
-                                    .start = at,
-                                    .end = at + 1000000,
-                                    .bytes = 1 << 20});
-        for (int k = 0; k < 30 * 8; k++, next += 320000) {
-            snprintf(names[k % 8], sizeof names[0], "vectorized_elementwise_kernel_%d", k % 8);
-            kernel(names[k % 8], next, 300);
-            if (k % 8 == 7)
-                sleep_until(next);
-        }
-        kernel("_ZN2at6native25multi_tensor_apply_kernelINS", next, 180);
-        sleep_until(at + 100000000);
     }
     flush();
 }
@@ -189,8 +167,6 @@ int main(int argc, char **argv)
         train(count, 10);
     } else if (strcmp(what, "fast") == 0) {
         train(count, 1);
-    } else if (strcmp(what, "layers") == 0) {
-        train_layers(count);
     } else if (strcmp(what, "queues") == 0) { // of 100 batches, and a second until the next
         for (int i = 0; i < count; i++) {
             train(100, 10);
