@@ -512,6 +512,11 @@ static int by_expected(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static bool is_bound(const struct candidate *c)
+{
+    return c->estimated->estimate.kind == ESTIMATE_BOUND;
+}
+
 // The estimate that ends first; SIZE_MAX: there is none.
 static int find_soonest(const struct search *s, size_t *found, struct err *err)
 {
@@ -521,6 +526,8 @@ static int find_soonest(const struct search *s, size_t *found, struct err *err)
     for (size_t i = 0; i < all->count; i++) {
         struct bill_time time;
         bool known;
+        if (is_bound(&all->items[i]))
+            continue;
         TRY(quote_candidate_time(s->ask, &all->items[i], &time, &known, err));
         if (time.total_ns < least_ns) { // of equal ones the cheapest, which is first
             least_ns = time.total_ns;
@@ -558,8 +565,8 @@ static int add_estimates(struct search *s, struct err *err)
         TRY(find_soonest(s, &soonest, err));
     for (size_t i = 0; i < all->count; i++) {
         size_t *left = *all->items[i].offer.gpu ? &gpus : &cpus;
-        bool spot = all->items[i].offer.kind == OFFER_SPOT;
-        if (*left == 0 && i != soonest && (firm || spot))
+        bool never = all->items[i].offer.kind == OFFER_SPOT || is_bound(&all->items[i]);
+        if (*left == 0 && i != soonest && (firm || never))
             continue;
         *left -= *left > 0;
         billed++;

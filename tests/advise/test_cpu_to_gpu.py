@@ -81,6 +81,14 @@ report("they come behind all times that are estimated", any(not r.get("lower_bou
 text = fare("quote", TRAINER["id"], "--gpu", "h200")
 report("a table marks time and bill with ≥, and says why", "≥ " in text and "≥0." in text and "a CPU does not show what a GPU waits for" in
        " ".join(text.split()), text)
+# Other programs used nearly all: CPUs have no estimate, and hundreds of GPUs a bound. A report shows the first.
+Path("busy.jsonl").write_text(json.dumps({**TRAINER, "id": "20261118T010001Z-busy", "name": "busy", "command": ["python", "busy.py"],
+                                          "use": {"gpus": 0, "steady": {"cpu_percent": 20, "crowded_percent": 175}}}) + "\n")
+fare("runs", "import", "busy.jsonl")
+rows = json.loads(fare("quote", "20261118T010001Z-busy", "--json"))
+page = fare("report", "20261118T010001Z-busy", "-o", "-")
+report("where nothing but bounds is known, a report shows a few of them", len(rows["estimates"]) > 300 and all(r["lower_bound"] for r in rows["estimates"])
+       and 3 <= page.count(">lower bound<") <= 40, (len(rows["estimates"]), page.count("lower bound")))
 text = " ".join(fare("compare", TRAINER["id"], "--estimate", "h200").split())
 report("a comparison has no row for it", "lower bound" in text and "launches" in text, text)
 done()

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -53,8 +54,43 @@ static void names(void **state)
     }
 }
 
+// Whose loop a script runs decides what a step costs the host. Lightning has a Trainer too.
+static void loops(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *loop;
+    } cases[] = {
+        {"from transformers import Trainer\nTrainer(model=m, args=a).train()\n",
+         "transformers.Trainer"},
+        {"from transformers import AutoModel\nfor x in data: step(x)\n", NULL},
+        {"import lightning as L\nimport transformers\nL.Trainer(max_epochs=3).fit(m)\n", NULL},
+        {"class Trainer: pass\nTrainer().run()\n", NULL},
+    };
+    char path[] = "/tmp/fare-code-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run run = {0};
+        struct err err = {0};
+        char bash[] = "bash", *argv[] = {bash, path, NULL};
+        assert_int_equal(ftruncate(file, 0), 0);
+        assert_int_equal(pwrite(file, cases[i].text, strlen(cases[i].text), 0),
+                         strlen(cases[i].text));
+        assert_ok(code_describe(argv, &run.code, &err), &err);
+        assert_non_null(run.code.script_sha256);
+        if (cases[i].loop)
+            assert_string_equal(run.code.loop, cases[i].loop);
+        else
+            assert_null(run.code.loop);
+        record_release(run_fields, &run);
+    }
+    close(file);
+    unlink(path);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(loops)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -389,6 +389,8 @@ static void the_steady_part_alone(void **state)
         struct reading r = {.at_ns = (int64_t)((5 + at_s) * 1e9)};
         r.run_cpu_s = some_real(at_s * 2);
         r.workers_cpu_s = some_real(at_s * 1.5);
+        r.busy_cpu_s = some_real(at_s * 5); // three CPUs by others
+        r.cpus = some_int(8);
         r.io_stalled_s = some_real(at_s < 28 ? 100 : 102); // two seconds of 24 to 28
         totals_add(&h, &r);
         r = (struct reading){.at_ns = r.at_ns};
@@ -407,6 +409,13 @@ static void the_steady_part_alone(void **state)
     totals_steady(&h, &g, &context, &run);
     assert_real(run.use.steady.cpu_percent, 200);
     assert_real(run.use.steady.workers_cpu_percent, 150);
+    assert_real(run.use.steady.crowded_percent, 300);
+    run.machine.usable_cpus = some_real(6); // two of the three may be on CPUs that it may not use
+    totals_steady(&h, &g, &context, &run);
+    assert_real(run.use.steady.crowded_percent, 100);
+    run.machine.usable_cpus = some_real(2);
+    totals_steady(&h, &g, &context, &run);
+    assert_real(run.use.steady.crowded_percent, 0);
     assert_real(run.use.steady.io_pressure_percent, 10); // 2 of 20 s
     assert_absent(run.use.steady.disk_waiting);
     // 28 to 32 s was read as idle at 32 s: of the 20 s, 18 are steps.
