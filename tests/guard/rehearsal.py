@@ -6,10 +6,13 @@
 
 Each has its own seed, such as 7-12, which replays it alone. In each: the job finishes; its result is that of an
 uninterrupted run, bit for bit (one in forty is fare's own mlp, one in twenty saves to an S3 server); no partial checkpoint was resumed; two live copies never made progress; the work lost by an
-interruption is at most the interval, one checkpoint and what the machine's load adds. Exit code 1 if one failed."""
+interruption is at most the interval, one checkpoint and what the machine's load adds; and where a store or a folder is wrong for
+one start, that start ends with a code of its own, nothing that was whole is deleted, and nobody else's file is written. Exit code 1
+if one failed."""
 import argparse
 import atexit
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -30,6 +33,9 @@ SLACK_S = 3.0       # what a loaded machine adds to a time
 STEP_MS, PERIOD = 20, 5
 KINDS = ["job", "fare", "machine", "term", "notice", "short notice", "pause", "store down", "slow start"]
 ON_DISK, ON_S3 = ["disk full"], ["network cut", "slow network"]  # more of them, by kind of store
+# The machine is lost, and for its successor's start something is wrong; then it is right again.
+WRONG_STARTS = ["folder gone", "planted link", "data away", "store lies", "saves lie"]
+UNUSABLE = 74  # exit code: there are checkpoints, and none can be used
 LASTING = {"store down", "slow start", "pause", "disk full", "network cut", "slow network"}  # the job may go on
 counts, lock = {}, threading.Lock()
 
@@ -152,7 +158,7 @@ class Rehearsal:
         self.kind = self.random.choice(["zip", "safetensors", "folder", "raw"])
         self.steps = self.random.randint(60, 120)
         self.lease_s = LEASE_S
-        self.kinds = KINDS + (ON_DISK if self.mount() else [])
+        self.kinds = KINDS + WRONG_STARTS + (ON_DISK if self.mount() else [])
         self.plan = [self.random.choice(self.kinds) for _ in range(self.random.randint(1, 4))]
         self.machines, self.excused, self.alive = 0, [], []
 
@@ -165,7 +171,7 @@ class Rehearsal:
 
     def command(self, home):
         return [self.fare, "run", "--no-cloud", "--no-trace", "--save", str(self.store), "--save-every", f"{int(EVERY_S * 1e3)}ms",
-                "--lease", f"{int(self.lease_s * 1e3)}ms", "--checkpoints", "out", "--grace", "2s",
+                "--lease", f"{int(self.lease_s * 1e3)}ms", "--checkpoints", "out", "--grace", "2s", "--patience", "1s",
                 "--notice", f"signal@3s,file:{home}/notice", "--on-notice", "USR1",
                 "--", "/usr/bin/python3", "-S", "-E", str(HERE / "job.py"), "out", str(self.steps), str(STEP_MS), str(PERIOD),
                 self.kind, str(self.log), "{resume}"]
@@ -173,11 +179,15 @@ class Rehearsal:
     def environment(self, home):
         return dict(os.environ, HOME=str(home), XDG_DATA_HOME=str(home / "data"), FARE_METADATA="off", TMPDIR=str(home))
 
-    def start(self, elsewhere=False):
+    def place(self, elsewhere=False):
         fresh = self.machines == 0 or self.random.random() < 0.7 or elsewhere
         self.machines += fresh
         home = self.dir / f"machine-{self.machines}"
         home.mkdir(exist_ok=True)
+        return home
+
+    def start(self, elsewhere=False, home=None):
+        home = home or self.place(elsewhere)
         (home / "notice").unlink(missing_ok=True)
         env = self.environment(home)
         with open(self.dir / "said", "ab") as said:
@@ -267,6 +277,71 @@ class Rehearsal:
         self.store.unlink()
         away.rename(self.store)
 
+    # ---- starts at which something is wrong
+
+    def whole(self):
+        """The checkpoints that are marked complete, with the data that their manifests name."""
+        names = set()
+        for marker in Path(self.store).glob("saves/*/complete"):
+            try:
+                entries = json.loads((marker.parent / "manifest").read_text())["entries"]
+            except (OSError, ValueError):
+                continue
+            names |= {str(marker)} | {str(Path(self.store) / e["data"]) for e in entries if "data" in e}
+        return names
+
+    def make_wrong(self, what, home):
+        """Returns how to make it right again."""
+        out, away, store = home / "out", home / "out.away", Path(self.store)
+        if what == "folder gone":  # its disk is not mounted
+            if out.exists():
+                out.rename(away)
+            out.symlink_to(self.dir / "unmounted/out")
+            return lambda: (out.unlink(), away.exists() and away.rename(out))
+        if what == "planted link":  # of every name that a checkpoint may have
+            out.mkdir(exist_ok=True)
+            (self.dir / "victim").write_text("somebody's own")
+            for manifest in store.glob("saves/*/manifest"):
+                name = out / json.loads(manifest.read_text())["name"]
+                if not os.path.lexists(name):
+                    name.symlink_to(self.dir / "victim")
+            return lambda: None
+        if what == "data away":
+            (store / "data").rename(store / "away")
+            return lambda: (shutil.rmtree(store / "data", ignore_errors=True), (store / "away").rename(store / "data"))
+        lies = {p: p.read_bytes() for p in store.glob("data/*/*" if what == "store lies" else "saves/*/*")}
+        for path, data in lies.items():
+            path.write_bytes(bytes(b ^ 1 for b in data))
+        return lambda: [path.write_bytes(data) for path, data in lies.items() if path.exists()]
+
+    def start_wrong(self, what, fare):
+        everything = [fare.pid] + children(fare.pid)
+        send(everything, signal.SIGSTOP)
+        send(set(everything + children(fare.pid)), signal.SIGKILL)
+        fare.wait()
+        before, begun, home = self.whole(), len(self.lines()), self.place()
+        if not before:
+            return
+        right = self.make_wrong(what, home)
+        other = self.start(home=home)
+        if what == "planted link":  # harms nobody: it goes on
+            self.next = other
+            return
+        code = self.wait(other, 4 * self.lease_s + 20)
+        if code is None:
+            send([other.pid] + children(other.pid), signal.SIGKILL)
+            other.wait()
+        right()
+        first = [int(line[3]) for line in self.lines()[begun:] if line[2] == "start"]
+        # The same machine has the bytes on its own disk and goes on; or the job had ended before.
+        if (first and first[0] > 0) or (code == 0 and not first and self.finals()):
+            return
+        count("starts that ended because no checkpoint could be used")
+        if code != UNUSABLE or first:
+            raise Fault(f"{what}: it did not end with code {UNUSABLE}, but {code}; the job was started from {first}")
+        if not before <= self.whole():
+            raise Fault(f"{what}: {before - self.whole()} is gone")
+
     # ---- the whole
 
     def play(self):
@@ -279,6 +354,9 @@ class Rehearsal:
                 code = self.wait(fare, self.random.uniform(0.3, 2.2) + (self.lease_s if what != "slow start" else 0))
                 if code is None:
                     count(what)
+                    if what in WRONG_STARTS:
+                        self.start_wrong(what, fare)
+                        continue
                     self.interrupt(what, fare)
                     if what in LASTING:
                         continue_with = self.next or fare
@@ -318,6 +396,8 @@ class Rehearsal:
         for line in lines:
             if line[2] == "partial":
                 raise Fault("a partial checkpoint was resumed: " + " ".join(line))
+        if (self.dir / "victim").exists() and (self.dir / "victim").read_text() != "somebody's own":
+            raise Fault("a planted link was written through")
         self.judge_copies(lines)
         self.judge_loss(lines)
 
@@ -419,7 +499,7 @@ class Native(Rehearsal):
     def __init__(self, fare, seed):
         super().__init__(fare, seed)
         self.kind = "mlp"
-        self.plan = [what for what in self.plan if what not in ("job", "pause")] or ["machine"]
+        self.plan = [what for what in self.plan if what not in ("job", "pause", *WRONG_STARTS)] or ["machine"]
         # Its checkpoints have eight megabytes.
         subprocess.run(["umount", "-l", str(self.store)], stderr=subprocess.DEVNULL)
         with lock:
