@@ -2,21 +2,13 @@
 #include "trace/trace.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/fs.h"
-#include "base/scratch.h"
 #include "trace/account.h"
+#include "trace/injection.h"
 #include "trace/worker.h"
 #include "trace/rings.h"
-
-#define LIBRARY   "libfare-trace.so"
-#define INJECTION "CUDA_INJECTION64_PATH"
 
 enum {
     PROCESSES = 16,      // recorded
@@ -50,10 +42,7 @@ static const struct {
 } enoughs[] = {{30, 2}, {8, 5}, {3, 20}};
 
 struct trace {
-    struct scratch folder;
-    struct buf library_entry, folder_entry;
-    char *environment[3];
-    const char *off;
+    struct injection injection;
     struct ring rings[PROCESSES];
     struct burst {
         bool on, peek;
@@ -92,74 +81,6 @@ struct trace {
 
 // ---- start and end
 
-// Variables of profilers that use CUPTI themselves or inject a library of their own.
-static const char *other_profiler(void)
-{
-    static const struct {
-        const char *variable, *text;
-    } others[] = {
-        {INJECTION, INJECTION " is set: another profiler has the GPU"},
-        {"NVTX_INJECTION64_PATH", "NVTX_INJECTION64_PATH is set: another profiler has the GPU"},
-        {"NSYS_PROFILING_SESSION_ID", "it runs under Nsight Systems"},
-        {"NV_COMPUTE_PROFILER_PERFWORKS_DIR", "it runs under Nsight Compute"},
-        {"KINETO_USE_DAEMON", "KINETO_USE_DAEMON is set: PyTorch's profiler may be started"},
-    };
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (getenv(others[i].variable) && *getenv(others[i].variable))
-            return others[i].text;
-    return NULL;
-}
-
-static int make_folder(struct trace *t, struct err *err)
-{
-    const char *tmp = getenv("TMPDIR");
-    const char *const places[] = {"/dev/shm", tmp && *tmp == '/' ? tmp : "/tmp", "/tmp"};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        struct err why = {0};
-        int rc = scratch_make(&t->folder, places[i], &why);
-        if (rc == 0 || rc == ERR_MEMORY)
-            return rc == 0 ? 0 : err_memory(err);
-    }
-    t->off = "there is no room for its records";
-    return 0;
-}
-
-static int find_library(struct trace *t, const char *given, struct buf *path, struct err *err)
-{
-    struct err why = {0};
-    if (given)
-        buf_adds(path, given);
-    else if (fs_program_dir(path, &why) == ERR_MEMORY)
-        return err_memory(err);
-    buf_adds(path, given ? "" : "/" LIBRARY);
-    TRY(buf_check(path, err));
-    if (access(path->data, R_OK) != 0)
-        t->off = "fare's " LIBRARY " is not beside the program";
-    return 0;
-}
-
-static int open_trace(struct trace *t, const char *library, struct err *err)
-{
-    struct buf path = {0};
-    int rc = 0;
-    t->off = other_profiler();
-    if (!t->off)
-        rc = find_library(t, library, &path, err);
-    if (rc == 0 && !t->off)
-        rc = make_folder(t, err);
-    if (rc == 0 && !t->off) {
-        buf_printf(&t->folder_entry, TRACE_FOLDER "=%s", t->folder.path);
-        buf_printf(&t->library_entry, INJECTION "=%s", buf_str(&path));
-        rc = buf_check(&t->folder_entry, err);
-        if (rc == 0)
-            rc = buf_check(&t->library_entry, err);
-        t->environment[0] = t->folder_entry.data;
-        t->environment[1] = t->library_entry.data;
-    }
-    buf_release(&path);
-    return rc;
-}
-
 int trace_new(struct trace **trace, const char *library, struct err *err)
 {
     struct trace *t = *trace = calloc(1, sizeof *t);
@@ -167,7 +88,7 @@ int trace_new(struct trace **trace, const char *library, struct err *err)
         return err_memory(err);
     for (int i = 0; i < PROCESSES; i++)
         t->rings[i].fd = -1;
-    int rc = open_trace(t, library, err);
+    int rc = injection_open(&t->injection, library, err);
     if (rc != 0) {
         trace_free(t);
         *trace = NULL;
@@ -182,24 +103,22 @@ void trace_free(struct trace *t)
     for (int i = 0; i < PROCESSES; i++)
         ring_close(&t->rings[i]);
     pattern_release(&t->pattern);
-    scratch_remove(&t->folder);
-    buf_release(&t->folder_entry);
-    buf_release(&t->library_entry);
+    injection_release(&t->injection);
     free(t);
 }
 
 char *const *trace_environment(const struct trace *t)
 {
-    return t->environment;
+    return t->injection.environment;
 }
 
 // ---- reading
 
 static void open_rings(struct trace *t)
 {
-    for (; t->folder.path && t->seen < TRACE_RINGS; t->seen++) {
+    for (; t->injection.folder.path && t->seen < TRACE_RINGS; t->seen++) {
         struct ring one = {.fd = -1}, *to = t->seen < PROCESSES ? &t->rings[t->seen] : &one;
-        if (!ring_open(to, t->folder.path, t->seen))
+        if (!ring_open(to, t->injection.folder.path, t->seen))
             return;
         if (to == &one)
             ring_close(to);
@@ -468,7 +387,7 @@ static int read_all(struct trace *t, struct err *err)
 int trace_read(struct trace *t, int64_t *steps, int64_t *at_ns, struct err *err)
 {
     *steps = 0;
-    if (t->off)
+    if (t->injection.off)
         return 0;
     if (t->ended_ns == 0)
         TRY(read_all(t, err));
@@ -533,8 +452,8 @@ const char *trace_why_off(const struct trace *t)
         [TRACE_OTHER] = "another profiler has the GPU",
         [TRACE_FAILED] = "CUPTI does not record this GPU",
     };
-    if (t->off)
-        return t->off;
+    if (t->injection.off)
+        return t->injection.off;
     for (int i = 0; i < PROCESSES; i++) {
         uint32_t state = t->rings[i].fd < 0 ? TRACE_RECORDING : t->rings[i].header.state;
         if (state < sizeof texts / sizeof *texts && texts[state])
@@ -545,7 +464,7 @@ const char *trace_why_off(const struct trace *t)
 
 int trace_end(struct trace *t, struct err *err)
 {
-    if (t->off)
+    if (t->injection.off)
         return 0;
     TRY(read_all(t, err));
     for (int i = 0; i < PROCESSES && t->rings[i].fd >= 0; i++)

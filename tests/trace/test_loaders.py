@@ -40,7 +40,7 @@ report("records of earlier builds are read", "added 8 runs" in said, said)
 page = fare("runs", burst["id"])
 report("a burst between two waits: the GPU waits for data, and the record is marked",
        "the GPU waits 86 % of each step for data; a faster GPU will not help" in page and "GPU works" not in page
-       and re.search(r"^Corrected +account$", page, re.M) and "Where a step goes: 109 ms, by the GPU's records of 7 that took 15 ms each" in page, page)
+       and re.search(r"^Corrected +account\b", page, re.M) and "Where a step goes: 109 ms, by the GPU's records of 7 that took 15 ms each" in page, page)
 explained = fare("quote", burst["id"], "--explain", OFFER)
 report("estimates from it are bound by the host", "GPU busy 13 %" in explained and "bound by the host" in explained
        and "factor of a step: 1\n" in explained, explained)
