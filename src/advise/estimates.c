@@ -270,9 +270,13 @@ static void add_processors(const struct estimated *e, struct buf *out)
     const struct device *a = e->from.device, *b = e->to.device;
     if (e->to.gpus > 0)
         return;
-    buf_printf(out, "processors: %s to %s, %.3g to %.3g virtual CPUs, fp32 ",
+    buf_printf(out, "processors: %s to %s, %.3g to %.3g virtual CPUs",
                a ? a->name : "one that is not in the device table", b ? b->name : "an unknown one",
                e->from.cpus, e->to.cpus);
+    if (e->from.cpus_most > e->from.cpus)
+        buf_printf(out, " or, if it was other programs that kept it from more, %.3g to %.3g",
+                   e->from.cpus_most, e->to.cpus_most);
+    buf_adds(out, ", fp32 ");
     add_cpu_rate(a, e->from.cpus, out);
     buf_adds(out, " to ");
     add_cpu_rate(b, e->to.cpus, out);

@@ -352,6 +352,8 @@ static struct proof median_of(struct proof *again, size_t count)
         p.high_ns = again[i].high_ns > p.high_ns ? again[i].high_ns : p.high_ns;
     }
     p.runs = of;
+    p.again = again;
+    p.again_count = count;
     return p;
 }
 
@@ -364,11 +366,9 @@ int proofs_gather(struct proofs *proofs, const struct quote_ask *ask, struct err
     TRY(market_devices(ask->market, &proofs->devices, err));
     proofs->items = calloc(ask->evidence_count + 1, sizeof *proofs->items);
     proofs->hits = calloc(2 * ask->evidence_count + 1, sizeof *proofs->hits);
-    struct proof *all = calloc(ask->evidence_count + 1, sizeof *all);
-    if (!proofs->items || !proofs->hits || !all) {
-        free(all);
+    struct proof *all = proofs->all = calloc(ask->evidence_count + 1, sizeof *all);
+    if (!proofs->items || !proofs->hits || !all)
         return err_memory(err);
-    }
     for (size_t i = 0; i < ask->evidence_count; i++)
         count += prove(proofs, ask, i, &all[count]);
     for (size_t i = 0; i < count; i += again) { // those that are one come together
@@ -381,13 +381,13 @@ int proofs_gather(struct proofs *proofs, const struct quote_ask *ask, struct err
             }
         proofs->items[proofs->count++] = median_of(&all[i], again);
     }
-    free(all);
     return 0;
 }
 
 void proofs_release(struct proofs *proofs)
 {
     free(proofs->items);
+    free(proofs->all);
     free(proofs->hits);
     *proofs = (struct proofs){0};
 }

@@ -39,8 +39,10 @@ struct proof { // a run whose time is known
     struct bill_time time;
     const struct device *device; // the GPU, or the processor of a run on CPUs; null: unknown
     bool asked;
-    bool stopped;            // cut off: any other counts before it
-    size_t runs;             // of this setting on this machine; it is their median
+    bool stopped;              // cut off: any other counts before it
+    size_t runs;               // of this setting on this machine; it is their median
+    const struct proof *again; // all of them, each for itself: the one asked for, then by time
+    size_t again_count;
     int64_t low_ns, high_ns; // the ends of all their intervals
     int64_t gpus;            // 0: it ran on CPUs
     int64_t memory_bytes;    // of the host, at its peak; 0: unknown
@@ -59,6 +61,7 @@ struct proofs {
     int gpus;        // as asked; others are no proof, but estimates start from them
     struct proof *items;
     size_t count;
+    struct proof *all;      // each run for itself: proof.again
     struct proof_hit *hits; // room for what proofs_find() finds, twice
 };
 

@@ -236,26 +236,39 @@ static bool is_combined(const struct candidate *a, const struct candidate *b)
            evidence_same_setting(a->source.proof->run, b->source.proof->run);
 }
 
-// The interval holds what each run says: where one lies apart, it reaches there, and it is named.
+// The interval holds what a run says: if that lies apart, it reaches there, and the run is named.
 // Of a lower bound, nothing is above.
+static void span(const struct sources_ask *ask, const struct proof *p, struct estimated *out)
+{
+    struct candidate one;
+    struct estimate *e = &out->estimate;
+    const struct estimate *o = &one.estimate;
+    if (p->stopped || !evidence_same_setting(out->proof->run, p->run) ||
+        !try_source(ask, p, &one) || o->kind < ESTIMATE_MEASURED ||
+        one.source.to.gpus != out->to.gpus)
+        return;
+    bool bound = o->kind == ESTIMATE_BOUND, above = o->low_s > e->high_s;
+    if (!above && (bound || o->high_s >= e->low_s))
+        return;
+    out->apart = p;
+    out->apart_time = (struct estimate_time){o->time_s, o->low_s, bound ? 0 : o->high_s};
+    e->high_s = fmax(e->high_s, o->high_s);
+    e->low_s = bound ? e->low_s : fmin(e->low_s, o->low_s);
+    estimate_set_kind(e);
+}
+
+// Of many runs on one machine, the run asked for, the fastest and the slowest tell.
 static void span_all(const struct sources_ask *ask, struct estimated *out)
 {
-    struct estimate *e = &out->estimate;
-    struct candidate one;
-    for (size_t i = 0; i < ask->proof_count && e->kind > ESTIMATE_BOUND; i++) {
-        if (!evidence_same_setting(out->proof->run, ask->proofs[i].run) ||
-            !try_source(ask, &ask->proofs[i], &one) || one.estimate.kind < ESTIMATE_MEASURED ||
-            one.source.to.gpus != out->to.gpus)
-            continue;
-        const struct estimate *o = &one.estimate;
-        bool bound = o->kind == ESTIMATE_BOUND, above = o->low_s > e->high_s;
-        if (!above && (bound || o->high_s >= e->low_s))
-            continue;
-        out->apart = one.source.proof;
-        out->apart_time = (struct estimate_time){o->time_s, o->low_s, bound ? 0 : o->high_s};
-        e->high_s = fmax(e->high_s, o->high_s);
-        e->low_s = bound ? e->low_s : fmin(e->low_s, o->low_s);
-        estimate_set_kind(e);
+    for (size_t i = 0; i < ask->proof_count && out->estimate.kind > ESTIMATE_BOUND; i++) {
+        const struct proof *p = &ask->proofs[i];
+        if (ask->proof_count > 1)
+            span(ask, p, out);
+        size_t last = p->again_count;
+        while (last > 1 && p->again[last - 1].stopped)
+            last--;
+        for (size_t k = 0; last > 1 && k < last; k += k == 1 && last > 3 ? last - 2 : 1)
+            span(ask, &p->again[k], out);
     }
 }
 
@@ -284,6 +297,5 @@ void sources_estimate(const struct sources_ask *ask, struct estimated *out)
     out->proof = list[0].source.proof;
     out->from = list[0].source.from;
     out->to = list[0].source.to;
-    if (ask->proof_count > 1)
-        span_all(ask, out);
+    span_all(ask, out);
 }
