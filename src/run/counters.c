@@ -185,6 +185,10 @@ static bool better(const struct counters *all, const struct counter *c, const st
         return true; // it goes on: the other was an evaluation in between
     if (rank(all, c) > rank(all, now))
         return true;
+    int64_t c_ns = c->moved_ns - c->began_ns, now_ns = now->moved_ns - now->began_ns;
+    if (c->loss && ended(now) && now->restarts == 0 && c->began_ns >= now->moved_ns &&
+        c_ns > now_ns)
+        return true; // a pre-training ended, and this lasts longer
     if (rank(all, now) > 1 || now->loss || now->epoch || now->weak)
         return false;
     const struct counter *outer = counters_outer(all);
@@ -192,7 +196,6 @@ static bool better(const struct counters *all, const struct counter *c, const st
         return false;
     if (c->restarts > now->restarts) // it comes again: the other one was inside its epoch
         return ended(now);
-    int64_t c_ns = c->moved_ns - c->began_ns, now_ns = now->moved_ns - now->began_ns;
     return c->began_ns >= now->moved_ns && (ended(now) || c_ns > LASTS_LONGER * now_ns);
 }
 

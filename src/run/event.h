@@ -58,6 +58,7 @@ struct event {
     struct maybe_real left_s;
     double left_unit_s;
     bool generates; // it tells the length of answers: on-policy reinforcement learning
+    bool loops;     // several trainings follow each other: "Fold 1/5", "Trial 3/20"
 
     // A counter of a line: a progress bar, or the numbers of one kind of log line. It may restart.
     uint32_t bar;             // not 0: `step` and `total_steps` are this counter's

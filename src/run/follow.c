@@ -265,6 +265,7 @@ static void apply(struct follow *f, enum level level, struct event *e)
     else if (epoch)
         track_epoch(&f->track, e);
     f->track.lengthens |= e->generates;
+    f->track.totals.loops |= e->loops && !exact;
     if (steps && e->left_s.known && counters_chosen(&f->track.counters) &&
         counters_chosen(&f->track.counters)->bar == e->bar) {
         f->track.left_s = e->left_s;

@@ -78,6 +78,7 @@ enum formats_role {
     ROLE_TOOK,       // seconds that an evaluation or a checkpoint took
     ROLE_LEFT,       // "eta: 0:05:25", "remaining: 33s": a tempo too
     ROLE_ANSWER,     // the length of generated answers
+    ROLE_LOOP,       // around trainings: "Fold 1/5"
     ROLE_PLURAL,     // "Total optimization steps = 900"
     ROLE_LIMIT,      // the counter behind it is none: "max step", "per iteration"
     ROLE_BEGIN,

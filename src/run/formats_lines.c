@@ -135,6 +135,8 @@ static bool judge(struct scan *s)
         mark(s, METER_EVALUATE, false);
         return true;
     }
+    if (e->loops && s->others <= OTHERS_MAX)
+        return true;
     // "  • Loss: 0.0912", between the steps of other lines
     return e->generates || (e->loss.known && s->others == 0 && !s->test);
 }

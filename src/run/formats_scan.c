@@ -287,6 +287,12 @@ static const char *read_role(struct scan *s, enum formats_role role, const char 
     case ROLE_TEMPO:
         s->tempo |= has_value(word + n);
         return NULL;
+    case ROLE_LOOP: {
+        int64_t at, total;
+        const char *end = joined ? NULL : read_counter(word + n, &at, &total);
+        s->event->loops |= end && total > 1 && at <= total;
+        return s->event->loops ? end : NULL;
+    }
     case ROLE_ANSWER:
         s->event->generates |= tells_length(word, n);
         return NULL;

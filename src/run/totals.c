@@ -213,6 +213,8 @@ void totals_find(const struct totals *t, const struct counters *counters, int64_
     }
     if (out->total == 0)
         out->total = find_left(t, c, at, out);
+    if (t->loops && out->from != FOLLOW_TOTAL_OPTION)
+        out->total = 0;
     bool told = out->from == FOLLOW_TOTAL_LOG || out->from == FOLLOW_TOTAL_BAR;
     if (told && t->log_from_0 && out->epochs == t->log_epochs && t->argument_epochs == 0)
         out->more = out->counts_epochs ? 1 : out->each;

@@ -36,6 +36,7 @@ struct totals {
     int64_t argument_steps, argument_epochs;
     bool arguments_whole; // the arguments are those of a trainer whose bar is the whole training
     bool events;          // the log is the event file
+    bool loops;           // several trainings follow each other: no total is the whole
     bool log_from_0;      // epochs are told as 0/24: of 24, or of 25
     int64_t epoch_steps;  // measured, or told by events; 0: unknown
     int64_t inside;       // of the counter's total, evaluation steps in each epoch

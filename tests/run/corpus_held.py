@@ -266,3 +266,125 @@ def vowpal_wabbit(r):
         if n == shown:
             r.say(f"{r.loss(.7, .3):.6f} {r.loss(.7, .3):.6f} {n:14d} {n:14.1f}         1.0000         0.{n % 9973:04d}       {30 + n % 7}")
             shown *= 2
+
+
+# ---- trainings within others, and other habits
+
+@kind(argv=["python", "cv.py"], announced=False)
+def folds(r):
+    """Five trainings of 12 epochs each."""
+    r.wait(5)
+    for fold in range(1, 6):
+        r.say(f"========== Fold {fold}/5 ==========")
+        for epoch in range(1, 13):
+            for _ in range(40):
+                r.step(0.2)
+            r.say(f"Epoch {epoch}/12 - train_loss: {r.loss():.4f} - val_loss: {r.loss():.4f}")
+
+
+@kind(argv=["python", "search.py"], announced=False)
+def trials(r):
+    """A search: each trial has bars of its own."""
+    r.wait(5)
+    for trial in range(1, 9):
+        r.say(f"Trial {trial}/8: lr=0.001")
+        bar = r.bar("train", 900, postfix=lambda r: f"loss={r.loss():.4f}")
+        for _ in range(900):
+            r.step(0.1)
+            bar.update()
+        bar.close()
+
+
+@kind(argv=["python", "ppo.py"], announced=False)
+def rollouts(r):
+    """Steps of an outer bar without a word, with two bars in each."""
+    r.wait(8)
+    outer = r.bar("", 80)
+    for _ in range(80):
+        aside(r, "Rollout", 64, 0.05)
+        aside(r, "Update", 16, 0.1)
+        r.made += 1
+        outer.update()
+    outer.close()
+
+
+@kind(argv=["torchrun", "--nproc-per-node", "4", "train.py"])
+def rank_prefix(r):
+    r.wait(10)
+    for n in range(1, 1201):
+        r.step(0.2)
+        if n % 10 == 0:
+            for rank in range(4):
+                r.say(f"[rank{rank}]: step {n}/1200 loss {r.loss():.4f} lr 3e-4")
+
+
+@kind(argv=["python", "train.py", "--max_steps", "2000"])
+def json_lines(r):
+    r.wait(6)
+    logged(r, 2000, 0.12, 20, lambda n: f'{{"step": {n}, "loss": {r.loss():.4f}, "lr": 0.0001, "tokens": {n * 4096}, "elapsed": {r.t:.2f}}}')
+
+
+@kind(argv=["python", "gan.py", "--n_epochs", "6"], announced=False)
+def gan(r):
+    r.wait(6)
+    r.epochs = 6
+    for epoch in range(6):
+        for i in range(300):
+            r.step(0.1)
+            r.say(f"[Epoch {epoch}/6] [Batch {i}/300] [D loss: {r.loss(.7, .5):.6f}] [G loss: 0.702345]")
+
+
+@kind(argv=["python", "train.py", "--epochs", "5"], announced=False)
+def yolov5(r):
+    """Epochs are told as 0/4."""
+    r.wait(9)
+    r.epochs = 5
+    for epoch in range(5):
+        bar = r.bar(f"       {epoch}/4      3.21G    0.05123    0.03112    0.01201         51        640", 150)
+        for _ in range(150):
+            r.step(0.2)
+            bar.update()
+        bar.close()
+        aside(r, "                 Class     Images  Instances          P          R      mAP50   mAP50-95", 12, 0.3)
+
+
+@kind(argv=["python", "train.py", "--dataroot", "maps"], announced=False)
+def cyclegan(r):
+    r.wait(8)
+    r.epochs = 4
+    for epoch in range(1, 5):
+        begun = r.t
+        for i in range(1, 1097):
+            r.step(0.058)
+            if i % 100 == 0:
+                r.say(f"(epoch: {epoch}, iters: {i}, time: 0.058, data: 0.190) D_A: 0.301 G_A: 0.412 cycle_A: 1.801 idt_A: 0.7 D_B: 0.2 G_B: 0.5 cycle_B: 1.1")
+        r.say(f"End of epoch {epoch} / 4 \t Time Taken: {int(r.t - begun)} sec")
+
+
+@kind(argv=["python", "train.py"], announced=False)
+def kaggle_remain(r):
+    """The time left is the epoch's."""
+    r.wait(7)
+    r.epochs = 4
+    for epoch in range(1, 5):
+        begun = r.t
+        for i in range(600):
+            r.step(0.12)
+            if i % 20 == 0 or i == 599:
+                left = (r.t - begun) / (i + 1) * (599 - i)
+                r.say(f"Epoch: [{epoch}][{i}/600] Elapsed {int(r.t - begun) // 60}m {int(r.t - begun) % 60}s (remain {int(left) // 60}m {int(left) % 60}s) "
+                      f"Loss: {r.loss():.4f}(0.7012) Grad: 1.2034  LR: 0.00002000")
+        r.wait(6, 0.05)
+        r.say(f"Epoch {epoch} - avg_train_loss: {r.loss():.4f}  avg_val_loss: {r.loss():.4f}  time: 78s")
+
+
+@kind(argv=["python", "pretrain.py"], announced=False)
+def two_bars(r):
+    """First an auto-encoder, then the training: the second bar cannot be foreseen, but is longer."""
+    r.wait(5)
+    for label, steps in (("pretraining", 200), ("fine-tuning", 1500)):
+        bar = r.bar(label, steps, postfix=lambda r: f"loss={r.loss():.4f}")
+        for _ in range(steps):
+            r.step(0.1)
+            bar.update()
+        bar.close()

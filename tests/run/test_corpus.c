@@ -78,6 +78,8 @@ static void describe(char *line, struct buf *out)
     add_real(out, "left", e.left_s);
     if (e.generates)
         buf_adds(out, " generates");
+    if (e.loops)
+        buf_adds(out, " loops");
     if (e.whole || e.per_epoch)
         buf_adds(out, e.whole ? " whole" : " per_epoch");
     add_int(out, "eval_every", e.eval_every);
