@@ -186,7 +186,7 @@ static const char *no_estimate(struct search *s, const struct offer *offer,
         return e->estimate.reason;
     }
     *why = room;
-    const char *reason = quote_cannot_run(s->proofs.devices, offer, s->day, room);
+    const char *reason = quote_cannot_run(e->to.device, s->day, room);
     if (!reason)
         reason = proof_no_memory(e->proof, offer, room);
     return reason ? reason : quote_too_late(ends_after_s(s, offer), e->estimate.time_s, room);

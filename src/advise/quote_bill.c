@@ -85,14 +85,12 @@ static int set_certainty(const struct estimated *e, struct bill *bill, struct er
 }
 
 // An offer that was asked for by name although the training would hardly run there.
-static int note_unfit(const struct quote_ask *ask, const struct offer *offer, struct bill *bill,
+static int note_unfit(const struct quote_ask *ask, const struct estimated *e, struct bill *bill,
                       struct err *err)
 {
-    const struct devices *devices;
     char why[EVIDENCE_WHY];
     int day = wishes_day(&ask->wishes) ? wishes_day(&ask->wishes) : book_today();
-    TRY(market_devices(ask->market, &devices, err));
-    return quote_cannot_run(devices, offer, day, why) ? texts_add(&bill->notes, why, err) : 0;
+    return quote_cannot_run(e->to.device, day, why) ? texts_add(&bill->notes, why, err) : 0;
 }
 
 // It may not finish there.
@@ -176,7 +174,7 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
     if (rc == 0 && c->estimated)
         rc = set_certainty(c->estimated, &bill, err);
     if (rc == 0 && c->estimated)
-        rc = note_unfit(ask, &c->offer, &bill, err);
+        rc = note_unfit(ask, c->estimated, &bill, err);
     if (rc == 0)
         rc = quote_spot(ask->market, &ask->wishes, &ask->spot, &c->offer, run, &time, &bill, err);
     if (rc == 0)

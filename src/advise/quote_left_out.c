@@ -87,16 +87,14 @@ const char *quote_not_offered(const struct offer *offer, int day, char why[EVIDE
     return "retired";
 }
 
-const char *quote_cannot_run(const struct devices *devices, const struct offer *offer, int day,
-                             char why[EVIDENCE_WHY])
+const char *quote_cannot_run(const struct device *device, int day, char why[EVIDENCE_WHY])
 {
-    const struct device *gpu = *offer->gpu ? device_find(devices, offer->gpu) : NULL;
-    const struct device *host = gpu ? gpu : device_of_offer(devices, offer->provider, offer->name);
-    if (gpu && !device_trains(gpu, day)) {
-        snprintf(why, EVIDENCE_WHY, "no framework of today has kernels for the %.60s", gpu->name);
+    if (device && !device_trains(device, day)) {
+        snprintf(why, EVIDENCE_WHY, "no framework of that day has kernels for the %.60s",
+                 device->name);
         return "no framework for the GPU";
     }
-    if (!host || strcmp(host->host_isa, "arm64") != 0)
+    if (!device || strcmp(device->host_isa, "arm64") != 0)
         return NULL;
     snprintf(why, EVIDENCE_WHY,
              "its host is an ARM processor: programs for x86-64, such as fare's bundle, do not run "

@@ -34,9 +34,8 @@ const char *quote_too_late(int64_t ends_s, double time_s, char why[EVIDENCE_WHY]
 const char *quote_not_offered(const struct offer *offer, int day, char why[EVIDENCE_WHY]);
 
 // The same for an estimate: nothing of that day trains on its GPU, or its host is an ARM processor.
-// A run on such a machine shows that it does.
-const char *quote_cannot_run(const struct devices *devices, const struct offer *offer, int day,
-                             char why[EVIDENCE_WHY]);
+// A run on such a machine shows that it does. `device`: the GPU, or the processor; may be null.
+const char *quote_cannot_run(const struct device *device, int day, char why[EVIDENCE_WHY]);
 
 // ---- the bill of one offer (quote_bill.c)
 

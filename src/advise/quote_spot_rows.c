@@ -8,6 +8,7 @@
 
 #include "advise/quote_spot_parts.h"
 #include "base/clock.h"
+#include "price/offer_record.h"
 #include "spot/policy.h"
 #include "spot/theory.h"
 
@@ -100,6 +101,18 @@ static int add_intervals(struct spotting *s, struct err *err)
 
 // ---- on demand
 
+// The age of the price on demand goes with what is made from it.
+static int set_age(struct spotting *s, const struct offer *demand, struct spot_row *row,
+                   struct err *err)
+{
+    char date[12];
+    int day = wishes_day(s->wishes);
+    offer_date(demand->day, date);
+    row->price_age_days = some_int(offer_age(demand, day));
+    row->price_old = some_bool(offer_old(demand, day));
+    return text_set(&row->price_date, date, err);
+}
+
 static int add_demand(struct spotting *s, const struct offer *offer, struct err *err)
 {
     struct bill bill = {0};
@@ -118,6 +131,8 @@ static int add_demand(struct spotting *s, const struct offer *offer, struct err 
               &(struct replay_quantiles){t->low_ns >= 0 ? t->low_ns : ns, ns,
                                          t->high_ns >= 0 ? t->high_ns : ns});
     row->unfinished = some_real(0);
+    if (rc == 0)
+        rc = set_age(s, offer, row, err);
     record_release(bill_fields, &bill);
     return rc;
 }
@@ -283,7 +298,12 @@ static int add_fall_back(struct spotting *s, const struct offer *demand, struct 
     TRY(add_replay(s, "spot with fall-back to on demand", &r, err));
     struct spot_row *row = &s->bill->spot.rows.items[s->bill->spot.rows.count - 1];
     row->deadline_kept = some_bool(true);
-    return s->hazard.trace ? compare_policies(s, &price, err) : 0;
+    size_t first = s->bill->spot.rows.count;
+    TRY(set_age(s, demand, row, err));
+    TRY(s->hazard.trace ? compare_policies(s, &price, err) : 0);
+    for (size_t i = first; i < s->bill->spot.rows.count; i++)
+        TRY(set_age(s, demand, &s->bill->spot.rows.items[i], err));
+    return 0;
 }
 
 int spot_add_rows(struct spotting *s, struct err *err)

@@ -96,7 +96,7 @@ static void price_rows(struct out *out, const struct page *page, int day)
     buf_release(&text);
 }
 
-static void around_rows(struct out *out, const struct page *page)
+static void around_rows(struct out *out, const struct page *page, int day)
 {
     char low[MONEY_BYTES], high[MONEY_BYTES];
     const struct offer *o = page->offer;
@@ -112,8 +112,12 @@ static void around_rows(struct out *out, const struct page *page)
         struct buf name = {0};
         book_name(&page->other, &name);
         money_short(offer_per_hour(&page->other), low);
-        out_row(out, page->other.kind == OFFER_SPOT ? "Spot" : "Or", "from %s %s an hour: %s", low,
-                o->currency, buf_str(&name));
+        char seen[48] = "", date[12];
+        offer_date(page->other.day, date);
+        if (offer_old(&page->other, day))
+            snprintf(seen, sizeof seen, ", OLD: seen %s", date);
+        out_row(out, page->other.kind == OFFER_SPOT ? "Spot" : "Or", "from %s %s an hour: %s%s",
+                low, o->currency, buf_str(&name), seen);
         buf_release(&name);
     }
     const struct offer_interruptions *i = &page->record.interruptions;
@@ -244,7 +248,7 @@ int prices_page(const struct cmd_call *call, struct market *market, const struct
         local_rows(call->out, r);
         if (r->tariff)
             out_row(call->out, "Charged", "%s", r->tariff);
-        around_rows(call->out, &page);
+        around_rows(call->out, &page, day);
         if (prices_spot_tells(&r->spot))
             prices_spot(call->out, &r->spot);
         else

@@ -110,14 +110,16 @@ static void figures(struct out *out, const struct spot_prices *s)
     }
     table_print(&table, out);
     bool given = strcmp(s->under_is, "--max-price") == 0;
+    bool demand = strcmp(s->under_is, "on-demand") == 0 && s->on_demand_seen;
     out_wrapf(
         out, 0,
         "10, 50, 90 %%: at or below this price for that share of the time. a day: changes a "
-        "day. steady: time since the last change. longest: longest time at or below %s USD%s.",
+        "day. steady: time since the last change. longest: longest time at or below %s USD%s%s.",
         amount(s->under, under),
-        given                                   ? ""
-        : strcmp(s->under_is, "on-demand") == 0 ? ", the on-demand price"
-                                                : ", the lowest median");
+        given    ? ""
+        : demand ? ", the on-demand price, seen "
+                 : ", the lowest median",
+        demand ? s->on_demand_seen : "");
 }
 
 // ---- the price to count on

@@ -167,8 +167,10 @@ static void add_row(struct table *table, const struct spot_row *r)
 static void say_rows(struct out *out, const struct bill_spot *s)
 {
     bool policies = false, fall_back = false;
+    const struct spot_row *demand = NULL; // all of them have one price
     for (size_t i = 0; i < s->rows.count; i++) {
         const struct spot_row *r = &s->rows.items[i];
+        demand = r->price_date ? r : demand;
         policies |= strncmp(r->what, "policy", 6) == 0;
         fall_back |= r->deadline_kept.v;
         if (r->interval_s.known && strcmp(r->what, "spot, best interval by replay") == 0) {
@@ -182,6 +184,11 @@ static void say_rows(struct out *out, const struct bill_spot *s)
                       r->what, 100 * r->unfinished.v,
                       r->lower_bound.v ? " Some were given up: ≥ marks a lower bound." : "");
     }
+    if (demand && demand->price_old.v)
+        out_wrapf(out, 2, "The price on demand is OLD: last seen %s, %s ago.", demand->price_date,
+                  units_count(demand->price_age_days.v, "day").s);
+    else if (demand)
+        out_wrapf(out, 2, "The price on demand was last seen %s.", demand->price_date);
     if (fall_back)
         out_wrap(out, 2, "The deadline is always kept with fall-back to on-demand machines.");
     if (policies)

@@ -35,7 +35,9 @@ static void print_totals(struct out *out, const struct run_saving *s)
     else if (s->usd)
         out_part(&facts, "%s USD for all starts together (%s)", s->usd, seconds(s->wall_s).s);
     if (s->on_demand_usd)
-        out_part(&facts, "%s USD on demand, without the work lost", s->on_demand_usd);
+        out_part(&facts, "%s USD on demand%s%s, without the work lost", s->on_demand_usd,
+                 s->on_demand_seen ? " at a price of " : "",
+                 s->on_demand_seen ? s->on_demand_seen : "");
     if (s->usd && s->unpriced.known)
         out_part(&facts, "the cost of the other%s is unknown", s->unpriced.v == 1 ? "" : "s");
     out_parts(out, "Bill", &facts);

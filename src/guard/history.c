@@ -97,6 +97,7 @@ static int set_money(char **member, int64_t nano, struct err *err)
 int history_total(struct run_saving *s, struct err *err)
 {
     int64_t usd = 0, on_demand = 0;
+    const char *seen = NULL; // the oldest price
     int64_t paid = 0, rented = 0, count = (int64_t)s->attempts.count;
     s->interruptions = some_int(0);
     s->wall_s = s->lost_s = some_real(0);
@@ -110,10 +111,15 @@ int history_total(struct run_saving *s, struct err *err)
         bool known = add_money(a->usd, &usd);
         paid += known;
         rented += known && add_money(a->on_demand_usd, &on_demand);
+        if (a->on_demand_seen && (!seen || strcmp(a->on_demand_seen, seen) < 0))
+            seen = a->on_demand_seen;
     }
     if (paid > 0)
         TRY(set_money(&s->usd, usd, err));
     if (paid > 0 && paid < count)
         s->unpriced = some_int(count - paid);
-    return rented > 0 && rented == paid ? set_money(&s->on_demand_usd, on_demand, err) : 0;
+    if (rented == 0 || rented != paid)
+        return 0;
+    TRY(text_set(&s->on_demand_seen, seen, err));
+    return set_money(&s->on_demand_usd, on_demand, err);
 }

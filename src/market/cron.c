@@ -12,6 +12,8 @@
 #include "market/bill.h"
 #include "market/local.h"
 #include "market/schedule.h"
+#include "price/doubt.h"
+#include "price/offer_record.h"
 
 #define DAY_S          INT64_C(86400)
 #define SERVER_AGE_MAX 730 // days: older prices of small servers are not used
@@ -135,6 +137,24 @@ static int note_credit(struct job *job, struct err *err)
                 credit, row->currency);
 }
 
+// Why the price is not to be believed, and that the machine is gone.
+static int note_doubt(struct job *job, struct err *err)
+{
+    const struct priced *p = &job->schedule.priced;
+    const struct devices *devices;
+    int64_t hour = 0;
+    char end[12];
+    TRY(market_devices(job->market, &devices, err));
+    TRY(priced_hour(p, &hour, err));
+    const char *doubt = doubt_of(devices, &p->offer, hour);
+    if (doubt)
+        TRY(note(job, err, "The price is %s.", doubt));
+    if (!offer_retired(&p->offer, p->day))
+        return 0;
+    offer_date(p->offer.valid_to, end);
+    return note(job, err, "The provider ended it on %s.", end);
+}
+
 static int note_price(struct job *job, struct err *err)
 {
     const struct priced *p = &job->schedule.priced;
@@ -146,6 +166,7 @@ static int note_price(struct job *job, struct err *err)
     if (!own && p->offer.day > 0 && offer_old(&p->offer, p->day))
         TRY(note(job, err, "OLD: the price was last seen %s before.",
                  units_count(offer_age(&p->offer, p->day), "day").s));
+    TRY(own || p->offer.day <= 0 ? 0 : note_doubt(job, err));
     for (size_t i = 0; i < 2; i++) {
         if (!used[i])
             continue;

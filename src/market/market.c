@@ -152,7 +152,8 @@ int market_on_demand(struct market *m, const struct offer *spot, int day, struct
     int rc = buf_check(&name, err);
     if (rc == 0)
         rc = market_find(m, buf_str(&name), day, out, &why);
-    *found = rc == 0 && out->kind == OFFER_ON_DEMAND;
+    *found = rc == 0 && out->kind == OFFER_ON_DEMAND && !offer_retired(out, day) &&
+             out->basis != BASIS_FLOOR;
     buf_release(&name);
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }

@@ -11,6 +11,7 @@
 #include "market/bill.h"
 #include "market/local.h"
 #include "market/run_price.h"
+#include "price/offer_record.h"
 #include "spot/hazard.h"
 
 #define LONGEST_NS (INT64_C(30) * 86400 * NS_PER_S)
@@ -263,10 +264,13 @@ int measure_price_attempt(const struct measure_price *p, struct run_attempt *a, 
         TRY(text_set(&a->offer, p->price.from, err));
     wishes.interrupted = false;
     TRY(on_demand(p, &other, &found, err));
-    if (found)
-        TRY(set_cost(&a->on_demand_usd, &other, &wishes, p->ordered_ns, a->wall_s.v - a->lost_s.v,
-                     err));
-    return 0;
+    if (!found)
+        return 0;
+    char seen[12];
+    offer_date(other.offer.day, seen);
+    TRY(other.offer.day > 0 ? text_set(&a->on_demand_seen, seen, err) : 0);
+    return set_cost(&a->on_demand_usd, &other, &wishes, p->ordered_ns, a->wall_s.v - a->lost_s.v,
+                    err);
 }
 
 // ---- what a run has cost
@@ -317,6 +321,8 @@ static int add_doubts(struct market *market, const struct offer *offer, struct b
                    bill.price_date, units_count(bill.price_age_days.v, "day").s);
     if (rc == 0 && bill.exchange && strstr(bill.exchange, "OLD"))
         buf_printf(says, "--max-spend uses an OLD exchange rate: %s\n", bill.exchange);
+    if (rc == 0 && bill.price_doubt)
+        buf_printf(says, "--max-spend uses a doubtful price, %s\n", bill.price_doubt);
     if (rc == 0 && bill.price_estimated.v)
         buf_printf(says, "--max-spend uses a price that is %s\n", bill.price_source);
     if (rc == 0 && bill.tariff_assumed.v)

@@ -95,8 +95,10 @@ static bool fits(const char *patterns, const char *word)
 {
     char pattern[128];
     for (const char *p = patterns; p && *p;) {
-        size_t len = strcspn(p, ";");
-        if (len < sizeof pattern) {
+        size_t plain = strcspn(p, ";*?["), len = plain + strcspn(p + plain, ";");
+        if (plain == len && strncmp(p, word, len) == 0 && word[len] == '\0')
+            return true;
+        if (plain < len && len < sizeof pattern && strncmp(p, word, plain) == 0) {
             memcpy(pattern, p, len);
             pattern[len] = '\0';
             if (fnmatch(pattern, word, 0) == 0)

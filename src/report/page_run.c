@@ -189,7 +189,9 @@ static int add_starts(struct page_run *to, const struct run_saving *s, struct er
     else if (s->usd)
         buf_printf(&text, " %s USD for all of them", s->usd);
     if (s->usd && s->on_demand_usd)
-        buf_printf(&text, "; on demand %s USD, without the work lost", s->on_demand_usd);
+        buf_printf(&text, "; on demand %s USD%s%s, without the work lost", s->on_demand_usd,
+                   s->on_demand_seen ? " at a price of " : "",
+                   s->on_demand_seen ? s->on_demand_seen : "");
     buf_adds(&text, s->usd ? "." : "");
     return text_take(&to->starts_words, &text, err);
 }

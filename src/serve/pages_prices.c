@@ -335,9 +335,10 @@ static void show_spot(struct buf *out, const struct spot_prices *s)
                   "time. Steady: time since the last change. Longest under: longest time at or "
                   "below ");
     markup_text(out, s->under);
-    buf_printf(out, "%s. Count on: the 90 %% price of all the time seen.</p>\n",
-               strcmp(s->under_is, "on-demand") == 0 ? ", the on-demand price"
-                                                     : ", the lowest median");
+    bool demand = strcmp(s->under_is, "on-demand") == 0 && s->on_demand_seen;
+    buf_printf(out, "%s%s. Count on: the 90 %% price of all the time seen.</p>\n",
+               demand ? ", the on-demand price, seen " : ", the lowest median",
+               demand ? s->on_demand_seen : "");
 }
 
 static int add_spot(struct market *market, const struct offer *offer, struct offer_record *record,

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "price/offer_record.h"
 #include "spot/history_figures.h"
 
 #define DAY_S INT64_C(86400)
@@ -140,6 +141,7 @@ struct lowest {
     const struct currencies *currencies;
     int day;
     int64_t nano_usd; // 0: none
+    int seen;         // day
 };
 
 static int see_on_demand(void *arg, const struct offer *o, struct err *err)
@@ -149,28 +151,29 @@ static int see_on_demand(void *arg, const struct offer *o, struct err *err)
     int64_t usd;
     if (currency_to_usd(low->currencies, o->currency, low->day, offer_per_hour(o), &usd, NULL, NULL,
                         NULL) == 0 &&
-        usd > 0 && (low->nano_usd == 0 || usd < low->nano_usd))
+        usd > 0 && (low->nano_usd == 0 || usd < low->nano_usd) && !offer_retired(o, low->day) &&
+        o->basis != BASIS_FLOOR) {
         low->nano_usd = usd;
+        low->seen = o->day;
+    }
     return 0;
 }
 
 // In the offer's region, or, if it names none, anywhere.
-static int on_demand(struct market *market, const struct offer *offer, int day, int64_t *nano_usd,
+static int on_demand(struct market *market, const struct offer *offer, int day, struct lowest *low,
                      struct err *err)
 {
     static const enum offer_kind kind = OFFER_ON_DEMAND;
     const struct book *book;
-    struct lowest low = {.day = day};
+    *low = (struct lowest){.day = day};
     const struct book_filter same = {.provider = offer->provider,
                                      .name = offer->name,
                                      .region = *offer->region ? offer->region : NULL,
                                      .kind = &kind,
                                      .day = day};
     TRY(market_book(market, &book, err));
-    TRY(market_currencies(market, &low.currencies, err));
-    TRY(book_each(book, &same, see_on_demand, &low, err));
-    *nano_usd = low.nano_usd;
-    return 0;
+    TRY(market_currencies(market, &low->currencies, err));
+    return book_each(book, &same, see_on_demand, low, err);
 }
 
 static bool is_in(const struct spot_series *series, const char *zone)
@@ -194,11 +197,16 @@ static int lowest_median(const struct describing *d, const struct spot_history *
 static int choose_under(struct describing *d, struct market *market, const struct offer *offer,
                         const struct spot_history *history, struct err *err)
 {
-    int64_t usual = 0;
+    struct lowest low;
+    char seen[12];
     const char *is = "--max-price";
-    TRY(on_demand(market, offer, d->ask->day, &usual, err));
-    if (usual > 0)
+    TRY(on_demand(market, offer, d->ask->day, &low, err));
+    int64_t usual = low.nano_usd;
+    if (usual > 0) {
+        offer_date(low.seen, seen);
         TRY(set_price(&d->out->on_demand, usual, err));
+        TRY(text_set(&d->out->on_demand_seen, seen, err));
+    }
     d->under = d->ask->under;
     if (d->under < 0) {
         is = usual > 0 ? "on-demand" : "median";

@@ -119,6 +119,18 @@ for column, value in (("valid_to", "soon"), ("price_is", "cheap"), ("lacks", "st
     report(f"{column} '{value}' is refused with its line", f"line 2, column '{column}'" in text, text)
 (CONFIG / "offers" / "mine.csv").unlink()
 
+# ---- a price's age goes with what is made from it: p3.2xlarge has a spot price of 2026-03-30 and one on demand of 2018-02-01
+OLD = "aws/p3.2xlarge@us-east-1a:spot"
+b = quote("--time", "20h", "--offer", OLD, "--mtbi", "5h", "--deadline", "40h", "--date", "2026-11-18")["bills"][0]
+dated = {r["what"]: (r.get("price_date"), r.get("price_old")) for r in b["spot"]["rows"]}
+report("on demand and fall-back have the age of the price on demand, spot has its own", dated["on demand"] == ("2018-02-01", True)
+       and dated["spot with fall-back to on demand"] == ("2018-02-01", True) and dated["spot, no checkpoints"] == (None, None), dated)
+text = flat(fare("quote", "--time", "20h", "--offer", OLD, "--mtbi", "5h", "--date", "2026-11-18"))
+report("so has the text", "The price on demand is OLD: last seen 2018-02-01, 3212 days ago." in text, text[-400:])  # 2018-02-01 to 2026-11-18
+report("and the page of its prices", "aws/p3.2xlarge@us-east-1, OLD: seen 2018-02-01" in flat(fare("prices", OLD, "--date", "2026-11-18")), "")
+text = flat(fare("cron", "@daily", "--up", "1h", "--offer", "mithril/h100-80gb.sxm.8x", "--date", "2026-11-18"))
+report("a schedule at a floor says so", "The price is the lowest bid of an auction" in text, text)
+
 # ---- GPUs that nothing trains on, hosts that run no x86-64 program: a user's own PyTorch run on a T4
 T4 = "Tesla T4"
 run = {"schema": "fare.run/1", "id": "20261110T000000Z-resnet", "started": "2026-11-10T00:00:00Z", "name": "my resnet50", "framework": "command",
