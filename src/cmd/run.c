@@ -122,7 +122,7 @@ static const struct opt options[] = {
      .least = 1},
     {"start-over", 0, OPT_FLAG, NULL, NULL, AT(start_over), "Saving",
      "train from the beginning; checkpoints that are there are neither used nor deleted"},
-    {"patience", 0, OPT_DURATION, "TIME", NULL, AT(patience_ns), "Saving",
+    {"checkpoint-patience", 0, OPT_DURATION, "TIME", NULL, AT(patience_ns), "Saving",
      "if there are checkpoints and none can be used, try again for this long, then end with exit "
      "code 74 (default 10m)",
      .least = 1},
@@ -227,7 +227,7 @@ static int check_saving(const struct measure_options *o, struct err *err)
                        : o->job               ? "job"
                        : o->lease_ns > 0      ? "lease"
                        : o->start_over        ? "start-over"
-                       : o->patience_ns > 0   ? "patience"
+                       : o->patience_ns > 0   ? "checkpoint-patience"
                                               : NULL;
     if (!name)
         return 0;

@@ -171,7 +171,7 @@ class Rehearsal:
 
     def command(self, home):
         return [self.fare, "run", "--no-cloud", "--no-trace", "--save", str(self.store), "--save-every", f"{int(EVERY_S * 1e3)}ms",
-                "--lease", f"{int(self.lease_s * 1e3)}ms", "--checkpoints", "out", "--grace", "2s", "--patience", "1s",
+                "--lease", f"{int(self.lease_s * 1e3)}ms", "--checkpoints", "out", "--grace", "2s", "--checkpoint-patience", "1s",
                 "--notice", f"signal@3s,file:{home}/notice", "--on-notice", "USR1",
                 "--", "/usr/bin/python3", "-S", "-E", str(HERE / "job.py"), "out", str(self.steps), str(STEP_MS), str(PERIOD),
                 self.kind, str(self.log), "{resume}"]

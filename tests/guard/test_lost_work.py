@@ -39,7 +39,7 @@ class Place:
         command = [*(["sh", "-c", '"$@"; exit 9', "sh"] if fails else []), "/usr/bin/python3", "-S", "-E", str(HERE / "job.py"), str(self.out), str(steps), "5", "5",
                    "safetensors", str(self.log), "{resume}"]
         p = subprocess.run([FARE, "run", "--no-cloud", "--no-trace", "--save", str(self.store), "--job", "bert", "--lease", "2s",
-                            "--save-every", "50ms", "--keep", "2", "--patience", "1s", "--checkpoints", str(self.out),
+                            "--save-every", "50ms", "--keep", "2", "--checkpoint-patience", "1s", "--checkpoints", str(self.out),
                             *options, "--", *command], cwd=self.home, env=self.env, stdin=subprocess.DEVNULL, capture_output=True,
                            text=True, timeout=120)
         return p.returncode, p.stdout + p.stderr
