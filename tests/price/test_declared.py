@@ -97,6 +97,22 @@ do = offers("digitalocean")
 report("DigitalOcean's memory is that of one GPU", {(o["gpu"], o["gpu_memory_mib"]) for o in do.values()} == {("H100", 81920)},
        [(o["gpu"], o["gpu_memory_mib"]) for o in do.values()])
 
+# ---- a table of declarations of one's own goes first, and a mistake in it is refused with its line
+COLUMNS = "provider,offers,kind,currency,price_is,valid_to,source,date\n"
+CONFIG.mkdir(parents=True, exist_ok=True)
+(CONFIG / "catalogues.csv").write_text(COLUMNS + "newcloud;other*,b?x,on-demand,CHF,list,2026-01-01,mine,2026-11-18\nseeweb,,,USD,,,mine,2026-11-18\n")
+fare("prices", "import", HERE / "newcloud.csv", HERE / "seeweb.csv", "--date", "2025-09-22", "--book", HERE / "second")
+mine = {o["name"]: (o["currency"], o.get("price_is"), o.get("valid_to"), o.get("lacks")) for o in
+        json.loads(fare("prices", "--book", HERE / "second", "--date", "2025-09-25", "--all", "--json"))["offers"] if o["source"].startswith("skypilot")}
+report("one's own declarations go first", mine == {"box": ("CHF", "list", "2026-01-01", None), "ECS9GPU": ("USD", None, None, None),
+       "ECS9NONE": ("USD", None, None, "region")}, mine)
+for row, word in (("x,,often,,,,mine,", "kind"), ("x,,,euro,,,mine,", "currency"), ("x,,,,cheap,,mine,", "price_is"), ("x,,,,,2026-02-30,mine,", "valid_to"),
+                  ("x,,,USD,,,,", "source")):
+    (CONFIG / "catalogues.csv").write_text(COLUMNS + row + "\n")
+    text = fare("prices", "import", HERE / "newcloud.csv", "--book", HERE / "second", code=1)
+    report(f"declarations: a bad {word} is refused", f"line 2, column '{word}'" in text, text)
+(CONFIG / "catalogues.csv").unlink()
+
 # ---- retired
 for day, there in (("2025-09-29", True), ("2025-09-30", False), ("2026-11-18", False)):
     q = quote("--time", "1h", "--gpu", "v100", "--provider", "azure", "--date", day, "--book", BOOK)
@@ -106,7 +122,7 @@ for day, there in (("2025-09-29", True), ("2025-09-30", False), ("2026-11-18", F
            ("Standard_NC6s_v3" in names) == there and gone == (set() if there else {"retired"}), (names, gone))
 page = flat(fare("prices", "azure/Standard_NC6s_v3", "--book", BOOK))
 report("fare prices still has it, with its end", "it cannot be ordered from 2025-09-30 on" in page and "no longer be ordered" in page, page)
-(CONFIG / "offers").mkdir(parents=True)
+(CONFIG / "offers").mkdir(parents=True, exist_ok=True)
 (CONFIG / "offers" / "mine.csv").write_text("provider,name,gpu,price,date,valid_to,price_is,source\n"
                                             "acme,box,L4,0.5,2026-01-01,2026-06-01,list,mine\nacme,bid,L4,0.1,2026-01-01,,floor,mine\n")
 mine = {b["name"]: b for b in quote("--time", "1h", "--gpu", "l4", "--provider", "acme", "--date", "2026-05-31")["bills"]}
