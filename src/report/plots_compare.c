@@ -117,18 +117,21 @@ static void note_bill(struct draft *d, struct plot_point *point, const struct bi
     draft_notes(d, point, notes, count);
 }
 
-// "primeintellect, 4 × H200, spot" of a name that would be cut.
+// "primeintellect, 4 × H200, spot" of a name that would be cut; "≥" after that of a lower bound.
 static void point_name(const struct bill *b, size_t longest, char *out, size_t size)
 {
     page_offer(b, out, size);
     bool spot = b->kind && strcmp(b->kind, "on-demand") != 0;
-    if (strlen(out) > longest && b->gpu && b->gpus.known)
+    size_t mark = bill_is_bound(b) ? strlen(" ≥") : 0;
+    if (strlen(out) + mark > longest && b->gpu && b->gpus.known)
         snprintf(out, size, "%.60s, %g × %.60s%s%.20s", b->provider ? b->provider : "", b->gpus.v,
                  b->gpu, spot ? ", " : "", spot ? b->kind : "");
+    size_t len = strlen(out);
+    if (bill_is_bound(b))
+        snprintf(out + len, size - len, " %s", bill_mark(b));
 }
 
-// A bill in doubt that is lower than `least`, the cheapest, says why it is not; a lower bound
-// always says so.
+// A bill in doubt that is lower than `least`, the cheapest, says why it is not.
 static void cost_bar(struct draft *d, const struct bill *b, const char *group, bool mark,
                      int64_t least)
 {
@@ -136,14 +139,14 @@ static void cost_bar(struct draft *d, const struct bill *b, const char *group, b
     char name[200];
     point_name(b, LONG, name, sizeof name);
     size_t len = strlen(name);
-    const char *doubt = bill_is_bound(b)        ? "lower bound"
-                        : bill_total(b) < least ? quote_doubt(b)
-                                                : NULL;
+    const char *doubt = bill_total(b) < least ? quote_doubt(b) : NULL;
     snprintf(name + len, sizeof name - len, "%s%s%s", mark && b->price_old.v ? "\u00a0†" : "",
              doubt ? ", " : "", doubt ? doubt : "");
     struct plot_point *bar = draft_bar(d, name, some_real((double)bill_total(b) / 1e9));
-    bar->y_low = dollars(b->low);
-    bar->y_high = dollars(b->high);
+    if (!bill_is_bound(b)) { // a bound has no end
+        bar->y_low = dollars(b->low);
+        bar->y_high = dollars(b->high);
+    }
     if (b->certainty)
         bar->estimated = some_bool(true);
     draft_set(d, &bar->group, group);
@@ -408,11 +411,13 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
         place->in_doubt = quote_doubt(b) || bill_is_bound(b);
         place->s = b->time_s.v;
         place->usd = (double)bill_total(b) / 1e9;
-        place->low_s = b->low_s;
-        place->high_s = b->high_s;
-        place->low_usd = dollars(b->low);
-        place->high_usd = dollars(b->high);
         place->estimated = b->certainty != NULL;
+        if (!bill_is_bound(b)) { // a bound has no end
+            place->low_s = b->low_s;
+            place->high_s = b->high_s;
+            place->low_usd = dollars(b->low);
+            place->high_usd = dollars(b->high);
+        }
         count++;
     }
     if (d->rc == 0)

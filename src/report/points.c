@@ -200,7 +200,8 @@ static void name_above(struct buf *out, const struct layout *l, struct above *ro
 {
     enum { APART = 10 };
     double half = glyphs_width(name, SVG_SMALL) / 2;
-    double x = fmin(fmax(middle, half), l->width - half);
+    double least = l->left + 2 * half <= l->width ? l->left + half : half; // not above numbers
+    double x = fmin(fmax(middle, least), l->width - half);
     if (!name || row->count == sizeof row->taken / sizeof *row->taken)
         return;
     for (size_t i = 0; i < row->count; i++) {
