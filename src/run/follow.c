@@ -7,47 +7,12 @@
 #include "base/clock.h"
 #include "ledger/mlperf.h"
 #include "run/arguments.h"
-#include "run/columns.h"
-#include "run/figures.h"
-#include "run/shapes.h"
-#include "run/track.h"
-
-enum level {
-    LEVEL_NONE,
-    LEVEL_TRACE,
-    LEVEL_READY,
-    LEVEL_PATTERN,
-    LEVEL_MLLOG, // from here on phases are reported with their start
-    LEVEL_EVENTS
-};
-
-enum { MALFORMED = 80 }; // bytes of the first malformed line to show
+#include "run/follow_parts.h"
 
 #define SAMPLE_SHARE 0.1
 #define SAMPLE_S     20
 #define LAST_S       10 // a bar without any word must last this long to end a sample
 #define STEPS_MAX    (INT64_C(1) << 53)
-
-struct follow {
-    struct follow_options options;
-    regex_t pattern;
-    bool has_pattern;
-    bool stopped; // ignore further progress
-
-    enum level level;
-    struct maybe_int worker; // the one whose steps count
-    struct columns columns;
-    struct shapes shapes;
-    struct track track;
-    struct figures figures;
-    int64_t activity_ns;   // when follow_activity() was called last
-    int64_t epoch_samples; // MLLOG's
-    const struct mlperf *benchmark;
-    int64_t sum; // of the steps reported without a number
-
-    int64_t malformed;
-    char first_malformed[MALFORMED + 1];
-};
 
 static void set_if(int64_t *to, struct maybe_int v)
 {
@@ -184,8 +149,7 @@ static void note_announced(struct follow *f, enum level level, const struct even
     }
 }
 
-// Whether epochs are reported between steps, not on the way of a counter of the whole training.
-static bool between_steps(const struct follow *f)
+bool follow_between_steps(const struct follow *f)
 {
     const struct counter *c = counters_chosen(&f->track.counters);
     struct totals_found found;
@@ -197,7 +161,7 @@ static void note_epoch(struct follow *f, const struct event *e)
 {
     if (!e->epoch.known)
         return;
-    int64_t steps = figures_epoch(&f->figures, e, track_made(&f->track), between_steps(f));
+    int64_t steps = figures_epoch(&f->figures, e, track_made(&f->track), follow_between_steps(f));
     f->track.epoch = f->figures.epoch;
     if (steps < 0)
         return;
@@ -534,123 +498,4 @@ void follow_state(const struct follow *f, struct follow_state *out)
     out->in_part = (f->track.parts.marks & parts) || f->track.phase == METER_EVALUATE ||
                    f->track.phase == METER_CHECKPOINT;
     out->left = f->track.totals.left.n > 0 && !f->track.totals.left.of_epochs;
-}
-
-// ---- the record
-
-static void say(const struct follow *f, struct buf *says)
-{
-    if (f->malformed > 0)
-        buf_printf(says, "%lld progress line%s could not be read and %s ignored; the first: %s\n",
-                   (long long)f->malformed, f->malformed == 1 ? "" : "s",
-                   f->malformed == 1 ? "was" : "were", f->first_malformed);
-    if (f->level == LEVEL_NONE && f->has_pattern)
-        buf_adds(says, "No line of the output matched --step-pattern: only the total time was "
-                       "measured.\n");
-}
-
-static void scale(struct maybe_real *v, double by)
-{
-    v->v *= by;
-}
-
-// From units of the counter to steps.
-static void convert(struct run *run, int64_t unit)
-{
-    scale(&run->step_ms, (double)unit);
-    scale(&run->steady.step_ms, (double)unit);
-    scale(&run->steady.low_ms, (double)unit);
-    scale(&run->steady.high_ms, (double)unit);
-    run->steady.first_step.v /= unit;
-    run->steady.steps.v /= unit;
-    for (size_t i = 0; i < run->step_plot_ms.count; i++)
-        run->step_plot_ms.items[i] *= (double)unit;
-}
-
-static void fill_totals(const struct follow *f, struct run *run)
-{
-    const struct counter *c = counters_chosen(&f->track.counters);
-    struct totals_found found;
-    int64_t unit = track_unit(&f->track);
-    track_place(&f->track, &found);
-    if (unit > 1)
-        convert(run, unit);
-    if (run->steps.known || track_made(&f->track) > 0)
-        run->steps = some_int(track_made(&f->track) / unit);
-    if (found.total > 0)
-        run->total_steps = some_int(found.total / unit);
-    int64_t epochs = found.counts_epochs ? found.total / unit : found.epochs;
-    if (epochs > 0)
-        run->epochs = some_int(epochs);
-    if (!run->steps_per_epoch.known && found.each > 0)
-        run->steps_per_epoch = some_int(found.each / unit);
-    run->first_loss = losses_first(&f->figures.all);
-    run->last_loss = losses_last(&f->figures.all);
-    run->latest_loss = f->figures.all.latest;
-    if (!run->step_ms.known || run->step_ms.v <= 0)
-        return;
-    if (f->track.samples > 0 && f->track.metered > 0)
-        run->samples_per_s =
-            some_real((double)f->track.samples / (double)f->track.metered * 1e3 / run->step_ms.v);
-    else if (c && c->counts == COUNTS_SAMPLES)
-        run->samples_per_s = some_real((double)unit * 1e3 / run->step_ms.v);
-    else if (run->batch.known && f->track.metered > 0 && !found.counts_epochs)
-        run->samples_per_s = some_real((double)run->batch.v * 1e3 / run->step_ms.v);
-    if (found.counts_epochs)
-        run->epoch_s = some_real(run->step_ms.v / 1e3);
-    else if (run->steps_per_epoch.known)
-        run->epoch_s = some_real(run->step_ms.v * (double)run->steps_per_epoch.v / 1e3);
-}
-
-static int fill_progress(const struct follow *f, struct run_progress *out, struct err *err)
-{
-    static const char *const from[] = {NULL,     "bar",    "log",      "arguments",
-                                       "option", "events", "time left"};
-    static const char *const parts[] = {"epoch end", "evaluation", "checkpoint"};
-    const struct counter *c = counters_chosen(&f->track.counters);
-    struct follow_state state;
-    follow_state(f, &state);
-    if (!state.source)
-        return 0;
-    bool samples = c && c->counts == COUNTS_SAMPLES && track_unit(&f->track) == 1;
-    TRY(text_set(&out->source, state.source, err));
-    if (state.label[0])
-        TRY(text_set(&out->counter, state.label, err));
-    TRY(text_set(&out->counts, samples ? "samples" : state.epochs ? "epochs" : "steps", err));
-    if (from[state.total_from])
-        TRY(text_set(&out->total_from, from[state.total_from], err));
-    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (state.unseen & 1U << i)
-            TRY(texts_add(&out->unseen, parts[i], err));
-    if (state.unsteady)
-        out->unsteady = some_bool(true);
-    if (state.lengthens)
-        out->lengthens = some_bool(true);
-    return 0;
-}
-
-int follow_finish(struct follow *f, bool finished, struct buf *says, struct err *err)
-{
-    struct run *run = f->figures.run;
-    if (!f->stopped)
-        track_close(&f->track);
-    track_plan(&f->track);
-    figures_close(&f->figures, track_made(&f->track), between_steps(f));
-    int rc = meter_fill(f->track.meter, finished, run, err);
-    if (rc == 0) {
-        fill_totals(f, run);
-        rc = fill_progress(f, &run->progress, err);
-    }
-    say(f, says);
-    if (rc == 0 && f->figures.failed)
-        rc = err_memory(err);
-    return rc == 0 ? buf_check(says, err) : rc;
-}
-
-int follow_peek(struct follow *f, struct run *part, struct err *err)
-{
-    track_plan(&f->track);
-    TRY(meter_peek(f->track.meter, part, err));
-    fill_totals(f, part);
-    return fill_progress(f, &part->progress, err);
 }

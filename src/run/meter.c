@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "run/calibrate.h"
+#include "run/forecast.h"
 #include "run/series.h"
 #include "run/steady.h"
 
@@ -15,20 +16,6 @@
 #define PART_DOUBT   0.15 // the same for one part of a command; falls with their number
 #define TOLD_LATE_NS (INT64_C(10) * NS_PER_S)
 
-// One standard deviation of the drift still to come (neighbours, heat, the host's housekeeping), as
-// a share of the remaining time. It is an assumption; a larger spread of the calibration loop
-// replaces it.
-#define METER_DRIFT_FLOOR 0.01
-#define FEW_FASTER        0.3 // the steps to come may be so much faster than a single one seen
-
-#define TREND_MOST  20 // a step time that grows is not extrapolated further
-#define TREND_TIMES 10 // nor longer
-#define LEVELS_MOST 3  // a level may be followed by others, in the mean so many times as slow
-// Steps of on-policy reinforcement learning take as long as the answers that they generate, which
-// often grow to a multiple of their first length (docs/projection.md). An assumption: the steps to
-// come take up to so much longer, as a share of those seen; a trend seen may exceed it.
-#define LENGTHENS_MOST 1.5
-#define LENGTHENS_END  4.0 // the same, where a trend is extrapolated
 // A program's own end follows its last step: Python with CUDA takes about a second, with a compiled
 // net two to three (measured on an H200).
 #define END_S 4.0
@@ -43,7 +30,6 @@
 #define LONGER_OTHER   0.15
 #define LONGER_ENTRIES 10 // reports of steps at least
 
-#define STEPS_MIN    5   // the least for a projection
 #define FIRST_LOOK_S 1.0 // after the first step
 #define LOOK_FACTOR  1.2 // look again when the training time has grown by this factor
 #define LOOK_MAX_S   5.0
@@ -223,104 +209,15 @@ void meter_restart(struct meter *meter, int64_t at_ns)
 
 // ---- projection
 
-struct part { // seconds, and the variance of the part still to come
-    double s, variance;
-    double less_s, more_s; // with a trend: it may be that much shorter or longer
-    double levels_s;       // half of that, if levels differ: more of them would tell
-    double least_s;        // of the steps to come, each as fast as the fastest seen
-};
-
-// A slower level may last, end again, or be followed by others.
-static void continue_levels(const struct steady *steady, double left, struct part *out)
-{
-    double mean_s = steady->mean_ns / 1e9, last_s = steady->last_ns / 1e9;
-    out->s += left * (last_s - mean_s);
-    out->less_s = left * (last_s - steady->level_ns / 1e9);
-    out->more_s = left * last_s * (LEVELS_MOST - 1);
-    out->levels_s = (out->less_s + out->more_s) / 2;
-}
-
-// The mean change of the steps to come, as a share, if a growth continues for TREND_TIMES of the
-// steps seen, and ends then.
-static double change_of(double growth, double steps, double left)
-{
-    double until = fmin(left, TREND_TIMES * steps);
-    return left > 0 ? growth / steps * (until - until * until / 2 / left) : 0;
-}
-
-// A step time that grows may stay as it is now, continue, or grow three times as fast; one that
-// falls may fall to half.
-static void continue_trend(const struct steady *steady, double steps, double left, struct part *out)
-{
-    double mean_s = steady->mean_ns / 1e9, last_s = steady->last_ns / 1e9;
-    double change_s = mean_s * change_of(steady->growth, steps, left);
-    double next_s = fmin(fmax(last_s + change_s, last_s / 2), last_s * TREND_MOST);
-    out->s += left * (next_s - mean_s);
-    out->less_s = left * (next_s - (change_s > 0 ? last_s : last_s / 2));
-    out->more_s = left * (change_s > 0 ? 2 * (next_s - last_s) : mean_s - next_s);
-}
-
-// Steps that generate answers may take longer and longer.
-static void allow_longer(const struct series *series, const struct steady *steady, double left,
-                         struct part *out)
-{
-    double growth, error, left_s = left * steady->mean_ns / 1e9, steps = (double)series->steps;
-    out->more_s = fmax(out->more_s, LENGTHENS_MOST * left_s);
-    if (!steady_slope(series, &growth, &error))
-        return;
-    if (growth <= 2 * error)
-        return;
-    double end = fmin((growth + 2 * error) * left / steps / 2, LENGTHENS_END);
-    out->more_s = fmax(out->more_s, end * left_s);
-    if (steady->growth != 0)
-        return;
-    // A line that fits, but is no trend by itself: half of it is expected.
-    double shift_s = fmin(growth * left / steps / 2, LENGTHENS_MOST) * left_s / 2;
-    out->s += shift_s;
-    out->less_s += shift_s;
-}
-
 // The total time of a stage's steps.
-static bool project_stage(const struct meter *meter, int stage, struct part *out)
+static bool project_stage(const struct meter *meter, int stage, struct forecast *out)
 {
-    *out = (struct part){0};
-    const struct series *series = &meter->stages[stage];
-    int64_t total = meter->plan.stage_steps[stage];
-    // The first report of a program covers its warm-up.
-    if (total <= 0 || series->steps < STEPS_MIN || (meter->plan.follows && series->count < 2))
-        return false;
-    struct steady steady;
-    steady_judge(series, &meter->calibrate, &steady);
-    double left_s = (double)(total - series->steps) * steady.mean_ns / 1e9;
-    if (left_s < 0) { // a sample may have more steps than the whole training
-        double first = fmin(series_steps(series, 0, steady.first), (double)total);
-        left_s = ((double)total - first) * steady.mean_ns / 1e9;
-        out->s = (first > 0 ? steady.before_ns / 1e9 : 0) + left_s;
-        out->variance = pow(left_s * steady.relative_error, 2);
-        return true;
-    }
-    // Steps that follow the processor's drift may drift as far as it does; steps on a GPU do not.
-    double drift = calibrate_spread(&meter->calibrate);
-    if (!steady.follows)
-        drift = fmin(drift, 4 * steady.scatter);
-    double floor = fmax(METER_DRIFT_FLOOR, drift);
-    double share = hypot(steady.relative_error, floor);
-    out->s = (double)series->total_ns / 1e9 + left_s;
-    out->variance = pow(left_s * share, 2);
-    double left = (double)(total - series->steps), fastest_ns = steady.fastest_ns;
-    if (steady.level_ns > 0)
-        continue_levels(&steady, left, out);
-    else if (steady.growth != 0)
-        continue_trend(&steady, (double)series->steps, left, out);
-    if (steady.lean > 0)
-        out->more_s = left_s * change_of(steady.lean, (double)series->steps, left);
-    if (steady.growth < 0)
-        fastest_ns = fmin(fastest_ns, steady.last_ns / 2);
-    if (meter->plan.lengthens)
-        allow_longer(series, &steady, left, out);
-    double few = FEW_FASTER / (double)(series->count > 0 ? series->count : 1);
-    out->least_s = left * fastest_ns / 1e9 * (1 - fmax(1.96 * METER_DRIFT_FLOOR, few));
-    return true;
+    const struct forecast_ask ask = {.series = &meter->stages[stage],
+                                     .calibrate = &meter->calibrate,
+                                     .total = meter->plan.stage_steps[stage],
+                                     .follows = meter->plan.follows,
+                                     .lengthens = meter->plan.lengthens};
+    return forecast_steps(&ask, out);
 }
 
 static int64_t phase_so_far(const struct meter *meter, enum meter_phase phase, int64_t now_ns)
@@ -380,7 +277,7 @@ static bool project(const struct meter *meter, int64_t now_ns, bool alone,
     double train_s = 0, deviation_s = 0;
     int64_t steps = 0, total = 0;
     *out = (struct run_projection){0};
-    struct part part = {0};
+    struct forecast part = {0};
     double low_s = 0, high_s = 0, fastest_s = 0, levels_s = 0;
     for (int i = 0; i < plan->stages; i++) {
         if (!project_stage(meter, i, &part))
@@ -487,7 +384,7 @@ static bool time_is_over(const struct meter *meter, int64_t now_ns)
         meter->plan.follows ? 1 : (double)(meter->stage + 1) / (double)meter->plan.stages;
     return meter->plan.max_s > 0 &&
            (double)(now_ns - meter->start_ns) / 1e9 >= meter->plan.max_s * share &&
-           meter->stages[meter->stage].steps >= STEPS_MIN;
+           meter->stages[meter->stage].steps >= FORECAST_STEPS;
 }
 
 static void look_at_steps(struct meter *meter)
@@ -521,7 +418,7 @@ bool meter_enough(struct meter *meter)
         meter_phase(meter, METER_IDLE);
     struct run_projection now;
     bool enough = over;
-    struct part part;
+    struct forecast part;
     if (project(meter, now_ns, false, &now)) {
         keep_checks(meter, &now);
         meter->latest_wall_s = now.wall_s.v;

@@ -9,8 +9,8 @@
 //
 // The interval has three parts: the scatter of the steps (of batch means, since neighbouring steps
 // are correlated), the drift seen so far (Allan deviation), and the drift still to come: the spread
-// of the calibration loop, but at least METER_DRIFT_FLOOR. meter_phase() and meter_steps() allocate
-// nothing; in long runs neighbouring steps are merged, so memory is bounded.
+// of the calibration loop, but at least 1 % (run/forecast.c). meter_phase() and meter_steps()
+// allocate nothing; in long runs neighbouring steps are merged, so memory is bounded.
 //
 // A phase is what a run does at a time (set-up, training, evaluation); a stage is a part of the
 // recipe with its own step time.
