@@ -49,7 +49,7 @@ LONG = ["engine/test_kernels", "measure/test_frameworks", "dist/test_gpu_check",
         "serve/test_live", "measure/test_training", "workload/test_gpt2", "measure/test_handover", "advise/test_quote_oom",
         "cli/run-l1-times", "cli/check-expected", "fleet/test_emit_clouds", "engine/test_lstm", "estimate/test_scaling",
         "measure/test_bare_gpu", "dist/test_image", "report/test_valid", "measure/test_gate", "price/test_real",
-        "guard/test_torch", "ledger/test_postgres", "serve/test_serve_size"]
+        "guard/test_torch", "ledger/test_postgres", "serve/test_serve_size", "cmd/test_docs_commands"]
 # Those that compute, as many as there are processors, yield to those that mostly sleep: these need little, and soon.
 NICE = 3
 # Left out of `make quick` too: over two seconds of CPU each.
