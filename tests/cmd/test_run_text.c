@@ -174,6 +174,32 @@ static void progress_is_told_in_one_sentence(void **state)
     says_progress(&run, "");
 }
 
+// A trend is named, with its figures; answers that lengthen too.
+static void a_step_time_that_changes_is_named(void **state)
+{
+    (void)state;
+    char source[] = "tqdm", counts[] = "steps", left[] = "time left";
+    double times[] = {10, 10, 11, 13, 15, 15};
+    struct run run = {.progress = {.source = source, .counts = counts, .total_from = left},
+                      .full = some_bool(false),
+                      .steps = some_int(100)};
+    run.step_plot_ms.items = times;
+    run.step_plot_ms.count = 6;
+    says_progress(&run, "steps from tqdm, their total derived from the time left that it prints");
+    run.progress.total_from = NULL;
+    run.progress.unsteady = some_bool(true);
+    says_progress(&run,
+                  "steps from tqdm; the step time is not steady: it rose from 10 ms to 15 ms");
+    run.progress.unsteady = (struct maybe_bool){0};
+    run.progress.lengthens = some_bool(true);
+    says_progress(&run, "steps from tqdm; the step time rose from 10 ms to 15 ms; steps generate "
+                        "answers and take longer as these lengthen: the upper end allows for it");
+    times[4] = times[5] = 10.2; // no change worth a word
+    says_progress(&run,
+                  "steps from tqdm; steps generate answers and take longer as these lengthen: "
+                  "the upper end allows for it");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +207,7 @@ int main(void)
         cmocka_unit_test(the_time_limit_is_no_precision),
         cmocka_unit_test(a_wide_interval_is_a_range),
         cmocka_unit_test(progress_is_told_in_one_sentence),
+        cmocka_unit_test(a_step_time_that_changes_is_named),
         cmocka_unit_test(it_saturates_only_where_a_larger_batch_was_tried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
