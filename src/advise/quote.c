@@ -14,34 +14,7 @@
 #define MISFITS  20      // rows, unless more are asked for
 #define GPUS_MAX 1000000 // of one machine: a record may claim any number
 
-struct candidates { // laid out as any list
-    struct candidate *items;
-    size_t count;
-    bool known;
-};
-
-struct search {
-    const struct quote_ask *ask;
-    const struct book *book;
-    const struct tariff_book *tariffs;
-    const struct currencies *currencies;
-    int day; // of the prices
-    struct proofs proofs;
-    struct estimates *estimates; // null: none are made
-    const struct startups *startups;
-    struct candidates found, estimated;
-    struct quote *quote;
-    struct leaving leaving;
-    // To count offers that are not measured: each provider's name and kind once.
-    const char *last_provider, *last_name;
-    unsigned int kinds_seen, kinds_found;
-    int64_t not_measured;
-    bool matched;         // some offer is a machine with a run
-    const char *provider; // the last one: whether its regions have factors, and its machines an end
-    bool factors, ends;
-};
-
-static void know_provider(struct search *s, const struct offer *offer)
+static void know_provider(struct quote_search *s, const struct offer *offer)
 {
     if (s->provider && strcmp(s->provider, offer->provider) == 0)
         return;
@@ -50,7 +23,7 @@ static void know_provider(struct search *s, const struct offer *offer)
     s->ends = tariff_has_end(s->tariffs, offer->provider);
 }
 
-static int64_t ends_after_s(struct search *s, const struct offer *offer)
+int64_t quote_ends_after_s(struct quote_search *s, const struct offer *offer)
 {
     know_provider(s, offer);
     if (offer->kind == OFFER_SPOT) // it goes on with another machine
@@ -61,7 +34,8 @@ static int64_t ends_after_s(struct search *s, const struct offer *offer)
 
 // To choose among regions, which may have their own factors and currencies. Most providers have no
 // factors, and a book has many offers: their list prices are compared.
-static int hour_in_usd(struct search *s, const struct offer *offer, int64_t *usd, struct err *err)
+static int hour_in_usd(struct quote_search *s, const struct offer *offer, int64_t *usd,
+                       struct err *err)
 {
     struct priced price;
     int rc;
@@ -94,7 +68,7 @@ static struct candidate *twin(struct candidates *found, const struct offer *o, s
     return NULL;
 }
 
-static void count_group(struct search *s, const struct offer *offer, bool found)
+static void count_group(struct quote_search *s, const struct offer *offer, bool found)
 {
     if (!s->last_name || strcmp(s->last_name, offer->name) != 0 ||
         strcmp(s->last_provider, offer->provider) != 0) {
@@ -111,7 +85,7 @@ static void count_group(struct search *s, const struct offer *offer, bool found)
     s->kinds_found |= found ? bit : 0;
 }
 
-static bool wanted_gpu(const struct search *s, const struct offer *offer)
+static bool wanted_gpu(const struct quote_search *s, const struct offer *offer)
 {
     int64_t asked = s->ask->gpus * INT64_C(1000);
     if (asked > 0 &&
@@ -123,13 +97,13 @@ static bool wanted_gpu(const struct search *s, const struct offer *offer)
     return *offer->gpu && strcasecmp(offer->gpu, wanted ? wanted->name : s->ask->gpu) == 0;
 }
 
-static int add_candidate(struct search *s, const struct offer *offer, const struct proof_match *m,
-                         struct err *err)
+static int add_candidate(struct quote_search *s, const struct offer *offer,
+                         const struct proof_match *m, struct err *err)
 {
     const struct proof *p = m->proof;
     char why[EVIDENCE_WHY];
     size_t training = p->from->training;
-    int64_t ends_s = ends_after_s(s, offer);
+    int64_t ends_s = quote_ends_after_s(s, offer);
     const char *reason = quote_not_offered(offer, s->day, why);
     if (!reason)
         reason = proof_too_large(&s->proofs, p, offer, why);
@@ -152,7 +126,7 @@ static int add_candidate(struct search *s, const struct offer *offer, const stru
     return 0;
 }
 
-static double boot_s(const struct search *s, const struct offer *offer)
+static double boot_s(const struct quote_search *s, const struct offer *offer)
 {
     if (s->ask->startup.boot_ns.known)
         return (double)s->ask->startup.boot_ns.v / 1e9;
@@ -161,7 +135,7 @@ static double boot_s(const struct search *s, const struct offer *offer)
 }
 
 // Null: there is an estimate; else the reason in a few words, and `*why`, perhaps in `room`.
-static const char *no_estimate(struct search *s, const struct offer *offer,
+static const char *no_estimate(struct quote_search *s, const struct offer *offer,
                                const struct estimated *e, const char **why, char room[EVIDENCE_WHY])
 {
     *why = room;
@@ -189,11 +163,11 @@ static const char *no_estimate(struct search *s, const struct offer *offer,
     const char *reason = quote_cannot_run(e->to.device, s->day, room);
     if (!reason)
         reason = proof_no_memory(e->proof, offer, room);
-    return reason ? reason : quote_too_late(ends_after_s(s, offer), e->estimate.time_s, room);
+    return reason ? reason : quote_too_late(quote_ends_after_s(s, offer), e->estimate.time_s, room);
 }
 
 // Only the cheapest region, even if all were asked for: estimates do not tell them apart.
-static int add_estimate(struct search *s, const struct offer *offer, struct err *err)
+static int add_estimate(struct quote_search *s, const struct offer *offer, struct err *err)
 {
     const struct estimated *e = NULL;
     const char *why;
@@ -218,7 +192,7 @@ static int add_estimate(struct search *s, const struct offer *offer, struct err 
                             .proof = e->proof,
                             .per_hour = per_hour,
                             .estimated = e,
-                            .ends_s = ends_after_s(s, offer)};
+                            .ends_s = quote_ends_after_s(s, offer)};
     c->expected = (double)per_hour * (boot_s(s, offer) + e->estimate.time_s);
     return 0;
 }
@@ -226,7 +200,7 @@ static int add_estimate(struct search *s, const struct offer *offer, struct err 
 // One row for each training that was measured on such a machine.
 static int consider(void *search, const struct offer *offer, struct err *err)
 {
-    struct search *s = search;
+    struct quote_search *s = search;
     struct proof_match best[QUOTE_TRAININGS];
     if (!wanted_gpu(s, offer))
         return 0;
@@ -243,157 +217,14 @@ static int consider(void *search, const struct offer *offer, struct err *err)
 
 // ---- bills
 
-static int add_bill(struct search *s, const struct candidate *c, const char *basis, struct err *err)
+static int add_bill(struct quote_search *s, const struct candidate *c, const char *basis,
+                    struct err *err)
 {
     return quote_add_bill(s->ask, c, basis, &s->leaving, err);
 }
 
-// For a workload: other trainings that were measured on the offer.
-static int add_other_trainings(struct search *s, const struct offer *offer,
-                               const struct proof_match best[QUOTE_TRAININGS], struct err *err)
-{
-    for (size_t i = 1; i < QUOTE_TRAININGS; i++)
-        if (best[i].proof) {
-            const struct candidate c = {.offer = *offer, .proof = best[i].proof, .match = best[i]};
-            TRY(add_bill(s, &c, NULL, err));
-        }
-    return 0;
-}
-
-// Names another run of the same training that was measured on such a machine.
-static int note_assumed(const struct search *s, const struct candidate *c, struct bill *bill,
-                        struct err *err)
-{
-    struct proof_match best[QUOTE_TRAININGS];
-    const struct proof *other = proofs_find(&s->proofs, &c->offer, best);
-    struct buf text = {0};
-    if (!other || other == c->proof)
-        return 0;
-    buf_printf(&text, "run %s was measured on such a machine: 'fare quote %s --offer %s'",
-               other->run->id, other->run->id, bill->offer);
-    return texts_take(&bill->notes, &text, err);
-}
-
-// The estimate for a machine with other GPUs. `*done`: it has one, or would not work there. A run
-// that is named keeps its time on a processor that nobody knows.
-static int add_named_estimate(struct search *s, struct candidate *c, bool *done, struct err *err)
-{
-    const struct estimated *e = NULL;
-    char why[EVIDENCE_WHY];
-    TRY(estimates_find(s->estimates, &c->offer, &e, err));
-    *done = e && (estimated_known(e) || e->estimate.kind == ESTIMATE_IMPOSSIBLE) &&
-            !(s->ask->asked && e->estimate.unknown_processor);
-    if (!*done)
-        return 0;
-    const char *reason = estimated_known(e) ? proof_no_memory(e->proof, &c->offer, why) : NULL;
-    if (!estimated_known(e) || reason)
-        return quote_leave_out(&s->leaving, &c->offer, reason ? reason : e->estimate.reason,
-                               reason ? why : e->estimate.why, true, err);
-    c->proof = e->proof;
-    c->estimated = e;
-    s->quote->estimated = some_int(1);
-    TRY(add_bill(s, c, NULL, err));
-    return s->quote->estimates.count > 0 ? note_assumed(s, c, &s->quote->estimates.items[0], err)
-                                         : 0;
-}
-
-static int refuse_assumed(const struct search *s, const struct candidate *c, const char *used,
-                          struct err *err)
-{
-    const struct run *run = c->proof->run;
-    if (used && !*c->offer.gpu) {
-        err_set(err, ERR_USAGE,
-                "%s has no GPU, and run %s was measured on %lld × %.100s: that tells nothing about "
-                "the time on a processor",
-                s->ask->offer, run->id, (long long)c->proof->gpus, used);
-        return err_hint(err, "measure the training on any CPU for a minute, for example with "
-                             "CUDA_VISIBLE_DEVICES= fare -- python train.py: fare estimates "
-                             "machines without a GPU from that run");
-    }
-    char had[160] = "without a GPU";
-    if (used)
-        snprintf(had, sizeof had, "on %lld × %.100s", (long long)c->proof->gpus, used);
-    err_set(err, ERR_USAGE, "%s has %g × %.60s, but run %s was measured %s", s->ask->offer,
-            c->offer.gpus_milli / 1000.0, c->offer.gpu, run->id, had);
-    return err_hint(err, "a quote for it needs a run on such a machine: measure one there, or "
-                         "import one with 'fare runs import'");
-}
-
-// Other GPUs get an estimate or none. So does another processor; if it is not known, its time may
-// be assumed.
-static int check_assumed(struct search *s, struct candidate *c, bool *done, struct err *err)
-{
-    const char *used = c->proof->gpus > 0 ? evidence_gpu(c->proof->run) : NULL;
-    bool same_gpu = used && c->proof->device && c->offer.gpus_milli >= 1000 &&
-                    strcasecmp(c->offer.gpu, c->proof->device->name) == 0;
-    if (same_gpu || run_unknown_device(c->proof->run)) // fewer GPUs are a misfit
-        return 0;
-    if (s->estimates)
-        TRY(add_named_estimate(s, c, done, err));
-    if (*done || (!*c->offer.gpu && !used))
-        return 0;
-    return refuse_assumed(s, c, used, err);
-}
-
-// Whether the run may have been measured on that machine: nothing says that it was another.
-static bool may_be(const struct proof *p, const struct offer *offer)
-{
-    const struct run_machine *m = &p->run->machine;
-    return !m->provider || !m->instance_type || evidence_measured_on(p->run, offer);
-}
-
-// One offer. A named run keeps its own time, measured on such a machine or assumed, unless it is
-// known to be another machine and a run on this one is known. A workload has the time of a run on
-// such a machine, or else that of its first run, assumed.
-static int add_named(struct search *s, struct err *err)
-{
-    const struct quote_ask *ask = s->ask;
-    struct candidate c = {.proof = NULL};
-    struct proof_match best[QUOTE_TRAININGS];
-    char why[EVIDENCE_WHY];
-    TRY(book_find(s->book, ask->offer, s->day, &c.offer, err));
-    c.ends_s = ends_after_s(s, &c.offer);
-    const char *reason = quote_not_offered(&c.offer, s->day, why);
-    if (reason)
-        return quote_leave_out(&s->leaving, &c.offer, reason, why, true, err);
-    const struct proof *first = s->proofs.count > 0 ? &s->proofs.items[0] : NULL;
-    const struct proof *nearest = proofs_find(&s->proofs, &c.offer, best);
-    // A bought machine is the run's, and this one is rented.
-    if (!ask->asked || ask->own ||
-        (nearest && !may_be(first, &c.offer) && evidence_measured_on(nearest->run, &c.offer)))
-        c.match = best[0];
-    c.proof = c.match.proof;
-    if (ask->asked && !c.proof)
-        c.proof = first && first->asked ? first : NULL;
-    if (!ask->asked)
-        TRY(add_other_trainings(s, &c.offer, best, err));
-    if (!c.proof && s->quote->others.count > 0)
-        return 0;
-    bool assumed = ask->asked ? c.proof && !proof_fits(&s->proofs, c.proof, &c.offer) : !c.proof;
-    if (!c.proof && !ask->asked)
-        c.proof = first;
-    if (!c.proof)
-        return 0;
-    bool done = false;
-    if (assumed)
-        TRY(check_assumed(s, &c, &done, err));
-    if (done)
-        return 0;
-    reason = proof_too_large(&s->proofs, c.proof, &c.offer, why);
-    if (!reason)
-        reason = quote_too_late(c.ends_s, (double)c.proof->time.total_ns / 1e9, why);
-    if (reason)
-        return quote_leave_out(&s->leaving, &c.offer, reason, why, true, err);
-    TRY(add_bill(s, &c, assumed ? "assumed" : NULL, err));
-    if (s->quote->bills.count == 0)
-        return 0;
-    if (c.offer.kind == OFFER_SPOT && !strchr(ask->offer, ':'))
-        TRY(texts_add(&s->quote->bills.items[0].notes, "the book has only its spot price", err));
-    return assumed ? note_assumed(s, &c, &s->quote->bills.items[0], err) : 0;
-}
-
 // The machine of the first run.
-static void own_measured(const struct search *s, struct candidate *c)
+static void own_measured(const struct quote_search *s, struct candidate *c)
 {
     const struct proof *p = &s->proofs.items[0];
     int64_t has = p->run->machine.gpus.known && p->run->machine.gpus.v > p->gpus
@@ -406,7 +237,7 @@ static void own_measured(const struct search *s, struct candidate *c)
 
 // A machine with another GPU, and as many as the first run used: measured by another run, or
 // estimated.
-static int own_other(struct search *s, struct candidate *c, struct err *err)
+static int own_other(struct quote_search *s, struct candidate *c, struct err *err)
 {
     const struct device *device = device_find(s->proofs.devices, s->ask->own_gpu);
     struct proof_match best[QUOTE_TRAININGS];
@@ -429,7 +260,7 @@ static int own_other(struct search *s, struct candidate *c, struct err *err)
 }
 
 // A bought machine as an offer with a price per hour of use.
-static int add_own(struct search *s, struct err *err)
+static int add_own(struct quote_search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
     struct quote *q = s->quote;
@@ -466,7 +297,7 @@ static int add_own(struct search *s, struct err *err)
 // ---- prices that are too old
 
 struct oldest {
-    const struct search *search;
+    const struct quote_search *search;
     struct offer offer; // that fits, with the newest price
     bool found;
 };
@@ -488,7 +319,7 @@ static int consider_old(void *arg, const struct offer *offer, struct err *err)
 }
 
 // If no offer matches, looks for one whose price is too old.
-static int add_outdated(struct search *s, const struct book_filter *aged, struct err *err)
+static int add_outdated(struct quote_search *s, const struct book_filter *aged, struct err *err)
 {
     struct oldest oldest = {.search = s};
     struct book_filter filter = *aged;
@@ -518,7 +349,7 @@ static bool is_bound(const struct candidate *c)
 }
 
 // The estimate that ends first; SIZE_MAX: there is none.
-static int find_soonest(const struct search *s, size_t *found, struct err *err)
+static int find_soonest(const struct quote_search *s, size_t *found, struct err *err)
 {
     const struct candidates *all = &s->estimated;
     int64_t least_ns = INT64_MAX;
@@ -547,7 +378,7 @@ static bool is_firm(const struct quote *quote)
 
 // Bills of the cheapest estimates, as many as were asked for, of the one that ends first, and of
 // the first that is no lower bound.
-static int add_estimates(struct search *s, struct err *err)
+static int add_estimates(struct quote_search *s, struct err *err)
 {
     struct candidates *all = &s->estimated;
     size_t most = s->ask->most_estimates;
@@ -578,7 +409,7 @@ static int add_estimates(struct search *s, struct err *err)
     return 0;
 }
 
-static int add_all(struct search *s, struct err *err)
+static int add_all(struct quote_search *s, struct err *err)
 {
     const struct quote_ask *ask = s->ask;
     const struct book_filter filter = {.provider = ask->provider,
@@ -600,7 +431,7 @@ static int add_all(struct search *s, struct err *err)
 
 int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err)
 {
-    struct search s = {.ask = ask, .quote = quote};
+    struct quote_search s = {.ask = ask, .quote = quote};
     s.leaving = (struct leaving){.quote = quote,
                                  .most = ask->most_misfits   ? ask->most_misfits
                                          : ask->every_region ? SIZE_MAX
@@ -622,7 +453,7 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
     if (rc == 0 && s.estimates)
         rc = market_startups(ask->market, &s.startups, err);
     if (rc == 0)
-        rc = ask->offer ? add_named(&s, err) : add_all(&s, err);
+        rc = ask->offer ? quote_add_named(&s, err) : add_all(&s, err);
     if (rc == 0 && ask->own && s.proofs.count > 0 && (!ask->offer || ask->own_gpu))
         rc = add_own(&s, err);
     if (rc == 0)

@@ -58,4 +58,39 @@ int quote_candidate_time(const struct quote_ask *ask, const struct candidate *c,
 int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const char *basis,
                    struct leaving *leaving, struct err *err) MUST_USE;
 
+// ---- the search for offers (quote.c)
+
+struct candidates { // laid out as any list
+    struct candidate *items;
+    size_t count;
+    bool known;
+};
+
+struct quote_search {
+    const struct quote_ask *ask;
+    const struct book *book;
+    const struct tariff_book *tariffs;
+    const struct currencies *currencies;
+    int day; // of the prices
+    struct proofs proofs;
+    struct estimates *estimates; // null: none are made
+    const struct startups *startups;
+    struct candidates found, estimated;
+    struct quote *quote;
+    struct leaving leaving;
+    // To count offers that are not measured: each provider's name and kind once.
+    const char *last_provider, *last_name;
+    unsigned int kinds_seen, kinds_found;
+    int64_t not_measured;
+    bool matched;         // some offer is a machine with a run
+    const char *provider; // the last one: whether its regions have factors, and its machines an end
+    bool factors, ends;
+};
+
+// When the provider ends the machine; 0: it does not.
+int64_t quote_ends_after_s(struct quote_search *search, const struct offer *offer);
+
+// Adds the bill of ask->offer (quote_named.c).
+int quote_add_named(struct quote_search *search, struct err *err) MUST_USE;
+
 #endif

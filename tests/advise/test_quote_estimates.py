@@ -397,12 +397,15 @@ def drawn():
     hollow = 0
     for _, value, _, e in panel.bars():
         tip = e.find(drawing.SVG + "title").text
-        b = bill_of(re.split(r"(?:, (?:rule|bill|price) \w+)?(?:: \$|\xa0†)", tip)[0], value)  # † marks an old price
+        name = re.split(r"(?:, (?:rule|bill|price) \w+)?(?:: \$|\xa0†)", tip)[0]  # † marks an old price
+        b = bill_of(name.removesuffix(" ≥"), value)
+        bound = bool(b.get("lower_bound") or b.get("spot", {}).get("lower_bound"))
+        assert name.endswith(" ≥") == bound, (tip, b["offer"])
         estimate = "ho" in drawing.classes(e)
         assert estimate == ("certainty" in b), (tip, b["basis"])
         hollow += estimate
         assert value is None or abs(value - float(b["total"])) < 0.03, (tip, value, b["total"])  # a line is wide
-        assert not estimate or ("(90 %: " in tip and b["certainty"] in tip), tip
+        assert not estimate or (("(90 %: " in tip) == (not bound) and b["certainty"] in tip), tip
     assert hollow == 10, hollow  # the ten that the quote has first
     ends = sorted((panel.x.value(float(e.get("x1"))), panel.x.value(float(e.get("x2")))) for e in panel.elements
                   if "wh" in drawing.classes(e) and e.get("y1") == e.get("y2"))
