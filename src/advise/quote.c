@@ -348,11 +348,11 @@ static bool is_bound(const struct candidate *c)
     return c->estimated->estimate.kind == ESTIMATE_BOUND;
 }
 
-// The estimate that ends first; SIZE_MAX: there is none.
+// The estimate that ends first, as quote_sooner() has it; SIZE_MAX: there is none.
 static int find_soonest(const struct quote_search *s, size_t *found, struct err *err)
 {
     const struct candidates *all = &s->estimated;
-    int64_t least_ns = INT64_MAX;
+    double least_ns = 0;
     *found = SIZE_MAX;
     for (size_t i = 0; i < all->count; i++) {
         struct bill_time time;
@@ -360,8 +360,13 @@ static int find_soonest(const struct quote_search *s, size_t *found, struct err 
         if (is_bound(&all->items[i]))
             continue;
         TRY(quote_candidate_time(s->ask, &all->items[i], &time, &known, err));
-        if (time.total_ns < least_ns) { // of equal ones the cheapest, which is first
-            least_ns = time.total_ns;
+        double ns = (double)(time.high_ns >= 0 ? time.high_ns : time.total_ns);
+        bool firmer = *found != SIZE_MAX && all->items[*found].offer.kind == OFFER_SPOT &&
+                      all->items[i].offer.kind != OFFER_SPOT;
+        // Of those that are alike the cheapest, which is first, unless it is a spot machine.
+        if (*found == SIZE_MAX || ns < least_ns * QUOTE_ALIKE ||
+            (firmer && ns <= least_ns / QUOTE_ALIKE)) {
+            least_ns = ns;
             *found = i;
         }
     }
