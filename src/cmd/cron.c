@@ -84,7 +84,7 @@ static const struct cmd_example examples[] = {
      "twelve tasks, at your own price"},
     {"fare cron '30 6 * * mon-fri' --up 20m --offer aws/g5.xlarge --month 2027-02",
      "the working days of one month"},
-    {"fare cron '0 3 * * *' --run last --offer gcp/g2-standard-4@us-central1:spot "
+    {"fare cron '0 3 * * *' --run last --offer gcp/c3d-standard-8@us-central1:spot "
      "--emit gcloud -o nightly -- python3 train.py",
      "the files that set it up, with the time of your last run"},
     {"fare cron '0 3 * * *' --limit 2h --emit systemd -o nightly -- python3 train.py",

@@ -80,8 +80,8 @@ static inline void site_case_share(struct site_case *c)
 {
     static const char *const folders[] = {"",           "/devices",   "/offers",
                                           "/published", "/providers", "/estimate"};
-    static const char *const estimate[] = {"model",  "bounds",  "classes",
-                                           "errors", "scaling", "constants"};
+    static const char *const estimate[] = {"model",   "bounds",    "classes", "errors",
+                                           "scaling", "constants", "launches"};
     char path[160];
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         snprintf(path, sizeof path, "%s/share%s", c->folder, folders[i]);
