@@ -246,7 +246,7 @@ static void say_verdict(struct out *out, const struct report *report)
         snprintf(which, sizeof which, "This command was");
     else
         snprintf(which, sizeof which, "%zu of them %s", count, count == 1 ? "was" : "were");
-    if (command && estimates) {
+    if (count == 0 && command && estimates) {
         say_estimated(out, &report->quotes.items[0]);
         return;
     }
@@ -277,6 +277,8 @@ static void say_verdict(struct out *out, const struct report *report)
                 : "",
             old ? " Prices with a * are OLD." : "", marks, command ? "last" : "WORKLOAD");
     out_wrap(out, 0, text);
+    if (command && estimates)
+        say_estimated(out, &report->quotes.items[0]);
 }
 
 // The exchange rates of the rows, each once.

@@ -27,8 +27,8 @@ static const struct run_library *find_package(const struct run *run, const char 
     return NULL;
 }
 
-// As launches.csv names it. A command's is what its Python has, if that is one only. PyTorch 1 was
-// quicker from one operation to the next.
+// As launches.csv names it. A command's is what its script's text shows, else what its Python has,
+// if that is one only. PyTorch 1 was quicker from one operation to the next.
 static const char *framework_of(const struct run *run)
 {
     static const char *const known[][2] = {{"fare", "fare"},
@@ -42,11 +42,12 @@ static const char *framework_of(const struct run *run)
     const struct run_library *torch = find_package(run, "torch");
     if (strcmp(name, "command") != 0 || !torch)
         return UNKNOWN;
-    if (run->code.loop)
-        return run->code.loop;
+    const char *loop = run->code.loop;
+    if (loop && strcmp(loop, "pytorch") != 0)
+        return loop;
     bool old = torch->version && strncmp(torch->version, "1.", 2) == 0;
     bool others = find_package(run, "tensorflow") || find_package(run, "jax");
-    return old || others ? UNKNOWN : "pytorch";
+    return old || (others && !loop) ? UNKNOWN : "pytorch";
 }
 
 static const struct estimate_launches *launches_of(const struct least_ask *ask, const char *kind)

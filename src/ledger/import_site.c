@@ -69,7 +69,10 @@ static int put_line(struct import_site *site, const struct site_file *file, stru
                     struct err *err)
 {
     struct err why = {0};
-    if (import_site_line(file, text, &why) != 0)
+    int rc = import_site_line(file, text, &why);
+    if (rc == ERR_MEMORY) // says nothing about the record
+        return err_memory(err);
+    if (rc != 0)
         return site->refuse(site->refuse_arg, &why, err);
     TRY(fs_write_fd(site->fd, buf_str(text), text->len, "the temporary file", err));
     site->fetched++;

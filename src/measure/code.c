@@ -236,12 +236,15 @@ static bool find_script(const struct parts *p, const char *folder, struct buf *n
     return !name->failed && read_script(folder, buf_str(name), !p->script, path, text);
 }
 
-// The training loop of a library, as share/estimate/launches.csv names it; null: none is seen.
+// The training loop of a library, or the framework of its own one, as share/estimate/launches.csv
+// names it; null: none is seen.
 static const char *loop_of(const char *script)
 {
     bool trainer = strstr(script, "transformers") && strstr(script, "Trainer(") &&
                    !strstr(script, "lightning"); // which has a Trainer too
-    return trainer ? "transformers.Trainer" : NULL;
+    bool torch = strstr(script, "import torch") || strstr(script, "from torch");
+    bool others = strstr(script, "jax") || strstr(script, "tensorflow") || strstr(script, "keras");
+    return trainer ? "transformers.Trainer" : torch && !others ? "pytorch" : NULL;
 }
 
 // And the commit of its folder, which may be another one's.

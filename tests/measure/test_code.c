@@ -66,6 +66,8 @@ static void loops(void **state)
         {"from transformers import AutoModel\nfor x in data: step(x)\n", NULL},
         {"import lightning as L\nimport transformers\nL.Trainer(max_epochs=3).fit(m)\n", NULL},
         {"class Trainer: pass\nTrainer().run()\n", NULL},
+        {"import torch\nclass Trainer: pass\nTrainer().run()\n", "pytorch"},
+        {"from torch import nn\nimport jax\n", NULL},
     };
     char path[] = "/tmp/fare-code-XXXXXX";
     int file = mkstemp(path);

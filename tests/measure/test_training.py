@@ -128,7 +128,8 @@ with tempfile.TemporaryDirectory() as scratch:
     several = json.loads(p.stdout)
     group = several.get("groups", [{}])[0]
     accuracies = [r["test_accuracy"] for r in several["runs"]]
-    report("nor by --gate, which says so", p.returncode == 0 and "have no target" in p.stderr, (p.returncode, p.stderr))
+    report("nor by --gate, which is missed without a target and says so", p.returncode == 3 and "it has no target" in p.stderr,
+           (p.returncode, p.stderr))
     report("full repetitions have seeds of their own, and their accuracies figures",
            [r["seed"] for r in several["runs"]] == [1, 2] and abs(group["accuracy"] - sum(accuracies) / 2) < 1e-12
            and group["low_accuracy"] == min(accuracies) and "reached" not in group, several)

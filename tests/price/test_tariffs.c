@@ -165,7 +165,8 @@ static void words(void **state)
         {"paperspace-on-demand",
          "per second; storage 0.10 USD per GB and month of 30 days, per started day, charged at "
          "the next size on sale (50 GB and up); the unit"},
-        {"hetzner-dedicated-monthly", "per started month of 30 days; whole months"},
+        {"hetzner-dedicated-monthly",
+         "per started month of 30 days; full price while stopped, until deleted; whole months"},
         {"hetzner-dedicated",
          "per started hour; full price while stopped, until deleted; a calendar month costs at "
          "most the offer's price by the month; by the hour since"},
