@@ -311,6 +311,7 @@ static int note_doubt(struct making *m, struct market *market, struct err *err)
 static int note_commitment(struct making *m, struct err *err)
 {
     int64_t month = 0, all = 0, owed = 0;
+    const struct currencies *currencies;
     char amount[MONEY_BYTES], sum[MONEY_BYTES], text[600];
     if (m->wishes->commit_months > 0 && m->offer->kind == OFFER_ON_DEMAND &&
         m->price.committed == 0) {
@@ -336,7 +337,8 @@ static int note_commitment(struct making *m, struct err *err)
         c->source ? c->source : "");
     m->bill->committed_months = some_int(m->price.committed);
     TRY(text_set_amount(&m->bill->committed, all, err));
-    TRY(priced_usd(&m->price, all, &owed, err));
+    TRY(market_currencies(m->price.market, &currencies, err));
+    TRY(currency_to_usd(currencies, m->price.paid_in, m->price.day, all, &owed, NULL, NULL, err));
     TRY(text_set_amount(&m->bill->owed, owed, err));
     return texts_add(&m->bill->notes, text, err);
 }

@@ -114,13 +114,13 @@ static void find_own(const struct rates *rates, bool rate_given, struct priced *
     }
 }
 
-// Applies committed use, if it was asked for and is offered.
+// Applies committed use, if it was asked for and is offered. Spot machines have none.
 static int commit(const struct wishes *w, struct priced *p, struct tariff *priced, struct err *err)
 {
     for (size_t i = 0; i < priced->commitments.count; i++) {
         const struct tariff_commitment *offered = &priced->commitments.items[i];
         if (w->commit_months == 0 || offered->months.v != w->commit_months ||
-            !tariff_holds(NULL, offered->valid_to, p->day) ||
+            p->offer.kind == OFFER_SPOT || !tariff_holds(NULL, offered->valid_to, p->day) ||
             !tariff_names(offered->offers.items, offered->offers.count, p->offer.name))
             continue;
         p->committed = offered->months.v;
@@ -153,7 +153,8 @@ int market_price(struct market *market, const struct offer *offer, const struct 
     find_own(w->list_price ? NULL : rates, w->rate_given, p);
     struct tariff priced = *p->tariff; // its texts stay the tariff's
     priced.per_s = some_int(p->per_s);
-    if (p->assumed && offer->kind == OFFER_MONTHLY) // rented by the month, paid by the month
+    // Rented by the month, paid by the month, where no tariff for that says otherwise.
+    if (p->assumed && offer->kind == OFFER_MONTHLY && !p->tariff->kind)
         priced.unit_ms = some_int(p->per_s * 1000);
     rc = commit(w, p, &priced, err);
     money_text(p->rate, rate);

@@ -94,4 +94,24 @@ for row, good in (('{"months": 12, "permille": 588}', True), ('{"months": 12, "p
     text = quote("azure/Standard_NC24ads_A100_v4@here", 12, "2026-11-01", "--json")
     fine = json.loads(text)["bills"][0].get("committed_months") == 12 if text.startswith("{") else "commitments" not in text
     report(f"a commitment of {row} is {'read' if good else 'refused'}", fine == good, text[-500:])
+
+# ---- fees in another currency than the rate: what is owed is the rate's, in USD; spot machines have no commitments; a tariff by the month keeps
+# its unit, also where that is assumed
+(CONFIG / "offers" / "other.csv").write_text(
+    "provider,name,region,kind,gpu,gpus,vcpus,price,currency,date,source\n"
+    "mixed,one,here,on-demand,,0,4,0.50,GBP,2026-10-30,test\nspotty,one,here,spot,,0,4,1.50,USD,2026-10-30,test\n"
+    "monthly,one,here,monthly,,0,4,30.00,USD,2026-10-30,test\n")
+twelve = '"commitments": [{"months": 12, "percent": 50}]'
+(CONFIG / "providers" / "own.json").write_text(
+    '{"schema": "fare.tariffs/1", "tariffs": ['
+    f'{{"id": "mixed", "provider": "mixed", "currency": "EUR", "setup_fee": "1.23", {twelve}}},'
+    f'{{"id": "spotty", "provider": "spotty", "kind": "spot", {twelve}}},'
+    '{"id": "monthly", "provider": "monthly", "kind": "monthly", "assumed": true, "per_s": 2592000, "unit_ms": 86400000}]}')
+b = bill("mixed/one@here", 12, "2026-11-01")
+pounds = F("0.25") * 730 * 12  # and the ECB's 1.1172 USD and 0.8338 GBP for a euro, of 2026-10-30
+report("what is owed is converted as the rate is", F(b["committed"]) == pounds and abs(F(b["owed"]) - pounds * F("1.1172") / F("0.8338")) < F(1, 1000), b)
+b = bill("spotty/one@here:spot", 12, "2026-11-01")
+report("a spot machine has no commitment", F(b["rate"]) == F("1.50") and "committed_months" not in b, b)
+b = bill("monthly/one@here:monthly", 12, "2026-11-01")
+report("an assumed tariff by the month keeps its unit of a day", F(b["total"]) == 1, b)  # an hour: one of thirty days of 30 USD
 done()
