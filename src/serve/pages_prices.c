@@ -93,7 +93,8 @@ static void offer_row(struct buf *out, const struct listing_line *line, bool mar
     buf_adds(out, "</a>");
     if (line->doubt) {
         buf_addc(out, ' ');
-        part_chip(out, PART_BAD, line->doubt);
+        part_chip(out, PART_BAD, "doubtful");
+        markup_in(out, " <small>", line->doubt, "</small>");
     }
     buf_adds(out, "</td>");
     price_cell(out, line->usd_hour);
