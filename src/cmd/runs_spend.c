@@ -220,6 +220,7 @@ static void print_budgets(struct out *out, const struct budgets *budgets)
         {"spent", TABLE_POINT},        {"share", TABLE_RIGHT},      {"left", TABLE_POINT, 2},
         {"projected", TABLE_POINT},    {"currency", TABLE_LEFT, 3}, {"unknown", TABLE_RIGHT, 1}};
     struct table table = TABLE(columns);
+    int64_t corrected = 0;
     for (size_t i = 0; i < budgets->budgets.count; i++) {
         const struct budget_state *b = &budgets->budgets.items[i];
         struct buf whose = {0};
@@ -244,9 +245,13 @@ static void print_budgets(struct out *out, const struct budgets *budgets)
                                              : OUT_PLAIN,
                   cells, NULL);
         buf_drop(&table.rows, &whose);
+        corrected = b->corrected.v > corrected ? b->corrected.v : corrected;
     }
     table_print(&table, out);
     out_wrap(out, 0, "'projected' is the amount at the end of the period, at the rate so far.");
+    if (corrected > 0)
+        out_wrapf(out, 0, "Up to %s in a budget had a false cost, which was computed again.",
+                  units_count(corrected, "run").s);
 }
 
 int runs_budgets(const struct cmd_call *call, struct err *err)

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/index.h"
 #include "base/money.h"
+#include "base/units.h"
 #include "market/local.h"
 #include "spend/use.h"
 
@@ -130,7 +131,7 @@ struct known { // a budget in the ledger
 struct state { // of one budget and one name
     size_t budget;
     char *name; // as recorded
-    int64_t spent, runs, unknown;
+    int64_t spent, runs, unknown, corrected;
 };
 
 struct counting {
@@ -261,6 +262,7 @@ static int add_use(void *arg, const struct use *use, struct err *err)
             TRY(local_amount(*c->market, k->currency, use_day(use), nano, &nano, err));
         }
         state->unknown += nano < 0;
+        state->corrected += use->row->corrected;
         TRY(money_add(state->spent, nano > 0 ? nano : 0, &state->spent, err));
     }
     return 0;
@@ -302,6 +304,8 @@ static int fill_state(const struct counting *c, const struct state *s, struct bu
     int64_t now_s = clock_date_s(), projected;
     to->runs = some_int(s->runs);
     to->unknown = some_int(s->unknown);
+    if (s->corrected > 0)
+        to->corrected = some_int(s->corrected);
     to->share = some_real((double)s->spent / (double)k->nano);
     TRY(TEXTS_SET(err, {&to->kind, k->kind}, {&to->name, s->name}, {&to->period, k->period},
                   {&to->currency, k->currency}));
@@ -400,8 +404,9 @@ void budget_words(const struct budget_state *s, struct buf *out)
                total || day ? "" : s->period, s->share.v * 100);
     buf_printf(out, left < 0 ? ": exceeded by %s" : ", %s left", texts[2]);
     if (s->unknown.v > 0)
-        buf_printf(out, "; the cost of %lld run%s is unknown", (long long)s->unknown.v,
-                   s->unknown.v == 1 ? "" : "s");
+        buf_printf(out, "; the cost of %s is unknown", units_count(s->unknown.v, "run").s);
+    if (s->corrected.v > 0)
+        buf_printf(out, "; that of %s is corrected", units_count(s->corrected.v, "run").s);
 }
 
 int budget_left_usd(const struct budget_state *s, struct market **market, int64_t *nano_usd,

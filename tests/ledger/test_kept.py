@@ -116,4 +116,9 @@ sums = record(fare("runs", "--by", "project", "--json", "--ledger", other))["tot
 report("the whole site is imported", sums["runs"] == 4 and D(sums["usd"]) == D("0.063") and sums["corrected"] == 2, (said, sums))
 shipped = [json.loads(line) for path in (Path(os.environ["ROOT"]) / "share" / "published").glob("*.jsonl") for line in path.read_text().splitlines()]
 report("no result that ships has such a boot", len(shipped) > 80 and not any("boot_ns" in one.get("phases", {}) for one in shipped))
+fare("runs", "--budget", "all=10/total")
+budgets = record(fare("runs", "--budgets", "--json")).get("budgets") or [{}]
+report("a budget sums the right costs and says how many were corrected", D(budgets[0].get("spent", "-1")) == sum(map(D, COSTS.values()))
+       and budgets[0].get("corrected") == len(BOOTS), budgets)
+report("so does its table", f"Up to {len(BOOTS)} runs in a budget had a false cost" in " ".join(fare("runs", "--budgets").split()), fare("runs", "--budgets"))
 done()
