@@ -23,7 +23,7 @@
 #define LAST_NS    (500 * NS_PER_MS)
 #define END_NS     (20 * NS_PER_S)   // for the history and the lease
 #define COST_NS    (20 * NS_PER_S)   // between two updates of the cost
-#define RESIDENT   ((size_t)8 << 20) // bytes: more than that is too much while nothing happens
+#define RESIDENT   ((size_t)6 << 20) // bytes: more than that is too much while nothing happens
 
 struct guard {
     struct guard_options o;
@@ -78,8 +78,8 @@ static void trim(const struct guard *g)
         resident_trim();
 }
 
-// TLS brings back pages of its libraries at each beat.
-static void trim_after_beat(void *context)
+// TLS brings back pages of its libraries at each beat: before it, there must be room for them.
+static void trim_around_beat(void *context)
 {
     const struct guard *g = context;
     if (g->o.watches)
@@ -94,7 +94,7 @@ static int acquire(struct guard *g, struct buf *says, struct err *err)
                                     .hold_ms = hold_ms,
                                     .patience_ms = 2 * hold_ms,
                                     .waiting = lease_waiting,
-                                    .beaten = trim_after_beat,
+                                    .around_beat = trim_around_beat,
                                     .context = g,
                                     .no_wait = g->o.no_wait};
     TRY(lease_acquire(&g->lease, g->store, &o, 0, err));

@@ -23,7 +23,7 @@ struct lease {
     struct store *store;
     struct lease_holder self, before;
     int64_t beat_ns, hold_ns, patience_ns;
-    void (*beaten)(void *context);
+    void (*around_beat)(void *context);
     void *context;
     int event;
     pthread_t thread;
@@ -125,9 +125,11 @@ static void *run(void *lease_)
     while (!lease->quit && state_of(lease) == 0) {
         int64_t start_ns = lease_now_ns();
         pthread_mutex_unlock(&lease->lock);
+        if (lease->around_beat)
+            lease->around_beat(lease->context);
         beat(lease);
-        if (lease->beaten)
-            lease->beaten(lease->context);
+        if (lease->around_beat)
+            lease->around_beat(lease->context);
         pthread_mutex_lock(&lease->lock);
         // After a failure it is not yet time for the next beat, but there may be none left.
         bool late = lease->valid_ns < start_ns + lease->hold_ns;
@@ -221,7 +223,7 @@ static int prepare(struct lease *lease, const struct lease_options *o, struct er
     pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
     pthread_cond_init(&lease->changed, &steady);
     pthread_condattr_destroy(&steady);
-    lease->beaten = o->beaten;
+    lease->around_beat = o->around_beat;
     lease->context = o->context;
     lease->beat_ns = (o->beat_ms ? o->beat_ms : BEAT_MS) * NS_PER_MS;
     lease->hold_ns = (o->hold_ms ? o->hold_ms : HOLD_MS) * NS_PER_MS;

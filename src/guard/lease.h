@@ -71,7 +71,7 @@ struct lease_options {
     // this one watches whether it lives. `left_ms`: until it would be taken over if nothing moves.
     // False gives up: lease_acquire() returns ERR_FAIL.
     bool (*waiting)(void *context, const struct lease_holder *holder, int64_t left_ms);
-    void (*beaten)(void *context); // (optional) called after each beat, by its thread
+    void (*around_beat)(void *context); // (optional) before and after each beat, by its thread
     void *context;
     // A live holder is an error at once it has been seen to beat: ERR_USAGE, "... is running on
     // HOST". False: waits for its end, for as long as it takes.
