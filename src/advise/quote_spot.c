@@ -118,12 +118,38 @@ static void choose_interval(struct spotting *s)
 
 // ---- the bill
 
-int spot_usd(const struct spotting *s, double nano, int64_t *usd, struct err *err)
+// One disk for all machines, and the last of them while stopped: what they add to one use.
+static int add_kept(const struct spotting *s, double wall_ns, int64_t *nano, struct err *err)
 {
-    int64_t amount = 0;
+    struct wishes kept = *s->wishes, machine;
+    struct charge both, alone;
+    int64_t length_ns = (int64_t)fmin(wall_ns + 0.5, (double)BILL_LONGEST_NS);
+    if (!s->kept)
+        return 0;
+    kept.egress_bytes = kept.ingress_bytes = 0;
+    kept.without_history = true;
+    machine = kept;
+    machine.storage_gb = 0;
+    machine.keep_ns.known = false;
+    TRY(priced_charge(&s->price, &kept, length_ns, &both, err));
+    TRY(priced_charge(&s->price, &machine, length_ns, &alone, err));
+    return money_add(*nano, both.total - alone.total, nano, err);
+}
+
+static int course_usd(const struct spotting *s, double nano, double wall_ns, int64_t *usd,
+                      struct err *err)
+{
     if (!(nano >= 0 && nano < 9e18))
         return err_set(err, ERR_OVERFLOW, "the bill is too large");
-    TRY(priced_usd(&s->price, (int64_t)(nano + 0.5), &amount, err));
+    int64_t amount = (int64_t)(nano + 0.5);
+    TRY(add_kept(s, wall_ns, &amount, err));
+    return priced_usd(&s->price, amount, usd, err);
+}
+
+int spot_usd(const struct spotting *s, double nano, double wall_ns, int64_t *usd, struct err *err)
+{
+    int64_t amount = 0;
+    TRY(course_usd(s, nano, wall_ns, &amount, err));
     TRY(money_sub(amount, s->base_nano, &amount, err));
     return money_add(s->total_nano, amount, usd, err);
 }
@@ -140,14 +166,16 @@ static struct replay plain_replay(const struct spotting *s)
     return plain;
 }
 
-// The bill's own differs from that in what comes once: storage that is kept, traffic, credits.
+// The bill's own differs from that in what comes once: traffic, credits.
 static int find_base(struct spotting *s, struct err *err)
 {
     struct replay plain = plain_replay(s);
     struct replay_result result;
     s->total_nano = bill_total(s->bill);
     TRY(plain.work_ns > 0 ? replay_one(&plain, 0, &result, err) : 0);
-    return plain.work_ns > 0 ? priced_usd(&s->price, result.nano, &s->base_nano, err) : 0;
+    return plain.work_ns > 0
+               ? course_usd(s, (double)result.nano, (double)result.wall_ns, &s->base_nano, err)
+               : 0;
 }
 
 // A line before the credit, if there is one, which stays the last.
@@ -180,7 +208,7 @@ static int add_lines(struct spotting *s, int64_t extra, struct err *err)
         plain.prices = s->replay.prices;
         plain.count = REPLAYS;
         TRY(replay_all(&plain, &sum, err));
-        TRY(spot_usd(s, sum.mean_nano, &level, err));
+        TRY(spot_usd(s, sum.mean_nano, sum.mean_wall_ns, &level, err));
         level -= s->total_nano;
         money_short(replay_price(plain.prices, 0, plain.prices->length_ns), mean);
         snprintf(how, sizeof how, "%s USD an hour on average", mean);
@@ -223,16 +251,17 @@ static int set_bill(struct spotting *s, const struct replay_summary *sum, struct
     const struct bill_time *t = s->time;
     int64_t mean = 0, low = 0, high = 0, waiting = 0;
     double less = widen(t, t->low_ns), more = widen(t, t->high_ns);
-    TRY(spot_usd(s, sum->mean_nano, &mean, err));
-    TRY(spot_usd(s, (double)sum->nano.low * less, &low, err));
-    TRY(spot_usd(s, (double)sum->nano.high * more, &high, err));
+    TRY(spot_usd(s, sum->mean_nano, sum->mean_wall_ns, &mean, err));
+    double low_ns = (double)sum->wall_ns.low * less, high_ns = (double)sum->wall_ns.high * more;
+    TRY(spot_usd(s, (double)sum->nano.low * less, low_ns, &low, err));
+    TRY(spot_usd(s, (double)sum->nano.high * more, high_ns, &high, err));
     int64_t extra = mean - s->total_nano;
     b->spot.interruptions = some_real(sum->mean_interruptions);
     b->spot.lost_s = some_real(sum->mean_lost_ns / 1e9);
     b->time_s = some_real(sum->mean_wall_ns / 1e9);
-    b->charged_s = some_real(sum->mean_paid_ns / 1e9);
-    b->low_s = some_real((double)sum->wall_ns.low * less / 1e9);
-    b->high_s = some_real((double)sum->wall_ns.high * more / 1e9);
+    b->charged_s = some_real(sum->mean_charged_ns / 1e9);
+    b->low_s = some_real(low_ns / 1e9);
+    b->high_s = some_real(high_ns / 1e9);
     TRY(add_lines(s, extra, err));
     TRY(add_to(&b->before_credit, extra, err));
     TRY(add_to(&b->by_hours, extra, err));
@@ -463,12 +492,12 @@ int quote_spot(struct market *market, const struct wishes *wishes, const struct 
     if (offer->kind != OFFER_SPOT)
         return 0;
     TRY(market_price(market, offer, wishes, &s.price, err));
-    bool kept = wishes_stopped_ns(wishes, time->total_ns) > 0; // the bill has its storage
+    s.kept = wishes_stopped_ns(wishes, time->total_ns) > 0;
     s.replay =
         (struct replay){.rule = &s.price.rule,
                         .prorated = wishes->prorated,
                         .start_s = s.price.start_s,
-                        .storage_gb = kept ? 0 : wishes->storage_gb,
+                        .storage_gb = s.kept ? 0 : wishes->storage_gb,
                         .discount_permille = s.price.own ? s.price.own->discount_permille : 0,
                         .seed = 1};
     bool unknown = true;

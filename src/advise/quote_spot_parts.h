@@ -16,13 +16,15 @@ struct spotting { // a bill in the making
     struct priced price;
     struct hazard hazard;
     struct replay replay; // of the row that the bill becomes
+    bool kept;            // one disk goes from machine to machine (docs/billing.md)
     int64_t between_ns;   // mean time between interruptions
     int64_t base_nano;    // nano-USD: without interruptions and checkpoints, at today's price
     int64_t total_nano;   // the bill's, before interruptions
 };
 
-// What a replay's amount makes of the bill's total: everything else in it stays.
-int spot_usd(const struct spotting *s, double nano, int64_t *usd, struct err *err) MUST_USE;
+// What a replay's amount and time make of the bill's total: everything else in it stays.
+int spot_usd(const struct spotting *s, double nano, double wall_ns, int64_t *usd,
+             struct err *err) MUST_USE;
 
 // Replays `r`, as often as is of use: sets its count. Nothing finished: it never ends.
 int spot_replay(const struct spotting *s, struct replay *r, struct replay_summary *sum,

@@ -56,10 +56,11 @@ static int add_replay(struct spotting *s, const char *what, struct replay *r, st
     if (sum.finished < sum.count)
         row->lower_bound = some_bool(true);
     int64_t mean = 0, low = 0, middle = 0, high = 0;
-    TRY(spot_usd(s, sum.mean_nano, &mean, err));
-    TRY(spot_usd(s, (double)sum.nano.low, &low, err));
-    TRY(spot_usd(s, (double)sum.nano.middle, &middle, err));
-    TRY(spot_usd(s, (double)sum.nano.high, &high, err));
+    const struct replay_quantiles *nano = &sum.nano, *wall = &sum.wall_ns;
+    TRY(spot_usd(s, sum.mean_nano, sum.mean_wall_ns, &mean, err));
+    TRY(spot_usd(s, (double)nano->low, (double)wall->low, &low, err));
+    TRY(spot_usd(s, (double)nano->middle, (double)wall->middle, &middle, err));
+    TRY(spot_usd(s, (double)nano->high, (double)wall->high, &high, err));
     row->interruptions = some_real(sum.mean_interruptions);
     set_times(row, sum.mean_wall_ns, &sum.wall_ns);
     return set_money(row, mean, low, middle, high, err);

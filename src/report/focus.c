@@ -213,8 +213,10 @@ static void set_periods(struct export *x)
 {
     const struct wishes *wishes = &x->job->ask.wishes;
     int64_t start_s = wishes->start_s ? wishes->start_s : clock_date_s();
-    int64_t charged_ns = (int64_t)(x->bill->charged_s.v * 1e9);
-    int64_t kept_ns = charged_ns + wishes_stopped_ns(wishes, charged_ns);
+    const struct bill *b = x->bill; // several spot machines may be charged for less than they ran
+    double used_s = b->spot.replays.known ? fmax(b->time_s.v, b->charged_s.v) : b->charged_s.v;
+    int64_t used_ns = (int64_t)(used_s * 1e9);
+    int64_t kept_ns = used_ns + wishes_stopped_ns(wishes, used_ns);
     int64_t end_s = start_s + (kept_ns + NS_PER_S - 1) / NS_PER_S;
     int year = 0, month = 0;
     char last[CLOCK_ISO_BYTES];

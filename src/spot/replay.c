@@ -159,7 +159,7 @@ static int charge(struct going *g, const struct rule *by, int64_t from_ns, int64
         rule.per_ns = HOUR_NS;
     }
     TRY(charge_use(&rule, &use, &charged, err));
-    g->result->paid_ns += length_ns;
+    g->result->charged_ns += charged.charged_ns;
     return money_add(g->result->nano, charged.total, &g->result->nano, err);
 }
 
@@ -334,13 +334,13 @@ static struct replay_quantiles quantiles(int64_t *values, size_t count)
 static int sum_up(const struct replay *r, int64_t *wall, int64_t *nano, struct replay_summary *s,
                   struct err *err)
 {
-    __int128 taken = 0, lost = 0, paid = 0, walls = 0, nanos = 0;
+    __int128 taken = 0, lost = 0, charged = 0, walls = 0, nanos = 0;
     for (size_t i = 0; i < r->count; i++) {
         struct replay_result one;
         TRY(replay_one(r, i, &one, err));
         taken += one.interruptions;
         lost += one.lost_ns;
-        paid += one.paid_ns;
+        charged += one.charged_ns;
         walls += one.wall_ns;
         nanos += one.nano;
         wall[i] = one.wall_ns;
@@ -350,7 +350,7 @@ static int sum_up(const struct replay *r, int64_t *wall, int64_t *nano, struct r
     }
     s->mean_interruptions = (double)taken / (double)r->count;
     s->mean_lost_ns = (double)lost / (double)r->count;
-    s->mean_paid_ns = (double)paid / (double)r->count;
+    s->mean_charged_ns = (double)charged / (double)r->count;
     s->mean_wall_ns = (double)walls / (double)r->count;
     s->mean_nano = (double)nanos / (double)r->count;
     s->wall_ns = quantiles(wall, r->count);

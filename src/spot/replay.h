@@ -64,8 +64,8 @@ struct replay {
 };
 
 struct replay_result {
-    int64_t wall_ns; // from the order of the first machine
-    int64_t paid_ns; // machine time, on demand included
+    int64_t wall_ns;    // from the order of the first machine
+    int64_t charged_ns; // by the rules, of all machines, on demand included
     int64_t demand_ns;
     int64_t lost_ns; // work that was done again, or for nothing
     int64_t interruptions;
@@ -88,7 +88,7 @@ struct replay_summary {
     size_t late; // not at an end after REPLAY_LATE times start-up and work
     // Of all. One that was given up counts up to then: if any was, these are lower bounds.
     struct replay_quantiles wall_ns, nano;
-    double mean_wall_ns, mean_nano, mean_paid_ns, mean_interruptions, mean_lost_ns;
+    double mean_wall_ns, mean_nano, mean_charged_ns, mean_interruptions, mean_lost_ns;
 };
 
 // All replays. Quantiles are order statistics: of n sorted values the one numbered ⌈p·n⌉ from 1.

@@ -359,16 +359,33 @@ def parts(price, charged, spans, gpus, used):
     return out + [("unused GPUs", unused)]
 
 
-def replay(rule, start, startup, work, interval, checkpoint):
-    """A spot machine that its provider ends after a fixed time, and nobody earlier: (total, time) of all machines."""
-    life, total, time = rule.tariff["ends_after_s"] * NANO, 0, 0
+def replay(rule, start, startup, work, interval, checkpoint, **more):
+    """A spot machine that its provider ends after a fixed time, and nobody earlier: (total, time, charged) of all machines."""
+    life, total, time, charged = rule.tariff["ends_after_s"] * NANO, 0, 0, 0
     while True:
         length = startup + work + (-(-work // interval) - 1) * checkpoint
-        use = Use(start + time, min(length, life), taken=length > life)
-        total, time = total + rule.bill(use)[1], time + use.length
+        use = Use(start + time, min(length, life), taken=length > life, **more)
+        _, cost, billed = rule.bill(use)
+        total, time, charged = total + cost, time + use.length, charged + billed
         if not use.taken:
-            return total, time
+            return total, time, charged
         work -= (life - startup) // (interval + checkpoint) * interval
+
+
+def several(rule, use, work, checkpoints, keep):
+    """What the machines on which a training of `work` runs cost more than its one use, in nano-USD; time and charged time."""
+    rest = {"discount": use.discount, "prorated": use.prorated, "today": use.start}     # the price of the day
+    one_disk = {"gb": use.gb} if keep > use.length else {}
+    own = {"gb": 0 if one_disk else use.gb, **rest}
+
+    def disk(time):
+        with_both = Use(use.start, time, stopped=max(keep - time, 0), **one_disk, **rest)
+        return rule.bill(with_both)[1] - rule.bill(Use(use.start, time, **rest))[1] if one_disk else 0
+
+    course, time, charged = replay(rule, use.start, use.length - work, work, *checkpoints, **own)
+    alone = rule.bill(Use(use.start, use.length, **own))[1]
+    more = rule.usd(course + disk(time), rule.currency) - rule.usd(alone + disk(use.length), rule.currency)
+    return more, time, charged
 
 
 def quote(tables, key, day, training, *, boot=None, keep=0, commit=0, local=None, used_gpus=None, own_rate=None, credit=0,
@@ -407,15 +424,16 @@ def quote(tables, key, day, training, *, boot=None, keep=0, commit=0, local=None
     out["total"] = dollars(total)
     items = [(name, dollars(amount)) for name, amount in items]
     ends = rule.tariff.get("ends_after_s")
-    if checkpoints and ends and key[4] == "spot" and use.length > ends * NANO:
-        total, out["time_s"] = replay(rule, start, use.length - middle, middle, *checkpoints)
-        out["charged_s"] = None                     # the page gives the sum of several machines no charged length
-        items.append(("interruptions and checkpoints", dollars(total) - out["total"]))
-        out["total"] = dollars(total)
-    rest = out["total"] - sum(amount for _, amount in items)
-    out["items"] = [(name, amount) for name, amount in items + [("rounding", rest)] if amount]
+    ended = checkpoints and ends and key[4] == "spot" and use.length > ends * NANO
+    if ended:
+        extra, out["time_s"], out["charged_s"] = several(rule, use, middle, checkpoints, keep)
+    items.append(("rounding", out["total"] - sum(amount for _, amount in items)))
+    if ended:
+        items.append(("interruptions and checkpoints", extra))
+        out["total"] += extra
+    out["items"] = [(name, amount) for name, amount in items if amount]
     out["low"], out["high"] = dollars(bill(1, "best")[2]), dollars(bill(2, "worst")[2])
-    if out["charged_s"] is None:                    # every replay takes the same course
+    if ended:                                       # every replay takes the same course
         out["low"] = out["high"] = out["total"]
     if rule.assumed and not use.prorated and key[4] != "monthly":
         out["by_hours"] = dollars(bill(0, unit=HOUR, rounding="up")[2])

@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct replay_result x;
     for (size_t i = 0; i < r.count; i++)
         if (replay_one(&r, i, &x, &err) == 0)
-            assert(x.paid_ns <= x.wall_ns && x.lost_ns <= x.paid_ns);
+            assert(x.charged_ns <= x.wall_ns && x.lost_ns <= x.charged_ns);
     availability_release(&a);
     return 0;
 }

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime
 from fractions import Fraction as F
 from pathlib import Path
 
@@ -52,6 +53,7 @@ hyperstack,one,here,on-demand,H100,1,1.92,USD,2026-11-01,test
 hetzner,small,here,on-demand,,,0.10,EUR,2026-11-01,test
 hetzner,small,here,monthly,,,39.60,EUR,2026-11-01,test
 aws,fast,here,on-demand,H100,1,3.60,USD,2026-11-01,test
+aws,fast,here,spot,H100,1,1.20,USD,2026-11-01,test
 cudo,one,here,on-demand,H100,1,2.00,USD,2026-11-01,test
 paperspace,old,here,on-demand,,,0.36,USD,2018-02-01,test
 """)
@@ -81,6 +83,26 @@ check("--keep shorter than the training changes nothing",
 # February and March 2018: 2 x 5 USD; ten seconds at 0.36 an hour are 0.001.
 check("a fee by the month is due for each month in which it is kept",
       (total("paperspace/old", "10s", "--keep", "20d", date="2018-02-20"), F("10.001")))
+
+# 1000 GB at 0.08 a month are 80 / 720 an hour. Interruptions make ten hours longer: the disk is there until the training ends, and
+# if that is before the end of --keep, until then. Without --storage the bill is that of the machines.
+spot = ("aws/fast:spot", "10h", "--checkpoint-every", "1h", "--checkpoint-time", "2m")
+pairs = []
+for keep, mtbi in ((11, "2h"), (13, "2h"), (13, "9h"), (11, "200h"), (40, "2h")):
+    named = (*spot, "--keep", f"{keep}h", "--mtbi", mtbi)
+    with_disk, without = bill(*named, "--storage", "1000GB"), bill(*named)
+    hours = max(F(keep), F(with_disk["time_s"]) / 3600)
+    pairs.append((abs(F(with_disk["total"]) - F(without["total"]) - hours * 80 / 720) < F(1, 10**4), True))
+    pairs.append((F(with_disk["time_s"]) > 3600 * keep, (keep, mtbi) in ((11, "2h"), (13, "2h"))))
+check("a spot machine's disk is kept until its training ends, if that is later", *pairs)
+
+# Most machines are taken in their first hour, which AWS does not charge: less is charged than used, and the export has all of the time.
+b = bill(*spot, "--mtbi", "30m", "--checkpoint-every", "5m")
+row = next(csv.DictReader(io.StringIO(fare(*quote(*spot, "--mtbi", "30m", "--checkpoint-every", "5m"), "--format", "focus"))))
+ends = (datetime.fromisoformat(row["ChargePeriodEnd"]) - datetime.fromisoformat(row["ChargePeriodStart"])).total_seconds()
+check("an hour that is broken off is not charged, but was used",
+      (b["charged_s"] < 0.6 * b["time_s"], True), (abs(ends - b["time_s"]) <= 1, True),
+      (abs(F(b["total"]) - F(b["charged_s"]) * F("1.20") / 3600) < F(1, 1000), True))
 
 b = bill("cudo/one", "10s", "--keep", "3d")
 check("what nobody says about a stopped machine is unknown, not free",

@@ -4,8 +4,8 @@
 //   trace FILE                                  loads a trace for the jobs that follow
 //   prices AT_S:NANO,... UNTIL_S                 a price history for them; "prices -": none
 //   replay WORK INTERVAL CHECKPOINT FIRST RESTART NOTICE LIFE DEADLINE COUNT RULE RATE DEMAND
-//       prints "wall paid demand lost interruptions nano finished" of each of COUNT replays; RULE
-//       is second, hour-free (first hour) or hour-partial; DEADLINE 0: no fall-back
+//       prints "wall charged demand lost interruptions nano finished" of each of COUNT replays;
+//       RULE is second, hour-free (first hour) or hour-partial; DEADLINE 0: no fall-back
 //   policy PAST DEADLINE WORK DELAY RESERVE SPOT START...
 //       learns from the first PAST samples, starts in those that follow;
 //       prints "greedy uniform planned best" as "finished:spot:demand:starts:end" each, best as its
@@ -94,7 +94,8 @@ static void replay(const char *line)
         struct replay_result x;
         MUST(replay_one(&r, i, &x, &err));
         printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d\n",
-               x.wall_ns, x.paid_ns, x.demand_ns, x.lost_ns, x.interruptions, x.nano, x.finished);
+               x.wall_ns, x.charged_ns, x.demand_ns, x.lost_ns, x.interruptions, x.nano,
+               x.finished);
     }
 }
 

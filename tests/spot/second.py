@@ -77,20 +77,21 @@ def months(start_s, length):
 
 
 def charge(rule, nano_hour, start, length, interrupted):
+    """(price, charged length)"""
     unit = HOUR if rule == "hour-partial" else S
     if interrupted and rule == "hour-free" and length < HOUR:
-        return 0
+        return 0, 0
     units = length // unit if interrupted and rule == "hour-partial" else -(-length // unit)
-    return sum(half_even(nano_hour * part, HOUR) for part in months(start // S, units * unit))
+    return sum(half_even(nano_hour * part, HOUR) for part in months(start // S, units * unit)), units * unit
 
 
 def replay(trace, job, index):
-    """(wall, paid, on demand, lost, interruptions, nano, finished)"""
+    """(wall, charged, on demand, lost, interruptions, nano, finished)"""
     _, spans, length = trace
     work, interval, cost, first, restart, notice, life, deadline, count, rule, rate, demand, prices = job
     start = length * index // count
     origin = (prices[1] - prices[0][0][0]) * S * index // count if prices else 0
-    now = paid = lost = taken = nano = kept = 0
+    now = charged = lost = taken = nano = kept = 0
     left = work
 
     def needs(w):
@@ -98,7 +99,7 @@ def replay(trace, job, index):
 
     def bill(a, n, interrupted):
         if n == 0:
-            return 0
+            return 0, 0
         return charge(rule, price_at(*prices, origin, a, n) if prices else rate, a, n, interrupted)
 
     machines = stretches(spans, length, start)
@@ -115,7 +116,8 @@ def replay(trace, job, index):
                 latest = deadline - alone
                 at = begin if begin is not None and begin < latest else max(latest, now)
                 total = startup + needs(left)
-                return at + total, paid + total, total, lost, taken, nano + charge("second", demand, at, total, False), 1
+                cost_last, last = charge("second", demand, at, total, False)
+                return at + total, charged + last, total, lost, taken, nano + cost_last, 1
         if begin is None:
             break
         end = b
@@ -123,7 +125,8 @@ def replay(trace, job, index):
             end = begin + life
         total = startup + needs(left)
         if end is None or begin + total <= end:
-            return begin + total, paid + total, 0, lost, taken, nano + bill(begin, total, False), 1
+            cost_last, last = bill(begin, total, False)
+            return begin + total, charged + last, 0, lost, taken, nano + cost_last, 1
         u = end - begin - startup
         saved = did = 0
         if u > 0:
@@ -142,11 +145,11 @@ def replay(trace, job, index):
         lost += max(did - saved, 0)
         left -= saved
         kept = end if saved else kept
-        nano += bill(begin, end - begin, True)
-        paid += end - begin
+        price, length_charged = bill(begin, end - begin, True)
+        nano, charged = nano + price, charged + length_charged
         taken += 1
         now = end
-    return now, paid, 0, lost, taken, nano, 0
+    return now, charged, 0, lost, taken, nano, 0
 
 
 # ---- policies

@@ -52,8 +52,20 @@ static void counted(void **state)
     assert_int_equal(x.interruptions, 1);
     assert_int_equal(x.lost_ns, 25 * M);
     assert_int_equal(x.wall_ns, 3 * H + 30 * M + 65 * M);
-    assert_int_equal(x.paid_ns, 2 * H + 95 * M);
-    assert_int_equal(x.nano, x.paid_ns / NS_PER_S * 1000000000);
+    assert_int_equal(x.charged_ns, 2 * H + 95 * M);
+    assert_int_equal(x.nano, x.charged_ns / NS_PER_S * 1000000000);
+    // In units of 45 minutes the first machine is charged for three of them, and the second, of 95
+    // minutes, for three. If the unit that is broken off is free, the first is charged for two.
+    struct rule units = by_second;
+    units.unit_ns = 45 * M;
+    r.rule = &units;
+    run(&r, 0, &x);
+    assert_int_equal(x.charged_ns, 6 * 45 * M);
+    units.spot_partial_free = true;
+    run(&r, 0, &x);
+    assert_int_equal(x.charged_ns, 5 * 45 * M);
+    assert_int_equal(x.nano, x.charged_ns / NS_PER_S * 1000000000);
+    r.rule = &by_second;
     // With a notice of 5 minutes all but these is saved: 60 minutes less the notice are 55, of
     // which the first piece and its checkpoint are 35, so 50 of 90 minutes.
     r.notice_ns = 5 * M;
