@@ -44,6 +44,12 @@ const char *ledger_name(const struct ledger *ledger);
 // killed. Before ledger_connect().
 void ledger_only_look(struct ledger *ledger);
 
+// From now on, this process and those it forks wait for a PostgreSQL server for at most this long
+// in all, counted from the first call: for commands whose purpose is another. A server that has not
+// answered by then is ERR_TIMEOUT, and so is each attempt after that until the bound is raised.
+// Without it, each answer has a deadline of its own. Before threads start.
+void ledger_wait_at_most(int64_t ns);
+
 // Connects, updates the schema and delivers the spooled runs. The functions below call it. `says`
 // (optional) gets a sentence for each spooled file that failed. A newer schema is ERR_FORMAT and
 // stays unchanged. Reading creates no file: if there is none and no run is spooled, the ledger is

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PostgreSQL as a team's ledger, by URL. libpq is opened at run time. A server that sends nothing
-// for WAIT_S is given up: libpq itself would wait forever for one that is stopped.
+// for WAIT_S is given up: libpq itself would wait forever for one that is stopped. With
+// ledger_wait_at_most(), all waiting of the command counts together; so nothing here lets libpq
+// wait by itself.
 //
 // Its messages may quote the URL, so the password is removed before they are shown.
 #include "ledger/backend.h"
@@ -8,22 +10,25 @@
 #include <errno.h>
 #include <poll.h>
 #include <postgresql/libpq-fe.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/dl.h"
+#include "ledger/ledger.h"
 
-enum { CACHED = 16, WAIT_S = 60 };
+enum { CACHED = 16, CONNECT_S = 10, WAIT_S = 20, QUICK_MS = 250 };
 
 // The functions used; <libpq-fe.h> has their types.
 // clang-format off
 #define FUNCTIONS(X) \
-    X(conninfoParse) X(conninfoFree) X(freemem) X(connectdbParams) X(status) X(errorMessage) \
-    X(finish) X(setNoticeProcessor) X(sendPrepare) X(sendQueryPrepared) X(setSingleRowMode) \
+    X(conninfoParse) X(conninfoFree) X(freemem) X(connectdbParams) X(connectStartParams) X(connectPoll) \
+    X(status) X(errorMessage) X(setnonblocking) X(flush) X(finish) X(setNoticeProcessor) X(sendPrepare) X(sendQueryPrepared) X(setSingleRowMode) \
     X(socket) X(isBusy) X(consumeInput) X(getResult) X(resultStatus) X(resultErrorMessage) X(ntuples) X(nfields) X(getvalue) \
     X(getisnull) X(cmdTuples) X(clear)
 // clang-format on
@@ -57,6 +62,54 @@ struct db {
     size_t oldest;
     bool lost; // given up; its answer may still come
 };
+
+// ---- waiting
+
+// The bound on all waiting of this process and those it forks, and what was used of it.
+static int64_t most_ns = INT64_MAX;
+static _Atomic int64_t *waited_ns;
+
+void ledger_wait_at_most(int64_t ns)
+{
+    if (!waited_ns) {
+        void *shared = mmap(NULL, sizeof *waited_ns, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        static _Atomic int64_t own;
+        waited_ns = shared == MAP_FAILED ? &own : shared;
+    }
+    most_ns = ns;
+}
+
+static int64_t left_ns(void)
+{
+    return waited_ns ? most_ns - atomic_load(waited_ns) : INT64_MAX;
+}
+
+// A server far away needs some forty round trips for a run: a quick answer counts a tenth.
+static void count_wait(int64_t ns)
+{
+    if (waited_ns)
+        atomic_fetch_add(waited_ns, ns < QUICK_MS * NS_PER_MS ? ns / 10 : ns);
+}
+
+// Waits for the socket until `until_ns`, or as long as the command may. False: in vain.
+static bool wait_for(struct db *db, short events, int64_t until_ns)
+{
+    int64_t now = clock_now_ns(), most = until_ns - now, left = left_ns();
+    struct pollfd socket = {.fd = pq.socket(db->conn), .events = events};
+    int64_t ms = ((left < most ? left : most) + NS_PER_MS - 1) / NS_PER_MS;
+    int ready = ms > 0 ? poll(&socket, 1, (int)ms) : 0;
+    count_wait(clock_now_ns() - now);
+    db->lost = ready == 0 || (ready < 0 && errno != EINTR);
+    return !db->lost;
+}
+
+static int complain_late(const struct db *db, struct err *err)
+{
+    return err_set(err, ERR_TIMEOUT, "the ledger %s does not answer", db->name);
+}
+
+// ---- the connection
 
 // Sets the server's message as error: on one line and without the password.
 static int complain(struct db *db, const char *message, struct err *err)
@@ -121,6 +174,20 @@ static int find_password(struct db *db, const char *where, struct err *err)
     return rc;
 }
 
+// Goes on with a connection that was begun. An error of the server is in its status.
+static int finish_connecting(struct db *db, struct err *err)
+{
+    int64_t until_ns = clock_now_ns() + CONNECT_S * NS_PER_S;
+    PostgresPollingStatusType wants = PGRES_POLLING_WRITING;
+    while (pq.status(db->conn) != CONNECTION_BAD && wants != PGRES_POLLING_OK &&
+           wants != PGRES_POLLING_FAILED) {
+        if (!wait_for(db, wants == PGRES_POLLING_READING ? POLLIN : POLLOUT, until_ns))
+            return complain_late(db, err);
+        wants = pq.connectPoll(db->conn);
+    }
+    return 0;
+}
+
 static int connect_db(struct db *db, const char *where, struct err *err)
 {
     // The URL can override the keys before dbname. A silent server is given up after 30 s.
@@ -128,13 +195,19 @@ static int connect_db(struct db *db, const char *where, struct err *err)
                                        "keepalives_interval", "keepalives_count", "dbname",
                                        "application_name",    "client_encoding",  NULL};
     const char *const values[] = {"10", "30000", "10", "5", "3", where, "fare", "UTF8", NULL};
-    db->conn = pq.connectdbParams(keys, values, 1);
+    // Only libpq's own waiting goes on to the next host of a URL with several when one is silent.
+    bool bounded = waited_ns != NULL;
+    if (bounded && left_ns() <= 0)
+        return complain_late(db, err);
+    db->conn = (bounded ? pq.connectStartParams : pq.connectdbParams)(keys, values, 1);
     if (!db->conn)
         return err_memory(err);
+    if (bounded)
+        TRY(finish_connecting(db, err));
     if (pq.status(db->conn) != CONNECTION_OK)
         return complain(db, pq.errorMessage(db->conn), err);
     pq.setNoticeProcessor(db->conn, ignore_notice, NULL);
-    return 0;
+    return pq.setnonblocking(db->conn, 1) == 0 ? 0 : complain(db, "", err);
 }
 
 static int open_db(const char *where, const char *public_name, void **out, struct err *err)
@@ -157,21 +230,16 @@ static int open_db(const char *where, const char *public_name, void **out, struc
     return 0;
 }
 
-// Waits until the next result can be read without waiting.
+// Sends what is left of the command and waits until its next result can be read without waiting.
 static int await(struct db *db, struct err *err)
 {
-    int64_t until = clock_now_ns() + WAIT_S * NS_PER_S;
-    while (!db->lost && pq.isBusy(db->conn)) {
-        struct pollfd input = {.fd = pq.socket(db->conn), .events = POLLIN};
-        int64_t left_ms = (until - clock_now_ns()) / NS_PER_MS;
-        int ready = left_ms > 0 ? poll(&input, 1, (int)left_ms) : 0;
-        db->lost = ready == 0 || (ready < 0 && errno != EINTR);
-        if (ready > 0 && !pq.consumeInput(db->conn))
+    int64_t until_ns = clock_now_ns() + WAIT_S * NS_PER_S;
+    int unsent = 0;
+    while (!db->lost && ((unsent = pq.flush(db->conn)) > 0 || pq.isBusy(db->conn)))
+        if (wait_for(db, unsent > 0 ? POLLIN | POLLOUT : POLLIN, until_ns) &&
+            !pq.consumeInput(db->conn))
             break; // the connection's error is the next result
-    }
-    if (!db->lost)
-        return 0;
-    return err_set(err, ERR_TIMEOUT, "the ledger %s did not answer for %d s", db->name, WAIT_S);
+    return db->lost ? complain_late(db, err) : 0;
 }
 
 // The next result: null at the end, or with an error if the server was given up.

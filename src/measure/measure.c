@@ -33,6 +33,10 @@ static const struct runner *const runners[] = {RUNNERS(ROW)};
 // Leaves time to stop before the next billing unit begins.
 #define SPEND_MARGIN_NS (200 * NS_PER_MS)
 
+// A ledger that does not answer delays a command by two seconds at most: this, half of it before
+// the start, and what fare does besides.
+#define LEDGER_WAIT_NS (1800 * NS_PER_MS)
+
 static volatile sig_atomic_t interrupted; // the signal's number
 static volatile sig_atomic_t apart_pid;   // a run in a separate process and group
 
@@ -191,6 +195,7 @@ int measure_open(struct measure *m, const struct measure_options *o, const struc
         m->plan.max_s = (double)o->max_time_ns / 1e9;
     m->runs.runs.known = true;
     TRY(check(o, err));
+    ledger_wait_at_most(LEDGER_WAIT_NS / 2);
     TRY(check_ledger(m, err));
     TRY(read_within(o->within, &m->plan.within, err));
     TRY(secrets_init(&m->secrets, o->secrets.items, o->secrets.count, err));
@@ -322,6 +327,7 @@ static void keep(struct measure *m, const struct run *run, struct journal *journ
     struct err err = {0};
     int rc = 0;
     if (!m->o->no_ledger && run->id) {
+        ledger_wait_at_most(LEDGER_WAIT_NS);
         rc = ledger_new(&ledger, m->o->ledger, &err);
         if (rc == 0)
             rc = ledger_record(ledger, run, &m->says, &err);

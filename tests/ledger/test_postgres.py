@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The ledger on a real PostgreSQL, started here: the same lists as on SQLite, 32 writers at once, a server
-that is stopped in mid-run, and a password that is never shown."""
+that is stopped in mid-run or stalls at any byte of its answers, and a password that is never shown."""
 import glob
 import http.client
 import json
@@ -88,9 +88,101 @@ def there(where, url=URL):
     return {json.loads(line)["id"] for line in p.stdout.splitlines()} if p.returncode == 0 else None
 
 
+class Stalling:
+    """A way to the server that hands on so many bytes of its answers to each connection, then none; with `deaf`, so many of the
+    client's, with small buffers."""
+
+    def __init__(self, answers, deaf=None):
+        self.left = {"down": answers, "up": deaf}
+        self.listener = socket.socket()
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.listener.bind(("127.0.0.1", 0))
+        self.listener.listen(64)
+        self.kept = []
+        self.url = URL.replace(f":{PORT}/postgres", f":{self.listener.getsockname()[1]}/stalls")
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client = self.listener.accept()[0]
+            behind = socket.create_connection(("127.0.0.1", PORT))
+            self.kept += client, behind
+            for way, a, b in (("up", client, behind), ("down", behind, client)):
+                threading.Thread(target=self.hand_on, args=(a, b, self.left[way]), daemon=True).start()
+
+    @staticmethod
+    def hand_on(a, b, left):
+        try:
+            while left is None or left > 0:
+                data = a.recv(65536 if left is None else min(left, 65536))
+                if not data:
+                    break
+                b.sendall(data)
+                left = left and left - len(data)
+            else:
+                return  # silent, and open
+            b.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+
+def timed(*command, where):
+    """Starts it; the function returned waits for its end and gives exit code, seconds, stdout, stderr, its home."""
+    got, began = [], time.monotonic()
+
+    def run():
+        p = subprocess.run([FARE, *map(str, command)], env=env_of(where), capture_output=True, text=True, timeout=300)
+        got.extend((p.returncode, time.monotonic() - began, p.stdout, p.stderr, where))
+    thread = threading.Thread(target=run)
+    thread.start()
+
+    def wait():
+        thread.join()
+        return got
+    return wait
+
+
+def begin_stalls():
+    """Commands on servers that stall. They wait beside the other tests, in a database of their own: some leave transactions open."""
+    as_owner(f"{BIN}/psql", "-h", FOLDER, "-p", PORT, "-U", "fare", "postgres", "-c", "CREATE DATABASE stalls",
+             env={**os.environ, "PGPASSWORD": PASSWORD})
+    fare(home(), url=URL.replace("/postgres", "/stalls"))
+    # The start-up is over after some 600 bytes, a record is in after some 1,000. The long one has 680,000 bytes: of these, it reads 20,000.
+    ways = {f"after {n} bytes": Stalling(n) for n in (0, 1, 400, 560, 700, 750, 800)} | {"when it reads": Stalling(None, 20000)}
+    long = [sys.executable, "-c", "import os\nfor i in range(9000): os.write(f := i and f or os.open(os.environ['FARE_EVENTS'], 1025), "
+            "b'{\"epoch\": %d, \"epochs\": 9000, \"loss\": 1.2345678901234, \"accuracy\": 0.912345678}\\n' % (i + 1))"]
+    runs = {name: timed("run", "--ledger", way.url, "--", *(long if "reads" in name else ["true"]), where=home())
+            for name, way in ways.items()}
+    plain = timed("run", "--no-ledger", "--", *long, where=home())
+    reads = {f"fare {verb} {name}": timed(verb, *more, "--ledger", way.url, where=home())
+             for name, way in ways.items() if name in ("after 0 bytes", "after 700 bytes")
+             for verb, *more in (["runs"], ["quote", "last"])}
+    return ways, runs, plain, reads
+
+
+def check_stalls(ways, runs, plain, reads):
+    usual = plain()[1]
+    for name, wait in runs.items():
+        code, seconds, _, said, where = wait()
+        # Two seconds in all, and one for a machine that does other things too.
+        report(f"stalled {name}: a command is delayed by two seconds at most", code == 0 and seconds < usual + 3, f"{seconds} {usual} {said}")
+        kept = list(where.glob("fare/spool/**/*.json"))
+        report(f"stalled {name}: its record waits on disk, and that is said", len(kept) == 1 and "does not answer" in said
+               and URL_PASSWORD not in said, (kept, said))
+    for name, wait in reads.items():
+        code, seconds, _, said, _ = wait()
+        report(f"stalled: {name} ends within 25 s and says why", code == 1 and seconds < 25 and f"127.0.0.1:{way_port(ways, name)}" in said
+               and re.search("does not answer|timeout expired", said), f"{seconds} {said}")
+
+
+def way_port(ways, name):
+    return next(w for n, w in ways.items() if name.endswith(n)).listener.getsockname()[1]
+
+
 def tests():
     where = home()
     p = fare(where)
+    stalls = begin_stalls()
     report("an empty ledger, named without its password", p.returncode == 0 and "No runs" in p.stdout
            and f"postgresql://fare@127.0.0.1:{PORT}/postgres" in p.stdout, p.stdout + p.stderr)
 
@@ -288,6 +380,7 @@ def tests():
         family = [master, *map(int, Path(f"/proc/{master}/task/{master}/children").read_text().split())]
         for pid in family:
             os.kill(pid, signal.SIGSTOP)
+        late = timed("run", "--ledger", URL, "--", "true", where=home())
         stuck = [threading.Thread(target=ask, args=(f"/?page={i + 1}", 20)) for i in range(40)]
         for t in stuck:
             t.start()
@@ -298,10 +391,18 @@ def tests():
         web.terminate()
         web.communicate(timeout=60)
         report("stalled: SIGTERM ends it within 2 s", web.returncode == 0 and time.monotonic() - began < 2, time.monotonic() - began)
+        late_result = late()
         for pid in family:
             os.kill(pid, signal.SIGCONT)
         for t in stuck:
             t.join()
+        code, seconds, _, said, kept_in = late_result
+        report("stalled: a command is delayed by two seconds at most", code == 0 and seconds < 4 and "does not answer" in said, f"{seconds} {said}")
+        ids = {p.stem for p in kept_in.glob("fare/spool/**/*.json")}
+        report("and its record is delivered when the server goes on", len(ids) == 1 and ids <= (there(kept_in) or set())
+               and not list(kept_in.glob("fare/spool/**/*.json")), ids)
+
+    check_stalls(*stalls)
 
     # ---- what is never shown
     wrong = URL.replace(URL_PASSWORD, "falsch%407wort")
