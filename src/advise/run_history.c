@@ -131,7 +131,7 @@ bool run_history_same_software(const struct run *a, const struct run *b)
 // ---- proofs
 
 static int add_proofs(struct trials *t, struct market *market, size_t first, size_t count,
-                      struct err *err)
+                      struct proof **all, struct err *err)
 {
     struct proofs proofs = {0};
     const struct quote_ask ask = {
@@ -141,6 +141,8 @@ static int add_proofs(struct trials *t, struct market *market, size_t first, siz
         memcpy(t->items + t->count, proofs.items, proofs.count * sizeof *proofs.items);
     t->count += rc == 0 ? proofs.count : 0;
     t->devices = proofs.devices;
+    *all = proofs.all;
+    proofs.all = NULL;
     proofs_release(&proofs);
     return rc;
 }
@@ -160,13 +162,15 @@ int trials_make(struct trials *t, const struct run_history *history, struct mark
             at++;
         t->evidence[i] = (struct quote_evidence){.run = &runs[i], .training = at};
     }
-    TRY(add_proofs(t, market, 0, history->own, err));
+    TRY(add_proofs(t, market, 0, history->own, &t->all[0], err));
     t->own = t->count;
-    return add_proofs(t, market, history->own, count - history->own, err);
+    return add_proofs(t, market, history->own, count - history->own, &t->all[1], err);
 }
 
 void trials_release(struct trials *t)
 {
     free(t->evidence);
     free(t->items);
+    free(t->all[0]);
+    free(t->all[1]);
 }

@@ -36,6 +36,7 @@ void run_history_release(struct run_history *history);
 struct trials {
     struct quote_evidence *evidence;
     struct proof *items;
+    struct proof *all[2]; // what proof.again points to: of the user's runs, of others
     size_t count, own;
     const struct devices *devices;
 };
