@@ -203,8 +203,7 @@ static void pass_signals(struct job *job)
 {
     struct signals_one s;
     while (signals_next(&s)) {
-        bool ends =
-            s.number == SIGINT || s.number == SIGTERM || s.number == SIGHUP || s.number == SIGQUIT;
+        bool ends = child_ends(s.number);
         if (job->session->saving && saving_signal(job->session->saving, s.number))
             continue; // told as a notice
         job->interrupted |= ends && !job->child.ended && !is_saved(job);
@@ -219,9 +218,11 @@ static void pass_signals(struct job *job)
         // The terminal has signalled the whole group already, but a new size too early, and its
         // end only to the leader of the session.
         bool leader = s.number == SIGHUP && getsid(0) == getpid();
-        if (!job->child.own_group && s.from_kernel && s.number != SIGWINCH && !leader)
+        bool sent = !job->child.own_group && s.from_kernel && s.number != SIGWINCH && !leader;
+        if (!sent || ends) // a stopped process has yet to receive it
+            child_signal(&job->child, sent ? SIGCONT : s.number);
+        if (sent)
             continue;
-        child_signal(&job->child, s.number);
         if (s.number == SIGTSTP) {
             if (job->session->watch.name)
                 hide(job);

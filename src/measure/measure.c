@@ -43,8 +43,10 @@ static volatile sig_atomic_t apart_pid;   // a run in a separate process and gro
 static void on_signal(int number)
 {
     interrupted = number;
-    if (apart_pid > 0)
+    if (apart_pid > 0) {
         kill(apart_pid, number);
+        kill(apart_pid, SIGCONT); // it may be stopped
+    }
 }
 
 // The first signal ends the run, a second one the program; but a run that is saved is saved to the

@@ -375,9 +375,14 @@ static void mark_tree(struct processes *list, pid_t keeper)
 static bool deliver(pid_t pid, int number)
 {
     bool sent = kill(pid, number) == 0;
-    if (sent && (number == SIGTERM || number == SIGHUP))
+    if (sent && child_ends(number))
         kill(pid, SIGCONT);
     return sent;
+}
+
+bool child_ends(int number)
+{
+    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
 }
 
 int child_list(const struct child *child, struct child_process **out)
@@ -414,6 +419,7 @@ void child_signal(const struct child *child, int number)
 {
     if (child->keeper <= 0 || child->status < 0)
         return;
+    kill(child->keeper, SIGCONT); // it reports the end
     if (child->own_group)
         deliver(-child->pid, number);
     else if (signal_tree(child, getpgrp(), number) < 0 && !child->ended)

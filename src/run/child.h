@@ -55,8 +55,11 @@ void child_read(struct child *child);
 // The keeper closes its end of a stream: once we have closed ours, the command's writes fail.
 void child_cut(struct child *child, int stream);
 
-// Signals the command's process group. After SIGTERM or SIGHUP stopped processes are continued:
-// they would not receive it.
+// Whether it is a signal that users and schedulers end programs with.
+bool child_ends(int number);
+
+// Signals the command's process group. After a signal that ends programs, stopped processes are
+// continued: they would not receive it.
 void child_signal(const struct child *child, int number);
 
 // Signals every process of the tree, whatever its group, likewise. Returns their number, or as

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -262,23 +263,54 @@ while True: time.sleep(0.05)
     _, err = p.communicate(timeout=60)
     report("one that ends by a signal of the user's was interrupted, not broken", p.returncode == 143
            and b"interrupted after" in err, (p.returncode, err))
-    ready.unlink()
-    p = subprocess.Popen(line(f"import os, signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
-                              f"open({str(ready)!r}, 'w').close()\nos.kill(os.getpid(), signal.SIGSTOP)\nsignal.pause()"),
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-    wait_until(ready.exists)
-    time.sleep(0.3)  # it stops
-    p.send_signal(signal.SIGTERM)
-    try:
-        p.communicate(timeout=20)
-    except subprocess.TimeoutExpired:
-        p.kill()
-    report("a stopped one is continued to receive it", p.returncode == 7, p.returncode)
+    stopped(scratch)
     got = subprocess.run(["nohup", *line("import signal; print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)")],
                          capture_output=True, text=True)
     report("nohup reaches it", "True" in got.stdout, got)
     got, text, err = fare("import signal as s; print(s.getsignal(s.SIGXFSZ) == s.SIG_IGN, s.pthread_sigmask(0, []))")
     report("its signals are as they were", b"set()" in text, text)
+
+
+def state(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def stopped(scratch):
+    """Whatever of it is stopped (SIGSTOP), a signal that ends programs ends it; all at once."""
+    stop_me = "import os, signal, sys\nprint(os.getpid(), flush=True)\n%s\nos.kill(os.getpid(), signal.SIGSTOP)\nsignal.pause()"
+    below = "import subprocess as s, os, signal\np = s.Popen(['sleep', '60'])\np.send_signal(signal.SIGSTOP)\nprint(p.pid, flush=True)\np.wait()"
+    cases = {f"SIG{name}, {what}": (getattr(signal, "SIG" + name), script, code or 128 + getattr(signal, "SIG" + name))
+             for name in ("INT", "TERM", "HUP", "QUIT") for what, script, code in (
+                 ("itself stopped", stop_me % "signal.signal(signal.SIGINT, signal.SIG_DFL)", 0),
+                 ("which answers", stop_me % f"signal.signal(signal.SIG{name}, lambda *_: sys.exit(7))", 7),
+                 ("its child stopped", below, 0))}
+    running = {name: subprocess.Popen(line(script, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+               for name, (_, script, _) in cases.items()}
+    for name, p in running.items():
+        pid = int(p.stderr.readline())
+        wait_until(lambda: state(pid) == "T")
+        p.send_signal(cases[name][0])
+    for name, p in running.items():
+        try:
+            out, err = p.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            out, err = b"", b"did not end"
+        run = json.loads(out)["runs"][0] if out else {}
+        report(f"a stopped command is ended: {name}", p.returncode == cases[name][2] and run.get("ended") == "interrupted"
+               and run.get("stopped_by") == "signal" and run.get("id"), (p.returncode, run.get("ended"), err[-300:]))
+    late = []
+
+    def press(master, text):
+        if text.strip().isdigit() and not late:
+            pid = int(text)
+            wait_until(lambda: state(pid) == "T")
+            os.write(master, b"\x03")
+            late.append(threading.Timer(20, os.kill, (pid, signal.SIGKILL)))
+            late[0].start()
+    got, text = in_terminal(stop_me % "signal.signal(signal.SIGINT, lambda *_: sys.exit(9))", press)
+    late[0].cancel()
+    report("Ctrl-C ends a stopped one", got == 9 and "interrupted" in text, (got, text))
 
 
 def in_terminal(script, answer, size=b""):
