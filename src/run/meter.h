@@ -38,6 +38,9 @@ enum meter_phase {
 
 #define METER_STAGES_MAX 2
 
+// Of the CPUs, used by other programs; less is the machine's own housekeeping.
+#define METER_OTHERS_LEAST 0.1
+
 // The whole training; zeros: unknown. Without total steps there is no projection.
 struct meter_plan {
     int64_t stage_steps[METER_STAGES_MAX]; // of the full training

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/total_later.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -41,6 +42,16 @@ static int64_t scaled(int64_t done, int64_t total, int64_t steps)
     return all > (double)done ? (int64_t)(all + 0.5) : done;
 }
 
+// As while a command is followed: of the time on the CPUs, others can have taken from it what it
+// used itself at most, and nothing from a GPU.
+static double others(const struct run *run)
+{
+    const struct run_use *use = &run->use;
+    double cpus = run->machine.usable_cpus.known ? run->machine.usable_cpus.v : 1;
+    double share = fmin(use->other_cpu_percent.v, use->cpu_percent.v) / 100 / cpus;
+    return use->gpus.v > 0 || share < METER_OTHERS_LEAST ? 0 : fmin(share, 0.5);
+}
+
 static void make_plan(const struct run *run, int64_t total, struct meter_plan *p)
 {
     const struct run_progress *progress = &run->progress;
@@ -52,15 +63,12 @@ static void make_plan(const struct run *run, int64_t total, struct meter_plan *p
                          : strcmp(name, "checkpoint") == 0 ? PART_CHECKPOINT
                                                            : PART_EPOCH_END);
     }
-    double cpus = run->machine.usable_cpus.known ? run->machine.usable_cpus.v : 1;
-    double others = run->use.other_cpu_percent.known ? run->use.other_cpu_percent.v / 100 : 0;
     *p = (struct meter_plan){.stage_steps = {total},
                              .stages = 1,
                              .follows = true,
                              .within = WITHIN,
-                             .others = others / cpus >= 0.1 ? others / cpus : 0,
+                             .others = others(run),
                              .lengthens = progress->lengthens.known && progress->lengthens.v};
-    p->others = p->others < 1 ? p->others : 1;
     p->may_add = parts_may_add(&none, unseen, &p->may_save);
     if (run->phases.evaluate_ns.v > 0)
         p->evaluations = scaled(1, total, run->steps.v);

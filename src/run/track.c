@@ -43,9 +43,6 @@ void track_whole(const struct track *t, struct parts_whole *out)
         out->epochs = found.epochs - (found.each > 0 ? before / found.each : 0);
 }
 
-// Of the CPUs; less is the machine's own housekeeping.
-#define OTHERS_LEAST 0.1
-
 #define SAVED_BYTES (INT64_C(8) << 20)
 #define SAVED_TIMES 4
 
@@ -94,7 +91,7 @@ void track_plan(struct track *t)
         p.may_save += found.doubt;
         if (whole.total > whole.made)
             p.may_add += (double)found.more / (double)(whole.total - whole.made);
-        p.others = t->others >= OTHERS_LEAST ? t->others : 0;
+        p.others = t->others >= METER_OTHERS_LEAST ? t->others : 0;
         p.lengthens = t->lengthens;
         struct meter_outlook o;
         meter_outlook(t->meter, &o);

@@ -108,6 +108,11 @@ static void a_wide_interval_is_a_range(void **state)
     run_text_table(&out, &run, 1);
     assert_non_null(strstr(buf_str(&out.text), "12.0 s to 3 min 16 s"));
     assert_null(strstr(buf_str(&out.text), "±"));
+    buf_reset(&out.text);
+    run.projection.low_s = some_real(60.02); // reversed: "± -0.0 %" once
+    run.projection.high_s = some_real(60);
+    run_text_table(&out, &run, 1);
+    assert_non_null(strstr(buf_str(&out.text), "1 min 00 s ± 0.1 %"));
     buf_release(&out.text);
 }
 

@@ -61,6 +61,14 @@ def newest():
     return max((json.loads(line) for line in p.stdout.splitlines()), key=lambda run: run["id"])
 
 
+# Steps of 20 and of 200 ms, 8 each, beside all others: the sample of a few seconds is too short, and ends before they do.
+short = subprocess.Popen([FARE, "--max-time", "4s", "--no-report", "--ledger", str(HERE / "short.db"), "--", sys.executable, "-c", """
+import time
+for i in range(5000):
+    time.sleep(0.2 if i // 8 % 2 else 0.02)
+    print(f"step {i + 1}/5000", flush=True)
+"""], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
 # ---- what would it cost?
 code, out, err, took, finished = fare(command=("20000", "total", "1"))
 lines = err.splitlines()
@@ -179,4 +187,7 @@ report("and says what comes next", re.search(r"\); kept as \S+; next: fare quote
 for words, text in ((("--within", "5%"), "--within is for samples"), (("--sample", "--full"), "exclude each other")):
     code, out, err, took, finished = fare("run", *words)
     report(f"{' '.join(words)} is refused before anything runs", code == 2 and text in err and not finished, err)
+err = short.communicate(timeout=120)[1]
+told = re.search(r"the sample was too short for a narrow interval: sample about (\S+ \S+(?: \d+ s)?) longer \(--max-time (\d+)s\)", err)
+report("a sample that was too short says how much longer", told and int(told.group(2)) >= 4 + seconds(told.group(1)) > 5, err)
 done()

@@ -56,6 +56,41 @@ static void without_a_plot(void **state)
     assert_true(run.projection.high_s.v > 205 + 0.35 * 180); // docs/projection.md
 }
 
+// 80 steps of 380 ms or more, far apart: 9,310 more take 59 min at least on a GPU, whatever else the
+// CPUs did. On the CPUs others took at most as much from it as it used itself: a quarter of one of
+// two.
+static void beside_others(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *use;
+        double faster;
+    } cases[] = {
+        {"\"use\":{\"gpus\":1,\"cpu_percent\":90,\"other_cpu_percent\":175}", 1},
+        {"\"use\":{\"cpu_percent\":25,\"other_cpu_percent\":175}", 1 - 0.25 / 2},
+        {"\"use\":{\"cpu_percent\":190,\"other_cpu_percent\":190}", 0.5},
+        {"\"use\":{\"cpu_percent\":190,\"other_cpu_percent\":8}", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err err = {0};
+        struct buf text = {0};
+        buf_printf(&text,
+                   "{\"id\":\"a\",\"name\":\"t\",\"steps\":80,\"step_ms\":800,\"machine\":{"
+                   "\"usable_cpus\":2},%s,\"phases\":{\"train_ns\":64000000000},\"step_plot_ms\":[",
+                   cases[i].use);
+        for (int n = 0; n < 80; n++)
+            buf_printf(&text, "%s%d", n ? "," : "", n / 8 % 2 ? 1220 : 380);
+        buf_adds(&text, "]}");
+        make(buf_str(&text));
+        assert_ok(total_later(&run, 9390, 0, &err), &err);
+        double least_s = cases[i].faster * 0.96 * 9310 * 0.38;
+        assert_true(run.projection.low_s.v >= least_s && run.projection.low_s.v < 9390 * 0.8);
+        buf_release(&text);
+        record_release(run_fields, &run);
+    }
+    memset(&run, 0, sizeof run);
+}
+
 static void epochs(void **state)
 {
     (void)state;
@@ -101,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(steps, end),
         cmocka_unit_test_teardown(without_a_plot, end),
+        cmocka_unit_test_teardown(beside_others, end),
         cmocka_unit_test_teardown(epochs, end),
         cmocka_unit_test_teardown(what_cannot_be, end),
     };
