@@ -15,12 +15,20 @@ struct signs_account {
     struct maybe_real busy_share, full_step_ms;
 };
 
+struct signs_use {
+    struct maybe_int gpus;
+    struct maybe_real other_cpu_percent;
+};
+
 struct signs {
     char *schema;
     struct signs_account account;
     char *source;
+    struct maybe_real step_ms;
     struct run_phases phases;
     struct run_projection projection;
+    struct signs_use use;
+    LIST_OF(double) step_plot_ms;
 };
 
 #define T struct signs_account
@@ -30,13 +38,23 @@ static const struct field signs_account_fields[] = {
     FIELD_END,
 };
 #undef T
+#define T struct signs_use
+static const struct field signs_use_fields[] = {
+    FIELD(FIELD_INT, T, gpus, ""),
+    FIELD(FIELD_REAL, T, other_cpu_percent, ""),
+    FIELD_END,
+};
+#undef T
 #define T struct signs
 static const struct field signs_fields[] = {
     FIELD(FIELD_TEXT, T, schema, ""),
     FIELD_IN(T, account, signs_account_fields, ""),
     FIELD(FIELD_TEXT, T, source, ""),
+    FIELD(FIELD_REAL, T, step_ms, ""),
     FIELD_IN(T, phases, run_phase_fields, ""),
     FIELD_IN(T, projection, run_projection_fields, ""),
+    FIELD_IN(T, use, signs_use_fields, ""),
+    FIELD(FIELD_REALS, T, step_plot_ms, ""),
     FIELD_END,
 };
 #undef T
@@ -123,9 +141,10 @@ static int set_cost(json_t *json, bool ended, struct err *err)
     return rc;
 }
 
-static int mend_boot(json_t *run, struct err *err)
+static int mend_boot(const struct signs *signs, json_t *run, struct err *err)
 {
     static const char *const bills[] = {"bill_usd", "projected_usd", "whole_usd"};
+    (void)signs;
     json_t *phases = json_object_get(run, "phases"), *live = json_object_get(run, "live");
     if (json_object_set(run, "idle_before_ns", json_object_get(phases, "boot_ns")) != 0)
         return err_memory(err);
@@ -163,14 +182,43 @@ static int set_real(json_t *object, const char *key, double value, struct err *e
 
 // The lower end was the time that the sample had taken, the upper end that of a projection below
 // it. The whole takes at least as long as the sample; the upper end stays as far above it.
-static int mend_interval(json_t *run, struct err *err)
+static int mend_interval(const struct signs *signs, json_t *run, struct err *err)
 {
+    (void)signs;
     json_t *p = json_object_get(run, "projection");
     double low = real_of(p, "low_s", 0), high = real_of(p, "high_s", low);
     double wall = fmin(real_of(p, "wall_s", high), high);
     double least = fmax(low, real_of(p, "after_s", low));
     TRY(set_real(p, "wall_s", least, err));
     TRY(set_real(p, "high_s", least + (high - wall), err));
+    return note(run, "interval", err);
+}
+
+// The least that the whole can take: the sample without its start, and what was left at a tenth less
+// than its fastest stretch, or at half of that where other programs or parts not seen were in the
+// way. Earlier builds subtracted the scatter of a short sample without an end.
+static double least_s(const struct signs *s)
+{
+    const struct run_projection *p = &s->projection;
+    double fastest = s->step_plot_ms.count > 0 ? (double)INFINITY : 0;
+    for (size_t i = 0; i < s->step_plot_ms.count; i++)
+        fastest = fmin(fastest, s->step_plot_ms.items[i]);
+    double share = s->step_ms.v > 0 ? 0.9 * fmin(fastest / s->step_ms.v, 1) : 0;
+    if (p->assumption.v || (s->use.gpus.v == 0 && s->use.other_cpu_percent.v >= 10))
+        share /= 2;
+    return p->after_s.v - p->load_s.v + share * (p->wall_s.v - p->after_s.v);
+}
+
+static bool has_impossible_interval(const struct signs *s)
+{
+    const struct run_projection *p = &s->projection;
+    return is_old(s) && p->low_s.known && p->after_s.known && p->after_s.v <= p->wall_s.v &&
+           p->low_s.v < least_s(s) && !has_reversed_interval(s);
+}
+
+static int raise_interval(const struct signs *signs, json_t *run, struct err *err)
+{
+    TRY(set_real(json_object_get(run, "projection"), "low_s", least_s(signs), err));
     return note(run, "interval", err);
 }
 
@@ -206,8 +254,9 @@ static int replace_account(json_t *run, const json_t *before, const json_t *afte
 }
 
 // One that cannot be read stays as it is.
-static int mend_account(json_t *json, struct err *err)
+static int mend_account(const struct signs *signs, json_t *json, struct err *err)
 {
+    (void)signs;
     struct run run = {0};
     json_t *before = NULL, *after = NULL;
     int rc = record_from_json(run_fields, json, &run, NULL);
@@ -237,8 +286,9 @@ static bool is_mllog(const struct signs *s)
 }
 
 // No benchmark of MLPerf trains as many epochs, and none counts so few samples.
-static int mend_epochs(json_t *run, struct err *err)
+static int mend_epochs(const struct signs *signs, json_t *run, struct err *err)
 {
+    (void)signs;
     json_t *list = json_object_get(run, "epoch_list"), *one;
     size_t i;
     bool had = false;
@@ -258,9 +308,10 @@ static int mend_epochs(json_t *run, struct err *err)
 
 static const struct {
     bool (*found)(const struct signs *signs);
-    int (*mend)(json_t *run, struct err *err);
+    int (*mend)(const struct signs *signs, json_t *run, struct err *err);
 } faults[] = {{has_false_boot, mend_boot},
               {has_reversed_interval, mend_interval},
+              {has_impossible_interval, raise_interval},
               {has_account_alone, mend_account},
               {is_mllog, mend_epochs}};
 
@@ -277,7 +328,7 @@ static int mend(const struct signs *signs, const char *text, size_t len, struct 
                    : 0;
     for (size_t i = 0; i < sizeof faults / sizeof *faults && rc == 0; i++)
         if (faults[i].found(signs))
-            rc = faults[i].mend(run, err);
+            rc = faults[i].mend(signs, run, err);
     if (rc == ERR_FORMAT) { // its reader says what is wrong
         json_decref(run);
         return 0;
