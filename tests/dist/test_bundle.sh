@@ -43,6 +43,21 @@ static_launcher() {
 }
 check "the launcher needs no loader and no library" static_launcher
 
+hardened() { # at any address, nothing of its tables writable after the start, and calls that know the size of what they fill
+    local file bad=0
+    for file in fare lib/fare.bin lib/libfare-trace.so lib/libfare-exchanges.so; do
+        readelf -hldW "$bundle/$file" >"$work/headers"
+        for each in 'Type: *DYN' GNU_RELRO BIND_NOW; do
+            grep -q "$each" "$work/headers" || { echo "$file: no $each"; bad=1; }
+        done
+    done
+    for file in launch fare libfare-trace.so libfare-exchanges.so; do
+        readelf -sW "$BUILD/$file" | grep ' __snprintf_chk' >/dev/null || { echo "$file: no __snprintf_chk"; bad=1; }
+    done
+    return $bad
+}
+check "programs and libraries are hardened" hardened
+
 needed_by() {
     readelf -d "$@" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u
 }
