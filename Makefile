@@ -65,7 +65,7 @@ test-compile:
 test-suite:
 	@/usr/bin/python3 tests/run.py --build build --sanitize build/sanitize
 
-dist: build ## write the bundle: dist/fare-VERSION-linux-x86_64.tar.gz
+dist: build ## write the bundle: dist/fare-VERSION-linux-x86_64.tar.gz, and dist/SHA256SUMS
 	@scripts/setup pack
 	@scripts/pack-kernels build
 	@scripts/dist build dist
@@ -76,7 +76,7 @@ gpu-check: dist ## write the bundle and its check for a machine with a GPU: dist
 	@ninja -C build --quiet engine_test_cuda engine_test_cuda_ranks bench_cuda
 	@scripts/dist-gpu-check build dist
 
-image: dist ## write the container image: dist/fare-VERSION-oci.tar
+image: dist ## write the container image: dist/fare-VERSION-oci.tar, and dist/SHA256SUMS
 	@scripts/image build dist
 
 bench: build ## measure fare itself

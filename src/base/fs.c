@@ -52,11 +52,33 @@ static int read_all(int fd, const char *path, size_t max, struct buf *out, struc
     return rc;
 }
 
+int fs_hint_owner(const char *path, struct err *err)
+{
+    char part[PATH_MAX];
+    struct stat st;
+    snprintf(part, sizeof part, "%s", path);
+    for (char *slash; stat(part, &st) != 0; *slash = '\0')
+        if (!(slash = strrchr(part, '/')) || slash == part)
+            return err->code;
+    if (st.st_uid == geteuid() || access(part, W_OK) == 0)
+        return err->code;
+    return err_hint(err,
+                    "'%.80s' belongs to user %ld, and this is user %ld: run it as that one (in a "
+                    "container with --user %ld:%ld), or change the owner",
+                    part, (long)st.st_uid, (long)geteuid(), (long)st.st_uid, (long)st.st_gid);
+}
+
+int fs_refused(const char *what, const char *path, int number, struct err *err)
+{
+    int rc = err_errno(err, number, "%s '%s'", what, path);
+    return number == EACCES && err ? fs_hint_owner(path, err) : rc;
+}
+
 int fs_read(const char *path, size_t max, struct buf *out, struct err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return err_errno(err, errno, "cannot open '%s'", path);
+        return fs_refused("cannot open", path, errno, err);
     return read_all(fd, path, max, out, err);
 }
 
@@ -124,7 +146,7 @@ static int open_beside(const char *path, mode_t mode, char **temporary, struct e
             return err_set(err, ERR_MISSING, "cannot write '%s': there is no folder '%.*s'", path,
                            (int)dir_len - 1, path);
         if (number != EEXIST)
-            return err_errno(err, number, "cannot create a file beside '%s'", path);
+            return fs_refused("cannot create a file beside", path, number, err);
     }
     return err_set(err, ERR_IO, "cannot find a free name beside '%s'", path);
 }
@@ -324,7 +346,7 @@ static int make_folders(const char *path, mode_t mode, struct err *err)
         struct stat st;
         bool made = mkdir(part, mode) == 0;
         if (!made && !(errno == EEXIST && stat(part, &st) == 0 && S_ISDIR(st.st_mode)))
-            return err_errno(err, errno, "cannot create the folder '%s'", part);
+            return fs_refused("cannot create the folder", part, errno, err);
         if (made && mode == 0700 && chmod(part, mode) != 0) // whatever the user's mask
             return err_errno(err, errno, "cannot set the mode of '%s'", part);
         part[i] = separator;

@@ -46,6 +46,13 @@ void fs_abandon(struct fs_writer *w);
 // Whether writing to `path` goes to standard output: "-", "/dev/stdout" and links to it.
 bool fs_is_stdout(const char *path);
 
+// Where the user may not use `path` because it, or the first folder above it that there is, belongs
+// to another: hints at that one, as whom a container would have to run. Returns err->code.
+int fs_hint_owner(const char *path, struct err *err);
+
+// "WHAT 'PATH': " and the system's words for `number`, with that hint if it is EACCES.
+int fs_refused(const char *what, const char *path, int number, struct err *err);
+
 // Writes every byte to an open descriptor, past short writes and EINTR. `name` is for the error.
 int fs_write_fd(int fd, const void *bytes, size_t len, const char *name, struct err *err) MUST_USE;
 

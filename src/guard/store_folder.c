@@ -35,6 +35,8 @@ static int folder_open(void **state, const char *place, const struct store_optio
     if (fs_mkdirs_private(place, &why) != 0) {
         err_set(err, why.code == ERR_MEMORY ? ERR_MEMORY : ERR_USAGE, "cannot save to '%s': %s",
                 place, why.text);
+        if (why.hint[0])
+            err_hint(err, "%s", why.hint);
         return err ? err->code : ERR_USAGE;
     }
     struct folder *folder = calloc(1, sizeof *folder);

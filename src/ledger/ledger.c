@@ -483,8 +483,8 @@ int ledger_record(struct ledger *ledger, const struct run *run, struct buf *says
     } else {
         struct err why = {0};
         if (ledger_make(ledger, says, &why) != 0 && says)
-            buf_printf(says, "the run is saved in '%s' until the ledger can be reached: %s\n", path,
-                       why.text);
+            buf_printf(says, "the run is saved in '%s' until the ledger can be reached: %s%s%s\n",
+                       path, why.text, why.hint[0] ? "; " : "", why.hint);
     }
 out:
     row_release(&row);

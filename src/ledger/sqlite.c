@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/dl.h"
+#include "base/fs.h"
 #include "base/rng.h"
 
 enum { WAIT_MS = 10000, CACHED = 16 };
@@ -82,7 +83,9 @@ static int complain(struct db *db, int code, struct err *err)
         err_hint(err, "another program has locked it: wait for it to finish, then try again");
     else if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
         err_hint(err, "this file is not a ledger or is damaged; name another with --ledger");
-    else if (code == SQLITE_READONLY)
+    else if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY)
+        fs_hint_owner(db->name, err);
+    if (code == SQLITE_READONLY) // the first hint wins
         err_hint(err, "it can only be read: copy it to a folder where you may write");
     return kind;
 }

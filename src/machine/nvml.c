@@ -28,7 +28,8 @@ static void nvml_words(const struct nvml_api *api, const char *call, enum nvml_r
         enum nvml_return code;
         const char *meaning;
     } meanings[] = {
-        {NVML_NO_PERMISSION, "no permission"},
+        {NVML_NO_PERMISSION, "this user may not open /dev/nvidia*; in a container, --group-add "
+                             "their group"},
         {NVML_INSUFFICIENT_POWER, "its power cables are not properly attached"},
         {NVML_DRIVER_NOT_LOADED, "the NVIDIA kernel driver is not loaded"},
         {NVML_IRQ_ISSUE, "the kernel reports an interrupt problem"},

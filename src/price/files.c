@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/folders.h"
+#include "base/fs.h"
 
 int files_shipped(const char *name, struct buf *path, struct err *err)
 {
@@ -84,7 +85,7 @@ int files_each(const char *dir, const char *ending, files_visit_fn *visit, void 
     if (count < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
     if (count < 0)
-        return err_errno(err, errno, "cannot open the folder '%s'", dir);
+        return fs_refused("cannot open the folder", dir, errno, err);
     int rc = 0;
     for (int i = 0; i < count; i++) {
         struct buf path = {0};

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "price/offer.h"
 
 _Static_assert(sizeof(struct image_offer) == 48, "no holes");
@@ -260,7 +261,7 @@ int image_open(struct image *image, const char *path, struct err *err)
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0)
-        return err_errno(err, errno, "cannot open '%s'", path);
+        return fs_refused("cannot open", path, errno, err);
     int rc = map_file(image, fd, path, err);
     close(fd);
     if (rc != 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPU driver's library that needs something newer than the bundle carries: -DNEEDS=SYMBOL names
-// a function that only the host's library has in that version. One GPU, called by -DNAME=TEXT.
+// a function that only the host's library has in that version. One GPU, called by -DNAME=TEXT. With
+// -DDEVICE it opens /dev/nvidia0 as a driver's does.
 #include <stddef.h>
 
 #define TEXT(x)  #x
@@ -21,6 +22,15 @@ static int beside(void)
 
 int nvmlInit_v2(void)
 {
+#ifdef DEVICE
+    long answer = 2; // open(..., O_RDWR)
+    __asm__ volatile("syscall"
+                     : "+a"(answer)
+                     : "D"("/dev/nvidia0"), "S"(2)
+                     : "rcx", "r11", "memory");
+    if (answer < 0)
+        return 4; // NVML_ERROR_NO_PERMISSION
+#endif
     return beside();
 }
 
