@@ -434,7 +434,7 @@ void trace_gpu_bound(struct trace *t, bool gpu_bound)
 static const char *why_too_costly(const struct trace *t)
 {
     for (int i = 0; i < PROCESSES && t->rings[i].fd >= 0; i++) {
-        if (t->bursts[i].vain)
+        if (t->bursts[i].vain && t->rings[i].read > 0) // else no kernel ran: its GPU may be hidden
             return "its records show no steps, and recording more would cost over 1 %";
         if (t->want != TRACE_NOTHING && t->rings[i].header.cupti < TRACE_DETACH_SINCE &&
             t->rings[i].header.state == TRACE_WAITING)

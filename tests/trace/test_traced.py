@@ -52,6 +52,7 @@ fast = start("--no-ledger", "--", TRACED, "fast", 14000)
 # Steps before the first burst, some 250, are not known there.
 uncounted = start("--no-ledger", "--", TRACED, "steps", 1200, FAKE_CUPTI="uncounted")
 old = start("--no-ledger", "--", TRACED, "steps", 800, FAKE_CUPTI="old")
+hidden = start("--no-ledger", "--", TRACED, "steps", 0, TRACED_WAIT_S="10")  # it ends while fare records, as soon as it does
 code, one, err = result(silent)
 a = one.get("account", {})
 report("a program that prints nothing: its steps come from the kernels, and from the number of launches between", code == 0
@@ -87,6 +88,9 @@ report("another profiler in the process", code == 0
        and "fare: the GPU's work was not recorded: another profiler has the GPU" in err, err)
 code, one, err = run("--no-ledger", "--", "true")
 report("a program without CUDA: no word of it", code == 0 and "GPU's work" not in err and "account" not in one, (err, one.get("account")))
+code, one, err = result(hidden)
+report("a program with CUDA that runs no kernel, as with its GPU hidden: no word of it", code == 0 and "GPU's work" not in err
+       and "off" not in one.get("account", {}), (err, one.get("account")))
 code, one, err = run("--no-ledger", "--", "sh", "-c", f'env | grep -c -e ^FARE_TRACE= -e ^CUDA_INJECTION64_PATH=', FARE_NVML="/nonexistent")
 report("without an NVIDIA GPU nothing is set", "0\n" in err or err.startswith("0"), err)
 code, one, err = run("--no-ledger", "--", "sh", "-c", f'{TRACED} steps 20; : >$(ls "$FARE_TRACE"/0.ring); {TRACED} steps 20')
