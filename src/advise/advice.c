@@ -10,10 +10,6 @@
 #include "base/units.h"
 
 #define FRONTIER 5 // at most this many are named
-#define ONLY_BOUNDS                                                                                \
-    "You have no run on any of these machines, and a run on a CPU gives lower bounds alone: "      \
-    "which "                                                                                       \
-    "is cheapest, in time or within a budget is unknown. Running it on one for a minute tells."
 #define NO_PRICE                                                                                   \
     "No offer is recommended: each price is less than the electricity of its GPUs costs, so it "   \
     "cannot be."
@@ -92,6 +88,78 @@ void advice_add_whose(struct buf *out, const struct quote *quote, const struct b
     advice_whose(quote, bill, out);
 }
 
+// ---- lower bounds
+
+static const struct bound_words { // of one bill, and of all with what would tell
+    const char *one, *all;
+} bound_words[] = {
+    {"a run on a CPU does not tell its time",
+     "a run on a CPU does not tell the time on a GPU (running it there for a minute does)"},
+    {"its interruptions are unknown",
+     "how often a spot machine is taken away is unknown (--mtbi or --trace counts that)"},
+    {"replays of it were given up", "replays of a spot machine were given up"},
+    {"its tariff lacks a price", "a tariff lacks the price of something you asked for"},
+    {"its price is a floor", "a price is the floor of an auction"},
+};
+enum { BOUNDS = sizeof bound_words / sizeof *bound_words };
+
+static const struct bound_words *why_bound(const struct bill *b)
+{
+    return &bound_words[bill_time_is_bound(b)   ? 0
+                        : b->spot.lower_bound.v ? 1 + (b->spot.method != NULL)
+                        : b->incomplete.v       ? 3
+                                                : 4];
+}
+
+void advice_add_bound(struct buf *out, const struct quote *quote, const char *before,
+                      const struct bill *bill)
+{
+    buf_adds(out, before);
+    advice_add_bill(out, bill);
+    advice_add_whose(out, quote, bill);
+    buf_printf(out, " (%s)", why_bound(bill)->one);
+}
+
+// Why no bill can lead, and what would tell; of those with a run, or of all if no estimate can
+// either.
+static int say_unnamed(struct quote *quote, struct err *err)
+{
+    struct buf text = {0};
+    size_t count = quote->bills.count, found = 0;
+    bool seen[BOUNDS] = {false}, runs = count > 0 && quote_leader(quote);
+    const struct bill *least =
+        runs ? quote_least_bound(quote->bills.items, count) : quote_lowest(quote);
+    if (count == 0)
+        buf_adds(&text, ADVICE_NO_RUN " ");
+    count += runs ? 0 : quote->estimates.count;
+    if (!least) {
+        if (count == 1)
+            buf_printf(&text, "%s never finishes: it is taken away too often.",
+                       quote_at(quote, 0)->offer);
+        else
+            buf_adds(&text, "No spot machine ever finishes: each is taken away too often.");
+        return texts_take(&quote->advice, &text, err);
+    }
+    buf_adds(&text, count == 1 ? "Only a lower bound (≥) of this bill is known: "
+                    : runs     ? "No machine with a run is called cheapest, as each bill is a "
+                                 "lower bound (≥): "
+                           : "No offer is called cheapest, fastest or in time, as each bill is a "
+                             "lower bound (≥): ");
+    for (size_t i = 0; i < count; i++)
+        seen[why_bound(quote_at(quote, i)) - bound_words] |= bill_is_bound(quote_at(quote, i));
+    for (size_t i = 0; i < BOUNDS; i++)
+        if (seen[i])
+            buf_printf(&text, "%s%s", found++ > 0 ? "; " : "", bound_words[i].all);
+    buf_adds(&text, ".");
+    if (!bill_time_is_bound(least)) {
+        buf_adds(&text, count == 1 ? " It is " : " The lowest is ");
+        advice_add_bill(&text, least);
+        advice_add_whose(&text, quote, least);
+        buf_adds(&text, ".");
+    }
+    return texts_take(&quote->advice, &text, err);
+}
+
 // ---- the verdict
 
 static void add_clause(struct buf *out, const char *what, const struct quote *quote,
@@ -107,16 +175,14 @@ static int say_cheapest(struct quote *quote, struct err *err)
     const struct bill *bills = quote->bills.items;
     size_t count = quote->bills.count;
     const struct bill *cheap = quote_cheapest(bills, count), *fast = quote_fastest(bills, count),
-                      *perhaps = quote_perhaps_cheaper(bills, count);
+                      *perhaps = quote_least_bound(bills, count);
     struct buf text = {0};
-    if (!cheap)
-        cheap = bills;
     buf_printf(&text, "Cheapest%s: ", cheap->waiting ? ", with your waiting" : "");
     advice_add_bill(&text, cheap);
     advice_add_whose(&text, quote, cheap);
     if (perhaps)
-        add_clause(&text, "perhaps cheaper", quote, perhaps);
-    if (fast && fast != cheap && fast->time_s.v < cheap->time_s.v)
+        advice_add_bound(&text, quote, "; may be cheaper: ", perhaps);
+    if (fast != cheap && fast->time_s.v < cheap->time_s.v)
         add_clause(&text, "fastest", quote, fast);
     buf_adds(&text, ".");
     return texts_take(&quote->advice, &text, err);
@@ -131,10 +197,9 @@ static int say_estimated(struct quote *quote, struct err *err)
     if (!first)
         return 0;
     bill_amount(first, amount, interval);
-    buf_printf(&text, "%sBy estimate, the cheapest is %s: %s%s USD%s%s%s in %s",
-               quote->bills.count > 0 ? "" : "No offer is a machine with a run. ", first->offer,
-               bill_is_bound(first) ? "" : "about ", amount, *interval ? " (" : "", interval,
-               *interval ? ")" : "", bill_is_bound(first) ? "at least " : "");
+    buf_printf(&text, "%sBy estimate, the cheapest is %s: about %s USD%s%s%s in ",
+               quote->bills.count > 0 ? "" : ADVICE_NO_RUN " ", first->offer, amount,
+               *interval ? " (" : "", interval, *interval ? ")" : "");
     advice_add_time(&text, first->time_s.v);
     buf_printf(&text, ", %s. Running it there for a minute tells the time exactly.",
                first->certainty);
@@ -161,7 +226,7 @@ static int say_frontier(struct quote *quote, struct err *err)
         bounds |= bill_is_bound(&quote->bills.items[i]);
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
-        if (b->spot.never_ends.v || bill_is_bound(b) || !advice_on_frontier(&best, b->time_s.v))
+        if (!quote_can_lead(b) || !advice_on_frontier(&best, b->time_s.v))
             continue;
         if (count++ < FRONTIER) {
             if (count > 1)
@@ -243,27 +308,15 @@ static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *
     return w->buy ? advice_buy(ask, w, quote, err) : advice_power(ask, w, quote, err);
 }
 
-// Without a run on any offer, only estimates answer; those are of one training.
-static int advise_by_estimates(const struct quote_ask *ask, const struct advice_wishes *w,
-                               struct quote *quote, struct err *err)
-{
-    TRY(say_estimated(quote, err));
-    if (w->deadline_ns.known)
-        TRY(advice_say_deadline(ask, w, quote, err));
-    if (w->budget.known)
-        TRY(advice_say_budget(w, quote, err));
-    TRY(advice_several(ask, w, quote, err));
-    return w->buy ? advice_buy(ask, w, quote, err) : advice_power(ask, w, quote, err);
-}
-
 static int advise(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
                   struct err *err)
 {
     if (quote->bills.count + quote->estimates.count == 0)
         return say_nothing(ask, w, quote, err);
-    if (quote->bills.count == 0)
-        return advise_by_estimates(ask, w, quote, err);
-    TRY(say_cheapest(quote, err));
+    if (quote_cheapest(quote->bills.items, quote->bills.count))
+        TRY(say_cheapest(quote, err));
+    else if (quote->bills.count > 0 || !quote_leader(quote))
+        TRY(say_unnamed(quote, err));
     TRY(say_estimated(quote, err));
     if (quote->bills.count > 2)
         TRY(say_frontier(quote, err));
@@ -279,25 +332,17 @@ static int advise(const struct quote_ask *ask, const struct advice_wishes *w, st
     return say_credits(w, quote, err);
 }
 
-// Copies bills whose price can be and whose time is no lower bound; their members stay the quote's.
+// Copies bills whose price can be; their members stay the quote's.
 static size_t copy_possible(const struct bill *bills, size_t count, struct bill *out)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
-        if (!bill_price_doubtful(&bills[i]) && !bill_time_is_bound(&bills[i]))
+        if (!bill_price_doubtful(&bills[i]))
             out[kept++] = bills[i];
     return kept;
 }
 
-static bool any_bound(const struct quote *quote)
-{
-    for (size_t i = 0; i < quote->estimates.count; i++)
-        if (bill_time_is_bound(&quote->estimates.items[i]))
-            return true;
-    return false;
-}
-
-// No sentence names an offer whose price cannot be, or of which only a lower bound is known.
+// No sentence names an offer whose price cannot be.
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
                 struct err *err)
 {
@@ -313,7 +358,7 @@ int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, stru
     view.estimates.count =
         copy_possible(quote->estimates.items, quote->estimates.count, view.estimates.items);
     int rc = all > 0 && view.bills.count + view.estimates.count == 0
-                 ? texts_add(&view.advice, any_bound(quote) ? ONLY_BOUNDS : NO_PRICE, err)
+                 ? texts_add(&view.advice, NO_PRICE, err)
                  : advise(ask, w, &view, err);
     quote->advice = view.advice;
     free(copies);

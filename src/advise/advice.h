@@ -35,6 +35,8 @@ void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const str
 // `*best_s` 0 at the start.
 bool advice_on_frontier(double *best_s, double time_s);
 
+#define ADVICE_NO_RUN "You have no run on any of these machines."
+
 // The rent that buying is held against: the cheapest machine to rent with a run; null: none.
 const struct bill *advice_rent(const struct quote *quote);
 

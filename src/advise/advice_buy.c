@@ -232,12 +232,13 @@ static int buy_by_speed(const struct quote_ask *ask, const struct own_machine *o
 
 // ---- times
 
-// The cheapest that is bought, or rented; a lower bound only where all are.
+// The cheapest that is bought, or rented; a lower bound (at most so many days) only where all are.
 static const struct bill *first_of(const struct bill *bills, size_t count, bool own)
 {
     const struct bill *found = NULL;
-    for (size_t i = 0; i < count && (!found || bill_is_bound(found)); i++)
-        if (advice_is_own(&bills[i]) == own && (!found || !bill_is_bound(&bills[i])))
+    for (size_t i = 0; i < count && !(found && quote_can_lead(found)); i++)
+        if (advice_is_own(&bills[i]) == own && !bill_time_is_bound(&bills[i]) &&
+            (!found || quote_can_lead(&bills[i])))
             found = &bills[i];
     return found;
 }

@@ -7,18 +7,6 @@
 #include "advise/advice_parts.h"
 #include "base/money.h"
 
-// Bills, then estimates.
-static const struct bill *bill_at(const struct quote *quote, size_t i)
-{
-    size_t measured = quote->bills.count;
-    return i < measured ? &quote->bills.items[i] : &quote->estimates.items[i - measured];
-}
-
-static size_t bill_count(const struct quote *quote)
-{
-    return quote->bills.count + quote->estimates.count;
-}
-
 // ---- marks
 
 static int mark(char **member, enum quote_keeps keeps, struct err *err)
@@ -115,18 +103,35 @@ static void add_other_ways(struct buf *out, const struct bill *bill, double dead
     }
 }
 
-struct kept { // by bills and estimates
-    const struct bill *sure, *perhaps, *fastest;
+struct kept {                                    // by bills and estimates
+    const struct bill *sure, *perhaps, *fastest; // of those that can lead
+    const struct bill *bound;                    // the lowest that may keep it
+    size_t possible;                             // all whose price can be
+    bool any;                                    // some may keep it
 };
+
+// A lower bound that may keep it. Of those whose time is one, none is named.
+static void add_kept(struct kept *k, const struct bill *bill)
+{
+    k->any = true;
+    if (!quote_can_lead(bill) && !bill_time_is_bound(bill) &&
+        (!k->bound || bill->place.v < k->bound->place.v))
+        k->bound = bill;
+}
 
 // The cheapest that are sure to be in time, and that may be.
 static struct kept in_time(const struct quote *quote, double deadline_s)
 {
     struct kept k = {0};
-    for (size_t i = 0; i < bill_count(quote); i++) {
-        const struct bill *b = bill_at(quote, i);
+    for (size_t i = 0; i < quote_count(quote); i++) {
+        const struct bill *b = quote_at(quote, i);
         enum quote_keeps keeps = quote_in_time(b, deadline_s);
         if (bill_price_doubtful(b))
+            continue;
+        k.possible++;
+        if (keeps != QUOTE_MISSES)
+            add_kept(&k, b);
+        if (!quote_can_lead(b))
             continue;
         if (!k.fastest || quote_sooner(b, k.fastest))
             k.fastest = b;
@@ -137,21 +142,29 @@ static struct kept in_time(const struct quote *quote, double deadline_s)
     return k;
 }
 
+static bool before(const struct bill *a, const struct bill *b)
+{
+    return a && (!b || a->place.v < b->place.v);
+}
+
 // None is sure to be in time.
 static void deadline_unsure(const struct quote *quote, const struct kept *k, double deadline_s,
                             struct buf *out)
 {
     const struct bill *fast = k->fastest;
-    bool ends = !fast->spot.never_ends.v, late = quote_in_time(fast, deadline_s) == QUOTE_MISSES;
-    if (bill_count(quote) > 1)
-        buf_printf(out, " none of them %s", k->perhaps ? "is sure to finish" : "finishes");
+    bool one = quote_count(quote) == 1;
+    if (one)
+        buf_printf(out, " this offer %s", k->any ? "is not sure to finish" : "does not finish");
     else
-        buf_printf(out, " this offer %s", k->perhaps ? "is not sure to finish" : "does not finish");
+        buf_printf(out, " none of them %s", k->any ? "is sure to finish" : "finishes");
     if (k->perhaps && k->perhaps != fast)
         add_bill(out, quote, "; the cheapest that may is ", k->perhaps);
-    if (ends && !(k->perhaps && late))
-        add_bill(out, quote, bill_count(quote) > 1 ? "; the fastest is " : ": ", fast);
-    add_other_ways(out, fast, deadline_s);
+    if (fast && !(k->perhaps && quote_in_time(fast, deadline_s) == QUOTE_MISSES))
+        add_bill(out, quote, one ? ": " : "; the fastest is ", fast);
+    if (before(k->bound, k->perhaps))
+        advice_add_bound(out, quote, one ? ": " : "; may be in time: ", k->bound);
+    if (fast || one)
+        add_other_ways(out, fast ? fast : quote_at(quote, 0), deadline_s);
 }
 
 void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const struct quote *quote,
@@ -161,7 +174,7 @@ void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const str
     const struct kept k = in_time(quote, deadline_s);
     buf_adds(out, "Within ");
     advice_add_time(out, deadline_s);
-    if (bill_count(quote) == 0) {
+    if (quote_count(quote) == 0) {
         deadline_without_offers(ask, deadline_s, out);
         return;
     }
@@ -170,12 +183,12 @@ void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const str
         advice_add_bill(out, k.sure);
         add_at_worst(out, k.sure, "in time");
         advice_add_whose(out, quote, k.sure);
-        if (k.perhaps && k.perhaps->place.v < k.sure->place.v)
-            add_bill(out, quote,
-                     bill_is_bound(k.perhaps) ? "; perhaps cheaper, but not sure to be in time: "
-                                              : "; cheaper, but not sure to be in time: ",
-                     k.perhaps);
-    } else if (!k.fastest) {
+        if (before(k.perhaps, k.sure))
+            add_bill(out, quote, "; cheaper, but not sure to be in time: ", k.perhaps);
+        else if (before(k.bound, k.sure))
+            advice_add_bound(out, quote,
+                             "; may be cheaper, but is not sure to be in time: ", k.bound);
+    } else if (k.possible == 0) {
         buf_adds(out, " nothing can be said: no offer has a price that can be");
     } else {
         deadline_unsure(quote, &k, deadline_s, out);
@@ -195,24 +208,17 @@ int advice_say_deadline(const struct quote_ask *ask, const struct advice_wishes 
 static struct kept within(const struct quote *quote, int64_t budget)
 {
     struct kept k = {0};
-    for (size_t i = 0; i < bill_count(quote); i++) {
-        const struct bill *b = bill_at(quote, i);
+    for (size_t i = 0; i < quote_count(quote); i++) {
+        const struct bill *b = quote_at(quote, i);
         enum quote_keeps keeps = quote_within(b, budget);
+        if (keeps == QUOTE_MISSES || bill_price_doubtful(b))
+            continue;
+        add_kept(&k, b);
         const struct bill **best = keeps == QUOTE_KEEPS ? &k.sure : &k.perhaps;
-        if (keeps != QUOTE_MISSES && !bill_price_doubtful(b) && (!*best || quote_sooner(b, *best)))
+        if (quote_can_lead(b) && (!*best || quote_sooner(b, *best)))
             *best = b;
     }
     return k;
-}
-
-// The first in the order of all.
-static const struct bill *first_of(const struct quote *quote)
-{
-    const struct bill *first = NULL;
-    for (size_t i = 0; i < bill_count(quote); i++)
-        if (!first || bill_at(quote, i)->place.v < first->place.v)
-            first = bill_at(quote, i);
-    return first;
 }
 
 // Why a bill of less than the budget may be more.
@@ -220,8 +226,6 @@ static const char *why_more(const struct bill *bill, int64_t budget)
 {
     int64_t high = 0;
     if (bill_total(bill) > budget)
-        return "";
-    if (bill_is_bound(bill))
         return "";
     if (bill->high && money_parse(bill->high, &high, NULL) == 0 && high > budget)
         return " at the end of its interval";
@@ -244,10 +248,16 @@ int advice_say_budget(const struct advice_wishes *w, struct quote *quote, struct
             add_bill(&text, quote,
                      "; perhaps faster, but not sure to be within the budget: ", k.perhaps);
     } else {
-        const struct bill *cheap = first_of(quote);
-        buf_printf(&text, " no offer is %saffordable%s; the cheapest is ",
-                   k.perhaps ? "certainly " : "", why_more(cheap, w->budget.v));
-        advice_add_bill(&text, cheap);
+        const struct bill *cheap = quote_leader(quote), *low = quote_lowest(quote);
+        low = low ? low : quote_at(quote, 0);
+        buf_printf(&text, " no offer is %saffordable%s", k.any ? "certainly " : "",
+                   cheap ? why_more(cheap, w->budget.v) : "");
+        if (cheap)
+            add_bill(&text, quote, "; the cheapest is ", cheap);
+        else if (!k.bound && !bill_time_is_bound(low))
+            add_bill(&text, quote, quote_count(quote) == 1 ? ": " : "; the lowest bound is ", low);
+        if (before(k.bound, cheap))
+            advice_add_bound(&text, quote, "; may be within the budget: ", k.bound);
     }
     buf_adds(&text, ".");
     return texts_take(&quote->advice, &text, err);

@@ -17,6 +17,10 @@ void advice_add_whose(struct buf *out, const struct quote *quote, const struct b
 void advice_add_machine(struct buf *out,
                         const struct quote_ask *ask); // "the machine measured (k80)"
 
+// The same of a lower bound, and why it is one.
+void advice_add_bound(struct buf *out, const struct quote *quote, const char *before,
+                      const struct bill *bill);
+
 // Deadline and budget (advice_limits.c): the marks of bills, and a sentence each.
 int advice_mark(const struct advice_wishes *wishes, struct quote *quote, struct err *err) MUST_USE;
 int advice_say_deadline(const struct quote_ask *ask, const struct advice_wishes *wishes,

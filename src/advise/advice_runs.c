@@ -177,7 +177,8 @@ static int find_ends(const struct quote_ask *ask, double runs, struct best *best
 
 // The cheapest of them for `runs` runs in a month, one after the other, that a month is enough for,
 // at the end of an estimate too. Start-up comes once, and before the month: a machine that works
-// round the clock is as fast as itself. `bounds`: of lower bounds, else of all others.
+// round the clock is as fast as itself. `bounds`: of lower bounds but those whose time is one, else
+// of all others.
 static int cheapest_for(const struct quote_ask *ask, const struct bills *bills, double runs,
                         bool bounds, struct best *best, struct err *err)
 {
@@ -186,7 +187,8 @@ static int cheapest_for(const struct quote_ask *ask, const struct bills *bills, 
     for (size_t i = 0; i < bills->count; i++) {
         struct best one = {.bill = &bills->items[i]};
         advice_spread(one.bill, &low, &high);
-        if (bill_is_bound(one.bill) != bounds ||
+        if (quote_can_lead(one.bill) == bounds || bill_time_is_bound(one.bill) ||
+            one.bill->spot.never_ends.v ||
             runs * bill_training_s(one.bill) * high > (double)MONTH_NS / 1e9 * SAME_TIME)
             continue;
         int rc = month_for(ask, one.bill, runs, 1, &one.cost, err);
@@ -254,7 +256,8 @@ static int add_level(const struct quote_ask *ask, const struct quote *quote, dou
     if (cheaper)
         add_month(text, found.bill ? "; by estimate " : ": by estimate ", &guess);
     if (bound.bill && beats(&bound, cheaper ? &guess : &found))
-        add_month(text, known ? "; perhaps cheaper: " : ": ", &bound);
+        add_month(text, known ? "; may be cheaper: " : ": no bill is known; the lowest bound is ",
+                  &bound);
     else
         bound.bill = NULL;
     buf_adds(text,
@@ -386,13 +389,16 @@ static int add_runs(const struct quote_ask *ask, int64_t runs, const struct bill
 static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w,
                     const struct bills *bills, struct quote *quote, struct err *err)
 {
-    const struct bill *strong = bills->items;
+    const struct bill *cheap = quote_cheapest(bills->items, bills->count), *strong = cheap;
     struct buf text = {0};
-    for (size_t i = 1; i < bills->count; i++)
-        if (quote_sooner(&bills->items[i], strong))
-            strong = &bills->items[i];
+    if (cheap)
+        strong = quote_fastest(bills->items, bills->count);
+    else
+        strong = cheap = quote_least_bound(bills->items, bills->count);
+    if (!cheap || bill_time_is_bound(cheap))
+        return 0;
     buf_adds(&text, strong->certainty ? "By estimate: " : "");
-    int rc = add_runs(ask, w->runs, strong, bills->items, &text, err);
+    int rc = add_runs(ask, w->runs, strong, cheap, &text, err);
     if (rc != 0 && rc != ERR_MEMORY) {
         memset(err, 0, sizeof *err);
         buf_reset(&text);
@@ -415,8 +421,7 @@ int advice_several(const struct quote_ask *ask, const struct advice_wishes *w, s
         TRY(say_use(ask, w, quote, err));
     if (w->runs > 1 && measured.count > 0)
         TRY(say_runs(ask, w, &measured, quote, err));
-    if (w->runs > 1 && estimates.count > 0 &&
-        (measured.count == 0 || estimates.items[0].place.v < measured.items[0].place.v))
+    if (w->runs > 1 && (measured.count == 0 || quote_cheaper_estimate(quote)))
         TRY(say_runs(ask, w, &estimates, quote, err));
     return 0;
 }

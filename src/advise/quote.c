@@ -361,11 +361,11 @@ static int find_soonest(const struct quote_search *s, size_t *found, struct err 
             continue;
         TRY(quote_candidate_time(s->ask, &all->items[i], &time, &known, err));
         double ns = (double)(time.high_ns >= 0 ? time.high_ns : time.total_ns);
-        bool firmer = *found != SIZE_MAX && all->items[*found].offer.kind == OFFER_SPOT &&
-                      all->items[i].offer.kind != OFFER_SPOT;
-        // Of those that are alike the cheapest, which is first, unless it is a spot machine.
-        if (*found == SIZE_MAX || ns < least_ns * QUOTE_ALIKE ||
-            (firmer && ns <= least_ns / QUOTE_ALIKE)) {
+        bool spot = all->items[i].offer.kind == OFFER_SPOT,
+             other = *found == SIZE_MAX || all->items[*found].offer.kind == OFFER_SPOT;
+        // Of those that are alike the cheapest, which is first. A spot machine only if all are.
+        if (*found == SIZE_MAX || (other && !spot) ||
+            (spot == other && ns < least_ns * QUOTE_ALIKE)) {
             least_ns = ns;
             *found = i;
         }
@@ -377,8 +377,7 @@ static int find_soonest(const struct quote_search *s, size_t *found, struct err 
 static bool is_firm(const struct quote *quote)
 {
     const struct bill *last = quote->estimates.items + quote->estimates.count - 1;
-    return quote->estimates.count > 0 && !bill_is_bound(last) && !quote_doubt(last) &&
-           !last->spot.never_ends.v;
+    return quote->estimates.count > 0 && quote_can_lead(last) && !quote_doubt(last);
 }
 
 // Bills of the cheapest estimates, as many as were asked for, of the one that ends first, and of

@@ -162,32 +162,30 @@ int quote_sort(struct quote *quote, struct err *err)
     return set_places(quote, err);
 }
 
-// It cannot be had, or nobody knows for how much: it is neither cheapest nor fastest.
+// It cannot be had, or nobody knows for how much.
 static bool unbelievable(const struct bill *b)
 {
-    return bill_price_doubtful(b) || b->spot.never_ends.v || !b->time_s.known ||
-           bill_time_is_bound(b);
+    return bill_price_doubtful(b) || b->spot.never_ends.v || !b->time_s.known;
+}
+
+bool quote_can_lead(const struct bill *bill)
+{
+    return !unbelievable(bill) && !bill_is_bound(bill);
 }
 
 const struct bill *quote_cheapest(const struct bill *bills, size_t count)
 {
-    const struct bill *bound = NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (unbelievable(&bills[i]) || (bound && bill_doubtful(&bills[i])))
-            continue;
-        if (!bill_is_bound(&bills[i]))
+    for (size_t i = 0; i < count; i++)
+        if (quote_can_lead(&bills[i]))
             return &bills[i];
-        bound = bound ? bound : &bills[i];
-    }
-    return bound;
+    return NULL;
 }
 
-const struct bill *quote_perhaps_cheaper(const struct bill *bills, size_t count)
+const struct bill *quote_least_bound(const struct bill *bills, size_t count)
 {
-    const struct bill *cheapest = quote_cheapest(bills, count);
-    for (const struct bill *b = bills; cheapest && b < cheapest; b++)
-        if (!unbelievable(b) && bill_is_bound(b))
-            return b;
+    for (size_t i = 0; i < count && !quote_can_lead(&bills[i]); i++)
+        if (!unbelievable(&bills[i]))
+            return &bills[i];
     return NULL;
 }
 
@@ -197,8 +195,22 @@ const struct bill *quote_cheaper_estimate(const struct quote *quote)
                       *guess = quote_cheapest(quote->estimates.items, quote->estimates.count);
     if (!bill || !guess)
         return guess;
-    bool bound = bill_is_bound(guess) && !bill_is_bound(bill);
-    return guess->place.v < bill->place.v && !bound ? guess : NULL;
+    return guess->place.v < bill->place.v ? guess : NULL;
+}
+
+const struct bill *quote_leader(const struct quote *quote)
+{
+    const struct bill *guess = quote_cheaper_estimate(quote);
+    return guess ? guess : quote_cheapest(quote->bills.items, quote->bills.count);
+}
+
+const struct bill *quote_lowest(const struct quote *quote)
+{
+    const struct bill *lead = quote_leader(quote),
+                      *bill = quote_least_bound(quote->bills.items, quote->bills.count);
+    return lead   ? lead
+           : bill ? bill
+                  : quote_least_bound(quote->estimates.items, quote->estimates.count);
 }
 
 static double longest_s(const struct bill *bill)
@@ -210,18 +222,16 @@ bool quote_sooner(const struct bill *a, const struct bill *b)
 {
     double x = a->certainty ? longest_s(a) : a->time_s.v,
            y = b->certainty ? longest_s(b) : b->time_s.v;
-    if (unbelievable(a) || unbelievable(b))
-        return !unbelievable(a) && unbelievable(b);
-    if (x < y * QUOTE_ALIKE || y < x * QUOTE_ALIKE)
-        return x < y;
-    return !bill_is_bound(a) && bill_is_bound(b);
+    if (!quote_can_lead(a) || !quote_can_lead(b))
+        return quote_can_lead(a) && !quote_can_lead(b);
+    return x < y * QUOTE_ALIKE;
 }
 
 const struct bill *quote_fastest(const struct bill *bills, size_t count)
 {
     const struct bill *best = NULL;
     for (size_t i = 0; i < count; i++)
-        if (!unbelievable(&bills[i]) && (!best || quote_sooner(&bills[i], best)))
+        if (quote_can_lead(&bills[i]) && (!best || quote_sooner(&bills[i], best)))
             best = &bills[i];
     return best;
 }
@@ -254,6 +264,17 @@ const char *quote_doubt(const struct bill *bill)
                                                  : NULL;
 }
 
+const struct bill *quote_at(const struct quote *quote, size_t i)
+{
+    size_t measured = quote->bills.count;
+    return i < measured ? &quote->bills.items[i] : &quote->estimates.items[i - measured];
+}
+
+size_t quote_count(const struct quote *quote)
+{
+    return quote->bills.count + quote->estimates.count;
+}
+
 static int by_place(const void *a, const void *b)
 {
     const struct bill *x = *(const struct bill *const *)a, *y = *(const struct bill *const *)b;
@@ -264,17 +285,14 @@ static int by_place(const void *a, const void *b)
 
 const struct bill **quote_rows(const struct quote *quote, struct err *err)
 {
-    size_t count = 0;
-    const struct bill **rows =
-        calloc(quote->bills.count + quote->estimates.count + 1, sizeof *rows);
+    size_t count = quote_count(quote);
+    const struct bill **rows = calloc(count + 1, sizeof *rows);
     if (!rows) {
         err_memory(err);
         return NULL;
     }
-    for (size_t i = 0; i < quote->bills.count; i++)
-        rows[count++] = &quote->bills.items[i];
-    for (size_t i = 0; i < quote->estimates.count; i++)
-        rows[count++] = &quote->estimates.items[i];
+    for (size_t i = 0; i < count; i++)
+        rows[i] = quote_at(quote, i);
     if (count > 1)
         qsort(rows, count, sizeof *rows, by_place);
     return rows;

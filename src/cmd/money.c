@@ -181,6 +181,11 @@ static void say_estimated(struct out *out, const struct quote *q)
     bool old =
         is_old(q->estimates.items, q->estimates.count) || is_old(q->bills.items, q->bills.count);
     bool rough = strcmp(q->estimates.items[0].basis, "rough") == 0;
+    const struct bill *cheap = quote_cheapest(q->estimates.items, q->estimates.count), *with = NULL;
+    for (size_t i = 0; i < q->estimates.count && !with; i++)
+        if (q->estimates.items[i].gpu && quote_can_lead(&q->estimates.items[i]))
+            with = &q->estimates.items[i];
+    bool also = cheap && with && with != cheap;
     size_t gpu = 0; // the first with one
     while (gpu < q->estimates.count && !q->estimates.items[gpu].gpu)
         gpu++;
@@ -197,14 +202,14 @@ static void say_estimated(struct out *out, const struct quote *q)
     }
     out_wrapf(out, 0,
               "%s; their intervals hold with 90 %%%s.%s To know one exactly, rent that "
-              "machine for a minute and run the same command there: the cheapest by estimate is "
-              "%s%s%s. 'fare quote last' shows all %lld estimates, --explain OFFER how one comes "
-              "about.",
+              "machine for a minute and run the same command there%s%s%s%s. 'fare quote last' "
+              "shows all %lld estimates, --explain OFFER how one comes about.",
               q->bills.count > 0 ? "Rows with a certainty are estimates" : "These are estimates",
               rough ? ", and rough ones are orders of magnitude" : "",
-              old ? " Prices with a * are OLD." : "", q->estimates.items[0].offer,
-              other ? ", with a GPU " : "", other ? q->estimates.items[gpu].offer : "",
-              (long long)q->estimated.v);
+              old ? " Prices with a * are OLD." : "",
+              cheap ? ": the cheapest by estimate is " : ", for example ",
+              (cheap ? cheap : q->estimates.items)->offer, also ? ", with a GPU " : "",
+              also ? with->offer : "", (long long)q->estimated.v);
 }
 
 static void say_verdict(struct out *out, const struct report *report)
@@ -218,6 +223,7 @@ static void say_verdict(struct out *out, const struct report *report)
         struct bill_time time;
         estimates |= q->estimates.count > 0;
         const struct bill *bill = quote_cheapest(q->bills.items, q->bills.count);
+        bill = bill ? bill : quote_least_bound(q->bills.items, q->bills.count);
         if (!bill || !run || !bill_time_of(run, &time))
             continue;
         here_ns += time.total_ns;
@@ -306,7 +312,7 @@ void money_show(struct out *out, const struct report *report, const struct power
     bool estimates = false;
     for (size_t i = 0; i < report->quotes.count; i++)
         estimates |= report->quotes.items[i].estimates.count > 0;
-    out_wrapf(out, 0, "The whole training, here and on the cheapest rented machines%s: time, USD",
+    out_wrapf(out, 0, "The whole training, here and on rented machines%s: time, USD",
               estimates ? "" : " it was measured on");
     out->text.failed |= market_open(&market, NULL, NULL, NULL) != 0;
     for (size_t i = 0; i < report->quotes.count; i++)

@@ -399,10 +399,11 @@ static int show_pinned(void *arg, const char *made, const char *text, struct err
     }
     int rc = record_from_text(quote_fields, text, strlen(text), &quote, err);
     if (rc == 0 && quote.bills.count > 0) {
-        const struct bill *b = quote_cheapest(quote.bills.items, quote.bills.count);
-        b = b ? b : quote.bills.items;
+        const struct bill *cheap = quote_cheapest(quote.bills.items, quote.bills.count);
+        const struct bill *b = cheap ? cheap : quote.bills.items;
         bill_amount(b, cost, interval);
-        const char *const cells[] = {b->offer, cost, b->price_date ? b->price_date : "-", made};
+        const char *const cells[] = {cheap ? b->offer : "unknown, at least", cost,
+                                     b->price_date ? b->price_date : "-", made};
         table_row(&p->table, OUT_PLAIN, cells, NULL);
         p->count++;
         p->false_boots += p->corrected && has_false_boot(b, made);

@@ -42,6 +42,8 @@ static size_t choices_of(const struct quote *q, struct choice choices[CHOICES])
            quote_cheapest(q->estimates.items, q->estimates.count));
     choose(choices, &count, "fastest by estimate",
            quote_fastest(q->estimates.items, q->estimates.count));
+    if (count == 0)
+        choose(choices, &count, "the lowest bound", quote_lowest(q));
     return count;
 }
 

@@ -235,6 +235,8 @@ static int set_json(struct export *x, struct err *err)
     const struct bill *b = x->bill;
     json_t *tags = json_pack("{s:s*, s:s*, s:s*}", "workload", x->job->workload, "framework",
                              b->framework, "run", x->run);
+    if (tags && !quote_can_lead(b))
+        json_object_set_new(tags, "lower_bound", json_string("true"));
     json_t *details = json_pack("{s:s*}", "InstanceType", b->name);
     if (details && b->vcpus.known)
         json_object_set_new(details, "CoreCount", json_real(b->vcpus.v));

@@ -49,14 +49,15 @@ static void usd_words(int64_t nano, char out[MONEY_BYTES + 8])
     snprintf(out, MONEY_BYTES + 8, "%s USD", amount);
 }
 
-// The cheapest bill of a machine with a run, or else by estimate; null without any.
+// The cheapest bill of a machine with a run, or else by estimate, or else the lowest bound; null
+// without any.
 static const struct bill *cheapest(const struct page *page)
 {
     const struct quote *quote = page->quotes.count > 0 ? &page->quotes.items[0] : NULL;
     return !quote ? NULL
-           : quote->bills.count > 0
+           : quote_cheapest(quote->bills.items, quote->bills.count)
                ? quote_cheapest(quote->bills.items, quote->bills.count)
-               : quote_cheapest(quote->estimates.items, quote->estimates.count);
+               : quote_lowest(quote);
 }
 
 // What the run itself cost, or else what the training costs on the cheapest machine to rent.
@@ -83,8 +84,11 @@ static void cost_stat(struct buf *out, const struct page *page, const struct pag
             buf_printf(&sub, ", %s", bill->certainty);
         if (*interval)
             buf_printf(&sub, ", %s USD", interval);
-        part_stat(out, bill->certainty ? "cheapest, by estimate" : "cheapest with a run", words,
-                  buf_str(&sub));
+        part_stat(out,
+                  !quote_can_lead(bill) ? "cost, a lower bound"
+                  : bill->certainty     ? "cheapest, by estimate"
+                                        : "cheapest with a run",
+                  words, buf_str(&sub));
     } else {
         part_stat(out, "cost", NULL, "no known offer fits");
     }

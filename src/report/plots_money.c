@@ -87,9 +87,9 @@ static void plot_prices(struct draft *d, const struct quote_job *jobs)
 {
     const struct page *page = d->page;
     draft_plot(d, "prices", "Hourly prices",
-               "Known hourly prices of the cheapest offers. Filled points "
+               "Known hourly prices of the offers with the lowest bills. Filled points "
                "are the prices used in the bills, on the day they were last seen.");
-    draft_panel(d, "Cheapest offers", "steps", AXIS("date", "day"), AXIS("price per hour", "USD"));
+    draft_panel(d, "Lowest bills", "steps", AXIS("date", "day"), AXIS("price per hour", "USD"));
     if (d->rc == 0)
         draft_set(d, &d->panel->marks, "the price used");
     // The cheapest of each workload, then the second of each.

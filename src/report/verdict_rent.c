@@ -79,32 +79,26 @@ static bool includes_startup(const struct quote *quote)
     return false;
 }
 
-static const struct bill *cheapest(const struct quote *quote)
-{
-    const struct bill *best = quote_cheapest(quote->bills.items, quote->bills.count);
-    return best || quote->bills.count == 0 ? best : quote->bills.items;
-}
-
 static void say_quote(const struct quote *quote, struct buf *out)
 {
-    const struct bill *estimate = quote_cheaper_estimate(quote);
-    if (quote->bills.count > 0) {
-        const struct bill *cheap = cheapest(quote);
-        const struct bill *fast = quote_fastest(quote->bills.items, quote->bills.count);
+    const struct bill *bills = quote->bills.items, *estimate = quote_cheaper_estimate(quote);
+    const struct bill *cheap = quote_cheapest(bills, quote->bills.count);
+    if (cheap) {
+        const struct bill *fast = quote_fastest(bills, quote->bills.count);
         buf_printf(out, "To rent%s, the cheapest machine with a run is ",
                    includes_startup(quote) ? ", start-up included" : "");
         add_bill(quote, cheap, out);
-        if (fast && fast != cheap && fast->time_s.v < cheap->time_s.v) {
+        if (fast != cheap && fast->time_s.v < cheap->time_s.v) {
             buf_adds(out, "; the fastest is ");
             add_bill(quote, fast, out);
         }
         buf_adds(out, ".");
         add_ties(quote, cheap, out);
-    } else if (!estimate) {
+    } else if (!estimate || quote_least_bound(bills, quote->bills.count)) {
         buf_adds(out, quote->advice.count > 0 ? quote->advice.items[0] : "");
-        return;
     } else {
-        buf_adds(out, "No offer is a machine with a run.");
+        buf_adds(out, quote->bills.count > 0 ? "No machine with a run has a price that can be."
+                                             : ADVICE_NO_RUN);
     }
     if (!estimate)
         return;
@@ -121,6 +115,13 @@ struct sum { // of the cheapest place of each workload
     size_t count;
     bool at_least; // a bill among them is a lower bound
 };
+
+// A lower bound where no bill is known.
+static const struct bill *cheapest(const struct bill *bills, size_t count)
+{
+    const struct bill *best = quote_cheapest(bills, count);
+    return best ? best : quote_least_bound(bills, count);
+}
 
 static bool add_to(struct sum *sum, const struct bill *bill)
 {
@@ -147,9 +148,9 @@ static void say_sum(const struct page *page, struct buf *out)
     for (size_t i = 0; i < all; i++) {
         const struct quote *q = &page->quotes.items[i];
         bool fits = true; // or is beyond all money
-        const struct bill *bill = cheapest(q),
-                          *guess = quote_cheapest(q->estimates.items, q->estimates.count);
-        if (bill && !bill_price_doubtful(bill))
+        const struct bill *bill = cheapest(q->bills.items, q->bills.count),
+                          *guess = cheapest(q->estimates.items, q->estimates.count);
+        if (bill)
             fits = add_to(&measured, bill);
         else if (guess)
             fits = add_to(&estimated, guess);
@@ -164,7 +165,8 @@ static void say_sum(const struct page *page, struct buf *out)
             buf_printf(out, "To rent, %zu of the %zu workloads cost%s ", measured.count, all,
                        measured.count == 1 ? "s" : "");
         add_sum(&measured, out);
-        buf_adds(out, ", each on its cheapest machine with a run");
+        buf_printf(out, ", each on its cheapest machine with a run%s",
+                   measured.at_least ? ", or by its lowest bound if no bill is known" : "");
         if (cheaper > 0)
             buf_printf(out, "; by estimate, %zu would cost less elsewhere", cheaper);
         buf_adds(out, ".");

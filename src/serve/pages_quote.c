@@ -107,18 +107,20 @@ static void show_command(struct buf *out, const struct request *request)
 // "cnn costs 0.061 USD or more": the title says the result.
 static void quote_title(const struct quote *quote, struct buf *out)
 {
-    const struct bill **rows = quote_rows(quote, NULL);
+    const struct bill *bill = quote_lowest(quote);
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
-    out->failed |= !rows;
     buf_adds(out, quote->workload ? quote->workload : "The training");
-    if (rows && rows[0]) {
-        bill_amount(rows[0], amount, interval);
-        buf_printf(out, " costs %s USD%s%s", amount, bill_is_bound(rows[0]) ? "" : " or more",
-                   rows[0]->certainty ? ", by estimate" : "");
+    if (bill) {
+        const struct bill *bound = quote_least_bound(quote->bills.items, quote->bills.count);
+        bill_amount(bill, amount, interval);
+        buf_printf(out, " costs %s USD%s%s", amount,
+                   !quote_can_lead(bill) ? ""
+                   : bound               ? ", perhaps less"
+                                         : " or more",
+                   bill->certainty ? ", by estimate" : "");
     } else {
         buf_adds(out, ": no known offer fits");
     }
-    free(rows);
 }
 
 static void show_quote(struct buf *out, const struct request *request, const struct quote_job *job,
@@ -139,7 +141,7 @@ static void show_quote(struct buf *out, const struct request *request, const str
         html_advice(out, &job->quote);
         buf_adds(out, "<div class=\"cols\">\n<div>\n");
         if (job->quote.bills.count + job->quote.estimates.count > 0)
-            html_heading(out, 2, "The cheapest offers");
+            html_heading(out, 2, "Offers, the lowest bill first");
         html_bills(out, &job->quote);
         buf_adds(out, "</div>\n<div class=\"stay\">\n");
         for (size_t i = 0; i < plots->plots.count; i++)

@@ -71,7 +71,8 @@ q = json.loads(fare("quote", TRAINER["id"], "--gpu", "h200", "--json", "--deadli
 rows = q["estimates"]
 report("no deadline or budget is met by a lower bound", len(rows) > 3 and all(r["lower_bound"] and r["deadline"] == r["budget"] == "met at the middle" for r in rows), rows[:2])
 said = " ".join(q["advice"])
-report("none is called cheapest or fastest, or in time", "lower bounds alone" in said and not any(r["offer"] in said for r in rows), said)
+report("none is called cheapest or fastest, or in time", "each bill is a lower bound (≥): a run on a CPU does not tell the time on a GPU" in said and "Within 1 h 00 min none of them is sure to finish." in said
+       and not any(r["offer"] in said for r in rows), said)
 late = json.loads(fare("quote", TRAINER["id"], "--gpu", "h200", "--json", "--deadline", "1s"))["estimates"]
 report("but it may be missed for sure", all(r["deadline"] == "missed" for r in late), late[:1])
 rows = json.loads(fare("quote", TRAINER["id"], "--json", "--all"))["estimates"]
