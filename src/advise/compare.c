@@ -543,6 +543,7 @@ int comparing_add(struct comparing *c, const char *text, size_t len, struct err 
         rc = pricing_of(c->pricing, &run, &price, err);
     if (rc == 0)
         rc = fill_part(text, len, &run, &price, &part, err);
+    part.bound = rc == 0 && run_price_is_bound(&price, &run);
     if (rc == 0 && c->power && !price.known)
         rc = power_of_run(c->market, &run, c->power, &power, err);
     if (power.mw >= 0)

@@ -116,8 +116,12 @@ static int fill_cost(const struct compare_targets *all, const struct target *t,
         return rc == ERR_MEMORY ? err_memory(err) : 0;
     int64_t cost = totals[0];
     row->cost.nano_usd = some_int(cost);
-    if (cost > 0)
+    if (t->price.offer.kind == OFFER_SPOT) {
+        row->cost.lower_bound = some_bool(true);
+        TRY(texts_add(&row->notes, COMPARE_BOUND, err));
+    } else if (cost > 0) {
         row->trainings_per_usd.value = some_real(1e9 / (double)cost);
+    }
     row->price.assumed = some_bool(t->price.assumed && !all->wishes.prorated);
     TRY(text_set_amount(&row->price.usd_per_hour, hour, err));
     TRY(text_set(&row->price.from, "book", err));
@@ -161,6 +165,7 @@ static void set_ratios(struct compare_row *row, const struct compare_row *base)
     set_ratio(row->time_s.value.v, row->time_s.low.v, row->time_s.high.v, base->time_s.value.v,
               &row->time);
     if (base->cost.nano_usd.v > 0 && row->cost.high_usd &&
+        row->cost.lower_bound.v == base->cost.lower_bound.v &&
         money_parse(row->cost.low_usd, &low, NULL) == 0 &&
         money_parse(row->cost.high_usd, &high, NULL) == 0)
         set_ratio((double)row->cost.nano_usd.v, (double)low, (double)high,

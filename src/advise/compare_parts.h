@@ -21,6 +21,7 @@ struct part {                           // the figures of one run
     int day;                            // of its price
     double relative_cost; // of a relative speed; not money, so not rounded to nano-USD
     bool timed, relative, costed;
+    bool bound; // the cost is a lower bound
     bool early; // the accuracy is a sample's, from before the end of the training
     struct maybe_real accuracy, score, gpu_percent, share_of_peak;
     struct maybe_real tokens_per_s, mfu, joules_per_mtoken;
@@ -44,6 +45,7 @@ struct group {        // runs that are one row
     enum selector_fit base_fit;
     struct figure time, cost, l1[L1_PARTS];
     bool costed, l1_known[L1_PARTS]; // all of them
+    bool bound;                      // one of the costs is a lower bound
 };
 
 struct section { // a workload

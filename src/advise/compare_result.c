@@ -29,6 +29,7 @@ static void estimate_group(struct group *g, struct measured *measured)
         const struct part *part = &g->parts.items[i];
         measured[i] = (struct measured){part->time_s, part->time_low, part->time_high};
         g->costed &= part->costed;
+        g->bound |= part->bound;
     }
     if (g->timed)
         figure_of(measured, n, &g->time);

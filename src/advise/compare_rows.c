@@ -237,6 +237,10 @@ static int fill_cost(const struct group *g, struct compare_row *row, struct err 
         return 0;
     const struct part *only = g->parts.count == 1 ? &g->parts.items[0] : NULL;
     row->cost.nano_usd = some_int(mean_cost(g));
+    if (g->bound) {
+        row->cost.lower_bound = some_bool(true);
+        TRY(texts_add(&row->notes, COMPARE_BOUND, err));
+    }
     int64_t each;
     int rc = text_set_amount(&row->cost.usd, row->cost.nano_usd.v, err);
     if (rc == 0 && run_million_tokens(&g->run, row->cost.nano_usd.v, &each))
@@ -248,7 +252,7 @@ static int fill_cost(const struct group *g, struct compare_row *row, struct err 
     } else if (rc == 0 && g->cost.judged) {
         rc = spread_cost(g, row, err);
     }
-    if (!g->cost.positive)
+    if (!g->cost.positive || g->bound)
         return rc;
     struct compare_figure *work = &row->trainings_per_usd;
     work->value = some_real(1e9 / g->cost.value);
@@ -410,24 +414,27 @@ static void add_verdict(const struct figure *mine, const struct figure *base,
                  (int)(d->confidence * 100));
 }
 
-static int fill_against(const struct figure *mine, const struct figure *base, bool noisy,
+// `unsure` (optional): why there is no verdict.
+static int fill_against(const struct figure *mine, const struct figure *base, const char *unsure,
                         const char *less, const char *more, struct compare_against *out,
                         struct err *err)
 {
     struct difference d;
-    char verdict[64] = "no verdict: noisy";
+    char verdict[64];
     difference_of(mine, base, &d);
     if (!d.known)
         return 0;
     out->ratio = some_real(d.ratio);
     if (mine == base)
         return 0;
-    if (d.judged && !noisy) {
+    if (d.judged && !unsure) {
         out->low = some_real(d.low);
         out->high = some_real(d.high);
         out->confidence = some_real(d.confidence);
     }
-    if (!noisy)
+    if (unsure)
+        snprintf(verdict, sizeof verdict, "no verdict: %s", unsure);
+    else
         add_verdict(mine, base, &d, less, more, verdict, sizeof verdict);
     return text_set(&out->verdict, verdict, err);
 }
@@ -435,13 +442,14 @@ static int fill_against(const struct figure *mine, const struct figure *base, bo
 int compare_row_against(const struct group *g, const struct group *base, struct compare_row *row,
                         struct err *err)
 {
-    bool noisy = g->run.taints.count + base->run.taints.count > 0;
+    const char *noisy = g->run.taints.count + base->run.taints.count > 0 ? "noisy" : NULL;
     struct compare_against *const l1[L1_PARTS] = {&row->transfer, &row->calculation};
     for (int of = 0; of < L1_PARTS; of++)
         if (g->l1_known[of] && base->l1_known[of])
             TRY(fill_against(&g->l1[of], &base->l1[of], noisy, "faster", "slower", l1[of], err));
     TRY(fill_against(&g->time, &base->time, noisy, "faster", "slower", &row->time, err));
-    if (g->costed && base->costed)
-        TRY(fill_against(&g->cost, &base->cost, noisy, "cheaper", "dearer", &row->money, err));
+    if (g->costed && base->costed && g->bound == base->bound)
+        TRY(fill_against(&g->cost, &base->cost, g->bound ? "lower bounds" : noisy, "cheaper",
+                         "dearer", &row->money, err));
     return 0;
 }

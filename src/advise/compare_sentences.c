@@ -43,8 +43,11 @@ static const struct compare_against *time_against(const struct compare_row *row)
     return &row->time;
 }
 
+// A lower bound wins nothing.
 static bool cost_value(const struct compare_row *row, double *value)
 {
+    if (row->cost.lower_bound.v)
+        return false;
     *value = row->cost.nano_usd.known ? (double)row->cost.nano_usd.v : row->money.ratio.v;
     return row->cost.nano_usd.known || row->money.ratio.known;
 }
@@ -56,11 +59,12 @@ static void cost_words(const struct compare_row *row, struct buf *out)
     if (!row->cost.nano_usd.known)
         return;
     buf_adds(out, ", ");
+    const char *mark = row->cost.lower_bound.v ? "≥" : "";
     money_short(row->cost.nano_usd.v, text);
-    buf_printf(out, "$%s a training", text);
+    buf_printf(out, "%s$%s a training", mark, text);
     if (row->usd_per_mtoken && money_parse(row->usd_per_mtoken, &nano, NULL) == 0) {
         money_short(nano, text);
-        buf_printf(out, ", $%s per million tokens", text);
+        buf_printf(out, ", %s$%s per million tokens", mark, text);
     }
     if (row->joules_per_mtoken.known)
         buf_printf(out, ", %.4g J per million tokens", row->joules_per_mtoken.v);
@@ -110,10 +114,30 @@ static size_t count_winners(const struct compare_workload *workload)
     return count;
 }
 
+// The lowest bound of a cost below that of `least`, or of all if that is null; null: none.
+static const struct compare_row *bound_below(const struct measure *measure,
+                                             const struct compare_workload *workload,
+                                             const struct compare_row *least)
+{
+    const struct compare_row *found = NULL;
+    for (size_t i = 0; measure->value == cost_value && i < workload->rows.count; i++) {
+        const struct compare_row *row = &workload->rows.items[i], *than = found ? found : least;
+        if (row->cost.lower_bound.v && compare_can_win(row) &&
+            (!than || row->cost.nano_usd.v < than->cost.nano_usd.v))
+            found = row;
+    }
+    return found;
+}
+
 static void write_sentence(const struct measure *measure, const struct compare_workload *workload,
                            struct buf *out)
 {
     const struct compare_row *least = least_of(measure, workload, NULL);
+    const struct compare_row *bound = bound_below(measure, workload, least);
+    if (!least && bound)
+        buf_adds(out, "No row is called cheapest: costs at spot prices are lower bounds (≥), since "
+                      "how often a machine is taken away is unknown. 'fare quote --mtbi' counts "
+                      "that.");
     if (!least)
         return;
     const struct compare_against *against = measure->against(least);
@@ -131,6 +155,12 @@ static void write_sentence(const struct measure *measure, const struct compare_w
         compare_label(next, out);
         buf_printf(out, " at %.4f of that", measure->against(next)->ratio.v);
         add_verdict(measure->against(next), out);
+    }
+    if (bound) {
+        buf_adds(out, "; may be cheaper: ");
+        compare_label(bound, out);
+        measure->words(bound, out);
+        buf_adds(out, " (its interruptions are unknown)");
     }
     buf_adds(out, ".");
 }
@@ -265,6 +295,7 @@ struct winner {
     double low, high; // ratios to the base's
     bool rated;
     const struct compare_row *base; // of the workloads that it wins; null if they differ
+    bool bounds;                    // in one of them, a lower bound may be cheaper
 };
 
 static const struct compare_row *base_of(const struct compare_workload *workload)
@@ -313,6 +344,7 @@ static int count_wins(const struct measure *measure, const struct compare *compa
         w->low = w->wins == 0 || ratio.v < w->low ? ratio.v : w->low;
         w->high = w->wins == 0 || ratio.v > w->high ? ratio.v : w->high;
         w->row = w->wins++ == 0 ? row : w->row;
+        w->bounds |= bound_below(measure, &compare->workloads.items[i], row) != NULL;
     }
     return rc;
 }
@@ -335,7 +367,7 @@ static void write_summary(const struct measure *measure, const struct winner *w,
         else
             buf_adds(out, "the base of each");
     }
-    buf_adds(out, ".");
+    buf_adds(out, w->bounds ? "; lower bounds (≥) may be cheaper." : ".");
 }
 
 int compare_summary(struct compare *compare, struct err *err)

@@ -118,7 +118,7 @@ static void add_below(struct buf *line, const struct compare_row *row)
     int64_t nano;
     if (row->usd_per_mtoken && money_parse(row->usd_per_mtoken, &nano, NULL) == 0) {
         money_short(nano, text);
-        buf_printf(line, "; $%s per million tokens", text);
+        buf_printf(line, "; %s$%s per million tokens", compare_cost_mark(row), text);
     }
 }
 

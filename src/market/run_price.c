@@ -187,6 +187,12 @@ static enum offer_kind kind_of(const struct run *run)
     return spot ? OFFER_SPOT : OFFER_ON_DEMAND;
 }
 
+bool run_price_is_bound(const struct run_price *price, const struct run *run)
+{
+    bool paid = run->full.known && run->full.v && kind_of(run) == OFFER_SPOT;
+    return price->known && price->priced.offer.kind == OFFER_SPOT && !paid;
+}
+
 // A price in dollars an hour, charged by the rule of the run's provider. Each rule is made once.
 static int by_hour(struct run_prices *p, const struct run *run, enum offer_kind kind, int64_t nano,
                    struct run_price *out, struct err *err)

@@ -38,6 +38,10 @@ void run_prices_free(struct run_prices *prices); // null is fine; the market sta
 int run_price(struct run_prices *prices, const struct run *run, const struct run_price_said *said,
               struct run_price *out, struct err *err) MUST_USE;
 
+// Whether costs at this price are lower bounds: it is a spot price, with which the run was not
+// trained to its end, so interruptions are not in its time.
+bool run_price_is_bound(const struct run_price *price, const struct run *run);
+
 // The cost of a run of `wall_ns`, in nano-USD: of priced_use_ns(), with the boot of a machine that
 // fare ordered for it (run_ordered_ns()).
 int run_price_cost(const struct run_price *price, int64_t ordered_ns, int64_t wall_ns,

@@ -6,8 +6,10 @@
 
 #include "record/field.h"
 
-#define COMPARE_SCHEMA   "fare.compare/1"
-#define COMPARE_UNPRICED "its cost is unknown" // a note on a row
+#define COMPARE_SCHEMA "fare.compare/1"
+// Notes on a row.
+#define COMPARE_UNPRICED "its cost is unknown"
+#define COMPARE_BOUND    "≥: a lower bound; how often this spot machine is taken away is unknown"
 
 #include "record/compare.def"
 

@@ -14,6 +14,7 @@ void compare_csv(struct buf *out, const struct compare *compare);
 // A row's figures for people: "$0.526", "12.3 s"; "-" if unknown.
 #define COMPARE_CELL 64
 void compare_time_words(const struct compare_row *row, char out[COMPARE_CELL]);
+const char *compare_cost_mark(const struct compare_row *row); // "≥" of a lower bound, else ""
 void compare_cost_words(const struct compare_row *row, char out[COMPARE_CELL]);
 // "$0.0097 to $0.0105", with the given texts before and between; false if there is none.
 // The cost in the currency asked for; "" without one, "unknown" without its rate.

@@ -38,10 +38,16 @@ static bool cost_of(const struct compare_row *row, char amount[MONEY_BYTES],
     return true;
 }
 
+const char *compare_cost_mark(const struct compare_row *row)
+{
+    return row->cost.lower_bound.v ? "≥" : "";
+}
+
 void compare_cost_words(const struct compare_row *row, char out[COMPARE_CELL])
 {
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
-    snprintf(out, COMPARE_CELL, "%s", cost_of(row, amount, interval) ? amount : "-");
+    snprintf(out, COMPARE_CELL, "%s%s", compare_cost_mark(row),
+             cost_of(row, amount, interval) ? amount : "-");
 }
 
 void compare_local_words(const struct compare_row *row, char out[COMPARE_CELL])
@@ -52,7 +58,7 @@ void compare_local_words(const struct compare_row *row, char out[COMPARE_CELL])
         money_short_in(nano, row->cost.local_currency, amount);
     else if (row->cost.exchange)
         snprintf(amount, sizeof amount, "unknown");
-    snprintf(out, COMPARE_CELL, "%s", amount);
+    snprintf(out, COMPARE_CELL, "%s%s", row->cost.local ? compare_cost_mark(row) : "", amount);
 }
 
 void compare_cost_cell(const struct compare_row *row, struct buf *out)
@@ -86,7 +92,7 @@ bool compare_cost_interval(const struct compare_row *row, const char *before, co
                            char out[COMPARE_CELL])
 {
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
-    if (!cost_of(row, amount, interval) || !*interval)
+    if (!cost_of(row, amount, interval) || !*interval || row->cost.lower_bound.v)
         return false;
     int low = (int)strcspn(interval, "-"); // no cost is negative
     snprintf(out, COMPARE_CELL, "%s%.*s%s%s%s", before, low, interval, between, before,

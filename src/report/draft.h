@@ -58,9 +58,9 @@ void plot_spot_list(struct draft *d, struct market *market, const struct listing
 
 // Appends the result to the latest panel's title, from its own points: "cnn: $0.061 to $4.10"
 // (results.c).
-void result_range(struct draft *d);                   // of the first series
-void result_relative(struct draft *d);                // ratios to the base
-void result_from(struct draft *d, const char *least); // "cnn: from $0.061"
+void result_range(struct draft *d);                               // of the first series
+void result_relative(struct draft *d);                            // ratios to the base
+void result_from(struct draft *d, const char *least, bool bound); // "cnn: from $0.061"
 void result_frontier(struct draft *d);           // the cheapest and the fastest that nothing beats
 void result_ends(struct draft *d, bool highest); // which line ends highest or lowest
 void result_batch(struct draft *d);

@@ -39,7 +39,8 @@ static const struct compare_against *time_of(const struct compare_row *row)
 
 static const struct compare_against *cost_of(const struct compare_row *row)
 {
-    return &row->money;
+    static const struct compare_against unknown = {0};
+    return row->cost.lower_bound.v ? &unknown : &row->money;
 }
 
 typedef const struct compare_against *against_fn(const struct compare_row *row);

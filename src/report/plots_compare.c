@@ -41,12 +41,15 @@ static void cost_row(struct draft *d, const struct compare_row *row, int group)
 {
     struct buf label = {0};
     compare_label(row, &label);
+    buf_adds(&label, row->cost.lower_bound.v ? " ≥" : "");
     if (label.failed)
         d->rc = err_memory(d->err);
     struct plot_point *bar =
         draft_bar(d, buf_str(&label), some_real((double)row->cost.nano_usd.v / 1e9));
-    bar->y_low = dollars(row->cost.low_usd);
-    bar->y_high = dollars(row->cost.high_usd);
+    if (!row->cost.lower_bound.v) { // a bound has no end
+        bar->y_low = dollars(row->cost.low_usd);
+        bar->y_high = dollars(row->cost.high_usd);
+    }
     if (row->base.known && row->base.v)
         bar->marked = some_bool(true);
     if (compare_estimated(row))
@@ -181,12 +184,10 @@ static void cost_of_bills(struct draft *d, const char *title, const struct quote
         return;
     }
     char from[SCALE_LABEL];
-    size_t first = 0;
-    while (rows[first] && rows[first + 1] && bill_is_bound(rows[first]))
-        first++;
-    int64_t least = rows[first] ? bill_total(rows[first]) : 0;
+    const struct bill *lowest = quote_lowest(quote);
+    int64_t least = bill_total(lowest ? lowest : rows[0]);
     for (size_t i = 0; rows[i]; i++)
-        if (!quote_doubt(rows[i]) && !bill_is_bound(rows[i]) && bill_total(rows[i]) < least)
+        if (!quote_doubt(rows[i]) && quote_can_lead(rows[i]) && bill_total(rows[i]) < least)
             least = bill_total(rows[i]);
     scale_words("USD", (double)least / 1e9, from);
     for (size_t i = 0; rows[i] && count < BARS_MOST; i++)
@@ -202,7 +203,7 @@ static void cost_of_bills(struct draft *d, const char *title, const struct quote
             if (group_of_bill(job, rows[i]) == group)
                 cost_bar(d, rows[i], groups[group], old < count, least);
     note_old(d, old, count);
-    result_from(d, from);
+    result_from(d, from, lowest && !quote_can_lead(lowest));
     free(rows);
 }
 
@@ -375,11 +376,12 @@ static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
         if (!row->cost.nano_usd.known || !row->time_s.value.known)
             continue;
         compare_label(row, &label);
-        snprintf(place->name, sizeof place->name, "%s", buf_str(&label));
+        snprintf(place->name, sizeof place->name, "%s%s", buf_str(&label),
+                 row->cost.lower_bound.v ? " ≥" : "");
         if (label.failed)
             d->rc = err_memory(d->err);
         buf_release(&label);
-        place->cannot_win = !compare_can_win(row);
+        place->cannot_win = !compare_can_win(row) || row->cost.lower_bound.v;
         place->s = row->time_s.value.v;
         place->usd = (double)row->cost.nano_usd.v / 1e9;
         place->low_s = row->time_s.low;
@@ -407,7 +409,7 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
             continue;
         point_name(b, POINT_LONG, place->name, sizeof place->name);
         place->order = b->place.v;
-        place->cannot_win = b->spot.never_ends.v || bill_is_bound(b);
+        place->cannot_win = !quote_can_lead(b);
         place->in_doubt = quote_doubt(b) || bill_is_bound(b);
         place->s = b->time_s.v;
         place->usd = (double)bill_total(b) / 1e9;

@@ -53,10 +53,10 @@ void result_range(struct draft *d)
 }
 
 // Not all that there is may be drawn, so the end of the range is not said.
-void result_from(struct draft *d, const char *least)
+void result_from(struct draft *d, const char *least, bool bound)
 {
-    char text[SCALE_LABEL + 8];
-    snprintf(text, sizeof text, "from %s", least);
+    char text[SCALE_LABEL + 16];
+    snprintf(text, sizeof text, "%s %s", bound ? "at least" : "from", least);
     if (d->rc == 0)
         say(d, text);
 }

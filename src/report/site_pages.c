@@ -135,7 +135,7 @@ static const struct compare_row *best_of(const struct compare *compare, bool cos
         for (size_t i = 0; i < compare->workloads.items[w].rows.count; i++) {
             const struct compare_row *row = &compare->workloads.items[w].rows.items[i];
             if (!(all ? !compare_estimated(row) : compare_can_win(row)) ||
-                (cost ? !row->cost.nano_usd.known : !timed(row)))
+                (cost ? !row->cost.nano_usd.known || row->cost.lower_bound.v : !timed(row)))
                 continue;
             bool better = !best || (cost ? row->cost.nano_usd.v < best->cost.nano_usd.v
                                          : row->time_s.value.v < best->time_s.value.v);

@@ -97,7 +97,9 @@ static void set_row(struct contender *c, const struct compare_row *row)
     *c = (struct contender){.row = row, .base = row->base.v, .runs = row->runs.v};
     cost->ratio = row->money.ratio;
     time->ratio = row->time.ratio;
-    if (row->cost.nano_usd.known) {
+    if (row->cost.lower_bound.v) { // it wins nothing
+        cost->ratio = (struct maybe_real){0};
+    } else if (row->cost.nano_usd.known) {
         cost->value = some_real((double)row->cost.nano_usd.v / 1e9);
         cost->low = dollars(row->cost.low_usd);
         cost->high = dollars(row->cost.high_usd);
@@ -381,7 +383,7 @@ static bool title_ratio(const struct contender *c, int measure, struct buf *out)
 {
     const struct compare_against *against = measure == TIME ? &c->row->time : &c->row->money;
     bool chance = against->low.known && against->low.v <= 1 && against->high.v >= 1;
-    if (!against->ratio.known || chance)
+    if (!against->ratio.known || chance || (measure == COST && c->row->cost.lower_bound.v))
         return false;
     buf_printf(out, "%.3g %s the %s", against->ratio.v, against->ratio.v < 1 ? "of" : "times",
                words[measure].noun);

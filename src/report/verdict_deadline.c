@@ -8,6 +8,7 @@
 struct done { // among the rows of a workload: the cheapest in time, the fastest, and the fastest
               // of those that are noisy or stopped
     const struct compare_row *cheapest, *fastest, *unsure;
+    bool bounds; // some are spot machines whose interruptions are unknown
 };
 
 static bool cheaper(const struct compare_row *a, const struct compare_row *b)
@@ -23,7 +24,8 @@ static void find_done(const struct compare_workload *w, double deadline_s, struc
     *done = (struct done){0};
     for (size_t i = 0; i < w->rows.count; i++) {
         const struct compare_row *row = &w->rows.items[i];
-        if (!row->time_s.value.known)
+        done->bounds |= row->cost.lower_bound.v;
+        if (!row->time_s.value.known || row->cost.lower_bound.v)
             continue;
         if (!compare_can_win(row)) {
             if (!done->unsure || row->time_s.value.v < done->unsure->time_s.value.v)
@@ -68,7 +70,9 @@ static void deadline_of_rows(struct buf *out, const struct compare_workload *w, 
         buf_adds(out, " nothing is sure to finish: all runs are noisy or stopped; the fastest is ");
         add_row_words(out, done.unsure);
     } else {
-        buf_adds(out, " nothing is known to finish: no run's time is known");
+        buf_printf(out, " nothing is known to finish: %s",
+                   done.bounds ? "how often the spot machines are taken away is unknown"
+                               : "no run's time is known");
     }
     buf_adds(out, ".");
 }
