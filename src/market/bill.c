@@ -467,12 +467,13 @@ static int count_waiting(struct making *m, const struct bill_time *time, struct 
     return text_set_amount(&m->bill->waiting, waiting, err);
 }
 
-// Under an assumed rule, also the cost by started hours.
+// Under an assumed rule of shorter units, also the cost by started hours.
 static int add_by_hours(struct making *m, int64_t length_ns, struct err *err)
 {
     struct priced price = m->price;
     int64_t usd = 0;
-    if (!price.assumed || m->wishes->prorated || m->offer->kind == OFFER_MONTHLY)
+    if (!price.assumed || m->wishes->prorated || m->offer->kind == OFFER_MONTHLY ||
+        price.rule.unit_ns > 3600 * NS_PER_S)
         return 0;
     price.rule.unit_ns = 3600 * NS_PER_S;
     price.rule.rounding = RULE_UP;

@@ -132,6 +132,16 @@ static int commit(const struct wishes *w, struct priced *p, struct tariff *price
     return 0;
 }
 
+// Rented by the month or the day, paid by it, where the rule is assumed.
+static bool by_its_price(const struct priced *p)
+{
+    const struct tariff *t = p->tariff;
+    int64_t unit_ms = t->unit_ms.known ? t->unit_ms.v : 1000;
+    if (p->offer.kind == OFFER_MONTHLY && !t->kind)
+        return true;
+    return p->per_s > HOUR_S && p->per_s < SHORTEST_MONTH_S && unit_ms < p->per_s * 1000;
+}
+
 int market_price(struct market *market, const struct offer *offer, const struct wishes *w,
                  struct priced *p, struct err *err)
 {
@@ -153,8 +163,7 @@ int market_price(struct market *market, const struct offer *offer, const struct 
     find_own(w->list_price ? NULL : rates, w->rate_given, p);
     struct tariff priced = *p->tariff; // its texts stay the tariff's
     priced.per_s = some_int(p->per_s);
-    // Rented by the month, paid by the month, where no tariff for that says otherwise.
-    if (p->assumed && offer->kind == OFFER_MONTHLY && !p->tariff->kind)
+    if (p->assumed && by_its_price(p))
         priced.unit_ms = some_int(p->per_s * 1000);
     rc = commit(w, p, &priced, err);
     money_text(p->rate, rate);
@@ -394,7 +403,7 @@ bool priced_by_month(const struct priced *p)
 void priced_words(const struct priced *p, bool prorated, struct buf *out)
 {
     struct tariff charged = *p->tariff;
-    if (p->assumed && priced_by_month(p)) // an offer by the month without a known rule
+    if (p->assumed) // an offer by the month or the day without a known rule
         charged.unit_ms = some_int(p->rule.unit_ns / NS_PER_MS);
     if (prorated)
         buf_adds(out, "rate × time");

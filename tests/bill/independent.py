@@ -149,6 +149,8 @@ class Rule:
         if own_rate:
             self.list_rate = self.rate = own_rate
             self.per, self.currency = HOUR, "USD"
+        if self.assumed and HOUR < self.per < 28 * 24 * HOUR:
+            self.tariff = t = {**t, "unit_ms": max(t.get("unit_ms", 1000), self.per // 10**6)}
         self.tiers, self.committed_months = t.get("tiers"), 0
         if commit and key[4] != "spot":
             for c in t.get("commitments", ()):
@@ -435,7 +437,7 @@ def quote(tables, key, day, training, *, boot=None, keep=0, commit=0, local=None
     out["low"], out["high"] = dollars(bill(1, "best")[2]), dollars(bill(2, "worst")[2])
     if ended:                                       # every replay takes the same course
         out["low"] = out["high"] = out["total"]
-    if rule.assumed and not use.prorated and key[4] != "monthly":
+    if rule.assumed and not use.prorated and key[4] != "monthly" and rule.tariff.get("unit_ms", 1000) <= 3600000:
         out["by_hours"] = dollars(bill(0, unit=HOUR, rounding="up")[2])
     if credit and out["total"]:
         out["before_credit"] = out["total"]

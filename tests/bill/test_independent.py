@@ -84,6 +84,11 @@ vast,v,,spot,K520,1,,0.07,,,2016-01-01,made
 gcp,a2-k,,on-demand,K520,1,,3.673477,,,2016-01-01,made
 nobody,n,,on-demand,K520,1,,1.01,GBP,,2016-01-01,made
 nobody,n,,monthly,K520,1,,301.01,,,2016-01-01,made
+nobody,day,,on-demand,K520,1,,13.13,,day,2016-01-01,made
+nobody,months,,on-demand,K520,2,,301.01,,month,2016-01-01,made
+nobody,minute,,on-demand,K520,1,,0.013,,minute,2016-01-01,made
+cudo,day,,on-demand,K520,1,,17.17,,day,2016-01-01,made
+made,days,,on-demand,K520,1,,0.7,,,2016-01-01,made
 made,near,,on-demand,K520,1,,1.000000001,,,2016-01-01,made
 made,clock,,on-demand,K520,1,,1.37,,,2016-01-01,made
 made,capped,,on-demand,K520,1,,0.77777,,,2016-01-01,made
@@ -118,6 +123,7 @@ TARIFFS = [
     {"id": "plain", "offers": ["plain"], "commitments": [{"months": 12, "permille": 901}]},
     {"id": "yen", "offers": ["yen"], "unit_ms": 1000, "decimals": 0, "currency": "JPY", "assumed": True,
      "regions": [{"region": "us-[0-9]", "percent": 133}, {"region": "*", "percent": 50}], "storage_rate": "7"},
+    {"id": "days", "offers": ["days"], "unit_ms": 86400000, "assumed": True, "billed_while_stopped": True},
     {"id": "made-spot", "kind": "spot", "unit_ms": 60000, "billed_while_stopped": True, "setup_fee": "0.5",
      "regions": [{"region": "x", "percent": 111}]},
     {"id": "ended-fees", "offers": ["ended-fees"], "ends_after_s": 36001, "unit_ms": 60000, "minimum_s": 7200, "setup_fee": "0.5",
@@ -352,6 +358,10 @@ def anchors(tables, config):
     # Until 40 h are over: 34,142 s more, 0.052688272.
     both("and no longer than it is kept", *ended[:3], ended[3] + " --keep 40h", "total", "6.670393890", "spot")
     both("Azure, 6 min 45 s are 6 min in 2018", "2018-02-18", "405s", "azure/k", "--boot 0", "total", "0.12")
+    both("a price for a day and no known rule: whole days", TODAY, "5h", "nobody/day", "--boot 0", "total", "13.13")
+    # 5 h of nobody/n are 5 x 1.01 GBP, under 13.13 USD; 5 / 24 of the day's price would be 2.74 USD.
+    order = [b["name"] for b in ask(config, *"--time 5h --boot 0 --gpu k520 --provider nobody --max-age 9999 --all".split(), "--date", TODAY)]
+    report("a price for a day does not lead by a part of it", order.index("n") < order.index("day"), order)
 
 
 def main():
