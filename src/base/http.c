@@ -61,6 +61,7 @@ static void too_long(struct transfer *t, int64_t max)
     char shown[HTTP_SHOWN_BYTES];
     http_shown(t->call->url, shown);
     err_set(&t->call->err, ERR_FORMAT, "'%s' sends more than %lld bytes", shown, (long long)max);
+    t->call->too_long = true;
 }
 
 static void wrong_status(struct transfer *t, long status)
@@ -603,6 +604,7 @@ static int all_with(CURLM *multi, struct http_call *calls, size_t count, int64_t
         transfers[i].call = &calls[i];
         calls[i].err = (struct err){0};
         calls[i].status = 0;
+        calls[i].too_long = false;
         buf_reset(&calls[i].answer);
         buf_reset(&calls[i].head);
         // The cap is counted before the bytes are added, so a buffer that fails is out of memory.

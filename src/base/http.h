@@ -55,6 +55,7 @@ struct http_call {
 
     struct err err; // code 0: a complete answer, of any status
     int status;     // 200, 404, ...; 0: none came, or it was a file
+    bool too_long;  // `err` is about `max_bytes`
     struct buf answer;
     struct buf head; // header lines of the last answer, each ending in "\r\n"
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bounds.h"
 #include "base/folders.h"
 #include "base/fs.h"
 #include "base/http.h"
@@ -34,7 +35,7 @@ static const char *const default_sources[] = {
     "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist-90d.xml", // exchange rates
 };
 
-enum { FETCH_MAX = 256 << 20, FETCH_MS = 300000, FETCH_STALL_MS = 20000, SOURCES_MAX = 1 << 20 };
+enum { FETCH_STALL_MS = 20000, SOURCES_MAX = 1 << 20 };
 
 // ---- the report
 
@@ -237,8 +238,8 @@ static int fetch(const char *url, const char *path, struct err *err)
     const struct http_download download = {
         .url = url,
         .path = path,
-        .max_bytes = FETCH_MAX,
-        .timeout_ms = FETCH_MS,
+        .max_bytes = BOUND_PRICES,
+        .timeout_ms = BOUND_PRICES_MS,
         .stall_ms = FETCH_STALL_MS,
         .allow_file = true,
         .progress = show_progress,

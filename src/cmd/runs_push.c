@@ -3,18 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/clock.h"
 #include "base/http.h"
 #include "cmd/runs.h"
 #include "serve/serve.h"
 
-enum {
-    PIECE_BYTES = SERVE_BODY_MAX / 4,
-    TRIES = 5,
-    WAIT_S = 5,
-    TIMEOUT_MS = 120000,
-    NAMED_MOST = 20
-};
+enum { PIECE_BYTES = SERVE_BODY_MAX / 4, TRIES = 5, WAIT_S = 5, NAMED_MOST = 20 };
 
 struct pushing {
     char *url;
@@ -70,7 +65,7 @@ static int send_piece(struct pushing *p, struct err *err)
                                  .headers = headers,
                                  .body = buf_str(&p->piece),
                                  .body_len = p->piece.len,
-                                 .timeout_ms = TIMEOUT_MS};
+                                 .timeout_ms = BOUND_PAGE_MS};
         rc = http_all(&call, 1, 0, err);
         if (rc == 0 && call.err.code != 0) {
             *err = call.err;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bounds.h"
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/fs.h"
@@ -19,8 +20,7 @@
 #include "data/tar.h"
 #include "data/zip.h"
 
-#define MAX_BYTES (INT64_C(4) << 30) // of a file whose length is not known
-#define CHUNK     ((size_t)32 << 10)
+#define CHUNK ((size_t)32 << 10)
 
 int data_cache_dir(const char *name, struct buf *dir, struct err *err)
 {
@@ -124,7 +124,8 @@ static int download_from(struct job *job, const struct public_file *file, const 
     struct http_download download = {
         .url = url,
         .path = path,
-        .max_bytes = file->bytes ? file->bytes : MAX_BYTES,
+        .max_bytes = file->bytes ? file->bytes : BOUND_DATA_BYTES,
+        .timeout_ms = BOUND_DATA_MS,
         .allow_file = job->get->allow_file,
         .progress = job->get->progress ? on_progress : NULL,
         .context = &watching,
@@ -212,7 +213,7 @@ static int unpack_file(struct job *job, const struct public_file *row, const cha
 {
     struct sha256 sha;
     uint8_t chunk[CHUNK];
-    int64_t bytes = 0, max = row && row->bytes ? row->bytes : MAX_BYTES;
+    int64_t bytes = 0, max = row && row->bytes ? row->bytes : BOUND_DATA_BYTES;
     int fd = -1, rc = create(path, &fd, err);
     if (rc != 0)
         return rc;
@@ -238,7 +239,7 @@ static int unpack_gzip(struct job *job, const struct public_file *file, const ch
                        const char *path, struct err *err)
 {
     struct gzip gzip;
-    int rc = gzip_open(&gzip, archive, MAX_BYTES, err);
+    int rc = gzip_open(&gzip, archive, BOUND_DATA_BYTES, err);
     if (rc == 0)
         rc = unpack_file(job, file, path, read_gzip, &gzip, err);
     gzip_release(&gzip);
@@ -249,7 +250,7 @@ static int unpack_zip(struct job *job, const struct public_file *file, const cha
                       const char *member, const char *path, struct err *err)
 {
     struct zip zip;
-    int rc = zip_open(&zip, archive, member, MAX_BYTES, err);
+    int rc = zip_open(&zip, archive, member, BOUND_DATA_BYTES, err);
     if (rc == 0)
         rc = unpack_file(job, file, path, read_zip, &zip, err);
     zip_release(&zip);
@@ -300,7 +301,7 @@ static int unpack_tar(struct job *job, const char *name, const char *archive, si
 {
     struct tar tar;
     struct buf path = {0};
-    int rc = tar_open(&tar, archive, MAX_BYTES, err);
+    int rc = tar_open(&tar, archive, BOUND_DATA_BYTES, err);
     while (rc == 0 && (rc = tar_next(&tar, err)) > 0) {
         bool folder;
         rc = 0;

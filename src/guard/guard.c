@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/clock.h"
 #include "base/resident.h"
 #include "guard/find.h"
@@ -127,7 +128,8 @@ static int open_all(struct guard *g, struct buf *says, struct err *err)
     TRY(store_open(&g->store, o->save, NULL, err));
     TRY(store_check(g->store, clock_now_ns() + CHECK_NS, err));
     TRY(acquire(g, says, err));
-    TRY(history_read(g->store, o->job, lease_epoch(g->lease), &g->before, 0, err));
+    TRY(history_read(g->store, o->job, lease_epoch(g->lease), &g->before,
+                     clock_now_ns() + BOUND_HISTORY_NS, err));
     size_t starts = g->before.attempts.count;
     const struct keep_options keep = {.job = o->job,
                                       .last = o->keep,

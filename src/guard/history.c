@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/money.h"
 #include "record/read.h"
 
-#define RECORD_MAX ((size_t)64 << 10)
-#define NAME       "history/%010lld"
+#define NAME "history/%010lld"
 
 int history_write(struct store *store, const struct run_attempt *a, int64_t deadline_ns,
                   struct err *err)
@@ -38,7 +38,7 @@ static int read_one(struct store *store, const char *name, const char *job,
 {
     struct buf text = {0};
     struct run_attempt one = {0};
-    int rc = store_get(store, name, RECORD_MAX, &text, deadline_ns, err);
+    int rc = store_get(store, name, BOUND_ATTEMPT, &text, deadline_ns, err);
     if (rc == 0)
         rc = record_from_text(run_attempt_fields, buf_str(&text), text.len, &one, err);
     bool ours = rc == 0 && one.epoch.known && one.job && strcmp(one.job, job) == 0;

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bounds.h"
 #include "guard/keep_parts.h"
 #include "guard/lease_text.h"
-
-#define MARKER_MAX ((size_t)16 << 10)
 
 void keep_name(const char *kind, int64_t epoch, int64_t number, const char *what,
                char out[STORE_NAME_BYTES])
@@ -98,7 +97,7 @@ static int read_marker(struct keep *keep, struct save *save, struct buf *notes, 
     struct buf text = {0};
     struct err why = {0};
     keep_name("saves", save->epoch, save->number, "complete", name);
-    int rc = store_get(keep->store, name, MARKER_MAX, &text, deadline_ns, &why);
+    int rc = store_get(keep->store, name, BOUND_MARKER, &text, deadline_ns, &why);
     if (rc == ERR_MISSING || rc == ERR_FORMAT) { // gone meanwhile, or absurdly long
         save->bad = true;
         rc = 0;
@@ -158,7 +157,7 @@ static int apply_base(struct keep *keep, const char *name, int64_t epoch, bool *
     struct buf text = {0};
     struct marker base = {0};
     struct err why = {0};
-    int rc = store_get(keep->store, name, MARKER_MAX, &text, deadline_ns, &why);
+    int rc = store_get(keep->store, name, BOUND_MARKER, &text, deadline_ns, &why);
     if (rc == ERR_MISSING || rc == ERR_FORMAT)
         rc = 0;
     else if (rc != 0)
@@ -229,6 +228,8 @@ int keep_load(struct keep *keep, struct buf *notes, int64_t deadline_ns, struct 
 {
     struct save *old = keep->saves;
     size_t old_count = keep->count;
+    int64_t most_ns = clock_now_ns() + BOUND_HISTORY_NS; // however many answers there are
+    deadline_ns = deadline_ns && deadline_ns < most_ns ? deadline_ns : most_ns;
     keep->saves = NULL;
     keep->count = keep->cap = 0;
     keep->foreign = 0;
@@ -252,11 +253,14 @@ int keep_manifest(struct keep *keep, struct save *save, int64_t deadline_ns, str
 {
     char name[STORE_NAME_BYTES], sum[SHA256_HEX_BYTES];
     struct buf text = {0};
+    struct err why = {0};
     if (save->loaded)
         return 0;
     keep_name("saves", save->epoch, save->number, "manifest", name);
-    text.max = STORE_SMALL_MAX + 1;
-    int rc = store_get(keep->store, name, STORE_SMALL_MAX, &text, deadline_ns, err);
+    int rc = store_get(keep->store, name, BOUND_MANIFEST, &text, deadline_ns, &why);
+    if (rc != 0)
+        err_set(err, rc, "%s%s", why.text,
+                rc == ERR_FORMAT ? ": it is not a manifest of fare's" : "");
     if (rc == 0) {
         sha256_hex_of(buf_str(&text), text.len, sum);
         if (save->has_marker && strcmp(sum, save->sum) != 0)

@@ -11,6 +11,7 @@
 
 #define READ_TRIES 3 // of one checkpoint that seems not to be whole
 #define AGAIN_MS   1000
+#define CUT_MOST   3 // fetches that were cut after some bytes: patience begins anew
 
 // The epoch's beginning, for all that come later (lease.h, "Fencing").
 static int write_base(struct keep *keep, const struct save *save, int64_t deadline_ns,
@@ -51,13 +52,21 @@ static bool not_whole(int rc)
     return rc == ERR_FORMAT || rc == ERR_MISSING;
 }
 
+// When trying ends, and when fetching does: that may take hours, and is never cut for want of
+// patience.
+struct limits {
+    int64_t until_ns, deadline_ns;
+};
+
+// Pauses take at most a quarter of the time that is left: an older one may be whole.
 static int fetch_one(struct keep *keep, struct save *save, const char *dir, char **path,
-                     struct buf *notes, int64_t deadline_ns, struct err *err)
+                     struct buf *notes, const struct limits *l, struct err *err)
 {
-    struct pause pause = pause_begin(AGAIN_MS, deadline_ns, NULL);
+    int64_t now_ns = clock_now_ns();
+    struct pause pause = pause_begin(AGAIN_MS, now_ns + (l->until_ns - now_ns) / 4, NULL);
     for (int i = 1;; i++) {
         struct err why = {0};
-        int rc = keep_place(keep, save, dir, path, notes, deadline_ns, &why);
+        int rc = keep_place(keep, save, dir, path, notes, l->deadline_ns, &why);
         if (!not_whole(rc) || i == READ_TRIES || !pause_wait(&pause))
             return rc == 0 ? 0 : err_set(err, rc, "%s", why.text);
     }
@@ -65,7 +74,7 @@ static int fetch_one(struct keep *keep, struct save *save, const char *dir, char
 
 // 1: found; 0: there is none; less: there are some, and `err` says what is wrong with the newest.
 static int fetch_newest(struct keep *keep, const char *dir, struct save **found, char **path,
-                        struct buf *notes, int64_t deadline_ns, struct err *err)
+                        struct buf *notes, const struct limits *l, struct err *err)
 {
     struct buf passed = {0};
     int rc = 0;
@@ -76,7 +85,7 @@ static int fetch_newest(struct keep *keep, const char *dir, struct save **found,
         if (!stands(save))
             continue;
         rc = save->bad ? err_set(&why, ERR_FORMAT, "its marker cannot be read")
-                       : fetch_one(keep, save, dir, path, notes, deadline_ns, &why);
+                       : fetch_one(keep, save, dir, path, notes, l, &why);
         if (rc == 0)
             *found = save;
         else if (!newest)
@@ -103,7 +112,7 @@ static int fetch_newest(struct keep *keep, const char *dir, struct save **found,
 
 static int unusable(const struct keep *keep, const struct err *why, struct err *err)
 {
-    char which[80] = "a checkpoint", step[40] = "";
+    char which[80] = "what is saved", step[40] = "";
     const struct keep_entry *e = &keep->unusable;
     if (e->epoch > 0 && e->step >= 0)
         snprintf(step, sizeof step, " (step %lld)", (long long)e->step);
@@ -120,22 +129,29 @@ static int unusable(const struct keep *keep, const struct err *why, struct err *
 static int find(struct keep *keep, const char *dir, struct save **found, char **path,
                 struct buf *notes, int64_t deadline_ns, struct err *err)
 {
-    int64_t until_ns = clock_now_ns() + keep->patience_ns;
-    if (deadline_ns == 0 || deadline_ns > until_ns)
-        deadline_ns = until_ns;
-    struct pause pause = pause_begin(AGAIN_MS, deadline_ns, NULL);
-    for (;;) {
+    struct limits l = {clock_now_ns() + keep->patience_ns, deadline_ns};
+    if (deadline_ns && deadline_ns < l.until_ns)
+        l.until_ns = deadline_ns;
+    struct pause pause = pause_begin(AGAIN_MS, l.until_ns, NULL);
+    for (int cut = 0;;) {
         struct err why = {0};
+        int64_t before = keep->fetched_bytes;
         buf_reset(notes);
-        TRY(keep_load(keep, notes, deadline_ns, err));
-        int rc = fetch_newest(keep, dir, found, path, notes, deadline_ns, &why);
+        int rc = keep_load(keep, notes, deadline_ns, &why);
+        bool refused = rc == ERR_USAGE; // someone must act
+        if (rc == 0)
+            rc = fetch_newest(keep, dir, found, path, notes, &l, &why);
         if (rc >= 0)
             return rc;
-        if (rc == ERR_MEMORY || rc == ERR_FAIL)
-            return err_set(err, rc, "%s", why.text);
+        if (rc == ERR_MEMORY || rc == ERR_FAIL || refused) {
+            err_set(err, rc, "%s", why.text);
+            return why.hint[0] ? err_hint(err, "%s", why.hint) : rc;
+        }
         keep->doing = "waiting for the saved checkpoints";
         if (keep->progress && !keep->progress(keep->context, keep->doing, 0, 0))
             return err_set(err, ERR_FAIL, "stopped");
+        if (keep->fetched_bytes > before && cut++ < CUT_MOST && !deadline_ns)
+            pause.deadline_ns = l.until_ns = clock_now_ns() + keep->patience_ns;
         if (!pause_wait(&pause))
             return unusable(keep, &why, err);
     }

@@ -44,6 +44,7 @@ struct keep {
 
     const char *doing; // for the progress
     int64_t done_bytes, total_bytes;
+    int64_t fetched_bytes; // over the network, whole files or not
 };
 
 // "saves/EEEEEEEEEE-NNNNNN/complete", "data/EEEEEEEEEE-NNNNNN/SHA256"

@@ -93,7 +93,9 @@ static int fetch_file(struct placing *p, const struct manifest_entry *entry, con
                                   .context = p->keep};
         if (!take_file(p, entry, path)) {
             p->asks = true;
-            TRY(store_fetch(p->keep->store, &file, p->deadline_ns, err));
+            int rc = store_fetch(p->keep->store, &file, p->deadline_ns, err);
+            p->keep->fetched_bytes += file.sent_bytes;
+            TRY(rc);
             p->asks = false;
             TRY(verify(path, entry, p->deadline_ns, err));
         }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/bounds.h"
 #include "base/clock.h"
 #include "base/index.h"
 #include "machine/parallel.h"
@@ -296,7 +297,7 @@ static int write_manifest(struct keep *keep, struct save *self, int64_t deadline
                           struct err *err)
 {
     char name[STORE_NAME_BYTES];
-    struct buf text = {.max = STORE_SMALL_MAX};
+    struct buf text = {.max = BOUND_MANIFEST};
     keep_name("saves", self->epoch, self->number, "manifest", name);
     int rc = manifest_write(&self->manifest, &text, err);
     if (rc == 0) {

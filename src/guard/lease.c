@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/bounds.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "guard/lease_claim.h"
@@ -261,6 +262,8 @@ static int first_beat(struct lease *lease, int64_t claimed_ns, bool *held, struc
 static int acquire(struct lease *lease, const struct lease_options *o, int64_t deadline_ns,
                    struct err *err)
 {
+    int64_t lost = -1; // the epoch after which a claim was lost
+    int again = 0;
     for (bool held = false; !held;) {
         struct lease_view view;
         bool won = false;
@@ -270,6 +273,13 @@ static int acquire(struct lease *lease, const struct lease_options *o, int64_t d
         int64_t claimed_ns = lease_now_ns();
         TRY(lease_claim(lease->store, &view, lease->hold_ns / 4, &lease->self, &won, deadline_ns,
                         err));
+        again = won || view.holder.epoch != lost ? 0 : again + 1;
+        lost = won ? -1 : view.holder.epoch;
+        if (again == BOUND_CLAIMS) {
+            err_set(err, ERR_FORMAT, "'%.150s' does not list what was written to it",
+                    store_shown(lease->store));
+            return err_hint(err, "nothing was changed: are its lists complete?");
+        }
         if (won)
             TRY(first_beat(lease, claimed_ns, &held, err));
         TRY(tell(o, &view.holder, 0, err));

@@ -5,9 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/bounds.h"
 #include "base/clock.h"
-
-#define TEXT_MAX ((size_t)16 << 10) // bytes of a claim or a beat
 
 int64_t lease_now_ns(void)
 {
@@ -22,7 +21,7 @@ static int read_text(struct store *store, const char *name, struct buf *text, in
 {
     struct err why = {0};
     buf_reset(text);
-    int rc = store_get(store, name, TEXT_MAX, text, deadline_ns, &why);
+    int rc = store_get(store, name, BOUND_MARKER, text, deadline_ns, &why);
     if (rc == ERR_MISSING || rc == ERR_FORMAT) {
         buf_reset(text);
         return 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bounds.h"
 #include "base/clock.h"
 #include "guard/beside.h"
 #include "guard/keep.h"
@@ -376,10 +377,29 @@ static int read_beside(json_t *json, struct manifest *m, struct err *err)
     return m->beside && m->beside_text && m->place ? 0 : ERR_MEMORY;
 }
 
+// Whether its values are so few that reading them takes little memory: a value may take a hundred
+// times its text.
+static bool few_values(const char *text)
+{
+    size_t values = 0;
+    bool quoted = false;
+    for (const char *p = text; *p; p++) {
+        if (quoted && *p == '\\' && p[1])
+            p++;
+        else if (*p == '"')
+            quoted = !quoted;
+        else if (!quoted)
+            values += *p == ',' || *p == '[' || *p == '{';
+    }
+    return values <= BOUND_MANIFEST_VALUES;
+}
+
 int manifest_read(const char *text, struct manifest *m, struct err *err)
 {
-    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     *m = (struct manifest){0};
+    if (!few_values(text))
+        return bad(err, "it has too many values");
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     int rc = json ? read_head(json, m, err) : bad(err, "no JSON");
     if (rc == 0)
         rc = read_beside(json_object_get(json, "beside"), m, err);

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/bounds.h"
 #include "base/clock.h"
 #include "base/http.h"
 #include "guard/notice_source.h"
@@ -115,7 +116,7 @@ int notice_get(const struct notice_asker *a, const char *path, const char *heade
     struct http_call call = {.url = url,
                              .headers = headers,
                              .no_proxy = true,
-                             .max_bytes = (size_t)256 << 10,
+                             .max_bytes = BOUND_NOTICE,
                              .stop = a->stop};
     int rc = http_all(&call, 1, clock_now_ns() + within_ns, NULL);
     int status = rc == 0 && call.err.code == 0 ? call.status : 0;

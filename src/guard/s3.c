@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bounds.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/sha256.h"
@@ -20,8 +21,7 @@
 #define CONNECT_MS 10000
 #define STALL_MS   20000
 #define PARALLEL   4
-#define SESSIONS   16 // connections kept open; more threads get some of their own
-#define ANSWER_MAX ((size_t)4 << 20)
+#define SESSIONS   16  // connections kept open; more threads get some of their own
 #define WORDS      200 // of a server's message, at most
 
 struct s3 {
@@ -282,7 +282,7 @@ static bool worth_another_try(const struct http_call *call)
     char code[64];
     if (call->err.code)
         return call->err.code == ERR_IO || call->err.code == ERR_TIMEOUT ||
-               call->err.code == ERR_MISSING || call->err.code == ERR_FORMAT;
+               call->err.code == ERR_MISSING || (call->err.code == ERR_FORMAT && !call->too_long);
     if (call->status == 429 || call->status >= 500)
         return call->status != 501 && call->status != 507;
     // A body that did not arrive in time, or that was damaged on the way.
@@ -293,6 +293,14 @@ static bool worth_another_try(const struct http_call *call)
                strcmp(code, "ConditionalRequestConflict") == 0 ||
                strcmp(code, "IncompleteBody") == 0;
     return false;
+}
+
+// However slowly it drips, an answer ends. A HEAD says how long an object is and sends none of it.
+static int64_t longest_ms(const struct s3_request *r)
+{
+    bool head = r->method && strcmp(r->method, "HEAD") == 0;
+    size_t bytes = r->body_len + (head ? 0 : r->max_bytes ? r->max_bytes : BOUND_S3_ANSWER);
+    return BOUND_REQUEST_MS + (int64_t)(bytes / BOUND_SLOWEST) * 1000;
 }
 
 static int ask_once(struct s3 *s3, const struct s3_request *r, const char *url,
@@ -315,7 +323,8 @@ static int ask_once(struct s3 *s3, const struct s3_request *r, const char *url,
                                .headers = headers,
                                .body = r->body,
                                .body_len = r->body_len,
-                               .max_bytes = r->max_bytes ? r->max_bytes : ANSWER_MAX,
+                               .max_bytes = r->max_bytes ? r->max_bytes : BOUND_S3_ANSWER,
+                               .timeout_ms = longest_ms(r),
                                .connect_ms = s3->connect_ms,
                                .stall_ms = s3->stall_ms,
                                .stop = r->stop,

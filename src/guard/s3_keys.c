@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/http.h"
 
-#define FILE_MAX   ((size_t)1 << 20)
-#define ROLE_PATH  "/latest/meta-data/iam/security-credentials/"
-#define EARLY_S    300 // a role's keys are replaced this long before they expire
-#define ANSWER_MAX ((size_t)64 << 10)
+#define FILE_MAX  ((size_t)1 << 20)
+#define ROLE_PATH "/latest/meta-data/iam/security-credentials/"
+#define EARLY_S   300 // a role's keys are replaced this long before they expire
 
 void s3_keys_wipe(struct s3_keys *keys)
 {
@@ -214,9 +214,9 @@ static int ask(const char *metadata, const char *method, const char *path, const
     struct http_call call = {.method = method,
                              .url = buf_str(&url),
                              .headers = headers,
-                             .timeout_ms = 5000,
+                             .timeout_ms = BOUND_ROLE_MS,
                              .connect_ms = 2000,
-                             .max_bytes = ANSWER_MAX,
+                             .max_bytes = BOUND_ROLE,
                              .no_proxy = true};
     int rc = buf_check(&url, err);
     if (rc == 0)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/bounds.h"
 #include "base/rng.h"
 #include "guard/store_kind.h"
 
@@ -85,17 +86,24 @@ void store_rest(struct store *store)
         store->kind->rest(store->state);
 }
 
+// No small call lasts without end, whatever its caller waits for: a server may drip.
+static int64_t until(int64_t deadline_ns, size_t bytes)
+{
+    int64_t most_ns = clock_now_ns() + BOUND_STORE_NS + (int64_t)(bytes / BOUND_SLOWEST) * NS_PER_S;
+    return deadline_ns && deadline_ns < most_ns ? deadline_ns : most_ns;
+}
+
 int store_get(struct store *store, const char *name, size_t max, struct buf *out,
               int64_t deadline_ns, struct err *err)
 {
-    return store->kind->get(store->state, name, max, out, deadline_ns, err);
+    return store->kind->get(store->state, name, max, out, until(deadline_ns, max), err);
 }
 
 int store_put(struct store *store, const char *name, const void *bytes, size_t len,
               int64_t deadline_ns, struct err *err)
 {
     assert(store_name_fits(name));
-    return store->kind->put(store->state, name, bytes, len, deadline_ns, err);
+    return store->kind->put(store->state, name, bytes, len, until(deadline_ns, len), err);
 }
 
 // An answer may get lost after the server has done its work; the next try is then refused by what
@@ -106,6 +114,7 @@ int store_create(struct store *store, const char *name, const void *bytes, size_
     struct buf there = {0};
     assert(store_name_fits(name));
     *created = false;
+    deadline_ns = until(deadline_ns, len);
     int rc = store->kind->create(store->state, name, bytes, len, created, deadline_ns, err);
     if (rc == 0 && !*created) {
         struct err why = {0};
@@ -123,19 +132,19 @@ int store_create(struct store *store, const char *name, const void *bytes, size_
 int store_delete(struct store *store, const char *name, int64_t deadline_ns, struct err *err)
 {
     assert(store_name_fits(name));
-    return store->kind->remove(store->state, name, deadline_ns, err);
+    return store->kind->remove(store->state, name, until(deadline_ns, 0), err);
 }
 
 int store_list(struct store *store, const char *under, struct store_list *list, int64_t deadline_ns,
                struct err *err)
 {
-    return store->kind->list(store->state, under, list, deadline_ns, err);
+    return store->kind->list(store->state, under, list, until(deadline_ns, 0), err);
 }
 
 int store_size(struct store *store, const char *name, int64_t *bytes, int64_t deadline_ns,
                struct err *err)
 {
-    return store->kind->size(store->state, name, bytes, deadline_ns, err);
+    return store->kind->size(store->state, name, bytes, until(deadline_ns, 0), err);
 }
 
 int store_send(struct store *store, struct store_file *file, int64_t deadline_ns, struct err *err)
@@ -163,7 +172,7 @@ int store_fetch(struct store *store, struct store_file *file, int64_t deadline_n
 int store_forget(struct store *store, const char *name, int64_t deadline_ns, struct err *err)
 {
     assert(store_name_fits(name));
-    return store->kind->forget(store->state, name, deadline_ns, err);
+    return store->kind->forget(store->state, name, until(deadline_ns, 0), err);
 }
 
 // ---- Trials
@@ -235,6 +244,13 @@ int store_exclusive(struct store *store, bool *exclusive, int64_t deadline_ns, s
 
 int store_list_add(struct store_list *list, const char *name, int64_t bytes, struct err *err)
 {
+    if (list->count >= BOUND_LIST_NAMES) {
+        err_set(err, ERR_FORMAT,
+                "there are over %d objects beside '%s': no job of fare's has as many",
+                BOUND_LIST_NAMES, name);
+        return err_hint(err, "save each job to a folder or prefix of its own; is anything else "
+                             "saved there?");
+    }
     TRY(array_grow(&list->items, list->count, &list->cap, sizeof *list->items, err));
     char *copy = text_copy(name, err);
     if (!copy)

@@ -34,7 +34,6 @@
 
 #define STORE_TRIES      6                  // of one request, unless the deadline comes first
 #define STORE_NAME_BYTES 256                // longest name, with the NUL
-#define STORE_SMALL_MAX  ((size_t)64 << 20) // bytes that store_get() and store_put() take
 #define STORE_PART_BYTES ((int64_t)8 << 20) // of a part; larger ones from 70 GiB on
 
 struct store;
@@ -67,7 +66,7 @@ void store_rest(struct store *store);
 // unwritable folder are found before a job starts.
 int store_check(struct store *store, int64_t deadline_ns, struct err *err) MUST_USE;
 
-// ---- Small objects. `deadline_ns` is of clock_now_ns(), 0: none but the number of tries.
+// ---- Small objects. `deadline_ns` is of clock_now_ns(), 0: that of bounds.h, which holds for all.
 
 // Appends the object to `out`. ERR_MISSING: none of that name. ERR_FORMAT: longer than `max`.
 int store_get(struct store *store, const char *name, size_t max, struct buf *out,
@@ -101,7 +100,8 @@ struct store_list {
     struct store_entry *items; // sorted by name, bytewise
     size_t count, cap;
 };
-// All objects whose names start with `under` ("saves/"). An empty list is fine.
+// All objects whose names start with `under` ("saves/"). An empty list is fine. ERR_FORMAT: a list
+// that does not end, or has more than BOUND_LIST_NAMES.
 int store_list(struct store *store, const char *under, struct store_list *list, int64_t deadline_ns,
                struct err *err) MUST_USE;
 void store_list_release(struct store_list *list); // a zeroed struct is fine

@@ -96,7 +96,7 @@ static int folder_get(void *state, const char *name, size_t max, struct buf *out
     char path[PATH_MAX];
     (void)deadline_ns;
     TRY(path_of(state, name, "", path, err));
-    TRY(fs_read(path, max, out, err));
+    TRY(fs_read_at(AT_FDCWD, path, true, max, out, err)); // somebody may have put a pipe there
     return buf_check(out, err);
 }
 
@@ -201,8 +201,11 @@ static int visit(const struct folder *folder, const char *name, const char *unde
     struct stat st;
     TRY(path_of(folder, name, "", path, err));
     size_t have = strlen(name), want = strlen(under);
-    if (strncmp(name, under, have < want ? have : want) != 0 || stat(path, &st) != 0)
-        return 0; // of no interest, or gone meanwhile
+    if (strncmp(name, under, have < want ? have : want) != 0)
+        return 0;
+    if (stat(path, &st) != 0) // gone meanwhile; what cannot be looked at is not
+        return errno == ENOENT || errno == ELOOP ? 0
+                                                 : err_errno(err, errno, "cannot list '%s'", path);
     if (S_ISDIR(st.st_mode))
         return depth < DEPTH_MAX ? walk(folder, name, under, depth + 1, list, err) : 0;
     if (S_ISREG(st.st_mode) && have >= want)
@@ -395,10 +398,12 @@ static int folder_fetch(void *state, struct store_file *file, int64_t deadline_n
     struct stat st;
     struct fs_writer writer = {0};
     TRY(path_of(state, file->name, "", path, err));
-    int from = open(path, O_RDONLY | O_CLOEXEC);
+    int from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (from < 0)
         return err_errno(err, errno, "cannot open '%s'", path);
     int rc = fstat(from, &st) == 0 ? 0 : err_errno(err, errno, "cannot read '%s'", path);
+    if (rc == 0 && !S_ISREG(st.st_mode))
+        rc = err_set(err, ERR_FORMAT, "'%s' is not a file", path);
     if (rc == 0 && st.st_size != file->bytes)
         rc = err_set(err, ERR_FORMAT, "'%s' has %lld bytes instead of %lld", path,
                      (long long)st.st_size, (long long)file->bytes);

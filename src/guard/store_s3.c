@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/fs.h"
 #include "base/tree.h"
 #include "guard/s3.h"
@@ -45,12 +46,15 @@ static int bucket_get(void *state, const char *name, size_t max, struct buf *out
 {
     struct http_call call = {0};
     DOING(doing, "read", name);
+    struct err why = {0};
     int rc = s3_must(
         state,
         &(struct s3_request){.name = name, .max_bytes = max + 65536, .deadline_ns = deadline_ns},
-        doing, &call, err);
-    if (rc == 0 && call.answer.len > max)
+        doing, &call, &why);
+    if (call.too_long || (rc == 0 && call.answer.len > max))
         rc = err_set(err, ERR_FORMAT, "'%s' is larger than %zu bytes", name, max);
+    else if (rc != 0 && err && !err->code)
+        *err = why;
     if (rc == 0) {
         buf_add(out, buf_str(&call.answer), call.answer.len);
         rc = buf_check(out, err);
@@ -130,7 +134,8 @@ struct listing {
     const char *prefix; // of the store
     struct store_list *list;
     char key[2048], size[32];
-    char more[2048]; // token of the next page
+    char more[2048];  // token of the next page
+    char asked[2048]; // and of this one
     bool truncated;
     bool is_list; // and not the page of a portal on the way
 };
@@ -166,6 +171,7 @@ static int list_page(struct s3 *s3, const char *under, struct listing *l, int64_
     struct buf query = {0};
     struct http_call call = {0};
     DOING(doing, "list", under);
+    memcpy(l->asked, l->more, sizeof l->asked);
     if (l->more[0]) {
         buf_adds(&query, "continuation-token=");
         s3_encode(l->more, false, &query);
@@ -185,6 +191,8 @@ static int list_page(struct s3 *s3, const char *under, struct listing *l, int64_
         rc = err_set(err, ERR_FORMAT, "%s: the answer is not a list of S3", doing);
     if (rc == 0 && l->truncated && !l->more[0])
         rc = err_set(err, ERR_FORMAT, "%s: a page is missing", doing);
+    if (rc == 0 && l->truncated && strcmp(l->more, l->asked) == 0)
+        rc = err_set(err, ERR_FORMAT, "%s: the server sends the same page again and again", doing);
     buf_release(&query);
     http_call_release(&call);
     return rc;
@@ -199,12 +207,13 @@ static int bucket_list(void *state, const char *under, struct store_list *list, 
                        struct err *err)
 {
     struct listing l = {.prefix = s3_prefix(state), .list = list};
+    int pages = 0;
     do {
-        size_t before = list->count;
         TRY(list_page(state, under, &l, deadline_ns, err));
-        if (l.truncated && list->count == before && list->count > 1000000)
-            return err_set(err, ERR_FORMAT, "cannot list '%s': it does not end", under);
-    } while (l.truncated);
+    } while (l.truncated && ++pages < BOUND_LIST_PAGES);
+    if (l.truncated)
+        return err_set(err, ERR_FORMAT, "cannot list '%s': it does not end within %d pages", under,
+                       pages);
     if (list->count > 0)
         qsort(list->items, list->count, sizeof *list->items, by_name);
     return 0;

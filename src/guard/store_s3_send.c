@@ -19,6 +19,7 @@
 
 #define ID_BYTES   1024
 #define ETAG_BYTES 160
+#define PARTS_LAST 10000 // S3 has no more
 
 struct upload {
     struct s3 *s3;
@@ -132,6 +133,7 @@ static int part_element(void *context, const char *parent, const char *name, con
 static int find_parts(struct upload *u, struct err *err)
 {
     char after[48] = "";
+    int64_t last = 0;
     DOING(doing, "list parts of", u->file->name);
     int rc = 0;
     do {
@@ -151,9 +153,12 @@ static int find_parts(struct upload *u, struct err *err)
             rc = s3_refused(u->s3, &call, doing, err);
         else if (rc == 0)
             rc = xml_walk(buf_str(&call.answer), call.answer.len, part_element, u, err);
-        for (char *p = u->more; *p; p++)
-            if (!isdigit((unsigned char)*p))
-                rc = err_set(err, ERR_FORMAT, "%s: not a number of a part", doing);
+        int64_t next = 0;
+        if (rc == 0 && u->truncated &&
+            (!text_int(u->more, &next) || next <= last || next > PARTS_LAST))
+            rc = err_set(err, ERR_FORMAT, "%s: '%s' is no number of a part after %lld", doing,
+                         u->more, (long long)last);
+        last = next;
         snprintf(after, sizeof after, "part-number-marker=%s&", u->more);
         buf_release(&query);
         http_call_release(&call);

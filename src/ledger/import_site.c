@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bounds.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/http.h"
@@ -18,7 +19,7 @@
 #include "record/run.h"
 #include "record/site.h"
 
-enum { AT_ONCE = 6, TRIES = 4, STALL_MS = 30000, TIMEOUT_MS = 120000, TOTAL_MOST_GB = 4 };
+enum { AT_ONCE = 6, TRIES = 4, STALL_MS = 30000 };
 
 static bool is_address(const char *place)
 {
@@ -103,8 +104,9 @@ static int choose(struct import_site *site, const struct site_index *index,
         site->there += has;
         if (!has)
             out[(*count)++] = file;
-        if (bytes > TOTAL_MOST_GB * INT64_C(1000000000))
-            return err_set(err, ERR_FORMAT, "the site's records are over %d GB", TOTAL_MOST_GB);
+        if (bytes > BOUND_SITE_BYTES)
+            return err_set(err, ERR_FORMAT, "the site's records are over %lld GB",
+                           (long long)(BOUND_SITE_BYTES / 1000000000));
     }
     return 0;
 }
@@ -218,11 +220,11 @@ static int outcome(const struct http_call *call, struct err *err)
 
 // Makes the calls; those that a server was too busy for again, a little later.
 static int call_all(struct http_session *session, struct http_call *calls, size_t count,
-                    struct err *err)
+                    int64_t until_ns, struct err *err)
 {
     struct http_call *again[AT_ONCE];
     size_t left = 0;
-    TRY(http_all_in(session, calls, count, 0, err));
+    TRY(http_all_in(session, calls, count, until_ns, err));
     for (size_t i = 0; i < count; i++)
         if (may_succeed(&calls[i]))
             again[left++] = &calls[i];
@@ -230,7 +232,7 @@ static int call_all(struct http_session *session, struct http_call *calls, size_
         size_t still = 0;
         clock_sleep_ns(tries * NS_PER_S / 2);
         for (size_t i = 0; i < left; i++) {
-            TRY(http_all_in(session, again[i], 1, 0, err));
+            TRY(http_all_in(session, again[i], 1, until_ns, err));
             if (may_succeed(again[i]))
                 again[still++] = again[i];
         }
@@ -245,13 +247,14 @@ struct fetching {
     const char *base;
     const struct site_file **files;
     size_t count;
+    int64_t until_ns;
 };
 
 static struct http_call call_of(const char *url, int64_t most)
 {
     return (struct http_call){.url = url,
                               .max_bytes = (size_t)(most > 0 ? most : 1),
-                              .timeout_ms = TIMEOUT_MS,
+                              .timeout_ms = BOUND_PAGE_MS,
                               .stall_ms = STALL_MS,
                               .follow = true};
 }
@@ -269,7 +272,7 @@ static int fetch_some(struct fetching *f, size_t first, struct err *err)
             rc = buf_check(&urls[i], err);
     }
     if (rc == 0)
-        rc = call_all(f->session, calls, count, err);
+        rc = call_all(f->session, calls, count, f->until_ns, err);
     for (size_t i = 0; i < count; i++) {
         if (rc == 0)
             rc = outcome(&calls[i], err);
@@ -288,7 +291,7 @@ static int fetch_index(struct fetching *f, struct site_index *index, struct err 
     int rc = buf_check(&url, err);
     struct http_call call = call_of(buf_str(&url), SITE_BYTES_MOST);
     if (rc == 0)
-        rc = call_all(f->session, &call, 1, err);
+        rc = call_all(f->session, &call, 1, f->until_ns, err);
     if (rc == 0 && outcome(&call, err) != 0)
         rc = call.status == 404 ? err_hint(err, "is this the address of a site of 'fare report "
                                                 "--site'?")
@@ -302,7 +305,7 @@ static int fetch_index(struct fetching *f, struct site_index *index, struct err 
 
 static int from_address(struct import_site *site, struct err *err)
 {
-    struct fetching f = {.site = site};
+    struct fetching f = {.site = site, .until_ns = clock_now_ns() + BOUND_SITE_NS};
     struct site_index index = {0};
     struct buf base = {0};
     int rc = import_site_base(site->place, &base, err);

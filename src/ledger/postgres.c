@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // PostgreSQL as a team's ledger, by URL. libpq is opened at run time. A server that sends nothing
-// for WAIT_S is given up: libpq itself would wait forever for one that is stopped. With
+// for BOUND_SILENCE_S is given up: libpq itself would wait forever for one that is stopped. With
 // ledger_wait_at_most(), all waiting of the command counts together; so nothing here lets libpq
-// wait by itself.
+// wait by itself. An answer that does not end is given up too (bounds.h): a table may be a view of
+// others'.
 //
 // Its messages may quote the URL, so the password is removed before they are shown.
 #include "ledger/backend.h"
@@ -17,19 +18,20 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/bounds.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/dl.h"
 #include "ledger/ledger.h"
 
-enum { CACHED = 16, CONNECT_S = 10, WAIT_S = 20, QUICK_MS = 250 };
+enum { CACHED = 16, CONNECT_S = 10, QUICK_MS = 250 };
 
 // The functions used; <libpq-fe.h> has their types.
 // clang-format off
 #define FUNCTIONS(X) \
     X(conninfoParse) X(conninfoFree) X(freemem) X(connectdbParams) X(connectStartParams) X(connectPoll) \
     X(status) X(errorMessage) X(setnonblocking) X(flush) X(finish) X(setNoticeProcessor) X(sendPrepare) X(sendQueryPrepared) X(setSingleRowMode) \
-    X(socket) X(isBusy) X(consumeInput) X(getResult) X(resultStatus) X(resultErrorMessage) X(ntuples) X(nfields) X(getvalue) \
+    X(socket) X(isBusy) X(consumeInput) X(getResult) X(resultStatus) X(resultErrorMessage) X(ntuples) X(nfields) X(getvalue) X(getlength) \
     X(getisnull) X(cmdTuples) X(clear)
 // clang-format on
 #define MEMBER(name) __typeof__(PQ##name) *name;
@@ -61,6 +63,8 @@ struct db {
     char *cached[CACHED]; // the SQL of the prepared statements s0, s1, ...
     size_t oldest;
     bool lost; // given up; its answer may still come
+    // of the statement that runs:
+    int64_t until_ns, rows, bytes;
 };
 
 // ---- waiting
@@ -233,13 +237,33 @@ static int open_db(const char *where, const char *public_name, void **out, struc
 // Sends what is left of the command and waits until its next result can be read without waiting.
 static int await(struct db *db, struct err *err)
 {
-    int64_t until_ns = clock_now_ns() + WAIT_S * NS_PER_S;
+    int64_t until_ns = clock_now_ns() + BOUND_SILENCE_S * NS_PER_S;
     int unsent = 0;
     while (!db->lost && ((unsent = pq.flush(db->conn)) > 0 || pq.isBusy(db->conn)))
         if (wait_for(db, unsent > 0 ? POLLIN | POLLOUT : POLLIN, until_ns) &&
             !pq.consumeInput(db->conn))
             break; // the connection's error is the next result
     return db->lost ? complain_late(db, err) : 0;
+}
+
+// What was read of one answer. The rest of one that does not end is not read: the connection goes.
+static int count_rows(struct db *db, const PGresult *result, struct err *err)
+{
+    for (int r = 0; r < pq.ntuples(result); r++, db->rows++)
+        for (int c = 0; c < pq.nfields(result); c++)
+            db->bytes += pq.getlength(result, r, c);
+    if (db->rows > BOUND_ROWS)
+        err_set(err, ERR_FORMAT, "the ledger %s sends over %d rows", db->name, BOUND_ROWS);
+    else if (db->bytes > BOUND_ROWS_BYTES)
+        err_set(err, ERR_FORMAT, "the ledger %s sends over %lld GB", db->name,
+                (long long)(BOUND_ROWS_BYTES / 1000000000));
+    else if (clock_now_ns() > db->until_ns)
+        err_set(err, ERR_TIMEOUT, "the ledger %s was not done with its answer after %d s", db->name,
+                BOUND_QUERY_S);
+    else
+        return 0;
+    db->lost = true;
+    return err_hint(err, "select fewer runs (--since, -n); or is a table of it a view of others?");
 }
 
 // The next result: null at the end, or with an error if the server was given up.
@@ -327,8 +351,15 @@ static int run(void *db_, const char *sql, const char *const *values, size_t cou
     if (row)
         pq.setSingleRowMode(db->conn); // do not load long lists into memory
     bool any = false;
+    db->rows = db->bytes = 0;
+    db->until_ns = clock_now_ns() + BOUND_QUERY_S * NS_PER_S;
     for (PGresult *result; (result = next_result(db, &rc, err)); pq.clear(result)) {
         any = true;
+        int beyond = count_rows(db, result, err);
+        if (beyond != 0) {
+            pq.clear(result);
+            return beyond;
+        }
         ExecStatusType status = pq.resultStatus(result);
         if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK &&
             status != PGRES_SINGLE_TUPLE) {

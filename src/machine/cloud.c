@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bounds.h"
 #include "base/clock.h"
 #include "base/http.h"
 #include "machine/probe.h"
 
-// The whole search takes at most 0.4 s, including the time to cancel unfinished requests.
-#define SEARCH_NS  (385 * NS_PER_MS)
-#define ANSWER_MAX ((size_t)64 << 10)
+// The whole search (BOUND_METADATA_NS) takes at most 0.4 s, including the time to cancel unfinished
+// requests.
 
 // All three clouds use this address. Google's name for it would need a DNS query, also on machines
 // outside any cloud.
@@ -160,7 +160,7 @@ static size_t fill(struct search *search, const struct probe *probe,
         *call = (struct http_call){.method = queries[item].method,
                                    .url = buf_str(&search->urls[count]),
                                    .headers = queries[item].headers,
-                                   .max_bytes = ANSWER_MAX,
+                                   .max_bytes = BOUND_METADATA,
                                    .no_proxy = true,
                                    .context = search};
         if (item == CLOUD_AWS_TOKEN) {
@@ -212,7 +212,7 @@ static int query_metadata(const struct probe *probe, const bool candidate[CLOUD_
 // another cloud. That cloud's metadata and firmware describe a machine this user does not rent.
 int probe_where(struct probe *probe, struct machine_where *where, struct err *err)
 {
-    int64_t deadline_ns = clock_now_ns() + SEARCH_NS;
+    int64_t deadline_ns = clock_now_ns() + BOUND_METADATA_NS;
     struct environment env = {.tree = &probe->tree, .vars = probe->env};
     int rc = read_slurm(&env, &where->slurm, err);
     if (rc == 0)

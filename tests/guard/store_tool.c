@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bounds.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "guard/keep.h"
@@ -92,7 +93,7 @@ static int do_small(struct store *store, char **words, struct err *err)
     else if (strcmp(what, "create") == 0)
         rc = store_create(store, words[1], words[2], strlen(words[2]), &yes, deadline(), err);
     else if (strcmp(what, "get") == 0)
-        rc = store_get(store, words[1], STORE_SMALL_MAX, &out, deadline(), err);
+        rc = store_get(store, words[1], BOUND_MANIFEST, &out, deadline(), err);
     else if (strcmp(what, "delete") == 0)
         rc = store_delete(store, words[1], deadline(), err);
     else if (strcmp(what, "size") == 0)

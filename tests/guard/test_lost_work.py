@@ -4,6 +4,7 @@
 
 Each start is a real `fare run --save` of job.py, which ends with a chain of hashes: a training that began again from 0 shows in
 its log, and one that lost its state does not end with the sum of an uninterrupted one."""
+import errno
 import hashlib
 import json
 import os
@@ -11,11 +12,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from tap import done, report  # noqa: E402
+from tap import done, report, skip  # noqa: E402
 
 FARE, HERE = os.environ["FARE"], Path(__file__).resolve().parent
 SCRATCH = tempfile.TemporaryDirectory(prefix="fare-lost-")
@@ -123,6 +125,63 @@ whole = json.loads((p.store / "saves" / kept[-1] / "manifest").read_text())
 report("one bad checkpoint: later starts delete it never, nor its data", code == 0 and kept[-1] in p.saves()
        and all((p.store / e["data"]).exists() for e in whole["entries"]), f"{kept} {p.saves()} {said}")
 report("one bad checkpoint: others are pruned as ever", len(p.saves()) <= 2 + 2, p.saves())
+
+# ---- a manifest that is absurdly large, or has more values than memory should be spent on, is passed over for what it is
+def large(text):
+    """The newest manifest, as somebody else who may write to the store would leave it."""
+    p = saved()
+    folder = p.store / "saves" / p.saves()[-1]
+    (folder / "manifest").write_bytes(text)
+    marker = json.loads((folder / "complete").read_text())
+    marker["manifest"] = hashlib.sha256(text).hexdigest()
+    (folder / "complete").write_text(json.dumps(marker))
+    for older in p.saves()[:-1]:
+        shutil.rmtree(p.store / "saves" / older)
+    code, said = p.run(60)
+    return code == UNUSABLE and p.begun() == [0], f"{code} {p.begun()} {said}", said
+
+
+ok, detail, said = large(b" " * (64 << 20))
+report("a manifest of 64 MiB is no manifest of fare's, and not a lack of memory", ok and "it is not a manifest of fare's" in said
+       and "memory" not in said, detail)
+ok, detail, said = large(b"[" + b"{}," * (10 << 20) + b"{}]")
+report("ten million values are not read into memory", ok and "it has too many values" in said, detail)
+
+# ---- a pipe or a device in the place of an object, in a store that others can write to
+p = saved()
+for folder in p.store.glob("saves/*"):
+    (folder / "manifest").unlink()
+    os.mkfifo(folder / "manifest")
+code, said = p.run(60)
+report("a pipe instead of a manifest is not waited for", code == UNUSABLE and p.begun() == [0] and "is not a file" in said, f"{code} {said}")
+
+# ---- local errors for one start, on either side
+FAKE = Path(os.environ["BUILD"]) / "tests/guard/fake_disk.so"
+
+
+def failing(number, below, codes):
+    p = saved()
+    if below == "out":
+        p.run(60, fails=True)  # the checkpoints are on this machine too
+    kept, begun = p.saves(), p.begun()
+    p.env.update(LD_PRELOAD=str(FAKE), FAKE_DISK=f"{number}:{p.home / below}")
+    code, said = p.run(90)
+    ok = code in codes and p.begun() == begun and set(kept) <= set(p.saves())
+    del p.env["LD_PRELOAD"]
+    newest = json.loads((p.store / "saves" / kept[-1] / "manifest").read_text())["step"]
+    last, then = p.run(90)
+    return ok and last == 0 and p.begun()[-1] == newest > 0, f"{code} {said} {last} {then} {p.begun()} {newest}"
+
+
+if "sanitize" in str(FAKE):
+    skip("errors of a disk", "the sanitizers have their own preloaded library")
+else:
+    # A store that cannot be written at all is refused (1, 2); one that cannot be read has checkpoints that cannot be used.
+    cases = [(n, where, [UNUSABLE] if where != "store" else [1, 2]) for n in (errno.EIO, errno.ENOSPC, errno.EACCES) for where in ("out", "store")]
+    cases += [(errno.EACCES, "store/saves", [UNUSABLE]), (errno.EIO, "store/saves", [UNUSABLE]), (errno.EIO, "store/data", [UNUSABLE])]
+    with ThreadPoolExecutor(4) as pool:
+        for case, (ok, detail) in zip(cases, pool.map(lambda c: failing(*c), cases)):
+            report(f"{errno.errorcode[case[0]]} in {case[1]} for one start: no work is lost, nothing is deleted", ok, detail)
 
 # ---- --start-over
 p = saved()

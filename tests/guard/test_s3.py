@@ -13,13 +13,15 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path[:0] = [os.path.join(os.environ["ROOT"], "tests"), os.path.join(os.environ["ROOT"], "tests/guard")]
+from lying_store import LyingStore  # noqa: E402
 from s3_proxy import Proxy  # noqa: E402
 from s3_server import KEY, SECRET, Swift  # noqa: E402
 from tap import done, report, skip  # noqa: E402
-from tool import Job, tool  # noqa: E402
+from tool import CLEAN, TOOL, Job, tool  # noqa: E402
 
 if why := Swift.missing():
     skip("S3", why)
@@ -87,6 +89,81 @@ for text in (b"", b"<html>portal</html>", b"<ListBucketResult><Contents>", b"<Li
     code, said = s3("s3://bucket/pre", "list", "data/", env=THROUGH)
     report(f"an answer that is not S3's is no empty list: {text[:30]}", code == 1 and "error -5" in said, said)
 
+
+# ---- what never ends, or is absurdly large, costs neither time nor memory
+def bounded(command, env, seconds=40):
+    """(exit code or None if it did not end, what it said, MiB of memory)."""
+    out, most = tempfile.TemporaryFile(), 0
+    p = subprocess.Popen([str(word) for word in command], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+    until = time.monotonic() + seconds
+    while p.poll() is None and time.monotonic() < until:
+        try:  # the highest since it was started; of a process that has just ended, there is none
+            most = max(most, *map(int, re.findall(r"VmHWM:\s+(\d+)", Path(f"/proc/{p.pid}/status").read_text())), 0)
+        except OSError:
+            pass
+        time.sleep(0.02)
+    late = p.poll() is None
+    p.kill()
+    p.wait()
+    out.seek(0)
+    return (None if late else p.returncode), out.read().decode(errors="replace")[-3000:], most / 1024
+
+
+liar = LyingStore(swift)
+LIED = {**CLEAN, **DIRECT, "AWS_ENDPOINT_URL": liar.endpoint}
+for lie, words in (("endless list", "over 100000 objects"), ("repeating list", "the same page again and again"), ("huge page", "sends more than")):
+    liar.lie(lie)
+    code, said, mib = bounded([TOOL, "s3://bucket/lied", "list", "saves/"], LIED)
+    report(f"{lie}: an error in time and within 100 MiB", code == 1 and "error -5" in said and words in said and mib < 100, f"{code} {mib} {said}")
+empty_pages = iter(range(10**9))
+liar.reset(lambda r: f"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>{next(empty_pages)}"
+           "</NextContinuationToken></ListBucketResult>".encode())
+code, said, mib = bounded([TOOL, "s3://bucket/lied", "list", "saves/"], LIED)
+report("a list of empty pages ends", code == 1 and "does not end within 1000 pages" in said, f"{code} {said}")
+liar.lie("huge objects")
+code, said, mib = bounded([TOOL, "s3://bucket/lied", "get", "saves/x"], LIED)
+report("an object of 64 MiB where a manifest is looked for is too large, and asked for once", code == 1 and "is larger than" in said
+       and liar.count == 1 and mib < 100, f"{code} {mib} {liar.count} {said}")
+
+# ---- a server that lies for one start: the job is not started, and the start after it goes on. They wait beside the tests below
+def lied(place, lie, about, expect, codes):
+    """Job, lying start, honest start."""
+    home = SCRATCH / place
+    home.mkdir()
+    own, steps = LyingStore(swift), []
+    own.huge = 33 << 20  # a MiB more than a manifest may have
+
+    def start(count, fails=""):
+        command = [os.environ["FARE"], "run", "--no-cloud", "--no-trace", "--save", f"s3://bucket/{place}", "--job", "bert", "--lease", "3s",
+                   "--save-every", "50ms", "--checkpoint-patience", "1s", "--checkpoints", home / "out", "--", "sh", "-c", '"$@"; ' + fails,
+                   "sh", "/usr/bin/python3", "-S", "-E", Path(os.environ["ROOT"]) / "tests/guard/job.py", home / "out", count, "5", "5",
+                   "safetensors", home / "log", "{resume}"]
+        code, said, mib = bounded(command, {**CLEAN, **DIRECT, "AWS_ENDPOINT_URL": own.endpoint, "FARE_METADATA": "off",
+                                            "HOME": str(home), "XDG_DATA_HOME": str(home / "data")}, 90)
+        everything.append(said)
+        steps[:] = [int(line.split()[3]) for line in (home / "log").read_text().splitlines() if line.split()[2] == "start"]
+        return code, said, mib
+    (home / "log").touch()
+    first = start(30, "exit 9")
+    shutil.rmtree(home / "out", ignore_errors=True)
+    if not lie:  # it is slow, and true
+        own.reset(lambda r: time.sleep(2.5) if r.method == "GET" and "/data/" in r.target else None)
+        code, said, mib = start(60)
+        return first[0] == 9 and code == 0 and len(steps) == 2 and steps[1] > 0, f"{first} {code} {said} {steps}"
+    own.lie(lie, about)
+    code, said, mib = start(60)
+    ok = first[0] == 9 and code in codes and steps == [0] and expect in said and mib < 200
+    own.lie(None)
+    last = start(60)
+    return ok and last[0] == 0 and len(steps) == 2 and steps[1] > 0, f"{first} {code} {mib} {said} {last} {steps}"
+
+
+CASES = [("lies-endless", "endless list", "saves", "over 100000 objects", [74]), ("lies-empty", "empty list", "saves", "--start-over", [74]),
+         ("lies-bytes", "wrong bytes", "data", "--start-over", [74]), ("lies-gone", "no objects", "saves", "--start-over", [74]),
+         ("lies-huge", "huge objects", "saves", "--start-over", [74]), ("lies-lease", "empty list", "", "does not list what was written", [1]),
+         ("lies-not", None, "", "", [])]
+lying = ThreadPoolExecutor(len(CASES)).map(lambda case: lied(*case), CASES)
+
 # ---- files in parts
 big = file_of(2 * PART + 1_000_000)
 sums = hashlib.sha256(big.read_bytes()).hexdigest()
@@ -114,6 +191,12 @@ for part in (1, 2, 3):
     report(f"cut at part {part}: the rest is sent, and no more", code == 1 and code2 == 0 and first == (part - 1) * PART
            and first + moved(said2) == big.stat().st_size and hashlib.sha256(data).hexdigest() == sums, f"{said} {said2} {status}")
     report(f"cut at part {part}: nothing was there before it was whole", early == 404, early)
+proxy.reset(lambda r: "cut" if r.part >= 2 else None)
+s3("s3://bucket/parts", "send", "data/f", big, env=THROUGH, TOOL_PARALLEL=1, TOOL_PAUSE_MS=1)
+liar.reset(lambda r: b"<ListPartsResult><IsTruncated>true</IsTruncated><NextPartNumberMarker>1</NextPartNumberMarker></ListPartsResult>"
+           if r.method == "GET" and "uploadId=" in r.target else None)
+code, said, mib = bounded([TOOL, "s3://bucket/parts", "send", "data/f", big], LIED)
+report("a list of parts that never ends is an error", code == 1 and "error -5" in said and "no number of a part after 1" in said, f"{code} {said}")
 proxy.reset(lambda r: "cut" if r.part and sum(q.part == r.part for q in proxy.seen) == 1 else None)
 code, said = s3("s3://bucket/once", "send", "data/f", big, env=THROUGH)
 report("each part cut once: tried again", code == 0 and moved(said) == big.stat().st_size and len([r for r in proxy.seen if r.part]) == 6, said)
@@ -254,6 +337,10 @@ said = p.communicate(timeout=120)[1]
 everything.append(said)
 report("fare run: a bucket that is gone for a while: the job goes on, and it says so", p.returncode == 0 and "tried again" in said
        and "checkpoints are saved again" in said and log.read_text().count(" start ") == 1, said)
+
+for case, (ok, detail) in zip(CASES, lying):
+    report(f"fare run: {case[1]} of {case[2] or 'everything'} for one start: it is not started from 0, and goes on later" if case[1] else
+           "fare run: a fetch that takes longer than the patience of a second is not cut", ok, detail)
 code, said = tool("s3://bucket/x", "check", env={"AWS_EC2_METADATA_DISABLED": "true", "HOME": str(SCRATCH)})
 report("no credentials", "there are no credentials for S3" in said and "AWS_ACCESS_KEY_ID" in said, said)
 code, said = tool("s3://bucket/x", "check", env={"AWS_ACCESS_KEY_ID": "AKIDONLY", "HOME": str(SCRATCH)})

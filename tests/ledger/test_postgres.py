@@ -404,6 +404,30 @@ def tests():
 
     check_stalls(*stalls)
 
+    # ---- a table that is a view without end, as whoever owns the database may make one
+    endless = URL.rsplit("/", 1)[0] + "/endless"
+
+    def sql(database, *statements):
+        return as_owner(f"{BIN}/psql", "-h", FOLDER, "-p", PORT, "-U", "fare", database, *(w for s in statements for w in ("-c", s)),
+                        env={**os.environ, "PGPASSWORD": PASSWORD})
+    sql("postgres", "CREATE DATABASE endless")
+    fare(where, "import", team, url=endless)
+    sql("endless", "ALTER TABLE fare_spend RENAME TO kept_spend", "CREATE TABLE wide AS SELECT * FROM kept_spend LIMIT 1",
+        "UPDATE wide SET who = repeat('u', 5000000)")
+    for kept, words in (("kept_spend", "sends over 250000 rows"), ("wide", "sends over 4 GB")):
+        if kept == "wide" and not os.environ.get("FARE_TEST_WHOLE"):
+            continue  # it takes half a minute
+        made = sql("endless", f"CREATE VIEW fare_spend AS WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT {kept}.* FROM n, {kept}")
+        p = subprocess.Popen([FARE, "runs", "--by", "project", "--ledger", endless], env=env_of(where), stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+        try:
+            said = p.communicate(timeout=60)[1]
+        except subprocess.TimeoutExpired:
+            p.kill()
+            said = "it was read without end" + p.communicate()[1]
+        report(f"a view without end {words}: an error in time", p.returncode == 1 and words in said and "select fewer" in said, made.stderr + said)
+        sql("endless", "DROP VIEW fare_spend")
+
     # ---- what is never shown
     wrong = URL.replace(URL_PASSWORD, "falsch%407wort")
     texts = [fare(where, url=wrong), fare(where, url=URL.replace("/postgres", "/no_such_database")),
