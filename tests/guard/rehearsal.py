@@ -5,16 +5,18 @@
     tests/guard/rehearsal.py FARE [--count N] [--at-once N] [SEED]
 
 Each has its own seed, such as 7-12, which replays it alone. In each: the job finishes; its result is that of an
-uninterrupted run, bit for bit (one in forty is fare's own mlp, one in twenty saves to an S3 server); no partial checkpoint was resumed; two live copies never made progress; the work lost by an
+uninterrupted run, bit for bit (one in forty is fare's own mlp, one in ten saves to an S3 server); no partial checkpoint was resumed; two live copies never made progress; the work lost by an
 interruption is at most the interval, one checkpoint and what the machine's load adds; and where a store or a folder is wrong for
-one start, that start ends with a code of its own, nothing that was whole is deleted, and nobody else's file is written. Exit code 1
-if one failed."""
+one start (away, full, with errors, lying), that start ends before the job begins, nothing that was whole is deleted, and nobody else's
+file is written. Exit code 1 if one failed."""
 import argparse
 import atexit
+import errno
 import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -23,10 +25,15 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import lying_store  # noqa: E402
+import s3_server  # noqa: E402
+
 EVERY_S = 0.4       # --save-every
 LEASE_S = 1.5       # --lease
 SLACK_S = 3.0       # what a loaded machine adds to a time
@@ -35,6 +42,8 @@ KINDS = ["job", "fare", "machine", "term", "notice", "short notice", "pause", "s
 ON_DISK, ON_S3 = ["disk full"], ["network cut", "slow network"]  # more of them, by kind of store
 # The machine is lost, and for its successor's start something is wrong; then it is right again.
 WRONG_STARTS = ["folder gone", "planted link", "data away", "store lies", "saves lie"]
+DISK_ERRORS = ["folder errors", "store errors"]  # EIO, ENOSPC or EACCES, by fake_disk.c
+LIES = [f"bucket: {lie}" for lie in lying_store.LIES]
 UNUSABLE = 74  # exit code: there are checkpoints, and none can be used
 LASTING = {"store down", "slow start", "pause", "disk full", "network cut", "slow network"}  # the job may go on
 counts, lock = {}, threading.Lock()
@@ -133,8 +142,6 @@ class Server:
         with lock:
             if not cls.tried:
                 cls.tried = True
-                sys.path.insert(0, str(HERE))
-                import s3_server
                 if not s3_server.Swift.missing():
                     cls.dir = tempfile.mkdtemp(prefix="fare-swift-")
                     cls.swift = s3_server.Swift(cls.dir)
@@ -156,9 +163,11 @@ class Rehearsal:
         self.dir = Path(tempfile.mkdtemp(prefix="fare-rehearsal-"))
         self.store, self.log = self.dir / "store", self.dir / "log"
         self.kind = self.random.choice(["zip", "safetensors", "folder", "raw"])
-        self.steps = self.random.randint(60, 120)
+        self.steps = self.random.randint(80, 160)
         self.lease_s = LEASE_S
-        self.kinds = KINDS + WRONG_STARTS + (ON_DISK if self.mount() else [])
+        self.disk = Path(os.environ.get("BUILD", fare.rsplit("/", 1)[0])) / "tests/guard/fake_disk.so"
+        self.wrong = WRONG_STARTS + (DISK_ERRORS if self.disk.exists() and "sanitize" not in fare else [])
+        self.kinds = KINDS + self.wrong + (ON_DISK if self.mount() else [])
         self.plan = [self.random.choice(self.kinds) for _ in range(self.random.randint(1, 4))]
         self.machines, self.excused, self.alive = 0, [], []
 
@@ -186,10 +195,10 @@ class Rehearsal:
         home.mkdir(exist_ok=True)
         return home
 
-    def start(self, elsewhere=False, home=None):
+    def start(self, elsewhere=False, home=None, more=()):
         home = home or self.place(elsewhere)
         (home / "notice").unlink(missing_ok=True)
-        env = self.environment(home)
+        env = {**self.environment(home), **dict(more)}
         with open(self.dir / "said", "ab") as said:
             fare = subprocess.Popen(self.command(home), cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         fare.home = home
@@ -290,8 +299,19 @@ class Rehearsal:
             names |= {str(marker)} | {str(Path(self.store) / e["data"]) for e in entries if "data" in e}
         return names
 
+    def disk_error(self, what, home):
+        """The environment of a start whose disk fails."""
+        number = self.random.choice([errno.EIO, errno.ENOSPC, errno.EACCES])
+        below = home / "out" if what == "folder errors" else Path(self.store) / self.random.choice(["", "saves", "data"])
+        return {"LD_PRELOAD": str(self.disk), "FAKE_DISK": f"{number}:{below}"}
+
     def make_wrong(self, what, home):
-        """Returns how to make it right again."""
+        """Returns how to make it right again, and what to add to the environment of the start."""
+        if what in DISK_ERRORS:
+            return lambda: None, self.disk_error(what, home)
+        return self.make_store_wrong(what, home), {}
+
+    def make_store_wrong(self, what, home):
         out, away, store = home / "out", home / "out.away", Path(self.store)
         if what == "folder gone":  # its disk is not mounted
             if out.exists():
@@ -322,12 +342,12 @@ class Rehearsal:
         before, begun, home = self.whole(), len(self.lines()), self.place()
         if not before:
             return
-        right = self.make_wrong(what, home)
-        other = self.start(home=home)
+        right, more = self.make_wrong(what, home)
+        other = self.start(home=home, more=more)
         if what == "planted link":  # harms nobody: it goes on
             self.next = other
             return
-        code = self.wait(other, 4 * self.lease_s + 20)
+        code = self.wait(other, 4 * self.lease_s + 60)
         if code is None:
             send([other.pid] + children(other.pid), signal.SIGKILL)
             other.wait()
@@ -335,10 +355,13 @@ class Rehearsal:
         first = [int(line[3]) for line in self.lines()[begun:] if line[2] == "start"]
         # The same machine has the bytes on its own disk and goes on; or the job had ended before.
         if (first and first[0] > 0) or (code == 0 and not first and self.finals()):
+            count("wrong starts that could go on")
             return
-        count("starts that ended because no checkpoint could be used")
-        if code != UNUSABLE or first:
-            raise Fault(f"{what}: it did not end with code {UNUSABLE}, but {code}; the job was started from {first}")
+        # A store that cannot be asked at all is refused, or has failed, before there is anything to use.
+        refused = code in (1, 2) and (what in LIES or what == "store errors")
+        count("starts that ended because the store failed" if refused else "starts that ended because no checkpoint could be used")
+        if (code != UNUSABLE and not refused) or first:
+            raise Fault(f"{what}: it did not end with code {UNUSABLE}, but {code}; the job was started from {first}; {more}")
         if not before <= self.whole():
             raise Fault(f"{what}: {before - self.whole()} is gone")
 
@@ -354,7 +377,7 @@ class Rehearsal:
                 code = self.wait(fare, self.random.uniform(0.3, 2.2) + (self.lease_s if what != "slow start" else 0))
                 if code is None:
                     count(what)
-                    if what in WRONG_STARTS:
+                    if what in self.wrong:
                         self.start_wrong(what, fare)
                         continue
                     self.interrupt(what, fare)
@@ -470,10 +493,33 @@ class OnS3(Rehearsal):
         self.lease_s = 2.0
         self.link = Link(Server.get().ports["proxy"])
         self.store = f"s3://jobs/{seed}-{time.monotonic_ns()}"
-        self.plan = [self.random.choice([k for k in KINDS if k != "store down"] + 3 * ON_S3) for _ in range(self.random.randint(1, 3))]
+        self.wrong = [what for what in self.wrong if what in ("folder gone", "folder errors")] + LIES
+        kinds = [k for k in KINDS if k != "store down"] + 3 * ON_S3
+        self.plan = [self.random.choice(self.wrong if self.random.random() < 0.5 else kinds) for _ in range(self.random.randint(1, 3))]
 
     def environment(self, home):
         return {**super().environment(home), **Server.get().environment(AWS_ENDPOINT_URL=f"http://127.0.0.1:{self.link.port}")}
+
+    def whole(self):
+        ask, prefix = Server.get().ask, self.store.removeprefix("s3://jobs/")
+        status, listed = ask("GET", "/jobs", "list-type=2&prefix=" + urllib.parse.quote(f"{prefix}/saves/", safe=""))
+        assert status == 200 and b"<IsTruncated>false" in listed, listed
+        names = set()
+        for save in re.findall(r"<Key>([^<]*)/complete</Key>", listed.decode()):
+            status, manifest = ask("GET", f"/jobs/{save}/manifest")
+            if status == 200:
+                names |= {save} | {e["data"] for e in json.loads(manifest)["entries"] if "data" in e
+                                   and ask("HEAD", f"/jobs/{prefix}/{e['data']}")[0] == 200}
+        return names
+
+    def make_wrong(self, what, home):
+        if what not in LIES:
+            return super().make_wrong(what, home)
+        lie, liar = what.removeprefix("bucket: "), lying_store.LyingStore(Server.get())
+        liar.huge = 1 << 25  # what a manifest may have
+        about = self.random.choice(["", "saves", "data"] if lie in lying_store.OBJECTS else ["", "saves", "lease"])
+        liar.lie(lie, about)
+        return liar.listener.shutdown, {"AWS_ENDPOINT_URL": liar.endpoint}
 
     def network_cut(self, seconds):
         self.link.cut()
@@ -499,7 +545,7 @@ class Native(Rehearsal):
     def __init__(self, fare, seed):
         super().__init__(fare, seed)
         self.kind = "mlp"
-        self.plan = [what for what in self.plan if what not in ("job", "pause", *WRONG_STARTS)] or ["machine"]
+        self.plan = [what for what in self.plan if what not in ("job", "pause", *self.wrong)] or ["machine"]
         # Its checkpoints have eight megabytes.
         subprocess.run(["umount", "-l", str(self.store)], stderr=subprocess.DEVNULL)
         with lock:
@@ -532,7 +578,7 @@ class Native(Rehearsal):
 
 def one(fare, seed):
     number = int(seed.split("-")[1])
-    s3 = number % 20 == 3 and Server.get()
+    s3 = number % 10 == 3 and Server.get()
     r = (Native if number % 40 == 7 else OnS3 if s3 else Rehearsal)(fare, seed)
     began = time.monotonic()
     fault = None

@@ -14,7 +14,7 @@ from tap import done, report  # noqa: E402
 SEED, COUNT, AT_ONCE = "2026", 40, 16
 began = time.monotonic()
 with ThreadPoolExecutor(AT_ONCE) as pool:
-    numbers = sorted(range(1, COUNT + 1), key=lambda i: i % 20 not in (3, 7))  # those that take longest begin first
+    numbers = sorted(range(1, COUNT + 1), key=lambda i: i % 10 not in (3, 7))  # those that take longest begin first
     seeds = [f"{SEED}-{i}" for i in numbers]
     for seed, (fault, _) in zip(seeds, pool.map(lambda s: rehearsal.one(os.environ["FARE"], s), seeds)):
         report(f"rehearsal {seed}", fault is None, fault)
