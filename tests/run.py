@@ -36,7 +36,7 @@ WAITING = ["fleet/test_kubernetes", "measure/test_sample_command", "fleet/test_s
            "fleet/test_many", "measure/test_hostile", "trace/test_inject", "guard/test_store", "serve/test_serve",
            "measure/test_log_lines", "guard/test_save", "fleet/test_rehearsal", "guard/test_notice",
            "sample/test_tasks", "run/test_energy", "guard/test_s3_tls", "measure/test_provenance", "machine/test_cloud",
-           "measure/test_join", "measure/test_parallel_slurm", "fleet/test_emit_boot", "guard/test_lost_work", "guard/test_find", "guard/test_kubernetes",
+           "measure/test_strangers", "measure/test_join", "measure/test_parallel_slurm", "fleet/test_emit_boot", "guard/test_lost_work", "guard/test_find", "guard/test_kubernetes",
            "measure/test_ranks_slurm", "measure/test_gpus"]
 WAITING_AT_ONCE = 4
 # These compute for ten seconds or more: they begin first. The others fill what is left at the end.

@@ -149,3 +149,47 @@ void sha256_hex_of(const void *bytes, size_t len, char out[SHA256_HEX_BYTES])
     sha256_done(&sha, hash);
     sha256_hex(hash, out);
 }
+
+bool sha256_same(const uint8_t a[SHA256_BYTES], const uint8_t b[SHA256_BYTES])
+{
+    uint8_t differ = 0;
+    for (int i = 0; i < SHA256_BYTES; i++)
+        differ |= a[i] ^ b[i];
+    return differ == 0;
+}
+
+// ---- with a key
+
+void hmac_init(struct hmac *mac, const void *key, size_t len)
+{
+    uint8_t block[64] = {0}; // the key, or its sum where it is longer
+    sha256_init(&mac->inner);
+    if (len > sizeof block) {
+        sha256_add(&mac->inner, key, len);
+        sha256_done(&mac->inner, block);
+        sha256_init(&mac->inner);
+    } else if (len > 0) {
+        memcpy(block, key, len);
+    }
+    for (size_t i = 0; i < sizeof block; i++)
+        block[i] ^= 0x36;
+    sha256_add(&mac->inner, block, sizeof block);
+    for (size_t i = 0; i < sizeof block; i++)
+        block[i] ^= 0x36 ^ 0x5c;
+    sha256_init(&mac->outer);
+    sha256_add(&mac->outer, block, sizeof block);
+    explicit_bzero(block, sizeof block);
+}
+
+void hmac_add(struct hmac *mac, const void *bytes, size_t len)
+{
+    sha256_add(&mac->inner, bytes, len);
+}
+
+void hmac_done(struct hmac *mac, uint8_t out[SHA256_BYTES])
+{
+    sha256_done(&mac->inner, out);
+    sha256_add(&mac->outer, out, SHA256_BYTES);
+    sha256_done(&mac->outer, out);
+    explicit_bzero(mac, sizeof *mac);
+}

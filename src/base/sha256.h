@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// sha256: SHA-256 of bytes that come in pieces (FIPS 180-4).
+// sha256: SHA-256 of bytes that come in pieces (FIPS 180-4), and with a key (HMAC, RFC 2104).
 //
-// For fingerprints, for downloads with a known sum, for signed requests and checkpoints. Plain C,
+// For fingerprints, for downloads with a known sum, for checkpoints and for proofs. Plain C,
 // about 300 MB/s, or the processor's SHA instructions where it has them, about 1.5 GB/s. Nothing
 // here fails or allocates.
 #ifndef FARE_BASE_SHA256_H
 #define FARE_BASE_SHA256_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,5 +29,17 @@ void sha256_hex(const uint8_t hash[SHA256_BYTES], char out[SHA256_HEX_BYTES]);
 
 // The sum of one piece of memory, as hexadecimal.
 void sha256_hex_of(const void *bytes, size_t len, char out[SHA256_HEX_BYTES]);
+
+// Takes the same time, wherever they differ.
+bool sha256_same(const uint8_t a[SHA256_BYTES], const uint8_t b[SHA256_BYTES]);
+
+// HMAC-SHA-256: only who has the key can make it, and it does not tell the key.
+struct hmac {
+    struct sha256 inner, outer;
+};
+
+void hmac_init(struct hmac *mac, const void *key, size_t len);
+void hmac_add(struct hmac *mac, const void *bytes, size_t len);
+void hmac_done(struct hmac *mac, uint8_t out[SHA256_BYTES]); // wipes it
 
 #endif

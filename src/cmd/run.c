@@ -206,6 +206,9 @@ static const struct cmd_variable variables[] = {
     {"FARE_JOIN", "Seconds to wait for the other processes of mpirun or srun (default: 60)"},
     {"FARE_JOIN_HOST",
      "With a command on several machines: the one with rank 0, if its processes do not find it"},
+    {"FARE_JOIN_SECRET_FILE, FARE_JOIN_SECRET",
+     "With a command on several machines: a file with mode 600, or a value, by which its fare "
+     "processes know each other (default: mpirun's, or a file in your home folder)"},
     {"FARE_LEDGER", "Where runs are kept: a file (SQLite) or a postgresql:// URL"},
     {"FARE_ORDERED",
      "When this machine was ordered for the run, in seconds since 1970: the run pays for its boot "

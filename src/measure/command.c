@@ -331,7 +331,7 @@ static void end_command(struct job *job, enum sampling_end why, struct err *err)
 {
     look_at_python(job, true);
     job->ended = why;
-    parallel_stop(job->parallel);
+    parallel_stop(job->parallel, why);
     follow_stop(job->follow); // its end is not training
     job->rc = session_stop(job->session, err);
     if (why == SAMPLING_LEASE)
@@ -422,8 +422,9 @@ static enum sampling_end judge(struct job *job)
     s->noun = state.epochs ? "epoch" : job->samples ? "sample" : NULL;
     s->rate = state.steps_per_s;
     s->loss = state.loss;
-    if (parallel_stopped(job->parallel))
-        return SAMPLING_WITHIN;
+    enum sampling_end told = parallel_stopped(job->parallel);
+    if (told)
+        return told;
     if (plan->until_ns > 0 && clock_now_ns() >= plan->until_ns)
         return SAMPLING_SPENT;
     if (s->o->idle_ns > 0 && job->idle_ns > 0 && clock_now_ns() - job->idle_ns >= s->o->idle_ns)

@@ -137,5 +137,6 @@ int job_exit_code(const struct job *job, int rc)
         return 0;
     if (run->signal.known)
         return 128 + (int)run->signal.v;
-    return run->exit_code.known ? (int)run->exit_code.v : 1;
+    int code = run->exit_code.known ? (int)run->exit_code.v : 1;
+    return code != 0 ? code : parallel_exit_code(job->parallel);
 }

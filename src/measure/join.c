@@ -48,22 +48,25 @@ static void name_job(struct join *j)
 
 int join_port(const struct join *j, int attempt)
 {
-    uint32_t hash = 2166136261u;
-    for (const char *at = j->job; *at; at++)
-        hash = (hash ^ (uint8_t)*at) * 16777619u;
-    return PORT_FIRST + (int)((hash + (uint32_t)attempt) % PORTS);
+    uint8_t bytes[SHA256_BYTES];
+    uint32_t number;
+    join_prove(j->key, 'p', 0, NULL, 0, bytes); // nobody else can take it before
+    memcpy(&number, bytes, sizeof number);
+    return PORT_FIRST + (int)((number + (uint32_t)attempt) % PORTS);
 }
 
 socklen_t join_address(const struct join *j, struct sockaddr_un *to)
 {
+    uint8_t bytes[SHA256_BYTES];
+    char hex[SHA256_HEX_BYTES];
     *to = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = snprintf(to->sun_path + 1, sizeof to->sun_path - 1, "fare join %s", j->job);
-    size_t most = sizeof to->sun_path - 2;
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-                       ((size_t)n < most ? (size_t)n : most));
+    join_prove(j->key, 'p', 0, NULL, 0, bytes);
+    sha256_hex(bytes, hex);
+    int n = snprintf(to->sun_path + 1, sizeof to->sun_path - 1, "fare join %s", hex);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-// On other machines the user cannot be asked for.
+// Of another machine's process the user cannot be asked for.
 bool join_is_friend(const struct join *j, int fd)
 {
     struct ucred peer;
@@ -76,6 +79,7 @@ bool join_is_friend(const struct join *j, int fd)
 
 void join_release(struct join *j)
 {
+    explicit_bzero(j->key, sizeof j->key);
     pthread_mutex_destroy(&j->lock);
     pthread_cond_destroy(&j->news);
     free(j);
@@ -96,11 +100,11 @@ int join_new(struct join **join, const struct worker *place, struct err *err)
     pthread_cond_init(&j->news, &clock);
     pthread_condattr_destroy(&clock);
     name_job(j);
-    if (place->rank > 0) {
+    int rc = join_find_key(j, err);
+    if (rc == 0 && place->rank > 0)
         join_other_open(j);
-        return 0;
-    }
-    int rc = join_first_open(j, err);
+    else if (rc == 0)
+        rc = join_first_open(j, err);
     if (rc != 0) {
         join_free(j);
         *join = NULL;

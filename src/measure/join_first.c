@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first fare process of a job: it listens, and takes what the others tell.
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +13,12 @@
 #include "measure/join_parts.h"
 
 enum {
-    SILENT_S = 15,   // a process that says nothing for so long is lost
-    ABSENT_S = 10,   // for one that never came, after our command ended
-    PATIENCE_S = 60, // for the others to end; FARE_JOIN
-    STRANGERS = 16,  // connections that did not say who they are
+    SILENT_S = 15,     // a process that says nothing for so long is lost
+    ABSENT_S = 10,     // for one that never came or was lost, after our command ended
+    PATIENCE_S = 60,   // for the others to end; FARE_JOIN
+    STRANGERS = 64,    // connections that did not prove who they are; more push out older ones
+    ACCEPT_MOST = 256, // at one look
+    BACKLOG = 1024,
 };
 
 static int listen_here(const struct join *j)
@@ -24,7 +28,7 @@ static int listen_here(const struct join *j)
         struct sockaddr_un to;
         socklen_t len = join_address(j, &to);
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd >= 0 && (bind(fd, (struct sockaddr *)&to, len) != 0 || listen(fd, 128) != 0)) {
+        if (fd >= 0 && (bind(fd, (struct sockaddr *)&to, len) != 0 || listen(fd, BACKLOG) != 0)) {
             close(fd);
             fd = -1;
         }
@@ -45,7 +49,7 @@ static int listen_here(const struct join *j)
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &again, sizeof again);
         if (bind(fd, six ? (struct sockaddr *)&to : (struct sockaddr *)&to4,
                  six ? sizeof to : sizeof to4) != 0 ||
-            listen(fd, 128) != 0) {
+            listen(fd, BACKLOG) != 0) {
             close(fd);
             fd = -1;
         }
@@ -53,40 +57,114 @@ static int listen_here(const struct join *j)
     return fd;
 }
 
+static void note_refused(struct join *j, const char *from, const char *why)
+{
+    j->refused++;
+    j->refused_why = why;
+    snprintf(j->refused_from, sizeof j->refused_from, "%s", from);
+}
+
 static void drop(struct join *j, struct join_peer *p)
 {
     struct join_seat *seat = p->seat > 0 ? &j->seats[p->seat - 1] : NULL;
     if (seat && seat->state == JOIN_HERE)
         seat->state = JOIN_LOST;
+    if (!seat)
+        note_refused(j, p->from,
+                     p->wrong ? "it does not know the job's secret"
+                     : p->in  ? "it proved nothing after its hello"
+                              : "it said nothing");
     close(p->fd);
     free(p->in);
     *p = (struct join_peer){.fd = -1};
 }
 
-static void answer(const struct join_peer *p, char letter)
+static void answer(struct join_peer *p, char letter, uint8_t why)
 {
-    if (send(p->fd, &letter, 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1) {
+    struct join_answer a = {.letter = letter, .why = why};
+    join_prove(p->session.key, 'a', p->session.answers++, &a, offsetof(struct join_answer, proof),
+               a.proof);
+    if (send(p->fd, &a, sizeof a, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof a) {
         // It will find the connection closed.
     }
 }
 
+// For a new connection; those that proved the secret are never pushed out by those that did not.
+static struct join_peer *free_place(struct join *j)
+{
+    struct join_peer *oldest = NULL;
+    for (int i = 0; i < j->peer_count; i++) {
+        struct join_peer *p = &j->peers[i];
+        if (p->fd < 0)
+            return p;
+        if (p->seat == 0 && (!oldest || (!p->in && oldest->in) ||
+                             (!p->in == !oldest->in && p->heard_ns < oldest->heard_ns)))
+            oldest = p;
+    }
+    if (oldest)
+        drop(j, oldest);
+    return oldest;
+}
+
+// "10.0.0.7", "user 1004".
+static void name_stranger(const struct join *j, int fd, const struct sockaddr *address,
+                          socklen_t len, char *out, size_t size)
+{
+    static const char mapped[] = "::ffff:";
+    struct ucred peer = {0};
+    socklen_t bytes = sizeof peer;
+    char text[INET6_ADDRSTRLEN + 32] = "an unknown address";
+    if (j->local && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0)
+        snprintf(text, sizeof text, "user %u", (unsigned)peer.uid);
+    else if (!j->local)
+        getnameinfo(address, len, text, sizeof text, NULL, 0, NI_NUMERICHOST);
+    size_t skip = strncmp(text, mapped, strlen(mapped)) == 0 ? strlen(mapped) : 0;
+    snprintf(out, size, "%s", text + skip);
+}
+
+static bool hear(struct join *j, struct join_peer *p);
+
 static void accept_some(struct join *j)
 {
-    for (int i = 0; i < j->peer_count; i++) {
-        if (j->peers[i].fd >= 0)
-            continue;
-        int fd = accept4(j->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd < 0)
+    for (int i = 0; i < ACCEPT_MOST; i++) {
+        struct sockaddr_storage address;
+        socklen_t len = sizeof address;
+        struct join_peer new = {.heard_ns = clock_now_ns()}, *p;
+        new.fd =
+            accept4(j->listening, (struct sockaddr *)&address, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (new.fd < 0)
             return;
-        struct join_message *in = join_is_friend(j, fd) ? malloc(sizeof *in) : NULL;
-        if (!in) {
-            close(fd);
-            continue;
+        name_stranger(j, new.fd, (struct sockaddr *)&address, len, new.from, sizeof new.from);
+        if (!join_is_friend(j, new.fd)) {
+            note_refused(j, new.from, "it is another user's");
+            close(new.fd);
+        } else if (!(p = free_place(j))) {
+            close(new.fd);
+        } else {
+            *p = new;
+            if (!hear(j, p)) // before others push it out
+                drop(j, p);
         }
-        j->peers[i] = (struct join_peer){.fd = fd, .heard_ns = clock_now_ns(), .in = in};
-        if (j->stopping)
-            answer(&j->peers[i], JOIN_STOP);
     }
+}
+
+// Answers a hello that proves the secret. It may be one that was recorded: the seat is taken by
+// the first message, which proves the connection.
+static bool greet(struct join *j, struct join_peer *p)
+{
+    const struct join_hello *h = &p->hello;
+    struct join_welcome welcome;
+    p->wrong = h->magic != JOIN_MAGIC || h->seats != j->place.size || h->seat <= 0 ||
+               h->seat >= h->seats ||
+               !join_proves(j->key, 'h', 0, h, offsetof(struct join_hello, proof), h->proof);
+    if (p->wrong || !join_draw(welcome.nonce) || !(p->in = malloc(sizeof *p->in)))
+        return false;
+    join_bind(j, h, &welcome, welcome.proof, &p->session);
+    if (send(p->fd, &welcome, sizeof welcome, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof welcome)
+        return false;
+    if (j->stopping)
+        answer(p, JOIN_STOP, j->stopping);
+    return true;
 }
 
 // Times are sums since some beginning; differences of them must not overflow.
@@ -96,12 +174,11 @@ static bool is_possible(const struct rank_times *r)
            r->open_ns <= r->covered_ns && r->all_ns >= -1 && r->all_ns <= r->covered_ns;
 }
 
-bool join_valid(const struct join *j, const struct join_message *m)
+bool join_valid(const struct join_message *m)
 {
-    bool valid = m->magic == JOIN_MAGIC && m->bytes == sizeof *m && m->kind <= JOIN_END &&
-                 memcmp(m->job, j->job, sizeof j->job) == 0 &&
-                 memchr(m->host, '\0', sizeof m->host) && m->seats == j->place.size &&
-                 m->seat > 0 && m->seat < m->seats && m->count >= 0 && m->count <= RANK_TIMES_MOST;
+    bool valid = m->bytes == sizeof *m && m->kind <= JOIN_END &&
+                 memchr(m->host, '\0', sizeof m->host) && m->count >= 0 &&
+                 m->count <= RANK_TIMES_MOST;
     for (int i = 0; valid && i < m->count; i++)
         valid = is_possible(&m->ranks[i]);
     return valid;
@@ -111,9 +188,11 @@ bool join_valid(const struct join *j, const struct join_message *m)
 static bool take(struct join *j, struct join_peer *p)
 {
     const struct join_message *m = p->in;
-    if (!join_valid(j, m) || (p->seat != 0 && p->seat != m->seat))
+    p->wrong = !join_proves(p->session.key, 'm', p->session.messages++, m,
+                            offsetof(struct join_message, proof), m->proof);
+    if (p->wrong || !join_valid(m))
         return false;
-    struct join_seat *seat = &j->seats[m->seat - 1];
+    struct join_seat *seat = &j->seats[p->hello.seat - 1];
     if (p->seat == 0 && seat->state != JOIN_ABSENT && seat->state != JOIN_LOST)
         return false;
     size_t bytes = (size_t)m->count * sizeof *m->ranks;
@@ -124,11 +203,12 @@ static bool take(struct join *j, struct join_peer *p)
         seat->ranks = ranks;
         seat->count = m->count;
     }
-    p->seat = m->seat;
+    p->seat = p->hello.seat;
+    p->heard_ns = clock_now_ns();
     seat->state = m->kind == JOIN_END ? JOIN_ENDED : JOIN_HERE;
     seat->status = m->status;
     snprintf(seat->host, sizeof seat->host, "%s", m->host);
-    answer(p, JOIN_HEARD);
+    answer(p, JOIN_HEARD, 0);
     return true;
 }
 
@@ -136,15 +216,16 @@ static bool take(struct join *j, struct join_peer *p)
 static bool hear(struct join *j, struct join_peer *p)
 {
     for (;;) {
-        ssize_t n = recv(p->fd, (char *)p->in + p->have, sizeof *p->in - p->have, MSG_DONTWAIT);
+        size_t all = p->in ? sizeof *p->in : sizeof p->hello;
+        char *to = p->in ? (char *)p->in : (char *)&p->hello;
+        ssize_t n = recv(p->fd, to + p->have, all - p->have, MSG_DONTWAIT);
         if (n <= 0)
             return n < 0 && (errno == EAGAIN || errno == EINTR);
-        p->heard_ns = clock_now_ns();
         p->have += (size_t)n;
-        if (p->have < sizeof *p->in)
+        if (p->have < all)
             continue;
         p->have = 0;
-        if (!take(j, p))
+        if (!(p->in ? take(j, p) : greet(j, p)))
             return false;
     }
 }
@@ -164,14 +245,24 @@ const struct join_seat *join_look(struct join *j, int *count)
     return j->seats;
 }
 
-void join_stop(struct join *j)
+void join_stop(struct join *j, uint8_t why)
 {
     if (j->place.rank > 0)
         return;
-    j->stopping = true;
+    j->stopping = why;
     for (int i = 0; i < j->peer_count; i++)
-        if (j->peers[i].fd >= 0)
-            answer(&j->peers[i], JOIN_STOP);
+        if (j->peers[i].fd >= 0 && j->peers[i].in)
+            answer(&j->peers[i], JOIN_STOP, why);
+}
+
+void join_say_refused(const struct join *j, struct buf *out)
+{
+    if (j->listening < 0 && !j->local && !j->problem[0])
+        buf_printf(out, "; rank 0 could not listen: ports %d to %d are taken", join_port(j, 0),
+                   join_port(j, JOIN_PORT_TRIES - 1));
+    if (j->refused > 0)
+        buf_printf(out, "; rank 0 refused %d connection%s, the last from %s: %s", j->refused,
+                   j->refused > 1 ? "s" : "", j->refused_from, j->refused_why);
 }
 
 static int patience_s(void)
@@ -193,7 +284,7 @@ void join_wait(struct join *j, bool (*hurry)(void))
         const struct join_seat *seats = join_look(j, &count);
         for (int i = 0; i < count; i++) {
             here += seats[i].state == JOIN_HERE;
-            absent += seats[i].state == JOIN_ABSENT;
+            absent += seats[i].state == JOIN_ABSENT || seats[i].state == JOIN_LOST;
         }
         if (here == 0 && (absent == 0 || passed_ns > absent_s * NS_PER_S))
             return;
@@ -210,7 +301,8 @@ int join_first_open(struct join *j, struct err *err)
         return err_memory(err);
     for (int i = 0; i < j->peer_count; i++)
         j->peers[i].fd = -1;
-    j->listening = listen_here(j);
+    if (j->local || !j->problem[0])
+        j->listening = listen_here(j);
     return 0;
 }
 

@@ -3,7 +3,9 @@
 // news. Names and connections may take their time: nothing of the command waits for them.
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,8 @@
 
 enum {
     NEWS_MS = 1000,
-    TRY_MS = 500, // between two attempts to reach the first one
+    TRY_MS = 500,  // between two rounds of attempts to reach the first one
+    WELCOME_S = 2, // for what may be a stranger at its port
 };
 
 // ---- where the first one is
@@ -91,29 +94,52 @@ static int connect_to(const struct sockaddr *address, socklen_t len, int family)
     return -1;
 }
 
-static int connect_host(const struct join *j, const char *host, int attempt)
+static bool send_all(int fd, const void *bytes, size_t len)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-    char port[16];
-    int fd = -1;
-    snprintf(port, sizeof port, "%d", join_port(j, attempt));
-    if (getaddrinfo(host, port, &hints, &found) != 0)
-        return -1;
-    for (const struct addrinfo *at = found; at && fd < 0; at = at->ai_next)
-        fd = connect_to(at->ai_addr, at->ai_addrlen, at->ai_family);
-    freeaddrinfo(found);
-    return fd;
-}
-
-static bool send_all(int fd, const struct join_message *m)
-{
-    for (size_t sent = 0; sent < sizeof *m;) {
-        ssize_t n = send(fd, (const char *)m + sent, sizeof *m - sent, MSG_NOSIGNAL);
+    for (size_t sent = 0; sent < len;) {
+        ssize_t n = send(fd, (const char *)bytes + sent, len - sent, MSG_NOSIGNAL);
         if (n <= 0)
             return false;
         sent += (size_t)n;
     }
     return true;
+}
+
+// In so many seconds for all of it: a stranger may send a byte now and then.
+static bool receive_all(int fd, void *bytes, size_t len, int seconds)
+{
+    int64_t until_ns = clock_now_ns() + seconds * NS_PER_S;
+    for (size_t have = 0; have < len;) {
+        int64_t left_ns = until_ns - clock_now_ns();
+        struct pollfd input = {.fd = fd, .events = POLLIN};
+        if (left_ns <= 0 || poll(&input, 1, (int)(left_ns / NS_PER_MS) + 1) < 0)
+            return false;
+        ssize_t n = recv(fd, (char *)bytes + have, len - have, MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+            return false;
+        have += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+// Each side proves the secret to the other, before anything else is said.
+static bool shake_hands(struct join *j, int fd, struct join_session *session)
+{
+    struct join_hello hello;
+    struct join_welcome welcome;
+    uint8_t proof[SHA256_BYTES];
+    memset(&hello, 0, sizeof hello);
+    hello.magic = JOIN_MAGIC;
+    hello.seat = j->place.rank;
+    hello.seats = j->place.size;
+    if (!join_is_friend(j, fd) || !join_draw(hello.nonce))
+        return false;
+    join_prove(j->key, 'h', 0, &hello, offsetof(struct join_hello, proof), hello.proof);
+    if (!send_all(fd, &hello, sizeof hello) ||
+        !receive_all(fd, &welcome, sizeof welcome, WELCOME_S))
+        return false;
+    join_bind(j, &hello, &welcome, proof, session);
+    return sha256_same(proof, welcome.proof);
 }
 
 static bool is_ending(struct join *j)
@@ -125,15 +151,20 @@ static bool is_ending(struct join *j)
 }
 
 // Waits until it has heard the last message.
-static bool is_heard(struct join *j, int fd)
+static bool is_heard(struct join *j, int fd, struct join_session *session)
 {
-    char letter = 0;
-    while (letter != JOIN_HEARD && recv(fd, &letter, 1, 0) == 1) {
+    struct join_answer a = {0};
+    while (a.letter != JOIN_HEARD) {
+        if (!receive_all(fd, &a, sizeof a, JOIN_TIMEOUT_S) ||
+            !join_proves(session->key, 'a', session->answers++, &a,
+                         offsetof(struct join_answer, proof), a.proof))
+            return false;
         pthread_mutex_lock(&j->lock);
-        j->stopped |= letter == JOIN_STOP;
+        if (a.letter == JOIN_STOP)
+            j->stopped = a.why;
         pthread_mutex_unlock(&j->lock);
     }
-    return letter == JOIN_HEARD;
+    return true;
 }
 
 static void wait_news(struct join *j, int ms)
@@ -149,17 +180,19 @@ static void wait_news(struct join *j, int ms)
 }
 
 // Sends the news until the end, or until the connection breaks.
-static void talk(struct join *j, int fd)
+static void talk(struct join *j, int fd, struct join_session *session)
 {
     struct join_message *m = malloc(sizeof *m);
     bool end = false;
     while (m && !end) {
         pthread_mutex_lock(&j->lock);
-        *m = j->out;
+        memcpy(m, &j->out, sizeof *m);
         end = j->ending;
         pthread_mutex_unlock(&j->lock);
         m->kind = end ? JOIN_END : JOIN_NEWS;
-        if (!send_all(fd, m) || !is_heard(j, fd))
+        join_prove(session->key, 'm', session->messages++, m, offsetof(struct join_message, proof),
+                   m->proof);
+        if (!send_all(fd, m, sizeof *m) || !is_heard(j, fd, session))
             break;
         pthread_mutex_lock(&j->lock);
         j->heard = end;
@@ -169,39 +202,65 @@ static void talk(struct join *j, int fd)
     free(m);
 }
 
+// Talks with the first one, if that is who is there; false: it is not.
+static bool try_address(struct join *j, const struct sockaddr *address, socklen_t len, int family)
+{
+    struct join_session session;
+    int fd = connect_to(address, len, family);
+    bool proved = fd >= 0 && shake_hands(j, fd, &session);
+    if (proved)
+        talk(j, fd, &session);
+    if (fd >= 0)
+        close(fd);
+    return proved;
+}
+
+static bool try_host(struct join *j, const char *host, int attempt)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+    char port[16];
+    bool proved = false;
+    snprintf(port, sizeof port, "%d", join_port(j, attempt));
+    if (getaddrinfo(host, port, &hints, &found) != 0)
+        return false;
+    for (const struct addrinfo *at = found; at && !proved; at = at->ai_next)
+        proved = try_address(j, at->ai_addr, at->ai_addrlen, at->ai_family);
+    freeaddrinfo(found);
+    return proved;
+}
+
 // One attempt to reach the first one and talk with it; false: it cannot be reached.
 static bool reach(struct join *j, int attempt)
 {
-    int fd = -1;
+    bool proved = false;
     if (j->local) {
         struct sockaddr_un to;
         socklen_t len = join_address(j, &to);
-        fd = connect_to((struct sockaddr *)&to, len, AF_UNIX);
+        proved = try_address(j, (struct sockaddr *)&to, len, AF_UNIX);
     }
-    for (const char *host = j->hosts; !j->local && *host && fd < 0; host += strlen(host) + 1)
-        fd = connect_host(j, host, attempt % JOIN_PORT_TRIES);
-    if (fd < 0)
-        return false;
-    if (join_is_friend(j, fd))
-        talk(j, fd);
-    close(fd);
-    return true;
+    for (const char *host = j->hosts; !j->local && *host && !proved; host += strlen(host) + 1)
+        proved = try_host(j, host, attempt % JOIN_PORT_TRIES);
+    return proved;
 }
 
 static void *serve(void *join)
 {
     struct join *j = join;
     int64_t until_ns = 0;
-    for (int attempt = 0;; attempt++) {
+    for (int attempt = 0, last = 0;; attempt++) { // last: when all ports were tried since the end
         bool reached = reach(j, attempt);
         bool ending = is_ending(j);
-        if (ending && until_ns == 0)
+        if (ending && until_ns == 0) {
             until_ns = clock_now_ns() + JOIN_TIMEOUT_S * NS_PER_S;
+            last = attempt + JOIN_PORT_TRIES;
+        }
         pthread_mutex_lock(&j->lock);
-        bool done = j->heard || (ending && clock_now_ns() > until_ns);
+        bool done = j->heard || (ending && attempt >= last && clock_now_ns() > until_ns);
         pthread_mutex_unlock(&j->lock);
         if (done)
             break;
+        if (!reached && (attempt + 1) % JOIN_PORT_TRIES != 0)
+            continue; // the next port
         if (ending)
             clock_sleep_ns(50 * NS_PER_MS);
         else
@@ -218,13 +277,11 @@ static void *serve(void *join)
 
 void join_other_open(struct join *j)
 {
-    j->out.magic = JOIN_MAGIC;
     j->out.bytes = sizeof j->out;
-    memcpy(j->out.job, j->job, sizeof j->job);
     gethostname(j->out.host, sizeof j->out.host - 1);
-    j->out.seat = j->place.rank;
-    j->out.seats = j->place.size;
     find_hosts(j);
+    if (!j->local && j->problem[0])
+        return;
     pthread_t thread;
     sigset_t all, before;
     sigfillset(&all); // signals are for the main thread
@@ -245,10 +302,10 @@ void join_tell(struct join *j, const struct rank_times *ranks, int count)
     pthread_mutex_unlock(&j->lock);
 }
 
-bool join_stopped(struct join *j)
+uint8_t join_stopped(struct join *j)
 {
     pthread_mutex_lock(&j->lock);
-    bool stopped = j->stopped;
+    uint8_t stopped = j->stopped;
     pthread_mutex_unlock(&j->lock);
     return stopped;
 }
@@ -283,5 +340,10 @@ bool join_ended(struct join *j, int status, struct buf *why)
     else
         buf_adds(why, " does not answer");
     buf_adds(why, "; the record lacks this part\n");
+    if (!j->local) {
+        buf_printf(why, "rank %d: ", j->place.rank);
+        join_say_secret(j, why);
+        buf_addc(why, '\n');
+    }
     return false;
 }

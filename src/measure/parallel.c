@@ -40,6 +40,7 @@ struct parallel {
     const char *by;
     int size, nodes; // the largest; 0: none
     bool differs;    // others were told another number
+    int exit_code;   // of the others
     uint8_t seen[(WORKER_SIZE_MOST + 8) / 8];
     int seen_count;
     struct exchanges_one calls_now[EXCHANGES_MOST];
@@ -271,15 +272,21 @@ int parallel_work(struct parallel *t, const struct child *child, const struct fo
     return rc;
 }
 
-bool parallel_stopped(const struct parallel *t)
+enum sampling_end parallel_stopped(const struct parallel *t)
 {
-    return t && t->join && t->place.rank > 0 && join_stopped(t->join);
+    uint8_t why = t && t->join && t->place.rank > 0 ? join_stopped(t->join) : 0;
+    return why == 0 ? SAMPLING_GOES_ON : sampling_word(why) ? why : SAMPLING_WITHIN;
 }
 
-void parallel_stop(const struct parallel *t)
+void parallel_stop(const struct parallel *t, enum sampling_end why)
 {
     if (t && t->join)
-        join_stop(t->join);
+        join_stop(t->join, (uint8_t)why);
+}
+
+int parallel_exit_code(const struct parallel *t)
+{
+    return t ? t->exit_code : 0;
 }
 
 // ---- the record
@@ -402,8 +409,33 @@ static int count_hosts(const struct join_seat *seats, int count)
     return hosts;
 }
 
+// `missing` of them did not tell how they ended; `rank` is the first of those.
+static int note_missing(struct parallel *t, int rank, int missing, struct run *run,
+                        struct buf *says, struct err *err)
+{
+    int count;
+    const struct join_seat *one = &join_look(t->join, &count)[rank - 1];
+    bool absent = one->state == JOIN_ABSENT;
+    struct buf text = {0};
+    buf_printf(&text, "%d of %d fare processes did not tell how they ended: rank %d %s%s%s%s",
+               missing, count + 1, rank,
+               absent                    ? "was never heard of"
+               : one->state == JOIN_LOST ? "was lost, on "
+                                         : "went on, on ",
+               one->host, missing > 1 ? ", and others" : "",
+               one->state == JOIN_LOST ? "; whether its command finished is unknown" : "");
+    if (absent) {
+        join_say_refused(t->join, &text);
+        join_say_secret(t->join, says);
+        buf_addc(says, '\n');
+    }
+    int rc = text.failed ? err_memory(err) : run_taint(run, buf_str(&text), err);
+    buf_release(&text);
+    return rc;
+}
+
 // The other fare processes: which were not heard to the end, and how one of them failed.
-static int note_seats(struct parallel *t, struct run *run, struct err *err)
+static int note_seats(struct parallel *t, struct run *run, struct buf *says, struct err *err)
 {
     int count, missing = 0, first = 0, failed = 0;
     const struct join_seat *seats = join_look(t->join, &count);
@@ -412,6 +444,8 @@ static int note_seats(struct parallel *t, struct run *run, struct err *err)
         bool ended = seats[i].state == JOIN_ENDED || (sampled && seats[i].state == JOIN_HERE);
         missing += !ended;
         first = !ended && first == 0 ? i + 1 : first;
+        if (!ended && seats[i].state == JOIN_LOST)
+            t->exit_code = EXIT_FAILURE;
         failed =
             seats[i].state == JOIN_ENDED && seats[i].status != 0 && failed == 0 ? i + 1 : failed;
         if (seats[i].state != JOIN_ABSENT)
@@ -419,23 +453,15 @@ static int note_seats(struct parallel *t, struct run *run, struct err *err)
     }
     if (t->nodes == 0 && missing == 0)
         t->nodes = count_hosts(seats, count);
-    char text[160];
-    if (missing > 0) {
-        const struct join_seat *one = &seats[first - 1];
-        snprintf(text, sizeof text,
-                 "%d of %d fare processes did not tell how they ended: rank %d %s%s", missing,
-                 count + 1, first,
-                 one->state == JOIN_ABSENT ? "was never heard of"
-                 : one->state == JOIN_LOST ? "was lost"
-                                           : "went on",
-                 missing > 1 ? ", and others" : "");
-        TRY(run_taint(run, text, err));
-    }
+    if (missing > 0)
+        TRY(note_missing(t, first, missing, run, says, err));
     if (failed == 0 || !run->ended || strcmp(run->ended, "finished") != 0)
         return 0;
     int status = seats[failed - 1].status;
+    char text[64];
     snprintf(text, sizeof text, WIFEXITED(status) ? "rank %d: exit code %d" : "rank %d: signal %d",
              failed, WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    t->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     run->full = some_bool(false);
     TRY(text_set(&run->ended, "failed", err));
     return text_set(&run->problem, text, err);
@@ -475,12 +501,15 @@ int parallel_finish(struct parallel *t, int status, bool (*hurry)(void), struct 
         return 0;
     if (t->join && t->place.rank > 0) {
         buf_reset(says); // the first one says what there is to say
+        const char *why = sampling_word(parallel_stopped(t));
+        if (why)
+            buf_printf(says, "rank %d: rank 0 ended the job (%s)\n", t->place.rank, why);
         (void)!join_ended(t->join, status, says);
         return 0;
     }
     if (t->join) {
         join_wait(t->join, hurry);
-        TRY(note_seats(t, run, err));
+        TRY(note_seats(t, run, says, err));
     }
     return t->size > 1 ? fill(t, run, says, err) : 0;
 }

@@ -14,6 +14,7 @@
 #define FARE_MEASURE_PARALLEL_H
 
 #include "measure/join.h"
+#include "measure/sampling.h"
 #include "measure/session.h"
 #include "measure/tracing.h"
 #include "run/child.h"
@@ -35,14 +36,16 @@ size_t parallel_environment(const struct parallel *parallel, char **list, size_t
 int parallel_work(struct parallel *parallel, const struct child *child, const struct follow *follow,
                   const struct tracing *tracing) MUST_USE;
 
-// Another fare process of the job ended its command, or is to: this one ends too.
-bool parallel_stopped(const struct parallel *parallel);
-void parallel_stop(const struct parallel *parallel);
+// The first fare process of the job ended its command as it was asked to: the others end too.
+enum sampling_end parallel_stopped(const struct parallel *parallel); // why
+void parallel_stop(const struct parallel *parallel, enum sampling_end why);
 
 // After the command's end, once the step time is known: waits for the other fare processes until
 // `hurry` says so, and fills the record. `status`: as from wait().
 int parallel_finish(struct parallel *parallel, int status, bool (*hurry)(void), struct run *run,
                     struct buf *says, struct err *err) MUST_USE;
+// The exit code where our command succeeded, and another one's failed or its fare was lost; else 0.
+int parallel_exit_code(const struct parallel *parallel);
 
 // What follows from the times of `count` ranks, of `ranks` there are; for tests too. `begin` and
 // `end` are their times at the first step and at the last, rank by rank.

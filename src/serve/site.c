@@ -21,13 +21,11 @@ static void hash_text(const char *text, uint8_t out[SHA256_BYTES])
 
 bool site_knows(const struct site *site, const char *token)
 {
-    uint8_t hash[SHA256_BYTES], differ = 0;
+    uint8_t hash[SHA256_BYTES];
     if (!site->has_token || !token)
         return false;
     hash_text(token, hash);
-    for (size_t i = 0; i < SHA256_BYTES; i++)
-        differ |= hash[i] ^ site->token[i];
-    return differ == 0;
+    return sha256_same(hash, site->token);
 }
 
 int serve_token(const char *path, struct buf *token, struct err *err)

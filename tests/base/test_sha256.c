@@ -111,12 +111,48 @@ static void test_both_loops_agree(void **state)
     }
 }
 
+// RFC 4231, test cases 1, 2 and 6: a short key, a shorter one, and one longer than a block.
+static void test_with_a_key(void **state)
+{
+    (void)state;
+    static const uint8_t ones[20] = {0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b,
+                                     0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b};
+    uint8_t long_key[131];
+    memset(long_key, 0xaa, sizeof long_key);
+    const struct {
+        const void *key;
+        size_t len;
+        const char *data, *mac;
+    } cases[] = {
+        {ones, sizeof ones, "Hi There",
+         "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},
+        {"Jefe", 4, "what do ya want for nothing?",
+         "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
+        {long_key, sizeof long_key, "Test Using Larger Than Block-Size Key - Hash Key First",
+         "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hmac mac;
+        uint8_t out[SHA256_BYTES], other[SHA256_BYTES];
+        char hex[SHA256_HEX_BYTES];
+        hmac_init(&mac, cases[i].key, cases[i].len);
+        for (const char *at = cases[i].data; *at; at++)
+            hmac_add(&mac, at, 1);
+        hmac_done(&mac, out);
+        sha256_hex(out, hex);
+        assert_string_equal(hex, cases[i].mac);
+        memcpy(other, out, sizeof other);
+        assert_true(sha256_same(out, other));
+        other[31] ^= 1;
+        assert_false(sha256_same(out, other));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors_of_nist),
-        cmocka_unit_test(test_a_million_times_a),
-        cmocka_unit_test(test_every_way_to_cut_it),
+        cmocka_unit_test(test_with_a_key),        cmocka_unit_test(test_vectors_of_nist),
+        cmocka_unit_test(test_a_million_times_a), cmocka_unit_test(test_every_way_to_cut_it),
         cmocka_unit_test(test_both_loops_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

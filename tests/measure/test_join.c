@@ -36,6 +36,7 @@ static void name_job(const char *name)
     setenv("PMIX_NAMESPACE", job, 1);
     setenv("MASTER_ADDR", "127.0.0.1", 1);
     setenv("FARE_JOIN", "30", 1);
+    setenv("FARE_JOIN_SECRET", "only this test knows it", 1);
 }
 
 // A process that tells its number and ends with it as its code.
@@ -128,9 +129,9 @@ static void strangers(void **state)
     (void)state;
     name_job("strangers");
     struct join *j = open_seat(0, 2, 1);
-    int count, silent[8];
+    int count, silent[200];
     static struct join_message m;
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 200; i++)
         silent[i] = connect_as_stranger(j);
     int liar = connect_as_stranger(j);
     memset(&m, 0xff, sizeof m);
@@ -143,7 +144,7 @@ static void strangers(void **state)
         other(1, 2, 1);
     join_wait(j, never);
     assert_int_equal(join_look(j, &count)[0].state, JOIN_ENDED);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 200; i++)
         close(silent[i]);
     close(liar);
     join_free(j);
@@ -153,37 +154,26 @@ static void strangers(void **state)
 static void messages_that_cannot_be(void **state)
 {
     (void)state;
-    name_job("valid");
-    struct join *j = open_seat(0, 4, 1);
     static struct join_message good;
-    good = (struct join_message){
-        .magic = JOIN_MAGIC, .bytes = sizeof good, .seat = 3, .seats = 4, .count = 1};
-    memcpy(good.job, j->job, sizeof good.job);
+    good = (struct join_message){.bytes = sizeof good, .count = 1};
     good.ranks[0] = (struct rank_times){.covered_ns = 100, .open_ns = 50, .all_ns = -1};
-    assert_true(join_valid(j, &good));
+    assert_true(join_valid(&good));
 #define WRONG(change)                                                                              \
     do {                                                                                           \
         static struct join_message m;                                                              \
         m = good;                                                                                  \
         change;                                                                                    \
-        assert_false(join_valid(j, &m));                                                           \
+        assert_false(join_valid(&m));                                                              \
     } while (0)
-    WRONG(m.magic++);
     WRONG(m.bytes--);
     WRONG(m.kind = 2);
-    WRONG(m.job[0] = 'x');
     WRONG(memset(m.host, 'h', sizeof m.host));
-    WRONG(m.seat = 0);
-    WRONG(m.seat = 4);
-    WRONG(m.seat = -1);
-    WRONG(m.seats = 5);
     WRONG(m.count = -1);
     WRONG(m.count = RANK_TIMES_MOST + 1);
     WRONG(m.ranks[0].covered_ns = INT64_MIN);
     WRONG(m.ranks[0].covered_ns = INT64_MAX);
     WRONG(m.ranks[0].open_ns = 101);
     WRONG(m.ranks[0].all_ns = INT64_MIN);
-    join_free(j);
 }
 
 // The others end when the first one says so.
@@ -197,14 +187,14 @@ static void stopping(void **state)
         struct buf why = {0};
         for (int i = 0; i < 2000 && !join_stopped(o); i++)
             clock_sleep_ns(10 * NS_PER_MS);
-        bool stopped = join_stopped(o);
+        bool stopped = join_stopped(o) == 2;
         _exit(join_ended(o, 0, &why) && stopped ? 0 : 1);
     }
     struct join *j = open_seat(0, 2, 1);
     int count;
     while (join_look(j, &count)[0].state == JOIN_ABSENT)
         clock_sleep_ns(10 * NS_PER_MS);
-    join_stop(j);
+    join_stop(j, 2);
     join_wait(j, never);
     assert_int_equal(join_look(j, &count)[0].state, JOIN_ENDED);
     join_free(j);

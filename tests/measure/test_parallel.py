@@ -98,6 +98,11 @@ def fares():
     report("each is one run in the ledger", code == 0 and len(kept) == 2 and all(r.get("ranks") == 3 for r in kept), (err, kept))
     code, runs, err = run("sh", "-c", "sleep 0.5", front=[*MPIRUN, "-n", 2], options=["--ranks", "1"])
     report("--ranks 1: each is a run of its own", code == 0 and len(runs) == 2, (runs, err))
+    # As on two machines with a home each: mpirun's own key of the job is the secret.
+    apart = f'exec env OMPI_MCA_orte_num_nodes=2 MASTER_ADDR=127.0.0.1 XDG_DATA_HOME={TOP}/home$OMPI_COMM_WORLD_RANK "$@"'
+    code, runs, err = run("sleep", "1", front=[*MPIRUN, "-n", 2, "sh", "-c", apart, "sh"])
+    report("mpirun, over TCP: they know each other by mpirun's key", code == 0 and len(runs) == 1 and runs[0].get("ranks") == 2
+           and not list(TOP.glob("home*/fare/join.secret")), (runs, err[-800:]))
     code, runs, err = run("sh", "-c", 'sleep 1; exit $((OMPI_COMM_WORLD_RANK * 3))', front=[*MPIRUN, "-n", 2])
     one = (runs or [{}])[0]
     report("another rank's exit code is the run's", one.get("ended") in ("failed", "interrupted") and code != 0
@@ -141,18 +146,19 @@ def joined(rank1, **env):
 
 def apart():
     (code, runs, err), (code1, runs1, err1) = ends(pair("sh", "-c", "sleep 2; exit 4"))
-    report("over TCP: one record, and each process has its own exit code", code == 0 and code1 == 4 and len(runs) == 1 and not runs1
+    report("over TCP: one record, and the job fails with the rank that failed", code == 4 and code1 == 4 and len(runs) == 1 and not runs1
            and runs[0].get("ranks") == 2 and runs[0].get("nodes") == 1 and runs[0].get("problem") == "rank 1: exit code 4", (code, code1, runs, err, err1))
     report("the others say nothing of their own", "fare:" not in err1, err1)
     began = time.monotonic()
     (code, runs, err), = ends(pair(first=("sh", "-c", "sleep 1"), FARE_JOIN="3"))
     report("a process that never comes: the run is kept soon, and says so", code == 0 and time.monotonic() - began < 12
            and any("rank 1 was never heard of" in t for t in runs[0].get("taints", [])), (runs, err))
-    p, go = joined("sleep 12")
+    p, go = joined("sleep 12", FARE_JOIN="2")
     p[1].kill()
     go.touch()
     (code, runs, err), (code1, runs1, err1) = ends(p)
-    report("one whose fare is killed: it was lost", code == 0 and any("rank 1 was lost" in t for t in runs[0].get("taints", [])), (runs, err))
+    report("one whose fare is killed: it was lost, and the job is no success", code == 1
+           and any("rank 1 was lost, on " in t for t in runs[0].get("taints", [])), (runs, err))
     p = pair("sh", "-c", "sleep 3", first=("sleep", "6"))
     time.sleep(1.5)
     p[0].kill()

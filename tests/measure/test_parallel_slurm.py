@@ -49,9 +49,13 @@ with tempfile.TemporaryDirectory(prefix="fare-test-") as top:
             cluster.tool("srun", "-N2", "-n4", FARE, "run", "--", "sleep", "1")
             kept = json.loads(cluster.tool(FARE, "runs", "--json").stdout or "{}").get("runs", [])
             report(NAMES[1], len(kept) == 1 and kept[0].get("ranks") == 4 and kept[0].get("nodes") == 2, kept)
-            p = cluster.tool("srun", "-N2", "-n2", "--kill-on-bad-exit=0", *run, "--", "sh", "-c", "sleep 1; exit $((SLURM_PROCID * 5))")
+            # Here with a home for each task: the secret of the job is in the environment, which srun hands on.
+            cluster.env["FARE_JOIN_SECRET"] = os.urandom(12).hex()
+            p = cluster.tool("srun", "-N2", "-n2", "--kill-on-bad-exit=0", "sh", "-c", f'XDG_DATA_HOME={top}/home$SLURM_PROCID exec "$@"', "sh", *run,
+                             "--", "sh", "-c", "sleep 1; exit $((SLURM_PROCID * 5))")
             one = (records(p) or [{}])[0]
-            report(NAMES[2], one.get("ended") == "failed" and one.get("problem") == "rank 1: exit code 5", said(p))
+            report(NAMES[2], one.get("ended") == "failed" and one.get("problem") == "rank 1: exit code 5" and p.returncode == 5
+                   and not list(Path(top).glob("home*/fare/join.secret")), said(p))
             # Its tasks are Slurm's children, not the command's: those that exchange something on this machine are seen.
             mpi = Path(top) / "mpi_ranks"
             built = shutil.which("mpirun") and subprocess.run(["cc", "-O1", "-o", mpi, Path(__file__).parent / "mpi_ranks.c",
