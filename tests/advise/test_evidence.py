@@ -185,15 +185,18 @@ check("a machine that was assumed is no evidence for other quotes", assumed)
 
 def commands():
     """The same command on a laptop and, by its imported record, on a T4: 50 s of acme/small are 0.05 USD."""
-    def command(name, argv, seconds, **more):
-        run = record(name, None, "t4", seconds, framework="command", command=argv, total_steps=500, **more)
+    def command(name, argv, seconds, card="t4", **more):
+        run = record(name, None, card, seconds, framework="command", command=argv, total_steps=500, **more)
         return {**{k: v for k, v in run.items() if v is not None}, "name": "train"}
     laptop = {"machine": {"cpu": "Laptop"}, "use": {"gpus": 0}}
     RUN = ["train.py", "--lr", "1"]
     runs = [command("laptop", ["python", *RUN], 600, **laptop), command("rented", ["/opt/env/bin/python3", *RUN], 50),
             # Other arguments, and another length of the same: other trainings.
-            command("faster", ["python", "train.py", "--lr", "2"], 5), command("longer", ["python", *RUN], 90)]
+            command("faster", ["python", "train.py", "--lr", "2"], 5), command("longer", ["python", *RUN], 90),
+            command("script", ["python", *RUN], 4, "v100")]
     runs[3]["total_steps"] = 900
+    for run in runs:  # the last is another script of that name
+        run["code"] = {"script": "train.py", "script_sha256": ("b" if run is runs[4] else "a") * 64}
     (HERE / "commands.jsonl").write_text("".join(json.dumps(r) + "\n" for r in runs))
     fare("runs", "import", str(HERE / "commands.jsonl"))
     q = quote("20261110T000000Z-laptop")
