@@ -28,6 +28,13 @@ void advice_add_money(struct buf *out, int64_t nano)
     buf_printf(out, "%s USD", text);
 }
 
+void advice_add_age(struct buf *out, const struct bill *bill, const char *before, const char *after)
+{
+    if (bill->price_old.v)
+        buf_printf(out, "%sat a price %s OLD%s", before,
+                   units_count(bill->price_age_days.v, "day").s, after);
+}
+
 // "aws/g5.xlarge@us-east-1, 0.52 USD (0.51-0.53) in 31 min, estimated ±20 %"
 void advice_add_bill(struct buf *out, const struct bill *bill)
 {
@@ -59,8 +66,7 @@ void advice_add_bill(struct buf *out, const struct bill *bill)
         buf_printf(out, ", committed for %s (%s %s in all, used or not)",
                    units_count(bill->committed_months.v, "month").s, owed, bill->currency);
     }
-    if (bill->price_old.v)
-        buf_printf(out, ", at a price %s OLD", units_count(bill->price_age_days.v, "day").s);
+    advice_add_age(out, bill, ", ", "");
 }
 
 // Sentences then name the run, so that its time is not mistaken for the asked one's.

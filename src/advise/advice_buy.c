@@ -306,11 +306,14 @@ static int say_rent(const struct quote_ask *ask, const struct advice_wishes *w,
                     const struct bill *bought, const struct bill *rent, double own_s,
                     struct quote *quote, struct err *err)
 {
-    struct buf text = {0};
+    struct buf text = {0}, name = {0};
     struct paid paid;
     TRY(advice_break_even(ask, &w->own, rent, own_s, &paid.use_s, &paid.tenths, err));
+    buf_adds(&name, rent->offer);
+    advice_add_age(&name, rent, " (", ")");
     add_machine(&text, ask, &w->own, bought);
-    add_paid(&text, ask, &w->own, &paid, rent->offer, bill_is_bound(rent));
+    add_paid(&text, ask, &w->own, &paid, buf_str(&name), bill_is_bound(rent));
+    buf_drop(&text, &name);
     int rc = add_estimated(&text, ask, &w->own, bought, rent, own_s, err);
     buf_adds(&text, ".");
     add_assumptions(&text, &w->own);

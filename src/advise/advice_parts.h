@@ -13,6 +13,9 @@ bool advice_is_own(const struct bill *bill);             // a bought machine
 // "aws/g5.xlarge@us-east-1, 0.52 USD (0.51-0.53) in 31 min, estimated ±20 %", and whose time it is
 // if not that of the run asked for.
 void advice_add_bill(struct buf *out, const struct bill *bill);
+// "at a price 30 days OLD": with every figure that is made from such a price.
+void advice_add_age(struct buf *out, const struct bill *bill, const char *before,
+                    const char *after);
 void advice_add_whose(struct buf *out, const struct quote *quote, const struct bill *bill);
 void advice_add_machine(struct buf *out,
                         const struct quote_ask *ask); // "the machine measured (k80)"

@@ -234,6 +234,7 @@ static void add_month(struct buf *text, const char *before, const struct best *b
         buf_printf(text, ", committed for %s (%s USD in all, used or not)",
                    units_count(bill->committed_months.v, "month").s, owed);
     }
+    advice_add_age(text, bill, ", ", "");
 }
 
 // The cheapest measured offer, the cheapest estimate if that is cheaper, and a lower bound that
@@ -365,6 +366,7 @@ static int add_way(const struct quote_ask *ask, const struct bill *bill, int64_t
     buf_adds(text, ", ");
     add_cost(text, &cost);
     add_certainty(text, bill);
+    advice_add_age(text, bill, ", ", "");
     return 0;
 }
 
