@@ -194,9 +194,9 @@ static int mend_interval(const struct signs *signs, json_t *run, struct err *err
     return note(run, "interval", err);
 }
 
-// The least that the whole can take: the sample without its start, and what was left at a tenth less
-// than its fastest stretch, or at half of that where other programs or parts not seen were in the
-// way. Earlier builds subtracted the scatter of a short sample without an end.
+// The least that the whole can take: the sample without its start, and what was left at a tenth
+// less than its fastest stretch, or at half of that where other programs or parts not seen were in
+// the way. Earlier builds subtracted the scatter of a short sample without an end.
 static double least_s(const struct signs *s)
 {
     const struct run_projection *p = &s->projection;
