@@ -41,21 +41,25 @@ static void corrects(void **state)
         {OLD "\"projection\":{\"low_s\":5.0,\"high_s\":4.0}}",
          NEW "\"projection\":{\"low_s\":5.0,\"high_s\":5.0,\"wall_s\":5.0},"
              "\"corrected\":[\"interval\"]}"},
-        // 7,000 s were left by steps of 800 ms on average and 400 at least: 3,500 s less a tenth, and
+        // 7,000 s were left by steps of 800 ms on average and 400 at least: 3,500 s less a tenth,
+        // and
         // the sample's 60 s after its start. Half of that if other programs were in the way.
         {OLD "\"step_ms\":800.0,\"projection\":{\"after_s\":70.0,\"wall_s\":7070.0,\"low_s\":66.0,"
              "\"high_s\":19140.0,\"load_s\":10.0},\"step_plot_ms\":[400.0,1200.0]}",
-         NEW "\"step_ms\":800.0,\"projection\":{\"after_s\":70.0,\"wall_s\":7070.0,\"low_s\":3210.0,"
-             "\"high_s\":19140.0,\"load_s\":10.0},\"step_plot_ms\":[400.0,1200.0],"
-             "\"corrected\":[\"interval\"]}"},
+         NEW
+         "\"step_ms\":800.0,\"projection\":{\"after_s\":70.0,\"wall_s\":7070.0,\"low_s\":3210.0,"
+         "\"high_s\":19140.0,\"load_s\":10.0},\"step_plot_ms\":[400.0,1200.0],"
+         "\"corrected\":[\"interval\"]}"},
         {OLD "\"step_ms\":800.0,\"projection\":{\"after_s\":70.0,\"wall_s\":7070.0,\"low_s\":66.0,"
              "\"high_s\":19140.0,\"load_s\":10.0},\"use\":{\"other_cpu_percent\":150.0},"
              "\"step_plot_ms\":[400.0,1200.0]}",
-         NEW "\"step_ms\":800.0,\"projection\":{\"after_s\":70.0,\"wall_s\":7070.0,\"low_s\":1635.0,"
-             "\"high_s\":19140.0,\"load_s\":10.0},\"use\":{\"other_cpu_percent\":150.0},"
-             "\"step_plot_ms\":[400.0,1200.0],\"corrected\":[\"interval\"]}"},
-        {OLD "\"step_ms\":800.0,\"projection\":{\"after_s\":70.0,\"wall_s\":7070.0,\"low_s\":3300.0,"
-             "\"high_s\":19140.0,\"load_s\":10.0},\"step_plot_ms\":[400.0,1200.0]}",
+         NEW
+         "\"step_ms\":800.0,\"projection\":{\"after_s\":70.0,\"wall_s\":7070.0,\"low_s\":1635.0,"
+         "\"high_s\":19140.0,\"load_s\":10.0},\"use\":{\"other_cpu_percent\":150.0},"
+         "\"step_plot_ms\":[400.0,1200.0],\"corrected\":[\"interval\"]}"},
+        {OLD
+         "\"step_ms\":800.0,\"projection\":{\"after_s\":70.0,\"wall_s\":7070.0,\"low_s\":3300.0,"
+         "\"high_s\":19140.0,\"load_s\":10.0},\"step_plot_ms\":[400.0,1200.0]}",
          NULL},
         // The GPU works 15 ms in steps of 100 ms; the recorded ones took 20.
         {OLD "\"step_ms\":100.0,\"account\":{\"x\":1,\"step_ms\":20.0,\"busy_share\":0.75,"

@@ -56,9 +56,9 @@ static void without_a_plot(void **state)
     assert_true(run.projection.high_s.v > 205 + 0.35 * 180); // docs/projection.md
 }
 
-// 80 steps of 380 ms or more, far apart: 9,310 more take 59 min at least on a GPU, whatever else the
-// CPUs did. On the CPUs others took at most as much from it as it used itself: a quarter of one of
-// two.
+// 80 steps of 380 ms or more, far apart: 9,310 more take 59 min at least on a GPU, whatever else
+// the CPUs did. On the CPUs others took at most as much from it as it used itself: a quarter of one
+// of two.
 static void beside_others(void **state)
 {
     (void)state;
