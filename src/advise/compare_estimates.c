@@ -126,8 +126,10 @@ static int fill_cost(const struct compare_targets *all, const struct target *t,
     TRY(text_set_amount(&row->price.usd_per_hour, hour, err));
     TRY(text_set(&row->price.from, "book", err));
     TRY(text_set_amount(&row->cost.usd, cost, err));
-    TRY(text_set_amount(&row->cost.low_usd, totals[1], err));
-    TRY(text_set_amount(&row->cost.high_usd, totals[2], err));
+    if (!row->cost.lower_bound.v) { // else it has no end
+        TRY(text_set_amount(&row->cost.low_usd, totals[1], err));
+        TRY(text_set_amount(&row->cost.high_usd, totals[2], err));
+    }
     return compare_local_row(all->market, all->wishes.currency, t->price.day, row, err);
 }
 
@@ -164,8 +166,7 @@ static void set_ratios(struct compare_row *row, const struct compare_row *base)
         return;
     set_ratio(row->time_s.value.v, row->time_s.low.v, row->time_s.high.v, base->time_s.value.v,
               &row->time);
-    if (base->cost.nano_usd.v > 0 && row->cost.high_usd &&
-        row->cost.lower_bound.v == base->cost.lower_bound.v &&
+    if (base->cost.nano_usd.v > 0 && !base->cost.lower_bound.v && row->cost.high_usd &&
         money_parse(row->cost.low_usd, &low, NULL) == 0 &&
         money_parse(row->cost.high_usd, &high, NULL) == 0)
         set_ratio((double)row->cost.nano_usd.v, (double)low, (double)high,

@@ -245,6 +245,8 @@ static int fill_cost(const struct group *g, struct compare_row *row, struct err 
     int rc = text_set_amount(&row->cost.usd, row->cost.nano_usd.v, err);
     if (rc == 0 && run_million_tokens(&g->run, row->cost.nano_usd.v, &each))
         rc = text_set_amount(&row->usd_per_mtoken, each, err);
+    if (g->bound) // it has no end
+        return rc;
     if (rc == 0 && only && only->time_high > 0) {
         rc = text_set_amount(&row->cost.low_usd, only->cost_low, err);
         if (rc == 0)
@@ -252,7 +254,7 @@ static int fill_cost(const struct group *g, struct compare_row *row, struct err 
     } else if (rc == 0 && g->cost.judged) {
         rc = spread_cost(g, row, err);
     }
-    if (!g->cost.positive || g->bound)
+    if (!g->cost.positive)
         return rc;
     struct compare_figure *work = &row->trainings_per_usd;
     work->value = some_real(1e9 / g->cost.value);

@@ -92,7 +92,7 @@ bool compare_cost_interval(const struct compare_row *row, const char *before, co
                            char out[COMPARE_CELL])
 {
     char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
-    if (!cost_of(row, amount, interval) || !*interval || row->cost.lower_bound.v)
+    if (!cost_of(row, amount, interval) || !*interval)
         return false;
     int low = (int)strcspn(interval, "-"); // no cost is negative
     snprintf(out, COMPARE_CELL, "%s%.*s%s%s%s", before, low, interval, between, before,

@@ -32,7 +32,7 @@ static struct maybe_real time_high(const struct compare_row *row)
 }
 static struct maybe_real cost_of(const struct compare_row *row)
 {
-    return usd(row->cost.usd);
+    return usd(row->cost.lower_bound.v ? NULL : row->cost.usd); // a gauge has no ≥
 }
 static struct maybe_real cost_low(const struct compare_row *row)
 {

@@ -46,10 +46,8 @@ static void cost_row(struct draft *d, const struct compare_row *row, int group)
         d->rc = err_memory(d->err);
     struct plot_point *bar =
         draft_bar(d, buf_str(&label), some_real((double)row->cost.nano_usd.v / 1e9));
-    if (!row->cost.lower_bound.v) { // a bound has no end
-        bar->y_low = dollars(row->cost.low_usd);
-        bar->y_high = dollars(row->cost.high_usd);
-    }
+    bar->y_low = dollars(row->cost.low_usd);
+    bar->y_high = dollars(row->cost.high_usd);
     if (row->base.known && row->base.v)
         bar->marked = some_bool(true);
     if (compare_estimated(row))
