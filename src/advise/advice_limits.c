@@ -255,7 +255,10 @@ int advice_say_budget(const struct advice_wishes *w, struct quote *quote, struct
         if (cheap)
             add_bill(&text, quote, "; the cheapest is ", cheap);
         else if (!k.bound && !bill_time_is_bound(low))
-            add_bill(&text, quote, quote_count(quote) == 1 ? ": " : "; the lowest bound is ", low);
+            add_bill(&text, quote,
+                     quote_count(quote) == 1 || low->spot.never_ends.v ? ": "
+                                                                       : "; the lowest bound is ",
+                     low);
         if (before(k.bound, cheap))
             advice_add_bound(&text, quote, "; may be within the budget: ", k.bound);
     }
