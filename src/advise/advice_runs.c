@@ -97,7 +97,7 @@ static int64_t with_interruptions(const struct bill *bill, int64_t total)
     if (!bill->spot.replays.known || bill->spot.never_ends.v || bill->certainty ||
         money_parse(bill->spot.uninterrupted, &before, NULL) != 0 || before <= 0)
         return total;
-    return (int64_t)fmin((double)total * (double)bill_total(bill) / (double)before, 9e18);
+    return (int64_t)fmin((double)total * (double)bill_before_credit(bill) / (double)before, 9e18);
 }
 
 // The bill for `runs` runs in one go on the offer of `bill`. `traffic` of them pay for egress and

@@ -150,8 +150,9 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
     if (rc == 0)
         rc = quote_candidate_time(ask, c, &time, &known, err);
     if (rc == 0) {
-        rc = bill_make(ask->market, &ask->wishes, &c->offer, buf_str(&name), &time, gpus, &bill,
-                       &why);
+        struct wishes wishes = ask->wishes;
+        wishes.without_credit |= c->offer.kind == OFFER_SPOT; // quote_spot() takes it
+        rc = bill_make(ask->market, &wishes, &c->offer, buf_str(&name), &time, gpus, &bill, &why);
         if (rc == ERR_MEMORY)
             err_memory(err);
         else if (rc != 0)

@@ -166,7 +166,7 @@ static struct replay plain_replay(const struct spotting *s)
     return plain;
 }
 
-// The bill's own differs from that in what comes once: traffic, credits.
+// The bill's own differs from that in what comes once: traffic.
 static int find_base(struct spotting *s, struct err *err)
 {
     struct replay plain = plain_replay(s);
@@ -178,7 +178,6 @@ static int find_base(struct spotting *s, struct err *err)
                : 0;
 }
 
-// A line before the credit, if there is one, which stays the last.
 static int add_line(struct spotting *s, const char *what, const char *how, int64_t more,
                     struct err *err)
 {
@@ -186,12 +185,6 @@ static int add_line(struct spotting *s, const char *what, const char *how, int64
     struct bill_item *item = LIST_ADD(&b->items, err);
     if (!item)
         return ERR_MEMORY;
-    if (b->before_credit && b->items.count > 1) {
-        struct bill_item credit = item[-1];
-        item[-1] = *item;
-        *item = credit;
-        item--;
-    }
     TRY(text_set(&item->what, what, err));
     TRY(text_set(&item->how, how, err));
     return text_set_amount(&item->amount, more, err);
@@ -263,7 +256,6 @@ static int set_bill(struct spotting *s, const struct replay_summary *sum, struct
     b->low_s = some_real(low_ns / 1e9);
     b->high_s = some_real(high_ns / 1e9);
     TRY(add_lines(s, extra, err));
-    TRY(add_to(&b->before_credit, extra, err));
     TRY(add_to(&b->by_hours, extra, err));
     TRY(text_set_amount(&b->total, mean > 0 ? mean : 0, err));
     TRY(text_set_amount(&b->low, low > 0 ? low < mean ? low : mean : 0, err));
@@ -272,6 +264,20 @@ static int set_bill(struct spotting *s, const struct replay_summary *sum, struct
         TRY(money_scale(s->wishes->hour_of_mine.v, (int64_t)sum->mean_wall_ns, 3600 * NS_PER_S,
                         MONEY_HALF_EVEN, &waiting, err));
         TRY(text_set_amount(&b->waiting, waiting, err));
+    }
+    return 0;
+}
+
+// The user's credit pays interruptions too, on each way to do it that was replayed.
+static int take_credit(struct spotting *s, struct err *err)
+{
+    int64_t credit = 0;
+    TRY(bill_take_credit(s->market, s->wishes, s->offer, s->bill, &credit, err));
+    for (size_t i = 0; i < s->bill->spot.rows.count; i++) {
+        struct spot_row *row = &s->bill->spot.rows.items[i];
+        char **const amounts[] = {&row->mean, &row->low, &row->middle, &row->high};
+        for (size_t k = 0; row->interruptions.known && k < sizeof amounts / sizeof *amounts; k++)
+            TRY(add_to(amounts[k], -credit, err));
     }
     return set_local(s, err);
 }
@@ -507,6 +513,8 @@ int quote_spot(struct market *market, const struct wishes *wishes, const struct 
         rc = with_hazard(&s, run, series, err);
     else if (rc == 0 && series && series->count > 1 && time->total_ns > 0)
         rc = with_prices(&s, series, err);
+    if (rc == 0)
+        rc = take_credit(&s, err);
     hazard_release(&s.hazard);
     spot_history_release(&history);
     return rc;

@@ -16,8 +16,8 @@ struct spot_ask { // all zero: nothing is given
     bool rows;                      // ways to do it, side by side
 };
 
-// What the bill of `bill_make()` becomes for a spot offer; others stay as they are. `run` and
-// `time` are those that the bill was made from.
+// What the bill of `bill_make()`, made without_credit, becomes for a spot offer; others stay as
+// they are. `run` and `time` are those that the bill was made from.
 int quote_spot(struct market *market, const struct wishes *wishes, const struct spot_ask *ask,
                const struct offer *offer, const struct run *run, const struct bill_time *time,
                struct bill *bill, struct err *err) MUST_USE;

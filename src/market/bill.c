@@ -414,12 +414,13 @@ static int find_credit(struct making *m, int64_t *credit, char *how, size_t size
 
 // A credit pays as much of the bill as it covers, as a separate line, and reduces both interval
 // ends.
-static int take_credit(struct making *m, struct err *err)
+static int take_credit(struct making *m, int64_t *found, struct err *err)
 {
     char how[64] = "", left[MONEY_BYTES], text[160];
     struct bill *b = m->bill;
     int64_t credit = 0, total = bill_total(b);
     TRY(total > 0 ? find_credit(m, &credit, how, sizeof how, err) : 0);
+    *found = credit;
     if (credit <= 0)
         return 0;
     int64_t paid = credit < total ? credit : total;
@@ -500,16 +501,28 @@ static struct bill_time without_boot(const struct bill_time *time)
     return rest;
 }
 
+static int open_making(struct making *m, struct market *market, struct err *err)
+{
+    TRY(market_price(market, m->offer, m->wishes, &m->price, err));
+    TRY(market_currencies(market, &m->currencies, err));
+    return m->wishes->list_price ? 0 : market_rates(market, &m->rates, err);
+}
+
+int bill_take_credit(struct market *market, const struct wishes *wishes, const struct offer *offer,
+                     struct bill *bill, int64_t *credit, struct err *err)
+{
+    struct making m = {.wishes = wishes, .offer = offer, .bill = bill};
+    TRY(open_making(&m, market, err));
+    return take_credit(&m, credit, err);
+}
+
 int bill_make(struct market *market, const struct wishes *wishes, const struct offer *offer,
               const char *name, const struct bill_time *whole, int64_t gpus_used, struct bill *bill,
               struct err *err)
 {
     struct making m = {.wishes = wishes, .offer = offer, .bill = bill};
-    int rc = market_price(market, offer, wishes, &m.price, err);
-    if (rc == 0)
-        rc = market_currencies(market, &m.currencies, err);
-    if (rc == 0)
-        rc = wishes->list_price ? 0 : market_rates(market, &m.rates, err);
+    int64_t credit;
+    int rc = open_making(&m, market, err);
     if (rc != 0)
         return rc;
     struct bill_time charged = priced_boots_free(&m.price) ? without_boot(whole) : *whole;
@@ -544,7 +557,7 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
     if (rc == 0)
         rc = note_unpriced(&m, time->total_ns, err);
     if (rc == 0)
-        rc = take_credit(&m, err);
+        rc = take_credit(&m, &credit, err);
     if (rc == 0)
         rc = add_local(&m, market, err);
     if (rc == 0)

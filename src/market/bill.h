@@ -50,6 +50,11 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
               const char *name, const struct bill_time *time, int64_t gpus_used, struct bill *bill,
               struct err *err) MUST_USE;
 
+// Takes the user's credit, which becomes `*credit` (nano-USD), off a bill that was made
+// without_credit.
+int bill_take_credit(struct market *market, const struct wishes *wishes, const struct offer *offer,
+                     struct bill *bill, int64_t *credit, struct err *err) MUST_USE;
+
 // Not to be recommended: something has no price, or its price cannot be.
 bool bill_doubtful(const struct bill *bill);
 bool bill_price_doubtful(const struct bill *bill); // its price is not to be believed

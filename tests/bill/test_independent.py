@@ -384,6 +384,9 @@ def main():
             seen.bills(own, made, day, training, *words(options, few), "--all")
         for day, options in ((TODAY, "--keep 2d"), ("2018-02-18", "--boot 0")):
             seen.bills(own, rates, day, "30h", *words(options, few), "--all", "--kind", "on-demand", negotiated=NEGOTIATED)
+        for training in ("30h", "2400h"):
+            seen.bills(own, rates, "2019-03-28", training, *words("--boot 9s --checkpoint-every 31m --checkpoint-time 11s", few), "--all",
+                       "--kind", "spot", negotiated=NEGOTIATED)
 
         for provider, count in sorted(seen.count.items()):
             report(f"{provider}: bills as by the page, {count}", not seen.wrong[provider], "\n".join(seen.wrong[provider]))

@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Bills by src/bill/ and by second.py, which was written from docs/billing.md by somebody who had not read
-the first: the same to the nano-unit, on 100,000 random tariffs and uses."""
+the first: the same to the nano-unit, on 100,000 random tariffs and uses.
+
+test_independent.py has whole quotes, from the tables on. Here are uses that no quote makes: a start at a known time of day,
+traffic earlier in the month, a disk for another time than the machine, interruptions under any rule."""
 import json
 import os
 import random
