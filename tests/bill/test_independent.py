@@ -360,7 +360,8 @@ def anchors(tables, config):
     both("Azure, 6 min 45 s are 6 min in 2018", "2018-02-18", "405s", "azure/k", "--boot 0", "total", "0.12")
     both("a price for a day and no known rule: whole days", TODAY, "5h", "nobody/day", "--boot 0", "total", "13.13")
     # 5 h of nobody/n are 5 x 1.01 GBP, under 13.13 USD; 5 / 24 of the day's price would be 2.74 USD.
-    order = [b["name"] for b in ask(config, *"--time 5h --boot 0 --gpu k520 --provider nobody --max-age 9999 --all".split(), "--date", TODAY)]
+    options = "--time 5h --boot 0 --gpu k520 --provider nobody --max-age 9999 --all --date"
+    order = [b["name"] for b in ask(config, *options.split(), TODAY)]
     report("a price for a day does not lead by a part of it", order.index("n") < order.index("day"), order)
 
 
