@@ -20,8 +20,8 @@
 #define CROWDED  "The server is reading too many requests that write."
 
 enum {
-    THREADS = 4,                     // for HTTP; pages are rendered by others, see renderer.h
-    CONNECTIONS = 2048,              // half of them for one address
+    THREADS = 4, // for HTTP; pages are rendered by others, see renderer.h
+    CONNECTIONS = 2048,
     BODIES_MAX = 4 * SERVE_BODY_MAX, // bytes of all bodies being read
     HEADER_BYTES = 32 << 10,         // memory per connection, without the body
     LARGE = 64 << 10,                // bytes, see bound_memory()
@@ -35,6 +35,8 @@ enum {
 struct connection {
     int fd;
     int64_t since_ns;
+    bool served; // its request is read or answered; otherwise it is silent, or sends one
+    bool shed;
     struct connection *next, **link;
 };
 
@@ -45,8 +47,100 @@ struct serve {
     struct sockaddr_storage address;
     pthread_mutex_t lock; // guards the rest
     struct connection *connections;
+    size_t open[2];    // connections that were not shed: silent, and served
+    size_t most;       // of both
     size_t body_bytes; // promised to bodies
 };
+
+// ---- connections
+
+static struct connection *connection_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+// With the lock.
+static void set_served(struct serve *serve, struct connection *c, bool served)
+{
+    if (!c->shed) {
+        serve->open[c->served]--;
+        serve->open[served]++;
+    }
+    c->served = served;
+}
+
+static void note_served(struct serve *serve, struct MHD_Connection *connection)
+{
+    struct connection *c = connection_of(connection);
+    pthread_mutex_lock(&serve->lock);
+    if (c)
+        set_served(serve, c, true);
+    pthread_mutex_unlock(&serve->lock);
+}
+
+// Makes room, with the lock. Behind a proxy all clients have one address, so a share for each
+// address would shut out the others; instead the connection that has waited longest is closed, of
+// the kind that takes up more: silent ones, or clients that do not read their answers.
+static void shed(struct serve *serve)
+{
+    bool kind = serve->open[true] > serve->open[false];
+    struct connection *oldest = NULL;
+    for (struct connection *c = serve->connections; c; c = c->next)
+        if (!c->shed && c->served == kind && (!oldest || c->since_ns < oldest->since_ns))
+            oldest = c;
+    if (!oldest)
+        return;
+    oldest->shed = true;
+    serve->open[kind]--;
+    shutdown(oldest->fd, SHUT_RDWR);
+}
+
+static void connected(void *arg, struct MHD_Connection *connection, void **context,
+                      enum MHD_ConnectionNotificationCode code)
+{
+    struct serve *serve = arg;
+    struct connection *c = *context;
+    pthread_mutex_lock(&serve->lock);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        c = info ? calloc(1, sizeof *c) : NULL; // out of memory: only IDLE_S limits it
+        if (c) {
+            *c = (struct connection){.fd = info->connect_fd,
+                                     .since_ns = clock_now_ns(),
+                                     .next = serve->connections,
+                                     .link = &serve->connections};
+            if (c->next)
+                c->next->link = &c->next;
+            serve->connections = c;
+            serve->open[false]++;
+        }
+        *context = c;
+        if (serve->open[false] + serve->open[true] > serve->most)
+            shed(serve);
+    } else if (c) { // before its descriptor is closed
+        *c->link = c->next;
+        if (c->next)
+            c->next->link = c->link;
+        serve->open[c->served] -= !c->shed;
+        free(c);
+        *context = NULL;
+    }
+    pthread_mutex_unlock(&serve->lock);
+}
+
+void serve_tend(struct serve *serve)
+{
+    int64_t before = clock_now_ns() - REQUEST_S * NS_PER_S;
+    pthread_mutex_lock(&serve->lock);
+    for (struct connection *c = serve->connections; c; c = c->next)
+        if (c->since_ns < before)
+            shutdown(c->fd, SHUT_RDWR);
+    pthread_mutex_unlock(&serve->lock);
+    malloc_trim(SPARE); // free pages between others, too
+}
 
 // ---- requests
 
@@ -175,6 +269,8 @@ static enum MHD_Result begin(struct serve *serve, struct MHD_Connection *connect
         return refuse_unread(connection, call, 413, TOO_LONG);
     if (call->writes && !call->refused && !reserve(serve, call, (size_t)body))
         return refuse_unread(connection, call, 429, CROWDED);
+    if (call->writes && !call->refused)
+        note_served(serve, connection);
     return MHD_YES;
 }
 
@@ -197,6 +293,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
         *len = 0;
         return MHD_YES;
     }
+    note_served(serve, connection);
     call->answer.wait |= call->crowded;
     if (call->too_long)
         route_error(&call->request, &call->answer, 413, TOO_LONG);
@@ -220,12 +317,12 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
     struct serve *serve = arg;
     struct call *call = *state;
     (void)code;
-    const union MHD_ConnectionInfo *info =
-        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct connection *c = info ? info->socket_context : NULL;
+    struct connection *c = connection_of(connection);
     pthread_mutex_lock(&serve->lock);
-    if (c)
+    if (c) {
+        set_served(serve, c, false);
         c->since_ns = clock_now_ns();
+    }
     serve->body_bytes -= call ? call->body_reserved : 0;
     pthread_mutex_unlock(&serve->lock);
     if (call) {
@@ -235,47 +332,6 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
     }
     free(call);
     *state = NULL;
-}
-
-// ---- connections
-
-static void connected(void *arg, struct MHD_Connection *connection, void **context,
-                      enum MHD_ConnectionNotificationCode code)
-{
-    struct serve *serve = arg;
-    struct connection *c = *context;
-    pthread_mutex_lock(&serve->lock);
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        const union MHD_ConnectionInfo *info =
-            mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        c = info ? calloc(1, sizeof *c) : NULL; // out of memory: only IDLE_S limits it
-        if (c) {
-            *c = (struct connection){info->connect_fd, clock_now_ns(), serve->connections,
-                                     &serve->connections};
-            if (c->next)
-                c->next->link = &c->next;
-            serve->connections = c;
-        }
-        *context = c;
-    } else if (c) { // before its descriptor is closed
-        *c->link = c->next;
-        if (c->next)
-            c->next->link = c->link;
-        free(c);
-        *context = NULL;
-    }
-    pthread_mutex_unlock(&serve->lock);
-}
-
-void serve_tend(struct serve *serve)
-{
-    int64_t before = clock_now_ns() - REQUEST_S * NS_PER_S;
-    pthread_mutex_lock(&serve->lock);
-    for (struct connection *c = serve->connections; c; c = c->next)
-        if (c->since_ns < before)
-            shutdown(c->fd, SHUT_RDWR);
-    pthread_mutex_unlock(&serve->lock);
-    malloc_trim(SPARE); // free pages between others, too
 }
 
 // ---- life cycle
@@ -342,15 +398,15 @@ static int start_daemon(struct serve *serve, struct err *err)
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     if (serve->address.ss_family == AF_INET6)
         flags |= MHD_USE_IPv6;
-    unsigned most = connections_most();
+    unsigned most = connections_most(); // each thread has its share, so some may be full early
+    serve->most = most - most / THREADS;
     errno = 0;
     serve->daemon = mhd.start_daemon(
         flags, 0, NULL, NULL, handle, serve, MHD_OPTION_SOCK_ADDR,
         (struct sockaddr *)&serve->address, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS,
-        MHD_OPTION_CONNECTION_LIMIT, most, MHD_OPTION_PER_IP_CONNECTION_LIMIT, most / 2,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HEADER_BYTES, MHD_OPTION_NOTIFY_COMPLETED, completed, serve,
-        MHD_OPTION_NOTIFY_CONNECTION, connected, serve, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_LIMIT, most, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES, MHD_OPTION_NOTIFY_COMPLETED,
+        completed, serve, MHD_OPTION_NOTIFY_CONNECTION, connected, serve, MHD_OPTION_END);
     if (serve->daemon)
         return 0;
     int rc =

@@ -99,6 +99,55 @@ report("and are served when they wake", all(read_answers(client, 1) for client i
 for client in idle:
     client.close()
 
+# ---- more than there is room for, from one address: nothing, half a head, half a body, a request without a reader; all stay open
+
+
+def crowd(count, words):
+    clients = []
+    for _ in range(count):
+        client = connect()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        try:
+            client.sendall(words)
+        except OSError:  # closed already, to make room
+            pass
+        clients.append(client)
+    return clients
+
+
+def is_closed(client):
+    client.settimeout(0)
+    try:
+        return client.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def within_a_second(name):
+    """Others of the same address, a connection for each request."""
+    try:
+        answers = [ask(f"/?page=1&page=crowd{time.monotonic()}")[::2] for _ in range(10)]
+    except OSError as error:
+        answers = [(str(error), 0)]
+    report(name, all(status == 200 and seconds < 1 for status, seconds in answers), answers)
+
+
+MANY = min(1100, most // 6)
+opened = crowd(MANY, b"")
+within_a_second("1,100 idle connections of one address, and others of that address are answered within a second")
+report("and none was closed while there is room", not any(map(is_closed, opened)))
+opened += crowd(MANY, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
+within_a_second("with 1,100 half requests too")
+opened += crowd(MANY, b"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
+within_a_second("with 1,100 half bodies too")
+opened += crowd(MANY, b"GET /runs.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
+within_a_second("with 1,100 that do not read their answers")
+report("those that waited longest were closed for it", is_closed(opened[0]) and not is_closed(opened[-1]))
+for client in opened:
+    client.close()
+
 # ---- one who asks and does not read
 
 deaf = [connect() for _ in range(20)]
