@@ -218,6 +218,7 @@ static int fill(struct state *state, const struct cmd_call *call, const struct f
         rc = err_set(err, ERR_USAGE, "--bring: there the command's folder is that of the image");
     d->jobs = some_int(o->jobs > 0 ? o->jobs : DISPATCH_JOBS);
     d->patience_ns = some_int(o->patience_ns > 0 ? o->patience_ns : DISPATCH_PATIENCE_NS);
+    d->runs = some_int(job->runs);
     if (limit > 0)
         d->limit_ns = some_int(limit);
     if (rc == 0)

@@ -57,6 +57,7 @@ struct fleet_job {
     char *const *arguments;
     const char *ledger;
     int64_t limit_ns; // if --limit was not given; 0: none
+    int64_t runs;     // that a task makes at most
 };
 int fleet_run(const struct cmd_call *call, const struct fleet_job *job, struct err *err) MUST_USE;
 

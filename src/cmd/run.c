@@ -504,6 +504,24 @@ static int64_t usual_limit(const struct run_options *o, bool command)
     return each * (o->repeat > 1 ? o->repeat : 1) * (o->batches ? RUNS_MAX : 1) + LIMIT_SLACK_NS;
 }
 
+static int64_t numbers_in(const char *list)
+{
+    int64_t count = 1;
+    for (; list && *list; list++)
+        count += *list == ',';
+    return count;
+}
+
+// The runs of one task at most. A lost lease starts a saved one again: allow for some.
+static int64_t runs_most(const struct run_options *o)
+{
+    int64_t lists = numbers_in(o->batches) * numbers_in(o->gpus) * numbers_in(o->ranks);
+    int64_t starts = 1 + o->measure.retry + (o->measure.save ? 10 : 0), repeat = o->repeat;
+    int64_t runs = 0;
+    bool over = __builtin_mul_overflow(lists * (repeat > 1 ? repeat : 1), starts, &runs);
+    return over || runs > FLEET_RUNS_MOST ? FLEET_RUNS_MOST : runs;
+}
+
 static int run_elsewhere(const struct cmd_call *call, struct err *err)
 {
     static const char *const except[] = {"ledger", "no-ledger", NULL};
@@ -533,7 +551,8 @@ static int run_elsewhere(const struct cmd_call *call, struct err *err)
                                   .workload_count = count,
                                   .arguments = arguments,
                                   .ledger = o->measure.ledger,
-                                  .limit_ns = usual_limit(o, command)};
+                                  .limit_ns = usual_limit(o, command),
+                                  .runs = runs_most(o)};
     int rc = fleet_run(call, &job, err);
     fleet_arguments_free(arguments);
     return rc;

@@ -19,7 +19,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 
-enum { EVENTS = 64, PIECE = 64 << 10, STREAM_MASK = 3, STACK = 64 << 10 };
+enum { EVENTS = 64, PIECE = 64 << 10, STREAM_MASK = 3, STACK = 64 << 10, DROPPED_MOST = 64 << 20 };
 #define LOOK_NS (50 * NS_PER_MS) // between two looks at processes, where the kernel has no pidfd
 
 // ---- a call
@@ -114,6 +114,7 @@ struct running {
     int pidfd;              // -1 where the kernel has none
     int in, out, err, file; // our ends of its pipes, and the file to feed it; -1: closed
     size_t fed;             // bytes of the input so far
+    size_t dropped;         // bytes of its output that were not kept
     int64_t started_ns, stop_ns;
     bool ended;
     struct call_result result;
@@ -367,21 +368,29 @@ static void feed(struct running *r)
     close_fd(&r->in);
 }
 
-// Reads what is there; without `all` it may leave the rest for the next event.
+// Reads what is there; without `all` it may leave the rest for the next event. One that writes
+// without end is ended: others wait for their turn.
 static void collect(struct running *r, int *fd, struct buf *into, bool all)
 {
     char piece[16 << 10];
     size_t most = r->call.keep_max ? r->call.keep_max : CALL_KEEP_MAX;
     ssize_t n = -1;
-    while (*fd >= 0 && ((n = read(*fd, piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR))) {
+    while (*fd >= 0 && r->dropped <= DROPPED_MOST &&
+           ((n = read(*fd, piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR))) {
         size_t room = most - into->len, got = n > 0 ? (size_t)n : 0;
         r->result.cut |= got > room;
+        r->dropped += got > room ? got - room : 0;
         buf_add(into, piece, got < room ? got : room);
         if (!all && n > 0 && got < sizeof piece)
             break;
     }
     if (n == 0)
         close_fd(fd);
+    if (r->dropped > DROPPED_MOST) {
+        close_fd(fd);
+        if (!r->ended)
+            kill(-r->pid, SIGKILL);
+    }
 }
 
 static int begin(struct calls *calls, struct running *r, struct err *err)

@@ -24,62 +24,101 @@ int64_t collect_cost(const struct place *place, double run_s)
 // What the end of a task takes from a record.
 struct outcome {
     char *id, *problem;
+    LIST_OF(struct run_label) labels;
+};
+static const struct field outcome_label_fields[] = {
+    FIELD(FIELD_TEXT, struct run_label, key, ""),
+    FIELD(FIELD_TEXT, struct run_label, value, ""),
+    FIELD_END,
 };
 static const struct field outcome_fields[] = {
     FIELD(FIELD_TEXT, struct outcome, id, ""),
     FIELD(FIELD_TEXT, struct outcome, problem, ""),
+    FIELD_SUB(FIELD_LIST, struct outcome, labels, outcome_label_fields, ""),
     FIELD_END,
 };
 
-// One line of the reply: a run. `*good` if it has no problem. One that cannot be imported is a
-// problem; the others are.
-static int add_record(struct task *task, const char *line, size_t len, struct ledger *ledger,
-                      struct buf *problem, bool *good, struct err *err)
+// What is made of the records of a task.
+struct collecting {
+    const struct dispatch *dispatch;
+    struct task *task;
+    struct ledger *ledger;
+    struct buf problem;
+    bool good;      // one has no problem
+    size_t refused; // records that nobody asked for
+};
+
+// fare gave it the label.
+static bool is_asked(const struct collecting *c, const struct outcome *outcome)
+{
+    for (size_t i = 0; i < outcome->labels.count; i++) {
+        const struct run_label *label = &outcome->labels.items[i];
+        if (label->key && label->value && strcmp(label->key, "dispatch") == 0 &&
+            strcmp(label->value, c->dispatch->id) == 0)
+            return true;
+    }
+    return false;
+}
+
+// One line of the reply: a run. One that cannot be imported is a problem; the others are.
+static int add_record(struct collecting *c, const char *line, size_t len, struct err *err)
 {
     struct outcome outcome = {0};
-    bool added;
     struct err why = {0};
-    int rc = ledger_import_add(ledger, line, len, &added, &why);
-    if (rc == ERR_FORMAT) {
-        if (problem->len == 0)
-            buf_printf(problem, "its record cannot be used: %s", why.text);
-        return 0;
-    }
-    if (rc != 0)
-        *err = why;
+    bool added;
+    int rc = ledger_check(line, len, &why);
     if (rc == 0)
-        rc = record_from_checked(outcome_fields, line, len, &outcome, err);
-    if (rc == 0)
-        rc = texts_add(&task->now.records, outcome.id, err);
-    *good |= rc == 0 && !outcome.problem;
-    if (rc == 0 && outcome.problem && problem->len == 0)
-        buf_adds(problem, outcome.problem);
+        rc = record_from_checked(outcome_fields, line, len, &outcome, &why);
+    bool asked = rc == 0 && is_asked(c, &outcome);
+    c->refused += rc == 0 && !asked;
+    if (asked)
+        rc = ledger_import_add(c->ledger, line, len, &added, &why);
+    if (asked && rc == 0)
+        rc = texts_add(&c->task->now.records, outcome.id, &why);
+    c->good |= asked && rc == 0 && !outcome.problem;
+    if (asked && rc == 0 && outcome.problem && c->problem.len == 0)
+        buf_adds(&c->problem, outcome.problem);
     record_release(outcome_fields, &outcome);
+    if (rc == ERR_FORMAT && c->problem.len == 0)
+        buf_printf(&c->problem, "its record cannot be used: %s", why.text);
+    if (rc != 0 && rc != ERR_FORMAT)
+        *err = why;
+    return rc == ERR_FORMAT ? 0 : rc;
+}
+
+static int add_line(struct collecting *c, const char *at, size_t len, struct err *err)
+{
+    struct buf one = {0}; // the ledger takes texts that end with a NUL
+    buf_add(&one, at, len);
+    int rc = buf_check(&one, err);
+    if (rc == 0)
+        rc = add_record(c, buf_str(&one), len, err);
+    buf_release(&one);
     return rc;
 }
 
-static int add_records(struct task *task, const struct buf *records, struct ledger *ledger,
-                       struct buf *problem, bool *good, struct err *err)
+// A machine that is not to be trusted sends what it likes: so many records as the task makes, and
+// only those of this dispatch.
+static int add_records(struct collecting *c, const struct buf *records, struct err *err)
 {
     const char *at = buf_str(records), *end = at + records->len;
-    int rc = ledger_import_begin(ledger, err);
+    int64_t left = c->dispatch->runs.known ? c->dispatch->runs.v : FLEET_RUNS_MOST;
+    int rc = ledger_import_begin(c->ledger, err);
     if (rc != 0)
         return rc;
     while (rc == 0 && at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t len = newline ? (size_t)(newline - at) : (size_t)(end - at);
-        struct buf one = {0}; // the ledger takes texts that end with a NUL
-        buf_add(&one, at, len);
-        rc = buf_check(&one, err);
-        if (rc == 0 && len > 0)
-            rc = add_record(task, buf_str(&one), len, ledger, problem, good, err);
-        buf_release(&one);
+        if (len > 0 && left-- > 0)
+            rc = add_line(c, at, len, err);
+        else
+            c->refused += len > 0;
         at += len + 1;
     }
     if (rc == 0)
-        rc = ledger_import_end(ledger, err);
+        rc = ledger_import_end(c->ledger, err);
     else
-        ledger_import_abandon(ledger);
+        ledger_import_abandon(c->ledger);
     return rc;
 }
 
@@ -134,20 +173,23 @@ static void judge(const struct task *task, const struct task_report *report, str
     }
 }
 
-int collect_end(struct task *task, const struct place *place, const struct task_report *report,
-                struct ledger *ledger, bool *again, struct err *err)
+int collect_end(const struct dispatch *dispatch, struct task *task, const struct place *place,
+                const struct task_report *report, struct ledger *ledger, bool *again,
+                struct err *err)
 {
-    struct buf problem = {0};
+    struct collecting c = {.dispatch = dispatch, .task = task, .ledger = ledger};
     for (size_t i = 0; i < task->now.records.count; i++)
         free(task->now.records.items[i]);
     task->now.records.count = 0;
-    bool good = false;
-    int rc = add_records(task, &report->records, ledger, &problem, &good, err);
-    if (good && report->code == 0) // --retry: one that failed was made again
-        buf_reset(&problem);
+    int rc = add_records(&c, &report->records, err);
+    if (c.good && report->code == 0) // --retry: one that failed was made again
+        buf_reset(&c.problem);
     *again = report->code == MEASURE_INTERRUPTED;
     if (rc == 0)
-        judge(task, report, &problem);
+        judge(task, report, &c.problem);
+    if (rc == 0 && c.refused > 0)
+        buf_printf(&c.problem, "%sit sent %zu record%s that nobody asked for; refused",
+                   c.problem.len > 0 ? "; " : "", c.refused, c.refused == 1 ? "" : "s");
     task->now.exit_code = (struct maybe_int){report->code, report->code >= 0};
     if (report->run_s >= 0)
         task->now.run_s = some_real(report->run_s);
@@ -156,12 +198,12 @@ int collect_end(struct task *task, const struct place *place, const struct task_
     int64_t cost = collect_cost(place, report->run_s);
     if (rc == 0 && cost >= 0)
         rc = text_set_amount(&task->now.cost, cost, err);
-    bool failed = problem.len > 0;
+    bool failed = c.problem.len > 0;
     if (rc == 0)
-        rc = text_take(&task->now.problem, &problem, err);
+        rc = text_take(&task->now.problem, &c.problem, err);
     if (rc == 0)
         rc = task_set_state(task, failed ? TASK_FAILED : TASK_DONE, err);
-    buf_release(&problem);
+    buf_release(&c.problem);
     return rc;
 }
 

@@ -7,11 +7,12 @@
 #include "ledger/ledger.h"
 
 // Fills task->now from a report of REPORT_ENDED and sets it done or failed. Its runs are added to
-// the ledger, unless they are there already; a record that the ledger refuses makes the task fail.
-// Fails itself only for reasons of this machine. `*again`: it was interrupted and saved, and is to
-// be started again.
-int collect_end(struct task *task, const struct place *place, const struct task_report *report,
-                struct ledger *ledger, bool *again, struct err *err) MUST_USE;
+// the ledger, unless they are there already: as many as a task makes, with the label of the
+// dispatch. Other records, and one that the ledger refuses, make the task fail. Fails itself only
+// for reasons of this machine. `*again`: it was interrupted and saved, and is to be started again.
+int collect_end(const struct dispatch *dispatch, struct task *task, const struct place *place,
+                const struct task_report *report, struct ledger *ledger, bool *again,
+                struct err *err) MUST_USE;
 
 // The cost of a place for that long, by its price an hour, in nano-USD; -1: unknown.
 int64_t collect_cost(const struct place *place, double run_s);

@@ -185,6 +185,14 @@ static int input_file(struct call *call, const char *file, struct err *err)
     return file && !call->input_file ? ERR_MEMORY : 0;
 }
 
+// The bytes of a task's records at most, and some for its other words.
+static size_t reply_most(const struct dispatch *d)
+{
+    enum { WORDS = 1 << 20, MOST = 64 << 20 };
+    int64_t records = d->runs.known ? d->runs.v * RUN_BYTES_MOST : MOST;
+    return records < MOST ? (size_t)records + WORDS : MOST;
+}
+
 int host_prepare(const struct fleet *fleet, enum verb verb, const struct place *place,
                  const struct chosen *chosen, bool here, struct call *call, struct err *err)
 {
@@ -194,7 +202,7 @@ int host_prepare(const struct fleet *fleet, enum verb verb, const struct place *
     call->limit_ns = (verb == VERB_BRING || verb == VERB_START ? LONG_S : SHORT_S) * NS_PER_S;
     if (verb == VERB_LOOK || verb == VERB_CANCEL)
         call->limit_ns += FLEET_LOOK_S * NS_PER_S;
-    call->keep_max = (size_t)64 << 20; // records of many repetitions
+    call->keep_max = reply_most(d);
     if (rc == 0 && verb >= VERB_START) {
         char key[TASK_KEY_BYTES];
         task_key(d, chosen->tasks[0], key);
@@ -272,6 +280,9 @@ int host_read(const struct fleet *fleet, enum verb verb, struct place *place,
         char key[TASK_KEY_BYTES];
         task_key(fleet->dispatch, chosen->tasks[0], key);
         rc = reply_read(buf_str(&result->out), result->out.len, key, &reports[0], err);
+        if (rc == 0 && result->cut && reports[0].state == REPORT_UNKNOWN)
+            rc = err_set(err, ERR_FAIL, "its answer is over %zu MiB long",
+                         reply_most(fleet->dispatch) >> 20);
         if (rc == 0 && reports[0].state == REPORT_UNKNOWN)
             rc = not_understood(result, err);
         else if (rc == 0 && (verb == VERB_CANCEL || verb == VERB_CLEAN))

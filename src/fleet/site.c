@@ -249,7 +249,7 @@ static int ended(struct dispatcher *d, struct site *s, struct item *item,
                  const struct task_report *report, struct err *err)
 {
     bool again = false;
-    TRY(collect_end(item->task, s->place, report, d->ledger, &again, err));
+    TRY(collect_end(d->fleet.dispatch, item->task, s->place, report, d->ledger, &again, err));
     if (again && item->task->now.attempts.v < 100) { // --save: it goes on from its checkpoint
         TRY(task_set_state(item->task, TASK_RUNNING, err));
         item->wish = WISH_CANCEL;

@@ -32,7 +32,8 @@
 #include "fleet/call.h"
 #include "fleet/task.h"
 
-#define FLEET_LOOK_S 20
+#define FLEET_LOOK_S    20
+#define FLEET_RUNS_MOST 1000 // of one task
 
 struct target;
 

@@ -20,6 +20,7 @@ def simulate(fare, count, jobs, seconds, looks, bad=0, more=()):
                        capture_output=True)
         record = subprocess.run([fare, "runs", "export", "--ledger", f"{top}/one.db"], env=env, check=True, capture_output=True, text=True).stdout.strip()
         run_id = json.loads(record)["id"]
+        record = json.dumps({**json.loads(record), "labels": [{"key": "dispatch", "value": "DISPATCH-ID"}]})
         head, tail = record.split(run_id, 1)
         (top / "head").write_text(head + "standin-\n")
         (top / "tail").write_text(tail + "\n")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Stands in for ssh and a host behind it: `standin.sh FOLDER SECONDS LOOKS [ssh's options] -- HOST COMMAND` answers as a host
-# does whose measurement lasts LOOKS looks of SECONDS each. FOLDER has head and tail, a record around its id. Only the
+# does whose measurement lasts LOOKS looks of SECONDS each. FOLDER has head and tail, a record around its id; in the tail, DISPATCH-ID stands for that. Only the
 # shell's own words, so that thousands are cheap. A host named bad* refuses.
 folder=$1 seconds=$2 looks=$3
 while [ "$1" != -- ]; do shift; done
@@ -26,7 +26,7 @@ if [ $((n + 1)) -lt "$looks" ]; then
 else
     read -r head <"$folder/head"
     read -r tail <"$folder/tail"
-    record="$head$key$tail"
+    record="$head$key${tail%%DISPATCH-ID*}${key%%-*}${tail#*DISPATCH-ID}"
     printf '%s\n' "fare-reply $key ended 0 0 $((looks * seconds * 100))" "fare-reply $key record ${#record}"
     echo "$record"
 fi

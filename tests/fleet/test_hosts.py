@@ -77,6 +77,19 @@ p = fare("run", "l1", "--n", "64", "--m", "64", "--dim", "8", "--on", "ssh:h1,h2
 report("the bundle is copied once per version", p.returncode == 0 and "copying" not in p.stderr and "done" in p.stderr, p.stderr)
 report("the comparison follows", "l1, against" in p.stdout, p.stdout)
 
+# ---- a host whose fare sends more than it was asked for
+
+program = next(H[0].folder.glob("home/.cache/fare/bundle/*/fare"))
+honest = program.read_text()
+evil = json.dumps({"schema": "fare.run/1", "id": "evil-NUMBER", "started": "2026-01-01T00:00:00Z", "workload": "l1", "name": "l1", "machine": {"name": "evil"},
+                   "ended": "finished", "phases": {"wall_ns": 10**9}, "labels": [{"key": "dispatch", "value": "WHICH"}]})
+program.write_text("#!/bin/sh\ncase $1 in runs) seq 3000 | sed \"s|.*|$(echo '" + evil + "' | sed \"s/WHICH/${FARE_TASK%%-*}/; s/NUMBER/\\&/\")|\" >record.jsonl;;\n"
+                   f'*) exec {FARE} "$@";; esac\n')
+p = fare("run", "l1", "--n", "64", "--m", "64", "--dim", "8", "--on", "ssh:h1")
+report("of 3,000 records one was asked for, the others are refused", p.returncode == 1 and "it sent 2999 records that nobody asked for" in p.stderr
+       and [r["id"] for r in records(newest())] == ["evil-1"], p.stderr + str(len(records(newest()))))
+program.write_text(honest)
+
 # ---- words stay words
 
 ODD = ["two words", "it's", '"quoted"', "$(touch /root/pwned)", "`touch /root/pwned`", "; touch /root/pwned #", "new\nline\ntouch /root/pwned", "-rf", "--", "",
