@@ -44,7 +44,8 @@ static inline struct fare_events *fare_events_get(void)
     if (strncmp(place, "fd:", 3) == 0)
         events.fd = (int)strtol(place + 3, NULL, 10);
     else
-        events.fd = open(place, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+        events.fd =
+            open(place, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
     if (events.fd <= 0)
         events.fd = -1;
     return &events;

@@ -27,11 +27,14 @@ import atexit
 import json
 import math
 import os
+import select
+import stat
 import time
 
 __all__ = ["step", "steps", "phase", "report", "about", "resume", "resumed", "checkpoints", "save_due", "ending", "saved", "keras_callback", "trainer_callback", "lightning_callback"]
 
 _INTERVAL_S = 0.05
+_NOTICE_MOST = 1 << 16  # bytes; fare's own have a few hundred
 
 
 def _number(*names):
@@ -45,7 +48,7 @@ def _number(*names):
 
 class _Events:
     def __init__(self):
-        self.fd, self.step, self.total = -1, 0, None
+        self.fd, self.step, self.total, self.ready = -1, 0, None, None
         self.pending, self.sent_at, self.epoch, self.stage = {}, 0.0, None, None
         self.pid, self.ended = os.getpid(), 0.0
         self.world = _number("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS") or 1
@@ -54,18 +57,24 @@ class _Events:
         if not place or not first:
             return
         try:
-            self.fd = int(place[3:]) if place.startswith("fd:") else \
-                os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except (OSError, ValueError):
-            self.fd = -1
+            fd = int(place[3:]) if place.startswith("fd:") else \
+                os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY, 0o600)
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                self.ready = select.poll()
+                self.ready.register(fd, select.POLLOUT)
+            self.fd = fd
+        except Exception:
+            pass
 
     def write(self, event):
         if self.fd < 0 or os.getpid() != self.pid:  # a forked data loader is not the training
             return
         try:
-            # One write per line, so that lines of several processes do not mix.
-            os.write(self.fd, (json.dumps(_plain(event)) + "\n").encode())
-        except (OSError, TypeError, ValueError):
+            # One write per line, so that lines of several processes do not mix. A pipe that nobody reads has no room for it.
+            line = (json.dumps(_plain(event)) + "\n").encode()
+            if not self.ready or (len(line) <= select.PIPE_BUF and self.ready.poll(0)):
+                os.write(self.fd, line)
+        except Exception:
             pass
 
     def flush(self):
@@ -224,11 +233,22 @@ def _notice():
     if now - _looked >= 0.2 and os.environ.get("FARE_NOTICE"):  # once in a while: a file is read
         _looked = now
         try:
-            with open(os.environ["FARE_NOTICE"]) as file:
-                _last = json.load(file)
-        except (OSError, ValueError):
+            _last = _read_notice(os.environ["FARE_NOTICE"])
+        except Exception:
             _last = {}
     return _last
+
+
+def _read_notice(path):
+    """The file, if it is one: others may have no end, or nobody who writes them."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        return {}
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        notice = json.loads(os.read(fd, _NOTICE_MOST).decode())
+    finally:
+        os.close(fd)
+    return notice if isinstance(notice, dict) else {}
 
 
 def save_due():
@@ -236,6 +256,7 @@ def save_due():
     to be taken away. Write one, and call saved()."""
     global _asked
     asked = _notice().get("save", 0)
+    asked = asked if isinstance(asked, int) else 0
     due, _asked = asked > _asked, max(asked, _asked)
     return due
 

@@ -9,6 +9,7 @@ import pty
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -475,6 +476,60 @@ def patterns():
            and b"--step-pattern" in err and b"'fare workloads python-helper'" in err and out == b"hello\n", err)
 
 
+def make_places(where):
+    """What is no such file, or one with no such text."""
+    (where / "folder").mkdir(parents=True)
+    os.mkfifo(where / "fifo")
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(where / "socket"))
+    (where / "sparse").touch()
+    os.truncate(where / "sparse", 10 << 30)
+    texts = {"bytes": b"\xff\xfe\x00{", "deep": b"[" * 50000, "list": b"[1, 2]", "null": b"null", "text": b'{"save": "x", "end": "y"}',
+             "many": b'{"save": [1]}', "nan": b'{"save": NaN, "end": NaN}', "long": b'{"save": ' + b"9" * 60000 + b"}", "closed": b"{}", "empty": b""}
+    for name, text in texts.items():
+        (where / name).write_bytes(text)
+    (where / "closed").chmod(0)
+    return [str(where / name) for name in ("missing", "folder", "fifo", "socket", "sparse", *texts)] + [
+        "/dev/zero", "/dev/full", "", "x" * 100000, "/nonexistent/" * 50, b"/\xff\xfe", "fd:" + "9" * 30, "fd:-1", "fd:x"]
+
+
+def hostile_places(scratch):
+    """FARE_NOTICE and FARE_EVENTS that lead anywhere: the training goes on, without a word, a wait or memory."""
+    cases = [(name, place) for name in ("FARE_NOTICE", "FARE_EVENTS") for place in make_places(scratch / name)]
+    full, end = os.pipe()  # nobody reads it, and there is no room
+    os.set_blocking(end, False)
+    try:
+        while True:
+            os.write(end, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(end, True)
+    script = f"""
+import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (1 << 31, 1 << 31)); sys.path.insert(0, {str(ROOT / 'share/python')!r})
+import fare, time
+for i in range(3):
+    fare.step(loss=0.5); fare.phase("train"); fare.report(loss=1); fare.about(batch=1, data="x" * 10000); fare.saved("x")
+    assert fare.save_due() in (True, False) and fare.ending() in (True, False)
+    fare._looked = 0
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 60 << 10
+"""
+    cases.append(("FARE_EVENTS", f"fd:{end}"))
+    running = [(name, place, subprocess.Popen([PYTHON, "-S", "-c", script], cwd=scratch, pass_fds=[end], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                              stderr=subprocess.STDOUT, env={**os.environ, name: place})) for name, place in cases]
+    bad, until = [], time.monotonic() + 30
+    for name, place, p in running:
+        try:
+            out = p.communicate(timeout=max(0.1, until - time.monotonic()))[0]
+        except subprocess.TimeoutExpired:
+            p.kill()
+            out = b"hangs" + p.communicate()[0]
+        if p.returncode != 0 or out:
+            bad.append(f"{name}={str(place)[-30:]}: {p.returncode} {out[-200:]}")
+    os.close(full)
+    os.close(end)
+    for name in ("FARE_NOTICE", "FARE_EVENTS"):
+        report(f"fare.py: a hostile {name} harms no training", not any(b.startswith(name) for b in bad), "\n".join(bad))
+
+
 def helpers(scratch):
     use = f"import sys, time; sys.path.insert(0, {str(ROOT / 'share/python')!r}); import fare\n"
     script = use + """
@@ -500,6 +555,7 @@ fare.step(0, loss=float("nan")); fare.step(n="x"); fare.report(loss=object()); f
         p = subprocess.run([PYTHON, "-c", script], capture_output=True, text=True,
                            env={**os.environ, "FARE_EVENTS": place})
         report(f"nor does it fail with FARE_EVENTS={place}", p.returncode == 0 and p.stderr == "", p)
+    hostile_places(scratch)
     speed = use + "t = time.process_time()\nfor i in range(100000): fare.step(samples=1, loss=0.5)\n" \
                   "print((time.process_time() - t) * 10)"
     got, out, err = fare(speed)
