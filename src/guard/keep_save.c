@@ -297,9 +297,12 @@ static int write_manifest(struct keep *keep, struct save *self, int64_t deadline
                           struct err *err)
 {
     char name[STORE_NAME_BYTES];
-    struct buf text = {.max = BOUND_MANIFEST};
+    struct buf text = {0};
     keep_name("saves", self->epoch, self->number, "manifest", name);
     int rc = manifest_write(&self->manifest, &text, err);
+    if (rc == 0 && text.len > BOUND_MANIFEST)
+        rc = err_set(err, ERR_FAIL, "it has too many files or parts: its list is over %zu MiB",
+                     BOUND_MANIFEST / BOUND_MIB);
     if (rc == 0) {
         sha256_hex_of(text.data, text.len, self->sum);
         rc = store_put(keep->store, name, text.data, text.len, deadline_ns, err);
