@@ -171,10 +171,11 @@ FAKE = Path(os.environ["BUILD"]) / "tests/guard/fake_disk.so"
 
 def failing(number, below, codes):
     p = saved()
-    if below == "out":
+    if below in ("out", "newest"):
         p.run(60, fails=True)  # the checkpoints are on this machine too
     kept, begun = p.saves(), p.begun()
-    p.env.update(LD_PRELOAD=str(FAKE), FAKE_DISK=f"{number}:{p.home / below}")
+    place = p.store / "saves" / kept[-1] if below == "newest" else p.home / below
+    p.env.update(LD_PRELOAD=str(FAKE), FAKE_DISK=f"{number}:{place}")
     code, said = p.run(90)
     ok = code in codes and p.begun() == begun and set(kept) <= set(p.saves())
     del p.env["LD_PRELOAD"]
@@ -187,8 +188,8 @@ if "sanitize" in str(FAKE):
     skip("errors of a disk", "the sanitizers have their own preloaded library")
 else:
     # A store that cannot be written at all is refused (1, 2); one that cannot be read has checkpoints that cannot be used.
-    cases = [(n, where, [UNUSABLE] if where != "store" else [1, 2]) for n in (errno.EIO, errno.ENOSPC, errno.EACCES) for where in ("out", "store")]
-    cases += [(errno.EACCES, "store/saves", [UNUSABLE]), (errno.EIO, "store/saves", [UNUSABLE]), (errno.EIO, "store/data", [UNUSABLE])]
+    cases = [(errno.EIO, "out", [UNUSABLE]), (errno.ENOSPC, "out", [UNUSABLE]), (errno.EACCES, "out", [UNUSABLE]), (errno.EIO, "store", [1, 2]),
+             (errno.EIO, "store/data", [UNUSABLE]), (errno.EACCES, "newest", [UNUSABLE])]
     with ThreadPoolExecutor(4) as pool:
         for case, (ok, detail) in zip(cases, pool.map(lambda c: failing(*c), cases)):
             report(f"{errno.errorcode[case[0]]} in {case[1]} for one start: no work is lost, nothing is deleted", ok, detail)
@@ -239,7 +240,7 @@ report("a manifest named .git/hooks touches it not", os.listdir(p.out / ".git/ho
 
 p = rewritten(lambda m: m.update(beside={"name": ".bashrc", "text": "x", "folder": ""}))
 code, said = p.run(60)
-report("a file beside it has one of three names", not (p.out / ".bashrc").exists() and "passed over" in said, said)
+report("a file beside it has one of three names", not (p.out / ".bashrc").exists() and "the file beside it" in said, said)
 
 p = saved()
 newest = json.loads((p.store / "saves" / p.saves()[-1] / "manifest").read_text())
