@@ -62,7 +62,7 @@ class Round:
         self.children.append(p)
         return p
 
-    def fare(self, *arguments, codes=(0, 1, 2), env=None, stdin=subprocess.DEVNULL, closed=False):
+    def fare(self, *arguments, codes=(0, 1, 2), env=None, stdin=subprocess.DEVNULL, closed=False, within_s=TIME_S):
         """Runs fare to its end; returns exit code, stdout and stderr. No crash, hang, bloat, or escape that reaches the terminal."""
         said = "fare " + " ".join(ascii(str(a)[:60]) for a in arguments)
         began = time.monotonic()
@@ -72,8 +72,8 @@ class Round:
                 pid, status, used = os.wait4(p.pid, os.WNOHANG)
                 if pid:
                     break
-                if time.monotonic() - began > TIME_S:
-                    raise Fault(f"{said}: still running after {TIME_S} s")
+                if time.monotonic() - began > within_s:
+                    raise Fault(f"{said}: still running after {within_s} s")
                 time.sleep(0.003)
             p.returncode = os.waitstatus_to_exitcode(status)
             out.seek(0)

@@ -12,11 +12,13 @@ import time
 
 import command
 import ledger
+import outside
 import postgres
 import serve
 from round import Round, counts
 
-THEMES = {"serve": serve, "command": command, "ledger": ledger, "postgres": postgres}
+THEMES = {"serve": serve.play, "command": command.play, "ledger": ledger.play, "postgres": postgres.play, "store": outside.store,
+          "node": outside.node, "remote": outside.remote}
 fare = sys.argv[1]
 minutes = float(sys.argv[2]) if len(sys.argv) > 2 else 5
 seed = sys.argv[3] if len(sys.argv) > 3 and sys.argv[3] else str(int(time.time()))
@@ -28,7 +30,7 @@ def one(theme, its_seed):
     with Round(fare, its_seed) as r:
         counts["rounds"] += 1
         try:
-            THEMES[theme].play(r)
+            THEMES[theme](r)
         except Exception as fault:  # a fault of fare, or of the soak
             faults.append(f"{its_seed}: {type(fault).__name__}: {str(fault)[:1000]}")
             print(faults[-1], flush=True)
