@@ -196,11 +196,21 @@ static int report_path(const struct bare_options *o, struct buf *path, struct er
 static int make_report(const struct bare_options *o, const struct run *runs, size_t count,
                        struct out *out, struct err *err)
 {
-    const struct page_ask ask = {
+    struct page_ask ask = {
         .ledger = o->measure.no_ledger ? "" : o->measure.ledger, .runs = runs, .run_count = count};
     struct page page = {0};
     struct buf text = {0}, path = {0};
-    int rc = page_make(&ask, &page, err);
+    struct err why = {0};
+    int rc = page_make(&ask, &page, &why);
+    if (rc == ERR_IO || rc == ERR_TIMEOUT) { // the ledger, as was said: without it
+        record_release(page_fields, &page);
+        page = (struct page){0};
+        ask.ledger = "";
+        why = (struct err){0};
+        rc = page_make(&ask, &page, &why);
+    }
+    if (rc != 0)
+        err_set(err, rc, "%s", why.text);
     if (rc == 0)
         html_page(&text, &page);
     if (rc == 0)

@@ -60,8 +60,19 @@ int money_make(struct report *report, const char *ledger, const char *currency, 
         if (!bill_time_of(&report->runs.items[i], &time))
             continue;
         struct quote *quote = LIST_ADD(&report->quotes, err);
-        rc = quote ? quote_one(&report->runs.items[i], ledger, market, currency, quote, err)
+        struct err why = {0};
+        rc = quote ? quote_one(&report->runs.items[i], ledger, market, currency, quote, &why)
                    : ERR_MEMORY;
+        if (rc == ERR_IO || rc == ERR_TIMEOUT) { // no ledger: other runs tell nothing then
+            out_complain(why.text);
+            ledger = "";
+            why = (struct err){0};
+            rc = quote_one(&report->runs.items[i], ledger, market, currency, quote, &why);
+        }
+        if (rc != 0 && quote)
+            report->quotes.count--;
+        if (rc != 0)
+            err_set(err, rc, "%s", why.text);
     }
     market_close(market);
     return rc;

@@ -154,13 +154,18 @@ def begin_stalls():
     runs = {name: timed("run", "--ledger", way.url, "--", *(long if "reads" in name else ["true"]), where=home())
             for name, way in ways.items()}
     plain = timed("run", "--no-ledger", "--", *long, where=home())
+    sample = ["--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do echo step $i/8 loss 0.5; sleep 0.2; done"]
+    bare = [timed(*words, *sample, where=home()) for words in (["--ledger", ways["after 0 bytes"].url], ["--no-ledger"])]
     reads = {f"fare {verb} {name}": timed(verb, *more, "--ledger", way.url, where=home())
              for name, way in ways.items() if name in ("after 0 bytes", "after 700 bytes")
              for verb, *more in (["runs"], ["quote", "last"])}
-    return ways, runs, plain, reads
+    return ways, runs, plain, bare, reads
 
 
-def check_stalls(ways, runs, plain, reads):
+def check_stalls(ways, runs, plain, bare, reads):
+    (code, seconds, _, said, where), (_, usual, *_) = (wait() for wait in bare)
+    report("stalled: fare -- CMD is quoted and has its report", code == 0 and seconds < usual + 3 and "rented" in said and "does not answer" in said
+           and (where / "fare/report.html").exists(), f"{seconds} {usual} {code} {said}")
     usual = plain()[1]
     for name, wait in runs.items():
         code, seconds, _, said, where = wait()
