@@ -196,7 +196,8 @@ int64_t comparable_samples(const struct run *run)
     if (run->data.train_samples.known)
         return run->data.train_samples.v;
     const char *label = run_label(run, "data_rows");
-    return label && text_int(label, &rows) ? rows : 0;
+    return label && text_int(label, &rows) && rows >= 0 && (double)rows <= range_count.most ? rows
+                                                                                            : 0;
 }
 
 // A published number of rows may count the held-out part too.

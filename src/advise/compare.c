@@ -129,6 +129,7 @@ void comparing_free(struct comparing *c)
         group_release(&c->groups[i]);
     for (size_t i = 0; i < c->section_count; i++) {
         free(c->sections[i].title);
+        free(c->sections[i].name);
         free(c->sections[i].groups);
     }
     for (size_t i = 0; i < c->pick_count; i++)
@@ -328,6 +329,17 @@ static char *section_title(const struct comparing *c, const struct run *run, str
     return buf_take(&title, err);
 }
 
+static int section_name(const struct run *run, char **name, struct err *err)
+{
+    const char *program;
+    struct buf own = {0};
+    if (run->workload || run->name || run->command.count == 0)
+        return text_set(name, run->workload ? run->workload : run->name, err);
+    size_t len = comparable_program(run->command.items[0], &program);
+    buf_add(&own, program, len);
+    return text_take(name, &own, err);
+}
+
 static int find_section(struct comparing *c, const struct run *run, size_t *number, struct err *err)
 {
     section_key(run, &c->key);
@@ -346,7 +358,7 @@ static int find_section(struct comparing *c, const struct run *run, size_t *numb
     if (!section->title)
         return ERR_MEMORY;
     c->section_count++;
-    return 0;
+    return section_name(run, &section->name, err);
 }
 
 static void group_key(struct comparing *c, size_t section, const struct run *run, const char *named,

@@ -42,10 +42,9 @@ int compare_local_group(struct market *market, const char *currency, const struc
         const struct part *part = &g->parts.items[i];
         int64_t local = 0;
         TRY(local_amount(market, currency, part->day, part->cost, &local, err));
-        if (local < 0) // before the first rate
+        if (local < 0 || !money_sum(&sum, local)) // before the first rate, or more than fits
             return TEXTS_SET(err, {&row->cost.local, NULL}, {&row->cost.local_low, NULL},
                              {&row->cost.local_high, NULL});
-        TRY(money_add(sum, local, &sum, err));
         one_day &= part->day == first;
     }
     if (one_day)

@@ -48,9 +48,9 @@ struct group {        // runs that are one row
     bool bound;                      // one of the costs is a lower bound
 };
 
-struct section { // a workload
-    char *title;
-    size_t *groups; // numbers
+struct section {        // a workload
+    char *title, *name; // the name has no arguments
+    size_t *groups;     // numbers
     size_t count, capacity;
     size_t base; // the group's number, or NO_GROUP
     bool timed;  // some rows have times, not only relative speeds

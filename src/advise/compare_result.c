@@ -209,7 +209,8 @@ static int add_section(struct comparing *c, struct section *section, struct comp
                        struct err *err)
 {
     struct compare_workload *to = LIST_ADD(&out->workloads, err);
-    TRY(to ? text_set(&to->workload, section->title, err) : ERR_MEMORY);
+    TRY(to ? TEXTS_SET(err, {&to->workload, section->title}, {&to->name, section->name})
+           : ERR_MEMORY);
     to->rows.known = to->apart.known = true;
     compare_details(c, section);
     // Without a base, rows are judged against the first.

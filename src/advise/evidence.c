@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "advise/evidence.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -406,7 +407,7 @@ static bool same_processor(const struct proofs *proofs, const struct proof *p,
                            const struct offer *offer)
 {
     const struct run_machine *m = &p->run->machine;
-    if (!m->usable_cpus.known || offer->vcpus_milli != (int)(m->usable_cpus.v * 1000 + 0.5))
+    if (!m->usable_cpus.known || offer->vcpus_milli != floor(m->usable_cpus.v * 1000 + 0.5))
         return false;
     return same_name(offer->cpu, m->cpu) ||
            (p->device &&

@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -235,6 +234,14 @@ int money_add(int64_t a, int64_t b, int64_t *sum, struct err *err)
         return err_set(err, ERR_OVERFLOW, "a sum of money is too large");
     *sum = result;
     return 0;
+}
+
+bool money_sum(int64_t *sum, int64_t more)
+{
+    int64_t result;
+    bool fits = !__builtin_add_overflow(*sum, more, &result) && result >= -MONEY_MOST;
+    *sum = fits ? result : more < 0 ? -MONEY_MOST : MONEY_MOST;
+    return fits;
 }
 
 int money_sub(int64_t a, int64_t b, int64_t *difference, struct err *err)

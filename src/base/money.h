@@ -2,12 +2,14 @@
 // money: amounts and rates as int64_t nano-units (10^-9) of one currency, in integers only.
 //
 // The range is about ±9.2 thousand million units; whatever leaves it is an error, never a wrapped
-// figure. The currency is the caller's to remember. Prices are read exactly or not at all, sums
-// are exact, and the one place that rounds, money_scale(), says how. Where a provider rounds is
-// the caller's knowledge: round there, once.
+// figure; sums over many records stay at its end instead (money_sum()). The currency is the
+// caller's to remember. Prices are read exactly or not at all, sums are exact, and the one place
+// that rounds, money_scale(), says how. Where a provider rounds is the caller's knowledge: round
+// there, once.
 #ifndef FARE_BASE_MONEY_H
 #define FARE_BASE_MONEY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -52,6 +54,12 @@ void money_interval(int64_t nano, int64_t low, int64_t high, char amount[MONEY_B
                     char interval[MONEY_INTERVAL_BYTES]);
 
 int money_add(int64_t a, int64_t b, int64_t *sum, struct err *err) MUST_USE;
+
+#define MONEY_MOST INT64_MAX // of a sum; the least is its negative
+
+// Adds to a sum that must not fail for one of its parts: it stays at its end. False if it did.
+bool money_sum(int64_t *sum, int64_t more);
+
 int money_sub(int64_t a, int64_t b, int64_t *difference, struct err *err) MUST_USE;
 
 // rate × quantity / divisor, exact in 128 bits and then rounded once:

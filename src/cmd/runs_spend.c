@@ -121,13 +121,13 @@ static void print_spending(struct out *out, const struct spending *s, const enum
     if (s->rows.count > 1)
         add_row(&table, s, keys, &s->total, true);
     table_print(&table, out);
-    if (s->total.unknown.v > 0)
+    int64_t unpriced = s->total.unknown.v - s->total.out_of_range.v;
+    if (unpriced > 0)
         out_wrapf(out, 0,
                   "The cost of %s is unknown, and not in the sums: no price is known for %s.",
-                  units_count(s->total.unknown.v, "run").s,
-                  s->total.unknown.v == 1 ? "its machine" : "their machines");
+                  units_count(unpriced, "run").s, unpriced == 1 ? "its machine" : "their machines");
     struct buf words = {0};
-    spending_corrected(s, &words);
+    spending_remarks(s, &words);
     if (words.len > 0)
         out_wrap(out, 0, buf_str(&words));
     buf_release(&words);
@@ -220,6 +220,7 @@ static void print_budgets(struct out *out, const struct budgets *budgets)
         {"spent", TABLE_POINT},        {"share", TABLE_RIGHT},      {"left", TABLE_POINT, 2},
         {"projected", TABLE_POINT},    {"currency", TABLE_LEFT, 3}, {"unknown", TABLE_RIGHT, 1}};
     struct table table = TABLE(columns);
+    const struct budget_state *suspect = NULL;
     int64_t corrected = 0;
     for (size_t i = 0; i < budgets->budgets.count; i++) {
         const struct budget_state *b = &budgets->budgets.items[i];
@@ -245,6 +246,8 @@ static void print_budgets(struct out *out, const struct budgets *budgets)
                                              : OUT_PLAIN,
                   cells, NULL);
         buf_drop(&table.rows, &whose);
+        if (b->suspect)
+            suspect = b;
         corrected = b->corrected.v > corrected ? b->corrected.v : corrected;
     }
     table_print(&table, out);
@@ -252,6 +255,14 @@ static void print_budgets(struct out *out, const struct budgets *budgets)
     if (corrected > 0)
         out_wrapf(out, 0, "Up to %s in a budget had a false cost, which was computed again.",
                   units_count(corrected, "run").s);
+    if (suspect) {
+        struct buf words = {0};
+        budget_words(suspect, &words);
+        if (words.len > 0)
+            words.data[0] = 'B';
+        out_wrapf(out, 0, "%s.", buf_str(&words));
+        buf_release(&words);
+    }
 }
 
 int runs_budgets(const struct cmd_call *call, struct err *err)

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "ledger/inside.h"
+#include "record/correct.h"
+#include "record/read.h"
 
 // ---- one run
 
@@ -88,6 +90,24 @@ static void found_release(struct found *found)
     buf_release(&found->second);
 }
 
+// Readers leave out a value that is out of range, as records of an earlier fare may have: the
+// record from `before` on says so itself.
+static int name_out_of_range(struct buf *text, size_t before, struct err *err)
+{
+    struct err why = {0};
+    struct buf noted = {0};
+    const char *record = buf_str(text) + before;
+    if (record_judge_text(run_fields, record, text->len - before, &why) != ERR_FORMAT)
+        return 0;
+    int rc = run_note(record, text->len - before, why.text, &noted, err);
+    if (rc == 0 && noted.len > 0) {
+        text->len = before;
+        buf_add(text, buf_str(&noted), noted.len);
+    }
+    buf_release(&noted);
+    return rc == 0 ? buf_check(text, err) : rc;
+}
+
 int ledger_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
 {
     struct found found = {0};
@@ -116,6 +136,8 @@ int ledger_find(struct ledger *ledger, const char *word, struct buf *text, struc
         buf_add(text, buf_str(&found.text), found.text.len);
     if (rc == 0)
         rc = buf_check(text, err);
+    if (rc == 0)
+        rc = name_out_of_range(text, before, err);
     found_release(&found);
     return rc;
 }

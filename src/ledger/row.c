@@ -9,16 +9,18 @@
 #include "record/judge.h"
 #include "record/read.h"
 
-#define TEXT(member)  FIELD(FIELD_TEXT, T, member, "")
-#define REAL(member)  FIELD(FIELD_REAL, T, member, "")
-#define COUNT(member) FIELD(FIELD_INT, T, member, "")
+#define TEXT(member) FIELD(FIELD_TEXT, T, member, "")
+// Amounts are read as they are, so that sums can name a run whose amount is out of range.
+#define SECONDS(member) FIELD_NUMBER(FIELD_REAL, T, member, &range_s, "")
+#define MILLIS(member)  FIELD_NUMBER(FIELD_REAL, T, member, &range_ms, "")
+#define DEVICES(member) FIELD_NUMBER(FIELD_INT, T, member, &range_devices, "")
 
 #define T struct run_label
 static const struct field label_fields[] = {TEXT(key), TEXT(value), FIELD_END};
 #undef T
 #define T struct row_machine
 static const struct field machine_head_fields[] = {
-    TEXT(fingerprint), TEXT(name),          TEXT(cpu),    TEXT(gpu), COUNT(gpus),
+    TEXT(fingerprint), TEXT(name),          TEXT(cpu),    TEXT(gpu), DEVICES(gpus),
     TEXT(provider),    TEXT(instance_type), TEXT(region), FIELD_END,
 };
 #undef T
@@ -26,14 +28,14 @@ static const struct field machine_head_fields[] = {
 static const struct field spent_head_fields[] = {TEXT(usd), TEXT(offer), TEXT(resource), FIELD_END};
 #undef T
 #define T struct row_live
-static const struct field live_head_fields[] = {REAL(elapsed_s), TEXT(bill_usd), FIELD_END};
+static const struct field live_head_fields[] = {SECONDS(elapsed_s), TEXT(bill_usd), FIELD_END};
 #undef T
 #define T struct row_saving
 static const struct field saving_head_fields[] = {
     FIELD_SUB(FIELD_LIST, T, attempts, run_attempt_fields, ""), FIELD_END};
 #undef T
 #define T struct row_use
-static const struct field use_head_fields[] = {COUNT(gpus), FIELD_END};
+static const struct field use_head_fields[] = {DEVICES(gpus), FIELD_END};
 #undef T
 #define T struct row
 static const struct field row_fields[] = {
@@ -55,7 +57,7 @@ static const struct field row_fields[] = {
     FIELD_IN(T, saving, saving_head_fields, ""),
     FIELD_IN(T, spent, spent_head_fields, ""),
     FIELD(FIELD_BOOL, T, full, ""),
-    REAL(step_ms),
+    MILLIS(step_ms),
     FIELD_IN(T, phases, run_phase_fields, ""),
     FIELD_IN(T, steady, run_steady_fields, ""),
     FIELD_IN(T, projection, run_projection_fields, ""),
@@ -122,6 +124,16 @@ static int judge_size(const struct row *row, const char *text, size_t len, struc
     return rc;
 }
 
+// The price that a label gives.
+static int judge_price(const struct row *row, struct err *err)
+{
+    const char *price = row_label(row, RUN_PRICE_LABEL);
+    if (!price || !amount_too_large(price))
+        return 0;
+    return err_set(err, ERR_FORMAT, "labels: " RUN_PRICE_LABEL ": '%.40s' is %s", price,
+                   range_amount.not_so);
+}
+
 int row_judge(const char *text, size_t len, struct row *row, struct err *err)
 {
     memset(row, 0, sizeof *row);
@@ -130,6 +142,8 @@ int row_judge(const char *text, size_t len, struct row *row, struct err *err)
     TRY(record_judge_text(run_fields, text, len, err));
     TRY(read_head(text, len, row, err));
     int rc = judge_size(row, text, len, err);
+    if (rc == 0)
+        rc = judge_price(row, err);
     if (rc == 0)
         rc = run_judge(row->started, row->full, &row->phases, &row->projection, &row->steady,
                        clock_date_s(), err);

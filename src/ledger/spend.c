@@ -202,6 +202,13 @@ struct reading {
     void *arg;
 };
 
+// Rows may be older than the ranges of records.
+static int64_t within(const char *text, const struct field_range *range)
+{
+    int64_t value;
+    return text && text_int(text, &value) && (double)value <= range->most ? value : -1;
+}
+
 static int64_t integer(const char *text)
 {
     int64_t value;
@@ -221,9 +228,9 @@ static int read_row(void *arg, const char *const *v, struct err *err)
                                        .offer = or_empty(v[7]),
                                        .price_per_hour = or_empty(v[8]),
                                        .resource = or_empty(v[9]),
-                                       .gpus = integer(v[10]),
-                                       .wall_ns = integer(v[11]),
-                                       .boot_ns = integer(v[12]),
+                                       .gpus = within(v[10], &range_devices),
+                                       .wall_ns = within(v[11], &range_ns),
+                                       .boot_ns = within(v[12], &range_ns),
                                        .nano_usd = integer(v[13]),
                                        .corrected = integer(v[14]) > 0};
     return r->visit(r->arg, &spend, err);

@@ -25,7 +25,7 @@ struct ledger_spend {
     int64_t gpus;               // below 0: unknown, as the numbers that follow
     int64_t wall_ns;
     int64_t boot_ns;  // charged: of a machine that fare ordered for it
-    int64_t nano_usd; // as computed when it ended
+    int64_t nano_usd; // as computed when it ended; an old row's may be out of range
     bool corrected;   // its record had a false cost; this is the right one (record/correct.h)
 };
 

@@ -21,9 +21,17 @@ int local_amount(struct market *market, const char *currency, int day, int64_t u
     if (!currency)
         return 0;
     TRY(market_currencies(market, &currencies, err));
-    return currency_begins(currencies, currency) > (day != 0 ? day : clock_date_s() / 86400)
-               ? 0
-               : currency_from_usd(currencies, currency, day, usd, amount, NULL, err);
+    if (currency_begins(currencies, currency) > (day != 0 ? day : clock_date_s() / 86400))
+        return 0;
+    struct err why = {0};
+    int rc = currency_from_usd(currencies, currency, day, usd, amount, NULL, &why);
+    if (rc == ERR_OVERFLOW) {
+        *amount = -1;
+        return 0;
+    }
+    if (rc != 0 && err)
+        *err = why;
+    return rc;
 }
 
 int local_text(struct market *market, const char *currency, int day, const char *usd, char **out,

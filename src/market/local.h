@@ -15,7 +15,7 @@
 int local_check(struct market *market, const char *currency, struct err *err) MUST_USE;
 
 // Nano-USD on a day (days since 1970; 0: today) to nano-units, rounded once, half to even; -1:
-// unknown.
+// unknown, or more than fits (7 million USD are too many won for money.h).
 int local_amount(struct market *market, const char *currency, int day, int64_t usd, int64_t *amount,
                  struct err *err) MUST_USE;
 

@@ -270,7 +270,7 @@ static int by_label(struct run_prices *p, const struct run *run, const char *lab
                     struct run_price *out, struct err *err)
 {
     int64_t nano;
-    if (money_parse(label, &nano, NULL) != 0 || nano < 0) {
+    if (money_parse(label, &nano, NULL) != 0 || nano < 0 || amount_too_large(label)) {
         snprintf(out->from, sizeof out->from, "its label price_per_hour_usd is not a price");
         return 0;
     }
@@ -322,7 +322,7 @@ int run_price(struct run_prices *p, const struct run *run, const struct run_pric
     out->wishes = (struct wishes){.start_s = date_of(p, run),
                                   .clock = at_its_time ? CLOCK_KNOWN : CLOCK_MEAN,
                                   .prorated = p->prorated};
-    const char *label = run_label(run, "price_per_hour_usd");
+    const char *label = run_label(run, RUN_PRICE_LABEL);
     if (said->price) {
         snprintf(out->from, sizeof out->from, "%.150s", said->price);
         return by_hour(p, run, said->kind ? *said->kind : kind_of(run), said->hour, out, err);

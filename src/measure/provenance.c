@@ -60,6 +60,11 @@ static int add_labels(const struct opt_texts *labels, struct run *run, struct er
         const char *equals = strchr(labels->items[i], '=');
         if (!equals || equals == labels->items[i])
             return err_set(err, ERR_USAGE, "--label '%s': expected KEY=VALUE", labels->items[i]);
+        size_t price = strlen(RUN_PRICE_LABEL "=");
+        if (strncmp(labels->items[i], RUN_PRICE_LABEL "=", price) == 0 &&
+            amount_too_large(labels->items[i] + price))
+            return err_set(err, ERR_USAGE, "--label '%.60s': the price is %s", labels->items[i],
+                           range_amount.not_so);
         struct run_label *label = LIST_ADD(&run->labels, err);
         char *key = label ? strndup(labels->items[i], (size_t)(equals - labels->items[i])) : NULL;
         if (!key)

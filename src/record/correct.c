@@ -4,6 +4,7 @@
 #include <float.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/money.h"
@@ -359,6 +360,22 @@ int run_correct(const char *text, size_t len, struct buf *out, struct err *err)
     else
         rc = err_memory(err);
     record_release(signs_fields, &signs);
+    return rc;
+}
+
+int run_note(const char *text, size_t len, const char *what, struct buf *out, struct err *err)
+{
+    json_t *run = json_loadb(text, len, 0, NULL);
+    char *words = NULL; // an error may quote half a character
+    if (!run)
+        return 0;
+    int rc = text_set(&words, what, err);
+    if (rc == 0)
+        rc = note(run, words, err);
+    if (rc == 0)
+        rc = to_text(run, out, err);
+    json_decref(run);
+    free(words);
     return rc;
 }
 

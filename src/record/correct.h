@@ -26,6 +26,10 @@
 // as JSON of `len` bytes; one that cannot be read stays as it is, for its reader to refuse.
 int run_correct(const char *text, size_t len, struct buf *out, struct err *err) MUST_USE;
 
+// Appends the record with `what` added to its `corrected`; nothing if it cannot be read.
+int run_note(const char *text, size_t len, const char *what, struct buf *out,
+             struct err *err) MUST_USE;
+
 // Who computes costs again: market/again.h, set once by main() since it is upstairs. `cost` gets a
 // corrected record and sets nano-USD, below 0 if it is unknown; it fails only if memory runs out,
 // and any thread may call it.

@@ -17,7 +17,11 @@ RANGE(range_s, 0, HUNDRED_YEARS_S, "out of range: expected 0 to 100 years");
 RANGE(range_ms, 0, HUNDRED_YEARS_S * 1e3, "out of range: expected 0 to 100 years");
 RANGE(range_us, 0, HUNDRED_YEARS_S * 1e6, "out of range: expected 0 to 100 years");
 RANGE(range_ns, 0, HUNDRED_YEARS_S * 1e9, "out of range: expected 0 to 100 years");
-RANGE(range_from_0, 0, DBL_MAX, "out of range: expected 0 or more");
+RANGE(range_count, 0, 1e18, "out of range: expected 0 to 10^18");
+RANGE(range_devices, 0, 1e7, "out of range: expected 0 to 10,000,000");
+RANGE(range_quantity, 0, 1e30, "out of range: expected 0 to 10^30");
+RANGE(range_real, -(double)FLT_MAX, (double)FLT_MAX, "out of range: expected a number as f32 has");
+RANGE(range_amount, 0, AMOUNT_MOST_USD, "out of range: expected 0 to 1000000000 USD");
 RANGE(range_share, 0, 1, "out of range: expected 0 to 1");
 RANGE(range_percent, 0, 100, "out of range: expected 0 to 100");
 
@@ -93,6 +97,26 @@ int record_bound(const struct field *fields, const void *record, struct err *err
             TRY(record_bound(fields->sub, (const char *)list->items + i * fields->sub_size, err));
     }
     return 0;
+}
+
+bool field_fits(const struct field *field, double value)
+{
+    const struct field_range *range = field->range;
+    return !range || (value >= range->least && value <= range->most);
+}
+
+bool amount_too_large(const char *text)
+{
+    int64_t nano = 0;
+    int rc = money_parse(text, &nano, NULL);
+    return rc == ERR_OVERFLOW || (rc == 0 && nano > AMOUNT_MOST_USD * MONEY_UNIT);
+}
+
+bool field_fits_text(const struct field *field, const char *text)
+{
+    int64_t nano;
+    return !field->range ||
+           (money_parse(text, &nano, NULL) == 0 && field_fits(field, (double)nano / MONEY_UNIT));
 }
 
 // ---- writing
@@ -216,16 +240,14 @@ static int reals_from_json(const struct field *field, json_t *json, struct list 
     double *values = calloc(count ? count : 1, sizeof *values);
     if (!values)
         return err_memory(err);
+    list->items = values;
     for (size_t i = 0; i < count; i++) {
         json_t *item = json_array_get(json, i);
-        if (!json_is_number(item)) {
-            free(values);
+        if (!json_is_number(item))
             return wrong_type(field, "a list of numbers", err);
-        }
-        values[i] = json_number_value(item);
+        if (field_fits(field, json_number_value(item)))
+            values[list->count++] = json_number_value(item);
     }
-    list->items = values;
-    list->count = count;
     return 0;
 }
 
@@ -271,16 +293,20 @@ static int field_from_json(const struct field *field, json_t *json, void *at, st
         if (!json_is_string(json))
             return wrong_type(field, "a text", err);
         TRY(field_bound_text(field, json_string_length(json), err));
-        return text_set(at, json_string_value(json), err);
+        return field_fits_text(field, json_string_value(json))
+                   ? text_set(at, json_string_value(json), err)
+                   : 0;
     case FIELD_INT:
         if (!json_is_integer(json))
             return wrong_type(field, "an integer", err);
-        *(struct maybe_int *)at = some_int(json_integer_value(json));
+        if (field_fits(field, (double)json_integer_value(json)))
+            *(struct maybe_int *)at = some_int(json_integer_value(json));
         return 0;
     case FIELD_REAL:
         if (!json_is_number(json))
             return wrong_type(field, "a number", err);
-        *(struct maybe_real *)at = some_real(json_number_value(json));
+        if (field_fits(field, json_number_value(json)))
+            *(struct maybe_real *)at = some_real(json_number_value(json));
         return 0;
     case FIELD_BOOL:
         if (!json_is_boolean(json))

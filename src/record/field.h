@@ -7,8 +7,9 @@
 //
 // An unknown value is absent: a null text, a number or list whose `known` is false, an object
 // without known members. JSON leaves absent values out; there is no null, and no zero that means
-// "unknown". A number that is not finite (a diverged loss) is absent too. In a zeroed struct
-// everything is absent; it can be released.
+// "unknown". A number that is not finite (a diverged loss) is absent too, and so is one that is
+// read and lies outside its range: whoever computes with a record need not fear absurd figures. In
+// a zeroed struct everything is absent; it can be released.
 #ifndef FARE_RECORD_FIELD_H
 #define FARE_RECORD_FIELD_H
 
@@ -75,7 +76,7 @@ enum field_kind {
 // longest argument of a command on Linux; NAME_MOST is for names.
 enum { TEXT_MOST = 128 << 10, NAME_MOST = 1024, LIST_MOST = 1000 };
 
-// The valid range of a number; for records from elsewhere.
+// The valid range of a number, or of an amount of money in a text.
 struct field_range {
     double least, most;
     const char *not_so; // error text: "out of range: expected 0 to 100 years"
@@ -83,7 +84,19 @@ struct field_range {
 
 // Times in these units, from 0 to 100 years; shares from 0 to 1; percentages from 0 to 100.
 extern const struct field_range range_s, range_ms, range_us, range_ns;
-extern const struct field_range range_from_0, range_share, range_percent;
+extern const struct field_range range_share, range_percent;
+
+// Counts up to 10^18 (an exabyte), devices and processes up to 10 million, quantities up to 10^30,
+// other numbers within those of f32. Larger than any run has, small enough to compute with.
+extern const struct field_range range_count, range_devices, range_quantity, range_real;
+
+// Amounts and prices of a run, 0 to 1,000,000,000 USD: no training was ever billed as much, and
+// nine of them still fit money.h.
+#define AMOUNT_MOST_USD 1000000000
+extern const struct field_range range_amount;
+
+// Whether a text is an amount beyond that, or too large for money.h; not one that is no amount.
+bool amount_too_large(const char *text);
 
 struct field {
     const char *name; // the JSON key, with its unit last: "size_bytes"; null ends a table
@@ -92,7 +105,7 @@ struct field {
     const struct field *sub;
     size_t sub_size;
     const char *doc;                 // one line for docs/json.md
-    const struct field_range *range; // numbers only; null: any
+    const struct field_range *range; // numbers, and texts that are amounts; null: any
     size_t most;                     // bytes of a text, items of a list; 0: TEXT_MOST, LIST_MOST
 };
 
@@ -136,6 +149,11 @@ int field_bound_list(const struct field *field, size_t count, struct err *err) M
 // The same for every list of a record in memory, but for lists of numbers.
 int record_bound(const struct field *fields, const void *record, struct err *err) MUST_USE;
 
+// Whether a number lies within the field's range, and whether a text is an amount of money that
+// does; always, without a range.
+bool field_fits(const struct field *field, double value);
+bool field_fits_text(const struct field *field, const char *text);
+
 // A text beyond its bound is written cut, with "..." at its end; a list of numbers (step times) is
 // thinned evenly.
 //
@@ -149,6 +167,7 @@ int record_to_line(const struct field *fields, const void *record, struct buf *o
 
 // Fills a zeroed record. Unknown keys are ignored (a newer fare may write them). A value of the
 // wrong type or beyond its bound is ERR_FORMAT with its path: "cpu.sockets: expected an integer".
+// One out of range stays absent.
 // The record can be released even after a failure.
 int record_from_json(const struct field *fields, json_t *json, void *record,
                      struct err *err) MUST_USE;

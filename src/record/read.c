@@ -14,7 +14,7 @@ struct reader {
     int depth;
     bool checked;    // already validated
     bool strict;     // unknown keys are errors
-    bool judge;      // numbers out of range are errors
+    bool judge;      // values out of range are errors
     struct buf text; // the last string, unescaped
     struct err *err;
 };
@@ -412,14 +412,18 @@ static int read_text(struct reader *r, const struct field *field, char **member)
     size_t len;
     TRY(read_string(r, &text, &len));
     TRY(field_bound_text(field, len, r->err));
-    if (!member)
+    if (!member && !(r->judge && field->range))
         return 0;
     if (text != r->text.data) {
         buf_reset(&r->text);
         buf_add(&r->text, text, len);
         TRY(buf_check(&r->text, r->err));
     }
-    return text_set(member, buf_str(&r->text), r->err);
+    if (field_fits_text(field, buf_str(&r->text)))
+        return member ? text_set(member, buf_str(&r->text), r->err) : 0;
+    return r->judge ? err_set(r->err, ERR_FORMAT, "%s: '%.40s' is %s", field->name,
+                              buf_str(&r->text), field->range->not_so)
+                    : 0;
 }
 
 static int add_real(struct reader *r, struct list *list, size_t *capacity, double value)
@@ -429,12 +433,14 @@ static int add_real(struct reader *r, struct list *list, size_t *capacity, doubl
     return 0;
 }
 
-static int judge(struct reader *r, const struct field *field, double value)
+// Whether a value is to be kept; `*rc` is an error if it has to be refused.
+static bool judge(struct reader *r, const struct field *field, double value, int *rc)
 {
-    const struct field_range *range = field->range;
-    if (!r->judge || !range || (value >= range->least && value <= range->most))
-        return 0;
-    return err_set(r->err, ERR_FORMAT, "%s: %.12g is %s", field->name, value, range->not_so);
+    bool fits = field_fits(field, value);
+    *rc = fits || !r->judge ? 0
+                            : err_set(r->err, ERR_FORMAT, "%s: %.12g is %s", field->name, value,
+                                      field->range->not_so);
+    return fits;
 }
 
 static int read_item(struct reader *r, const struct field *field, struct list *list, size_t index,
@@ -446,10 +452,11 @@ static int read_item(struct reader *r, const struct field *field, struct list *l
         char c = peek(r);
         if (c != '-' && !(c >= '0' && c <= '9'))
             return wrong_type(r, field, "a list of numbers");
-        rc = read_number(r, list || r->judge ? &number : NULL);
-        if (rc == 0 && r->judge)
-            rc = judge(r, field, number.real);
-        return rc == 0 && list ? add_real(r, list, capacity, number.real) : rc;
+        if (!list && !r->judge)
+            return read_number(r, NULL);
+        TRY(read_number(r, &number));
+        bool kept = judge(r, field, number.real, &rc) && list;
+        return kept ? add_real(r, list, capacity, number.real) : rc;
     }
     if (field->kind == FIELD_TEXTS) {
         if (peek(r) != '"')
@@ -498,13 +505,13 @@ static int read_numeric(struct reader *r, const struct field *field, void *at)
     TRY(read_number(r, needed ? &number : NULL));
     if (field->kind == FIELD_INT && !number.whole)
         TRY(wrong_type(r, field, expected));
-    if (r->judge)
-        TRY(judge(r, field, number.real));
-    if (at && field->kind == FIELD_INT)
+    int rc = 0;
+    bool kept = needed && judge(r, field, number.real, &rc) && at;
+    if (kept && field->kind == FIELD_INT)
         *(struct maybe_int *)at = some_int(number.integer);
-    else if (at)
+    else if (kept)
         *(struct maybe_real *)at = some_real(number.real);
-    return 0;
+    return rc;
 }
 
 static int read_field(struct reader *r, const struct field *field, void *at)
@@ -622,7 +629,8 @@ int record_from_checked(const struct field *fields, const char *text, size_t len
 int record_from_text_strict(const struct field *fields, const char *text, size_t len, void *record,
                             struct err *err)
 {
-    struct reader r = {.begin = text, .at = text, .end = text + len, .strict = true, .err = err};
+    struct reader r = {
+        .begin = text, .at = text, .end = text + len, .strict = true, .judge = true, .err = err};
     return read_whole(&r, fields, record);
 }
 

@@ -12,12 +12,12 @@
 // `text` is one JSON object of `len` bytes, with only white space around it; no NUL is needed.
 // Fills a zeroed record; a null `record` only validates. Unknown keys must be valid JSON and are
 // ignored. ERR_FORMAT names the place: "byte 17: expected ':'", "cpu.sockets: expected an integer".
-// The record can be released even after a failure.
+// A value out of range stays absent. The record can be released even after a failure.
 int record_from_text(const struct field *fields, const char *text, size_t len, void *record,
                      struct err *err) MUST_USE;
 
-// Only validates, including the ranges of numbers: "phases: wall_ns: -1 is out of range: expected 0
-// to 100 years".
+// Only validates, including the ranges of numbers and amounts: "phases: wall_ns: -1 is out of
+// range: expected 0 to 100 years".
 int record_judge_text(const struct field *fields, const char *text, size_t len,
                       struct err *err) MUST_USE;
 
@@ -26,8 +26,8 @@ int record_judge_text(const struct field *fields, const char *text, size_t len,
 int record_from_checked(const struct field *fields, const char *text, size_t len, void *record,
                         struct err *err) MUST_USE;
 
-// For files that people write: an unknown key is an error, so that a misspelling is noticed:
-// "tariffs[0]: 'minimum' is not known".
+// For files that people write: an unknown key and a value out of range are errors, so that a
+// mistake is noticed: "tariffs[0]: 'minimum' is not known".
 int record_from_text_strict(const struct field *fields, const char *text, size_t len, void *record,
                             struct err *err) MUST_USE;
 

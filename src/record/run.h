@@ -50,6 +50,9 @@ int run_set_machine(struct run *run, const struct machine *machine, struct err *
 #define RUN_HASHED_BYTES 24
 void run_hashed_name(const char *name, char out[RUN_HASHED_BYTES]);
 
+// The label that has the machine's price.
+#define RUN_PRICE_LABEL "price_per_hour_usd"
+
 // The value of a label; null if missing.
 const char *run_label(const struct run *run, const char *key);
 

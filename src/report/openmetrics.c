@@ -2,8 +2,11 @@
 // A comparison's rows, and running runs, in OpenMetrics' text format: one family per figure.
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/index.h"
 #include "base/money.h"
 #include "report/spending.h"
 #include "report/tables.h"
@@ -56,20 +59,29 @@ static struct maybe_real runs_of(const struct compare_row *row)
     return row->runs.known ? some_real((double)row->runs.v) : (struct maybe_real){0};
 }
 
+// How the rows of one series make its value: a mean over their runs, or the widest interval.
+enum join { JOIN_MEAN, JOIN_LEAST, JOIN_MOST, JOIN_SUM };
+
 static const struct family {
     const char *name, *unit, *help;
     figure_fn *figure;
+    enum join join;
 } families[] = {
-    {"fare_training_time_seconds", "seconds", "Time of the whole training.", time_of},
-    {"fare_training_time_low_seconds", "seconds", "Lower end of its 95 % interval.", time_low},
-    {"fare_training_time_high_seconds", "seconds", "Upper end of its 95 % interval.", time_high},
-    {"fare_training_cost_usd", "usd", "Cost of the whole training, without tax.", cost_of},
-    {"fare_training_cost_low_usd", "usd", "Lower end of its 95 % interval.", cost_low},
-    {"fare_training_cost_high_usd", "usd", "Upper end of its 95 % interval.", cost_high},
-    {"fare_training_accuracy_ratio", "ratio", "Test accuracy, 0 to 1.", accuracy_of},
-    {"fare_training_gpu_use_ratio", "ratio", "Mean GPU utilisation during training.", gpu_use},
-    {"fare_training_runs", NULL, "Runs behind the figures.", runs_of},
+    {"fare_training_time_seconds", "seconds", "Time of the whole training.", time_of, JOIN_MEAN},
+    {"fare_training_time_low_seconds", "seconds", "Lower end of its 95 % interval.", time_low,
+     JOIN_LEAST},
+    {"fare_training_time_high_seconds", "seconds", "Upper end of its 95 % interval.", time_high,
+     JOIN_MOST},
+    {"fare_training_cost_usd", "usd", "Cost of the whole training, without tax.", cost_of,
+     JOIN_MEAN},
+    {"fare_training_cost_low_usd", "usd", "Lower end of its 95 % interval.", cost_low, JOIN_LEAST},
+    {"fare_training_cost_high_usd", "usd", "Upper end of its 95 % interval.", cost_high, JOIN_MOST},
+    {"fare_training_accuracy_ratio", "ratio", "Test accuracy, 0 to 1.", accuracy_of, JOIN_MEAN},
+    {"fare_training_gpu_use_ratio", "ratio", "Mean GPU utilisation during training.", gpu_use,
+     JOIN_MEAN},
+    {"fare_training_runs", NULL, "Runs behind the figures.", runs_of, JOIN_SUM},
 };
+enum { FAMILIES = sizeof families / sizeof *families, RUNS = FAMILIES - 1 };
 
 static void add_label(struct buf *out, const char *name, const char *value)
 {
@@ -85,23 +97,6 @@ static void add_label(struct buf *out, const char *name, const char *value)
     buf_addc(out, '"');
 }
 
-static void add_sample(struct buf *out, const struct family *family, const char *workload,
-                       const struct compare_row *row, const char *role)
-{
-    struct maybe_real value = family->figure(row);
-    if (!value.known || !isfinite(value.v))
-        return;
-    const char *const labels[][2] = {{"workload", workload},        {"machine", row->machine},
-                                     {"framework", row->framework}, {"detail", row->detail},
-                                     {"kind", row->kind},           {"role", role}};
-    buf_printf(out, "%s{", family->name);
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
-        buf_adds(out, i ? "," : "");
-        add_label(out, labels[i][0], labels[i][1]);
-    }
-    buf_printf(out, "} %.12g\n", value.v);
-}
-
 static void begin_family(struct buf *out, const char *name, const char *unit, const char *help)
 {
     buf_printf(out, "# TYPE %s gauge\n", name);
@@ -112,21 +107,138 @@ static void begin_family(struct buf *out, const char *name, const char *unit, co
 
 #define END "# EOF\n"
 
+// ---- series
+
+// So many rows at most become series of their own, those with the most runs: labels hold names that
+// people choose. Of the others only the runs are counted.
+enum { SERIES_MOST = 500, LABELS = 6 };
+
+static const char *const label_names[LABELS] = {"workload", "machine", "framework",
+                                                "detail",   "kind",    "role"};
+
+// Rows with the same labels: commands that differ only in their arguments are one.
+struct metric_series {
+    const char *labels[LABELS]; // of the page
+    struct metric_figure {
+        double value, weight; // no weight: unknown
+    } figures[FAMILIES];
+    size_t number;
+};
+
+struct collecting {
+    struct index index;
+    struct metric_series *series;
+    size_t space;
+    bool failed;
+};
+
+static void join_figure(struct metric_figure *to, enum join join, double value, double runs)
+{
+    if (to->weight == 0)
+        *to = (struct metric_figure){value, runs};
+    else if (join == JOIN_LEAST)
+        to->value = fmin(to->value, value);
+    else if (join == JOIN_MOST)
+        to->value = fmax(to->value, value);
+    else if (join == JOIN_SUM)
+        to->value += value;
+    else {
+        to->weight += runs;
+        to->value += (value - to->value) * (runs / to->weight);
+    }
+}
+
+static void collect(struct collecting *c, const char *name, const struct compare_row *row,
+                    const char *role)
+{
+    const char *const labels[LABELS] = {name,        row->machine, row->framework,
+                                        row->detail, row->kind,    role};
+    struct buf key = {0};
+    size_t number = 0, before = c->index.count;
+    for (size_t i = 0; i < LABELS; i++)
+        buf_printf(&key, "%s\x1f", labels[i] ? labels[i] : "");
+    c->failed |= key.failed ||
+                 array_grow(&c->series, before, &c->space, sizeof *c->series, NULL) != 0 ||
+                 index_number(&c->index, buf_str(&key), key.len, &number, NULL) != 0;
+    buf_release(&key);
+    if (c->failed)
+        return;
+    struct metric_series *s = &c->series[number];
+    if (number == before) {
+        *s = (struct metric_series){.number = number};
+        memcpy(s->labels, labels, sizeof labels);
+    }
+    for (size_t f = 0; f < FAMILIES; f++) {
+        struct maybe_real value = families[f].figure(row);
+        if (value.known && isfinite(value.v))
+            join_figure(&s->figures[f], families[f].join, value.v,
+                        row->runs.known && row->runs.v > 0 ? (double)row->runs.v : 1);
+    }
+}
+
+static int by_runs(const void *a_, const void *b_)
+{
+    const struct metric_series *a = a_, *b = b_;
+    double x = a->figures[RUNS].value, y = b->figures[RUNS].value;
+    return x != y ? (x < y ? 1 : -1) : a->number < b->number ? -1 : 1;
+}
+
+static int by_number(const void *a_, const void *b_)
+{
+    const struct metric_series *a = a_, *b = b_;
+    return a->number < b->number ? -1 : 1;
+}
+
+// The first of them stay; the others' runs are added up. Gives how many stay.
+static size_t choose(struct collecting *c, double *others)
+{
+    size_t count = c->index.count;
+    if (count <= SERIES_MOST)
+        return count;
+    qsort(c->series, count, sizeof *c->series, by_runs);
+    for (size_t i = SERIES_MOST; i < count; i++)
+        *others += c->series[i].figures[RUNS].value;
+    qsort(c->series, SERIES_MOST, sizeof *c->series, by_number);
+    return SERIES_MOST;
+}
+
+static void add_sample(struct buf *out, const char *name, const char *const labels[LABELS],
+                       double value)
+{
+    buf_printf(out, "%s{", name);
+    for (size_t i = 0; i < LABELS; i++) {
+        buf_adds(out, i ? "," : "");
+        add_label(out, label_names[i], labels[i]);
+    }
+    buf_printf(out, "} %.12g\n", value);
+}
+
 void page_openmetrics(struct buf *out, const struct page *page)
 {
-    for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
-        const struct family *family = &families[f];
-        begin_family(out, family->name, family->unit, family->help);
-        for (size_t i = 0; i < page->compare.workloads.count; i++) {
-            const struct compare_workload *w = &page->compare.workloads.items[i];
-            for (size_t k = 0; k < w->rows.count; k++)
-                add_sample(out, family, w->workload, &w->rows.items[k],
-                           w->rows.items[k].base.known ? "base" : "row");
-            for (size_t k = 0; k < w->apart.count; k++)
-                add_sample(out, family, w->workload, &w->apart.items[k], "apart");
-        }
+    static const char *const other_labels[LABELS] = {"(others)"};
+    struct collecting c = {0};
+    double others = 0;
+    for (size_t i = 0; i < page->compare.workloads.count; i++) {
+        const struct compare_workload *w = &page->compare.workloads.items[i];
+        const char *name = w->name ? w->name : w->workload;
+        for (size_t k = 0; k < w->rows.count; k++)
+            collect(&c, name, &w->rows.items[k], w->rows.items[k].base.known ? "base" : "row");
+        for (size_t k = 0; k < w->apart.count; k++)
+            collect(&c, name, &w->apart.items[k], "apart");
+    }
+    size_t count = c.failed ? 0 : choose(&c, &others);
+    for (size_t f = 0; f < FAMILIES; f++) {
+        begin_family(out, families[f].name, families[f].unit, families[f].help);
+        for (size_t i = 0; i < count; i++)
+            if (c.series[i].figures[f].weight > 0)
+                add_sample(out, families[f].name, c.series[i].labels, c.series[i].figures[f].value);
+        if (f == RUNS && others > 0)
+            add_sample(out, families[f].name, other_labels, others);
     }
     buf_adds(out, END);
+    out->failed |= c.failed;
+    index_release(&c.index);
+    free(c.series);
 }
 
 // ---- running runs
@@ -158,6 +270,8 @@ static const struct {
     {"fare_running_cost_usd", "usd", "Its cost so far, without tax.", bill_of},
 };
 
+enum { RUNNING_MOST = 100 }; // with figures; all are counted
+
 void running_openmetrics(struct buf *out, const struct run *runs, size_t count)
 {
     if (out->len >= strlen(END))
@@ -166,7 +280,7 @@ void running_openmetrics(struct buf *out, const struct run *runs, size_t count)
     buf_printf(out, "fare_running_runs %zu\n", count);
     for (size_t f = 0; count > 0 && f < sizeof running / sizeof *running; f++) {
         begin_family(out, running[f].name, running[f].unit, running[f].help);
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < count && i < RUNNING_MOST; i++) {
             const struct run *run = &runs[i];
             struct maybe_real value = running[f].figure(run);
             if (!value.known || !isfinite(value.v))
@@ -237,6 +351,9 @@ void spending_openmetrics(struct buf *out, const struct spending *month,
               month->total.failed.v);
     add_gauge(out, "fare_month_unknown_runs", "Of them, those with an unknown cost.",
               month->total.unknown.v);
+    add_gauge(out, "fare_month_out_of_range_runs",
+              "Of the unknown ones, those whose recorded cost is out of range.",
+              month->total.out_of_range.v);
     add_gauge(out, "fare_month_hosts", "Hosts they ran on.", named);
     begin_family(out, "fare_month_cost_usd", "usd",
                  "Cost of the runs that started this month, as far as known, without tax.");

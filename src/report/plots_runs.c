@@ -217,7 +217,7 @@ static void steps_panel(struct draft *d, const struct run *runs, size_t count, s
                 (struct plot_axis){.name = time, .unit = epochs ? s : ms});
     if (d->rc == 0 && steady->first_step.known && steady->steps.known && steady->steps.v > 0)
         draft_band(d, "steady state", (double)steady->first_step.v,
-                   (double)(steady->first_step.v + steady->steps.v));
+                   (double)steady->first_step.v + (double)steady->steps.v);
     if (d->rc == 0 && steady->step_ms.known) {
         char median[64];
         snprintf(median, sizeof median, "median %s", units_step(steady->step_ms.v).s);

@@ -25,9 +25,12 @@ static const struct field place_fields[] = {
     TEXT(struct run_machine, name), TEXT(struct run_machine, gpu),
     TEXT(struct run_machine, instance_type), TEXT(struct run_machine, cpu), FIELD_END};
 static const struct field quality_fields[] = {
-    TEXT(struct run_quality, metric), FIELD(FIELD_REAL, struct run_quality, value, ""), FIELD_END};
-static const struct field use_fields[] = {FIELD(FIELD_INT, struct run_use, gpus, ""), FIELD_END};
-static const struct field spent_fields[] = {TEXT(struct run_spent, usd), FIELD_END};
+    TEXT(struct run_quality, metric),
+    FIELD_NUMBER(FIELD_REAL, struct run_quality, value, &range_real, ""), FIELD_END};
+static const struct field use_fields[] = {
+    FIELD_NUMBER(FIELD_INT, struct run_use, gpus, &range_devices, ""), FIELD_END};
+static const struct field spent_fields[] = {
+    FIELD_NUMBER(FIELD_TEXT, struct run_spent, usd, &range_amount, ""), FIELD_END};
 const struct field run_list_fields[] = {
     TEXT(struct run, id),
     TEXT(struct run, started),
@@ -40,15 +43,15 @@ const struct field run_list_fields[] = {
     FIELD_IN(struct run, spent, spent_fields, ""),
     FIELD(FIELD_BOOL, struct run, full, ""),
     FIELD(FIELD_TEXTS, struct run, taints, ""),
-    FIELD(FIELD_INT, struct run, batch, ""),
-    FIELD(FIELD_REAL, struct run, step_ms, ""),
-    FIELD(FIELD_REAL, struct run, test_accuracy, ""),
+    FIELD_NUMBER(FIELD_INT, struct run, batch, &range_count, ""),
+    FIELD_NUMBER(FIELD_REAL, struct run, step_ms, &range_ms, ""),
+    FIELD_NUMBER(FIELD_REAL, struct run, test_accuracy, &range_share, ""),
     FIELD_SUB(FIELD_LIST, struct run, quality, quality_fields, ""),
     FIELD_IN(struct run, phases, run_phase_fields, ""),
     FIELD_IN(struct run, steady, run_steady_fields, ""),
     FIELD_IN(struct run, projection, run_projection_fields, ""),
     FIELD_IN(struct run, use, use_fields, ""),
-    FIELD(FIELD_REALS, struct run, step_plot_ms, ""),
+    FIELD_NUMBER(FIELD_REALS, struct run, step_plot_ms, &range_ms, ""),
     FIELD_END,
 };
 #undef TEXT

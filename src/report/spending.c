@@ -9,6 +9,7 @@
 #include "base/csv.h"
 #include "base/money.h"
 #include "report/tables.h"
+#include "spend/use.h"
 
 struct spending_text spending_amount_in(const char *text, const char *currency)
 {
@@ -108,7 +109,7 @@ void spending_csv(struct buf *out, const struct spending *s)
     }
 }
 
-void spending_corrected(const struct spending *s, struct buf *out)
+void spending_remarks(const struct spending *s, struct buf *out)
 {
     int64_t count = s->total.corrected.known ? s->total.corrected.v : 0;
     if (count > 0)
@@ -116,6 +117,13 @@ void spending_corrected(const struct spending *s, struct buf *out)
                    "The cost of %s is corrected: an earlier fare had charged the time that the "
                    "machine was up before.",
                    units_count(count, "run").s);
+    struct buf words = {0};
+    suspects_words(s->total.out_of_range, s->total.at_least, s->total.suspect, &words);
+    if (words.len > 0) {
+        words.data[0] = 'T';
+        buf_printf(out, "%s%s.", count > 0 ? " " : "", buf_str(&words));
+    }
+    buf_drop(out, &words);
 }
 
 static void markdown_row(struct buf *out, const struct spending *s, const struct spending_row *row,
@@ -160,7 +168,7 @@ void spending_markdown(struct buf *out, const struct spending *s)
     if (s->by.count > 0)
         markdown_row(out, s, &s->total, true);
     struct buf words = {0};
-    spending_corrected(s, &words);
+    spending_remarks(s, &words);
     if (words.len > 0)
         buf_printf(out, "\n%s\n", buf_str(&words));
     buf_drop(out, &words);

@@ -15,8 +15,9 @@ void spending_markdown(struct buf *out, const struct spending *spending);
 void spending_openmetrics(struct buf *out, const struct spending *month,
                           const struct spending *hosts, const struct budgets *budgets);
 
-// Appends how many of the costs were computed again, as a sentence; nothing if none was.
-void spending_corrected(const struct spending *spending, struct buf *out);
+// Appends what to know about the sums, in sentences: how many costs were computed again, which run
+// is out of range. Nothing if there is neither.
+void spending_remarks(const struct spending *spending, struct buf *out);
 
 // An amount for people: "12.40", "1,310.73"; "-" if it is unknown.
 struct spending_text {

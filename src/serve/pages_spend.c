@@ -24,6 +24,16 @@ int site_budgets(struct site *site, struct ledger *ledger, struct budgets *out, 
     return rc;
 }
 
+static void say_budget(struct buf *out, const struct budget_state *state)
+{
+    struct buf words = {0};
+    budget_words(state, &words);
+    if (words.len > 0)
+        words.data[0] = 'B';
+    html_paragraph(out, "", buf_str(&words));
+    buf_drop(out, &words);
+}
+
 int spend_warnings(const struct request *request, struct ledger *ledger, struct buf *out,
                    struct err *err)
 {
@@ -31,14 +41,8 @@ int spend_warnings(const struct request *request, struct ledger *ledger, struct 
     int rc = site_budgets(request->site, ledger, &budgets, err);
     for (size_t i = 0; i < budgets.budgets.count && rc == 0; i++) {
         const struct budget_state *state = &budgets.budgets.items[i];
-        struct buf words = {0};
-        if (state->share.v < BUDGET_LOW)
-            continue;
-        budget_words(state, &words);
-        if (words.len > 0)
-            words.data[0] = 'B';
-        html_paragraph(out, "", buf_str(&words));
-        buf_drop(out, &words);
+        if (state->share.v >= BUDGET_LOW || state->suspect)
+            say_budget(out, state);
     }
     record_release(budgets_fields, &budgets);
     return rc;
@@ -159,6 +163,13 @@ static void show_unmatched(struct buf *out, const struct spending *s)
     html_end_table(out);
 }
 
+static void say_suspects(struct buf *out, const struct budgets *budgets)
+{
+    for (size_t i = 0; i < budgets->budgets.count && i < ROWS_MOST; i++)
+        if (budgets->budgets.items[i].suspect)
+            say_budget(out, &budgets->budgets.items[i]);
+}
+
 static void show_budgets(struct buf *out, const struct budgets *budgets)
 {
     static const struct html_column columns[] = {
@@ -190,6 +201,7 @@ static void show_budgets(struct buf *out, const struct budgets *budgets)
     }
     html_end_table(out);
     html_paragraph(out, "mute", "Projected: at the end of the period, at the rate so far.");
+    say_suspects(out, budgets);
 }
 
 // "12.40 USD for 31 runs": the title says the result.
@@ -230,11 +242,11 @@ static void show(struct buf *out, const struct request *request, const struct sp
                    "fare run --label price_per_hour_usd=2.50 --project bert -- python train.py");
     else
         show_sums(out, s, keys);
-    if (s->total.unknown.v > 0)
+    if (s->total.unknown.v > s->total.out_of_range.v)
         html_paragraph(out, "mute",
                        "Runs of unknown cost are not in the sums: no price is known for their "
                        "machines.");
-    spending_corrected(s, &words);
+    spending_remarks(s, &words);
     if (words.len > 0)
         html_paragraph(out, "mute", buf_str(&words));
     buf_reset(&words);

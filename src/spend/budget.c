@@ -132,6 +132,7 @@ struct state { // of one budget and one name
     size_t budget;
     char *name; // as recorded
     int64_t spent, runs, unknown, corrected;
+    struct suspects suspects;
 };
 
 struct counting {
@@ -233,6 +234,19 @@ static int find_state(struct counting *c, size_t b, const char *name, const char
     return 0;
 }
 
+// Below 0 if there is no rate for that day; MONEY_MOST if it is more than fits.
+static int in_currency(struct counting *c, const char *currency, int day, int64_t *nano,
+                       struct err *err)
+{
+    int64_t one, amount;
+    if (!*c->market)
+        TRY(market_open(c->market, NULL, NULL, err));
+    TRY(local_amount(*c->market, currency, day, 1, &one, err));
+    TRY(local_amount(*c->market, currency, day, *nano, &amount, err));
+    *nano = amount < 0 && one >= 0 ? MONEY_MOST : amount;
+    return 0;
+}
+
 static int add_use(void *arg, const struct use *use, struct err *err)
 {
     struct counting *c = arg;
@@ -256,14 +270,13 @@ static int add_use(void *arg, const struct use *use, struct err *err)
         }
         TRY(find_state(c, b, name, *k->name ? k->name : value, &state, err));
         state->runs++;
-        if (nano > 0 && strcmp(k->currency, "USD") != 0) {
-            if (!*c->market)
-                TRY(market_open(c->market, NULL, NULL, err));
-            TRY(local_amount(*c->market, k->currency, use_day(use), nano, &nano, err));
-        }
+        if (nano > 0 && strcmp(k->currency, "USD") != 0)
+            TRY(in_currency(c, k->currency, use_day(use), &nano, err));
         state->unknown += nano < 0;
         state->corrected += use->row->corrected;
-        TRY(money_add(state->spent, nano > 0 ? nano : 0, &state->spent, err));
+        suspects_note(&state->suspects, use);
+        state->suspects.at_least |=
+            !money_sum(&state->spent, nano > 0 ? nano : 0) || nano == MONEY_MOST;
     }
     return 0;
 }
@@ -307,6 +320,7 @@ static int fill_state(const struct counting *c, const struct state *s, struct bu
     if (s->corrected > 0)
         to->corrected = some_int(s->corrected);
     to->share = some_real((double)s->spent / (double)k->nano);
+    TRY(suspects_tell(&s->suspects, &to->out_of_range, &to->at_least, &to->suspect, err));
     TRY(TEXTS_SET(err, {&to->kind, k->kind}, {&to->name, s->name}, {&to->period, k->period},
                   {&to->currency, k->currency}));
     TRY(text_set_amount(&to->amount, k->nano, err));
@@ -403,10 +417,14 @@ void budget_words(const struct budget_state *s, struct buf *out)
                      : " this ",
                total || day ? "" : s->period, s->share.v * 100);
     buf_printf(out, left < 0 ? ": exceeded by %s" : ", %s left", texts[2]);
-    if (s->unknown.v > 0)
-        buf_printf(out, "; the cost of %s is unknown", units_count(s->unknown.v, "run").s);
+    int64_t unknown = s->unknown.v - s->out_of_range.v;
+    if (unknown > 0)
+        buf_printf(out, "; the cost of %s is unknown", units_count(unknown, "run").s);
     if (s->corrected.v > 0)
         buf_printf(out, "; that of %s is corrected", units_count(s->corrected.v, "run").s);
+    if (s->suspect)
+        buf_adds(out, "; ");
+    suspects_words(s->out_of_range, s->at_least, s->suspect, out);
 }
 
 int budget_left_usd(const struct budget_state *s, struct market **market, int64_t *nano_usd,

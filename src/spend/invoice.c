@@ -152,7 +152,14 @@ static int to_usd(struct market **market, const struct ledger_charge *c, int day
     if (!*market)
         TRY(market_open(market, NULL, NULL, err));
     TRY(market_currencies(*market, &currencies, err));
-    int rc = currency_to_usd(currencies, c->currency, day, amount, usd, NULL, NULL, err);
+    struct err why = {0};
+    int rc = currency_to_usd(currencies, c->currency, day, amount, usd, NULL, NULL, &why);
+    if (rc == ERR_OVERFLOW) {
+        *usd = amount < 0 ? -MONEY_MOST : MONEY_MOST;
+        return 0;
+    }
+    if (rc != 0 && err)
+        *err = why;
     return rc == 0 ? 0 : err_context(err, "the invoice '%s'", c->source);
 }
 
@@ -391,8 +398,8 @@ static int share(struct invoice *v, const struct line *line, struct err *err)
         before += v->found[i].weight;
         TRY(money_scale(line->billed, before, whole, MONEY_HALF_EVEN, &until, err));
         TRY(money_scale(line->effective, before, whole, MONEY_HALF_EVEN, &until_effective, err));
-        TRY(money_add(use->billed, until - billed, &use->billed, err));
-        TRY(money_add(use->effective, until_effective - effective, &use->effective, err));
+        money_sum(&use->billed, until - billed);
+        money_sum(&use->effective, until_effective - effective);
         use->lines++;
         billed = until;
         effective = until_effective;
@@ -458,12 +465,11 @@ static int add_left_over(const struct invoice *v, struct spending *out, struct e
             rc = array_grow(&left, number, &space, sizeof *left, err);
         if (rc == 0 && number == before)
             left[number] = (struct left_over){.line = line};
-        if (rc == 0)
-            rc = money_add(left[number].billed, line->billed, &left[number].billed, err);
-        if (rc == 0)
-            rc = money_add(sum, line->billed, &sum, err);
-        if (rc == 0)
+        money_sum(&sum, line->billed);
+        if (rc == 0) {
+            money_sum(&left[number].billed, line->billed);
             left[number].lines++;
+        }
         lines++;
     }
     if (rc == 0)
@@ -511,7 +517,7 @@ static int add_missing(const struct invoice *v, struct spending *out, struct err
             use->group != INVOICE_OTHERS && use->start_s >= spans[number].from_s &&
             use->start_s < spans[number].to_s) {
             missing++;
-            rc = money_add(sum, use->nano_usd > 0 ? use->nano_usd : 0, &sum, err);
+            money_sum(&sum, use->nano_usd > 0 ? use->nano_usd : 0);
         }
     }
     index_release(&providers);
@@ -526,7 +532,7 @@ int invoice_match(struct invoice *v, struct spending *out, struct err *err)
     TRY(sort_entries(v, err));
     for (size_t i = 0; i < v->line_count; i++) {
         struct line *line = &v->lines[i];
-        TRY(money_add(sum, line->billed, &sum, err));
+        money_sum(&sum, line->billed);
         TRY(find_uses(v, line, err));
         line->matched = v->found_count > 0;
         TRY(share(v, line, err));

@@ -56,6 +56,7 @@ struct sums {
     bool local_unknown;
     int64_t invoiced, billed, effective, predicted;
     bool predicted_unknown;
+    struct suspects suspects;
 };
 
 struct group {
@@ -76,7 +77,8 @@ struct summing {
     size_t id_space;
 };
 
-static int add_sums(struct sums *to, const struct sums *s, struct err *err)
+// Amounts that do not fit stay at the largest that does; in another currency they are unknown.
+static void add_sums(struct sums *to, const struct sums *s)
 {
     to->runs += s->runs;
     to->failed += s->failed;
@@ -85,14 +87,13 @@ static int add_sums(struct sums *to, const struct sums *s, struct err *err)
     to->known += s->known;
     to->time_s += s->time_s;
     to->gpu_s += s->gpu_s;
-    to->local_unknown |= s->local_unknown;
+    suspects_join(&to->suspects, &s->suspects);
     to->invoiced += s->invoiced;
-    to->predicted_unknown |= s->predicted_unknown;
-    TRY(money_add(to->nano, s->nano, &to->nano, err));
-    TRY(money_add(to->local, s->local, &to->local, err));
-    TRY(money_add(to->billed, s->billed, &to->billed, err));
-    TRY(money_add(to->effective, s->effective, &to->effective, err));
-    return money_add(to->predicted, s->predicted, &to->predicted, err);
+    to->suspects.at_least |= !money_sum(&to->nano, s->nano);
+    to->local_unknown |= s->local_unknown | !money_sum(&to->local, s->local);
+    to->predicted_unknown |= s->predicted_unknown | !money_sum(&to->predicted, s->predicted);
+    money_sum(&to->billed, s->billed);
+    money_sum(&to->effective, s->effective);
 }
 
 static const char *value_of(const struct ledger_spend *row, enum spend_key key, char month[8])
@@ -154,13 +155,14 @@ static int add_use(void *arg, const struct use *use, struct err *err)
     sums.known = use->nano_usd >= 0;
     sums.unknown = use->nano_usd < 0;
     sums.nano = use->nano_usd > 0 ? use->nano_usd : 0;
+    suspects_note(&sums.suspects, use);
     if (s->o->currency && sums.nano > 0) {
         TRY(local_amount(s->market, s->o->currency, use_day(use), sums.nano, &sums.local, err));
         sums.local_unknown = sums.local < 0;
         sums.local = sums.local < 0 ? 0 : sums.local;
     }
     TRY(find_group(s, &s->keys, values, &number, err));
-    TRY(add_sums(&s->groups[number].sums, &sums, err));
+    add_sums(&s->groups[number].sums, &sums);
     return s->invoice ? remember(s, row->id, number, err) : 0;
 }
 
@@ -177,6 +179,7 @@ static int note_use(void *arg, const struct use *use, struct err *err)
 static int add_share(void *arg, const struct invoice_share *share, struct err *err)
 {
     struct summing *s = arg;
+    (void)err;
     if (share->group == INVOICE_OTHERS)
         return 0;
     const struct sums sums = {.invoiced = 1,
@@ -184,7 +187,8 @@ static int add_share(void *arg, const struct invoice_share *share, struct err *e
                               .effective = share->effective,
                               .predicted = share->predicted > 0 ? share->predicted : 0,
                               .predicted_unknown = share->predicted < 0};
-    return add_sums(&s->groups[share->group].sums, &sums, err);
+    add_sums(&s->groups[share->group].sums, &sums);
+    return 0;
 }
 
 static void release_groups(struct group *groups, size_t count)
@@ -216,7 +220,7 @@ static int join_names(struct summing *s, struct err *err)
             }
         rc = find_group(s, &keys, values, &number, err);
         if (rc == 0)
-            rc = add_sums(&s->groups[number].sums, &old[i].sums, err);
+            add_sums(&s->groups[number].sums, &old[i].sums);
         for (int k = SPEND_USER; k <= SPEND_HOST && rc == 0; k++)
             if (values[k] != old[i].values[k]) { // hand the plain name over
                 free(s->groups[number].values[k]);
@@ -239,8 +243,11 @@ static int fill_invoiced(struct spending_row *row, const struct sums *s, struct 
     TRY(text_set_amount(&row->effective_usd, s->effective, err));
     if (s->predicted_unknown)
         return 0;
+    int64_t difference = s->billed;
     TRY(text_set_amount(&row->predicted_usd, s->predicted, err));
-    return text_set_amount(&row->difference_usd, s->billed - s->predicted, err);
+    return money_sum(&difference, -s->predicted)
+               ? text_set_amount(&row->difference_usd, difference, err)
+               : 0;
 }
 
 static int fill_amounts(struct spending_row *row, const struct sums *s, const char *currency,
@@ -251,6 +258,7 @@ static int fill_amounts(struct spending_row *row, const struct sums *s, const ch
     row->unknown = some_int(s->unknown);
     if (s->corrected > 0)
         row->corrected = some_int(s->corrected);
+    TRY(suspects_tell(&s->suspects, &row->out_of_range, &row->at_least, &row->suspect, err));
     row->time_s = some_real(s->time_s);
     row->gpu_hours = some_real(s->gpu_s / 3600);
     if (s->known > 0)
@@ -305,7 +313,7 @@ static int fill(struct summing *s, struct spending *out, struct err *err)
                       {&row->offer, g->values[SPEND_OFFER]},
                       {&row->month, g->values[SPEND_MONTH]}));
         TRY(fill_amounts(row, &g->sums, s->o->currency, invoices, err));
-        TRY(add_sums(&s->total, &g->sums, err));
+        add_sums(&s->total, &g->sums);
     }
     return fill_amounts(&out->total, &s->total, s->o->currency, invoices, err);
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/money.h"
+#include "base/units.h"
 #include "market/run_price.h"
 
 struct visiting {
@@ -81,8 +83,13 @@ static int visit_row(void *arg, const struct ledger_spend *row, struct err *err)
     if (!clock_parse(row->started, &use.start_s))
         use.start_s = 0;
     use.failed = strcmp(row->ended, "failed") == 0 || strcmp(row->ended, "killed") == 0;
-    if (use.nano_usd < 0 && row->wall_ns >= 0 && (*row->offer || *row->price_per_hour))
+    bool priced = use.nano_usd < 0 && row->wall_ns >= 0 && (*row->offer || *row->price_per_hour);
+    if (priced)
         TRY(price(v, row, &use.nano_usd, err));
+    use.beyond = use.nano_usd > AMOUNT_MOST_USD * MONEY_UNIT ||
+                 (priced && amount_too_large(row->price_per_hour));
+    if (use.beyond)
+        use.nano_usd = -1;
     return v->visit(v->arg, &use, err);
 }
 
@@ -93,4 +100,50 @@ int use_each(struct ledger *ledger, const struct ledger_filter *filter, struct m
     int rc = ledger_spend_each(ledger, filter, visit_row, &v, err);
     run_prices_free(v.prices);
     return rc;
+}
+
+// ---- runs to look at
+
+void suspects_note(struct suspects *s, const struct use *use)
+{
+    int64_t nano = use->beyond ? MONEY_MOST : use->nano_usd;
+    s->beyond += use->beyond;
+    if (nano <= s->nano)
+        return;
+    s->nano = nano;
+    snprintf(s->run, sizeof s->run, "%s", use->row->run);
+}
+
+void suspects_join(struct suspects *to, const struct suspects *more)
+{
+    to->beyond += more->beyond;
+    to->at_least |= more->at_least;
+    if (more->nano <= to->nano)
+        return;
+    to->nano = more->nano;
+    memcpy(to->run, more->run, sizeof to->run);
+}
+
+int suspects_tell(const struct suspects *s, struct maybe_int *out_of_range,
+                  struct maybe_bool *at_least, char **suspect, struct err *err)
+{
+    if (s->beyond > 0)
+        *out_of_range = some_int(s->beyond);
+    if (s->at_least)
+        *at_least = some_bool(true);
+    return s->beyond > 0 || s->at_least ? text_set(suspect, s->run, err) : 0;
+}
+
+void suspects_words(struct maybe_int out_of_range, struct maybe_bool at_least, const char *suspect,
+                    struct buf *out)
+{
+    bool beyond = out_of_range.known, full = at_least.known && at_least.v;
+    if (!suspect || (!beyond && !full))
+        return;
+    if (beyond)
+        buf_printf(out, "the cost of %s is out of range and not in the sum",
+                   units_count(out_of_range.v, "run").s);
+    if (full)
+        buf_printf(out, "%sthe sum is more than fits", beyond ? ", and " : "");
+    buf_printf(out, ": look at run %s", suspect);
 }

@@ -302,6 +302,14 @@ static void test_sums(void **state)
     assert_int_equal(money_sub(INT64_MIN, 1, &n, NULL), ERR_OVERFLOW);
     assert_int_equal(money_sub(0, INT64_MIN, &n, NULL), ERR_OVERFLOW);
     assert_int_equal(n, 42);
+    n = INT64_MAX - 1;
+    assert_true(money_sum(&n, 1));
+    assert_false(money_sum(&n, 1)); // it stays at its end
+    assert_true(n == INT64_MAX);
+    assert_true(money_sum(&n, -1));
+    n = 0;
+    assert_false(money_sum(&n, INT64_MIN)); // its negative is an amount too
+    assert_true(n == -INT64_MAX);
 }
 
 // From Python 3.11's decimal with 80 digits: (Decimal(rate) * quantity / divisor).quantize(1), in

@@ -80,15 +80,52 @@ static void numbers_are_exact(void **state)
                                         "2.2250738585072011e-308",
                                         "0.000000000000000000000001",
                                         "179769313486231570000000000000000000000000.25"};
+    static const struct field any[] = {FIELD(FIELD_REAL, struct run, step_ms, ""), FIELD_END};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         char text[128];
         struct run run = {0};
         struct err err = {0};
         snprintf(text, sizeof text, "{\"step_ms\":%s}", texts[i]);
-        assert_ok(read_text(text, &run, &err), &err);
+        assert_ok(record_from_text(any, text, strlen(text), &run, &err), &err);
         double expected = strtod(texts[i], NULL);
         assert_memory_equal(&run.step_ms.v, &expected, sizeof expected);
     }
+}
+
+// What is out of range is absent, by both readers, and refused where a record is judged.
+static void out_of_range_is_absent(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "{\"steps\":-1}",
+        "{\"steps\":1000000000000000200}",
+        "{\"ranks\":10000001}",
+        "{\"samples_per_s\":1.1e30}",
+        "{\"last_loss\":-1e308}",
+        "{\"phases\":{\"wall_ns\":9223372036854775807}}",
+        "{\"spent\":{\"usd\":\"1000000000.01\"}}",
+        "{\"spent\":{\"usd\":\"-1\"}}",
+        "{\"spent\":{\"usd\":\"1e308\"}}",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct run run = {0};
+        struct buf line = {0};
+        struct err err = {0};
+        check_same(texts[i]);
+        assert_int_equal(record_judge_text(run_fields, texts[i], strlen(texts[i]), &err),
+                         ERR_FORMAT);
+        assert_non_null(strstr(err.text, "is out of range: expected "));
+        err = (struct err){0};
+        assert_ok(read_text(texts[i], &run, &err), &err);
+        assert_ok(record_to_line(run_fields, &run, &line, &err), &err);
+        assert_string_equal(buf_str(&line), "{}");
+        record_release(run_fields, &run);
+        buf_release(&line);
+    }
+    static const char within[] =
+        "{\"spent\":{\"usd\":\"1000000000\"},\"steps\":1000000000000000000}";
+    struct err err = {0};
+    assert_ok(record_judge_text(run_fields, within, strlen(within), &err), &err);
 }
 
 static void faults(void **state)
@@ -266,6 +303,7 @@ int main(void)
         cmocka_unit_test(kept),
         cmocka_unit_test(same_as_the_library),
         cmocka_unit_test(numbers_are_exact),
+        cmocka_unit_test(out_of_range_is_absent),
         cmocka_unit_test(faults),
         cmocka_unit_test(depth_is_limited),
         cmocka_unit_test(keeps_to_bounds),

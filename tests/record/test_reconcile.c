@@ -344,7 +344,7 @@ static void extremes(void **state)
         run.account.busy_share = some_real(shares[(n /= MS + 1) % SHARES]);
         run.account.host_share = some_real(shares[(n /= SHARES) % SHARES]);
         run.use.steady.gpu_percent = some_real(100 * shares[(n /= SHARES) % SHARES]);
-        run.account.launches_per_step = some_real(n % 2 ? 0 : 1e300);
+        run.account.launches_per_step = some_real(n % 2 ? 0 : 1e30);
         run_reconcile(&run);
         struct err err = {0};
         struct buf text = {0};

@@ -492,6 +492,7 @@ def served():
             "fare_month_runs": str(sum(g["runs"] for g in expected.values())),
             "fare_month_failed_runs": str(sum(g["failed"] for g in expected.values())),
             "fare_month_unknown_runs": str(sum(g["unknown"] for g in expected.values())),
+            "fare_month_out_of_range_runs": "0",
             "fare_month_hosts": str(len(second.sums(exported, ["host"], lambda u: u["started"].startswith(month))))}, figures)
         report("metrics: budgets, and one end", 'fare_budget_spent_ratio{kind="all",name="",period="total"}' in metrics
                and metrics.count("# EOF") == 1 and metrics.endswith("# EOF\n"), metrics[-300:])
