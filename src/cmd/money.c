@@ -260,9 +260,10 @@ static void say_verdict(struct out *out, const struct report *report)
         report->runs.count == 1 && run_label(&report->runs.items[0], "price_per_hour_usd") != NULL;
     bool command = report->runs.count == 1 && !report->runs.items[0].workload;
     if (count > 0 && command)
-        snprintf(which, sizeof which, "This command was");
+        snprintf(which, sizeof which, "The time of this command is");
     else
-        snprintf(which, sizeof which, "%zu of them %s", count, count == 1 ? "was" : "were");
+        snprintf(which, sizeof which, "The time%s of %zu of them %s", count == 1 ? "" : "s", count,
+                 count == 1 ? "is" : "are");
     if (count == 0 && command && estimates) {
         say_estimated(out, &report->quotes.items[0]);
         return;
@@ -283,7 +284,7 @@ static void say_verdict(struct out *out, const struct report *report)
     else
         snprintf(
             text, sizeof text,
-            "%s also measured on rented machines: %s here, %s%s there, start-up "
+            "%s also known for machines that can be rented: %s here, %s%s there, start-up "
             "included, for %s%s USD in all; %srenting is %s.%s%s%s 'fare quote %s' shows the "
             "bills, their runs and the age of the prices; 'fare prices update' gets new ones.",
             which, here, bound ? "at least " : "", there, bound ? "≥" : "", cost,

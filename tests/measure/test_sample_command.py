@@ -105,7 +105,7 @@ p = subprocess.run([FARE, "runs", "import", str(HERE / "there.jsonl")], capture_
 code, out, err, took, finished = fare("--max-time", "3s", command=("20000", "total"))
 text = " ".join(err.split())
 report("a record from a rented machine is its price", re.search(r"acme/one@here +\d min 10 s +\d\.\d0 ", text)
-       and "This command was also measured on rented machines: 6 min" in text and "'fare quote last' shows" in text, (p, err))
+       and "The time of this command is also known for machines that can be rented: 6 min" in text and "'fare quote last' shows" in text, (p, err))
 
 code, out, err, took, finished = fare("--max-time", "3s", "--label", "price_per_hour_usd=36.00", command=("20001", "total"))
 text = " ".join(err.split())
