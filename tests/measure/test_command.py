@@ -146,6 +146,12 @@ def readers(scratch):
     got = subprocess.run(["bash", "-c", '"$@" | head -1; echo ${PIPESTATUS[0]}', "bash", FARE, "run", "--", "yes"],
                          capture_output=True, timeout=60)
     report("but one that writes without end ends, as without fare", got.stdout == b"y\n141\n", got)
+    ends = [subprocess.run(["bash", "-c", '"$@" | head -c 1 >/dev/null; echo ${PIPESTATUS[0]}', "bash", FARE, "run", "--", "head", "-c", size,
+                            "/dev/zero"], capture_output=True, timeout=60).stdout for size in ("63M", "70M")]
+    pages = [(ROOT / "docs" / name).read_text() for name in ("measuring-a-command.md", "reliability.md")]
+    report("after 64 MiB, as docs/measuring-a-command.md says, and docs/reliability.md with it", ends == [b"0\n", b"141\n"]
+           and "After 64 MiB it gets SIGPIPE" in pages[0] and "measuring-a-command.md#when-its-reader-leaves" in pages[1]
+           and "reader that leaves ends" not in pages[1], ends)
     mark.unlink(missing_ok=True)
     got = subprocess.run(["bash", "-c", f'"$@" >&-', "bash", *line(script)], capture_output=True, timeout=60)
     report("nor does a closed stdout", got.returncode == 0 and mark.exists(), got)
