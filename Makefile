@@ -98,7 +98,7 @@ fuzz: ## fuzz every parser for SECONDS=30 each
 	@scripts/setup build test
 	@scripts/fuzz $(SECONDS)
 
-soak: build ## hostile use of the server, the ledger and the command line, and hostile stores, nodes and hosts, for MINUTES=5, then REHEARSALS=1000 of lost machines and MEASUREMENTS=200 over hosts that fail; SEED replays
+soak: build ## hostile use of the server, the ledger and the command line, and hostile stores, nodes, records and hosts, for MINUTES=5, then REHEARSALS=1000 of lost machines and MEASUREMENTS=200 over hosts that fail; SEED replays
 	@/usr/bin/python3 tests/soak/soak.py build/fare $(MINUTES) $(SEED)
 	@/usr/bin/python3 tests/guard/rehearsal.py build/fare --count $(REHEARSALS)
 	@/usr/bin/python3 tests/fleet/rehearsal.py build/fare --count $(MEASUREMENTS)

@@ -1,28 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fare reads from others: a store that lies, strangers on the machine of a parallel job, a remote host that says what
-it likes."""
+"""What fare reads from others: a store that lies, strangers on the machine of a parallel job, records with absurd figures, a remote
+host that says what it likes."""
 import atexit
 import hashlib
 import json
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.parse
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
-sys.path += [str(TESTS / name) for name in ("fleet", "guard", "measure")]
+sys.path += [str(TESTS / name) for name in ("fleet", "guard", "measure", "record", "report")]
 import hostile  # noqa: E402
+import hostile_records  # noqa: E402
 import lying_store  # noqa: E402
+import records  # noqa: E402
 import s3_server  # noqa: E402
 import stranger  # noqa: E402
 from round import Fault, counts  # noqa: E402
+from serve import Server  # noqa: E402
 
 UNUSABLE = 74  # exit code: there are checkpoints, and none can be used
-STEPS, RANKS = 60, 3
+STEPS, RANKS, RECORDS, PUSHED = 60, 3, 150, 40  # after more refusals than that, a client has to wait
+PAGES = ("/", "/runs", "/runs.json", "/spend", "/spend.json", "/compare", "/metrics")
 swift = []
 
 
@@ -106,6 +112,34 @@ def node(r):
     if codes != [0] * RANKS or len(results) != 1 or run.get("ranks") != RANKS:
         raise Fault(f"with strangers: codes {codes}, {len(results)} results, {run.get('ranks')} ranks, {run.get('taints')}")
     counts["parallel jobs among strangers"] += 1
+
+
+def record(r):
+    """One or two absurd figures in each record: pages and commands go on."""
+    base = {**records.record(0, "mlp", "box", 3600), "schema": "fare.run/2", "project": "soak", "batch": 32, "steps": 200,
+            "total_steps": 1000, "spent": {"usd": "1"}, "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+    bad = r.random.sample(list(hostile_records.singles(base)), RECORDS)
+    bad += hostile_records.pairs(base, RECORDS, r.random.randrange(10**9))
+    bad += [hostile_records.put(base, path, value) for path, kind in hostile_records.members() if kind == "amount"
+            for value in hostile_records.VALUES[kind]]
+    r.random.shuffle(bad)
+    lines = [json.dumps(run) for run in hostile_records.numbered(bad)]
+    (r.home / "bad.jsonl").write_text("\n".join(lines[PUSHED:]) + "\n")
+    r.fare("runs", "import", r.home / "bad.jsonl")
+    counts["absurd records"] += len(lines)
+    s = Server(r, r.ledger).ready()
+    for line in lines[:PUSHED]:
+        status = s.ask("/runs", "POST", line)[0]
+        if status not in (200, 400):
+            raise Fault(f"an absurd record was answered {status}: {line[:300]}")
+    for path in PAGES:
+        status, text = s.ask(path)
+        if status != 200:
+            raise Fault(f"with absurd records {path} was answered {status}: {text[:300]}")
+    s.end(signal.SIGTERM)
+    for arguments in (["runs"], ["compare"], ["runs", "--by", "user"], ["runs", "last"], ["quote", "last"], ["report", "-o", os.devnull],
+                      ["runs", "export"]):
+        r.fare(*arguments, codes=(0, 1))
 
 
 def remote(r):

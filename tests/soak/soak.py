@@ -18,7 +18,7 @@ import serve
 from round import Round, counts
 
 THEMES = {"serve": serve.play, "command": command.play, "ledger": ledger.play, "postgres": postgres.play, "store": outside.store,
-          "node": outside.node, "remote": outside.remote}
+          "node": outside.node, "record": outside.record, "remote": outside.remote}
 fare = sys.argv[1]
 minutes = float(sys.argv[2]) if len(sys.argv) > 2 else 5
 seed = sys.argv[3] if len(sys.argv) > 3 and sys.argv[3] else str(int(time.time()))
