@@ -173,6 +173,16 @@ static void judge(const struct task *task, const struct task_report *report, str
     }
 }
 
+// Only a task with --save is interrupted and started again.
+static bool saves(const struct dispatch *dispatch)
+{
+    static const char option[] = "--save=";
+    for (size_t i = 0; i < dispatch->arguments.count; i++)
+        if (strncmp(dispatch->arguments.items[i], option, sizeof option - 1) == 0)
+            return true;
+    return false;
+}
+
 int collect_end(const struct dispatch *dispatch, struct task *task, const struct place *place,
                 const struct task_report *report, struct ledger *ledger, bool *again,
                 struct err *err)
@@ -184,7 +194,7 @@ int collect_end(const struct dispatch *dispatch, struct task *task, const struct
     int rc = add_records(&c, &report->records, err);
     if (c.good && report->code == 0) // --retry: one that failed was made again
         buf_reset(&c.problem);
-    *again = report->code == MEASURE_INTERRUPTED;
+    *again = report->code == MEASURE_INTERRUPTED && saves(dispatch);
     if (rc == 0)
         judge(task, report, &c.problem);
     if (rc == 0 && c.refused > 0)

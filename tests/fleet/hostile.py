@@ -25,10 +25,10 @@ def record(number, dispatch, **more):
                        "labels": [{"key": "dispatch", "value": dispatch}], **more}) + "\n"
 
 
-def whole(key, records, before=""):
+def whole(key, records, before="", code=0):
     """The reply of a task that ended."""
     start = f"fare-reply {key} "
-    return f"{before}{start}ended 0 0 100\n{start}record {len(records.encode())}\n{records}{start}end\n"
+    return f"{before}{start}ended {code} 0 100\n{start}record {len(records.encode())}\n{records}{start}end\n"
 
 
 def many(key, dispatch, rng, count=10000):
@@ -67,6 +67,11 @@ def numbers(key, dispatch, rng):
     return f"fare-reply {key} ended {n[0]} {n[1]} {n[2]}\nfare-reply {key} record {n[3]}\n{record(1, dispatch)}fare-reply {key} end\n"
 
 
+def again(key, dispatch, rng):
+    """Interrupted and saved, it says: start it again."""
+    return whole(key, record(int(key.split("-")[-1]), dispatch), code=75)
+
+
 def noise(key, dispatch, rng):
     text = list(many(key, dispatch, rng, 3))
     for _ in range(rng.randrange(1, 50)):
@@ -74,7 +79,7 @@ def noise(key, dispatch, rng):
     return "".join(text)
 
 
-KINDS = {f.__name__: f for f in (many, flood, foreign, long, deep, endless, escapes, numbers, noise)}
+KINDS = {f.__name__: f for f in (many, flood, foreign, long, deep, endless, escapes, numbers, again, noise)}
 REFUSED = ("many", "foreign")  # it is said that nobody asked for them
 
 
