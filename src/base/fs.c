@@ -52,26 +52,28 @@ static int read_all(int fd, const char *path, size_t max, struct buf *out, struc
     return rc;
 }
 
-int fs_hint_owner(const char *path, struct err *err)
+void fs_hint_owner(const char *path, struct err *err)
 {
     char part[PATH_MAX];
     struct stat st;
     snprintf(part, sizeof part, "%s", path);
     for (char *slash; stat(part, &st) != 0; *slash = '\0')
         if (!(slash = strrchr(part, '/')) || slash == part)
-            return err->code;
+            return;
     if (st.st_uid == geteuid() || access(part, W_OK) == 0)
-        return err->code;
-    return err_hint(err,
-                    "'%.80s' belongs to user %ld, and this is user %ld: run it as that one (in a "
-                    "container with --user %ld:%ld), or change the owner",
-                    part, (long)st.st_uid, (long)geteuid(), (long)st.st_uid, (long)st.st_gid);
+        return;
+    err_hint(err,
+             "'%.80s' belongs to user %ld, and this is user %ld: run it as that one (in a "
+             "container with --user %ld:%ld), or change the owner",
+             part, (long)st.st_uid, (long)geteuid(), (long)st.st_uid, (long)st.st_gid);
 }
 
 int fs_refused(const char *what, const char *path, int number, struct err *err)
 {
     int rc = err_errno(err, number, "%s '%s'", what, path);
-    return number == EACCES && err ? fs_hint_owner(path, err) : rc;
+    if (number == EACCES)
+        fs_hint_owner(path, err);
+    return rc;
 }
 
 int fs_read(const char *path, size_t max, struct buf *out, struct err *err)

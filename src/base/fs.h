@@ -47,8 +47,8 @@ void fs_abandon(struct fs_writer *w);
 bool fs_is_stdout(const char *path);
 
 // Where the user may not use `path` because it, or the first folder above it that there is, belongs
-// to another: hints at that one, as whom a container would have to run. Returns err->code.
-int fs_hint_owner(const char *path, struct err *err);
+// to another: hints at that one, as whom a container would have to run.
+void fs_hint_owner(const char *path, struct err *err);
 
 // "WHAT 'PATH': " and the system's words for `number`, with that hint if it is EACCES.
 int fs_refused(const char *what, const char *path, int number, struct err *err);

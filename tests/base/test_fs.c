@@ -76,6 +76,24 @@ static void errors_name_the_file(void **state)
 }
 
 // A disk that is full in the middle: RLIMIT_FSIZE cuts the write as a full disk would (EFBIG).
+static void names_the_owner(void **state) // tests/dist/test_image.sh has more of it
+{
+    (void)state;
+    struct err err = {0};
+    struct buf b = {0};
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_int_equal(setresuid(65532, 65532, 0), 0);
+    int rc = fs_read(path, 10, &b, &err), without = fs_read(path, 10, &b, NULL);
+    assert_int_equal(setresuid(0, 0, 0), 0);
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_int_equal(rc, ERR_IO);
+    assert_int_equal(without, ERR_IO);
+    assert_non_null(strstr(err.hint, "belongs to user 0, and this is user 65532"));
+    assert_non_null(strstr(err.hint, "--user 0:0"));
+}
+
 static void cut_write_leaves_the_old_file(void **state)
 {
     (void)state;
@@ -331,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes_and_reads_back),
         cmocka_unit_test(errors_name_the_file),
+        cmocka_unit_test(names_the_owner),
         cmocka_unit_test(cut_write_leaves_the_old_file),
         cmocka_unit_test(abandon_leaves_no_trace),
         cmocka_unit_test(replacing_keeps_mode_and_link),
