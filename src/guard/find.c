@@ -25,7 +25,8 @@ struct known {
     bool folder;
     bool seen; // in this look
     bool told; // by the program
-    int64_t step, bytes, newest_ns;
+    int64_t step, bytes, newest_ns, entries;
+    bool shrinks;                   // its last change of number was to fewer files
     uint64_t state, checked, taken; // of its files: now, when it was checked, when it was taken
     int64_t first_ns, changed_ns; // by clock_now_ns(): its first change since it was complete, the
                                   // last one
@@ -135,6 +136,7 @@ static void add_state(struct known *k, const struct stat *st, const char *name)
     k->state = mix(k->state, (uint64_t)time_of(st));
     k->state = mix(k->state, st->st_ino);
     k->bytes += S_ISREG(st->st_mode) ? st->st_size : 0;
+    k->entries++;
     if (S_ISREG(st->st_mode) && time_of(st) > k->newest_ns)
         k->newest_ns = time_of(st);
 }
@@ -192,7 +194,7 @@ static void read_item(struct finder *f, const char *path, const struct stat *st,
 {
     out->folder = S_ISDIR(st->st_mode);
     out->state = 0;
-    out->bytes = out->newest_ns = 0;
+    out->bytes = out->newest_ns = out->entries = 0;
     if (out->folder)
         add_tree(f, out, path, 1);
     else
@@ -227,8 +229,11 @@ static void note_item(struct finder *f, const char *path, const struct stat *st,
     if (!k || !keep_beside(k, named ? beside : NULL))
         return; // out of memory: the next look may have some
     uint64_t before = k->state;
+    int64_t entries = k->entries;
     k->seen = true;
     read_item(f, path, st, k->beside, k);
+    if (k->entries != entries)
+        k->shrinks = k->entries < entries;
     k->tracked = beside->name && (k->folder || named);
     if (k->state != before) {
         k->changed_ns = clock_now_ns();
@@ -372,6 +377,8 @@ static bool is_complete(const struct finder *f, struct known *k, int64_t quiet_n
         k->whole = judge(k);
         k->checked = k->state;
     }
+    if (k->shrinks && still_ns < quiet_ns)
+        return false; // trainers delete older ones, file by file: what is left may look whole
     return k->whole == WHOLE_YES ||
            (k->whole == WHOLE_LIKELY && (still_ns >= quiet_ns || has_follower(f, k))) ||
            (k->whole == WHOLE_UNKNOWN && still_ns >= silent_ns);

@@ -259,6 +259,30 @@ static struct finder *open_in(const char *dir)
     return f;
 }
 
+// A trainer deletes an older one, file by file: between two files it must not pass for a new one.
+static void test_being_deleted(void **state)
+{
+    (void)state;
+    char dir[128], path[256];
+    struct find_item item;
+    snprintf(dir, sizeof dir, "%s/deleted", folder);
+    struct finder *f = open_in(dir);
+    assert_true(look_for(f, NULL, &item));
+    put_in(dir, "checkpoint-20", "model.safetensors", 0);
+    put_in(dir, "checkpoint-20", "optimizer.safetensors", 0);
+    write_in(dir, "checkpoint-20/trainer_state.json", "{\"global_step\": 20}");
+    assert_true(look_for(f, NULL, &item));
+    clock_sleep_ns(120 * NS_PER_MS);
+    assert_true(look_for(f, "checkpoint-20", &item));
+    finder_took(f, &item);
+    snprintf(path, sizeof path, "%s/checkpoint-20/optimizer.safetensors", dir);
+    assert_int_equal(unlink(path), 0);
+    assert_false(finder_look(f, 10 * NS_PER_S, 50 * NS_PER_S, 0, &item, NULL));
+    put_in(dir, "checkpoint-30", "model.safetensors", 0); // its follower is begun
+    assert_false(finder_look(f, 10 * NS_PER_S, 50 * NS_PER_S, 0, &item, NULL));
+    finder_free(f);
+}
+
 // save_checkpoint() of DeepSpeed 0.14: the folder, then `latest`.
 static void test_between_two_files(void **state)
 {
@@ -414,7 +438,7 @@ int main(void)
         cmocka_unit_test(test_finder),    cmocka_unit_test(test_between_two_files),
         cmocka_unit_test(test_deepspeed), cmocka_unit_test(test_lightning_deepspeed),
         cmocka_unit_test(test_megatron),  cmocka_unit_test(test_keras_backup),
-        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_links),     cmocka_unit_test(test_being_deleted),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
