@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdbool.h>
 #include <string.h>
 
 int err_setv(struct err *err, int code, const char *format, va_list args)
@@ -84,6 +85,15 @@ int err_hint(struct err *err, const char *format, ...)
         va_end(args);
     }
     return err->code;
+}
+
+int err_pass(struct err *err, int code, const struct err *from)
+{
+    bool first = err && err->code == 0;
+    err_set(err, code, "%s", from->text);
+    if (first && from->hint[0])
+        err_hint(err, "%s", from->hint);
+    return code;
 }
 
 int err_context(struct err *err, const char *format, ...)

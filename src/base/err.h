@@ -57,6 +57,9 @@ int err_memory(struct err *err); // "out of memory"
 // Says what to do; the first hint wins. Returns err->code (ERR_FAIL where `err` is null).
 int err_hint(struct err *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
+// The text and the hint of another error, as `code`.
+int err_pass(struct err *err, int code, const struct err *from);
+
 // Puts "context: " before the text, as an error travels up: "line 3: bad number '1x'".
 int err_context(struct err *err, const char *format, ...) PRINTF_LIKE(2, 3);
 

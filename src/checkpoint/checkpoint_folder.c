@@ -133,7 +133,7 @@ int checkpoint_newest(const char *dir, const char *name, struct buf *path, struc
             break;
         whole = is_whole(buf_str(path), &why);
         if (whole < 0)
-            rc = err_set(err, whole, "%s", why.text);
+            rc = err_pass(err, whole, &why);
         if (whole == 0 && damaged) {
             buf_printf(damaged, "%s\n", why.text);
             rc = buf_check(damaged, err);
@@ -162,7 +162,7 @@ int checkpoint_prune(const char *dir, const char *name, int keep, int64_t curren
             struct err why = {0};
             int whole = is_whole(buf_str(&path), &why);
             if (whole < 0)
-                rc = err_set(err, whole, "%s", why.text);
+                rc = err_pass(err, whole, &why);
             else
                 kept += whole;
         } else if (unlink(buf_str(&path)) != 0 && errno != ENOENT) {

@@ -381,7 +381,7 @@ int safetensors_open(struct safetensors *st, const char *path, struct err *err)
         if (rc == ERR_FORMAT)
             err_set(err, rc, "'%s' is not a whole safetensors file: %s", path, inner.text);
         else if (rc != 0)
-            err_set(err, rc, "%s", inner.text);
+            err_pass(err, rc, &inner);
     }
     if (rc != 0)
         safetensors_release(st);

@@ -210,7 +210,7 @@ static int make_report(const struct bare_options *o, const struct run *runs, siz
         rc = page_make(&ask, &page, &why);
     }
     if (rc != 0)
-        err_set(err, rc, "%s", why.text);
+        err_pass(err, rc, &why);
     if (rc == 0)
         html_page(&text, &page);
     if (rc == 0)

@@ -72,7 +72,7 @@ int money_make(struct report *report, const char *ledger, const char *currency, 
         if (rc != 0 && quote)
             report->quotes.count--;
         if (rc != 0)
-            err_set(err, rc, "%s", why.text);
+            err_pass(err, rc, &why);
     }
     market_close(market);
     return rc;

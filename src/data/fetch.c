@@ -156,7 +156,7 @@ static int download(struct job *job, const struct public_file *file, struct err 
         at += len + strspn(at + len, " ");
     }
     if (rc == 0 && said != 0) {
-        rc = err_set(err, said, "%s", first.text);
+        rc = err_pass(err, said, &first);
         if (first.hint[0])
             err_hint(err, "%s", first.hint);
     }

@@ -318,7 +318,7 @@ static int identify(struct listing *list, int threads, struct data_pair *pair, s
         struct summing summing = {.list = list, .lock = PTHREAD_MUTEX_INITIALIZER};
         parallel_for(threads, list->count, sum_some, &summing);
         if (summing.err.code != 0)
-            return err_set(err, summing.err.code, "%s", summing.err.text);
+            return err_pass(err, summing.err.code, &summing.err);
     }
     for (int64_t i = 0; i < list->count; i++) {
         struct entry *entry = &list->entries[i];

@@ -149,7 +149,7 @@ static int find_file(const char *path, struct buf *file, struct err *err)
     if (rc == ERR_MISSING)
         rc = folder_find(&folder, any, file, err);
     else if (rc != 0)
-        err_set(err, rc, "%s", other.text);
+        err_pass(err, rc, &other);
     if (rc == ERR_FORMAT)
         err_hint(err, "name the file itself instead of its folder");
     folder_release(&folder);

@@ -102,7 +102,7 @@ static int read_marker(struct keep *keep, struct save *save, struct buf *notes, 
         save->bad = true;
         rc = 0;
     } else if (rc != 0) {
-        err_set(err, rc, "%s", why.text);
+        err_pass(err, rc, &why);
     } else if (!marker_read(buf_str(&text), &marker) || !marker.sum[0] ||
                marker.epoch != save->epoch || marker.number != save->number) {
         save->bad = true;
@@ -161,7 +161,7 @@ static int apply_base(struct keep *keep, const char *name, int64_t epoch, bool *
     if (rc == ERR_MISSING || rc == ERR_FORMAT)
         rc = 0;
     else if (rc != 0)
-        err_set(err, rc, "%s", why.text);
+        err_pass(err, rc, &why);
     else if (marker_read(buf_str(&text), &base) && strcmp(base.job, keep->job) == 0)
         for (size_t i = 0; i < keep->count; i++)
             if (keep->saves[i].epoch < epoch &&
@@ -306,7 +306,7 @@ int keep_list(struct keep *keep, struct keep_list *list, struct buf *notes, int6
             continue;
         }
         if (rc != 0)
-            return err_set(err, rc, "%s", why.text);
+            return err_pass(err, rc, &why);
         TRY(array_grow(&list->items, list->count, &list->cap, sizeof *list->items, err));
         keep_entry_of(save, &list->items[list->count++]);
     }

@@ -68,7 +68,7 @@ static int fetch_one(struct keep *keep, struct save *save, const char *dir, char
         struct err why = {0};
         int rc = keep_place(keep, save, dir, path, notes, l->deadline_ns, &why);
         if (!not_whole(rc) || i == READ_TRIES || !pause_wait(&pause))
-            return rc == 0 ? 0 : err_set(err, rc, "%s", why.text);
+            return rc == 0 ? 0 : err_pass(err, rc, &why);
     }
 }
 
@@ -89,7 +89,7 @@ static int fetch_newest(struct keep *keep, const char *dir, struct save **found,
         if (rc == 0)
             *found = save;
         else if (!newest)
-            newest = save, err_set(err, rc, "%s", why.text);
+            newest = save, err_pass(err, rc, &why);
         if (not_whole(rc))
             buf_printf(&passed, "checkpoint %lld-%lld is not whole and is passed over: %s\n",
                        (long long)save->epoch, (long long)save->number, why.text);
@@ -144,7 +144,7 @@ static int find(struct keep *keep, const char *dir, struct save **found, char **
         if (rc >= 0)
             return rc;
         if (rc == ERR_MEMORY || rc == ERR_FAIL || refused) {
-            err_set(err, rc, "%s", why.text);
+            err_pass(err, rc, &why);
             return why.hint[0] ? err_hint(err, "%s", why.hint) : rc;
         }
         keep->doing = "waiting for the saved checkpoints";

@@ -356,7 +356,7 @@ static int load_earlier(struct keep *keep, int64_t deadline_ns, struct err *err)
             save->bad = true;
             save->counts = false;
         } else if (rc != 0) {
-            return err_set(err, rc, "%s", why.text);
+            return err_pass(err, rc, &why);
         }
         if (save->counts)
             break;

@@ -26,7 +26,7 @@ static int read_text(struct store *store, const char *name, struct buf *text, in
         buf_reset(text);
         return 0;
     }
-    return rc == 0 ? 0 : err_set(err, rc, "%s", why.text);
+    return rc == 0 ? 0 : err_pass(err, rc, &why);
 }
 
 // The claims and beats among objects of one epoch. Of several claims the lowest ID's is the

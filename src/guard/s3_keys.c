@@ -115,7 +115,7 @@ static int read_profile(const char *path, const char *name, bool config, bool *f
     if (rc == ERR_MISSING)
         rc = 0;
     else if (rc != 0)
-        err_set(err, rc, "%s", why.text);
+        err_pass(err, rc, &why);
     else
         *found |= s3_profile_parse(buf_str(&text), name, config, out);
     if (text.data)
@@ -254,7 +254,7 @@ int s3_keys_of_role(struct s3_keys *keys, const char *metadata, int64_t deadline
     if (rc == ERR_MEMORY) {
         err_memory(err);
     } else if (rc == ERR_FORMAT) {
-        err_set(err, rc, "%s", why.text);
+        err_pass(err, rc, &why);
     } else if (rc != 0) {
         rc = err_set(err, ERR_USAGE, "there are no credentials for S3");
         err_hint(err,

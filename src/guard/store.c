@@ -123,7 +123,7 @@ int store_create(struct store *store, const char *name, const void *bytes, size_
         if (rc == ERR_MISSING || rc == ERR_FORMAT) // longer than ours, or gone again
             rc = 0;
         if (rc != 0)
-            err_set(err, rc, "%s", why.text);
+            err_pass(err, rc, &why);
     }
     buf_release(&there);
     return rc;
@@ -198,7 +198,7 @@ int store_check(struct store *store, int64_t deadline_ns, struct err *err)
             err_set(err, ERR_FORMAT, "'%s' gives back other bytes than were written", store->shown);
     int removed = store_delete(store, name, deadline_ns, &why);
     if (rc == 0 && removed != 0)
-        rc = err_set(err, removed, "%s", why.text);
+        rc = err_pass(err, removed, &why);
     if (rc != 0 && rc != ERR_MEMORY)
         err_context(err, "cannot save to '%s'", store->shown);
     buf_release(&back);

@@ -33,11 +33,8 @@ static int folder_open(void **state, const char *place, const struct store_optio
     while (len > 1 && place[len - 1] == '/')
         len--;
     if (fs_mkdirs_private(place, &why) != 0) {
-        err_set(err, why.code == ERR_MEMORY ? ERR_MEMORY : ERR_USAGE, "cannot save to '%s': %s",
-                place, why.text);
-        if (why.hint[0])
-            err_hint(err, "%s", why.hint);
-        return err ? err->code : ERR_USAGE;
+        err_pass(err, why.code == ERR_MEMORY ? ERR_MEMORY : ERR_USAGE, &why);
+        return err_context(err, "cannot save to '%s'", place);
     }
     struct folder *folder = calloc(1, sizeof *folder);
     struct buf root = {0};
@@ -113,7 +110,7 @@ static int folder_put(void *state, const char *name, const void *bytes, size_t l
         rc = fs_write_private(path, bytes, len, &why);
         if (rc != ERR_MISSING || i + 1 == STORE_TRIES) {
             if (rc != 0)
-                err_set(err, rc, "%s", why.text);
+                err_pass(err, rc, &why);
             return rc;
         }
     }
@@ -302,7 +299,7 @@ static int copy_part(struct copy *c, int64_t index, char *buffer, int64_t have, 
         return err_set(err, rc, "part %lld of '%s' has not the bytes that were saved",
                        (long long)index + 1, c->from_path);
     if (rc != 0)
-        return err_set(err, rc, "%s", why.text);
+        return err_pass(err, rc, &why);
     TRY(store_write_at(c->to, buffer, len, at, c->to_path, err));
     c->moved += len;
     return 0;

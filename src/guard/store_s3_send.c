@@ -266,7 +266,7 @@ static int end_upload(struct upload *u, bool *gone, struct err *err)
         if (rc == ERR_MISSING)
             rc = 0;
         else if (rc != 0)
-            err_set(err, rc, "%s", why.text);
+            err_pass(err, rc, &why);
     }
     if (rc == 0 && bytes != u->file->bytes && !*gone)
         rc = refused ? s3_refused(u->s3, &call, doing, err)
@@ -314,7 +314,7 @@ static int send_large(struct s3 *s3, struct store_file *file, int fd, int64_t de
     if (rc == 0 && bytes == file->bytes)
         return 0; // it is there
     if (rc != 0 && rc != ERR_MISSING)
-        return err_set(err, rc, "%s", why.text);
+        return err_pass(err, rc, &why);
     struct upload *u = calloc(1, sizeof *u);
     if (!u)
         return err_memory(err);

@@ -98,7 +98,7 @@ int journal_open(struct journal **out, const struct ledger *ledger, const char *
     if (rc != 0) {
         free(j);
         *out = NULL;
-        return err_set(err, first.code, "%s", first.text);
+        return err_pass(err, first.code, &first);
     }
     pthread_mutex_init(&j->mutex, NULL);
     pthread_cond_init(&j->wake, NULL);

@@ -260,7 +260,7 @@ static int deliver_file(struct ledger *ledger, const char *path, bool *bad, stru
         return 0;
     }
     if (rc != 0)
-        err_set(err, rc, "%s", reading.text);
+        err_pass(err, rc, &reading);
     buf_trim(&text);
     if (rc == 0)
         rc = mend_record(buf_str(&text), text.len, &row, &right, err);

@@ -152,7 +152,7 @@ int mend_record(const char *text, size_t len, struct row *row, struct buf *out, 
     struct err why = {0};
     int rc = row_judge(text, len, row, &why);
     if (rc != ERR_FORMAT || memchr(text, '\0', len))
-        return rc == 0 ? 0 : err_set(err, rc, "%s", why.text);
+        return rc == 0 ? 0 : err_pass(err, rc, &why);
     TRY(rebuild(text, out, err));
     // It was acceptable before it was written.
     return row_judge(buf_str(out), out->len, row, &why) == 0 ? 0 : err_memory(err);

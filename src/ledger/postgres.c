@@ -311,7 +311,7 @@ static int prepare(struct db *db, const char *sql, char name[16], struct err *er
         if (gone == 0 && pq.sendQueryPrepared(db->conn, "", 0, NULL, NULL, NULL, 0))
             gone = finish(db, &ignored);
         if (db->lost)
-            rc = err_set(err, gone, "%s", ignored.text);
+            rc = err_pass(err, gone, &ignored);
     }
     if (rc == 0 && !pq.sendPrepare(db->conn, name, sql, 0, NULL))
         rc = complain(db, pq.errorMessage(db->conn), err);

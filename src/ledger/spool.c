@@ -70,7 +70,7 @@ int spool_put(const struct place *place, const char *id, const char *text, size_
         if (i == 0)
             first = why;
     }
-    return err_set(err, first.code, "%s", first.text);
+    return err_pass(err, first.code, &first);
 }
 
 static int add_path(struct spool_list *list, const char *dir, const char *name, struct err *err)

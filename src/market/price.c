@@ -52,7 +52,7 @@ static int cap_by_month(struct priced *p, const struct currencies *currencies, s
     if (rc != 0 || found == ERR_MISSING)
         return rc; // no monthly price is known
     if (found != 0)
-        return err_set(err, found, "%s", why.text);
+        return err_pass(err, found, &why);
     if (strcmp(month.currency, p->currency) == 0) {
         p->rule.monthly_cap = month.rate;
         return 0;

@@ -186,7 +186,7 @@ int engine_run(struct session *s, const char *precision, struct engine_run *e,
         rc = work_on(s, e, work, err);
     struct err late = {0};
     if (session_finish(s, &late) != 0 && rc == 0)
-        rc = err_set(err, late.code, "%s", late.text);
+        rc = err_pass(err, late.code, &late);
     s->run->peak_memory_bytes = some_int(peak_memory());
     if (e->engine->gpu && s->run->ranks.known)
         s->run->use.gpus = s->run->ranks;

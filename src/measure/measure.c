@@ -179,7 +179,7 @@ static int check_ledger(struct measure *m, struct err *err)
     }
     if (rc == 0 || rc == ERR_MEMORY)
         return rc == 0 ? 0 : err_memory(err);
-    err_set(err, rc, "%s", why.text);
+    err_pass(err, rc, &why);
     return err_hint(err, "%s", why.hint[0] ? why.hint : "--no-ledger measures without keeping it");
 }
 

@@ -528,7 +528,7 @@ static bool is_read(const struct net *net, int number)
 int net_check(const struct net *net, struct err *err)
 {
     if (broken(net))
-        return err_set(err, net->problem.code, "%s", net->problem.text);
+        return err_pass(err, net->problem.code, &net->problem);
     if (net->layer_count == 0)
         return err_set(err, ERR_FAIL, "net '%s' has no layers", net->name);
     for (int i = 0; i + 1 < net->layer_count; i++) {

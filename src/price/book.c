@@ -82,7 +82,7 @@ static int open_folder(struct image *image, folder_fn *folder, struct err *err)
     else if (rc == ERR_MISSING)
         rc = 0; // no home folder: no tables
     else
-        err_set(err, rc, "%s", why.text);
+        err_pass(err, rc, &why);
     if (rc == 0 && why.code == 0)
         rc = open_tables(image, buf_str(&dir), folder == folder_config, err);
     buf_release(&dir);
@@ -116,7 +116,7 @@ int book_open(struct book **out, const char *path, struct err *err)
         else if (rc == ERR_MISSING)
             rc = 0; // no home folder: nothing was imported
         else if (rc != 0)
-            err_set(err, rc, "%s", why.text);
+            err_pass(err, rc, &why);
     }
     if (rc == 0)
         rc = open_folder(&book->layers[LAYER_OWN], folder_config, err);

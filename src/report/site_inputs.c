@@ -42,7 +42,7 @@ static int add_folders(struct sha256 *sha, bool own, struct err *err)
         return 0;
     }
     if (rc != 0)
-        err_set(err, rc, "%s", why.text);
+        err_pass(err, rc, &why);
     for (size_t i = 0; i < sizeof folders / sizeof *folders && rc == 0; i++) {
         path.len = len;
         buf_adds(&path, folders[i]);

@@ -117,7 +117,7 @@ int page_push(const struct request *request, struct answer *answer, struct err *
     // None of it is a run: the client is at fault.
     bool malformed = rc == 0 && pushed.left_out > 0 && pushed.added + pushed.existing == 0;
     if (malformed)
-        rc = err_set(err, ERR_USAGE, "%s", pushed.first.text);
+        rc = err_pass(err, ERR_USAGE, &pushed.first);
     if (rc == 0)
         rc = write_answer(&pushed, &answer->text, err);
     if (begun && rc == 0)

@@ -188,8 +188,11 @@ saves() {
 }
 check "a mounted store is written as its user" saves
 their_store() {
-    volumes="$(mine ledger):/data $(mine closed 1234:4321):/store"
-    refused run mlp --full --save /store --no-cloud && refused run mlp --full --save /store/mlp --no-cloud
+    volumes="$(mine ledger):/data $(mine closed 1234:4321):/store $(mine used 1234:4321):/used"
+    install -d -m 700 -o 1234 -g 4321 "$work/host/used/lease"
+    chmod 755 "$work/host/used"
+    refused run mlp --full --save /store --no-cloud && refused run mlp --full --save /store/mlp --no-cloud &&
+        refused run mlp --full --save /used --no-cloud
 }
 check "so is a store of another" their_store
 

@@ -205,7 +205,7 @@ static int wait_for_join(struct nccl *n, struct joining *j, struct err *err)
         if (!done)
             continue;
         n->comm = j->err.code == 0 ? j->comm : NULL;
-        rc = j->err.code == 0 ? 0 : err_set(err, j->err.code, "%s", j->err.text);
+        rc = j->err.code == 0 ? 0 : err_pass(err, j->err.code, &j->err);
         free(j);
         return rc;
     }
@@ -257,7 +257,7 @@ int nccl_open(struct nccl **out, struct cuda *cuda, struct group *group, struct 
         return 0;
     }
     group_fail(group, own.text);
-    err_set(err, rc, "%s", own.text);
+    err_pass(err, rc, &own);
     if (*own.hint)
         err_hint(err, "%s", own.hint);
     nccl_close(n);
