@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,42 @@ struct folder {
     char *root;
 };
 
+static bool is_mounted(const char *folder)
+{
+    char line[PATH_MAX * 2];
+    struct mntent entry;
+    bool found = false;
+    FILE *mounts = setmntent("/proc/self/mounts", "re");
+    while (mounts && !found && getmntent_r(mounts, &entry, line, sizeof line))
+        found = strcmp(entry.mnt_dir, folder) == 0;
+    if (mounts)
+        endmntent(mounts);
+    return found || !mounts;
+}
+
+// Where a disk is not mounted, its empty folder looks like a store in which nothing was saved yet.
+static int check_mounted(const char *place, struct err *err)
+{
+    char real[PATH_MAX], line[PATH_MAX * 2];
+    struct mntent entry;
+    int rc = 0;
+    FILE *table = setmntent("/etc/fstab", "re");
+    if (!realpath(place, real))
+        snprintf(real, sizeof real, "%s", place);
+    while (table && rc == 0 && getmntent_r(table, &entry, line, sizeof line)) {
+        size_t len = strlen(entry.mnt_dir);
+        if (len < 2 || strncmp(real, entry.mnt_dir, len) != 0 || !strchr("/", real[len]) ||
+            is_mounted(entry.mnt_dir))
+            continue;
+        rc = err_set(err, ERR_USAGE, "cannot save to '%s': '%s' is not mounted", place,
+                     entry.mnt_dir);
+        err_hint(err, "/etc/fstab has it: 'mount %s'", entry.mnt_dir);
+    }
+    if (table)
+        endmntent(table);
+    return rc;
+}
+
 static int folder_open(void **state, const char *place, const struct store_options *options,
                        struct err *err)
 {
@@ -32,6 +69,7 @@ static int folder_open(void **state, const char *place, const struct store_optio
     size_t len = strlen(place);
     while (len > 1 && place[len - 1] == '/')
         len--;
+    TRY(check_mounted(place, err));
     if (fs_mkdirs_private(place, &why) != 0) {
         err_pass(err, why.code == ERR_MEMORY ? ERR_MEMORY : ERR_USAGE, &why);
         return err_context(err, "cannot save to '%s'", place);

@@ -44,11 +44,11 @@ class Place:
                     "FARE_METADATA": "off"}
         self.env.pop("FARE_LEDGER", None)
 
-    def run(self, steps, *options, fails=False):
-        """`fails`: after its last step the command ends with code 9, so that it is saved and not done."""
+    def run(self, steps, *options, fails=False, inside=()):
+        """`fails`: after its last step the command ends with code 9, so that it is saved and not done. `inside`: words before fare."""
         command = [*(["sh", "-c", '"$@"; exit 9', "sh"] if fails else []), "/usr/bin/python3", "-S", "-E", str(HERE / "job.py"), str(self.out), str(steps), "5", "5",
                    "safetensors", str(self.log), "{resume}"]
-        p = run_for(60, [FARE, "run", "--no-cloud", "--no-trace", "--save", str(self.store), "--job", "bert", "--lease", "2s",
+        p = run_for(60, [*inside, FARE, "run", "--no-cloud", "--no-trace", "--save", str(self.store), "--job", "bert", "--lease", "2s",
                          "--save-every", "50ms", "--keep", "2", "--checkpoint-patience", "1s", "--checkpoints", str(self.out),
                          *options, "--", *command], cwd=self.home, env=self.env, stdin=subprocess.DEVNULL, capture_output=True,
                     text=True)
@@ -120,6 +120,23 @@ p = saved()
 code, said = p.run(60)
 report("saves that are away: it does not train from 0", code == UNUSABLE and p.begun() == [0] and "--start-over" in said, f"{code} {said}")
 (p.home / "saves-away").rename(p.store / "saves")
+
+# ---- a store on a disk that is not mounted for one start: an empty folder
+p = saved()
+kept, fstab = p.saves(), p.home / "fstab"
+fstab.write_text(f"server:/jobs {p.store} nfs defaults 0 0\n")
+with_table = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/fstab && exec "$@"', str(fstab)]
+if not os.path.exists("/etc/fstab") or subprocess.run([*with_table, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+    skip("a store that is not mounted", "/etc/fstab cannot be replaced here")
+else:
+    p.store.rename(p.home / "store-away")
+    p.store.mkdir()
+    code, said = p.run(60, inside=with_table)
+    report("a store that is not mounted: it does not train from 0", code == 2 and p.begun() == [0] and f"'{p.store}' is not mounted" in said
+           and f"mount {p.store}" in said and not os.listdir(p.store), f"{code} {said}")
+    p.store.rmdir()
+    (p.home / "store-away").rename(p.store)
+    then_good("a store that is not mounted", p, kept)
 
 # ---- only the newest is bad: the one before it is used, and the newest stays for as long as the job lives
 p = saved()
