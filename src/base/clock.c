@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -34,8 +36,23 @@ int64_t clock_thread_ns(void)
     return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+static struct {
+    pthread_once_t once;
+    bool set;
+    int64_t date_s;
+} pinned = {.once = PTHREAD_ONCE_INIT};
+
+static void read_pinned(void)
+{
+    const char *text = getenv("FARE_TEST_NOW");
+    pinned.set = text && clock_parse(text, &pinned.date_s);
+}
+
 int64_t clock_date_s(void)
 {
+    pthread_once(&pinned.once, read_pinned);
+    if (pinned.set)
+        return pinned.date_s;
     struct timespec now;
     int rc = clock_gettime(CLOCK_REALTIME, &now);
     assert(rc == 0);

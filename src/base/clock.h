@@ -15,8 +15,11 @@
 
 int64_t clock_now_ns(void);      // CLOCK_MONOTONIC
 int64_t clock_thread_ns(void);   // CPU time of the calling thread
-int64_t clock_date_s(void);      // seconds since 1970-01-01T00:00:00Z
+int64_t clock_date_s(void);      // seconds since 1970-01-01T00:00:00Z; see below
 void clock_sleep_ns(int64_t ns); // at least this long, past interruptions
+
+// Nothing else reads the date. For tests alone, FARE_TEST_NOW pins it, in a form of clock_parse(),
+// so that output does not depend on the day. It stands still then; durations are measured as ever.
 
 #define CLOCK_ISO_BYTES 32
 // "2017-09-18T08:22:00Z". Years 1 to 9999; others give "".
