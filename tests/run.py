@@ -40,19 +40,16 @@ WAITING = ["fleet/test_kubernetes", "measure/test_sample_command", "fleet/test_s
            "measure/test_ranks_slurm", "measure/test_gpus"]
 WAITING_AT_ONCE = 4
 # These compute for ten seconds or more: they begin first. The others fill what is left at the end.
-LONG = ["measure/test_frameworks", "dist/test_gpu_check", "report/test_bare", "engine/test_gpu_host", "cli/bare",
-        "cli/check-bandwidth-gpu", "report/test_site", "serve/test_serve_pages", "run/test_adapters",
-        "cli/run-sample-to-the-end", "measure/test_ranks", "engine/test_gpu_resume", "report/test_pages",
-        "engine/test_cuda_ranks", "cmd/test_price_widths", "serve/test_serve_hostile", "spend/test_spend",
-        "measure/test_measuring", "serve/test_live", "measure/test_training", "workload/test_gpt2",
-        "measure/test_handover", "cli/run-l1-times", "cli/check-expected", "fleet/test_emit_clouds",
-        "engine/test_lstm", "estimate/test_scaling", "measure/test_bare_gpu", "dist/test_image", "report/test_valid",
-        "measure/test_gate", "price/test_real", "guard/test_torch", "ledger/test_postgres", "serve/test_serve_size",
-        "cmd/test_docs_commands"]
-# These compute too, and nothing in them looks at a clock: one at a time fills what the others leave idle.
-FILLING = ["engine/test_kernels", "runner/test_lint", "engine/test_cpu_nets", "engine/test_cpu", "market/test_agreement",
-           "dist/test_bundle", "estimate/test_tables", "checkpoint/test_public_names", "bill/test_second"]
-FILLING_NICE = 19
+LONG = ["engine/test_kernels", "measure/test_frameworks", "dist/test_gpu_check", "cli/bare", "engine/test_gpu_host",
+        "cli/check-bandwidth-gpu", "engine/test_cpu_nets", "report/test_site", "engine/test_cpu", "estimate/test_tables",
+        "report/test_bare", "runner/test_lint", "market/test_agreement", "serve/test_serve_pages", "run/test_adapters",
+        "dist/test_bundle", "checkpoint/test_public_names", "cli/run-sample-to-the-end", "measure/test_ranks",
+        "engine/test_gpu_resume", "report/test_pages", "engine/test_cuda_ranks", "cmd/test_price_widths",
+        "serve/test_serve_hostile", "cmd/test_cron_oom", "spend/test_spend", "bill/test_second", "measure/test_measuring",
+        "serve/test_live", "measure/test_training", "workload/test_gpt2", "measure/test_handover", "advise/test_quote_oom",
+        "cli/run-l1-times", "cli/check-expected", "fleet/test_emit_clouds", "engine/test_lstm", "estimate/test_scaling",
+        "measure/test_bare_gpu", "dist/test_image", "report/test_valid", "measure/test_gate", "price/test_real",
+        "guard/test_torch", "ledger/test_postgres", "serve/test_serve_size", "cmd/test_docs_commands"]
 # Those that compute, as many as there are processors, yield to those that mostly sleep: these need little, and soon.
 NICE = 3
 # Left out of `make quick` too: over two seconds of CPU each.
@@ -265,13 +262,13 @@ def collect(builds, only):
         if len(builds) > 1 and str(path.relative_to(TESTS).with_suffix("")) in SANITIZED:
             jobs.append((run_script, path, builds[1]))
     names = [name_of(job) for job in jobs]
-    for name in WAITING + LONG + FILLING + NOT_QUICK + SANITIZED + IN_THE_FIRST + IN_THE_LAST:
+    for name in WAITING + LONG + NOT_QUICK + SANITIZED + IN_THE_FIRST + IN_THE_LAST:
         if name not in names:
             raise SystemExit(f"run.py: there is no test '{name}', which one of its lists names")
     if len(builds) > 1:
         jobs = [job for job in jobs if not (name_of(job) in IN_THE_FIRST and job[2] == builds[1])
                 and not (name_of(job) in IN_THE_LAST and job[2] == builds[0])]
-    place = {name: i for i, name in enumerate(WAITING + LONG + FILLING)}
+    place = {name: i for i, name in enumerate(WAITING + LONG)}
     jobs.sort(key=lambda job: place.get(name_of(job), len(place)))
     return [j for j in jobs if not only or any(word in name_of(j) for word in only)]
 
@@ -301,7 +298,7 @@ def main():
     jobs = [(run_program, p.resolve(), builds[0]) for p in args.programs] \
         or collect(builds, args.only)
     if args.quick:
-        jobs = [job for job in jobs if name_of(job) not in WAITING + LONG + FILLING + NOT_QUICK and job[0] != run_replay]
+        jobs = [job for job in jobs if name_of(job) not in WAITING + LONG + NOT_QUICK and job[0] != run_replay]
 
     def timed(job):
         start = time.monotonic()
@@ -317,15 +314,10 @@ def main():
     passed = failed = skipped = 0
     began, cpu_s = time.monotonic(), 0.0
     # On Linux a thread has a priority of its own, and what it starts inherits that.
-    with ThreadPoolExecutor(args.jobs, initializer=os.nice, initargs=(NICE,)) as pool, ThreadPoolExecutor(WAITING_AT_ONCE) as beside, \
-            ThreadPoolExecutor(1, initializer=os.nice, initargs=(FILLING_NICE,)) as filling:
-        fills = [job for job in jobs if name_of(job) in FILLING]
-        ends = [(beside if name_of(job) in WAITING else pool).submit(timed, job) for job in jobs if job not in fills]
-        left = iter(fills)  # taken by whoever is free first
-        ends += [own.submit(lambda: (job := next(left, None)) and timed(job)) for _ in fills for own in (filling, pool)]
+    with ThreadPoolExecutor(args.jobs, initializer=os.nice, initargs=(NICE,)) as pool, ThreadPoolExecutor(WAITING_AT_ONCE) as beside:
+        ends = [(beside if name_of(job) in WAITING else pool).submit(timed, job) for job in jobs]
         for end in as_completed(ends):
-            if not (outcome := end.result()):
-                continue
+            outcome = end.result()
             passed += len(outcome.passed)
             failed += len(outcome.failed)
             skipped += len(outcome.skipped)
