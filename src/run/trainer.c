@@ -173,6 +173,10 @@ static int resume(struct trainer *t, struct err *err)
         if (rc == 0)
             buf_printf(&t->result->notes, "resumed from %s, step %lld\n", buf_str(&path),
                        (long long)t->place.iteration);
+        // One that was killed may have left more of them; a finished training saves no more.
+        if (rc == 0)
+            rc = checkpoint_prune(t->o->dir, t->workload->name, KEEP_CHECKPOINTS,
+                                  t->place.iteration, err);
     } else if (rc == 0) {
         buf_printf(&t->result->notes, "no checkpoint of %s in %s: started from the beginning\n",
                    t->workload->name, t->o->dir);

@@ -86,11 +86,11 @@ subprocess.run([sys.executable, "-m", "venv", "--without-pip", OTHER], check=Tru
 tells = WORK / "tells.py"
 tells.write_text(f"""import importlib.metadata as m, json, os, platform, subprocess, sys, time
 if len(sys.argv) > 2:
-    subprocess.Popen([{str(OTHER / "bin/python")!r}, "-c", "import time; time.sleep(1)"])  # a helper
+    subprocess.Popen([{str(OTHER / "bin/python")!r}, "-c", "import time; time.sleep(3)"])  # a helper
 until = time.process_time() + .25
 while time.process_time() < until:
     pass
-time.sleep(.5)
+time.sleep(1.5)
 told = {{"interpreter": sys.executable, "python": platform.python_version(),
         "packages": {{n: m.version(n) for n in ("torch", "transformers", "scikit-learn")}}}}
 open(sys.argv[1], "w").write(json.dumps(told))
