@@ -97,8 +97,8 @@ static int add_line(struct collecting *c, const char *at, size_t len, struct err
     return rc;
 }
 
-// A machine that is not to be trusted sends what it likes: so many records as the task makes, and
-// only those of this dispatch.
+// A host may send anything. Taken are at most as many records as the task makes, and only those
+// of this dispatch.
 static int add_records(struct collecting *c, const struct buf *records, struct err *err)
 {
     const char *at = buf_str(records), *end = at + records->len;

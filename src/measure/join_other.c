@@ -105,7 +105,7 @@ static bool send_all(int fd, const void *bytes, size_t len)
     return true;
 }
 
-// In so many seconds for all of it: a stranger may send a byte now and then.
+// The deadline is for the whole message: a stranger may send one byte now and then.
 static bool receive_all(int fd, void *bytes, size_t len, int seconds)
 {
     int64_t until_ns = clock_now_ns() + seconds * NS_PER_S;
