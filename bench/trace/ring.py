@@ -5,8 +5,8 @@ import struct
 from pathlib import Path
 
 RECORDS, NAMES, TEXT = 1 << 17, 4096, 1 << 19
-HEADER = struct.Struct("<QIIIIQQQQIIiiIIQ")
-MEMBERS = "magic version pid state cupti head dropped cupti_ns clock_ns names text_used rank size wanted unused tail".split()
+HEADER = struct.Struct("<QIIIIQQQQIIiiQIIQ")
+MEMBERS = "magic version pid state cupti head dropped cupti_ns clock_ns names text_used rank size ended_ns wanted unused tail".split()
 RECORD = struct.Struct("<QIIIHBBI4x")
 STATES = ["waiting", "recording", "enough", "limit", "unread", "no CUPTI", "other profiler", "failed"]
 KINDS = ["kernel", "copy in", "copy out", "copy within", "set"]

@@ -69,14 +69,14 @@ static int pass_steps(struct tracing *t, struct follow *follow, struct err *err)
 }
 
 // Steps after the last burst go on at their rate, but not beyond the training's last one.
-static int64_t derive_steps(const struct tracing *t, struct follow *follow, int64_t now_ns)
+static int64_t derive_steps(const struct tracing *t, struct follow *follow, int64_t exit_ns)
 {
     struct follow_state state;
     follow_state(follow, &state);
     if (t->steps == 0 || !state.source || strcmp(state.source, FOLLOW_KERNELS) != 0)
         return 0;
     double step_ns = (double)(t->last_ns - t->first_ns) / (double)t->steps;
-    int64_t steps = (int64_t)((double)(now_ns - t->last_ns) / step_ns);
+    int64_t steps = (int64_t)((double)(exit_ns - t->last_ns) / step_ns);
     if (state.total > 0 && steps > state.total - state.step)
         steps = state.total - state.step;
     if (steps <= 0)
@@ -111,7 +111,7 @@ int tracing_finish(struct tracing *t, struct follow *follow, struct run *run, st
         return 0;
     TRY(trace_end(t->trace, err));
     TRY(pass_steps(t, follow, err));
-    int64_t derived = derive_steps(t, follow, clock_now_ns());
+    int64_t derived = derive_steps(t, follow, trace_exit_ns(t->trace));
     if (trace_by_time(t->trace))
         TRY(run_taint(run, "most steps are derived from the time of those recorded", err));
     else if (derived > 0)

@@ -71,6 +71,7 @@ struct trace_header {
     uint32_t names;     // including the empty one
     uint32_t text_used; // bytes
     int32_t rank, size; // of the process in a parallel job (trace/worker.h); -1: it has none
+    uint64_t ended_ns;  // when it exited, by CLOCK_MONOTONIC; 0: it runs, or was killed
     // written by fare:
     uint32_t wanted; // this many records from now on, at least; 0: do not record
     uint32_t unused;

@@ -474,6 +474,14 @@ int trace_end(struct trace *t, struct err *err)
     return 0;
 }
 
+int64_t trace_exit_ns(const struct trace *t)
+{
+    const struct ring *r = t->leader;
+    bool told = r && r->header.ended_ns >= (uint64_t)r->opened_ns &&
+                r->header.ended_ns <= (uint64_t)t->ended_ns;
+    return told ? (int64_t)r->header.ended_ns : t->ended_ns;
+}
+
 static double between_ns(const struct trace *t) // mean step from burst to burst; 0: unknown
 {
     return t->span >= PATTERN_LEAST ? (double)t->span_ns / t->span : 0;

@@ -50,6 +50,10 @@ bool trace_enough(const struct trace *trace);
 // After the command's end: reads and analyses the rest; trace_read() then gives the last steps.
 int trace_end(struct trace *trace, struct err *err) MUST_USE;
 
+// Then: when the process whose steps count exited, by itself (clock_now_ns), or when trace_end()
+// was called. On a busy machine fare notices an exit a tenth of a second late, or more.
+int64_t trace_exit_ns(const struct trace *trace);
+
 // Processes whose steps have collectives (NCCL); `list` has room for TRACE_RANKS. Returns their
 // number.
 enum { TRACE_RANKS = 32 };

@@ -66,6 +66,7 @@ report("names, kinds, sizes and devices are those of the records",
 h = one.header()
 real = time.time_ns() - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 report("CUPTI's clock is paired with ours", abs(h["cupti_ns"] - h["clock_ns"] - real) < 2_000_000_000, h)
+report("it notes when it exited", 0 < h["ended_ns"] - h["clock_ns"] < 30_000_000_000 and h["ended_ns"] <= time.monotonic_ns(), h)
 report("it prints nothing", out == "enabled 1\n", out)
 
 code, out, found = run("steps", 5, want=0)
@@ -107,7 +108,8 @@ report("a forked child writes nothing into its parent's ring", code == 0 and len
        and len(found[0].records) == 40 * 42, (code, found and found[0].header()))
 
 code, out, found = run("killed", 30)
-report("killed in the middle: full buffers are there", code == -9 and len(found[0].records) == 30 * 42, (code, out))
+report("killed in the middle: full buffers are there", code == -9 and len(found[0].records) == 30 * 42
+       and found[0].header()["ended_ns"] == 0, (code, out, found[0].header()))
 
 code, out, found = run("profiled", 30, stop_after=30 * 42)  # as soon as the first half is there
 report("a profiler that registered its own callbacks meanwhile keeps its records on", code == 0

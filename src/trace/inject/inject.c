@@ -489,4 +489,6 @@ int InitializeInjection(void)
 __attribute__((destructor)) static void end(void)
 {
     STORE(exiting, true);
+    if (ring && getpid() == owner)
+        STORE(ring->header.ended_ns, (uint64_t)now_ns());
 }
