@@ -490,21 +490,22 @@ static double between_ns(const struct trace *t) // mean step from burst to burst
 int trace_ranks(const struct trace *t, struct trace_rank *list)
 {
     int count = 0;
-    // The recorded steps stand for the time between bursts too, which may be longer.
-    double step_ns = (double)t->account.step_ns;
-    double longer = step_ns > 0 && between_ns(t) > APART * step_ns ? between_ns(t) / step_ns : 1;
     for (int i = 0; i < PROCESSES && t->rings[i].fd >= 0; i++) {
         const struct trace_header *h = &t->rings[i].header;
         const struct account *a = &t->accounts[i];
         bool placed =
             h->size > 0 && h->size <= WORKER_SIZE_MOST && h->rank >= 0 && h->rank < h->size;
+        // The recorded steps stand for those between bursts, which may be longer. All ranks' steps
+        // last equally long, but one rank's burst may have more of the long ones than another's.
+        bool others = between_ns(t) > APART * (double)a->step_ns ||
+                      (t->want == TRACE_STEPS && between_ns(t) > 0); // the run's own step time
         if (account_collectives_ns(a) > 0 && a->covered_ns > 0)
-            list[count++] =
-                (struct trace_rank){.rank = placed ? h->rank : -1,
-                                    .size = placed ? h->size : -1,
-                                    .pid = (int)h->pid,
-                                    .covered_ns = (int64_t)((double)a->covered_ns * longer),
-                                    .exposed_ns = a->exposed_ns};
+            list[count++] = (struct trace_rank){
+                .rank = placed ? h->rank : -1,
+                .size = placed ? h->size : -1,
+                .pid = (int)h->pid,
+                .covered_ns = others ? (int64_t)(between_ns(t) * (double)a->steps) : a->covered_ns,
+                .exposed_ns = a->exposed_ns};
     }
     return count;
 }
