@@ -55,15 +55,14 @@ static double time_of(struct engine_program *program, const struct graph_stage *
         all[i] = stages[i % count];
         all[i].barrier = i % count == 0;
     }
-    if (cuda_graph_new(program->cuda, all, count * times, &graph, &err) != 0)
+    if (gpu_graph_new(program->gpu, all, count * times, &graph, &err) != 0)
         die(&err);
     for (int k = 0; k < 3; k++)
-        if (cuda_mark(program->cuda, 0, &err) != 0 ||
-            cuda_graph_launch(program->cuda, graph, &err) != 0 ||
-            cuda_mark(program->cuda, 1, &err) != 0 ||
-            cuda_between(program->cuda, &seconds, &err) != 0)
+        if (gpu_mark(program->gpu, 0, &err) != 0 ||
+            gpu_graph_launch(program->gpu, graph, &err) != 0 ||
+            gpu_mark(program->gpu, 1, &err) != 0 || gpu_between(program->gpu, &seconds, &err) != 0)
             die(&err);
-    cuda_graph_free(program->cuda, graph);
+    gpu_graph_free(program->gpu, graph);
     free(all);
     return seconds / times;
 }
@@ -156,13 +155,14 @@ static double distance(const struct cuda_image_conv *g, const void *x, const voi
     return all > 0 ? sqrt(apart / all) : apart == 0 ? 0 : (double)INFINITY;
 }
 
-static double sums_apart(struct cuda *cuda, int n, const device_ptr sums[2], const int tiles_m[2])
+static double sums_apart(struct gpu_context *gpu, int n, const device_ptr sums[2],
+                         const int tiles_m[2])
 {
     double apart = 0, all = 0, total[2][4096] = {0};
     struct err err = {0};
     for (int way = 0; way < 2; way++) {
         float *from = malloc((size_t)tiles_m[way] * 2 * (size_t)n * 4);
-        if (cuda_download(cuda, from, sums[way], (int64_t)tiles_m[way] * 2 * n * 4, &err) != 0)
+        if (gpu_download(gpu, from, sums[way], (int64_t)tiles_m[way] * 2 * n * 4, &err) != 0)
             die(&err);
         for (int i = 0; i < tiles_m[way] * 2 * n; i++)
             total[way][i % (2 * n)] += (double)from[i];
@@ -192,8 +192,8 @@ static void check(const struct launches *list)
         size_t bytes = (size_t)numbers * (wide ? 4 : 2);
         void *result[2];
         device_ptr sums[2] = {0};
-        struct cuda *cuda;
-        if (cuda_open(ENGINE_BF16, &cuda, &err) != 0)
+        struct gpu_context *gpu;
+        if (gpu_open(&cuda_driver, ENGINE_BF16, &gpu, &err) != 0)
             die(&err);
         uint16_t *before = malloc(bytes); // not a number, or what is added to
         for (size_t k = 0; k < bytes / 2; k++)
@@ -202,21 +202,21 @@ static void check(const struct launches *list)
             device_ptr y;
             memcpy(&g, both[way].args, sizeof g);
             tiles_m[way] = g.tiles_m;
-            if (cuda_alloc(cuda, (int64_t)bytes, &y, &err) != 0 ||
-                cuda_alloc(cuda, (int64_t)g.tiles_m * 2 * g.n * 4, &sums[way], &err) != 0 ||
-                cuda_upload(cuda, y, before, (int64_t)bytes, &err) != 0)
+            if (gpu_alloc(gpu, (int64_t)bytes, &y, &err) != 0 ||
+                gpu_alloc(gpu, (int64_t)g.tiles_m * 2 * g.n * 4, &sums[way], &err) != 0 ||
+                gpu_upload(gpu, y, before, (int64_t)bytes, &err) != 0)
                 die(&err);
             g.y = (void *)(uintptr_t)y;
             if (g.sums)
                 g.sums = (float *)(uintptr_t)sums[way];
             memcpy(both[way].args, &g, sizeof g);
             result[way] = malloc(bytes);
-            if (cuda_launch_now(cuda, &both[way], &err) != 0 ||
-                cuda_download(cuda, result[way], y, (int64_t)bytes, &err) != 0)
+            if (gpu_launch_now(gpu, &both[way], &err) != 0 ||
+                gpu_download(gpu, result[way], y, (int64_t)bytes, &err) != 0)
                 die(&err);
         }
         double far = distance(&g, result[0], result[1], wide, parts);
-        double far_sums = g.sums ? sums_apart(cuda, g.n, sums, tiles_m) : 0;
+        double far_sums = g.sums ? sums_apart(gpu, g.n, sums, tiles_m) : 0;
         if (!(far < 2e-3) || !(far_sums < 1e-3)) {
             bad++;
             printf("    FAR: %-20s %d x %d x %d, %d taps, stride %d, add %d: %.1e, sums %.1e\n",
@@ -228,7 +228,7 @@ static void check(const struct launches *list)
         free(before);
         free(result[0]);
         free(result[1]);
-        cuda_close(cuda);
+        gpu_close(gpu);
     }
     printf("    checked %d convolutions, %d far; worst distance %.1e, of sums %.1e\n", count, bad,
            worst, worst_sums);
@@ -304,10 +304,11 @@ static void measure(const char *name)
     if (getenv("ALL_ROWS") && recipe.stage_count == 1)
         recipe.stages[recipe.stage_count++] = recipe.stages[0]; // rows wait where there is one only
     struct engine_program *program;
-    struct cuda *context; // keeps it, so that what is there before and after differs by the rest
-    if (cuda_open(options.precision, &context, &err) != 0)
+    struct gpu_context
+        *context; // keeps it, so that what is there before and after differs by the rest
+    if (gpu_open(&cuda_driver, options.precision, &context, &err) != 0)
         die(&err);
-    int64_t left = cuda_memory_left(context), set_bytes = 0;
+    int64_t left = gpu_memory_left(context), set_bytes = 0;
     if (engine_cuda.compile(&net, &recipe, &options, &program, &err) != 0)
         die(&err);
     if (getenv("ALL_ROWS") && program->plan.catch_up.count > 0)
@@ -385,7 +386,7 @@ static void measure(const char *name)
             rounds[round - 1] = stats_median_of(stretches + 1, (size_t)n - 1);
         loss = score.loss / (double)score.count;
     }
-    left -= cuda_memory_left(context) + set_bytes;
+    left -= gpu_memory_left(context) + set_bytes;
     report(name, precision, rounds, loss, (double)left / (1 << 20), (double)set_bytes / (1 << 20));
     const struct plan_buffer *buffer = &program->plan.buffers[0];
     if (getenv("CHECK")) {
@@ -403,7 +404,7 @@ static void measure(const char *name)
     free(stretches);
     free(values);
     engine_cuda.release(program);
-    cuda_close(context);
+    gpu_close(context);
     net_release(&net);
 }
 

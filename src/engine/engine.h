@@ -118,7 +118,24 @@ struct engine_l1 {
 struct engine_product {
     int64_t size;
     double seconds;
+    int threads;     // of a processor; 0: of a GPU
     char kernel[96]; // "oneDNN 2.6.0 avx512_core", "fare's gemm_forward_wide"
+};
+
+// A vendor's library of matrix products, which frameworks use, to compare with. It may hang or
+// crash: callers run it in a child process.
+struct blas; // an open one
+struct engine_blas {
+    const char *name;     // as the machine's record has it: "cuBLASLt"
+    const char *variable; // of the environment: another file, or "off"
+    // Opens that file, on the first GPU. An error says why it cannot be used.
+    int (*open)(const char *file, struct blas **out, struct err *err);
+    void (*close)(struct blas *blas);    // null is fine
+    const char *(*precision)(int index); // "f32", "tf32", …; null beyond the last
+    // Times products of 4096 and 8192 with that precision, for about half a second, and keeps the
+    // better. Their results are compared with the host's. ERR_MISSING: the GPU or the library lacks
+    // the precision. out->kernel names the library, also after an error.
+    int (*product)(struct blas *blas, int precision, struct engine_product *out, struct err *err);
 };
 
 struct engine_program; // each engine has its own
@@ -175,7 +192,8 @@ struct engine {
     // this machine lacks is ERR_MISSING or ERR_USAGE. out->kernel may be set after an error too.
     int (*product)(const struct engine_options *options, struct engine_product *out,
                    struct err *err);
-    const struct engine_l1 *l1; // (optional)
+    const struct engine_blas *blas; // (optional)
+    const struct engine_l1 *l1;     // (optional)
 };
 
 // The engines, in the order in which they are tried if the user names none: one row each.
@@ -197,6 +215,10 @@ extern const char *const engine_precisions[]; // in the order of enum engine_pre
 // options->precision. ERR_USAGE for names and precisions that do not exist.
 int engine_choose(const char *name, const char *precision, struct engine_options *options,
                   const struct engine **engine, struct err *err) MUST_USE;
+
+// How many threads engines use from now on, of so many wanted; 0: as many as this process may use
+// (cgroup limit and affinity).
+int engine_threads(int wanted);
 
 // For engines: checks that every label and token of a batch is in the net's range; ERR_FORMAT names
 // the first that is not. Engines use them as indices, and data may be hostile.

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/cpu/team.h"
 #include "engine/engine.h"
 
 #define ROW(name) &engine_##name,
@@ -14,6 +15,11 @@ const char *const engine_names[] = {ENGINES(ROW) NULL};
 #undef ROW
 const char *const engine_precisions[] = {
     [ENGINE_F32] = "f32", [ENGINE_BF16] = "bf16", [ENGINE_TF32] = "tf32", NULL};
+
+int engine_threads(int wanted)
+{
+    return team_set(wanted);
+}
 
 static const struct engine *find(const char *name)
 {

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/cpu/team.h"
 #include "measure/ranks.h"
 #include "measure/runner.h"
 
@@ -164,7 +163,7 @@ static int choose_threads(const struct session *s, struct engine_run *e, struct 
     int64_t threads = s->o->threads;
     if (threads == 0 && group_place(s->o->group).size > 1)
         TRY(ranks_threads(s->o->group, &threads, err));
-    e->options.threads = team_set((int)threads);
+    e->options.threads = engine_threads((int)threads);
     return 0;
 }
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "engine/cpu/team.h"
 #include "machine/cpus.h"
 #include "measure/runner.h"
 #include "run/trainer.h"
@@ -114,7 +113,7 @@ static int train(struct group *group, const struct measure_options *o, const str
     TRY(engine_run_choose(o, workload, o->precision, &options, &engine, err));
     if (threads == 0)
         TRY(ranks_threads(group, &threads, err));
-    options.threads = team_set((int)threads);
+    options.threads = engine_threads((int)threads);
     int rc = engine->available(&options, err);
     if (rc == 0)
         rc = workload_data_open(workload, o->data, &o->variant, options.threads, &data, err);

@@ -9,8 +9,6 @@
 #include "base/clock.h"
 #include "base/folders.h"
 #include "base/fs.h"
-#include "engine/cpu/team.h"
-#include "engine/cuda/cublas.h"
 #include "engine/engine.h"
 #include "machine/isolate.h"
 #include "machine/speed.h"
@@ -21,7 +19,6 @@
 #define LIBRARY_MS  20000 // five precisions take 3 s
 #define FILE_MAX    ((size_t)1 << 20)
 #define GPU         "gpu 0"
-#define CUBLAS      "cuBLASLt"
 
 // ---- measuring
 
@@ -67,8 +64,8 @@ static int add_product(struct machine_rates *to, const char *device, const char 
     row->per_s = some_real(2 * size * size * size / product->seconds);
     row->size = some_int(product->size);
     row->share_of_peak = share_of_peak(row);
-    if (strcmp(device, "cpu") == 0)
-        row->threads = some_int(team_size());
+    if (product->threads > 0)
+        row->threads = some_int(product->threads);
     return 0;
 }
 
@@ -105,37 +102,40 @@ static int gpu_products(struct probe *probe, struct machine *machine, struct err
 
 // The first of the machine's that works here: a library may be too new for the driver. ERR_MISSING:
 // there is none.
-static int open_cublas(const struct machine *machine, struct cublas **out, struct err *why)
+static int open_blas(const struct engine_blas *blas, const struct machine *machine,
+                     struct blas **out, struct err *why)
 {
-    const char *given = getenv("FARE_CUBLASLT");
+    const char *given = getenv(blas->variable);
     int rc = ERR_MISSING;
     if (given)
-        return strcmp(given, "off") == 0 ? rc : cublas_open(given, out, why) ? ERR_FAIL : 0;
+        return strcmp(given, "off") == 0 ? rc : blas->open(given, out, why) ? ERR_FAIL : 0;
     for (size_t i = 0; i < machine->gpu_libraries.count && rc != 0; i++) {
         const struct machine_gpu_library *l = &machine->gpu_libraries.items[i];
-        if (strcmp(l->name, "cuBLASLt") == 0)
-            rc = cublas_open(l->path, out, why) == 0 ? 0 : ERR_FAIL;
+        if (strcmp(l->name, blas->name) == 0)
+            rc = blas->open(l->path, out, why) == 0 ? 0 : ERR_FAIL;
     }
     return rc;
 }
 
-static int cublas_products(struct probe *probe, struct machine *machine, struct err *err)
+static int blas_products(struct probe *probe, struct machine *machine, struct err *err)
 {
     (void)probe;
+    const struct engine_blas *by = engine_cuda.blas;
     struct machine_rates *to = &machine->rates;
     const char *name = machine->bandwidth.gpus.items[0].name, *precision;
-    struct engine_product product = {.kernel = CUBLAS};
-    struct cublas *cublas;
+    struct engine_product product = {0};
+    struct blas *blas;
     struct err why = {0};
-    int rc = open_cublas(machine, &cublas, &why);
+    snprintf(product.kernel, sizeof product.kernel, "%s", by->name);
+    int rc = open_blas(by, machine, &blas, &why);
     if (rc != 0)
         return add_product(to, GPU, name, NULL, &product, rc, why.text, err);
-    for (int i = 0; rc == 0 && (precision = cublas_precision(i)); i++) {
+    for (int i = 0; rc == 0 && (precision = by->precision(i)); i++) {
         memset(&why, 0, sizeof why);
-        int ended = cublas_product(cublas, i, &product, &why);
+        int ended = by->product(blas, i, &product, &why);
         rc = add_product(to, GPU, name, precision, &product, ended, why.text, err);
     }
-    cublas_close(cublas);
+    by->close(blas);
     return rc;
 }
 
@@ -207,7 +207,7 @@ int rates_measure(struct machine *machine, struct err *err)
     if (band->gpus.count == 0 || !band->gpus.items[0].name)
         return 0;
     TRY(isolated(machine, gpu_products, PRODUCTS_MS, GPU, "fare's kernels", err));
-    return isolated(machine, cublas_products, LIBRARY_MS, GPU, CUBLAS, err);
+    return isolated(machine, blas_products, LIBRARY_MS, GPU, engine_cuda.blas->name, err);
 }
 
 // ---- keeping

@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "cuda_tests.h"
 #include "data/batcher.h"
-#include "engine/cuda/driver.h"
+#include "engine/cuda/gpu.h"
 #include "engine/cuda/plan/products.h"
 #include "l1_cases.h"
 #include "run/trainer.h"
@@ -359,7 +359,7 @@ static void try_product(enum engine_precision precision)
 {
     enum { SIZE = 192, NUMBERS = SIZE * SIZE };
     static float a[NUMBERS], b[NUMBERS], y[NUMBERS];
-    struct cuda *cuda;
+    struct gpu_context *gpu;
     struct launch launch;
     struct err err = {0};
     struct rng rng;
@@ -370,15 +370,15 @@ static void try_product(enum engine_precision precision)
         b[i] = (float)((int)rng_below(&rng, 31) - 15) / 8;
         y[i] = NAN;
     }
-    assert_ok(cuda_open(precision, &cuda, &err), &err);
+    assert_ok(gpu_open(&cuda_driver, precision, &gpu, &err), &err);
     for (int i = 0; i < 3; i++)
-        assert_ok(cuda_alloc(cuda, sizeof y, &at[i], &err), &err);
-    assert_ok(cuda_upload(cuda, at[0], a, sizeof a, &err), &err);
-    assert_ok(cuda_upload(cuda, at[1], b, sizeof b, &err), &err);
-    const struct device device = cuda_device(cuda);
+        assert_ok(gpu_alloc(gpu, sizeof y, &at[i], &err), &err);
+    assert_ok(gpu_upload(gpu, at[0], a, sizeof a, &err), &err);
+    assert_ok(gpu_upload(gpu, at[1], b, sizeof b, &err), &err);
+    const struct gpu_device device = gpu_device(gpu);
     gpu_product(&device, at[0], at[1], at[2], SIZE, &launch);
-    assert_ok(cuda_launch_now(cuda, &launch, &err), &err);
-    assert_ok(cuda_download(cuda, y, at[2], sizeof y, &err), &err);
+    assert_ok(gpu_launch_now(gpu, &launch, &err), &err);
+    assert_ok(gpu_download(gpu, y, at[2], sizeof y, &err), &err);
     double far = 0;
     for (int i = 0; i < SIZE; i++)
         for (int j = 0; j < SIZE; j++) {
@@ -388,7 +388,7 @@ static void try_product(enum engine_precision precision)
             far = fmax(far, fabs(sum - (double)y[i * SIZE + j]));
         }
     judge(far, 0, "a product of 192 x 192", precision_names[precision]);
-    cuda_close(cuda);
+    gpu_close(gpu);
 }
 
 void products_by_themselves(void **state)

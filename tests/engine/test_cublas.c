@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products by cuBLASLt, with stand-ins for the library and the driver (fake_cublas.c, fake_gpu.c).
-#include "engine/cuda/cublas.h"
+#include "engine/engine.h"
 
 #include <math.h>
 
@@ -17,10 +17,10 @@ static void behave(const char *as, const char *failing)
 
 static int measure(int precision, struct engine_product *out, struct err *err)
 {
-    struct cublas *cublas;
-    assert_ok(cublas_open(library, &cublas, err), err);
-    int rc = cublas_product(cublas, precision, out, err);
-    cublas_close(cublas);
+    struct blas *cublas;
+    assert_ok(engine_cuda.blas->open(library, &cublas, err), err);
+    int rc = engine_cuda.blas->product(cublas, precision, out, err);
+    engine_cuda.blas->close(cublas);
     return rc;
 }
 
@@ -34,13 +34,13 @@ static void all_precisions(void **state)
     for (int i = 0; i < 5; i++) {
         struct engine_product out = {0};
         struct err err = {0};
-        assert_string_equal(cublas_precision(i), names[i]);
+        assert_string_equal(engine_cuda.blas->precision(i), names[i]);
         assert_ok(measure(i, &out, &err), &err);
         assert_int_equal(out.size, 4096);
         assert_true(fabs(out.seconds / (1e-3 / 50) - 1) < 1e-6);
         assert_string_equal(out.kernel, "cuBLASLt 13.1.0");
     }
-    assert_null(cublas_precision(5));
+    assert_null(engine_cuda.blas->precision(5));
 }
 
 static void failures_are_told(void **state)
@@ -98,19 +98,19 @@ static void absurd_times_are_told(void **state)
 static void libraries_that_do_not_open(void **state)
 {
     (void)state;
-    struct cublas *cublas;
+    struct blas *cublas;
     struct err missing = {0}, incomplete = {0}, old = {0}, broken = {0};
     behave("", "");
-    assert_true(cublas_open("/nowhere/libcublasLt.so.13", &cublas, &missing) != 0);
+    assert_true(engine_cuda.blas->open("/nowhere/libcublasLt.so.13", &cublas, &missing) != 0);
     assert_null(cublas);
     assert_non_null(strstr(missing.text, "cuBLASLt"));
-    assert_true(cublas_open(another, &cublas, &incomplete) != 0);
+    assert_true(engine_cuda.blas->open(another, &cublas, &incomplete) != 0);
     assert_non_null(strstr(incomplete.text, "has no function cublasLtCreate"));
     behave("old", "");
-    assert_int_equal(cublas_open(library, &cublas, &old), ERR_FAIL);
+    assert_int_equal(engine_cuda.blas->open(library, &cublas, &old), ERR_FAIL);
     assert_string_equal(old.text, "cuBLASLt 10.2.2 is older than 11.0");
     behave("", "cublasLtCreate:1");
-    assert_int_equal(cublas_open(library, &cublas, &broken), ERR_FAIL);
+    assert_int_equal(engine_cuda.blas->open(library, &cublas, &broken), ERR_FAIL);
     assert_non_null(strstr(broken.text, "cublasLtCreate failed with"));
 }
 

@@ -47,7 +47,7 @@ static int get_function(void **function, void *module, const char *name)
 static const struct libcuda api = {.cuModuleLoadDataEx = load_data,
                                    .cuModuleGetFunction = get_function};
 
-static struct cuda_about about = {.name = "a GPU", .driver = 13000, .major = 9};
+static struct gpu_about about = {.name = "a GPU", .driver = 13000, .major = 9};
 
 static struct modules begin(void)
 {

@@ -52,13 +52,13 @@ static const struct recipe adam = {.optimizer = OPTIMIZER_ADAM,
 static int plan(struct made *m, enum engine_precision precision, int left)
 {
     m->paper = (struct paper){.next = 1 << 20, .left = left};
-    const struct device device = {.major = 9,
-                                  .processors = 132,
-                                  .shared = 227 << 10,
-                                  .precision = precision,
-                                  .driver = &m->paper,
-                                  .alloc = give,
-                                  .upload = copy};
+    const struct gpu_device device = {.major = 9,
+                                      .processors = 132,
+                                      .shared = 227 << 10,
+                                      .precision = precision,
+                                      .driver = &m->paper,
+                                      .alloc = give,
+                                      .upload = copy};
     struct err err = {0};
     m->plan = (struct gpu_plan){.device = device,
                                 .layers = m->net.layers,

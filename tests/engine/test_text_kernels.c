@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "engine/cuda/kernels.h"
-#include "engine/cuda/ptx.h"
+#include "engine/cuda/modules.h"
 #include "engine/ptx/ptx.h"
 
 enum { PIECES = 8 };

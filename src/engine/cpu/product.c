@@ -92,7 +92,7 @@ int cpu_product(const struct engine_options *options, struct engine_product *out
 {
     struct job job = {.bf16 = options->precision == ENGINE_BF16};
     const struct product_work work = {.context = &job, .prepare = prepare, .run = run};
-    team_set(options->threads);
+    out->threads = team_set(options->threads);
     TRY(dnn_open(err));
     if (job.bf16)
         TRY(dnn_try_bf16(err));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cuda engine: programs on an NVIDIA GPU.
 //
-// Batches of sample numbers of a loaded set are queued (queue.h), so that the GPU never waits for
+// Batches of sample numbers of a loaded set are queued (queue.c), so that the GPU never waits for
 // the host. Batches in host memory are copied and done at once; tests and odd inputs use that.
 #include <assert.h>
 #include <stdio.h>
@@ -9,27 +9,89 @@
 #include <string.h>
 
 #include "base/tree.h"
-#include "engine/cuda/l1.h"
-#include "engine/cuda/nccl.h"
-#include "engine/cuda/preload.h"
-#include "engine/cuda/product.h"
 #include "engine/cuda/plan/text.h"
-#include "engine/cuda/queue.h"
-#include "engine/cuda/ranks.h"
-#include "engine/cuda/transfer.h"
-#include "version.h"
+#include "engine/cuda/program.h"
 
-static struct cuda_about last_about; // the GPU opened last, for the record
+// ---- parameters between host and GPU ----
+
+static int transfer(const struct gpu_params *p, struct gpu_context *gpu, int index, float *values,
+                    bool to_net, struct err *err)
+{
+    struct gpu_tensor tensor = gpu_params_find(p, index);
+    int64_t bytes = tensor.count * (int64_t)sizeof(float);
+    float *arena = malloc((size_t)bytes);
+    if (!arena)
+        return err_memory(err);
+    // Read before writing too: padding between the numbers keeps its values.
+    int rc = gpu_download(gpu, arena, tensor.at, bytes, err);
+    if (rc == 0)
+        gpu_params_convert(tensor.slot, arena, values, to_net);
+    if (rc == 0 && !to_net)
+        rc = gpu_upload(gpu, tensor.at, arena, bytes, err);
+    if (rc == 0 && !to_net && tensor.rounded) {
+        struct launch launch;
+        gpu_params_round(p, &tensor, &launch);
+        rc = gpu_launch_now(gpu, &launch, err);
+    }
+    if (rc == 0 && !to_net)
+        rc = gpu_sync(gpu, err);
+    free(arena);
+    return rc;
+}
+
+static int read_tensor(const struct gpu_params *p, struct gpu_context *gpu, int index,
+                       float *values, struct err *err)
+{
+    return transfer(p, gpu, index, values, true, err);
+}
+
+static int write_tensor(const struct gpu_params *p, struct gpu_context *gpu, int index,
+                        const float *values, struct err *err)
+{
+    return transfer(p, gpu, index, (float *)(uintptr_t)values, false, err);
+}
+
+static int init_params(const struct gpu_params *p, struct gpu_context *gpu, uint64_t seed,
+                       struct err *err)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < p->count; i++) {
+        float *values = malloc((size_t)p->slots[i].param.count * sizeof *values);
+        rc = values ? net_init_param(&p->slots[i].param, seed, values, err) : err_memory(err);
+        if (rc == 0)
+            rc = write_tensor(p, gpu, i, values, err);
+        free(values);
+    }
+    return rc;
+}
+
+static int init_states(const struct gpu_params *p, struct gpu_context *gpu, struct err *err)
+{
+    float first = p->recipe.optimizer == OPTIMIZER_RMSPROP_MOMENTUM ? 1 : 0;
+    int64_t bytes = p->size * (int64_t)sizeof(float);
+    float *values = malloc((size_t)bytes);
+    if (!values)
+        return err_memory(err);
+    int rc = 0;
+    for (int k = 0; rc == 0 && k < p->states; k++) {
+        for (int64_t i = 0; i < p->size; i++)
+            values[i] = k == 0 ? first : 0;
+        rc = gpu_upload(gpu, p->state[k], values, bytes, err);
+        if (rc == 0)
+            rc = gpu_sync(gpu, err);
+    }
+    free(values);
+    return rc;
+}
 
 // ---- making ----
 
 static int cuda_available(const struct engine_options *options, struct err *err)
 {
-    struct cuda_about about;
-    cuda_choose(group_place(options->group).local_rank);
-    TRY(cuda_look(options->precision, &about, err));
-    last_about = about;
-    return group_place(options->group).size > 1 ? nccl_available(err) : 0;
+    struct gpu_about about;
+    gpu_choose(group_place(options->group).local_rank);
+    TRY(gpu_look(&cuda_driver, options->precision, &about, err));
+    return group_place(options->group).size > 1 ? cuda_driver.ranks->available(err) : 0;
 }
 
 static void cuda_release(struct engine_program *program)
@@ -37,16 +99,16 @@ static void cuda_release(struct engine_program *program)
     if (!program)
         return;
     // Graphs go before what sums over ranks, unless a rank failed: then sums would never end.
-    if (program->plan.device.several && program->cuda && cuda_sync(program->cuda, NULL) != 0)
-        cuda_abandon(program->cuda);
-    for (int i = 0; program->cuda && i < RECIPE_STAGES_MAX; i++)
+    if (program->plan.device.several && program->gpu && gpu_sync(program->gpu, NULL) != 0)
+        cuda_driver.ranks->abandon(program->gpu);
+    for (int i = 0; program->gpu && i < RECIPE_STAGES_MAX; i++)
         for (int k = 0; k < PROGRAM_LENGTHS; k++)
-            cuda_graph_free(program->cuda, program->train[i][k]);
-    if (program->cuda)
-        cuda_graph_free(program->cuda, program->evaluate);
+            gpu_graph_free(program->gpu, program->train[i][k]);
+    if (program->gpu)
+        gpu_graph_free(program->gpu, program->evaluate);
     gpu_plan_free(&program->plan);
     gpu_params_free(&program->params);
-    cuda_close(program->cuda);
+    gpu_close(program->gpu);
     free(program->layers);
     free(program);
 }
@@ -77,7 +139,7 @@ static int build(struct engine_program *program, const struct net *net, struct e
     size_t count = (size_t)net->layer_count;
     struct group *group = program->options.group;
     TRY(recipe_check(&program->recipe, net, err));
-    program->recipe.batch = cuda_rank_batch(group, program->recipe.batch);
+    program->recipe.batch = gpu_rank_batch(group, program->recipe.batch);
     int64_t batch = program->recipe.batch;
     program->loss = net->loss;
     program->layer_count = net->layer_count;
@@ -85,14 +147,13 @@ static int build(struct engine_program *program, const struct net *net, struct e
     if (!program->layers)
         return err_memory(err);
     memcpy(program->layers, net->layers, count * sizeof *program->layers);
-    cuda_choose(group_place(group).local_rank);
-    TRY(cuda_open(program->options.precision, &program->cuda, err));
-    struct cuda *cuda = program->cuda;
-    last_about = *cuda_about(cuda);
-    struct device device = cuda_device(cuda);
-    cuda_rank_device(group, &device);
+    gpu_choose(group_place(group).local_rank);
+    TRY(gpu_open(&cuda_driver, program->options.precision, &program->gpu, err));
+    struct gpu_context *gpu = program->gpu;
+    struct gpu_device device = gpu_device(gpu);
+    gpu_rank_device(group, &device);
     if (device.several)
-        TRY(cuda_join(cuda, group, err));
+        TRY(cuda_driver.ranks->join(gpu, group, err));
     TRY(gpu_params_new(&program->params, net, &program->recipe, &device, err));
     program->plan = (struct gpu_plan){.device = device,
                                       .layers = program->layers,
@@ -106,21 +167,21 @@ static int build(struct engine_program *program, const struct net *net, struct e
     struct launches *lists[PLAN_LISTS];
     gpu_plan_lists(&program->plan, lists);
     for (int i = 0; i < PLAN_LISTS; i++)
-        TRY(cuda_bind(cuda, lists[i], err));
+        TRY(gpu_bind(gpu, lists[i], err));
     program->row_bytes = (int64_t)(sizeof(struct cuda_now) + (size_t)batch * 4 + 15) / 16 * 16;
-    TRY(cuda_alloc(cuda, PROGRAM_ROWS * program->row_bytes, &program->table, err));
+    TRY(gpu_alloc(gpu, PROGRAM_ROWS * program->row_bytes, &program->table, err));
     void *host[4];
     const int64_t bytes[4] = {PROGRAM_ROWS * program->row_bytes,
                               PROGRAM_ROWS * batch * (int64_t)sizeof *program->totals,
                               input_numbers(program) * 4, batch * program->plan.values[0].rows * 4};
     for (int i = 0; i < 4; i++)
-        TRY(cuda_alloc_host(cuda, bytes[i] + 4 * batch, &host[i], err));
+        TRY(gpu_alloc_host(gpu, bytes[i] + 4 * batch, &host[i], err));
     program->rows = host[0];
     program->scores = host[1];
     program->totals = host[1];
     program->host_input = host[2];
     program->host_words = host[3];
-    return cuda_init_params(&program->params, cuda, program->options.seed, err);
+    return init_params(&program->params, gpu, program->options.seed, err);
 }
 
 static int cuda_set_stage(struct engine_program *program, int stage, struct err *err);
@@ -209,26 +270,26 @@ static int put_batch(struct engine_program *program, const struct engine_batch *
     }
     if (batch->image && !plan->tokens) {
         stage_image(program, batch);
-        TRY(cuda_upload(program->cuda, plan->values[0].out, program->host_input,
-                        input_numbers(program) * (plan->images ? 2 : 4), err));
+        TRY(gpu_upload(program->gpu, plan->values[0].out, program->host_input,
+                       input_numbers(program) * (plan->images ? 2 : 4), err));
     }
     int time = program->layers[0].out.dim[0];
     int32_t *words = program->host_words;
     if (batch->tokens && plan->tokens) {
         memset(words, 0, (size_t)(size * time) * 4);
         memcpy(words, batch->tokens, (size_t)(batch->count * time) * 4);
-        TRY(cuda_upload(program->cuda, plan->tokens, words, size * time * 4, err));
-        TRY(cuda_sync(program->cuda, err));
+        TRY(gpu_upload(program->gpu, plan->tokens, words, size * time * 4, err));
+        TRY(gpu_sync(program->gpu, err));
     }
     int64_t labels = cuda_labels(program);
     memset(words, 0, (size_t)(size * labels) * 4);
     if (labelled)
         memcpy(words, batch->labels, (size_t)(batch->count * labels) * 4);
-    TRY(cuda_upload(program->cuda, plan->labels, words, size * labels * 4, err));
+    TRY(gpu_upload(program->gpu, plan->labels, words, size * labels * 4, err));
     struct cuda_now now;
     cuda_fill_now(program, batch, training, &now);
-    TRY(cuda_upload(program->cuda, plan->now, &now, sizeof now, err));
-    return cuda_sync(program->cuda, err);
+    TRY(gpu_upload(program->gpu, plan->now, &now, sizeof now, err));
+    return gpu_sync(program->gpu, err);
 }
 
 // The score of the step just launched.
@@ -250,9 +311,9 @@ static int cuda_step(struct engine_program *program, const struct engine_batch *
     struct gpu_plan *plan = &program->plan;
     int rc = put_batch(program, batch, true, true, err);
     if (rc == 0)
-        rc = cuda_launch_list(program->cuda, &plan->buffers[0].forward, err);
+        rc = gpu_launch_list(program->gpu, &plan->buffers[0].forward, err);
     if (rc == 0)
-        rc = cuda_launch_list(program->cuda, &plan->buffers[0].backward[program->stage], err);
+        rc = gpu_launch_list(program->gpu, &plan->buffers[0].backward[program->stage], err);
     if (rc == 0)
         rc = take_score(program, batch, true, score, err);
     program->iteration++;
@@ -266,7 +327,7 @@ static int cuda_evaluate(struct engine_program *program, const struct engine_bat
     if (batch->samples)
         return cuda_queue(program, batch, false, err);
     TRY(put_batch(program, batch, false, true, err));
-    TRY(cuda_launch_list(program->cuda, &program->plan.evaluate, err));
+    TRY(gpu_launch_list(program->gpu, &program->plan.evaluate, err));
     return take_score(program, batch, false, score, err);
 }
 
@@ -276,8 +337,8 @@ static int cuda_predict(struct engine_program *program, const struct engine_batc
     const struct gpu_plan *plan = &program->plan;
     int units = plan->values[plan->layer_count - 1].columns;
     TRY(put_batch(program, batch, false, false, err));
-    TRY(cuda_launch_list(program->cuda, &plan->predict, err));
-    return cuda_download(program->cuda, out, plan->probabilities, batch->count * units * 4, err);
+    TRY(gpu_launch_list(program->gpu, &plan->predict, err));
+    return gpu_download(program->gpu, out, plan->probabilities, batch->count * units * 4, err);
 }
 
 // ---- state ----
@@ -288,7 +349,7 @@ static int cuda_set_stage(struct engine_program *program, int stage, struct err 
         return err_set(err, ERR_FAIL, "there is no stage %d of %d", stage,
                        program->recipe.stage_count);
     TRY(cuda_drain(program, 0, err));
-    TRY(cuda_init_states(&program->params, program->cuda, err));
+    TRY(init_states(&program->params, program->gpu, err));
     program->stage = stage;
     return cuda_set_ages(program, program->iteration, err);
 }
@@ -313,7 +374,7 @@ static int cuda_read(struct engine_program *program, int index, float *values, s
 {
     TRY(cuda_drain(program, 0, err));
     TRY(cuda_update_lazy_rows(program, err));
-    return cuda_read_tensor(&program->params, program->cuda, index, values, err);
+    return read_tensor(&program->params, program->gpu, index, values, err);
 }
 
 static int cuda_write(struct engine_program *program, int index, const float *values,
@@ -321,7 +382,7 @@ static int cuda_write(struct engine_program *program, int index, const float *va
 {
     TRY(cuda_drain(program, 0, err));
     TRY(cuda_update_lazy_rows(program, err));
-    return cuda_write_tensor(&program->params, program->cuda, index, values, err);
+    return write_tensor(&program->params, program->gpu, index, values, err);
 }
 
 static bool cuda_group_times(struct engine_program *program, struct group_times *times)
@@ -333,27 +394,107 @@ static bool cuda_group_times(struct engine_program *program, struct group_times 
 
 static bool cuda_library(int index, struct engine_library *library)
 {
-    memset(library, 0, sizeof *library);
-    if (index == 0) {
-        snprintf(library->name, sizeof library->name, "CUDA driver");
-        snprintf(library->version, sizeof library->version, "%d.%d", last_about.driver / 1000,
-                 last_about.driver % 1000 / 10);
-        snprintf(library->kernels, sizeof library->kernels, "sm_%d%d", last_about.major,
-                 last_about.minor);
-        return true;
+    return cuda_driver.library(index, library);
+}
+
+// ---- kernels ahead ----
+//
+// Which kernels a net needs is only known from its plan, so one is made that gets no memory on the
+// GPU. They stay loaded until the process ends.
+
+// Addresses without memory behind them: a plan never reads from the GPU.
+static int no_alloc(void *driver, int64_t bytes, bool zeroed, device_ptr *out, struct err *err)
+{
+    device_ptr *next = driver;
+    (void)zeroed;
+    (void)err;
+    *out = *next;
+    *next += (device_ptr)(bytes + 255) / 256 * 256;
+    return 0;
+}
+
+static int no_upload(void *driver, device_ptr to, const void *from, int64_t bytes, struct err *err)
+{
+    (void)driver;
+    (void)to;
+    (void)from;
+    (void)bytes;
+    (void)err;
+    return 0;
+}
+
+static int no_map(void *driver, device_ptr to, const struct tensor *tensor, struct err *err)
+{
+    (void)driver;
+    (void)to;
+    (void)tensor;
+    (void)err;
+    return 0;
+}
+
+static int bind_one(struct gpu_context *gpu, struct launch *launch, struct err *err)
+{
+    return gpu_bind(gpu, &(struct launches){.items = launch, .count = 1}, err);
+}
+
+// The launches that are in no list.
+static int bind_others(struct gpu_context *gpu, const struct gpu_plan *plan, struct err *err)
+{
+    struct launch launch;
+    gpu_gather(plan, 0, &(struct engine_set){0}, &(struct gpu_set){0}, 0, 0, &launch);
+    TRY(bind_one(gpu, &launch, err));
+    if (plan->catch_up.count > 0) {
+        gpu_set_ages(plan, 0, &launch);
+        TRY(bind_one(gpu, &launch, err));
     }
-    if (index == 2 && *nccl_version()) {
-        snprintf(library->name, sizeof library->name, "NCCL");
-        snprintf(library->version, sizeof library->version, "%s", nccl_version());
-        return true;
-    }
-    if (index > 1)
-        return false;
-    snprintf(library->name, sizeof library->name, "own kernels");
-    snprintf(library->version, sizeof library->version, "%s", FARE_VERSION);
-    snprintf(library->kernels, sizeof library->kernels, "%s",
-             cuda_kernels_packed() ? "machine code" : "PTX");
-    return true;
+    if (!plan->params->rounded)
+        return 0;
+    struct gpu_tensor tensor = gpu_params_find(plan->params, 0);
+    gpu_params_round(plan->params, &tensor, &launch);
+    return bind_one(gpu, &launch, err);
+}
+
+static int bind_all(struct gpu_context *gpu, struct gpu_plan *plan, struct err *err)
+{
+    struct launches *lists[PLAN_LISTS];
+    gpu_plan_lists(plan, lists);
+    for (int i = 0; i < PLAN_LISTS; i++)
+        TRY(gpu_bind(gpu, lists[i], err));
+    return bind_others(gpu, plan, err);
+}
+
+static int cuda_load_kernels(const struct net *net, const struct recipe *recipe,
+                             const struct engine_options *options, struct err *err)
+{
+    struct gpu_context *gpu;
+    struct gpu_params params = {0};
+    device_ptr next = 1 << 20;
+    TRY(net_check(net, err));
+    TRY(recipe_check(recipe, net, err));
+    gpu_choose(group_place(options->group).local_rank);
+    TRY(gpu_open(&cuda_driver, options->precision, &gpu, err));
+    struct gpu_device device = gpu_device(gpu);
+    gpu_rank_device(options->group, &device);
+    device.driver = &next;
+    device.alloc = no_alloc;
+    device.upload = no_upload;
+    device.map = device.map ? no_map : NULL;
+    device.memory_left = NULL;
+    struct gpu_plan plan = {.device = device,
+                            .layers = net->layers,
+                            .layer_count = net->layer_count,
+                            .loss = net->loss,
+                            .batch = gpu_rank_batch(options->group, recipe->batch),
+                            .params = &params};
+    int rc = gpu_params_new(&params, net, recipe, &device, err);
+    if (rc == 0)
+        rc = gpu_plan_new(&plan, 1, err);
+    if (rc == 0)
+        rc = bind_all(gpu, &plan, err);
+    gpu_plan_free(&plan);
+    gpu_params_free(&params);
+    gpu_close(gpu);
+    return rc;
 }
 
 const struct engine engine_cuda = {
@@ -378,6 +519,7 @@ const struct engine engine_cuda = {
     .read = cuda_read,
     .write = cuda_write,
     .product = cuda_product,
+    .blas = &cuda_blas,
     .l1 = &cuda_engine_l1,
     .load_kernels = cuda_load_kernels,
     .library = cuda_library,

@@ -3,13 +3,13 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/tree.h"
-#include "engine/cuda/driver_parts.h"
 #include "engine/cuda/modules.h"
-#include "engine/cuda/ranks.h"
+#include "version.h"
 
 enum {
     ATTRIBUTE_PROCESSORS = 16,
@@ -18,7 +18,6 @@ enum {
     ATTRIBUTE_SHARED = 97
 };
 enum { FUNCTION_SHARED_BYTES = 8 };
-enum { STREAM_NON_BLOCKING = 1, EVENT_NO_TIME = 2 };
 
 #define PIECES_MAX       8192
 #define LEAST_CAPABILITY 60
@@ -30,9 +29,9 @@ static struct opened {
     struct libcuda api;
     struct dl dl;
     bool open;
-    int wanted, device; // wanted: its number
+    int device;
     void *context;
-    struct cuda_about about;
+    struct gpu_about about;
     struct modules modules;
 } opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -66,13 +65,13 @@ static int open_library(struct opened *o, struct err *err)
     return ERR_FAIL;
 }
 
-static int capability(const struct cuda_about *about)
+static int capability(const struct gpu_about *about)
 {
     return 10 * about->major + about->minor;
 }
 
 // The oldest driver that compiles our PTX for this GPU: PTX 6.3 came with CUDA 10.0, 7.0 with 11.0.
-static int least_driver(const struct cuda_about *about)
+static int least_driver(const struct gpu_about *about)
 {
     return capability(about) >= 80 ? 11000 : 10000;
 }
@@ -85,7 +84,7 @@ static bool has_graphs(const struct libcuda *api)
             api->cuGraphInstantiate);
 }
 
-int cuda_too_old(const struct cuda_about *about, const char *also, struct err *err)
+int cuda_too_old(const struct gpu_about *about, const char *also, struct err *err)
 {
     int least = least_driver(about);
     return err_set(err, ERR_FAIL,
@@ -96,12 +95,12 @@ int cuda_too_old(const struct cuda_about *about, const char *also, struct err *e
                    least / 1000, least % 1000 / 10);
 }
 
-static int read_facts(struct opened *o, struct err *err)
+static int read_facts(struct opened *o, int number, struct err *err)
 {
-    struct cuda_about *about = &o->about;
+    struct gpu_about *about = &o->about;
     size_t memory = 0;
     TRY(CALL(o, cuDriverGetVersion, err, &about->driver));
-    TRY(CALL(o, cuDeviceGet, err, &o->device, o->wanted));
+    TRY(CALL(o, cuDeviceGet, err, &o->device, number));
     TRY(CALL(o, cuDeviceGetName, err, about->name, (int)sizeof about->name, o->device));
     TRY(CALL(o, cuDeviceGetAttribute, err, &about->major, ATTRIBUTE_MAJOR, o->device));
     TRY(CALL(o, cuDeviceGetAttribute, err, &about->minor, ATTRIBUTE_MINOR, o->device));
@@ -109,6 +108,7 @@ static int read_facts(struct opened *o, struct err *err)
     TRY(CALL(o, cuDeviceGetAttribute, err, &about->shared, ATTRIBUTE_SHARED, o->device));
     TRY(CALL(o, cuDeviceTotalMem_v2, err, &memory, o->device));
     about->memory = (int64_t)memory;
+    about->maps = o->api.cuTensorMapEncodeTiled && o->api.cuTensorMapEncodeIm2col;
     o->modules.real = capability(about);
     // Tests of the kernels for older and smaller GPUs set this.
     const char *other = getenv("FARE_CUDA_CAPABILITY");
@@ -123,7 +123,7 @@ static int read_facts(struct opened *o, struct err *err)
     return has_graphs(&o->api) ? 0 : cuda_too_old(about, " without CUDA graphs", err);
 }
 
-static int open_gpu(struct opened *o, struct err *err)
+static int open_gpu(struct opened *o, int number, struct err *err)
 {
     if (o->open)
         return 0;
@@ -138,12 +138,12 @@ static int open_gpu(struct opened *o, struct err *err)
         return failed(&o->api, code, "cuInit", err);
     // Slurm may show each process its own GPU alone.
     if (count == 1)
-        o->wanted = 0;
-    if (o->wanted >= count)
+        number = 0;
+    if (number >= count)
         return err_set(err, ERR_USAGE,
-                       "process %d of this machine has no GPU: the driver shows %d of them",
-                       o->wanted, count);
-    TRY(read_facts(o, err));
+                       "process %d of this machine has no GPU: the driver shows %d of them", number,
+                       count);
+    TRY(read_facts(o, number, err));
     TRY(CALL(o, cuDevicePrimaryCtxRetain, err, &o->context, o->device));
     o->modules.api = &o->api;
     o->modules.about = &o->about;
@@ -159,14 +159,6 @@ static int check_precision(const struct opened *o, enum engine_precision precisi
                    o->about.name, precision == ENGINE_TF32 ? "tf32" : "bf16");
 }
 
-void cuda_choose(int number)
-{
-    pthread_mutex_lock(&opened.lock);
-    if (!opened.open)
-        opened.wanted = number;
-    pthread_mutex_unlock(&opened.lock);
-}
-
 int cuda_attach(struct err *err)
 {
     pthread_mutex_lock(&opened.lock);
@@ -175,11 +167,12 @@ int cuda_attach(struct err *err)
     return rc;
 }
 
-int cuda_look(enum engine_precision precision, struct cuda_about *about, struct err *err)
+static int cuda_look(int number, enum engine_precision precision, struct gpu_about *about,
+                     struct err *err)
 {
     struct opened *o = &opened;
     pthread_mutex_lock(&o->lock);
-    int rc = open_gpu(o, err);
+    int rc = open_gpu(o, number, err);
     if (rc == 0)
         rc = check_precision(o, precision, err);
     *about = o->about;
@@ -187,122 +180,107 @@ int cuda_look(enum engine_precision precision, struct cuda_about *about, struct 
     return rc;
 }
 
-bool cuda_kernels_packed(void)
+static bool cuda_library(int index, struct engine_library *library)
 {
+    static const char *const names[] = {"CUDA driver", "own kernels", "NCCL"};
+    memset(library, 0, sizeof *library);
+    if (index > 2 || (index == 2 && !*nccl_version()))
+        return false;
+    snprintf(library->name, sizeof library->name, "%s", names[index]);
     pthread_mutex_lock(&opened.lock);
-    bool packed = opened.modules.from_pack > 0;
+    const struct gpu_about *about = &opened.about;
+    if (index == 0) {
+        snprintf(library->version, sizeof library->version, "%d.%d", about->driver / 1000,
+                 about->driver % 1000 / 10);
+        snprintf(library->kernels, sizeof library->kernels, "sm_%d%d", about->major, about->minor);
+    } else if (index == 1) {
+        snprintf(library->version, sizeof library->version, "%s", FARE_VERSION);
+        snprintf(library->kernels, sizeof library->kernels, "%s",
+                 opened.modules.from_pack > 0 ? "machine code" : "PTX");
+    } else {
+        snprintf(library->version, sizeof library->version, "%s", nccl_version());
+    }
     pthread_mutex_unlock(&opened.lock);
-    return packed;
+    return true;
 }
 
-static int open_shared(struct cuda *cuda, struct err *err)
+static int open_shared(struct cuda *cuda, int number, struct err *err)
 {
     struct opened *o = &opened;
     pthread_mutex_lock(&o->lock);
-    int rc = open_gpu(o, err);
+    int rc = open_gpu(o, number, err);
     if (rc == 0)
         rc = CALL(o, cuCtxSetCurrent, err, o->context);
     if (rc == 0)
-        rc = check_precision(o, cuda->precision, err);
+        rc = check_precision(o, cuda->gpu.precision, err);
     cuda->api = o->api;
-    cuda->about = o->about;
+    cuda->gpu.about = o->about;
     pthread_mutex_unlock(&o->lock);
     return rc;
 }
 
-static int make_events(struct cuda *cuda, void **events, int count, unsigned flags, struct err *err)
-{
-    for (int i = 0; i < count; i++)
-        TRY(CALL(cuda, cuEventCreate, err, &events[i], flags));
-    return 0;
-}
-
 static int open_streams(struct cuda *cuda, struct err *err)
 {
-    TRY(CALL(cuda, cuStreamCreate, err, &cuda->stream, STREAM_NON_BLOCKING));
-    TRY(CALL(cuda, cuStreamCreate, err, &cuda->copy_stream, STREAM_NON_BLOCKING));
-    TRY(make_events(cuda, cuda->marks, 2, 0, err));
-    TRY(make_events(cuda, cuda->events, CUDA_EVENTS, EVENT_NO_TIME, err));
-    TRY(make_events(cuda, cuda->copied, CUDA_STAGING_SLOTS, EVENT_NO_TIME, err));
-    return make_events(cuda, cuda->released, CUDA_STAGING_SLOTS, EVENT_NO_TIME, err);
-}
-
-int cuda_open(enum engine_precision precision, struct cuda **out, struct err *err)
-{
-    *out = NULL;
-    struct cuda *cuda = calloc(1, sizeof *cuda);
-    if (!cuda)
-        return err_memory(err);
-    cuda->precision = precision;
-    cuda->pieces = calloc(PIECES_MAX, sizeof *cuda->pieces);
-    int rc = cuda->pieces ? open_shared(cuda, err) : err_memory(err);
-    if (rc == 0)
-        rc = open_streams(cuda, err);
-    if (rc != 0) {
-        cuda_close(cuda);
-        return rc;
-    }
-    *out = cuda;
+    for (int i = 0; i < 2; i++)
+        TRY(CALL(cuda, cuStreamCreate, err, &cuda->streams[i], CUDA_STREAM_NON_BLOCKING));
+    for (int i = 0; i < GPU_EVENTS_ALL; i++)
+        TRY(CALL(cuda, cuEventCreate, err, &cuda->events[i],
+                 i < GPU_MARKS ? CUDA_EVENT_NO_TIME : 0));
     return 0;
 }
 
 // Failures are ignored: then the GPU is gone already.
-void cuda_free(struct cuda *cuda)
+static void cuda_free(struct gpu_context *gpu)
 {
+    struct cuda *cuda = cuda_of(gpu);
     for (int i = 0; i < cuda->piece_count; i++)
         (void)cuda->api.cuMemFree_v2(cuda->pieces[i].at);
     cuda->piece_count = 0;
     cuda->allocated = 0;
 }
 
-static void destroy_events(const struct libcuda *api, void *const *events, int count)
+static void cuda_close(struct gpu_context *gpu)
 {
-    for (int i = 0; i < count; i++)
-        if (events[i])
-            (void)api->cuEventDestroy_v2(events[i]);
-}
-
-void cuda_close(struct cuda *cuda)
-{
-    if (!cuda)
-        return;
+    struct cuda *cuda = cuda_of(gpu);
     const struct libcuda *api = &cuda->api;
     cuda_leave(cuda);
-    cuda_free(cuda);
-    for (int i = 0; i < cuda->host_count; i++)
-        (void)api->cuMemFreeHost(cuda->host[i]);
-    destroy_events(api, cuda->marks, 2);
-    destroy_events(api, cuda->events, CUDA_EVENTS);
-    destroy_events(api, cuda->copied, CUDA_STAGING_SLOTS);
-    destroy_events(api, cuda->released, CUDA_STAGING_SLOTS);
-    if (cuda->copy_stream)
-        (void)api->cuStreamDestroy_v2(cuda->copy_stream);
-    if (cuda->stream)
-        (void)api->cuStreamDestroy_v2(cuda->stream);
+    cuda_free(gpu);
+    for (int i = 0; i < gpu->host_count; i++)
+        (void)api->cuMemFreeHost(gpu->host[i]);
+    for (int i = 0; i < GPU_EVENTS_ALL; i++)
+        if (cuda->events[i])
+            (void)api->cuEventDestroy_v2(cuda->events[i]);
+    for (int i = 1; i >= 0; i--)
+        if (cuda->streams[i])
+            (void)api->cuStreamDestroy_v2(cuda->streams[i]);
     free(cuda->pieces);
     free(cuda);
 }
 
-const struct cuda_about *cuda_about(const struct cuda *cuda)
+static int cuda_open(int number, enum engine_precision precision, struct gpu_context **out,
+                     struct err *err)
 {
-    return &cuda->about;
-}
-
-static int device_alloc(void *cuda, int64_t bytes, bool zeroed, device_ptr *out, struct err *err)
-{
-    return (zeroed ? cuda_alloc_zeros : cuda_alloc)(cuda, bytes, out, err);
-}
-
-static int device_upload(void *cuda, device_ptr to, const void *from, int64_t bytes,
-                         struct err *err)
-{
-    TRY(cuda_upload(cuda, to, from, bytes, err));
-    return cuda_sync(cuda, err);
+    *out = NULL;
+    struct cuda *cuda = calloc(1, sizeof *cuda);
+    if (!cuda)
+        return err_memory(err);
+    cuda->gpu = (struct gpu_context){.driver = &cuda_driver, .precision = precision};
+    cuda->pieces = calloc(PIECES_MAX, sizeof *cuda->pieces);
+    int rc = cuda->pieces ? open_shared(cuda, number, err) : err_memory(err);
+    if (rc == 0)
+        rc = open_streams(cuda, err);
+    if (rc != 0) {
+        cuda_close(&cuda->gpu);
+        return rc;
+    }
+    *out = &cuda->gpu;
+    return 0;
 }
 
 // Lines of 128 bytes are swizzled; what is outside the tensor is zero.
-static int encode(struct cuda *cuda, const struct tensor *t, void *map, struct err *err)
+static int cuda_map(struct gpu_context *gpu, const struct tensor *t, void *map, struct err *err)
 {
+    struct cuda *cuda = cuda_of(gpu);
     enum {
         FLOAT32 = 7,
         BFLOAT16 = 9,
@@ -329,35 +307,9 @@ static int encode(struct cuda *cuda, const struct tensor *t, void *map, struct e
              t->first, t->last, box[0], (uint32_t)t->pixels, each, NO_INTERLEAVE, SWIZZLE_128,
              PROMOTE_256, FILL_ZEROS));
     // Drivers up to CUDA 13.1 set a bit that small tensors must not have (as CUTLASS knows).
-    if (cuda->about.driver <= 13010 && t->size[3] * t->pitch[2] < 131072)
+    if (gpu->about.driver <= 13010 && t->size[3] * t->pitch[2] < 131072)
         ((uint64_t *)map)[1] &= ~((uint64_t)1 << 21);
     return 0;
-}
-
-static int device_map(void *driver, device_ptr to, const struct tensor *tensor, struct err *err)
-{
-    _Alignas(64) uint64_t map[16] = {0};
-    TRY(encode(driver, tensor, map, err));
-    return device_upload(driver, to, map, sizeof map, err);
-}
-
-static int64_t device_memory_left(void *cuda)
-{
-    return cuda_memory_left(cuda);
-}
-
-struct device cuda_device(struct cuda *cuda)
-{
-    bool maps = cuda->api.cuTensorMapEncodeTiled && cuda->api.cuTensorMapEncodeIm2col;
-    return (struct device){.major = cuda->about.major,
-                           .processors = cuda->about.processors,
-                           .shared = cuda->about.shared,
-                           .precision = cuda->precision,
-                           .driver = cuda,
-                           .alloc = device_alloc,
-                           .upload = device_upload,
-                           .map = maps ? device_map : NULL,
-                           .memory_left = device_memory_left};
 }
 
 // ---- memory ----
@@ -373,10 +325,10 @@ static int out_of_memory(struct cuda *cuda, int64_t bytes, struct err *err)
                          "as do smaller --n and --m of l1");
 }
 
-int64_t cuda_memory_left(struct cuda *cuda)
+static int64_t cuda_memory_left(struct gpu_context *gpu)
 {
     size_t left = 0, all = 0;
-    return cuda->api.cuMemGetInfo_v2(&left, &all) == 0 ? (int64_t)left : 0;
+    return cuda_of(gpu)->api.cuMemGetInfo_v2(&left, &all) == 0 ? (int64_t)left : 0;
 }
 
 // libcuda allocates in pieces of 2 MiB, so small requests share pieces, which grow with the total.
@@ -402,7 +354,7 @@ static int new_piece(struct cuda *cuda, size_t bytes, struct err *err)
     piece.next = piece.at;
     cuda->pieces[cuda->piece_count++] = piece;
     cuda->allocated += bytes;
-    return CALL(cuda, cuMemsetD8Async, err, piece.at, 0, bytes, cuda->stream);
+    return CALL(cuda, cuMemsetD8Async, err, piece.at, 0, bytes, cuda->streams[GPU_KERNELS]);
 }
 
 // Zeroed.
@@ -426,68 +378,52 @@ static size_t padded_size(int64_t bytes)
     return ((size_t)(bytes > 0 ? bytes : 1) + unit - 1) / unit * unit;
 }
 
-int cuda_alloc_zeros(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err)
+static int cuda_alloc(struct gpu_context *gpu, int64_t bytes, bool zeroed, device_ptr *out,
+                      struct err *err)
 {
-    return cut(cuda, padded_size(bytes), out, err);
-}
-
-int cuda_alloc(struct cuda *cuda, int64_t bytes, device_ptr *out, struct err *err)
-{
+    struct cuda *cuda = cuda_of(gpu);
     size_t size = padded_size(bytes);
     TRY(cut(cuda, size, out, err));
-    if (getenv("FARE_CUDA_POISON"))
-        TRY(CALL(cuda, cuMemsetD8Async, err, *out, 0xff, size, cuda->stream));
+    if (!zeroed && getenv("FARE_CUDA_POISON"))
+        TRY(CALL(cuda, cuMemsetD8Async, err, *out, 0xff, size, cuda->streams[GPU_KERNELS]));
     return 0;
 }
 
-int cuda_alloc_host(struct cuda *cuda, int64_t bytes, void **out, struct err *err)
+static int cuda_alloc_host(struct gpu_context *gpu, int64_t bytes, void **out, struct err *err)
 {
-    assert((size_t)cuda->host_count < sizeof cuda->host / sizeof *cuda->host);
-    TRY(CALL(cuda, cuMemHostAlloc, err, out, (size_t)bytes, 0));
-    cuda->host[cuda->host_count++] = *out;
-    memset(*out, 0, (size_t)bytes);
-    return 0;
+    return CALL(cuda_of(gpu), cuMemHostAlloc, err, out, (size_t)bytes, 0);
 }
 
-bool cuda_owns_host(const struct cuda *cuda, const void *memory)
+static bool cuda_pin(struct gpu_context *gpu, const void *from, int64_t bytes)
 {
-    for (int i = 0; i < cuda->host_count; i++)
-        if (cuda->host[i] == memory)
-            return true;
-    return false;
+    const struct libcuda *api = &cuda_of(gpu)->api;
+    return api->cuMemHostRegister_v2 && api->cuMemHostUnregister &&
+           api->cuMemHostRegister_v2((void *)(uintptr_t)from, (size_t)bytes, 0) == 0;
 }
 
-bool cuda_pin(struct cuda *cuda, const void *from, int64_t bytes)
+static void cuda_unpin(struct gpu_context *gpu, const void *from)
 {
-    return cuda->api.cuMemHostRegister_v2 && cuda->api.cuMemHostUnregister &&
-           cuda->api.cuMemHostRegister_v2((void *)(uintptr_t)from, (size_t)bytes, 0) == 0;
+    (void)cuda_of(gpu)->api.cuMemHostUnregister((void *)(uintptr_t)from);
 }
 
-void cuda_unpin(struct cuda *cuda, const void *from)
+static int cuda_upload(struct gpu_context *gpu, enum gpu_stream stream, device_ptr to,
+                       const void *from, int64_t bytes, struct err *err)
 {
-    (void)cuda->api.cuMemHostUnregister((void *)(uintptr_t)from);
+    struct cuda *cuda = cuda_of(gpu);
+    return CALL(cuda, cuMemcpyHtoDAsync_v2, err, to, from, (size_t)bytes, cuda->streams[stream]);
 }
 
-int cuda_upload(struct cuda *cuda, device_ptr to, const void *from, int64_t bytes, struct err *err)
+static int cuda_download(struct gpu_context *gpu, enum gpu_stream stream, void *to, device_ptr from,
+                         int64_t bytes, struct err *err)
 {
-    return CALL(cuda, cuMemcpyHtoDAsync_v2, err, to, from, (size_t)bytes, cuda->stream);
+    struct cuda *cuda = cuda_of(gpu);
+    return CALL(cuda, cuMemcpyDtoHAsync_v2, err, to, from, (size_t)bytes, cuda->streams[stream]);
 }
 
-int cuda_download(struct cuda *cuda, void *to, device_ptr from, int64_t bytes, struct err *err)
+static int cuda_wait_stream(struct gpu_context *gpu, enum gpu_stream stream, struct err *err)
 {
-    TRY(CALL(cuda, cuMemcpyDtoHAsync_v2, err, to, from, (size_t)bytes, cuda->stream));
-    return cuda_sync(cuda, err);
-}
-
-int cuda_sync(struct cuda *cuda, struct err *err)
-{
-    return cuda_wait(cuda, cuda->stream, NULL, err);
-}
-
-void cuda_settle(struct cuda *cuda)
-{
-    (void)cuda->api.cuStreamSynchronize(cuda->stream);
-    (void)cuda->api.cuStreamSynchronize(cuda->copy_stream);
+    struct cuda *cuda = cuda_of(gpu);
+    return cuda_wait(cuda, cuda->streams[stream], NULL, err);
 }
 
 // ---- kernels ----
@@ -495,21 +431,16 @@ void cuda_settle(struct cuda *cuda)
 static int find_kernel(struct cuda *cuda, const char *name, void **function, struct err *err)
 {
     pthread_mutex_lock(&opened.lock);
-    int rc = modules_find(&opened.modules, cuda->precision, name, function, err);
+    int rc = modules_find(&opened.modules, cuda->gpu.precision, name, function, err);
     pthread_mutex_unlock(&opened.lock);
     if (rc != 0)
         err_context(err, "kernel '%s'", name);
     return rc;
 }
 
-int cuda_load_kernel(struct cuda *cuda, const char *kernel, struct err *err)
+static int cuda_bind(struct gpu_context *gpu, struct launch *launch, struct err *err)
 {
-    void *function;
-    return find_kernel(cuda, kernel, &function, err);
-}
-
-static int bind(struct cuda *cuda, struct launch *launch, struct err *err)
-{
+    struct cuda *cuda = cuda_of(gpu);
     int rc = find_kernel(cuda, launch->name, &launch->function, err);
     if (rc != 0)
         return rc;
@@ -526,107 +457,72 @@ static int bind(struct cuda *cuda, struct launch *launch, struct err *err)
     return rc;
 }
 
-int cuda_bind(struct cuda *cuda, struct launches *list, struct err *err)
+static int cuda_launch(struct gpu_context *gpu, const struct launch *launch, struct err *err)
 {
-    for (int i = 0; i < list->count; i++)
-        if (list->items[i].sum_count == 0)
-            TRY(bind(cuda, &list->items[i], err));
-    return 0;
-}
-
-int cuda_launch_make(struct cuda *cuda, const char *kernel, unsigned x, unsigned y,
-                     unsigned threads, unsigned shared, const void *args, size_t size,
-                     struct launch *out, struct err *err)
-{
-    launch_make(out, kernel, x, y, threads, shared, args, size);
-    return bind(cuda, out, err);
-}
-
-int cuda_launch(struct cuda *cuda, const struct launch *launch, struct err *err)
-{
+    struct cuda *cuda = cuda_of(gpu);
     void *args[] = {(void *)(uintptr_t)launch->args}; // libcuda only reads them
     if (launch->sum_count > 0)
         return cuda_sum(cuda, launch, err);
     if (launch->join)
         TRY(cuda_sums_end(cuda, err));
     return CALL(cuda, cuLaunchKernel, err, launch->function, launch->x, launch->y, 1,
-                launch->threads, 1, 1, launch->shared, cuda->stream, args, NULL);
+                launch->threads, 1, 1, launch->shared, cuda->streams[GPU_KERNELS], args, NULL);
 }
 
-int cuda_launch_now(struct cuda *cuda, struct launch *launch, struct err *err)
+// ---- events ----
+
+static int cuda_record(struct gpu_context *gpu, enum gpu_stream stream, int event, struct err *err)
 {
-    TRY(bind(cuda, launch, err));
-    return cuda_launch(cuda, launch, err);
+    struct cuda *cuda = cuda_of(gpu);
+    return CALL(cuda, cuEventRecord, err, cuda->events[event], cuda->streams[stream]);
 }
 
-int cuda_launch_list(struct cuda *cuda, const struct launches *list, struct err *err)
+static int cuda_follow(struct gpu_context *gpu, enum gpu_stream stream, int event, struct err *err)
 {
-    for (int i = 0; i < list->count; i++)
-        TRY(cuda_launch(cuda, &list->items[i], err));
-    return cuda_sums_end(cuda, err);
+    struct cuda *cuda = cuda_of(gpu);
+    return CALL(cuda, cuStreamWaitEvent, err, cuda->streams[stream], cuda->events[event], 0);
 }
 
-// ---- events and staging ----
-
-int cuda_event_record(struct cuda *cuda, int event, struct err *err)
+static int cuda_wait_event(struct gpu_context *gpu, int event, struct err *err)
 {
-    return CALL(cuda, cuEventRecord, err, cuda->events[event], cuda->stream);
-}
-
-int cuda_event_wait(struct cuda *cuda, int event, struct err *err)
-{
+    struct cuda *cuda = cuda_of(gpu);
     return cuda_wait(cuda, NULL, cuda->events[event], err);
 }
 
-int cuda_fetch(struct cuda *cuda, void *to, device_ptr from, int64_t bytes, struct err *err)
+static int cuda_between_marks(struct gpu_context *gpu, double *seconds, struct err *err)
 {
-    TRY(CALL(cuda, cuMemcpyDtoHAsync_v2, err, to, from, (size_t)bytes, cuda->copy_stream));
-    return cuda_wait(cuda, cuda->copy_stream, NULL, err);
-}
-
-int cuda_fetch_begin(struct cuda *cuda, int slot, int event, void *to, device_ptr from,
-                     int64_t bytes, struct err *err)
-{
-    TRY(CALL(cuda, cuStreamWaitEvent, err, cuda->copy_stream, cuda->events[event], 0));
-    TRY(CALL(cuda, cuMemcpyDtoHAsync_v2, err, to, from, (size_t)bytes, cuda->copy_stream));
-    return CALL(cuda, cuEventRecord, err, cuda->copied[slot], cuda->copy_stream);
-}
-
-int cuda_fetch_end(struct cuda *cuda, int slot, struct err *err)
-{
-    return cuda_wait(cuda, NULL, cuda->copied[slot], err);
-}
-
-int cuda_staging_wait(struct cuda *cuda, int slot, struct err *err)
-{
-    return cuda_wait(cuda, NULL, cuda->released[slot], err); // at once if never recorded
-}
-
-int cuda_staging_upload(struct cuda *cuda, int slot, device_ptr to, const void *from, int64_t bytes,
-                        struct err *err)
-{
-    TRY(CALL(cuda, cuMemcpyHtoDAsync_v2, err, to, from, (size_t)bytes, cuda->copy_stream));
-    TRY(CALL(cuda, cuEventRecord, err, cuda->copied[slot], cuda->copy_stream));
-    return CALL(cuda, cuStreamWaitEvent, err, cuda->stream, cuda->copied[slot], 0);
-}
-
-int cuda_staging_release(struct cuda *cuda, int slot, struct err *err)
-{
-    return CALL(cuda, cuEventRecord, err, cuda->released[slot], cuda->stream);
-}
-
-// ---- time ----
-
-int cuda_mark(struct cuda *cuda, int which, struct err *err)
-{
-    return CALL(cuda, cuEventRecord, err, cuda->marks[which], cuda->stream);
-}
-
-int cuda_between(struct cuda *cuda, double *seconds, struct err *err)
-{
+    struct cuda *cuda = cuda_of(gpu);
+    void *const *marks = &cuda->events[GPU_MARKS];
     float ms = 0;
-    TRY(CALL(cuda, cuEventSynchronize, err, cuda->marks[1]));
-    TRY(CALL(cuda, cuEventElapsedTime, err, &ms, cuda->marks[0], cuda->marks[1]));
+    TRY(CALL(cuda, cuEventSynchronize, err, marks[1]));
+    TRY(CALL(cuda, cuEventElapsedTime, err, &ms, marks[0], marks[1]));
     *seconds = (double)ms / 1e3;
     return 0;
 }
+
+const struct gpu_driver cuda_driver = {
+    .look = cuda_look,
+    .open = cuda_open,
+    .close = cuda_close,
+    .library = cuda_library,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .memory_left = cuda_memory_left,
+    .alloc_host = cuda_alloc_host,
+    .pin = cuda_pin,
+    .unpin = cuda_unpin,
+    .upload = cuda_upload,
+    .download = cuda_download,
+    .wait = cuda_wait_stream,
+    .record = cuda_record,
+    .follow = cuda_follow,
+    .wait_event = cuda_wait_event,
+    .between_marks = cuda_between_marks,
+    .bind = cuda_bind,
+    .launch = cuda_launch,
+    .graph_new = cuda_graph_new,
+    .graph_free = cuda_graph_free,
+    .graph_launch = cuda_graph_launch,
+    .map = cuda_map,
+    .ranks = &cuda_ranks,
+};

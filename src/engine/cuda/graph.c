@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/graph.h"
-
+// Graphs: lists of launches as one CUDA graph, in which each waits only for those it needs.
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/driver_parts.h"
-#include "engine/cuda/ranks.h"
+#include "engine/cuda/driver.h"
 
 struct graph {
     void *graph, *exec;
@@ -153,9 +151,20 @@ static int instantiate(struct cuda *cuda, struct graph *graph, struct err *err)
     return CALL(cuda, cuGraphInstantiate, err, &graph->exec, graph->graph, NULL, NULL, 0);
 }
 
-int cuda_graph_new(struct cuda *cuda, const struct graph_stage *stages, int count,
+void cuda_graph_free(struct gpu_context *gpu, struct graph *graph)
+{
+    const struct libcuda *api = &cuda_of(gpu)->api;
+    if (graph->exec)
+        (void)api->cuGraphExecDestroy(graph->exec);
+    if (graph->graph)
+        (void)api->cuGraphDestroy(graph->graph);
+    free(graph);
+}
+
+int cuda_graph_new(struct gpu_context *gpu, const struct graph_stage *stages, int count,
                    struct graph **out, struct err *err)
 {
+    struct cuda *cuda = cuda_of(gpu);
     struct graph *graph = calloc(1, sizeof *graph);
     *out = NULL;
     if (!graph)
@@ -170,25 +179,15 @@ int cuda_graph_new(struct cuda *cuda, const struct graph_stage *stages, int coun
     if (rc == 0)
         rc = instantiate(cuda, graph, err);
     if (rc != 0) {
-        cuda_graph_free(cuda, graph);
+        cuda_graph_free(gpu, graph);
         return rc;
     }
     *out = graph;
     return 0;
 }
 
-void cuda_graph_free(struct cuda *cuda, struct graph *graph)
+int cuda_graph_launch(struct gpu_context *gpu, struct graph *graph, struct err *err)
 {
-    if (!graph)
-        return;
-    if (graph->exec)
-        (void)cuda->api.cuGraphExecDestroy(graph->exec);
-    if (graph->graph)
-        (void)cuda->api.cuGraphDestroy(graph->graph);
-    free(graph);
-}
-
-int cuda_graph_launch(struct cuda *cuda, struct graph *graph, struct err *err)
-{
-    return CALL(cuda, cuGraphLaunch, err, graph->exec, cuda->stream);
+    struct cuda *cuda = cuda_of(gpu);
+    return CALL(cuda, cuGraphLaunch, err, graph->exec, cuda->streams[GPU_KERNELS]);
 }

@@ -5,14 +5,12 @@
 // calculated, those before it are copied to the host, which takes twice as long as the calculation.
 // Copies are fast only from and to page-locked memory, which host_alloc() gives. Other memory for
 // the result is filled through two page-locked buffers, or, without those, by libcuda.
-#include "engine/cuda/l1.h"
+#include "engine/cuda/program.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/tree.h"
-#include "engine/cuda/driver.h"
-#include "engine/cuda/kernels.h"
 
 // As in l1.cu.
 #define TILE_N      96
@@ -40,16 +38,16 @@ static int64_t buffer_bytes(void)
     return piece_bytes() / 2;
 }
 
-static unsigned shared_bytes(const struct cuda *cuda)
+static unsigned shared_bytes(const struct gpu_context *gpu)
 {
-    unsigned k = cuda_about(cuda)->major < 8 ? 8 : 32;
+    unsigned k = gpu->about.major < 8 ? 8 : 32;
     return (TILE_N + TILE_M) * (k + 4) * 2 * 4;
 }
 
 // ---- where passes are calculated ----
 
 struct place {
-    struct cuda *cuda;
+    struct gpu_context *gpu;
     int64_t n, m, pitch; // what the memory is for; 0: there is none yet
     int64_t rows;        // of the result, on the GPU at once
     device_ptr a, b, out;
@@ -63,14 +61,15 @@ static struct place held;
 static void *host_alloc(const struct engine_options *options, int64_t bytes)
 {
     void *memory = NULL;
-    if (bytes > LOCKED_MOST || (!held.cuda && cuda_open(options->precision, &held.cuda, NULL) != 0))
+    if (bytes > LOCKED_MOST ||
+        (!held.gpu && gpu_open(&cuda_driver, options->precision, &held.gpu, NULL) != 0))
         return NULL;
-    return cuda_alloc_host(held.cuda, bytes, &memory, NULL) == 0 ? memory : NULL;
+    return gpu_alloc_host(held.gpu, bytes, &memory, NULL) == 0 ? memory : NULL;
 }
 
 static void host_free(void)
 {
-    cuda_close(held.cuda);
+    gpu_close(held.gpu);
     held = (struct place){0};
 }
 
@@ -78,23 +77,23 @@ static int acquire(const struct engine_options *options, struct place *own, stru
                    struct err *err)
 {
     *own = (struct place){0};
-    *out = held.cuda ? &held : own;
-    return held.cuda ? 0 : cuda_open(options->precision, &own->cuda, err);
+    *out = held.gpu ? &held : own;
+    return held.gpu ? 0 : gpu_open(&cuda_driver, options->precision, &own->gpu, err);
 }
 
 static int make_room(struct place *p, int64_t n, int64_t m, int64_t pitch, struct err *err)
 {
     if (p->n == n && p->m == m && p->pitch == pitch)
         return 0;
-    cuda_free(p->cuda);
+    gpu_free(p->gpu);
     p->n = 0;
     int64_t rows = PIECES_MOST * piece_bytes() / (m * 4) / TILE_N * TILE_N;
     p->rows = rows < TILE_N ? TILE_N : rows > n ? n : rows;
     p->m = m;
     p->pitch = pitch;
-    TRY(cuda_alloc(p->cuda, n * pitch * 4, &p->a, err));
-    TRY(cuda_alloc(p->cuda, m * pitch * 4, &p->b, err));
-    TRY(cuda_alloc(p->cuda, p->rows * m * 4, &p->out, err));
+    TRY(gpu_alloc(p->gpu, n * pitch * 4, &p->a, err));
+    TRY(gpu_alloc(p->gpu, m * pitch * 4, &p->b, err));
+    TRY(gpu_alloc(p->gpu, p->rows * m * 4, &p->out, err));
     p->n = n;
     return 0;
 }
@@ -115,8 +114,8 @@ static const float *padded(const float *from, int64_t rows, int64_t dim, int64_t
 
 static int copy_in(const struct place *p, const float *a, const float *b, struct err *err)
 {
-    TRY(cuda_upload(p->cuda, p->a, a, p->n * p->pitch * 4, err));
-    return cuda_upload(p->cuda, p->b, b, p->m * p->pitch * 4, err);
+    TRY(gpu_upload(p->gpu, p->a, a, p->n * p->pitch * 4, err));
+    return gpu_upload(p->gpu, p->b, b, p->m * p->pitch * 4, err);
 }
 
 // ---- calculation ----
@@ -125,8 +124,8 @@ static int launch(const struct place *p, const char *kernel, unsigned x, unsigne
                   unsigned threads, unsigned shared, const struct cuda_l1 *g, struct err *err)
 {
     struct launch made;
-    TRY(cuda_launch_make(p->cuda, kernel, x, y, threads, shared, g, sizeof *g, &made, err));
-    return cuda_launch(p->cuda, &made, err);
+    launch_make(&made, kernel, x, y, threads, shared, g, sizeof *g);
+    return gpu_launch_now(p->gpu, &made, err);
 }
 
 // Puts b in the order that the kernel takes it in: neighbours change places.
@@ -146,8 +145,7 @@ static int calculate(const struct place *p, int64_t from, int64_t rows, int64_t 
                         .m = (int)p->m,
                         .dim = (int)p->pitch};
     return launch(p, "l1", (unsigned)((rows + TILE_N - 1) / TILE_N),
-                  (unsigned)((p->m + TILE_M - 1) / TILE_M), THREADS, shared_bytes(p->cuda), &g,
-                  err);
+                  (unsigned)((p->m + TILE_M - 1) / TILE_M), THREADS, shared_bytes(p->gpu), &g, err);
 }
 
 // ---- the result ----
@@ -157,7 +155,7 @@ static int64_t piece_rows(const struct place *p)
 {
     int64_t all = (p->rows + TILE_N - 1) / TILE_N, bytes = TILE_N * p->m * 4;
     int64_t tiles = (piece_bytes() + bytes - 1) / bytes,
-            least = (all + CUDA_EVENTS - 1) / CUDA_EVENTS;
+            least = (all + GPU_EVENTS - 1) / GPU_EVENTS;
     return (tiles > least ? tiles : least) * TILE_N;
 }
 
@@ -175,7 +173,7 @@ static int take_last(struct copying *c, struct err *err)
 {
     if (!c->to)
         return 0;
-    TRY(cuda_fetch_end(c->place->cuda, c->slot, err));
+    TRY(gpu_fetch_end(c->place->gpu, c->slot, err));
     if (!c->direct)
         memcpy(c->to, (char *)c->place->buffers + c->slot * buffer_bytes(), (size_t)c->bytes);
     c->to = NULL;
@@ -189,8 +187,7 @@ static int copy_out(struct copying *c, int event, char *to, device_ptr from, int
         most = c->direct || bytes - at < buffer_bytes() ? bytes - at : buffer_bytes();
         int slot = !c->slot;
         char *through = c->direct ? to + at : (char *)c->place->buffers + slot * buffer_bytes();
-        TRY(cuda_fetch_begin(c->place->cuda, slot, event, through, from + (device_ptr)at, most,
-                             err));
+        TRY(gpu_fetch_begin(c->place->gpu, slot, event, through, from + (device_ptr)at, most, err));
         if (!c->direct)
             TRY(take_last(c, err));
         c->to = to + at;
@@ -210,7 +207,7 @@ static int calculate_some(struct place *p, int64_t from, int64_t rows, float *ou
     for (int i = 0; i < pieces; i++) {
         int64_t at = i * step, count = rows - at < step ? rows - at : step;
         TRY(calculate(p, from + at, count, at, err));
-        TRY(cuda_event_record(p->cuda, i, err));
+        TRY(gpu_event_record(p->gpu, i, err));
     }
     for (int i = 0; i < pieces; i++) {
         int64_t at = i * step, count = rows - at < step ? rows - at : step;
@@ -224,9 +221,9 @@ static int calculate_some(struct place *p, int64_t from, int64_t rows, float *ou
 static bool is_direct(struct place *p, const float *out)
 {
     void *memory = NULL;
-    if (cuda_owns_host(p->cuda, out))
+    if (gpu_owns_host(p->gpu, out))
         return true;
-    if (!p->looked_for_buffers && cuda_alloc_host(p->cuda, 2 * buffer_bytes(), &memory, NULL) == 0)
+    if (!p->looked_for_buffers && gpu_alloc_host(p->gpu, 2 * buffer_bytes(), &memory, NULL) == 0)
         p->buffers = memory;
     p->looked_for_buffers = true;
     return !p->buffers;
@@ -247,35 +244,35 @@ static int pass(struct place *p, const float *a, const float *b, float *out, str
 static int time_upload(const struct place *p, const float *a, const float *b, double *seconds,
                        struct err *err)
 {
-    TRY(cuda_sync(p->cuda, err));
-    TRY(cuda_mark(p->cuda, 0, err));
+    TRY(gpu_sync(p->gpu, err));
+    TRY(gpu_mark(p->gpu, 0, err));
     TRY(copy_in(p, a, b, err));
-    TRY(cuda_mark(p->cuda, 1, err));
-    return cuda_between(p->cuda, seconds, err);
+    TRY(gpu_mark(p->gpu, 1, err));
+    return gpu_between(p->gpu, seconds, err);
 }
 
 static int time_calculation(const struct place *p, double *seconds, struct err *err)
 {
-    TRY(cuda_mark(p->cuda, 0, err));
+    TRY(gpu_mark(p->gpu, 0, err));
     TRY(swap(p, err));
     for (int64_t at = 0; at < p->n; at += p->rows)
         TRY(calculate(p, at, p->n - at < p->rows ? p->n - at : p->rows, 0, err));
-    TRY(cuda_mark(p->cuda, 1, err));
-    return cuda_between(p->cuda, seconds, err);
+    TRY(gpu_mark(p->gpu, 1, err));
+    return gpu_between(p->gpu, seconds, err);
 }
 
 static int time_apart(struct place *p, const float *a, const float *b,
                       struct engine_l1_times *times, struct err *err)
 {
-    bool pinned_a = cuda_pin(p->cuda, a, p->n * p->pitch * 4);
-    bool pinned_b = cuda_pin(p->cuda, b, p->m * p->pitch * 4);
+    bool pinned_a = gpu_pin(p->gpu, a, p->n * p->pitch * 4);
+    bool pinned_b = gpu_pin(p->gpu, b, p->m * p->pitch * 4);
     int rc = time_upload(p, a, b, &times->to_device, err);
     if (rc == 0)
         rc = time_calculation(p, &times->calculation, err);
     if (pinned_a)
-        cuda_unpin(p->cuda, a);
+        gpu_unpin(p->gpu, a);
     if (pinned_b)
-        cuda_unpin(p->cuda, b);
+        gpu_unpin(p->gpu, b);
     return rc;
 }
 
@@ -294,10 +291,10 @@ static int work(const struct engine_options *options, const float *a, const floa
         rc = out ? pass(place, from_a, from_b, out, err)
                  : time_apart(place, from_a, from_b, times, err);
     if (rc != 0)
-        cuda_settle(place->cuda); // it may still be copying
+        gpu_settle(place->gpu); // it may still be copying
     free(own_a);
     free(own_b);
-    cuda_close(own.cuda);
+    gpu_close(own.gpu);
     return rc;
 }
 
@@ -321,19 +318,19 @@ static double peak(const struct engine_options *options)
     struct cuda_l1 g = {.dim = PEAK_ROUNDS};
     if (acquire(options, &own, &place, NULL) != 0)
         return 0;
-    unsigned blocks = 2 * (unsigned)cuda_about(place->cuda)->processors;
+    unsigned blocks = 2 * (unsigned)place->gpu->about.processors;
     for (int i = 0; i < 3; i++) {
         double seconds = 0;
-        if (cuda_mark(place->cuda, 0, NULL) != 0 ||
+        if (gpu_mark(place->gpu, 0, NULL) != 0 ||
             launch(place, "l1_peak", blocks, 1, 256, 0, &g, NULL) != 0 ||
-            cuda_mark(place->cuda, 1, NULL) != 0 || cuda_between(place->cuda, &seconds, NULL) != 0)
+            gpu_mark(place->gpu, 1, NULL) != 0 || gpu_between(place->gpu, &seconds, NULL) != 0)
             break;
         // Two additions make a pair.
         double pairs = (double)blocks * 256 * PEAK_ROUNDS * (PEAK_PAIRS + PEAK_ADDED / 2.0);
         if (seconds > 0 && pairs / seconds > best)
             best = pairs / seconds;
     }
-    cuda_close(own.cuda);
+    gpu_close(own.gpu);
     return best;
 }
 
@@ -341,11 +338,11 @@ static double peak(const struct engine_options *options)
 static int load_kernels(const struct engine_options *options, struct err *err)
 {
     static const char *const names[] = {"l1_swap", "l1", "l1_peak"};
-    struct cuda *cuda;
-    int rc = cuda_open(options->precision, &cuda, err);
+    struct gpu_context *gpu;
+    int rc = gpu_open(&cuda_driver, options->precision, &gpu, err);
     for (size_t i = 0; rc == 0 && i < sizeof names / sizeof *names; i++)
-        rc = cuda_load_kernel(cuda, names[i], err);
-    cuda_close(cuda);
+        rc = gpu_bind(gpu, &(struct launches){&(struct launch){.name = names[i]}, 1, 1}, err);
+    gpu_close(gpu);
     return rc;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// modules: kernels by name, each loaded when it is first asked for.
+// modules: kernels by name, each loaded when it is first asked for. They are PTX, made from *.cu by
+// the build (kernel_texts in CMakeLists.txt).
 //
-// libcuda takes seconds to compile all kernels of a text (ptx.h), and a workload needs few of them.
+// libcuda takes seconds to compile all kernels of a text, and a workload needs few of them.
 // So a kernel is cut out of its text and compiled alone; libcuda keeps the result in its own cache
 // on disk. Where there is machine code of the text for this GPU (scripts/pack-kernels makes it for
 // the bundle), all of that is loaded instead, which takes milliseconds. It is found by the text's
@@ -14,8 +15,25 @@
 
 #include "base/buf.h"
 #include "engine/cuda/driver.h"
-#include "engine/cuda/ptx.h"
 #include "machine/libcuda.h"
+
+struct ptx_text {
+    const char *name;       // of the build's file, as sm_80_bf16
+    const char *text, *end; // many kernels, and the zero behind them
+    int capability;         // the compute capability it is for, and newer ones,
+    bool alone;             // but no other if it has the instructions of sm_90a, say
+    int version;            // of PTX: 70 is 7.0
+    enum engine_precision precision;
+};
+
+// The newest kinds of GPU come first.
+extern const struct ptx_text ptx_texts[];
+extern const int ptx_text_count;
+#define PTX_TEXTS_MAX 32
+
+// Whether a GPU and its driver (13000 is CUDA 13.0) take it.
+bool ptx_fits(const struct ptx_text *text, int capability, int driver,
+              enum engine_precision precision);
 
 struct kernel { // of a text
     const char *name;
@@ -31,7 +49,7 @@ struct kernels { // all of a text, in its order
 
 struct modules { // of one GPU, until the process ends
     const struct libcuda *api;
-    const struct cuda_about *about;
+    const struct gpu_about *about;
     int real; // the GPU's own capability, also where a test has lowered that of `about`
     struct loaded {
         struct kernels kernels; // empty until the text is looked through

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/queue.h"
+#include "engine/cuda/program.h"
 
 #include <assert.h>
 #include <math.h>
@@ -74,7 +74,7 @@ int cuda_set_ages(struct engine_program *program, int64_t age, struct err *err)
         return 0;
     struct launch launch;
     gpu_set_ages(plan, age, &launch);
-    return cuda_launch_now(program->cuda, &launch, err);
+    return gpu_launch_now(program->gpu, &launch, err);
 }
 
 int cuda_update_lazy_rows(struct engine_program *program, struct err *err)
@@ -83,8 +83,8 @@ int cuda_update_lazy_rows(struct engine_program *program, struct err *err)
     if (plan->catch_up.count == 0)
         return 0;
     struct cuda_now now = {.age = (int)program->lazy_iteration, .step = program->queued};
-    TRY(cuda_upload(program->cuda, plan->now, &now, sizeof now, err));
-    TRY(cuda_launch_list(program->cuda, &plan->catch_up, err));
+    TRY(gpu_upload(program->gpu, plan->now, &now, sizeof now, err));
+    TRY(gpu_launch_list(program->gpu, &plan->catch_up, err));
     return cuda_set_ages(program, program->lazy_iteration, err);
 }
 
@@ -101,8 +101,8 @@ static int copy_rows(struct engine_program *program, int from, int to, struct er
     for (int count; from < to; from += count) {
         int row = from % PROGRAM_ROWS;
         count = rows_together(row, to - from);
-        TRY(cuda_upload(program->cuda, program->table + (device_ptr)(row * program->row_bytes),
-                        program->rows + row * program->row_bytes, count * program->row_bytes, err));
+        TRY(gpu_upload(program->gpu, program->table + (device_ptr)(row * program->row_bytes),
+                       program->rows + row * program->row_bytes, count * program->row_bytes, err));
     }
     return 0;
 }
@@ -129,7 +129,7 @@ static int train_graph(struct engine_program *program, int steps, struct graph *
                                                .count = back->count,
                                                .concurrent = ahead ? &program->gather[next] : NULL};
     }
-    return cuda_graph_new(program->cuda, stages, count, out, err);
+    return gpu_graph_new(program->gpu, stages, count, out, err);
 }
 
 // Which graph is the longest of at most `steps`. Several ranks have graphs of one step: NCCL
@@ -155,7 +155,7 @@ static int make_graphs(struct engine_program *program, bool evaluate, struct err
             {.items = &program->gather_held_out, .count = 1, .barrier = true},
             {.items = list->items, .count = list->count},
         };
-        return cuda_graph_new(program->cuda, stages, 2, &program->evaluate, err);
+        return gpu_graph_new(program->gpu, stages, 2, &program->evaluate, err);
     }
     for (int i = evaluate ? -1 : length_for(program, STEPS_MAX); i >= 0; i--)
         if (!program->train[stage][i])
@@ -174,7 +174,7 @@ static int launch_some(struct engine_program *program, struct err *err)
     int which = length_for(program, same), rc = make_graphs(program, evaluates, err);
     struct graph *graph = evaluates ? program->evaluate : program->train[program->stage][which];
     if (rc == 0)
-        rc = cuda_graph_launch(program->cuda, graph, err);
+        rc = gpu_graph_launch(program->gpu, graph, err);
     program->launched += evaluates ? 1 : lengths[which];
     return rc;
 }
@@ -184,9 +184,9 @@ static int launch_queued(struct engine_program *program, struct err *err)
     TRY(copy_rows(program, program->launched, program->queued, err));
     while (program->launched < program->queued)
         TRY(launch_some(program, err));
-    int event = program->event_count++ % CUDA_EVENTS;
+    int event = program->event_count++ % GPU_EVENTS;
     program->events[event] = program->launched;
-    return cuda_event_record(program->cuda, event, err);
+    return gpu_event_record(program->gpu, event, err);
 }
 
 int64_t cuda_labels(const struct engine_program *program)
@@ -208,8 +208,8 @@ static int fetch_scores(struct engine_program *program, int end, struct err *err
     for (int from = program->done, count; from < end; from += count) {
         int row = from % PROGRAM_ROWS;
         count = rows_together(row, end - from);
-        TRY(cuda_fetch(program->cuda, to + row * bytes, at + (device_ptr)(row * bytes),
-                       count * bytes, err));
+        TRY(gpu_fetch(program->gpu, to + row * bytes, at + (device_ptr)(row * bytes), count * bytes,
+                      err));
     }
     return 0;
 }
@@ -242,16 +242,16 @@ int cuda_drain(struct engine_program *program, int64_t leave, struct err *err)
         TRY(launch_queued(program, err));
     // The first event after the steps that must be done.
     int end = program->launched, event = -1;
-    for (int i = program->event_count - 1; i >= 0 && i > program->event_count - CUDA_EVENTS; i--) {
-        int at = program->events[i % CUDA_EVENTS];
+    for (int i = program->event_count - 1; i >= 0 && i > program->event_count - GPU_EVENTS; i--) {
+        int at = program->events[i % GPU_EVENTS];
         if (at < program->queued - leave || at <= program->done)
             break;
         end = at;
-        event = i % CUDA_EVENTS;
+        event = i % GPU_EVENTS;
     }
     if (end == program->launched && end < program->queued) // else the GPU would idle
         TRY(launch_queued(program, err));
-    TRY(event >= 0 ? cuda_event_wait(program->cuda, event, err) : cuda_sync(program->cuda, err));
+    TRY(event >= 0 ? gpu_event_wait(program->gpu, event, err) : gpu_sync(program->gpu, err));
     TRY(fetch_scores(program, end, err));
     for (; program->done < end; program->done++) {
         int row = program->done % PROGRAM_ROWS;
@@ -284,12 +284,12 @@ static int stage_text(struct engine_program *program, const struct engine_batch 
     int64_t numbers = program->staged_bytes / 8, there = batch->count * cuda_labels(program);
     int32_t *to = (int32_t *)(void *)(program->host_staged + slot * program->staged_bytes);
     TRY(engine_check_batch(program->layers, program->layer_count, program->loss, batch, true, err));
-    TRY(cuda_staging_wait(program->cuda, slot, err));
+    TRY(gpu_staging_wait(program->gpu, slot, err));
     memcpy(to, batch->tokens, (size_t)there * 4);
     memcpy(to + numbers, batch->labels, (size_t)there * 4);
-    return cuda_staging_upload(program->cuda, slot,
-                               program->staged + (device_ptr)(slot * program->staged_bytes), to,
-                               program->staged_bytes, err);
+    return gpu_staging_upload(program->gpu, slot,
+                              program->staged + (device_ptr)(slot * program->staged_bytes), to,
+                              program->staged_bytes, err);
 }
 
 // Uploads the batch's images while the GPU works on earlier steps.
@@ -300,21 +300,21 @@ static int stage_batch(struct engine_program *program, const struct engine_batch
     uint8_t *bytes = program->host_staged + slot * program->staged_bytes;
     int32_t *labels = program->host_staged_labels + slot * size;
     TRY(check_labels(program, batch->labels, batch->count, err));
-    TRY(cuda_staging_wait(program->cuda, slot, err));
+    TRY(gpu_staging_wait(program->gpu, slot, err));
     memcpy(bytes, batch->bytes, (size_t)(program->staged_bytes / size * batch->count));
     memcpy(labels, batch->labels, (size_t)batch->count * sizeof *labels);
-    TRY(cuda_staging_upload(program->cuda, slot,
-                            program->staged + (device_ptr)(slot * program->staged_bytes), bytes,
-                            program->staged_bytes, err));
-    return cuda_staging_upload(program->cuda, slot,
-                               program->staged_labels + (device_ptr)(slot * size) * 4, labels,
-                               size * 4, err);
+    TRY(gpu_staging_upload(program->gpu, slot,
+                           program->staged + (device_ptr)(slot * program->staged_bytes), bytes,
+                           program->staged_bytes, err));
+    return gpu_staging_upload(program->gpu, slot,
+                              program->staged_labels + (device_ptr)(slot * size) * 4, labels,
+                              size * 4, err);
 }
 
 int cuda_queue(struct engine_program *program, const struct engine_batch *batch, bool training,
                struct err *err)
 {
-    int slot = program->queued % CUDA_STAGING_SLOTS;
+    int slot = program->queued % GPU_STAGING_SLOTS;
     assert((training ? program->gather : &program->gather_held_out)->function); // load() was called
     if (program->queued - program->done >= PROGRAM_ROWS - 1)
         TRY(cuda_drain(program, PROGRAM_ROWS / 2, err));
@@ -341,7 +341,7 @@ int cuda_queue(struct engine_program *program, const struct engine_batch *batch,
     }
     if (staged) {
         TRY(launch_queued(program, err));
-        return cuda_staging_release(program->cuda, slot, err);
+        return gpu_staging_release(program->gpu, slot, err);
     }
     int enough = lengths[length_for(program, STEPS_MAX)];
     return program->queued - program->launched >= enough ? launch_queued(program, err) : 0;
@@ -368,9 +368,9 @@ static int load_part(struct engine_program *program, const void *from, int64_t b
     *out = 0;
     if (!from)
         return 0;
-    TRY(cuda_alloc(program->cuda, bytes, out, err));
-    TRY(cuda_upload(program->cuda, *out, from, bytes, err));
-    return cuda_sync(program->cuda, err);
+    TRY(gpu_alloc(program->gpu, bytes, out, err));
+    TRY(gpu_upload(program->gpu, *out, from, bytes, err));
+    return gpu_sync(program->gpu, err);
 }
 
 // Labels and tokens are input: kernels use them as indices.
@@ -387,7 +387,7 @@ static int check_set(const struct engine_program *program, const struct engine_s
 
 int64_t cuda_free_bytes(struct engine_program *program)
 {
-    return cuda_memory_left(program->cuda) - 512LL * 1024 * 1024; // for other programs and libcuda
+    return gpu_memory_left(program->gpu) - 512LL * 1024 * 1024; // for other programs and libcuda
 }
 
 // Staging for batches that come one by one, for both sets.
@@ -401,11 +401,10 @@ static int make_staging(struct engine_program *program, const struct engine_set 
     program->staged_bytes = program->plan.is_text
                                 ? batch * cuda_labels(program) * 8
                                 : batch * set->channels * set->height * set->width;
-    TRY(cuda_alloc(program->cuda, CUDA_STAGING_SLOTS * program->staged_bytes, &program->staged,
-                   err));
-    TRY(cuda_alloc(program->cuda, CUDA_STAGING_SLOTS * batch * 4, &program->staged_labels, err));
-    TRY(cuda_alloc_host(program->cuda, CUDA_STAGING_SLOTS * program->staged_bytes, &host[0], err));
-    TRY(cuda_alloc_host(program->cuda, CUDA_STAGING_SLOTS * batch * 4, &host[1], err));
+    TRY(gpu_alloc(program->gpu, GPU_STAGING_SLOTS * program->staged_bytes, &program->staged, err));
+    TRY(gpu_alloc(program->gpu, GPU_STAGING_SLOTS * batch * 4, &program->staged_labels, err));
+    TRY(gpu_alloc_host(program->gpu, GPU_STAGING_SLOTS * program->staged_bytes, &host[0], err));
+    TRY(gpu_alloc_host(program->gpu, GPU_STAGING_SLOTS * batch * 4, &host[1], err));
     program->host_staged = host[0];
     program->host_staged_labels = host[1];
     return 0;
@@ -434,7 +433,7 @@ int cuda_load(struct engine_program *program, const struct engine_set *from, boo
     for (int i = 0; i < (held_out ? 1 : plan->buffer_count); i++) {
         struct launch *gather = held_out ? &program->gather_held_out : &program->gather[i];
         gpu_gather(plan, i, from, &set, program->table, program->row_bytes, gather);
-        TRY(cuda_bind(program->cuda, &(struct launches){.items = gather, .count = 1}, err));
+        TRY(gpu_bind(program->gpu, &(struct launches){.items = gather, .count = 1}, err));
     }
     return 0;
 }

@@ -176,7 +176,7 @@ static void place_sums(struct gpu_params *p, const struct net *net)
 }
 
 int gpu_params_new(struct gpu_params *p, const struct net *net, const struct recipe *recipe,
-                   const struct device *device, struct err *err)
+                   const struct gpu_device *device, struct err *err)
 {
     bool images = images_in_bf16(net->layers, net->layer_count, device->precision);
     *p = (struct gpu_params){

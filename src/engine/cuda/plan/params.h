@@ -11,7 +11,6 @@
 #include <math.h>
 
 #include "engine/cuda/plan/device.h"
-#include "engine/cuda/plan/launch.h"
 #include "net/net.h"
 #include "net/recipe.h"
 
@@ -74,7 +73,7 @@ static inline double adam_rate(float rate, double p1, double p2)
 }
 
 int gpu_params_new(struct gpu_params *params, const struct net *net, const struct recipe *recipe,
-                   const struct device *device, struct err *err) MUST_USE;
+                   const struct gpu_device *device, struct err *err) MUST_USE;
 void gpu_params_free(struct gpu_params *params); // memory on the GPU is the driver's
 
 // The block of a layer: number `which` of its blocks (an LSTM has two: 0 from the input, 1 from the

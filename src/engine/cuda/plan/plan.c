@@ -68,7 +68,7 @@ void gpu_plan_each(struct builder *b, const char *kernel, int64_t numbers, const
 
 static device_ptr allocate(struct builder *b, int64_t bytes, bool zeroed)
 {
-    const struct device *device = &b->plan->device;
+    const struct gpu_device *device = &b->plan->device;
     device_ptr ptr = 0;
     if (b->rc == 0)
         b->rc = device->alloc(device->driver, bytes, zeroed, &ptr, b->err);
@@ -87,14 +87,14 @@ device_ptr gpu_plan_alloc_zeros(struct builder *b, int64_t bytes)
 
 void gpu_plan_upload(struct builder *b, device_ptr to, const void *from, int64_t bytes)
 {
-    const struct device *device = &b->plan->device;
+    const struct gpu_device *device = &b->plan->device;
     if (b->rc == 0)
         b->rc = device->upload(device->driver, to, from, bytes, b->err);
 }
 
 void *gpu_plan_map(struct builder *b, const struct tensor *tensor)
 {
-    const struct device *device = &b->plan->device;
+    const struct gpu_device *device = &b->plan->device;
     device_ptr map = gpu_plan_alloc(b, 128);
     if (b->rc == 0)
         b->rc = device->map(device->driver, map, tensor, b->err);

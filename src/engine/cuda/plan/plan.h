@@ -2,7 +2,7 @@
 // plan: a net as lists of kernel launches, one per direction. docs/cuda-step.md is the tour.
 //
 // The planner knows no driver: it needs the facts of a GPU and memory on it (device.h), and writes
-// launches as data (launch.h), which any driver can run. The files in this folder include nothing
+// launches as data (device.h), which any driver can run. The files in this folder include nothing
 // else of the engine than kernels.h; scripts/lint checks that.
 //
 // Every layer's output and gradient has its own memory, so lists can be launched again and again,
@@ -13,7 +13,6 @@
 #define FARE_ENGINE_CUDA_PLAN_PLAN_H
 
 #include "engine/cuda/kernels.h"
-#include "engine/cuda/plan/launch.h"
 #include "engine/cuda/plan/params.h"
 
 struct value {
@@ -56,7 +55,7 @@ struct text_memory { // of a transformer (text.h)
 };
 
 struct gpu_plan {
-    struct device device;
+    struct gpu_device device;
     const struct net_layer *layers;
     int layer_count;
     enum net_loss loss;

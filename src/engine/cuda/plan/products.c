@@ -13,7 +13,7 @@ struct form { // of a block of threads: its tile, and bytes of shared memory
 enum shape { WIDE, NARROW, MEDIUM, DEEP, SMALL };
 
 // As in gemm.cu: older GPUs have less shared memory and no asynchronous copies.
-static struct form form_of(const struct device *device, enum shape shape)
+static struct form form_of(const struct gpu_device *device, enum shape shape)
 {
     static const int shares[] = {1, 2, 2, 8, 4};
     bool old = device->major < 8, tensor = device->precision != ENGINE_F32;
@@ -118,8 +118,8 @@ static void forward_gemm(struct builder *b, struct cuda_gemm *g, int channels)
                   sizeof finish);
 }
 
-void gpu_product(const struct device *device, device_ptr a, device_ptr b, device_ptr y, int size,
-                 struct launch *out)
+void gpu_product(const struct gpu_device *device, device_ptr a, device_ptr b, device_ptr y,
+                 int size, struct launch *out)
 {
     struct form form = form_of(device, WIDE);
     int tiles_m = (int)tiles(size, form.m), tiles_n = (int)tiles(size, form.n);

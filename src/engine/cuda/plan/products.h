@@ -36,8 +36,8 @@ void gpu_weights_flush_all(struct builder *b);
 int gpu_weights_parts(const struct gpu_plan *plan, int layer, bool second);
 
 // One product by itself, for its rate: y = a × b^T, all of them size × size.
-void gpu_product(const struct device *device, device_ptr a, device_ptr b, device_ptr y, int size,
-                 struct launch *out);
+void gpu_product(const struct gpu_device *device, device_ptr a, device_ptr b, device_ptr y,
+                 int size, struct launch *out);
 
 // The optimizer takes a gradient in one part from the product's epilogue; it is never stored,
 // unless it is summed over ranks.

@@ -51,7 +51,7 @@ static bool fits(const struct net_layer *layers, int i)
     }
 }
 
-int text_check(const struct net_layer *layers, int count, const struct device *device,
+int text_check(const struct net_layer *layers, int count, const struct gpu_device *device,
                struct err *err)
 {
     if (device->precision != ENGINE_BF16) {
@@ -176,7 +176,7 @@ static int64_t sequence_bytes(const struct gpu_plan *plan)
 
 static void choose_micro(struct gpu_plan *plan)
 {
-    const struct device *device = &plan->device;
+    const struct gpu_device *device = &plan->device;
     int64_t wanted = plan->text.micro, batch = plan->batch;
     if (wanted <= 0 && device->memory_left) {
         int64_t left = device->memory_left(device->driver) - 2 * LOGITS_BYTES;

@@ -20,7 +20,7 @@
 bool text_net(const struct net_layer *layers, int count);
 
 // What a transformer needs that this engine has; ERR_USAGE names the layer and what is not.
-int text_check(const struct net_layer *layers, int count, const struct device *device,
+int text_check(const struct net_layer *layers, int count, const struct gpu_device *device,
                struct err *err) MUST_USE;
 
 // Rows of the table of tokens, with padding that products like.

@@ -31,7 +31,7 @@ static const struct kind portable = {
     256,
     PRODUCT_SHARED};
 
-bool product_on_hopper(const struct device *device)
+bool product_on_hopper(const struct gpu_device *device)
 {
     return device->major == 9 && device->map;
 }
@@ -39,7 +39,8 @@ bool product_on_hopper(const struct device *device)
 // Up to this k, storing a tile of 128 × 256 takes a fifth of its time or more.
 enum { TURNS_K = 1600 };
 
-static const struct kind *kind_for(const struct device *device, enum product_form form, int64_t k)
+static const struct kind *kind_for(const struct gpu_device *device, enum product_form form,
+                                   int64_t k)
 {
     if (!product_on_hopper(device))
         return &portable;
@@ -63,14 +64,14 @@ static int64_t block_count(const struct kind *kind, int64_t m, int64_t n, int pa
 }
 
 // Blocks that run beside each other. Of an odd number of processors one stays idle.
-static int64_t block_room(const struct device *device, const struct kind *kind)
+static int64_t block_room(const struct gpu_device *device, const struct kind *kind)
 {
     int64_t whole = device->processors / kind->pair;
     return (whole > 0 ? whole : 1) * kind->pair;
 }
 
 // Measured on an H200: each part costs about a twentieth of the product in memory traffic.
-int product_parts(const struct device *device, int64_t m, int64_t n, int64_t k)
+int product_parts(const struct gpu_device *device, int64_t m, int64_t n, int64_t k)
 {
     const struct kind *kind = kind_for(device, PRODUCT_TN, k);
     int64_t room = block_room(device, kind);
@@ -91,7 +92,7 @@ int product_parts(const struct device *device, int64_t m, int64_t n, int64_t k)
 void product_add(struct builder *b, enum product_form form, struct matrix x, struct matrix y,
                  struct cuda_product *g)
 {
-    const struct device *device = &b->plan->device;
+    const struct gpu_device *device = &b->plan->device;
     bool x_columns = form == PRODUCT_TN, y_columns = form != PRODUCT_NT && form != PRODUCT_NT_GELU;
     g->a = on_gpu(x.at);
     g->b = on_gpu(y.at);

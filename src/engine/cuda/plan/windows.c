@@ -6,7 +6,7 @@
 // As in hopper_windows.cu.
 enum { THREADS = 384, STAGES = 3, WARPS = 12, FIRST_WIDTH = 40, FIRST_WARPS = 16 };
 
-bool windows_wanted(const struct device *device)
+bool windows_wanted(const struct gpu_device *device)
 {
     return device->major == 9 && device->map && !device->several &&
            device->precision == ENGINE_TF32;
@@ -141,7 +141,7 @@ bool windows_back(struct builder *b, const struct cuda_gemm *g)
 
 // Rows of a band, and what follows from them; false if the kernel is not for this. dy's lines have
 // `pitch` numbers.
-static bool plan_weights(const struct device *device, const struct cuda_gemm *g, int64_t batch,
+static bool plan_weights(const struct gpu_device *device, const struct cuda_gemm *g, int64_t batch,
                          int pitch, struct cuda_windows *w, unsigned *shared)
 {
     // Cycles that a band takes beside its pixels, and bytes of all parts that come and go in one.
@@ -180,7 +180,8 @@ static bool plan_weights(const struct device *device, const struct cuda_gemm *g,
     return best > 0;
 }
 
-int windows_parts(const struct device *device, const struct cuda_gemm *g, int64_t batch, int pitch)
+int windows_parts(const struct gpu_device *device, const struct cuda_gemm *g, int64_t batch,
+                  int pitch)
 {
     struct cuda_windows w;
     unsigned shared;

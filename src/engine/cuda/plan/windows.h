@@ -6,7 +6,7 @@
 
 #include "engine/cuda/plan/builder.h"
 
-bool windows_wanted(const struct device *device);
+bool windows_wanted(const struct gpu_device *device);
 
 // Each adds a launch, or returns false if the product is none of these. Weights' launches are
 // forked: the optimizer's must join them (builder.forked_weights). `channels`: of the input,
@@ -17,6 +17,7 @@ bool windows_weights(struct builder *b, const struct cuda_gemm *g, int channels)
 
 // Parts of the weights' gradient for windows_weights(), or 0 if it makes none. `g` has the image
 // and its windows; `pitch`: of dy.
-int windows_parts(const struct device *device, const struct cuda_gemm *g, int64_t batch, int pitch);
+int windows_parts(const struct gpu_device *device, const struct cuda_gemm *g, int64_t batch,
+                  int pitch);
 
 #endif
