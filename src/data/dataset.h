@@ -30,7 +30,7 @@ struct dataset {
     int64_t token_stride;
     int64_t *starts; // (count + 1), or null
     int32_t *labels; // (count)
-    // Instead of tokens and labels: a long text with one label per token (tokens.h), whose memory
+    // Instead of tokens and labels: a long text with one label per token (text.h), whose memory
     // the pair owns. Sample i is the `time` tokens from i × token_stride on, its labels are those
     // one further on.
     const uint16_t *stream;
@@ -46,7 +46,7 @@ struct data_pair {
     struct dataset train, test; // textgen: test is empty
     char *name;                 // see data_open()
     char *source;               // the folder or file, or "made from seed 1"
-    char *identity;             // SHA-256 over the files (identity.h), or "made:digits:1"
+    char *identity;             // SHA-256 over the files (folder.h), or "made:digits:1"
     bool made;                  // from a seed
     char **words; // (optional) what token i stands for, for printing; one piece of memory
     int word_count;
@@ -73,7 +73,7 @@ struct data_options {
 //   tweets     a .csv, the largest where there are several: "label,text" or
 //              "ItemID,Sentiment,SentimentSource,SentimentText"
 //   nietzsche  nietzsche.txt, or the only .txt
-//   tokens     a .bin of tokens or a text, or one for each part (tokens.h)
+//   tokens     a .bin of tokens or a text, or one for each part (text.h)
 //   flowers    a folder of JPEGs per class, named after it
 // A set one folder deeper, under the name its public archive gives it, is found too.
 //

@@ -16,9 +16,8 @@
 #include "base/fs.h"
 #include "base/gzip.h"
 #include "base/http.h"
+#include "data/unpack.h"
 #include "data/folder.h"
-#include "data/tar.h"
-#include "data/zip.h"
 
 #define CHUNK ((size_t)32 << 10)
 

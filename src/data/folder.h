@@ -5,9 +5,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/sha256.h"
 
 struct folder {
     char **names; // sorted by their bytes; without those that begin with a dot
@@ -34,5 +36,23 @@ int folder_path(const struct folder *folder, const char *name, struct buf *path,
 
 bool folder_is(const char *path);       // a folder
 bool folder_has_file(const char *path); // anything else
+
+// ==== identity ====
+// identity: a sum that identifies a data set, whatever its folder, file names and packing.
+//
+// The SHA-256 of a list with one line per file, "SUM  NAME\n", where SUM is the SHA-256 of its
+// unpacked contents and NAME its name in the public set: what `sha256sum FILES | sha256sum` prints.
+// Names and order: pixels.c, pixels.c, sentiment.c (train before test); "tweets.csv"; "text.txt";
+// CLASS/FILE.jpg, sorted.
+
+struct identity {
+    struct sha256 sha;
+};
+
+void identity_init(struct identity *identity);
+void identity_add(struct identity *identity, const uint8_t sum[SHA256_BYTES], const char *name);
+
+// The text, to be freed by the caller; null and `err` when there is no memory.
+char *identity_text(struct identity *identity, struct err *err) MUST_USE;
 
 #endif

@@ -4,14 +4,11 @@
 #include <string.h>
 
 #include "base/opt.h"
-#include "data/cifar.h"
-#include "data/idx.h"
 #include "data/images.h"
-#include "data/reviews.h"
+#include "data/pixels.h"
+#include "data/sentiment.h"
 #include "data/synth.h"
 #include "data/text.h"
-#include "data/tokens.h"
-#include "data/tweets.h"
 
 // ---- files ----
 

@@ -37,7 +37,7 @@ struct public_set {
     // The whole set. A null identity is not known here; then the numbers of samples decide.
     struct dataset shape;   // sizes, classes and vocabulary only
     int64_t train, test;    // samples
-    const char *identity;   // (identity.h)
+    const char *identity;   // (folder.h)
     const char *subsets[2]; // (optional) identities of parts of it that published runs used
 
     // The set that stands in for it.

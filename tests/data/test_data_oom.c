@@ -3,12 +3,11 @@
 #include "oom.h"
 
 #include "data/archive.h"
+#include "data/unpack.h"
 #include "data/batcher.h"
 #include "data/fetch.h"
 #include "data/images.h"
-#include "data/jpeg.h"
 #include "data/sets.h"
-#include "data/tar.h"
 
 // Opens and releases, with each allocation failing in turn.
 static void each(const char *kind, const char *dir)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The images are slopes whose colours are known everywhere (images/README.md), so the expected
-// pixels follow from the rule in jpeg.h and nothing else.
-#include "data/jpeg.h"
+// pixels follow from the rule in images.h and nothing else.
+#include "data/images.h"
 
 #include <math.h>
 

@@ -7,7 +7,7 @@
 
 #include "data/files.h"
 #include "data/images.h"
-#include "data/reviews.h"
+#include "data/sentiment.h"
 
 static void make(const char *kind, uint64_t seed, int64_t train, int64_t test, int threads,
                  struct data_pair *pair)

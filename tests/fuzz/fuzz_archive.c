@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tar and zip archives, as downloads are.
-#include "data/tar.h"
-#include "data/zip.h"
+#include "data/unpack.h"
 
 #include "data_input.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CIFAR's binary files: every image has its bytes and a label below ten.
-#include "data/cifar.h"
+#include "data/pixels.h"
 
 #include "data_input.h"
 

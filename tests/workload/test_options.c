@@ -151,7 +151,7 @@ static void an_option_that_means_nothing_is_refused(void **state)
 static void targets(void **state)
 {
     (void)state;
-    // A set's name follows from its contents: data/identity.h.
+    // A set's name follows from its contents: data/folder.h.
     struct data_pair data = {.name = (char[]){"mnist"}};
     assert_true(workload_is_target(&workload_mlp, &data));
     assert_false(workload_is_target(&workload_cifar, &data));

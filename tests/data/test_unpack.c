@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tar and zip archives, made here byte by byte after POSIX and APPNOTE, and damaged.
-#include "data/tar.h"
-#include "data/zip.h"
-
 #include "data/archive.h"
+#include "data/unpack.h"
 
 // ---- tar ----
 
