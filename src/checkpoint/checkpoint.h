@@ -12,12 +12,15 @@
 #ifndef FARE_CHECKPOINT_CHECKPOINT_H
 #define FARE_CHECKPOINT_CHECKPOINT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/sha256.h"
+#include "checkpoint/safetensors.h"
 #include "engine/engine.h"
+#include "net/net.h"
 
 #define CHECKPOINT_FORMAT "fare.checkpoint/1"
 
@@ -60,19 +63,19 @@ void checkpoint_fingerprint(const struct net *net, char out[SHA256_HEX_BYTES]);
 // training may be extended.
 void checkpoint_recipe_text(const struct recipe *recipe, struct buf *out);
 
-// ---- Parameters alone (checkpoint_parameters.c)
+// ---- Parameters alone (parameters.c)
 
-// From any safetensors file with fare's names or those of a public Inception v4 (names.h), whatever
-// its workload, recipe or position. A classifier for other classes, or none, is left untrained;
-// so are single tensors that the file lacks. `notes` gets a line for each, `loaded` the count of
-// those loaded. ERR_FORMAT if under 95 % of the other tensors fit, with three examples. PyTorch's
-// LSTM has two biases, a net here has one: bias_hh is added to bias_ih. After a failure the program
-// may be partly loaded: release it.
+// From any safetensors file with fare's names or those of a public Inception v4 (checkpoint.h),
+// whatever its workload, recipe or position. A classifier for other classes, or none, is left
+// untrained; so are single tensors that the file lacks. `notes` gets a line for each, `loaded` the
+// count of those loaded. ERR_FORMAT if under 95 % of the other tensors fit, with three examples.
+// PyTorch's LSTM has two biases, a net here has one: bias_hh is added to bias_ih. After a failure
+// the program may be partly loaded: release it.
 int checkpoint_load_parameters(const char *path, const struct checkpoint_subject *subject,
                                struct engine_program *program, int *loaded, struct buf *notes,
                                struct err *err) MUST_USE;
 
-// ---- Folders of them (checkpoint_folder.c)
+// ---- Folders of them (checkpoint.c)
 
 // DIR/NAME-000000001234.safetensors. `name` is the workload's; one folder can hold several.
 int checkpoint_path(const char *dir, const char *name, int64_t iteration, struct buf *out,
@@ -92,11 +95,36 @@ int checkpoint_prune(const char *dir, const char *name, int keep, int64_t curren
 
 // The format that a file says it has; null: none. A GPT-2's says it under another key.
 struct safetensors;
-const char *checkpoint_format(const struct safetensors *st);
 
 // Beside the checkpoints of a GPT-2: config.json and model.safetensors, a link to `checkpoint`, so
 // that GPT2LMHeadModel.from_pretrained(dir) opens it. Other nets get nothing.
 int checkpoint_for_transformers(const char *dir, const char *checkpoint, const struct net *net,
                                 struct err *err) MUST_USE;
+
+// ==== names ====
+// Which tensor of a safetensors file belongs to which parameter of a net.
+//
+// A file has fare's own names (for GPT-2 those of the transformers library, with or without
+// "transformer." in front) or, for Inception v4, those of one of its public versions: timm and
+// Cadene's pretrained-models (the same names), TF-Slim, or the Keras ports, whose layers have
+// numbers only. A table in parameters.c has a row for each convolution. "module." and "model." in
+// front,
+// ":0" at the end and a repeated layer ("conv2d_1/conv2d_1/kernel:0") do not matter, nor does '/'
+// or '.' between the parts.
+
+enum names_style { NAMES_OWN, NAMES_PYTORCH, NAMES_SLIM, NAMES_KERAS, NAMES_STYLES };
+
+extern const char *const names_styles[NAMES_STYLES]; // for messages: "timm", "TF-Slim"
+
+struct names {
+    enum names_style style;
+    const struct safetensors_tensor **found; // of each parameter of the net; null: none
+};
+
+// `st` must outlive it. ERR_FORMAT where the file mixes two styles, or has two tensors for one
+// parameter. A zeroed struct can be released.
+int names_init(struct names *names, const struct safetensors *st, const struct net *net,
+               struct err *err) MUST_USE;
+void names_release(struct names *names);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/scan.h"
+#include "checkpoint/safetensors.h"
 
 #include <string.h>
 

@@ -17,7 +17,7 @@
 #include "cmd/values.h"
 #include "cmd/report.h"
 #include "cmd/run_text.h"
-#include "machine/inspect.h"
+#include "machine/probe.h"
 #include "record/bill.h"
 #include "record/compare.h"
 #include "record/dispatch.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "machine/inspect.h"
+#include "machine/probe.h"
 #include "measure/expect.h"
 #include "measure/rates.h"
 

@@ -20,7 +20,7 @@
 #include "measure/ranks.h"
 #include "measure/repeat.h"
 #include "measure/then.h"
-#include "workload/gpt2.h"
+#include "workload/workload.h"
 
 struct run_options {
     struct cmd_common common;

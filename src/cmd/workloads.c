@@ -9,7 +9,6 @@
 #include "base/units.h"
 #include "cmd/table.h"
 #include "record/workload.h"
-#include "workload/describe.h"
 #include "workload/workload.h"
 
 static const struct cmd_example examples[] = {

@@ -11,7 +11,7 @@
 #include "base/part.h"
 #include "base/rng.h"
 #include "data/images.h"
-#include "machine/cpus.h"
+#include "machine/cgroup.h"
 
 #define SLOTS       3 // one in use, one ready, one being filled
 #define THREADS_MAX 64

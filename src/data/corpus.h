@@ -26,7 +26,7 @@ int corpus_add(struct corpus *corpus, int32_t token, struct err *err) MUST_USE;
 int corpus_end(struct corpus *corpus, int32_t label, int64_t keep, struct err *err) MUST_USE;
 
 // ==== vocabulary ====
-// vocabulary: the words of a set of texts, numbered, counted and ranked.
+// The words of a set of texts, numbered, counted and ranked.
 //
 // A new word gets the next number. Ranks go by frequency, the most frequent word first; equally
 // frequent words are ranked in order of first appearance, as by Python's Counter.most_common().
@@ -73,7 +73,7 @@ int vocabulary_words(const struct vocabulary *vocabulary, const int32_t *ranks,
                      struct err *err) MUST_USE;
 
 // ==== lines ====
-// lines: a text file, packed or not, line by line in constant memory.
+// A text file, packed or not, line by line in constant memory.
 
 struct lines {
     char *text; // the line, without its end (LF or CR LF), followed by a NUL; NULs in it are data

@@ -9,6 +9,7 @@
 #include "data/folder.h"
 #include "data/images.h"
 #include "data/sets.h"
+#include "machine/cgroup.h"
 
 static void release_set(struct dataset *set)
 {
@@ -122,7 +123,7 @@ static int make(const struct public_set *set, const struct data_options *options
     if (train < 1 || test < 0 || train > INT32_MAX || test > INT32_MAX)
         return err_set(err, ERR_USAGE, "cannot make %lld and %lld samples", (long long)train,
                        (long long)test);
-    TRY(set->make(options, train, test, pair, err));
+    TRY(synth_make(&set->synth, &set->shape, options, train, test, pair, err));
     struct buf source = {0}, identity = {0};
     unsigned long long seed = options->seed;
     buf_printf(&source, "made from seed %llu", seed);
@@ -141,7 +142,9 @@ int data_open(const char *name, const struct data_options *options, struct data_
     const struct public_set *set = public_set_find(name, err);
     if (!set)
         return ERR_USAGE;
-    int rc = options->dir ? open_dir(set, options, pair, err) : make(set, options, pair, err);
+    struct data_options o = *options;
+    o.threads = o.threads > 0 ? o.threads : cpus_usable();
+    int rc = o.dir ? open_dir(set, &o, pair, err) : make(set, &o, pair, err);
     if (rc != 0)
         data_release(pair);
     return rc;

@@ -58,7 +58,7 @@ struct data_options {
     uint64_t seed;      // of what is made, and of a held-out part
     int64_t made_train; // samples to make; 0: as many as the real set has
     int64_t made_test;
-    int threads; // for decoding
+    int threads; // for decoding and drawing; 0: as many as this process may use
     int context; // tokens: time steps of a sample; 0: 1024
 };
 

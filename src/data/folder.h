@@ -38,7 +38,7 @@ bool folder_is(const char *path);       // a folder
 bool folder_has_file(const char *path); // anything else
 
 // ==== identity ====
-// identity: a sum that identifies a data set, whatever its folder, file names and packing.
+// A sum that identifies a data set, whatever its folder, file names and packing.
 //
 // The SHA-256 of a list with one line per file, "SUM  NAME\n", where SUM is the SHA-256 of its
 // unpacked contents and NAME its name in the public set: what `sha256sum FILES | sha256sum` prints.

@@ -23,9 +23,10 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/dl.h"
+#include "base/parallel.h"
 #include "base/rng.h"
 #include "data/folder.h"
-#include "machine/parallel.h"
+#include "machine/cgroup.h"
 
 #define MAX_PIXELS (INT64_C(1) << 27)
 #define MAX_SCANS  200 // a progressive file has about ten; each costs a pass over the image
@@ -454,7 +455,7 @@ int images_read(const struct image_files *files, int64_t first, int64_t count, i
 {
     struct reading r = {
         .files = files, .first = first, .out = out, .lock = PTHREAD_MUTEX_INITIALIZER};
-    parallel_for(threads, count, read_some, &r);
+    parallel_for(threads > 0 ? threads : cpus_usable(), count, read_some, &r);
     if (r.err.code != 0 && err)
         *err = r.err;
     return r.err.code;

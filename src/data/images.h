@@ -47,7 +47,7 @@ int images_open(const char *dir, const struct data_options *options, struct data
                 struct err *err) MUST_USE;
 
 // ==== jpeg ====
-// jpeg: decodes the centre of a JPEG file at the size a net takes. libjpeg-turbo is opened on first
+// Decodes the centre of a JPEG file at the size a net takes. libjpeg-turbo is opened on first
 // use.
 //
 // The central 87.5 % of each side (the border on either side is (side - side * 0.875) / 2, rounded

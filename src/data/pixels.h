@@ -24,7 +24,7 @@ int idx_open(const char *dir, const struct data_options *options, struct data_pa
              struct err *err) MUST_USE;
 
 // ==== cifar ====
-// cifar: CIFAR-10 in its binary version (www.cs.toronto.edu/~kriz/cifar.html).
+// CIFAR-10 in its binary version (www.cs.toronto.edu/~kriz/cifar.html).
 //
 // A file is records of 3,073 bytes: the label, 0 to 9, then the red, green and blue planes of a
 // 32x32 image. There is no header, so a wrong length or label is an error.

@@ -38,7 +38,7 @@ int reviews_open(const char *dir, const struct data_options *options, struct dat
                  struct err *err) MUST_USE;
 
 // ==== tweets ====
-// tweets: short texts with a label, 0 or 1, in one of two public formats.
+// Short texts with a label, 0 or 1, in one of two public formats.
 //
 //     label,text                                       quoted where it must be
 //     ItemID,Sentiment,SentimentSource,SentimentText   the text is the rest of the line: the

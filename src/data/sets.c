@@ -7,7 +7,6 @@
 #include "data/images.h"
 #include "data/pixels.h"
 #include "data/sentiment.h"
-#include "data/synth.h"
 #include "data/text.h"
 
 // ---- files ----
@@ -109,7 +108,7 @@ const struct public_set public_sets[] = {
         .test = 10000,
         .identity = "d0a3eec1f5a454401d758fdbf15b9b0163a7034963586d671960c180b97e2c1a",
         .made = "drawn digits",
-        .make = synth_make_digits,
+        .synth.draw = synth_digit,
         .files = mnist_files,
         .source = "packed: TensorFlow Datasets url_checksums/mnist.txt; unpacked: the original "
                   "files; 2026-11-15",
@@ -124,7 +123,7 @@ const struct public_set public_sets[] = {
         .test = 10000,
         .subsets = {"41ffe30124d10b1e3131ba75c09f59b05cefa9f9944113bc143ba78bcf453a7b"},
         .made = "drawn shapes",
-        .make = synth_make_shapes,
+        .synth.draw = synth_shape,
         .files = cifar_files,
         .source = "TensorFlow Datasets url_checksums/cifar10.txt; unpacked: the original files; "
                   "www.cs.toronto.edu/~kriz/cifar.html; 2026-11-15",
@@ -139,7 +138,7 @@ const struct public_set public_sets[] = {
         .test = 25000,
         .subsets = {"df1fd29fc941bac20654c23fbbe3625d1dcfa1a5329213b91997818ec6c15bd7"},
         .made = "made reviews",
-        .make = synth_make_reviews,
+        .synth.sentences = &synth_reviews,
         .files = imdb_files,
         .source = "TensorFlow Datasets url_checksums/imdb_reviews.txt; "
                   "ai.stanford.edu/~amaas/data/sentiment; 2026-11-15",
@@ -154,7 +153,7 @@ const struct public_set public_sets[] = {
         .subsets = {"8e1fc82f7030f6c1747362b6d2bdb1fe8cbcda19d0c8ac53ae2be56083de53a3",
                     "c8cbd6008422d3e9bd16476a36c6ddf9e246c35de394582d54d1d138d836641a"},
         .made = "made tweets",
-        .make = synth_make_tweets,
+        .synth.sentences = &synth_tweets,
         .files = tweets_files,
         .source = "thinknook.com/twitter-sentiment-analysis-training-corpus-dataset-2012-09-22; "
                   "2026-11-15",
@@ -167,7 +166,7 @@ const struct public_set public_sets[] = {
         .train = 200285,
         .identity = "cc104c28005fac76e884886ecf66b4898aa2b675b205b3c76a9c49b212cb964e",
         .made = "made text",
-        .make = synth_make_text,
+        .synth.whole = synth_make_text,
         .files = nietzsche_files,
         .source = "Keras lstm_text_generation; 2026-11-15",
     },
@@ -180,7 +179,8 @@ const struct public_set public_sets[] = {
         .train = 3320,
         .test = 350,
         .made = "drawn flowers",
-        .make = synth_make_flowers,
+        .synth.photo = synth_flower,
+        .synth.photo_label = synth_flower_label,
         .files = flowers_files,
         .source = "TensorFlow Datasets url_checksums/tf_flowers.txt; 2026-11-15",
     },
@@ -195,7 +195,7 @@ const struct public_set public_sets[] = {
         .test = 64,
         .identity = "-",
         .made = "made tokens",
-        .make = synth_make_tokens,
+        .synth.whole = synth_make_tokens,
         .files = no_files,
         .source = "the user's own: no set of tokens is public under one name; 2026-11-17",
     },

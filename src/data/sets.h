@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "data/dataset.h"
+#include "data/synth.h"
 
 // A file of a set is downloaded (`url`) or unpacked from one that was (`from`), which is then
 // removed. "FILE.gz" is a packed file, "FILE.zip:MEMBER" and "FILE.tar.gz:MEMBER" are members of
@@ -42,8 +43,7 @@ struct public_set {
 
     // The set that stands in for it.
     const char *made; // "drawn digits"; its last word becomes part of the identity
-    int (*make)(const struct data_options *options, int64_t train, int64_t test,
-                struct data_pair *pair, struct err *err);
+    struct synth synth;
 
     // Its files, ended by one without a name, and who publishes their addresses and sums. One
     // without files is the user's own, or made; its identity is "-".

@@ -6,237 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "base/utf8.h"
 #include "data/images.h"
 #include "data/sentiment.h"
 #include "data/text.h"
-#include "machine/parallel.h"
-
-void synth_rng(struct rng *rng, const char *name, uint64_t seed, bool test, int64_t i)
-{
-    struct rng root;
-    rng_init(&root, seed);
-    rng_split(&root, name, (uint64_t)i * 2 + test, rng);
-}
-
-double synth_between(struct rng *rng, double low, double high)
-{
-    return low + (high - low) * (double)rng_float(rng);
-}
-
-void synth_turn(double t, double *cosine, double *sine)
-{
-    // With h = tan(angle / 2), which is about 0.4142 t at a quarter, both are rational in h; that
-    // the angle is not quite proportional to t does not matter here.
-    double h = t * 0.41421356237309503, square = h * h;
-    *cosine = (1 - square) / (1 + square);
-    *sine = 2 * h / (1 + square);
-    // Twice that angle, so that 1 is a quarter of a circle.
-    double c = *cosine * *cosine - *sine * *sine;
-    *sine = 2 * *cosine * *sine;
-    *cosine = c;
-}
-
-// ---- images in memory ----
-
-struct drawing {
-    void (*draw)(uint64_t seed, bool test, int64_t i, uint8_t *pixels, int32_t *label);
-    uint64_t seed;
-    bool test;
-    struct dataset *set;
-};
-
-static void draw_some(void *drawing_, int64_t from, int64_t to)
-{
-    const struct drawing *d = drawing_;
-    int64_t bytes = (int64_t)d->set->channels * d->set->height * d->set->width;
-    for (int64_t i = from; i < to; i++)
-        d->draw(d->seed, d->test, i, d->set->pixels + i * bytes, d->set->labels + i);
-}
-
-static int draw_set(struct drawing d, int channels, int side, int64_t count, int threads,
-                    struct err *err)
-{
-    struct dataset *set = d.set;
-    set->channels = channels;
-    set->height = set->width = side;
-    set->classes = 10;
-    set->pixels = malloc((size_t)count * (size_t)(channels * side * side));
-    set->labels = malloc((size_t)count * sizeof *set->labels);
-    if (!set->pixels || !set->labels)
-        return err_memory(err);
-    set->count = count;
-    parallel_for(threads, count, draw_some, &d);
-    return 0;
-}
-
-// ---- texts ----
-
-struct writing {
-    const struct synth_sentence *form;
-    const char *name;
-    uint64_t seed;
-    bool test;
-    bool pre_padded; // reviews: a start token, zeros before
-    struct dataset *set;
-};
-
-static void write_some(void *writing_, int64_t from, int64_t to)
-{
-    const struct writing *w = writing_;
-    int time = w->set->time;
-    int32_t words[REVIEWS_TIME];
-    for (int64_t i = from; i < to; i++) {
-        int len = synth_sentence(w->form, w->name, w->seed, w->test, i, words, w->set->labels + i);
-        int32_t *row = w->set->tokens + i * time;
-        memset(row, 0, (size_t)time * sizeof *row);
-        int32_t *at = w->pre_padded ? row + time - len : row;
-        memcpy(at, words, (size_t)len * sizeof *row);
-        if (w->pre_padded)
-            at[-1] = REVIEWS_START;
-    }
-}
-
-static int write_set(struct writing w, int time, int64_t count, int threads, struct err *err)
-{
-    struct dataset *set = w.set;
-    set->time = time;
-    set->token_stride = time;
-    set->vocabulary = w.form->vocabulary;
-    set->classes = 2;
-    set->tokens = malloc((size_t)count * (size_t)time * sizeof *set->tokens);
-    set->labels = malloc((size_t)count * sizeof *set->labels);
-    if (!set->tokens || !set->labels)
-        return err_memory(err);
-    set->count = count;
-    parallel_for(threads, count, write_some, &w);
-    return 0;
-}
-
-// Most of a million and a half padded tweets would be padding, so it is removed.
-static int pack(struct dataset *set, struct err *err)
-{
-    set->starts = malloc((size_t)(set->count + 1) * sizeof *set->starts);
-    if (!set->starts)
-        return err_memory(err);
-    int64_t at = 0;
-    for (int64_t i = 0; i < set->count; i++) {
-        const int32_t *row = set->tokens + i * set->time;
-        set->starts[i] = at;
-        for (int k = 0; k < set->time && row[k] != 0; k++)
-            set->tokens[at++] = row[k];
-    }
-    set->starts[set->count] = at;
-    set->token_stride = 0;
-    int32_t *less = realloc(set->tokens, (size_t)(at ? at : 1) * sizeof *less);
-    if (!less)
-        return err_memory(err);
-    set->tokens = less;
-    return 0;
-}
-
-// ---- sets ----
-
-int synth_make_digits(const struct data_options *o, int64_t train, int64_t test,
-                      struct data_pair *pair, struct err *err)
-{
-    struct drawing d = {.draw = synth_digit, .seed = o->seed, .set = &pair->train};
-    int rc = draw_set(d, 1, 28, train, o->threads, err);
-    d.test = true;
-    d.set = &pair->test;
-    return rc == 0 ? draw_set(d, 1, 28, test, o->threads, err) : rc;
-}
-
-int synth_make_shapes(const struct data_options *o, int64_t train, int64_t test,
-                      struct data_pair *pair, struct err *err)
-{
-    struct drawing d = {.draw = synth_shape, .seed = o->seed, .set = &pair->train};
-    int rc = draw_set(d, 3, 32, train, o->threads, err);
-    d.test = true;
-    d.set = &pair->test;
-    return rc == 0 ? draw_set(d, 3, 32, test, o->threads, err) : rc;
-}
-
-int synth_make_reviews(const struct data_options *o, int64_t train, int64_t test,
-                       struct data_pair *pair, struct err *err)
-{
-    static const struct synth_sentence form = {
-        .shortest = 40,
-        .longest = REVIEWS_TIME - 1,
-        .pairs_min = 8,
-        .pairs_max = 14,
-        .first = REVIEWS_FIRST,
-        .vocabulary = REVIEWS_VOCABULARY,
-    };
-    struct writing w = {&form, "reviews", o->seed, false, true, &pair->train};
-    int rc = write_set(w, REVIEWS_TIME, train, o->threads, err);
-    w.test = true;
-    w.set = &pair->test;
-    return rc == 0 ? write_set(w, REVIEWS_TIME, test, o->threads, err) : rc;
-}
-
-int synth_make_tweets(const struct data_options *o, int64_t train, int64_t test,
-                      struct data_pair *pair, struct err *err)
-{
-    static const struct synth_sentence form = {
-        .shortest = 10,
-        .longest = TWEETS_TIME,
-        .pairs_min = 3,
-        .pairs_max = 4,
-        .first = 1,
-        .vocabulary = TWEETS_VOCABULARY,
-    };
-    struct writing w = {&form, "tweets", o->seed, false, false, &pair->train};
-    int rc = write_set(w, TWEETS_TIME, train, o->threads, err);
-    w.test = true;
-    w.set = &pair->test;
-    if (rc == 0)
-        rc = write_set(w, TWEETS_TIME, test, o->threads, err);
-    if (rc == 0)
-        rc = pack(&pair->train, err);
-    return rc == 0 ? pack(&pair->test, err) : rc;
-}
-
-int synth_make_text(const struct data_options *o, int64_t train, int64_t test,
-                    struct data_pair *pair, struct err *err)
-{
-    (void)test; // there is none
-    int64_t count = (train - 1) * TEXT_STEP + TEXT_TIME + 1;
-    int32_t *tokens = malloc((size_t)count * sizeof *tokens);
-    if (!tokens)
-        return err_memory(err);
-    synth_grammar(o->seed, tokens, count);
-    TRY(text_windows(tokens, count, SYNTH_ALPHABET, &pair->train, err));
-    TRY(text_words(synth_alphabet, SYNTH_ALPHABET, &pair->words, err));
-    pair->word_count = SYNTH_ALPHABET;
-    return 0;
-}
-
-static int make_flower_set(uint64_t seed, bool test, int64_t count, struct dataset *set,
-                           struct err *err)
-{
-    set->files = calloc(1, sizeof *set->files);
-    set->labels = malloc((size_t)count * sizeof *set->labels);
-    if (!set->files || !set->labels)
-        return err_memory(err);
-    set->count = set->files->count = count;
-    set->files->draw = synth_flower;
-    set->files->seed = seed;
-    set->files->test = test;
-    set->classes = 5;
-    set->channels = 3;
-    set->height = set->width = IMAGES_SIZE;
-    for (int64_t i = 0; i < count; i++)
-        set->labels[i] = synth_flower_label(seed, test, i);
-    return 0;
-}
-
-int synth_make_flowers(const struct data_options *o, int64_t train, int64_t test,
-                       struct data_pair *pair, struct err *err)
-{
-    TRY(make_flower_set(o->seed, false, train, &pair->train, err));
-    return make_flower_set(o->seed, true, test, &pair->test, err);
-}
 
 // ==== synth_sentences ====
 // Sentences of common and rare words, among which the words of a few pairs stand side by side. In
@@ -261,11 +35,12 @@ static int32_t any_word(struct rng *rng, int32_t first, int32_t vocabulary)
     }
 }
 
-int synth_sentence(const struct synth_sentence *form, const char *name, uint64_t seed, bool test,
-                   int64_t i, int32_t *tokens, int32_t *label)
+// Writes the words to `tokens` (at most `longest`); returns their number.
+static int synth_sentence(const struct synth_sentence *form, uint64_t seed, bool test, int64_t i,
+                          int32_t *tokens, int32_t *label)
 {
     struct rng rng;
-    synth_rng(&rng, name, seed, test, i);
+    synth_rng(&rng, form->name, seed, test, i);
     *label = (int32_t)rng_below(&rng, 2);
     int len = form->shortest + (int)rng_below(&rng, (uint64_t)(form->longest - form->shortest) + 1);
     int pairs =
@@ -287,7 +62,9 @@ int synth_sentence(const struct synth_sentence *form, const char *name, uint64_t
 // Aphorisms from a fixed grammar, numbered as in the book they stand in for. The alphabet is its
 // 57 characters, in order; words with the rare ones come now and then.
 
-const uint32_t synth_alphabet[SYNTH_ALPHABET] = {
+// A token is an index into it.
+enum { SYNTH_ALPHABET = 57 };
+static const uint32_t synth_alphabet[SYNTH_ALPHABET] = {
     '\n', ' ', '!', '"', '\'', '(', ')', ',', '-',  '.',  '0',  '1',  '2', '3', '4',
     '5',  '6', '7', '8', '9',  ':', ';', '=', '?',  '[',  ']',  '_',  'a', 'b', 'c',
     'd',  'e', 'f', 'g', 'h',  'i', 'j', 'k', 'l',  'm',  'n',  'o',  'p', 'q', 'r',
@@ -399,12 +176,170 @@ static void aphorism(struct writer *w)
     put(w, "\n\n");
 }
 
-void synth_grammar(uint64_t seed, int32_t *tokens, int64_t count)
+static void synth_grammar(uint64_t seed, int32_t *tokens, int64_t count)
 {
     struct writer w = {.tokens = tokens, .count = count};
     synth_rng(&w.rng, "text", seed, false, 0);
     while (w.at < count)
         aphorism(&w);
+}
+
+// ==== synth ====
+
+void synth_rng(struct rng *rng, const char *name, uint64_t seed, bool test, int64_t i)
+{
+    struct rng root;
+    rng_init(&root, seed);
+    rng_split(&root, name, (uint64_t)i * 2 + test, rng);
+}
+
+double synth_between(struct rng *rng, double low, double high)
+{
+    return low + (high - low) * (double)rng_float(rng);
+}
+
+void synth_turn(double t, double *cosine, double *sine)
+{
+    // With h = tan(angle / 2), which is about 0.4142 t at a quarter, both are rational in h; that
+    // the angle is not quite proportional to t does not matter here.
+    double h = t * 0.41421356237309503, square = h * h;
+    *cosine = (1 - square) / (1 + square);
+    *sine = 2 * h / (1 + square);
+    // Twice that angle, so that 1 is a quarter of a circle.
+    double c = *cosine * *cosine - *sine * *sine;
+    *sine = 2 * *cosine * *sine;
+    *cosine = c;
+}
+
+// ---- sample by sample ----
+
+struct synth_part { // the training or the test part of a set
+    const struct synth *synth;
+    uint64_t seed;
+    bool test;
+    struct dataset *set;
+};
+
+static void write_sentence(const struct synth_part *p, int64_t i)
+{
+    int time = p->set->time;
+    int32_t words[REVIEWS_TIME], *row = p->set->tokens + i * time;
+    int len = synth_sentence(p->synth->sentences, p->seed, p->test, i, words, p->set->labels + i);
+    memset(row, 0, (size_t)time * sizeof *row);
+    if (!p->synth->sentences->packed) { // reviews: a start token, zeros before
+        row += time - len;
+        row[-1] = REVIEWS_START;
+    }
+    memcpy(row, words, (size_t)len * sizeof *row);
+}
+
+static void make_samples(void *part, int64_t from, int64_t to)
+{
+    const struct synth_part *p = part;
+    struct dataset *set = p->set;
+    int64_t bytes = (int64_t)set->channels * set->height * set->width;
+    for (int64_t i = from; i < to; i++)
+        if (p->synth->draw)
+            p->synth->draw(p->seed, p->test, i, set->pixels + i * bytes, set->labels + i);
+        else if (p->synth->photo)
+            set->labels[i] = p->synth->photo_label(p->seed, p->test, i);
+        else
+            write_sentence(p, i);
+}
+
+// Most of a million and a half padded tweets would be padding, so it is removed.
+static int pack(struct dataset *set, struct err *err)
+{
+    set->starts = malloc((size_t)(set->count + 1) * sizeof *set->starts);
+    if (!set->starts)
+        return err_memory(err);
+    int64_t at = 0;
+    for (int64_t i = 0; i < set->count; i++) {
+        const int32_t *row = set->tokens + i * set->time;
+        set->starts[i] = at;
+        for (int k = 0; k < set->time && row[k] != 0; k++)
+            set->tokens[at++] = row[k];
+    }
+    set->starts[set->count] = at;
+    set->token_stride = 0;
+    int32_t *less = realloc(set->tokens, (size_t)(at ? at : 1) * sizeof *less);
+    if (!less)
+        return err_memory(err);
+    set->tokens = less;
+    return 0;
+}
+
+static int make_samples_of(struct synth_part p, const struct dataset *shape, int64_t count,
+                           int threads, struct err *err)
+{
+    struct dataset *set = p.set;
+    *set = *shape;
+    set->count = count;
+    set->token_stride = set->time;
+    set->labels = malloc((size_t)count * sizeof *set->labels);
+    if (p.synth->photo)
+        set->files = calloc(1, sizeof *set->files);
+    else if (p.synth->draw)
+        set->pixels = malloc((size_t)count * (size_t)(set->channels * set->height * set->width));
+    else
+        set->tokens = malloc((size_t)count * (size_t)set->time * sizeof *set->tokens);
+    if (!set->labels || (!set->files && !set->pixels && !set->tokens))
+        return err_memory(err);
+    if (set->files)
+        *set->files = (struct image_files){
+            .count = count, .draw = p.synth->photo, .seed = p.seed, .test = p.test};
+    parallel_for(threads, count, make_samples, &p);
+    return p.synth->sentences && p.synth->sentences->packed ? pack(set, err) : 0;
+}
+
+int synth_make(const struct synth *synth, const struct dataset *shape, const struct data_options *o,
+               int64_t train, int64_t test, struct data_pair *pair, struct err *err)
+{
+    if (synth->whole)
+        return synth->whole(o, train, test, pair, err);
+    struct synth_part part = {synth, o->seed, false, &pair->train};
+    TRY(make_samples_of(part, shape, train, o->threads, err));
+    part.test = true;
+    part.set = &pair->test;
+    return make_samples_of(part, shape, test, o->threads, err);
+}
+
+const struct synth_sentence synth_reviews = {
+    .name = "reviews",
+    .shortest = 40,
+    .longest = REVIEWS_TIME - 1,
+    .pairs_min = 8,
+    .pairs_max = 14,
+    .first = REVIEWS_FIRST,
+    .vocabulary = REVIEWS_VOCABULARY,
+};
+
+const struct synth_sentence synth_tweets = {
+    .name = "tweets",
+    .shortest = 10,
+    .longest = TWEETS_TIME,
+    .pairs_min = 3,
+    .pairs_max = 4,
+    .first = 1,
+    .vocabulary = TWEETS_VOCABULARY,
+    .packed = true,
+};
+
+// ---- as a whole ----
+
+int synth_make_text(const struct data_options *o, int64_t train, int64_t test,
+                    struct data_pair *pair, struct err *err)
+{
+    (void)test; // there is none
+    int64_t count = (train - 1) * TEXT_STEP + TEXT_TIME + 1;
+    int32_t *tokens = malloc((size_t)count * sizeof *tokens);
+    if (!tokens)
+        return err_memory(err);
+    synth_grammar(o->seed, tokens, count);
+    TRY(text_windows(tokens, count, SYNTH_ALPHABET, &pair->train, err));
+    TRY(text_words(synth_alphabet, SYNTH_ALPHABET, &pair->words, err));
+    pair->word_count = SYNTH_ALPHABET;
+    return 0;
 }
 
 // ==== synth_tokens ====
@@ -455,7 +390,7 @@ static uint16_t successor(const struct law *law, uint16_t token, uint32_t which)
     return token_at(law, rng_word(&law->successors, (uint64_t)token * SUCCESSORS + which));
 }
 
-struct making {
+struct token_work {
     const struct law *law;
     uint64_t seed;
     bool test;
@@ -463,9 +398,9 @@ struct making {
     int64_t count;
 };
 
-static void make_blocks(void *making_, int64_t from, int64_t to)
+static void make_blocks(void *work, int64_t from, int64_t to)
 {
-    const struct making *m = making_;
+    const struct token_work *m = work;
     for (int64_t block = from; block < to; block++) {
         struct rng rng;
         synth_rng(&rng, "tokens", m->seed, m->test, block);
@@ -480,8 +415,8 @@ static void make_blocks(void *making_, int64_t from, int64_t to)
     }
 }
 
-static int make_part(const struct data_options *o, const struct law *law, bool test,
-                     int64_t windows, struct data_pair *pair, struct err *err)
+static int make_tokens_of(const struct data_options *o, const struct law *law, bool test,
+                          int64_t windows, struct data_pair *pair, struct err *err)
 {
     int context = o->context > 0 ? o->context : TOKENS_CONTEXT;
     int64_t count = windows * context + 1;
@@ -489,8 +424,8 @@ static int make_part(const struct data_options *o, const struct law *law, bool t
     if (!stream)
         return err_memory(err);
     pair->memory[test] = (struct token_memory){stream, 0, false};
-    struct making making = {law, o->seed, test, stream, count};
-    parallel_for(o->threads, (count + BLOCK - 1) / BLOCK, make_blocks, &making);
+    struct token_work work = {law, o->seed, test, stream, count};
+    parallel_for(o->threads, (count + BLOCK - 1) / BLOCK, make_blocks, &work);
     return tokens_windows(stream, count, context, test ? &pair->test : &pair->train, err);
 }
 
@@ -501,9 +436,9 @@ int synth_make_tokens(const struct data_options *o, int64_t train, int64_t test,
     if (!law)
         return err_memory(err);
     law_init(law, o->seed);
-    int rc = make_part(o, law, false, train, pair, err);
+    int rc = make_tokens_of(o, law, false, train, pair, err);
     if (rc == 0 && test > 0)
-        rc = make_part(o, law, true, test, pair, err);
+        rc = make_tokens_of(o, law, true, test, pair, err);
     free(law);
     return rc;
 }

@@ -21,21 +21,24 @@
 #include "base/rng.h"
 #include "data/dataset.h"
 
-// Whole sets, as sets.h has them. After a failure the caller releases `pair`.
-int synth_make_digits(const struct data_options *options, int64_t train, int64_t test,
-                      struct data_pair *pair, struct err *err) MUST_USE;
-int synth_make_shapes(const struct data_options *options, int64_t train, int64_t test,
-                      struct data_pair *pair, struct err *err) MUST_USE;
-int synth_make_reviews(const struct data_options *options, int64_t train, int64_t test,
-                       struct data_pair *pair, struct err *err) MUST_USE;
-int synth_make_tweets(const struct data_options *options, int64_t train, int64_t test,
-                      struct data_pair *pair, struct err *err) MUST_USE;
-int synth_make_text(const struct data_options *options, int64_t train, int64_t test,
-                    struct data_pair *pair, struct err *err) MUST_USE;
-int synth_make_tokens(const struct data_options *options, int64_t train, int64_t test,
-                      struct data_pair *pair, struct err *err) MUST_USE;
-int synth_make_flowers(const struct data_options *options, int64_t train, int64_t test,
-                       struct data_pair *pair, struct err *err) MUST_USE;
+typedef int synth_whole_fn(const struct data_options *options, int64_t train, int64_t test,
+                           struct data_pair *pair, struct err *err);
+
+// How a set is made: one of these.
+struct synth {
+    void (*draw)(uint64_t seed, bool test, int64_t i, uint8_t *pixels, int32_t *label);
+    const struct synth_sentence *sentences;
+    void (*photo)(uint64_t seed, bool test, int64_t i, uint8_t *pixels); // drawn when needed
+    int32_t (*photo_label)(uint64_t seed, bool test, int64_t i);
+    synth_whole_fn *whole;
+};
+
+// Makes both parts of a set of this shape. After a failure the caller releases `pair`.
+int synth_make(const struct synth *synth, const struct dataset *shape,
+               const struct data_options *options, int64_t train, int64_t test,
+               struct data_pair *pair, struct err *err) MUST_USE;
+
+synth_whole_fn synth_make_text, synth_make_tokens;
 
 // One sample each.
 void synth_digit(uint64_t seed, bool test, int64_t i, uint8_t *pixels, int32_t *label);
@@ -44,18 +47,13 @@ void synth_flower(uint64_t seed, bool test, int64_t i, uint8_t *pixels);
 int32_t synth_flower_label(uint64_t seed, bool test, int64_t i);
 
 struct synth_sentence {
+    const char *name;
     int shortest, longest; // in words
     int pairs_min, pairs_max;
     int32_t first, vocabulary; // words are the tokens first ... vocabulary - 1
+    bool packed;               // without padding
 };
-// Writes the words to `tokens` (at most `longest`); returns their number.
-int synth_sentence(const struct synth_sentence *form, const char *name, uint64_t seed, bool test,
-                   int64_t i, int32_t *tokens, int32_t *label);
-
-// `count` characters as tokens, which are indices into synth_alphabet.
-enum { SYNTH_ALPHABET = 57 };
-extern const uint32_t synth_alphabet[SYNTH_ALPHABET];
-void synth_grammar(uint64_t seed, int32_t *tokens, int64_t count);
+extern const struct synth_sentence synth_reviews, synth_tweets;
 
 // A sample's own generator, and a number from `low` to `high` from it.
 void synth_rng(struct rng *rng, const char *name, uint64_t seed, bool test, int64_t i);

@@ -381,7 +381,7 @@ static const struct kind kinds[KINDS] = {
 };
 
 struct picture {
-    uint8_t *pixels; // (3, DIGIT_SIDE, DIGIT_SIDE)
+    uint8_t *pixels; // (3, FLOWER_SIDE, FLOWER_SIDE)
     uint32_t noise;  // a generator of its own: quick, and good enough for grain
 };
 

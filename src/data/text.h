@@ -24,7 +24,7 @@ int text_windows(int32_t *tokens, int64_t count, int vocabulary, struct dataset 
 int text_words(const uint32_t *characters, int count, char ***words, struct err *err) MUST_USE;
 
 // ==== tokens ====
-// tokens: a long text as tokens of GPT-2, for a net that predicts each next token.
+// A long text as tokens of GPT-2, for a net that predicts each next token.
 //
 // Sample i is the window of `context` tokens from i × context on; its labels are the tokens one
 // further on. So windows of context + 1 tokens overlap by one, and every token but the first is a

@@ -33,7 +33,7 @@ int tar_next(struct tar *tar, struct err *err) MUST_USE;
 ptrdiff_t tar_read(struct tar *tar, void *into, size_t size, struct err *err) MUST_USE;
 
 // ==== zip ====
-// zip: one member of a zip archive, unpacked (APPNOTE 6.3; stored or deflated, below 4 GiB).
+// One member of a zip archive, unpacked (APPNOTE 6.3; stored or deflated, below 4 GiB).
 
 struct zip {
     const char *path; // the caller's

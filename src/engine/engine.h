@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "engine/group.h"
 #include "net/net.h"
-#include "net/recipe.h"
 
 enum engine_precision { ENGINE_F32, ENGINE_BF16, ENGINE_TF32 };
 

@@ -19,7 +19,6 @@
 #include "engine/dropout.h"
 #include "engine/engine.h"
 #include "net/net.h"
-#include "net/recipe.h"
 
 void ref_relu(int64_t count, double *y);
 void ref_relu_back(int64_t count, const double *y, double *dy); // dy = 0 where y is not positive

@@ -13,7 +13,7 @@
 #include "base/bounds.h"
 #include "base/clock.h"
 #include "base/index.h"
-#include "machine/parallel.h"
+#include "base/parallel.h"
 #include "guard/keep_parts.h"
 
 #define SMALL_THREADS 8   // for files of one part, where most of the time is waiting

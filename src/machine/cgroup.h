@@ -7,6 +7,8 @@
 #ifndef FARE_MACHINE_CGROUP_H
 #define FARE_MACHINE_CGROUP_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/tree.h"
@@ -27,5 +29,46 @@ int cgroup_read(struct tree *tree, struct cgroup *out, struct err *err) MUST_USE
 int cgroup_each_cpu(struct tree *tree, pid_t pid,
                     void (*each)(struct tree *tree, const char *dir, void *arg), void *arg,
                     struct err *err) MUST_USE;
+
+// ==== mounts ====
+// Parses /proc/self/mountinfo (proc_pid_mountinfo(5)).
+//
+// Used for cgroup limits, the size of /dev/shm and the disk under a folder. The text is parsed in
+// place and modified; a struct mount points into it. Nothing is allocated.
+
+struct mount {
+    unsigned major, minor;     // of the device; major 0 without a block device
+    const char *root;          // the mounted folder of the file system; "/" for all of it
+    const char *point;         // where it is mounted
+    const char *type;          // "ext4", "cgroup2", "fuse.sshfs"
+    const char *source;        // "/dev/vda1", "server:/export", "tmpfs"
+    const char *super_options; // "rw,cpu,cpuacct"
+};
+
+// Reads the table below the root of `tree`.
+bool mounts_read(struct tree *tree, struct buf *text);
+
+// The next mount; false at the end. Malformed lines are skipped.
+bool mounts_next(char **cursor, struct mount *mount);
+
+// True if `path` is `above` or below it. Both are absolute.
+bool path_is_below(const char *path, const char *above);
+
+// The mount that holds the absolute `path`: the longest prefix, and of equals the last, which hides
+// the others.
+bool mounts_over(char *text, const char *path, struct mount *mount);
+
+// True if the file system has this option, alone or as "option=value". *value is not terminated; it
+// has *len bytes.
+bool mount_option(const struct mount *mount, const char *option, const char **value, size_t *len);
+
+// ==== cpus ====
+// How many CPUs this process may use: the affinity mask, and the cgroup's quota within it.
+
+// The smaller of the threads it may run on and the quota; absent where neither is known.
+struct maybe_real cpus_within(struct maybe_int threads, struct maybe_real limit);
+
+// Whole CPUs of this process, at least 1: the number of threads for work that keeps them busy.
+int cpus_usable(void);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#include "machine/mounts.h"
+#include "machine/cgroup.h"
 #include "machine/probe.h"
 
 // Other machines' file systems. 9p and virtiofs are a host's folders inside a virtual machine.

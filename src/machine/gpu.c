@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "machine/amd.h"
-#include "machine/isolate.h"
 #include "machine/nvml.h"
 #include "machine/pci.h"
+#include "machine/probe.h"
 
 #define PASS_IN "in a container, pass the GPU in"
 

@@ -10,7 +10,7 @@
 
 #include "base/dl.h"
 
-// Users, for dl_spec.user: measuring copies (bandwidth_cuda.c), training (engine/cuda).
+// Users, for dl_spec.user: measuring copies (bandwidth.c), training (engine/cuda).
 enum { LIBCUDA_COPY = 1, LIBCUDA_TRAIN = 2 };
 
 enum { // CUresult, those that fare handles

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #include "base/dl.h"
 #include "base/proc.h"
+#include "machine/libcuda.h"
 
 enum { KINDS = 3, FILES_PER_KIND = 3, PATH_BYTES = 1024, VERSION_BYTES = 32 };
 
@@ -438,3 +440,21 @@ void libraries_free(struct libraries *s)
         proc_kill(&s->files[i].child);
     free(s);
 }
+
+// ==== libcuda ====
+
+#define SYMBOL(need, name, args) {#name, offsetof(struct libcuda, name), need},
+static const struct dl_symbol symbols[] = {LIBCUDA_FUNCTIONS(SYMBOL)};
+
+static const char *const names[] = {"libcuda.so.1", NULL};
+
+const struct dl_spec libcuda_spec = {
+    .what = "the NVIDIA driver",
+    .variable = "FARE_CUDA",
+    .names = names,
+    .dirs = dl_vendor_dirs,
+    .symbols = symbols,
+    .symbol_count = sizeof symbols / sizeof *symbols,
+    .hint = "it comes with the GPU's driver; 'fare check' shows what is installed, --engine cpu "
+            "trains without it",
+};

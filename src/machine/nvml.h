@@ -90,7 +90,7 @@ struct nvml_gpm_metrics { // nvmlGpmMetricsGet_t
 
 // Name and arguments of each; all give an nvml_return but nvmlErrorString, a text. What an entry in
 // a list of processes looks like depends on the name and, for _v3, on the driver:
-// nvml_processes.c finds it out.
+// nvml.c finds it out.
 #define NVML_FUNCTIONS(F)                                                                          \
     F(nvmlInit_v2, (void))                                                                         \
     F(nvmlInit, (void))                                                                            \
@@ -182,5 +182,93 @@ void nvml_read_link(struct nvml *nvml, const char *pci_address, struct maybe_int
 
 // The kernel module's version, from the text of /proc/driver/nvidia/version; "" if none.
 void nvml_module_version(const char *text, char *out, size_t size);
+
+// ==== nvml_ask ====
+// Queries about one GPU, shared by machine/ and sample/.
+//
+// A query without an answer is normal. The reader keeps the first failure, and the first that says
+// the whole GPU is gone.
+
+struct nvml_reader {
+    const struct nvml_api *api;
+    struct nvml_device *device;
+    enum nvml_return first, lost;
+    const char *first_call, *lost_call;
+};
+
+static inline bool nvml_answered(struct nvml_reader *r, const char *call, enum nvml_return code)
+{
+    if (code == NVML_SUCCESS)
+        return true;
+    if (!r->first_call) {
+        r->first = code;
+        r->first_call = call;
+    }
+    if (!r->lost_call && (code == NVML_GPU_IS_LOST || code == NVML_RESET_REQUIRED)) {
+        r->lost = code;
+        r->lost_call = call;
+    }
+    return false;
+}
+
+#define ASK(r, call, ...)                                                                          \
+    ((r)->api->call && nvml_answered((r), #call, (r)->api->call((r)->device, __VA_ARGS__)))
+
+// Sets the number if it is in range.
+static inline void nvml_number(struct maybe_int *member, unsigned long long value,
+                               unsigned long long max)
+{
+    if (value <= max)
+        *member = some_int((int64_t)value);
+}
+
+// The bits that mean throttling. The others (idle, application clocks) do not disturb a
+// measurement.
+struct nvml_reason {
+    unsigned long long bit;
+    const char *words;
+};
+#define NVML_REASONS 5
+extern const struct nvml_reason nvml_reasons[NVML_REASONS];
+
+struct nvml_now { // the values that change all the time
+    struct maybe_int use_percent;
+    struct maybe_int memory_used_bytes;
+    struct maybe_int power_mw;
+    struct maybe_int energy_mj; // since the driver was loaded
+    struct maybe_int clock_sm_mhz;
+    struct maybe_int temperature_c;
+    struct maybe_int reasons; // the bits of nvml_reasons only
+};
+void nvml_ask_now(struct nvml_reader *r, struct nvml_now *now);
+
+// PCIe traffic, both directions together. NVML measures each direction for 20 ms.
+void nvml_ask_pcie(struct nvml_reader *r, struct maybe_int *bytes_per_s);
+
+// ==== nvml_processes ====
+// Lists the processes on a GPU, whichever of three API versions the driver has.
+
+enum nvml_list { NVML_COMPUTE, NVML_GRAPHICS };
+
+#define NVML_PROCESS_BYTES 32 // the largest entry of all versions
+
+// A reusable buffer. A zeroed one grows as needed. A `fixed` one has space for `capacity` entries
+// (an odd number) at `bytes`, owned by the caller.
+struct nvml_processes {
+    unsigned char *bytes;
+    unsigned int capacity;
+    bool fixed;
+    size_t entry; // bytes per entry
+    unsigned int count;
+};
+
+// Gets the whole list. `code` is NVML's answer; NVML_INSUFFICIENT_SIZE if a fixed buffer is too
+// small. Fails only when memory runs out.
+int nvml_processes_ask(const struct nvml_api *api, struct nvml_device *device, enum nvml_list list,
+                       struct nvml_processes *out, enum nvml_return *code,
+                       struct err *err) MUST_USE;
+
+// The pid of entry i, and its memory in bytes (all ones: not available).
+uint32_t nvml_process(const struct nvml_processes *processes, unsigned int i, uint64_t *memory);
 
 #endif

@@ -1,15 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions down to trial_child() run in the child, which prints each result at once ("kernel
-// brg:avx512_core"), so that a crash keeps the earlier lines.
 #include "machine/onednn.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/tree.h"
-#include "machine/libdnnl.h"
+
+#define SYMBOL(need, result, name, args) {"dnnl_" #name, offsetof(struct libdnnl, name), need},
+static const struct dl_symbol symbols[] = {LIBDNNL_FUNCTIONS(SYMBOL)};
+
+static const char *const names[] = {"libdnnl.so.2", NULL};
+
+const struct dl_spec libdnnl_spec = {
+    .what = "oneDNN",
+    .variable = "FARE_ONEDNN",
+    .names = names,
+    .symbols = symbols,
+    .symbol_count = sizeof symbols / sizeof *symbols,
+    .hint = "install libdnnl2, or use the engine 'ref'",
+};
+
+// ==== onednn ====
+// The functions down to trial_child() run in the child, which prints each result at once ("kernel
+// brg:avx512_core"), so that a crash keeps the earlier lines.
 
 #define TRIAL_LIMIT_MS 10000 // takes about 50; longer on a first read from a slow disk
 

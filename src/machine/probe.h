@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "base/err.h"
 #include "base/tree.h"
 #include "record/machine.h"
 
@@ -35,9 +36,6 @@ int probe_where(struct probe *probe, struct machine_where *where, struct err *er
 // Takes seconds. Needs cpu, memory and gpus.
 int probe_bandwidth(struct probe *probe, struct machine *machine, struct err *err) MUST_USE;
 
-// All of the above except bandwidth, then the fingerprint.
-int probe_machine(struct probe *probe, struct machine *machine, struct err *err) MUST_USE;
-
 // A hash of everything that decides speed: processor, caches, memory, limits, working instruction
 // sets, GPUs and their limits. Names, serial numbers, addresses, versions and momentary values do
 // not count, so identical machines share it.
@@ -45,5 +43,33 @@ int machine_fingerprint(struct machine *machine, struct err *err) MUST_USE;
 
 // Appends to machine->findings: conditions that disturb a measurement or cost money.
 int machine_diagnose(struct machine *machine, struct err *err) MUST_USE;
+
+// ==== isolate ====
+// Runs a probe that may hang or crash, as drivers do, in a process of its own.
+
+typedef int probe_part(struct probe *probe, struct machine *machine, struct err *err);
+
+// Runs `part` on a copy of `machine` in a child and returns the whole record in `got`, which the
+// caller zeroes and releases. If the child hangs or crashes, `got` stays empty and `how` says so:
+// "not finished within 30000 ms", "signal SIGSEGV". Fails only when memory runs out.
+int probe_isolated(struct probe *probe, const struct machine *machine, probe_part *part,
+                   int64_t timeout_ms, struct machine *got, struct buf *how,
+                   struct err *err) MUST_USE;
+
+// ==== inspect ====
+// Probes this machine, or the recorded one that FARE_ROOT names, and judges it.
+
+struct inspect_options {
+    bool bandwidth; // measure memory, disk and GPU copies too
+    bool no_cloud;  // do not ask for metadata
+    bool libraries; // look for those that frameworks use on NVIDIA GPUs, where there may be one
+};
+
+// Whether FARE_ROOT names a recorded machine, which has no speed to measure.
+bool inspect_recorded(void);
+
+// The caller releases the record, also after a failure.
+int machine_inspect(const struct inspect_options *options, struct machine *machine,
+                    struct err *err) MUST_USE;
 
 #endif

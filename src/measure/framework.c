@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/folders.h"
-#include "machine/cpus.h"
+#include "machine/cgroup.h"
 #include "measure/command.h"
 #include "measure/handover.h"
 #include "measure/runner.h"

@@ -14,7 +14,7 @@
 #include "base/money.h"
 #include "base/proc.h"
 #include "ledger/journal.h"
-#include "machine/inspect.h"
+#include "machine/probe.h"
 #include "measure/budget.h"
 #include "measure/code.h"
 #include "measure/provenance.h"

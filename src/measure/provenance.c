@@ -11,7 +11,7 @@
 #include "base/folders.h"
 #include "base/fs.h"
 #include "base/tree.h"
-#include "machine/speed.h"
+#include "machine/cpu.h"
 #include "measure/git.h"
 #include "measure/rates.h"
 #include "version.h"

@@ -14,7 +14,7 @@ int provenance_set(const struct measure_options *options, const struct secrets *
                    const struct machine *machine, struct run *run, struct err *err) MUST_USE;
 
 // The machine's start. Sets boot_ns, boot_from and boot_to: from its launch by its metadata, or
-// else its kernel's start, until it was ready (machine/ready.c); absent if either is unknown. For
+// else its kernel's start, until it was ready (machine/doctor.c); absent if either is unknown. For
 // the `first` run of this program, if no earlier one that was kept counted this start, also
 // idle_before_ns: the time since then, which is nobody's boot. `kept`: this run is.
 //

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "machine/cpus.h"
+#include "machine/cgroup.h"
 #include "measure/runner.h"
 #include "run/trainer.h"
 

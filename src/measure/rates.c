@@ -10,8 +10,8 @@
 #include "base/folders.h"
 #include "base/fs.h"
 #include "engine/engine.h"
-#include "machine/isolate.h"
-#include "machine/speed.h"
+#include "machine/cpu.h"
+#include "machine/probe.h"
 #include "price/device.h"
 #include "record/read.h"
 

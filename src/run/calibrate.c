@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/stats.h"
-#include "machine/speed.h"
+#include "machine/cpu.h"
 
 #define SHARE       0.0015 // of the run's time, at most
 #define LOOPS_FEW   3      // the least for a window to count

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AMD GPUs, from the amdgpu driver's files below /sys/bus/pci/devices (Documentation/gpu/amdgpu in
 // the kernel). They show neither processes nor throttling reasons.
-#include "machine/amd.h"
+#include "machine/pci.h"
 
 #include <stdio.h>
 #include <string.h>

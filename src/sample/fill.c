@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/nvml_ask.h"
+#include "machine/nvml.h"
 #include "sample/totals.h"
 
 #define SAMPLES_MAX 200 // per record

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "machine/nvml_ask.h"
-#include "machine/nvml_processes.h"
 #include "sample/gpm.h"
 #include "sample/source.h"
 #include "sample/tasks.h"

@@ -7,6 +7,7 @@
 #define FARE_WORKLOAD_WORKLOAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -15,7 +16,7 @@
 #include "data/dataset.h"
 #include "engine/engine.h"
 #include "net/net.h"
-#include "net/recipe.h"
+#include "record/workload.h"
 
 enum workload_metric {
     WORKLOAD_ACCURACY, // on the held-out part, after the last epoch: at least `reach`
@@ -116,5 +117,33 @@ int workload_generate(const struct engine *engine, struct engine_program *progra
 #define ROW(name) extern const struct workload workload_##name;
 WORKLOADS(ROW)
 #undef ROW
+
+// ==== gpt2 ====
+// The net of the workload, for tests and benchmarks of engines too.
+
+#define GPT2_VOCABULARY 50257
+#define GPT2_CONTEXT    1024 // rows of the table of positions, and the default number of time steps
+
+struct gpt2_size {
+    const char *name;
+    int layers, heads, width;
+};
+
+#define GPT2_SIZE "124m"
+
+// The four published sizes, and "3m" for quick tests; the last has no name.
+extern const struct gpt2_size gpt2_sizes[];
+const char *gpt2_size_name(size_t i); // for option tables: null behind the last
+
+// Adds the layers to an empty net; mistakes stick in it. `context` may be below GPT2_CONTEXT: then
+// the last positions are not used.
+void gpt2_build(struct net *net, const struct gpt2_size *size, int context, int vocabulary);
+
+// ==== describe ====
+// A workload as a record, for lists and pages.
+
+// With `layers`, layer by layer. The caller releases the record, also after a failure.
+int workload_describe(const struct workload *workload, bool layers, struct workload_info *info,
+                      struct err *err) MUST_USE;
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint/scan.h"
+#include "checkpoint/safetensors.h"
 
 // An exact copy on the heap, so that a sanitizer sees a read past the end.
 static char *exact(const char *text, size_t len)

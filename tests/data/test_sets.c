@@ -43,7 +43,10 @@ static void test_rows(void **state)
     (void)state;
     for (const struct public_set *set = public_sets; set->name; set++) {
         assert_true(is_inside(set->name) && !strchr(set->name, '/'));
-        assert_true(set->open && set->make && set->format && set->train > 0 && set->shape.classes);
+        assert_true(
+            set->open &&
+            (set->synth.draw || set->synth.sentences || set->synth.photo || set->synth.whole) &&
+            set->format && set->train > 0 && set->shape.classes);
         assert_non_null(strchr(set->made, ' '));
         assert_true(strlen(set->source) > 10); // ends in a date
         assert_memory_equal(set->source + strlen(set->source) - 10, "2026-", 5);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The embedding and its optimizers. The lazy Adam must have the bits of the dense one, whatever is
-// read in between; the dense ones are compared with the rules of net/recipe.h in double precision.
+// read in between; the dense ones are compared with the rules of net/net.h in double precision.
 #include "engine/cpu/embedding.h"
 
 #include <math.h>
@@ -124,7 +124,7 @@ static void test_lazy_is_dense(void **state)
     compare_ways(100, 5, 36900, 1500, false); // past the last rate that is listed
 }
 
-// The rules of net/recipe.h.
+// The rules of net/net.h.
 static void rule(const struct recipe *r, double rate, int64_t t, double g, double *p, double s[2])
 {
     const double rho = (double)r->rho, beta2 = (double)r->beta2, epsilon = (double)r->epsilon;

@@ -405,7 +405,7 @@ static void batch_norm_sums_and_applies(void **state)
 
 // ---- optimizers ----
 
-// The rules of net/recipe.h, in double precision.
+// The rules of net/net.h, in double precision.
 static double rule_step(int which, const struct pass_rule *r, double p, double g, double s[2])
 {
     double rho = (double)r->rho, rest = (double)r->rho_rest, epsilon = (double)r->epsilon;

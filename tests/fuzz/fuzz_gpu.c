@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/amd.h"
 #include "machine/nvml.h"
 #include "machine/pci.h"
 

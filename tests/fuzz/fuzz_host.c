@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "machine/cpu.h"
 #include "machine/probe.h"
-#include "machine/topology.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 // Every allocation fails once: an error comes back, nothing leaks, nothing is passed over.
 #include "oom.h"
 
-#include "machine/bandwidth_cuda.h"
+#include "machine/bandwidth.h"
 #include "recorded.h"
 
 static void reading_gpus(void **state)

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "host.h"
-#include "machine/bandwidth_host.h"
+#include "machine/bandwidth.h"
 #include "machine/libraries.h"
 
 static struct probe on(const char *root, const char *folder)

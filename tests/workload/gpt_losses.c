@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "checkpoint/safetensors.h"
-#include "workload/gpt2.h"
 #include "workload/workload.h"
 
 static int fail(const struct err *err)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "engine/cpu/team.h"
-#include "machine/libdnnl.h"
 #include "machine/onednn.h"
 #include "record/machine.h"
 

@@ -40,7 +40,7 @@ struct embedding {
     // Lazy rows. Iteration `now` is next; row r has had all before base + done[r].
     int64_t base, now;
     int32_t *done; // (vocabulary)
-    float *rates;  // (rate_count) k of net/recipe.h for iteration 0, 1, ...; the last
+    float *rates;  // (rate_count) k of net/net.h for iteration 0, 1, ...; the last
                    // RATES_STEADY are the same, and those after them
     int64_t rate_count;
     int64_t settled; // from this iteration on a step moves a row less than the one before

@@ -22,7 +22,7 @@
 #include "base/err.h"
 #include "engine/cpu/groups.h"
 #include "engine/group.h"
-#include "net/recipe.h"
+#include "net/net.h"
 
 struct embedding;
 
@@ -77,7 +77,7 @@ float *embedding_grad(struct embedding *embedding);
 // Ranks of a group: the gradient of all their batches, and all their tokens, for the next step.
 int embedding_unite(struct embedding *embedding, struct group *group, struct err *err) MUST_USE;
 
-// One step of the optimizer. `iteration` is the t of net/recipe.h; it need not follow the last one.
+// One step of the optimizer. `iteration` is the t of net/net.h; it need not follow the last one.
 void embedding_step(struct embedding *embedding, int64_t iteration);
 
 #endif

@@ -63,7 +63,7 @@ struct kernels {
     void (*lstm_hard_backward)(const struct lstm_cell *cell);
     void (*add)(float *to, const float *from, int64_t count); // to += from
 
-    // One step of Adam with the rate k (net/recipe.h), `count` numbers, not padded; a null
+    // One step of Adam with the rate k (net/net.h), `count` numbers, not padded; a null
     // gradient is zero.
     void (*adam)(const struct adam *adam, float k, float *p, float *m, float *v, const float *g,
                  int64_t count);

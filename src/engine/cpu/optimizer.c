@@ -135,7 +135,7 @@ static float clip_scale(struct optimizer_walk *walk, double clip)
 void optimizer_step(struct optimizer_walk *walk, int64_t iteration)
 {
     const struct recipe *recipe = &walk->params->recipe;
-    // A schedule has one stage (net/recipe.h).
+    // A schedule has one stage (net/net.h).
     double rate = recipe->warmup > 0 ? recipe_rate(recipe, 0, iteration) : (double)walk->rate;
     struct job job = {.walk = walk,
                       .rule = rule_at(recipe, rate, iteration),

@@ -19,7 +19,6 @@
 #include "engine/cpu/image.h"
 #include "engine/engine.h"
 #include "net/net.h"
-#include "net/recipe.h"
 
 struct slot {
     struct net_param param;

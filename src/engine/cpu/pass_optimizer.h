@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of each optimizer (net/recipe.h) over numbers, their gradients and states.
+// One step of each optimizer (net/net.h) over numbers, their gradients and states.
 #ifndef FARE_ENGINE_CPU_PASS_OPTIMIZER_H
 #define FARE_ENGINE_CPU_PASS_OPTIMIZER_H
 

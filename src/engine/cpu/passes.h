@@ -43,7 +43,7 @@ struct pass_norm { // batch norm of one block of channels in some samples
     const float *slope; // (block) backward: mean of dy × (x - mean), divided by the variance
 };
 
-struct pass_rule {                          // one step of an optimizer: net/recipe.h
+struct pass_rule {                          // one step of an optimizer: net/net.h
     float rate;                             // including all factors that depend on the iteration
     float rho, rho_rest, beta2, beta2_rest; // rest: 1 - rho
     float epsilon, momentum;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/dl.h"
-#include "machine/cpus.h"
+#include "machine/cgroup.h"
 
 // GNU OpenMP's entry points: the first is what gcc makes of "#pragma omp parallel".
 struct gomp_api {

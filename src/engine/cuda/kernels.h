@@ -532,7 +532,7 @@ struct cuda_text_pick {
     int time, columns;
 };
 
-// AdamW with the gradients' global norm clipped (net/recipe.h): sums of squares, each of every
+// AdamW with the gradients' global norm clipped (net/net.h): sums of squares, each of every
 // `sums`-th chunk, the factor, the step.
 struct cuda_adamw {
     struct cuda_optimize all;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// rules: one step of an optimizer for one number (net/recipe.h has the rules).
+// rules: one step of an optimizer for one number (net/net.h has the rules).
 #ifndef FARE_ENGINE_CUDA_RULES_CUH
 #define FARE_ENGINE_CUDA_RULES_CUH
 
 #include "dev.cuh"
 
-enum { RMSPROP, RMSPROP_MOMENTUM, ADADELTA, ADAM }; // as in net/recipe.h
+enum { RMSPROP, RMSPROP_MOMENTUM, ADADELTA, ADAM }; // as in net/net.h
 
 struct moved {
     float p, a, b;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// train: the loss with its gradient, and the optimizers (net/recipe.h has the rules).
+// train: the loss with its gradient, and the optimizers (net/net.h has the rules).
 #include "rules.cuh"
 
 // Stores a sample's score; the first sample's also advances the row of the step table.

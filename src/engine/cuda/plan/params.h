@@ -12,7 +12,6 @@
 
 #include "engine/cuda/plan/device.h"
 #include "net/net.h"
-#include "net/recipe.h"
 
 struct block {
     int layer;

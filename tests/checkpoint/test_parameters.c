@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checkpoint/names.h"
+#include "checkpoint/checkpoint.h"
 #include "workload/workload.h"
 
 static struct net net;

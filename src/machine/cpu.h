@@ -5,8 +5,8 @@
 // hwloc runs in a child process, because it needs environment variables (unsafe to change in a
 // threaded program), prints warnings and loads slowly. If it is missing or incomplete, the files
 // below /sys and /proc are counted instead.
-#ifndef FARE_MACHINE_TOPOLOGY_H
-#define FARE_MACHINE_TOPOLOGY_H
+#ifndef FARE_MACHINE_CPU_H
+#define FARE_MACHINE_CPU_H
 
 #include <stdint.h>
 
@@ -34,9 +34,6 @@ struct topology { // 0: unknown
     struct topology_cache caches[TOPOLOGY_CACHES];
 };
 
-// Starts hwloc on the machine below the tree's root. Does not wait.
-int topology_start(struct tree *tree, struct proc *child, struct err *err) MUST_USE;
-
 // Collects hwloc's answer and counts anything missing. A zeroed child (not started) is fine.
 int topology_finish(struct tree *tree, struct proc *child, struct topology *out,
                     struct err *err) MUST_USE;
@@ -46,5 +43,17 @@ struct maybe_int cpu_list_count(const char *list);
 
 // The lowest bit set in a mask such as "00000000,00000c00"; -1 if none.
 int64_t cpu_mask_first(const char *mask);
+
+// ==== speed ====
+// How fast one thread of this machine is, by a short, fixed piece of arithmetic.
+
+#define SPEED_LOOP_OPS 64000 // multiply-adds of one loop: some tens of microseconds
+
+// Runs the loop once. Sixteen independent chains of multiply-adds are limited by the core's clock
+// and throughput, so that a neighbour on the same core shows up.
+void speed_loop(void);
+
+// Multiply-adds per second of one thread: the fastest loop within five milliseconds.
+double speed_thread(void);
 
 #endif

@@ -3,14 +3,14 @@
 //
 // For the work before a training (drawing, hashing, initial values); a training's own loops are the
 // engine's.
-#ifndef FARE_MACHINE_PARALLEL_H
-#define FARE_MACHINE_PARALLEL_H
+#ifndef FARE_BASE_PARALLEL_H
+#define FARE_BASE_PARALLEL_H
 
 #include <stdint.h>
 
 // Calls work(context, from, to) for pieces that together make up [0, count), and waits for all.
-// `threads` 0: as many as this process may use; never more than 16, which is enough for this
-// work. Where a thread cannot be started, its pieces are done by the others.
+// At most 16 threads are used, which is enough for this work. Where a thread cannot be started, its
+// pieces are done by the others.
 void parallel_for(int threads, int64_t count, void (*work)(void *context, int64_t from, int64_t to),
                   void *context);
 

@@ -1,10 +1,139 @@
 // SPDX-License-Identifier: Apache-2.0
-// inception: Inception v4, fine-tuned on flowers: first the new head alone, then everything. The
-// layers' names are those of the PyTorch version: f.N is the Nth block, b.I its Ith branch, c and b
-// a convolution and its batch norm.
+// mlp: handwritten digits with two dense layers (the mnist_mlp example of Keras).
+#include <stdio.h>
+
 #include "workload/workload.h"
 
-#include <stdio.h>
+static void mlp_build(struct net *net, const struct data_pair *data,
+                      const struct workload_options *options)
+{
+    (void)options;
+    const struct dataset *d = &data->train;
+    int x = net_image(net, d->channels, d->height, d->width);
+    x = net_dense(net, x, 512, true, "n.0");
+    x = net_dropout(net, x, 0.2F);
+    x = net_dense(net, x, 512, true, "n.3");
+    x = net_dropout(net, x, 0.2F);
+    net_dense(net, x, d->classes, false, "n.6");
+    net_set_loss(net, NET_SOFTMAX);
+}
+
+const struct workload workload_mlp = {
+    .name = "mlp",
+    .summary = "digits: 784-512-512-10 dense, dropout",
+    .origin = "Keras mnist_mlp",
+    .data = "mnist",
+    .recipe = {.optimizer = OPTIMIZER_RMSPROP,
+               .rho = 0.9F,
+               .epsilon = 1e-8F,
+               .batch = 128,
+               .epochs = 20,
+               .stages = {{.rate = 0.001F}},
+               .stage_count = 1},
+    .metric = WORKLOAD_ACCURACY,
+    .reach = 0.980,
+    .made_train = 60000,
+    .made_test = 10000,
+    .build = mlp_build,
+};
+
+// ==== cnn ====
+// Handwritten digits with two convolutions (the mnist_cnn example of Keras).
+
+static void cnn_build(struct net *net, const struct data_pair *data,
+                      const struct workload_options *options)
+{
+    (void)options;
+    const struct dataset *d = &data->train;
+    int x = net_image(net, d->channels, d->height, d->width);
+    x = net_conv(net, x,
+                 (struct net_conv){.filters = 32, .kernel_h = 3, .kernel_w = 3, .relu = true},
+                 "n.0");
+    x = net_conv(net, x,
+                 (struct net_conv){.filters = 64, .kernel_h = 3, .kernel_w = 3, .relu = true},
+                 "n.2");
+    x = net_max_pool(net, x, 2, 2, NET_VALID);
+    x = net_dropout(net, x, 0.25F);
+    x = net_dense(net, x, 128, true, "n.7");
+    x = net_dropout(net, x, 0.5F);
+    net_dense(net, x, d->classes, false, "n.10");
+    net_set_loss(net, NET_SOFTMAX);
+}
+
+const struct workload workload_cnn = {
+    .name = "cnn",
+    .summary = "digits: two 3x3 convolutions, dense, dropout",
+    .origin = "Keras mnist_cnn",
+    .data = "mnist",
+    .recipe = {.optimizer = OPTIMIZER_ADADELTA,
+               .rho = 0.95F,
+               .epsilon = 1e-8F,
+               .batch = 128,
+               .epochs = 12,
+               .stages = {{.rate = 1.0F}},
+               .stage_count = 1},
+    .metric = WORKLOAD_ACCURACY,
+    .reach = 0.989,
+    .made_train = 60000,
+    .made_test = 10000,
+    .build = cnn_build,
+};
+
+// ==== cifar ====
+// Small photographs in ten classes (the cifar10_cnn example of Keras, with its
+// augmentation).
+
+// Two convolutions, the first as wide as the image, a pool and dropout.
+static int block(struct net *net, int x, int filters, const char *first, const char *second)
+{
+    struct net_conv conv = {
+        .filters = filters, .kernel_h = 3, .kernel_w = 3, .padding = NET_SAME, .relu = true};
+    x = net_conv(net, x, conv, first);
+    conv.padding = NET_VALID;
+    x = net_conv(net, x, conv, second);
+    x = net_max_pool(net, x, 2, 2, NET_VALID);
+    return net_dropout(net, x, 0.25F);
+}
+
+static void cifar_build(struct net *net, const struct data_pair *data,
+                        const struct workload_options *options)
+{
+    (void)options;
+    const struct dataset *d = &data->train;
+    int x = net_image(net, d->channels, d->height, d->width);
+    x = block(net, x, 32, "n.0", "n.2");
+    x = block(net, x, 64, "n.6", "n.8");
+    x = net_dense(net, x, 512, true, "n.13");
+    x = net_dropout(net, x, 0.5F);
+    net_dense(net, x, d->classes, false, "n.16");
+    net_set_loss(net, NET_SOFTMAX);
+}
+
+const struct workload workload_cifar = {
+    .name = "cifar",
+    .summary = "32x32 photographs: four convolutions, shifts and flips",
+    .origin = "Keras cifar10_cnn",
+    .data = "cifar10",
+    .recipe = {.optimizer = OPTIMIZER_RMSPROP,
+               .rho = 0.9F,
+               .epsilon = 1e-8F,
+               .decay = 1e-6F,
+               .batch = 32,
+               .epochs = 20,
+               .stages = {{.rate = 1e-4F}},
+               .stage_count = 1},
+    .shift_flip = true,
+    .metric = WORKLOAD_ACCURACY,
+    .reach = 0.73,
+    .made_train = 50000,
+    .made_test = 10000,
+    .build = cifar_build,
+};
+
+// ==== inception ====
+// Inception v4, fine-tuned on flowers: first the new head alone, then everything. The
+// layers' names are those of the PyTorch version: f.N is the Nth block, b.I its Ith branch, c and b
+// a convolution and its batch norm.
 
 #define DECAY   0.9997F
 #define EPSILON 0.001F
@@ -181,8 +310,8 @@ void inception_build(struct net *net, int classes, bool auxiliary)
     net_set_loss(net, NET_SOFTMAX);
 }
 
-static void build(struct net *net, const struct data_pair *data,
-                  const struct workload_options *options)
+static void inception_workload_build(struct net *net, const struct data_pair *data,
+                                     const struct workload_options *options)
 {
     inception_build(net, data->train.classes, options->auxiliary);
 }
@@ -208,5 +337,5 @@ const struct workload workload_inception = {
     .made_test = 64,
     .heavy = true,
     .takes = {.auxiliary = true},
-    .build = build,
+    .build = inception_workload_build,
 };
