@@ -9,7 +9,7 @@
 #include "advise/estimates.h"
 #include "advise/evidence.h"
 #include "advise/quote_parts.h"
-#include "price/doubt.h"
+#include "price/listing.h"
 
 #define MISFITS  20      // rows, unless more are asked for
 #define GPUS_MAX 1000000 // of one machine: a record may claim any number

@@ -8,7 +8,7 @@
 
 #include "advise/quote_spot_parts.h"
 #include "base/clock.h"
-#include "price/offer_record.h"
+#include "price/listing.h"
 #include "spot/policy.h"
 #include "spot/theory.h"
 

@@ -6,7 +6,6 @@
 #include "cmd/cmd.h"
 #include "market/local.h"
 #include "price/listing.h"
-#include "price/offer_record.h"
 
 // The options of all subcommands; each has a table with those it takes.
 struct prices_options {

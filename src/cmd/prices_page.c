@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "cmd/table.h"
 #include "cmd/values.h"
-#include "price/doubt.h"
+#include "price/listing.h"
 #include "spot/history_record.h"
 
 struct page {

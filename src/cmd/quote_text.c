@@ -12,7 +12,7 @@
 #include "cmd/prices.h"
 #include "cmd/table.h"
 #include "estimate/memory.h"
-#include "price/doubt.h"
+#include "price/listing.h"
 
 #define ROWS        15 // without --all
 #define OTHERS_ROWS 5  // of each other training

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "base/money.h"
 #include "market/local.h"
-#include "price/doubt.h"
+#include "price/listing.h"
 
 #define DAY_S             INT64_C(86400)
 #define COMMITTED_MONTH_S INT64_C(2628000)

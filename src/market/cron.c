@@ -12,8 +12,7 @@
 #include "market/bill.h"
 #include "market/local.h"
 #include "market/schedule.h"
-#include "price/doubt.h"
-#include "price/offer_record.h"
+#include "price/listing.h"
 
 #define DAY_S          INT64_C(86400)
 #define SERVER_AGE_MAX 730 // days: older prices of small servers are not used

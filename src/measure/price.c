@@ -11,7 +11,7 @@
 #include "market/bill.h"
 #include "market/local.h"
 #include "market/run_price.h"
-#include "price/offer_record.h"
+#include "price/listing.h"
 #include "spot/hazard.h"
 
 #define LONGEST_NS (INT64_C(30) * 86400 * NS_PER_S)

@@ -14,10 +14,12 @@
 #define FARE_PRICE_BOOK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "price/image.h"
 #include "price/offer.h"
 
 struct book;
@@ -126,5 +128,39 @@ int book_today(void); // in days since 1970, UTC
 
 // Appends the path of the imported layer: `path`, FARE_BOOK, or the user's default.
 int book_path(const char *path, struct buf *out, struct err *err) MUST_USE;
+
+// layers: the three parts of a book and their order of precedence; for book*.c.
+//
+// The two small layers are matched with the imported one when the book is opened. A walk over the
+// imported layer then only checks whether the next exception is due.
+
+enum layer { LAYER_SHIPPED, LAYER_IMPORTED, LAYER_OWN, LAYERS };
+
+// One offer in each layer.
+struct stack {
+    const struct image_offer *in[LAYERS]; // null: absent
+};
+
+struct extra {
+    size_t at;   // its position in the imported layer
+    bool shared; // the imported layer has it too
+    struct stack stack;
+};
+
+struct book {
+    struct image layers[LAYERS];
+    struct extra *extras;
+    size_t extra_count;
+};
+
+// Fills `extras`.
+int layers_match(struct book *book, struct err *err) MUST_USE;
+
+// The offer with its price on that day; false if it has none yet.
+bool layers_offer(const struct book *book, const struct stack *stack, int day, struct offer *out);
+
+// An offer from one layer, with one of its prices.
+void layers_fill(const struct image *image, const struct image_offer *offer,
+                 const struct image_price *price, struct offer *out);
 
 #endif

@@ -7,8 +7,7 @@
 #include "base/clock.h"
 #include "base/opt.h"
 #include "price/book.h"
-#include "price/layers.h"
-#include "price/prices.h"
+#include "price/stock.h"
 
 #define DAY_S INT64_C(86400)
 

@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 #include "base/csv.h"
+#include "base/err.h"
 #include "base/gzip.h"
-#include "price/catalogue.h"
 #include "price/device.h"
 #include "price/import.h"
 #include "price/offer.h"
-#include "price/words.h"
+#include "price/stock.h"
 
 // One unpacked file being read into a stock.
 struct import {
@@ -114,5 +114,19 @@ int format_add_listed(struct import *import, struct offer *offer, struct err *er
 int format_add(struct import *import, const struct offer *offer, struct err *err) MUST_USE;
 
 bool format_is_bare_metal(const char *name); // by the naming of AWS and GCP
+
+// catalogue: what catalogues do not say about their prices, from share/catalogues.csv and the
+// user's own file of that name, which goes first: their currency, what kind of price it is, and the
+// day from which on a machine cannot be ordered. docs/adding-a-provider.md describes the columns.
+
+struct catalogues;
+
+int catalogues_open(struct catalogues **out, struct err *err) MUST_USE;
+void catalogues_close(struct catalogues *catalogues); // null is fine
+
+// Sets what the table says about this offer: for each of the three the first row that fits and has
+// it. The currency belongs to `catalogues`. An offer without a region or a known currency is marked
+// (offer.lacks).
+void catalogue_declare(const struct catalogues *catalogues, struct offer *offer);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/fs.h"
 #include "base/gzip.h"
 #include "price/book.h"
-#include "price/ecb.h"
+#include "price/currency.h"
 #include "price/format.h"
 
 #define TEXT_MAX ((int64_t)1 << 30) // unpacked

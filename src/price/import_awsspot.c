@@ -9,10 +9,28 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/csv.h"
+#include "base/err.h"
+#include "price/files.h"
 #include "price/format.h"
-#include "price/instance.h"
-#include "price/words.h"
+#include "price/stock.h"
 
+struct instance {
+    char *provider, *name;
+    char *accelerator;  // a GPU, or another accelerator
+    int count_milli;    // of them
+    int gpu_memory_mib; // of one; 0: the GPU's own
+    int vcpus_milli, memory_mib;
+};
+
+struct instances;
+
+int instances_open(struct instances **out, struct err *err) MUST_USE;
+void instances_close(struct instances *instances); // null is fine
+
+// Null if unknown; `instances` may be null.
+const struct instance *instance_find(const struct instances *instances, const char *provider,
+                                     const char *name);
 #define DAY_S   INT64_C(86400)
 #define SLACK_S DAY_S // clocks differ
 
@@ -444,3 +462,78 @@ const struct price_format format_aws_spot = {
     .read = read_history,
     .streams = true,
 };
+
+struct instances {
+    struct instance *items;
+    size_t count, cap;
+};
+
+enum { PROVIDER, NAME, ACCELERATOR, COUNT, GPU_MEMORY, VCPUS, MEMORY, COLUMNS };
+static const char *const columns[COLUMNS] = {"provider",       "name",  "accelerator", "count",
+                                             "gpu_memory_gib", "vcpus", "memory_gib"};
+
+static int add_row(struct instances *all, const struct csv *csv, const int *at, struct err *err)
+{
+    const char *provider, *name, *accelerator;
+    struct instance one = {0};
+    TRY(FORMAT_FIELDS(csv, at, err, {PROVIDER, .word = &provider}, {NAME, .word = &name},
+                      {ACCELERATOR, .word = &accelerator}, {COUNT, .milli = &one.count_milli},
+                      {GPU_MEMORY, .gib = &one.gpu_memory_mib}, {VCPUS, .milli = &one.vcpus_milli},
+                      {MEMORY, .gib = &one.memory_mib}));
+    TRY(array_grow(&all->items, all->count, &all->cap, sizeof *all->items, err));
+    one.provider = strdup(provider);
+    one.name = strdup(name);
+    one.accelerator = strdup(accelerator);
+    all->items[all->count++] = one; // now owned by `all`
+    return one.provider && one.name && one.accelerator ? 0 : err_memory(err);
+}
+
+static int read_table(struct instances *all, const char *path, struct err *err)
+{
+    struct csv csv;
+    int at[COLUMNS];
+    TRY(csv_open(&csv, path, NULL, err));
+    int rc = csv_find(&csv, columns, COLUMNS, COLUMNS, at, err);
+    while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
+        rc = add_row(all, &csv, at, err);
+    csv_release(&csv);
+    return rc;
+}
+
+int instances_open(struct instances **out, struct err *err)
+{
+    struct instances *all = calloc(1, sizeof *all);
+    struct buf path = {0};
+    *out = NULL;
+    int rc = all ? files_shipped("devices/instances.csv", &path, err) : err_memory(err);
+    if (rc == 0)
+        rc = read_table(all, buf_str(&path), err);
+    buf_release(&path);
+    if (rc == 0)
+        *out = all;
+    else
+        instances_close(all);
+    return rc;
+}
+
+void instances_close(struct instances *all)
+{
+    if (!all)
+        return;
+    for (size_t i = 0; i < all->count; i++) {
+        free(all->items[i].provider);
+        free(all->items[i].name);
+        free(all->items[i].accelerator);
+    }
+    free(all->items);
+    free(all);
+}
+
+const struct instance *instance_find(const struct instances *all, const char *provider,
+                                     const char *name)
+{
+    for (size_t i = 0; all && i < all->count; i++)
+        if (strcmp(all->items[i].name, name) == 0 && strcmp(all->items[i].provider, provider) == 0)
+            return &all->items[i];
+    return NULL;
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // import: exchange rates of the European Central Bank, which are kept beside the book (ecb.h).
-#include "price/ecb.h"
+#include "price/currency.h"
 #include "price/format.h"
 
 static bool knows(const char *head, size_t len)

@@ -2,12 +2,12 @@
 #include "price/stock.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "price/book.h"
-#include "price/prices.h"
 
 enum { ROWS_MAX = 1 << 28 };
 
@@ -212,4 +212,213 @@ void stock_mark_copies(struct stock *stock, size_t first)
             if (r->kind == OFFER_SPOT || r->price.basis == BASIS_UNSAID)
                 r->price.lacks |= EQUALS_SPOT;
     }
+}
+
+void prices_release(struct prices *prices)
+{
+    free(prices->items);
+    *prices = (struct prices){0};
+}
+
+static int insert(struct prices *prices, size_t at, const struct image_price *price,
+                  struct err *err)
+{
+    if (prices->count == UINT16_MAX)
+        return err_set(err, ERR_OVERFLOW, "an offer has more than %d prices", UINT16_MAX);
+    TRY(array_grow(&prices->items, prices->count, &prices->cap, sizeof *price, err));
+    struct image_price *place = prices->items + at;
+    memmove(place + 1, place, (prices->count - at) * sizeof *place);
+    *place = *price;
+    prices->count++;
+    return 0;
+}
+
+int prices_append(struct prices *prices, const struct image_price *price, struct err *err)
+{
+    return insert(prices, prices->count, price, err);
+}
+
+bool price_same(const struct image_price *a, const struct image_price *b)
+{
+    return a->rate == b->rate && a->per_s == b->per_s && a->currency == b->currency;
+}
+
+// Ends a row before the next one starts.
+static void cut(struct prices *prices, size_t i)
+{
+    struct image_price *p = &prices->items[i];
+    if (i + 1 < prices->count && p->seen >= p[1].since)
+        p->seen = p[1].since > p->since ? p[1].since - 1 : p->since;
+}
+
+static void extend(struct prices *prices, size_t i, const struct image_price *seen)
+{
+    struct image_price *p = &prices->items[i];
+    if (seen->since < p->since)
+        p->since = seen->since;
+    if (seen->seen >= p->seen) {
+        p->seen = seen->seen;
+        p->source = seen->source;
+        p->valid_to = seen->valid_to;
+        p->basis = seen->basis;
+        p->lacks = seen->lacks;
+    }
+    cut(prices, i);
+    if (i > 0)
+        cut(prices, i - 1);
+}
+
+// The number of rows that start on that day or before.
+static size_t started_by(const struct image_price *items, size_t count, int day)
+{
+    while (count > 0 && items[count - 1].since > day)
+        count--;
+    return count;
+}
+
+int prices_observe(struct prices *prices, const struct image_price *seen, bool *changed,
+                   struct err *err)
+{
+    size_t k = started_by(prices->items, prices->count, seen->since); // where to insert
+    struct image_price *items = prices->items;
+    *changed = false;
+    if (k > 0 && price_same(&items[k - 1], seen)) {
+        extend(prices, k - 1, seen);
+        return 0;
+    }
+    for (size_t j = k; j > 0 && items[j - 1].since == seen->since; j--)
+        if (price_same(&items[j - 1], seen))
+            return 0; // known; another price followed on the same day
+    bool between = k > 0 && items[k - 1].seen > seen->since;
+    if (k < prices->count && price_same(&items[k], seen) && !between) {
+        extend(prices, k, seen); // the price held earlier than we knew
+        return 0;
+    }
+    *changed = true;
+    if (between) {
+        // Split a row: the other price was seen before and after, but not on this day.
+        struct image_price later = items[k - 1];
+        later.since = later.seen;
+        items[k - 1].seen = items[k - 1].since;
+        TRY(insert(prices, k, &later, err));
+    }
+    TRY(insert(prices, k, seen, err));
+    cut(prices, k);
+    if (k > 0)
+        cut(prices, k - 1);
+    return 0;
+}
+
+const struct image_price *prices_on(const struct image_price *items, size_t count, int day)
+{
+    size_t k = day == 0 ? count : started_by(items, count, day);
+    return k > 0 ? &items[k - 1] : NULL;
+}
+
+#define TEXT_MAX ((size_t)1 << 30)
+
+void words_release(struct words *words)
+{
+    buf_release(&words->text);
+    free(words->at);
+    free(words->slots);
+    memset(words, 0, sizeof *words);
+}
+
+const char *words_text(const struct words *words, uint32_t number)
+{
+    return number < words->count ? words->text.data + words->at[number] : "";
+}
+
+static uint64_t hash_of(const char *text, size_t len)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); // FNV-1a
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+    return hash ^ hash >> 32;
+}
+
+static uint32_t *slot_of(const struct words *words, const char *text, size_t len)
+{
+    size_t mask = words->slot_count - 1;
+    for (size_t i = (size_t)hash_of(text, len) & mask;; i = (i + 1) & mask) {
+        uint32_t *slot = &words->slots[i];
+        if (*slot == 0 || strcmp(words_text(words, *slot - 1), text) == 0)
+            return slot;
+    }
+}
+
+static int grow_slots(struct words *words, struct err *err)
+{
+    size_t count = words->slot_count ? words->slot_count * 2 : 1024;
+    uint32_t *slots = calloc(count, sizeof *slots);
+    if (!slots)
+        return err_memory(err);
+    free(words->slots);
+    words->slots = slots;
+    words->slot_count = count;
+    for (size_t i = 0; i < words->count; i++) {
+        const char *text = words_text(words, (uint32_t)i);
+        *slot_of(words, text, strlen(text)) = (uint32_t)i + 1;
+    }
+    return 0;
+}
+
+static int append(struct words *words, const char *text, size_t len, uint32_t *number,
+                  struct err *err)
+{
+    TRY(array_grow(&words->at, words->count, &words->cap, sizeof *words->at, err));
+    words->text.max = TEXT_MAX; // offsets must fit into 32 bits
+    size_t at = words->text.len;
+    buf_add(&words->text, text, len + 1);
+    TRY(buf_check(&words->text, err));
+    words->at[words->count] = (uint32_t)at;
+    *number = (uint32_t)words->count++;
+    return 0;
+}
+
+int words_add(struct words *words, const char *text, uint32_t *number, struct err *err)
+{
+    if (words->count == 0 && *text != '\0')
+        TRY(words_add(words, "", number, err));
+    if (words->count * 2 >= words->slot_count)
+        TRY(grow_slots(words, err));
+    size_t len = strlen(text);
+    uint32_t *slot = slot_of(words, text, len);
+    if (*slot != 0) {
+        *number = *slot - 1;
+        return 0;
+    }
+    TRY(append(words, text, len, number, err));
+    *slot = *number + 1;
+    return 0;
+}
+
+static int by_text(const void *a, const void *b, void *arg)
+{
+    const struct words *words = arg;
+    return strcmp(words_text(words, *(const uint32_t *)a), words_text(words, *(const uint32_t *)b));
+}
+
+uint32_t *words_rank(const struct words *words, struct err *err)
+{
+    uint32_t *order = malloc((words->count + 1) * sizeof *order);
+    uint32_t *ranks = malloc((words->count + 1) * sizeof *ranks);
+    if (!order || !ranks) {
+        free(order);
+        free(ranks);
+        err_memory(err);
+        return NULL;
+    }
+    for (size_t i = 0; i < words->count; i++)
+        order[i] = (uint32_t)i;
+    union {
+        const struct words *in;
+        void *out;
+    } arg = {words};
+    qsort_r(order, words->count, sizeof *order, by_text, arg.out);
+    for (size_t i = 0; i < words->count; i++)
+        ranks[order[i]] = (uint32_t)i;
+    free(order);
+    return ranks;
 }

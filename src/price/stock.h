@@ -11,6 +11,7 @@
 #ifndef FARE_PRICE_STOCK_H
 #define FARE_PRICE_STOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,7 +19,28 @@
 #include "base/err.h"
 #include "price/image.h"
 #include "price/offer.h"
-#include "price/words.h"
+
+// words: interned strings, each known by a number. Internal to price/.
+//
+// A catalogue repeats "us-east-1" fifty thousand times. Numbers follow the order of insertion; word
+// 0 is the empty string. words_rank() gives the alphabetical order.
+
+struct words {
+    struct buf text; // all words, each with its NUL
+    uint32_t *at;    // the offset of each word in `text`
+    size_t count, cap;
+    uint32_t *slots; // a hash table of number + 1; 0: free
+    size_t slot_count;
+};
+
+// A zeroed struct is empty. Pointers from words_text() are valid until the next words_add().
+void words_release(struct words *words);
+int words_add(struct words *words, const char *text, uint32_t *number, struct err *err) MUST_USE;
+const char *words_text(const struct words *words, uint32_t number);
+
+// ranks[number] is the word's position in strcmp() order. The caller frees it; null if out of
+// memory.
+uint32_t *words_rank(const struct words *words, struct err *err) MUST_USE;
 
 struct stock_row {
     uint32_t provider, name, region, zone, gpu, cpu; // numbers of words
@@ -89,5 +111,24 @@ int stock_from(struct stock *stock, const char *table, size_t line, struct err *
 // and line, if a hand-written table has two prices for one offer and date.
 int stock_build(struct stock *stock, const struct image *old, struct buf *out,
                 struct stock_counts *counts, struct err *err) MUST_USE;
+
+// prices: the price history of one offer under construction; for stock_build.c.
+
+struct prices {
+    struct image_price *items; // by date; each `seen` is before the next `since`
+    size_t count, cap;
+};
+
+void prices_release(struct prices *prices);
+int prices_append(struct prices *prices, const struct image_price *price, struct err *err) MUST_USE;
+
+// The price was seen from `seen->since` to `seen->seen`. `*changed`: a row was added.
+int prices_observe(struct prices *prices, const struct image_price *seen, bool *changed,
+                   struct err *err) MUST_USE;
+
+// The row valid on that day (0: the newest); null if there is none yet.
+const struct image_price *prices_on(const struct image_price *items, size_t count, int day);
+
+bool price_same(const struct image_price *a, const struct image_price *b);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "price/book.h"
 #include "price/timeline.h"
-#include "price/prices.h"
+#include "price/stock.h"
 
 struct making {
     struct stock *stock;

@@ -7,8 +7,7 @@
 #include "base/index.h"
 #include "base/money.h"
 #include "estimate/estimate.h"
-#include "price/doubt.h"
-#include "price/offer_record.h"
+#include "price/listing.h"
 #include "report/offers.h"
 
 #define RECORD_TABLES

@@ -8,9 +8,7 @@
 #include "base/array.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "price/doubt.h"
 #include "price/listing.h"
-#include "price/offer_record.h"
 #include "report/html.h"
 #include "report/markup.h"
 

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/money.h"
-#include "price/doubt.h"
-#include "price/offer_record.h"
+#include "price/listing.h"
 #include "report/html.h"
 #include "report/markup.h"
 #include "report/part.h"

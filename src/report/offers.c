@@ -7,7 +7,7 @@
 
 #include "base/money.h"
 #include "base/units.h"
-#include "price/offer_record.h"
+#include "price/listing.h"
 
 enum { KINDS = 3, PROVIDERS_MOST = 64, MARKS_MOST = 300 };
 #define ONE_MARK 0.02 // of the price: marks so close lie on each other

@@ -8,7 +8,6 @@
 #include "base/money.h"
 #include "base/units.h"
 #include "price/listing.h"
-#include "price/offer_record.h"
 #include "report/gpu.h"
 #include "report/html.h"
 #include "report/markup.h"

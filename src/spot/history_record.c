@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
-#include "price/offer_record.h"
+#include "price/listing.h"
 #include "spot/history_figures.h"
 
 #define DAY_S INT64_C(86400)

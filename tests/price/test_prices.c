@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "price/prices.h"
+#include "price/stock.h"
 
 static struct image_price at(int64_t rate, int since, int seen)
 {
