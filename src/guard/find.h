@@ -4,19 +4,17 @@
 // An item is a file with a checkpoint's name, or a folder such as checkpoint-500 with all that is
 // below it; logs and other files beside them are none. finder_look() compares the folder with the
 // last look: what was there before the job started is old, what changes is being written. An item
-// counts when it is complete by its own format (whole.h), or has been quiet: files that keep their
+// counts when it is complete by its own format, or has been quiet: files that keep their
 // length and times for `quiet_ns`, or after which the job began another one; and for longer
 // (`silent_ns`) where nothing at all is known. In a folder with a file that names the newest
-// checkpoint (beside.h), that one alone counts.
+// checkpoint (manifest.h, "beside"), that one alone counts.
 #ifndef FARE_GUARD_FIND_H
 #define FARE_GUARD_FIND_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
-#include "guard/beside.h"
+#include "guard/manifest.h"
 
 struct finder;
 
@@ -60,5 +58,32 @@ bool find_is_name(const char *name);
 
 // The step in a checkpoint's name: "checkpoint-500", "epoch=3-step=1000.ckpt"; -1: none.
 int64_t find_step(const char *name);
+
+// ---- whole: whether a checkpoint is complete, by its own format.
+//
+//     zip           PyTorch (.pt, .pth), Lightning (.ckpt), Keras 3 (.keras): the directory at its
+//                   end, which is written last, fits the file's length
+//     safetensors   the header says where the last tensor ends
+//     HDF5          Keras 2 (.h5): the superblock says how long the file is
+//     folders       Hugging Face's Trainer: trainer_state.json, and all shards that an index names;
+//                   torch.distributed.checkpoint: .metadata; DeepSpeed in Lightning: latest; every
+//                   file in them whole as above
+//
+// Other files and folders say nothing about themselves: they count once they have been quiet,
+// sooner where the kernel says that nobody has them open for writing.
+
+enum whole {
+    WHOLE_NO,      // of a known format, and something is missing
+    WHOLE_UNKNOWN, // of no known format
+    WHOLE_LIKELY,  // nothing is missing, but its format does not say that nothing follows
+    WHOLE_YES,
+};
+
+// A file that cannot be read is WHOLE_NO.
+enum whole whole_file(const char *path);
+enum whole whole_folder(const char *path);
+
+// By its name a file or folder that a program has not finished: ".x", "x.tmp", "tmp-checkpoint-5".
+bool whole_is_temporary(const char *name);
 
 #endif

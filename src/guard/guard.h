@@ -14,8 +14,6 @@
 #ifndef FARE_GUARD_GUARD_H
 #define FARE_GUARD_GUARD_H
 
-#include "base/buf.h"
-#include "base/err.h"
 #include "guard/notice.h"
 #include "record/run.h"
 
@@ -99,5 +97,11 @@ struct guard_end {
 // gets all starts, this one last. Fails only for lack of memory.
 int guard_finish(struct guard *guard, const struct guard_end *end, struct run_saving *saving,
                  struct buf *says, struct err *err) MUST_USE;
+
+// ---- history: all starts of a job, on all machines, in its store: history/EEEEEEEEEE, one object
+// for each epoch (lease.h), written only by its holder.
+
+// Fills the totals from the starts.
+int history_total(struct run_saving *saving, struct err *err) MUST_USE;
 
 #endif

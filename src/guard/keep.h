@@ -34,17 +34,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/err.h"
-#include "guard/beside.h"
-#include "guard/lease.h"
 #include "guard/store.h"
 
-#define KEEP_LAST        3             // checkpoints kept, unless told otherwise
-#define KEEP_MANIFEST    "fare.save/1" // format of manifest and marker
-#define KEEP_FILES       100000        // most files in a checkpoint
-#define KEEP_PATIENCE_NS (600 * NS_PER_S)
+#define KEEP_MANIFEST "fare.save/1" // format of manifest and marker
+#define KEEP_FILES    100000        // most files in a checkpoint
 
 struct keep;
 
@@ -118,18 +111,5 @@ struct keep_saved {
 // Not to be called from two threads at once.
 int keep_save(struct keep *keep, const struct keep_source *source, struct keep_saved *saved,
               struct buf *notes, int64_t deadline_ns, struct err *err) MUST_USE;
-
-// How many bytes a save of `path` would have to send now, by size and time of modification, without
-// reading files: for "does it fit into the notice". An estimate.
-int keep_would_send(struct keep *keep, const char *path, int64_t *bytes, struct err *err) MUST_USE;
-
-// All complete checkpoints of this job that count, newest first. Reads manifests, no data.
-struct keep_list {
-    struct keep_entry *items;
-    size_t count, cap;
-};
-int keep_list(struct keep *keep, struct keep_list *list, struct buf *notes, int64_t deadline_ns,
-              struct err *err) MUST_USE;
-void keep_list_release(struct keep_list *list);
 
 #endif

@@ -1,12 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// keep_parts: what keep.c, keep_fetch.c, keep_save.c and keep_prune.c share (others include
-// keep.h).
+// keep_parts: what keep.c, keep_fetch.c and keep_save.c share (others include keep.h).
 #ifndef FARE_GUARD_KEEP_PARTS_H
 #define FARE_GUARD_KEEP_PARTS_H
 
+#include "base/index.h"
 #include "guard/keep.h"
 #include "guard/manifest.h"
-#include "guard/scan.h"
+
+// ---- scan: a file or a folder tree on the disk as a manifest, every file hashed; for keep.h's
+// files.
+//
+// A file whose size, inode and times are those of the last scan is not read again, unless it was
+// changed within two seconds before that scan: clocks of file systems are coarse.
+
+// A file that was hashed.
+struct scan_memo {
+    uint64_t device, inode;
+    int64_t bytes, modified_ns, changed_ns;
+    int64_t hashed_s; // the date
+    uint8_t sum[SHA256_BYTES];
+    uint8_t (*parts)[SHA256_BYTES];
+};
+
+struct scan {
+    struct index paths; // number in `memos`
+    struct scan_memo *memos;
+    size_t count, cap;
+    bool (*progress)(void *context, int64_t done_bytes); // (optional) false gives up
+    void *context;
+};
+
+void scan_release(struct scan *scan);
+
+// Hashes one file of the size `bytes`: the whole and its parts. ERR_FORMAT: it has another size.
+int scan_hash(const char *path, int64_t bytes, uint8_t sum[SHA256_BYTES],
+              uint8_t (**parts)[SHA256_BYTES], struct scan *scan, int64_t deadline_ns,
+              struct err *err) MUST_USE;
+
+// ---- keep
 
 // A checkpoint in the store, as far as it is known.
 struct save {
@@ -61,12 +92,6 @@ int keep_manifest(struct keep *keep, struct save *save, int64_t deadline_ns,
 
 // A new one at the end of the list; null if memory runs out.
 struct save *keep_add(struct keep *keep, int64_t epoch, int64_t number, struct err *err) MUST_USE;
-
-// Fetches a checkpoint below the folder `top` and verifies it; `*path` (free it) is what to resume
-// from. ERR_FORMAT, ERR_MISSING: it is not whole in the store. What fails on this machine (no
-// folder, no room, a disk that lies) is another code. `notes` says if it could not get its place.
-int keep_place(struct keep *keep, struct save *save, const char *top, char **path,
-               struct buf *notes, int64_t deadline_ns, struct err *err) MUST_USE;
 
 void keep_entry_of(const struct save *save, struct keep_entry *entry);
 

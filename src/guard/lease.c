@@ -1,18 +1,271 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/lease.h"
 
+#include <ctype.h>
+#include <jansson.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/bounds.h"
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/rng.h"
-#include "guard/lease_claim.h"
+#include "record/field.h"
+
+#define LEASE_FORMAT "fare.lease/1"
+
+// The highest epoch as it is now.
+struct lease_view {
+    int64_t seen_ns;            // before it was asked for
+    struct lease_holder holder; // epoch 0: none
+    struct lease_beat beat;
+};
+
+#define EPOCH_DIGITS 10
+
+static int lease_claim_write(const struct lease_holder *holder, struct buf *out, struct err *err)
+{
+    char *host = NULL, *job = NULL; // without control characters
+    int rc = TEXTS_SET(err, {&host, holder->host}, {&job, holder->job});
+    if (rc == 0)
+        rc = store_json(json_pack("{s:s, s:I, s:s, s:s, s:s}", "format", LEASE_FORMAT, "epoch",
+                                  (json_int_t)holder->epoch, "id", holder->id, "host",
+                                  host ? host : "", "job", job ? job : ""),
+                        out, err);
+    free(host), free(job);
+    return rc;
+}
+
+static int lease_beat_write(const struct lease_beat *beat, struct buf *out, struct err *err)
+{
+    return store_json(json_pack("{s:s, s:I, s:s}", "format", LEASE_FORMAT, "count",
+                                (json_int_t)beat->count, "state",
+                                beat->done    ? "done"
+                                : beat->ended ? "released"
+                                              : "held"),
+                      out, err);
+}
+
+static json_t *load(const char *text)
+{
+    json_t *json = json_loads(text, 0, NULL);
+    const char *format = json_string_value(json_object_get(json, "format"));
+    if (format && strcmp(format, LEASE_FORMAT) == 0)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+static void copy(json_t *json, const char *name, char *out, size_t size)
+{
+    const char *text = json_string_value(json_object_get(json, name));
+    snprintf(out, size, "%s", text ? text : "");
+    for (char *p = out; *p; p++) // for messages
+        if ((unsigned char)*p < 32 || *p == 127)
+            *p = '?';
+}
+
+bool lease_claim_read(const char *text, struct lease_holder *holder)
+{
+    json_t *json = load(text);
+    bool ours = json != NULL;
+    if (ours) {
+        copy(json, "id", holder->id, sizeof holder->id);
+        copy(json, "host", holder->host, sizeof holder->host);
+        copy(json, "job", holder->job, sizeof holder->job);
+    }
+    json_decref(json);
+    return ours;
+}
+
+bool lease_beat_read(const char *text, struct lease_beat *beat)
+{
+    json_t *json = load(text), *count = json_object_get(json, "count");
+    const char *state = json_string_value(json_object_get(json, "state"));
+    bool ours = json_is_integer(count) && json_integer_value(count) >= 0 && state;
+    if (ours)
+        *beat = (struct lease_beat){.count = json_integer_value(count),
+                                    .ended = strcmp(state, "held") != 0,
+                                    .done = strcmp(state, "done") == 0};
+    json_decref(json);
+    return ours;
+}
+
+void lease_name(int64_t epoch, const char *what, char out[STORE_NAME_BYTES])
+{
+    snprintf(out, STORE_NAME_BYTES, "lease/%0*lld/%s", EPOCH_DIGITS, (long long)epoch, what);
+}
+
+int64_t lease_name_read(const char *name, const char **what)
+{
+    int64_t epoch = 0;
+    if (strncmp(name, "lease/", 6) != 0)
+        return 0;
+    name += 6;
+    for (int i = 0; i < EPOCH_DIGITS; i++, name++) {
+        if (!isdigit((unsigned char)*name))
+            return 0;
+        epoch = epoch * 10 + (*name - '0');
+    }
+    if (*name != '/')
+        return 0;
+    *what = name + 1;
+    return epoch;
+}
+
+// ---- Looking at the epochs in the store, and claiming the next
+
+// Goes on while the machine sleeps.
+static int64_t lease_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+// Reads an object that may be gone, cut or someone else's: "" then.
+static int read_text(struct store *store, const char *name, struct buf *text, int64_t deadline_ns,
+                     struct err *err)
+{
+    struct err why = {0};
+    buf_reset(text);
+    int rc = store_get(store, name, BOUND_MARKER, text, deadline_ns, &why);
+    if (rc == ERR_MISSING || rc == ERR_FORMAT) {
+        buf_reset(text);
+        return 0;
+    }
+    return rc == 0 ? 0 : err_pass(err, rc, &why);
+}
+
+// The claims and beats among objects of one epoch. Of several claims the lowest ID's is the
+// holder's; only a holder beats.
+static int read_epoch(struct store *store, const struct store_list *list, int64_t epoch,
+                      struct lease_view *view, int64_t deadline_ns, struct err *err)
+{
+    struct buf text = {0};
+    const char *what;
+    bool claimed = false;
+    int rc = 0;
+    view->holder = (struct lease_holder){.epoch = epoch};
+    view->beat = (struct lease_beat){.count = -1};
+    for (size_t i = 0; rc == 0 && i < list->count; i++) {
+        const char *name = list->items[i].name;
+        struct lease_beat beat;
+        if (lease_name_read(name, &what) != epoch)
+            continue;
+        bool is_claim = strncmp(what, "claim", 5) == 0, is_beat = strncmp(what, "beat.", 5) == 0;
+        if ((!is_claim || claimed) && !is_beat)
+            continue;
+        rc = read_text(store, name, &text, deadline_ns, err);
+        if (rc == 0 && is_claim)
+            claimed = lease_claim_read(buf_str(&text), &view->holder);
+        else if (rc == 0 && lease_beat_read(buf_str(&text), &beat) && beat.count > view->beat.count)
+            view->beat = beat;
+    }
+    view->holder.ended = view->beat.ended;
+    view->holder.done = view->beat.done;
+    buf_release(&text);
+    return rc;
+}
+
+static int64_t highest_of(const struct store_list *list)
+{
+    int64_t highest = 0;
+    const char *what;
+    for (size_t i = 0; i < list->count; i++) {
+        int64_t epoch = lease_name_read(list->items[i].name, &what);
+        highest = epoch > highest ? epoch : highest;
+    }
+    return highest;
+}
+
+static int lease_look(struct store *store, struct lease_view *view, int64_t deadline_ns,
+                      struct err *err)
+{
+    struct store_list list = {0};
+    *view = (struct lease_view){.seen_ns = lease_now_ns(), .beat = {.count = -1}};
+    int rc = store_list(store, "lease/", &list, deadline_ns, err);
+    int64_t epoch = highest_of(&list);
+    if (rc == 0 && epoch > 0)
+        rc = read_epoch(store, &list, epoch, view, deadline_ns, err);
+    store_list_release(&list);
+    return rc;
+}
+
+// Whether an epoch after `epoch` was claimed, and by whom.
+static int lease_ousted(struct store *store, int64_t epoch, bool *ousted, struct lease_holder *by,
+                        int64_t deadline_ns, struct err *err)
+{
+    struct store_list list = {0};
+    struct lease_view view = {0};
+    char under[STORE_NAME_BYTES];
+    lease_name(epoch + 1, "", under); // epochs are claimed one after the other
+    int rc = store_list(store, under, &list, deadline_ns, err);
+    *ousted = rc == 0 && list.count > 0;
+    if (*ousted)
+        rc = read_epoch(store, &list, epoch + 1, &view, deadline_ns, err);
+    *by = view.holder;
+    store_list_release(&list);
+    return rc;
+}
+
+// Without conditions: lease.h, "Claiming".
+static int claim_in_time(struct store *store, const struct lease_view *view, int64_t window_ns,
+                         struct lease_holder *self, const struct buf *text, bool *won,
+                         int64_t deadline_ns, struct err *err)
+{
+    char name[STORE_NAME_BYTES], what[64], under[STORE_NAME_BYTES];
+    const char *other;
+    struct store_list list = {0};
+    snprintf(what, sizeof what, "claim.%s", self->id);
+    lease_name(self->epoch, what, name);
+    lease_name(self->epoch, "", under);
+    TRY(store_put(store, name, text->data, text->len, deadline_ns, err));
+    if (lease_now_ns() - view->seen_ns > window_ns)
+        return 0; // too late to count
+    clock_sleep_ns(2 * window_ns);
+    int rc = store_list(store, under, &list, deadline_ns, err);
+    bool there = false, lowest = true;
+    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+        if (lease_name_read(list.items[i].name, &other) != self->epoch ||
+            strncmp(other, "claim", 5) != 0)
+            continue;
+        there |= strcmp(other, what) == 0;
+        lowest &= strcmp(other, what) >= 0;
+    }
+    *won = there && lowest;
+    store_list_release(&list);
+    return rc;
+}
+
+// Claims the epoch after `view`'s for `self`, whose epoch it sets. `*won` false: another has it.
+static int lease_claim(struct store *store, const struct lease_view *view, int64_t window_ns,
+                       struct lease_holder *self, bool *won, int64_t deadline_ns, struct err *err)
+{
+    struct buf text = {0};
+    char name[STORE_NAME_BYTES];
+    bool exclusive = false;
+    *won = false;
+    self->epoch = view->holder.epoch + 1;
+    lease_name(self->epoch, "claim", name);
+    int rc = store_exclusive(store, &exclusive, deadline_ns, err);
+    if (rc == 0)
+        rc = lease_claim_write(self, &text, err);
+    if (rc == 0 && exclusive)
+        rc = store_create(store, name, text.data, text.len, won, deadline_ns, err);
+    else if (rc == 0)
+        rc = claim_in_time(store, view, window_ns, self, &text, won, deadline_ns, err);
+    buf_release(&text);
+    return rc;
+}
+
+// ---- The lease
 
 #define BEAT_MS     10000
 #define HOLD_MS     30000
@@ -26,7 +279,6 @@ struct lease {
     int64_t beat_ns, hold_ns, patience_ns;
     void (*around_beat)(void *context);
     void *context;
-    int event;
     pthread_t thread;
     bool beating;         // the thread runs
     pthread_mutex_t lock; // of the rest
@@ -41,7 +293,6 @@ struct lease {
 
 static void lose(struct lease *lease, const char *why, const struct lease_holder *by)
 {
-    uint64_t one = 1;
     if (lease->lost.code)
         return;
     if (by)
@@ -50,8 +301,6 @@ static void lose(struct lease *lease, const char *why, const struct lease_holder
                 (long long)lease->self.epoch);
     else
         err_set(&lease->lost, ERR_FAIL, "%s", why);
-    if (write(lease->event, &one, sizeof one) != sizeof one)
-        return; // it is readable already
 }
 
 // With the lock.
@@ -118,7 +367,7 @@ static void sleep_until(struct lease *lease, int64_t until_ns)
     }
 }
 
-static void *run(void *lease_)
+static void *lease_thread(void *lease_)
 {
     struct lease *lease = lease_;
     pthread_mutex_lock(&lease->lock);
@@ -144,7 +393,7 @@ static void *run(void *lease_)
 
 static int start_thread(struct lease *lease, struct err *err)
 {
-    int failed = pthread_create(&lease->thread, NULL, run, lease);
+    int failed = pthread_create(&lease->thread, NULL, lease_thread, lease);
     if (failed)
         return err_errno(err, failed, "cannot start a thread");
     lease->beating = true;
@@ -241,8 +490,7 @@ static int prepare(struct lease *lease, const struct lease_options *o, struct er
     else if (gethostname(lease->self.host, sizeof lease->self.host - 1) != 0)
         lease->self.host[0] = '\0';
     snprintf(lease->self.job, sizeof lease->self.job, "%s", o->job ? o->job : "");
-    lease->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return lease->event >= 0 ? 0 : err_set(err, ERR_IO, "cannot make an event");
+    return 0;
 }
 
 // The first beat: without it nothing is held.
@@ -294,7 +542,6 @@ int lease_acquire(struct lease **out, struct store *store, const struct lease_op
     if (!lease)
         return err_memory(err);
     lease->store = store;
-    lease->event = -1;
     int rc = prepare(lease, options, err);
     if (rc == 0)
         rc = acquire(lease, options, deadline_ns, err);
@@ -310,8 +557,6 @@ void lease_free(struct lease *lease)
     if (!lease)
         return;
     stop_thread(lease);
-    if (lease->event >= 0)
-        close(lease->event);
     pthread_cond_destroy(&lease->changed);
     pthread_mutex_destroy(&lease->lock);
     free(lease);
@@ -327,11 +572,6 @@ const struct lease_holder *lease_before(const struct lease *lease)
     return &lease->before;
 }
 
-int lease_fd(const struct lease *lease)
-{
-    return lease->event;
-}
-
 int lease_check(struct lease *lease, struct err *err)
 {
     pthread_mutex_lock(&lease->lock);
@@ -340,14 +580,6 @@ int lease_check(struct lease *lease, struct err *err)
         *err = lease->lost;
     pthread_mutex_unlock(&lease->lock);
     return rc;
-}
-
-int64_t lease_left_ns(struct lease *lease)
-{
-    pthread_mutex_lock(&lease->lock);
-    int64_t left_ns = state_of(lease) ? 0 : lease->valid_ns - lease_now_ns();
-    pthread_mutex_unlock(&lease->lock);
-    return left_ns;
 }
 
 int lease_confirm(struct lease *lease, int64_t deadline_ns, struct err *err)

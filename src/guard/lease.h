@@ -40,7 +40,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "guard/store.h"
 
 struct lease;
@@ -91,13 +90,6 @@ lease_before(const struct lease *lease); // the holder of the epoch before
 // ended, with SIGKILL if need be, as soon as this is not 0.
 int lease_check(struct lease *lease, struct err *err) MUST_USE;
 
-// How long the lease will stay valid if no further beat succeeds; 0 or less when lost. A job that
-// must be ended takes time: start when this is below what that takes.
-int64_t lease_left_ns(struct lease *lease);
-
-// Becomes readable (poll) when the lease is lost. Owned by the lease.
-int lease_fd(const struct lease *lease);
-
 // Looks in the store, now, whether a newer epoch was claimed. 0: none; ERR_FAIL: lost.
 int lease_confirm(struct lease *lease, int64_t deadline_ns, struct err *err) MUST_USE;
 
@@ -111,8 +103,18 @@ void lease_free(struct lease *lease); // null is fine
 // The name of an object of an epoch: "lease/0000000007/base".
 void lease_name(int64_t epoch, const char *what, char out[STORE_NAME_BYTES]);
 
-// The highest epoch that was claimed; 0: none. For readers without a lease.
-int lease_highest(struct store *store, int64_t *epoch, int64_t deadline_ns,
-                  struct err *err) MUST_USE;
+// ---- Claims and beats as they stand in the store
+
+struct lease_beat {
+    int64_t count; // -1: none was read
+    bool ended, done;
+};
+
+// False: not one of ours, or cut. A claim that cannot be read still takes its epoch.
+bool lease_claim_read(const char *text, struct lease_holder *holder);
+bool lease_beat_read(const char *text, struct lease_beat *beat);
+
+// "lease/0000000007/beat.ID": its epoch and "beat.ID"; 0: another name.
+int64_t lease_name_read(const char *name, const char **what);
 
 #endif

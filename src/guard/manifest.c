@@ -3,18 +3,119 @@
 
 #include <ctype.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/bounds.h"
 #include "base/clock.h"
-#include "guard/beside.h"
+#include "base/err.h"
+#include "base/fs.h"
+#include "base/utf8.h"
 #include "guard/keep.h"
 #include "guard/store_kind.h"
 
-void manifest_entry_release(struct manifest_entry *entry)
+#define MEGATRON_DIGITS 7
+
+// A plain name in one line, or "".
+static void name_in(const char *folder, const char *text, char out[BESIDE_TEXT])
+{
+    (void)folder;
+    size_t len = strcspn(text, "\r\n");
+    bool good = len > 0 && len < 256 && text[len + strspn(text + len, "\r\n")] == '\0' &&
+                text[0] != '.' && !memchr(text, '/', len);
+    snprintf(out, BESIDE_TEXT, "%.*s", good ? (int)len : 0, text);
+}
+
+// "100" is Megatron's iter_0000100 or verl's global_step_100, whichever is there.
+static void iteration_item(const char *folder, const char *text, char out[BESIDE_TEXT])
+{
+    char name[BESIDE_TEXT];
+    name_in(folder, text, name);
+    size_t digits = strspn(name, "0123456789");
+    bool number = digits > 0 && digits < 18 && !name[digits];
+    snprintf(out, BESIDE_TEXT, "%s", strcmp(name, "release") == 0 ? name : "");
+    if (!number)
+        return;
+    struct buf path = {0};
+    buf_printf(&path, "%s/global_step_%s", folder, name);
+    if (!path.failed && access(buf_str(&path), F_OK) == 0)
+        snprintf(out, BESIDE_TEXT, "global_step_%.18s", name);
+    else
+        snprintf(out, BESIDE_TEXT, "iter_%0*lld", MEGATRON_DIGITS, strtoll(name, NULL, 10));
+    buf_release(&path);
+}
+
+static void keras_item(const char *folder, const char *text, char out[BESIDE_TEXT])
+{
+    (void)folder;
+    snprintf(out, BESIDE_TEXT, "%s", strchr(text, '}') ? "latest.weights.h5" : "");
+}
+
+static const struct {
+    const char *name;
+    void (*item)(const char *folder, const char *text, char out[BESIDE_TEXT]);
+} kinds[] = {{"latest", name_in},
+             {"latest_checkpointed_iteration.txt", iteration_item},
+             {"training_metadata.json", keras_item}};
+
+static bool read_kind(const char *folder, size_t i, struct beside *out)
+{
+    char path[PATH_MAX];
+    struct buf text = {0};
+    struct stat st;
+    bool good = snprintf(path, sizeof path, "%s/%s", folder, kinds[i].name) < (int)sizeof path &&
+                stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < BESIDE_TEXT &&
+                fs_read(path, BESIDE_TEXT - 1, &text, NULL) == 0 &&
+                !memchr(buf_str(&text), '\0', text.len) &&
+                utf8_bad(buf_str(&text), text.len) == text.len;
+    if (good) {
+        snprintf(out->text, sizeof out->text, "%s", buf_str(&text));
+        kinds[i].item(folder, out->text, out->item);
+        out->name = kinds[i].name;
+        out->modified_ns = (int64_t)st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
+    }
+    buf_release(&text);
+    return good && out->item[0];
+}
+
+bool beside_read(const char *folder, struct beside *out)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (read_kind(folder, i, out))
+            return true;
+    *out = (struct beside){0};
+    return false;
+}
+
+// The name of such a file: "latest".
+static bool beside_is_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(name, kinds[i].name) == 0)
+            return true;
+    return false;
+}
+
+bool beside_is_shard(const char *name)
+{
+    size_t len = strlen(name);
+    return strncmp(name, "mp_rank_", 8) == 0 || strstr(name, "zero_pp_rank_") != NULL ||
+           (len > 7 && strcmp(name + len - 7, ".distcp") == 0);
+}
+
+bool beside_is_awaited(const char *name)
+{
+    return strncmp(name, "iter_", 5) == 0 && strlen(name) == 5 + MEGATRON_DIGITS &&
+           strspn(name + 5, "0123456789") == MEGATRON_DIGITS;
+}
+
+// ---- Manifests
+
+static void manifest_entry_release(struct manifest_entry *entry)
 {
     free(entry->path), free(entry->target), free(entry->parts), free(entry->data);
     *entry = (struct manifest_entry){0};
@@ -142,18 +243,6 @@ static json_t *entry_json(const struct manifest_entry *entry, struct buf *parts)
                      buf_str(parts), "data", entry->data);
 }
 
-// Takes `json`.
-static int dump(json_t *json, size_t flags, struct buf *out, struct err *err)
-{
-    char *text = json ? json_dumps(json, flags) : NULL;
-    int rc = text ? 0 : err_memory(err);
-    if (text)
-        buf_adds(out, text);
-    free(text);
-    json_decref(json);
-    return rc == 0 ? buf_check(out, err) : rc;
-}
-
 int manifest_write(const struct manifest *m, struct buf *out, struct err *err)
 {
     char date[CLOCK_ISO_BYTES];
@@ -172,12 +261,12 @@ int manifest_write(const struct manifest *m, struct buf *out, struct err *err)
     if (rc == 0 && m->beside && !beside)
         rc = err_memory(err);
     if (rc == 0)
-        rc = dump(json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:b, s:o*, s:o}", "format",
-                            KEEP_MANIFEST, "job", m->job, "name", m->name, "epoch",
-                            (json_int_t)m->epoch, "number", (json_int_t)m->number, "date", date,
-                            "step", (json_int_t)m->step, "file", m->file, "beside", beside,
-                            "entries", entries),
-                  JSON_COMPACT, out, err);
+        rc = store_json(json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:b, s:o*, s:o}", "format",
+                                  KEEP_MANIFEST, "job", m->job, "name", m->name, "epoch",
+                                  (json_int_t)m->epoch, "number", (json_int_t)m->number, "date",
+                                  date, "step", (json_int_t)m->step, "file", m->file, "beside",
+                                  beside, "entries", entries),
+                        out, err);
     else
         json_decref(entries), json_decref(beside);
     buf_release(&parts);
@@ -416,10 +505,11 @@ int manifest_read(const char *text, struct manifest *m, struct err *err)
 int marker_write(const struct marker *marker, struct buf *out, struct err *err)
 {
     json_t *passed = marker->passed ? json_true() : NULL;
-    return dump(json_pack("{s:s, s:s, s:I, s:I, s:s, s:o*}", "format", KEEP_MANIFEST, "job",
-                          marker->job, "epoch", (json_int_t)marker->epoch, "number",
-                          (json_int_t)marker->number, "manifest", marker->sum, "passed", passed),
-                JSON_COMPACT, out, err);
+    return store_json(json_pack("{s:s, s:s, s:I, s:I, s:s, s:o*}", "format", KEEP_MANIFEST, "job",
+                                marker->job, "epoch", (json_int_t)marker->epoch, "number",
+                                (json_int_t)marker->number, "manifest", marker->sum, "passed",
+                                passed),
+                      out, err);
 }
 
 bool marker_read(const char *text, struct marker *marker)

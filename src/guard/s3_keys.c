@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guard/s3_keys.h"
+#include "guard/s3.h"
 
 #include <ctype.h>
 #include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +12,8 @@
 #include "base/bounds.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/fs.h"
-#include "base/http.h"
 
 #define FILE_MAX  ((size_t)1 << 20)
 #define ROLE_PATH "/latest/meta-data/iam/security-credentials/"

@@ -4,16 +4,164 @@
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
+#include <jansson.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/bounds.h"
+#include "base/clock.h"
+#include "base/err.h"
 #include "base/rng.h"
 #include "guard/store_kind.h"
+
+#define STORE_PART_BYTES ((int64_t)8 << 20) // of a part; larger ones from 70 GiB on
+
+#define PAUSE_FIRST_MS 200
+#define PAUSE_MOST_MS  10000
+
+struct pause pause_begin(int64_t first_ms, int64_t deadline_ns, const atomic_bool *stop)
+{
+    return (struct pause){first_ms ? first_ms : PAUSE_FIRST_MS, deadline_ns, stop};
+}
+
+bool pause_wait(struct pause *pause)
+{
+    uint32_t random;
+    rng_entropy(&random, sizeof random);
+    int64_t full_ns = pause->next_ms * NS_PER_MS;
+    int64_t end_ns = clock_now_ns() + full_ns / 2 + (int64_t)(random % 1024) * (full_ns / 2048);
+    if (pause->deadline_ns && end_ns >= pause->deadline_ns)
+        return false;
+    pause->next_ms = pause->next_ms * 2 < PAUSE_MOST_MS ? pause->next_ms * 2 : PAUSE_MOST_MS;
+    for (int64_t left_ns; (left_ns = end_ns - clock_now_ns()) > 0;) {
+        if (pause->stop && atomic_load(pause->stop))
+            return false;
+        clock_sleep_ns(left_ns < 50 * NS_PER_MS ? left_ns : 50 * NS_PER_MS);
+    }
+    return true;
+}
+
+// ---- Parts of a file on several threads; the calling thread waits, and reports the progress.
+
+#define THREADS_MAX 32
+#define REPORT_MS   100
+
+struct part_pool {
+    const struct store_work *work;
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    int64_t next;       // part to look at
+    int64_t done_bytes; // of the file
+    int running;        // threads
+    atomic_bool stop;
+    int rc;
+    struct err err;
+};
+
+static void parts_fail(struct part_pool *pool, int rc, const struct err *err)
+{
+    if (pool->rc == 0) {
+        pool->rc = rc;
+        pool->err = *err;
+    }
+    atomic_store(&pool->stop, true);
+}
+
+// The next part that is not done, or -1. With the lock.
+static int64_t take(struct part_pool *pool)
+{
+    const struct store_work *work = pool->work;
+    while (pool->next < work->count && work->done[pool->next])
+        pool->next++;
+    return pool->next < work->count && !atomic_load(&pool->stop) ? pool->next++ : -1;
+}
+
+static void *part_thread(void *pool_)
+{
+    struct part_pool *pool = pool_;
+    const struct store_work *work = pool->work;
+    struct err err = {0};
+    void *buffer = malloc((size_t)store_part_bytes(work->file->bytes));
+    int rc = buffer ? 0 : err_memory(&err);
+    pthread_mutex_lock(&pool->lock);
+    for (int64_t part; rc == 0 && (part = take(pool)) >= 0;) {
+        pthread_mutex_unlock(&pool->lock);
+        rc = work->one(work->context, part, buffer, &pool->stop, &err);
+        pthread_mutex_lock(&pool->lock);
+        work->done[part] = rc == 0;
+        pool->done_bytes += rc == 0 ? store_part_len(work->file->bytes, part) : 0;
+    }
+    if (rc != 0)
+        parts_fail(pool, rc, &err);
+    pool->running--;
+    pthread_cond_signal(&pool->moved);
+    pthread_mutex_unlock(&pool->lock);
+    free(buffer);
+    return NULL;
+}
+
+// Until all threads have ended. With the lock.
+static void watch(struct part_pool *pool)
+{
+    const struct store_file *file = pool->work->file;
+    while (pool->running > 0) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += REPORT_MS * NS_PER_MS;
+        until.tv_sec += until.tv_nsec / NS_PER_S;
+        until.tv_nsec %= NS_PER_S;
+        pthread_cond_timedwait(&pool->moved, &pool->lock, &until);
+        int64_t done = pool->done_bytes;
+        pthread_mutex_unlock(&pool->lock);
+        bool go_on = !file->progress || file->progress(file->context, done);
+        pthread_mutex_lock(&pool->lock);
+        if (!go_on && pool->running > 0) {
+            struct err err = {0};
+            err_set(&err, ERR_FAIL, "stopped");
+            parts_fail(pool, ERR_FAIL, &err);
+        }
+    }
+}
+
+int store_work(const struct store_work *work, struct err *err)
+{
+    pthread_t threads[THREADS_MAX];
+    pthread_condattr_t steady;
+    struct part_pool pool = {.work = work};
+    int started = 0, wanted = work->threads < THREADS_MAX ? work->threads : THREADS_MAX;
+    int64_t open = 0;
+    for (int64_t i = 0; i < work->count; i++) {
+        pool.done_bytes += work->done[i] ? store_part_len(work->file->bytes, i) : 0;
+        open += !work->done[i];
+    }
+    wanted = open < wanted ? (int)open : wanted;
+    pthread_mutex_init(&pool.lock, NULL);
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(&pool.moved, &steady);
+    pthread_mutex_lock(&pool.lock);
+    while (started < wanted && pthread_create(&threads[started], NULL, part_thread, &pool) == 0)
+        started++, pool.running++;
+    if (started == 0 && wanted > 0)
+        pool.rc = err_errno(&pool.err, EAGAIN, "cannot start a thread");
+    watch(&pool);
+    pthread_mutex_unlock(&pool.lock);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    pthread_cond_destroy(&pool.moved);
+    pthread_condattr_destroy(&steady);
+    pthread_mutex_destroy(&pool.lock);
+    if (pool.rc != 0 && err && !err->code)
+        *err = pool.err;
+    return pool.rc;
+}
+
+// ---- The store
 
 #define PARTS_MOST 9000 // S3 takes 10,000
 
@@ -141,12 +289,6 @@ int store_list(struct store *store, const char *under, struct store_list *list, 
     return store->kind->list(store->state, under, list, until(deadline_ns, 0), err);
 }
 
-int store_size(struct store *store, const char *name, int64_t *bytes, int64_t deadline_ns,
-               struct err *err)
-{
-    return store->kind->size(store->state, name, bytes, until(deadline_ns, 0), err);
-}
-
 int store_send(struct store *store, struct store_file *file, int64_t deadline_ns, struct err *err)
 {
     assert(store_name_fits(file->name));
@@ -238,6 +380,17 @@ int store_exclusive(struct store *store, bool *exclusive, int64_t deadline_ns, s
     }
     pthread_mutex_unlock(&store->lock);
     return rc;
+}
+
+int store_json(json_t *json, struct buf *out, struct err *err)
+{
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    int rc = text ? 0 : err_memory(err);
+    if (text)
+        buf_adds(out, text);
+    free(text);
+    json_decref(json);
+    return rc == 0 ? buf_check(out, err) : rc;
 }
 
 // ---- Lists and parts

@@ -24,17 +24,17 @@
 #ifndef FARE_GUARD_STORE_H
 #define FARE_GUARD_STORE_H
 
+#include <jansson.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "base/err.h"
 #include "base/sha256.h"
 
-#define STORE_TRIES      6                  // of one request, unless the deadline comes first
-#define STORE_NAME_BYTES 256                // longest name, with the NUL
-#define STORE_PART_BYTES ((int64_t)8 << 20) // of a part; larger ones from 70 GiB on
+#define STORE_TRIES      6   // of one request, unless the deadline comes first
+#define STORE_NAME_BYTES 256 // longest name, with the NUL
 
 struct store;
 
@@ -106,6 +106,9 @@ int store_list(struct store *store, const char *under, struct store_list *list, 
                struct err *err) MUST_USE;
 void store_list_release(struct store_list *list); // a zeroed struct is fine
 
+// Appends the text of `json`, which it takes (null: there was no memory for it).
+int store_json(json_t *json, struct buf *out, struct err *err) MUST_USE;
+
 // ---- Files, in parts.
 //
 // A file is described by its size and the SHA-256 of each part of store_part_bytes(size) bytes; the
@@ -139,12 +142,23 @@ int store_send(struct store *store, struct store_file *file, int64_t deadline_ns
 int store_fetch(struct store *store, struct store_file *file, int64_t deadline_ns,
                 struct err *err) MUST_USE;
 
-// The object's size. ERR_MISSING: none of that name.
-int store_size(struct store *store, const char *name, int64_t *bytes, int64_t deadline_ns,
-               struct err *err) MUST_USE;
-
 // Drops what store_send() left of a file that will not be continued. Only this name's.
 int store_forget(struct store *store, const char *name, int64_t deadline_ns,
                  struct err *err) MUST_USE;
+
+// ---- pause: the waits between tries: they double, and vary at random, so that machines that
+// failed together do not come back together.
+
+struct pause {
+    int64_t next_ms;
+    int64_t deadline_ns; // 0: none
+    const atomic_bool *stop;
+};
+
+// `first_ms` 0: PAUSE_FIRST_MS. `stop` may be null.
+struct pause pause_begin(int64_t first_ms, int64_t deadline_ns, const atomic_bool *stop);
+
+// Waits half to all of the next pause. False: the deadline would pass, or `stop` was set.
+bool pause_wait(struct pause *pause);
 
 #endif

@@ -482,7 +482,6 @@ const struct store_kind store_folder = {
     .create = folder_create,
     .remove = folder_remove,
     .list = folder_list,
-    .size = folder_size,
     .send = folder_send,
     .fetch = folder_fetch,
     .forget = folder_forget,

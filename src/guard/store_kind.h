@@ -22,8 +22,6 @@ struct store_kind {
     int (*remove)(void *state, const char *name, int64_t deadline_ns, struct err *err);
     int (*list)(void *state, const char *under, struct store_list *list, int64_t deadline_ns,
                 struct err *err);
-    int (*size)(void *state, const char *name, int64_t *bytes, int64_t deadline_ns,
-                struct err *err);
     int (*send)(void *state, struct store_file *file, int64_t deadline_ns, struct err *err);
     int (*fetch)(void *state, struct store_file *file, int64_t deadline_ns, struct err *err);
     int (*forget)(void *state, const char *name, int64_t deadline_ns, struct err *err);
@@ -53,7 +51,7 @@ bool store_part_right(const struct store_file *file, int64_t index, const void *
 int store_write_at(int fd, const char *bytes, int64_t len, int64_t at, const char *path,
                    struct err *err) MUST_USE;
 
-// ---- Parts on several threads (store_parts.c)
+// ---- Parts on several threads
 
 struct store_work {
     const struct store_file *file;

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store in a bucket: objects, lists and downloads; store_s3_send.c has the uploads.
-#include "guard/store_s3.h"
-
+// A store in a bucket: objects, lists, downloads and uploads.
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bounds.h"
 #include "base/fs.h"
 #include "base/tree.h"
 #include "guard/s3.h"
-#include "guard/xml.h"
+#include "guard/store_kind.h"
+
+// "cannot VERB 'NAME'", for errors.
+#define DOING_BYTES (STORE_NAME_BYTES + 40)
+#define DOING(text, verb, name)                                                                    \
+    char text[DOING_BYTES];                                                                        \
+    snprintf(text, sizeof text, "cannot %s '%s'", verb, name)
 
 static int bucket_open(void **state, const char *place, const struct store_options *options,
                        struct err *err)
@@ -110,7 +118,9 @@ static int bucket_remove(void *state, const char *name, int64_t deadline_ns, str
     return rc;
 }
 
-int bucket_size(void *state, const char *name, int64_t *bytes, int64_t deadline_ns, struct err *err)
+// As in store.h; `state` is a struct s3.
+static int bucket_size(void *state, const char *name, int64_t *bytes, int64_t deadline_ns,
+                       struct err *err)
 {
     struct http_call call = {0};
     char text[32];
@@ -294,6 +304,388 @@ static int bucket_fetch(void *state, struct store_file *file, int64_t deadline_n
     return rc;
 }
 
+// ---- Files into a bucket. Those over one part are multipart uploads.
+//
+// An upload that was cut is found again by the name of its object (ListMultipartUploads), and the
+// parts that are there by ListParts. A part is known by number and size alone: names of data are
+// hashes of the contents, and the server verified each part's SHA-256 when it came.
+
+#define ID_BYTES   1024
+#define ETAG_BYTES 160
+#define PARTS_LAST 10000 // S3 has no more
+
+struct upload {
+    struct s3 *s3;
+    struct store_file *file;
+    int64_t deadline_ns;
+    int fd;
+    char id[ID_BYTES];
+    int64_t count;
+    bool *done;
+    char (*etags)[ETAG_BYTES];
+    _Atomic int64_t sent;
+    // While reading lists:
+    char key[2048], number[16], size[32], etag[ETAG_BYTES], listed_id[ID_BYTES];
+    bool truncated;
+    char more[16];
+};
+
+// "uploadId=ID", after what sorts before it.
+static int upload_query(const struct upload *u, const char *before, struct buf *query,
+                        struct err *err)
+{
+    buf_printf(query, "%suploadId=", before);
+    s3_encode(u->id, false, query);
+    return buf_check(query, err);
+}
+
+static int upload_element(void *context, const char *parent, const char *name, const char *value,
+                          struct err *err)
+{
+    struct upload *u = context;
+    (void)err;
+    if (value && strcmp(parent, "Upload") == 0 && strcmp(name, "Key") == 0)
+        snprintf(u->key, sizeof u->key, "%s", value);
+    else if (value && strcmp(parent, "Upload") == 0 && strcmp(name, "UploadId") == 0)
+        snprintf(u->listed_id, sizeof u->listed_id, "%s", value);
+    if (value || strcmp(name, "Upload") != 0)
+        return 0;
+    const char *prefix = s3_prefix(u->s3);
+    if (strncmp(u->key, prefix, strlen(prefix)) == 0 &&
+        strcmp(u->key + strlen(prefix), u->file->name) == 0)
+        memcpy(u->id, u->listed_id, sizeof u->id);
+    return 0;
+}
+
+// Whether the answer says that there are no uploads: some servers have no empty list (rclone), or
+// no list at all. Then an upload that was cut is begun again.
+static bool has_none(const struct http_call *call)
+{
+    char code[64];
+    return call->status == 501 ||
+           (call->status == 404 &&
+            xml_find(buf_str(&call->answer), call->answer.len, "Code", code, sizeof code) &&
+            strcmp(code, "NoSuchUpload") == 0);
+}
+
+// An upload of this name that was cut: its id, or "".
+static int find_upload(struct upload *u, struct err *err)
+{
+    struct buf query = {0};
+    struct http_call call = {0};
+    DOING(doing, "list uploads of", u->file->name);
+    u->id[0] = '\0';
+    buf_adds(&query, "prefix=");
+    s3_encode(s3_prefix(u->s3), false, &query);
+    s3_encode(u->file->name, false, &query);
+    buf_adds(&query, "&uploads=");
+    int rc = buf_check(&query, err);
+    if (rc == 0)
+        rc = s3_ask(u->s3,
+                    &(struct s3_request){.query = buf_str(&query), .deadline_ns = u->deadline_ns},
+                    &call, err);
+    if (rc != 0)
+        err_context(err, "%s", doing);
+    else if (!has_none(&call) && call.status != 200)
+        rc = s3_refused(u->s3, &call, doing, err);
+    else if (call.status == 200)
+        rc = xml_walk(buf_str(&call.answer), call.answer.len, upload_element, u, err);
+    buf_release(&query);
+    http_call_release(&call);
+    return rc;
+}
+
+static int part_element(void *context, const char *parent, const char *name, const char *value,
+                        struct err *err)
+{
+    struct upload *u = context;
+    int64_t number = 0, size = 0;
+    (void)err;
+    if (value && strcmp(parent, "Part") == 0 && strcmp(name, "PartNumber") == 0)
+        snprintf(u->number, sizeof u->number, "%s", value);
+    else if (value && strcmp(parent, "Part") == 0 && strcmp(name, "Size") == 0)
+        snprintf(u->size, sizeof u->size, "%s", value);
+    else if (value && strcmp(parent, "Part") == 0 && strcmp(name, "ETag") == 0)
+        snprintf(u->etag, sizeof u->etag, "%s", value);
+    else if (value && strcmp(name, "IsTruncated") == 0)
+        u->truncated = strcmp(value, "true") == 0;
+    else if (value && strcmp(name, "NextPartNumberMarker") == 0)
+        snprintf(u->more, sizeof u->more, "%s", value);
+    if (value || strcmp(name, "Part") != 0)
+        return 0;
+    if (text_int(u->number, &number) && number >= 1 && number <= u->count && u->etag[0] &&
+        text_int(u->size, &size) && size == store_part_len(u->file->bytes, number - 1)) {
+        u->done[number - 1] = true;
+        snprintf(u->etags[number - 1], ETAG_BYTES, "%s", u->etag);
+    }
+    u->number[0] = u->size[0] = u->etag[0] = '\0';
+    return 0;
+}
+
+// The parts that are there. An upload that is gone counts as none: `id` becomes "".
+static int find_parts(struct upload *u, struct err *err)
+{
+    char after[48] = "";
+    int64_t last = 0;
+    DOING(doing, "list parts of", u->file->name);
+    int rc = 0;
+    do {
+        struct buf query = {0};
+        struct http_call call = {0};
+        u->truncated = false;
+        rc = upload_query(u, after, &query, err);
+        if (rc == 0)
+            rc = s3_ask(u->s3,
+                        &(struct s3_request){.name = u->file->name,
+                                             .query = buf_str(&query),
+                                             .deadline_ns = u->deadline_ns},
+                        &call, err);
+        if (rc == 0 && call.status == 404)
+            u->id[0] = '\0';
+        else if (rc == 0 && call.status != 200)
+            rc = s3_refused(u->s3, &call, doing, err);
+        else if (rc == 0)
+            rc = xml_walk(buf_str(&call.answer), call.answer.len, part_element, u, err);
+        int64_t next = 0;
+        if (rc == 0 && u->truncated &&
+            (!text_int(u->more, &next) || next <= last || next > PARTS_LAST))
+            rc = err_set(err, ERR_FORMAT, "%s: '%s' is no number of a part after %lld", doing,
+                         u->more, (long long)last);
+        last = next;
+        snprintf(after, sizeof after, "part-number-marker=%s&", u->more);
+        buf_release(&query);
+        http_call_release(&call);
+    } while (rc == 0 && u->truncated);
+    return rc;
+}
+
+static int begin_upload(struct upload *u, struct err *err)
+{
+    struct http_call call = {0};
+    DOING(doing, "begin to send", u->file->name);
+    int rc = s3_must(u->s3,
+                     &(struct s3_request){.method = "POST",
+                                          .name = u->file->name,
+                                          .query = "uploads=",
+                                          .deadline_ns = u->deadline_ns},
+                     doing, &call, err);
+    if (rc == 0 &&
+        (!xml_find(buf_str(&call.answer), call.answer.len, "UploadId", u->id, sizeof u->id) ||
+         !u->id[0]))
+        rc = err_set(err, ERR_FORMAT, "%s: the answer has no UploadId", doing);
+    http_call_release(&call);
+    return rc;
+}
+
+static int send_part(void *context, int64_t index, void *buffer, const atomic_bool *stop,
+                     struct err *err)
+{
+    struct upload *u = context;
+    struct buf query = {0};
+    struct http_call call = {0};
+    char number[48], sum[SHA256_HEX_BYTES];
+    int64_t len = store_part_len(u->file->bytes, index);
+    DOING(doing, "send", u->file->name);
+    TRY(store_part_read(u->fd, u->file, index, buffer, err));
+    sha256_hex(u->file->parts[index], sum);
+    snprintf(number, sizeof number, "partNumber=%lld&", (long long)index + 1);
+    int rc = upload_query(u, number, &query, err);
+    if (rc == 0)
+        rc = s3_must(u->s3,
+                     &(struct s3_request){.method = "PUT",
+                                          .name = u->file->name,
+                                          .query = buf_str(&query),
+                                          .body = buffer,
+                                          .body_len = (size_t)len,
+                                          .body_sha256 = sum,
+                                          .stop = stop,
+                                          .deadline_ns = u->deadline_ns},
+                     doing, &call, err);
+    if (rc == 0 && !http_header(&call, "ETag", u->etags[index], ETAG_BYTES))
+        rc = err_set(err, ERR_FORMAT, "%s: the answer has no ETag", doing);
+    if (rc == 0)
+        atomic_fetch_add(&u->sent, len);
+    buf_release(&query);
+    http_call_release(&call);
+    return rc;
+}
+
+static void complete_body(const struct upload *u, struct buf *body)
+{
+    buf_adds(body, "<CompleteMultipartUpload>");
+    for (int64_t i = 0; i < u->count; i++) {
+        buf_printf(body, "<Part><PartNumber>%lld</PartNumber><ETag>", (long long)i + 1);
+        for (const char *p = u->etags[i]; *p; p++) {
+            if (*p == '"')
+                buf_adds(body, "&quot;");
+            else if (*p != '<' && *p != '&' && *p != '>')
+                buf_addc(body, *p);
+        }
+        buf_adds(body, "</ETag></Part>");
+    }
+    buf_adds(body, "</CompleteMultipartUpload>");
+}
+
+// S3 may answer 200 and then an error in the body; the size of the object is what counts. An upload
+// that is gone may have been completed by a try whose answer was lost.
+static int end_upload(struct upload *u, bool *gone, struct err *err)
+{
+    struct buf query = {0}, body = {0};
+    struct http_call call = {0};
+    char code[64];
+    int64_t bytes = -1;
+    DOING(doing, "complete", u->file->name);
+    complete_body(u, &body);
+    int rc = buf_check(&body, err);
+    if (rc == 0)
+        rc = upload_query(u, "", &query, err);
+    if (rc == 0)
+        rc = s3_ask(u->s3,
+                    &(struct s3_request){.method = "POST",
+                                         .name = u->file->name,
+                                         .query = buf_str(&query),
+                                         .header = "Content-Type: application/xml",
+                                         .body = buf_str(&body),
+                                         .body_len = body.len,
+                                         .deadline_ns = u->deadline_ns},
+                    &call, err);
+    bool refused =
+        rc == 0 && (call.status != 200 ||
+                    xml_find(buf_str(&call.answer), call.answer.len, "Code", code, sizeof code));
+    if (rc == 0) {
+        struct err why = {0};
+        rc = bucket_size(u->s3, u->file->name, &bytes, u->deadline_ns, &why);
+        *gone = rc == ERR_MISSING && call.status == 404;
+        if (rc == ERR_MISSING)
+            rc = 0;
+        else if (rc != 0)
+            err_pass(err, rc, &why);
+    }
+    if (rc == 0 && bytes != u->file->bytes && !*gone)
+        rc = refused ? s3_refused(u->s3, &call, doing, err)
+                     : err_set(err, ERR_FORMAT, "%s: the object has %lld bytes instead of %lld",
+                               doing, (long long)bytes, (long long)u->file->bytes);
+    buf_release(&query);
+    buf_release(&body);
+    http_call_release(&call);
+    return rc;
+}
+
+static int send_parts(struct upload *u, struct err *err)
+{
+    for (int tries = 0; tries < 2; tries++) {
+        bool gone = false;
+        if (tries == 0)
+            TRY(find_upload(u, err));
+        if (u->id[0])
+            TRY(find_parts(u, err));
+        if (!u->id[0]) {
+            memset(u->done, 0, (size_t)u->count * sizeof *u->done);
+            TRY(begin_upload(u, err));
+        }
+        TRY(store_work(&(struct store_work){.file = u->file,
+                                            .count = u->count,
+                                            .done = u->done,
+                                            .threads = s3_parallel(u->s3),
+                                            .one = send_part,
+                                            .context = u},
+                       err));
+        TRY(end_upload(u, &gone, err));
+        if (!gone)
+            return 0;
+        u->id[0] = '\0'; // someone dropped it: once more from the start
+    }
+    return err_set(err, ERR_IO, "cannot send '%s': its upload disappears", u->file->name);
+}
+
+static int send_large(struct s3 *s3, struct store_file *file, int fd, int64_t deadline_ns,
+                      struct err *err)
+{
+    struct err why = {0};
+    int64_t bytes = 0, count = store_part_count(file->bytes);
+    int rc = bucket_size(s3, file->name, &bytes, deadline_ns, &why);
+    if (rc == 0 && bytes == file->bytes)
+        return 0; // it is there
+    if (rc != 0 && rc != ERR_MISSING)
+        return err_pass(err, rc, &why);
+    struct upload *u = calloc(1, sizeof *u);
+    if (!u)
+        return err_memory(err);
+    *u = (struct upload){
+        .s3 = s3, .file = file, .deadline_ns = deadline_ns, .fd = fd, .count = count};
+    u->done = calloc((size_t)count, sizeof *u->done);
+    u->etags = calloc((size_t)count, sizeof *u->etags);
+    rc = u->done && u->etags ? send_parts(u, err) : err_memory(err);
+    file->sent_bytes = atomic_load(&u->sent);
+    free(u->done), free(u->etags), free(u);
+    return rc;
+}
+
+static int send_small(struct s3 *s3, struct store_file *file, int fd, int64_t deadline_ns,
+                      struct err *err)
+{
+    char sum[SHA256_HEX_BYTES];
+    struct http_call call = {0};
+    DOING(doing, "send", file->name);
+    void *buffer = malloc((size_t)file->bytes + 1);
+    int rc = !buffer ? err_memory(err) : 0;
+    if (rc == 0 && file->bytes > 0)
+        rc = store_part_read(fd, file, 0, buffer, err);
+    sha256_hex_of("", 0, sum);
+    if (file->bytes > 0)
+        sha256_hex(file->parts[0], sum);
+    if (rc == 0)
+        rc = s3_must(s3,
+                     &(struct s3_request){.method = "PUT",
+                                          .name = file->name,
+                                          .body = buffer,
+                                          .body_len = (size_t)file->bytes,
+                                          .body_sha256 = sum,
+                                          .deadline_ns = deadline_ns},
+                     doing, &call, err);
+    if (rc == 0)
+        file->sent_bytes = file->bytes;
+    http_call_release(&call);
+    free(buffer);
+    return rc;
+}
+
+static int bucket_send(void *state, struct store_file *file, int64_t deadline_ns, struct err *err)
+{
+    int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(err, errno, "cannot open '%s'", file->path);
+    int rc = store_part_count(file->bytes) > 1 ? send_large(state, file, fd, deadline_ns, err)
+                                               : send_small(state, file, fd, deadline_ns, err);
+    close(fd);
+    return rc;
+}
+
+static int bucket_forget(void *state, const char *name, int64_t deadline_ns, struct err *err)
+{
+    struct store_file file = {.name = name};
+    struct upload *u = calloc(1, sizeof *u);
+    struct buf query = {0};
+    struct http_call call = {0};
+    if (!u)
+        return err_memory(err);
+    *u = (struct upload){.s3 = state, .file = &file, .deadline_ns = deadline_ns};
+    int rc = find_upload(u, err);
+    if (rc == 0 && u->id[0])
+        rc = upload_query(u, "", &query, err);
+    if (rc == 0 && u->id[0])
+        rc = s3_ask(state,
+                    &(struct s3_request){.method = "DELETE",
+                                         .name = name,
+                                         .query = buf_str(&query),
+                                         .deadline_ns = deadline_ns},
+                    &call, err);
+    buf_release(&query);
+    http_call_release(&call);
+    free(u);
+    return rc;
+}
+
 const struct store_kind store_s3 = {
     .open = bucket_open,
     .free = bucket_free,
@@ -303,7 +695,6 @@ const struct store_kind store_s3 = {
     .create = bucket_create,
     .remove = bucket_remove,
     .list = bucket_list,
-    .size = bucket_size,
     .send = bucket_send,
     .fetch = bucket_fetch,
     .forget = bucket_forget,

@@ -19,13 +19,13 @@ struct row_machine {
     char *region;
 };
 struct row_spent {
-    struct maybe_money usd;
+    char *usd;
     char *offer;
     char *resource;
 };
 struct row_live {
     struct maybe_real elapsed_s;
-    struct maybe_money bill_usd;
+    char *bill_usd;
 };
 struct row_saving {
     LIST_OF(struct run_attempt) attempts;

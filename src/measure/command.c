@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "measure/command_parts.h"
 #include "guard/guard.h"
+#include "measure/command_parts.h"
 #include "measure/runner.h"
 #include "measure/saving.h"
-#include "run/signals.h"
+#include "run/child.h"
 
 enum {
     TICK_MS = 50,      // the longest sleep of poll()

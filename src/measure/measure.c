@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/units.h"
 #include "base/fs.h"
 #include "base/money.h"
 #include "base/proc.h"
+#include "base/units.h"
 #include "ledger/journal.h"
 #include "machine/probe.h"
 #include "measure/budget.h"
@@ -24,7 +24,7 @@
 #include "measure/saving.h"
 #include "record/mask.h"
 #include "record/read.h"
-#include "run/signals.h"
+#include "run/child.h"
 
 #define ROW(name) &runner_##name,
 static const struct runner *const runners[] = {RUNNERS(ROW)};

@@ -13,7 +13,6 @@
 
 #include "run/follow.h"
 #include "run/relay.h"
-#include "run/tail.h"
 
 #define STREAMS_FDS  4
 #define STREAMS_LAST 512 // bytes kept of each stream's end

@@ -15,7 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "record/field.h"
 
 #define EVENT_LINE_MAX    ((size_t)64 << 10)
@@ -100,9 +99,6 @@ extern const struct event_source event_json, event_mllog;
 // Built-in formats (formats.h): progress bars, the dictionaries of Hugging Face's Trainer, and log
 // lines. Ends with a null name.
 extern const struct event_source event_patterns[];
-
-// The meter's phase with that name ("train", "eval", "validation"...); false for others.
-bool event_phase(const char *name, struct maybe_int *phase);
 
 // The user's own pattern: an extended regular expression, \d allowed. Its first group is the number
 // of steps so far, the second the total; without groups each match is one step. ERR_USAGE if it is

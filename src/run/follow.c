@@ -6,8 +6,176 @@
 
 #include "base/clock.h"
 #include "ledger/mlperf.h"
-#include "run/arguments.h"
-#include "run/follow_parts.h"
+#include "run/formats.h"
+#include "run/track.h"
+
+struct figures {
+    struct run *run;
+    bool failed; // out of memory
+    bool epochs_from_0;
+    int64_t epoch;       // 0: none reported
+    int64_t epoch_began; // steps made at its start; -1: unknown
+    double loss, accuracy;
+    int64_t losses, accuracies; // their number in the epoch
+    struct losses all;
+};
+
+enum level {
+    LEVEL_NONE,
+    LEVEL_TRACE,
+    LEVEL_READY,
+    LEVEL_PATTERN,
+    LEVEL_MLLOG, // from here on phases are reported with their start
+    LEVEL_EVENTS
+};
+
+enum { MALFORMED = 80 }; // bytes of the first malformed line to show
+
+struct follow {
+    struct follow_options options;
+    regex_t pattern;
+    bool has_pattern;
+    bool stopped; // ignore further progress
+
+    enum level level;
+    struct maybe_int worker; // the one whose steps count
+    struct columns columns;
+    struct shapes shapes;
+    struct track track;
+    struct figures figures;
+    int64_t activity_ns;   // when follow_activity() was called last
+    int64_t epoch_samples; // MLLOG's
+    const struct mlperf *benchmark;
+    int64_t sum; // of the steps reported without a number
+
+    int64_t malformed;
+    char first_malformed[MALFORMED + 1];
+};
+
+static struct run_epoch *last_row(struct figures *f)
+{
+    size_t count = f->run->epoch_list.count;
+    return f->epoch > 0 && count > 0 ? &f->run->epoch_list.items[count - 1] : NULL;
+}
+
+// Ends the last epoch.
+static void figures_close(struct figures *f, int64_t made, bool with_steps)
+{
+    struct run_epoch *row = last_row(f);
+    if (!row)
+        return;
+    if (f->losses > 0)
+        row->train_loss = some_real(f->loss / (double)f->losses);
+    if (f->accuracies > 0)
+        row->train_accuracy = some_real(f->accuracy / (double)f->accuracies);
+    if (f->epoch_began >= 0 && made > f->epoch_began && with_steps)
+        row->steps = some_int(made - f->epoch_began);
+    f->loss = f->accuracy = 0;
+    f->losses = f->accuracies = 0;
+}
+
+// The event may start an epoch after `made` steps. Returns the steps of the epoch that ended, 0 if
+// they are unknown, -1 if none did. `with_steps`: epochs are reported between steps, not on the
+// way, so their steps count.
+static int64_t figures_epoch(struct figures *f, const struct event *e, int64_t made,
+                             bool with_steps)
+{
+    if (!e->epoch.known || e->epoch.v < 0 || e->epoch.v >= INT64_C(1) << 53)
+        return -1;
+    if (f->epoch == 0 && e->epoch.v == 0)
+        f->epochs_from_0 = true;
+    int64_t epoch = e->epoch.v + f->epochs_from_0;
+    if (epoch == f->epoch || epoch == 0)
+        return -1;
+    int64_t steps = f->epoch == 0 ? -1 : f->epoch_began < 0 ? 0 : made - f->epoch_began;
+    figures_close(f, made, with_steps);
+    f->epoch = epoch;
+    f->epoch_began = made;
+    if (f->run->epoch_list.count >= RUN_EPOCHS_MOST)
+        return steps;
+    struct run_epoch *row = LIST_ADD(&f->run->epoch_list, NULL);
+    if (row)
+        row->epoch = some_int(epoch);
+    f->failed |= !row;
+    return steps;
+}
+
+static struct maybe_real share_of(struct maybe_real told)
+{
+    bool good = told.known && told.v >= 0 && told.v <= 1;
+    return good ? told : (struct maybe_real){0};
+}
+
+// Losses and accuracies; `testing`: plain ones are those of an evaluation. Ignores an accuracy
+// outside of 0 to 1, such as a percentage.
+static void figures_add(struct figures *f, const struct event *e, bool testing)
+{
+    struct maybe_real accuracy = share_of(e->accuracy);
+    struct maybe_real test_loss = e->test_loss.known || !testing ? e->test_loss : e->loss;
+    struct maybe_real test_accuracy =
+        e->test_accuracy.known || !testing ? share_of(e->test_accuracy) : accuracy;
+    if (e->loss.known && !testing) {
+        losses_add(&f->all, e->loss.v);
+        f->loss += e->loss.v;
+        f->losses++;
+    }
+    if (accuracy.known && !testing) {
+        f->accuracy += accuracy.v;
+        f->accuracies++;
+    }
+    if (test_accuracy.known)
+        f->run->test_accuracy = test_accuracy;
+    struct run_epoch *row = last_row(f);
+    if (row && test_loss.known)
+        row->test_loss = test_loss;
+    if (row && test_accuracy.known)
+        row->test_accuracy = test_accuracy;
+}
+
+static void move_text(char **to, char **from)
+{
+    if (!*from)
+        return;
+    free(*to);
+    *to = *from;
+    *from = NULL;
+}
+
+// Members of the record that the program tells; those of the whole training go to `told`, which the
+// caller releases (record_release). False if they cannot be read.
+static bool figures_about(struct figures *f, json_t *json, struct run *told)
+{
+    struct run *run = f->run;
+    if (record_from_json(run_fields, json, told, NULL) != 0)
+        return false;
+    move_text(&run->precision, &told->precision);
+    move_text(&run->net, &told->net);
+    move_text(&run->recipe, &told->recipe);
+    if (told->data.name && !run->data.name) {
+        run->data = told->data;
+        memset(&told->data, 0, sizeof told->data);
+    }
+    if (told->libraries.count > 0 && run->libraries.count == 0) {
+        run->libraries.items = told->libraries.items;
+        run->libraries.count = told->libraries.count;
+        run->libraries.known = true;
+        memset(&told->libraries, 0, sizeof told->libraries);
+    }
+#define TAKE(member) run->member = told->member.known ? told->member : run->member
+    TAKE(batch);
+    TAKE(parameters);
+    TAKE(threads);
+    TAKE(seed);
+    TAKE(steps_per_epoch);
+    TAKE(l1_transfer_ms);
+    TAKE(l1_calculation_ms);
+    TAKE(l1_pairs_per_s);
+    TAKE(l1_largest_error);
+#undef TAKE
+    return true;
+}
+
+// ---- Following
 
 #define SAMPLE_SHARE 0.1
 #define SAMPLE_S     20
@@ -149,7 +317,8 @@ static void note_announced(struct follow *f, enum level level, const struct even
     }
 }
 
-bool follow_between_steps(const struct follow *f)
+// Whether epochs are reported between steps, not on the way of a counter of the whole training.
+static bool follow_between_steps(const struct follow *f)
 {
     const struct counter *c = counters_chosen(&f->track.counters);
     struct totals_found found;
@@ -452,7 +621,8 @@ void follow_stop(struct follow *f)
 
 // ---- what is known
 
-void follow_place(const struct follow *f, int64_t *step, int64_t *steps)
+// The current step, counting those before this run, and the last one; 0: unknown.
+static void follow_place(const struct follow *f, int64_t *step, int64_t *steps)
 {
     struct totals_found found;
     int64_t unit = track_unit(&f->track);
@@ -498,4 +668,123 @@ void follow_state(const struct follow *f, struct follow_state *out)
     out->in_part = (f->track.parts.marks & parts) || f->track.phase == METER_EVALUATE ||
                    f->track.phase == METER_CHECKPOINT;
     out->left = f->track.totals.left.n > 0 && !f->track.totals.left.of_epochs;
+}
+
+// ---- The record of a command that was followed: totals, losses, where they come from.
+
+static void say(const struct follow *f, struct buf *says)
+{
+    if (f->malformed > 0)
+        buf_printf(says, "%lld progress line%s could not be read and %s ignored; the first: %s\n",
+                   (long long)f->malformed, f->malformed == 1 ? "" : "s",
+                   f->malformed == 1 ? "was" : "were", f->first_malformed);
+    if (f->level == LEVEL_NONE && f->has_pattern)
+        buf_adds(says, "No line of the output matched --step-pattern: only the total time was "
+                       "measured.\n");
+}
+
+static void scale(struct maybe_real *v, double by)
+{
+    v->v *= by;
+}
+
+// From units of the counter to steps.
+static void convert(struct run *run, int64_t unit)
+{
+    scale(&run->step_ms, (double)unit);
+    scale(&run->steady.step_ms, (double)unit);
+    scale(&run->steady.low_ms, (double)unit);
+    scale(&run->steady.high_ms, (double)unit);
+    run->steady.first_step.v /= unit;
+    run->steady.steps.v /= unit;
+    for (size_t i = 0; i < run->step_plot_ms.count; i++)
+        run->step_plot_ms.items[i] *= (double)unit;
+}
+
+static void fill_totals(const struct follow *f, struct run *run)
+{
+    const struct counter *c = counters_chosen(&f->track.counters);
+    struct totals_found found;
+    int64_t unit = track_unit(&f->track);
+    track_place(&f->track, &found);
+    if (unit > 1)
+        convert(run, unit);
+    if (run->steps.known || track_made(&f->track) > 0)
+        run->steps = some_int(track_made(&f->track) / unit);
+    if (found.total > 0)
+        run->total_steps = some_int(found.total / unit);
+    int64_t epochs = found.counts_epochs ? found.total / unit : found.epochs;
+    if (epochs > 0)
+        run->epochs = some_int(epochs);
+    if (!run->steps_per_epoch.known && found.each > 0)
+        run->steps_per_epoch = some_int(found.each / unit);
+    run->first_loss = losses_first(&f->figures.all);
+    run->last_loss = losses_last(&f->figures.all);
+    run->latest_loss = f->figures.all.latest;
+    if (!run->step_ms.known || run->step_ms.v <= 0)
+        return;
+    if (f->track.samples > 0 && f->track.metered > 0)
+        run->samples_per_s =
+            some_real((double)f->track.samples / (double)f->track.metered * 1e3 / run->step_ms.v);
+    else if (c && c->counts == COUNTS_SAMPLES)
+        run->samples_per_s = some_real((double)unit * 1e3 / run->step_ms.v);
+    else if (run->batch.known && f->track.metered > 0 && !found.counts_epochs)
+        run->samples_per_s = some_real((double)run->batch.v * 1e3 / run->step_ms.v);
+    if (found.counts_epochs)
+        run->epoch_s = some_real(run->step_ms.v / 1e3);
+    else if (run->steps_per_epoch.known)
+        run->epoch_s = some_real(run->step_ms.v * (double)run->steps_per_epoch.v / 1e3);
+}
+
+static int fill_progress(const struct follow *f, struct run_progress *out, struct err *err)
+{
+    static const char *const from[] = {NULL,     "bar",    "log",      "arguments",
+                                       "option", "events", "time left"};
+    static const char *const parts[] = {"epoch end", "evaluation", "checkpoint"};
+    const struct counter *c = counters_chosen(&f->track.counters);
+    struct follow_state state;
+    follow_state(f, &state);
+    if (!state.source)
+        return 0;
+    bool samples = c && c->counts == COUNTS_SAMPLES && track_unit(&f->track) == 1;
+    TRY(text_set(&out->source, state.source, err));
+    if (state.label[0])
+        TRY(text_set(&out->counter, state.label, err));
+    TRY(text_set(&out->counts, samples ? "samples" : state.epochs ? "epochs" : "steps", err));
+    if (from[state.total_from])
+        TRY(text_set(&out->total_from, from[state.total_from], err));
+    for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (state.unseen & 1U << i)
+            TRY(texts_add(&out->unseen, parts[i], err));
+    if (state.unsteady)
+        out->unsteady = some_bool(true);
+    if (state.lengthens)
+        out->lengthens = some_bool(true);
+    return 0;
+}
+
+int follow_finish(struct follow *f, bool finished, struct buf *says, struct err *err)
+{
+    struct run *run = f->figures.run;
+    if (!f->stopped)
+        track_close(&f->track);
+    track_plan(&f->track);
+    figures_close(&f->figures, track_made(&f->track), follow_between_steps(f));
+    int rc = meter_fill(f->track.meter, finished, run, err);
+    if (rc == 0) {
+        fill_totals(f, run);
+        rc = fill_progress(f, &run->progress, err);
+    }
+    say(f, says);
+    if (rc == 0 && f->figures.failed)
+        rc = err_memory(err);
+    return rc == 0 ? buf_check(says, err) : rc;
+}
+
+int follow_peek(struct follow *f, struct run *part, struct err *err)
+{
+    track_plan(&f->track);
+    TRY(meter_peek(f->track.meter, part, err));
+    fill_totals(f, part);
+    return fill_progress(f, &part->progress, err);
 }

@@ -18,6 +18,7 @@
 #include "record/run.h"
 #include "run/event.h"
 #include "run/meter.h"
+#include "run/shapes.h"
 
 struct follow_options {
     const char *step_pattern; // (optional) replaces the built-in patterns
@@ -96,9 +97,6 @@ void follow_written(struct follow *follow, int64_t bytes);
 void follow_trace(struct follow *follow, int64_t steps, int64_t at_ns);
 
 void follow_state(const struct follow *follow, struct follow_state *out);
-
-// The current step, counting those before this run, and the last one; 0: unknown.
-void follow_place(const struct follow *follow, int64_t *step, int64_t *steps);
 
 // The command is being stopped: ignores further progress, and counts the time it takes to end as
 // idle (meter_stop()).

@@ -116,4 +116,14 @@ void formats_figures(const char *text, struct event *event);
 // Whole trainings: "Num Epochs = 3 | Total steps = 99,486". False if nothing is announced.
 bool formats_announced(const char *line, size_t len, struct event *event);
 
+// ---- arguments: totals of a training in its command line: --max_steps 1000, --num_train_epochs=3,
+// trainer.max_epochs=10, --eval-interval 250; also in the script of `sh -c`.
+//
+// Only whole numbers above 0 count: --max_steps -1, --eval_steps 0.1 and --epochs auto say nothing.
+// Nor does --eval-every 1, which may mean epochs.
+
+// Fills total_steps, epochs, eval_every and save_every, as far as the arguments have them. `argv`
+// ends with null. The last value counts. True if there is any.
+bool arguments_read(char *const *argv, struct event *event);
+
 #endif

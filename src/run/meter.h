@@ -9,7 +9,7 @@
 //
 // The interval has three parts: the scatter of the steps (of batch means, since neighbouring steps
 // are correlated), the drift seen so far (Allan deviation), and the drift still to come: the spread
-// of the calibration loop, but at least 1 % (run/forecast.c). meter_phase() and meter_steps()
+// of the calibration loop, but at least 1 %. meter_phase() and meter_steps()
 // allocate nothing; in long runs neighbouring steps are merged, so memory is bounded.
 //
 // A phase is what a run does at a time (set-up, training, evaluation); a stage is a part of the
@@ -18,10 +18,10 @@
 #define FARE_RUN_METER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "record/run.h"
+#include "run/series.h"
 
 enum meter_phase {
     METER_SETUP,
@@ -128,5 +128,25 @@ int meter_fill(struct meter *meter, bool finished, struct run *run, struct err *
 
 // The same as if the run were cut short now; the meter continues.
 int meter_peek(const struct meter *meter, struct run *run, struct err *err) MUST_USE;
+
+// ---- losses: the losses of a run's steps, for the means of its first and last tenth. Memory is
+// fixed: in long runs neighbours are merged. A zeroed struct is empty; there is nothing to release.
+
+#define LOSSES_MAX 1024
+
+struct losses {
+    double mean[LOSSES_MAX]; // of `each` losses, in order
+    size_t count;
+    int64_t each; // 0: none yet
+    double sum;   // of the last, unfinished mean
+    int64_t in_sum;
+    struct maybe_real latest; // the last one added
+};
+
+void losses_add(struct losses *losses, double loss);
+
+// Absent if there are none. They ignore the last, unfinished mean.
+struct maybe_real losses_first(const struct losses *losses);
+struct maybe_real losses_last(const struct losses *losses);
 
 #endif

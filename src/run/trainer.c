@@ -1,14 +1,159 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/trainer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/fs.h"
-#include "data/images.h"
 #include "checkpoint/checkpoint.h"
-#include "run/agree.h"
+#include "data/batcher.h"
+#include "data/dataset.h"
+#include "data/images.h"
+#include "engine/engine.h"
+#include "record/run.h"
+#include "run/meter.h"
+#include "run/plan.h"
+
+// ---- The ranks of a group stay together in a training.
+//
+// What depends on time or signals, rank 0 decides for all. They meet about every AGREE_NS, after
+// the same number of steps and evaluated batches. Alone (a null group), nothing is agreed on.
+
+#define AGREE_NS 50000000LL
+
+// What rank 0 decides.
+struct agreement {
+    bool stop, enough, save;
+    int64_t wait; // ticks until the next meeting
+};
+
+struct agree {
+    struct group *group; // null: alone
+    struct agreement now;
+    int64_t ticks, meet_at;         // steps and evaluated batches so far, and when they meet next
+    int64_t met_ns;                 // the last time
+    struct group_times times, last; // of the steps; of the group, at the last look
+};
+
+#define TICKS_MOST 128 // between two meetings
+
+// rank 0, and whoever is alone
+static bool agree_leads(const struct agree *a)
+{
+    return group_place(a->group).rank == 0;
+}
+
+// All ranks must have an engine that can, and the same data: a machine without the set's files
+// would train on a generated one.
+static int agree_check(const struct agree *a, const struct engine *engine,
+                       const struct data_pair *data, struct err *err)
+{
+    char first[160], mine[160];
+    if (!a->group)
+        return 0;
+    if (!engine->groups)
+        return err_set(err, ERR_USAGE, "the engine '%s' cannot train in several processes",
+                       engine->name);
+    memset(mine, 0, sizeof mine);
+    snprintf(mine, sizeof mine, "%s %s", data->name, data->identity ? data->identity : "");
+    memcpy(first, mine, sizeof first);
+    TRY(group_broadcast(a->group, first, sizeof first, err));
+    if (strcmp(first, mine) != 0)
+        return err_set(err, ERR_USAGE, "it has other data (%.60s) than rank 0 (%.60s)", mine,
+                       first);
+    return 0;
+}
+
+static void decide(struct agree *a, const struct run_plan *plan, struct meter *meter)
+{
+    int64_t now_ns = clock_now_ns(), each_ns = (now_ns - a->met_ns) / (a->now.wait + 1);
+    int64_t wait = each_ns > 0 ? AGREE_NS / each_ns : TICKS_MOST;
+    int64_t most = 2 * a->now.wait + 1; // the first meetings are close together
+    most = most < TICKS_MOST ? most : TICKS_MOST;
+    a->now = (struct agreement){.stop = run_plan_over(plan),
+                                .enough = meter_enough(meter),
+                                .save = plan->wish && plan->wish->save,
+                                .wait = wait < most ? wait : most};
+    a->met_ns = now_ns;
+}
+
+// After each step or evaluated batch. *met: the ranks just met; always, alone.
+static int agree_tick(struct agree *a, const struct run_plan *plan, struct meter *meter, bool *met,
+                      struct err *err)
+{
+    *met = !a->group || a->ticks++ >= a->meet_at;
+    if (!a->group || !*met)
+        return 0;
+    if (agree_leads(a))
+        decide(a, plan, meter);
+    TRY(group_broadcast(a->group, &a->now, sizeof a->now, err));
+    a->meet_at = a->ticks + a->now.wait;
+    return 0;
+}
+
+// Rank 0's place and tensors for all: only it needs to see a checkpoint's file.
+static int agree_parameters(const struct agree *a, const struct engine *engine,
+                            struct engine_program *program, struct checkpoint_place *place,
+                            struct err *err)
+{
+    int64_t most = 1;
+    int count = engine->tensor_count(program), stage = place->stage, rc = 0;
+    struct engine_tensor tensor;
+    TRY(group_broadcast(a->group, place, sizeof *place, err));
+    if (place->stage != stage)
+        TRY(engine->set_stage(program, place->stage, err));
+    for (int i = 0; i < count; i++) {
+        engine->tensor(program, i, &tensor);
+        most = tensor.count > most ? tensor.count : most;
+    }
+    float *values = malloc((size_t)most * sizeof *values);
+    if (!values)
+        return err_memory(err);
+    for (int i = 0; rc == 0 && i < count; i++) {
+        engine->tensor(program, i, &tensor);
+        if (agree_leads(a))
+            rc = engine->read(program, i, values, err);
+        if (rc == 0)
+            rc = group_broadcast(a->group, values, (size_t)tensor.count * sizeof *values, err);
+        if (rc == 0 && !agree_leads(a))
+            rc = engine->write(program, i, values, err);
+    }
+    free(values);
+    return rc;
+}
+
+// The time that the group took since the last call: counted to the steps, or not.
+static void agree_times(struct agree *a, const struct engine *engine,
+                        struct engine_program *program, bool steps)
+{
+    struct group_times now = {0};
+    if (!a->group || !program)
+        return;
+    if (!engine->group_times || !engine->group_times(program, &now))
+        group_times(a->group, &now);
+    if (steps) {
+        a->times.waiting_ns += now.waiting_ns - a->last.waiting_ns;
+        a->times.communication_ns += now.communication_ns - a->last.communication_ns;
+    }
+    a->last = now;
+}
+
+// The mean over the ranks.
+static int agree_mean_times(struct agree *a, struct group_times *mean, struct err *err)
+{
+    double sums[2] = {(double)a->times.waiting_ns, (double)a->times.communication_ns};
+    int size = group_place(a->group).size;
+    TRY(group_sum_reals(a->group, sums, 2, err));
+    *mean = (struct group_times){.waiting_ns = (int64_t)(sums[0] / size),
+                                 .communication_ns = (int64_t)(sums[1] / size)};
+    return 0;
+}
+
+// ---- The training
 
 #define KEEP_CHECKPOINTS 2
 #define PROBE_STEPS      10 // then evaluate a few batches, to know the cost

@@ -19,15 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
 #include "base/sha256.h"
-#include "data/batcher.h"
-#include "engine/engine.h"
-#include "record/run.h"
-#include "run/losses.h"
-#include "run/meter.h"
-#include "run/plan.h"
 #include "workload/workload.h"
 
 struct trainer_result;

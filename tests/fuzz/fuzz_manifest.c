@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guard/lease_text.h"
+#include "guard/lease.h"
 #include "guard/manifest.h"
 
 static void check(const struct manifest *m)

@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "run/arguments.h"
-#include "run/columns.h"
 #include "run/follow.h"
+#include "run/formats.h"
 #include "run/shapes.h"
 
 static struct shapes shapes;

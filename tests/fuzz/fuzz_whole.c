@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "guard/whole.h"
+#include "guard/find.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,8 +2,7 @@
 // A store, its lease and its checkpoints from the command line, for the tests in Python:
 //     store_tool PLACE COMMAND ARGUMENT...
 // `job NAME` claims the lease and then takes commands from its input, a line each:
-//     fetch DIR | save PATH STEP [delete] | would PATH | list | check | left | done | release |
-//     drop
+//     fetch DIR | save PATH STEP [delete] | check | done | release | drop
 // `read NAME` is the same without a lease.
 // Prints what came out; a failure is "error CODE: text (hint)" and exit code 1.
 #include <ftw.h>
@@ -82,7 +81,6 @@ static int do_small(struct store *store, char **words, struct err *err)
     const char *what = words[0];
     struct buf out = {0};
     bool yes = false;
-    int64_t bytes = 0;
     int rc = 0;
     if (strcmp(what, "check") == 0)
         rc = store_check(store, deadline(), err);
@@ -96,14 +94,12 @@ static int do_small(struct store *store, char **words, struct err *err)
         rc = store_get(store, words[1], BOUND_MANIFEST, &out, deadline(), err);
     else if (strcmp(what, "delete") == 0)
         rc = store_delete(store, words[1], deadline(), err);
-    else if (strcmp(what, "size") == 0)
-        rc = store_size(store, words[1], &bytes, deadline(), err);
     else if (strcmp(what, "forget") == 0)
         rc = store_forget(store, words[1], deadline(), err);
     else
         rc = err_set(err, ERR_USAGE, "what is '%s'?", what);
     if (rc == 0)
-        printf("ok %d %lld %s\n", yes, (long long)bytes, buf_str(&out));
+        printf("ok %d %s\n", yes, buf_str(&out));
     buf_release(&out);
     return rc;
 }
@@ -153,9 +149,7 @@ static int keep_command(struct keep *keep, struct lease *lease, const char **wor
     struct buf notes = {0};
     struct keep_entry entry;
     struct keep_saved saved;
-    struct keep_list list = {0};
     char *path = NULL;
-    int64_t bytes;
     int rc = 0;
     if (strcmp(words[0], "fetch") == 0) {
         rc = keep_fetch(keep, words[1], &entry, &path, &notes, deadline(), err);
@@ -176,17 +170,8 @@ static int keep_command(struct keep *keep, struct lease *lease, const char **wor
         printf("sent %lld in %lld files, hash %.3f s, send %.3f s\n", (long long)saved.sent_bytes,
                (long long)saved.sent_files, (double)saved.hash_ns / 1e9,
                (double)saved.send_ns / 1e9);
-    } else if (strcmp(words[0], "would") == 0) {
-        rc = keep_would_send(keep, words[1], &bytes, err);
-        printf("would %lld\n", rc == 0 ? (long long)bytes : -1);
-    } else if (strcmp(words[0], "list") == 0) {
-        rc = keep_list(keep, &list, &notes, deadline(), err);
-        for (size_t i = 0; rc == 0 && i < list.count; i++)
-            print_entry("kept", &list.items[i]);
     } else if (strcmp(words[0], "check") == 0) {
         rc = lease_check(lease, err);
-    } else if (strcmp(words[0], "left") == 0) {
-        printf("left %lld\n", (long long)(lease_left_ns(lease) / NS_PER_MS));
     } else if (strcmp(words[0], "done") == 0 || strcmp(words[0], "release") == 0) {
         rc =
             lease_give_up(lease, words[0][0] == 'd' ? LEASE_DONE : LEASE_RELEASED, deadline(), err);
@@ -194,7 +179,6 @@ static int keep_command(struct keep *keep, struct lease *lease, const char **wor
         rc = err_set(err, ERR_USAGE, "what is '%s'?", words[0]);
     }
     print_notes(&notes);
-    keep_list_release(&list);
     free(path);
     return rc;
 }

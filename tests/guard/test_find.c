@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "command.h"
-#include "guard/whole.h"
 #include "test.h"
 
 static char folder[64];

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "guard/lease.h"
 
 static char folder[64], tree[128], place[128], into[128];
 

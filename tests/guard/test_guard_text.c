@@ -4,13 +4,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "guard/lease_text.h"
+#include "guard/lease.h"
 #include "guard/manifest.h"
 #include "guard/s3.h"
-#include "guard/s3_keys.h"
 #include "guard/store.h"
 #include "guard/store_kind.h"
-#include "guard/xml.h"
 #include "test.h"
 
 // ---- XML

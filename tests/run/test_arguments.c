@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "run/arguments.h"
+#include "run/formats.h"
 
 static struct event read_words(const char *line)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/changes.h"
 #include "base/clock.h"
+#include "run/steady.h"
 
 #include <math.h>
 #include <stdbool.h>

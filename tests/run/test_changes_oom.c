@@ -3,7 +3,7 @@
 #include "oom.h"
 
 #include "base/rng.h"
-#include "run/changes.h"
+#include "run/steady.h"
 
 static void test_changes(void **state)
 {

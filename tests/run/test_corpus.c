@@ -12,8 +12,8 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
-#include "run/arguments.h"
 #include "run/event.h"
+#include "run/formats.h"
 #include "run/meter.h"
 #include "run/shapes.h"
 

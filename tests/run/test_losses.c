@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/losses.h"
+#include "run/meter.h"
 
 #include <math.h>
 

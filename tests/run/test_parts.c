@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "run/parts.h"
+#include "run/track.h"
 
 #define S NS_PER_S
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "run/columns.h"
 #include "run/shapes.h"
 
 static struct shapes *shapes;

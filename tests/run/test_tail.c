@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "run/event.h"
-#include "run/tail.h"
+#include "run/relay.h"
 
 #define WRITERS 4
 #define LINES   2000

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "record/read.h"
-#include "run/total_later.h"
+#include "run/counters.h"
 
 static struct run run;
 

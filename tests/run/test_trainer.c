@@ -7,6 +7,9 @@
 
 #include "base/clock.h"
 #include "data/images.h"
+#include "record/run.h"
+#include "run/meter.h"
+#include "run/plan.h"
 
 struct engine_program {
     int steps;

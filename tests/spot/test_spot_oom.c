@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "spot/hazard.h"
+#include "spot/warning.h"
 #include "spot/policy.h"
 #include "spot/replay.h"
 
