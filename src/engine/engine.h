@@ -225,7 +225,7 @@ int engine_check_batch(const struct net_layer *layers, int layer_count, enum net
                        const struct engine_batch *batch, bool labelled, struct err *err) MUST_USE;
 
 // Dropout: the rate as a threshold for 32 random bits. Every engine draws the same mask; see
-// engine/dropout.h.
+// engine/shared.h.
 uint32_t engine_dropout_threshold(float rate);
 
 #endif

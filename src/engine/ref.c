@@ -5,18 +5,177 @@
 // Tensors are in every engine's order: the net's parameters, then the states of each trained one.
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "engine/dropout.h"
-#include "engine/engine.h"
 #include "engine/ref_ops.h"
-#include "engine/ref_program.h"
-#include "engine/tensors.h"
+#include "engine/shared.h"
+
+struct ref_layer { // one layer's memory for a whole batch; null if the layer does not need it
+    double *out;
+    double *grad;
+    int32_t *chosen;        // maximum pool
+    struct ref_norm norm;   // batch norm
+    struct ref_lstm way[2]; // LSTM, one per direction
+    struct ref_attention attention;
+};
+
+struct ref_param {
+    float *value;
+    double *grad;    // null if it is not trained
+    float *state[2]; // likewise
+};
+
+struct engine_program {
+    struct net_layer *layers; // copies: the caller may release its net
+    struct net_param *params;
+    int layer_count, param_count;
+    enum net_loss loss;
+    struct recipe recipe;
+    uint64_t seed;
+    int stage;
+    int64_t iteration;
+    struct ref_layer *buffers; // (layer_count)
+    struct ref_param *values;  // (param_count)
+    bool *trains;              // (param_count) in the current stage
+    struct tensors tensors;
+    const struct engine_batch *batch; // while a call runs
+    void **memory;                    // all of it (memory_count), for free()
+    int memory_count, memory_cap;
+    bool failed; // to get some
+};
+
+static const struct net_layer *ref_input(const struct engine_program *program,
+                                         const struct net_layer *layer, int number)
+{
+    return &program->layers[layer->inputs[number]];
+}
+
+// ---- making ----
+
+// Zeroed memory until the program is released. Null, and the program has failed, if there is none.
+static void *ref_alloc(struct engine_program *program, int64_t count, size_t size)
+{
+    void *made = NULL;
+    if (program->memory_count == program->memory_cap) {
+        int cap = program->memory_cap ? 2 * program->memory_cap : 64;
+        void **more = realloc(program->memory, (size_t)cap * sizeof *more);
+        if (more) {
+            program->memory = more;
+            program->memory_cap = cap;
+        }
+    }
+    if (program->memory_count < program->memory_cap)
+        made = calloc(count > 0 ? (size_t)count : 1, size);
+    if (made)
+        program->memory[program->memory_count++] = made;
+    else
+        program->failed = true;
+    return made;
+}
+
+static void ref_release(struct engine_program *program)
+{
+    for (int i = 0; program && i < program->memory_count; i++)
+        free(program->memory[i]);
+    if (program)
+        free(program->memory);
+    free(program);
+}
+
+static void make_lstm(struct engine_program *program, const struct net_layer *layer,
+                      struct ref_layer *made)
+{
+    const struct net_shape *in = &ref_input(program, layer, 0)->out;
+    const struct ref_param *param = &program->values[layer->first_param];
+    for (int i = 0; i <= layer->both_ways; i++, param += 3) {
+        int64_t states = program->recipe.batch * in->dim[0] * layer->units;
+        made->way[i] = (struct ref_lstm){
+            .time = in->dim[0],
+            .in = in->dim[1],
+            .units = layer->units,
+            .row = layer->out.dim[0],
+            .reverse = i == 1,
+            .hard_gates = layer->hard_gates,
+            .w_in = param[0].value,
+            .w_state = param[1].value,
+            .bias = param[2].value,
+            .gates = ref_alloc(program, 4 * states, sizeof(double)),
+            .cell = ref_alloc(program, states, sizeof(double)),
+            .state = ref_alloc(program, states, sizeof(double)),
+            .scratch = ref_alloc(program, REF_LSTM_SCRATCH * layer->units, sizeof(double))};
+    }
+}
+
+static void make_layer(struct engine_program *program, const struct net_layer *layer,
+                       struct ref_layer *made)
+{
+    int64_t batch = program->recipe.batch, count = batch * net_shape_count(&layer->out);
+    made->out = ref_alloc(program, count, sizeof *made->out);
+    if (layer->learns)
+        made->grad = ref_alloc(program, count, sizeof *made->grad);
+    if (layer->op == NET_MAX_POOL)
+        made->chosen = ref_alloc(program, count, sizeof *made->chosen);
+    if (layer->op == NET_BATCH_NORM) {
+        made->norm.mean = ref_alloc(program, layer->out.dim[0], sizeof *made->norm.mean);
+        made->norm.inverse = ref_alloc(program, layer->out.dim[0], sizeof *made->norm.inverse);
+    }
+    if (layer->op == NET_LSTM)
+        make_lstm(program, layer, made);
+    if (layer->op == NET_ATTENTION) {
+        int64_t time = layer->out.dim[0], heads = layer->heads;
+        made->attention = (struct ref_attention){
+            .time = time,
+            .units = layer->units,
+            .heads = heads,
+            .odds = ref_alloc(program, batch * heads * time * time, sizeof(double)),
+            .scratch = ref_alloc(program, time, sizeof(double))};
+    }
+}
+
+static int make_param(struct engine_program *program, const struct net_param *param,
+                      struct ref_param *made, struct err *err)
+{
+    made->value = ref_alloc(program, param->count, sizeof *made->value);
+    if (param->trained)
+        made->grad = ref_alloc(program, param->count, sizeof *made->grad);
+    for (int i = 0; param->trained && i < recipe_states(&program->recipe); i++)
+        made->state[i] = ref_alloc(program, param->count, sizeof *made->state[i]);
+    return program->failed ? err_memory(err)
+                           : net_init_param(param, program->seed, made->value, err);
+}
+
+// Parameters start from the seed, states at zero.
+static int ref_build(struct engine_program *program, const struct net *net, struct err *err)
+{
+    TRY(recipe_check(&program->recipe, net, err));
+    program->layer_count = net->layer_count;
+    program->param_count = net->param_count;
+    program->loss = net->loss;
+    program->layers = ref_alloc(program, net->layer_count, sizeof *program->layers);
+    program->params = ref_alloc(program, net->param_count, sizeof *program->params);
+    program->buffers = ref_alloc(program, net->layer_count, sizeof *program->buffers);
+    program->values = ref_alloc(program, net->param_count, sizeof *program->values);
+    program->trains = ref_alloc(program, net->param_count, sizeof *program->trains);
+    if (program->failed)
+        return err_memory(err);
+    memcpy(program->layers, net->layers, (size_t)net->layer_count * sizeof *net->layers);
+    memcpy(program->params, net->params, (size_t)net->param_count * sizeof *net->params);
+    program->tensors = (struct tensors){.first = program->params,
+                                        .distance = sizeof *program->params,
+                                        .count = program->param_count,
+                                        .states = recipe_states(&program->recipe)};
+    for (int i = 0; i < net->param_count; i++)
+        TRY(make_param(program, &program->params[i], &program->values[i], err));
+    for (int i = 0; i < net->layer_count; i++)
+        make_layer(program, &program->layers[i], &program->buffers[i]);
+    return program->failed ? err_memory(err) : 0;
+}
 
 // ---- forward ----
 
-static int check_batch(const struct engine_program *program, const struct engine_batch *batch,
-                       bool labelled, struct err *err)
+static int ref_check_batch(const struct engine_program *program, const struct engine_batch *batch,
+                           bool labelled, struct err *err)
 {
     assert(batch->count >= 1 && batch->count <= program->recipe.batch);
     return engine_check_batch(program->layers, program->layer_count, program->loss, batch, labelled,
@@ -176,7 +335,7 @@ static void forward_layer(struct engine_program *program, int number, bool train
 }
 
 // Leaves the last layer's output in its buffer.
-static void forward(struct engine_program *program, bool training)
+static void ref_forward(struct engine_program *program, bool training)
 {
     for (int i = 0; i < program->layer_count; i++)
         forward_layer(program, i, training);
@@ -326,14 +485,14 @@ static void backward_layer(const struct engine_program *program, int number)
     }
 }
 
-static void backward(struct engine_program *program)
+static void ref_backward(struct engine_program *program)
 {
     for (int i = program->layer_count - 1; i >= 0; i--)
         if (program->layers[i].learns)
             backward_layer(program, i);
 }
 
-static void clear_gradients(struct engine_program *program)
+static void ref_clear_gradients(struct engine_program *program)
 {
     for (int i = 0; i < program->layer_count; i++) {
         int64_t count = program->batch->count * net_shape_count(&program->layers[i].out);
@@ -369,13 +528,25 @@ static int ref_available(const struct engine_options *options, struct err *err)
 }
 
 static int ref_compile(const struct net *net, const struct recipe *recipe,
-                       const struct engine_options *options, struct engine_program **program,
+                       const struct engine_options *options, struct engine_program **out,
                        struct err *err)
 {
-    *program = NULL;
+    *out = NULL;
     TRY(ref_available(options, err));
-    TRY(ref_program_new(net, recipe, options->seed, program, err));
-    return ref_set_stage(*program, 0, err);
+    TRY(net_check(net, err));
+    struct engine_program *program = calloc(1, sizeof *program);
+    if (!program)
+        return err_memory(err);
+    program->recipe = *recipe;
+    program->seed = options->seed;
+    int rc = ref_build(program, net, err);
+    if (rc == 0)
+        rc = ref_set_stage(program, 0, err);
+    if (rc != 0)
+        ref_release(program);
+    else
+        *out = program;
+    return rc;
 }
 
 // Scales the gradients of what the stage trains, if their norm is over the recipe's clip.
@@ -391,7 +562,7 @@ static void clip_gradients(struct engine_program *program, const bool *trains)
             program->values[i].grad[k] *= scale;
 }
 
-static void optimize(struct engine_program *program)
+static void ref_optimize_all(struct engine_program *program)
 {
     const struct recipe *recipe = &program->recipe;
     const struct recipe_stage *stage = &recipe->stages[program->stage];
@@ -411,7 +582,7 @@ static void optimize(struct engine_program *program)
 }
 
 // The loss of the last layer's outputs; with its gradient for training.
-static void lose(struct engine_program *program, bool training, struct engine_score *score)
+static void ref_lose(struct engine_program *program, bool training, struct engine_score *score)
 {
     int last = program->layer_count - 1;
     const struct net_layer *layer = &program->layers[last];
@@ -423,13 +594,13 @@ static void lose(struct engine_program *program, bool training, struct engine_sc
 static int ref_step(struct engine_program *program, const struct engine_batch *batch,
                     struct engine_score *score, struct err *err)
 {
-    TRY(check_batch(program, batch, true, err));
+    TRY(ref_check_batch(program, batch, true, err));
     program->batch = batch;
-    clear_gradients(program);
-    forward(program, true);
-    lose(program, true, score);
-    backward(program);
-    optimize(program);
+    ref_clear_gradients(program);
+    ref_forward(program, true);
+    ref_lose(program, true, score);
+    ref_backward(program);
+    ref_optimize_all(program);
     program->iteration++;
     program->batch = NULL;
     return 0;
@@ -438,10 +609,10 @@ static int ref_step(struct engine_program *program, const struct engine_batch *b
 static int ref_evaluate(struct engine_program *program, const struct engine_batch *batch,
                         struct engine_score *score, struct err *err)
 {
-    TRY(check_batch(program, batch, true, err));
+    TRY(ref_check_batch(program, batch, true, err));
     program->batch = batch;
-    forward(program, false);
-    lose(program, false, score);
+    ref_forward(program, false);
+    ref_lose(program, false, score);
     program->batch = NULL;
     return 0;
 }
@@ -449,9 +620,9 @@ static int ref_evaluate(struct engine_program *program, const struct engine_batc
 static int ref_predict_batch(struct engine_program *program, const struct engine_batch *batch,
                              float *out, struct err *err)
 {
-    TRY(check_batch(program, batch, false, err));
+    TRY(ref_check_batch(program, batch, false, err));
     program->batch = batch;
-    forward(program, false);
+    ref_forward(program, false);
     int last = program->layer_count - 1;
     int64_t labels = net_labels(&program->layers[last]),
             units = net_classes(&program->layers[last]);
@@ -468,24 +639,14 @@ static void ref_set_iteration(struct engine_program *program, int64_t iteration)
     program->iteration = iteration;
 }
 
-static struct tensors tensors_of(const struct engine_program *program)
-{
-    return (struct tensors){.first = program->params,
-                            .distance = sizeof *program->params,
-                            .count = program->param_count,
-                            .states = recipe_states(&program->recipe)};
-}
-
 static int ref_tensor_count(const struct engine_program *program)
 {
-    struct tensors all = tensors_of(program);
-    return tensors_count(&all);
+    return tensors_count(&program->tensors);
 }
 
 static float *tensor_values(const struct engine_program *program, int index, int64_t *count)
 {
-    struct tensors all = tensors_of(program);
-    int state, param = tensors_find(&all, index, &state);
+    int state, param = tensors_find(&program->tensors, index, &state);
     *count = program->params[param].count;
     return state < 0 ? program->values[param].value : program->values[param].state[state];
 }
@@ -493,8 +654,7 @@ static float *tensor_values(const struct engine_program *program, int index, int
 static void ref_tensor(const struct engine_program *program, int index,
                        struct engine_tensor *tensor)
 {
-    struct tensors all = tensors_of(program);
-    tensors_describe(&all, index, tensor);
+    tensors_describe(&program->tensors, index, tensor);
 }
 
 static int ref_read(struct engine_program *program, int index, float *values, struct err *err)
@@ -541,7 +701,7 @@ const struct engine engine_ref = {
     .about = "plain C on one thread: slow, readable, the reference for tests of the others",
     .available = ref_available,
     .compile = ref_compile,
-    .release = ref_program_free,
+    .release = ref_release,
     .step = ref_step,
     .evaluate = ref_evaluate,
     .predict = ref_predict_batch,

@@ -16,8 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/dropout.h"
-#include "engine/engine.h"
+#include "engine/shared.h"
 #include "net/net.h"
 
 void ref_relu(int64_t count, double *y);
@@ -79,8 +78,8 @@ void ref_embedding(int64_t count, int64_t units, const int32_t *tokens, const fl
 void ref_embedding_back(int64_t count, int64_t units, const int32_t *tokens, const double *dy,
                         double *dw);
 
-// One direction of an LSTM (ref_lstm.c). x (n, time, in); y and dy are n rows of `row` numbers, of
-// which the first `units` are this direction's last state.
+// One direction of an LSTM (ref_sequence.c). x (n, time, in); y and dy are n rows of `row` numbers,
+// of which the first `units` are this direction's last state.
 struct ref_lstm {
     int64_t time, in, units, row;
     bool reverse, hard_gates;

@@ -93,27 +93,27 @@ void ref_predict(enum net_loss loss, int64_t n, int64_t units, const double *z, 
 // ---- optimizers ----
 
 // An optimizer's numbers in one step, in double precision.
-struct rule {
+struct ref_rule {
     double rate, rho, beta2, epsilon, momentum;
     double correction; // AdamW: of √v
 };
 
 // Each takes a number's gradient, updates its states, and returns what to subtract from the number.
 
-static double rmsprop(const struct rule *r, double g, double *a)
+static double rmsprop(const struct ref_rule *r, double g, double *a)
 {
     *a = r->rho * *a + (1 - r->rho) * g * g;
     return r->rate * g / (sqrt(*a) + r->epsilon);
 }
 
-static double rmsprop_momentum(const struct rule *r, double g, double *a, double *m)
+static double rmsprop_momentum(const struct ref_rule *r, double g, double *a, double *m)
 {
     *a = r->rho * *a + (1 - r->rho) * g * g;
     *m = r->momentum * *m + r->rate * g / sqrt(*a + r->epsilon);
     return *m;
 }
 
-static double adadelta(const struct rule *r, double g, double *a, double *d)
+static double adadelta(const struct ref_rule *r, double g, double *a, double *d)
 {
     *a = r->rho * *a + (1 - r->rho) * g * g;
     double u = g * sqrt(*d + r->epsilon) / sqrt(*a + r->epsilon);
@@ -121,27 +121,27 @@ static double adadelta(const struct rule *r, double g, double *a, double *d)
     return r->rate * u;
 }
 
-static double adam(const struct rule *r, double g, double *m, double *v)
+static double adam(const struct ref_rule *r, double g, double *m, double *v)
 {
     *m = r->rho * *m + (1 - r->rho) * g;
     *v = r->beta2 * *v + (1 - r->beta2) * g * g;
     return r->rate * *m / (sqrt(*v) + r->epsilon);
 }
 
-static double adamw(const struct rule *r, double g, double *m, double *v)
+static double adamw(const struct ref_rule *r, double g, double *m, double *v)
 {
     *m = r->rho * *m + (1 - r->rho) * g;
     *v = r->beta2 * *v + (1 - r->beta2) * g * g;
     return r->rate * *m / (sqrt(*v) * r->correction + r->epsilon);
 }
 
-static struct rule rule_at(const struct recipe *recipe, double rate, int64_t t)
+static struct ref_rule ref_rule_at(const struct recipe *recipe, double rate, int64_t t)
 {
-    struct rule rule = {.rate = rate,
-                        .rho = (double)recipe->rho,
-                        .beta2 = (double)recipe->beta2,
-                        .epsilon = (double)recipe->epsilon,
-                        .momentum = (double)recipe->momentum};
+    struct ref_rule rule = {.rate = rate,
+                            .rho = (double)recipe->rho,
+                            .beta2 = (double)recipe->beta2,
+                            .epsilon = (double)recipe->epsilon,
+                            .momentum = (double)recipe->momentum};
     if (recipe->optimizer == OPTIMIZER_RMSPROP)
         rule.rate /= 1 + (double)recipe->decay * (double)t;
     if (recipe->optimizer == OPTIMIZER_ADAM) {
@@ -156,7 +156,8 @@ static struct rule rule_at(const struct recipe *recipe, double rate, int64_t t)
     return rule;
 }
 
-static double update(enum optimizer optimizer, const struct rule *rule, double g, double state[2])
+static double ref_update(enum optimizer optimizer, const struct ref_rule *rule, double g,
+                         double state[2])
 {
     switch (optimizer) {
     case OPTIMIZER_RMSPROP:
@@ -176,7 +177,7 @@ static double update(enum optimizer optimizer, const struct rule *rule, double g
 void ref_optimize(const struct recipe *recipe, double rate, int64_t t, bool decayed, int64_t count,
                   const double *g, float *p, float *state0, float *state1)
 {
-    struct rule rule = rule_at(recipe, rate, t);
+    struct ref_rule rule = ref_rule_at(recipe, rate, t);
     double weight_decay = decayed ? (double)recipe->weight_decay : 0, shrink = 1;
     if (recipe->optimizer == OPTIMIZER_ADAMW) {
         shrink = 1 - rate * weight_decay;
@@ -185,7 +186,8 @@ void ref_optimize(const struct recipe *recipe, double rate, int64_t t, bool deca
     for (int64_t i = 0; i < count; i++) {
         double state[2] = {(double)state0[i], state1 ? (double)state1[i] : 0};
         double gradient = g[i] + weight_decay * (double)p[i];
-        p[i] = (float)((double)p[i] * shrink - update(recipe->optimizer, &rule, gradient, state));
+        p[i] =
+            (float)((double)p[i] * shrink - ref_update(recipe->optimizer, &rule, gradient, state));
         state0[i] = (float)state[0];
         if (state1)
             state1[i] = (float)state[1];

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // registry: finds an engine; also code that engines share.
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "engine/cpu/team.h"
-#include "engine/engine.h"
+#include "engine/shared.h"
 
 #define ROW(name) &engine_##name,
 static const struct engine *const engines[] = {ENGINES(ROW)};
@@ -101,4 +103,162 @@ int engine_check_batch(const struct net_layer *layers, int layer_count, enum net
                     batch->tokens[i], (long long)(i / layer->out.dim[0]), layer->vocabulary);
     }
     return 0;
+}
+
+// ---- dropout ----
+
+uint32_t engine_dropout_threshold(float rate)
+{
+    assert(rate >= 0 && rate < 1);
+    return (uint32_t)((double)rate * 0x1p32 + 0.5); // a float below 1 stays below 2^32
+}
+
+void dropout_init(struct dropout *dropout, uint64_t seed, int layer, int64_t iteration, float rate)
+{
+    struct rng rng;
+    rng_init(&rng, seed);
+    rng_split(&rng, "dropout", (uint64_t)layer, &rng);
+    rng_split(&rng, "iteration", (uint64_t)iteration, &rng);
+    memcpy(dropout->key, rng.key, sizeof dropout->key);
+    memcpy(dropout->stream, rng.stream, sizeof dropout->stream);
+    dropout->threshold = engine_dropout_threshold(rate);
+    dropout->scale = 1.0f / (1.0f - rate);
+}
+
+static void block_at(const struct dropout *dropout, uint64_t block, uint32_t words[4])
+{
+    const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), dropout->stream[0],
+                                 dropout->stream[1]};
+    rng_philox(counter, dropout->key, words);
+}
+
+void dropout_mask(const struct dropout *dropout, uint64_t first, int64_t count, uint8_t *kept)
+{
+    uint32_t words[4];
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t index = first + (uint64_t)i;
+        if (i == 0 || index % 4 == 0)
+            block_at(dropout, index / 4, words);
+        kept[i] = words[index % 4] >= dropout->threshold;
+    }
+}
+
+// ---- tensors ----
+
+static const struct net_param *param_at(const struct tensors *t, int i)
+{
+    return (const void *)((const char *)t->first + (size_t)i * t->distance);
+}
+
+int tensors_count(const struct tensors *t)
+{
+    int count = t->count;
+    for (int i = 0; i < t->count; i++)
+        count += param_at(t, i)->trained ? t->states : 0;
+    return count;
+}
+
+int tensors_find(const struct tensors *t, int index, int *state)
+{
+    *state = -1;
+    if (index < t->count)
+        return index;
+    int left = index - t->count;
+    for (int i = 0; i < t->count; i++) {
+        if (!param_at(t, i)->trained)
+            continue;
+        if (left < t->states) {
+            *state = left;
+            return i;
+        }
+        left -= t->states;
+    }
+    assert(false);
+    return -1;
+}
+
+void tensors_describe(const struct tensors *t, int index, struct engine_tensor *out)
+{
+    int state;
+    const struct net_param *param = param_at(t, tensors_find(t, index, &state));
+    *out = (struct engine_tensor){.role = state < 0 ? ENGINE_PARAMETER : ENGINE_STATE,
+                                  .rank = param->rank,
+                                  .count = param->count};
+    memcpy(out->dim, param->dim, sizeof out->dim);
+    if (state < 0)
+        snprintf(out->name, sizeof out->name, "%s", param->name);
+    else
+        snprintf(out->name, sizeof out->name, "%s.state%d", param->name, state);
+}
+
+// ---- products ----
+
+#define ROUND_S       0.1
+#define SHORT_ROUND_S 0.05
+#define ROUNDS        5
+#define TIMES         100000 // in a round, at most
+#define LEAST_S       1e-7   // a launch alone takes longer
+
+static int timed(const struct product_work *work, int64_t times, double *each_s, struct err *err)
+{
+    double seconds = 0;
+    TRY(work->run(work->context, times, &seconds, err));
+    *each_s = seconds / (double)times;
+    if (!(*each_s > LEAST_S))
+        return err_set(err, ERR_FAIL, "a matrix product took no time");
+    return isfinite(seconds) ? 0 : err_set(err, ERR_FAIL, "a matrix product took forever");
+}
+
+static int first(const struct product_work *work, int64_t size, double *each_s, struct err *err)
+{
+    TRY(work->prepare(work->context, size, err));
+    TRY(timed(work, 1, each_s, err)); // the first one is slower
+    return timed(work, 1, each_s, err);
+}
+
+// `best_s` holds the time of one product, and may get a better one.
+static int rounds(const struct product_work *work, double round_s, double *best_s, struct err *err)
+{
+    double each_s = *best_s;
+    int64_t times = each_s * TIMES < round_s ? TIMES : (int64_t)(round_s / each_s);
+    times = times > 0 ? times : 1;
+    for (int i = 0; i < ROUNDS; i++) {
+        TRY(timed(work, times, &each_s, err));
+        *best_s = each_s < *best_s ? each_s : *best_s;
+    }
+    return 0;
+}
+
+int product_time(const struct product_work *work, struct engine_product *out, struct err *err)
+{
+    out->size = PRODUCT_SIZE_MIN;
+    for (;; out->size *= 2) {
+        TRY(first(work, out->size, &out->seconds, err));
+        if (out->size * 2 > PRODUCT_SIZE_MAX || out->seconds * 8 > ROUND_S)
+            break;
+    }
+    return rounds(work, ROUND_S, &out->seconds, err);
+}
+
+int product_time_best(const struct product_work *work, int64_t least, int64_t most,
+                      struct engine_product *out, struct err *err)
+{
+    double each_s = 0;
+    for (int64_t size = least; size <= most && each_s * 8 <= ROUND_S; size *= 2) {
+        TRY(first(work, size, &each_s, err));
+        TRY(rounds(work, SHORT_ROUND_S, &each_s, err));
+        if (size == least || each_s * pow((double)out->size / (double)size, 3) < out->seconds) {
+            out->size = size;
+            out->seconds = each_s;
+        }
+    }
+    return 0;
+}
+
+void product_fill(float *to, int64_t count)
+{
+    struct rng rng;
+    rng_init(&rng, 1);
+    for (int64_t i = 0; i < count; i++)
+        to[i] = 2 * rng_float(&rng) - 1;
 }

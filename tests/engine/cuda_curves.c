@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The losses of every workload that trains, step by step, on the cuda engine in each precision and
 // on the cpu engine in single precision: the same samples, made from a seed, the same start, and
-// the same dropout, whose masks all engines draw alike (engine/dropout.h). So every optimizer that
+// the same dropout, whose masks all engines draw alike (engine/shared.h). So every optimizer that
 // a workload uses is followed over some of its steps, with its stages, decay and momentum.
 #include <math.h>
 #include <stdio.h>

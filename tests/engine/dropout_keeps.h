@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "engine/dropout.h"
+#include "engine/shared.h"
 
 static inline bool dropout_keeps(const struct dropout *dropout, uint64_t index)
 {

@@ -3,7 +3,6 @@
 #include "oom.h"
 
 #include "engine/cpu/embedding.h"
-#include "engine/cpu/groups.h"
 #include "engine/cpu/l1.h"
 #include "engine/cpu/lstm.h"
 #include "engine/cpu/team.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/dropout.h"
+#include "engine/shared.h"
 
 #include <math.h>
 #include <string.h>

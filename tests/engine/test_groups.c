@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cpu/groups.h"
+#include "engine/cpu/embedding.h"
 
 #include <stdbool.h>
 

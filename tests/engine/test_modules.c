@@ -78,7 +78,7 @@ static void texts_can_be_cut(void **state)
     struct err err = {0};
     for (int i = 0; i < ptx_text_count; i++) {
         const struct ptx_text *text = &ptx_texts[i];
-        struct kernels all = {0};
+        struct ptx_kernels all = {0};
         assert_ok(modules_index(text, &all, &err), &err);
         assert_int_equal((int)all.count, occurrences(text->text, ".entry "));
         assert_true(all.count > 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rate of a product: sizes and rounds on a made-up device, whose products take what they must.
-#include "engine/product.h"
+#include "engine/shared.h"
 
 #include <math.h>
 #include <string.h>

@@ -17,6 +17,7 @@ struct buffer {
     size_t bytes;
     int from, to;  // to < from: unused, gets no memory
     size_t offset; // in the arena
+    void *pointer; // (optional) of a pointer to it, which a plan sets
 };
 
 struct arena {

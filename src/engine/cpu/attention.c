@@ -14,16 +14,15 @@
 
 struct attention {
     struct op op;
-    int levels_buffer, scratch_buffer, sum_buffer; // sum: the gradient, if it is added; else -1
-    float *levels;                                 // (batch, heads, time)
-    float *scratch;                                // (threads, 2, BLOCK, time)
-    float *grad;                                   // (batch, time, 3 units)
+    float *levels;  // (batch, heads, time)
+    float *scratch; // (threads, 2, BLOCK, time)
+    float *sum;     // (batch, time, 3 units): the gradient, if it is added to another; or null
     const struct pass *pass;
     atomic_int failed; // a product's error code
 };
 
 // One head of one sample.
-struct head {
+struct attention_head {
     const struct passes *passes;
     int64_t time, size, units, row; // row: of q, k and v, which lie side by side
     float scale;
@@ -34,7 +33,7 @@ struct head {
     float *dq, *dk, *dv;
 };
 
-static int make(struct op *op, struct err *err)
+static int attention_make(struct op *op, struct err *err)
 {
     struct attention *a = (struct attention *)op;
     size_t time = (size_t)op->layer->out.dim[0], batch = (size_t)op->plan->batch;
@@ -42,52 +41,40 @@ static int make(struct op *op, struct err *err)
     plan_needs_out(op->plan, op->layer->inputs[0], op->number, PLAN_BACKWARD);
     plan_needs_out(op->plan, op->number, op->number, PLAN_BACKWARD);
     TRY(plan_buffer(op, batch * (size_t)op->layer->heads * time * sizeof(float), PLAN_FORWARD,
-                    PLAN_BACKWARD, &a->levels_buffer, err));
+                    PLAN_BACKWARD, &a->levels, err));
     TRY(plan_buffer(op, (size_t)team_size() * 2 * BLOCK * time * sizeof(float), PLAN_FORWARD,
-                    PLAN_BACKWARD, &a->scratch_buffer, err));
-    a->sum_buffer = -1;
+                    PLAN_BACKWARD, &a->scratch, err));
     if (!plan_adds(op, 0))
         return 0;
     return plan_buffer(op, (size_t)plan_numbers(op->plan, input) * sizeof(float), PLAN_BACKWARD,
-                       PLAN_BACKWARD, &a->sum_buffer, err);
+                       PLAN_BACKWARD, &a->sum, err);
 }
 
-static int bind(struct op *op, struct err *err)
-{
-    (void)err;
-    struct attention *a = (struct attention *)op;
-    a->levels = arena_at(&op->plan->arena, a->levels_buffer);
-    a->scratch = arena_at(&op->plan->arena, a->scratch_buffer);
-    a->grad =
-        a->sum_buffer >= 0 ? arena_at(&op->plan->arena, a->sum_buffer) : plan_input(op, 0)->grad;
-    return 0;
-}
-
-static struct head head_of(const struct attention *a, int64_t number, int thread)
+static struct attention_head head_of(const struct attention *a, int64_t number, int thread)
 {
     const struct net_layer *layer = a->op.layer;
     int64_t time = layer->out.dim[0], units = layer->units, size = units / layer->heads;
     int64_t sample = number / layer->heads, at = number % layer->heads * size;
     int64_t in = sample * time * 3 * units + at, out = sample * time * units + at;
     const float *q = (const float *)plan_input(&a->op, 0)->out + in;
-    struct head h = {.passes = a->op.plan->passes,
-                     .time = time,
-                     .size = size,
-                     .units = units,
-                     .row = 3 * units,
-                     .scale = 1 / sqrtf((float)size),
-                     .q = q,
-                     .k = q + units,
-                     .v = q + 2 * units,
-                     .y = (float *)plan_output(&a->op)->out + out,
-                     .levels = a->levels + number * time,
-                     .odds = a->scratch + 2 * thread * BLOCK * time};
+    struct attention_head h = {.passes = a->op.plan->passes,
+                               .time = time,
+                               .size = size,
+                               .units = units,
+                               .row = 3 * units,
+                               .scale = 1 / sqrtf((float)size),
+                               .q = q,
+                               .k = q + units,
+                               .v = q + 2 * units,
+                               .y = (float *)plan_output(&a->op)->out + out,
+                               .levels = a->levels + number * time,
+                               .odds = a->scratch + 2 * thread * BLOCK * time};
     h.back = h.odds + BLOCK * time;
     return h;
 }
 
 // Scores of `rows` queries from `first` on, with all keys that the last of them sees.
-static int score(const struct head *h, int64_t first, int64_t rows)
+static int score(const struct attention_head *h, int64_t first, int64_t rows)
 {
     return dnn_multiply(&(struct dnn_product){.m = rows,
                                               .n = first + rows,
@@ -103,12 +90,12 @@ static int score(const struct head *h, int64_t first, int64_t rows)
 }
 
 // Row r of a block sees first + r + 1 keys; of those behind it the odds are zero.
-static void hide(const struct head *h, int64_t first, int64_t rows, int64_t r)
+static void hide(const struct attention_head *h, int64_t first, int64_t rows, int64_t r)
 {
     memset(h->odds + r * h->time + first + r + 1, 0, (size_t)(rows - r - 1) * sizeof *h->odds);
 }
 
-static int forward_head(const struct head *h)
+static int forward_head(const struct attention_head *h)
 {
     for (int64_t first = 0; first < h->time; first += BLOCK) {
         int64_t rows = h->time - first < BLOCK ? h->time - first : BLOCK;
@@ -133,7 +120,7 @@ static int forward_head(const struct head *h)
 }
 
 // to (keys × size) = or += block' × rows of q or dy
-static int give(const struct head *h, const float *block, int64_t first, int64_t rows,
+static int give(const struct attention_head *h, const float *block, int64_t first, int64_t rows,
                 const float *from, int64_t from_row, float *to)
 {
     bool last = first + rows == h->time; // it comes first, and sees all keys
@@ -151,7 +138,7 @@ static int give(const struct head *h, const float *block, int64_t first, int64_t
                         NULL);
 }
 
-static int backward_block(const struct head *h, int64_t first, int64_t rows)
+static int backward_block(const struct attention_head *h, int64_t first, int64_t rows)
 {
     const float *dy = h->dy + first * h->units, *y = h->y + first * h->units;
     TRY(score(h, first, rows));
@@ -189,23 +176,24 @@ static int backward_block(const struct head *h, int64_t first, int64_t rows)
                         NULL);
 }
 
-static int backward_head(const struct head *h)
+static int backward_head(const struct attention_head *h)
 {
     for (int64_t first = (h->time - 1) / BLOCK * BLOCK; first >= 0; first -= BLOCK)
         TRY(backward_block(h, first, h->time - first < BLOCK ? h->time - first : BLOCK));
     return 0;
 }
 
-static void work(struct attention *a, int thread, int threads, bool back)
+static void attention_work(struct attention *a, int thread, int threads, bool back)
 {
     int64_t from, to;
     team_part(a->pass->batch->count * a->op.layer->heads, 1, thread, threads, &from, &to);
     for (int64_t i = from; i < to; i++) {
-        struct head h = head_of(a, i, thread);
+        struct attention_head h = head_of(a, i, thread);
         if (back) {
             h.dy = (const float *)plan_output(&a->op)->grad +
                    (h.y - (const float *)plan_output(&a->op)->out);
-            h.dq = a->grad + (h.q - (const float *)plan_input(&a->op, 0)->out);
+            float *grad = a->sum ? a->sum : plan_input(&a->op, 0)->grad;
+            h.dq = grad + (h.q - (const float *)plan_input(&a->op, 0)->out);
             h.dk = h.dq + h.units;
             h.dv = h.dq + 2 * h.units;
         }
@@ -215,44 +203,43 @@ static void work(struct attention *a, int thread, int threads, bool back)
     }
 }
 
-static void forward_work(void *a, int thread, int threads)
+static void attention_forward_work(void *a, int thread, int threads)
 {
-    work(a, thread, threads, false);
+    attention_work(a, thread, threads, false);
 }
 
-static void backward_work(void *a, int thread, int threads)
+static void attention_backward_work(void *a, int thread, int threads)
 {
-    work(a, thread, threads, true);
+    attention_work(a, thread, threads, true);
 }
 
-static int run(struct attention *a, const struct pass *pass, bool back, struct err *err)
+static int attention_run(struct attention *a, const struct pass *pass, bool back, struct err *err)
 {
     a->pass = pass;
     atomic_store(&a->failed, 0);
-    team_run(back ? backward_work : forward_work, a);
+    team_run(back ? attention_backward_work : attention_forward_work, a);
     int rc = atomic_load(&a->failed);
     return rc == 0 ? 0 : err_set(err, rc, "a product of attention failed in oneDNN");
 }
 
-static int forward(struct op *op, const struct pass *pass, struct err *err)
+static int attention_forward(struct op *op, const struct pass *pass, struct err *err)
 {
-    return run((struct attention *)op, pass, false, err);
+    return attention_run((struct attention *)op, pass, false, err);
 }
 
-static int backward(struct op *op, const struct pass *pass, struct err *err)
+static int attention_backward(struct op *op, const struct pass *pass, struct err *err)
 {
     struct attention *a = (struct attention *)op;
     const struct value *input = plan_input(op, 0);
     if (!plan_wants_input(op, pass, 0))
         return 0;
-    TRY(run(a, pass, true, err));
-    if (a->sum_buffer >= 0)
-        plan_add(op->plan, input->grad, a->grad, pass->batch->count * input->columns, false);
+    TRY(attention_run(a, pass, true, err));
+    if (a->sum)
+        plan_add(op->plan, input->grad, a->sum, pass->batch->count * input->columns, false);
     return 0;
 }
 
 const struct op_class attention_class = {.size = sizeof(struct attention),
-                                         .make = make,
-                                         .bind = bind,
-                                         .forward = forward,
-                                         .backward = backward};
+                                         .make = attention_make,
+                                         .forward = attention_forward,
+                                         .backward = attention_backward};

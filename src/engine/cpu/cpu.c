@@ -14,13 +14,9 @@
 #include "engine/cpu/dnnl.h"
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/l1.h"
-#include "engine/cpu/loss.h"
-#include "engine/cpu/optimizer.h"
 #include "engine/cpu/params.h"
 #include "engine/cpu/plan.h"
-#include "engine/cpu/product.h"
 #include "engine/cpu/team.h"
-#include "engine/cpu/together.h"
 #include "engine/engine.h"
 #include "version.h"
 
@@ -418,13 +414,13 @@ static void cpu_set_iteration(struct engine_program *program, int64_t iteration)
 
 static int cpu_tensor_count(const struct engine_program *program)
 {
-    return params_tensor_count(&program->params);
+    return tensors_count(&program->params.tensors);
 }
 
 static void cpu_tensor(const struct engine_program *program, int index,
                        struct engine_tensor *tensor)
 {
-    params_tensor(&program->params, index, tensor);
+    tensors_describe(&program->params.tensors, index, tensor);
 }
 
 static int cpu_read(struct engine_program *program, int index, float *values, struct err *err)

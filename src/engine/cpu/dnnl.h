@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "engine/engine.h"
 
 // Opens the library and makes its engine. If the processor advertises AMX, child processes first
 // try the library's kernels, and only those that work are used. Safe to call again.
@@ -112,5 +113,9 @@ int dnn_bind_scratch(struct dnn_primitive *p, void *data, struct err *err) MUST_
 int dnn_rebind(struct dnn_primitive *p, int arg, const void *data, struct err *err) MUST_USE;
 
 int dnn_run(struct dnn_primitive *p, struct err *err) MUST_USE;
+
+// engine.product of the cpu engine (engine/engine.h).
+int cpu_product(const struct engine_options *options, struct engine_product *out,
+                struct err *err) MUST_USE;
 
 #endif

@@ -11,39 +11,27 @@
 
 #define CHUNK 256 // rows: enough for fast products and few passes over the weight's gradient
 
-struct head {
+struct tied_head {
     struct op op;
-    int z_buffer, losses_buffer;
     float *z;       // (CHUNK, vocabulary)
     double *losses; // (CHUNK)
     bool *right;    // (CHUNK)
-    int64_t rows;   // of the whole plan
     // While a chunk is worked on.
     const int32_t *labels;
     int64_t count;
     float share; // of one label in the mean; 0: no gradient
 };
 
-static int make(struct op *op, struct err *err)
+static int head_make(struct op *op, struct err *err)
 {
-    struct head *h = (struct head *)op;
-    h->rows = op->plan->batch * op->layer->out.dim[0];
-    size_t most = (size_t)(h->rows < CHUNK ? h->rows : CHUNK);
+    struct tied_head *h = (struct tied_head *)op;
+    int64_t rows = op->plan->batch * op->layer->out.dim[0];
+    size_t most = (size_t)(rows < CHUNK ? rows : CHUNK);
     plan_needs_out(op->plan, op->layer->inputs[0], op->number, PLAN_BACKWARD);
     TRY(plan_buffer(op, most * (size_t)op->layer->units * sizeof *h->z, PLAN_FORWARD, PLAN_BACKWARD,
-                    &h->z_buffer, err));
-    return plan_buffer(op, most * (sizeof *h->losses + sizeof *h->right), PLAN_FORWARD,
-                       PLAN_BACKWARD, &h->losses_buffer, err);
-}
-
-static int bind(struct op *op, struct err *err)
-{
-    (void)err;
-    struct head *h = (struct head *)op;
-    h->z = arena_at(&op->plan->arena, h->z_buffer);
-    h->losses = arena_at(&op->plan->arena, h->losses_buffer);
-    h->right = (bool *)(h->losses + (h->rows < CHUNK ? h->rows : CHUNK));
-    return 0;
+                    &h->z, err));
+    TRY(plan_buffer(op, most * sizeof *h->losses, PLAN_FORWARD, PLAN_BACKWARD, &h->losses, err));
+    return plan_buffer(op, most * sizeof *h->right, PLAN_FORWARD, PLAN_BACKWARD, &h->right, err);
 }
 
 static const struct slot *table(const struct op *op)
@@ -52,8 +40,8 @@ static const struct slot *table(const struct op *op)
 }
 
 // z = rows of x times the table; `row` numbers from one row to the next.
-static int multiply(const struct head *h, const float *x, int64_t row, int64_t count, float *z,
-                    struct err *err)
+static int head_multiply(const struct tied_head *h, const float *x, int64_t row, int64_t count,
+                         float *z, struct err *err)
 {
     int64_t in = plan_input(&h->op, 0)->columns / h->op.layer->out.dim[0];
     const struct dnn_product product = {.m = count,
@@ -80,9 +68,9 @@ static bool is_best(const float *z, float top, int64_t label)
     return best == label;
 }
 
-static void lose(void *head_, int thread, int threads)
+static void head_lose(void *head_, int thread, int threads)
 {
-    const struct head *h = head_;
+    const struct tied_head *h = head_;
     const struct passes *passes = h->op.plan->passes;
     int64_t from, to, units = h->op.layer->units;
     team_part(h->count, 1, thread, threads, &from, &to);
@@ -96,7 +84,8 @@ static void lose(void *head_, int thread, int threads)
 }
 
 // The gradients of some rows, whose outputs' gradients are in z.
-static int go_back(const struct head *h, const struct pass *pass, int64_t first, struct err *err)
+static int head_go_back(const struct tied_head *h, const struct pass *pass, int64_t first,
+                        struct err *err)
 {
     const struct op *op = &h->op;
     const struct value *input = plan_input(op, 0);
@@ -131,7 +120,7 @@ static int go_back(const struct head *h, const struct pass *pass, int64_t first,
                          err);
 }
 
-static int run(struct head *h, const struct pass *pass, struct err *err)
+static int head_run(struct tied_head *h, const struct pass *pass, struct err *err)
 {
     const struct value *input = plan_input(&h->op, 0);
     int64_t time = h->op.layer->out.dim[0], in = input->columns / time;
@@ -140,45 +129,44 @@ static int run(struct head *h, const struct pass *pass, struct err *err)
     for (int64_t first = 0; first < rows; first += CHUNK) {
         h->count = rows - first < CHUNK ? rows - first : CHUNK;
         h->labels = pass->batch->labels + first;
-        TRY(multiply(h, (const float *)input->out + first * in, in, h->count, h->z, err));
-        team_run(lose, h);
+        TRY(head_multiply(h, (const float *)input->out + first * in, in, h->count, h->z, err));
+        team_run(head_lose, h);
         for (int64_t r = 0; r < h->count; r++) {
             pass->score->loss += h->losses[r];
             pass->score->correct += h->right[r];
         }
         if (pass->training)
-            TRY(go_back(h, pass, first, err));
+            TRY(head_go_back(h, pass, first, err));
     }
     pass->score->count += rows;
     return 0;
 }
 
-static int predict(struct head *h, const struct pass *pass, struct err *err)
+static int head_predict(struct tied_head *h, const struct pass *pass, struct err *err)
 {
     const struct value *input = plan_input(&h->op, 0);
     int64_t in = input->columns / h->op.layer->out.dim[0], units = h->op.layer->units;
     const float *x = (const float *)input->out + pass->batch->position * in;
-    TRY(multiply(h, x, input->columns, pass->batch->count, pass->odds, err));
+    TRY(head_multiply(h, x, input->columns, pass->batch->count, pass->odds, err));
     for (int64_t i = 0; i < pass->batch->count; i++)
         h->op.plan->passes->row_softmax(pass->odds + i * units, units, 1, 1);
     return 0;
 }
 
-static int forward(struct op *op, const struct pass *pass, struct err *err)
+static int head_forward(struct op *op, const struct pass *pass, struct err *err)
 {
-    struct head *h = (struct head *)op;
+    struct tied_head *h = (struct tied_head *)op;
     if (pass->odds)
-        return predict(h, pass, err);
-    return pass->training ? 0 : run(h, pass, err);
+        return head_predict(h, pass, err);
+    return pass->training ? 0 : head_run(h, pass, err);
 }
 
-static int backward(struct op *op, const struct pass *pass, struct err *err)
+static int head_backward(struct op *op, const struct pass *pass, struct err *err)
 {
-    return run((struct head *)op, pass, err);
+    return head_run((struct tied_head *)op, pass, err);
 }
 
-const struct op_class head_class = {.size = sizeof(struct head),
-                                    .make = make,
-                                    .bind = bind,
-                                    .forward = forward,
-                                    .backward = backward};
+const struct op_class head_class = {.size = sizeof(struct tied_head),
+                                    .make = head_make,
+                                    .forward = head_forward,
+                                    .backward = head_backward};

@@ -3,6 +3,8 @@
 
 #include <xmmintrin.h>
 
+#include "engine/cpu/passes.h"
+
 #define FLUSH 0x8040U // flush to zero, and denormals are zero
 
 static const struct kernels *chosen;
@@ -45,4 +47,14 @@ unsigned int kernels_flush_begin(void)
 void kernels_flush_end(unsigned int before)
 {
     _mm_setcsr(before);
+}
+
+const struct passes *passes_for(int block)
+{
+    __builtin_cpu_init();
+    if (block >= 16 && __builtin_cpu_supports("avx512f"))
+        return &passes_avx512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return &passes_avx2;
+    return &passes_base;
 }

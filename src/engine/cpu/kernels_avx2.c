@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels compiled for one instruction set; see vec.h.
+// Kernels and passes compiled for one instruction set; see vec.h.
 #define VEC_BITS 256
-#include "engine/cpu/kern_table.h"
+#include "engine/cpu/kern.h"
+#include "engine/cpu/pass.h"
 
 const struct kernels kernels_avx2 = KERN_TABLE("avx2");
+const struct passes passes_avx2 = PASS_TABLE("avx2");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cpu/loss.h"
-
+// The loss of a batch's outputs, and an auxiliary loss.
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "engine/cpu/number.h"
+#include "engine/cpu/plan.h"
 #include "engine/cpu/team.h"
 
 static float z_at(const struct loss *loss, int64_t row, int64_t unit)
@@ -66,7 +66,7 @@ static double sigmoid_row(const struct loss *loss, int64_t row)
     return (z > 0 ? z : 0) - z * label + log1p(exp(-fabs(z))); // no exponential overflows
 }
 
-static void work(void *loss_, int thread, int threads)
+static void loss_work(void *loss_, int thread, int threads)
 {
     const struct loss *loss = loss_;
     int64_t from, to;
@@ -87,7 +87,7 @@ void loss_run(const struct loss *loss, struct engine_score *score)
 {
     assert(loss->kind == NET_SOFTMAX || loss->units == 1);
     struct loss copy = *loss;
-    team_run(work, &copy);
+    team_run(loss_work, &copy);
     for (int64_t row = 0; row < loss->count; row++) {
         score->loss += loss->rows[row];
         score->correct += is_right(loss, row);
@@ -111,3 +111,46 @@ void loss_predict(const struct loss *loss, float *out)
                          : (float)((double)expf(z_at(loss, row, u) - top) / sum);
     }
 }
+
+// ---- an auxiliary loss ----
+//
+// It shares memory with the net's own outputs and their gradient (plan.c, share_in_place); only the
+// other head's gradient is computed here.
+
+struct aux {
+    struct op op;
+    double *rows; // (batch) work space of the loss
+};
+
+static int aux_backward(struct op *op, const struct pass *pass, struct err *err)
+{
+    (void)err;
+    const struct value *head = plan_input(op, 1);
+    const struct loss loss = {.kind = NET_SOFTMAX,
+                              .batch = op->plan->batch,
+                              .count = pass->batch->count,
+                              .all = pass->all,
+                              .units = head->columns,
+                              .z = head->out,
+                              .z_bf16 = head->bf16,
+                              .labels = pass->batch->labels,
+                              .weight = op->layer->weight,
+                              .grad = head->grad,
+                              .grad_bf16 = head->grad_bf16,
+                              .rows = ((struct aux *)op)->rows};
+    struct engine_score untold = {0};
+    if (plan_wants_input(op, pass, 1))
+        loss_run(&loss, &untold);
+    return 0;
+}
+
+static int aux_make(struct op *op, struct err *err)
+{
+    struct aux *aux = (struct aux *)op;
+    plan_needs_out(op->plan, op->layer->inputs[1], op->number, PLAN_BACKWARD);
+    return plan_buffer(op, (size_t)op->plan->batch * sizeof *aux->rows, PLAN_BACKWARD,
+                       PLAN_BACKWARD, &aux->rows, err);
+}
+
+const struct op_class aux_class = {
+    .size = sizeof(struct aux), .make = aux_make, .backward = aux_backward};

@@ -8,10 +8,10 @@
 // its own, which lstm_pack() renews after every change of the weights.
 //
 // The input's part of z depends on the token alone, so it is computed once per distinct token of
-// the batch (groups.h), and gradients are summed per token before the product. The two directions,
-// or parts of the batch, run on different threads without waiting for each other inside a sequence.
-// lstm_new() allocates all memory, for the team's size at that time; the same number of threads
-// gives the same bits.
+// the batch (embedding.h), and gradients are summed per token before the product. The two
+// directions, or parts of the batch, run on different threads without waiting for each other inside
+// a sequence. lstm_new() allocates all memory, for the team's size at that time; the same number of
+// threads gives the same bits.
 #ifndef FARE_ENGINE_CPU_LSTM_H
 #define FARE_ENGINE_CPU_LSTM_H
 

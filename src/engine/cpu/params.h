@@ -16,9 +16,53 @@
 #include "base/err.h"
 #include "engine/cpu/dnnl.h"
 #include "engine/cpu/embedding.h"
-#include "engine/cpu/image.h"
-#include "engine/engine.h"
+#include "engine/cpu/passes.h"
+#include "engine/shared.h"
 #include "net/net.h"
+
+// ---- where the numbers of a batch of images lie in the engine's blocked layout ----
+//
+// (sample, block of channels, height × width, channel in the block): `block` channels of one pixel
+// lie together, as vectors and oneDNN's convolutions need. If the channels do not fill the last
+// block, the rest is zero. An image may be a slice of the channels of a larger one; then only
+// sample_stride differs.
+
+struct image_layout {
+    int channels, height, width;
+    int block, blocks;
+    int64_t sample_stride; // numbers
+};
+
+static inline struct image_layout image_of(int channels, int height, int width, int block)
+{
+    int blocks = (channels + block - 1) / block;
+    return (struct image_layout){.channels = channels,
+                                 .height = height,
+                                 .width = width,
+                                 .block = block,
+                                 .blocks = blocks,
+                                 .sample_stride = (int64_t)blocks * block * height * width};
+}
+
+static inline int64_t image_pixels(const struct image_layout *image)
+{
+    return (int64_t)image->height * image->width;
+}
+
+// Numbers of a plane: one block of channels of one sample.
+static inline int64_t image_plane(const struct image_layout *image)
+{
+    return image_pixels(image) * image->block;
+}
+
+static inline int64_t image_at(const struct image_layout *image, int64_t sample, int channel,
+                               int64_t pixel)
+{
+    return sample * image->sample_stride + channel / image->block * image_plane(image) +
+           pixel * image->block + channel % image->block;
+}
+
+// ---- parameters ----
 
 struct slot {
     struct net_param param;
@@ -43,6 +87,7 @@ struct params {
     float *state[2]; // (trained)
     void *blocks[4]; // for free()
     struct recipe recipe;
+    struct tensors tensors;
 };
 
 int params_init(struct params *params, const struct net *net, const struct recipe *recipe,
@@ -51,7 +96,7 @@ void params_release(struct params *params);
 
 // Layouts; without one of these a parameter lies as in the net.
 int params_choose(struct params *params, int index, const dnnl_memory_desc_t *md,
-                  const struct image *columns,
+                  const struct image_layout *columns,
                   struct err *err) MUST_USE; // columns: of a dense
                                              // layer's weights, or null: as in the net
 void params_pad(struct params *params, int index, int64_t numbers);
@@ -62,10 +107,38 @@ int params_allocate(struct params *params, struct err *err) MUST_USE;
 int params_start(struct params *params, uint64_t seed, struct err *err) MUST_USE;
 void params_reset_states(struct params *params);
 
-// As in engine.h: the parameters in their order, then for each trained one its states.
-int params_tensor_count(const struct params *params);
-void params_tensor(const struct params *params, int index, struct engine_tensor *tensor);
+// A tensor, by its number in `tensors`.
 void params_read(struct params *params, int index, float *values);
 void params_write(struct params *params, int index, const float *values);
+
+// ---- the optimizer: one step over all parameters, on all threads ----
+//
+// Value, gradient and states of all parameters lie in common arrays, so a step is a
+// walk through them in pieces of whole cache lines, whatever the layers. Each parameter is split
+// among the threads, as its layer splits it if it does. Embeddings have their own optimizer.
+
+struct optimizer_piece { // numbers [from, to) of the common arrays, treated alike
+    int64_t from, to;
+    int64_t grain; // split at multiples of this
+    float weight_decay;
+};
+
+struct optimizer_walk {
+    const struct passes *passes;
+    struct params *params;
+    float rate;
+    struct optimizer_piece *pieces;
+    int count;
+    double *squares; // (threads) for clipping
+};
+
+int optimizer_init(struct optimizer_walk *walk, struct params *params, const struct passes *passes,
+                   struct err *err) MUST_USE;
+void optimizer_release(struct optimizer_walk *walk);
+
+// The rate, and the layers to train (`trains`, by number), from now on.
+void optimizer_select(struct optimizer_walk *walk, float rate, const bool *trains);
+
+void optimizer_step(struct optimizer_walk *walk, int64_t iteration);
 
 #endif

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/dropout.h"
+#include "engine/shared.h"
 
 #define PASSES_PAD 64 // numbers: parts of a `count` begin at multiples of this
 

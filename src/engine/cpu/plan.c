@@ -7,7 +7,6 @@
 
 #include "engine/cpu/number.h"
 #include "engine/cpu/team.h"
-#include "engine/cpu/together.h"
 
 int plan_time(const struct plan *plan, int layer, enum plan_when when)
 {
@@ -218,11 +217,15 @@ void plan_needs_grad(struct plan *plan, int of, int layer, enum plan_when when)
 }
 
 int plan_buffer(const struct op *op, size_t bytes, enum plan_when from, enum plan_when to,
-                int *buffer, struct err *err)
+                void *pointer, struct err *err)
 {
-    *buffer = arena_add(&op->plan->arena, bytes, plan_time(op->plan, op->number, from),
-                        plan_time(op->plan, op->number, to), err);
-    return *buffer < 0 ? ERR_MEMORY : 0;
+    struct arena *arena = &op->plan->arena;
+    int buffer = arena_add(arena, bytes, plan_time(op->plan, op->number, from),
+                           plan_time(op->plan, op->number, to), err);
+    if (buffer < 0)
+        return ERR_MEMORY;
+    arena->buffers[buffer].pointer = pointer;
+    return 0;
 }
 
 // Lifetimes by the net: an output is written by its layer and read by its readers; a gradient is
@@ -402,6 +405,11 @@ int plan_bind(struct plan *plan, const struct arena *memory, struct err *err)
         if (grad)
             value->grad = number_at(grad, value->offset, value->grad_bf16);
     }
+    for (int i = 0; rc == 0 && i < plan->arena.count; i++) {
+        void *at = arena_at(&plan->arena, i);
+        if (plan->arena.buffers[i].pointer)
+            memcpy(plan->arena.buffers[i].pointer, &at, sizeof at);
+    }
     for (int i = 0; rc == 0 && i < plan->layer_count; i++)
         if (plan->ops[i] && plan->ops[i]->class->bind) {
             rc = plan->ops[i]->class->bind(plan->ops[i], err);
@@ -436,20 +444,30 @@ static bool takes_part(const struct op *op, const struct pass *pass)
     return op && (pass->batch->count > 0 || op->class->talks);
 }
 
+static int run_op(struct op *op, const struct pass *pass, bool back, struct err *err)
+{
+    const struct op_class *class = op->class;
+    struct op_job job = {op, pass};
+    if (back ? class->backward_work : class->forward_work)
+        team_run(back ? class->backward_work : class->forward_work, &job);
+    else if (back ? class->backward : class->forward)
+        return (back ? class->backward : class->forward)(op, pass, err);
+    return 0;
+}
+
 int plan_forward(struct plan *plan, const struct pass *pass, struct err *err)
 {
     for (int i = 0; i < plan->layer_count; i++)
         if (takes_part(plan->ops[i], pass))
-            TRY(plan->ops[i]->class->forward(plan->ops[i], pass, err));
+            TRY(run_op(plan->ops[i], pass, false, err));
     return 0;
 }
 
 int plan_backward(struct plan *plan, const struct pass *pass, struct err *err)
 {
     for (int i = plan->layer_count - 1; i >= 0; i--) {
-        struct op *op = plan->ops[i];
-        if (takes_part(op, pass) && pass->reaches[i] && op->class->backward)
-            TRY(op->class->backward(op, pass, err));
+        if (takes_part(plan->ops[i], pass) && pass->reaches[i])
+            TRY(run_op(plan->ops[i], pass, true, err));
         if (pass->together)
             TRY(together_layer(pass->together, i, err));
     }

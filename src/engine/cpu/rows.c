@@ -1,105 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers of transformers that treat rows (time steps) or numbers one by one: embeddings with a tied
-// head, positions, GELU, sums.
+// head, positions, layer norms, linear layers, GELU, sums. Rows are split between threads for
+// outputs; columns for sums over rows, so that no two threads add to the same number.
 #include <string.h>
 
+#include "engine/cpu/dnnl.h"
 #include "engine/cpu/plan.h"
 #include "engine/cpu/team.h"
 
-// What a thread works on. Rows are split for outputs; columns for sums over rows, so that no two
-// threads add to the same number.
-struct job {
-    const struct op *op;
-    const struct pass *pass;
-    int64_t rows, width;
-};
-
-static struct job job_of(const struct op *op, const struct pass *pass)
+static int64_t width_of(const struct op *op)
 {
-    return (struct job){op, pass, plan_rows(op, pass), op->layer->out.dim[1]};
+    return op->layer->out.dim[1];
+}
+
+static int keep_input(struct op *op, struct err *err)
+{
+    (void)err;
+    plan_needs_out(op->plan, op->layer->inputs[0], op->number, PLAN_BACKWARD);
+    return 0;
+}
+
+// The numbers of the batch that are this thread's; false if none are.
+static bool numbers_of(const struct op_job *j, int thread, int threads, int64_t *from, int64_t *to)
+{
+    team_part(plan_rows(j->op, j->pass) * width_of(j->op), PASSES_PAD, thread, threads, from, to);
+    return *from < *to;
 }
 
 // ---- tokens: the rows of the table ----
 
-static void look_up(void *job_, int thread, int threads)
+static void token_work(void *job_, int thread, int threads)
 {
-    const struct job *j = job_;
+    const struct op_job *j = job_;
     const float *table = plan_slot(j->op, 0)->value;
     float *out = plan_output(j->op)->out;
-    int64_t from, to;
-    team_part(j->rows, 1, thread, threads, &from, &to);
+    int64_t from, to, width = width_of(j->op);
+    team_part(plan_rows(j->op, j->pass), 1, thread, threads, &from, &to);
     for (int64_t r = from; r < to; r++)
-        memcpy(out + r * j->width, table + j->pass->batch->tokens[r] * j->width,
-               (size_t)j->width * sizeof *out);
-}
-
-static int token_forward(struct op *op, const struct pass *pass, struct err *err)
-{
-    (void)err;
-    struct job job = job_of(op, pass);
-    team_run(look_up, &job);
-    return 0;
-}
-
-static void look_back(void *job_, int thread, int threads)
-{
-    const struct job *j = job_;
-    const float *grad = plan_output(j->op)->grad;
-    float *table = plan_slot(j->op, 0)->grad;
-    int64_t from, to;
-    team_part(j->width, 16, thread, threads, &from, &to);
-    for (int64_t r = 0; r < j->rows && from < to; r++) {
-        float *row = table + j->pass->batch->tokens[r] * j->width + from;
-        j->op->plan->passes->row_add(row, row, grad + r * j->width + from, to - from);
-    }
+        memcpy(out + r * width, table + j->pass->batch->tokens[r] * width,
+               (size_t)width * sizeof *out);
 }
 
 // The head has come before and has set the gradient.
-static int token_backward(struct op *op, const struct pass *pass, struct err *err)
+static void token_back_work(void *job_, int thread, int threads)
 {
-    (void)err;
-    struct job job = job_of(op, pass);
-    if (pass->trains[op->number])
-        team_run(look_back, &job);
-    return 0;
+    const struct op_job *j = job_;
+    const float *grad = plan_output(j->op)->grad;
+    float *table = plan_slot(j->op, 0)->grad;
+    int64_t from, to, width = width_of(j->op), rows = plan_rows(j->op, j->pass);
+    team_part(width, 16, thread, threads, &from, &to);
+    for (int64_t r = 0; j->pass->trains[j->op->number] && r < rows && from < to; r++) {
+        float *row = table + j->pass->batch->tokens[r] * width + from;
+        j->op->plan->passes->row_add(row, row, grad + r * width + from, to - from);
+    }
 }
 
 const struct op_class token_class = {
-    .size = sizeof(struct op), .forward = token_forward, .backward = token_backward};
+    .size = sizeof(struct op), .forward_work = token_work, .backward_work = token_back_work};
 
 // ---- positions ----
 
-static void add_positions(void *job_, int thread, int threads)
+static void position_work(void *job_, int thread, int threads)
 {
-    const struct job *j = job_;
+    const struct op_job *j = job_;
     const float *table = plan_slot(j->op, 0)->value, *x = plan_input(j->op, 0)->out;
     float *out = plan_output(j->op)->out;
-    int64_t from, to, time = j->op->layer->out.dim[0];
-    team_part(j->rows, 1, thread, threads, &from, &to);
+    int64_t from, to, time = j->op->layer->out.dim[0], width = width_of(j->op);
+    team_part(plan_rows(j->op, j->pass), 1, thread, threads, &from, &to);
     for (int64_t r = from; r < to; r++)
-        j->op->plan->passes->row_add(out + r * j->width, x + r * j->width,
-                                     table + r % time * j->width, j->width);
-}
-
-static int position_forward(struct op *op, const struct pass *pass, struct err *err)
-{
-    (void)err;
-    struct job job = job_of(op, pass);
-    team_run(add_positions, &job);
-    return 0;
+        j->op->plan->passes->row_add(out + r * width, x + r * width, table + r % time * width,
+                                     width);
 }
 
 static void sum_positions(void *job_, int thread, int threads)
 {
-    const struct job *j = job_;
+    const struct op_job *j = job_;
     const float *grad = plan_output(j->op)->grad;
     float *table = plan_slot(j->op, 0)->grad;
-    int64_t from, to, time = j->op->layer->out.dim[0];
+    int64_t from, to, time = j->op->layer->out.dim[0], width = width_of(j->op);
+    int64_t rows = plan_rows(j->op, j->pass);
     team_part(time, 1, thread, threads, &from, &to);
-    for (int64_t r = 0; r < j->rows; r++) {
-        float *row = table + r % time * j->width;
+    for (int64_t r = 0; r < rows; r++) {
+        float *row = table + r % time * width;
         if (r % time >= from && r % time < to)
-            j->op->plan->passes->row_add(row, row, grad + r * j->width, j->width);
+            j->op->plan->passes->row_add(row, row, grad + r * width, width);
     }
 }
 
@@ -119,7 +103,7 @@ static void pass_on(const struct op *op, const struct pass *pass, int which)
 static int position_backward(struct op *op, const struct pass *pass, struct err *err)
 {
     (void)err;
-    struct job job = job_of(op, pass);
+    struct op_job job = {op, pass};
     const struct slot *slot = plan_slot(op, 0);
     if (pass->trains[op->number]) {
         if (!pass->adds)
@@ -131,80 +115,220 @@ static int position_backward(struct op *op, const struct pass *pass, struct err 
 }
 
 const struct op_class position_class = {
-    .size = sizeof(struct op), .forward = position_forward, .backward = position_backward};
+    .size = sizeof(struct op), .forward_work = position_work, .backward = position_backward};
 
-// ---- GELU ----
+// ---- layer norms ----
 
-static void gelu(void *job_, int thread, int threads)
+struct layer_norm {
+    struct op op;
+    float *moments; // (rows, 2)
+    float *sums;    // (threads, 2, width)
+};
+
+static int layer_norm_make(struct op *op, struct err *err)
 {
-    const struct job *j = job_;
-    const float *x = plan_input(j->op, 0)->out;
-    int64_t from, to;
-    team_part(j->rows * j->width, PASSES_PAD, thread, threads, &from, &to);
-    if (from < to)
-        j->op->plan->passes->gelu(x + from, (float *)plan_output(j->op)->out + from, to - from);
+    struct layer_norm *norm = (struct layer_norm *)op;
+    size_t rows = (size_t)(op->plan->batch * op->layer->out.dim[0]);
+    size_t width = (size_t)width_of(op);
+    plan_needs_out(op->plan, op->layer->inputs[0], op->number, PLAN_BACKWARD);
+    TRY(plan_buffer(op, rows * 2 * sizeof(float), PLAN_FORWARD, PLAN_BACKWARD, &norm->moments,
+                    err));
+    return plan_buffer(op, (size_t)team_size() * 2 * width * sizeof(float), PLAN_BACKWARD,
+                       PLAN_BACKWARD, &norm->sums, err);
 }
 
-static int gelu_forward(struct op *op, const struct pass *pass, struct err *err)
+static void layer_norm_work(void *job_, int thread, int threads)
+{
+    const struct op_job *j = job_;
+    const struct op *op = j->op;
+    const struct layer_norm *norm = (const struct layer_norm *)op;
+    const float *x = plan_input(op, 0)->out;
+    float *y = plan_output(op)->out;
+    int64_t from, to, width = width_of(op);
+    team_part(plan_rows(op, j->pass), 1, thread, threads, &from, &to);
+    for (int64_t r = from; r < to; r++)
+        op->plan->passes->row_norm(x + r * width, plan_slot(op, 0)->value, plan_slot(op, 1)->value,
+                                   y + r * width, width, op->layer->epsilon, norm->moments + 2 * r);
+}
+
+static void layer_norm_back_work(void *job_, int thread, int threads)
+{
+    const struct op_job *j = job_;
+    const struct op *op = j->op;
+    const struct layer_norm *norm = (const struct layer_norm *)op;
+    const struct value *input = plan_input(op, 0);
+    int64_t from, to, width = width_of(op);
+    float *sums = norm->sums + 2 * thread * width;
+    memset(sums, 0, (size_t)(2 * width) * sizeof *sums);
+    team_part(plan_rows(op, j->pass), 1, thread, threads, &from, &to);
+    struct pass_row_norm row = {.w = plan_slot(op, 0)->value,
+                                .dw = sums,
+                                .db = sums + width,
+                                .count = width,
+                                .add = plan_adds(op, 0)};
+    for (int64_t r = from; r < to; r++) {
+        row.x = (const float *)input->out + r * width;
+        row.dy = (const float *)plan_output(op)->grad + r * width;
+        row.dx = plan_wants_input(op, j->pass, 0) ? (float *)input->grad + r * width : NULL;
+        row.moments = norm->moments + 2 * r;
+        op->plan->passes->row_norm_back(&row);
+    }
+}
+
+static int layer_norm_backward(struct op *op, const struct pass *pass, struct err *err)
 {
     (void)err;
-    struct job job = job_of(op, pass);
-    team_run(gelu, &job);
+    const struct layer_norm *norm = (const struct layer_norm *)op;
+    struct op_job job = {op, pass};
+    int64_t width = width_of(op);
+    team_run(layer_norm_back_work, &job);
+    for (int i = 0; i < 2 && pass->trains[op->number]; i++) {
+        float *grad = plan_slot(op, i)->grad;
+        if (!pass->adds)
+            memset(grad, 0, (size_t)width * sizeof *grad);
+        for (int thread = 0; thread < team_size(); thread++)
+            op->plan->passes->row_add(grad, grad, norm->sums + (2 * thread + i) * width, width);
+    }
     return 0;
 }
 
-static void gelu_back(void *job_, int thread, int threads)
+const struct op_class layer_norm_class = {.size = sizeof(struct layer_norm),
+                                          .make = layer_norm_make,
+                                          .forward_work = layer_norm_work,
+                                          .backward = layer_norm_backward};
+
+// ---- linear layers: the same weight (in × units) for every row, in the net's own layout ----
+
+// Outputs begin with the bias.
+static void start_with_bias(void *job_, int thread, int threads)
 {
-    const struct job *j = job_;
+    const struct op_job *j = job_;
+    const float *bias = plan_slot(j->op, 1)->value;
+    float *out = plan_output(j->op)->out;
+    int64_t from, to, units = j->op->layer->units;
+    team_part(plan_rows(j->op, j->pass), 1, thread, threads, &from, &to);
+    for (int64_t r = from; r < to; r++)
+        memcpy(out + r * units, bias, (size_t)units * sizeof *out);
+}
+
+static int affine_forward(struct op *op, const struct pass *pass, struct err *err)
+{
+    struct op_job job = {op, pass};
+    int64_t in = plan_input(op, 0)->columns / op->layer->out.dim[0], units = op->layer->units;
+    team_run(start_with_bias, &job);
+    return plan_multiply(op->plan,
+                         &(struct dnn_product){.m = plan_rows(op, pass),
+                                               .n = units,
+                                               .k = in,
+                                               .a = plan_input(op, 0)->out,
+                                               .a_row = in,
+                                               .b = plan_slot(op, 0)->value,
+                                               .b_row = units,
+                                               .c = plan_output(op)->out,
+                                               .c_row = units,
+                                               .add = true},
+                         err);
+}
+
+static void sum_columns(void *job_, int thread, int threads)
+{
+    const struct op_job *j = job_;
+    const float *grad = plan_output(j->op)->grad;
+    float *bias = plan_slot(j->op, 1)->grad;
+    int64_t from, to, units = j->op->layer->units, rows = plan_rows(j->op, j->pass);
+    team_part(units, PASSES_PAD, thread, threads, &from, &to);
+    if (from >= to)
+        return;
+    if (!j->pass->adds)
+        memset(bias + from, 0, (size_t)(to - from) * sizeof *bias);
+    for (int64_t r = 0; r < rows; r++)
+        j->op->plan->passes->row_add(bias + from, bias + from, grad + r * units + from, to - from);
+}
+
+static int affine_learn(struct op *op, const struct pass *pass, struct err *err)
+{
+    struct op_job job = {op, pass};
+    int64_t in = plan_input(op, 0)->columns / op->layer->out.dim[0], units = op->layer->units;
+    team_run(sum_columns, &job);
+    return plan_multiply(op->plan,
+                         &(struct dnn_product){.m = in,
+                                               .n = units,
+                                               .k = plan_rows(op, pass),
+                                               .a = plan_input(op, 0)->out,
+                                               .a_row = in,
+                                               .turn_a = true,
+                                               .b = plan_output(op)->grad,
+                                               .b_row = units,
+                                               .c = plan_slot(op, 0)->grad,
+                                               .c_row = units,
+                                               .add = pass->adds},
+                         err);
+}
+
+static int affine_backward(struct op *op, const struct pass *pass, struct err *err)
+{
+    int64_t in = plan_input(op, 0)->columns / op->layer->out.dim[0], units = op->layer->units;
+    if (pass->trains[op->number])
+        TRY(affine_learn(op, pass, err));
+    if (!plan_wants_input(op, pass, 0))
+        return 0;
+    return plan_multiply(op->plan,
+                         &(struct dnn_product){.m = plan_rows(op, pass),
+                                               .n = in,
+                                               .k = units,
+                                               .a = plan_output(op)->grad,
+                                               .a_row = units,
+                                               .b = plan_slot(op, 0)->value,
+                                               .b_row = units,
+                                               .turn_b = true,
+                                               .c = plan_input(op, 0)->grad,
+                                               .c_row = in,
+                                               .add = plan_adds(op, 0)},
+                         err);
+}
+
+const struct op_class affine_class = {.size = sizeof(struct op),
+                                      .make = keep_input,
+                                      .forward = affine_forward,
+                                      .backward = affine_backward};
+
+// ---- GELU ----
+
+static void gelu_work(void *job_, int thread, int threads)
+{
+    const struct op_job *j = job_;
+    const float *x = plan_input(j->op, 0)->out;
+    int64_t from, to;
+    if (numbers_of(j, thread, threads, &from, &to))
+        j->op->plan->passes->gelu(x + from, (float *)plan_output(j->op)->out + from, to - from);
+}
+
+static void gelu_back_work(void *job_, int thread, int threads)
+{
+    const struct op_job *j = job_;
     const struct value *input = plan_input(j->op, 0);
     const float *x = input->out, *dy = plan_output(j->op)->grad;
     int64_t from, to;
-    team_part(j->rows * j->width, PASSES_PAD, thread, threads, &from, &to);
-    if (from < to)
+    if (plan_wants_input(j->op, j->pass, 0) && numbers_of(j, thread, threads, &from, &to))
         j->op->plan->passes->gelu_back(x + from, dy + from, (float *)input->grad + from, to - from,
                                        plan_adds(j->op, 0));
 }
 
-static int gelu_backward(struct op *op, const struct pass *pass, struct err *err)
-{
-    (void)err;
-    struct job job = job_of(op, pass);
-    if (plan_wants_input(op, pass, 0))
-        team_run(gelu_back, &job);
-    return 0;
-}
-
-static int gelu_make(struct op *op, struct err *err)
-{
-    (void)err;
-    plan_needs_out(op->plan, op->layer->inputs[0], op->number, PLAN_BACKWARD);
-    return 0;
-}
-
 const struct op_class gelu_class = {.size = sizeof(struct op),
-                                    .make = gelu_make,
-                                    .forward = gelu_forward,
-                                    .backward = gelu_backward};
+                                    .make = keep_input,
+                                    .forward_work = gelu_work,
+                                    .backward_work = gelu_back_work};
 
 // ---- sums ----
 
-static void add(void *job_, int thread, int threads)
+static void add_work(void *job_, int thread, int threads)
 {
-    const struct job *j = job_;
+    const struct op_job *j = job_;
     const float *a = plan_input(j->op, 0)->out, *b = plan_input(j->op, 1)->out;
     int64_t from, to;
-    team_part(j->rows * j->width, PASSES_PAD, thread, threads, &from, &to);
-    if (from < to)
+    if (numbers_of(j, thread, threads, &from, &to))
         j->op->plan->passes->row_add((float *)plan_output(j->op)->out + from, a + from, b + from,
                                      to - from);
-}
-
-static int add_forward(struct op *op, const struct pass *pass, struct err *err)
-{
-    (void)err;
-    struct job job = job_of(op, pass);
-    team_run(add, &job);
-    return 0;
 }
 
 static int add_backward(struct op *op, const struct pass *pass, struct err *err)
@@ -216,4 +340,4 @@ static int add_backward(struct op *op, const struct pass *pass, struct err *err)
 }
 
 const struct op_class add_class = {
-    .size = sizeof(struct op), .forward = add_forward, .backward = add_backward};
+    .size = sizeof(struct op), .forward_work = add_work, .backward = add_backward};

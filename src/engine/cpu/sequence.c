@@ -19,18 +19,13 @@ static void clear_rest(const struct op *op, const struct pass *pass)
                (size_t)(rest * value->columns) * sizeof(float));
 }
 
-static int64_t positions(const struct op *op, const struct pass *pass)
-{
-    return pass->batch->count * op->layer->out.dim[0];
-}
-
 // ---- one-hot ----
 
 static int one_hot_forward(struct op *op, const struct pass *pass, struct err *err)
 {
     (void)err;
     float *out = plan_output(op)->out;
-    int64_t count = positions(op, pass), width = op->layer->vocabulary;
+    int64_t count = plan_rows(op, pass), width = op->layer->vocabulary;
     memset(out, 0, (size_t)(count * width) * sizeof *out);
     for (int64_t i = 0; i < count; i++)
         out[i * width + pass->batch->tokens[i]] = 1;
@@ -46,7 +41,7 @@ static int embedding_op_forward(struct op *op, const struct pass *pass, struct e
 {
     (void)err;
     struct embedding *embedding = plan_slot(op, 0)->embedding;
-    embedding_look(embedding, pass->batch->tokens, positions(op, pass));
+    embedding_look(embedding, pass->batch->tokens, plan_rows(op, pass));
     if (!plan_output(op)->absent) {
         embedding_forward(embedding, plan_output(op)->out);
         clear_rest(op, pass);
@@ -86,7 +81,7 @@ struct lstm_op {
     struct op op;
     struct lstm *lstm;
     int64_t packed; // version of the parameters that it holds
-    int sum_buffer; // the gradient before it is added to others'; -1: none
+    float *sum;     // the gradient before it is added to others'; or null
 };
 
 static void pack(struct lstm_op *op)
@@ -126,9 +121,9 @@ static int lstm_op_backward(struct op *op, const struct pass *pass, struct err *
     }
     float *to = NULL;
     if (!input->absent && plan_wants_input(op, pass, 0))
-        to = lstm->sum_buffer >= 0 ? arena_at(&op->plan->arena, lstm->sum_buffer) : input->grad;
+        to = lstm->sum ? lstm->sum : input->grad;
     lstm_backward(lstm->lstm, plan_output(op)->grad, grads, to);
-    if (to && lstm->sum_buffer >= 0)
+    if (to && lstm->sum)
         plan_add(op->plan, input->grad, to, pass->batch->count * input->columns, false);
     return 0;
 }
@@ -158,12 +153,11 @@ static int make_lstm(struct op *op, struct err *err)
     if (spec.input == LSTM_EMBEDDING)
         spec.embedding = plan->params->slots[input->first_param].embedding;
     lstm->packed = -1;
-    lstm->sum_buffer = -1;
     if (!value->absent) {
         plan_needs_out(plan, from, op->number, PLAN_BACKWARD);
         if (input->learns && plan_adds(op, 0)) {
             size_t bytes = (size_t)plan_numbers(plan, value) * sizeof(float);
-            TRY(plan_buffer(op, bytes, PLAN_BACKWARD, PLAN_BACKWARD, &lstm->sum_buffer, err));
+            TRY(plan_buffer(op, bytes, PLAN_BACKWARD, PLAN_BACKWARD, &lstm->sum, err));
         }
     }
     return lstm_new(&spec, &lstm->lstm, err);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cpu/together.h"
-
+// Gradients summed over the ranks of a group; see plan.h.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/sha256.h"
 #include "engine/cpu/kernels.h"
-#include "engine/cpu/passes.h"
+#include "engine/cpu/plan.h"
 #include "engine/cpu/team.h"
 
 // What must be the same at all ranks.

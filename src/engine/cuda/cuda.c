@@ -122,7 +122,7 @@ static uint16_t bf16_of(float x)
 
 static int64_t input_numbers(const struct engine_program *program)
 {
-    const struct value *in = &program->plan.values[0];
+    const struct gpu_value *in = &program->plan.values[0];
     return program->recipe.batch * in->rows * in->pitch;
 }
 
@@ -233,7 +233,7 @@ static int cuda_compile(const struct net *net, const struct recipe *recipe,
 
 static void stage_image(const struct engine_program *program, const struct engine_batch *batch)
 {
-    const struct value *in = &program->plan.values[0];
+    const struct gpu_value *in = &program->plan.values[0];
     const struct net_shape *shape = &program->layers[0].out;
     int64_t numbers = net_shape_count(shape), pixels = in->rows;
     memset(program->host_input, 0, (size_t)input_numbers(program) * 4);
@@ -361,13 +361,13 @@ static void cuda_set_iteration(struct engine_program *program, int64_t iteration
 
 static int cuda_tensor_count(const struct engine_program *program)
 {
-    return gpu_params_tensor_count(&program->params);
+    return tensors_count(&program->params.tensors);
 }
 
 static void cuda_tensor(const struct engine_program *program, int index,
                         struct engine_tensor *tensor)
 {
-    gpu_params_tensor(&program->params, index, tensor);
+    tensors_describe(&program->params.tensors, index, tensor);
 }
 
 static int cuda_read(struct engine_program *program, int index, float *values, struct err *err)
@@ -423,7 +423,7 @@ static int no_upload(void *driver, device_ptr to, const void *from, int64_t byte
     return 0;
 }
 
-static int no_map(void *driver, device_ptr to, const struct tensor *tensor, struct err *err)
+static int no_map(void *driver, device_ptr to, const struct mapped_tensor *tensor, struct err *err)
 {
     (void)driver;
     (void)to;

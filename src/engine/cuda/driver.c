@@ -278,7 +278,8 @@ static int cuda_open(int number, enum engine_precision precision, struct gpu_con
 }
 
 // Lines of 128 bytes are swizzled; what is outside the tensor is zero.
-static int cuda_map(struct gpu_context *gpu, const struct tensor *t, void *map, struct err *err)
+static int cuda_map(struct gpu_context *gpu, const struct mapped_tensor *t, void *map,
+                    struct err *err)
 {
     struct cuda *cuda = cuda_of(gpu);
     enum {

@@ -50,7 +50,8 @@ static int device_upload(void *gpu, device_ptr to, const void *from, int64_t byt
     return gpu_sync(gpu, err);
 }
 
-static int device_map(void *gpu_, device_ptr to, const struct tensor *tensor, struct err *err)
+static int device_map(void *gpu_, device_ptr to, const struct mapped_tensor *tensor,
+                      struct err *err)
 {
     struct gpu_context *gpu = gpu_;
     _Alignas(64) uint64_t map[16] = {0};

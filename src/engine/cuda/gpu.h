@@ -16,7 +16,7 @@ struct gpu_about {
     int processors;
     int shared; // bytes of shared memory that a block may have
     int64_t memory;
-    bool maps; // it takes tensor maps (struct tensor)
+    bool maps; // it takes tensor maps (struct mapped_tensor)
 };
 
 struct gpu_context { // an open GPU: each driver has its own, which begins with this
@@ -103,7 +103,8 @@ struct gpu_driver {
     void (*graph_free)(struct gpu_context *gpu, struct graph *graph);
     int (*graph_launch)(struct gpu_context *gpu, struct graph *graph, struct err *err);
     // (optional) Makes a tensor map, for GPUs that take them.
-    int (*map)(struct gpu_context *gpu, const struct tensor *tensor, void *map, struct err *err);
+    int (*map)(struct gpu_context *gpu, const struct mapped_tensor *tensor, void *map,
+               struct err *err);
     const struct gpu_ranks *ranks; // (optional)
 };
 

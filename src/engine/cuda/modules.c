@@ -84,7 +84,7 @@ bool modules_have(const struct modules *m, enum engine_precision precision)
 
 static const char entry[] = "\n.visible .entry ";
 
-int modules_index(const struct ptx_text *text, struct kernels *out, struct err *err)
+int modules_index(const struct ptx_text *text, struct ptx_kernels *out, struct err *err)
 {
     for (const char *at = strstr(text->text, entry); at;) {
         const char *next = strstr(at + 1, entry), *name = at + sizeof entry - 1;
@@ -93,27 +93,27 @@ int modules_index(const struct ptx_text *text, struct kernels *out, struct err *
             out->count = 0;
             return rc;
         }
-        out->items[out->count++] = (struct kernel){.name = name,
-                                                   .name_bytes = strcspn(name, "("),
-                                                   .at = at,
-                                                   .end = next ? next : text->end};
+        out->items[out->count++] = (struct ptx_kernel){.name = name,
+                                                       .name_bytes = strcspn(name, "("),
+                                                       .at = at,
+                                                       .end = next ? next : text->end};
         at = next;
     }
     return 0;
 }
 
-int modules_cut(const struct ptx_text *text, const struct kernels *all, const struct kernel *kernel,
-                struct buf *out, struct err *err)
+int modules_cut(const struct ptx_text *text, const struct ptx_kernels *all,
+                const struct ptx_kernel *kernel, struct buf *out, struct err *err)
 {
     buf_add(out, text->text, (size_t)(all->items[0].at - text->text));
     buf_add(out, kernel->at, (size_t)(kernel->end - kernel->at));
     return buf_check(out, err);
 }
 
-static struct kernel *find(const struct kernels *all, const char *name)
+static struct ptx_kernel *find(const struct ptx_kernels *all, const char *name)
 {
     for (size_t i = 0; i < all->count; i++) {
-        struct kernel *k = &all->items[i];
+        struct ptx_kernel *k = &all->items[i];
         if (strlen(name) == k->name_bytes && memcmp(k->name, name, k->name_bytes) == 0)
             return k;
     }
@@ -122,8 +122,8 @@ static struct kernel *find(const struct kernels *all, const char *name)
 
 // ---- compiled by libcuda ----
 
-static int compile(struct modules *m, const struct ptx_text *text, const struct kernels *all,
-                   struct kernel *kernel, const char *name, struct err *err)
+static int compile(struct modules *m, const struct ptx_text *text, const struct ptx_kernels *all,
+                   struct ptx_kernel *kernel, const char *name, struct err *err)
 {
     struct buf cut = {0};
     char log[2048] = "";
@@ -200,7 +200,7 @@ static int load_pack(const struct modules *m, const struct ptx_text *text, void 
 // ---- both ----
 
 static int load(struct modules *m, const struct ptx_text *text, struct loaded *loaded,
-                struct kernel *kernel, const char *name, struct err *err)
+                struct ptx_kernel *kernel, const char *name, struct err *err)
 {
     if (!loaded->tried)
         TRY(load_pack(m, text, &loaded->packed, err));
@@ -224,7 +224,7 @@ int modules_find(struct modules *m, enum engine_precision precision, const char 
             continue;
         if (loaded->kernels.count == 0)
             TRY(modules_index(text, &loaded->kernels, err));
-        struct kernel *kernel = find(&loaded->kernels, name);
+        struct ptx_kernel *kernel = find(&loaded->kernels, name);
         if (!kernel)
             continue;
         if (!kernel->function)

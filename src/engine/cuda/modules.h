@@ -35,15 +35,15 @@ extern const int ptx_text_count;
 bool ptx_fits(const struct ptx_text *text, int capability, int driver,
               enum engine_precision precision);
 
-struct kernel { // of a text
+struct ptx_kernel { // of a text
     const char *name;
     size_t name_bytes;
     const char *at, *end; // in the text; the end is where the next kernel begins
     void *function;       // null until it is loaded
 };
 
-struct kernels { // all of a text, in its order
-    struct kernel *items;
+struct ptx_kernels { // all of a text, in its order
+    struct ptx_kernel *items;
     size_t count, cap;
 };
 
@@ -52,9 +52,9 @@ struct modules { // of one GPU, until the process ends
     const struct gpu_about *about;
     int real; // the GPU's own capability, also where a test has lowered that of `about`
     struct loaded {
-        struct kernels kernels; // empty until the text is looked through
-        bool tried;             // to find machine code
-        void *packed;           // its module, or null
+        struct ptx_kernels kernels; // empty until the text is looked through
+        bool tried;                 // to find machine code
+        void *packed;               // its module, or null
     } texts[PTX_TEXTS_MAX];
     int from_pack; // kernels that came from machine code
 };
@@ -67,8 +67,8 @@ int modules_find(struct modules *m, enum engine_precision precision, const char 
                  void **function, struct err *err) MUST_USE;
 
 // The kernels of a text; a text of one kernel and what all kernels share.
-int modules_index(const struct ptx_text *text, struct kernels *out, struct err *err) MUST_USE;
-int modules_cut(const struct ptx_text *text, const struct kernels *all, const struct kernel *kernel,
-                struct buf *out, struct err *err) MUST_USE;
+int modules_index(const struct ptx_text *text, struct ptx_kernels *out, struct err *err) MUST_USE;
+int modules_cut(const struct ptx_text *text, const struct ptx_kernels *all,
+                const struct ptx_kernel *kernel, struct buf *out, struct err *err) MUST_USE;
 
 #endif

@@ -13,7 +13,7 @@
 #include "engine/cuda/driver.h"
 #include "engine/cuda/plan/products.h"
 #include "engine/cuda/program.h"
-#include "engine/product.h"
+#include "engine/shared.h"
 #include "machine/libraries.h"
 
 // ---- own kernels ----

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/cuda/plan/images.h"
-#include "engine/dropout.h"
+#include "engine/shared.h"
 
 // Steps per graph. The GPU idles between two graphs, and each graph's first step waits for its
 // samples; so steps are queued until there are enough for a long graph. Only for small nets: graphs

@@ -35,7 +35,7 @@ device_ptr gpu_plan_alloc(struct builder *b, int64_t bytes);
 device_ptr gpu_plan_alloc_zeros(struct builder *b, int64_t bytes);
 void gpu_plan_upload(struct builder *b, device_ptr to, const void *from, int64_t bytes);
 // A tensor map, on the GPU.
-void *gpu_plan_map(struct builder *b, const struct tensor *tensor);
+void *gpu_plan_map(struct builder *b, const struct mapped_tensor *tensor);
 
 // Makes the last launch a fork, which later launches do not wait for; or a join of all forks.
 void gpu_plan_fork(const struct builder *b);

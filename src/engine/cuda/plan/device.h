@@ -12,7 +12,7 @@ typedef uint64_t device_ptr;
 
 // A tensor of bf16 or f32 and how bulk copies (of Hopper) go through it: in boxes, or cell by cell
 // of windows of an image.
-struct tensor {
+struct mapped_tensor {
     device_ptr at;
     bool f32;
     int rank;
@@ -39,7 +39,7 @@ struct gpu_device {
     // Returns when the copy is done.
     int (*upload)(void *driver, device_ptr to, const void *from, int64_t bytes, struct err *err);
     // (optional) Writes a tensor map of 128 bytes to `to`.
-    int (*map)(void *driver, device_ptr to, const struct tensor *tensor, struct err *err);
+    int (*map)(void *driver, device_ptr to, const struct mapped_tensor *tensor, struct err *err);
     int64_t (*memory_left)(void *driver); // (optional) bytes
 };
 

@@ -23,7 +23,7 @@ static void text_gather(const struct gpu_plan *plan, const struct gpu_set *set, 
 void gpu_gather(const struct gpu_plan *plan, int buffer, const struct engine_set *from,
                 const struct gpu_set *set, device_ptr table, int64_t row_bytes, struct launch *out)
 {
-    const struct value *in = &plan->values[0];
+    const struct gpu_value *in = &plan->values[0];
     if (plan->is_text) { // it has one buffer
         text_gather(plan, set, table, row_bytes, out);
         return;

@@ -137,28 +137,28 @@ static void *map_windows(struct builder *b, device_ptr image, const struct cuda_
                          int channels, const struct cuda_image_class *c, int stride, int pixels)
 {
     int64_t pitch = (int64_t)g->pitch * 2;
-    return gpu_plan_map(
-        b, &(struct tensor){.at = image,
-                            .rank = 4,
-                            .size = {channels, g->width, g->height, b->plan->batch},
-                            .pitch = {pitch, g->width * pitch, g->height * g->width * pitch},
-                            .box = {64},
-                            .pixels = pixels,
-                            .first = {c->start_x, c->start_y},
-                            .last = {c->start_x + (c->width - 1) * stride - (g->width - 1),
-                                     c->start_y + (c->height - 1) * stride - (g->height - 1)},
-                            .stride = stride});
+    return gpu_plan_map(b, &(struct mapped_tensor){
+                               .at = image,
+                               .rank = 4,
+                               .size = {channels, g->width, g->height, b->plan->batch},
+                               .pitch = {pitch, g->width * pitch, g->height * g->width * pitch},
+                               .box = {64},
+                               .pixels = pixels,
+                               .first = {c->start_x, c->start_y},
+                               .last = {c->start_x + (c->width - 1) * stride - (g->width - 1),
+                                        c->start_y + (c->height - 1) * stride - (g->height - 1)},
+                               .stride = stride});
 }
 
 // The weights: channels of a tap, taps, units.
 static void *map_weights(struct builder *b, const struct cuda_image_conv *g, int channels, int rows)
 {
     int64_t pitch = (int64_t)channels * 2;
-    return gpu_plan_map(b, &(struct tensor){.at = (device_ptr)(uintptr_t)g->b,
-                                            .rank = 3,
-                                            .size = {channels, g->taps, g->units},
-                                            .pitch = {pitch, g->taps * pitch},
-                                            .box = {64, 1, rows}});
+    return gpu_plan_map(b, &(struct mapped_tensor){.at = (device_ptr)(uintptr_t)g->b,
+                                                   .rank = 3,
+                                                   .size = {channels, g->taps, g->units},
+                                                   .pitch = {pitch, g->taps * pitch},
+                                                   .box = {64, 1, rows}});
 }
 
 static void hopper_launch(struct builder *b, const char *kernel, const struct form *f,
@@ -202,7 +202,7 @@ static void launch(struct builder *b, const char *kernel, const struct form *for
 
 static const unsigned short *weights_at(const struct gpu_plan *plan, int layer)
 {
-    const struct block *block = gpu_params_block(plan->params, layer, 0);
+    const struct gpu_block *block = gpu_params_block(plan->params, layer, 0);
     return on_gpu(plan->params->rounded + (device_ptr)block->at * 2);
 }
 
@@ -263,7 +263,7 @@ static void hopper_forward(struct builder *b, const struct form *f, struct cuda_
 void image_conv_forward(struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
-    const struct value *value = &plan->values[layer];
+    const struct gpu_value *value = &plan->values[layer];
     struct cuda_image_conv g = conv_of(plan, layer);
     g.m = (int)plan->batch * value->rows;
     g.n = pad8(g.units);
@@ -329,7 +329,7 @@ void image_conv_back(struct builder *b, int layer)
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[layer];
     int input = l->inputs[0];
-    const struct value *in = &plan->values[input], *value = &plan->values[layer];
+    const struct gpu_value *in = &plan->values[input], *value = &plan->values[layer];
     struct cuda_image_conv g = conv_of(plan, layer);
     g.m = (int)plan->batch * in->rows;
     g.n = g.depth;
@@ -431,8 +431,8 @@ int image_conv_parts(const struct gpu_plan *plan, int layer)
 void image_conv_weights(struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
-    const struct value *value = &plan->values[layer];
-    const struct block *block = gpu_params_block(plan->params, layer, 0);
+    const struct gpu_value *value = &plan->values[layer];
+    const struct gpu_block *block = gpu_params_block(plan->params, layer, 0);
     struct cuda_image_conv g = conv_of(plan, layer);
     int parts = 1;
     const struct form *form = weight_form(plan, layer, &parts);
@@ -453,11 +453,11 @@ void image_conv_weights(struct builder *b, int layer)
     }
     const struct cuda_image_class all = {
         .height = g.out_height, .width = g.out_width, .start_y = -g.top, .start_x = -g.left};
-    g.map_a = gpu_plan_map(b, &(struct tensor){.at = value->out,
-                                               .rank = 2,
-                                               .size = {g.m, g.k},
-                                               .pitch = {(int64_t)value->pitch * 2},
-                                               .box = {64, 64}});
+    g.map_a = gpu_plan_map(b, &(struct mapped_tensor){.at = value->out,
+                                                      .rank = 2,
+                                                      .size = {g.m, g.k},
+                                                      .pitch = {(int64_t)value->pitch * 2},
+                                                      .box = {64, 64}});
     g.map_b = map_windows(b, (device_ptr)(uintptr_t)g.b, &g, g.depth, &all, g.stride, 64);
     g.chunks = boxes(g.depth);
     g.tiles_m = (int)tiles(g.units, form->m);

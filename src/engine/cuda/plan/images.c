@@ -67,7 +67,7 @@ static bool is_image(const struct gpu_plan *plan, int layer)
 
 // ---- memory ----
 
-static int64_t bytes_of(const struct gpu_plan *plan, const struct value *value)
+static int64_t bytes_of(const struct gpu_plan *plan, const struct gpu_value *value)
 {
     return plan->batch * value->rows * value->pitch * 2;
 }
@@ -76,9 +76,9 @@ static int64_t bytes_of(const struct gpu_plan *plan, const struct value *value)
 static void place_inputs(struct gpu_plan *plan, int layer)
 {
     const struct net_layer *l = &plan->layers[layer];
-    const struct value *whole = &plan->values[layer];
+    const struct gpu_value *whole = &plan->values[layer];
     for (int k = 0, at = 0; k < l->input_count; at += plan->values[l->inputs[k]].columns, k++) {
-        struct value *part = &plan->values[l->inputs[k]];
+        struct gpu_value *part = &plan->values[l->inputs[k]];
         part->pitch = whole->pitch;
         part->out = whole->out + (device_ptr)at * 2;
     }
@@ -147,7 +147,7 @@ static void give_gradients(struct builder *b)
     // In the order in which lifetimes begin. Memory keeps the size of its first user.
     for (int from = plan->layer_count - 1; from >= 0; from--)
         for (int i = from; i >= 0; i--) {
-            struct value *value = &plan->values[i];
+            struct gpu_value *value = &plan->values[i];
             if (!has_own_gradient(plan, i) || lifetime_of(plan, i).from != from)
                 continue;
             struct reused_memory *reused = find_reused(plan, bytes_of(plan, value), from);
@@ -179,7 +179,7 @@ void images_memory(struct builder *b)
 {
     struct gpu_plan *plan = b->plan;
     for (int i = plan->layer_count - 1; i >= 0; i--) { // concatenations before their inputs
-        struct value *value = &plan->values[i];
+        struct gpu_value *value = &plan->values[i];
         const struct net_layer *l = &plan->layers[i];
         device_ptr *extra = &plan->extra[4 * i];
         value->previous = -1;
@@ -306,9 +306,9 @@ static struct cuda_image_norm norm_of(const struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[layer];
-    const struct value *in = &plan->values[l->inputs[0]], *value = &plan->values[layer];
-    const struct block *both = gpu_params_block(plan->params, layer, 0);
-    const struct block *running = gpu_params_block(plan->params, layer, 1);
+    const struct gpu_value *in = &plan->values[l->inputs[0]], *value = &plan->values[layer];
+    const struct gpu_block *both = gpu_params_block(plan->params, layer, 0);
+    const struct gpu_block *running = gpu_params_block(plan->params, layer, 1);
     int channels = pad8(value->columns);
     device_ptr line = (device_ptr)channels * 4, figures = plan->extra[4 * layer + 1];
     return (struct cuda_image_norm){
@@ -402,7 +402,7 @@ static void pool(struct builder *b, int layer, bool back)
     const struct net_layer *l = &plan->layers[layer];
     int input = l->inputs[0];
     const struct net_shape *shape = &plan->layers[input].out;
-    const struct value *in = &plan->values[input], *out = &plan->values[layer];
+    const struct gpu_value *in = &plan->values[input], *out = &plan->values[layer];
     bool average = l->op == NET_AVERAGE_POOL;
     if (back && !b->reaches[input])
         return;
@@ -444,7 +444,7 @@ static void mean(struct builder *b, int layer, bool back)
 {
     const struct gpu_plan *plan = b->plan;
     int input = plan->layers[layer].inputs[0];
-    const struct value *in = &plan->values[input], *out = &plan->values[layer];
+    const struct gpu_value *in = &plan->values[input], *out = &plan->values[layer];
     if (back && !b->reaches[input])
         return;
     struct cuda_image_mean g = {.image = on_gpu(back ? in->grad : in->out),

@@ -8,7 +8,7 @@ static struct cuda_pool pool_of(const struct builder *b, int layer)
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[layer];
     const struct net_shape *in = &plan->layers[l->inputs[0]].out;
-    const struct value *value = &plan->values[layer];
+    const struct gpu_value *value = &plan->values[layer];
     return (struct cuda_pool){.x = on_gpu(plan->values[l->inputs[0]].out),
                               .batch = (int)plan->batch,
                               .channels = in->dim[0],
@@ -77,7 +77,7 @@ void gpu_drop(struct builder *b, int layer, bool back)
 {
     const struct gpu_plan *plan = b->plan;
     int input = plan->layers[layer].inputs[0];
-    const struct value *from = &plan->values[input], *to = &plan->values[layer];
+    const struct gpu_value *from = &plan->values[input], *to = &plan->values[layer];
     if (back && !b->reaches[input])
         return;
     struct cuda_each each = {.kind = CUDA_EACH_DROP,
@@ -96,7 +96,7 @@ void gpu_drop(struct builder *b, int layer, bool back)
 
 void gpu_relu_back(struct builder *b, int layer)
 {
-    const struct value *value = &b->plan->values[layer];
+    const struct gpu_value *value = &b->plan->values[layer];
     struct cuda_each each = {
         .kind = CUDA_EACH_RELU_BACK,
         .x = on_gpu(value->out),
@@ -113,10 +113,10 @@ void gpu_concat(struct builder *b, int layer, bool back)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[layer];
-    const struct value *whole = &plan->values[layer];
+    const struct gpu_value *whole = &plan->values[layer];
     for (int i = 0, at = 0; i < l->input_count; at += plan->values[l->inputs[i]].columns, i++) {
         int input = l->inputs[i];
-        const struct value *part = &plan->values[input];
+        const struct gpu_value *part = &plan->values[input];
         if (back && !b->reaches[input])
             continue;
         struct cuda_copy copy = {.from = on_gpu(back ? whole->grad : part->out),
@@ -137,7 +137,7 @@ void gpu_mean(struct builder *b, int layer, bool back)
 {
     const struct gpu_plan *plan = b->plan;
     int input = plan->layers[layer].inputs[0];
-    const struct value *from = &plan->values[input], *to = &plan->values[layer];
+    const struct gpu_value *from = &plan->values[input], *to = &plan->values[layer];
     if (back && !b->reaches[input])
         return;
     struct cuda_mean g = {.x = on_gpu(back ? to->grad : from->out),
@@ -157,9 +157,9 @@ void gpu_norm(struct builder *b, int layer, bool back)
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[layer];
     int input = l->inputs[0];
-    const struct value *in = &plan->values[input], *value = &plan->values[layer];
-    const struct block *both = gpu_params_block(plan->params, layer, 0);
-    const struct block *running = gpu_params_block(plan->params, layer, 1);
+    const struct gpu_value *in = &plan->values[input], *value = &plan->values[layer];
+    const struct gpu_block *both = gpu_params_block(plan->params, layer, 0);
+    const struct gpu_block *running = gpu_params_block(plan->params, layer, 1);
     const device_ptr *extra = &plan->extra[4 * layer];
     device_ptr half = (device_ptr)value->pitch * 4;
     int rows = (int)plan->batch * value->rows;

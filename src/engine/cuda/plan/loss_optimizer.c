@@ -11,7 +11,7 @@ bool gpu_has_head(const struct gpu_plan *plan)
     const struct net_layer *l = &plan->layers[last];
     if (l->op != NET_DENSE || l->relu || !l->bias)
         return false;
-    const struct value *in = &plan->values[l->inputs[0]];
+    const struct gpu_value *in = &plan->values[l->inputs[0]];
     return in->rows == 1 && in->pitch <= CUDA_HEAD_INPUTS &&
            plan->values[last].pitch <= CUDA_HEAD_UNITS &&
            (int64_t)in->pitch * (plan->values[last].columns + 3) <= 12 * 1024 - 128 &&
@@ -22,10 +22,10 @@ static void head(struct builder *b, bool labelled)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[plan->head];
-    const struct value *last = &plan->values[plan->head], *in = &plan->values[l->inputs[0]];
+    const struct gpu_value *last = &plan->values[plan->head], *in = &plan->values[l->inputs[0]];
     int from = in->in_head ? plan->layers[l->inputs[0]].inputs[0] : l->inputs[0]; // before dropout
-    const struct value *x = &plan->values[from];
-    const struct block *block = gpu_params_block(plan->params, plan->head, 0);
+    const struct gpu_value *x = &plan->values[from];
+    const struct gpu_block *block = gpu_params_block(plan->params, plan->head, 0);
     bool back = b->training && plan->layers[from].learns;
     struct cuda_head g = {.now = on_gpu(plan->now),
                           .next_step = on_gpu(plan->next_step),
@@ -61,7 +61,7 @@ void gpu_loss(struct builder *b, bool labelled)
         head(b, labelled);
         return;
     }
-    const struct value *last = &plan->values[plan->layer_count - 1];
+    const struct gpu_value *last = &plan->values[plan->layer_count - 1];
     struct cuda_loss g = {.now = on_gpu(plan->now),
                           .next_step = on_gpu(plan->next_step),
                           .scores = on_gpu(plan->scores),
@@ -87,7 +87,7 @@ void gpu_aux_back(struct builder *b, int layer)
     b->written[own] = b->written[layer]; // they share memory
     if (!b->reaches[head])
         return;
-    const struct value *value = &plan->values[head];
+    const struct gpu_value *value = &plan->values[head];
     struct cuda_loss g = {.now = on_gpu(plan->now),
                           .z = on_gpu(value->out),
                           .dz = on_gpu(value->grad),
@@ -138,7 +138,7 @@ void gpu_optimize(struct builder *b, const bool *trains)
     if (!rows || !chunk_param || !chunk_at)
         b->rc = err_memory(b->err);
     for (int i = 0; b->rc == 0 && i < p->block_count; i++) {
-        const struct block *block = &p->blocks[i];
+        const struct gpu_block *block = &p->blocks[i];
         if (!block->trained || block->lazy || gpu_is_fused(block) || !trains[block->layer])
             continue;
         const int64_t from[2] = {block->at, block->bias_at},

@@ -8,25 +8,24 @@
 #include "engine/cuda/plan/images.h"
 #include "engine/cuda/plan/text.h"
 #include "engine/cuda/kernels.h"
-#include "engine/tensors.h"
 
 // ---- layout ----
 
-static struct block *add_block(struct gpu_params *p, int layer, int64_t weights, int64_t bias)
+static struct gpu_block *add_block(struct gpu_params *p, int layer, int64_t weights, int64_t bias)
 {
-    struct block *block = &p->blocks[p->block_count++];
-    *block = (struct block){.layer = layer,
-                            .at = p->size,
-                            .size = (weights + bias + 3) / 4 * 4,
-                            .bias_at = p->size + weights,
-                            .parts = 1,
-                            .trained = true,
-                            .sum_at = -1};
+    struct gpu_block *block = &p->blocks[p->block_count++];
+    *block = (struct gpu_block){.layer = layer,
+                                .at = p->size,
+                                .size = (weights + bias + 3) / 4 * 4,
+                                .bias_at = p->size + weights,
+                                .parts = 1,
+                                .trained = true,
+                                .sum_at = -1};
     p->size += (block->size + 63) / 64 * 64;
     return block;
 }
 
-static void place(struct slot *slot, int64_t at, int64_t s0, int64_t s1)
+static void place(struct gpu_slot *slot, int64_t at, int64_t s0, int64_t s1)
 {
     slot->at = at;
     slot->stride[0] = s0;
@@ -46,14 +45,14 @@ static void place_dense(struct gpu_params *p, const struct net *net, int layer)
 {
     const struct net_layer *l = &net->layers[layer];
     const struct net_shape *in = &net->layers[l->inputs[0]].out;
-    struct slot *slots = &p->slots[l->first_param];
+    struct gpu_slot *slots = &p->slots[l->first_param];
     bool flat = image_is_flat(net->layers, net->layer_count, l->inputs[0]);
     int pitch = flat ? pad4((int)net_shape_count(in)) : in_pitch(p, net, l);
     int64_t pixels = flat            ? 1
                      : in->rank == 3 ? (int64_t)in->dim[1] * in->dim[2]
                      : in->rank == 2 ? in->dim[0]
                                      : 1;
-    struct block *block = add_block(p, layer, l->units * pixels * pitch, pad4(l->units));
+    struct gpu_block *block = add_block(p, layer, l->units * pixels * pitch, pad4(l->units));
     place(&slots[0], block->at, pixels * pitch, 1);
     if (in->rank == 3 && !flat) { // the net has channels before pixels
         slots[0].column[0] = in->dim[0];
@@ -72,9 +71,9 @@ static void place_dense(struct gpu_params *p, const struct net *net, int layer)
 static void place_conv(struct gpu_params *p, const struct net *net, int layer)
 {
     const struct net_layer *l = &net->layers[layer];
-    struct slot *slots = &p->slots[l->first_param];
+    struct gpu_slot *slots = &p->slots[l->first_param];
     int pitch = in_pitch(p, net, l), taps = l->kernel_h * l->kernel_w;
-    struct block *block = add_block(p, layer, (int64_t)l->units * taps * pitch, pad4(l->units));
+    struct gpu_block *block = add_block(p, layer, (int64_t)l->units * taps * pitch, pad4(l->units));
     place(&slots[0], block->at, (int64_t)taps * pitch, 1);
     slots[0].stride[2] = (int64_t)l->kernel_w * pitch;
     slots[0].stride[3] = pitch;
@@ -87,10 +86,11 @@ static void place_lstm(struct gpu_params *p, const struct net *net, int layer)
 {
     const struct net_layer *l = &net->layers[layer];
     int ways = l->both_ways ? 2 : 1, pitch = in_pitch(p, net, l), h = l->units, hp = pad4(h);
-    struct block *in = add_block(p, layer, (int64_t)ways * 4 * h * pitch, (int64_t)ways * 4 * h);
-    struct block *state = add_block(p, layer, (int64_t)ways * 4 * h * hp, 0);
+    struct gpu_block *in =
+        add_block(p, layer, (int64_t)ways * 4 * h * pitch, (int64_t)ways * 4 * h);
+    struct gpu_block *state = add_block(p, layer, (int64_t)ways * 4 * h * hp, 0);
     for (int way = 0; way < ways; way++) {
-        struct slot *slots = &p->slots[l->first_param + 3 * way];
+        struct gpu_slot *slots = &p->slots[l->first_param + 3 * way];
         place(&slots[0], in->at + (int64_t)way * 4 * h * pitch, pitch, 1);
         place(&slots[1], state->at + (int64_t)way * 4 * h * hp, hp, 1);
         place(&slots[2], in->bias_at + (int64_t)way * 4 * h, 1, 0);
@@ -103,7 +103,7 @@ static void place_norm(struct gpu_params *p, const struct net *net, int layer)
 {
     const struct net_layer *l = &net->layers[layer];
     int channels = (l->out.dim[0] + p->pad - 1) / p->pad * p->pad;
-    struct block *both = add_block(p, layer, channels, channels), *running;
+    struct gpu_block *both = add_block(p, layer, channels, channels), *running;
     both->bias_at = both->at;
     running = add_block(p, layer, channels, channels);
     running->trained = false;
@@ -115,13 +115,13 @@ static void place_norm(struct gpu_params *p, const struct net *net, int layer)
 static void place_text(struct gpu_params *p, const struct net *net, int layer)
 {
     const struct net_layer *l = &net->layers[layer];
-    struct slot *slots = &p->slots[l->first_param];
+    struct gpu_slot *slots = &p->slots[l->first_param];
     int64_t units = l->out.dim[1];
     int64_t rows = l->op == NET_EMBEDDING    ? text_table_rows(l->vocabulary)
                    : l->op == NET_LAYER_NORM ? 1
                                              : slots[0].param.dim[0];
     bool bias = l->op == NET_LINEAR || l->op == NET_LAYER_NORM;
-    struct block *block = add_block(p, layer, rows * units, bias ? units : 0);
+    struct gpu_block *block = add_block(p, layer, rows * units, bias ? units : 0);
     place(&slots[0], block->at, l->op == NET_LAYER_NORM ? 1 : units, 1);
     if (bias)
         place(&slots[1], block->at + rows * units, 1, 0);
@@ -151,7 +151,7 @@ static void place_layer(struct gpu_params *p, const struct net *net, int layer)
         break;
     case NET_EMBEDDING: {
         const struct net_param *param = &p->slots[l->first_param].param;
-        struct block *block = add_block(p, layer, param->dim[0] * pad4(l->units), 0);
+        struct gpu_block *block = add_block(p, layer, param->dim[0] * pad4(l->units), 0);
         place(&p->slots[l->first_param], block->at, pad4(l->units), 1);
         block->lazy = p->recipe.optimizer == OPTIMIZER_ADAM && p->recipe.stage_count == 1;
         break;
@@ -166,7 +166,7 @@ static void place_layer(struct gpu_params *p, const struct net *net, int layer)
 static void place_sums(struct gpu_params *p, const struct net *net)
 {
     for (int i = 0; i < p->block_count; i++) {
-        struct block *block = &p->blocks[i];
+        struct gpu_block *block = &p->blocks[i];
         block->lazy = false;
         if (!block->trained || net->layers[block->layer].op == NET_BATCH_NORM)
             continue;
@@ -186,6 +186,10 @@ int gpu_params_new(struct gpu_params *p, const struct net *net, const struct rec
     if (!p->slots || !p->blocks)
         return err_memory(err);
     p->count = net->param_count;
+    p->tensors = (struct tensors){.first = &p->slots->param,
+                                  .distance = sizeof *p->slots,
+                                  .count = p->count,
+                                  .states = p->states};
     for (int i = 0; i < net->param_count; i++)
         p->slots[i].param = net->params[i];
     for (int i = 0; i < net->layer_count; i++)
@@ -212,7 +216,7 @@ void gpu_params_free(struct gpu_params *p)
     memset(p, 0, sizeof *p);
 }
 
-struct block *gpu_params_block(const struct gpu_params *p, int layer, int which)
+struct gpu_block *gpu_params_block(const struct gpu_params *p, int layer, int which)
 {
     for (int i = 0; i < p->block_count; i++)
         if (p->blocks[i].layer == layer && which-- == 0)
@@ -228,13 +232,13 @@ device_ptr gpu_params_at(const struct gpu_params *p, int64_t at)
 
 // ---- between the net's layout and ours ----
 
-static int64_t row_of(const struct slot *slot, int64_t row)
+static int64_t row_of(const struct gpu_slot *slot, int64_t row)
 {
     // The net has all units' i, then all f, ...; here a unit's gates are together.
     return slot->gates ? row % slot->gates * 4 + row / slot->gates : row;
 }
 
-static int64_t column_of(const struct slot *slot, int64_t column)
+static int64_t column_of(const struct gpu_slot *slot, int64_t column)
 {
     const int64_t *c = slot->column;
     if (c[0] == 0)
@@ -244,7 +248,7 @@ static int64_t column_of(const struct slot *slot, int64_t column)
     return column % c[1] * c[2] + column / c[1];
 }
 
-void gpu_params_convert(const struct slot *slot, float *arena, float *values, bool to_net)
+void gpu_params_convert(const struct gpu_slot *slot, float *arena, float *values, bool to_net)
 {
     const struct net_param *p = &slot->param;
     int64_t d[4] = {1, 1, 1, 1};
@@ -264,7 +268,7 @@ void gpu_params_convert(const struct slot *slot, float *arena, float *values, bo
         }
 }
 
-static int64_t slot_span(const struct slot *slot)
+static int64_t slot_span(const struct gpu_slot *slot)
 {
     const struct net_param *p = &slot->param;
     int64_t last = (p->dim[0] - 1) * slot->stride[0];
@@ -277,31 +281,10 @@ static int64_t slot_span(const struct slot *slot)
     return last + 1;
 }
 
-static struct tensors tensors_of(const struct gpu_params *p)
-{
-    return (struct tensors){.first = &p->slots->param,
-                            .distance = sizeof *p->slots,
-                            .count = p->count,
-                            .states = p->states};
-}
-
-int gpu_params_tensor_count(const struct gpu_params *p)
-{
-    struct tensors all = tensors_of(p);
-    return tensors_count(&all);
-}
-
-void gpu_params_tensor(const struct gpu_params *p, int index, struct engine_tensor *tensor)
-{
-    struct tensors all = tensors_of(p);
-    tensors_describe(&all, index, tensor);
-}
-
 struct gpu_tensor gpu_params_find(const struct gpu_params *p, int index)
 {
-    struct tensors all = tensors_of(p);
     int state;
-    const struct slot *slot = &p->slots[tensors_find(&all, index, &state)];
+    const struct gpu_slot *slot = &p->slots[tensors_find(&p->tensors, index, &state)];
     return (struct gpu_tensor){.slot = slot,
                                .at = (state < 0 ? p->values : p->state[state]) +
                                      (device_ptr)slot->at * sizeof(float),

@@ -11,9 +11,10 @@
 #include <math.h>
 
 #include "engine/cuda/plan/device.h"
+#include "engine/shared.h"
 #include "net/net.h"
 
-struct block {
+struct gpu_block {
     int layer;
     int64_t at, size; // numbers in the arena
     int64_t bias_at;  // start of the part without weight decay; at + size if there is none
@@ -26,7 +27,7 @@ struct block {
     int64_t sum_at;
 };
 
-struct slot { // a parameter of the net
+struct gpu_slot { // a parameter of the net
     struct net_param param;
     int64_t at;        // in the arena
     int64_t stride[4]; // of its dimensions
@@ -36,10 +37,11 @@ struct slot { // a parameter of the net
 
 struct gpu_params {
     struct recipe recipe;
+    struct tensors tensors;
     int states;
-    struct slot *slots;
+    struct gpu_slot *slots;
     int count;
-    struct block *blocks;
+    struct gpu_block *blocks;
     int block_count;
     int64_t size; // of the arena, in numbers
     int64_t sums; // numbers of all gradients that are summed over ranks; 0: there is one rank
@@ -77,15 +79,12 @@ void gpu_params_free(struct gpu_params *params); // memory on the GPU is the dri
 
 // The block of a layer: number `which` of its blocks (an LSTM has two: 0 from the input, 1 from the
 // state).
-struct block *gpu_params_block(const struct gpu_params *params, int layer, int which);
+struct gpu_block *gpu_params_block(const struct gpu_params *params, int layer, int which);
 device_ptr gpu_params_at(const struct gpu_params *params, int64_t at);
-
-int gpu_params_tensor_count(const struct gpu_params *params);
-void gpu_params_tensor(const struct gpu_params *params, int index, struct engine_tensor *tensor);
 
 // Where a tensor of the net, or a state of one, lies on the GPU.
 struct gpu_tensor {
-    const struct slot *slot;
+    const struct gpu_slot *slot;
     device_ptr at;
     int64_t count; // numbers from its first to its last, with padding
     bool rounded;  // has a copy in bf16, which gpu_params_round() makes
@@ -94,6 +93,6 @@ struct gpu_tensor gpu_params_find(const struct gpu_params *params, int index);
 void gpu_params_round(const struct gpu_params *params, const struct gpu_tensor *tensor,
                       struct launch *out);
 // Copies a tensor between the net's layout and the GPU's, on the host. Padding stays as it is.
-void gpu_params_convert(const struct slot *slot, float *arena, float *values, bool to_net);
+void gpu_params_convert(const struct gpu_slot *slot, float *arena, float *values, bool to_net);
 
 #endif

@@ -14,7 +14,7 @@
 #include "engine/cuda/plan/ranks.h"
 #include "engine/cuda/plan/sequences.h"
 #include "engine/cuda/plan/text.h"
-#include "engine/dropout.h"
+#include "engine/shared.h"
 #include "engine/engine.h"
 
 // ---- launches ----
@@ -92,7 +92,7 @@ void gpu_plan_upload(struct builder *b, device_ptr to, const void *from, int64_t
         b->rc = device->upload(device->driver, to, from, bytes, b->err);
 }
 
-void *gpu_plan_map(struct builder *b, const struct tensor *tensor)
+void *gpu_plan_map(struct builder *b, const struct mapped_tensor *tensor)
 {
     const struct gpu_device *device = &b->plan->device;
     device_ptr map = gpu_plan_alloc(b, 128);
@@ -157,8 +157,8 @@ static void build_forward(struct builder *b, struct launches *to, bool training,
     }
     for (int i = 0; i < plan->layer_count; i++) {
         const struct net_layer *l = &plan->layers[i];
-        const struct value *value = &plan->values[i];
-        struct linear linear;
+        const struct gpu_value *value = &plan->values[i];
+        struct gpu_linear linear;
         if (plan->images && images_forward(b, i))
             continue;
         switch (l->op) {
@@ -217,7 +217,7 @@ static void back_layer(struct builder *b, int i, bool trains)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[i];
-    struct linear linear;
+    struct gpu_linear linear;
     if (plan->images && images_back(b, i, trains))
         return;
     switch (l->op) {
@@ -335,7 +335,7 @@ static bool takes_dropout(const struct gpu_plan *plan, int layer)
 static void shape_value(struct gpu_plan *plan, int i)
 {
     const struct net_shape *s = &plan->layers[i].out;
-    struct value *value = &plan->values[i];
+    struct gpu_value *value = &plan->values[i];
     value->drop = -1;
     value->rows = s->rank == 3 ? s->dim[1] * s->dim[2] : s->rank == 2 ? s->dim[0] : 1;
     value->columns = s->rank == 2 ? s->dim[1] : s->dim[0];
@@ -374,7 +374,7 @@ static void find_head(struct gpu_plan *plan)
 // Whether layer i has one reader, which applies relu's mask on the way back.
 static bool reader_masks(const struct gpu_plan *plan, int i)
 {
-    const struct value *value = &plan->values[i];
+    const struct gpu_value *value = &plan->values[i];
     int seen = value->drop >= 0 ? value->drop : i; // whose output is read
     if (!has_relu(&plan->layers[i]) || value->readers != 1 || plan->values[seen].readers != 1)
         return false;
@@ -407,7 +407,7 @@ static void give_memory(struct builder *b, int i)
 {
     struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[i];
-    struct value *value = &plan->values[i];
+    struct gpu_value *value = &plan->values[i];
     int64_t bytes = plan->batch * value->rows * value->pitch * 4;
     if (plan->images && l->out.rank == 3)
         return; // images_memory()
@@ -415,10 +415,10 @@ static void give_memory(struct builder *b, int i)
         plan->tokens = gpu_plan_alloc(b, plan->batch * value->rows * 4);
         return;
     }
-    const struct value *same = l->op == NET_AUX ? &plan->values[l->inputs[0]]
-                               : l->op == NET_DROPOUT && plan->values[l->inputs[0]].drop == i
-                                   ? &plan->values[l->inputs[0]]
-                                   : NULL;
+    const struct gpu_value *same = l->op == NET_AUX ? &plan->values[l->inputs[0]]
+                                   : l->op == NET_DROPOUT && plan->values[l->inputs[0]].drop == i
+                                       ? &plan->values[l->inputs[0]]
+                                       : NULL;
     bool wants = l->learns || i + 1 == plan->layer_count;
     value->out = same                    ? same->out
                  : leaves_padding(l->op) ? gpu_plan_alloc_zeros(b, bytes)
@@ -447,7 +447,7 @@ static void give_gradients(struct builder *b)
 {
     struct gpu_plan *plan = b->plan;
     for (int i = 0; i < plan->params->block_count; i++) {
-        struct block *block = &plan->params->blocks[i];
+        struct gpu_block *block = &plan->params->blocks[i];
         const struct net_layer *l = &plan->layers[block->layer];
         bool second = i > 0 && plan->params->blocks[i - 1].layer == block->layer;
         if (!block->trained || block->lazy)
@@ -476,7 +476,7 @@ static void first_buffer(struct gpu_plan *plan)
 static void second_buffer(struct builder *b)
 {
     struct gpu_plan *plan = b->plan;
-    const struct value *in = &plan->values[0];
+    const struct gpu_value *in = &plan->values[0];
     struct plan_buffer *buffer = &plan->buffers[plan->buffer_count++];
     buffer->labels = gpu_plan_alloc(b, plan->batch * 4);
     buffer->now = gpu_plan_alloc(b, sizeof(struct cuda_now));

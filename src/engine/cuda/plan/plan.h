@@ -15,7 +15,7 @@
 #include "engine/cuda/kernels.h"
 #include "engine/cuda/plan/params.h"
 
-struct value {
+struct gpu_value {
     device_ptr out, grad;
     int rows;           // of a sample: pixels or time steps
     int pitch, columns; // numbers of a row, with and without padding
@@ -64,7 +64,7 @@ struct gpu_plan {
     struct text_memory text;
     int64_t batch;
     struct gpu_params *params;
-    struct value *values; // (layers)
+    struct gpu_value *values; // (layers)
     struct reused_memory *reused;
     int reused_count;
     device_ptr *extra;              // (layers, 4): kept by a layer for the way back

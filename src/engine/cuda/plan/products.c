@@ -212,7 +212,7 @@ void gpu_weights_add(struct builder *b, struct cuda_gemm *g)
 static struct cuda_gemm windows_of(const struct gpu_plan *plan, int layer, int *rows)
 {
     const struct net_layer *l = &plan->layers[layer];
-    const struct value *in = &plan->values[l->inputs[0]];
+    const struct gpu_value *in = &plan->values[l->inputs[0]];
     const struct net_shape *shape = &plan->layers[l->inputs[0]].out;
     bool steps = l->op == NET_LSTM; // each a row
     *rows = l->op == NET_CONV ? l->out.dim[1] * l->out.dim[2] : steps ? in->rows : 1;
@@ -237,7 +237,7 @@ static struct cuda_gemm windows_of(const struct gpu_plan *plan, int layer, int *
                               .stride = 1};
 }
 
-void gpu_linear_forward(struct builder *b, const struct linear *l, bool relu, int drop)
+void gpu_linear_forward(struct builder *b, const struct gpu_linear *l, bool relu, int drop)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *layer = &plan->layers[l->layer];
@@ -257,7 +257,7 @@ void gpu_linear_forward(struct builder *b, const struct linear *l, bool relu, in
     forward_gemm(b, &g, plan->layers[layer->inputs[0]].out.dim[0]);
 }
 
-void gpu_linear_weights(struct builder *b, const struct linear *l)
+void gpu_linear_weights(struct builder *b, const struct gpu_linear *l)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *layer = &plan->layers[l->layer];
@@ -300,12 +300,12 @@ int gpu_weights_parts(const struct gpu_plan *plan, int layer, bool second)
     return g.parts;
 }
 
-void gpu_linear_back(struct builder *b, const struct linear *l)
+void gpu_linear_back(struct builder *b, const struct gpu_linear *l)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *layer = &plan->layers[l->layer];
     int rows, input = layer->inputs[0];
-    const struct value *in = &plan->values[input];
+    const struct gpu_value *in = &plan->values[input];
     struct cuda_gemm w = windows_of(plan, l->layer, &rows), g = w;
     if (!b->reaches[input])
         return;
@@ -329,13 +329,13 @@ void gpu_linear_back(struct builder *b, const struct linear *l)
     b->written[input] = true;
 }
 
-struct linear gpu_linear_of(const struct gpu_plan *plan, int layer)
+struct gpu_linear gpu_linear_of(const struct gpu_plan *plan, int layer)
 {
-    const struct value *value = &plan->values[layer];
-    return (struct linear){.layer = layer,
-                           .units = plan->layers[layer].units,
-                           .pitch = value->pitch,
-                           .y = value->out,
-                           .dy = value->grad,
-                           .block = gpu_params_block(plan->params, layer, 0)};
+    const struct gpu_value *value = &plan->values[layer];
+    return (struct gpu_linear){.layer = layer,
+                               .units = plan->layers[layer].units,
+                               .pitch = value->pitch,
+                               .y = value->out,
+                               .dy = value->grad,
+                               .block = gpu_params_block(plan->params, layer, 0)};
 }

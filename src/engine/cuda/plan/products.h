@@ -9,19 +9,19 @@
 
 #include "engine/cuda/plan/builder.h"
 
-struct linear {              // a layer's product: where its operands lie
+struct gpu_linear {          // a layer's product: where its operands lie
     int layer, units, pitch; // pitch: of the output
     device_ptr y, dy;
-    const struct block *block;
+    const struct gpu_block *block;
 };
 
-struct linear gpu_linear_of(const struct gpu_plan *plan, int layer);
+struct gpu_linear gpu_linear_of(const struct gpu_plan *plan, int layer);
 
 // `drop`: the dropout layer behind it, or -1.
-void gpu_linear_forward(struct builder *b, const struct linear *l, bool relu, int drop);
+void gpu_linear_forward(struct builder *b, const struct gpu_linear *l, bool relu, int drop);
 // The gradient of a layer's input from that of its output.
-void gpu_linear_back(struct builder *b, const struct linear *l);
-void gpu_linear_weights(struct builder *b, const struct linear *l);
+void gpu_linear_back(struct builder *b, const struct gpu_linear *l);
+void gpu_linear_weights(struct builder *b, const struct gpu_linear *l);
 
 // Products for weights share a launch with others of their group: those in one part, whose tiles
 // are small because their epilogue does the optimizer's work; plain ones in parts; convolutions.
@@ -41,7 +41,7 @@ void gpu_product(const struct gpu_device *device, device_ptr a, device_ptr b, de
 
 // The optimizer takes a gradient in one part from the product's epilogue; it is never stored,
 // unless it is summed over ranks.
-static inline bool gpu_is_fused(const struct block *block)
+static inline bool gpu_is_fused(const struct gpu_block *block)
 {
     return block->parts == 1 && block->product && block->sum_at < 0;
 }

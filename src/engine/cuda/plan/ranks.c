@@ -23,7 +23,7 @@ void ranks_memory(struct builder *b)
     plan->totals = gpu_plan_alloc_zeros(b, plan->ring_rows * (int64_t)sizeof(struct cuda_total));
 }
 
-void ranks_gradient(struct builder *b, struct block *block)
+void ranks_gradient(struct builder *b, struct gpu_block *block)
 {
     if (block->sum_at >= 0 && block->parts == 1)
         block->grad = b->plan->sums + (device_ptr)block->sum_at * 4;
@@ -94,7 +94,7 @@ static void fold(struct builder *b, int64_t from, int64_t to)
     struct cuda_folds folds = {0};
     int64_t blocks = 0;
     for (int i = 0; i < plan->params->block_count; i++) {
-        const struct block *block = &plan->params->blocks[i];
+        const struct gpu_block *block = &plan->params->blocks[i];
         if (block->sum_at < from || block->sum_at >= to || block->parts == 1)
             continue;
         folds.job[folds.count++] =
@@ -141,7 +141,7 @@ void ranks_ready(struct builder *b, int layer)
     if (!plan->device.several)
         return;
     for (int i = 0; i < plan->params->block_count; i++) {
-        const struct block *block = &plan->params->blocks[i];
+        const struct gpu_block *block = &plan->params->blocks[i];
         if (block->layer == layer && block->sum_at >= 0 && block->sum_at < first)
             first = block->sum_at;
     }

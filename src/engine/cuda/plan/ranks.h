@@ -18,7 +18,7 @@
 
 void ranks_memory(struct builder *b);
 // Memory for a block's gradient, after its number of parts is known.
-void ranks_gradient(struct builder *b, struct block *block);
+void ranks_gradient(struct builder *b, struct gpu_block *block);
 
 // The score of the step: sums it up here; without a way back, over all ranks.
 void ranks_score(struct builder *b);

@@ -30,8 +30,8 @@ static struct cuda_embed embed_of(const struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
     const struct recipe *recipe = &plan->params->recipe;
-    const struct value *value = &plan->values[layer];
-    const struct block *block = gpu_params_block(plan->params, layer, 0);
+    const struct gpu_value *value = &plan->values[layer];
+    const struct gpu_block *block = gpu_params_block(plan->params, layer, 0);
     int positions = (int)plan->batch * value->rows;
     struct cuda_embed g = {.now = on_gpu(plan->now),
                            .tokens = on_gpu(plan->tokens),
@@ -151,7 +151,7 @@ static bool lstm_has_table(const struct gpu_plan *plan, const struct net_layer *
 void gpu_one_hot(struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
-    const struct value *value = &plan->values[layer];
+    const struct gpu_value *value = &plan->values[layer];
     bool late = false;
     for (int i = layer + 1; i < plan->layer_count && value->readers == 1; i++)
         late |= lstm_has_table(plan, &plan->layers[i]) && plan->layers[i].inputs[0] == layer;
@@ -170,7 +170,7 @@ void gpu_one_hot(struct builder *b, int layer)
 // else cells.
 static int64_t lstm_bytes(const struct gpu_plan *plan, const struct net_layer *l, int64_t at[3])
 {
-    const struct value *in = &plan->values[l->inputs[0]];
+    const struct gpu_value *in = &plan->values[l->inputs[0]];
     int64_t ways = l->both_ways ? 2 : 1, units = l->units;
     if (!lstm_is_fast(plan, l))
         return plan->batch * in->rows * ways * units * 4;
@@ -197,8 +197,8 @@ void gpu_lstm_memory(struct builder *b, int layer)
 static struct cuda_lstm lstm_of(const struct gpu_plan *plan, int layer, bool training)
 {
     const struct net_layer *l = &plan->layers[layer];
-    const struct value *in = &plan->values[l->inputs[0]];
-    const struct block *block = gpu_params_block(plan->params, layer, 0);
+    const struct gpu_value *in = &plan->values[l->inputs[0]];
+    const struct gpu_block *block = gpu_params_block(plan->params, layer, 0);
     const device_ptr *extra = &plan->extra[4 * layer];
     int64_t at[3] = {0};
     struct cuda_lstm g = {
@@ -235,9 +235,9 @@ static struct cuda_lstm lstm_of(const struct gpu_plan *plan, int layer, bool tra
     return g;
 }
 
-static struct linear lstm_input(const struct gpu_plan *plan, int layer)
+static struct gpu_linear lstm_input(const struct gpu_plan *plan, int layer)
 {
-    struct linear linear = gpu_linear_of(plan, layer);
+    struct gpu_linear linear = gpu_linear_of(plan, layer);
     linear.units = linear.pitch =
         4 * plan->layers[layer].units * (plan->layers[layer].both_ways ? 2 : 1);
     linear.y = linear.dy = plan->extra[4 * layer];
@@ -286,7 +286,7 @@ static void lstm_prepare(struct builder *b, const struct cuda_lstm *g)
 
 void gpu_lstm_forward(struct builder *b, int layer)
 {
-    struct linear input = lstm_input(b->plan, layer);
+    struct gpu_linear input = lstm_input(b->plan, layer);
     struct cuda_lstm g = lstm_of(b->plan, layer, b->training);
     if (g.packed)
         lstm_prepare(b, &g);
@@ -299,7 +299,7 @@ void gpu_lstm_forward(struct builder *b, int layer)
 void gpu_lstm_back(struct builder *b, int layer, bool trains)
 {
     const struct gpu_plan *plan = b->plan;
-    struct linear input = lstm_input(plan, layer);
+    struct gpu_linear input = lstm_input(plan, layer);
     struct cuda_lstm g = lstm_of(plan, layer, true);
     int before = plan->layers[layer].inputs[0];
     gpu_weights_flush(b, WEIGHTS_WHOLE); // concurrent with the time steps
@@ -315,7 +315,7 @@ void gpu_lstm_back(struct builder *b, int layer, bool trains)
     if (!trains)
         return;
     gpu_linear_weights(b, &input);
-    const struct block *state = gpu_params_block(plan->params, layer, 1);
+    const struct gpu_block *state = gpu_params_block(plan->params, layer, 1);
     const device_ptr *extra = &plan->extra[4 * layer];
     int h = g.units, hp = g.pitch_units, positions = g.samples * g.time;
     for (int way = 0; way < g.ways; way++) {

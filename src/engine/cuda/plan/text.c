@@ -99,7 +99,7 @@ static int64_t rows_of(const struct gpu_plan *plan)
 
 static struct matrix value_of(const struct gpu_plan *plan, int layer)
 {
-    const struct value *value = &plan->values[layer];
+    const struct gpu_value *value = &plan->values[layer];
     return (struct matrix){value->out, rows_of(plan), value->columns};
 }
 
@@ -108,7 +108,7 @@ static struct matrix scratch(const struct gpu_plan *plan, device_ptr at, int col
     return (struct matrix){at, rows_of(plan), columns};
 }
 
-static const struct block *block_of(const struct gpu_plan *plan, int layer)
+static const struct gpu_block *block_of(const struct gpu_plan *plan, int layer)
 {
     return gpu_params_block(plan->params, layer, 0);
 }
@@ -190,7 +190,7 @@ static void choose_micro(struct gpu_plan *plan)
         plan->text.micro--;
 }
 
-static void give_gradient(struct builder *b, struct block *block)
+static void give_gradient(struct builder *b, struct gpu_block *block)
 {
     struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[block->layer];
@@ -210,7 +210,7 @@ static void give_layer(struct builder *b, int i)
     struct gpu_plan *plan = b->plan;
     struct text_memory *m = &plan->text;
     const struct net_layer *l = &plan->layers[i];
-    struct value *value = &plan->values[i];
+    struct gpu_value *value = &plan->values[i];
     int64_t rows = rows_of(plan);
     device_ptr *extra = &plan->extra[4 * i];
     value->columns = value->pitch = l->op == NET_TOKENS ? 1 : l->out.dim[1];
@@ -297,7 +297,7 @@ static const char *norm_kernel(int columns, bool back)
 static struct cuda_row_norm norm_of(const struct gpu_plan *plan, int i)
 {
     const struct net_layer *l = &plan->layers[i], *in = &plan->layers[l->inputs[0]];
-    const struct block *block = block_of(plan, i);
+    const struct gpu_block *block = block_of(plan, i);
     int columns = l->out.dim[1];
     bool sum = in->op == NET_ADD;
     return (struct cuda_row_norm){.x = on_gpu(plan->values[sum ? in->inputs[0] : l->inputs[0]].out),
@@ -318,7 +318,7 @@ static void linear_forward(struct builder *b, int i)
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[i];
     bool gelu = feeds(plan, i, NET_GELU);
-    const struct value *out = &plan->values[gelu ? reader_of(plan, i) : i];
+    const struct gpu_value *out = &plan->values[gelu ? reader_of(plan, i) : i];
     struct cuda_product g = {.kind = gelu ? CUDA_PRODUCT_GELU : CUDA_PRODUCT_PLAIN,
                              .y = on_gpu(out->out),
                              .before = on_gpu(plan->values[i].out),
@@ -510,7 +510,7 @@ static void norm_back(struct builder *b, int i, bool first, bool add)
     int64_t parts = tiles(g.rows, 8) < NORM_PARTS ? tiles(g.rows, 8) : NORM_PARTS;
     gpu_plan_add(b, norm_kernel(g.columns, true), parts, 1, 256, 0, &g, sizeof g);
     int adds = in->op == NET_ADD ? in->inputs[1] : -1; // the linear layer whose bias is left
-    const struct block *block = adds < 0 ? NULL : block_of(plan, adds);
+    const struct gpu_block *block = adds < 0 ? NULL : block_of(plan, adds);
     float *const to[3] = {grad_at(plan, i, 0), grad_at(plan, i, g.columns),
                           block ? grad_at(plan, adds, block->bias_at - block->at) : NULL};
     sum_parts(b, (int)parts, 3, g.columns, to, add);
@@ -519,7 +519,7 @@ static void norm_back(struct builder *b, int i, bool first, bool add)
 static void bias_back(struct builder *b, int i, struct matrix d, bool add)
 {
     const struct gpu_plan *plan = b->plan;
-    const struct block *block = block_of(plan, i);
+    const struct gpu_block *block = block_of(plan, i);
     float *const to[3] = {grad_at(plan, i, block->bias_at - block->at)};
     int there = parts_there(plan, i);
     if (there > 0) {

@@ -51,11 +51,11 @@ static const struct kind *kind_for(const struct gpu_device *device, enum product
 
 void *product_map(struct builder *b, struct matrix x, int rows)
 {
-    return gpu_plan_map(b, &(struct tensor){.at = x.at,
-                                            .rank = 2,
-                                            .size = {x.columns, x.rows},
-                                            .pitch = {(int64_t)x.columns * 2},
-                                            .box = {64, rows}});
+    return gpu_plan_map(b, &(struct mapped_tensor){.at = x.at,
+                                                   .rank = 2,
+                                                   .size = {x.columns, x.rows},
+                                                   .pitch = {(int64_t)x.columns * 2},
+                                                   .box = {64, rows}});
 }
 
 static int64_t block_count(const struct kind *kind, int64_t m, int64_t n, int parts)

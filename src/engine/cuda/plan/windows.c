@@ -62,12 +62,13 @@ static const void *map_bands(struct builder *b, const float *at, int pitch, int 
                              int wide, int rows)
 {
     int64_t bytes = (int64_t)pitch * 4;
-    return gpu_plan_map(b, &(struct tensor){.at = (device_ptr)(uintptr_t)at,
-                                            .f32 = true,
-                                            .rank = 4,
-                                            .size = {pitch, width, height, b->plan->batch},
-                                            .pitch = {bytes, width * bytes, height * width * bytes},
-                                            .box = {32, wide, rows, 1}});
+    return gpu_plan_map(
+        b, &(struct mapped_tensor){.at = (device_ptr)(uintptr_t)at,
+                                   .f32 = true,
+                                   .rank = 4,
+                                   .size = {pitch, width, height, b->plan->batch},
+                                   .pitch = {bytes, width * bytes, height * width * bytes},
+                                   .box = {32, wide, rows, 1}});
 }
 
 // The number of rows with which all bands are done soonest: each takes the time of its tiles, and
