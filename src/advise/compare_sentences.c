@@ -274,7 +274,9 @@ int compare_expectation(struct comparing *c, const struct section *section,
     }
     if (!fastest)
         return 0;
-    TRY(c->expected ? 0 : expected_open(&c->expected, err));
+    const struct devices *devices;
+    TRY(market_devices(c->market, &devices, err));
+    TRY(c->expected ? 0 : expected_open(&c->expected, devices, err));
     expected_words(c->expected, &base->run, &fastest->run, base->time.value / fastest->time.value,
                    &words);
     int rc = buf_check(&words, err);

@@ -9,19 +9,18 @@
 #define BUSY 0.9 // share of the time: below it the host has a part in the step time
 
 struct expected {
-    struct devices *devices;
+    const struct devices *devices;
     struct estimate_tables *tables;
 };
 
-int expected_open(struct expected **out, struct err *err)
+int expected_open(struct expected **out, const struct devices *devices, struct err *err)
 {
     struct expected *e = calloc(1, sizeof *e);
     *out = NULL;
     if (!e)
         return err_memory(err);
-    int rc = devices_open(&e->devices, err);
-    if (rc == 0)
-        rc = estimate_tables_open(&e->tables, err);
+    e->devices = devices;
+    int rc = estimate_tables_open(&e->tables, err);
     if (rc == 0)
         *out = e;
     else
@@ -34,7 +33,6 @@ void expected_close(struct expected *e)
     if (!e)
         return;
     estimate_tables_close(e->tables);
-    devices_close(e->devices);
     free(e);
 }
 

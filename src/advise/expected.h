@@ -5,11 +5,13 @@
 #define FARE_ADVISE_EXPECTED_H
 
 #include "base/buf.h"
+#include "price/device.h"
 #include "record/run.h"
 
 struct expected; // the tables behind it
 
-int expected_open(struct expected **out, struct err *err) MUST_USE;
+// `devices` must outlive it.
+int expected_open(struct expected **out, const struct devices *devices, struct err *err) MUST_USE;
 void expected_close(struct expected *expected); // null is fine
 
 // Appends "expected 1.9 × (1.3 to 2.8 ×) by the data sheets, measured 1.4 ×: as expected". `faster`

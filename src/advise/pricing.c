@@ -17,7 +17,6 @@ struct said {                 // by the user: SELECTOR=VALUE
 };
 
 struct pricing {
-    struct market *own_market; // null where the caller's is used
     struct run_prices *run_prices;
     struct said *prices, *offers;
     size_t price_count, offer_count;
@@ -97,10 +96,7 @@ int pricing_new(struct pricing **out, const struct pricing_options *o, struct er
     if (rc == 0)
         rc = read_list(o->offers, o->offer_count, read_offer, &p->offers, &p->offer_count, err);
     if (rc == 0)
-        rc = o->market ? 0 : market_open(&p->own_market, o->book, o->share, err);
-    if (rc == 0)
-        rc = run_prices_new(&p->run_prices, o->market ? o->market : p->own_market, o->prorated,
-                            o->date != NULL, date_s, err);
+        rc = run_prices_new(&p->run_prices, o->market, o->prorated, o->date != NULL, date_s, err);
     if (rc == 0)
         *out = p;
     else
@@ -119,7 +115,6 @@ void pricing_free(struct pricing *p)
     free(p->prices);
     free(p->offers);
     run_prices_free(p->run_prices);
-    market_close(p->own_market);
     free(p);
 }
 

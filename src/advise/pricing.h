@@ -12,11 +12,9 @@ struct pricing_options {
     const char **offers; // "SELECTOR=OFFER", or the offer alone for all
     size_t offer_count;
     const enum offer_kind *kind; // (optional) of the prices, where an offer's name has none
-    struct market *market;       // (optional) the caller's, instead of one with this book and share
-    const char *book;            // the book's imported layer, as book_open() takes it
-    const char *share; // where the shipped tables lie; null: the program's own, and the user's
-    const char *date;  // of prices and rules, instead of the run's own; null: the run's
-    bool prorated;     // rate × time, whatever the provider's rule
+    struct market *market;
+    const char *date; // of prices and rules, instead of the run's own; null: the run's
+    bool prorated;    // rate × time, whatever the provider's rule
 };
 
 struct pricing;

@@ -11,7 +11,6 @@
 #include "advise/quote_parts.h"
 #include "price/listing.h"
 
-#define MISFITS  20      // rows, unless more are asked for
 #define GPUS_MAX 1000000 // of one machine: a record may claim any number
 
 static void know_provider(struct quote_search *s, const struct offer *offer)
@@ -439,7 +438,7 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
     s.leaving = (struct leaving){.quote = quote,
                                  .most = ask->most_misfits   ? ask->most_misfits
                                          : ask->every_region ? SIZE_MAX
-                                                             : MISFITS};
+                                                             : QUOTE_MISFITS};
     quote->bills.known = true;
     s.day = wishes_day(&ask->wishes) ? wishes_day(&ask->wishes) : book_today();
     int rc = market_book(ask->market, &s.book, err);

@@ -55,6 +55,8 @@ struct quote_ask {
 // ERR_MISSING if `offer` is not in the book.
 int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err) MUST_USE;
 
+#define QUOTE_MISFITS 20 // rows of offers left out, unless more are asked for
+
 #define QUOTE_ALIKE 0.99 // times this close are one: the cheaper offer is as fast
 
 // Whether it may be named as cheapest, fastest or the answer to a deadline or budget: its price can

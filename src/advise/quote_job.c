@@ -149,44 +149,27 @@ static int add_others(struct quote_job *job, struct ledger *ledger, const struct
     return choose_evidence(job, reference, like != NULL, err);
 }
 
-static int open_ledger(struct quote_job *job, const char *where, struct ledger **ledger,
-                       struct err *err)
+static int load(struct quote_job *job, const char *word, const struct run *like,
+                struct ledger *ledger, struct err *err)
 {
-    TRY(where && !*where ? 0 : ledger_new(ledger, where, err));
-    return *ledger ? ledger_connect(*ledger, &job->says, err) : 0;
+    TRY(ledger ? ledger_connect(ledger, &job->says, err) : 0);
+    TRY(quote_is_workload(word) ? text_set(&job->workload, word, err)
+                                : add_named(job, ledger, word ? word : "last", err));
+    return add_others(job, ledger, like, err);
 }
 
-static int load(struct quote_job *job, const char *word, const struct run *like, const char *where,
-                struct err *err)
+int quote_load(struct quote_job *job, const char *word, struct ledger *ledger, struct err *err)
 {
-    struct ledger *ledger = NULL;
-    int rc = open_ledger(job, where, &ledger, err);
-    if (rc == 0 && quote_is_workload(word))
-        rc = text_set(&job->workload, word, err);
-    else if (rc == 0)
-        rc = add_named(job, ledger, word ? word : "last", err);
-    if (rc == 0)
-        rc = add_others(job, ledger, like, err);
-    ledger_free(ledger);
-    return rc;
+    return load(job, word, NULL, ledger, err);
 }
 
-int quote_load(struct quote_job *job, const char *word, const char *where, struct err *err)
+int quote_load_run(struct quote_job *job, const struct run *run, struct ledger *ledger,
+                   struct err *err)
 {
-    return load(job, word, NULL, where, err);
-}
-
-int quote_load_run(struct quote_job *job, const struct run *run, const char *where, struct err *err)
-{
-    struct ledger *ledger = NULL;
     job->asked = true;
-    int rc = open_ledger(job, where, &ledger, err);
-    if (rc == 0)
-        rc = add_copy(job, run, err);
-    if (rc == 0)
-        rc = add_others(job, ledger, NULL, err);
-    ledger_free(ledger);
-    return rc;
+    TRY(ledger ? ledger_connect(ledger, &job->says, err) : 0);
+    TRY(add_copy(job, run, err));
+    return add_others(job, ledger, NULL, err);
 }
 
 int quote_load_runs(struct quote_job *job, const struct run *runs, size_t count, struct err *err)
@@ -201,18 +184,18 @@ int quote_load_runs(struct quote_job *job, const struct run *runs, size_t count,
     return rc == 0 ? choose_evidence(job, reference, false, err) : rc;
 }
 
-int quote_load_like(struct quote_job *job, const struct run *run, const char *ledger,
+int quote_load_like(struct quote_job *job, const struct run *run, struct ledger *ledger,
                     struct err *err)
 {
     struct err why = {0};
+    const struct quote_ask ask = job->ask;
     int rc = load(job, run->workload, run, ledger, &why);
     if (rc == ERR_MEMORY)
         return err_memory(err);
     if (rc != 0) { // the ledger is locked or gone: use published runs
-        struct market *market = job->ask.market;
         quote_release(job);
-        *job = (struct quote_job){.ask.market = market};
-        rc = load(job, run->workload, run, "", err);
+        *job = (struct quote_job){.ask = ask};
+        rc = load(job, run->workload, run, NULL, err);
     }
     return rc;
 }

@@ -29,12 +29,12 @@ struct quote_job { // the input of a quote, and the quote
 bool quote_is_workload(const char *word);
 
 // `word`: a run, a workload, or null for the last run. Fills runs and evidence; `asked` must be
-// set. `ledger` as in ledger.h; "": use none (workloads only).
-int quote_load(struct quote_job *job, const char *word, const char *ledger,
+// set. `ledger` may be null for a workload, and for a run that is given.
+int quote_load(struct quote_job *job, const char *word, struct ledger *ledger,
                struct err *err) MUST_USE;
 
 // The same for a run that may be in no ledger.
-int quote_load_run(struct quote_job *job, const struct run *run, const char *ledger,
+int quote_load_run(struct quote_job *job, const struct run *run, struct ledger *ledger,
                    struct err *err) MUST_USE;
 
 // Uses only these runs, as far as they are of the first one's workload.
@@ -43,7 +43,7 @@ int quote_load_runs(struct quote_job *job, const struct run *runs, size_t count,
 
 // Uses other runs of its training, on any data of the same size: made samples take as long as real
 // ones. `run->workload` must be one of fare's. A ledger that cannot be read is left out.
-int quote_load_like(struct quote_job *job, const struct run *run, const char *ledger,
+int quote_load_like(struct quote_job *job, const struct run *run, struct ledger *ledger,
                     struct err *err) MUST_USE;
 
 struct quote_given {         // a time that the user knows

@@ -17,7 +17,7 @@
 #include "cmd/values.h"
 #include "cmd/report.h"
 #include "cmd/run_text.h"
-#include "machine/probe.h"
+#include "market/local.h"
 #include "record/bill.h"
 #include "record/compare.h"
 #include "record/dispatch.h"
@@ -129,15 +129,15 @@ static int sample_one(struct measure *m, const struct workload *workload, struct
     return rc == ERR_MEMORY && m->runs.runs.count == before ? err_memory(err) : 0;
 }
 
-static int sample(struct measure *m, const struct measure_options *o, const struct machine *machine,
+static int sample(struct measure *m, const struct measure_options *o, struct desk *desk,
                   const struct engine *engine, struct err *err)
 {
-    int rc = measure_open(m, o, machine, err);
+    int rc = measure_open(m, o, desk, err);
     if (rc == 0)
         run_text_says(m, true);
     bool left_out = false;
     for (size_t i = 0; rc == 0 && workloads[i]; i++) {
-        if (!makes_sense(workloads[i], machine, engine))
+        if (!makes_sense(workloads[i], m->machine, engine))
             continue;
         left_out |= measure_over(m);
         if (!left_out)
@@ -149,9 +149,11 @@ static int sample(struct measure *m, const struct measure_options *o, const stru
     return rc;
 }
 
-static void print_samples(struct out *out, const struct report *report, const struct engine *engine,
-                          bool interrupted, const struct power_given *power)
+static void print_samples(const struct cmd_call *call, const struct report *report,
+                          const struct engine *engine, bool interrupted,
+                          const struct power_given *power)
 {
+    struct out *out = call->out;
     out_printf(out, "\n");
     run_text_table(out, report->runs.items, report->runs.count);
     for (size_t i = 0; i < report->runs.count; i++)
@@ -164,14 +166,25 @@ static void print_samples(struct out *out, const struct report *report, const st
                     workloads[i]->name);
     if (interrupted)
         out_printf(out, "Interrupted: these are the figures so far.\n");
-    money_show(out, report, power);
+    money_show(out, report, call->desk->market, power);
+}
+
+// The ledger; null with --no-ledger, or if there is none.
+static struct ledger *ledger_of(const struct cmd_call *call)
+{
+    const struct bare_options *o = call->options;
+    struct ledger *ledger = NULL;
+    return o->measure.no_ledger || desk_ledger(call->desk, &ledger, NULL) != 0 ? NULL : ledger;
 }
 
 // A missing book or missing rules must not lose the measurement.
-static int price(struct report *report, const struct measure_options *o, struct err *err)
+static int price(const struct cmd_call *call, struct report *report, struct money *money,
+                 struct err *err)
 {
+    const struct bare_options *o = call->options;
     struct err why = {0};
-    int rc = money_make(report, o->no_ledger ? "" : o->ledger, o->currency, &why);
+    int rc =
+        money_make(money, report, ledger_of(call), call->desk->market, o->measure.currency, &why);
     if (rc == ERR_MEMORY)
         return err_memory(err);
     if (rc != 0)
@@ -193,24 +206,19 @@ static int report_path(const struct bare_options *o, struct buf *path, struct er
     return buf_check(path, err);
 }
 
-static int make_report(const struct bare_options *o, const struct run *runs, size_t count,
-                       struct out *out, struct err *err)
+static int make_report(const struct cmd_call *call, const struct report *report,
+                       const struct money *money, struct err *err)
 {
-    struct page_ask ask = {
-        .ledger = o->measure.no_ledger ? "" : o->measure.ledger, .runs = runs, .run_count = count};
+    const struct bare_options *o = call->options;
+    struct out *out = call->out;
+    const struct page_ask ask = {.market = call->desk->market,
+                                 .runs = report->runs.items,
+                                 .run_count = report->runs.count,
+                                 .jobs = money->jobs,
+                                 .job_count = money->count};
     struct page page = {0};
     struct buf text = {0}, path = {0};
-    struct err why = {0};
-    int rc = page_make(&ask, &page, &why);
-    if (rc == ERR_IO || rc == ERR_TIMEOUT) { // the ledger, as was said: without it
-        record_release(page_fields, &page);
-        page = (struct page){0};
-        ask.ledger = "";
-        why = (struct err){0};
-        rc = page_make(&ask, &page, &why);
-    }
-    if (rc != 0)
-        err_pass(err, rc, &why);
+    int rc = page_make(&ask, &page, err);
     if (rc == 0)
         html_page(&text, &page);
     if (rc == 0)
@@ -227,14 +235,15 @@ static int make_report(const struct bare_options *o, const struct run *runs, siz
 }
 
 // The measurement is already printed and kept, so failing to write the report is only a warning.
-static void add_report(const struct bare_options *o, const struct run *runs, size_t count,
-                       struct out *out)
+static void add_report(const struct cmd_call *call, const struct report *report,
+                       const struct money *money)
 {
+    const struct bare_options *o = call->options;
     struct err why = {0};
     bool wanted = o->report || !(o->common.json || o->measure.no_ledger);
-    if (o->no_report || !wanted || count == 0)
+    if (o->no_report || !wanted || report->runs.count == 0)
         return;
-    if (make_report(o, runs, count, out, &why) != 0)
+    if (make_report(call, report, money, &why) != 0)
         out_complain(why.text);
 }
 
@@ -245,42 +254,59 @@ static void take_runs(struct measure *m, struct report *report)
     memset(&m->runs.runs, 0, sizeof m->runs.runs);
 }
 
-static int main_job(const struct cmd_call *call, const struct bare_options *given, struct err *err)
+// Looks at the machine, which stays the desk's.
+static int inspect(const struct cmd_call *call, struct report *report, struct err *err)
 {
-    struct bare_options o = *given;
+    const struct bare_options *o = call->options;
+    const struct inspect_options how = {.no_cloud = o->measure.no_cloud, .libraries = true};
+    const struct machine *machine;
+    TRY(text_set(&report->schema, REPORT_SCHEMA, err));
+    TRY(desk_machine(call->desk, &how, &machine, err));
+    report->machine = *machine;
+    return 0;
+}
+
+static void release(struct report *report)
+{
+    report->machine = (struct machine){0};
+    record_release(report_fields, report);
+}
+
+static int main_job(const struct cmd_call *call, const struct bare_options *o, struct err *err)
+{
+    struct measure_options own = o->measure;
     struct out *out = call->out;
-    const struct inspect_options inspect = {.no_cloud = o.measure.no_cloud, .libraries = true};
     struct report report = {0};
+    struct money money = {0};
     struct measure m = {0};
     const struct engine *engine = NULL;
     struct power_given power;
-    int rc = value_currency(o.measure.currency, err); // before anything runs
+    int rc = local_check(call->desk->market, own.currency, err); // before anything runs
     if (rc == 0)
-        rc = text_set(&report.schema, REPORT_SCHEMA, err);
-    if (rc == 0)
-        rc = machine_inspect(&inspect, &report.machine, err);
-    if (rc == 0 && !o.common.json) {
+        rc = inspect(call, &report, err);
+    if (rc == 0 && !o->common.json) {
         check_text(out, &report.machine);
         rc = out_write(out, err); // something to read while the samples train
     }
     if (rc == 0)
-        rc = value_power(&o.power, &power, err);
+        rc = value_power(&o->power, &power, err);
     if (rc == 0)
-        rc = choose_engine(&o.measure, &engine, err);
+        rc = choose_engine(&own, &engine, err);
     if (rc == 0)
-        rc = sample(&m, &o.measure, &report.machine, engine, err);
+        rc = sample(&m, &own, call->desk, engine, err);
     take_runs(&m, &report);
     if (rc == 0)
-        rc = price(&report, &o.measure, err);
-    if (rc == 0 && o.common.json)
+        rc = price(call, &report, &money, err);
+    if (rc == 0 && o->common.json)
         rc = out_record(out, report_fields, &report, err);
     else if (rc == 0)
-        print_samples(out, &report, engine, measure_interrupted(&m), &power);
+        print_samples(call, &report, engine, measure_interrupted(&m), &power);
     if (rc == 0)
-        add_report(&o, report.runs.items, report.runs.count, out);
+        add_report(call, &report, &money);
     *call->exit_code = rc == 0 ? m.exit_code : 0;
     measure_close(&m);
-    record_release(report_fields, &report);
+    money_release(&money, &report);
+    release(&report);
     return rc;
 }
 
@@ -288,16 +314,17 @@ static int quote_command(const struct cmd_call *call, const struct bare_options 
                          struct report *report, const struct power_given *power, struct err *err)
 {
     const struct run *run = &report->runs.items[0];
+    struct money money = {0};
     bool failed = run->ended && strcmp(run->ended, "failed") == 0;
-    if (!failed)
-        TRY(price(report, &o->measure, err));
-    if (o->common.json)
-        TRY(out_record(call->out, report_fields, report, err));
-    else
-        money_show(call->out, report, power);
-    if (!failed)
-        add_report(o, report->runs.items, report->runs.count, call->out);
-    return 0;
+    int rc = failed ? 0 : price(call, report, &money, err);
+    if (rc == 0 && o->common.json)
+        rc = out_record(call->out, report_fields, report, err);
+    else if (rc == 0)
+        money_show(call->out, report, call->desk->market, power);
+    if (rc == 0 && !failed)
+        add_report(call, report, &money);
+    money_release(&money, report);
+    return rc;
 }
 
 // The user's own training: a sample, its quote and the report, without the machine.
@@ -307,22 +334,19 @@ static int sample_command(const struct cmd_call *call, const struct bare_options
     struct measure_options own = o->measure;
     struct measure m = {.o = &own};
     struct report report = {0};
-    const struct inspect_options inspect = {.no_cloud = own.no_cloud, .libraries = true};
     struct power_given power;
     own.json = o->common.json;
     own.sample_s = 0;
     own.sample = true;
     int rc = value_power(&o->power, &power, err);
     if (rc == 0)
-        rc = value_currency(own.currency, err);
+        rc = local_check(call->desk->market, own.currency, err);
     if (rc == 0)
         rc = measuring_joins(&own, err);
     if (rc == 0)
-        rc = text_set(&report.schema, REPORT_SCHEMA, err);
+        rc = inspect(call, &report, err);
     if (rc == 0)
-        rc = machine_inspect(&inspect, &report.machine, err);
-    if (rc == 0)
-        rc = measuring_command(call, &m, &report.machine, true, err);
+        rc = measuring_command(call, &m, true, err);
     if (rc == 0 && !own.json && !own.follows)
         run_text_command(call->out, &m, false);
     if (rc == 0 && !own.follows) {
@@ -330,7 +354,7 @@ static int sample_command(const struct cmd_call *call, const struct bare_options
         rc = quote_command(call, o, &report, &power, err);
     }
     measure_close(&m);
-    record_release(report_fields, &report);
+    release(&report);
     return rc;
 }
 

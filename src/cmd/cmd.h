@@ -15,6 +15,7 @@
 
 #include "base/opt.h"
 #include "cmd/out.h"
+#include "market/desk.h"
 
 // The first member of every command's options.
 struct cmd_common {
@@ -40,7 +41,8 @@ struct cmd_call {
     const void *options;                   // the command's own struct, filled
     const struct opt_rest *rest;
     struct out *out;
-    int *exit_code; // 0, or the exit code of the user's own command that was run
+    struct desk *desk; // with the ledger and the prices of --ledger and --book, if it has them
+    int *exit_code;    // 0, or the exit code of the user's own command that was run
 };
 
 struct command {

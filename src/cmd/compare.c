@@ -9,9 +9,9 @@
 #include "advise/selector.h"
 #include "cmd/runs.h"
 #include "cmd/values.h"
-#include "ledger/ledger.h"
 #include "ledger/published.h"
 #include "ledger/row.h"
+#include "market/local.h"
 
 struct compare_cmd_options {
     struct cmd_common common;
@@ -211,19 +211,17 @@ static int run(const struct cmd_call *call, struct err *err)
     struct words words = {0};
     struct comparing *comparing = NULL;
     struct compare compare = {0};
-    struct market *market = NULL;
+    struct market *market = call->desk->market;
     const char *word;
     enum offer_kind kind;
     struct power_given power;
     TRY(value_kind(o->kind, o->spot, &word, err));
     TRY(value_power(&o->power, &power, err));
-    TRY(value_currency(o->currency, err));
+    TRY(local_check(market, o->currency, err));
     bool kinds = word && offer_kind_parse(word, &kind);
-    int rc = o->published ? 0 : ledger_new(&ledger, o->ledger, err);
+    int rc = o->published ? 0 : desk_ledger(call->desk, &ledger, err);
     if (rc == 0)
         rc = words_init(&words, call->rest, ledger, err);
-    if (rc == 0)
-        rc = market_open(&market, NULL, NULL, err);
     struct compare_options wanted = {
         .base = o->base,
         .workload = o->workload,
@@ -252,9 +250,7 @@ static int run(const struct cmd_call *call, struct err *err)
         rc = print(call, &compare, ledger ? ledger_name(ledger) : NULL, err);
     record_release(compare_fields, &compare);
     comparing_free(comparing);
-    market_close(market);
     words_release(&words);
-    ledger_free(ledger);
     return rc;
 }
 

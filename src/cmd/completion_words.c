@@ -8,7 +8,7 @@
 #include "base/folders.h"
 #include "base/tree.h"
 #include "data/sets.h"
-#include "ledger/ledger.h"
+#include "market/desk.h"
 #include "price/book.h"
 #include "price/device.h"
 #include "record/read.h"
@@ -91,13 +91,14 @@ static void list_runs(struct words *w)
 {
     const char *where = getenv("FARE_LEDGER");
     const struct ledger_filter newest = {.limit = RUNS, .heads = true};
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
+    struct desk desk;
     w->each(w->context, "last", "the newest");
     if (where && strstr(where, "://"))
         return;
-    if (ledger_new(&ledger, NULL, NULL) == 0)
+    if (desk_open(&desk, NULL, NULL, NULL) == 0 && desk_ledger(&desk, &ledger, NULL) == 0)
         (void)!ledger_each(ledger, &newest, add_run, w, NULL);
-    ledger_free(ledger);
+    desk_close(&desk);
 }
 
 static void list_published(struct words *w)

@@ -210,16 +210,15 @@ static int read_emit(const struct cron_options *o, char **command, struct err *e
 }
 
 // The run that gives the time.
-static int read_run(const struct cron_options *o, struct run *run, struct err *err)
+static int read_run(struct desk *desk, const char *word, struct run *run, struct err *err)
 {
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
     struct buf text = {0};
-    int rc = ledger_new(&ledger, o->ledger, err);
+    int rc = desk_ledger(desk, &ledger, err);
     if (rc == 0)
-        rc = ledger_find(ledger, o->run, &text, err);
+        rc = ledger_find(ledger, word, &text, err);
     if (rc == 0)
         rc = record_from_text(run_fields, buf_str(&text), text.len, run, err);
-    ledger_free(ledger);
     buf_release(&text);
     return rc;
 }
@@ -258,25 +257,18 @@ static int make_for_gpus(const struct cron_options *o, struct market *market, st
 }
 
 // The bill. On a machine of the user's own, only the run's time.
-static int make_record(const struct cron_options *o, struct cron_ask *ask,
+static int make_record(const struct cron_options *o, struct market *market, struct cron_ask *ask,
                        struct schedule_record *record, struct err *err)
 {
-    struct market *market = NULL;
     struct bill_time time;
     if (own_machine(o)) {
         if (ask->run && bill_time_of(ask->run, &time))
             ask->up_ns = time.total_ns;
         return 0;
     }
-    int rc = market_open(&market, NULL, NULL, err);
-    if (rc == 0)
-        rc = local_check(market, o->currency, err);
-    if (rc == 0)
-        rc = make_bill(o, market, ask, record, err);
-    if (rc == 0)
-        rc = make_for_gpus(o, market, ask, record, err);
-    market_close(market);
-    return rc;
+    TRY(local_check(market, o->currency, err));
+    TRY(make_bill(o, market, ask, record, err));
+    return make_for_gpus(o, market, ask, record, err);
 }
 
 static int print(const struct cmd_call *call, const struct cron_ask *ask,
@@ -316,10 +308,10 @@ static int run(const struct cmd_call *call, struct err *err)
     if (rc == 0 && o->emit.emit)
         rc = emit_ask(&o->emit, o->disk, &ask, &offer, err);
     if (rc == 0 && o->run)
-        rc = read_run(o, &measured, err);
+        rc = read_run(call->desk, o->run, &measured, err);
     ask.run = o->run ? &measured : NULL;
     if (rc == 0)
-        rc = make_record(o, &ask, &record, err);
+        rc = make_record(o, call->desk->market, &ask, &record, err);
     if (rc == 0)
         rc = print(call, &ask, &record, err);
     record_release(schedule_fields, &record);

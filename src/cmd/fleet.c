@@ -134,16 +134,18 @@ static int read_sweep(const struct fleet_job *job, char *const *command, struct 
     return command ? sweep_check(sweep, command, err) : 0;
 }
 
-static int read_places(const struct fleet_job *job, char *const *command, struct places *places,
-                       struct err *err)
+static int read_places(const struct cmd_call *call, const struct fleet_job *job,
+                       struct places *places, struct err *err)
 {
     const struct fleet_options *o = job->o;
+    const char *workload = job->workload_count > 0 ? job->workloads[0] : NULL;
+    struct ledger *ledger = NULL;
     bool sky = false;
     for (size_t i = 0; i < o->on.count; i++) {
         bool top = o->top > 0 && strcmp(o->on.items[i], target_sky.name) == 0;
         sky |= top;
-        TRY(top ? sky_top(places, job->workload_count > 0 ? job->workloads[0] : NULL, command,
-                          job->ledger, (size_t)o->top, err)
+        TRY(top ? desk_ledger(call->desk, &ledger, err) : 0);
+        TRY(top ? sky_top(places, workload, call->rest->command, ledger, (size_t)o->top, err)
                 : target_parse(o->on.items[i], places, err));
     }
     if (o->top > 0 && !sky)
@@ -222,7 +224,7 @@ static int fill(struct state *state, const struct cmd_call *call, const struct f
     if (limit > 0)
         d->limit_ns = some_int(limit);
     if (rc == 0)
-        rc = text_set(&d->ledger, job->ledger, err);
+        rc = text_set(&d->ledger, call->desk->where, err);
     for (char *const *word = job->arguments; rc == 0 && *word; word++)
         rc = task_word_add(&d->arguments, *word, err);
     if (rc == 0 && !here && !images)
@@ -269,12 +271,11 @@ static int confirm(const struct state *state, const struct places *places, bool 
 int fleet_run(const struct cmd_call *call, const struct fleet_job *job, struct err *err)
 {
     struct state state = {0};
-    struct places places = {0};
+    struct places places = {.market = call->desk->market};
     struct sweep sweep = {0};
-    const struct cmd_common *common = call->options;
     int rc = read_sweep(job, call->rest->command, &sweep, err);
     if (rc == 0)
-        rc = read_places(job, call->rest->command, &places, err);
+        rc = read_places(call, job, &places, err);
     if (rc == 0)
         rc = state_new(&state, err);
     if (rc == 0)
@@ -286,7 +287,7 @@ int fleet_run(const struct cmd_call *call, const struct fleet_job *job, struct e
     if (rc != 0)
         state_remove(&state);
     if (rc == 0)
-        rc = fleet_go(call, &state, job->ledger, false, common->json, err);
+        rc = fleet_go(call, &state, false, err);
     sweep_release(&sweep);
     places_release(&places);
     state_close(&state);
@@ -373,18 +374,19 @@ static void say_failed(const struct dispatch *d, bool cancel)
     buf_release(&text);
 }
 
-int fleet_go(const struct cmd_call *call, struct state *state, const char *name, bool cancel,
-             bool json, struct err *err)
+int fleet_go(const struct cmd_call *call, struct state *state, bool cancel, struct err *err)
 {
-    struct places places = {0};
-    struct ledger *ledger = NULL;
+    const struct cmd_common *common = call->options;
+    struct places places = {.market = call->desk->market};
+    struct ledger *ledger;
     struct fleet_live live = {0};
     bool interrupted = false;
     const struct dispatch *d = &state->dispatch;
-    const struct runs_options where = {.ledger = name ? name : d->ledger};
+    if (!call->desk->where)
+        call->desk->where = d->ledger;
     int rc = plan_places(d, &places, err);
     if (rc == 0)
-        rc = runs_open(&where, true, &ledger, err);
+        rc = runs_open(call->desk, true, &ledger, err);
     if (rc == 0) {
         const struct dispatch_options o = {
             .cancel = cancel, .arg = &live, .says = fleet_live_says, .draw = fleet_live_draw};
@@ -397,7 +399,7 @@ int fleet_go(const struct cmd_call *call, struct state *state, const char *name,
     }
     if (rc == 0 && interrupted)
         say_interrupted(d);
-    if (rc == 0 && json)
+    if (rc == 0 && common->json)
         rc = out_record(call->out, dispatch_fields, d, err);
     else if (rc == 0 && !interrupted)
         rc = fleet_text(call->out, d, &places, ledger, err);
@@ -405,7 +407,6 @@ int fleet_go(const struct cmd_call *call, struct state *state, const char *name,
         say_failed(d, cancel);
     if (rc == 0)
         set_exit_code(call, d, cancel, interrupted);
-    ledger_free(ledger);
     places_release(&places);
     return rc;
 }

@@ -55,7 +55,6 @@ struct fleet_job {
     const char *const *workloads; // or the command of call->rest
     size_t workload_count;
     char *const *arguments;
-    const char *ledger;
     int64_t limit_ns; // if --limit was not given; 0: none
     int64_t runs;     // that a task makes at most
 };
@@ -68,9 +67,10 @@ char **fleet_arguments(const struct opt *options, const void *values, const void
                        const char *const *except, struct err *err) MUST_USE;
 void fleet_arguments_free(char **arguments); // null is fine
 
-// Carries a plan out and prints what became of it. `name`: the ledger; null: the plan's.
-int fleet_go(const struct cmd_call *call, struct state *state, const char *name, bool cancel,
-             bool json, struct err *err) MUST_USE;
+// Carries a plan out and prints what became of it. The ledger is the plan's if the command names
+// none.
+int fleet_go(const struct cmd_call *call, struct state *state, bool cancel,
+             struct err *err) MUST_USE;
 
 // Where only a log comes back (FARE_FRAME names the task): prints the runs into it, on stderr.
 void fleet_frame(const char *key, const struct runs *runs, int code, int64_t began_s);

@@ -199,16 +199,13 @@ static void print_bill(struct out *out, const struct dispatch *d, const struct p
 // ---- the comparison
 
 static int print_comparison(struct out *out, const struct dispatch *d, struct ledger *ledger,
-                            struct err *err)
+                            struct market *market, struct err *err)
 {
     struct comparing *comparing = NULL;
     struct compare compare = {0};
-    struct market *market = NULL;
     size_t added = 0;
-    int rc = market_open(&market, NULL, NULL, err);
     struct compare_options options = {.pricing = {.market = market}};
-    if (rc == 0)
-        rc = comparing_new(&comparing, &options, err);
+    int rc = comparing_new(&comparing, &options, err);
     for (size_t i = 0; rc == 0 && i < d->tasks.count; i++)
         for (size_t k = 0; rc == 0 && k < d->tasks.items[i].now.records.count; k++) {
             struct buf text = {0};
@@ -226,7 +223,6 @@ static int print_comparison(struct out *out, const struct dispatch *d, struct le
     }
     record_release(compare_fields, &compare);
     comparing_free(comparing);
-    market_close(market);
     return rc;
 }
 
@@ -241,5 +237,7 @@ int fleet_text(struct out *out, const struct dispatch *d, const struct places *p
     out_wrap_take(out, 0, &totals);
     if (sweep)
         print_bill(out, d, places);
-    return sweep || d->tasks.count > TASKS_SHOWN ? 0 : print_comparison(out, d, ledger, err);
+    return sweep || d->tasks.count > TASKS_SHOWN
+               ? 0
+               : print_comparison(out, d, ledger, places->market, err);
 }

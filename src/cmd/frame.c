@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "ledger/ledger.h"
 #include "market/again.h"
 #include "record/correct.h"
 
@@ -194,6 +193,13 @@ static void hint_sibling(const struct command *top, const struct command *comman
     }
 }
 
+// The value of a text option, which the command need not have.
+static const char *text_of(const struct opt *const *tables, const void *options, const char *option)
+{
+    const struct opt *opt = opt_find(tables, option);
+    return opt ? *(const char *const *)((const char *)options + opt->at) : NULL;
+}
+
 // Parses the rest of the line with the command's own tables and runs it. `given` are the common
 // options before the command's name.
 static int run_command(const struct command *const *commands, const struct command *top,
@@ -206,6 +212,7 @@ static int run_command(const struct command *const *commands, const struct comma
     cmd_tables(command, tables);
     struct opt_rest rest = {0};
     struct out out = {0};
+    struct desk desk = {0};
     struct cmd_common *options =
         calloc(1, command->options_size ? command->options_size : sizeof *options);
     if (!options)
@@ -224,7 +231,10 @@ static int run_command(const struct command *const *commands, const struct comma
         cmd_help(&out, commands, named);
     } else if (rc == 0) {
         rc = check_rest(command, &rest, err);
-        const struct cmd_call call = {commands, options, &rest, &out, code};
+        if (rc == 0)
+            rc = desk_open(&desk, text_of(tables, options, "--ledger"),
+                           text_of(tables, options, "--book"), err);
+        const struct cmd_call call = {commands, options, &rest, &out, &desk, code};
         if (rc == 0)
             rc = command->run(&call, err);
     }
@@ -233,6 +243,7 @@ static int run_command(const struct command *const *commands, const struct comma
     if (rc == 0)
         rc = written;
     out_release(&out);
+    desk_close(&desk);
     opt_release(tables, options, &rest);
     free(options);
     return rc;

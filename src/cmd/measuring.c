@@ -133,11 +133,10 @@ static int run_again(const struct cmd_call *call, struct measure *m, struct err 
     }
 }
 
-int measuring_command(const struct cmd_call *call, struct measure *m, const struct machine *machine,
-                      bool bare, struct err *err)
+int measuring_command(const struct cmd_call *call, struct measure *m, bool bare, struct err *err)
 {
     TRY(check(call, m->o, err));
-    TRY(measure_open(m, m->o, machine, err));
+    TRY(measure_open(m, m->o, call->desk, err));
     if (m->o->follows)
         buf_reset(&m->says);
     run_text_says(m, !m->o->json);

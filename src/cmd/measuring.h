@@ -8,10 +8,10 @@
 #include "measure/measure.h"
 
 // Measures the command of `call->rest`, sets call->exit_code, and turns call->out to stderr unless
-// it is for --json. measure->o is set. `machine` (optional): as for measure_open(). `bare`: not by
-// `fare run`, which a line at the start then names.
-int measuring_command(const struct cmd_call *call, struct measure *measure,
-                      const struct machine *machine, bool bare, struct err *err) MUST_USE;
+// it is for --json. measure->o is set. `bare`: not by `fare run`, which a line at the start then
+// names.
+int measuring_command(const struct cmd_call *call, struct measure *measure, bool bare,
+                      struct err *err) MUST_USE;
 
 // Before it: whether another fare process of the same job (mpirun, srun) keeps the record. Then
 // this one prints nothing of its own, unless it cannot be joined, and keeps nothing.

@@ -10,6 +10,7 @@
 #include "base/money.h"
 #include "cmd/table.h"
 #include "estimate/memory.h"
+#include "report/page.h"
 
 #define KEPT      3  // rows of each workload; bills of each training
 #define ESTIMATES 20 // of a user's own training
@@ -20,62 +21,103 @@ static bool is_impossible(const struct bill *bills, size_t count)
     return count > 0 && bill_price_doubtful(&bills[count - 1]);
 }
 
-static int quote_one(const struct run *run, const char *ledger, struct market *market,
-                     const char *currency, struct quote *out, struct err *err)
+// The few that are printed: of estimates `most` with a GPU and a quarter as many without, the one
+// that ends first and the first that can lead. `fare quote` has them all.
+static int choose_few(const struct quote *all, size_t most, struct quote *few, struct err *err)
 {
-    struct quote_job job = {.ask.market = market};
-    int rc = run->workload ? quote_load_like(&job, run, ledger, err)
-                           : quote_load_run(&job, run, ledger, err);
-    out_complain(buf_str(&job.says));
-    job.ask.max_age = QUOTE_MAX_AGE;
-    job.ask.wishes.currency = currency;
-    job.ask.estimates = true;
-    job.ask.most_estimates = run->workload ? KEPT : ESTIMATES;
-    if (rc == 0)
-        rc = quote_assemble(&job, err);
-    if (rc == 0)
-        rc = text_set(&job.quote.run, run->id, err);
-    if (rc == 0) { // the cheapest are enough here; `fare quote` has them all
-        while (job.quote.bills.count > KEPT ||
-               is_impossible(job.quote.bills.items, job.quote.bills.count))
-            record_release(bill_fields, &job.quote.bills.items[--job.quote.bills.count]);
-        while (is_impossible(job.quote.estimates.items, job.quote.estimates.count))
-            record_release(bill_fields, &job.quote.estimates.items[--job.quote.estimates.count]);
-        while (job.quote.others.count > 0)
-            record_release(bill_fields, &job.quote.others.items[--job.quote.others.count]);
-        *out = job.quote;
-        memset(&job.quote, 0, sizeof job.quote);
+    const struct bill *soonest = quote_fastest(all->estimates.items, all->estimates.count);
+    size_t gpus = most, cpus = most / 4, count = 0;
+    bool firm = false;
+    struct bill *kept = calloc(all->estimates.count + 1, sizeof *kept);
+    if (!kept)
+        return err_memory(err);
+    for (size_t i = 0; i < all->estimates.count; i++) {
+        const struct bill *bill = &all->estimates.items[i];
+        size_t *left = bill->gpu ? &gpus : &cpus;
+        if (*left == 0 && bill != soonest && (firm || !quote_can_lead(bill)))
+            continue;
+        *left -= *left > 0;
+        kept[count++] = *bill;
+        firm |= quote_can_lead(bill) && !quote_doubt(bill);
     }
-    quote_release(&job);
+    while (is_impossible(kept, count))
+        count--;
+    *few = *all;
+    few->estimates.items = kept;
+    few->estimates.count = count;
+    if (few->bills.count > KEPT)
+        few->bills.count = KEPT;
+    while (is_impossible(few->bills.items, few->bills.count))
+        few->bills.count--;
+    if (few->misfits.count > QUOTE_MISFITS)
+        few->misfits.count = QUOTE_MISFITS;
+    few->others.count = 0;
+    return 0;
+}
+
+static int quote_one(struct quote_job *job, const struct run *run, struct ledger *ledger,
+                     struct err *err)
+{
+    int rc = run->workload ? quote_load_like(job, run, ledger, err)
+                           : quote_load_run(job, run, ledger, err);
+    out_complain(buf_str(&job->says));
+    if (rc == 0)
+        rc = quote_assemble(job, err);
+    if (rc == 0)
+        rc = text_set(&job->quote.run, run->id, err);
     return rc;
 }
 
-int money_make(struct report *report, const char *ledger, const char *currency, struct err *err)
+int money_make(struct money *money, struct report *report, struct ledger *ledger,
+               struct market *market, const char *currency, struct err *err)
 {
-    struct market *market = NULL;
-    int rc = market_open(&market, NULL, NULL, err);
+    size_t count = report->runs.count;
+    money->jobs = calloc(count + 1, sizeof *money->jobs);
+    int rc = money->jobs ? 0 : err_memory(err);
     report->quotes.known = true;
-    for (size_t i = 0; rc == 0 && i < report->runs.count; i++) {
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        const struct run *run = &report->runs.items[i];
         struct bill_time time;
-        if (!bill_time_of(&report->runs.items[i], &time))
+        if (!bill_time_of(run, &time))
             continue;
-        struct quote *quote = LIST_ADD(&report->quotes, err);
+        const struct quote_job ask = {.ask = {.market = market,
+                                              .max_age = QUOTE_MAX_AGE,
+                                              .wishes.currency = currency,
+                                              .estimates = true,
+                                              .most_estimates = PAGE_ESTIMATES,
+                                              .most_misfits = PAGE_MISFITS / count}};
+        struct quote_job *job = &money->jobs[money->count];
         struct err why = {0};
-        rc = quote ? quote_one(&report->runs.items[i], ledger, market, currency, quote, &why)
-                   : ERR_MEMORY;
+        *job = ask;
+        rc = quote_one(job, run, ledger, &why);
         if (rc == ERR_IO || rc == ERR_TIMEOUT) { // no ledger: other runs tell nothing then
             out_complain(why.text);
-            ledger = "";
+            ledger = NULL;
             why = (struct err){0};
-            rc = quote_one(&report->runs.items[i], ledger, market, currency, quote, &why);
+            quote_release(job);
+            *job = ask;
+            rc = quote_one(job, run, NULL, &why);
         }
-        if (rc != 0 && quote)
-            report->quotes.count--;
-        if (rc != 0)
-            err_pass(err, rc, &why);
+        if (rc != 0) {
+            quote_release(job);
+            return err_pass(err, rc, &why);
+        }
+        money->count++;
+        struct quote *few = LIST_ADD(&report->quotes, err);
+        rc = few ? choose_few(&job->quote, run->workload ? KEPT : ESTIMATES, few, err) : ERR_MEMORY;
     }
-    market_close(market);
     return rc;
+}
+
+void money_release(struct money *money, struct report *report)
+{
+    for (size_t i = 0; i < report->quotes.count; i++) {
+        free(report->quotes.items[i].estimates.items);
+        report->quotes.items[i] = (struct quote){0};
+    }
+    for (size_t i = 0; i < money->count; i++)
+        quote_release(&money->jobs[i]);
+    free(money->jobs);
 }
 
 // ---- for people
@@ -144,7 +186,7 @@ static void show_quote(struct out *out, const struct report *report, const struc
     for (size_t i = 0; run->workload && i < table.count; i++)
         columns[i].head = NULL; // a few rows of each
     clock_words(time.total_ns, here, sizeof here);
-    if (!market || power_of_run(market, run, given, &power, NULL) != 0)
+    if (power_of_run(market, run, given, &power, NULL) != 0)
         power = (struct power){.mw = -1};
     const char *rate = run_label(run, "price_per_hour_usd");
     buf_printf(&line, "%s here, ", here);
@@ -315,9 +357,9 @@ static void say_exchange(struct out *out, const struct report *report)
     }
 }
 
-void money_show(struct out *out, const struct report *report, const struct power_given *power)
+void money_show(struct out *out, const struct report *report, struct market *market,
+                const struct power_given *power)
 {
-    struct market *market = NULL;
     if (report->quotes.count == 0)
         return;
     out_printf(out, "\n");
@@ -326,10 +368,8 @@ void money_show(struct out *out, const struct report *report, const struct power
         estimates |= report->quotes.items[i].estimates.count > 0;
     out_wrapf(out, 0, "The whole training, here and on rented machines%s: time, USD",
               estimates ? "" : " it was measured on");
-    out->text.failed |= market_open(&market, NULL, NULL, NULL) != 0;
     for (size_t i = 0; i < report->quotes.count; i++)
         show_quote(out, report, &report->quotes.items[i], market, power);
-    market_close(market);
     out_printf(out, "\n");
     say_verdict(out, report);
     say_exchange(out, report);

@@ -165,6 +165,7 @@ static int list_offers(const struct cmd_call *call, struct market *market, const
     TRY(make_filter(o, text, &filter, &kind, &list.max_rate, err));
     TRY(market_book(market, &book, err));
     TRY(market_devices(market, &list.devices, err));
+    TRY(market_currencies(market, &list.currencies, err));
     const struct device *device = o->gpu ? device_find(list.devices, o->gpu) : NULL;
     if (device) // else keep the name: catalogues have more GPUs than devices.csv
         filter.gpu = device->name;
@@ -219,6 +220,7 @@ static int page_or_list(const struct cmd_call *call, struct market *market, stru
     struct book_filter part = {.text = text};
     struct listing some = {.max_rate = -1};
     if (rc == ERR_MISSING && value_day(o->date, &part.day, &why) == 0 &&
+        market_currencies(market, &some.currencies, &why) == 0 &&
         listing_make(&some, book, &part, &why) == 0 && some.count > 0)
         rc = list_offers(call, market, text, &why);
     listing_release(&some);
@@ -231,14 +233,9 @@ static int with_market(const struct cmd_call *call,
                        struct err *err)
 {
     const struct prices_options *o = call->options;
-    struct market *market = NULL;
-    int rc = market_open(&market, o->book, NULL, err);
-    if (rc == 0)
-        rc = local_check(market, o->currency, err);
-    if (rc == 0)
-        rc = act(call, market, err);
-    market_close(market);
-    return rc;
+    struct market *market = call->desk->market;
+    TRY(local_check(market, o->currency, err));
+    return act(call, market, err);
 }
 
 static int list(const struct cmd_call *call, struct err *err)

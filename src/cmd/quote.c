@@ -293,9 +293,8 @@ static void add_sizes(const struct quote_options *o, struct buf *key)
 
 // Keeps the quote with the run, including the prices used. It replaces a quote of the same day and
 // rule. A ledger that refuses it causes only a warning.
-static void pin(const struct quote_job *job, const struct quote_options *o)
+static void pin(const struct quote_job *job, const struct quote_options *o, struct ledger *ledger)
 {
-    struct ledger *ledger = NULL;
     struct err err = {0};
     struct buf line = {0}, key = {0};
     char made[CLOCK_ISO_BYTES];
@@ -335,12 +334,9 @@ static void pin(const struct quote_job *job, const struct quote_options *o)
     if (rc == 0)
         rc = buf_check(&key, &err);
     if (rc == 0)
-        rc = ledger_new(&ledger, o->ledger, &err);
-    if (rc == 0)
         rc = ledger_pin(ledger, id, buf_str(&key), buf_str(&line), &err);
     if (rc != 0)
         out_complain(err.text);
-    ledger_free(ledger);
     buf_release(&line);
     buf_release(&key);
 }
@@ -415,20 +411,18 @@ static int show_pinned(void *arg, const char *made, const char *text, struct err
 static int list_pinned(const struct cmd_call *call, const char *word, struct err *err)
 {
     const struct quote_options *o = call->options;
-    struct quote_job job = {.asked = true};
-    struct ledger *ledger = NULL;
+    struct quote_job job = {.asked = true, .ask.market = call->desk->market};
+    struct ledger *ledger;
     static const struct table_column columns[] = {{"cheapest offer", TABLE_LEFT, 0, 30},
                                                   {"USD", TABLE_POINT},
                                                   {"price of", TABLE_LEFT, 1},
                                                   {"quoted", TABLE_LEFT, 0, 24}};
     struct pinned pinned = {
         .out = call->out, .json = o->common.json, .table = {.columns = columns, .count = 4}};
-    int rc = market_open(&job.ask.market, o->book, NULL, err);
+    int rc = desk_ledger(call->desk, &ledger, err);
     if (rc == 0)
-        rc = quote_load(&job, word, o->ledger, err);
+        rc = quote_load(&job, word, ledger, err);
     out_complain(buf_str(&job.says));
-    if (rc == 0)
-        rc = ledger_new(&ledger, o->ledger, err);
     if (rc == 0 && pinned.json)
         out_printf(call->out, "{\"schema\":\"fare.quotes/1\",\"quotes\":[");
     if (rc == 0)
@@ -447,10 +441,7 @@ static int list_pinned(const struct cmd_call *call, const char *word, struct err
                   "was up before the run. 'fare quote RUN' makes a new one.",
                   units_count((int64_t)pinned.false_boots, "quote").s);
     buf_release(&pinned.table.rows);
-    ledger_free(ledger);
-    struct market *market = job.ask.market;
     quote_release(&job);
-    market_close(market);
     return rc;
 }
 
@@ -473,7 +464,9 @@ static int run(const struct cmd_call *call, struct err *err)
 {
     const struct quote_options *o = call->options;
     const char *word = call->rest->count > 0 ? call->rest->args[0] : NULL;
-    struct quote_job job = {.asked = !quote_is_workload(word) && !quote_has_time(o)};
+    struct quote_job job = {.asked = !quote_is_workload(word) && !quote_has_time(o),
+                            .ask.market = call->desk->market};
+    struct ledger *ledger = NULL;
     struct quote_given given;
     struct availability trace = {0};
     if (call->rest->count > 1) {
@@ -493,12 +486,12 @@ static int run(const struct cmd_call *call, struct err *err)
     if (rc == 0)
         rc = quote_take_spot(o, &trace, &job.ask.spot, err);
     if (rc == 0)
-        rc = market_open(&job.ask.market, o->book, NULL, err);
-    if (rc == 0)
         rc = local_check(job.ask.market, o->currency, err);
+    if (rc == 0 && !quote_has_time(o))
+        rc = desk_ledger(call->desk, &ledger, err);
     if (rc == 0)
         rc = quote_has_time(o) ? quote_load_given(&job, &given, err)
-                               : quote_load(&job, word, o->ledger, err);
+                               : quote_load(&job, word, ledger, err);
     out_complain(buf_str(&job.says));
     if (rc == 0 && o->explain) {
         rc = explain(call->out, &job, o->explain, err);
@@ -522,10 +515,9 @@ static int run(const struct cmd_call *call, struct err *err)
     } else if (rc == 0)
         rc = quote_show(call->out, &job, o, err);
     if (rc == 0)
-        pin(&job, o);
+        pin(&job, o, ledger);
 out:
     quote_release(&job);
-    market_close(job.ask.market);
     availability_release(&trace);
     return rc;
 }

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/values.h"
+#include "market/local.h"
 #include "report/compare.h"
 #include "report/gpu.h"
 #include "report/html.h"
@@ -116,8 +117,7 @@ static int read_options(const struct cmd_call *call, struct page_ask *ask, struc
             err, ERR_USAGE,
             "'fare report' takes runs, --workload, --published, --all or --gpu, one of them");
     *ask = (struct page_ask){
-        .ledger = o->ledger,
-        .book = o->book,
+        .market = call->desk->market,
         .words = call->rest->args,
         .word_count = call->rest->count,
         .workload = o->workload,
@@ -128,13 +128,14 @@ static int read_options(const struct cmd_call *call, struct page_ask *ask, struc
                     .price_count = o->price.count,
                     .offers = o->offer.items,
                     .offer_count = o->offer.count,
-                    .book = o->book,
                     .date = o->date,
                     .prorated = o->rule && strcmp(o->rule, "prorated") == 0},
     };
     ask->measured = o->measured;
     ask->currency = o->currency;
-    TRY(value_currency(o->currency, err));
+    TRY(local_check(ask->market, o->currency, err));
+    if (!o->gpu && !(o->site && o->published)) // those need none
+        TRY(desk_ledger(call->desk, &ask->ledger, err));
     if (o->deadline_ns >= 0)
         ask->wishes.deadline_ns = some_int(o->deadline_ns);
     ask->wishes.buy = o->own.buy;
@@ -300,15 +301,12 @@ static int check_gpu(const struct report_options *o, const char *format, struct 
     return 0;
 }
 
-static int make_gpu(const struct report_options *o, const char *format, struct buf *text,
-                    struct err *err)
+static int make_gpu(const struct report_options *o, struct market *market, const char *format,
+                    struct buf *text, struct err *err)
 {
-    struct market *market = NULL;
     struct gpu_model gpu = {0};
     TRY(check_gpu(o, format, err));
-    int rc = market_open(&market, o->book, NULL, err);
-    if (rc == 0)
-        rc = gpu_make(market, o->gpu, &gpu, err);
+    int rc = gpu_make(market, o->gpu, &gpu, err);
     char from[] = "the book of prices";
     const struct page plots = {.made = gpu.made,
                                .program = gpu.program,
@@ -321,7 +319,6 @@ static int make_gpu(const struct report_options *o, const char *format, struct b
     else if (rc == 0)
         html_gpu_page(text, &gpu);
     record_release(gpu_model_fields, &gpu);
-    market_close(market);
     return rc;
 }
 
@@ -330,7 +327,7 @@ static int make(const struct report_options *o, const struct page_ask *ask, cons
 {
     struct page page = {0};
     if (o->gpu)
-        return make_gpu(o, format, text, err);
+        return make_gpu(o, ask->market, format, text, err);
     if (!o->plot && strcmp(format, "focus") == 0) {
         int rc = page_focus(ask, text, err);
         const char *head_end = strchr(buf_str(text), '\n');
@@ -397,6 +394,7 @@ static int run_site(const struct cmd_call *call, struct page_ask *ask, struct er
     progress_begin(&progress, STDERR_FILENO, "pages", PROGRESS_COUNT, 0);
     int rc = site_write(&(struct site_ask){.folder = o->site,
                                            .page = *ask,
+                                           .book = o->book,
                                            .keep_names = o->keep_names,
                                            .progress = say_progress,
                                            .progress_arg = &progress},

@@ -16,6 +16,7 @@
 #include "cmd/run_text.h"
 #include "cmd/values.h"
 #include "market/bill.h"
+#include "market/local.h"
 #include "measure/gate.h"
 #include "measure/ranks.h"
 #include "measure/repeat.h"
@@ -403,7 +404,7 @@ static int run_all(const struct cmd_call *call, struct measure *m, struct measur
     if (rc == 0)
         rc = pick(call->rest, picked, &count, err);
     if (rc == 0)
-        rc = measure_open(m, m->o, NULL, err);
+        rc = measure_open(m, m->o, call->desk, err);
     if (rc == 0)
         run_text_says(m, !m->o->json);
     for (size_t i = 0; i < count; i++)
@@ -440,18 +441,17 @@ static int say_power(const struct cmd_call *call, const struct measure *m, struc
 {
     const struct run_options *o = call->options;
     struct power_given given;
-    struct market *market = NULL;
     TRY(value_power(&o->power, &given, err));
     if (given.busy_mw < 0 && given.kwh < 0)
         return 0;
-    int rc = market_open(&market, NULL, NULL, err);
+    int rc = 0;
     for (size_t i = 0; i < m->runs.runs.count && rc == 0; i++) {
         const struct run *run = &m->runs.runs.items[i];
         struct bill_time time;
         struct power power;
         struct buf text = {0};
         bool whole = bill_time_of(run, &time);
-        rc = power_of_run(market, run, &given, &power, err);
+        rc = power_of_run(call->desk->market, run, &given, &power, err);
         buf_printf(&text, "power for %s: ", whole ? "the whole training" : "this run");
         power_words(&power, whole ? time.total_ns : run->phases.wall_ns.v, given.kwh, &text);
         if (rc == 0 && call->rest->command)
@@ -460,7 +460,6 @@ static int say_power(const struct cmd_call *call, const struct measure *m, struc
             out_row(call->out, run->workload, "%s", buf_str(&text));
         buf_drop(&call->out->text, &text);
     }
-    market_close(market);
     return rc;
 }
 
@@ -550,7 +549,6 @@ static int run_elsewhere(const struct cmd_call *call, struct err *err)
                                   .workloads = names,
                                   .workload_count = count,
                                   .arguments = arguments,
-                                  .ledger = o->measure.ledger,
                                   .limit_ns = usual_limit(o, command),
                                   .runs = runs_most(o)};
     int rc = fleet_run(call, &job, err);
@@ -636,7 +634,7 @@ static int run(const struct cmd_call *call, struct err *err)
     struct power_given power;
     int rc = value_power(&given->power, &power, err); // before anything runs
     if (rc == 0)
-        rc = value_currency(o.currency, err);
+        rc = local_check(call->desk->market, o.currency, err);
     if (rc != 0)
         return rc;
     if (call->rest->command && call->rest->count > 0)
@@ -661,7 +659,7 @@ static int run(const struct cmd_call *call, struct err *err)
     if (call->rest->command) {
         rc = join_ranks(given, &o, err);
         if (rc == 0)
-            rc = measuring_command(call, &m, NULL, false, err);
+            rc = measuring_command(call, &m, false, err);
         if (rc == 0 && !o.follows)
             check_gate(call, &m);
         if (rc == 0 && o.follows) {

@@ -74,12 +74,10 @@ int runs_connect(struct ledger *ledger, struct err *err)
     return join(ledger, false, err);
 }
 
-int runs_open(const struct runs_options *o, bool writes, struct ledger **ledger, struct err *err)
+int runs_open(struct desk *desk, bool writes, struct ledger **ledger, struct err *err)
 {
-    int rc = ledger_new(ledger, o->ledger, err);
-    if (rc != 0)
-        return rc;
-    rc = join(*ledger, writes, err);
+    TRY(desk_ledger(desk, ledger, err));
+    int rc = join(*ledger, writes, err);
     const char *dir;
     size_t waiting = rc != 0 ? ledger_spooled(*ledger, &dir) : 0;
     if (waiting > 0)
@@ -192,7 +190,7 @@ static int print_list(const struct cmd_call *call, struct ledger *ledger, struct
     if (o->by)
         return runs_spending(call, ledger, &which.filter, err);
     if (o->estimates)
-        return runs_estimates(call->out, ledger, &which.filter, o->common.json, err);
+        return runs_estimates(call, ledger, &which.filter, err);
     if (o->common.json)
         return json_list(call, ledger, &filter, err);
     // One more than is shown, to know whether there are more.
@@ -273,12 +271,12 @@ static int against(const struct cmd_call *call, const struct run *a, const struc
 }
 
 // A page or record is shown without it if it cannot be made.
-static int find_past(struct ledger *ledger, const char *text, const struct run *run,
-                     struct past_estimate *past, struct err *err)
+static int find_past(struct ledger *ledger, struct market *market, const char *text,
+                     const struct run *run, struct past_estimate *past, struct err *err)
 {
     struct err why = {0};
     bool shipped = run->id && strncmp(run->id, "published-", 10) == 0;
-    int rc = run->id && !shipped ? runs_past(ledger, text, run->id, past, &why) : 0;
+    int rc = run->id && !shipped ? runs_past(ledger, market, text, run->id, past, &why) : 0;
     if (rc == ERR_MEMORY)
         return err_memory(err);
     if (rc != 0)
@@ -287,12 +285,12 @@ static int find_past(struct ledger *ledger, const char *text, const struct run *
 }
 
 // What invoices say of it, likewise.
-static int find_invoiced(struct ledger *ledger, const struct run *run,
+static int find_invoiced(struct ledger *ledger, struct market *market, const struct run *run,
                          struct spending_row *invoiced, struct err *err)
 {
     struct err why = {0};
     bool shipped = run->id && strncmp(run->id, "published-", 10) == 0;
-    int rc = run->id && !shipped ? spend_of_run(ledger, run->id, invoiced, &why) : 0;
+    int rc = run->id && !shipped ? spend_of_run(ledger, market, run->id, invoiced, &why) : 0;
     if (rc == ERR_MEMORY)
         return err_memory(err);
     if (rc != 0)
@@ -343,9 +341,9 @@ static int print_run(const struct cmd_call *call, struct ledger *ledger, struct 
         if (rc == 0)
             rc = against(call, &run, &other, err);
     } else if (rc == 0) {
-        rc = find_past(ledger, buf_str(&text), &run, &past, err);
+        rc = find_past(ledger, call->desk->market, buf_str(&text), &run, &past, err);
         if (rc == 0)
-            rc = find_invoiced(ledger, &run, &invoiced, err);
+            rc = find_invoiced(ledger, call->desk->market, &run, &invoiced, err);
         if (rc == 0 && o->common.json)
             rc = print_record(call->out, buf_str(&text), &past, &invoiced, err);
         else if (rc == 0)
@@ -371,19 +369,15 @@ static int list(const struct cmd_call *call, struct err *err)
         return runs_budgets(call, err);
     if (o->format && !o->by)
         return err_set(err, ERR_USAGE, "--format is for --by and --budgets; lists have --json");
-    struct ledger *ledger = NULL;
-    int rc = runs_open(o, false, &ledger, err);
-    if (rc == 0)
-        rc = print_list(call, ledger, err);
-    ledger_free(ledger);
-    return rc;
+    struct ledger *ledger;
+    TRY(runs_open(call->desk, false, &ledger, err));
+    return print_list(call, ledger, err);
 }
 
 static int show(const struct cmd_call *call, struct err *err)
 {
-    const struct runs_options *o = call->options;
     const struct opt_rest *rest = call->rest;
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
     if (rest->count != 1) {
         err_set(err, ERR_USAGE, "'fare runs show' shows one run");
         return rest->count == 0 ? err_hint(err, "'fare runs' lists them; 'last' is the newest")
@@ -392,11 +386,9 @@ static int show(const struct cmd_call *call, struct err *err)
     }
     // Published results can be read without a ledger.
     bool shipped = strncmp(rest->args[0], "published-", 10) == 0;
-    int rc = shipped ? ledger_new(&ledger, o->ledger, err) : runs_open(o, false, &ledger, err);
-    if (rc == 0)
-        rc = print_run(call, ledger, err);
-    ledger_free(ledger);
-    return rc;
+    TRY(shipped ? desk_ledger(call->desk, &ledger, err)
+                : runs_open(call->desk, false, &ledger, err));
+    return print_run(call, ledger, err);
 }
 
 // The lines of an invoice, by its file.
@@ -404,9 +396,9 @@ static int delete_invoice(const struct cmd_call *call, const char *file, struct 
 {
     const struct runs_options *o = call->options;
     const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
     int64_t removed = 0;
-    int rc = runs_open(o, false, &ledger, err);
+    int rc = runs_open(call->desk, false, &ledger, err);
     if (rc == 0)
         rc = ledger_charge_remove(ledger, name, &removed, err);
     if (rc == 0 && removed == 0)
@@ -415,23 +407,21 @@ static int delete_invoice(const struct cmd_call *call, const char *file, struct 
         runs_say_added(call, "deleted", removed, -1, -1);
     else if (rc == 0)
         out_printf(call->out, "deleted %s of invoices\n", units_count(removed, "line").s);
-    ledger_free(ledger);
     return rc;
 }
 
 static int delete_runs(const struct cmd_call *call, struct err *err)
 {
     const struct opt_rest *rest = call->rest;
-    const struct runs_options *given = call->options;
-    struct ledger *ledger = NULL;
-    if (given->invoice && rest->count == 0)
-        return delete_invoice(call, given->invoice, err);
+    const struct runs_options *o = call->options;
+    struct ledger *ledger;
+    if (o->invoice && rest->count == 0)
+        return delete_invoice(call, o->invoice, err);
     if (rest->count == 0) {
         err_set(err, ERR_USAGE, "'fare runs delete' needs the id of a run");
         return err_hint(err, "'fare runs' lists them");
     }
-    const struct runs_options *o = call->options;
-    int rc = runs_open(o, false, &ledger, err);
+    int rc = runs_open(call->desk, false, &ledger, err);
     for (size_t i = 0; i < rest->count && rc == 0; i++) {
         struct buf id = {0};
         rc = ledger_delete(ledger, rest->args[i], &id, err);
@@ -441,7 +431,6 @@ static int delete_runs(const struct cmd_call *call, struct err *err)
     }
     if (rc == 0 && o->common.json)
         runs_say_added(call, "deleted", (int64_t)rest->count, -1, -1);
-    ledger_free(ledger);
     return rc;
 }
 

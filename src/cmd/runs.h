@@ -71,9 +71,8 @@ struct runs_which {
 };
 void runs_which(const struct runs_options *options, struct runs_which *which);
 
-// Opens the ledger and reports on stderr which runs were delivered to it or could not be.
-int runs_open(const struct runs_options *options, bool writes, struct ledger **ledger,
-              struct err *err) MUST_USE;
+// Connects to the ledger and reports on stderr which runs were delivered to it or could not be.
+int runs_open(struct desk *desk, bool writes, struct ledger **ledger, struct err *err) MUST_USE;
 int runs_connect(struct ledger *ledger, struct err *err) MUST_USE;
 
 // ERR_FORMAT if the record cannot be read: "run RUN is damaged: byte 17: ...".
@@ -113,13 +112,13 @@ void runs_short_id(const char *id, struct buf *out);
 
 // What the estimate for a run would have been; `out` is zeroed before and stays so if there is
 // none. `text`: its record.
-int runs_past(struct ledger *ledger, const char *text, const char *id, struct past_estimate *out,
-              struct err *err) MUST_USE;
+int runs_past(struct ledger *ledger, struct market *market, const char *text, const char *id,
+              struct past_estimate *out, struct err *err) MUST_USE;
 void runs_past_row(struct out *out, const struct past_estimate *past);
 
 // The same for all that `which` selects, with a summary.
-int runs_estimates(struct out *out, struct ledger *ledger, const struct ledger_filter *which,
-                   bool json, struct err *err) MUST_USE;
+int runs_estimates(const struct cmd_call *call, struct ledger *ledger,
+                   const struct ledger_filter *which, struct err *err) MUST_USE;
 
 // Sums of bills (--by), and budgets: changes them (--budget) and lists them.
 extern const char *const runs_formats[]; // of --format

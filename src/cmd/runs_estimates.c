@@ -8,21 +8,19 @@
 
 struct looking {
     struct run_history history;
-    struct market *market;
     struct estimate_tables *tables;
     struct past *past;
 };
 
-static int look(struct looking *l, struct ledger *ledger, const struct ledger_filter *which,
-                const char *first, struct err *err)
+static int look(struct looking *l, struct ledger *ledger, struct market *market,
+                const struct ledger_filter *which, const char *first, struct err *err)
 {
     const struct published *all;
     TRY(run_history_load(&l->history, ledger, which, first, err));
-    TRY(market_open(&l->market, NULL, NULL, err));
-    TRY(market_published(l->market, &all, err));
+    TRY(market_published(market, &all, err));
     TRY(run_history_lend(&l->history, all, err));
     TRY(estimate_tables_open(&l->tables, err));
-    return past_open(&l->past, &l->history, l->market, l->tables, err);
+    return past_open(&l->past, &l->history, market, l->tables, err);
 }
 
 static void release(struct looking *l)
@@ -30,14 +28,13 @@ static void release(struct looking *l)
     past_close(l->past);
     estimate_tables_close(l->tables);
     run_history_release(&l->history);
-    market_close(l->market);
 }
 
-int runs_past(struct ledger *ledger, const char *text, const char *id, struct past_estimate *out,
-              struct err *err)
+int runs_past(struct ledger *ledger, struct market *market, const char *text, const char *id,
+              struct past_estimate *out, struct err *err)
 {
     struct looking l = {0};
-    int rc = look(&l, ledger, NULL, text, err);
+    int rc = look(&l, ledger, market, NULL, text, err);
     if (rc == 0)
         rc = past_find(l.past, id, out, err);
     release(&l);
@@ -101,15 +98,17 @@ static void print_table(struct out *out, const struct past_summary *all)
     buf_release(&id);
 }
 
-int runs_estimates(struct out *out, struct ledger *ledger, const struct ledger_filter *which,
-                   bool json, struct err *err)
+int runs_estimates(const struct cmd_call *call, struct ledger *ledger,
+                   const struct ledger_filter *which, struct err *err)
 {
+    const struct cmd_common *common = call->options;
+    struct out *out = call->out;
     struct looking l = {0};
     struct past_summary all = {0};
-    int rc = look(&l, ledger, which, NULL, err);
+    int rc = look(&l, ledger, call->desk->market, which, NULL, err);
     if (rc == 0)
         rc = past_list(l.past, &all, err);
-    if (rc == 0 && json) {
+    if (rc == 0 && common->json) {
         rc = out_record(out, past_summary_fields, &all, err);
     } else if (rc == 0 && all.count.v == 0) {
         out_wrap(out, 0,

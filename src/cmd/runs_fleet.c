@@ -36,7 +36,7 @@ static int resume(const struct cmd_call *call, struct err *err)
     if (rc == 0 && o->failed)
         rc = renew_failed(&state, err);
     if (rc == 0)
-        rc = fleet_go(call, &state, o->ledger, false, o->common.json, err);
+        rc = fleet_go(call, &state, false, err);
     state_close(&state);
     return rc;
 }
@@ -50,7 +50,7 @@ static int cancel(const struct cmd_call *call, struct err *err)
         out_wrapf(call->out, 0, "Dispatch %s has ended: nothing of it runs any more.",
                   state.dispatch.id);
     else if (rc == 0)
-        rc = fleet_go(call, &state, o->ledger, true, o->common.json, err);
+        rc = fleet_go(call, &state, true, err);
     state_close(&state);
     return rc;
 }

@@ -181,18 +181,15 @@ static int import_files(const struct cmd_call *call, struct ledger *ledger, stru
 
 static int import(const struct cmd_call *call, struct err *err)
 {
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
     if (call->rest->count == 0) {
         err_set(err, ERR_USAGE, "'fare runs import' needs a file");
         return err_hint(err,
                         "a file from 'fare runs export', a log of another program, or a site's "
                         "address or folder");
     }
-    int rc = runs_open(call->options, true, &ledger, err);
-    if (rc == 0)
-        rc = import_files(call, ledger, err);
-    ledger_free(ledger);
-    return rc;
+    TRY(runs_open(call->desk, true, &ledger, err));
+    return import_files(call, ledger, err);
 }
 
 #define AT(member) offsetof(struct runs_options, member)
@@ -310,10 +307,10 @@ int runs_each(const struct cmd_call *call, struct ledger *ledger, size_t first, 
 static int export(const struct cmd_call *call, struct err *err)
 {
     const struct runs_options *o = call->options;
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
     struct fs_writer writer;
     struct exporting e = {call->out, NULL};
-    int rc = runs_open(o, false, &ledger, err);
+    int rc = runs_open(call->desk, false, &ledger, err);
     if (rc == 0 && o->output) {
         rc = fs_begin(&writer, o->output, 0666, err);
         e.writer = rc == 0 ? &writer : NULL;
@@ -324,7 +321,6 @@ static int export(const struct cmd_call *call, struct err *err)
         rc = fs_commit(&writer, err);
     else if (e.writer)
         fs_abandon(&writer);
-    ledger_free(ledger);
     return rc;
 }
 

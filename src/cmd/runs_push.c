@@ -129,7 +129,7 @@ static int push(const struct cmd_call *call, struct err *err)
 {
     const struct runs_options *o = call->options;
     struct buf url = {0}, token = {0}, header = {0};
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
     TRY(check(call, err));
     int rc = serve_token(o->token_file, &token, err);
     buf_adds(&url, call->rest->args[0]);
@@ -143,7 +143,7 @@ static int push(const struct cmd_call *call, struct err *err)
         rc = buf_check(&header, err);
     struct pushing p = {.url = url.data, .header = buf_str(&header)};
     if (rc == 0)
-        rc = runs_open(o, false, &ledger, err);
+        rc = runs_open(call->desk, false, &ledger, err);
     if (rc == 0)
         rc = runs_each(call, ledger, 1, add, &p, err);
     if (rc == 0)
@@ -153,7 +153,6 @@ static int push(const struct cmd_call *call, struct err *err)
         runs_say_added(call, "pushed", p.added, p.there, p.left_out);
     if (rc == 0 && p.left_out > 0 && p.added + p.there == 0)
         rc = err_set(err, ERR_FORMAT, "none of these runs can be pushed");
-    ledger_free(ledger);
     buf_release(&p.piece);
     buf_release(&p.says);
     buf_release(&url);

@@ -6,6 +6,7 @@
 #include "base/money.h"
 #include "cmd/runs.h"
 #include "cmd/table.h"
+#include "market/local.h"
 #include "report/spending.h"
 #include "spend/budget.h"
 #include "spend/spend.h"
@@ -144,11 +145,11 @@ int runs_spending(const struct cmd_call *call, struct ledger *ledger,
     const char *format;
     struct spending spending = {0};
     TRY(value_format(o->common.json, o->format, "table", &format, err));
-    TRY(value_currency(o->currency, err));
+    TRY(local_check(call->desk->market, o->currency, err));
     TRY(spend_keys_parse(o->by, keys, &count, err));
     const struct spend_options options = {
         .keys = keys, .key_count = count, .currency = o->currency};
-    int rc = spend_sum(ledger, filter, &options, &spending, err);
+    int rc = spend_sum(ledger, call->desk->market, filter, &options, &spending, err);
     if (rc != 0)
         ;
     else if (strcmp(format, "json") == 0)
@@ -194,14 +195,14 @@ void runs_bill_rows(struct out *out, const struct run *run, const struct spendin
 
 // ---- budgets
 
-static int change_budget(struct ledger *ledger, const char *text, const char *currency,
-                         struct err *err)
+static int change_budget(struct ledger *ledger, struct market *market, const char *text,
+                         const char *currency, struct err *err)
 {
     struct budget_word word;
     int64_t removed = 0;
     TRY(budget_parse(text, currency, &word, err));
     if (!word.removes) {
-        TRY(value_currency(word.budget.currency, err));
+        TRY(local_check(market, word.budget.currency, err));
         return ledger_budget_set(ledger, &word.budget, err);
     }
     TRY(ledger_budget_remove(ledger, word.budget.kind, word.budget.name, word.period, &removed,
@@ -268,20 +269,20 @@ static void print_budgets(struct out *out, const struct budgets *budgets)
 int runs_budgets(const struct cmd_call *call, struct err *err)
 {
     const struct runs_options *o = call->options;
-    struct ledger *ledger = NULL;
-    struct market *market = NULL;
+    struct ledger *ledger;
+    struct market *market = call->desk->market;
     struct budgets budgets = {0};
     const struct budget_whose everybody = {0};
     const char *format;
     TRY(value_format(o->common.json, o->format, "table", &format, err));
     if (strcmp(format, "table") != 0 && strcmp(format, "json") != 0)
         return err_set(err, ERR_USAGE, "budgets are printed as a table or as JSON");
-    TRY(value_currency(o->currency, err));
-    int rc = runs_open(o, o->budget.count > 0, &ledger, err);
+    TRY(local_check(market, o->currency, err));
+    int rc = runs_open(call->desk, o->budget.count > 0, &ledger, err);
     for (size_t i = 0; i < o->budget.count && rc == 0; i++)
-        rc = change_budget(ledger, o->budget.items[i], o->currency, err);
+        rc = change_budget(ledger, market, o->budget.items[i], o->currency, err);
     if (rc == 0)
-        rc = budget_states(ledger, &everybody, &market, &budgets, err);
+        rc = budget_states(ledger, market, &everybody, &budgets, err);
     if (rc == 0 && strcmp(format, "json") == 0)
         rc = out_record(call->out, budgets_fields, &budgets, err);
     else if (rc == 0 && budgets.budgets.count == 0)
@@ -290,7 +291,5 @@ int runs_budgets(const struct cmd_call *call, struct err *err)
     else if (rc == 0)
         print_budgets(call->out, &budgets);
     record_release(budgets_fields, &budgets);
-    market_close(market);
-    ledger_free(ledger);
     return rc;
 }

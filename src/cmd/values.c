@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/money.h"
-#include "market/local.h"
 
 #define DAY_S INT64_C(86400)
 
@@ -33,16 +32,6 @@ int value_day(const char *text, int *day, struct err *err)
         return value_bad("date", text, "a date such as 2026-11-01", err);
     *day = (int)(date_s / DAY_S);
     return 0;
-}
-
-int value_currency(const char *currency, struct err *err)
-{
-    struct market *market = NULL;
-    int rc = currency ? market_open(&market, NULL, NULL, err) : 0;
-    if (rc == 0)
-        rc = local_check(market, currency, err);
-    market_close(market);
-    return rc;
 }
 
 int value_kind(const char *kind, bool spot, const char **out, struct err *err)

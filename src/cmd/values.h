@@ -28,9 +28,6 @@ int value_kind(const char *kind, bool spot, const char **out, struct err *err) M
 int value_format(bool json, const char *format, const char *otherwise, const char **out,
                  struct err *err) MUST_USE;
 
-// --currency: ERR_USAGE, with similar names, for one without a rate.
-int value_currency(const char *currency, struct err *err) MUST_USE;
-
 // --date, in days since 1970.
 int value_day(const char *text, int *day, struct err *err) MUST_USE;
 

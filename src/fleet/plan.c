@@ -124,7 +124,7 @@ void plan_unique(struct places *places)
 
 int plan_prices(struct places *places, struct err *err)
 {
-    struct market *market = NULL;
+    struct market *market = places->market;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < places->count; i++) {
         struct place *place = &places->items[i];
@@ -133,10 +133,7 @@ int plan_prices(struct places *places, struct err *err)
         struct wishes wishes = {0};
         if (!place->offer)
             continue;
-        if (!market)
-            rc = market_open(&market, NULL, NULL, err);
-        if (rc == 0)
-            rc = market_find(market, place->offer, 0, &offer, err);
+        rc = market_find(market, place->offer, 0, &offer, err);
         if (rc == 0)
             rc = market_price(market, &offer, &wishes, &priced, err);
         if (rc == 0)
@@ -144,7 +141,6 @@ int plan_prices(struct places *places, struct err *err)
         if (rc != 0)
             err_context(err, "%s", place->name);
     }
-    market_close(market);
     return rc;
 }
 

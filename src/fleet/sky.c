@@ -35,11 +35,10 @@ static void release(struct place *place)
 
 // ---- places
 
-static int add_offer(struct places *places, struct market *market, const char *name,
-                     struct err *err)
+static int add_offer(struct places *places, const char *name, struct err *err)
 {
     struct offer offer;
-    TRY(market_find(market, name, 0, &offer, err));
+    TRY(market_find(places->market, name, 0, &offer, err));
     if (!sky_rents(&offer, err))
         return ERR_USAGE;
     struct sky_offer *own = calloc(1, sizeof *own);
@@ -60,16 +59,14 @@ static int add_offer(struct places *places, struct market *market, const char *n
 // The offers between commas; a region may have commas too, so the whole is tried first.
 static int parse(const char *value, struct places *places, struct err *err)
 {
-    struct market *market = NULL;
     struct offer whole;
     if (!value || !*value) {
         err_set(err, ERR_USAGE, "--on sky needs offers, or --top N for the best of the quote");
         return err_hint(err, "--on sky:aws/g5.xlarge; 'fare prices' lists offers");
     }
-    TRY(market_open(&market, NULL, NULL, err));
     int rc = 0;
-    if (!strchr(value, ',') || market_find(market, value, 0, &whole, NULL) == 0) {
-        rc = add_offer(places, market, value, err);
+    if (!strchr(value, ',') || market_find(places->market, value, 0, &whole, NULL) == 0) {
+        rc = add_offer(places, value, err);
     } else {
         char *copy = text_copy(value, err);
         rc = copy ? 0 : ERR_MEMORY;
@@ -77,12 +74,11 @@ static int parse(const char *value, struct places *places, struct err *err)
             char *comma = strchr(name, ',');
             if (comma)
                 *comma = '\0';
-            rc = add_offer(places, market, name, err);
+            rc = add_offer(places, name, err);
             name = comma ? comma + 1 : NULL;
         }
         free(copy);
     }
-    market_close(market);
     if (rc == 0 && !proc_in_path("sky")) {
         err_set(err, ERR_MISSING, "--on sky: SkyPilot's program 'sky' is not in PATH");
         rc = err_hint(err, "install it as docs.skypilot.co says, then run 'sky check'");
@@ -392,7 +388,6 @@ static int describe(const struct fleet *fleet, const struct places *places, stru
                     struct err *err)
 {
     const struct dispatch *d = fleet->dispatch;
-    struct market *market = NULL;
     int64_t sum = 0, more = 0; // all tasks for any place at the one where they cost most
     char amount[MONEY_BYTES];
     size_t machines = 0;
@@ -402,20 +397,18 @@ static int describe(const struct fleet *fleet, const struct places *places, stru
     }
     for (size_t i = 0; i < places->count; i++)
         machines += places->items[i].target == &target_sky;
-    TRY(market_open(&market, NULL, NULL, err));
     int rc = 0;
     for (size_t i = 0; i < places->count && rc == 0; i++) {
         const struct place *place = &places->items[i];
         int64_t least = 0, most = 0;
         if (place->target == &target_sky)
-            rc = cost_of(market, place, d, out, &least, &most, err);
+            rc = cost_of(places->market, place, d, out, &least, &most, err);
         if (rc == 0)
             rc = money_add(sum, least, &sum, err);
         more = most - least > more ? most - least : more;
     }
     if (rc == 0)
         rc = money_add(sum, more, &sum, err);
-    market_close(market);
     money_short(sum, amount);
     buf_printf(out, "%zu machine%s, together up to %s USD\n", machines, machines == 1 ? "" : "s",
                amount);

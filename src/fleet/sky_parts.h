@@ -12,6 +12,7 @@
 #define FARE_FLEET_SKY_PARTS_H
 
 #include "fleet/target.h"
+#include "ledger/ledger.h"
 #include "price/offer.h"
 
 struct sky_offer {               // what SkyPilot is told of an offer
@@ -52,8 +53,8 @@ int yaml_quote(struct buf *out, const char *text, struct err *err) MUST_USE;
 // Adds a place for each of the `top` most promising offers of the quote that SkyPilot can rent: for
 // a workload, or for a command whose sample is the ledger's last run. ERR_MISSING if there are
 // none.
-int sky_top(struct places *places, const char *workload, char *const *command, const char *ledger,
-            size_t top, struct err *err) MUST_USE;
+int sky_top(struct places *places, const char *workload, char *const *command,
+            struct ledger *ledger, size_t top, struct err *err) MUST_USE;
 
 // What `sky status -o json` says of a cluster: its status ("UP"), "" if it does not exist, null if
 // the answer cannot be read. The text may have other lines before it.

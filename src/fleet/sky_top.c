@@ -59,23 +59,19 @@ static int take(const struct quote_job *job, struct places *places, size_t top, 
     return rc;
 }
 
-int sky_top(struct places *places, const char *workload, char *const *command, const char *ledger,
-            size_t top, struct err *err)
+int sky_top(struct places *places, const char *workload, char *const *command,
+            struct ledger *ledger, size_t top, struct err *err)
 {
-    struct quote_job job = {.asked = !workload};
-    int rc = market_open(&job.ask.market, NULL, NULL, err);
-    job.ask.max_age = QUOTE_MAX_AGE;
-    job.ask.estimates = true;
-    if (rc == 0)
-        rc = quote_load(&job, workload, ledger, err);
+    struct quote_job job = {
+        .asked = !workload,
+        .ask = {.market = places->market, .max_age = QUOTE_MAX_AGE, .estimates = true}};
+    int rc = quote_load(&job, workload, ledger, err);
     if (rc == 0 && command)
         rc = check_command(&job, command, err);
     if (rc == 0)
         rc = quote_assemble(&job, err);
     if (rc == 0)
         rc = take(&job, places, top, err);
-    struct market *market = job.ask.market;
     quote_release(&job);
-    market_close(market);
     return rc;
 }

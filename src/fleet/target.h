@@ -52,6 +52,7 @@ void target_release(struct place *place);
 struct places {
     struct place *items;
     size_t count, capacity;
+    struct market *market; // their prices; the caller's
 };
 void places_release(struct places *places);
 

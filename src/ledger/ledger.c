@@ -36,7 +36,7 @@ int ledger_new(struct ledger **out, const char *where, struct err *err)
     return 0;
 }
 
-static void disconnect(struct ledger *ledger)
+void ledger_disconnect(struct ledger *ledger)
 {
     if (ledger->db)
         ledger->place.backend->close(ledger->db);
@@ -50,7 +50,7 @@ static bool is_connected(struct ledger *ledger)
 {
     if (ledger->db && file_replaced(&ledger->file, ledger->place.where)) {
         file_forget_log(&ledger->file, ledger->place.where);
-        disconnect(ledger);
+        ledger_disconnect(ledger);
     }
     return ledger->db && !ledger->in_memory;
 }
@@ -68,7 +68,7 @@ void ledger_free(struct ledger *ledger)
 {
     if (!ledger)
         return;
-    disconnect(ledger);
+    ledger_disconnect(ledger);
     place_release(&ledger->place);
     free(ledger);
 }
@@ -317,7 +317,7 @@ static int open_in(struct ledger *ledger, const char *where, struct err *err)
     if (rc == 0)
         rc = schema_migrate(place->backend, ledger->db, place->name, err);
     if (rc != 0)
-        disconnect(ledger);
+        ledger_disconnect(ledger);
     else if (place->backend == &backend_sqlite)
         file_note(&ledger->file, where);
     return rc;
@@ -371,7 +371,7 @@ int ledger_make(struct ledger *ledger, struct buf *says, struct err *err)
 {
     if (is_connected(ledger))
         return 0;
-    disconnect(ledger);
+    ledger_disconnect(ledger);
     if (ledger->place.backend == &backend_sqlite) {
         TRY(make_folder(&ledger->place, err));
         make_file(&ledger->place);
@@ -399,7 +399,7 @@ int ledger_connect(struct ledger *ledger, struct buf *says, struct err *err)
     if (spooled > 0)
         return ledger_make(ledger, says, err);
     if (ledger->place.named && running == 0) {
-        disconnect(ledger);
+        ledger_disconnect(ledger);
         err_set(err, ERR_MISSING, "there is no ledger at '%s'", ledger->place.name);
         return err_hint(err, "the first run measured or imported there creates it");
     }

@@ -61,6 +61,10 @@ int ledger_connect(struct ledger *ledger, struct buf *says, struct err *err) MUS
 // The same for writing: creates a missing file and its folder.
 int ledger_make(struct ledger *ledger, struct buf *says, struct err *err) MUST_USE;
 
+// Lets go of the database until the next function needs it: for the hours of a training, and before
+// fork(), since a connection belongs to one process.
+void ledger_disconnect(struct ledger *ledger);
+
 // The number of spooled runs, and their folder (`dir` may be null).
 size_t ledger_spooled(const struct ledger *ledger, const char **dir);
 

@@ -8,57 +8,50 @@
 #include "base/fs.h"
 #include "base/money.h"
 #include "base/proc.h"
-#include "ledger/ledger.h"
 #include "record/read.h"
 #include "spend/budget.h"
 
 enum { ASK_MS = 2000 };
 
 struct asking {
-    const char *ledger;
+    struct ledger *ledger;
+    struct market *market;
     struct budget_whose whose;
 };
 
 static int ask(void *context)
 {
     const struct asking *a = context;
-    struct ledger *ledger = NULL;
-    struct market *market = NULL;
     struct budgets budgets = {0};
     struct buf text = {0}, says = {0};
-    int rc = ledger_new(&ledger, a->ledger, NULL);
-    if (rc == 0) {
-        ledger_only_look(ledger);
-        rc = ledger_connect(ledger, &says, NULL);
-    }
+    ledger_only_look(a->ledger);
+    int rc = ledger_connect(a->ledger, &says, NULL);
     if (rc == 0)
-        rc = budget_states(ledger, &a->whose, &market, &budgets, NULL);
+        rc = budget_states(a->ledger, a->market, &a->whose, &budgets, NULL);
     if (rc == 0)
         rc = record_to_line(budgets_fields, &budgets, &text, NULL);
     if (rc == 0)
         rc = fs_write_fd(STDOUT_FILENO, buf_str(&text), text.len, "the pipe", NULL);
     (void)!fs_write_fd(STDERR_FILENO, buf_str(&says), says.len, "the pipe", NULL);
     record_release(budgets_fields, &budgets);
-    market_close(market);
-    ledger_free(ledger);
+    ledger_disconnect(a->ledger);
     buf_release(&text);
     buf_release(&says);
     return rc != 0;
 }
 
-int measure_budget_read(const struct measure_options *o, const struct run *run, struct budgets *out,
-                        struct buf *says, struct err *err)
+int measure_budget_read(struct ledger *ledger, struct market *market, const struct run *run,
+                        struct budgets *out, struct buf *says, struct err *err)
 {
-    struct asking a = {o->ledger, {run->project, run->user, run->host}};
+    struct asking a = {ledger, market, {run->project, run->user, run->host}};
     const struct proc_options options = {.timeout_ms = ASK_MS, .keep_max = 4 << 20};
     struct proc proc = {0};
     struct proc_result result = {0};
     int rc = 0;
-    if (o->no_ledger)
-        return 0;
     // Somebody whose names are all unknown still counts towards the budget of all.
     if (!a.whose.project && !a.whose.user && !a.whose.host)
         a.whose.project = "";
+    ledger_disconnect(ledger); // the child connects
     if (proc_start_call(&proc, ask, &a, &options, NULL) == 0 &&
         proc_finish(&proc, &result, NULL) == 0) {
         buf_adds(says, buf_str(&result.err_text));
@@ -69,30 +62,28 @@ int measure_budget_read(const struct measure_options *o, const struct run *run, 
     return rc == ERR_MEMORY ? rc : 0;
 }
 
-bool measure_budget_left(const struct budgets *budgets, int64_t *nano_usd)
+bool measure_budget_left(const struct budgets *budgets, struct market *market, int64_t *nano_usd)
 {
-    struct market *market = NULL;
     bool any = false;
     for (size_t i = 0; i < budgets->budgets.count; i++) {
         int64_t left;
-        if (budget_left_usd(&budgets->budgets.items[i], &market, &left, NULL) != 0)
+        if (budget_left_usd(&budgets->budgets.items[i], market, &left, NULL) != 0)
             continue;
         *nano_usd = !any || left < *nano_usd ? left : *nano_usd;
         any = true;
     }
-    market_close(market);
     return any;
 }
 
-void measure_budget_say(const struct budgets *budgets, int64_t hour, struct buf *says)
+void measure_budget_say(const struct budgets *budgets, struct market *market, int64_t hour,
+                        struct buf *says)
 {
-    struct market *market = NULL;
     for (size_t i = 0; i < budgets->budgets.count; i++) {
         const struct budget_state *state = &budgets->budgets.items[i];
         int64_t left = 0, ns = 0;
         char price[MONEY_BYTES], words[24];
         budget_words(state, says);
-        if (hour > 0 && budget_left_usd(state, &market, &left, NULL) == 0 && left > 0 &&
+        if (hour > 0 && budget_left_usd(state, market, &left, NULL) == 0 && left > 0 &&
             money_scale(left, 3600 * NS_PER_S, hour, MONEY_DOWN, &ns, NULL) == 0) {
             money_short(hour, price);
             clock_words(ns, words, sizeof words);
@@ -100,7 +91,6 @@ void measure_budget_say(const struct budgets *budgets, int64_t hour, struct buf 
         }
         buf_addc(says, '\n');
     }
-    market_close(market);
 }
 
 void measure_budget_warn(const struct budgets *budgets, struct buf *says)

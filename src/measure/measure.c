@@ -103,7 +103,7 @@ static int set_deadline(struct measure *m, struct err *err)
     if (!o->max_spend)
         return 0;
     bool left = strcmp(o->max_spend, "budget") == 0;
-    if (left && !measure_budget_left(&m->budgets, &budget)) {
+    if (left && !measure_budget_left(&m->budgets, m->desk->market, &budget)) {
         err_set(err, ERR_USAGE, "--max-spend budget: the ledger has no budget for this run");
         return err_hint(err, "'fare runs --budgets' lists them");
     }
@@ -116,7 +116,8 @@ static int set_deadline(struct measure *m, struct err *err)
     money_text(budget, m->max_spend);
     if (!left)
         snprintf(m->max_spend, sizeof m->max_spend, "%.40s", o->max_spend);
-    TRY(measure_price_longest(o->offer, budget, m->ordered_ns, &ns, &m->says, err));
+    TRY(measure_price_longest(m->desk->market, o->offer, budget, m->ordered_ns, &ns, &m->says,
+                              err));
     if (ns == 0)
         return err_set(err, ERR_USAGE, "%s USD is not enough to start %s", m->max_spend, o->offer);
     int64_t margin_ns = ns / 50 < SPEND_MARGIN_NS ? ns / 50 : SPEND_MARGIN_NS;
@@ -142,6 +143,16 @@ static void plan_run(const struct measure *m, const struct measure_what *what,
 
 // ---- before the runs
 
+// Without a ledger, or one that has no name, there are none.
+static int read_budgets(struct measure *m, const struct run *run, struct budgets *out,
+                        struct err *err)
+{
+    struct ledger *ledger;
+    if (m->o->no_ledger || desk_ledger(m->desk, &ledger, NULL) != 0)
+        return 0;
+    return measure_budget_read(ledger, m->desk->market, run, out, &m->says, err);
+}
+
 // The price needs a record with a machine and a date, before there are runs.
 static int open_price(struct measure *m, struct err *err)
 {
@@ -151,11 +162,12 @@ static int open_price(struct measure *m, struct err *err)
         rc = provenance_boot(m->machine, true, false, &run, err);
     m->ordered_ns = run_ordered_ns(&run);
     if (rc == 0)
-        rc = measure_price_open(&m->price, m->o->offer, m->o->currency, &run, err);
+        rc = measure_price_open(&m->price, m->desk->market, m->o->offer, m->o->currency, &run, err);
     if (rc == 0)
-        rc = measure_budget_read(m->o, &run, &m->budgets, &m->says, err);
+        rc = read_budgets(m, &run, &m->budgets, err);
     if (rc == 0)
-        measure_budget_say(&m->budgets, m->price ? measure_price_hour(m->price) : 0, &m->says);
+        measure_budget_say(&m->budgets, m->desk->market,
+                           m->price ? measure_price_hour(m->price) : 0, &m->says);
     record_release(run_fields, &run);
     return rc;
 }
@@ -165,14 +177,13 @@ static int open_price(struct measure *m, struct err *err)
 static int check_ledger(struct measure *m, struct err *err)
 {
     const char *named = m->o->ledger;
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
     struct err why = {0};
     if (m->o->no_ledger || !named)
         return 0;
-    int rc = ledger_new(&ledger, named, &why);
+    int rc = desk_ledger(m->desk, &ledger, &why);
     if (rc == 0)
         rc = ledger_make(ledger, &m->says, &why);
-    ledger_free(ledger);
     if (rc == ERR_TIMEOUT || (rc == ERR_IO && strstr(named, "://"))) {
         buf_printf(&m->says, "the ledger cannot be reached now: %s\n", why.text);
         return 0;
@@ -183,10 +194,10 @@ static int check_ledger(struct measure *m, struct err *err)
     return err_hint(err, "%s", why.hint[0] ? why.hint : "--no-ledger measures without keeping it");
 }
 
-int measure_open(struct measure *m, const struct measure_options *o, const struct machine *machine,
+int measure_open(struct measure *m, const struct measure_options *o, struct desk *desk,
                  struct err *err)
 {
-    *m = (struct measure){.o = o, .machine = machine ? machine : &m->inspected};
+    *m = (struct measure){.o = o, .desk = desk};
     m->plan = (struct run_plan){.full = o->full,
                                 .steps = o->steps,
                                 .max_s = o->sample_s > 0 ? o->sample_s : MEASURE_MAX_TIME_S,
@@ -203,8 +214,7 @@ int measure_open(struct measure *m, const struct measure_options *o, const struc
     TRY(secrets_init(&m->secrets, o->secrets.items, o->secrets.count, err));
     TRY(text_set(&m->runs.schema, RUNS_SCHEMA, err));
     const struct inspect_options inspect = {.no_cloud = o->no_cloud};
-    if (!machine)
-        TRY(machine_inspect(&inspect, &m->inspected, err));
+    TRY(desk_machine(desk, &inspect, &m->machine, err));
     TRY(open_price(m, err));
     return set_deadline(m, err);
 }
@@ -215,7 +225,6 @@ void measure_close(struct measure *m)
     secrets_release(&m->secrets);
     record_release(runs_fields, &m->runs);
     record_release(budgets_fields, &m->budgets);
-    machine_release(&m->inspected);
     buf_release(&m->says);
     buf_release(&m->words);
 }
@@ -301,15 +310,14 @@ static int run_apart(const struct runner *runner, struct session *s, struct err 
 
 // ---- a run
 
-static struct journal *open_journal(const struct measure_options *o, const struct run *run)
+static struct journal *open_journal(struct measure *m, const struct run *run)
 {
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
     struct journal *journal = NULL;
-    if (o->no_ledger || ledger_new(&ledger, o->ledger, NULL) != 0)
+    if (m->o->no_ledger || desk_ledger(m->desk, &ledger, NULL) != 0)
         return NULL;
     if (journal_open(&journal, ledger, run->id, NULL) != 0)
         journal = NULL; // the end of the run reports whether it was kept
-    ledger_free(ledger);
     return journal;
 }
 
@@ -317,28 +325,28 @@ static struct journal *open_journal(const struct measure_options *o, const struc
 static void warn(struct measure *m, const struct run *run)
 {
     struct budgets now = {0};
-    if (m->budgets.budgets.count > 0 && m->kept &&
-        measure_budget_read(m->o, run, &now, &m->says, NULL) == 0)
+    if (m->budgets.budgets.count > 0 && m->kept && read_budgets(m, run, &now, NULL) == 0)
         measure_budget_warn(&now, &m->says);
     record_release(budgets_fields, &now);
 }
 
 static void keep(struct measure *m, const struct run *run, struct journal *journal)
 {
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
     struct err err = {0};
     int rc = 0;
     if (!m->o->no_ledger && run->id) {
         ledger_wait_at_most(LEDGER_WAIT_NS);
-        rc = ledger_new(&ledger, m->o->ledger, &err);
-        if (rc == 0)
+        rc = desk_ledger(m->desk, &ledger, &err);
+        if (rc == 0) {
             rc = ledger_record(ledger, run, &m->says, &err);
+            ledger_disconnect(ledger); // the next run may take days
+        }
         if (rc != 0)
             buf_printf(&m->says, "the run was not kept: %s\n", err.text);
     }
     m->kept = rc == 0 && !m->o->no_ledger && run->id;
     journal_close(journal, rc != 0, &m->says);
-    ledger_free(ledger);
 }
 
 static const struct runner *runner_of(const struct session *s)
@@ -415,9 +423,9 @@ int measure_run(struct measure *m, const struct measure_what *what, struct err *
     if (rc == 0)
         rc = provenance_boot(m->machine, !m->begun, !m->o->no_ledger, run, err);
     measure_price_begin(m->price, run, &price);
-    s.has_left = measure_budget_left(&m->budgets, &s.left_usd);
+    s.has_left = measure_budget_left(&m->budgets, m->desk->market, &s.left_usd);
     if (rc == 0) {
-        s.journal = open_journal(m->o, run);
+        s.journal = open_journal(m, run);
         rc = what->workload ? ranks_lead(m->o->group, m->o, what, what->ranks, err) : 0;
     }
     if (rc == 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // measure: the life of a measured run: machine, price, record, journal, runner, ledger.
 //
-//     rc = measure_open(&m, &options, NULL, &err);   // checks them, looks at the machine
+//     rc = measure_open(&m, &options, desk, &err);   // checks them, looks at the machine
 //     rc = measure_run(&m, &what, &err);             // for each run: trains, measures, keeps
 //     // m.runs holds the records, m.says what a person should know, a line each
 //     measure_close(&m);
@@ -13,6 +13,7 @@
 
 #include "base/opt.h"
 #include "base/secret.h"
+#include "market/desk.h"
 #include "measure/live.h"
 #include "measure/price.h"
 #include "record/run.h"
@@ -90,8 +91,8 @@ struct measure_what {
 
 struct measure {
     const struct measure_options *o;
-    const struct machine *machine;
-    struct machine inspected; // if the caller gave none
+    struct desk *desk;
+    const struct machine *machine; // the desk's
     struct run_plan plan;
     struct secrets secrets;
     struct measure_price *price;
@@ -110,9 +111,9 @@ struct measure {
     bool again;       // the lease was lost: start it again
 };
 
-// `machine` (optional) is this one, inspected before.
-int measure_open(struct measure *measure, const struct measure_options *options,
-                 const struct machine *machine, struct err *err) MUST_USE;
+// `desk` outlives it, with the ledger of the options. Between runs its ledger is not connected.
+int measure_open(struct measure *measure, const struct measure_options *options, struct desk *desk,
+                 struct err *err) MUST_USE;
 
 // While a workload is trained, Ctrl-C and SIGTERM end this run and all that would follow; a second
 // signal ends the program.

@@ -90,8 +90,8 @@ static void describe(struct measure_price *p)
     buf_release(&rule);
 }
 
-int measure_price_open(struct measure_price **out, const char *offer, const char *currency,
-                       const struct run *run, struct err *err)
+int measure_price_open(struct measure_price **out, struct market *market, const char *offer,
+                       const char *currency, const struct run *run, struct err *err)
 {
     const struct run_price_said said = {.offer = offer};
     *out = NULL;
@@ -103,11 +103,10 @@ int measure_price_open(struct measure_price **out, const char *offer, const char
     struct measure_price *p = calloc(1, sizeof *p);
     if (!p)
         return err_memory(err);
-    int rc = market_open(&p->market, NULL, NULL, err);
-    if (rc == 0 && offer)
-        rc = check_offer(p->market, offer, run, err);
+    p->market = market;
+    int rc = offer ? check_offer(market, offer, run, err) : 0;
     if (rc == 0)
-        rc = run_prices_new(&p->prices, p->market, false, false, 0, err);
+        rc = run_prices_new(&p->prices, market, false, false, 0, err);
     // Failing to find a price is not an error.
     if (rc != 0 || run_price(p->prices, run, &said, &p->price, NULL) != 0 || !p->price.known) {
         measure_price_close(p);
@@ -143,7 +142,6 @@ void measure_price_close(struct measure_price *p)
     if (!p)
         return;
     run_prices_free(p->prices);
-    market_close(p->market);
     free(p);
 }
 
@@ -331,16 +329,14 @@ static int add_doubts(struct market *market, const struct offer *offer, struct b
     return rc == 0 ? buf_check(says, err) : rc;
 }
 
-int measure_price_longest(const char *name, int64_t budget, int64_t ordered_ns, int64_t *longest_ns,
-                          struct buf *says, struct err *err)
+int measure_price_longest(struct market *market, const char *name, int64_t budget,
+                          int64_t ordered_ns, int64_t *longest_ns, struct buf *says,
+                          struct err *err)
 {
     const struct wishes wishes = {0};
-    struct market *market = NULL;
     struct offer offer;
     struct priced priced;
-    int rc = market_open(&market, NULL, NULL, err);
-    if (rc == 0)
-        rc = market_find(market, name, 0, &offer, err);
+    int rc = market_find(market, name, 0, &offer, err);
     if (rc == 0)
         rc = add_doubts(market, &offer, says, err);
     if (rc == 0)
@@ -349,6 +345,5 @@ int measure_price_longest(const char *name, int64_t budget, int64_t ordered_ns, 
         rc = priced_longest(&priced, &wishes, budget, LONGEST_NS, longest_ns, err);
     int64_t spent_ns = rc == 0 ? priced_use_ns(&priced, ordered_ns, 0) : 0;
     *longest_ns = rc == 0 && *longest_ns > spent_ns ? *longest_ns - spent_ns : 0;
-    market_close(market);
     return rc;
 }

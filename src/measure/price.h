@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/money.h"
+#include "market/market.h"
 #include "measure/live.h"
 #include "record/run.h"
 
@@ -18,8 +19,8 @@ struct measure_price;
 // `run` has its machine, labels and start. An `offer` that does not exist is ERR_MISSING with a
 // suggestion; one with other GPUs than this machine has is ERR_USAGE. `currency` (optional) is
 // shown beside USD. `*out` is null if no price is known.
-int measure_price_open(struct measure_price **out, const char *offer, const char *currency,
-                       const struct run *run, struct err *err) MUST_USE;
+int measure_price_open(struct measure_price **out, struct market *market, const char *offer,
+                       const char *currency, const struct run *run, struct err *err) MUST_USE;
 void measure_price_close(struct measure_price *price); // null is fine
 
 // For the run that begins now.
@@ -38,8 +39,9 @@ int measure_price_between(const struct measure_price *price, int64_t *mean_ns, s
 
 // The longest run on the offer that `budget` (nano-USD) pays for; 0: it does not even pay for the
 // start, or for the boot (run_ordered_ns()). Appends doubts about the price to `says`, a line each.
-int measure_price_longest(const char *offer, int64_t budget, int64_t ordered_ns,
-                          int64_t *longest_ns, struct buf *says, struct err *err) MUST_USE;
+int measure_price_longest(struct market *market, const char *offer, int64_t budget,
+                          int64_t ordered_ns, int64_t *longest_ns, struct buf *says,
+                          struct err *err) MUST_USE;
 
 // Appends the cost of that much time, of a run that has ended: "0.10 USD (0.09 EUR)". False: the
 // price is unknown.

@@ -52,13 +52,10 @@ static int convert(struct listing *list, struct listing_line *line, struct err *
     line->usd_hour = offer_per_hour(o);
     if (strcmp(o->currency, "USD") == 0)
         return 0;
-    int rc = list->currencies ? 0 : currencies_open(&list->currencies, err);
-    if (rc != 0)
-        return rc;
     struct err why = {0};
     const char *source = NULL;
-    rc = currency_to_usd(list->currencies, o->currency, list->day, line->usd_hour, &line->usd_hour,
-                         NULL, &source, &why);
+    int rc = currency_to_usd(list->currencies, o->currency, list->day, line->usd_hour,
+                             &line->usd_hour, NULL, &source, &why);
     if (rc != 0)
         line->usd_hour = -1;
     else if (!list->rate)
@@ -110,7 +107,6 @@ static int collect(void *arg, const struct offer *offer, struct err *err)
 void listing_release(struct listing *list)
 {
     free(list->items);
-    currencies_close(list->currencies);
 }
 
 int listing_make(struct listing *list, const struct book *book, const struct book_filter *filter,

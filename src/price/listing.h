@@ -31,6 +31,7 @@ struct listing {
     bool all;                      // list every place of each machine
     int oldest;                    // prices last seen before this day are counted, not listed
     const struct devices *devices; // (optional) without them nothing is doubted
+    const struct currencies *currencies;
     // the result
     struct listing_line *items;
     size_t count;
@@ -39,7 +40,6 @@ struct listing {
     // internal
     size_t cap, group;
     int day;
-    struct currencies *currencies;
 };
 
 // The strings in the lines belong to the book. The caller releases the list, also on failure.

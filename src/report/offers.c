@@ -23,6 +23,7 @@ int offers_list(struct market *market, const struct book_filter *filter, int64_t
     *list =
         (struct listing){.all = true, .max_rate = max_rate, .oldest = today - LISTING_STALE_DAYS};
     TRY(market_devices(market, &list->devices, err));
+    TRY(market_currencies(market, &list->currencies, err));
     TRY(market_book(market, &book, err));
     return listing_make(list, book, filter, err);
 }

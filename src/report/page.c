@@ -42,7 +42,6 @@ void page_provenance(const struct page *page, struct buf *out)
 
 struct gathering {
     const struct page_ask *ask;
-    struct market *market;
     struct page *page;
     struct comparing *comparing;
     LIST_OF(struct run) runs; // shown individually
@@ -81,29 +80,29 @@ static int add_head(void *arg, const char *id, const char *text, struct err *err
     return g->seen++ < PAGE_RUNS ? 0 : comparing_add(g->comparing, text, strlen(text), err);
 }
 
-static int add_ledger(struct gathering *g, struct ledger *ledger, struct err *err)
+static int add_ledger(struct gathering *g, struct err *err)
 {
     const struct page_ask *ask = g->ask;
     bool many = ask->all || ask->workload;
     struct ledger_filter filter = {.workload = ask->workload,
                                    .limit = many ? PAGE_RUNS : PAGE_NEWEST};
-    int rc = ledger_each(ledger, &filter, add_text, g, err);
+    int rc = ledger_each(ask->ledger, &filter, add_text, g, err);
     if (rc != 0 || !many || g->seen < PAGE_RUNS)
         return rc;
     g->seen = 0;
     filter.limit = 0;
     filter.heads = true;
-    rc = ledger_each(ledger, &filter, add_head, g, err);
+    rc = ledger_each(ask->ledger, &filter, add_head, g, err);
     g->page->left_out = some_int(g->seen - PAGE_RUNS);
     return rc;
 }
 
-static int add_words(struct gathering *g, struct ledger *ledger, struct err *err)
+static int add_words(struct gathering *g, struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < g->ask->word_count && rc == 0; i++) {
         struct buf text = {0};
-        rc = market_run(g->market, ledger, g->ask->words[i], &text, err);
+        rc = market_run(g->ask->market, g->ask->ledger, g->ask->words[i], &text, err);
         if (rc == 0)
             rc = add_text(g, g->ask->words[i], buf_str(&text), err);
         buf_release(&text);
@@ -127,7 +126,6 @@ static int add_given(struct gathering *g, struct err *err)
 static int add_runs(struct gathering *g, struct err *err)
 {
     const struct page_ask *ask = g->ask;
-    struct ledger *ledger = NULL;
     struct buf from = {0};
     int rc = 0;
     if (ask->source) {
@@ -140,18 +138,15 @@ static int add_runs(struct gathering *g, struct err *err)
         buf_printf(&from, "the published results %s", ask->published);
         rc = published_set(NULL, ask->published, add_text, g, err);
     } else {
-        rc = ledger_new(&ledger, ask->ledger, err);
+        rc = ledger_connect(ask->ledger, ask->says, err);
         if (rc == 0)
-            rc = ledger_connect(ledger, ask->says, err);
+            rc = ask->word_count > 0 ? add_words(g, err) : add_ledger(g, err);
         if (rc == 0)
-            rc = ask->word_count > 0 ? add_words(g, ledger, err) : add_ledger(g, ledger, err);
-        if (rc == 0)
-            buf_printf(&from, "the ledger %s", ledger_name(ledger));
+            buf_printf(&from, "the ledger %s", ledger_name(ask->ledger));
     }
     if (rc == 0)
         rc = text_take(&g->page->from, &from, err);
     buf_release(&from);
-    ledger_free(ledger);
     return rc;
 }
 
@@ -224,7 +219,7 @@ static int quote_run(const struct gathering *g, size_t first, struct quote_job *
                      struct err *err)
 {
     const struct run *run = &g->runs.items[first];
-    job->ask.market = g->market;
+    job->ask.market = g->ask->market;
     TRY(load_quote(g, first, job, err));
     if (job->asked || g->ask->runs)
         TRY(text_set(&job->quote.run, run->id, err));
@@ -406,27 +401,22 @@ int page_made(char **made, char **program, struct err *err)
     return TEXTS_SET(err, {made, date}, {program, "fare " FARE_VERSION " (build " FARE_BUILD ")"});
 }
 
-// Runs, comparison and quotes. The jobs stay, for the plots.
+// Runs, comparison and quotes, unless `jobs` is null. The jobs stay, for the plots.
 static int gather(struct gathering *g, struct quote_job *jobs, size_t *count, struct err *err)
 {
     struct compare_options options = {.base = g->ask->base,
                                       .workload = g->ask->workload,
                                       .pricing = g->ask->pricing,
                                       .currency = g->ask->currency};
-    int rc = 0;
-    g->market = g->ask->market;
-    if (!g->market)
-        rc = market_open(&g->market, g->ask->book, NULL, err);
-    options.pricing.market = g->market;
-    if (rc == 0)
-        rc = comparing_new(&g->comparing, &options, err);
+    options.pricing.market = g->ask->market;
+    int rc = comparing_new(&g->comparing, &options, err);
     if (rc == 0)
         rc = add_runs(g, err);
     if (rc == 0)
         rc = comparing_finish(g->comparing, &g->page->compare, err);
     for (size_t i = 0; i < g->runs.count && rc == 0; i++)
         rc = page_run_add(g->page, &g->runs.items[i], err);
-    if (rc == 0)
+    if (rc == 0 && jobs)
         rc = add_quotes(g, jobs, count, err);
     return rc;
 }
@@ -439,23 +429,22 @@ static void gathering_release(struct gathering *g, struct quote_job *jobs, size_
         record_release(run_fields, &g->runs.items[i]);
     free(g->runs.items);
     comparing_free(g->comparing);
-    if (!g->ask->market)
-        market_close(g->market);
 }
 
 int page_make(const struct page_ask *ask, struct page *page, struct err *err)
 {
     struct gathering g = {.ask = ask, .page = page};
-    struct quote_job jobs[QUOTES_MOST] = {{.asked = false}};
+    struct quote_job own[QUOTES_MOST] = {{.asked = false}};
+    struct quote_job *jobs = ask->jobs ? ask->jobs : own;
     struct draft draft = {.page = page, .err = err};
     size_t count = 0;
     int rc = text_set(&page->schema, PAGE_SCHEMA, err);
     if (rc == 0)
         rc = page_made(&page->made, &page->program, err);
     if (rc == 0)
-        rc = gather(&g, jobs, &count, err);
+        rc = gather(&g, ask->jobs ? NULL : own, &count, err);
     if (rc == 0)
-        rc = take_quotes(page, jobs, count, err);
+        rc = take_quotes(page, jobs, ask->jobs ? ask->job_count : count, err);
     if (rc == 0)
         rc = page_means(page, err);
     if (rc == 0) {
@@ -469,7 +458,7 @@ int page_make(const struct page_ask *ask, struct page *page, struct err *err)
         rc = page_verdict(ask, page, jobs, err);
     if (rc == 0)
         rc = set_title(&g, err);
-    gathering_release(&g, jobs, count);
+    gathering_release(&g, own, count);
     return rc;
 }
 

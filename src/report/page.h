@@ -23,14 +23,15 @@ extern const char *const plot_kinds[];
 typedef int page_source_fn(void *arg, ledger_visit_fn *visit, void *visit_arg, struct err *err);
 
 struct page_ask {
-    const char *ledger;    // as in ledger.h; "": none
-    const char *book;      // as for book_open()
-    struct market *market; // (optional) the caller's, opened with that book
+    struct ledger *ledger; // null: none; then `source` or `runs` must be set
+    struct market *market; // also that of `pricing`
     // Set one of these; none: the newest runs.
     page_source_fn *source; // the records that it passes on, priced like runs by name
     void *source_arg;
     const struct run *runs; // these runs, wherever they are stored
     size_t run_count;
+    struct quote_job *jobs; // (optional) quotes of these runs, whose bills the page takes
+    size_t job_count;
     const char *const *words; // runs: ids, names, "last"
     size_t word_count;
     const char *workload;
@@ -44,6 +45,8 @@ struct page_ask {
     bool measured;    // no estimates
     struct buf *says; // (optional) receives warnings, one per line
 };
+
+struct quote_job;
 
 #define PAGE_NEWEST 20  // runs, by default
 #define PAGE_RUNS   200 // runs shown individually; the comparison has all
@@ -60,7 +63,6 @@ int page_plots(const struct run *run, struct page *page, struct err *err) MUST_U
 
 // Only the plot of time against cost, with the job's deadline and budget; none if it has under two
 // bills.
-struct quote_job;
 int page_frontier(struct quote_job *job, struct page *page, struct err *err) MUST_USE;
 
 // Only the plot of this offer's spot prices; none if the book has no history of them.

@@ -11,7 +11,7 @@
 
 #include "base/array.h"
 #include "ledger/published.h"
-#include "market/bill.h"
+#include "market/desk.h"
 #include "record/read.h"
 #include "record/share.h"
 #include "report/site_job.h"
@@ -101,13 +101,13 @@ static int take(void *arg, const char *id, const char *text, struct err *err)
     return rc;
 }
 
-static int take_words(struct taking *t, struct ledger *ledger, struct err *err)
+static int take_words(struct taking *t, struct err *err)
 {
     const struct page_ask *ask = &t->job->ask->page;
     int rc = 0;
     for (size_t i = 0; i < ask->word_count && rc == 0; i++) {
         struct buf text = {0};
-        rc = published_or_ledger(NULL, ledger, ask->words[i], &text, err);
+        rc = market_run(ask->market, ask->ledger, ask->words[i], &text, err);
         if (rc == 0)
             rc = take(t, ask->words[i], buf_str(&text), err);
         buf_release(&text);
@@ -122,18 +122,12 @@ static int take_all(struct site_job *job, struct err *err)
                                          .limit = ask->all || ask->workload ? 0 : PAGE_NEWEST};
     struct share_here here;
     struct taking t = {job, {here.host, here.user, NULL}};
-    struct ledger *ledger = NULL;
     share_here(&here);
     if (ask->published)
         return published_set(NULL, ask->published, take, &t, err);
-    int rc = ledger_new(&ledger, ask->ledger, err);
-    if (rc == 0)
-        rc = ledger_connect(ledger, ask->says, err);
-    if (rc == 0)
-        rc = ask->word_count > 0 ? take_words(&t, ledger, err)
-                                 : ledger_each(ledger, &filter, take, &t, err);
-    ledger_free(ledger);
-    return rc;
+    TRY(ledger_connect(ask->ledger, ask->says, err));
+    return ask->word_count > 0 ? take_words(&t, err)
+                               : ledger_each(ask->ledger, &filter, take, &t, err);
 }
 
 // ---- their order
@@ -252,15 +246,20 @@ static size_t next_run(struct site_job *job, bool failed)
     return number;
 }
 
-static void *work(void *arg)
+static void work(struct worker *w, struct market *market)
 {
-    struct worker *w = arg;
     struct site_job *job = w->job;
-    struct market *market = NULL;
-    w->rc = market_open(&market, job->ask->page.book, NULL, &w->err);
     for (size_t i; (i = next_run(job, w->rc != 0)) < job->run_count;)
         w->rc = site_run_page(job, market, &job->runs[i], &w->err);
-    market_close(market);
+}
+
+static void *work_beside(void *arg)
+{
+    struct worker *w = arg;
+    struct desk desk;
+    w->rc = desk_open(&desk, NULL, w->job->ask->book, &w->err);
+    work(w, desk.market);
+    desk_close(&desk);
     return NULL;
 }
 
@@ -280,8 +279,9 @@ static int run_pages(struct site_job *job, struct err *err)
     for (size_t i = 0; i < count; i++)
         workers[i].job = job;
     for (size_t i = 1; i < count; i++) // a thread less is only slower
-        workers[i].started = pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0;
-    work(&workers[0]);
+        workers[i].started =
+            pthread_create(&workers[i].thread, NULL, work_beside, &workers[i]) == 0;
+    work(&workers[0], job->ask->page.market);
     for (size_t i = 0; i < count; i++) {
         if (workers[i].started)
             pthread_join(workers[i].thread, NULL);
@@ -298,7 +298,6 @@ static int make_pages(struct site_job *job, struct err *err)
 {
     TRY(sort_all(job, err));
     TRY(run_pages(job, err));
-    TRY(market_open(&job->market, job->ask->page.book, NULL, err));
     for (size_t i = 0; i < job->training_count; i++)
         if (job->trainings[i].compared)
             TRY(site_compare_page(job, i, err));
@@ -319,7 +318,6 @@ static void job_release(struct site_job *job)
     index_release(&job->ids);
     index_release(&job->titles);
     index_release(&job->machines);
-    market_close(job->market);
     site_store_close(&job->store);
     pthread_mutex_destroy(&job->lock);
 }

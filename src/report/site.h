@@ -12,8 +12,9 @@
 
 struct site_ask {
     const char *folder;
-    struct page_ask page;                                     // which runs, and their prices
-    bool keep_names;                                          // of hosts and users, and folders
+    struct page_ask page; // which runs, and their prices
+    const char *book;     // as in market_open(), for the markets of other threads
+    bool keep_names;      // of hosts and users, and folders
     void (*progress)(void *arg, int64_t done, int64_t total); // (optional) pages of runs
     void *progress_arg;
 };

@@ -81,7 +81,7 @@ int site_inputs(const struct site_ask *ask, char out[SHA256_HEX_BYTES], struct e
     sha256_add(&sha, buf_str(&options), options.len + (rc == 0));
     buf_release(&options);
     if (rc == 0)
-        rc = add_book(&sha, page->book, err);
+        rc = add_book(&sha, ask->book, err);
     if (rc == 0)
         rc = add_folders(&sha, false, err);
     if (rc == 0)

@@ -31,10 +31,9 @@ struct site_training {
 struct site_job {
     const struct site_ask *ask;
     struct site_store store;
-    pthread_mutex_t lock; // guards the store, and the next two
-    size_t next;          // run whose page is to be made
-    bool stops;           // one could not be made
-    struct market *market;
+    pthread_mutex_t lock;  // guards the store, and the next two
+    size_t next;           // run whose page is to be made
+    bool stops;            // one could not be made
     struct site_run *runs; // the newest first
     size_t run_count, run_space;
     struct site_training *trainings; // those with the most runs first

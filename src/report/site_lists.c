@@ -307,7 +307,7 @@ int site_overview(struct site_job *job, struct err *err)
 {
     struct page page = {0};
     struct buf html = {0}, comparisons = {0};
-    int rc = site_page_make(job, job->market, NULL, SIZE_MAX, &page, err);
+    int rc = site_page_make(job, job->ask->page.market, NULL, SIZE_MAX, &page, err);
     if (rc == 0) {
         show_comparisons(&comparisons, job, &page);
         rc = show_overview(&html, job, &page, err);

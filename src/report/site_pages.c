@@ -81,7 +81,7 @@ static struct page_ask ask_of(const struct site_job *job, struct market *market)
 {
     struct page_ask ask = job->ask->page;
     ask.market = market;
-    ask.ledger = "";
+    ask.ledger = NULL;
     ask.words = NULL;
     ask.word_count = 0;
     ask.workload = ask.published = NULL;
@@ -318,7 +318,7 @@ int site_compare_page(struct site_job *job, size_t training, struct err *err)
     struct page page = {0};
     struct buf html = {0}, json = {0};
     char path[SITE_NAME_BYTES + 16];
-    int rc = site_page_make(job, job->market, NULL, training, &page, err);
+    int rc = site_page_make(job, job->ask->page.market, NULL, training, &page, err);
     if (rc == 0)
         rc = text_set(&page.made, NULL, err);
     if (rc == 0)

@@ -33,17 +33,21 @@ static void release(struct board_figures *figures)
 
 // ---- the thread
 
-static int make(struct board *board, struct ledger *ledger, struct err *err)
+static int make(struct board *board, struct desk *desk, struct err *err)
 {
+    struct ledger *ledger = desk->ledger;
+    struct market *market;
     struct board_facets facets = {0};
     struct board_figures figures = {0};
-    int rc = board_count(ledger, &facets, err);
+    int rc = site_market(board->site, desk, &market, err);
     if (rc == 0)
-        rc = board_spend(board->site, ledger, &figures, err);
+        rc = board_count(ledger, &facets, err);
     if (rc == 0)
-        rc = board_machines(board->site, &facets, &figures.machines, err);
+        rc = board_spend(ledger, market, &figures, err);
     if (rc == 0)
-        rc = board_moved(board->site, &figures.moved, err);
+        rc = board_machines(board, ledger, market, &facets, &figures.machines, err);
+    if (rc == 0)
+        rc = board_moved(market, &figures.moved, err);
     if (rc == 0)
         rc = buf_check(&figures.spend, err);
     if (rc == 0)
@@ -72,16 +76,17 @@ struct last { // what was made last
 static void look(struct board *board, struct last *last)
 {
     struct err err = {0};
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
+    struct desk desk = {0};
     struct buf stamp = {0};
     int64_t start_ns = clock_now_ns();
-    int rc = site_ledger(board->site, &ledger, &err);
+    int rc = site_ledger(board->site, &desk, &ledger, &err);
     if (rc == 0)
         rc = ledger_stamp(ledger, &stamp, &err);
     bool same = rc == 0 && strcmp(buf_str(&stamp), buf_str(&last->stamp)) == 0 &&
                 last->stamp.len > 0 && start_ns - last->at_ns < AGE_S * NS_PER_S;
     if (rc == 0 && !same) {
-        rc = make(board, ledger, &err);
+        rc = make(board, &desk, &err);
         last->at_ns = clock_now_ns();
         last->took_ns = last->at_ns - start_ns;
         buf_release(&last->stamp);
@@ -90,7 +95,7 @@ static void look(struct board *board, struct last *last)
             stamp = (struct buf){0};
         }
     }
-    site_give_back(board->site, ledger, rc != 0);
+    site_give_back(board->site, &desk, rc);
     buf_release(&stamp);
 }
 

@@ -88,18 +88,18 @@ static void show_spend(const struct spending *month, const char *since, struct b
     buf_adds(out, "</p>\n");
 }
 
-int board_spend(struct site *site, struct ledger *ledger, struct board_figures *out,
+int board_spend(struct ledger *ledger, struct market *market, struct board_figures *out,
                 struct err *err)
 {
     static const enum spend_key keys[] = {SPEND_PROJECT};
-    const struct spend_options options = {.keys = keys, .key_count = 1, .book = site->options.book};
+    const struct spend_options options = {.keys = keys, .key_count = 1};
     struct spending month = {0};
     char since[CLOCK_ISO_BYTES] = "";
     int64_t first_s = 0;
     if (clock_month(clock_date_s(), 0, &first_s))
         clock_iso(first_s, since);
     const struct ledger_filter filter = {.since = since};
-    int rc = spend_sum(ledger, &filter, &options, &month, err);
+    int rc = spend_sum(ledger, market, &filter, &options, &month, err);
     if (rc == 0) {
         out->month_runs = month.total.runs.v;
         out->month_unknown = month.total.unknown.v;
@@ -125,15 +125,15 @@ static void show_training(struct buf *out, const char *name, const struct quote 
 }
 
 // A training whose quote cannot be made (no time is known) is left out.
-static int add_training(struct site *site, struct market *market, const char *name, struct buf *out,
-                        struct err *err)
+static int add_training(struct ledger *ledger, struct market *market, const char *name,
+                        struct buf *out, struct err *err)
 {
     struct err why = {0};
     struct quote_job job = {.asked = !quote_is_workload(name)};
     job.ask.market = market;
     job.ask.max_age = QUOTE_MAX_AGE;
     job.ask.estimates = true;
-    int rc = quote_load(&job, name, site->options.ledger, &why);
+    int rc = quote_load(&job, name, ledger, &why);
     if (rc == 0)
         rc = quote_assemble(&job, &why);
     if (rc == 0)
@@ -142,34 +142,25 @@ static int add_training(struct site *site, struct market *market, const char *na
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
 
-int board_machines(struct site *site, const struct board_facets *facets, struct buf *out,
-                   struct err *err)
+int board_machines(struct board *board, struct ledger *ledger, struct market *market,
+                   const struct board_facets *facets, struct buf *out, struct err *err)
 {
     enum { TRAININGS = 6 };
     const struct board_values *names = &facets->values[BOARD_TRAINING];
-    struct market *market = NULL;
-    uint64_t stamp = 0;
-    int rc = site_market(site, &market, &stamp, err);
-    for (size_t i = 0; i < names->count && i < TRAININGS && rc == 0 && !board_stops(site->board);
-         i++)
-        rc = add_training(site, market, names->items[i], out, err);
-    site_give_market(site, market, stamp, rc != 0);
+    int rc = 0;
+    for (size_t i = 0; i < names->count && i < TRAININGS && rc == 0 && !board_stops(board); i++)
+        rc = add_training(ledger, market, names->items[i], out, err);
     return rc;
 }
 
 // ---- prices that moved
 
-int board_moved(struct site *site, struct buf *out, struct err *err)
+int board_moved(struct market *market, struct buf *out, struct err *err)
 {
-    struct market *market = NULL;
     struct moved moved;
     struct err why = {0};
-    uint64_t stamp;
-    int rc = site_market(site, &market, &stamp, &why);
-    if (rc == 0)
-        rc = moved_find(market, &moved, &why);
+    int rc = moved_find(market, &moved, &why);
     if (rc == 0)
         html_moved(out, &moved, "/gpu?name=", "/offer?name=");
-    site_give_market(site, market, stamp, rc != 0);
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }

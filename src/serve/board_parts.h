@@ -6,11 +6,11 @@
 #include "serve/board.h"
 
 int board_count(struct ledger *ledger, struct board_facets *out, struct err *err) MUST_USE;
-int board_spend(struct site *site, struct ledger *ledger, struct board_figures *out,
+int board_spend(struct ledger *ledger, struct market *market, struct board_figures *out,
                 struct err *err) MUST_USE;
-int board_machines(struct site *site, const struct board_facets *facets, struct buf *out,
-                   struct err *err) MUST_USE;
+int board_machines(struct board *board, struct ledger *ledger, struct market *market,
+                   const struct board_facets *facets, struct buf *out, struct err *err) MUST_USE;
 // Without a book that can be read, nothing.
-int board_moved(struct site *site, struct buf *out, struct err *err) MUST_USE;
+int board_moved(struct market *market, struct buf *out, struct err *err) MUST_USE;
 
 #endif

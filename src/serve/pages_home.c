@@ -181,12 +181,12 @@ static void show(struct buf *out, const struct request *request, struct latest *
 int page_home(const struct request *request, struct answer *answer, struct err *err)
 {
     static const struct ledger_filter newest = {.limit = 50, .heads = true};
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
     struct latest latest = {.table = {.link = list_run_link}};
     struct buf live = {0}, warnings = {0};
     if (request->query_count > 0)
         return page_list(request, answer, err);
-    int rc = site_ledger(request->site, &ledger, err);
+    int rc = request_ledger(request, &ledger, err);
     if (rc == 0)
         rc = live_list(request, ledger, &live, err);
     if (rc == 0)
@@ -204,6 +204,5 @@ int page_home(const struct request *request, struct answer *answer, struct err *
     latest_release(&latest);
     buf_release(&live);
     buf_release(&warnings);
-    site_give_back(request->site, ledger, rc != 0 && rc != ERR_USAGE);
     return rc;
 }

@@ -417,11 +417,11 @@ int page_list(const struct request *request, struct answer *answer, struct err *
 {
     const char *labels[LABELS_MOST];
     struct ledger_filter filter;
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
     struct buf live = {0};
     int64_t page;
     TRY(list_filter(request, labels, &filter, &page, err));
-    int rc = site_ledger(request->site, &ledger, err);
+    int rc = request_ledger(request, &ledger, err);
     if (rc == 0 && request->query_count == 0)
         rc = live_list(request, ledger, &live, err);
     if (rc == 0)
@@ -431,6 +431,5 @@ int page_list(const struct request *request, struct answer *answer, struct err *
     else if (rc == 0)
         rc = list_page(request, ledger, &filter, &live, page, &answer->text, err);
     buf_release(&live);
-    site_give_back(request->site, ledger, rc != 0 && rc != ERR_USAGE);
     return rc;
 }

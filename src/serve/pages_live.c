@@ -328,11 +328,10 @@ static int show_one(void *arg, const char *id, const char *text, struct err *err
 int live_run(const struct request *request, struct answer *answer, bool *found, struct err *err)
 {
     struct live_page page = {.request = request, .answer = answer};
-    struct ledger *ledger = NULL;
-    int rc = site_ledger(request->site, &ledger, err);
+    struct ledger *ledger;
+    int rc = request_ledger(request, &ledger, err);
     if (rc == 0)
         rc = ledger_running(ledger, request->rest, show_one, &page, err);
     *found = page.found;
-    site_give_back(request->site, ledger, rc != 0);
     return rc;
 }

@@ -8,6 +8,7 @@
 #include "report/spending.h"
 #include "report/tables.h"
 #include "serve/request.h"
+#include "spend/budget.h"
 
 static bool copy_cached(struct site *site, const struct buf *stamp, struct buf *out)
 {
@@ -40,13 +41,12 @@ static int add_run(void *arg, const char *id, const char *text, struct err *err)
 }
 
 // This month's runs and the budgets.
-static int add_team(const struct request *request, struct ledger *ledger, struct buf *out,
-                    struct err *err)
+static int add_team(struct ledger *ledger, struct market *market, struct buf *out, struct err *err)
 {
     static const enum spend_key by_project[] = {SPEND_PROJECT}, by_host[] = {SPEND_HOST};
-    const char *book = request->site->options.book;
-    const struct spend_options projects = {.keys = by_project, .key_count = 1, .book = book};
-    const struct spend_options hosts = {.keys = by_host, .key_count = 1, .book = book};
+    const struct spend_options projects = {.keys = by_project, .key_count = 1};
+    const struct spend_options hosts = {.keys = by_host, .key_count = 1};
+    const struct budget_whose everybody = {0};
     struct spending month = {0}, places = {0};
     struct budgets budgets = {0};
     char since[CLOCK_ISO_BYTES] = "";
@@ -54,11 +54,11 @@ static int add_team(const struct request *request, struct ledger *ledger, struct
     if (clock_month(clock_date_s(), 0, &first_s))
         clock_iso(first_s, since);
     const struct ledger_filter filter = {.since = since};
-    int rc = spend_sum(ledger, &filter, &projects, &month, err);
+    int rc = spend_sum(ledger, market, &filter, &projects, &month, err);
     if (rc == 0)
-        rc = spend_sum(ledger, &filter, &hosts, &places, err);
+        rc = spend_sum(ledger, market, &filter, &hosts, &places, err);
     if (rc == 0)
-        rc = site_budgets(request->site, ledger, &budgets, err);
+        rc = budget_states(ledger, market, &everybody, &budgets, err);
     if (rc == 0)
         spending_openmetrics(out, &month, &places, &budgets);
     record_release(spending_fields, &month);
@@ -70,10 +70,11 @@ static int add_team(const struct request *request, struct ledger *ledger, struct
 static int make(const struct request *request, struct ledger *ledger, struct buf *out,
                 struct err *err)
 {
-    const struct compare_options options = {.pricing = {.book = request->site->options.book}};
+    struct compare_options options = {0};
     const struct ledger_filter heads = {.heads = true};
     struct comparing *comparing = NULL;
     struct page page = {0};
+    TRY(request_market(request, &options.pricing.market, err));
     int rc = comparing_new(&comparing, &options, err);
     if (rc == 0)
         rc = ledger_each(ledger, &heads, add_run, comparing, err);
@@ -82,7 +83,7 @@ static int make(const struct request *request, struct ledger *ledger, struct buf
     if (rc == 0)
         page_openmetrics(out, &page);
     if (rc == 0)
-        rc = add_team(request, ledger, out, err);
+        rc = add_team(ledger, options.pricing.market, out, err);
     comparing_free(comparing);
     record_release(page_fields, &page);
     return rc == 0 ? buf_check(out, err) : rc;
@@ -91,9 +92,9 @@ static int make(const struct request *request, struct ledger *ledger, struct buf
 int page_metrics(const struct request *request, struct answer *answer, struct err *err)
 {
     struct site *site = request->site;
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
     struct buf stamp = {0};
-    int rc = site_ledger(site, &ledger, err);
+    int rc = request_ledger(request, &ledger, err);
     if (rc == 0)
         rc = ledger_stamp(ledger, &stamp, err);
     if (rc == 0 && !copy_cached(site, &stamp, &answer->text)) {
@@ -109,6 +110,5 @@ int page_metrics(const struct request *request, struct answer *answer, struct er
     record_release(runs_fields, &running);
     answer->type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     buf_release(&stamp);
-    site_give_back(site, ledger, rc != 0);
     return rc;
 }

@@ -20,12 +20,6 @@
 static const struct frame_choice kinds[] = {
     {"", "any"}, {"on-demand", "on demand"}, {"spot", "spot"}, {"monthly", "monthly"}};
 
-// What the client got wrong leaves the market as it was.
-static bool is_fault(int rc)
-{
-    return rc != 0 && rc != ERR_USAGE && rc != ERR_MISSING;
-}
-
 // ---- the book
 
 enum { OFFERS_SHOWN = 100 };
@@ -227,21 +221,22 @@ static int prices_json(const struct listing *list, struct buf *out, struct err *
 
 int page_prices(const struct request *request, struct answer *answer, struct err *err)
 {
-    struct market *market = NULL;
-    uint64_t stamp;
+    struct market *market;
     const struct book *book;
     const struct devices *devices;
     struct book_filter filter;
     enum offer_kind kind;
     struct listing list = {.oldest = book_today() - LISTING_STALE_DAYS};
     struct beside beside = {0};
-    int rc = site_market(request->site, &market, &stamp, err);
+    int rc = request_market(request, &market, err);
     if (rc == 0)
         rc = market_devices(market, &devices, err);
     if (rc == 0)
         rc = book_wishes(request, devices, &filter, &kind, &list.max_rate, err);
     if (rc == 0)
         rc = market_book(market, &book, err);
+    if (rc == 0)
+        rc = market_currencies(market, &list.currencies, err);
     if (rc == 0) {
         list.devices = devices;
         rc = listing_make(&list, book, &filter, err);
@@ -255,7 +250,6 @@ int page_prices(const struct request *request, struct answer *answer, struct err
     record_release(page_fields, &beside.page);
     models_release(&beside.models);
     listing_release(&list);
-    site_give_market(request->site, market, stamp, is_fault(rc));
     return rc;
 }
 
@@ -264,12 +258,11 @@ int page_prices(const struct request *request, struct answer *answer, struct err
 int page_gpu(const struct request *request, struct answer *answer, struct err *err)
 {
     const char *name = request_value(request, "name");
-    struct market *market = NULL;
-    uint64_t stamp;
+    struct market *market;
     struct gpu_model gpu = {0};
     if (!name)
         return err_set(err, ERR_USAGE, "name a GPU: /gpu?name=H100");
-    int rc = site_market(request->site, &market, &stamp, err);
+    int rc = request_market(request, &market, err);
     if (rc == 0)
         rc = gpu_make(market, name, &gpu, err);
     if (rc == 0 && request->json)
@@ -286,7 +279,6 @@ int page_gpu(const struct request *request, struct answer *answer, struct err *e
         frame_end(&answer->text);
     }
     record_release(gpu_model_fields, &gpu);
-    site_give_market(request->site, market, stamp, is_fault(rc));
     return rc;
 }
 
@@ -452,15 +444,14 @@ static void show_offer(struct buf *out, const struct request *request, const str
 int page_offer_history(const struct request *request, struct answer *answer, struct err *err)
 {
     const char *name = request_value(request, "name");
-    struct market *market = NULL;
-    uint64_t stamp;
+    struct market *market;
     const struct book *book;
     struct offer offer;
     struct offer_record record = {0};
     struct page plots = {0};
     if (!name)
         return err_set(err, ERR_USAGE, "name an offer: /offer?name=aws/p3.2xlarge");
-    int rc = site_market(request->site, &market, &stamp, err);
+    int rc = request_market(request, &market, err);
     if (rc == 0)
         rc = market_book(market, &book, err);
     if (rc == 0)
@@ -475,6 +466,5 @@ int page_offer_history(const struct request *request, struct answer *answer, str
         show_offer(&answer->text, request, &record, &plots);
     record_release(offer_record_fields, &record);
     record_release(page_fields, &plots);
-    site_give_market(request->site, market, stamp, is_fault(rc));
     return rc;
 }

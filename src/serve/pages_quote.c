@@ -61,8 +61,11 @@ static int read_wishes(const struct request *request, struct quote_job *job, str
 static int make_quote(const struct request *request, const char *word, struct quote_job *job,
                       struct err *err)
 {
+    struct ledger *ledger;
     TRY(read_wishes(request, job, err));
-    TRY(quote_load(job, word, request->site->options.ledger, err));
+    TRY(request_market(request, &job->ask.market, err));
+    TRY(request_ledger(request, &ledger, err));
+    TRY(quote_load(job, word, ledger, err));
     return quote_assemble(job, err);
 }
 
@@ -169,10 +172,7 @@ int page_quote(const struct request *request, struct answer *answer, struct err 
     struct page plots = {0};
     if (request->json && !word)
         return err_set(err, ERR_USAGE, "name a run: /quote.json?run=last");
-    uint64_t stamp = 0;
-    int rc = word ? site_market(request->site, &job.ask.market, &stamp, err) : 0;
-    if (rc == 0 && word)
-        rc = make_quote(request, word, &job, err);
+    int rc = word ? make_quote(request, word, &job, err) : 0;
     if (rc == 0 && word && !request->json)
         rc = page_frontier(&job, &plots, err);
     if (rc == 0 && request->json)
@@ -181,6 +181,5 @@ int page_quote(const struct request *request, struct answer *answer, struct err 
         show_quote(&answer->text, request, &job, &plots);
     record_release(page_fields, &plots);
     quote_release(&job);
-    site_give_market(request->site, job.ask.market, stamp, rc != 0);
     return rc;
 }

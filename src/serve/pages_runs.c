@@ -74,25 +74,17 @@ static void show_run(struct buf *out, const struct request *request, const struc
     show_end(out, page);
 }
 
-// A run that does not exist says nothing about ledger or prices.
-static bool has_failed(int rc)
-{
-    return rc != 0 && rc != ERR_MISSING && rc != ERR_USAGE;
-}
-
 // The record as it is kept. A damaged one is named in the log and answered with the fault.
-static int find_record(const struct request *request, struct market *market, struct answer *answer,
-                       struct buf *text, bool *damaged, struct err *err)
+static int find_record(const struct request *request, struct answer *answer, struct buf *text,
+                       bool *damaged, struct err *err)
 {
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
+    struct market *market;
     struct err why = {0};
     char says[sizeof why.text + 64];
-    int rc = site_ledger(request->site, &ledger, err);
-    if (rc == 0)
-        rc = ledger_connect(ledger, NULL, err);
-    if (rc == 0)
-        rc = market_run(market, ledger, request->rest, text, err);
-    site_give_back(request->site, ledger, has_failed(rc));
+    TRY(request_ledger(request, &ledger, err));
+    TRY(request_market(request, &market, err));
+    int rc = market_run(market, ledger, request->rest, text, err);
     if (rc == 0)
         rc = record_from_text(run_fields, buf_str(text), text->len, NULL, &why);
     *damaged = rc == ERR_FORMAT;
@@ -104,16 +96,12 @@ static int find_record(const struct request *request, struct market *market, str
     return 0;
 }
 
-static int gather(const struct request *request, struct market *market, const char *const *words,
-                  size_t count, struct page *page, struct err *err)
+static int gather(const struct request *request, const char *const *words, size_t count,
+                  struct page *page, struct err *err)
 {
-    const struct serve_options *o = &request->site->options;
-    const struct page_ask ask = {.ledger = o->ledger,
-                                 .book = o->book,
-                                 .market = market,
-                                 .words = words,
-                                 .word_count = count,
-                                 .pricing = {.book = o->book}};
+    struct page_ask ask = {.words = words, .word_count = count};
+    TRY(request_ledger(request, &ask.ledger, err));
+    TRY(request_market(request, &ask.market, err));
     return page_make(&ask, page, err);
 }
 
@@ -126,21 +114,17 @@ int page_run(const struct request *request, struct answer *answer, struct err *e
         return rc;
     struct buf record = {0};
     bool damaged = false;
-    struct market *market;
-    uint64_t stamp;
-    TRY(site_market(request->site, &market, &stamp, err));
-    rc = find_record(request, market, answer, &record, &damaged, err);
+    rc = find_record(request, answer, &record, &damaged, err);
     if (rc == 0 && !damaged && request->json) {
         buf_add(&answer->text, buf_str(&record), record.len);
         buf_addc(&answer->text, '\n');
     } else if (rc == 0 && !damaged) {
-        rc = gather(request, market, &request->rest, 1, &page, err);
+        rc = gather(request, &request->rest, 1, &page, err);
         if (rc == 0 && page.runs.count == 0)
             rc = err_set(err, ERR_MISSING, "no run '%s'", request->rest);
         if (rc == 0)
             show_run(&answer->text, request, &page);
     }
-    site_give_market(request->site, market, stamp, has_failed(rc));
     buf_release(&record);
     record_release(page_fields, &page);
     return rc;
@@ -260,11 +244,7 @@ int page_compare(const struct request *request, struct answer *answer, struct er
         frame_end(&answer->text);
         return 0;
     }
-    struct market *market;
-    uint64_t stamp;
-    TRY(site_market(request->site, &market, &stamp, err));
-    int rc = gather(request, market, words, count, &page, err);
-    site_give_market(request->site, market, stamp, has_failed(rc));
+    int rc = gather(request, words, count, &page, err);
     if (rc == 0 && request->json)
         rc = record_to_text(compare_fields, &page.compare, &answer->text, err);
     else if (rc == 0)

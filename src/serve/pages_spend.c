@@ -12,18 +12,6 @@
 
 enum { ROWS_MOST = 500 };
 
-int site_budgets(struct site *site, struct ledger *ledger, struct budgets *out, struct err *err)
-{
-    const struct budget_whose everybody = {0};
-    struct market *market = NULL;
-    uint64_t stamp;
-    int rc = site_market(site, &market, &stamp, err);
-    if (rc == 0)
-        rc = budget_states(ledger, &everybody, &market, out, err);
-    site_give_market(site, market, stamp, rc != 0);
-    return rc;
-}
-
 static void say_budget(struct buf *out, const struct budget_state *state)
 {
     struct buf words = {0};
@@ -37,8 +25,12 @@ static void say_budget(struct buf *out, const struct budget_state *state)
 int spend_warnings(const struct request *request, struct ledger *ledger, struct buf *out,
                    struct err *err)
 {
+    const struct budget_whose everybody = {0};
     struct budgets budgets = {0};
-    int rc = site_budgets(request->site, ledger, &budgets, err);
+    struct market *market;
+    int rc = request_market(request, &market, err);
+    if (rc == 0)
+        rc = budget_states(ledger, market, &everybody, &budgets, err);
     for (size_t i = 0; i < budgets.budgets.count && rc == 0; i++) {
         const struct budget_state *state = &budgets.budgets.items[i];
         if (state->share.v >= BUDGET_LOW || state->suspect)
@@ -271,31 +263,32 @@ int page_spend(const struct request *request, struct answer *answer, struct err 
     const char *by = request_value(request, "by"), *label = request_value(request, "label");
     enum spend_key keys[SPEND_KEYS];
     size_t count = 0;
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
+    struct market *market;
     struct spending spending = {0};
     struct budgets budgets = {0};
+    const struct budget_whose everybody = {0};
     TRY(spend_keys_parse(by ? by : "project", keys, &count, err));
-    const struct spend_options options = {.keys = keys,
-                                          .key_count = count,
-                                          .currency = request_value(request, "currency"),
-                                          .book = request->site->options.book};
+    const struct spend_options options = {
+        .keys = keys, .key_count = count, .currency = request_value(request, "currency")};
     const struct ledger_filter filter = {.since = request_value(request, "since"),
                                          .user = request_value(request, "user"),
                                          .host = request_value(request, "host"),
                                          .workload = request_value(request, "workload"),
                                          .labels = &label,
                                          .label_count = label ? 1 : 0};
-    int rc = site_ledger(request->site, &ledger, err);
+    int rc = request_ledger(request, &ledger, err);
     if (rc == 0)
-        rc = spend_sum(ledger, &filter, &options, &spending, err);
+        rc = request_market(request, &market, err);
+    if (rc == 0)
+        rc = spend_sum(ledger, market, &filter, &options, &spending, err);
     if (rc == 0 && !request->json)
-        rc = site_budgets(request->site, ledger, &budgets, err);
+        rc = budget_states(ledger, market, &everybody, &budgets, err);
     if (rc == 0 && request->json)
         rc = record_to_text(spending_fields, &spending, &answer->text, err);
     else if (rc == 0)
         show(&answer->text, request, &spending, &budgets, keys);
     record_release(spending_fields, &spending);
     record_release(budgets_fields, &budgets);
-    site_give_back(request->site, ledger, rc != 0 && rc != ERR_USAGE);
     return rc;
 }

@@ -96,17 +96,15 @@ static int write_answer(const struct pushed *pushed, struct buf *out, struct err
 int page_push(const struct request *request, struct answer *answer, struct err *err)
 {
     struct site *site = request->site;
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
     struct pushed pushed = {0};
     if (!may_push(site)) {
         answer->wait = true;
         route_error(request, answer, 429, "Too many requests: at most ten a second.");
         return 0;
     }
-    int rc = site_ledger(site, &ledger, err);
-    if (rc != 0)
-        return rc;
-    rc = ledger_import_begin(ledger, err);
+    TRY(request_ledger(request, &ledger, err));
+    int rc = ledger_import_begin(ledger, err);
     bool begun = rc == 0;
     if (!begun && rc != ERR_TIMEOUT && rc != ERR_MEMORY)
         rc = ERR_IO; // the ledger is the server's
@@ -124,7 +122,6 @@ int page_push(const struct request *request, struct answer *answer, struct err *
         rc = ledger_import_end(ledger, err);
     else if (begun)
         ledger_import_abandon(ledger);
-    site_give_back(site, ledger, rc != 0 && !malformed);
     json_decref(pushed.problems);
     pthread_mutex_lock(&site->lock);
     site->pushes += rc == 0 && pushed.added > 0;

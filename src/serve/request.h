@@ -9,9 +9,7 @@
 #include <stdint.h>
 
 #include "base/sha256.h"
-#include "ledger/ledger.h"
-#include "market/market.h"
-#include "record/spending.h"
+#include "market/desk.h"
 #include "report/run_list.h"
 #include "serve/serve.h"
 
@@ -56,17 +54,16 @@ void site_say_damaged(void *site, const char *id, const char *why);
 
 // Checks that the ledger can be read. It is the server's, so that no error is the client's fault:
 // ERR_TIMEOUT, ERR_MEMORY or ERR_IO.
-int site_reach(struct site *site, struct err *err) MUST_USE;
+int site_reach(struct site *site, struct desk *desk, struct err *err) MUST_USE;
 
-// Borrows an open ledger for one request. site_give_back() keeps it open for the next request,
-// unless something failed on it.
-int site_ledger(struct site *site, struct ledger **out, struct err *err) MUST_USE;
-void site_give_back(struct site *site, struct ledger *ledger, bool failed);
-
-// The same for the prices, which are read again when a file of them changes. `stamp` is for
-// site_give_market().
-int site_market(struct site *site, struct market **out, uint64_t *stamp, struct err *err) MUST_USE;
-void site_give_market(struct site *site, struct market *market, uint64_t stamp, bool failed);
+// The ledger and the market of a request's desk: open ones, lent when they are first asked for. The
+// prices are read again when a file of them has changed. site_give_back() keeps them open for the
+// next request, unless something failed on them, and empties the desk.
+int site_ledger(struct site *site, struct desk *desk, struct ledger **out,
+                struct err *err) MUST_USE;
+int site_market(struct site *site, struct desk *desk, struct market **out,
+                struct err *err) MUST_USE;
+void site_give_back(struct site *site, struct desk *desk, int rc);
 
 struct parameter {
     const char *key, *value;
@@ -74,6 +71,7 @@ struct parameter {
 
 struct request {
     struct site *site;
+    struct desk *desk; // set by route_answer()
     const char *route; // the path of the route; null: none
     const char *rest;  // the path after it
     bool json;         // answer with JSON
@@ -82,6 +80,9 @@ struct request {
     const char *body;
     size_t body_len;
 };
+
+int request_ledger(const struct request *request, struct ledger **out, struct err *err) MUST_USE;
+int request_market(const struct request *request, struct market **out, struct err *err) MUST_USE;
 
 // The first non-empty value with this name, or null.
 const char *request_value(const struct request *request, const char *key);
@@ -115,9 +116,7 @@ int live_run(const struct request *request, struct answer *answer, bool *found,
              struct err *err) MUST_USE;
 int live_runs(struct ledger *ledger, struct runs *out, struct err *err) MUST_USE; // all of them
 
-// Budgets (pages_spend.c): their states, and a paragraph for each that is nearly spent.
-int site_budgets(struct site *site, struct ledger *ledger, struct budgets *out,
-                 struct err *err) MUST_USE;
+// Appends a paragraph for each budget that is nearly spent (pages_spend.c).
 int spend_warnings(const struct request *request, struct ledger *ledger, struct buf *out,
                    struct err *err) MUST_USE;
 

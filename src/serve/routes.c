@@ -236,18 +236,22 @@ void route_answer(struct request *request, const struct http_head *head, struct 
 {
     char plain[1024];
     struct err err = {0};
+    struct desk desk = {0};
     const struct route *route = find(request, head->path, plain, sizeof plain);
     bool reading = route_reads(head);
+    request->desk = &desk;
     request->json |= !reading;
     answer->status = 200;
     answer->type = type_of(request);
     int rc = reading ? check_parameters(request, route, &err) : 0;
     if (rc == 0 && reading && route->has_ledger)
-        rc = site_reach(request->site, &err);
+        rc = site_reach(request->site, &desk, &err);
     if (rc == 0)
         rc = (reading ? route->read : route->write)(request, answer, &err);
     if (rc == 0)
         rc = buf_check(&answer->text, &err);
     if (rc != 0)
         report_failure(request, route->form, answer, rc, &err);
+    site_give_back(request->site, &desk, rc);
+    request->desk = NULL;
 }

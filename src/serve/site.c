@@ -86,28 +86,17 @@ void site_release(struct site *site)
     pthread_mutex_destroy(&site->lock);
 }
 
-int site_ledger(struct site *site, struct ledger **out, struct err *err)
-{
-    *out = NULL;
-    pthread_mutex_lock(&site->lock);
-    if (site->ledger_count > 0)
-        *out = site->ledgers[--site->ledger_count];
-    pthread_mutex_unlock(&site->lock);
-    return *out ? 0 : ledger_new(out, site->options.ledger, err);
-}
+// ---- what requests borrow
 
-void site_give_back(struct site *site, struct ledger *ledger, bool failed)
+int site_ledger(struct site *site, struct desk *desk, struct ledger **out, struct err *err)
 {
+    desk->where = site->options.ledger;
     pthread_mutex_lock(&site->lock);
-    if (ledger && !failed && site->ledger_count < OPEN_LEDGERS_MOST) {
-        site->ledgers[site->ledger_count++] = ledger;
-        ledger = NULL;
-    }
+    if (!desk->ledger && site->ledger_count > 0)
+        desk->ledger = site->ledgers[--site->ledger_count];
     pthread_mutex_unlock(&site->lock);
-    ledger_free(ledger);
+    return desk_ledger(desk, out, err);
 }
-
-// ---- prices
 
 // What the files are now; closes the markets of other files.
 static uint64_t stamp_now(struct site *site)
@@ -125,38 +114,57 @@ static uint64_t stamp_now(struct site *site)
     return stamp;
 }
 
-int site_market(struct site *site, struct market **out, uint64_t *stamp, struct err *err)
+int site_market(struct site *site, struct desk *desk, struct market **out, struct err *err)
 {
-    *out = NULL;
-    *stamp = stamp_now(site);
-    pthread_mutex_lock(&site->lock);
-    if (*stamp == site->market_stamp && site->market_count > 0)
-        *out = site->markets[--site->market_count];
-    pthread_mutex_unlock(&site->lock);
-    return *out ? 0 : market_open(out, site->options.book, NULL, err);
+    int rc = 0;
+    if (!desk->market) {
+        desk->stamp = stamp_now(site);
+        pthread_mutex_lock(&site->lock);
+        if (desk->stamp == site->market_stamp && site->market_count > 0)
+            desk->market = site->markets[--site->market_count];
+        pthread_mutex_unlock(&site->lock);
+    }
+    if (!desk->market)
+        rc = market_open(&desk->market, site->options.book, NULL, err);
+    *out = desk->market;
+    return rc;
 }
 
-void site_give_market(struct site *site, struct market *market, uint64_t stamp, bool failed)
+void site_give_back(struct site *site, struct desk *desk, int rc)
 {
+    bool good = rc == 0 || rc == ERR_USAGE || rc == ERR_MISSING; // those are the client's fault
     pthread_mutex_lock(&site->lock);
-    if (market && !failed && stamp != 0 && stamp == site->market_stamp &&
+    if (good && desk->ledger && site->ledger_count < OPEN_LEDGERS_MOST) {
+        site->ledgers[site->ledger_count++] = desk->ledger;
+        desk->ledger = NULL;
+    }
+    if (good && desk->market && desk->stamp != 0 && desk->stamp == site->market_stamp &&
         site->market_count < OPEN_MARKETS_MOST) {
-        site->markets[site->market_count++] = market;
-        market = NULL;
+        site->markets[site->market_count++] = desk->market;
+        desk->market = NULL;
     }
     pthread_mutex_unlock(&site->lock);
-    market_close(market);
+    desk_close(desk);
+}
+
+int request_ledger(const struct request *request, struct ledger **out, struct err *err)
+{
+    return site_ledger(request->site, request->desk, out, err);
+}
+
+int request_market(const struct request *request, struct market **out, struct err *err)
+{
+    return site_market(request->site, request->desk, out, err);
 }
 
 // ---- the ledger
 
-int site_reach(struct site *site, struct err *err)
+int site_reach(struct site *site, struct desk *desk, struct err *err)
 {
-    struct ledger *ledger = NULL;
-    int rc = site_ledger(site, &ledger, err);
+    struct ledger *ledger;
+    int rc = site_ledger(site, desk, &ledger, err);
     if (rc == 0)
         rc = ledger_connect(ledger, NULL, err);
-    site_give_back(site, ledger, rc != 0);
     return rc == 0 || rc == ERR_TIMEOUT || rc == ERR_MEMORY ? rc : ERR_IO;
 }
 
@@ -182,14 +190,15 @@ void site_say_damaged(void *site_, const char *id, const char *why)
 
 int site_check(struct site *site, struct err *err)
 {
-    struct ledger *ledger = NULL;
+    struct ledger *ledger;
+    struct desk desk = {0};
     struct buf stamp = {0};
-    int rc = site_ledger(site, &ledger, err);
+    int rc = site_ledger(site, &desk, &ledger, err);
     if (rc == 0 && site->has_token)
         rc = ledger_make(ledger, NULL, err);
     if (rc == 0)
         rc = ledger_stamp(ledger, &stamp, err);
     buf_release(&stamp);
-    site_give_back(site, ledger, rc != 0);
+    site_give_back(site, &desk, rc);
     return rc;
 }

@@ -142,7 +142,7 @@ struct counting {
     struct state *states;
     size_t state_count, state_space;
     const struct budget_whose *whose; // null: everybody
-    struct market **market;
+    struct market *market;
 };
 
 // Plain and hashed names of users and hosts are the same.
@@ -239,10 +239,8 @@ static int in_currency(struct counting *c, const char *currency, int day, int64_
                        struct err *err)
 {
     int64_t one, amount;
-    if (!*c->market)
-        TRY(market_open(c->market, NULL, NULL, err));
-    TRY(local_amount(*c->market, currency, day, 1, &one, err));
-    TRY(local_amount(*c->market, currency, day, *nano, &amount, err));
+    TRY(local_amount(c->market, currency, day, 1, &one, err));
+    TRY(local_amount(c->market, currency, day, *nano, &amount, err));
     *nano = amount < 0 && one >= 0 ? MONEY_MOST : amount;
     return 0;
 }
@@ -370,12 +368,12 @@ static int count(struct counting *c, struct ledger *ledger, struct budgets *out,
     clock_iso(from_s, since);
     const struct ledger_filter filter = {.since = from_s > 0 ? since : NULL};
     if (c->count > 0)
-        TRY(use_each(ledger, &filter, c->market, add_use, c, err));
+        TRY(use_each(ledger, c->market, &filter, add_use, c, err));
     TRY(add_unused(c, err));
     return fill(c, out, err);
 }
 
-int budget_states(struct ledger *ledger, const struct budget_whose *whose, struct market **market,
+int budget_states(struct ledger *ledger, struct market *market, const struct budget_whose *whose,
                   struct budgets *out, struct err *err)
 {
     struct counting c = {.whose = whose->project || whose->user || whose->host ? whose : NULL,
@@ -427,15 +425,13 @@ void budget_words(const struct budget_state *s, struct buf *out)
     suspects_words(s->out_of_range, s->at_least, s->suspect, out);
 }
 
-int budget_left_usd(const struct budget_state *s, struct market **market, int64_t *nano_usd,
+int budget_left_usd(const struct budget_state *s, struct market *market, int64_t *nano_usd,
                     struct err *err)
 {
     const struct currencies *currencies;
     TRY(money_parse(s->left, nano_usd, err));
     if (strcmp(s->currency, "USD") == 0)
         return 0;
-    if (!*market)
-        TRY(market_open(market, NULL, NULL, err));
-    TRY(market_currencies(*market, &currencies, err));
+    TRY(market_currencies(market, &currencies, err));
     return currency_to_usd(currencies, s->currency, 0, *nano_usd, nano_usd, NULL, NULL, err);
 }

@@ -32,16 +32,15 @@ struct budget_whose {
     const char *project, *user, *host; // as recorded
 };
 
-// `out` is zeroed before and released by the caller. `*market` is opened if needed, and the
-// caller's to close.
-int budget_states(struct ledger *ledger, const struct budget_whose *whose, struct market **market,
+// `out` is zeroed before and released by the caller.
+int budget_states(struct ledger *ledger, struct market *market, const struct budget_whose *whose,
                   struct budgets *out, struct err *err) MUST_USE;
 
 // "budget of project bert: 212.40 of 300.00 USD spent this month (71 %), 87.60 left"
 void budget_words(const struct budget_state *state, struct buf *out);
 
 // The amount left, in nano-USD at today's rate; below 0 if it is exceeded.
-int budget_left_usd(const struct budget_state *state, struct market **market, int64_t *nano_usd,
+int budget_left_usd(const struct budget_state *state, struct market *market, int64_t *nano_usd,
                     struct err *err) MUST_USE;
 
 #endif

@@ -139,19 +139,17 @@ static int number_key(struct invoice *v, char kind, const char *name, bool hash,
 
 struct loading {
     struct invoice *invoice;
-    struct market **market;
+    struct market *market;
 };
 
-static int to_usd(struct market **market, const struct ledger_charge *c, int day, int64_t amount,
+static int to_usd(struct market *market, const struct ledger_charge *c, int day, int64_t amount,
                   int64_t *usd, struct err *err)
 {
     const struct currencies *currencies;
     *usd = amount;
     if (strcmp(c->currency, "USD") == 0 || amount == 0)
         return 0;
-    if (!*market)
-        TRY(market_open(market, NULL, NULL, err));
-    TRY(market_currencies(*market, &currencies, err));
+    TRY(market_currencies(market, &currencies, err));
     struct err why = {0};
     int rc = currency_to_usd(currencies, c->currency, day, amount, usd, NULL, NULL, &why);
     if (rc == ERR_OVERFLOW) {
@@ -189,8 +187,8 @@ static int add_line(void *arg, const struct ledger_charge *c, struct err *err)
     return buf_check(&v->texts, err);
 }
 
-int invoice_load(struct invoice **out, struct ledger *ledger, const char *since,
-                 struct market **market, struct err *err)
+int invoice_load(struct invoice **out, struct ledger *ledger, struct market *market,
+                 const char *since, struct err *err)
 {
     *out = NULL;
     struct invoice *v = calloc(1, sizeof *v);

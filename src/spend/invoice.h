@@ -18,9 +18,9 @@ struct invoice;
 
 // Loads the lines that end after `since` (null: all). `*out` stays null if there are none. Amounts
 // are converted to USD at the rate of the day on which their time began; ERR_MISSING if there is no
-// rate. `*market` as for use_each().
-int invoice_load(struct invoice **out, struct ledger *ledger, const char *since,
-                 struct market **market, struct err *err) MUST_USE;
+// rate.
+int invoice_load(struct invoice **out, struct ledger *ledger, struct market *market,
+                 const char *since, struct err *err) MUST_USE;
 void invoice_free(struct invoice *invoice); // null is fine
 
 // Notes a use; `group` is the caller's. All uses must be noted, so that those on one machine share

@@ -318,23 +318,15 @@ static int fill(struct summing *s, struct spending *out, struct err *err)
     return fill_amounts(&out->total, &s->total, s->o->currency, invoices, err);
 }
 
-static int open_market(struct summing *s, struct err *err)
-{
-    if (!s->o->currency && !s->o->book)
-        return 0;
-    TRY(market_open(&s->market, s->o->book, NULL, err));
-    return local_check(s->market, s->o->currency, err);
-}
-
 static int sum(struct summing *s, struct ledger *ledger, const struct ledger_filter *filter,
                struct spending *out, struct err *err)
 {
-    TRY(open_market(s, err));
-    TRY(invoice_load(&s->invoice, ledger, filter->since, &s->market, err));
-    TRY(use_each(ledger, filter, &s->market, add_use, s, err));
+    TRY(local_check(s->market, s->o->currency, err));
+    TRY(invoice_load(&s->invoice, ledger, s->market, filter->since, err));
+    TRY(use_each(ledger, s->market, filter, add_use, s, err));
     if (s->invoice) {
         const struct ledger_filter all = {0};
-        TRY(use_each(ledger, &all, &s->market, note_use, s, err));
+        TRY(use_each(ledger, s->market, &all, note_use, s, err));
         TRY(invoice_match(s->invoice, out, err));
         TRY(invoice_each(s->invoice, add_share, s, err));
     }
@@ -350,13 +342,12 @@ static void release(struct summing *s)
     index_release(&s->ids);
     free(s->group_of);
     invoice_free(s->invoice);
-    market_close(s->market);
 }
 
-int spend_sum(struct ledger *ledger, const struct ledger_filter *filter,
+int spend_sum(struct ledger *ledger, struct market *market, const struct ledger_filter *filter,
               const struct spend_options *options, struct spending *out, struct err *err)
 {
-    struct summing s = {.o = options};
+    struct summing s = {.o = options, .market = market};
     int rc =
         TEXTS_SET(err, {&out->schema, SPENDING_SCHEMA}, {&out->local_currency, options->currency});
     for (size_t i = 0; i < options->key_count && rc == 0; i++)
@@ -381,15 +372,16 @@ static int note_one(void *arg, const struct use *use, struct err *err)
     return invoice_note(one->s.invoice, use, own ? 0 : INVOICE_OTHERS, err);
 }
 
-int spend_of_run(struct ledger *ledger, const char *run, struct spending_row *row, struct err *err)
+int spend_of_run(struct ledger *ledger, struct market *market, const char *run,
+                 struct spending_row *row, struct err *err)
 {
     struct group group = {0};
     struct one one = {.run = run, .s = {.groups = &group}};
     struct spending ignored = {0};
     const struct ledger_filter all = {0};
-    int rc = invoice_load(&one.s.invoice, ledger, NULL, &one.s.market, err);
+    int rc = invoice_load(&one.s.invoice, ledger, market, NULL, err);
     if (rc == 0 && one.s.invoice) {
-        rc = use_each(ledger, &all, &one.s.market, note_one, &one, err);
+        rc = use_each(ledger, market, &all, note_one, &one, err);
         if (rc == 0)
             rc = invoice_match(one.s.invoice, &ignored, err);
         if (rc == 0)

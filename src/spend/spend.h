@@ -5,7 +5,7 @@
 //     enum spend_key keys[SPEND_KEYS];
 //     rc = spend_keys_parse("project,month", keys, &count, err);
 //     if (rc == 0)
-//         rc = spend_sum(ledger, &filter, &options, &spending, err);
+//         rc = spend_sum(ledger, market, &filter, &options, &spending, err);
 //     record_release(spending_fields, &spending);
 //
 // A plain name and its hash (record/run.h) are one user or host. Runs count in the month in which
@@ -31,17 +31,16 @@ struct spend_options {
     const enum spend_key *keys;
     size_t key_count;     // 0: one row, the total
     const char *currency; // (optional) beside USD
-    const char *book;     // (optional) as in market_open()
 };
 
 // `out` is zeroed before and released by the caller. Rows are sorted: months with the newest first,
 // a single other key by the largest cost, several by their values.
-int spend_sum(struct ledger *ledger, const struct ledger_filter *filter,
+int spend_sum(struct ledger *ledger, struct market *market, const struct ledger_filter *filter,
               const struct spend_options *options, struct spending *out, struct err *err) MUST_USE;
 
 // What invoices charged for one run and the starts it tells: sets only the members on invoices,
 // none without a line for it. `started`: of the run.
-int spend_of_run(struct ledger *ledger, const char *run, struct spending_row *row,
-                 struct err *err) MUST_USE;
+int spend_of_run(struct ledger *ledger, struct market *market, const char *run,
+                 struct spending_row *row, struct err *err) MUST_USE;
 
 #endif

@@ -10,7 +10,7 @@
 #include "market/run_price.h"
 
 struct visiting {
-    struct market **market;
+    struct market *market;
     struct run_prices *prices;
     use_fn *visit;
     void *arg;
@@ -53,10 +53,8 @@ static int price(struct visiting *v, const struct ledger_spend *row, int64_t *na
     struct run_price price;
     struct run_label labels[2];
     const struct run_price_said said = {0};
-    if (!*v->market)
-        TRY(market_open(v->market, NULL, NULL, err));
     if (!v->prices)
-        TRY(run_prices_new(&v->prices, *v->market, false, false, 0, err));
+        TRY(run_prices_new(&v->prices, v->market, false, false, 0, err));
     take_apart(row->offer, &parts);
     struct run run = {.labels = {.items = labels}};
     run.machine.provider = borrow(parts.provider);
@@ -93,7 +91,7 @@ static int visit_row(void *arg, const struct ledger_spend *row, struct err *err)
     return v->visit(v->arg, &use, err);
 }
 
-int use_each(struct ledger *ledger, const struct ledger_filter *filter, struct market **market,
+int use_each(struct ledger *ledger, struct market *market, const struct ledger_filter *filter,
              use_fn *visit, void *arg, struct err *err)
 {
     struct visiting v = {.market = market, .visit = visit, .arg = arg};

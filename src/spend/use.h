@@ -21,9 +21,8 @@ struct use {
 
 typedef int use_fn(void *arg, const struct use *use, struct err *err);
 
-// Visits the uses that the filter selects. `market` is opened if it is needed, and then the
-// caller's to close; `*market` may be null.
-int use_each(struct ledger *ledger, const struct ledger_filter *filter, struct market **market,
+// Visits the uses that the filter selects.
+int use_each(struct ledger *ledger, struct market *market, const struct ledger_filter *filter,
              use_fn *visit, void *arg, struct err *err) MUST_USE;
 
 // The day of a use, in days since 1970, for exchange rates; 0: today.

@@ -23,12 +23,16 @@ static inline int compare_texts(const struct compare_options *options, const cha
                                 struct compare *out, struct err *err)
 {
     struct comparing *comparing = NULL;
-    int rc = comparing_new(&comparing, options, err);
+    struct compare_options with = *options;
+    int rc = market_open(&with.pricing.market, "-", SHARE, err);
+    if (rc == 0)
+        rc = comparing_new(&comparing, &with, err);
     for (size_t i = 0; texts[i] && rc == 0; i++)
         rc = comparing_add(comparing, texts[i], strlen(texts[i]), err);
     if (rc == 0)
         rc = comparing_finish(comparing, out, err);
     comparing_free(comparing);
+    market_close(with.pricing.market);
     return rc;
 }
 

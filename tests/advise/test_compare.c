@@ -5,9 +5,8 @@
 
 #include <math.h>
 
-static const struct compare_options prorated = {
-    .pricing = {.share = SHARE, .book = "-", .prorated = true}};
-static const struct compare_options paid = {.pricing = {.share = SHARE, .book = "-"}};
+static const struct compare_options prorated = {.pricing = {.prorated = true}};
+static const struct compare_options paid = {0};
 
 static const struct compare_row *row_of(const struct compare *c, const char *machine)
 {

@@ -24,8 +24,7 @@ static void comparison(void **state)
         .base = "1111",
         .words = words,
         .word_count = 2,
-        .pricing = {
-            .prices = prices, .price_count = 1, .share = SHARE, .book = "-", .prorated = true}};
+        .pricing = {.prices = prices, .price_count = 1, .prorated = true}};
     OOM_EACH
     {
         struct compare c = {0};
@@ -39,8 +38,7 @@ static void comparison(void **state)
 static void tables(void **state)
 {
     (void)state;
-    const struct compare_options options = {
-        .pricing = {.share = SHARE, .book = "-", .prorated = true}};
+    const struct compare_options options = {.pricing = {.prorated = true}};
     void (*const writers[])(struct buf *, const struct compare *) = {compare_csv, compare_markdown};
     struct compare c = {0};
     struct err why = {0};

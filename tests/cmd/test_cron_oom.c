@@ -27,8 +27,11 @@ static int run_once(const char *const *args, int count, bool json, struct err *e
     assert_ok(opt_parse(tables, count, argv, options, false, &rest, NULL, err), err);
     options->json = json;
     oom_countdown = counted;
-    const struct cmd_call call = {NULL, options, &rest, &out, &code};
-    int rc = cmd_cron.run(&call, err);
+    struct desk desk;
+    const struct cmd_call call = {NULL, options, &rest, &out, &desk, &code};
+    int rc = desk_open(&desk, NULL, NULL, err);
+    if (rc == 0)
+        rc = cmd_cron.run(&call, err);
     if (rc == 0)
         rc = buf_check(&out.text, err); // as the frame does when it writes
     counted = oom_countdown;
@@ -36,6 +39,7 @@ static int run_once(const char *const *args, int count, bool json, struct err *e
     if (rc == 0)
         assert_non_null(strstr(buf_str(&out.text), "always"));
     out_release(&out);
+    desk_close(&desk);
     opt_release(tables, options, &rest);
     free(options);
     oom_countdown = counted;

@@ -56,13 +56,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     make_share();
     char *text = strndup((const char *)data, size), *rest = text, *line;
     const char *base = strsep(&rest, "\n"), *price = rest ? strsep(&rest, "\n") : "";
-    struct compare_options options = {
-        .base = *base ? base : NULL,
-        .pricing = {.prices = &price, .price_count = *price ? 1 : 0, .share = share, .book = "-"}};
+    struct compare_options options = {.base = *base ? base : NULL,
+                                      .pricing = {.prices = &price, .price_count = *price ? 1 : 0}};
     struct comparing *comparing = NULL;
     struct compare compare = {0};
     struct err err = {0};
-    int rc = comparing_new(&comparing, &options, &err);
+    int rc = market_open(&options.pricing.market, "-", share, &err);
+    if (rc == 0)
+        rc = comparing_new(&comparing, &options, &err);
     while (rc == 0 && rest && (line = strsep(&rest, "\n"))) {
         struct err ignored = {0}; // one record's fault is not the others'
         int added = comparing_add(comparing, line, strlen(line), &ignored);
@@ -75,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         print(&compare);
     record_release(compare_fields, &compare);
     comparing_free(comparing);
+    market_close(options.pricing.market);
     free(text);
     return 0;
 }

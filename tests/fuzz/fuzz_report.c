@@ -60,13 +60,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     make_share();
     char *text = strndup((const char *)data, size), *rest = text, *line;
-    const struct compare_options options = {.pricing = {.share = share, .book = "-"}};
+    struct compare_options options = {0};
     struct run runs[RUNS_MOST] = {0};
     size_t count = 0;
     struct comparing *comparing = NULL;
     struct page page = {0};
     struct err err = {0};
-    int rc = comparing_new(&comparing, &options, &err);
+    int rc = market_open(&options.pricing.market, "-", share, &err);
+    if (rc == 0)
+        rc = comparing_new(&comparing, &options, &err);
     while (rc == 0 && rest && (line = strsep(&rest, "\n"))) {
         struct run run = {0};
         bool good = comparing_add(comparing, line, strlen(line), NULL) == 0 && count < RUNS_MOST &&
@@ -88,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     record_release(page_fields, &page);
     comparing_free(comparing);
+    market_close(options.pricing.market);
     for (size_t i = 0; i < count; i++)
         record_release(run_fields, &runs[i]);
     free(text);

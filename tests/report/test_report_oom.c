@@ -34,8 +34,7 @@ static struct run runs[RUNS];
 
 static int make_compare(struct page *page, struct err *err)
 {
-    const struct compare_options options = {
-        .pricing = {.share = SHARE, .book = "-", .prorated = true}};
+    const struct compare_options options = {.pricing = {.prorated = true}};
     return compare_texts(&options, texts, &page->compare, err);
 }
 

@@ -7,6 +7,7 @@
 
 #include "ledger/import.h"
 #include "market/again.h"
+#include "market/desk.h"
 #include "record/correct.h"
 #include "spend/budget.h"
 #include "spend/spend.h"
@@ -79,14 +80,17 @@ static void summing(void **state)
     OOM_EACH
     {
         struct err err = {0};
+        struct desk desk;
         struct ledger *ledger = NULL;
         struct spending spending = {0};
         struct spending_row row = {0};
-        int rc = ledger_new(&ledger, path, &err);
+        int rc = desk_open(&desk, path, NULL, &err);
         if (rc == 0)
-            rc = spend_sum(ledger, &all, &options, &spending, &err);
+            rc = desk_ledger(&desk, &ledger, &err);
         if (rc == 0)
-            rc = spend_of_run(ledger, "a", &row, &err);
+            rc = spend_sum(ledger, desk.market, &all, &options, &spending, &err);
+        if (rc == 0)
+            rc = spend_of_run(ledger, desk.market, "a", &row, &err);
         if (rc == 0) {
             assert_int_equal(spending.rows.count, 2);
             assert_string_equal(spending.total.usd, "1.50");
@@ -94,7 +98,7 @@ static void summing(void **state)
         }
         record_release(spending_fields, &spending);
         record_release(spending_row_fields, &row);
-        ledger_free(ledger);
+        desk_close(&desk);
         OOM_EXPECT(rc, &err);
     }
 }
@@ -106,17 +110,18 @@ static void budgeting(void **state)
     OOM_EACH
     {
         struct err err = {0};
+        struct desk desk;
         struct ledger *ledger = NULL;
-        struct market *market = NULL;
         struct budgets budgets = {0};
-        int rc = ledger_new(&ledger, path, &err);
+        int rc = desk_open(&desk, path, NULL, &err);
         if (rc == 0)
-            rc = budget_states(ledger, &whose, &market, &budgets, &err);
+            rc = desk_ledger(&desk, &ledger, &err);
+        if (rc == 0)
+            rc = budget_states(ledger, desk.market, &whose, &budgets, &err);
         if (rc == 0)
             assert_string_equal(budgets.budgets.items[0].left, "-0.50");
         record_release(budgets_fields, &budgets);
-        market_close(market);
-        ledger_free(ledger);
+        desk_close(&desk);
         OOM_EXPECT(rc, &err);
     }
 }
