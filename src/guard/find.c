@@ -502,7 +502,7 @@ static void note_item(struct finder *f, const char *path, const struct stat *st,
     k->tracked = beside->name && (k->folder || named);
     if (k->state != before) {
         k->changed_ns = clock_now_ns();
-        if (k->settled || k->first_ns == 0)
+        if (k->settled || k->first_ns == 0 || before == k->taken) // begun, or begun anew
             k->first_ns = k->changed_ns;
         k->settled = false;
     }

@@ -14,7 +14,7 @@
 #define LOOK_NS        (1 * NS_PER_S)   // between two looks
 #define LEAST_LOOK_NS  (50 * NS_PER_MS) // the same in a hurry
 #define LOOKS          8                // within an interval, at least
-#define LOOK_SHARE     2000             // a look costs at most this part of the time
+#define LOOK_SHARE     2000             // a look costs at most this part of the time, else LOOKS
 #define LONG_QUIET     5                // times as long for formats that say nothing
 #define LEAST_QUIET_NS (250 * NS_PER_MS)
 #define NOTE_NS        (60 * NS_PER_S)
@@ -227,6 +227,18 @@ static void wait(struct saver *s, int64_t ns)
     pthread_mutex_unlock(&s->lock);
 }
 
+// Looks at a large folder are dear and come less often; but one comes when a save is due.
+static int64_t pause_after(const struct saver *s)
+{
+    int64_t every_ns = s->state.every_ns, part_ns = every_ns / LOOKS;
+    int64_t due_ns = s->saved_ns + every_ns - clock_now_ns();
+    int64_t most_ns = due_ns > part_ns ? due_ns : part_ns;
+    int64_t dear_ns = s->look_ns < most_ns ? s->look_ns : most_ns;
+    int64_t pause_ns = part_ns < LOOK_NS ? part_ns : LOOK_NS;
+    pause_ns = pause_ns < LEAST_LOOK_NS ? LEAST_LOOK_NS : pause_ns;
+    return dear_ns > pause_ns ? dear_ns : pause_ns;
+}
+
 static void *work(void *context)
 {
     struct saver *s = context;
@@ -240,9 +252,7 @@ static void *work(void *context)
             s->noted_ns = clock_now_ns();
             s->o.note(s->o.context);
         }
-        int64_t pause_ns = w.every_ns / LOOKS < LOOK_NS ? w.every_ns / LOOKS : LOOK_NS;
-        pause_ns = w.hurry || pause_ns < LEAST_LOOK_NS ? LEAST_LOOK_NS : pause_ns;
-        wait(s, s->look_ns > pause_ns && !w.hurry ? s->look_ns : pause_ns);
+        wait(s, w.hurry ? LEAST_LOOK_NS : pause_after(s));
         if (w.final)
             clock_sleep_ns(LEAST_LOOK_NS);
     }

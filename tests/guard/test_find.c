@@ -282,6 +282,37 @@ static void test_being_deleted(void **state)
     finder_free(f);
 }
 
+static void put_trainers(const char *dir, const char *name)
+{
+    char file[64];
+    put_in(dir, name, "model.safetensors", 0);
+    snprintf(file, sizeof file, "%s/trainer_state.json", name);
+    write_in(dir, file, "{}");
+}
+
+// The same machine again: what it wrote and could not save is written anew, and is a follower.
+static void test_left_behind(void **state)
+{
+    (void)state;
+    char dir[128];
+    struct find_item item;
+    struct err err = {0};
+    snprintf(dir, sizeof dir, "%s/left", folder);
+    finder_free(open_in(dir));
+    put_trainers(dir, "checkpoint-20");
+    put_trainers(dir, "checkpoint-30");
+    struct finder *f;
+    assert_ok(finder_open(&f, dir, &err), &err);
+    clock_sleep_ns(20 * NS_PER_MS);
+    put_trainers(dir, "checkpoint-20");
+    assert_false(finder_look(f, 10 * NS_PER_S, 50 * NS_PER_S, 0, &item, NULL));
+    clock_sleep_ns(20 * NS_PER_MS);
+    put_in(dir, "checkpoint-30", "model.safetensors", 0);
+    assert_true(finder_look(f, 10 * NS_PER_S, 50 * NS_PER_S, 0, &item, NULL));
+    assert_int_equal(item.step, 20);
+    finder_free(f);
+}
+
 // save_checkpoint() of DeepSpeed 0.14: the folder, then `latest`.
 static void test_between_two_files(void **state)
 {
@@ -438,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_deepspeed), cmocka_unit_test(test_lightning_deepspeed),
         cmocka_unit_test(test_megatron),  cmocka_unit_test(test_keras_backup),
         cmocka_unit_test(test_links),     cmocka_unit_test(test_being_deleted),
+        cmocka_unit_test(test_left_behind),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
