@@ -5,8 +5,8 @@
     job.py FOLDER STEPS STEP_MS EVERY KIND LOG [CHECKPOINT]
 
 Its state is a chain of hashes. After EVERY steps it writes FOLDER/ckpt-STEP in the format KIND, slowly and in place: a
-kill leaves a part of it. It resumes from CHECKPOINT, and notes in LOG, a line each, that it started, every step, and
-a checkpoint that is not whole. On SIGUSR1 and SIGTERM it writes a checkpoint; after SIGTERM it ends."""
+kill leaves a part of it. It resumes from CHECKPOINT, and notes in LOG, a line each, that it started, every step, each
+checkpoint that it begins, has written or deletes, and one that is not whole. On SIGUSR1 and SIGTERM it writes a checkpoint; after SIGTERM it ends."""
 import hashlib
 import json
 import os
@@ -92,10 +92,13 @@ def read(path):
 
 def save(step, state):
     name = f"{folder}/checkpoint-{step}" if kind == "folder" else f"{folder}/ckpt-{step}{end}"
+    note("begins", step)
     write(name, body(step, state))
+    note("whole", step)
     old = sorted((int(n.split("-")[1].split(".")[0]), n) for n in os.listdir(folder)
                  if "-" in n and not n.endswith(".tmp"))
-    for _, n in old[:-3]:  # as trainings do: the last three stay
+    for number, n in old[:-3]:  # as trainings do: the last three stay
+        note("deletes", number)
         path = f"{folder}/{n}"
         if os.path.isdir(path):
             for inner in os.listdir(path):
@@ -115,7 +118,7 @@ if resume:
     except Exception as fault:
         note("partial", resume, type(fault).__name__, str(fault)[:60].replace("\n", " "))
         sys.exit(3)
-note("start", step)
+note("start", step, os.environ.get("FAKE_NOTES_OF", "-"))
 while step < steps:
     state = hashlib.sha256(f"{state}{step}".encode()).hexdigest()
     step += 1

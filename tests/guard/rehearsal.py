@@ -5,10 +5,10 @@
     tests/guard/rehearsal.py FARE [--count N] [--at-once N] [SEED]
 
 Each has its own seed, such as 7-12, which replays it alone. In each: the job finishes; its result is that of an
-uninterrupted run, bit for bit (one in forty is fare's own mlp, one in ten saves to an S3 server); no partial checkpoint was resumed; two live copies never made progress; the work lost by an
-interruption is at most the interval, one checkpoint and what the machine's load adds; and where a store or a folder is wrong for
-one start (away, full, with errors, lying), that start ends before the job begins, nothing that was whole is deleted, and nobody else's
-file is written. Exit code 1 if one failed."""
+uninterrupted run, bit for bit (one in forty is fare's own mlp, one in ten saves to an S3 server); no partial checkpoint was resumed; two
+live copies never made progress; the work lost by an interruption is at most the interval and one checkpoint, and after every start all
+saves are there that must be (rehearsal_log.py says how both are judged); and where a store or a folder is wrong for one start (away, full,
+with errors, lying), that start ends before the job begins and nobody else's file is written. Exit code 1 if one failed."""
 import argparse
 import atexit
 import errno
@@ -32,21 +32,23 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import lying_store  # noqa: E402
+import rehearsal_log  # noqa: E402
 import s3_server  # noqa: E402
+from rehearsal_log import Fault  # noqa: E402
 
 EVERY_S = 0.4       # --save-every
 LEASE_S = 1.5       # --lease
-SLACK_S = 3.0       # what a loaded machine adds to a time
+WOKEN_S = 3.0       # by then, fare has ended the job on a machine that woke up
 STEP_MS, PERIOD = 20, 5
 KINDS = ["job", "fare", "machine", "term", "notice", "short notice", "pause", "store down", "slow start"]
 ON_DISK, ON_S3 = ["disk full"], ["network cut", "slow network"]  # more of them, by kind of store
 # The machine is lost, and for its successor's start something is wrong; then it is right again.
-WRONG_STARTS = ["folder gone", "planted link", "data away", "store lies", "saves lie"]
+WRONG_STARTS = ["folder gone", "planted link", "data away", "store lies", "saves lie", "newest lies"]
 DISK_ERRORS = ["folder errors", "store errors"]  # EIO, ENOSPC or EACCES, by fake_disk.c
 LIES = [f"bucket: {lie}" for lie in lying_store.LIES]
 UNUSABLE = 74  # exit code: there are checkpoints, and none can be used
 LASTING = {"store down", "slow start", "pause", "disk full", "network cut", "slow network"}  # the job may go on
-counts, lock = {}, threading.Lock()
+counts, lock, ending = {}, threading.Lock(), threading.Event()
 
 
 def count(what, n=1):
@@ -80,15 +82,11 @@ def send(pids, number):
             pass
 
 
-class Fault(Exception):
-    pass
-
-
 class Link:
-    """The network between a machine and the S3 server: it can be cut, or slow."""
+    """The network between a machine and the S3 server: it can be cut, or slow. `note` is told of each save that the server has."""
 
-    def __init__(self, port):
-        self.to, self.down, self.delay, self.open = port, False, 0.0, set()
+    def __init__(self, port, note):
+        self.to, self.down, self.delay, self.open, self.note = port, False, 0.0, set(), note
         self.socket = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self.socket.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -106,12 +104,21 @@ class Link:
                     return
                 continue
             self.open |= {near, far}
+            asked = []  # of what is under way
             for a, b in ((near, far), (far, near)):
-                threading.Thread(target=self.copy, args=(a, b), daemon=True).start()
+                threading.Thread(target=self.copy, args=(a, b, asked, a is near), daemon=True).start()
 
-    def copy(self, a, b):
+    def copy(self, a, b, asked, asks):
         try:
             while data := a.recv(65536):
+                if asks and data.startswith((b"PUT ", b"GET ", b"HEAD ", b"DELETE ", b"POST ")):
+                    asked[:] = [data]
+                elif asks and asked:
+                    asked[0] += data
+                elif not asks and asked and data.startswith(b"HTTP/1.1 200"):
+                    what = rehearsal_log.noted_request(asked.pop())
+                    if what:
+                        self.note(what)
                 time.sleep(self.delay)
                 b.sendall(data)
         except OSError:
@@ -156,7 +163,7 @@ class Server:
 
 
 class Rehearsal:
-    limit_s = 150
+    limit_s = 600  # a job that does not end; on a machine with a load of 40, a bucket answered too late for minutes
 
     def __init__(self, fare, seed):
         self.fare, self.seed, self.random = fare, seed, random.Random(seed)
@@ -169,7 +176,9 @@ class Rehearsal:
         self.wrong = WRONG_STARTS + (DISK_ERRORS if self.disk.exists() and "sanitize" not in fare else [])
         self.kinds = KINDS + self.wrong + (ON_DISK if self.mount() else [])
         self.plan = [self.random.choice(self.kinds) for _ in range(self.random.randint(1, 4))]
-        self.machines, self.excused, self.alive = 0, [], []
+        self.machines, self.faults, self.alive = 0, [], []  # faults of the store: from, to
+        self.notes, self.noted_by = self.dir / "notes", self.disk.with_name("fake_notes.so")
+        self.start_times, self.were_wrong, self.kept = {}, set(), rehearsal_log.Kept()  # starts, by name
 
     def mount(self):
         """A store that can be full. Without the right to mount, there is none."""
@@ -195,15 +204,34 @@ class Rehearsal:
         home.mkdir(exist_ok=True)
         return home
 
-    def start(self, elsewhere=False, home=None, more=()):
+    def preloaded(self, name, more):
+        """The environment that notes what this start does."""
+        if "sanitize" in self.fare or not self.noted_by.exists():
+            return {}
+        first = [more["LD_PRELOAD"]] if "LD_PRELOAD" in more else []
+        return {"LD_PRELOAD": ":".join([*first, str(self.noted_by)]), "FAKE_NOTES": str(self.notes), "FAKE_NOTES_OF": name}
+
+    def network(self, name):
+        return {}
+
+    def start(self, elsewhere=False, home=None, more=None):
+        if more is None:
+            self.settle()
+        name = f"start-{len(self.alive) + 1}"
         home = home or self.place(elsewhere)
         (home / "notice").unlink(missing_ok=True)
-        env = {**self.environment(home), **dict(more)}
-        with open(self.dir / "said", "ab") as said:
+        env = {**self.environment(home), **self.network(name), **(more or {}), **self.preloaded(name, more or {})}
+        if more is not None:
+            self.were_wrong.add(name)
+        self.start_times[name] = time.monotonic()
+        with open(self.said(name), "ab") as said:
             fare = subprocess.Popen(self.command(home), cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         fare.home = home
         self.alive.append(fare)
         return fare
+
+    def said(self, name):
+        return self.dir / f"said-{name}"
 
     def wait(self, fare, seconds):
         try:
@@ -233,7 +261,7 @@ class Rehearsal:
         elif what in ("store down", "disk full", "network cut", "slow network"):
             seconds = self.random.uniform(0.2, 3 * self.lease_s)
             getattr(self, what.replace(" ", "_"))(seconds)
-            self.excused.append((now - 1, time.monotonic() + SLACK_S))
+            self.faults.append((now, time.monotonic()))
 
     def is_job(self, pid):
         try:
@@ -251,7 +279,6 @@ class Rehearsal:
         self.wait(other, 2 * self.lease_s + self.random.uniform(0.5, 2))
         woken = time.monotonic()
         send(everything, signal.SIGCONT)
-        self.excused.append((began, woken + SLACK_S))
         self.wait(fare, 4)
         if fare.poll() is None and other.poll() is None:
             # The ousted one waits for the other: both live, one with a job.
@@ -288,16 +315,48 @@ class Rehearsal:
 
     # ---- starts at which something is wrong
 
-    def whole(self):
-        """The checkpoints that are marked complete, with the data that their manifests name."""
-        names = set()
-        for marker in Path(self.store).glob("saves/*/complete"):
-            try:
-                entries = json.loads((marker.parent / "manifest").read_text())["entries"]
-            except (OSError, ValueError):
-                continue
-            names |= {str(marker)} | {str(Path(self.store) / e["data"]) for e in entries if "data" in e}
-        return names
+    def names(self, below):
+        """Of the store's objects."""
+        return [str(path.relative_to(self.store)) for path in Path(self.store, below).rglob("*") if path.is_file()]
+
+    def read(self, name):
+        """None: it is not there."""
+        try:
+            return Path(self.store, name).read_bytes()
+        except OSError:
+            return None
+
+    def is_whole(self, folder):
+        """Marker, manifest and the data that it names, all with their sums."""
+        try:
+            manifest, sum_of = self.read(f"{folder}/manifest") or b"", lambda data: hashlib.sha256(data).hexdigest()
+            if sum_of(manifest) != json.loads(self.read(f"{folder}/complete"))["manifest"]:
+                return False
+            entries = [entry for entry in json.loads(manifest)["entries"] if "data" in entry]
+            return all(sum_of(self.read(entry["data"]) or b"") == entry["sha256"] for entry in entries)
+        except (KeyError, TypeError, ValueError):
+            return False
+
+    def saves(self):
+        """Those that are whole, those with a marker: (epoch, number)."""
+        listed = [name.removesuffix("/complete") for name in self.names("saves") if name.endswith("/complete")]
+        named = {rehearsal_log.name_of(folder.removeprefix("saves/")): folder for folder in listed}
+        return {save for save, folder in named.items() if self.is_whole(folder)}, set(named)
+
+    def bases(self):
+        found = {}
+        for name in self.names("lease"):
+            if name.endswith("/base"):
+                base = json.loads(self.read(name))
+                found[int(name.split("/")[1])] = (base["epoch"], base["number"]), base.get("passed", False)
+        return found
+
+    def settle(self):
+        """While no fare runs: what is in the store."""
+        if any(fare.poll() is None for fare in self.alive):
+            return
+        count("looks at what is kept")
+        self.kept.look(*self.saves(), self.bases(), rehearsal_log.Log(self.notes), self.start_times, self.were_wrong)
 
     def disk_error(self, what, home):
         """The environment of a start whose disk fails."""
@@ -328,26 +387,55 @@ class Rehearsal:
             return lambda: None
         if what == "data away":
             (store / "data").rename(store / "away")
-            return lambda: (shutil.rmtree(store / "data", ignore_errors=True), (store / "away").rename(store / "data"))
-        lies = {p: p.read_bytes() for p in store.glob("data/*/*" if what == "store lies" else "saves/*/*")}
+            return self.bring_data_back
+        if what == "newest lies":
+            pattern = "saves/{:010}-{:06}/manifest".format(*max(self.saves()[0]))
+        else:
+            pattern = "data/*/*" if what == "store lies" else "saves/*/*"
+        lies = {p: p.read_bytes() for p in store.glob(pattern)}
         for path, data in lies.items():
             path.write_bytes(bytes(b ^ 1 for b in data))
         return lambda: [path.write_bytes(data) for path, data in lies.items() if path.exists()]
+
+    def bring_data_back(self):
+        """To what a start has saved meanwhile, which had the rest on its own disk."""
+        store = Path(self.store)
+        for path in store.glob("away/*"):
+            (store / "data").mkdir(exist_ok=True)
+            shutil.copytree(path, store / "data" / path.name, dirs_exist_ok=True)
+        shutil.rmtree(store / "away")
+
+    def passes_over(self, other, begun):
+        """Whether it goes on, from a save before the newest; or ends, where there is none."""
+        until = time.monotonic() + 4 * self.lease_s + 60
+        while other.poll() is None and time.monotonic() < until:
+            if [line for line in self.lines()[begun:] if line[2] == "start"]:
+                count("starts that passed over the newest save")
+                return True
+            time.sleep(0.05)
+        return False
 
     def start_wrong(self, what, fare):
         everything = [fare.pid] + children(fare.pid)
         send(everything, signal.SIGSTOP)
         send(set(everything + children(fare.pid)), signal.SIGKILL)
         fare.wait()
-        before, begun, home = self.whole(), len(self.lines()), self.place()
+        self.settle()
+        before, begun, home = self.saves()[0], len(self.lines()), self.place()
         if not before:
             return
         right, more = self.make_wrong(what, home)
-        other = self.start(home=home, more=more)
         if what == "planted link":  # harms nobody: it goes on
+            self.next = self.start(home=home)
+            return
+        began = time.monotonic()
+        other = self.start(home=home, more=more)
+        if what == "newest lies" and self.passes_over(other, begun):
+            right()
             self.next = other
             return
         code = self.wait(other, 4 * self.lease_s + 60)
+        self.faults.append((began, time.monotonic()))
         if code is None:
             send([other.pid] + children(other.pid), signal.SIGKILL)
             other.wait()
@@ -362,10 +450,18 @@ class Rehearsal:
         count("starts that ended because the store failed" if refused else "starts that ended because no checkpoint could be used")
         if (code != UNUSABLE and not refused) or first:
             raise Fault(f"{what}: it did not end with code {UNUSABLE}, but {code}; the job was started from {first}; {more}")
-        if not before <= self.whole():
-            raise Fault(f"{what}: {before - self.whole()} is gone")
+        if not before <= self.saves()[0]:
+            raise Fault(f"{what}: {before - self.saves()[0]} is gone")
 
     # ---- the whole
+
+    def await_save(self, fare, until):
+        """A start at which something is wrong shows nothing where nothing was saved."""
+        while time.monotonic() < until and not rehearsal_log.Log(self.notes).confirmed():
+            code = self.wait(fare, 0.1)
+            if code is not None or "FAKE_NOTES" not in self.preloaded("", {}):
+                return code
+        return None
 
     def play(self):
         self.paused, self.next = [], None
@@ -375,6 +471,8 @@ class Rehearsal:
             if todo:
                 what = todo.pop(0)
                 code = self.wait(fare, self.random.uniform(0.3, 2.2) + (self.lease_s if what != "slow start" else 0))
+                if code is None and what in self.wrong:
+                    code = self.await_save(fare, until)
                 if code is None:
                     count(what)
                     if what in self.wrong:
@@ -395,6 +493,10 @@ class Rehearsal:
                 raise Fault("a partial checkpoint was resumed")
         else:
             raise Fault("it did not finish in time")
+        for fare in self.alive:
+            if fare.poll() is None and self.wait(fare, 60) is None:
+                raise Fault("a stand-by did not end with the job")
+        self.settle()
         self.judge()
 
     def lines(self):
@@ -424,9 +526,6 @@ class Rehearsal:
         self.judge_copies(lines)
         self.judge_loss(lines)
 
-    def excuse(self, at):
-        return any(a <= at <= b for a, b in self.excused)
-
     def copies(self, lines):
         """In the order of their starts: first and last line, first and last step."""
         found = {}
@@ -443,7 +542,7 @@ class Rehearsal:
     def began(self, c, others):
         """A copy that stood still while it started says so when it has woken up, beside the one that took over."""
         for began, woken in self.paused:
-            if woken <= c["from"] and c["to"] <= woken + SLACK_S and any(began <= o["from"] < c["from"] < o["to"] for o in others):
+            if woken <= c["from"] and c["to"] <= woken + WOKEN_S and any(began <= o["from"] < c["from"] < o["to"] for o in others):
                 return began
         return c["from"]
 
@@ -452,23 +551,31 @@ class Rehearsal:
         for a, b in zip(copies, copies[1:]):
             late = [at for at in a["steps"].values() if at > b["from"]]
             # A machine that stood still may finish the step it was in before fare has ended it.
-            stale = [at for at in late if not any(woken <= at <= woken + SLACK_S for _, woken in self.paused)]
+            stale = [at for at in late if not any(woken <= at <= woken + WOKEN_S for _, woken in self.paused)]
             count("steps by a copy that woke up", len(late) - len(stale))
             if stale:
                 raise Fault(f"two copies made progress: {len(stale)} steps, up to {max(stale) - b['from']:.2f} s late")
 
     def judge_loss(self, lines):
-        copies = self.copies(lines)
-        bound = EVERY_S + PERIOD * STEP_MS / 1e3 + SLACK_S
+        log = rehearsal_log.Log(self.notes)
+        steps, starts = log.steps(), log.bases()
+        for name in self.start_times:
+            count("looks at which a save was due",
+                  rehearsal_log.judge_start(log, name, lines, self.kind, EVERY_S, self.lease_s, self.faults, self.said(name).read_text()))
+            bases = [base for epoch, (base, _) in self.kept.known.items() if starts.get(epoch) == name]
+            for line in lines:
+                if line[2:3] == ["start"] and line[4] == name and all(b in steps or b == (0, 0) for b in bases):
+                    if int(line[3]) not in [steps.get(base, 0) for base in bases]:
+                        raise Fault(f"{name} resumed step {line[3]}, and began from {[(b, steps.get(b, 0)) for b in bases]}")
+        self.count_loss(self.copies(lines))
+
+    def count_loss(self, copies):
         for a, b in zip(copies, copies[1:]):
-            if not a["steps"] or self.excuse(a["to"]):
+            if not a["steps"] or any(began <= a["to"] <= ended for began, ended in self.faults + self.paused):
                 continue
             kept = [at for step, at in a["steps"].items() if step <= b["first"]]
-            lost = a["to"] - (max(kept) if kept else a["from"])
-            count("ms lost", int(lost * 1e3))
+            count("ms lost", int((a["to"] - (max(kept) if kept else a["from"])) * 1e3))
             count("losses")
-            if lost > bound:
-                raise Fault(f"{lost:.2f} s of work were lost, over {bound:.2f}: it had step {max(a['steps'])}, resumed {b['first']}")
 
     def close(self, keep):
         for fare in self.alive:
@@ -491,26 +598,29 @@ class OnS3(Rehearsal):
     def __init__(self, fare, seed):
         super().__init__(fare, seed)
         self.lease_s = 2.0
-        self.link = Link(Server.get().ports["proxy"])
-        self.store = f"s3://jobs/{seed}-{time.monotonic_ns()}"
+        self.links = []  # of each start
+        self.prefix = f"{seed}-{time.monotonic_ns()}"
+        self.store = f"s3://jobs/{self.prefix}"
         self.wrong = [what for what in self.wrong if what in ("folder gone", "folder errors")] + LIES
         kinds = [k for k in KINDS if k != "store down"] + 3 * ON_S3
         self.plan = [self.random.choice(self.wrong if self.random.random() < 0.5 else kinds) for _ in range(self.random.randint(1, 3))]
 
-    def environment(self, home):
-        return {**super().environment(home), **Server.get().environment(AWS_ENDPOINT_URL=f"http://127.0.0.1:{self.link.port}")}
+    def network(self, name):
+        def note(what):
+            with open(self.notes, "a") as file:
+                file.write(f"{name} network {time.monotonic():.6f} {what}\n")
+        self.links.append(Link(Server.get().ports["proxy"], note))
+        return Server.get().environment(AWS_ENDPOINT_URL=f"http://127.0.0.1:{self.links[-1].port}")
 
-    def whole(self):
-        ask, prefix = Server.get().ask, self.store.removeprefix("s3://jobs/")
-        status, listed = ask("GET", "/jobs", "list-type=2&prefix=" + urllib.parse.quote(f"{prefix}/saves/", safe=""))
+    def names(self, below):
+        status, listed = Server.get().ask("GET", "/jobs", "list-type=2&prefix=" + urllib.parse.quote(f"{self.prefix}/{below}/", safe=""))
         assert status == 200 and b"<IsTruncated>false" in listed, listed
-        names = set()
-        for save in re.findall(r"<Key>([^<]*)/complete</Key>", listed.decode()):
-            status, manifest = ask("GET", f"/jobs/{save}/manifest")
-            if status == 200:
-                names |= {save} | {e["data"] for e in json.loads(manifest)["entries"] if "data" in e
-                                   and ask("HEAD", f"/jobs/{prefix}/{e['data']}")[0] == 200}
-        return names
+        return [key.removeprefix(f"{self.prefix}/") for key in re.findall(r"<Key>([^<]*)</Key>", listed.decode())]
+
+    def read(self, name):
+        status, data = Server.get().ask("GET", f"/jobs/{self.prefix}/{name}")
+        assert status in (200, 404), status
+        return data if status == 200 else None
 
     def make_wrong(self, what, home):
         if what not in LIES:
@@ -522,24 +632,30 @@ class OnS3(Rehearsal):
         return liar.listener.shutdown, {"AWS_ENDPOINT_URL": liar.endpoint}
 
     def network_cut(self, seconds):
-        self.link.cut()
+        for link in self.links:
+            link.cut()
         time.sleep(seconds)
-        self.link.down = False
+        for link in self.links:
+            link.down = False
 
     def slow_network(self, seconds):
-        self.link.delay = self.random.uniform(0.05, 0.3)
+        delay = self.random.uniform(0.05, 0.3)
+        for link in self.links:
+            link.delay = delay
         time.sleep(seconds)
-        self.link.delay = 0.0
+        for link in self.links:
+            link.delay = 0.0
 
     def close(self, keep):
         super().close(keep)
-        self.link.socket.close()
-        self.link.cut()
+        for link in self.links:
+            link.socket.close()
+            link.cut()
 
 
 class Native(Rehearsal):
     """One of fare's own trainings, instead of a command."""
-    reference, limit_s = None, 600  # it computes: on a machine with a load of 40, two minutes were not enough
+    reference = None
     TRAINING = ["run", "mlp", "--full", "--epochs", "1", "--batch", "500", "--threads", "1", "--no-cloud"]
 
     def __init__(self, fare, seed):
@@ -577,6 +693,9 @@ class Native(Rehearsal):
 
 
 def one(fare, seed):
+    """Its fault, or None, and the seconds that it took."""
+    if ending.is_set():
+        return None, 0.0
     number = int(seed.split("-")[1])
     s3 = number % 10 == 3 and Server.get()
     r = (Native if number % 40 == 7 else OnS3 if s3 else Rehearsal)(fare, seed)
@@ -603,6 +722,8 @@ def main():
     fare = str(Path(args.fare).resolve())
     seeds = [args.seed] if "-" in args.seed else [f"{args.seed}-{i}" for i in range(1, args.count + 1)]
     faults, began = [], time.monotonic()
+    for number in (signal.SIGTERM, signal.SIGINT):  # no more are begun
+        signal.signal(number, lambda *_: ending.set())
     with ThreadPoolExecutor(args.at_once) as pool:
         for fault, _ in pool.map(lambda s: one(fare, s), seeds):
             if fault:

@@ -463,12 +463,12 @@ static void test_links(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_cut), cmocka_unit_test(test_other_files),
-        cmocka_unit_test(test_folder),    cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_finder),    cmocka_unit_test(test_between_two_files),
-        cmocka_unit_test(test_deepspeed), cmocka_unit_test(test_lightning_deepspeed),
-        cmocka_unit_test(test_megatron),  cmocka_unit_test(test_keras_backup),
-        cmocka_unit_test(test_links),     cmocka_unit_test(test_being_deleted),
+        cmocka_unit_test(test_every_cut),   cmocka_unit_test(test_other_files),
+        cmocka_unit_test(test_folder),      cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_finder),      cmocka_unit_test(test_between_two_files),
+        cmocka_unit_test(test_deepspeed),   cmocka_unit_test(test_lightning_deepspeed),
+        cmocka_unit_test(test_megatron),    cmocka_unit_test(test_keras_backup),
+        cmocka_unit_test(test_links),       cmocka_unit_test(test_being_deleted),
         cmocka_unit_test(test_left_behind),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
