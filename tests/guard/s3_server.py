@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import http.client
 import os
+import random
 import shutil
 import signal
 import socket
@@ -81,9 +82,15 @@ user_test_reader = other-secret
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """Below those that the kernel gives to clients, who may take one before the server does."""
+    while True:
+        port = random.randrange(12000, 32000)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 def die_with_parent():
