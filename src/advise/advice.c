@@ -47,7 +47,7 @@ void advice_add_bill(struct buf *out, const struct bill *bill)
     buf_printf(out, "%s, %s USD", bill->offer, amount);
     if (*interval)
         buf_printf(out, " (%s)", interval);
-    if (bill->before_credit) {
+    if (bill->before_credit.known) {
         char before[MONEY_BYTES];
         money_short(bill_before_credit(bill), before);
         buf_printf(out, " after credits, %s before,", before);
@@ -59,12 +59,9 @@ void advice_add_bill(struct buf *out, const struct bill *bill)
     if (bill->incomplete.v)
         buf_adds(out, ", without items that its tariff has no price for");
     if (bill->committed_months.known) {
-        char owed[MONEY_BYTES] = "?";
-        int64_t nano = 0;
-        if (bill->committed && money_parse(bill->committed, &nano, NULL) == 0)
-            money_short(nano, owed);
         buf_printf(out, ", committed for %s (%s %s in all, used or not)",
-                   units_count(bill->committed_months.v, "month").s, owed, bill->currency);
+                   units_count(bill->committed_months.v, "month").s,
+                   bill->committed.known ? money_brief(bill->committed).s : "?", bill->currency);
     }
     advice_add_age(out, bill, ", ", "");
 }
@@ -183,7 +180,7 @@ static int say_cheapest(struct quote *quote, struct err *err)
     const struct bill *cheap = quote_cheapest(bills, count), *fast = quote_fastest(bills, count),
                       *perhaps = quote_least_bound(bills, count);
     struct buf text = {0};
-    buf_printf(&text, "Cheapest%s: ", cheap->waiting ? ", with your waiting" : "");
+    buf_printf(&text, "Cheapest%s: ", cheap->waiting.known ? ", with your waiting" : "");
     advice_add_bill(&text, cheap);
     advice_add_whose(&text, quote, cheap);
     if (perhaps)
@@ -240,7 +237,7 @@ static int say_frontier(struct quote *quote, struct err *err)
             else
                 buf_printf(&text, "%sothing is both faster and cheaper%s than: ",
                            bounds ? "Apart from lower bounds (≥), n" : "N",
-                           b->waiting ? ", with your waiting," : "");
+                           b->waiting.known ? ", with your waiting," : "");
             advice_add_bill(&text, b);
         }
     }
@@ -276,7 +273,7 @@ static int say_credits(const struct advice_wishes *w, struct quote *quote, struc
 {
     bool any = false;
     for (size_t i = 0; i < quote->bills.count && !any; i++)
-        any = quote->bills.items[i].before_credit;
+        any = quote->bills.items[i].before_credit.known;
     if (!any)
         return 0;
     struct buf text = {0};

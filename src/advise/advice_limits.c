@@ -84,9 +84,7 @@ static void add_other_ways(struct buf *out, const struct bill *bill, double dead
     for (size_t i = bill->spot.rows.count; i-- > 0;) {
         const struct spot_row *row = &bill->spot.rows.items[i];
         bool demand = strcmp(row->what, "on demand") == 0;
-        int64_t mean;
-        if (strncmp(row->what, "policy", 6) == 0 || !row->mean ||
-            money_parse(row->mean, &mean, NULL) != 0 ||
+        if (strncmp(row->what, "policy", 6) == 0 || !row->mean.known ||
             !(row->deadline_kept.v || (demand && row->high_s.known && row->high_s.v <= deadline_s)))
             continue;
         buf_printf(out, "; %s ", row->what);
@@ -94,10 +92,10 @@ static void add_other_ways(struct buf *out, const struct bill *bill, double dead
             buf_adds(out, "does, in ");
             advice_add_time(out, row->mean_s.v);
             buf_adds(out, ", for ");
-            advice_add_money(out, mean);
+            advice_add_money(out, row->mean.nano);
         } else {
             buf_adds(out, "is always in time, for ");
-            advice_add_money(out, mean);
+            advice_add_money(out, row->mean.nano);
             buf_adds(out, " on average");
         }
     }
@@ -224,12 +222,11 @@ static struct kept within(const struct quote *quote, int64_t budget)
 // Why a bill of less than the budget may be more.
 static const char *why_more(const struct bill *bill, int64_t budget)
 {
-    int64_t high = 0;
     if (bill_total(bill) > budget)
         return "";
-    if (bill->high && money_parse(bill->high, &high, NULL) == 0 && high > budget)
+    if (bill->high.nano > budget)
         return " at the end of its interval";
-    if (bill->owed && money_parse(bill->owed, &high, NULL) == 0 && high > budget)
+    if (bill->owed.nano > budget)
         return " with all that it owes";
     return quote_dearest(bill) > budget ? " if started hours are charged" : "";
 }

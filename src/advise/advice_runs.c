@@ -78,8 +78,8 @@ struct cost { // of several runs; `low` and `high`: at the ends of an estimate, 
 // What a commitment owes, used or not: in all, or in a month.
 static int count_owed(const struct bill *bill, bool month, struct cost *cost, struct err *err)
 {
-    int64_t owed = 0;
-    if (!bill->owed || money_parse(bill->owed, &owed, NULL) != 0)
+    int64_t owed = bill->owed.nano;
+    if (!bill->owed.known)
         return 0;
     if (month && bill->committed_months.v > 0)
         TRY(money_scale(owed, 1, bill->committed_months.v, MONEY_HALF_EVEN, &owed, err));
@@ -93,9 +93,8 @@ static int count_owed(const struct bill *bill, bool month, struct cost *cost, st
 // already.
 static int64_t with_interruptions(const struct bill *bill, int64_t total)
 {
-    int64_t before = 0;
-    if (!bill->spot.replays.known || bill->spot.never_ends.v || bill->certainty ||
-        money_parse(bill->spot.uninterrupted, &before, NULL) != 0 || before <= 0)
+    const int64_t before = bill->spot.uninterrupted.nano;
+    if (!bill->spot.replays.known || bill->spot.never_ends.v || bill->certainty || before <= 0)
         return total;
     return (int64_t)fmin((double)total * (double)bill_before_credit(bill) / (double)before, 9e18);
 }
@@ -121,8 +120,7 @@ static int bill_for(const struct quote_ask *ask, const struct bill *bill, double
     if (rc == 0) {
         cost->total = cost->low = cost->high = cost->metered =
             with_interruptions(bill, bill_total(&again));
-        free(again.owed); // counted below
-        again.owed = NULL;
+        again.owed = (struct maybe_money){0}; // counted below
         cost->worst = with_interruptions(bill, quote_dearest(&again));
         cost->at_least = bill_is_bound(bill);
         rc = count_owed(bill, month, cost, err);
@@ -229,8 +227,7 @@ static void add_month(struct buf *text, const char *before, const struct best *b
                bill->certainty ? ", " : "", bill->certainty ? bill->certainty : "");
     if (bill->committed_months.known) {
         char owed[MONEY_BYTES];
-        int64_t nano = 0;
-        money_short(bill->owed && money_parse(bill->owed, &nano, NULL) == 0 ? nano : 0, owed);
+        money_short(bill->owed.nano, owed);
         buf_printf(text, ", committed for %s (%s USD in all, used or not)",
                    units_count(bill->committed_months.v, "month").s, owed);
     }

@@ -123,12 +123,12 @@ static int fill_cost(const struct compare_targets *all, const struct target *t,
         row->trainings_per_usd.value = some_real(1e9 / (double)cost);
     }
     row->price.assumed = some_bool(t->price.assumed && !all->wishes.prorated);
-    TRY(text_set_amount(&row->price.usd_per_hour, hour, err));
+    row->price.usd_per_hour = some_money(hour);
     TRY(text_set(&row->price.from, "book", err));
-    TRY(text_set_amount(&row->cost.usd, cost, err));
+    row->cost.usd = some_money(cost);
     if (!row->cost.lower_bound.v) { // else it has no end
-        TRY(text_set_amount(&row->cost.low_usd, totals[1], err));
-        TRY(text_set_amount(&row->cost.high_usd, totals[2], err));
+        row->cost.low_usd = some_money(totals[1]);
+        row->cost.high_usd = some_money(totals[2]);
     }
     return compare_local_row(all->market, all->wishes.currency, t->price.day, row, err);
 }
@@ -161,16 +161,13 @@ static int fill_row(const struct compare_targets *all, const struct target *t,
 
 static void set_ratios(struct compare_row *row, const struct compare_row *base)
 {
-    int64_t low = 0, high = 0;
     if (!base || !row->time_s.value.known)
         return;
     set_ratio(row->time_s.value.v, row->time_s.low.v, row->time_s.high.v, base->time_s.value.v,
               &row->time);
-    if (base->cost.nano_usd.v > 0 && !base->cost.lower_bound.v && row->cost.high_usd &&
-        money_parse(row->cost.low_usd, &low, NULL) == 0 &&
-        money_parse(row->cost.high_usd, &high, NULL) == 0)
-        set_ratio((double)row->cost.nano_usd.v, (double)low, (double)high,
-                  (double)base->cost.nano_usd.v, &row->money);
+    if (base->cost.nano_usd.v > 0 && !base->cost.lower_bound.v && row->cost.high_usd.known)
+        set_ratio((double)row->cost.nano_usd.v, (double)row->cost.low_usd.nano,
+                  (double)row->cost.high_usd.nano, (double)base->cost.nano_usd.v, &row->money);
 }
 
 static int add_target(const struct compare_targets *all, const struct target *t,

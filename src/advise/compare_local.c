@@ -8,25 +8,25 @@ int compare_local_row(struct market *market, const char *currency, int day, stru
                       struct err *err)
 {
     struct buf words = {0};
-    if (!currency || !row->cost.usd)
+    if (!currency || !row->cost.usd.known)
         return 0;
     TRY(text_set(&row->cost.local_currency, currency, err));
-    TRY(local_text(market, currency, day, row->cost.usd, &row->cost.local, err));
-    TRY(local_text(market, currency, day, row->cost.low_usd, &row->cost.local_low, err));
-    TRY(local_text(market, currency, day, row->cost.high_usd, &row->cost.local_high, err));
+    TRY(local_money(market, currency, day, row->cost.usd, &row->cost.local, err));
+    TRY(local_money(market, currency, day, row->cost.low_usd, &row->cost.local_low, err));
+    TRY(local_money(market, currency, day, row->cost.high_usd, &row->cost.local_high, err));
     int rc = local_words(market, currency, day, &words, err);
     return rc == 0 ? text_take(&row->cost.exchange, &words, err) : (buf_release(&words), rc);
 }
 
 // An amount times mean ÷ usd, both of the whole row.
-static int scale(const char *amount, int64_t mean, int64_t usd, char **out, struct err *err)
+static int scale(struct maybe_money amount, int64_t mean, int64_t usd, struct maybe_money *out,
+                 struct err *err)
 {
-    int64_t nano = 0;
-    if (!amount || usd <= 0)
+    if (!amount.known || usd <= 0)
         return 0;
-    TRY(money_parse(amount, &nano, err));
-    TRY(money_scale(nano, mean, usd, MONEY_HALF_EVEN, &nano, err));
-    return text_set_amount(out, nano, err);
+    TRY(money_scale(amount.nano, mean, usd, MONEY_HALF_EVEN, &out->nano, err));
+    out->known = true;
+    return 0;
 }
 
 int compare_local_group(struct market *market, const char *currency, const struct group *g,
@@ -34,7 +34,7 @@ int compare_local_group(struct market *market, const char *currency, const struc
 {
     int64_t sum = 0, mean;
     bool one_day = true;
-    if (!currency || !row->cost.usd)
+    if (!currency || !row->cost.usd.known)
         return 0;
     int first = g->parts.items[0].day;
     TRY(compare_local_row(market, currency, first, row, err));
@@ -42,15 +42,16 @@ int compare_local_group(struct market *market, const char *currency, const struc
         const struct part *part = &g->parts.items[i];
         int64_t local = 0;
         TRY(local_amount(market, currency, part->day, part->cost, &local, err));
-        if (local < 0 || !money_sum(&sum, local)) // before the first rate, or more than fits
-            return TEXTS_SET(err, {&row->cost.local, NULL}, {&row->cost.local_low, NULL},
-                             {&row->cost.local_high, NULL});
+        if (local < 0 || !money_sum(&sum, local)) { // before the first rate, or more than fits
+            row->cost.local = row->cost.local_low = row->cost.local_high = (struct maybe_money){0};
+            return 0;
+        }
         one_day &= part->day == first;
     }
     if (one_day)
         return 0;
     TRY(money_scale(sum, 1, (int64_t)g->parts.count, MONEY_HALF_EVEN, &mean, err));
-    TRY(text_set_amount(&row->cost.local, mean, err));
+    row->cost.local = some_money(mean);
     TRY(scale(row->cost.low_usd, mean, row->cost.nano_usd.v, &row->cost.local_low, err));
     TRY(scale(row->cost.high_usd, mean, row->cost.nano_usd.v, &row->cost.local_high, err));
     struct buf words = {0};

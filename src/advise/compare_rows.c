@@ -173,9 +173,8 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
     if (!price->known)
         return texts_add(&row->notes, price->from[0] ? price->from : COMPARE_UNPRICED, err);
     if (g->least == g->most) {
-        rc = text_set_amount(&to->usd_per_hour, price->hour, err);
-        if (rc == 0)
-            rc = text_set(&to->from, price->from, err);
+        to->usd_per_hour = some_money(price->hour);
+        rc = text_set(&to->from, price->from, err);
     } else {
         char least[MONEY_BYTES], most[MONEY_BYTES], from[80];
         money_short(g->least, least);
@@ -213,22 +212,18 @@ static int64_t mean_cost(const struct group *g)
     return (int64_t)whole;
 }
 
-// The interval's ends, as shares of the mean, in integers.
-static int spread_cost(const struct group *g, struct compare_row *row, struct err *err)
+// The interval's ends, as shares of the mean, in integers; one that does not fit is unknown.
+static void spread_cost(const struct group *g, struct compare_row *row)
 {
     struct stats_interval interval = figure_interval(&g->cost);
     double low = interval.low / g->cost.value, high = interval.high / g->cost.value;
     int64_t nano, mean = row->cost.nano_usd.v;
-    if (!(high < 1e9))
-        return 0;
-    int rc = money_scale(mean, llround(low * 1e9), MONEY_UNIT, MONEY_HALF_EVEN, &nano, NULL);
-    if (rc == 0)
-        rc = text_set_amount(&row->cost.low_usd, nano, err);
-    if (rc == 0)
-        rc = money_scale(mean, llround(high * 1e9), MONEY_UNIT, MONEY_HALF_EVEN, &nano, NULL);
-    if (rc == 0)
-        rc = text_set_amount(&row->cost.high_usd, nano, err);
-    return rc == ERR_OVERFLOW ? 0 : rc;
+    if (!(high < 1e9) ||
+        money_scale(mean, llround(low * 1e9), MONEY_UNIT, MONEY_HALF_EVEN, &nano, NULL) != 0)
+        return;
+    row->cost.low_usd = some_money(nano);
+    if (money_scale(mean, llround(high * 1e9), MONEY_UNIT, MONEY_HALF_EVEN, &nano, NULL) == 0)
+        row->cost.high_usd = some_money(nano);
 }
 
 static int fill_cost(const struct group *g, struct compare_row *row, struct err *err)
@@ -242,20 +237,19 @@ static int fill_cost(const struct group *g, struct compare_row *row, struct err 
         TRY(texts_add(&row->notes, COMPARE_BOUND, err));
     }
     int64_t each;
-    int rc = text_set_amount(&row->cost.usd, row->cost.nano_usd.v, err);
-    if (rc == 0 && run_million_tokens(&g->run, row->cost.nano_usd.v, &each))
-        rc = text_set_amount(&row->usd_per_mtoken, each, err);
+    row->cost.usd = some_money(row->cost.nano_usd.v);
+    if (run_million_tokens(&g->run, row->cost.nano_usd.v, &each))
+        row->usd_per_mtoken = some_money(each);
     if (g->bound) // it has no end
-        return rc;
-    if (rc == 0 && only && only->time_high > 0) {
-        rc = text_set_amount(&row->cost.low_usd, only->cost_low, err);
-        if (rc == 0)
-            rc = text_set_amount(&row->cost.high_usd, only->cost_high, err);
-    } else if (rc == 0 && g->cost.judged) {
-        rc = spread_cost(g, row, err);
+        return 0;
+    if (only && only->time_high > 0) {
+        row->cost.low_usd = some_money(only->cost_low);
+        row->cost.high_usd = some_money(only->cost_high);
+    } else if (g->cost.judged) {
+        spread_cost(g, row);
     }
     if (!g->cost.positive)
-        return rc;
+        return 0;
     struct compare_figure *work = &row->trainings_per_usd;
     work->value = some_real(1e9 / g->cost.value);
     if (g->cost.judged) {
@@ -263,7 +257,7 @@ static int fill_cost(const struct group *g, struct compare_row *row, struct err 
         work->low = some_real(1e9 / interval.high);
         work->high = some_real(1e9 / interval.low);
     }
-    return rc;
+    return 0;
 }
 
 static void fill_time(const struct group *g, struct compare_row *row)
@@ -320,7 +314,7 @@ static int fill_relative(const struct group *g, struct compare_row *row, struct 
                   err));
     if (!g->price.known)
         return fill_price(g, row, err); // with the reason
-    TRY(text_set_amount(&row->price.usd_per_hour, g->price.hour, err));
+    row->price.usd_per_hour = some_money(g->price.hour);
     return text_set(&row->price.from, g->price.from, err);
 }
 
@@ -345,9 +339,9 @@ static int fill_power(const struct group *g, const struct power_given *given,
     row->power.watts = watts.value;
     row->power.kwh = some_real(power_kwh(mw, ns));
     TRY(text_set(&row->power.how, g->power.how, err));
-    if (given->kwh < 0 || power_cost(mw, ns, given->kwh, &cost, NULL) != 0)
-        return 0;
-    return text_set_amount(&row->power.usd, cost, err);
+    if (given->kwh >= 0 && power_cost(mw, ns, given->kwh, &cost, NULL) == 0)
+        row->power.usd = some_money(cost);
+    return 0;
 }
 
 static struct maybe_real mean_of(const struct group *g, size_t offset)

@@ -55,17 +55,14 @@ static bool cost_value(const struct compare_row *row, double *value)
 static void cost_words(const struct compare_row *row, struct buf *out)
 {
     char text[MONEY_BYTES];
-    int64_t nano;
     if (!row->cost.nano_usd.known)
         return;
     buf_adds(out, ", ");
     const char *mark = row->cost.lower_bound.v ? "≥" : "";
     money_short(row->cost.nano_usd.v, text);
     buf_printf(out, "%s$%s a training", mark, text);
-    if (row->usd_per_mtoken && money_parse(row->usd_per_mtoken, &nano, NULL) == 0) {
-        money_short(nano, text);
-        buf_printf(out, ", %s$%s per million tokens", mark, text);
-    }
+    if (row->usd_per_mtoken.known)
+        buf_printf(out, ", %s$%s per million tokens", mark, money_brief(row->usd_per_mtoken).s);
     if (row->joules_per_mtoken.known)
         buf_printf(out, ", %.4g J per million tokens", row->joules_per_mtoken.v);
 }

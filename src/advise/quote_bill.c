@@ -181,8 +181,8 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
     if (rc == 0)
         rc = note_end(c, &bill, err);
     int64_t each;
-    if (rc == 0 && bill.total && run_million_tokens(run, bill_total(&bill), &each))
-        rc = text_set_amount(&bill.usd_per_mtoken, each, err);
+    if (rc == 0 && bill.total.known && run_million_tokens(run, bill_total(&bill), &each))
+        bill.usd_per_mtoken = some_money(each);
     bool other = c->proof->from->training > 0;
     struct bill *added = NULL;
     if (rc == 0)

@@ -10,17 +10,16 @@
 
 #include "advise/quote_parts.h"
 
-struct place {            // of a bill in the order, with its amounts parsed once
+struct place {            // of a bill in the order, with its amounts
     int64_t rank, before; // `before` credits breaks ties among bills that credits pay
     int64_t key;          // `rank`, or that of the measured bill it goes behind
     struct bill *bill;
     bool estimate;
 };
 
-static int64_t at_least(int64_t amount, const char *text)
+static int64_t at_least(int64_t amount, struct maybe_money other)
 {
-    int64_t other = 0;
-    return text && money_parse(text, &other, NULL) == 0 && other > amount ? other : amount;
+    return other.known && other.nano > amount ? other.nano : amount;
 }
 
 // Under an assumed rule, started hours decide: an assumption alone makes nothing cheapest.
@@ -32,20 +31,17 @@ static int64_t with_hours(const struct bill *bill)
 // The amount to pay, all of a commitment, plus the cost of waiting if it is counted.
 static int64_t rank(const struct bill *bill)
 {
-    int64_t total = at_least(with_hours(bill), bill->owed), waiting = 0;
-    if (bill->waiting && money_parse(bill->waiting, &waiting, NULL) == 0 &&
-        total < INT64_MAX - waiting)
-        total += waiting;
+    int64_t total = at_least(with_hours(bill), bill->owed);
+    if (total < INT64_MAX - bill->waiting.nano)
+        total += bill->waiting.nano;
     return total;
 }
 
 // An end of the interval, with all that is in the rank.
-static int64_t end_of(const struct place *p, const char *end)
+static int64_t end_of(const struct place *p, struct maybe_money end)
 {
     int64_t amount = 0, more = p->rank - bill_total(p->bill);
-    if (!end || money_parse(end, &amount, NULL) != 0 || money_add(amount, more, &amount, NULL) != 0)
-        return p->rank;
-    return amount;
+    return end.known && money_add(end.nano, more, &amount, NULL) == 0 ? amount : p->rank;
 }
 
 static int by_key(const void *a, const void *b)

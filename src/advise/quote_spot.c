@@ -185,9 +185,9 @@ static int add_line(struct spotting *s, const char *what, const char *how, int64
     struct bill_item *item = LIST_ADD(&b->items, err);
     if (!item)
         return ERR_MEMORY;
+    item->amount = some_money(more);
     TRY(text_set(&item->what, what, err));
-    TRY(text_set(&item->how, how, err));
-    return text_set_amount(&item->amount, more, err);
+    return text_set(&item->how, how, err);
 }
 
 // What the history's prices make of it without interruptions, and then what those add.
@@ -212,13 +212,14 @@ static int add_lines(struct spotting *s, int64_t extra, struct err *err)
                           : add_line(s, "interruptions and checkpoints", how, extra - level, err);
 }
 
-static int add_to(char **amount, int64_t more, struct err *err)
+static int add_to(struct maybe_money *amount, int64_t more, struct err *err)
 {
-    int64_t before = 0, after = 0;
-    if (!*amount || money_parse(*amount, &before, NULL) != 0)
+    int64_t after = 0;
+    if (!amount->known)
         return 0;
-    TRY(money_add(before, more, &after, err));
-    return text_set_amount(amount, after > 0 ? after : 0, err);
+    TRY(money_add(amount->nano, more, &after, err));
+    *amount = some_money(after > 0 ? after : 0);
+    return 0;
 }
 
 static int set_local(struct spotting *s, struct err *err)
@@ -227,9 +228,9 @@ static int set_local(struct spotting *s, struct err *err)
     const char *to = s->wishes->currency;
     if (!to)
         return 0;
-    TRY(local_text(s->market, to, s->price.day, b->total, &b->local_total, err));
-    TRY(local_text(s->market, to, s->price.day, b->low, &b->local_low, err));
-    return local_text(s->market, to, s->price.day, b->high, &b->local_high, err);
+    TRY(local_money(s->market, to, s->price.day, b->total, &b->local_total, err));
+    TRY(local_money(s->market, to, s->price.day, b->low, &b->local_low, err));
+    return local_money(s->market, to, s->price.day, b->high, &b->local_high, err);
 }
 
 // The ends of the time's own interval widen those of the replays in proportion.
@@ -257,13 +258,13 @@ static int set_bill(struct spotting *s, const struct replay_summary *sum, struct
     b->high_s = some_real(high_ns / 1e9);
     TRY(add_lines(s, extra, err));
     TRY(add_to(&b->by_hours, extra, err));
-    TRY(text_set_amount(&b->total, mean > 0 ? mean : 0, err));
-    TRY(text_set_amount(&b->low, low > 0 ? low < mean ? low : mean : 0, err));
-    TRY(text_set_amount(&b->high, high > mean ? high : mean, err));
+    b->total = some_money(mean > 0 ? mean : 0);
+    b->low = some_money(low > 0 ? low < mean ? low : mean : 0);
+    b->high = some_money(high > mean ? high : mean);
     if (s->wishes->hour_of_mine.known) {
         TRY(money_scale(s->wishes->hour_of_mine.v, (int64_t)sum->mean_wall_ns, 3600 * NS_PER_S,
                         MONEY_HALF_EVEN, &waiting, err));
-        TRY(text_set_amount(&b->waiting, waiting, err));
+        b->waiting = some_money(waiting);
     }
     return 0;
 }
@@ -275,7 +276,7 @@ static int take_credit(struct spotting *s, struct err *err)
     TRY(bill_take_credit(s->market, s->wishes, s->offer, s->bill, &credit, err));
     for (size_t i = 0; i < s->bill->spot.rows.count; i++) {
         struct spot_row *row = &s->bill->spot.rows.items[i];
-        char **const amounts[] = {&row->mean, &row->low, &row->middle, &row->high};
+        struct maybe_money *const amounts[] = {&row->mean, &row->low, &row->middle, &row->high};
         for (size_t k = 0; row->interruptions.known && k < sizeof amounts / sizeof *amounts; k++)
             TRY(add_to(amounts[k], -credit, err));
     }
@@ -355,7 +356,7 @@ static int expect(struct spotting *s, struct err *err)
         spot->between_s = some_real((double)s->between_ns / 1e9);
     TRY(text_set(&spot->method, s->hazard.trace ? "replayed" : "simulated", err));
     TRY(find_base(s, err));
-    TRY(text_set(&spot->uninterrupted, s->bill->total, err));
+    spot->uninterrupted = s->bill->total;
     TRY(spot_replay(s, &s->replay, &sum, err));
     spot->replays = some_int((int64_t)s->replay.count);
     TRY(say_unfinished(s, &sum, err));
@@ -368,7 +369,7 @@ static int expect(struct spotting *s, struct err *err)
 static int say_unknown(struct spotting *s, struct err *err)
 {
     s->bill->spot.lower_bound = some_bool(true);
-    TRY(text_set(&s->bill->spot.uninterrupted, s->bill->total, err));
+    s->bill->spot.uninterrupted = s->bill->total;
     return texts_add(
         &s->bill->notes,
         s->hazard.life_ns > 0 && s->time->total_ns > s->hazard.life_ns

@@ -16,13 +16,12 @@
 #define STARTS_MOST 100 // of each policy
 #define HOUR_NS     (3600 * NS_PER_S)
 
-static int set_money(struct spot_row *row, int64_t mean, int64_t low, int64_t middle, int64_t high,
-                     struct err *err)
+static void set_money(struct spot_row *row, int64_t mean, int64_t low, int64_t middle, int64_t high)
 {
-    TRY(text_set_amount(&row->mean, mean, err));
-    TRY(text_set_amount(&row->low, low, err));
-    TRY(text_set_amount(&row->middle, middle, err));
-    return text_set_amount(&row->high, high, err);
+    row->mean = some_money(mean);
+    row->low = some_money(low);
+    row->middle = some_money(middle);
+    row->high = some_money(high);
 }
 
 static void set_times(struct spot_row *row, double mean_ns, const struct replay_quantiles *ns)
@@ -63,7 +62,8 @@ static int add_replay(struct spotting *s, const char *what, struct replay *r, st
     TRY(spot_usd(s, (double)nano->high, (double)wall->high, &high, err));
     row->interruptions = some_real(sum.mean_interruptions);
     set_times(row, sum.mean_wall_ns, &sum.wall_ns);
-    return set_money(row, mean, low, middle, high, err);
+    set_money(row, mean, low, middle, high);
+    return 0;
 }
 
 static int add_intervals(struct spotting *s, struct err *err)
@@ -123,11 +123,8 @@ static int add_demand(struct spotting *s, const struct offer *offer, struct err 
     int64_t gpus = s->bill->gpus_used.known ? s->bill->gpus_used.v : 0;
     int rc = bill_make(s->market, s->wishes, offer, "", s->time, gpus, &bill, err);
     const struct bill_time *t = s->time;
-    int64_t total = rc == 0 ? bill_total(&bill) : 0, low = total, high = total, ns = t->total_ns;
-    if (rc == 0 && bill.low && bill.high && money_parse(bill.low, &low, NULL) == 0)
-        rc = money_parse(bill.high, &high, err);
-    if (rc == 0)
-        rc = set_money(row, total, low, total, high, err);
+    int64_t total = rc == 0 ? bill_total(&bill) : 0, ns = t->total_ns;
+    set_money(row, total, money_or(bill.low, total), total, money_or(bill.high, total));
     set_times(row, (double)ns,
               &(struct replay_quantiles){t->low_ns >= 0 ? t->low_ns : ns, ns,
                                          t->high_ns >= 0 ? t->high_ns : ns});
@@ -234,8 +231,9 @@ static int add_policy(struct spotting *s, struct falling *f, enum policy policy,
         struct replay_quantiles t = sorted(f->ends, f->starts);
         set_times(row, end, &t);
     }
-    return set_money(row, in_usd(f, cost), in_usd(f, (double)q.low), in_usd(f, (double)q.middle),
-                     in_usd(f, (double)q.high), err);
+    set_money(row, in_usd(f, cost), in_usd(f, (double)q.low), in_usd(f, (double)q.middle),
+              in_usd(f, (double)q.high));
+    return 0;
 }
 
 static int add_policies(struct spotting *s, struct falling *f, struct err *err)

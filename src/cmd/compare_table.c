@@ -54,11 +54,7 @@ static void l1_text(const struct compare_row *row, const struct compare_figure *
 
 static void power_text(const struct compare_row *row, char out[COMPARE_CELL])
 {
-    char amount[MONEY_BYTES] = "-";
-    int64_t nano;
-    if (row->power.usd && money_parse(row->power.usd, &nano, NULL) == 0)
-        money_short(nano, amount);
-    snprintf(out, COMPARE_CELL, "%s", amount);
+    snprintf(out, COMPARE_CELL, "%s", row->power.usd.known ? money_brief(row->power.usd).s : "-");
 }
 
 static void add_part(struct buf *line, const char *text)
@@ -115,11 +111,9 @@ static void add_below(struct buf *line, const struct compare_row *row)
         buf_printf(line, "; MFU %.1f %%", row->mfu.v * 100);
     if (row->joules_per_mtoken.known)
         buf_printf(line, "; %.4g J per million tokens", row->joules_per_mtoken.v);
-    int64_t nano;
-    if (row->usd_per_mtoken && money_parse(row->usd_per_mtoken, &nano, NULL) == 0) {
-        money_short(nano, text);
-        buf_printf(line, "; %s$%s per million tokens", compare_cost_mark(row), text);
-    }
+    if (row->usd_per_mtoken.known)
+        buf_printf(line, "; %s$%s per million tokens", compare_cost_mark(row),
+                   money_brief(row->usd_per_mtoken).s);
 }
 
 static void add_row(struct table *table, struct compare_notes *notes, const struct compare_row *row)

@@ -103,13 +103,12 @@ static int split_offer(const struct emitter *emitter, const char *offer, struct 
 static void cost_lines(const struct schedule_record *r, struct buf *out)
 {
     char total[MONEY_BYTES], with[MONEY_BYTES];
-    int64_t nano;
     if (!r) {
         buf_adds(out, "Cost: unknown, as no --offer was given.\n");
         return;
     }
-    money_short(money_parse(r->total, &nano, NULL) == 0 ? nano : 0, total);
-    money_short(money_parse(r->total_with_allowances, &nano, NULL) == 0 ? nano : 0, with);
+    money_short(r->total.nano, total);
+    money_short(r->total_with_allowances.nano, with);
     buf_printf(out, "Cost (derived): %s USD a month", total);
     if (strcmp(total, with) != 0)
         buf_printf(out, ", %s with the free allowances", with);
@@ -117,7 +116,7 @@ static void cost_lines(const struct schedule_record *r, struct buf *out)
     for (size_t i = 0; i < r->items.count; i++) {
         const struct schedule_item *item = &r->items.items[i];
         buf_printf(out, "  %s: %s: %s\n", item->name, item->what,
-                   item->amount ? item->amount : "unknown");
+                   item->amount.known ? money_exact(item->amount).s : "unknown");
     }
     buf_printf(out, "  %s, %s\n", r->offer, r->rate_source);
     if (r->up_source)

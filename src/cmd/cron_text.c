@@ -10,17 +10,16 @@
 #include "base/units.h"
 #include "cmd/table.h"
 
-static void short_amount(const char *amount, const char *currency, char out[MONEY_BYTES])
+static void short_amount(struct maybe_money amount, const char *currency, char out[MONEY_BYTES])
 {
-    int64_t nano;
-    if (amount && money_parse(amount, &nano, NULL) == 0)
-        money_short_in(nano, currency, out);
+    if (amount.known)
+        money_short_in(amount.nano, currency, out);
     else
         snprintf(out, MONEY_BYTES, "unknown");
 }
 
 static void add_row(struct table *table, enum out_style style, const char *name, const char *what,
-                    const char *currency, const char *amount, const char *with_free)
+                    const char *currency, struct maybe_money amount, struct maybe_money with_free)
 {
     char paid[MONEY_BYTES], with[MONEY_BYTES];
     short_amount(amount, currency, paid);
@@ -40,7 +39,8 @@ static void head(struct out *out, const struct schedule_record *r)
     out_row(out, "Up", "%s each time, charged as %s", up, charged);
     if (r->up_source)
         out_row(out, "", "%s", r->up_source);
-    out_row(out, "Offer", "%s, %s USD an hour (%s)", r->offer, r->rate_per_hour, r->rate_source);
+    out_row(out, "Offer", "%s, %s USD an hour (%s)", r->offer, money_exact(r->rate_per_hour).s,
+            r->rate_source);
     out_row(out, "Rule", "%s%s", r->rule_assumed.v ? "ASSUMED: " : "", r->rule);
     out_printf(out, "\n");
 }
@@ -143,12 +143,9 @@ void cron_text(struct out *out, const struct schedule_record *r)
     table_print(&table, out);
     out_printf(out, "\n");
     alternatives(out, r);
-    if (r->own_power) {
-        char amount[MONEY_BYTES];
-        short_amount(r->own_power, "USD", amount);
-        out_wrapf(out, 0, "On a machine of your own: %s USD of electricity a month (%s).", amount,
-                  r->own_power_how);
-    }
+    if (r->own_power.known)
+        out_wrapf(out, 0, "On a machine of your own: %s USD of electricity a month (%s).",
+                  money_brief(r->own_power).s, r->own_power_how);
     for (size_t i = 0; i < r->notes.count; i++)
         out_wrap(out, 0, r->notes.items[i]);
 }

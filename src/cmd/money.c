@@ -137,9 +137,8 @@ static void add_machine(struct table *table, const struct bill *b)
     bill_amount(b, amount, interval);
     snprintf(cost, sizeof cost, "%s%s", amount, b->price_old.v ? "*" : "");
     char local[MONEY_BYTES + 4] = "";
-    int64_t nano = 0;
-    if (b->local_total && money_parse(b->local_total, &nano, NULL) == 0) {
-        money_short_in(nano, b->local_currency, amount);
+    if (b->local_total.known) {
+        money_short_in(b->local_total.nano, b->local_currency, amount);
         snprintf(local, sizeof local, "%s%s", bill_mark(b), amount);
     }
     const char *const cells[] = {b->offer, there, cost,
@@ -350,7 +349,7 @@ static void say_exchange(struct out *out, const struct report *report)
         const struct bill *first = q->bills.count > 0       ? q->bills.items
                                    : q->estimates.count > 0 ? q->estimates.items
                                                             : NULL;
-        if (!first || !first->local_total || strcmp(said, first->exchange) == 0)
+        if (!first || !first->local_total.known || strcmp(said, first->exchange) == 0)
             continue;
         said = first->exchange;
         out_wrapf(out, 0, "%s.", said);

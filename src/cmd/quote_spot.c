@@ -124,29 +124,17 @@ static void say_inputs(struct out *out, const struct bill_spot *s)
     buf_release(&text);
 }
 
-static void short_amount(const char *amount, char out[MONEY_BYTES])
+static void at_least(struct money_words *amount)
 {
-    int64_t nano = 0;
-    out[0] = '\0';
-    if (amount && money_parse(amount, &nano, NULL) == 0)
-        money_short(nano, out);
-}
-
-static void at_least(char amount[MONEY_BYTES])
-{
-    char text[MONEY_BYTES];
-    snprintf(text, sizeof text, "%s", amount);
-    snprintf(amount, MONEY_BYTES, "≥%.*s", MONEY_BYTES - 4, text);
+    const struct money_words text = *amount;
+    snprintf(amount->s, sizeof amount->s, "≥%.*s", MONEY_BYTES - 4, text.s);
 }
 
 static void add_row(struct table *table, const struct spot_row *r)
 {
-    char mean[MONEY_BYTES], low[MONEY_BYTES], middle[MONEY_BYTES], high[MONEY_BYTES];
+    struct money_words mean = money_brief(r->mean), low = money_brief(r->low),
+                       middle = money_brief(r->middle), high = money_brief(r->high);
     char fast[48] = "", half[48] = "", slow[48] = "", every[48] = "", taken[24] = "";
-    short_amount(r->mean, mean);
-    short_amount(r->low, low);
-    short_amount(r->middle, middle);
-    short_amount(r->high, high);
     if (r->interval_s.known)
         words_of(r->interval_s.v, every);
     if (r->middle_s.known) {
@@ -156,11 +144,12 @@ static void add_row(struct table *table, const struct spot_row *r)
     }
     if (r->interruptions.known)
         snprintf(taken, sizeof taken, "%.1f", r->interruptions.v);
-    if (r->unfinished.known && !r->mean)
-        snprintf(mean, sizeof mean, "never ends");
+    if (r->unfinished.known && !r->mean.known)
+        snprintf(mean.s, sizeof mean.s, "never ends");
     else if (r->lower_bound.v)
-        at_least(mean);
-    const char *const cells[] = {r->what, every, mean, low, middle, high, fast, half, slow, taken};
+        at_least(&mean);
+    const char *const cells[] = {r->what, every, mean.s, low.s, middle.s,
+                                 high.s,  fast,  half,   slow,  taken};
     table_row(table, OUT_PLAIN, cells, NULL);
 }
 
@@ -179,7 +168,7 @@ static void say_rows(struct out *out, const struct bill_spot *s)
             out_wrapf(out, 2, "The best interval by replay: a checkpoint after every %s of work.",
                       every);
         }
-        if (r->unfinished.v > 0 && r->mean)
+        if (r->unfinished.v > 0 && r->mean.known)
             out_wrapf(out, 2, "%s: %.0f %% take more than 20 times the uninterrupted time.%s",
                       r->what, 100 * r->unfinished.v,
                       r->lower_bound.v ? " Some were given up: ≥ marks a lower bound." : "");

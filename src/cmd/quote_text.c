@@ -20,17 +20,16 @@
 #define PRORATED(job)                                                                              \
     ((job)->ask.wishes.prorated ? ", prorated (no provider charges this way)" : "")
 
-static void short_money(const char *amount, const char *currency, char out[MONEY_BYTES])
+static void short_money(struct maybe_money amount, const char *currency, char out[MONEY_BYTES])
 {
-    int64_t nano = 0;
-    if (amount && money_parse(amount, &nano, NULL) == 0)
-        money_short_in(nano, currency, out);
+    if (amount.known)
+        money_short_in(amount.nano, currency, out);
     else
         snprintf(out, MONEY_BYTES, "?");
 }
 
 #define MARKED_BYTES (MONEY_BYTES + 4)
-static void marked_money(const struct bill *b, const char *amount, const char *currency,
+static void marked_money(const struct bill *b, struct maybe_money amount, const char *currency,
                          char out[MARKED_BYTES])
 {
     char text[MONEY_BYTES];
@@ -71,11 +70,10 @@ static void cost_words(const struct bill *b, char cost[MONEY_BYTES + 4],
 
 static void waiting_words(const struct bill *b, char out[MARKED_BYTES])
 {
-    int64_t total = bill_total(b), waiting = 0;
+    int64_t total = bill_total(b);
     out[0] = '\0';
     char text[MONEY_BYTES];
-    if (!b->waiting || money_parse(b->waiting, &waiting, NULL) != 0 ||
-        money_add(total, waiting, &total, NULL) != 0)
+    if (!b->waiting.known || money_add(total, b->waiting.nano, &total, NULL) != 0)
         return;
     money_short(total, text);
     snprintf(out, MARKED_BYTES, "%s%s", bill_mark(b), text);
@@ -108,21 +106,21 @@ static void add_row(struct table *table, const struct bill *b, bool other, bool 
     cost_words(b, cost, interval);
     add_mark(time, sizeof time, b->deadline);
     add_mark(cost, sizeof cost, b->budget);
-    if (b->before_credit)
+    if (b->before_credit.known)
         short_money(b->before_credit, "USD", before);
     waiting_words(b, waiting);
     age_words(b, age, sizeof age);
     const char *with = b->framework && !other ? b->framework : "";
     const char *sure = !certainty ? "" : b->certainty ? b->certainty : b->basis;
-    if (b->local_total)
+    if (b->local_total.known)
         marked_money(b, b->local_total, b->local_currency, local);
     else if (b->local_currency)
         snprintf(local, sizeof local, "unknown");
     if (b->committed_months.known)
         short_money(b->committed, b->currency, owed);
-    else if (b->committed)
+    else if (b->committed.unknown)
         snprintf(owed, sizeof owed, "unknown");
-    if (b->usd_per_mtoken)
+    if (b->usd_per_mtoken.known)
         marked_money(b, b->usd_per_mtoken, "USD", each);
     const char *const cells[] = {b->offer, gpus, time,   sure,    startup, cost, interval, each,
                                  local,    owed, before, waiting, with,    year, age};
@@ -151,7 +149,7 @@ static void note_row(struct footnotes *notes, const struct bill *b)
     doubts_add(&notes->doubts, b->price_doubt          ? b->price_doubt
                                : b->price_impossible.v ? doubt_power_words
                                                        : NULL);
-    notes->committed |= b->committed != NULL;
+    notes->committed |= b->committed.known || b->committed.unknown;
     notes->at_least |= b->spot.lower_bound.v;
     notes->from_cpu |= bill_time_is_bound(b);
     notes->replayed |= b->spot.method != NULL;
@@ -321,22 +319,24 @@ static void show_items(struct out *out, const struct bill *b)
     char time[48];
     for (size_t i = 0; i < b->items.count; i++) {
         const struct bill_item *item = &b->items.items[i];
-        if (b->before_credit && i + 1 == b->items.count) { // the last
-            const char *const before[] = {"before credit", "", b->before_credit};
+        if (b->before_credit.known && i + 1 == b->items.count) { // the last
+            const struct money_words amount = money_exact(b->before_credit);
+            const char *const before[] = {"before credit", "", amount.s};
             table_row(&table, OUT_PLAIN, before, NULL);
         }
         // "1 min 41 s, assumed: its source": the source gets a separate line.
         const char *how = item->how ? item->how : "", *source = strstr(how, ", assumed: ");
         snprintf(time, sizeof time, "%.*s", source ? (int)(source - how) : (int)strlen(how), how);
-        const char *const cells[] = {item->what, source ? time : how, item->amount};
+        const struct money_words amount = money_exact(item->amount);
+        const char *const cells[] = {item->what, source ? time : how, amount.s};
         table_row(&table, OUT_PLAIN, cells, source ? source + 2 : NULL);
     }
     bill_time_words(b, time, sizeof time);
     char sum[64], same[64];
-    snprintf(sum, sizeof sum, "%s%.50s", bill_mark(b), b->total);
+    snprintf(sum, sizeof sum, "%s%s", bill_mark(b), money_exact(b->total).s);
     const char *const total[] = {"total, without tax", time, sum};
     table_row(&table, OUT_BOLD, total, NULL);
-    if (b->local_total) {
+    if (b->local_total.known) {
         char amount[MONEY_BYTES];
         short_money(b->local_total, b->local_currency, amount);
         snprintf(time, sizeof time, "the same in %s", b->local_currency);
@@ -353,8 +353,8 @@ static void show_bill(struct out *out, const struct bill *b)
     struct buf head = {0};
     out_styled(out, OUT_BOLD, "%s", b->offer);
     out_printf(out, "\n");
-    buf_printf(&head, "%s%s %s for %s%s%s", b->price_estimated.v ? "estimated: " : "", b->rate,
-               b->currency, value_period(b->per_s.v),
+    buf_printf(&head, "%s%s %s for %s%s%s", b->price_estimated.v ? "estimated: " : "",
+               money_exact(b->rate).s, b->currency, value_period(b->per_s.v),
                !b->price_own.v ? ", seen "
                : b->price_date ? ", your own rate since "
                                : ", your own rate",
@@ -378,11 +378,11 @@ static void show_bill(struct out *out, const struct bill *b)
                   b->spot.replays.known ? "in 80 % of the replays"
                   : b->low_s.known      ? "at the ends of the time's interval"
                                         : "at the best and the worst time of day to start");
-    if (b->waiting) {
+    if (b->waiting.known) {
         short_money(b->waiting, "USD", total);
         out_wrapf(out, 2, "your waiting, not in the total: %s USD", total);
     }
-    if (b->tariff_assumed.v && b->by_hours) {
+    if (b->tariff_assumed.v && b->by_hours.known) {
         short_money(b->by_hours, "USD", total);
         out_wrapf(out, 2,
                   "This provider's rules are unknown. Assumed: per second; started hours would "

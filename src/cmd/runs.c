@@ -319,7 +319,7 @@ static int print_record(struct out *out, const char *text, const struct past_est
     int rc = kept && json && json_object_update(json, kept) == 0 ? 0 : err_memory(err);
     if (rc == 0 && past->run)
         rc = add_member(json, "estimated", past_estimate_fields, past, err);
-    if (rc == 0 && invoiced->invoiced_usd)
+    if (rc == 0 && invoiced->invoiced_usd.known)
         rc = add_member(json, "invoiced", spending_row_fields, invoiced, err);
     if (rc == 0)
         rc = print_json(out, json, err);

@@ -29,16 +29,17 @@ static void print_totals(struct out *out, const struct run_saving *s)
              s->interruptions.v == 1 ? "" : "s");
     out_part(&facts, "%s of work lost", seconds(s->lost_s).s);
     out_parts(out, "Saved", &facts);
-    if (s->usd && s->unpriced.known)
-        out_part(&facts, "%s USD for %lld of %zu starts", s->usd,
+    if (s->usd.known && s->unpriced.known)
+        out_part(&facts, "%s USD for %lld of %zu starts", money_exact(s->usd).s,
                  (long long)s->attempts.count - (long long)s->unpriced.v, s->attempts.count);
-    else if (s->usd)
-        out_part(&facts, "%s USD for all starts together (%s)", s->usd, seconds(s->wall_s).s);
-    if (s->on_demand_usd)
-        out_part(&facts, "%s USD on demand%s%s, without the work lost", s->on_demand_usd,
-                 s->on_demand_seen ? " at a price of " : "",
+    else if (s->usd.known)
+        out_part(&facts, "%s USD for all starts together (%s)", money_exact(s->usd).s,
+                 seconds(s->wall_s).s);
+    if (s->on_demand_usd.known)
+        out_part(&facts, "%s USD on demand%s%s, without the work lost",
+                 money_exact(s->on_demand_usd).s, s->on_demand_seen ? " at a price of " : "",
                  s->on_demand_seen ? s->on_demand_seen : "");
-    if (s->usd && s->unpriced.known)
+    if (s->usd.known && s->unpriced.known)
         out_part(&facts, "the cost of the other%s is unknown", s->unpriced.v == 1 ? "" : "s");
     out_parts(out, "Bill", &facts);
 }
@@ -50,11 +51,12 @@ static void print_row(struct table *table, const struct run_attempt *a)
     if (a->saved_step.known)
         snprintf(steps, sizeof steps, "%lld to %lld",
                  (long long)(a->from_step.known ? a->from_step.v : 0), (long long)a->saved_step.v);
+    const struct money_words usd = money_exact(a->usd);
     const struct units_text wall = seconds(a->wall_s), lost = seconds(a->lost_s);
     const char *const cells[] = {
         number, a->started ? a->started : "-", a->machine ? a->machine : "-",
         wall.s, a->ended ? a->ended : "-",     steps,
-        lost.s, a->usd ? a->usd : "-"};
+        lost.s, *usd.s ? usd.s : "-"};
     table_row(table, OUT_PLAIN, cells, NULL);
 }
 

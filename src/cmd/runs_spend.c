@@ -66,7 +66,7 @@ static void add_row(struct table *table, const struct spending *s, const enum sp
     cells[n++] = unknown;
     cells[n++] = time.s;
     cells[n++] = hours;
-    cells[n++] = row->usd ? usd.s : "unknown";
+    cells[n++] = row->usd.known ? usd.s : "unknown";
     cells[n++] = s->local_currency ? local.s : "-";
     cells[n++] = invoiced.s;
     cells[n++] = difference.s;
@@ -77,7 +77,7 @@ static void say_invoices(struct out *out, const struct spending *s)
 {
     if (!s->charges.known)
         return;
-    const char *effective = s->total.effective_usd;
+    const struct maybe_money effective = s->total.effective_usd;
     out_wrapf(out, 0, "Invoices have %s over %s USD; %lld of them, over %s USD, belong to no run%s",
               units_count(s->charges.v, "line").s, spending_amount(s->charges_usd).s,
               (long long)s->unmatched_charges.v, spending_amount(s->unmatched_usd).s,
@@ -103,10 +103,11 @@ static void say_invoices(struct out *out, const struct spending *s)
     table_print(&table, out);
     if (s->missing.v > 0)
         out_wrapf(out, 0, "On no invoice that covers their time: %s%s%s%s.",
-                  units_count(s->missing.v, "run").s, s->missing_usd ? " over " : "",
-                  s->missing_usd ? spending_amount(s->missing_usd).s : "",
-                  s->missing_usd ? " USD, predicted" : "");
-    if (effective && s->total.invoiced_usd && strcmp(effective, s->total.invoiced_usd) != 0)
+                  units_count(s->missing.v, "run").s, s->missing_usd.known ? " over " : "",
+                  s->missing_usd.known ? spending_amount(s->missing_usd).s : "",
+                  s->missing_usd.known ? " USD, predicted" : "");
+    if (effective.known && s->total.invoiced_usd.known &&
+        effective.nano != s->total.invoiced_usd.nano)
         out_wrapf(out, 0,
                   "With commitments spread over their use the invoices charge %s USD for the runs.",
                   spending_amount(effective).s);
@@ -169,18 +170,18 @@ int runs_spending(const struct cmd_call *call, struct ledger *ledger,
 void runs_bill_rows(struct out *out, const struct run *run, const struct spending_row *i)
 {
     const struct run_spent *spent = &run->spent;
-    int64_t difference = 0;
-    if (spent->usd && !run->saving.usd && spent->usd_per_hour && spent->from)
+    const int64_t difference = i->difference_usd.nano;
+    if (spent->usd.known && !run->saving.usd.known && spent->usd_per_hour.known && spent->from)
         out_row(out, "Bill", "%s USD, derived from %s USD an hour (%s)",
                 spending_amount(spent->usd).s, spending_amount(spent->usd_per_hour).s, spent->from);
-    else if (spent->usd && !run->saving.usd)
+    else if (spent->usd.known && !run->saving.usd.known)
         out_row(out, "Bill", "%s USD", spending_amount(spent->usd).s);
-    if (!i->invoiced_usd)
+    if (!i->invoiced_usd.known)
         return;
     struct buf words = {0};
     char text[MONEY_BYTES];
     buf_printf(&words, "%s USD", spending_amount(i->invoiced_usd).s);
-    if (!i->difference_usd || money_parse(i->difference_usd, &difference, NULL) != 0) {
+    if (!i->difference_usd.known) {
         buf_adds(&words, "; its predicted cost is unknown");
     } else if (difference == 0) {
         buf_adds(&words, ", as predicted");

@@ -90,21 +90,10 @@ static int history_read(struct store *store, const char *job, int64_t epoch,
     return rc;
 }
 
-// Adds texts of money; false if one is not known.
-static bool add_money(const char *text, int64_t *sum)
+static bool add_money(struct maybe_money one, int64_t *sum)
 {
-    int64_t one;
-    if (!text || money_parse(text, &one, NULL) != 0)
-        return false;
-    *sum += one;
-    return true;
-}
-
-static int set_money(char **member, int64_t nano, struct err *err)
-{
-    char text[MONEY_BYTES];
-    money_text(nano, text);
-    return text_set(member, text, err);
+    *sum += one.nano;
+    return one.known;
 }
 
 int history_total(struct run_saving *s, struct err *err)
@@ -128,13 +117,13 @@ int history_total(struct run_saving *s, struct err *err)
             seen = a->on_demand_seen;
     }
     if (paid > 0)
-        TRY(set_money(&s->usd, usd, err));
+        s->usd = some_money(usd);
     if (paid > 0 && paid < count)
         s->unpriced = some_int(count - paid);
     if (rented == 0 || rented != paid)
         return 0;
-    TRY(text_set(&s->on_demand_seen, seen, err));
-    return set_money(&s->on_demand_usd, on_demand, err);
+    s->on_demand_usd = some_money(on_demand);
+    return text_set(&s->on_demand_seen, seen, err);
 }
 
 // ---- The guard

@@ -10,7 +10,8 @@
 #include "record/read.h"
 
 #define TEXT(member) FIELD(FIELD_TEXT, T, member, "")
-// Amounts are read as they are, so that sums can name a run whose amount is out of range.
+// Amounts have no bound of their own, so that sums can name a run whose amount is out of range.
+#define MONEY(member)   FIELD_NUMBER(FIELD_AMOUNT, T, member, &range_money, "")
 #define SECONDS(member) FIELD_NUMBER(FIELD_REAL, T, member, &range_s, "")
 #define MILLIS(member)  FIELD_NUMBER(FIELD_REAL, T, member, &range_ms, "")
 #define DEVICES(member) FIELD_NUMBER(FIELD_INT, T, member, &range_devices, "")
@@ -25,10 +26,11 @@ static const struct field machine_head_fields[] = {
 };
 #undef T
 #define T struct row_spent
-static const struct field spent_head_fields[] = {TEXT(usd), TEXT(offer), TEXT(resource), FIELD_END};
+static const struct field spent_head_fields[] = {MONEY(usd), TEXT(offer), TEXT(resource),
+                                                 FIELD_END};
 #undef T
 #define T struct row_live
-static const struct field live_head_fields[] = {SECONDS(elapsed_s), TEXT(bill_usd), FIELD_END};
+static const struct field live_head_fields[] = {SECONDS(elapsed_s), MONEY(bill_usd), FIELD_END};
 #undef T
 #define T struct row_saving
 static const struct field saving_head_fields[] = {

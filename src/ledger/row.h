@@ -19,13 +19,13 @@ struct row_machine {
     char *region;
 };
 struct row_spent {
-    char *usd;
+    struct maybe_money usd;
     char *offer;
     char *resource;
 };
 struct row_live {
     struct maybe_real elapsed_s;
-    char *bill_usd;
+    struct maybe_money bill_usd;
 };
 struct row_saving {
     LIST_OF(struct run_attempt) attempts;

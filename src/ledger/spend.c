@@ -49,16 +49,10 @@ static struct maybe_int ns_of(struct maybe_real s)
     return known ? some_int((int64_t)(s.v * 1e9)) : (struct maybe_int){0};
 }
 
-static struct maybe_int nano_of(const char *usd)
-{
-    int64_t nano;
-    return usd && money_parse(usd, &nano, NULL) == 0 && nano >= 0 ? some_int(nano)
-                                                                  : (struct maybe_int){0};
-}
-
 struct use {
     const char *id, *started, *ended, *host, *offer, *rate, *resource;
-    struct maybe_int wall_ns, boot_ns, nano_usd;
+    struct maybe_int wall_ns, boot_ns;
+    struct maybe_money usd;
     bool own, corrected;
     int64_t told;
 };
@@ -73,23 +67,24 @@ static int put(const struct backend *backend, void *db, const struct row *row,
     struct number numbers[6];
     char started[CLOCK_ISO_BYTES];
     ledger_date(use->started, started);
-    const char *const values[] = {use->id,
-                                  row->id,
-                                  started,
-                                  or_empty(use->ended),
-                                  or_empty(row->user),
-                                  or_empty(use->host),
-                                  or_empty(project),
-                                  or_empty(use->offer),
-                                  or_empty(use->rate),
-                                  or_empty(use->resource),
-                                  number(&numbers[0], gpus.known && gpus.v >= 0, gpus.v),
-                                  number(&numbers[1], use->wall_ns.known, use->wall_ns.v),
-                                  number(&numbers[2], use->boot_ns.known, use->boot_ns.v),
-                                  number(&numbers[3], use->nano_usd.known, use->nano_usd.v),
-                                  use->corrected ? "1" : "0",
-                                  use->own ? "1" : "0",
-                                  number(&numbers[4], true, use->told)};
+    const char *const values[] = {
+        use->id,
+        row->id,
+        started,
+        or_empty(use->ended),
+        or_empty(row->user),
+        or_empty(use->host),
+        or_empty(project),
+        or_empty(use->offer),
+        or_empty(use->rate),
+        or_empty(use->resource),
+        number(&numbers[0], gpus.known && gpus.v >= 0, gpus.v),
+        number(&numbers[1], use->wall_ns.known, use->wall_ns.v),
+        number(&numbers[2], use->boot_ns.known, use->boot_ns.v),
+        number(&numbers[3], use->usd.known && use->usd.nano >= 0, use->usd.nano),
+        use->corrected ? "1" : "0",
+        use->own ? "1" : "0",
+        number(&numbers[4], true, use->told)};
     return backend->run(db, INSERT, values, sizeof values / sizeof *values, NULL, NULL, NULL, err);
 }
 
@@ -133,7 +128,7 @@ static int put_attempt(const struct backend *backend, void *db, const struct row
                             .host = a->host,
                             .offer = buf_str(&offer),
                             .wall_ns = ns_of(a->wall_s),
-                            .nano_usd = nano_of(a->usd),
+                            .usd = a->usd,
                             .told = told};
     int rc = buf_check(&id, err);
     if (rc == 0)
@@ -167,9 +162,9 @@ int spend_insert(const struct backend *backend, void *db, const struct row *row,
     for (size_t i = 0; i < row->saving.attempts.count && rc == 0; i++)
         if (&row->saving.attempts.items[i] != own)
             rc = put_attempt(backend, db, row, &row->saving.attempts.items[i], told, err);
-    const char *usd = row->spent.usd    ? row->spent.usd
-                      : own && own->usd ? own->usd
-                                        : row->live.bill_usd;
+    const struct maybe_money usd = row->spent.usd.known    ? row->spent.usd
+                                   : own && own->usd.known ? own->usd
+                                                           : row->live.bill_usd;
     struct buf offer = {0};
     offer_of(row, &offer);
     bool ordered = row->boot_from && strcmp(row->boot_from, RUN_BOOT_ORDERED) == 0;
@@ -183,7 +178,7 @@ int spend_insert(const struct backend *backend, void *db, const struct row *row,
                             .wall_ns = row->phases.wall_ns.known ? row->phases.wall_ns
                                                                  : ns_of(row->live.elapsed_s),
                             .boot_ns = ordered ? row->phases.boot_ns : (struct maybe_int){0},
-                            .nano_usd = nano_of(usd),
+                            .usd = usd,
                             .own = true,
                             .corrected = cost_corrected(row),
                             .told = told};

@@ -18,12 +18,14 @@ static int find(const struct run *run, struct run_price *price, struct err *err)
 {
     static const enum offer_kind spot = OFFER_SPOT;
     const struct run_spent *spent = &run->spent;
-    const char *hour = spent->usd_per_hour ? spent->usd_per_hour : run->live.usd_per_hour;
+    const struct maybe_money hour =
+        spent->usd_per_hour.known ? spent->usd_per_hour : run->live.usd_per_hour;
     const char *offer = spent->offer ? spent->offer : run_label(run, "offer");
     const char *kind = offer ? strrchr(offer, ':') : NULL;
-    struct run_price_said said = {.price = spent->from ? spent->from : "the record",
+    struct run_price_said said = {.hour = hour.nano,
+                                  .price = spent->from ? spent->from : "the record",
                                   .kind = kind && strcmp(kind, ":spot") == 0 ? &spot : NULL};
-    if (!hour || money_parse(hour, &said.hour, NULL) != 0 || said.hour < 0)
+    if (!hour.known)
         said = (struct run_price_said){.offer = spent->offer};
     if (!again.market)
         TRY(market_open(&again.market, NULL, NULL, err));

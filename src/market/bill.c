@@ -35,7 +35,7 @@ static int add_usd(struct making *m, const char *what, const char *how, int64_t 
 {
     struct bill_item *item = LIST_ADD(&m->bill->items, err);
     TRY(item ? text_set(&item->what, what, err) : ERR_MEMORY);
-    TRY(text_set_amount(&item->amount, usd, err));
+    item->amount = some_money(usd);
     TRY(text_set(&item->how, how, err));
     return money_add(m->sum, usd, &m->sum, err);
 }
@@ -130,7 +130,8 @@ static int add_total(struct making *m, struct err *err)
     TRY(money_sub(usd, m->sum, &rest, err));
     if (rest != 0)
         TRY(add_usd(m, "rounding", NULL, rest, err));
-    return text_set_amount(&m->bill->total, usd, err);
+    m->bill->total = some_money(usd);
+    return 0;
 }
 
 // Whether the bill depends on the time of day of a start that nobody knows.
@@ -140,14 +141,15 @@ static bool any_start(const struct making *m)
 }
 
 static int total_at(const struct making *m, int64_t length_ns, enum charge_clock clock,
-                    char **member, struct err *err)
+                    struct maybe_money *member, struct err *err)
 {
     struct wishes wishes = *m->wishes;
     int64_t usd = 0;
     if (any_start(m))
         wishes.clock = clock;
     TRY(priced_total(&m->price, &wishes, length_ns, &usd, err));
-    return text_set_amount(member, usd, err);
+    *member = some_money(usd);
+    return 0;
 }
 
 static int add_interval(struct making *m, const struct bill_time *time, struct err *err)
@@ -208,33 +210,16 @@ static int describe(struct making *m, const char *name, struct err *err)
     struct bill *b = m->bill;
     const struct offer *o = m->offer;
     struct buf words = {0};
-    char rate[MONEY_BYTES];
-    money_text(m->price.rate, rate);
     priced_words(&m->price, false, &words);
-    const struct {
-        char **to;
-        const char *from;
-    } texts[] = {
-        {&b->offer, name},
-        {&b->provider, o->provider},
-        {&b->name, o->name},
-        {&b->region, o->region},
-        {&b->zone, o->zone},
-        {&b->kind, offer_kind_word(o->kind)},
-        {&b->gpu, o->gpu},
-        {&b->rate, rate},
-        {&b->currency, m->price.paid_in},
-        {&b->price_source, own_rate(m) ? "your rates.csv" : o->source},
-        {&b->rule, m->wishes->prorated ? "prorated" : "paid"},
-        {&b->tariff, tariff->id},
-        {&b->words, buf_str(&words)},
-    };
-    int rc = buf_check(&words, err);
-    for (size_t i = 0; rc == 0 && i < sizeof texts / sizeof *texts; i++)
-        rc = text_set(texts[i].to, texts[i].from, err);
-    buf_release(&words);
-    if (rc == 0)
-        rc = own_rate(m) ? set_own_date(m, err) : set_seen(m, err);
+    TRY(text_take(&b->words, &words, err));
+    TRY(TEXTS_SET(err, {&b->offer, name}, {&b->provider, o->provider}, {&b->name, o->name},
+                  {&b->region, o->region}, {&b->zone, o->zone},
+                  {&b->kind, offer_kind_word(o->kind)}, {&b->gpu, o->gpu},
+                  {&b->currency, m->price.paid_in},
+                  {&b->price_source, own_rate(m) ? "your rates.csv" : o->source},
+                  {&b->rule, m->wishes->prorated ? "prorated" : "paid"}, {&b->tariff, tariff->id}));
+    TRY(own_rate(m) ? set_own_date(m, err) : set_seen(m, err));
+    b->rate = some_money(m->price.rate);
     b->per_s = some_int(m->price.per_s);
     if (o->gpus_milli > 0)
         b->gpus = some_real(o->gpus_milli / 1000.0);
@@ -242,7 +227,7 @@ static int describe(struct making *m, const char *name, struct err *err)
         b->vcpus = some_real(o->vcpus_milli / 1000.0);
     if (m->price.assumed)
         b->tariff_assumed = some_bool(true);
-    return rc;
+    return 0;
 }
 
 // Notes each exchange rate used and its date, once. `currency` may be null.
@@ -318,7 +303,7 @@ static int note_commitment(struct making *m, struct err *err)
         snprintf(text, sizeof text,
                  "the price with a commitment of %s is unknown: this is the price without one",
                  units_count(m->wishes->commit_months, "month").s);
-        TRY(text_set(&m->bill->committed, "unknown", err));
+        m->bill->committed = (struct maybe_money){.unknown = true};
         return texts_add(&m->bill->notes, text, err);
     }
     if (m->price.committed == 0)
@@ -336,10 +321,10 @@ static int note_commitment(struct making *m, struct err *err)
         amount, m->price.paid_in, sum, m->price.paid_in, c->source ? "; " : "",
         c->source ? c->source : "");
     m->bill->committed_months = some_int(m->price.committed);
-    TRY(text_set_amount(&m->bill->committed, all, err));
+    m->bill->committed = some_money(all);
     TRY(market_currencies(m->price.market, &currencies, err));
     TRY(currency_to_usd(currencies, m->price.paid_in, m->price.day, all, &owed, NULL, NULL, err));
-    TRY(text_set_amount(&m->bill->owed, owed, err));
+    m->bill->owed = some_money(owed);
     return texts_add(&m->bill->notes, text, err);
 }
 
@@ -424,15 +409,11 @@ static int take_credit(struct making *m, int64_t *found, struct err *err)
     if (credit <= 0)
         return 0;
     int64_t paid = credit < total ? credit : total;
-    TRY(text_set(&b->before_credit, b->total, err));
+    b->before_credit = b->total;
     TRY(add_usd(m, "credit", how, -paid, err));
-    char **const amounts[] = {&b->total, &b->low, &b->high, &b->by_hours};
-    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++) {
-        int64_t amount = 0;
-        TRY(*amounts[i] ? money_parse(*amounts[i], &amount, err) : 0);
-        if (*amounts[i])
-            TRY(text_set_amount(amounts[i], amount > credit ? amount - credit : 0, err));
-    }
+    struct maybe_money *const amounts[] = {&b->total, &b->low, &b->high, &b->by_hours};
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
+        amounts[i]->nano = amounts[i]->nano > credit ? amounts[i]->nano - credit : 0;
     money_short(credit - paid, left);
     snprintf(text, sizeof text, "your credit with %.40s pays %s; %s USD of it would be left",
              m->offer->provider, paid == total ? "all of it" : "a part", left);
@@ -447,11 +428,11 @@ static int add_local(struct making *m, struct market *market, struct err *err)
     int day = m->price.day;
     if (!to)
         return 0;
-    TRY(local_text(market, to, day, b->total, &b->local_total, err));
-    TRY(local_text(market, to, day, b->low, &b->local_low, err));
-    TRY(local_text(market, to, day, b->high, &b->local_high, err));
+    TRY(local_money(market, to, day, b->total, &b->local_total, err));
+    TRY(local_money(market, to, day, b->low, &b->local_low, err));
+    TRY(local_money(market, to, day, b->high, &b->local_high, err));
     TRY(text_set(&b->local_currency, to, err));
-    if (b->local_total)
+    if (b->local_total.known)
         return note_exchange(m, to, err);
     struct buf why = {0};
     int rc = local_words(market, to, day, &why, err);
@@ -465,7 +446,8 @@ static int count_waiting(struct making *m, const struct bill_time *time, struct 
         return 0;
     TRY(money_scale(m->wishes->hour_of_mine.v, time->total_ns, 3600 * NS_PER_S, MONEY_HALF_EVEN,
                     &waiting, err));
-    return text_set_amount(&m->bill->waiting, waiting, err);
+    m->bill->waiting = some_money(waiting);
+    return 0;
 }
 
 // Under an assumed rule of shorter units, also the cost by started hours.
@@ -479,7 +461,8 @@ static int add_by_hours(struct making *m, int64_t length_ns, struct err *err)
     price.rule.unit_ns = 3600 * NS_PER_S;
     price.rule.rounding = RULE_UP;
     TRY(priced_total(&price, m->wishes, length_ns, &usd, err));
-    return text_set_amount(&m->bill->by_hours, usd, err);
+    m->bill->by_hours = some_money(usd);
+    return 0;
 }
 
 // Some providers do not charge for boot.
@@ -572,12 +555,6 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
     return rc;
 }
 
-static int64_t amount_of(const char *text)
-{
-    int64_t nano = 0;
-    return text && money_parse(text, &nano, NULL) == 0 ? nano : INT64_MAX;
-}
-
 bool bill_doubtful(const struct bill *bill)
 {
     return bill->incomplete.v || bill_price_doubtful(bill) || bill->spot.never_ends.v;
@@ -595,12 +572,12 @@ double bill_training_s(const struct bill *bill)
 
 int64_t bill_total(const struct bill *bill)
 {
-    return amount_of(bill->total);
+    return money_or(bill->total, INT64_MAX);
 }
 
 int64_t bill_before_credit(const struct bill *bill)
 {
-    return amount_of(bill->before_credit ? bill->before_credit : bill->total);
+    return money_or(bill->before_credit, bill_total(bill));
 }
 
 // The lines of a replayed spot bill are those without interruptions: their shares hold.
@@ -609,7 +586,7 @@ double bill_share(const struct bill *bill, enum bill_wait which)
     double wanted = 0, sum = 0;
     for (size_t i = 0; i < bill->items.count; i++) {
         const struct bill_item *item = &bill->items.items[i];
-        double usd = item->amount ? (double)amount_of(item->amount) / MONEY_UNIT : 0;
+        double usd = money_real(item->amount).v;
         bool startup = false;
         for (size_t k = 0; item->what && k < sizeof startups / sizeof *startups; k++)
             startup |= strcmp(item->what, startups[k]) == 0;
@@ -646,11 +623,11 @@ void bill_time_words(const struct bill *bill, char *out, size_t size)
 void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
                  char interval[MONEY_INTERVAL_BYTES])
 {
-    int64_t low = 0, high = 0, total = bill_total(bill);
-    bool known = bill->low && bill->high && money_parse(bill->low, &low, NULL) == 0 &&
-                 money_parse(bill->high, &high, NULL) == 0;
+    const int64_t total = bill_total(bill);
+    const bool known = bill->low.known && bill->high.known;
     char text[MONEY_BYTES];
-    money_interval(total, known ? low : total, known ? high : total, text, interval);
+    money_interval(total, known ? bill->low.nano : total, known ? bill->high.nano : total, text,
+                   interval);
     snprintf(amount, MONEY_BYTES, "%s%s", bill_mark(bill), text);
     if (bill_is_bound(bill) && *interval) { // no end is known
         char low_text[MONEY_BYTES];
@@ -665,11 +642,10 @@ void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
 void bill_local(const struct bill *bill, char out[BILL_LOCAL_BYTES])
 {
     char amount[MONEY_BYTES] = "unknown";
-    int64_t nano = 0;
-    if (bill->local_total && money_parse(bill->local_total, &nano, NULL) == 0)
-        money_short_in(nano, bill->local_currency, amount);
+    if (bill->local_total.known)
+        money_short_in(bill->local_total.nano, bill->local_currency, amount);
     *out = '\0';
     if (bill->local_currency)
-        snprintf(out, BILL_LOCAL_BYTES, ", %s%s %.8s", bill->local_total ? bill_mark(bill) : "",
-                 amount, bill->local_currency);
+        snprintf(out, BILL_LOCAL_BYTES, ", %s%s %.8s",
+                 bill->local_total.known ? bill_mark(bill) : "", amount, bill->local_currency);
 }

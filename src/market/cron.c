@@ -238,7 +238,7 @@ static int find_rule(struct job *job, struct err *err)
     if (rc == 0)
         rc = priced_hour(p, &hour, err);
     if (rc == 0)
-        rc = text_set_amount(&r->rate_per_hour, hour, err);
+        r->rate_per_hour = some_money(hour);
     if (rc == 0)
         rc = text_set(&r->rate_source, p->own_rate ? "from your rates.csv" : offer.source, err);
     buf_release(&text);
@@ -290,10 +290,10 @@ static int add_item(struct job *job, const char *name, const struct schedule_lin
     struct schedule_item *item = LIST_ADD(&job->record->items, err);
     TRY(item ? text_set(&item->name, name, err) : ERR_MEMORY);
     TRY(text_set(&item->what, line->known ? what : "price unknown, left out", err));
-    if (line->known)
-        TRY(text_set_amount(&item->amount, line->price, err));
-    if (line->known)
-        TRY(text_set_amount(&item->with_allowances, line->free_price, err));
+    if (line->known) {
+        item->amount = some_money(line->price);
+        item->with_allowances = some_money(line->free_price);
+    }
     return 0;
 }
 
@@ -313,9 +313,9 @@ static int add_local(struct job *job, struct err *err)
     if (!currency)
         return 0;
     TRY(text_set(&r->local_currency, currency, err));
-    TRY(local_text(job->market, currency, day, r->total, &r->local_total, err));
-    TRY(local_text(job->market, currency, day, r->total_with_allowances,
-                   &r->local_total_with_allowances, err));
+    TRY(local_money(job->market, currency, day, r->total, &r->local_total, err));
+    TRY(local_money(job->market, currency, day, r->total_with_allowances,
+                    &r->local_total_with_allowances, err));
     int rc = local_words(job->market, currency, day, &words, err);
     if (rc == 0)
         rc = note(job, err, "%s", buf_str(&words));
@@ -332,7 +332,7 @@ static int add_items(struct job *job, const struct schedule_bill *bill, struct e
     long long tasks = (long long)job->record->tasks.v;
     clock_words(bill->up_ns, charged, sizeof charged);
     char rate[64];
-    snprintf(rate, sizeof rate, "%s an hour", job->record->rate_per_hour);
+    snprintf(rate, sizeof rate, "%s an hour", money_exact(job->record->rate_per_hour).s);
     TRY(priced_by_month(&s->priced) ? add_item(job, "machine", &bill->machine, err,
                                                "%lld × each month in which it starts", tasks)
                                     : add_item(job, "machine", &bill->machine, err,
@@ -354,8 +354,8 @@ static int add_items(struct job *job, const struct schedule_bill *bill, struct e
     if (bill->discount.known)
         TRY(add_item(job, "discount", &bill->discount, err, "%g %%, from your rates.csv",
                      (double)s->priced.own->discount_permille / 10));
-    TRY(text_set_amount(&job->record->total, bill->total.price, err));
-    TRY(text_set_amount(&job->record->total_with_allowances, bill->total.free_price, err));
+    job->record->total = some_money(bill->total.price);
+    job->record->total_with_allowances = some_money(bill->total.free_price);
     return add_local(job, err);
 }
 
@@ -365,8 +365,8 @@ static int add_alternative(struct job *job, const char *name, const struct sched
     int64_t tasks = -1, with = -1;
     struct schedule_alternative *a = LIST_ADD(&job->record->always_up, err);
     TRY(a ? text_set(&a->name, name, err) : ERR_MEMORY);
-    TRY(text_set_amount(&a->amount, line->price, err));
-    TRY(text_set_amount(&a->with_allowances, line->free_price, err));
+    a->amount = some_money(line->price);
+    a->with_allowances = some_money(line->free_price);
     TRY(schedule_break_even(&job->schedule, line->price, false, &tasks, err));
     TRY(schedule_break_even(&job->schedule, line->free_price, true, &with, err));
     if (tasks > 0)
@@ -423,8 +423,8 @@ static int add_own_power(struct job *job, const struct schedule_bill *bill, stru
     if (ask->idle_mw > 0)
         buf_printf(&how, ", %g W for %s idle", (double)ask->idle_mw / 1000, idle_words);
     buf_printf(&how, ", at %s USD a kWh", rate);
-    TRY(text_take(&job->record->own_power_how, &how, err));
-    return text_set_amount(&job->record->own_power, sum, err);
+    job->record->own_power = some_money(sum);
+    return text_take(&job->record->own_power_how, &how, err);
 }
 
 static int add_notes(struct job *job, const struct schedule_bill *bill, struct err *err)

@@ -2,7 +2,6 @@
 #include "market/local.h"
 
 #include "base/clock.h"
-#include "record/field.h"
 
 int local_check(struct market *market, const char *currency, struct err *err)
 {
@@ -34,15 +33,16 @@ int local_amount(struct market *market, const char *currency, int day, int64_t u
     return rc;
 }
 
-int local_text(struct market *market, const char *currency, int day, const char *usd, char **out,
-               struct err *err)
+int local_money(struct market *market, const char *currency, int day, struct maybe_money usd,
+                struct maybe_money *out, struct err *err)
 {
     int64_t nano = 0;
-    if (!usd)
+    if (!usd.known)
         return 0;
-    TRY(money_parse(usd, &nano, err));
-    TRY(local_amount(market, currency, day, nano, &nano, err));
-    return nano >= 0 ? text_set_amount(out, nano, err) : 0;
+    TRY(local_amount(market, currency, day, usd.nano, &nano, err));
+    if (nano >= 0)
+        *out = some_money(nano);
+    return 0;
 }
 
 int local_words(struct market *market, const char *currency, int day, struct buf *out,

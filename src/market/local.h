@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/money.h"
 #include "market/market.h"
+#include "record/field.h"
 
 // ERR_USAGE, with similar names, for a currency that has no rate on any day.
 int local_check(struct market *market, const char *currency, struct err *err) MUST_USE;
@@ -19,9 +20,9 @@ int local_check(struct market *market, const char *currency, struct err *err) MU
 int local_amount(struct market *market, const char *currency, int day, int64_t usd, int64_t *amount,
                  struct err *err) MUST_USE;
 
-// The same of amounts as texts; a null `usd` and an unknown amount leave `*out` alone.
-int local_text(struct market *market, const char *currency, int day, const char *usd, char **out,
-               struct err *err) MUST_USE;
+// The same for members of records; unknown USD and an unknown amount leave `*out` alone.
+int local_money(struct market *market, const char *currency, int day, struct maybe_money usd,
+                struct maybe_money *out, struct err *err) MUST_USE;
 
 // Appends "1 EUR = 1.1172 USD on 2026-10-30, ECB reference rate", or why there is none.
 int local_words(struct market *market, const char *currency, int day, struct buf *out,

@@ -97,18 +97,14 @@ void measure_budget_warn(const struct budgets *budgets, struct buf *says)
 {
     for (size_t i = 0; i < budgets->budgets.count; i++) {
         const struct budget_state *state = &budgets->budgets.items[i];
-        int64_t projected = 0, amount = 0;
-        char text[MONEY_BYTES];
-        bool over = state->projected && state->amount &&
-                    money_parse(state->projected, &projected, NULL) == 0 &&
-                    money_parse(state->amount, &amount, NULL) == 0 && projected > amount;
+        bool over = state->projected.known && state->amount.known &&
+                    state->projected.nano > state->amount.nano;
         if (state->share.v < BUDGET_LOW && !over)
             continue;
         budget_words(state, says);
-        money_short(projected, text);
         if (over)
-            buf_printf(says, "; at this rate %s %s at the end of the %s", text, state->currency,
-                       state->period);
+            buf_printf(says, "; at this rate %s %s at the end of the %s",
+                       money_brief(state->projected).s, state->currency, state->period);
         buf_addc(says, '\n');
     }
 }

@@ -76,9 +76,9 @@ double live_share(const struct live *live)
     return share > 1 ? 1 : share;
 }
 
-static int set_money(char **member, int64_t nano, struct err *err)
+static struct maybe_money unless_negative(int64_t nano)
 {
-    return nano < 0 ? 0 : text_set_amount(member, nano, err);
+    return nano < 0 ? (struct maybe_money){0} : some_money(nano);
 }
 
 int live_fill(const struct live *live, const struct live_price *price, struct run_live *out,
@@ -97,9 +97,9 @@ int live_fill(const struct live *live, const struct live_price *price, struct ru
     TRY(text_set(&out->at, now, err));
     if (live->bill < 0)
         return 0;
-    TRY(text_set(&out->offer, price->offer, err));
-    TRY(set_money(&out->usd_per_hour, price->hour, err));
-    TRY(set_money(&out->bill_usd, live->bill, err));
-    TRY(set_money(&out->projected_usd, live->projected, err));
-    return set_money(&out->whole_usd, live->whole, err);
+    out->usd_per_hour = unless_negative(price->hour);
+    out->bill_usd = some_money(live->bill);
+    out->projected_usd = unless_negative(live->projected);
+    out->whole_usd = unless_negative(live->whole);
+    return text_set(&out->offer, price->offer, err);
 }

@@ -191,10 +191,9 @@ bool measure_price_amount(const struct measure_price *p, const struct run *run, 
 // A saved job's start has its bill already, by the rule for machines that are taken away.
 static bool add_own(const struct measure_price *p, const struct run *run, struct buf *out)
 {
-    int64_t nano;
-    if (!run->saving.place || !run->spent.usd || money_parse(run->spent.usd, &nano, NULL) != 0)
+    if (!run->saving.place || !run->spent.usd.known)
         return measure_price_amount(p, run, (double)run->phases.wall_ns.v / 1e9, out);
-    add_amount(p, nano, out);
+    add_amount(p, run->spent.usd.nano, out);
     return true;
 }
 
@@ -221,18 +220,16 @@ bool measure_price_bill(const struct measure_price *p, const struct run *run, st
 
 // ---- starts of a saved job
 
-static int set_cost(char **member, const struct priced *priced, const struct wishes *wishes,
-                    int64_t ordered_ns, double seconds, struct err *err)
+// Keeps what it is where the cost is unknown.
+static void set_cost(struct maybe_money *member, const struct priced *priced,
+                     const struct wishes *wishes, int64_t ordered_ns, double seconds)
 {
     int64_t nano;
-    char text[MONEY_BYTES];
     if (!(seconds >= 0 && seconds < 3e9))
-        return 0;
+        return;
     int64_t use_ns = priced_use_ns(priced, ordered_ns, (int64_t)(seconds * 1e9));
-    if (priced_total(priced, wishes, use_ns, &nano, NULL) != 0)
-        return 0;
-    money_text(nano, text);
-    return text_set(member, text, err);
+    if (priced_total(priced, wishes, use_ns, &nano, NULL) == 0)
+        *member = some_money(nano);
 }
 
 // The same machine on demand; `*found` is false if it is not in the book or has no price.
@@ -257,7 +254,7 @@ int measure_price_attempt(const struct measure_price *p, struct run_attempt *a, 
         return 0;
     struct wishes wishes = p->price.wishes;
     wishes.interrupted = a->taken.known && a->taken.v;
-    TRY(set_cost(&a->usd, &p->price.priced, &wishes, p->ordered_ns, a->wall_s.v, err));
+    set_cost(&a->usd, &p->price.priced, &wishes, p->ordered_ns, a->wall_s.v);
     if (!a->offer)
         TRY(text_set(&a->offer, p->price.from, err));
     wishes.interrupted = false;
@@ -266,9 +263,8 @@ int measure_price_attempt(const struct measure_price *p, struct run_attempt *a, 
         return 0;
     char seen[12];
     offer_date(other.offer.day, seen);
-    TRY(other.offer.day > 0 ? text_set(&a->on_demand_seen, seen, err) : 0);
-    return set_cost(&a->on_demand_usd, &other, &wishes, p->ordered_ns, a->wall_s.v - a->lost_s.v,
-                    err);
+    set_cost(&a->on_demand_usd, &other, &wishes, p->ordered_ns, a->wall_s.v - a->lost_s.v);
+    return other.offer.day > 0 ? text_set(&a->on_demand_seen, seen, err) : 0;
 }
 
 // ---- what a run has cost
@@ -276,7 +272,7 @@ int measure_price_attempt(const struct measure_price *p, struct run_attempt *a, 
 int measure_price_spent(const struct measure_price *p, struct run *run, struct err *err)
 {
     struct run_spent *spent = &run->spent;
-    const char *usd = NULL;
+    struct maybe_money usd = {0};
     int64_t nano;
     struct buf name = {0};
     if (!p)
@@ -286,15 +282,15 @@ int measure_price_spent(const struct measure_price *p, struct run *run, struct e
         if (a->run && run->id && strcmp(a->run, run->id) == 0)
             usd = a->usd;
     }
-    if (usd)
-        TRY(text_set(&spent->usd, usd, err));
+    if (usd.known)
+        spent->usd = usd;
     else if (run->phases.wall_ns.known &&
              run_price_cost(&p->price, run_ordered_ns(run), run->phases.wall_ns.v, &nano, NULL) ==
                  0 &&
              money_scale(nano, run->nodes.known ? run->nodes.v : 1, 1, MONEY_HALF_EVEN, &nano,
                          NULL) == 0)
-        TRY(text_set_amount(&spent->usd, nano, err));
-    TRY(text_set_amount(&spent->usd_per_hour, p->price.hour, err));
+        spent->usd = some_money(nano);
+    spent->usd_per_hour = some_money(p->price.hour);
     TRY(text_set(&spent->from, p->price.from, err));
     if (!*p->price.priced.offer.name) // a price by the hour
         return 0;

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/money.h"
 #include "base/utf8.h"
 
 #define HUNDRED_YEARS_S                 (100 * 366 * 86400.0)
+#define UNKNOWN                         "unknown"
 #define RANGE(name, least, most, words) const struct field_range name = {least, most, words}
 RANGE(range_s, 0, HUNDRED_YEARS_S, "out of range: expected 0 to 100 years");
 RANGE(range_ms, 0, HUNDRED_YEARS_S * 1e3, "out of range: expected 0 to 100 years");
@@ -22,8 +22,30 @@ RANGE(range_devices, 0, 1e7, "out of range: expected 0 to 10,000,000");
 RANGE(range_quantity, 0, 1e30, "out of range: expected 0 to 10^30");
 RANGE(range_real, -(double)FLT_MAX, (double)FLT_MAX, "out of range: expected a number as f32 has");
 RANGE(range_amount, 0, AMOUNT_MOST_USD, "out of range: expected 0 to 1000000000 USD");
+RANGE(range_money, -1e10, 1e10, "not an amount of money that fits");
 RANGE(range_share, 0, 1, "out of range: expected 0 to 1");
 RANGE(range_percent, 0, 100, "out of range: expected 0 to 100");
+
+struct maybe_real money_real(struct maybe_money amount)
+{
+    return amount.known ? some_real((double)amount.nano / MONEY_UNIT) : (struct maybe_real){0};
+}
+
+struct money_words money_exact(struct maybe_money amount)
+{
+    struct money_words out = {""};
+    if (amount.known)
+        money_text(amount.nano, out.s);
+    return out;
+}
+
+struct money_words money_brief(struct maybe_money amount)
+{
+    struct money_words out = {""};
+    if (amount.known)
+        money_short(amount.nano, out.s);
+    return out;
+}
 
 static bool record_is_empty(const struct field *fields, const void *record);
 static json_t *record_to_json(const struct field *fields, const void *record, struct err *err);
@@ -40,6 +62,9 @@ static bool field_is_empty(const struct field *field, const void *at)
                !isfinite(((const struct maybe_real *)at)->v);
     case FIELD_BOOL:
         return !((const struct maybe_bool *)at)->known;
+    case FIELD_AMOUNT:
+        return !((const struct maybe_money *)at)->known &&
+               !((const struct maybe_money *)at)->unknown;
     case FIELD_OBJECT:
         return record_is_empty(field->sub, at);
     case FIELD_LIST:
@@ -112,11 +137,12 @@ bool amount_too_large(const char *text)
     return rc == ERR_OVERFLOW || (rc == 0 && nano > AMOUNT_MOST_USD * MONEY_UNIT);
 }
 
-bool field_fits_text(const struct field *field, const char *text)
+struct maybe_money field_amount(const struct field *field, const char *text)
 {
     int64_t nano;
-    return !field->range ||
-           (money_parse(text, &nano, NULL) == 0 && field_fits(field, (double)nano / MONEY_UNIT));
+    bool fits = money_parse(text, &nano, NULL) == 0 && field_fits(field, (double)nano / MONEY_UNIT);
+    bool unknown = field->range == &range_money && strcmp(text, UNKNOWN) == 0;
+    return fits ? some_money(nano) : (struct maybe_money){.unknown = unknown};
 }
 
 // ---- writing
@@ -170,6 +196,10 @@ static json_t *field_to_json(const struct field *field, const void *at, struct e
         return json_real(((const struct maybe_real *)at)->v);
     case FIELD_BOOL:
         return json_boolean(((const struct maybe_bool *)at)->v);
+    case FIELD_AMOUNT:
+        return json_string(((const struct maybe_money *)at)->unknown
+                               ? UNKNOWN
+                               : money_exact(*(const struct maybe_money *)at).s);
     case FIELD_OBJECT:
         return record_to_json(field->sub, at, err);
     case FIELD_LIST:
@@ -290,12 +320,14 @@ static int field_from_json(const struct field *field, json_t *json, void *at, st
 {
     switch (field->kind) {
     case FIELD_TEXT:
+    case FIELD_AMOUNT:
         if (!json_is_string(json))
             return wrong_type(field, "a text", err);
         TRY(field_bound_text(field, json_string_length(json), err));
-        return field_fits_text(field, json_string_value(json))
-                   ? text_set(at, json_string_value(json), err)
-                   : 0;
+        if (field->kind == FIELD_TEXT)
+            return text_set(at, json_string_value(json), err);
+        *(struct maybe_money *)at = field_amount(field, json_string_value(json));
+        return 0;
     case FIELD_INT:
         if (!json_is_integer(json))
             return wrong_type(field, "an integer", err);
@@ -381,6 +413,9 @@ void record_release(const struct field *fields, void *record)
             break;
         case FIELD_BOOL:
             *(struct maybe_bool *)at = (struct maybe_bool){0};
+            break;
+        case FIELD_AMOUNT:
+            *(struct maybe_money *)at = (struct maybe_money){0};
             break;
         }
     }
@@ -515,8 +550,9 @@ int reals_set(void *reals_, const double *values, size_t count, struct err *err)
 
 void record_document(const struct field *fields, const char *prefix, struct buf *out)
 {
-    static const char *const kinds[] = {"text",   "integer", "number",        "true or false",
-                                        "object", "list",    "list of texts", "list of numbers"};
+    static const char *const kinds[] = {"text",          "integer",         "number",
+                                        "true or false", "object",          "list",
+                                        "list of texts", "list of numbers", "text"};
     for (; fields->name; fields++) {
         const char *list = fields->kind == FIELD_LIST ? "[]" : "";
         buf_printf(out, "| `%s%s%s` | %s | %s |\n", prefix, fields->name, list, kinds[fields->kind],

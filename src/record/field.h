@@ -20,6 +20,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/money.h"
 
 struct maybe_int {
     int64_t v;
@@ -34,6 +35,14 @@ struct maybe_bool {
     bool known;
 };
 
+// An amount of money in nano-units (base/money.h), 0 unless known. Its currency is another member,
+// or the name's.
+struct maybe_money {
+    int64_t nano;
+    bool known;
+    bool unknown; // asked for, but nobody knows it: "unknown" in JSON
+};
+
 static inline struct maybe_int some_int(int64_t v)
 {
     return (struct maybe_int){v, true};
@@ -46,6 +55,25 @@ static inline struct maybe_bool some_bool(bool v)
 {
     return (struct maybe_bool){v, true};
 }
+
+static inline struct maybe_money some_money(int64_t nano)
+{
+    return (struct maybe_money){.nano = nano, .known = true};
+}
+static inline int64_t money_or(struct maybe_money amount, int64_t otherwise)
+{
+    return amount.known ? amount.nano : otherwise;
+}
+
+// An amount in whole units, for drawings and ratios.
+struct maybe_real money_real(struct maybe_money amount);
+
+// The amount with all its decimals, and as people read it (money_short()); "" without one.
+struct money_words {
+    char s[MONEY_BYTES];
+};
+struct money_words money_exact(struct maybe_money amount);
+struct money_words money_brief(struct maybe_money amount);
 
 // The head of every list; LIST_OF() has the same layout.
 struct list {
@@ -69,6 +97,7 @@ enum field_kind {
     FIELD_LIST,   // LIST_OF(struct ...), described by `sub` and `sub_size`
     FIELD_TEXTS,  // LIST_OF(char *)
     FIELD_REALS,  // LIST_OF(double), all finite
+    FIELD_AMOUNT, // struct maybe_money; in JSON a text with all its decimals: "12.50"
 };
 
 // Bounds of a text (bytes) and of a list (items) that declare none of their own. Reading a longer
@@ -76,7 +105,7 @@ enum field_kind {
 // longest argument of a command on Linux; NAME_MOST is for names.
 enum { TEXT_MOST = 128 << 10, NAME_MOST = 1024, LIST_MOST = 1000 };
 
-// The valid range of a number, or of an amount of money in a text.
+// The valid range of a number, or of an amount of money.
 struct field_range {
     double least, most;
     const char *not_so; // error text: "out of range: expected 0 to 100 years"
@@ -95,7 +124,11 @@ extern const struct field_range range_count, range_devices, range_quantity, rang
 #define AMOUNT_MOST_USD 1000000000
 extern const struct field_range range_amount;
 
-// Whether a text is an amount beyond that, or too large for money.h; not one that is no amount.
+// Other amounts: whatever money.h has room for.
+extern const struct field_range range_money;
+
+// Whether a text is an amount beyond AMOUNT_MOST_USD, or too large for money.h; not one that is no
+// amount.
 bool amount_too_large(const char *text);
 
 struct field {
@@ -105,7 +138,7 @@ struct field {
     const struct field *sub;
     size_t sub_size;
     const char *doc;                 // one line for docs/json.md
-    const struct field_range *range; // numbers, and texts that are amounts; null: any
+    const struct field_range *range; // of numbers and amounts; null: any
     size_t most;                     // bytes of a text, items of a list; 0: TEXT_MOST, LIST_MOST
 };
 
@@ -149,10 +182,11 @@ int field_bound_list(const struct field *field, size_t count, struct err *err) M
 // The same for every list of a record in memory, but for lists of numbers.
 int record_bound(const struct field *fields, const void *record, struct err *err) MUST_USE;
 
-// Whether a number lies within the field's range, and whether a text is an amount of money that
-// does; always, without a range.
+// Whether a number lies within the field's range; always, without a range.
 bool field_fits(const struct field *field, double value);
-bool field_fits_text(const struct field *field, const char *text);
+
+// The amount that a text is; absent if it is none, or out of the field's range.
+struct maybe_money field_amount(const struct field *field, const char *text);
 
 // A text beyond its bound is written cut, with "..." at its end; a list of numbers (step times) is
 // thinned evenly.

@@ -406,24 +406,33 @@ static int skip_value(struct reader *r)
     }
 }
 
-static int read_text(struct reader *r, const struct field *field, char **member)
+static int read_amount(struct reader *r, const struct field *field, struct maybe_money *member)
+{
+    struct maybe_money amount = field_amount(field, buf_str(&r->text));
+    if (!amount.known && !amount.unknown && r->judge)
+        return err_set(r->err, ERR_FORMAT, "%s: '%.40s' is %s", field->name, buf_str(&r->text),
+                       field->range->not_so);
+    if (member)
+        *member = amount;
+    return 0;
+}
+
+// A text, or an amount, which is one in JSON. A null `member` only validates.
+static int read_text(struct reader *r, const struct field *field, void *member)
 {
     const char *text;
     size_t len;
     TRY(read_string(r, &text, &len));
     TRY(field_bound_text(field, len, r->err));
-    if (!member && !(r->judge && field->range))
+    bool amount = field->kind == FIELD_AMOUNT;
+    if (!member && !(r->judge && amount))
         return 0;
     if (text != r->text.data) {
         buf_reset(&r->text);
         buf_add(&r->text, text, len);
         TRY(buf_check(&r->text, r->err));
     }
-    if (field_fits_text(field, buf_str(&r->text)))
-        return member ? text_set(member, buf_str(&r->text), r->err) : 0;
-    return r->judge ? err_set(r->err, ERR_FORMAT, "%s: '%.40s' is %s", field->name,
-                              buf_str(&r->text), field->range->not_so)
-                    : 0;
+    return amount ? read_amount(r, field, member) : text_set(member, buf_str(&r->text), r->err);
 }
 
 static int add_real(struct reader *r, struct list *list, size_t *capacity, double value)
@@ -519,6 +528,7 @@ static int read_field(struct reader *r, const struct field *field, void *at)
     int rc;
     switch (field->kind) {
     case FIELD_TEXT:
+    case FIELD_AMOUNT:
         return peek(r) == '"' ? read_text(r, field, at) : wrong_type(r, field, "a text");
     case FIELD_INT:
     case FIELD_REAL:

@@ -54,8 +54,8 @@ static void choice_row(struct buf *out, const struct choice *choice, double most
     bill_time_words(b, time, sizeof time);
     bill_amount(b, amount, interval);
     const struct part_interval figure = {.value = (double)bill_total(b) / MONEY_UNIT,
-                                         .low = spending_usd(b->low, 1),
-                                         .high = spending_usd(b->high, 0),
+                                         .low = b->low.known ? money_real(b->low).v : 1,
+                                         .high = money_real(b->high).v,
                                          .estimated = b->certainty != NULL};
     buf_adds(out, "<tr>");
     buf_adds(out, "<td class=\"long\">");

@@ -27,14 +27,12 @@ void compare_time_words(const struct compare_row *row, char out[COMPARE_CELL])
 static bool cost_of(const struct compare_row *row, char amount[MONEY_BYTES],
                     char interval[MONEY_INTERVAL_BYTES])
 {
-    int64_t nano = row->cost.nano_usd.v, low = nano, high = nano;
+    const int64_t nano = row->cost.nano_usd.v;
+    const bool ends = row->cost.low_usd.known && row->cost.high_usd.known;
     if (!row->cost.nano_usd.known)
         return false;
-    if (!row->cost.low_usd || !row->cost.high_usd ||
-        money_parse(row->cost.low_usd, &low, NULL) != 0 ||
-        money_parse(row->cost.high_usd, &high, NULL) != 0)
-        low = high = nano;
-    money_interval(nano, low, high, amount, interval);
+    money_interval(nano, ends ? row->cost.low_usd.nano : nano,
+                   ends ? row->cost.high_usd.nano : nano, amount, interval);
     return true;
 }
 
@@ -52,13 +50,13 @@ void compare_cost_words(const struct compare_row *row, char out[COMPARE_CELL])
 
 void compare_local_words(const struct compare_row *row, char out[COMPARE_CELL])
 {
-    int64_t nano = 0;
     char amount[MONEY_BYTES] = "";
-    if (row->cost.local && money_parse(row->cost.local, &nano, NULL) == 0)
-        money_short_in(nano, row->cost.local_currency, amount);
+    if (row->cost.local.known)
+        money_short_in(row->cost.local.nano, row->cost.local_currency, amount);
     else if (row->cost.exchange)
         snprintf(amount, sizeof amount, "unknown");
-    snprintf(out, COMPARE_CELL, "%s%s", row->cost.local ? compare_cost_mark(row) : "", amount);
+    snprintf(out, COMPARE_CELL, "%s%s", row->cost.local.known ? compare_cost_mark(row) : "",
+             amount);
 }
 
 void compare_cost_cell(const struct compare_row *row, struct buf *out)

@@ -168,12 +168,12 @@ static void csv_row(struct csv_writer *w, const struct compare_workload *workloa
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         put_real(w, times[i]);
     csv_put(w, row->time.verdict);
-    csv_put(w, row->price.usd_per_hour);
+    csv_put(w, money_exact(row->price.usd_per_hour).s);
     table_csv_text(w, row->price.from);
     table_csv_text(w, row->price.rule);
-    csv_put(w, row->cost.usd);
-    csv_put(w, row->cost.low_usd);
-    csv_put(w, row->cost.high_usd);
+    csv_put(w, money_exact(row->cost.usd).s);
+    csv_put(w, money_exact(row->cost.low_usd).s);
+    csv_put(w, money_exact(row->cost.high_usd).s);
     const struct maybe_real costs[] = {row->money.ratio, row->money.low, row->money.high,
                                        row->money.confidence};
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
@@ -197,11 +197,11 @@ static void csv_row(struct csv_writer *w, const struct compare_workload *workloa
     for (size_t i = 0; i < sizeof l1 / sizeof *l1; i++)
         put_real(w, l1[i]);
     put_real(w, row->power.kwh);
-    csv_put(w, row->power.usd);
+    csv_put(w, money_exact(row->power.usd).s);
     csv_put(w, row->cost.local_currency);
-    csv_put(w, row->cost.local);
-    csv_put(w, row->cost.local_low);
-    csv_put(w, row->cost.local_high);
+    csv_put(w, money_exact(row->cost.local).s);
+    csv_put(w, money_exact(row->cost.local_low).s);
+    csv_put(w, money_exact(row->cost.local_high).s);
     csv_end(w);
 }
 

@@ -133,11 +133,9 @@ static bool is_discount(const struct bill_item *item)
 
 static int64_t amount_of(const struct bill *b, const char *what)
 {
-    int64_t nano = 0;
     for (size_t i = 0; i < b->items.count; i++)
-        if (strcmp(b->items.items[i].what, what) == 0 &&
-            money_parse(b->items.items[i].amount, &nano, NULL) == 0)
-            return nano;
+        if (strcmp(b->items.items[i].what, what) == 0)
+            return b->items.items[i].amount.nano;
     return 0;
 }
 

@@ -66,9 +66,8 @@ static void cost_stat(struct buf *out, const struct page *page, const struct pag
     const struct bill *bill = cheapest(page);
     char words[MONEY_BYTES + 8] = "", amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
     struct buf sub = {0};
-    int64_t nano;
-    if (run->usd && money_parse(run->usd, &nano, NULL) == 0) {
-        usd_words(nano, words);
+    if (run->usd.known) {
+        usd_words(run->usd.nano, words);
         if (run->usd_from)
             buf_printf(&sub, "price from %s%s", strncmp(run->usd_from, "label", 5) == 0 ? "a " : "",
                        run->usd_from);
@@ -277,7 +276,7 @@ static void starts(struct buf *out, const struct page_run *run)
         html_cell(out, "", s->ended);
         html_cell(out, "", steps);
         html_cell(out, "num", seconds(s->lost_s, lost));
-        html_cell(out, "num", s->usd);
+        html_cell(out, "num", money_exact(s->usd).s);
         buf_adds(out, "</tr>\n");
     }
     html_end_table(out);

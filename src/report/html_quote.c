@@ -100,12 +100,6 @@ static void price_cell(struct buf *out, const struct bill *b, bool mark)
     buf_drop(out, &seen);
 }
 
-static double usd_of(const char *amount, double otherwise)
-{
-    int64_t nano;
-    return amount && money_parse(amount, &nano, NULL) == 0 ? (double)nano / MONEY_UNIT : otherwise;
-}
-
 static void bill_row(struct buf *out, const struct bill *b, bool other, const struct common *common,
                      size_t source, double most)
 {
@@ -121,8 +115,8 @@ static void bill_row(struct buf *out, const struct bill *b, bool other, const st
     bill_local(b, local);
     snprintf(cost, sizeof cost, "%s%s", amount, local);
     const struct part_interval figure = {.value = (double)bill_total(b) / MONEY_UNIT,
-                                         .low = usd_of(b->low, 1),
-                                         .high = usd_of(b->high, 0),
+                                         .low = b->low.known ? money_real(b->low).v : 1,
+                                         .high = money_real(b->high).v,
                                          .startup = bill_share(b, BILL_STARTUP),
                                          .idle = bill_share(b, BILL_IDLE),
                                          .estimated = b->certainty != NULL};

@@ -13,14 +13,6 @@
 
 typedef struct maybe_real figure_fn(const struct compare_row *row);
 
-static struct maybe_real usd(const char *text)
-{
-    int64_t nano = 0;
-    if (!text || money_parse(text, &nano, NULL) != 0)
-        return (struct maybe_real){0};
-    return some_real((double)nano / 1e9);
-}
-
 static struct maybe_real time_of(const struct compare_row *row)
 {
     return row->time_s.value;
@@ -35,15 +27,15 @@ static struct maybe_real time_high(const struct compare_row *row)
 }
 static struct maybe_real cost_of(const struct compare_row *row)
 {
-    return usd(row->cost.lower_bound.v ? NULL : row->cost.usd); // a gauge has no ≥
+    return row->cost.lower_bound.v ? (struct maybe_real){0} : money_real(row->cost.usd); // has no ≥
 }
 static struct maybe_real cost_low(const struct compare_row *row)
 {
-    return usd(row->cost.low_usd);
+    return money_real(row->cost.low_usd);
 }
 static struct maybe_real cost_high(const struct compare_row *row)
 {
-    return usd(row->cost.high_usd);
+    return money_real(row->cost.high_usd);
 }
 static struct maybe_real accuracy_of(const struct compare_row *row)
 {
@@ -257,7 +249,7 @@ static struct maybe_real left_of(const struct run *run)
 }
 static struct maybe_real bill_of(const struct run *run)
 {
-    return usd(run->live.bill_usd);
+    return money_real(run->live.bill_usd);
 }
 
 static const struct {
@@ -359,7 +351,7 @@ void spending_openmetrics(struct buf *out, const struct spending *month,
                  "Cost of the runs that started this month, as far as known, without tax.");
     for (size_t i = 0; i < month->rows.count; i++) {
         const struct spending_row *row = &month->rows.items[i];
-        struct maybe_real cost = usd(row->usd);
+        struct maybe_real cost = money_real(row->usd);
         if (cost.known && i < PROJECTS_MOST)
             add_spend(out, row->project ? row->project : "", cost.v);
         else if (cost.known)

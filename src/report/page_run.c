@@ -166,8 +166,9 @@ static int add_start(struct page_run *to, const struct run_attempt *a, struct er
     start->from_step = a->from_step;
     start->saved_step = a->saved_step;
     start->lost_s = a->lost_s;
+    start->usd = a->usd;
     return TEXTS_SET(err, {&start->began, a->started}, {&start->machine, a->machine},
-                     {&start->ended, a->ended}, {&start->usd, a->usd});
+                     {&start->ended, a->ended});
 }
 
 static int add_starts(struct page_run *to, const struct run_saving *s, struct err *err)
@@ -183,16 +184,16 @@ static int add_starts(struct page_run *to, const struct run_saving *s, struct er
     buf_printf(&text, "%s, ", units_count((int64_t)s->attempts.count, "start").s);
     buf_printf(&text, "%lld interruption%s, %s of work lost.", (long long)s->interruptions.v,
                s->interruptions.v == 1 ? "" : "s", lost);
-    if (s->usd && s->unpriced.known)
-        buf_printf(&text, " %s USD without %s whose cost is unknown", s->usd,
+    if (s->usd.known && s->unpriced.known)
+        buf_printf(&text, " %s USD without %s whose cost is unknown", money_exact(s->usd).s,
                    units_count(s->unpriced.v, "start").s);
-    else if (s->usd)
-        buf_printf(&text, " %s USD for all of them", s->usd);
-    if (s->usd && s->on_demand_usd)
-        buf_printf(&text, "; on demand %s USD%s%s, without the work lost", s->on_demand_usd,
-                   s->on_demand_seen ? " at a price of " : "",
+    else if (s->usd.known)
+        buf_printf(&text, " %s USD for all of them", money_exact(s->usd).s);
+    if (s->usd.known && s->on_demand_usd.known)
+        buf_printf(&text, "; on demand %s USD%s%s, without the work lost",
+                   money_exact(s->on_demand_usd).s, s->on_demand_seen ? " at a price of " : "",
                    s->on_demand_seen ? s->on_demand_seen : "");
-    buf_adds(&text, s->usd ? "." : "");
+    buf_adds(&text, s->usd.known ? "." : "");
     return text_take(&to->starts_words, &text, err);
 }
 
@@ -203,6 +204,7 @@ int page_run_add(struct page *page, const struct run *run, struct err *err)
     if (!to)
         return ERR_MEMORY;
     to->accuracy = run->test_accuracy;
+    to->usd = run->spent.usd;
     char quality[RUN_QUALITY_BYTES];
     run_quality_words(run, quality);
     if (bill_time_of(run, &time)) {
@@ -218,8 +220,7 @@ int page_run_add(struct page *page, const struct run *run, struct err *err)
                   {&to->started, run->started}, {&to->ended, run->ended},
                   {&to->problem, run->problem}, {&to->basis, to->time_s.known ? time.basis : NULL},
                   {&to->source, run->source}, {&to->quality, *quality ? quality : NULL},
-                  {&to->usd, run->spent.usd}, {&to->usd_from, run->spent.from},
-                  {&to->again, run->program.command_line}));
+                  {&to->usd_from, run->spent.from}, {&to->again, run->program.command_line}));
     for (size_t i = 0; i < run->taints.count; i++)
         TRY(texts_add(&to->taints, run->taints.items[i], err));
     TRY(add_starts(to, &run->saving, err));

@@ -19,22 +19,13 @@ static const char *const groups[] = {"Budget: up to $1 an hour", "High-end: abov
                                      "Several or unknown prices"};
 enum { BUDGET, EXPENSIVE, SEVERAL, GROUPS };
 
-static struct maybe_real dollars(const char *text)
-{
-    int64_t nano = 0;
-    if (!text || money_parse(text, &nano, NULL) != 0)
-        return (struct maybe_real){0};
-    return some_real((double)nano / 1e9);
-}
-
 // ---- cost of one training
 
 static int group_of_row(const struct compare_row *row)
 {
-    int64_t hour = 0;
-    if (!row->price.usd_per_hour || money_parse(row->price.usd_per_hour, &hour, NULL) != 0)
-        return SEVERAL;
-    return hour > HIGH_END ? EXPENSIVE : BUDGET;
+    return !row->price.usd_per_hour.known            ? SEVERAL
+           : row->price.usd_per_hour.nano > HIGH_END ? EXPENSIVE
+                                                     : BUDGET;
 }
 
 static void cost_row(struct draft *d, const struct compare_row *row, int group)
@@ -46,8 +37,8 @@ static void cost_row(struct draft *d, const struct compare_row *row, int group)
         d->rc = err_memory(d->err);
     struct plot_point *bar =
         draft_bar(d, buf_str(&label), some_real((double)row->cost.nano_usd.v / 1e9));
-    bar->y_low = dollars(row->cost.low_usd);
-    bar->y_high = dollars(row->cost.high_usd);
+    bar->y_low = money_real(row->cost.low_usd);
+    bar->y_high = money_real(row->cost.high_usd);
     if (row->base.known && row->base.v)
         bar->marked = some_bool(true);
     if (compare_estimated(row))
@@ -145,8 +136,8 @@ static void cost_bar(struct draft *d, const struct bill *b, const char *group, b
              doubt ? ", " : "", doubt ? doubt : "");
     struct plot_point *bar = draft_bar(d, name, some_real((double)bill_total(b) / 1e9));
     if (!bill_is_bound(b)) { // a bound has no end
-        bar->y_low = dollars(b->low);
-        bar->y_high = dollars(b->high);
+        bar->y_low = money_real(b->low);
+        bar->y_high = money_real(b->high);
     }
     if (b->certainty)
         bar->estimated = some_bool(true);
@@ -384,8 +375,8 @@ static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
         place->usd = (double)row->cost.nano_usd.v / 1e9;
         place->low_s = row->time_s.low;
         place->high_s = row->time_s.high;
-        place->low_usd = dollars(row->cost.low_usd);
-        place->high_usd = dollars(row->cost.high_usd);
+        place->low_usd = money_real(row->cost.low_usd);
+        place->high_usd = money_real(row->cost.high_usd);
         count++;
     }
     frontier_panel(d, w->workload, places, count, wishes);
@@ -415,8 +406,8 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
         if (!bill_is_bound(b)) { // a bound has no end
             place->low_s = b->low_s;
             place->high_s = b->high_s;
-            place->low_usd = dollars(b->low);
-            place->high_usd = dollars(b->high);
+            place->low_usd = money_real(b->low);
+            place->high_usd = money_real(b->high);
         }
         count++;
     }

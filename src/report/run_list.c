@@ -30,7 +30,7 @@ static const struct field quality_fields[] = {
 static const struct field use_fields[] = {
     FIELD_NUMBER(FIELD_INT, struct run_use, gpus, &range_devices, ""), FIELD_END};
 static const struct field spent_fields[] = {
-    FIELD_NUMBER(FIELD_TEXT, struct run_spent, usd, &range_amount, ""), FIELD_END};
+    FIELD_NUMBER(FIELD_AMOUNT, struct run_spent, usd, &range_amount, ""), FIELD_END};
 const struct field run_list_fields[] = {
     TEXT(struct run, id),
     TEXT(struct run, started),
@@ -155,11 +155,7 @@ static void name_cell(struct run_list *list, const struct run *run, const char *
 
 static void cost_cell(struct buf *out, const struct run *run)
 {
-    char words[MONEY_BYTES] = "";
-    int64_t nano;
-    if (run->spent.usd && money_parse(run->spent.usd, &nano, NULL) == 0)
-        money_short(nano, words);
-    html_cell(out, "num", words);
+    html_cell(out, "num", money_brief(run->spent.usd).s);
 }
 
 void run_list_add(struct run_list *list, const struct run *run)

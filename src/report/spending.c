@@ -11,14 +11,13 @@
 #include "report/tables.h"
 #include "spend/use.h"
 
-struct spending_text spending_amount_in(const char *text, const char *currency)
+struct spending_text spending_amount_in(struct maybe_money amount, const char *currency)
 {
     struct spending_text out = {"-"};
     char plain[MONEY_BYTES];
-    int64_t nano;
-    if (!text || money_parse(text, &nano, NULL) != 0)
+    if (!amount.known)
         return out;
-    money_short_in(nano, currency, plain);
+    money_short_in(amount.nano, currency, plain);
     // Sums are large: "1,310.73".
     size_t digits = strspn(plain, "-0123456789"), len = 0;
     for (size_t i = 0; plain[i]; i++) {
@@ -31,15 +30,9 @@ struct spending_text spending_amount_in(const char *text, const char *currency)
     return out;
 }
 
-struct spending_text spending_amount(const char *usd)
+struct spending_text spending_amount(struct maybe_money usd)
 {
     return spending_amount_in(usd, "USD");
-}
-
-double spending_usd(const char *text, double otherwise)
-{
-    int64_t nano;
-    return text && money_parse(text, &nano, NULL) == 0 ? (double)nano / MONEY_UNIT : otherwise;
 }
 
 struct spending_text spending_time(double seconds)
@@ -96,14 +89,14 @@ void spending_csv(struct buf *out, const struct spending *s)
         put_count(&w, row->unknown);
         put_real(&w, row->time_s);
         put_real(&w, row->gpu_hours);
-        csv_put(&w, row->usd);
+        csv_put(&w, money_exact(row->usd).s);
         csv_put(&w, s->local_currency);
-        csv_put(&w, row->local);
+        csv_put(&w, money_exact(row->local).s);
         put_count(&w, row->invoiced);
-        csv_put(&w, row->invoiced_usd);
-        csv_put(&w, row->effective_usd);
-        csv_put(&w, row->predicted_usd);
-        csv_put(&w, row->difference_usd);
+        csv_put(&w, money_exact(row->invoiced_usd).s);
+        csv_put(&w, money_exact(row->effective_usd).s);
+        csv_put(&w, money_exact(row->predicted_usd).s);
+        csv_put(&w, money_exact(row->difference_usd).s);
         put_count(&w, row->corrected);
         csv_end(&w);
     }

@@ -23,9 +23,8 @@ void spending_remarks(const struct spending *spending, struct buf *out);
 struct spending_text {
     char s[64];
 };
-struct spending_text spending_amount(const char *usd);
-struct spending_text spending_amount_in(const char *text, const char *currency);
-struct spending_text spending_time(double seconds);      // "12.3 h"
-double spending_usd(const char *text, double otherwise); // for drawings; `otherwise`: unknown
+struct spending_text spending_amount(struct maybe_money usd);
+struct spending_text spending_amount_in(struct maybe_money amount, const char *currency);
+struct spending_text spending_time(double seconds); // "12.3 h"
 
 #endif

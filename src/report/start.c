@@ -67,8 +67,9 @@ void start_corrected_words(const struct run *run, struct buf *out)
     if (faults > 0)
         buf_adds(out, ", recorded wrongly before");
     if (run_corrected(run, "cost"))
-        buf_adds(out, run->spent.usd || run->live.bill_usd ? "; the cost is computed again"
-                                                           : "; the cost is unknown");
+        buf_adds(out, run->spent.usd.known || run->live.bill_usd.known
+                          ? "; the cost is computed again"
+                          : "; the cost is unknown");
     for (size_t i = 0; i < run->corrected.count; i++)
         if (strchr(run->corrected.items[i], ' '))
             buf_printf(out, "%sleft out: %s", out->len ? "; " : "", run->corrected.items[i]);

@@ -84,13 +84,6 @@ struct contest {
     size_t best[MEASURES]; // `count`: nothing is known
 };
 
-static struct maybe_real dollars(const char *text)
-{
-    int64_t nano = 0;
-    return text && money_parse(text, &nano, NULL) == 0 ? some_real((double)nano / 1e9)
-                                                       : (struct maybe_real){0};
-}
-
 static void set_row(struct contender *c, const struct compare_row *row)
 {
     struct figure *cost = &c->figures[COST], *time = &c->figures[TIME];
@@ -101,8 +94,8 @@ static void set_row(struct contender *c, const struct compare_row *row)
         cost->ratio = (struct maybe_real){0};
     } else if (row->cost.nano_usd.known) {
         cost->value = some_real((double)row->cost.nano_usd.v / 1e9);
-        cost->low = dollars(row->cost.low_usd);
-        cost->high = dollars(row->cost.high_usd);
+        cost->low = money_real(row->cost.low_usd);
+        cost->high = money_real(row->cost.high_usd);
     } else { // of relative speeds, only ratios are known
         cost->value = row->money.ratio;
     }

@@ -34,17 +34,11 @@ static void add_bill(const struct quote *quote, const struct bill *bill, struct 
         buf_printf(out, ", at a price %s old", units_count(bill->price_age_days.v, "day").s);
 }
 
-static int64_t end_of(const char *text, int64_t otherwise)
-{
-    int64_t nano = 0;
-    return text && money_parse(text, &nano, NULL) == 0 ? nano : otherwise;
-}
-
 // Rows that the reader of the table could take for as cheap, or cheaper.
 static void add_ties(const struct quote *quote, const struct bill *best, struct buf *out)
 {
     size_t equal = 0, near = 0, doubtful = 0, bounds = 0;
-    int64_t total = bill_total(best), high = end_of(best->high, total);
+    int64_t total = bill_total(best), high = money_or(best->high, total);
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
         int64_t other = bill_total(b);
@@ -56,7 +50,7 @@ static void add_ties(const struct quote *quote, const struct bill *best, struct 
             doubtful++;
         else if (other == total)
             equal++;
-        else if (end_of(b->low, other) <= high)
+        else if (money_or(b->low, other) <= high)
             near++;
     }
     if (equal > 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/board_parts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,20 +63,18 @@ static void show_spend(const struct spending *month, const char *since, struct b
     static const char *const others[] = {"user", "host", "offer"};
     double most = 0;
     for (size_t i = 0; i < month->rows.count; i++)
-        most = spending_usd(month->rows.items[i].usd, 0) > most
-                   ? spending_usd(month->rows.items[i].usd, 0)
-                   : most;
+        most = fmax(most, money_real(month->rows.items[i].usd).v);
     html_begin_table(out, "Spending of this month by project");
     html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < month->rows.count && i < PROJECTS; i++) {
         const struct spending_row *row = &month->rows.items[i];
         buf_adds(out, "<tr>");
         html_cell(out, "long", row->project ? row->project : "(no project)");
-        html_cell(out, "num", row->usd ? spending_amount(row->usd).s : "unknown");
+        html_cell(out, "num", row->usd.known ? spending_amount(row->usd).s : "unknown");
         buf_adds(out, "<td>");
-        if (row->usd)
-            part_bar(out, &(struct part_interval){.value = spending_usd(row->usd, 0), .low = 1},
-                     most, NULL);
+        if (row->usd.known)
+            part_bar(out, &(struct part_interval){.value = money_real(row->usd).v, .low = 1}, most,
+                     NULL);
         buf_adds(out, "</td>");
         frame_count_cell(out, "num", row->runs.v);
         buf_adds(out, "</tr>\n");
@@ -103,10 +102,10 @@ int board_spend(struct ledger *ledger, struct market *market, struct board_figur
     if (rc == 0) {
         out->month_runs = month.total.runs.v;
         out->month_unknown = month.total.unknown.v;
-        if (month.total.usd)
+        if (month.total.usd.known)
             snprintf(out->month_usd, sizeof out->month_usd, "%s",
                      spending_amount(month.total.usd).s);
-        if (month.total.usd)
+        if (month.total.usd.known)
             show_spend(&month, since, &out->spend);
     }
     record_release(spending_fields, &month);

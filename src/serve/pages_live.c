@@ -30,14 +30,11 @@ static const char *name_of(const struct run *run)
 }
 
 // "0.0123 USD", or "".
-static const char *usd(const char *amount, char out[MONEY_BYTES + 8])
+static const char *usd(struct maybe_money amount, char out[MONEY_BYTES + 8])
 {
-    int64_t nano;
-    char text[MONEY_BYTES];
-    if (!amount || money_parse(amount, &nano, NULL) != 0)
+    if (!amount.known)
         return "";
-    money_short(nano, text);
-    snprintf(out, MONEY_BYTES + 8, "%s USD", text);
+    snprintf(out, MONEY_BYTES + 8, "%s USD", money_brief(amount).s);
     return out;
 }
 
@@ -245,7 +242,7 @@ static void money_stats(struct buf *out, const struct run_live *l)
     buf_adds(&sub, "estimated");
     if (*usd(l->whole_usd, whole))
         buf_printf(&sub, "; the whole training: %s", whole);
-    if (l->bill_usd)
+    if (l->bill_usd.known)
         part_stat(out, "bill at the end", usd(l->projected_usd, words), buf_str(&sub));
     buf_drop(out, &sub);
 }

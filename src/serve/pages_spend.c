@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who spent what: bills summed by user, host, project, offer or month, beside invoices; budgets.
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,13 +61,11 @@ static void bar_cell(struct buf *out, const struct spending *s, const struct spe
                      bool total)
 {
     double most = 0;
-    for (size_t i = 0; i < s->rows.count && i < ROWS_MOST; i++) {
-        double usd = spending_usd(s->rows.items[i].usd, 0);
-        most = usd > most ? usd : most;
-    }
+    for (size_t i = 0; i < s->rows.count && i < ROWS_MOST; i++)
+        most = fmax(most, money_real(s->rows.items[i].usd).v);
     buf_adds(out, "<td class=\"more\">");
-    if (row->usd && !total)
-        part_bar(out, &(struct part_interval){.value = spending_usd(row->usd, 0), .low = 1}, most,
+    if (row->usd.known && !total)
+        part_bar(out, &(struct part_interval){.value = money_real(row->usd).v, .low = 1}, most,
                  NULL);
     buf_adds(out, "</td>");
 }
@@ -85,7 +84,7 @@ static void show_row(struct buf *out, const struct spending *s, const struct spe
                   : keys[k] == SPEND_PROJECT ? "(no project)"
                                              : "(unknown)");
     }
-    html_cell(out, "num", row->usd ? spending_amount(row->usd).s : "unknown");
+    html_cell(out, "num", row->usd.known ? spending_amount(row->usd).s : "unknown");
     bar_cell(out, s, row, total);
     if (s->local_currency)
         html_cell(out, "num", spending_amount_in(row->local, s->local_currency).s);
@@ -202,19 +201,19 @@ static void title_of(const struct spending *s, struct buf *out)
     int64_t known = s->total.runs.v - s->total.unknown.v;
     if (s->rows.count == 0)
         buf_adds(out, "Nothing was spent");
-    else if (s->total.usd)
+    else if (s->total.usd.known)
         buf_printf(out, "%s USD for ", spending_amount(s->total.usd).s);
     if (s->rows.count == 0)
         return;
-    frame_count(out, s->total.usd ? known : s->total.runs.v);
-    if (s->total.usd && s->total.unknown.v > 0) {
+    frame_count(out, s->total.usd.known ? known : s->total.runs.v);
+    if (s->total.usd.known && s->total.unknown.v > 0) {
         buf_adds(out, " of ");
         frame_count(out, s->total.runs.v);
         buf_adds(out, " runs");
         return;
     }
-    buf_printf(out, " run%s%s", (s->total.usd ? known : s->total.runs.v) == 1 ? "" : "s",
-               s->total.usd ? "" : " of unknown cost");
+    buf_printf(out, " run%s%s", (s->total.usd.known ? known : s->total.runs.v) == 1 ? "" : "s",
+               s->total.usd.known ? "" : " of unknown cost");
 }
 
 static void show(struct buf *out, const struct request *request, const struct spending *s,

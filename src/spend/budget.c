@@ -321,18 +321,18 @@ static int fill_state(const struct counting *c, const struct state *s, struct bu
     TRY(suspects_tell(&s->suspects, &to->out_of_range, &to->at_least, &to->suspect, err));
     TRY(TEXTS_SET(err, {&to->kind, k->kind}, {&to->name, s->name}, {&to->period, k->period},
                   {&to->currency, k->currency}));
-    TRY(text_set_amount(&to->amount, k->nano, err));
-    TRY(text_set_amount(&to->spent, s->spent, err));
-    TRY(text_set_amount(&to->left, k->nano - s->spent, err));
+    to->amount = some_money(k->nano);
+    to->spent = some_money(s->spent);
+    to->left = some_money(k->nano - s->spent);
     if (k->span.to_s == 0)
         return 0;
     clock_iso(k->span.from_s, from);
     TRY(text_set(&to->from, from, err));
-    if (now_s <= k->span.from_s ||
+    if (now_s > k->span.from_s &&
         money_scale(s->spent, k->span.to_s - k->span.from_s, now_s - k->span.from_s,
-                    MONEY_HALF_EVEN, &projected, NULL) != 0)
-        return 0;
-    return text_set_amount(&to->projected, projected, err);
+                    MONEY_HALF_EVEN, &projected, NULL) == 0)
+        to->projected = some_money(projected);
+    return 0;
 }
 
 static int in_order(const void *a_, const void *b_)
@@ -397,15 +397,13 @@ int budget_states(struct ledger *ledger, struct market *market, const struct bud
 
 void budget_words(const struct budget_state *s, struct buf *out)
 {
-    int64_t spent = 0, amount = 0, left = 0;
+    const int64_t left = s->left.nano;
     char texts[3][MONEY_BYTES];
-    bool ok = money_parse(s->spent, &spent, NULL) == 0 &&
-              money_parse(s->amount, &amount, NULL) == 0 && money_parse(s->left, &left, NULL) == 0;
-    if (!ok)
+    if (!s->spent.known || !s->amount.known || !s->left.known)
         return;
     bool total = strcmp(s->period, "total") == 0, day = strcmp(s->period, "day") == 0;
-    money_short_in(spent, s->currency, texts[0]);
-    money_short_in(amount, s->currency, texts[1]);
+    money_short_in(s->spent.nano, s->currency, texts[0]);
+    money_short_in(s->amount.nano, s->currency, texts[1]);
     money_short_in(left < 0 ? -left : left, s->currency, texts[2]);
     buf_printf(out, "budget of %s%s%s: %s of %s %s spent%s%s (%.0f %%)",
                strcmp(s->kind, "all") == 0 ? "everybody" : s->kind, s->name ? " " : "",
@@ -429,7 +427,9 @@ int budget_left_usd(const struct budget_state *s, struct market *market, int64_t
                     struct err *err)
 {
     const struct currencies *currencies;
-    TRY(money_parse(s->left, nano_usd, err));
+    if (!s->left.known)
+        return err_set(err, ERR_FORMAT, "the budget's rest is unknown");
+    *nano_usd = s->left.nano;
     if (strcmp(s->currency, "USD") == 0)
         return 0;
     TRY(market_currencies(market, &currencies, err));

@@ -434,7 +434,7 @@ static int list_left_over(const struct invoice *v, struct left_over *left, size_
                       {&to->category, text_at(v, line->category)},
                       {&to->resource, text_at(v, line->resource)},
                       {&to->what, text_at(v, line->what)}));
-        TRY(text_set_amount(&to->usd, left[i].billed, err));
+        to->usd = some_money(left[i].billed);
     }
     return 0;
 }
@@ -473,8 +473,7 @@ static int add_left_over(const struct invoice *v, struct spending *out, struct e
     if (rc == 0)
         rc = list_left_over(v, left, keys.count, out, err);
     out->unmatched_charges = some_int(lines);
-    if (rc == 0)
-        rc = text_set_amount(&out->unmatched_usd, sum, err);
+    out->unmatched_usd = some_money(sum);
     index_release(&keys);
     free(left);
     return rc;
@@ -521,7 +520,9 @@ static int add_missing(const struct invoice *v, struct spending *out, struct err
     index_release(&providers);
     free(spans);
     out->missing = some_int(missing);
-    return rc == 0 && missing > 0 ? text_set_amount(&out->missing_usd, sum, err) : rc;
+    if (missing > 0)
+        out->missing_usd = some_money(sum);
+    return rc;
 }
 
 int invoice_match(struct invoice *v, struct spending *out, struct err *err)
@@ -536,7 +537,7 @@ int invoice_match(struct invoice *v, struct spending *out, struct err *err)
         TRY(share(v, line, err));
     }
     out->charges = some_int((int64_t)v->line_count);
-    TRY(text_set_amount(&out->charges_usd, sum, err));
+    out->charges_usd = some_money(sum);
     TRY(add_left_over(v, out, err));
     return add_missing(v, out, err);
 }

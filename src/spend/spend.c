@@ -235,19 +235,18 @@ static int join_names(struct summing *s, struct err *err)
 
 // ---- the record
 
-static int fill_invoiced(struct spending_row *row, const struct sums *s, struct err *err)
+static void fill_invoiced(struct spending_row *row, const struct sums *s)
 {
     if (s->invoiced == 0)
-        return 0;
-    TRY(text_set_amount(&row->invoiced_usd, s->billed, err));
-    TRY(text_set_amount(&row->effective_usd, s->effective, err));
+        return;
+    row->invoiced_usd = some_money(s->billed);
+    row->effective_usd = some_money(s->effective);
     if (s->predicted_unknown)
-        return 0;
+        return;
     int64_t difference = s->billed;
-    TRY(text_set_amount(&row->predicted_usd, s->predicted, err));
-    return money_sum(&difference, -s->predicted)
-               ? text_set_amount(&row->difference_usd, difference, err)
-               : 0;
+    row->predicted_usd = some_money(s->predicted);
+    if (money_sum(&difference, -s->predicted))
+        row->difference_usd = some_money(difference);
 }
 
 static int fill_amounts(struct spending_row *row, const struct sums *s, const char *currency,
@@ -262,12 +261,13 @@ static int fill_amounts(struct spending_row *row, const struct sums *s, const ch
     row->time_s = some_real(s->time_s);
     row->gpu_hours = some_real(s->gpu_s / 3600);
     if (s->known > 0)
-        TRY(text_set_amount(&row->usd, s->nano, err));
+        row->usd = some_money(s->nano);
     if (currency && s->known > 0 && !s->local_unknown)
-        TRY(text_set_amount(&row->local, s->local, err));
+        row->local = some_money(s->local);
     if (invoices)
         row->invoiced = some_int(s->invoiced);
-    return fill_invoiced(row, s, err);
+    fill_invoiced(row, s);
+    return 0;
 }
 
 static int by_value(const struct group *a, const struct group *b, enum spend_key key)
@@ -387,7 +387,7 @@ int spend_of_run(struct ledger *ledger, struct market *market, const char *run,
         if (rc == 0)
             rc = invoice_each(one.s.invoice, add_share, &one.s, err);
         if (rc == 0 && group.sums.invoiced > 0)
-            rc = fill_invoiced(row, &group.sums, err);
+            fill_invoiced(row, &group.sums);
     }
     record_release(spending_fields, &ignored);
     one.s.groups = NULL;

@@ -13,14 +13,23 @@ struct line {
     bool estimate, incomplete;
 };
 
+static struct maybe_money amount(const char *text)
+{
+    int64_t nano = 0;
+    return text && money_parse(text, &nano, NULL) == 0 ? some_money(nano) : (struct maybe_money){0};
+}
+
 static void add(struct quote *quote, const struct line *line)
 {
     struct bill *b =
         line->estimate ? LIST_ADD(&quote->estimates, NULL) : LIST_ADD(&quote->bills, NULL);
     assert_non_null(b);
-    assert_int_equal(TEXTS_SET(NULL, {&b->offer, line->name}, {&b->total, line->total},
-                               {&b->low, line->low}, {&b->high, line->high},
-                               {&b->by_hours, line->by_hours}, {&b->waiting, line->waiting},
+    b->total = amount(line->total);
+    b->low = amount(line->low);
+    b->high = amount(line->high);
+    b->by_hours = amount(line->by_hours);
+    b->waiting = amount(line->waiting);
+    assert_int_equal(TEXTS_SET(NULL, {&b->offer, line->name},
                                {&b->certainty, line->estimate ? "estimated ±20 %" : NULL}),
                      0);
     if (line->incomplete)

@@ -7,7 +7,6 @@
 #include "test.h"
 
 static char finished[] = "finished", interrupted[] = "interrupted", killed[] = "killed";
-static char nothing[] = "0.00", some[] = "1.25", more[] = "4.50";
 
 static struct run_saving total(struct run_attempt *starts, size_t count)
 {
@@ -21,48 +20,43 @@ static struct run_saving total(struct run_attempt *starts, size_t count)
     return s;
 }
 
-static void forget(struct run_saving *s)
-{
-    free(s->usd);
-    free(s->on_demand_usd);
-}
-
 static void test_all_known(void **state)
 {
     (void)state;
-    struct run_attempt starts[] = {
-        {.ended = interrupted,
-         .wall_s = some_real(9),
-         .lost_s = some_real(2),
-         .usd = nothing,
-         .on_demand_usd = more},
-        {.ended = finished, .wall_s = some_real(10), .usd = some, .on_demand_usd = more}};
+    struct run_attempt starts[] = {{.ended = interrupted,
+                                    .wall_s = some_real(9),
+                                    .lost_s = some_real(2),
+                                    .usd = some_money(0),
+                                    .on_demand_usd = some_money(4500000000)},
+                                   {.ended = finished,
+                                    .wall_s = some_real(10),
+                                    .usd = some_money(1250000000),
+                                    .on_demand_usd = some_money(4500000000)}};
     struct run_saving s = total(starts, 2);
-    assert_string_equal(s.usd, "1.25");
-    assert_string_equal(s.on_demand_usd, "9.00");
+    assert_string_equal(money_exact(s.usd).s, "1.25");
+    assert_string_equal(money_exact(s.on_demand_usd).s, "9.00");
     assert_false(s.unpriced.known);
     assert_int_equal(s.interruptions.v, 1);
     assert_true(s.wall_s.v == 19 && s.lost_s.v == 2);
-    forget(&s);
 }
 
 // Killed before it was heard of: the others keep their bill.
 static void test_one_unknown(void **state)
 {
     (void)state;
-    struct run_attempt starts[] = {
-        {.ended = killed, .wall_s = some_real(0)},
-        {.ended = finished, .wall_s = some_real(10), .usd = some, .on_demand_usd = more}};
+    struct run_attempt starts[] = {{.ended = killed, .wall_s = some_real(0)},
+                                   {.ended = finished,
+                                    .wall_s = some_real(10),
+                                    .usd = some_money(1250000000),
+                                    .on_demand_usd = some_money(4500000000)}};
     struct run_saving s = total(starts, 2);
-    assert_string_equal(s.usd, "1.25");
-    assert_string_equal(s.on_demand_usd, "4.50");
+    assert_string_equal(money_exact(s.usd).s, "1.25");
+    assert_string_equal(money_exact(s.on_demand_usd).s, "4.50");
     assert_int_equal(s.unpriced.v, 1);
-    forget(&s);
     s = total(starts, 1);
-    assert_null(s.usd);
-    assert_null(s.on_demand_usd);
+    assert_false(s.usd.known);
+    assert_false(s.on_demand_usd.known);
     assert_false(s.unpriced.known);
-    forget(&s);
 }
 
 int main(void)

@@ -41,11 +41,10 @@ static int64_t sum;               // of all quotes
 static int64_t shipped_sum;       // of those of the shipped offers, at list prices
 static int64_t discount_permille; // of the user's rates.csv
 
-static int64_t nano(const char *text)
+static int64_t nano(struct maybe_money amount)
 {
-    int64_t n = 0;
-    assert_int_equal(money_parse(text, &n, NULL), 0);
-    return n;
+    assert_true(amount.known);
+    return amount.nano;
 }
 
 // A run that was measured on that offer, whole.
@@ -80,7 +79,7 @@ static int64_t quoted(const char *name, const struct run *run, int64_t start_s, 
     assert_int_equal(quote.bills.count, 1);
     const struct bill *bill = &quote.bills.items[0];
     // Interruptions are the quote's alone.
-    int64_t total = nano(bill->spot.uninterrupted ? bill->spot.uninterrupted : bill->total);
+    int64_t total = nano(bill->spot.uninterrupted.known ? bill->spot.uninterrupted : bill->total);
     *set_up = 0;
     for (size_t i = 0; i < bill->items.count; i++)
         if (strcmp(bill->items.items[i].what, "set-up fee") == 0)

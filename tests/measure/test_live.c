@@ -137,10 +137,10 @@ static void record(void **state)
     assert_true(out.elapsed_s.v == 8.5 && out.left_s.v == 1.5 && out.share.v == 0.85);
     assert_false(out.at_most.known);
     assert_string_equal(out.offer, "acme");
-    assert_string_equal(out.usd_per_hour, "36.00");
-    assert_string_equal(out.bill_usd, "0.09");
-    assert_string_equal(out.projected_usd, "0.10");
-    assert_null(out.whole_usd);
+    assert_string_equal(money_exact(out.usd_per_hour).s, "36.00");
+    assert_string_equal(money_exact(out.bill_usd).s, "0.09");
+    assert_string_equal(money_exact(out.projected_usd).s, "0.10");
+    assert_false(out.whole_usd.known);
     struct run run = {.live = out};
     record_release(run_fields, &run);
 }

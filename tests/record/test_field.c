@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "record/field.h"
+#include "record/read.h"
 
 struct part {
     char *name;
@@ -20,6 +21,7 @@ struct thing {
     LIST_OF(struct part) parts;
     LIST_OF(char *) tags;
     LIST_OF(double) times;
+    struct maybe_money price, limit;
 };
 static const struct field part_fields[] = {
     FIELD(FIELD_TEXT, struct part, name, "its name"),
@@ -35,6 +37,8 @@ static const struct field thing_fields[] = {
     FIELD_SUB(FIELD_LIST, struct thing, parts, part_fields, "parts"),
     FIELD(FIELD_TEXTS, struct thing, tags, "tags"),
     FIELD(FIELD_REALS, struct thing, times, "times"),
+    FIELD_NUMBER(FIELD_AMOUNT, struct thing, price, &range_money, "its price"),
+    FIELD_NUMBER(FIELD_AMOUNT, struct thing, limit, &range_amount, "its limit"),
     FIELD_END,
 };
 
@@ -68,6 +72,53 @@ static void absent_values_are_absent(void **state)
     assert_string_equal(text, "{\"count\":0,\"good\":false}");
     free(text);
     record_release(thing_fields, &thing);
+}
+
+// Money is an integer in the record and a text in JSON; what is no amount, or out of range, is
+// absent, which is not 0, nor "unknown".
+static void amounts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to;
+    } cases[] = {
+        {"{\"price\":\"0\"}", "{\"price\":\"0.00\"}"},
+        {"{\"price\":\"-9223372036.854775808\"}", "{\"price\":\"-9223372036.854775808\"}"},
+        {"{\"price\":\"9223372036.854775807\"}", "{\"price\":\"9223372036.854775807\"}"},
+        {"{\"price\":\"9223372036.854775808\"}", "{}"},
+        {"{\"price\":\"0.0000000001\"}", "{}"},
+        {"{\"price\":\"1e3\"}", "{}"},
+        {"{\"price\":\"\"}", "{}"},
+        {"{\"price\":\"unknown\"}", "{\"price\":\"unknown\"}"},
+        {"{\"limit\":\"unknown\"}", "{}"},
+        {"{\"limit\":\"0.526\"}", "{\"limit\":\"0.526\"}"},
+        {"{\"limit\":\"1000000000\"}", "{\"limit\":\"1000000000.00\"}"},
+        {"{\"limit\":\"1000000000.01\"}", "{}"},
+        {"{\"limit\":\"-0.01\"}", "{}"},
+    };
+    struct err err = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct thing one = {0}, other = {0};
+        assert_ok(parse(cases[i].from, &one, &err), &err);
+        const char *from = cases[i].from;
+        assert_ok(record_from_text(thing_fields, from, strlen(from), &other, &err), &err);
+        char *text = compact(&one), *again = compact(&other);
+        assert_string_equal(text, cases[i].to);
+        assert_string_equal(again, cases[i].to);
+        assert_true(one.price.known || one.price.nano == 0);
+        free(text);
+        free(again);
+        record_release(thing_fields, &one);
+        record_release(thing_fields, &other);
+    }
+    struct thing thing = {0};
+    static const char number[] = "{\"price\":1}", no_amount[] = "{\"price\":\"one\"}";
+    assert_int_equal(parse(number, &thing, &err), ERR_FORMAT);
+    assert_string_equal(err.text, "price: expected a text");
+    err = (struct err){0};
+    assert_int_equal(record_judge_text(thing_fields, no_amount, strlen(no_amount), &err),
+                     ERR_FORMAT);
+    assert_string_equal(err.text, "price: 'one' is not an amount of money that fits");
 }
 
 static void both_ways(void **state)
@@ -204,6 +255,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(absent_values_are_absent),
+        cmocka_unit_test(amounts),
         cmocka_unit_test(both_ways),
         cmocka_unit_test(wrong_types_name_their_path),
         cmocka_unit_test(numbers_that_are_not_finite_are_absent),

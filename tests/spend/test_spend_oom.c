@@ -93,8 +93,8 @@ static void summing(void **state)
             rc = spend_of_run(ledger, desk.market, "a", &row, &err);
         if (rc == 0) {
             assert_int_equal(spending.rows.count, 2);
-            assert_string_equal(spending.total.usd, "1.50");
-            assert_string_equal(row.difference_usd, "0.50");
+            assert_string_equal(money_exact(spending.total.usd).s, "1.50");
+            assert_string_equal(money_exact(row.difference_usd).s, "0.50");
         }
         record_release(spending_fields, &spending);
         record_release(spending_row_fields, &row);
@@ -119,7 +119,7 @@ static void budgeting(void **state)
         if (rc == 0)
             rc = budget_states(ledger, desk.market, &whose, &budgets, &err);
         if (rc == 0)
-            assert_string_equal(budgets.budgets.items[0].left, "-0.50");
+            assert_string_equal(money_exact(budgets.budgets.items[0].left).s, "-0.50");
         record_release(budgets_fields, &budgets);
         desk_close(&desk);
         OOM_EXPECT(rc, &err);
