@@ -33,26 +33,30 @@ static bool has_total(const struct quote_job *job)
     return job->total_steps > 0 || job->total_epochs > 0;
 }
 
-static int add_run(void *job_, const char *id, const char *text, struct err *err)
+// Takes the run, or releases one that is not wanted; `rc` says whether it could be read.
+static int take_run(struct quote_job *job, struct run *run, int rc, struct err *err)
 {
-    (void)id;
-    struct quote_job *job = job_;
-    struct run run = {0};
-    int rc = record_from_text(run_fields, text, strlen(text), &run, err);
-    bool wanted = rc == 0 && is_wanted(job, &run);
-    if (wanted && has_total(job) && !run.workload) { // one that cannot have that total is left out
+    bool wanted = rc == 0 && is_wanted(job, run);
+    if (wanted && has_total(job) && !run->workload) { // one that cannot have that total is left out
         struct err why = {0};
-        int whole = total_later(&run, job->total_steps, job->total_epochs, &why);
+        int whole = total_later(run, job->total_steps, job->total_epochs, &why);
         wanted = whole == 0;
         rc = whole == ERR_MEMORY ? err_memory(err) : rc;
     }
     struct run *added = wanted ? LIST_ADD(&job->runs, err) : NULL;
     if (added) {
-        *added = run;
+        *added = *run;
         return 0;
     }
-    record_release(run_fields, &run);
+    record_release(run_fields, run);
     return wanted ? ERR_MEMORY : rc;
+}
+
+static int add_run(void *job, const char *id, const char *text, struct err *err)
+{
+    (void)id;
+    struct run run = {0};
+    return take_run(job, &run, record_from_text(run_fields, text, strlen(text), &run, err), err);
 }
 
 // They stay the market's.
@@ -73,26 +77,23 @@ static int add_published(struct quote_job *job, struct err *err)
     return run_history_lend(&job->history, all, err);
 }
 
-// The run asked for comes first.
-static int add_asked(struct quote_job *job, const char *text, size_t len, struct err *err)
+static int set_asked(struct quote_job *job, struct run *run, struct err *err)
 {
-    struct run *run = LIST_ADD(&job->runs, err);
-    TRY(run ? record_from_text(run_fields, text, len, run, err) : ERR_MEMORY);
     if (has_total(job))
         TRY(total_later(run, job->total_steps, job->total_epochs, err));
     const char *name = run->workload ? run->workload : run->name;
     return text_set(&job->workload, name ? name : "command", err);
 }
 
+// The run asked for comes first.
 static int add_copy(struct quote_job *job, const struct run *run, struct err *err)
 {
-    struct buf text = {0};
-    int rc = record_to_line(run_fields, run, &text, err);
-    if (rc == 0)
-        rc = job->runs.count == 0 ? add_asked(job, buf_str(&text), text.len, err)
-                                  : add_run(job, run->id, buf_str(&text), err);
-    buf_release(&text);
-    return rc;
+    struct run copy = {0};
+    if (job->runs.count > 0)
+        return take_run(job, &copy, record_copy(run_fields, run, &copy, err), err);
+    struct run *asked = LIST_ADD(&job->runs, err);
+    TRY(asked ? record_copy(run_fields, run, asked, err) : ERR_MEMORY);
+    return set_asked(job, asked, err);
 }
 
 static int add_named(struct quote_job *job, struct ledger *ledger, const char *word,
@@ -100,8 +101,11 @@ static int add_named(struct quote_job *job, struct ledger *ledger, const char *w
 {
     struct buf text = {0};
     int rc = market_run(job->ask.market, ledger, word, &text, err);
+    struct run *run = rc == 0 ? LIST_ADD(&job->runs, err) : NULL;
     if (rc == 0)
-        rc = add_asked(job, buf_str(&text), text.len, err);
+        rc = run ? record_from_text(run_fields, buf_str(&text), text.len, run, err) : ERR_MEMORY;
+    if (rc == 0)
+        rc = set_asked(job, run, err);
     buf_release(&text);
     return rc;
 }

@@ -53,20 +53,19 @@ static void read_storage(struct rule *rule, const struct tariff *t)
     rule->storage_free_gb = number(t->storage_free_gb, 0);
 }
 
-static int read_rate(struct rule *rule, const struct tariff *t, const char *rate, struct err *err)
+static int read_rate(struct rule *rule, const struct tariff *t, struct maybe_money rate,
+                     struct err *err)
 {
-    struct tariff with = *t;
-    if (rate)
-        with.rate = (char *)(uintptr_t)rate; // only read
-    int rc = tariff_check(&with, err);
-    if (rc == 0 && !with.rate)
-        rc = err_set(err, ERR_FORMAT, "tariff '%s', rate: expected one, since the offer has none",
-                     t->id ? t->id : "without a name");
-    rule->rate = rc == 0 ? amount(with.rate, 0) : 0;
-    return rc;
+    TRY(tariff_check(t, err));
+    rule->rate = money_or(rate, amount(t->rate, -1));
+    if (rule->rate >= 0)
+        return 0;
+    return err_set(err, ERR_FORMAT, "tariff '%s', rate: expected %s",
+                   t->id ? t->id : "without a name",
+                   rate.known ? TARIFF_AMOUNT : "one, since the offer has none");
 }
 
-int rule_read(struct rule *rule, const struct tariff *t, const char *rate, struct err *err)
+int rule_read(struct rule *rule, const struct tariff *t, struct maybe_money rate, struct err *err)
 {
     memset(rule, 0, sizeof *rule);
     TRY(read_rate(rule, t, rate, err));

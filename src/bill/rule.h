@@ -49,10 +49,10 @@ struct rule {
     int decimals;
 };
 
-// `rate` (optional) is the offer's and replaces the tariff's own; one of the two must be there.
+// `rate`, if known, is the offer's and replaces the tariff's own; one of the two must be there.
 // ERR_FORMAT names the tariff and the member that is wrong: a rate below zero, tiers that do not
 // ascend, a unit of a year.
-int rule_read(struct rule *rule, const struct tariff *tariff, const char *rate,
+int rule_read(struct rule *rule, const struct tariff *tariff, struct maybe_money rate,
               struct err *err) MUST_USE;
 
 // Scales the rate by the tariff's factor for the offer's region, if it has one. Not for a rate

@@ -78,18 +78,15 @@ out:
 static void add_task(struct table *table, const struct task *task, struct ledger *ledger)
 {
     struct buf result = {0}, id = {0};
-    char cost[MONEY_BYTES] = "";
-    int64_t nano;
+    const struct money_words cost = money_brief(task->now.cost);
     enum task_state state = task_state(task);
-    if (task->now.cost && money_parse(task->now.cost, &nano, NULL) == 0)
-        money_short(nano, cost);
     add_result(task, ledger, &result);
     if (task->now.records.count > 0)
         runs_short_id(task->now.records.items[0], &id);
     const char *cells[] = {
         task->name,         task->now.place ? task->now.place : task->bound ? task->bound : "-",
         task_states[state], task->now.run_s.known ? seconds(task->now.run_s.v).s : "",
-        buf_str(&result),   cost,
+        buf_str(&result),   cost.s,
         buf_str(&id)};
     enum out_style style = state == TASK_FAILED ? OUT_RED : OUT_PLAIN;
     table_row(table, style, cells, state == TASK_FAILED ? task->now.problem : NULL);
@@ -140,11 +137,10 @@ static void tally(const struct dispatch *d, const char *place, struct tally *out
         if (task_state(task) != TASK_DONE || !task->now.run_s.known || !task->now.place ||
             strcmp(task->now.place, place) != 0)
             continue;
-        int64_t cost = 0;
-        bool known = task->now.cost && money_parse(task->now.cost, &cost, NULL) == 0;
+        const struct maybe_money cost = task->now.cost;
         out->count++;
         out->sum_s += task->now.run_s.v;
-        out->nano_usd = known && out->nano_usd >= 0 ? out->nano_usd + cost : -1;
+        out->nano_usd = cost.known && out->nano_usd >= 0 ? out->nano_usd + cost.nano : -1;
     }
 }
 

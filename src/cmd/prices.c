@@ -76,7 +76,9 @@ int prices_local(const struct prices_view *view, const struct listing_line *line
     TRY(text_set(&record->local_currency, view->currency, err));
     if (line->usd_hour >= 0)
         TRY(local_amount(view->market, view->currency, view->day, line->usd_hour, &local, err));
-    return local >= 0 ? text_set_amount(&record->local_price_per_hour, local, err) : 0;
+    if (local >= 0)
+        record->local_price_per_hour = some_money(local);
+    return 0;
 }
 
 static int print_json(struct out *out, const struct prices_view *view, const struct listing *list,

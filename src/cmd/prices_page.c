@@ -75,7 +75,7 @@ static void price_rows(struct out *out, const struct page *page, int day)
     const struct offer_record *r = &page->record;
     char hour[MONEY_BYTES], unit[MONEY_BYTES];
     struct buf text = {0};
-    buf_printf(&text, "%s %s %s", r->price, o->currency, value_period(o->per_s));
+    buf_printf(&text, "%s %s %s", money_exact(r->price).s, o->currency, value_period(o->per_s));
     if (o->per_s != 3600) {
         money_short(offer_per_hour(o), hour);
         buf_printf(&text, ", %s an hour", hour);
@@ -143,7 +143,8 @@ static void history_rows(struct out *out, const struct offer_record *r)
     out_printf(out, "\n");
     for (size_t i = first; i < count; i++) {
         const struct offer_price *p = &r->history.items[i];
-        const char *const cells[] = {p->since, p->seen, p->price, p->source ? p->source : "-"};
+        const struct money_words price = money_exact(p->price);
+        const char *const cells[] = {p->since, p->seen, price.s, p->source ? p->source : "-"};
         table_row(&table, OUT_PLAIN, cells, NULL);
     }
     table_print(&table, out);
@@ -181,11 +182,9 @@ static void local_rows(struct out *out, const struct offer_record *r)
         out_row(out, "Doubt", "the price is %s", r->price_doubt);
     if (r->valid_to)
         out_row(out, "Ends", "it cannot be ordered from %s on", r->valid_to);
-    if (r->local_price_per_hour) {
+    if (r->local_price_per_hour.known) {
         char hour[MONEY_BYTES];
-        int64_t nano = 0;
-        if (money_parse(r->local_price_per_hour, &nano, NULL) == 0)
-            money_short_in(nano, r->local_currency, hour);
+        money_short_in(r->local_price_per_hour.nano, r->local_currency, hour);
         out_row(out, r->local_currency, "%s an hour (%s)", hour, r->exchange);
     } else if (r->local_currency) {
         out_row(out, r->local_currency, "unknown (%s)", r->exchange);

@@ -11,13 +11,11 @@
 #include "cmd/prices.h"
 #include "cmd/table.h"
 
-// "0.431", from the record's exact text.
-static const char *amount(const char *text, char out[MONEY_BYTES])
+static const char *amount(struct maybe_money price, char out[MONEY_BYTES])
 {
-    int64_t nano = 0;
-    if (!text || money_parse(text, &nano, NULL) != 0)
+    if (!price.known)
         return "-";
-    money_short(nano, out);
+    money_short(price.nano, out);
     return out;
 }
 
@@ -134,11 +132,10 @@ static const struct spot_zone *zone_called(const struct spot_prices *s, const ch
 
 static double above_percent(const struct spot_zone *zone)
 {
-    int64_t then = 0, highest = 0;
-    if (money_parse(zone->count_on_then, &then, NULL) != 0 || then <= 0 ||
-        money_parse(zone->count_on_highest, &highest, NULL) != 0)
+    const int64_t then = zone->count_on_then.nano;
+    if (then <= 0 || !zone->count_on_highest.known)
         return 0;
-    return 100.0 * (double)(highest - then) / (double)then;
+    return 100.0 * (double)(zone->count_on_highest.nano - then) / (double)then;
 }
 
 static void tested(struct buf *text, const struct spot_prices *s)

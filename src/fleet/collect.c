@@ -207,7 +207,7 @@ int collect_end(const struct dispatch *dispatch, struct task *task, const struct
         task->now.queue_s = some_real(report->queue_s);
     int64_t cost = collect_cost(place, report->run_s);
     if (rc == 0 && cost >= 0)
-        rc = text_set_amount(&task->now.cost, cost, err);
+        task->now.cost = some_money(cost);
     bool failed = c.problem.len > 0;
     if (rc == 0)
         rc = text_take(&task->now.problem, &c.problem, err);
@@ -256,14 +256,13 @@ void collect_bill(const struct dispatch *dispatch, const struct places *places,
     *bill = (struct collect_bill){0, -1};
     for (size_t i = 0; i < dispatch->tasks.count && known; i++) {
         const struct task *task = &dispatch->tasks.items[i];
-        int64_t cost = 0;
         if (!task_over(task)) {
             hours += hour_of(task, places, &names, mean);
         } else if (task->now.run_s.known) {
-            known = task->now.cost && money_parse(task->now.cost, &cost, NULL) == 0;
+            known = task->now.cost.known;
             ended++;
             run_s += task->now.run_s.v;
-            bill->so_far += cost;
+            money_sum(&bill->so_far, task->now.cost.nano);
         }
     }
     index_release(&names);

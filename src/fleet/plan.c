@@ -94,7 +94,7 @@ int plan_make(struct dispatch *dispatch, const struct plan_what *what, const str
         struct dispatch_place *to = LIST_ADD(&dispatch->places, err);
         TRY(to ? TEXTS_SET(err, {&to->name, place->name}, {&to->offer, place->offer}) : ERR_MEMORY);
         if (place->hour_nano >= 0)
-            TRY(text_set_amount(&to->per_hour, place->hour_nano, err));
+            to->per_hour = some_money(place->hour_nano);
         if (!any)
             TRY(add_tasks(dispatch, what, place, err));
     }
@@ -158,8 +158,8 @@ int plan_places(const struct dispatch *dispatch, struct places *places, struct e
             place->offer = text_copy(from->offer, err);
             TRY(place->offer ? 0 : ERR_MEMORY);
         }
-        if (from->per_hour)
-            TRY(money_parse(from->per_hour, &place->hour_nano, err));
+        if (from->per_hour.known)
+            place->hour_nano = from->per_hour.nano;
     }
     return 0;
 }

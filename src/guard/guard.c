@@ -325,16 +325,12 @@ static void note(void *context)
     struct guard *g = context;
     pthread_mutex_lock(&g->lock);
     set_figures(g, &g->attempt);
-    struct buf text = {0};
     struct run_attempt copy = {0};
-    int rc = record_to_line(run_attempt_fields, &g->attempt, &text, NULL);
+    int rc = record_copy(run_attempt_fields, &g->attempt, &copy, NULL);
     pthread_mutex_unlock(&g->lock);
-    if (rc == 0)
-        rc = record_from_text(run_attempt_fields, buf_str(&text), text.len, &copy, NULL);
     if (rc == 0 && lease_check(g->lease, NULL) == 0)
         (void)!history_write(g->store, &copy, clock_now_ns() + END_NS, NULL);
     record_release(run_attempt_fields, &copy);
-    buf_release(&text);
     store_rest(g->store);
     trim(g);
 }

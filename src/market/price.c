@@ -145,7 +145,6 @@ static bool by_its_price(const struct priced *p)
 int market_price(struct market *market, const struct offer *offer, const struct wishes *w,
                  struct priced *p, struct err *err)
 {
-    char rate[MONEY_BYTES];
     const struct tariff_book *tariffs;
     const struct currencies *currencies;
     const struct rates *rates;
@@ -166,9 +165,8 @@ int market_price(struct market *market, const struct offer *offer, const struct 
     if (p->assumed && by_its_price(p))
         priced.unit_ms = some_int(p->per_s * 1000);
     rc = commit(w, p, &priced, err);
-    money_text(p->rate, rate);
     if (rc == 0)
-        rc = rule_read(&p->rule, &priced, rate, err);
+        rc = rule_read(&p->rule, &priced, some_money(p->rate), err);
     if (rc == 0 && !p->own_rate && !p->rate_given)
         rc = rule_in_region(&p->rule, &priced, offer->region, err);
     p->rate = p->rule.rate;

@@ -44,16 +44,6 @@ bool session_due(const struct session *s)
     return s->journal && clock_now_ns() >= s->keep_ns;
 }
 
-static int copy(const struct run *run, struct run *part, struct err *err)
-{
-    struct buf text = {0};
-    int rc = record_to_line(run_fields, run, &text, err);
-    if (rc == 0)
-        rc = record_from_text(run_fields, buf_str(&text), text.len, part, err);
-    buf_release(&text);
-    return rc;
-}
-
 static int fill(const struct session *s, struct run *part, struct err *err)
 {
     struct live live;
@@ -110,7 +100,7 @@ void session_keep(struct session *s)
     struct run part = {0};
     struct buf text = {0};
     struct err ignored = {0};
-    int rc = copy(s->run, &part, &ignored);
+    int rc = record_copy(run_fields, s->run, &part, &ignored);
     if (rc == 0)
         rc = fill(s, &part, &ignored);
     if (rc == 0)

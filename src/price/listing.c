@@ -176,20 +176,19 @@ int64_t offer_unit(const struct offer *o, int64_t hour)
 
 static int record_price(const struct offer *o, int day, struct offer_record *r, struct err *err)
 {
-    char price[MONEY_BYTES], hour[MONEY_BYTES], gpu[MONEY_BYTES] = "", since[12], seen[12];
+    char since[12], seen[12];
     int64_t unit = offer_unit(o, offer_per_hour(o));
-    money_text(o->rate, price);
-    money_text(offer_per_hour(o), hour);
+    r->price = some_money(o->rate);
+    r->price_per_hour = some_money(offer_per_hour(o));
     if (o->gpus_milli > 0 && unit >= 0)
-        money_text(unit, gpu);
+        r->price_per_gpu_hour = some_money(unit);
     offer_date(o->since, since);
     offer_date(o->day, seen);
     r->per_s = some_int(o->per_s);
     r->age_days = some_int(offer_age(o, day));
     r->old = some_bool(offer_old(o, day));
-    return TEXTS_SET(err, {&r->price, price}, {&r->currency, o->currency},
-                     {&r->price_per_hour, hour}, {&r->price_per_gpu_hour, gpu}, {&r->since, since},
-                     {&r->seen, seen}, {&r->source, o->source});
+    return TEXTS_SET(err, {&r->currency, o->currency}, {&r->since, since}, {&r->seen, seen},
+                     {&r->source, o->source});
 }
 
 static int record_limits(const struct offer *o, struct offer_record *r, struct err *err)
@@ -242,13 +241,13 @@ static int add_history(void *arg, const struct offer *o, struct err *err)
     struct offer_price *p = LIST_ADD(&r->history, err);
     if (!p)
         return ERR_MEMORY;
-    char price[MONEY_BYTES], since[12], seen[12];
-    money_text(o->rate, price);
+    char since[12], seen[12];
+    p->price = some_money(o->rate);
     offer_date(o->since, since);
     offer_date(o->day, seen);
     p->per_s = some_int(o->per_s);
-    return TEXTS_SET(err, {&p->price, price}, {&p->currency, o->currency}, {&p->since, since},
-                     {&p->seen, seen}, {&p->source, o->source});
+    return TEXTS_SET(err, {&p->currency, o->currency}, {&p->since, since}, {&p->seen, seen},
+                     {&p->source, o->source});
 }
 
 // The billing rule in words.

@@ -374,6 +374,60 @@ int record_from_json(const struct field *fields, json_t *json, void *record, str
     return 0;
 }
 
+static int list_copy(const struct field *field, const struct list *list, struct list *copy,
+                     struct err *err)
+{
+    copy->known = list->known;
+    if (field->kind == FIELD_REALS)
+        return list->known ? reals_set(copy, list->items, list->count, err) : 0;
+    for (size_t i = 0; i < list->count; i++) {
+        if (field->kind == FIELD_TEXTS) {
+            TRY(texts_add(copy, ((char **)list->items)[i], err));
+            continue;
+        }
+        void *item = list_add(copy, field->sub_size, err);
+        TRY(item ? record_copy(field->sub, (char *)list->items + i * field->sub_size, item, err)
+                 : ERR_MEMORY);
+    }
+    return 0;
+}
+
+int record_copy(const struct field *fields, const void *record, void *copy, struct err *err)
+{
+    for (; fields->name; fields++) {
+        const void *from = (const char *)record + fields->at;
+        void *to = (char *)copy + fields->at;
+        if (field_is_empty(fields, from))
+            continue;
+        switch (fields->kind) {
+        case FIELD_TEXT:
+            TRY(text_set(to, *(char *const *)from, err));
+            break;
+        case FIELD_INT:
+            *(struct maybe_int *)to = *(const struct maybe_int *)from;
+            break;
+        case FIELD_REAL:
+            *(struct maybe_real *)to = *(const struct maybe_real *)from;
+            break;
+        case FIELD_BOOL:
+            *(struct maybe_bool *)to = *(const struct maybe_bool *)from;
+            break;
+        case FIELD_AMOUNT:
+            *(struct maybe_money *)to = *(const struct maybe_money *)from;
+            break;
+        case FIELD_OBJECT:
+            TRY(record_copy(fields->sub, from, to, err));
+            break;
+        case FIELD_LIST:
+        case FIELD_TEXTS:
+        case FIELD_REALS:
+            TRY(list_copy(fields, from, to, err));
+            break;
+        }
+    }
+    return 0;
+}
+
 static void list_release(const struct field *field, struct list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -465,13 +519,6 @@ int text_set(char **member, const char *text, struct err *err)
     free(*member);
     *member = copy;
     return 0;
-}
-
-int text_set_amount(char **member, int64_t nano, struct err *err)
-{
-    char text[MONEY_BYTES];
-    money_text(nano, text);
-    return text_set(member, text, err);
 }
 
 int text_take(char **member, struct buf *text, struct err *err)

@@ -206,15 +206,17 @@ int record_to_line(const struct field *fields, const void *record, struct buf *o
 int record_from_json(const struct field *fields, json_t *json, void *record,
                      struct err *err) MUST_USE;
 
+// Copies a record into a zeroed one, which can be released even after a failure. Like JSON, it
+// leaves out numbers that are not finite.
+int record_copy(const struct field *fields, const void *record, void *copy,
+                struct err *err) MUST_USE;
+
 void record_release(const struct field *fields, void *record);
 
 // Replaces a text member. Control characters (base/utf8.h) and invalid UTF-8 become '?', because
 // device names and metadata may hold anything; surrounding white space is trimmed. Empty or null
 // becomes null.
 int text_set(char **member, const char *text, struct err *err) MUST_USE;
-
-// An amount of money with all its decimals.
-int text_set_amount(char **member, int64_t nano, struct err *err) MUST_USE;
 
 // text_set() from a buffer, which it checks and releases.
 int text_take(char **member, struct buf *text, struct err *err) MUST_USE;

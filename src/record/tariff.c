@@ -192,7 +192,7 @@ int tariff_check(const struct tariff *t, struct err *err)
     for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++) {
         const char *text = *(char *const *)((const char *)t + amounts[i].at);
         if (text && !is_amount(text))
-            return wrong(t, amounts[i].name, "an amount such as 0.526, not below zero", err);
+            return wrong(t, amounts[i].name, TARIFF_AMOUNT, err);
     }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const struct maybe_int *v = (const void *)((const char *)t + numbers[i].at);

@@ -14,6 +14,8 @@
 #define TARIFF_STEPS_MAX  32
 #define TARIFF_EGRESS_MAX 8
 
+#define TARIFF_AMOUNT "an amount such as 0.526, not below zero" // what each has to be
+
 // The share of the rate, in thousandths.
 int64_t tariff_commitment_permille(const struct tariff_commitment *commitment);
 

@@ -18,9 +18,9 @@
 static int set_price(struct gpu_price *price, const struct listing_line *line, struct err *err)
 {
     struct buf name = {0};
-    if (price->usd)
+    if (price->usd.known)
         return 0; // the list is sorted: the first is the lowest
-    TRY(text_set_amount(&price->usd, offer_unit(&line->offer, line->usd_hour), err));
+    price->usd = some_money(offer_unit(&line->offer, line->usd_hour));
     book_name(&line->offer, &name);
     return text_take(&price->offer, &name, err);
 }
@@ -99,10 +99,8 @@ static int add_offer(struct gathering *g, const struct listing_line *line, struc
 
 static void set_share(struct gpu_provider *p)
 {
-    int64_t spot, demand;
-    if (p->spot.usd && p->on_demand.usd && money_parse(p->spot.usd, &spot, NULL) == 0 &&
-        money_parse(p->on_demand.usd, &demand, NULL) == 0 && demand > 0)
-        p->spot_share = some_real((double)spot / (double)demand);
+    if (p->spot.usd.known && p->on_demand.usd.nano > 0)
+        p->spot_share = some_real((double)p->spot.usd.nano / (double)p->on_demand.usd.nano);
 }
 
 static int add_providers(struct market *market, const struct listing *list, struct gpu_model *gpu,

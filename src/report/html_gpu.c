@@ -11,21 +11,12 @@
 #include "report/markup.h"
 #include "report/part.h"
 
-static void amount_of(const char *usd, char out[MONEY_BYTES])
-{
-    int64_t nano;
-    out[0] = '\0';
-    if (usd && money_parse(usd, &nano, NULL) == 0)
-        money_short(nano, out);
-}
-
 static void price_stat(struct buf *out, const char *name, const struct gpu_price *price)
 {
-    char amount[MONEY_BYTES], words[MONEY_BYTES + 8] = "";
+    char words[MONEY_BYTES + 8] = "";
     struct buf sub = {0};
-    amount_of(price->usd, amount);
-    if (*amount)
-        snprintf(words, sizeof words, "%s USD", amount);
+    if (price->usd.known)
+        snprintf(words, sizeof words, "%s USD", money_brief(price->usd).s);
     if (price->offer)
         buf_printf(&sub, "a GPU-hour, at %.*s", (int)strcspn(price->offer, "/"), price->offer);
     part_stat(out, name, words, price->offer ? buf_str(&sub) : "no offer in the book");
@@ -90,22 +81,20 @@ static void stats(struct buf *out, const struct gpu_model *gpu)
 
 static void price_cell(struct buf *out, const struct gpu_price *price, const char *link)
 {
-    char amount[MONEY_BYTES];
-    amount_of(price->usd, amount);
     buf_adds(out, "<td class=\"num\">");
-    if (*amount && link) {
+    if (price->usd.known && link) {
         buf_printf(out, "<a href=\"%s", link);
         markup_address(out, price->offer);
         markup_in(out, "\" title=\"", price->offer, "\">");
     }
-    buf_adds(out, amount);
-    buf_adds(out, *amount && link ? "</a></td>" : "</td>");
+    buf_adds(out, money_brief(price->usd).s);
+    buf_adds(out, price->usd.known && link ? "</a></td>" : "</td>");
 }
 
 static bool any_monthly(const struct gpu_model *gpu)
 {
     for (size_t i = 0; i < gpu->providers.count; i++)
-        if (gpu->providers.items[i].monthly.usd)
+        if (gpu->providers.items[i].monthly.usd.known)
             return true;
     return false;
 }

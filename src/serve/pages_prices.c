@@ -314,19 +314,22 @@ static void show_spot(struct buf *out, const struct spot_prices *s)
         clock_words(z->steady_s.v * NS_PER_S, steady, sizeof steady);
         if (z->longest_under_s.v > 0)
             clock_words(z->longest_under_s.v * NS_PER_S, longest, sizeof longest);
-        const char *const cells[] = {z->price, z->p10, z->p50,  z->p90,
-                                     changes,  steady, longest, z->count_on};
+        const struct maybe_money prices[] = {z->price, z->p10, z->p50, z->p90};
+        const char *const others[] = {changes, steady, longest};
         buf_adds(out, "<tr>");
         html_cell(out, "long", z->zone);
-        for (size_t k = 0; k < sizeof cells / sizeof *cells; k++)
-            html_cell(out, "num", cells[k]);
+        for (size_t k = 0; k < sizeof prices / sizeof *prices; k++)
+            html_cell(out, "num", money_exact(prices[k]).s);
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+            html_cell(out, "num", others[k]);
+        html_cell(out, "num", money_exact(z->count_on).s);
         buf_adds(out, "</tr>\n");
     }
     html_end_table(out);
     buf_adds(out, "<p>USD an hour; 10, 50, 90 %: at or below this price for that share of the "
                   "time. Steady: time since the last change. Longest under: longest time at or "
                   "below ");
-    markup_text(out, s->under);
+    markup_text(out, money_exact(s->under).s);
     bool demand = strcmp(s->under_is, "on-demand") == 0 && s->on_demand_seen;
     buf_printf(out, "%s%s. Count on: the 90 %% price of all the time seen.</p>\n",
                demand ? ", the on-demand price, seen " : ", the lowest median",
@@ -342,15 +345,12 @@ static int add_spot(struct market *market, const struct offer *offer, struct off
 }
 
 // "55.04 USD"; "" if unknown.
-static const char *amount_of(const char *price, const char *currency, char out[MONEY_BYTES + 16])
+static const char *amount_of(struct maybe_money price, const char *currency,
+                             char out[MONEY_BYTES + 16])
 {
-    int64_t nano;
-    char text[MONEY_BYTES];
     out[0] = '\0';
-    if (!price || money_parse(price, &nano, NULL) != 0)
-        return out;
-    money_short(nano, text);
-    snprintf(out, MONEY_BYTES + 16, "%s %.12s", text, currency ? currency : "");
+    if (price.known)
+        snprintf(out, MONEY_BYTES + 16, "%s %.12s", money_brief(price).s, currency ? currency : "");
     return out;
 }
 
@@ -431,7 +431,7 @@ static void show_offer(struct buf *out, const struct request *request, const str
         buf_adds(out, "<tr>");
         html_cell(out, "num", p->since);
         html_cell(out, "num more", p->seen);
-        html_cell(out, "num", p->price);
+        html_cell(out, "num", money_exact(p->price).s);
         html_cell(out, "", p->currency);
         html_cell(out, "long", p->source);
         buf_adds(out, "</tr>\n");

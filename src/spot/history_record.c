@@ -20,13 +20,6 @@ struct describing {
     int64_t count_on, then, later; // the lowest so far; 0: none
 };
 
-static int set_price(char **member, int64_t nano_usd, struct err *err)
-{
-    char text[MONEY_BYTES];
-    money_text(nano_usd, text);
-    return text_set(member, text, err);
-}
-
 static int set_time(char **member, int64_t at_s, struct err *err)
 {
     char text[CLOCK_ISO_BYTES];
@@ -36,14 +29,13 @@ static int set_time(char **member, int64_t at_s, struct err *err)
 
 static int set_figures(struct spot_zone *zone, const struct spot_figures *f, struct err *err)
 {
-    const struct {
-        char **member;
-        int64_t price;
-    } prices[] = {{&zone->price, f->last}, {&zone->lowest, f->low}, {&zone->p10, f->p10},
-                  {&zone->p50, f->p50},    {&zone->p90, f->p90},    {&zone->highest, f->high},
-                  {&zone->mean, f->mean}};
-    for (size_t i = 0; i < sizeof prices / sizeof *prices; i++)
-        TRY(set_price(prices[i].member, prices[i].price, err));
+    zone->price = some_money(f->last);
+    zone->lowest = some_money(f->low);
+    zone->p10 = some_money(f->p10);
+    zone->p50 = some_money(f->p50);
+    zone->p90 = some_money(f->p90);
+    zone->highest = some_money(f->high);
+    zone->mean = some_money(f->mean);
     zone->seen_s = some_int(f->seen_s);
     zone->changes = some_int((int64_t)f->changes);
     zone->changes_per_day = some_real(f->changes_a_day);
@@ -85,14 +77,14 @@ static int set_steady(struct spot_zone *zone, struct describing *d,
     struct spot_steady steady;
     struct spot_prices *out = d->out;
     TRY(spot_steady(series, d->from_s, d->until_s, &steady, err));
-    TRY(set_price(&zone->count_on, steady.price, err));
+    zone->count_on = some_money(steady.price);
     TRY(set_lowest(&out->count_on_zone, &d->count_on, steady.price, place_of(series), err));
     if (!steady.tested)
         return 0;
     zone->count_on_held = some_real(steady.held);
-    TRY(set_price(&zone->count_on_then, steady.then, err));
-    TRY(set_price(&zone->count_on_later, steady.later, err));
-    TRY(set_price(&zone->count_on_highest, steady.highest, err));
+    zone->count_on_then = some_money(steady.then);
+    zone->count_on_later = some_money(steady.later);
+    zone->count_on_highest = some_money(steady.highest);
     TRY(set_lowest(&out->chosen_then, &d->then, steady.then, place_of(series), err));
     return set_lowest(&out->cheapest_later, &d->later, steady.later, place_of(series), err);
 }
@@ -204,7 +196,7 @@ static int choose_under(struct describing *d, struct market *market, const struc
     int64_t usual = low.nano_usd;
     if (usual > 0) {
         offer_date(low.seen, seen);
-        TRY(set_price(&d->out->on_demand, usual, err));
+        d->out->on_demand = some_money(usual);
         TRY(text_set(&d->out->on_demand_seen, seen, err));
     }
     d->under = d->ask->under;
@@ -214,7 +206,7 @@ static int choose_under(struct describing *d, struct market *market, const struc
         if (usual == 0)
             TRY(lowest_median(d, history, &d->under, err));
     }
-    TRY(set_price(&d->out->under, d->under, err));
+    d->out->under = some_money(d->under);
     return text_set(&d->out->under_is, is, err);
 }
 

@@ -16,7 +16,7 @@ static inline struct rule rule_of(const struct tariff *tariff)
 {
     struct rule rule;
     struct err err = {0};
-    assert_ok(rule_read(&rule, tariff, NULL, &err), &err);
+    assert_ok(rule_read(&rule, tariff, (struct maybe_money){0}, &err), &err);
     return rule;
 }
 

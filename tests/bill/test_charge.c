@@ -369,7 +369,8 @@ static void wrong_tariffs(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct rule rule;
         struct err err = {0};
-        assert_int_equal(rule_read(&rule, &cases[i].tariff, NULL, &err), ERR_FORMAT);
+        assert_int_equal(rule_read(&rule, &cases[i].tariff, (struct maybe_money){0}, &err),
+                         ERR_FORMAT);
         assert_string_equal(err.text, cases[i].text);
     }
 }
@@ -409,7 +410,7 @@ static void answer(json_t *line)
         ns[i] = json_integer_value(json_array_get(lengths, i));
     int rc = record_from_json(tariff_fields, json_object_get(line, "tariff"), &tariff, &err);
     if (rc == 0)
-        rc = rule_read(&rule, &tariff, NULL, &err);
+        rc = rule_read(&rule, &tariff, (struct maybe_money){0}, &err);
     if (rc == 0)
         rc = charge_use(&rule, &use, &c, &err);
     if (rc == 0)

@@ -40,7 +40,10 @@ static struct charge charge_case(const struct bill_case *c, const char *monthly_
     struct err err = {0};
     const struct tariff *t = tariff_for(book, &offer, (int)(use.start_s / 86400), NULL);
     assert_string_not_equal(t->id, "default");
-    assert_ok(rule_read(&rule, t, c->rate, &err), &err);
+    struct maybe_money rate = {.known = c->rate != NULL};
+    if (c->rate)
+        assert_ok(money_parse(c->rate, &rate.nano, &err), &err);
+    assert_ok(rule_read(&rule, t, rate, &err), &err);
     if (monthly_cap)
         rule.monthly_cap = nano(monthly_cap);
     assert_ok(charge_use(&rule, &use, &charge, &err), &err);
@@ -269,7 +272,7 @@ static void storage_and_traffic(void **state)
         struct charge charge;
         struct err err = {0};
         const struct tariff *t = tariff_for(book, &offer, SEP_S / 86400, NULL);
-        assert_ok(rule_read(&rule, t, "1", &err), &err);
+        assert_ok(rule_read(&rule, t, some_money(MONEY_UNIT), &err), &err);
         assert_ok(charge_use(&rule, &c->use, &charge, &err), &err);
         const int64_t got[] = {charge.stopped, charge.storage, charge.storage_stopped,
                                charge.egress},

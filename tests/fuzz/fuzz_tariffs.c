@@ -23,7 +23,8 @@ static void charge(const struct tariff *t)
                                    .stopped_ns = INT64_C(7200000000001),
                                    .egress_used_bytes = INT64_C(50000000000),
                                    .egress_bytes = INT64_C(200000000000)};
-    assert(rule_read(&rule, t, "0.90", &err) == 0); // nothing is left to complain about
+    assert(rule_read(&rule, t, some_money(900000000), &err) ==
+           0); // nothing is left to complain about
     int rc = rule_in_region(&rule, t, "eu-west", &err);
     if (rc == 0)
         rc = charge_use(&rule, &use, &c, &err);

@@ -24,7 +24,7 @@ static struct schedule published(const char *cron, int64_t minimum_s)
     struct tariff t = {.minimum_s = {minimum_s, true}};
     struct err err = {0};
     assert_ok(crontab_parse(&s.tab, cron, &err), &err);
-    assert_ok(rule_read(&s.priced.rule, &t, "0.01", &err), &err);
+    assert_ok(rule_read(&s.priced.rule, &t, some_money(MONEY_UNIT / 100), &err), &err);
     s.priced.unit_nano_usd = MONEY_UNIT;
     s.extras = (struct scheduling){.disk_rate = nano("0.04"),
                                    .free_disk_gb = 30,
@@ -166,7 +166,7 @@ static void clock_hours(void **state)
     struct tariff t = {.unit_ms = {3600000, true}, .clock_units = {true, true}};
     struct err err = {0};
     s.up_ns = 900 * S;
-    assert_ok(rule_read(&s.priced.rule, &t, "1.00", &err), &err);
+    assert_ok(rule_read(&s.priced.rule, &t, some_money(MONEY_UNIT), &err), &err);
     assert_int_equal(bill_of(&s, 1).machine.price, nano("2160"));
     assert_int_equal(bill_of(&s, 1).up_ns, 5400 * S); // on average
     s.priced.rule.monthly_cap = nano("1000");
@@ -174,7 +174,7 @@ static void clock_hours(void **state)
     // Twice in January: 4 h, in one of twelve months.
     s = published("50 0,12 1 1 *", 0);
     s.up_ns = 900 * S;
-    assert_ok(rule_read(&s.priced.rule, &t, "1.00", &err), &err);
+    assert_ok(rule_read(&s.priced.rule, &t, some_money(MONEY_UNIT), &err), &err);
     assert_int_equal(bill_of(&s, 1).machine.price, 333333333);
 }
 
@@ -191,7 +191,7 @@ static void whole_months(void **state)
     struct err err = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct schedule s = published(cases[i].cron, 0);
-        assert_ok(rule_read(&s.priced.rule, &t, "100", &err), &err);
+        assert_ok(rule_read(&s.priced.rule, &t, some_money(100 * MONEY_UNIT), &err), &err);
         s.priced.offer.kind = OFFER_MONTHLY;
         assert_int_equal(bill_of(&s, 1).machine.price, nano(cases[i].price));
         s.disk_gb = 0;

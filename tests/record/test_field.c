@@ -121,6 +121,29 @@ static void amounts(void **state)
     assert_string_equal(err.text, "price: 'one' is not an amount of money that fits");
 }
 
+static void copies(void **state)
+{
+    (void)state;
+    const char *text =
+        "{\"title\":\"a\",\"count\":-3,\"share\":0.5,\"good\":true,"
+        "\"inner\":{\"name\":\"x\"},\"parts\":[{\"name\":\"p\"},{}],\"tags\":[\"one\","
+        "\"two\"],\"times\":[1.0,2.0],\"price\":\"0.00\"}";
+    static const char *const others[] = {"{}", "{\"parts\":[],\"tags\":[],\"times\":[]}",
+                                         "{\"price\":\"unknown\",\"limit\":\"3.50\"}"};
+    struct err err = {0};
+    for (size_t i = 0; i < 4; i++) {
+        struct thing thing = {0}, copy = {0};
+        const char *from = i < 3 ? others[i] : text;
+        assert_ok(parse(from, &thing, &err), &err);
+        assert_ok(record_copy(thing_fields, &thing, &copy, &err), &err);
+        record_release(thing_fields, &thing); // the copy has its own texts
+        char *got = compact(&copy);
+        assert_string_equal(got, from);
+        free(got);
+        record_release(thing_fields, &copy);
+    }
+}
+
 static void both_ways(void **state)
 {
     (void)state;
@@ -256,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(absent_values_are_absent),
         cmocka_unit_test(amounts),
+        cmocka_unit_test(copies),
         cmocka_unit_test(both_ways),
         cmocka_unit_test(wrong_types_name_their_path),
         cmocka_unit_test(numbers_that_are_not_finite_are_absent),

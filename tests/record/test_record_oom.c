@@ -18,7 +18,7 @@ static void through_json(void **state)
     OOM_EACH
     {
         struct err err = {0};
-        struct machine machine = {0};
+        struct machine machine = {0}, copy = {0};
         struct buf out = {0};
         int rc = 0;
         json_t *json = json_loads(text, 0, NULL);
@@ -31,9 +31,12 @@ static void through_json(void **state)
         if (rc == 0)
             rc = machine_fingerprint(&machine, &err);
         if (rc == 0)
-            rc = record_to_text(machine_fields, &machine, &out, &err);
+            rc = record_copy(machine_fields, &machine, &copy, &err);
+        if (rc == 0)
+            rc = record_to_text(machine_fields, &copy, &out, &err);
         json_decref(json);
         machine_release(&machine);
+        machine_release(&copy);
         buf_release(&out);
         OOM_EXPECT(rc, &err);
     }
