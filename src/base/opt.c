@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/opt.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,7 +107,8 @@ static int unknown(const struct opt *const *tables, const char *arg, size_t dash
     return rc;
 }
 
-static int set_choice(const struct opt *opt, const char *text, const char **at, struct err *err)
+static int set_choice(const struct opt *opt, const char *name, const char *text, const char **at,
+                      struct err *err)
 {
     enum { MOST = 64 };
     const char *words[MOST] = {NULL}, *word;
@@ -121,7 +123,7 @@ static int set_choice(const struct opt *opt, const char *text, const char **at, 
             words[i] = word;
         buf_printf(&list, "%s%s", i ? ", " : "", word);
     }
-    err_set(err, ERR_USAGE, "'--%s' takes one of %s, not '%s'", opt->name, buf_str(&list), text);
+    err_set(err, ERR_USAGE, "'%s' takes one of %s, not '%s'", name, buf_str(&list), text);
     const char *nearest = opt_nearest(text, words);
     if (nearest)
         err_hint(err, "did you mean '%s'?", nearest);
@@ -147,7 +149,8 @@ static bool parse_duration(const struct opt *opt, const char *text, int64_t *ns)
     return bare >= 0 && !__builtin_mul_overflow(bare, opt->bare_ns, ns);
 }
 
-static int set(const struct opt *opt, const char *text, void *values, struct err *err)
+int opt_set(const struct opt *opt, const char *name, const char *text, void *values,
+            struct err *err)
 {
     void *at = (char *)values + opt->at;
     const char *wanted = NULL;
@@ -163,7 +166,7 @@ static int set(const struct opt *opt, const char *text, void *values, struct err
     case OPT_TEXTS:
         return set_text(at, text, err);
     case OPT_CHOICE:
-        return set_choice(opt, text, at, err);
+        return set_choice(opt, name, text, at, err);
     case OPT_COUNT:
         wanted = opt->least > 0 ? "a whole number, 1 or more" : "a whole number, 0 or more";
         good = text_int(text, &number);
@@ -183,7 +186,14 @@ static int set(const struct opt *opt, const char *text, void *values, struct err
         *(int64_t *)at = number;
         return 0;
     }
-    return err_set(err, ERR_USAGE, "'--%s' takes %s, not '%s'", opt->name, wanted, text);
+    return err_set(err, ERR_USAGE, "'%s' takes %s, not '%s'", name, wanted, text);
+}
+
+static int set(const struct opt *opt, const char *text, void *values, struct err *err)
+{
+    char name[64];
+    snprintf(name, sizeof name, "--%s", opt->name);
+    return opt_set(opt, name, text, values, err);
 }
 
 static int lacks_value(const struct opt *opt, struct err *err)

@@ -66,6 +66,10 @@ struct opt_rest {
 int opt_parse(const struct opt *const *tables, int argc, char **argv, void *values, bool leading,
               struct opt_rest *rest, int *used, struct err *err) MUST_USE;
 
+// Sets one option, which errors call `name`: "--batch", or a page's parameter. Not for flags.
+int opt_set(const struct opt *opt, const char *name, const char *text, void *values,
+            struct err *err) MUST_USE;
+
 // The option of the tables that `arg` ("--name", "--name=value", "-n") begins with, or null.
 const struct opt *opt_find(const struct opt *const *tables, const char *arg);
 

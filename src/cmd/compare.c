@@ -48,7 +48,7 @@ static const struct opt options[] = {
      "those machines are this offer of the book: aws/p3.2xlarge; may be given several times"},
     {"kind", 0, OPT_CHOICE, "KIND", offer_kinds, AT(kind), "Cost",
      "on-demand, spot or monthly prices of the machines (default: what the run paid)"},
-    SPOT_ROW("Cost"),
+    SPOT_WORD(AT(spot), "Cost"),
     {"date", 'd', OPT_TEXT, "DATE", NULL, AT(date), "Cost",
      "prices and billing rules of this date, instead of the date of the run"},
     {"rule", 'r', OPT_CHOICE, "RULE", value_rules, AT(rule), "Cost",
@@ -215,7 +215,7 @@ static int run(const struct cmd_call *call, struct err *err)
     const char *word;
     enum offer_kind kind;
     struct power_given power;
-    TRY(value_kind(o->kind, o->spot, &word, err));
+    TRY(word_kind(o->kind, o->spot, &word, err));
     TRY(value_power(&o->power, &power, err));
     TRY(local_check(market, o->currency, err));
     bool kinds = word && offer_kind_parse(word, &kind);

@@ -97,7 +97,7 @@ static const struct cmd_example examples[] = {
 static int read_count(const char *option, const char *text, int64_t *count, struct err *err)
 {
     if (text && (!text_int(text, count) || *count < 0 || *count > 1000000000))
-        return value_bad(option, text, "a whole number", err);
+        return word_bad(option, text, "a whole number", err);
     return 0;
 }
 
@@ -105,7 +105,7 @@ static int read_disk(const char *text, int64_t *gb, struct err *err)
 {
     int64_t bytes = 10 * GB;
     if (text && (!units_parse_bytes(text, &bytes) || bytes > GB * 1000000))
-        return value_bad("disk", text, "a size such as 10GB", err);
+        return word_bad("--disk", text, "a size such as 10GB", err);
     *gb = bytes / GB + (bytes % GB > 0);
     return 0;
 }
@@ -119,7 +119,7 @@ static int read_dates(const struct cron_options *o, struct cron_ask *ask, struct
     if (o->month) {
         snprintf(first, sizeof first, "%.7s-01", o->month);
         if (strlen(o->month) != 7 || !clock_parse(first, &ask->month_s) || ask->month_s < 0)
-            return value_bad("month", o->month, "a month such as 2026-02", err);
+            return word_bad("--month", o->month, "a month such as 2026-02", err);
         date_s = ask->month_s;
     }
     ask->day = (int)(date_s / DAY_S);
@@ -132,13 +132,13 @@ static int read_extras(const struct cron_options *o, struct cron_ask *ask, struc
     *b = SCHEDULING_UNKNOWN;
     ask->rate = -1;
     TRY(read_disk(o->disk, &ask->disk_gb, err));
-    TRY(value_amount("rate", o->rate, &ask->rate, err));
-    TRY(value_amount("disk-rate", o->disk_rate, &b->disk_rate, err));
-    TRY(read_count("rules", o->rules, &b->rules, err));
-    TRY(value_amount("rule-rate", o->rule_rate, &b->rule_rate, err));
-    TRY(read_count("function-ms", o->function_ms, &b->function_ms, err));
-    TRY(value_amount("function-rate", o->function_rate, &b->function_rate, err));
-    return value_amount("always-up", o->always_up, &b->fixed_server, err);
+    TRY(word_amount("--rate", o->rate, &ask->rate, err));
+    TRY(word_amount("--disk-rate", o->disk_rate, &b->disk_rate, err));
+    TRY(read_count("--rules", o->rules, &b->rules, err));
+    TRY(word_amount("--rule-rate", o->rule_rate, &b->rule_rate, err));
+    TRY(read_count("--function-ms", o->function_ms, &b->function_ms, err));
+    TRY(word_amount("--function-rate", o->function_rate, &b->function_rate, err));
+    return word_amount("--always-up", o->always_up, &b->fixed_server, err);
 }
 
 // Whether the cost may stay unknown: systemd and Slurm start no machine that is paid for.

@@ -37,32 +37,18 @@ static int to_int(int64_t value)
     return value > INT32_MAX ? INT32_MAX : (int)value;
 }
 
-static int make_filter(const struct prices_options *o, const char *text, struct book_filter *f,
-                       enum offer_kind *kind, int64_t *max_rate, struct err *err)
+static int make_filter(const struct prices_options *o, const char *text,
+                       const struct devices *devices, struct book_filter *f, enum offer_kind *kind,
+                       int64_t *max_rate, struct err *err)
 {
-    int64_t gpus = 0;
-    *max_rate = -1;
-    *f = (struct book_filter){
-        .text = text,
-        .provider = o->provider,
-        .region = o->region,
-        .gpu = o->gpu,
-        .bare_metal = o->bare_metal,
-        .vcpus_milli = to_int(o->vcpus > INT32_MAX ? INT32_MAX : o->vcpus * 1000),
-        .memory_mib = to_int(o->memory >> 20),
-        .gpu_memory_mib = to_int(o->gpu_memory >> 20),
-    };
-    const char *word;
-    TRY(value_day(o->date, &f->day, err));
-    if (o->gpus && (money_parse(o->gpus, &gpus, NULL) != 0 || gpus < 0))
-        return value_bad("gpus", o->gpus, "a number of 0 or more", err);
-    TRY(value_amount("max-price", o->max_price, max_rate, err));
-    TRY(value_kind(o->kind, o->spot, &word, err));
-    f->without_gpu = o->gpus && gpus == 0;
-    f->gpus_milli = to_int(gpus / (MONEY_UNIT / 1000));
-    if (word && offer_kind_parse(word, kind))
-        f->kind = kind;
-    return 0;
+    struct offer_words words = o->words;
+    words.text = text;
+    TRY(offer_words_take(&words, false, devices, f, kind, max_rate, err));
+    f->bare_metal = o->bare_metal;
+    f->vcpus_milli = to_int(o->vcpus > INT32_MAX ? INT32_MAX : o->vcpus * 1000);
+    f->memory_mib = to_int(o->memory >> 20);
+    f->gpu_memory_mib = to_int(o->gpu_memory >> 20);
+    return value_day(o->date, &f->day, err);
 }
 
 // ---- printing
@@ -164,14 +150,10 @@ static int list_offers(const struct cmd_call *call, struct market *market, const
     struct book_filter filter;
     enum offer_kind kind;
     struct listing list = {.all = o->all};
-    TRY(make_filter(o, text, &filter, &kind, &list.max_rate, err));
-    TRY(market_book(market, &book, err));
     TRY(market_devices(market, &list.devices, err));
+    TRY(make_filter(o, text, list.devices, &filter, &kind, &list.max_rate, err));
+    TRY(market_book(market, &book, err));
     TRY(market_currencies(market, &list.currencies, err));
-    const struct device *device = o->gpu ? device_find(list.devices, o->gpu) : NULL;
-    if (device) // else keep the name: catalogues have more GPUs than devices.csv
-        filter.gpu = device->name;
-    filter.max_rate = list.max_rate > 0 ? list.max_rate : 0;
     int today = filter.day ? filter.day : book_today();
     filter.aged = o->max_age >= 0;
     if (filter.aged)
@@ -185,7 +167,7 @@ static int list_offers(const struct cmd_call *call, struct market *market, const
     size_t later = 0;
     if (rc == 0 && filter.day > 0)
         rc = count_later(book, filter, &list, &later, err);
-    const struct prices_view view = {market, o->currency, filter.day, o->all || o->region};
+    const struct prices_view view = {market, o->currency, filter.day, o->all || o->words.region};
     if (rc == 0 && o->common.json) {
         rc = print_json(call->out, &view, &list, shown, err);
     } else if (rc == 0) {
@@ -264,9 +246,9 @@ static const struct opt list_options[] = {
     BOOK_ROW,
     DATE_ROW,
     CURRENCY_ROW(AT(currency), NULL),
-    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(gpu), "Which offers",
+    {"gpu", 0, OPT_TEXT, "NAME", NULL, AT(words.gpu), "Which offers",
      "only offers with this GPU, by any of its names: h100, 'NVIDIA A100-SXM4-80GB'"},
-    {"gpus", 0, OPT_TEXT, "N", NULL, AT(gpus), "Which offers",
+    {"gpus", 0, OPT_TEXT, "N", NULL, AT(words.gpus), "Which offers",
      "only offers with at least N GPUs; 0: machines without GPUs"},
     {"gpu-memory", 0, OPT_BYTES, "SIZE", NULL, AT(gpu_memory), "Which offers",
      "only GPUs with at least this much memory each: 40G"},
@@ -274,14 +256,15 @@ static const struct opt list_options[] = {
      "only offers with at least N vCPUs"},
     {"memory", 0, OPT_BYTES, "SIZE", NULL, AT(memory), "Which offers",
      "only offers with at least this much memory"},
-    {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Which offers",
+    {"provider", 0, OPT_TEXT, "NAME", NULL, AT(words.provider), "Which offers",
      "only offers of this provider"},
-    {"region", 0, OPT_TEXT, "NAME", NULL, AT(region), "Which offers", "only offers in this region"},
-    {"kind", 0, OPT_CHOICE, "KIND", offer_kinds, AT(kind), "Which offers",
+    {"region", 0, OPT_TEXT, "NAME", NULL, AT(words.region), "Which offers",
+     "only offers in this region"},
+    {"kind", 0, OPT_CHOICE, "KIND", offer_kinds, AT(words.kind), "Which offers",
      "only on-demand, spot or monthly offers"},
-    SPOT_ROW("Which offers"),
+    SPOT_WORD(AT(words.spot), "Which offers"),
     {"bare-metal", 0, OPT_FLAG, NULL, NULL, AT(bare_metal), "Which offers", "only whole machines"},
-    {"max-price", 0, OPT_TEXT, "USD", NULL, AT(max_price), "Which offers",
+    {"max-price", 0, OPT_TEXT, "USD", NULL, AT(words.max_price), "Which offers",
      "only offers at or below this price an hour; of a spot offer: time spent at or below it"},
     {"max-age", 0, OPT_DURATION, "TIME", NULL, AT(max_age), "Which offers",
      "only prices seen within this time: 30d, or just 30 (default 730d)",
@@ -311,7 +294,7 @@ static const struct opt show_options[] = {
     BOOK_ROW,
     DATE_ROW,
     CURRENCY_ROW(AT(currency), NULL),
-    {"max-price", 0, OPT_TEXT, "USD", NULL, AT(max_price), NULL,
+    {"max-price", 0, OPT_TEXT, "USD", NULL, AT(words.max_price), NULL,
      "of a spot offer: the longest time at or below this price an hour (default: the on-demand "
      "price)"},
     {NULL},

@@ -3,6 +3,7 @@
 #ifndef FARE_CMD_PRICES_H
 #define FARE_CMD_PRICES_H
 
+#include "advise/words.h"
 #include "cmd/cmd.h"
 #include "market/local.h"
 #include "price/listing.h"
@@ -12,10 +13,10 @@ struct prices_options {
     struct cmd_common common;
     const char *book, *date, *currency;
     // which
-    const char *gpu, *gpus, *provider, *region, *kind, *max_price;
+    struct offer_words words;
     int64_t vcpus, memory, gpu_memory; // bytes
     int64_t max_age;                   // ns
-    bool spot, bare_metal, all;
+    bool bare_metal, all;
     int64_t last;
     // import
     const char *format;

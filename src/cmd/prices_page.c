@@ -209,7 +209,7 @@ static int add_spot(const struct cmd_call *call, struct market *market, struct p
         return 0;
     if (!o->common.json)
         ask.plot = prices_spot_columns(call->out);
-    TRY(value_amount("max-price", o->max_price, &ask.under, err));
+    TRY(word_amount("--max-price", o->words.max_price, &ask.under, err));
     int rc = place_in(call->rest->args[0], &place, err);
     ask.place = place;
     if (rc == 0)

@@ -30,7 +30,6 @@ static const struct quote_options defaults = {.max_age = QUOTE_MAX_AGE * DAY_NS,
                                               .download_ns = -1,
                                               .setup_ns = -1,
                                               .keep_ns = -1,
-                                              .deadline_ns = -1,
                                               .mtbi_ns = -1,
                                               .checkpoint_ns = -1,
                                               .every_ns = -1,
@@ -38,9 +37,11 @@ static const struct quote_options defaults = {.max_age = QUOTE_MAX_AGE * DAY_NS,
                                               .steps = -1,
                                               .total_steps = -1,
                                               .total_epochs = -1,
+                                              .words = QUOTE_WORDS,
                                               .own = OWN_DEFAULTS};
 
-#define AT(member) offsetof(struct quote_options, member)
+#define AT(member)      offsetof(struct quote_options, member)
+#define WORD_AT(member) AT(words.member)
 static const struct opt options[] = {
     LEDGER_ROW,
     BOOK_ROW,
@@ -69,15 +70,11 @@ static const struct opt options[] = {
      "1); N+: machines with more count too; any: as many of a machine's GPUs as is fastest. Each "
      "GPU keeps the run's batch, so there are fewer steps"},
     {"provider", 0, OPT_TEXT, "NAME", NULL, AT(provider), "Where", "only this provider's"},
-    {"region", 0, OPT_TEXT, "NAME", NULL, AT(region), "Where", "only in this region"},
-    {"kind", 0, OPT_CHOICE, "KIND", offer_kinds, AT(kind), "Where",
-     "only on-demand, spot or monthly offers"},
-    SPOT_ROW("Where"),
+    QUOTE_WORDS_WHERE(WORD_AT),
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Where",
      "every region and every offer, not only the cheapest of each machine, and every offer left "
      "out with its reason"},
-    {"measured", 0, OPT_FLAG, NULL, NULL, AT(measured), "Where",
-     "only machines with a run; no estimates"},
+    QUOTE_WORDS_MEASURED(WORD_AT),
     {"explain", 0, OPT_TEXT, "OFFER", NULL, AT(explain), "Where",
      "how the estimate for this offer comes about: source, split, factors, class"},
     {"boot", 0, OPT_DURATION, "TIME", NULL, AT(boot_ns), "Start-up",
@@ -121,19 +118,13 @@ static const struct opt options[] = {
     CURRENCY_ROW(AT(currency), "Price"),
     {"hour-of-mine", 0, OPT_TEXT, "USD", NULL, AT(hour_of_mine), "Price",
      "the value of an hour of your time; the cost of waiting is shown beside the total"},
-    {"deadline", 0, OPT_DURATION, "TIME", NULL, AT(deadline_ns), "Advice",
-     "name the cheapest offer that is sure to finish within this time, even at the end of its "
-     "interval"},
-    {"budget", 0, OPT_TEXT, "USD", NULL, AT(budget), "Advice",
-     "name the fastest offer that is sure to be within this budget, even at the end of its "
-     "interval"},
-    {"hours-per-month", 0, OPT_COUNT, "H", NULL, AT(own.hours_per_month), "Advice",
-     "name the best offer for occasional, steady (H hours) and heavy use", .least = 1},
+    QUOTE_WORDS_ADVICE(WORD_AT),
     {"runs", 0, OPT_COUNT, "N", NULL, AT(runs), "Advice",
      "for N trainings, compare one fast machine with several cheap ones in parallel", .least = 1},
     OWN_ROWS("Advice"),
     {NULL},
 };
+#undef WORD_AT
 #undef AT
 
 static const struct cmd_example examples[] = {
@@ -173,8 +164,8 @@ static int check_named(const struct quote_options *o, struct err *err)
         bool given;
         const char *option, *instead;
     } choices[] = {
-        {o->region, "--region", "name the region with the offer: PROVIDER/NAME@REGION"},
-        {o->kind || o->spot, o->kind ? "--kind" : "--spot",
+        {o->words.region, "--region", "name the region with the offer: PROVIDER/NAME@REGION"},
+        {o->words.kind || o->words.spot, o->words.kind ? "--kind" : "--spot",
          "name the kind with the offer: PROVIDER/NAME:spot"},
         {o->provider, "--provider", "name the provider with the offer: PROVIDER/NAME"},
         {o->gpu && !o->own.buy, "--gpu", "use only one of the two"},
@@ -194,7 +185,6 @@ static int check_named(const struct quote_options *o, struct err *err)
 
 static int read_options(struct quote_job *job, const struct quote_options *o, struct err *err)
 {
-    static const enum offer_kind kind_values[] = {OFFER_ON_DEMAND, OFFER_SPOT, OFFER_MONTHLY};
     struct wishes *c = &job->ask.wishes;
     int day = 0;
     struct advice_wishes *w = &job->wishes;
@@ -207,15 +197,10 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
     job->ask.gpu = quote_has_time(o) || o->own.buy ? NULL : o->gpu;
     job->ask.own_gpu = quote_has_time(o) || !o->own.buy ? NULL : o->gpu;
     job->ask.provider = o->provider;
-    job->ask.region = o->region;
     job->ask.every_region = o->all;
     job->ask.max_age = (int)(o->max_age / DAY_NS);
-    job->ask.estimates = !o->measured && !quote_has_time(o);
-    const char *kind;
-    TRY(value_kind(o->kind, o->spot, &kind, err));
-    for (size_t i = 0; kind && offer_kinds[i]; i++)
-        if (strcmp(kind, offer_kinds[i]) == 0)
-            job->ask.kind = &kind_values[i];
+    TRY(quote_words_take(&o->words, false, job, err));
+    job->ask.estimates &= !quote_has_time(o);
     c->prorated = o->rule && strcmp(o->rule, "prorated") == 0;
     c->commit_months = o->commit;
     c->used_ns = o->used_ns;
@@ -224,9 +209,7 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
     c->egress_bytes = o->egress;
     c->ingress_bytes = o->ingress;
     c->currency = o->currency;
-    w->deadline_ns = given(o->deadline_ns);
     w->runs = o->runs > 0 ? o->runs : 0;
-    w->use_ns_a_month = o->own.hours_per_month > 0 ? o->own.hours_per_month * 3600 * NS_PER_S : 0;
     w->buy = o->own.buy;
     if (o->runs > 1000000)
         return err_set(err, ERR_USAGE, "'--runs' takes 1 to a million");
@@ -234,11 +217,11 @@ static int read_options(struct quote_job *job, const struct quote_options *o, st
     TRY(value_day(o->date, &day, err));
     c->start_s = day * INT64_C(86400);
     job->date = o->date;
-    TRY(value_amount("hour-of-mine", o->hour_of_mine, &c->hour_of_mine.v, err));
-    TRY(value_amount("budget", o->budget, &w->budget.v, err));
+    TRY(word_amount("--hour-of-mine", o->hour_of_mine, &c->hour_of_mine.v, err));
     c->hour_of_mine.known = o->hour_of_mine;
-    w->budget.known = o->budget;
-    return value_own(&o->own, true, &w->own, err);
+    struct own_options own = o->own;
+    own.hours_per_month = o->words.hours_per_month;
+    return value_own(&own, true, &w->own, err);
 }
 
 static int take_total(const struct quote_options *o, const char *word, struct quote_job *job,
@@ -314,7 +297,8 @@ static void pin(const struct quote_job *job, const struct quote_options *o, stru
     made[10] = '\0';
     buf_printf(&key, "%s %s", made, job->quote.rule);
     const char *const parts[] = {
-        o->offer, o->gpu, o->provider, o->region, o->spot ? "spot" : o->kind, o->date};
+        o->offer, o->gpu, o->provider, o->words.region, o->words.spot ? "spot" : o->words.kind,
+        o->date};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i])
             buf_printf(&key, " %.80s", parts[i]);

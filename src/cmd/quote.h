@@ -10,19 +10,19 @@
 struct quote_options {
     struct cmd_common common;
     const char *ledger, *book, *format;
-    const char *offer, *gpu, *provider, *region, *kind;
+    struct quote_words words;
+    const char *offer, *gpu, *provider;
     const char *time, *step_time, *gpus;
     int64_t steps, total_steps, total_epochs;
-    bool all, pinned, spot, measured;
+    bool all, pinned;
     const char *explain;
     const char *date, *rule, *hour_of_mine, *currency;
     int64_t max_age, commit, used_ns, boot_ns, image_ns, download_ns, setup_ns, storage, keep_ns,
         egress, ingress;
-    int64_t deadline_ns, runs;
+    int64_t runs;
     const char *trace, *bid;
     int64_t mtbi_ns, checkpoint_ns, every_ns;
-    const char *budget;
-    struct own_options own; // with --hours-per-month
+    struct own_options own;
 };
 
 int quote_show(struct out *out, const struct quote_job *job, const struct quote_options *options,

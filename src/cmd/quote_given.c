@@ -28,7 +28,7 @@ static int read_range(const char *option, const char *text, struct quote_given *
                 clock_parse_duration(last, &out->high_ns) && out->low_ns > 0 &&
                 out->low_ns <= out->high_ns && ends_in_digit(first) == ends_in_digit(last);
     return good ? 0
-                : value_bad(option, text, "a time such as 21d or 350ms, or a range: 20d-22d", err);
+                : word_bad(option, text, "a time such as 21d or 350ms, or a range: 20d-22d", err);
 }
 
 // "8", or "8+": offers with more fit too. For a run also "any"; 0: as many as it used.
@@ -45,10 +45,10 @@ static int read_gpus(const char *text, bool run, struct quote_given *out, struct
     snprintf(number, sizeof number, "%.*s", (int)(len - out->or_more), text ? text : "");
     if (text && (len >= sizeof number || !text_int(number, &out->gpus) || out->gpus < 1 ||
                  out->gpus > GPUS_MAX))
-        return value_bad("gpus", text,
-                         run ? "a number such as 8, 8+ for at least that many, or any"
-                             : "a number such as 8, or 8+ for at least that many",
-                         err);
+        return word_bad("--gpus", text,
+                        run ? "a number such as 8, 8+ for at least that many, or any"
+                            : "a number such as 8, or 8+ for at least that many",
+                        err);
     return 0;
 }
 
@@ -95,5 +95,6 @@ int quote_take_given(const struct quote_options *o, const char *word, struct quo
         return read_gpus(o->gpus, true, out, err);
     TRY(check_alone(o, word, err));
     TRY(read_gpus(o->gpus, false, out, err));
-    return read_range(o->time ? "time" : "step-time", o->time ? o->time : o->step_time, out, err);
+    return read_range(o->time ? "--time" : "--step-time", o->time ? o->time : o->step_time, out,
+                      err);
 }

@@ -18,7 +18,7 @@ int quote_take_spot(const struct quote_options *o, struct availability *trace, s
         return err_set(err, ERR_USAGE, "'--checkpoint-every' takes a time above 0");
     if ((o->mtbi_ns > 0) + (o->trace != NULL) + (o->bid != NULL) > 1)
         return err_set(err, ERR_USAGE, "'--mtbi', '--trace' and '--bid' exclude each other");
-    TRY(value_amount("bid", o->bid, &out->hazard.bid, err));
+    TRY(word_amount("--bid", o->bid, &out->hazard.bid, err));
     if (o->bid && out->hazard.bid == 0)
         return err_set(err, ERR_USAGE, "'--bid' takes an amount above 0");
     if (o->trace) {
@@ -30,8 +30,8 @@ int quote_take_spot(const struct quote_options *o, struct availability *trace, s
         out->checkpoint_ns = some_int(o->checkpoint_ns);
     if (o->every_ns > 0)
         out->every_ns = some_int(o->every_ns);
-    if (o->deadline_ns >= 0)
-        out->deadline_ns = some_int(o->deadline_ns);
+    if (o->words.deadline_ns >= 0)
+        out->deadline_ns = some_int(o->words.deadline_ns);
     out->rows = o->offer != NULL;
     return 0;
 }

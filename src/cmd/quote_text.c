@@ -411,8 +411,8 @@ static void show_bill(struct out *out, const struct bill *b)
 
 static bool filtered(const struct quote_options *o)
 {
-    return (o->gpu && !o->own.buy) || o->gpus || o->provider || o->region || o->kind || o->spot ||
-           o->max_age != QUOTE_MAX_AGE * DAY_NS;
+    return (o->gpu && !o->own.buy) || o->gpus || o->provider || o->words.region || o->words.kind ||
+           o->words.spot || o->max_age != QUOTE_MAX_AGE * DAY_NS;
 }
 
 // "--gpu h100, --region eu and --kind spot": the filters that were given.
@@ -426,8 +426,8 @@ static void filter_words(const struct quote_options *o, struct buf *text)
     } all[] = {{"gpu", quote_has_time(o) || o->own.buy ? NULL : o->gpu},
                {"gpus", quote_has_time(o) ? NULL : o->gpus},
                {"provider", o->provider},
-               {"region", o->region},
-               {"kind", o->spot ? "spot" : o->kind},
+               {"region", o->words.region},
+               {"kind", o->words.spot ? "spot" : o->words.kind},
                {"max-age", *age ? age : NULL}};
     size_t left = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

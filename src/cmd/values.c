@@ -11,34 +11,14 @@
 
 const char *const value_rules[] = {"paid", "prorated", NULL};
 
-int value_bad(const char *option, const char *text, const char *expected, struct err *err)
-{
-    return err_set(err, ERR_USAGE, "'--%s' takes %s, not '%.40s'", option, expected, text);
-}
-
-int value_amount(const char *option, const char *text, int64_t *nano, struct err *err)
-{
-    if (text && (money_parse(text, nano, NULL) != 0 || *nano < 0))
-        return value_bad(option, text, "an amount such as 2.50", err);
-    return 0;
-}
-
 int value_day(const char *text, int *day, struct err *err)
 {
     int64_t date_s = 0;
     if (!text)
         return 0;
     if (!clock_parse(text, &date_s) || date_s < DAY_S)
-        return value_bad("date", text, "a date such as 2026-11-01", err);
+        return word_bad("--date", text, "a date such as 2026-11-01", err);
     *day = (int)(date_s / DAY_S);
-    return 0;
-}
-
-int value_kind(const char *kind, bool spot, const char **out, struct err *err)
-{
-    if (spot && kind && strcmp(kind, "spot") != 0)
-        return err_set(err, ERR_USAGE, "--spot and --kind %s exclude each other", kind);
-    *out = spot ? "spot" : kind;
     return 0;
 }
 
@@ -78,7 +58,7 @@ static int read_interest(const char *text, int64_t *interest, struct err *err)
     snprintf(number, sizeof number, "%.*s", (int)strcspn(text, "%"), text);
     if (strcspn(text, "%") + 1 < strlen(text) || money_parse(number, &nano, NULL) != 0 ||
         nano < 0 || nano > 1000 * MONEY_UNIT)
-        return value_bad("interest", text, "a percentage such as 5%", err);
+        return word_bad("--interest", text, "a percentage such as 5%", err);
     *interest = nano / (MONEY_UNIT / 100);
     return 0;
 }
@@ -90,7 +70,7 @@ int value_power(const struct power_options *o, struct power_given *given, struct
         return err_set(err, ERR_USAGE, "'--watts' takes less than a million");
     if (o->watts >= 0)
         given->busy_mw = o->watts * 1000;
-    return value_amount("kwh", o->kwh, &given->kwh, err);
+    return word_amount("--kwh", o->kwh, &given->kwh, err);
 }
 
 int value_own(const struct own_options *o, bool power_alone, struct own_machine *own,
@@ -108,11 +88,11 @@ int value_own(const struct own_options *o, bool power_alone, struct own_machine 
                                 .busy_mw = o->watts >= 0 ? o->watts * 1000 : -1,
                                 .idle_mw = o->idle_watts >= 0 ? o->idle_watts * 1000 : -1,
                                 .kwh = -1};
-    int rc = value_amount("buy", o->buy, &own->purchase, err);
+    int rc = word_amount("--buy", o->buy, &own->purchase, err);
     if (rc == 0)
-        rc = value_amount("resale", o->resale, &own->resale, err);
+        rc = word_amount("--resale", o->resale, &own->resale, err);
     if (rc == 0)
-        rc = value_amount("kwh", o->kwh, &own->kwh, err);
+        rc = word_amount("--kwh", o->kwh, &own->kwh, err);
     if (rc == 0)
         rc = read_interest(o->interest, &own->interest, err);
     const char *alone = o->resale            ? "resale"

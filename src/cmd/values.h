@@ -9,20 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "advise/words.h"
 #include "base/err.h"
 #include "bill/own.h"
 #include "market/power.h"
 
 #define LIFE_MONTHS 36
-
-// "'--date' takes a date such as 2026-11-01, not 'x'".
-int value_bad(const char *option, const char *text, const char *expected, struct err *err) MUST_USE;
-
-// Money of 0 or more, in nano-units.
-int value_amount(const char *option, const char *text, int64_t *nano, struct err *err) MUST_USE;
-
-// --kind, or --spot for `--kind spot`.
-int value_kind(const char *kind, bool spot, const char **out, struct err *err) MUST_USE;
 
 // --json or --format, or `otherwise` without either.
 int value_format(bool json, const char *format, const char *otherwise, const char **out,
@@ -62,8 +54,6 @@ struct own_options {
 #define CURRENCY_ROW(at, group) \
     {"currency", 0, OPT_TEXT, "CODE", NULL, at, group, \
      "show costs in this currency too, such as EUR, at the rate of the day of the prices"}
-#define SPOT_ROW(group) \
-    {"spot", 0, OPT_FLAG, NULL, NULL, AT(spot), group, "the same as --kind spot"}
 
 // For a command with `own`, a machine to buy: all but --hours-per-month, which may mean more.
 #define OWN_ROWS(group) \

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts shared by all pages: header with navigation, form fields, addresses.
+#include <stdio.h>
 #include <string.h>
 
+#include "base/opt.h"
 #include "report/html.h"
 #include "report/markup.h"
 #include "serve/request.h"
@@ -12,6 +14,31 @@ const char *request_value(const struct request *request, const char *key)
         if (strcmp(request->query[i].key, key) == 0 && *request->query[i].value)
             return request->query[i].value;
     return NULL;
+}
+
+static int read_flag(const char *name, const char *text, bool *flag, struct err *err)
+{
+    if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
+        return err_set(err, ERR_USAGE, "'%s' must be 'yes' or 'no'", name);
+    *flag = strcmp(text, "yes") == 0;
+    return 0;
+}
+
+int request_read(const struct request *request, const struct opt *rows, void *values,
+                 struct err *err)
+{
+    for (const struct opt *row = rows; row->name; row++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s", row->name);
+        for (char *dash; (dash = strchr(name, '-'));)
+            *dash = '_';
+        const char *text = request_value(request, name);
+        if (text && row->kind == OPT_FLAG)
+            TRY(read_flag(name, text, (bool *)((char *)values + row->at), err));
+        else if (text)
+            TRY(opt_set(row, name, text, values, err));
+    }
+    return 0;
 }
 
 void frame_begin(struct buf *out, const struct request *request, const char *title)

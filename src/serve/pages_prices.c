@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/words.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
@@ -23,41 +24,6 @@ static const struct frame_choice kinds[] = {
 // ---- the book
 
 enum { OFFERS_SHOWN = 100 };
-
-static int read_number(const struct request *request, const char *key, int64_t *nano,
-                       struct err *err)
-{
-    const char *text = request_value(request, key);
-    if (text && (money_parse(text, nano, NULL) != 0 || *nano < 0))
-        return err_set(err, ERR_USAGE, "'%s' is not a number of 0 or more", key);
-    return 0;
-}
-
-static int book_wishes(const struct request *request, const struct devices *devices,
-                       struct book_filter *filter, enum offer_kind *kind, int64_t *max_rate,
-                       struct err *err)
-{
-    const char *gpu = request_value(request, "gpu"), *word = request_value(request, "kind");
-    const struct device *device = gpu ? device_find(devices, gpu) : NULL;
-    int64_t gpus = -1;
-    *max_rate = -1;
-    *filter = (struct book_filter){.text = request_value(request, "text"),
-                                   .gpu = device ? device->name : gpu,
-                                   .provider = request_value(request, "provider"),
-                                   .region = request_value(request, "region")};
-    TRY(read_number(request, "gpus", &gpus, err));
-    TRY(read_number(request, "max_price", max_rate, err));
-    filter->without_gpu = gpus == 0;
-    if (gpus > 0)
-        filter->gpus_milli =
-            gpus / (MONEY_UNIT / 1000) > INT32_MAX ? INT32_MAX : (int)(gpus / (MONEY_UNIT / 1000));
-    filter->max_rate = *max_rate > 0 ? *max_rate : 0;
-    if (word && !offer_kind_parse(word, kind))
-        return err_set(err, ERR_USAGE, "kind must be on-demand, spot or monthly");
-    if (word)
-        filter->kind = kind;
-    return 0;
-}
 
 static void price_cell(struct buf *out, int64_t nano)
 {
@@ -224,6 +190,13 @@ int page_prices(const struct request *request, struct answer *answer, struct err
     struct market *market;
     const struct book *book;
     const struct devices *devices;
+    const struct offer_words words = {.text = request_value(request, "text"),
+                                      .gpu = request_value(request, "gpu"),
+                                      .gpus = request_value(request, "gpus"),
+                                      .provider = request_value(request, "provider"),
+                                      .region = request_value(request, "region"),
+                                      .kind = request_value(request, "kind"),
+                                      .max_price = request_value(request, "max_price")};
     struct book_filter filter;
     enum offer_kind kind;
     struct listing list = {.oldest = book_today() - LISTING_STALE_DAYS};
@@ -232,7 +205,7 @@ int page_prices(const struct request *request, struct answer *answer, struct err
     if (rc == 0)
         rc = market_devices(market, &devices, err);
     if (rc == 0)
-        rc = book_wishes(request, devices, &filter, &kind, &list.max_rate, err);
+        rc = offer_words_take(&words, true, devices, &filter, &kind, &list.max_rate, err);
     if (rc == 0)
         rc = market_book(market, &book, err);
     if (rc == 0)

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advise/quote_job.h"
-#include "base/clock.h"
+#include "advise/words.h"
 #include "base/money.h"
 #include "base/shell.h"
 #include "report/html.h"
@@ -16,46 +15,22 @@
 static const struct frame_choice spots[] = {{"", "any"}, {"no", "on demand"}, {"yes", "spot"}},
                                  bases[] = {{"", "with estimates"}, {"yes", "measured only"}};
 
+#define OF(member) offsetof(struct quote_words, member)
+static const struct opt rows[] = {
+    QUOTE_WORDS_WHERE(OF), QUOTE_WORDS_MEASURED(OF), QUOTE_WORDS_ADVICE(OF), {NULL}};
+#undef OF
+
 static int read_wishes(const struct request *request, struct quote_job *job, struct err *err)
 {
-    static const enum offer_kind by_spot[] = {OFFER_ON_DEMAND, OFFER_SPOT};
-    const char *deadline = request_value(request, "deadline");
-    const char *budget = request_value(request, "budget");
-    const char *hours = request_value(request, "hours_per_month");
+    struct quote_words words = QUOTE_WORDS;
     const char *spot = request_value(request, "spot");
-    const char *measured = request_value(request, "measured");
-    char *end = NULL;
     job->ask.max_age = QUOTE_MAX_AGE;
-    job->ask.region = request_value(request, "region");
-    job->ask.estimates = !measured;
     job->ask.most_estimates = PAGE_ESTIMATES;
     job->ask.most_misfits = PAGE_MISFITS;
-    if (deadline) {
-        int64_t ns;
-        if (!clock_parse_duration(deadline, &ns) || ns < 0)
-            return err_set(err, ERR_USAGE, "the deadline '%s' is not a time such as 90s, 45m or 2h",
-                           deadline);
-        job->wishes.deadline_ns = some_int(ns);
-    }
-    if (budget) {
-        int64_t nano;
-        if (money_parse(budget, &nano, NULL) != 0 || nano < 0)
-            return err_set(err, ERR_USAGE, "the budget '%s' is not a number of USD", budget);
-        job->wishes.budget = some_int(nano);
-    }
-    if (hours) {
-        long value = strtol(hours, &end, 10);
-        if (end == hours || *end || value < 1 || value > 720)
-            return err_set(err, ERR_USAGE, "hours per month must be 1 to 720 (30 days)");
-        job->wishes.use_ns_a_month = value * 3600 * NS_PER_S;
-    }
-    if (spot && strcmp(spot, "yes") != 0 && strcmp(spot, "no") != 0)
-        return err_set(err, ERR_USAGE, "spot must be 'yes' or 'no'");
-    if (measured && strcmp(measured, "yes") != 0)
-        return err_set(err, ERR_USAGE, "measured must be 'yes'");
-    if (spot)
-        job->ask.kind = &by_spot[strcmp(spot, "yes") == 0];
-    return 0;
+    TRY(request_read(request, rows, &words, err));
+    if (spot && !words.spot)
+        words.kind = "on-demand";
+    return quote_words_take(&words, true, job, err);
 }
 
 static int make_quote(const struct request *request, const char *word, struct quote_job *job,

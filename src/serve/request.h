@@ -87,6 +87,11 @@ int request_market(const struct request *request, struct market **out, struct er
 // The first non-empty value with this name, or null.
 const char *request_value(const struct request *request, const char *key);
 
+// Reads the parameters that these rows name, with "_" for "-"; a flag is "yes" or "no".
+struct opt;
+int request_read(const struct request *request, const struct opt *rows, void *values,
+                 struct err *err) MUST_USE;
+
 struct answer {
     int status;
     const char *type;
