@@ -16,8 +16,6 @@
 #include "base/rng.h"
 #include "base/stats.h"
 #include "engine/cuda/program.h" // for the launches of a program, which are its own
-#include "engine/cuda/plan/image_conv.h"
-#include "engine/cuda/plan/products.h"
 #include "workload/workload.h"
 
 #define STEPS_MAX 100000

@@ -12,7 +12,7 @@
 #include "cuda_tests.h"
 #include "data/batcher.h"
 #include "engine/cuda/gpu.h"
-#include "engine/cuda/plan/products.h"
+#include "engine/cuda/plan/plan.h"
 #include "l1_cases.h"
 #include "run/trainer.h"
 #include "test.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/tree.h"
-#include "engine/cuda/plan/text.h"
 #include "engine/cuda/program.h"
 
 // ---- parameters between host and GPU ----

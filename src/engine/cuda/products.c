@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "engine/cuda/driver.h"
-#include "engine/cuda/plan/products.h"
 #include "engine/cuda/program.h"
 #include "engine/shared.h"
 #include "machine/libraries.h"

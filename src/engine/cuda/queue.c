@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/cuda/plan/images.h"
 #include "engine/shared.h"
 
 // Steps per graph. The GPU idles between two graphs, and each graph's first step waits for its

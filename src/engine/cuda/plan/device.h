@@ -31,7 +31,7 @@ struct gpu_device {
     int processors; // streaming multiprocessors
     int shared;     // bytes of shared memory that a block may have
     enum engine_precision precision;
-    bool several;    // ranks train one net together, each with its part of the batch (ranks.h):
+    bool several;    // ranks train one net together, each with its part of the batch (ranks.c):
     int rank, ranks; // this one's number, and how many they are
     void *driver;    // first argument of the functions
     // Memory that lives as long as the driver's; uninitialised unless `zeroed`.

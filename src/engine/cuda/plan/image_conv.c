@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/plan/image_conv.h"
+#include "engine/cuda/plan/builder.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-struct form { // tiles of a block, as in image_conv.cu and hopper_images.cu
+struct image_form { // tiles of a block, as in image_conv.cu and hopper_images.cu
     const char *forward, *back;
     int m, n, stages;
     double cost;    // portable: relative time of a multiplication
     int concurrent; // Hopper: blocks of a processor; 0 in portable forms
 };
 
-static const struct form forms[] = {
+static const struct image_form forms[] = {
     {"image_forward_128", "image_back_128", 128, 128, 3, 1.0, 0},
     {"image_forward_96", "image_back_96", 128, 96, 3, 1.05, 0},
     {"image_forward_64", "image_back_64", 128, 64, 4, 1.15, 0},
@@ -20,13 +20,13 @@ static const struct form forms[] = {
     {"image_forward_few", "image_back_few", 64, 64, 4, 1.5, 0},
 };
 
-static const struct form weight_forms[] = {
+static const struct image_form weight_forms[] = {
     {"image_weights_128", NULL, 128, 128, 3, 1.0, 0},
     {"image_weights_96", NULL, 96, 128, 3, 1.05, 0},
     {"image_weights_64", NULL, 64, 128, 4, 1.15, 0},
 };
 
-static const struct form hopper_forms[] = {
+static const struct image_form hopper_forms[] = {
     {"hopper_forward_256", "hopper_back_256", 128, 256, 4, 0, 1},
     {"hopper_forward_192", "hopper_back_192", 128, 192, 4, 0, 1},
     {"hopper_forward_128", "hopper_back_128", 128, 128, 3, 0, 2},
@@ -35,7 +35,7 @@ static const struct form hopper_forms[] = {
     {"hopper_forward_few", "hopper_back_few", 64, 64, 4, 0, 3},
 };
 
-static const struct form hopper_weight_forms[] = {
+static const struct image_form hopper_weight_forms[] = {
     {"hopper_weights_256", NULL, 128, 256, 4, 0, 1},
     {"hopper_weights_128", NULL, 128, 128, 3, 0, 2},
     {"hopper_weights_64", NULL, 64, 128, 4, 0, 2},
@@ -45,26 +45,26 @@ static const struct form hopper_weight_forms[] = {
 
 // ---- portable ----
 
-static unsigned shared_of(const struct form *form)
+static unsigned shared_of(const struct image_form *form)
 {
     return (unsigned)(form->stages * (form->m + form->n) * 128 + TAPS_MAX * 4);
 }
 
 // Relative time: a processor runs `at_once` blocks concurrently, and a wave of blocks takes as long
 // as one of them.
-static double time_of(const struct gpu_plan *plan, const struct form *f, int64_t blocks,
+static double time_of(const struct gpu_plan *plan, const struct image_form *f, int64_t blocks,
                       int at_once)
 {
     int64_t waves = tiles(blocks, at_once * plan->device.processors);
     return (double)(waves * f->m * f->n) * f->cost;
 }
 
-static const struct form *form_of(const struct gpu_plan *plan, int64_t m, int n)
+static const struct image_form *image_form_of(const struct gpu_plan *plan, int64_t m, int n)
 {
-    const struct form *best = NULL;
+    const struct image_form *best = NULL;
     double least = 0;
     for (int i = 0; i < COUNT(forms); i++) {
-        const struct form *f = &forms[i];
+        const struct image_form *f = &forms[i];
         double time = time_of(plan, f, tiles(m, f->m) * tiles(n, f->n), 2);
         if (!best || time < least) {
             best = f;
@@ -91,14 +91,14 @@ static bool fits_boxes(const struct gpu_plan *plan, int channels, int columns)
 
 // Cycles of a processor for a tile's box of 64 in k: its products, at 2,048 a cycle, or its bytes,
 // at what L2 gives to each.
-static double cycles_of_box(const struct form *f)
+static double cycles_of_box(const struct image_form *f)
 {
     return fmax(f->m * f->n / 32.0, (f->m + f->n) * 128 / 44.0);
 }
 
 // Time until a product is done, or the work in it, which counts where other launches run
 // concurrently: a blend with so much `work` of 1.
-static double cycles_of(const struct gpu_plan *plan, const struct form *f, int64_t blocks,
+static double cycles_of(const struct gpu_plan *plan, const struct image_form *f, int64_t blocks,
                         double steps, double work)
 {
     double each = steps * cycles_of_box(f) + (f->concurrent > 1 ? 1000 : 3500);
@@ -106,12 +106,13 @@ static double cycles_of(const struct gpu_plan *plan, const struct form *f, int64
     return each * (waves * work + ceil(waves) * (1 - work));
 }
 
-static const struct form *hopper_form(const struct gpu_plan *plan, int64_t m, int n, int steps)
+static const struct image_form *hopper_form(const struct gpu_plan *plan, int64_t m, int n,
+                                            int steps)
 {
-    const struct form *best = NULL;
+    const struct image_form *best = NULL;
     double least = 0;
     for (int i = 0; i < COUNT(hopper_forms); i++) {
-        const struct form *f = &hopper_forms[i];
+        const struct image_form *f = &hopper_forms[i];
         double time = cycles_of(plan, f, tiles(m, f->m) * tiles(n, f->n), steps, 0);
         if (!best || time < least) {
             best = f;
@@ -121,13 +122,13 @@ static const struct form *hopper_form(const struct gpu_plan *plan, int64_t m, in
     return best;
 }
 
-static unsigned hopper_shared(const struct form *f, bool columns)
+static unsigned hopper_shared(const struct image_form *f, bool columns)
 {
     int b = columns ? boxes(f->n) * 8192 : f->n * 128;
     return (unsigned)(f->stages * (f->m * 128 + b) + 1024 + 16 * f->stages);
 }
 
-static unsigned hopper_threads(const struct form *f)
+static unsigned hopper_threads(const struct image_form *f)
 {
     return (unsigned)(f->m * 2 + 32);
 }
@@ -161,7 +162,7 @@ static void *map_weights(struct builder *b, const struct cuda_image_conv *g, int
                                                    .box = {64, 1, rows}});
 }
 
-static void hopper_launch(struct builder *b, const char *kernel, const struct form *f,
+static void hopper_launch(struct builder *b, const char *kernel, const struct image_form *f,
                           struct cuda_image_conv *g, int64_t blocks, bool columns)
 {
     gpu_plan_add(b, kernel, blocks, 1, hopper_threads(f), hopper_shared(f, columns), g, sizeof *g);
@@ -191,8 +192,8 @@ static struct cuda_image_conv conv_of(const struct gpu_plan *plan, int layer)
                                     .classes = 1};
 }
 
-static void launch(struct builder *b, const char *kernel, const struct form *form,
-                   struct cuda_image_conv *g, int parts)
+static void image_launch(struct builder *b, const char *kernel, const struct image_form *form,
+                         struct cuda_image_conv *g, int parts)
 {
     g->tiles_m = (int)tiles(g->m, form->m);
     g->tiles_n = (int)tiles(g->n, form->n);
@@ -215,7 +216,7 @@ bool image_conv_portable(const struct launch *from, struct launch *out)
     if (!forward && !back && !weights)
         return false;
     memcpy(&g, from->args, sizeof g);
-    const struct form *f = weights ? &weight_forms[0] : &forms[0];
+    const struct image_form *f = weights ? &weight_forms[0] : &forms[0];
     int64_t parts = weights ? tiles(g.k, g.per_part) : 1;
     g.tiles_m = (int)tiles(g.m, f->m);
     g.tiles_n = (int)tiles(g.n, f->n);
@@ -226,13 +227,13 @@ bool image_conv_portable(const struct launch *from, struct launch *out)
 
 // ---- forward ----
 
-static const struct form *forward_form(const struct gpu_plan *plan, int layer)
+static const struct image_form *forward_form(const struct gpu_plan *plan, int layer)
 {
     const struct cuda_image_conv g = conv_of(plan, layer);
     int64_t m = plan->batch * plan->values[layer].rows;
     int n = pad8(g.units);
     return fits_boxes(plan, g.depth, n) ? hopper_form(plan, m, n, g.taps * boxes(g.depth))
-                                        : form_of(plan, m, n);
+                                        : image_form_of(plan, m, n);
 }
 
 int image_conv_rows(const struct gpu_plan *plan, int layer)
@@ -240,7 +241,7 @@ int image_conv_rows(const struct gpu_plan *plan, int layer)
     return forward_form(plan, layer)->m;
 }
 
-static void hopper_forward(struct builder *b, const struct form *f, struct cuda_image_conv *g)
+static void hopper_forward(struct builder *b, const struct image_form *f, struct cuda_image_conv *g)
 {
     struct cuda_image_class *c = &g->of[0];
     *c = (struct cuda_image_class){.m = g->m,
@@ -275,11 +276,11 @@ void image_conv_forward(struct builder *b, int layer)
     g.ldy = value->pitch;
     assert(plan->layers[layer + 1].op == NET_BATCH_NORM);
     g.sums = b->training ? on_gpu(plan->extra[4 * (layer + 1)]) : NULL;
-    const struct form *form = forward_form(plan, layer);
+    const struct image_form *form = forward_form(plan, layer);
     if (form->concurrent > 0)
         hopper_forward(b, form, &g);
     else
-        launch(b, form->forward, form, &g, 1);
+        image_launch(b, form->forward, form, &g, 1);
 }
 
 // ---- back ----
@@ -297,7 +298,7 @@ static void cells_of(int from, int stride, int before, int kernel, int side, int
 }
 
 // `g` is of dy's windows: its height and width are dy's, those of `out` dx's.
-static void hopper_back(struct builder *b, const struct form *f, struct cuda_image_conv *g)
+static void hopper_back(struct builder *b, const struct image_form *f, struct cuda_image_conv *g)
 {
     int kernel_h = g->taps / g->kernel_w, blocks = 0;
     g->every = g->stride;
@@ -353,8 +354,8 @@ void image_conv_back(struct builder *b, int layer)
         int steps = (int)tiles(g.taps * boxes(g.depth), g.stride * g.stride);
         hopper_back(b, hopper_form(plan, g.m, g.n, steps), &g);
     } else {
-        const struct form *form = form_of(plan, g.m, g.n);
-        launch(b, form->back, form, &g, 1);
+        const struct image_form *form = image_form_of(plan, g.m, g.n);
+        image_launch(b, form->back, form, &g, 1);
     }
 }
 
@@ -365,13 +366,13 @@ void image_conv_back(struct builder *b, int layer)
 #define PARTS_BYTES  (1 << 20)
 #define WEIGHTS_WORK 1.0 // they run beside the way back (docs/gpu-notes.md has other shares)
 
-static const struct form *portable_weights(const struct gpu_plan *plan, int units, int64_t n,
-                                           int64_t k, int64_t most, int *parts)
+static const struct image_form *portable_weights(const struct gpu_plan *plan, int units, int64_t n,
+                                                 int64_t k, int64_t most, int *parts)
 {
-    const struct form *best = NULL;
+    const struct image_form *best = NULL;
     double least = 0;
     for (int i = 0; i < COUNT(weight_forms); i++) {
-        const struct form *f = &weight_forms[i];
+        const struct image_form *f = &weight_forms[i];
         int64_t blocks = tiles(units, f->m) * tiles(n, f->n);
         for (int p = 1; p <= 64 && (p == 1 || (p <= most && k / p >= 512)); p++) {
             // Each part is written and read again. Other launches run concurrently.
@@ -386,13 +387,13 @@ static const struct form *portable_weights(const struct gpu_plan *plan, int unit
     return best;
 }
 
-static const struct form *hopper_weights(const struct gpu_plan *plan, int units, int columns,
-                                         int64_t k, int64_t most, int *parts)
+static const struct image_form *hopper_weights(const struct gpu_plan *plan, int units, int columns,
+                                               int64_t k, int64_t most, int *parts)
 {
-    const struct form *best = NULL;
+    const struct image_form *best = NULL;
     double least = 0;
     for (int i = 0; i < COUNT(hopper_weight_forms); i++) {
-        const struct form *f = &hopper_weight_forms[i];
+        const struct image_form *f = &hopper_weight_forms[i];
         int64_t blocks = tiles(units, f->m) * tiles(columns, f->n);
         for (int p = 1; p <= 64 && (p == 1 || (p <= most && k / p >= 512)); p++) {
             // A part is written and read again, at 2,000 bytes a cycle.
@@ -409,7 +410,7 @@ static const struct form *hopper_weights(const struct gpu_plan *plan, int units,
 }
 
 // The fastest form and number of parts for a weights' gradient.
-static const struct form *weight_form(const struct gpu_plan *plan, int layer, int *parts)
+static const struct image_form *weight_form(const struct gpu_plan *plan, int layer, int *parts)
 {
     const struct net_layer *l = &plan->layers[layer];
     int depth = pad8(plan->layers[l->inputs[0]].out.dim[0]), taps = l->kernel_h * l->kernel_w;
@@ -435,7 +436,7 @@ void image_conv_weights(struct builder *b, int layer)
     const struct gpu_block *block = gpu_params_block(plan->params, layer, 0);
     struct cuda_image_conv g = conv_of(plan, layer);
     int parts = 1;
-    const struct form *form = weight_form(plan, layer, &parts);
+    const struct image_form *form = weight_form(plan, layer, &parts);
     g.m = pad8(g.units);
     g.n = g.taps * g.depth;
     g.k = (int)plan->batch * value->rows;
@@ -448,7 +449,7 @@ void image_conv_weights(struct builder *b, int layer)
     g.per_part = (int)tiles(tiles(g.k, parts), 64) * 64;
     assert(tiles(g.k, g.per_part) == block->parts);
     if (form->concurrent == 0) {
-        launch(b, form->forward, form, &g, block->parts);
+        image_launch(b, form->forward, form, &g, block->parts);
         return;
     }
     const struct cuda_image_class all = {

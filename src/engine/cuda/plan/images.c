@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/plan/images.h"
+#include "engine/cuda/plan/builder.h"
 
 #include <stdlib.h>
-
-#include "engine/cuda/plan/image_conv.h"
-#include "engine/cuda/plan/ranks.h"
 
 // ---- which nets ----
 
@@ -136,7 +133,7 @@ static struct reused_memory *find_reused(struct gpu_plan *plan, int64_t bytes, i
     return best;
 }
 
-static void give_gradients(struct builder *b)
+static void give_image_gradients(struct builder *b)
 {
     struct gpu_plan *plan = b->plan;
     plan->reused = calloc((size_t)plan->layer_count, sizeof *plan->reused);
@@ -206,7 +203,7 @@ void images_memory(struct builder *b)
         }
     }
     if (b->rc == 0)
-        give_gradients(b);
+        give_image_gradients(b);
 }
 
 // ---- dependencies ----
@@ -302,7 +299,7 @@ static void conv_weights(struct builder *b, int layer)
 
 // ---- batch norm ----
 
-static struct cuda_image_norm norm_of(const struct builder *b, int layer)
+static struct cuda_image_norm image_norm_of(const struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[layer];
@@ -362,11 +359,11 @@ static void norm_totals(struct builder *b, int from, int layer, const struct cud
     depend(b, layer, layer);
 }
 
-static void norm_forward(struct builder *b, int layer)
+static void image_norm_forward(struct builder *b, int layer)
 {
     const struct gpu_plan *plan = b->plan;
     int conv = plan->layers[layer].inputs[0];
-    struct cuda_image_norm g = norm_of(b, layer);
+    struct cuda_image_norm g = image_norm_of(b, layer);
     g.parts = (int)tiles(g.rows, image_conv_rows(plan, conv));
     if (b->training)
         norm_totals(b, conv, layer, &g);
@@ -376,9 +373,9 @@ static void norm_forward(struct builder *b, int layer)
     depend(b, layer, layer);
 }
 
-static void norm_back(struct builder *b, int layer)
+static void image_norm_back(struct builder *b, int layer)
 {
-    struct cuda_image_norm g = norm_of(b, layer);
+    struct cuda_image_norm g = image_norm_of(b, layer);
     g.parts = norm_parts(b->plan, layer);
     gpu_plan_add(b, "image_norm_sums", g.parts, 1, 256, 0, &g, sizeof g);
     depend(b, layer, layer);
@@ -396,7 +393,7 @@ static void norm_back(struct builder *b, int layer)
 
 // ---- pools and means ----
 
-static void pool(struct builder *b, int layer, bool back)
+static void image_pool(struct builder *b, int layer, bool back)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[layer];
@@ -440,7 +437,7 @@ static void pool(struct builder *b, int layer, bool back)
     wrote(b, input, back);
 }
 
-static void mean(struct builder *b, int layer, bool back)
+static void image_mean(struct builder *b, int layer, bool back)
 {
     const struct gpu_plan *plan = b->plan;
     int input = plan->layers[layer].inputs[0];
@@ -464,51 +461,30 @@ static void mean(struct builder *b, int layer, bool back)
 
 // ---- layers ----
 
-bool images_forward(struct builder *b, int layer)
-{
-    switch (b->plan->layers[layer].op) {
-    case NET_CONV:
-        conv_forward(b, layer);
-        return true;
-    case NET_BATCH_NORM:
-        norm_forward(b, layer);
-        return true;
-    case NET_MAX_POOL:
-    case NET_AVERAGE_POOL:
-        pool(b, layer, false);
-        return true;
-    case NET_GLOBAL_AVERAGE:
-        mean(b, layer, false);
-        return true;
-    case NET_CONCAT: // its inputs are in place already
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool images_back(struct builder *b, int layer, bool trains)
+bool images_layer(struct builder *b, int layer, bool back, bool trains)
 {
     const struct net_layer *l = &b->plan->layers[layer];
     switch (l->op) {
     case NET_CONV:
-        if (b->reaches[l->inputs[0]])
+        if (!back)
+            conv_forward(b, layer);
+        if (back && b->reaches[l->inputs[0]])
             conv_back(b, layer);
-        if (trains)
+        if (back && trains)
             conv_weights(b, layer);
         return true;
     case NET_BATCH_NORM:
-        norm_back(b, layer);
+        (back ? image_norm_back : image_norm_forward)(b, layer);
         return true;
     case NET_MAX_POOL:
     case NET_AVERAGE_POOL:
-        pool(b, layer, true);
+        image_pool(b, layer, back);
         return true;
     case NET_GLOBAL_AVERAGE:
-        mean(b, layer, true);
+        image_mean(b, layer, back);
         return true;
-    case NET_CONCAT:
-        for (int k = 0; k < l->input_count; k++) {
+    case NET_CONCAT: // its inputs are in place already
+        for (int k = 0; back && k < l->input_count; k++) {
             b->written[l->inputs[k]] = true;
             b->writer[l->inputs[k]] = b->writer[layer];
         }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/plan/loss_optimizer.h"
+#include "engine/cuda/plan/builder.h"
 
 #include <stdlib.h>
-
-#include "engine/cuda/plan/products.h"
 
 bool gpu_has_head(const struct gpu_plan *plan)
 {

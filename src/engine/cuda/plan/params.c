@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/plan/images.h"
-#include "engine/cuda/plan/text.h"
+#include "engine/cuda/plan/builder.h"
 #include "engine/cuda/kernels.h"
 
 // ---- layout ----

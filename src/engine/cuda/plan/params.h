@@ -4,7 +4,7 @@
 // All parameters are in one arena, their states in others of the same layout, so that one kernel
 // can update all of them. A block is what one gradient covers: a layer's weights, then its bias.
 // Gradients may come in parts, which the optimizer sums in order. An embedding's table is a block
-// whose rows may be lazy: updated when they are next used (sequences.h).
+// whose rows may be lazy: updated when they are next used (sequences.c).
 #ifndef FARE_ENGINE_CUDA_PLAN_PARAMS_H
 #define FARE_ENGINE_CUDA_PLAN_PARAMS_H
 
@@ -46,7 +46,7 @@ struct gpu_params {
     int64_t size; // of the arena, in numbers
     int64_t sums; // numbers of all gradients that are summed over ranks; 0: there is one rank
     device_ptr values, state[2];
-    device_ptr rounded; // the values as bf16, for images in bf16 (images.h) and text; or 0
+    device_ptr rounded; // the values as bf16, for images in bf16 (images.c) and text; or 0
     int pad;            // multiple that the channels of an image are padded to
 };
 
@@ -65,6 +65,13 @@ static inline bool image_is_flat(const struct net_layer *layers, int count, int 
             if (layers[i].inputs[k] == image && layers[i].op != NET_DENSE)
                 return false;
     return true;
+}
+
+// The optimizer takes a gradient in one part from the product's epilogue; it is never stored,
+// unless it is summed over ranks.
+static inline bool gpu_is_fused(const struct gpu_block *block)
+{
+    return block->parts == 1 && block->product && block->sum_at < 0;
 }
 
 // Adam's rate, where p1 and p2 are the powers of its two betas after this step.

@@ -5,17 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/plan/loss_optimizer.h"
-#include "engine/cuda/plan/image_conv.h"
-#include "engine/cuda/plan/images.h"
-#include "engine/cuda/plan/layers.h"
 #include "engine/cuda/plan/builder.h"
-#include "engine/cuda/plan/products.h"
-#include "engine/cuda/plan/ranks.h"
-#include "engine/cuda/plan/sequences.h"
-#include "engine/cuda/plan/text.h"
-#include "engine/shared.h"
-#include "engine/engine.h"
 
 // ---- launches ----
 
@@ -143,137 +133,104 @@ static void begin_list(struct builder *b)
         b->writer[i] = b->reader[i] = -1;
 }
 
-static void build_forward(struct builder *b, struct launches *to, bool training, bool labelled)
-{
-    const struct gpu_plan *plan = b->plan;
-    b->to = to;
-    b->training = training;
-    begin_list(b);
-    if (plan->is_text) {
-        text_forward(b, labelled);
-        if (labelled)
-            ranks_score(b);
-        return;
-    }
-    for (int i = 0; i < plan->layer_count; i++) {
-        const struct net_layer *l = &plan->layers[i];
-        const struct gpu_value *value = &plan->values[i];
-        struct gpu_linear linear;
-        if (plan->images && images_forward(b, i))
-            continue;
-        switch (l->op) {
-        case NET_DENSE:
-        case NET_CONV:
-            if (plan->head == i)
-                break;
-            linear = gpu_linear_of(plan, i);
-            gpu_linear_forward(b, &linear, l->relu, value->drop);
-            break;
-        case NET_LSTM:
-            gpu_lstm_forward(b, i);
-            break;
-        case NET_EMBEDDING:
-            gpu_embedding_forward(b, i);
-            break;
-        case NET_ONE_HOT:
-            gpu_one_hot(b, i);
-            break;
-        case NET_MAX_POOL:
-        case NET_AVERAGE_POOL:
-            gpu_pool_forward(b, i);
-            break;
-        case NET_GLOBAL_AVERAGE:
-            gpu_mean(b, i, false);
-            break;
-        case NET_BATCH_NORM:
-            gpu_norm(b, i, false);
-            break;
-        case NET_DROPOUT:
-            if (plan->values[l->inputs[0]].drop != i && !value->in_head)
-                gpu_drop(b, i, false);
-            break;
-        case NET_CONCAT:
-            gpu_concat(b, i, false);
-            break;
-        case NET_IMAGE:
-        case NET_TOKENS:
-        case NET_AUX:
-        case NET_POSITION:
-        case NET_LAYER_NORM:
-        case NET_LINEAR:
-        case NET_ATTENTION:
-        case NET_GELU:
-        case NET_ADD:
-        case NET_TIED_HEAD: // text.c
-            break;
-        }
-    }
-    gpu_loss(b, labelled);
-    if (labelled)
-        ranks_score(b);
-}
-
-static void back_layer(struct builder *b, int i, bool trains)
+static void linear_layer(struct builder *b, int i, bool back, bool trains)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[i];
-    struct gpu_linear linear;
-    if (plan->images && images_back(b, i, trains))
+    struct gpu_linear linear = gpu_linear_of(plan, i);
+    if (!back) {
+        if (plan->head != i)
+            gpu_linear_forward(b, &linear, l->relu, plan->values[i].drop);
+        return;
+    }
+    if (has_relu(l) && !plan->values[i].masked)
+        gpu_relu_back(b, i);
+    if (trains) // first: what is forked then runs beside the way back
+        gpu_linear_weights(b, &linear);
+    if (plan->head == i)
+        wrote(b, l->inputs[0], true);
+    else
+        gpu_linear_back(b, &linear);
+}
+
+// A layer's launches, forward or back. Those of transformers are in text.c.
+static void add_layer(struct builder *b, int i, bool back, bool trains)
+{
+    const struct gpu_plan *plan = b->plan;
+    const struct net_layer *l = &plan->layers[i];
+    if (plan->images && images_layer(b, i, back, trains))
         return;
     switch (l->op) {
     case NET_DENSE:
     case NET_CONV:
-        if (has_relu(l) && !plan->values[i].masked)
-            gpu_relu_back(b, i);
-        linear = gpu_linear_of(plan, i);
-        if (trains) // first: what is forked then runs beside the way back
-            gpu_linear_weights(b, &linear);
-        if (plan->head == i)
-            wrote(b, l->inputs[0], true);
-        else
-            gpu_linear_back(b, &linear);
+        linear_layer(b, i, back, trains);
         break;
     case NET_LSTM:
-        gpu_lstm_back(b, i, trains);
+        if (back)
+            gpu_lstm_back(b, i, trains);
+        else
+            gpu_lstm_forward(b, i);
         break;
     case NET_EMBEDDING:
-        if (trains)
+        if (!back)
+            gpu_embedding_forward(b, i);
+        else if (trains)
             gpu_embedding_back(b, i);
+        break;
+    case NET_ONE_HOT:
+        if (!back)
+            gpu_one_hot(b, i);
         break;
     case NET_MAX_POOL:
     case NET_AVERAGE_POOL:
-        gpu_pool_back(b, i);
+        (back ? gpu_pool_back : gpu_pool_forward)(b, i);
         break;
     case NET_GLOBAL_AVERAGE:
-        gpu_mean(b, i, true);
+        gpu_mean(b, i, back);
         break;
     case NET_BATCH_NORM:
-        gpu_norm(b, i, true);
+        gpu_norm(b, i, back);
         break;
-    case NET_DROPOUT:
-        if (plan->values[l->inputs[0]].drop == i || plan->values[i].in_head)
-            b->written[l->inputs[0]] = true; // shared memory, or done by the head
+    case NET_DROPOUT: // unless it shares memory, or the head does it
+        if (plan->values[l->inputs[0]].drop != i && !plan->values[i].in_head)
+            gpu_drop(b, i, back);
         else
-            gpu_drop(b, i, true);
+            wrote(b, l->inputs[0], back);
         break;
     case NET_CONCAT:
-        gpu_concat(b, i, true);
+        gpu_concat(b, i, back);
         break;
     case NET_AUX:
-        gpu_aux_back(b, i);
+        if (back)
+            gpu_aux_back(b, i);
         break;
     case NET_IMAGE:
     case NET_TOKENS:
-    case NET_ONE_HOT:
     case NET_POSITION:
     case NET_LAYER_NORM:
     case NET_LINEAR:
     case NET_ATTENTION:
     case NET_GELU:
     case NET_ADD:
-    case NET_TIED_HEAD: // text.c
+    case NET_TIED_HEAD:
         break;
     }
+}
+
+static void build_forward(struct builder *b, struct launches *to, bool training, bool labelled)
+{
+    const struct gpu_plan *plan = b->plan;
+    b->to = to;
+    b->training = training;
+    begin_list(b);
+    for (int i = 0; i < plan->layer_count && !plan->is_text; i++)
+        add_layer(b, i, false, false);
+    if (plan->is_text)
+        text_forward(b, labelled);
+    else
+        gpu_loss(b, labelled);
+    if (labelled)
+        ranks_score(b);
 }
 
 static void build_backward(struct builder *b, struct launches *to, int stage)
@@ -307,7 +264,7 @@ static void build_backward(struct builder *b, struct launches *to, int stage)
             gpu_embedding_order(b, i);
     for (int i = plan->layer_count - 1; i >= 0 && !plan->is_text; i--)
         if (b->reaches[i] && b->written[i]) {
-            back_layer(b, i, trains[i]);
+            add_layer(b, i, true, trains[i]);
             if (trains[i])
                 ranks_ready(b, i);
         }

@@ -44,7 +44,7 @@ struct reused_memory { // used by gradients of images one after the other
     int user, until; // the last one, and the layer that reads it last
 };
 
-struct text_memory { // of a transformer (text.h)
+struct text_memory { // of a transformer (text.c)
     int64_t micro;   // samples of a part of the batch; the caller's wish, or 0
     int64_t chunk;   // rows of logits at a time
     device_ptr logits, picked, token_scores;
@@ -59,8 +59,8 @@ struct gpu_plan {
     const struct net_layer *layers;
     int layer_count;
     enum net_loss loss;
-    bool images;  // in bf16 (images.h)
-    bool is_text; // a transformer (text.h)
+    bool images;  // in bf16 (images.c)
+    bool is_text; // a transformer (text.c)
     struct text_memory text;
     int64_t batch;
     struct gpu_params *params;
@@ -84,7 +84,7 @@ struct gpu_plan {
     int buffer_count;
     struct launches evaluate, predict; // without dropout; also without labels
     struct launches catch_up;          // all rows of an embedding
-    // Several ranks (ranks.h).
+    // Several ranks (ranks.c).
     device_ptr sums;      // gradients that are summed, then loss and right of the step's score
     device_ptr totals;    // (ring): struct cuda_total
     device_ptr waited;    // and when gradients were ready (struct cuda_totals)
@@ -112,5 +112,14 @@ struct gpu_set {
 void gpu_gather(const struct gpu_plan *plan, int buffer, const struct engine_set *from,
                 const struct gpu_set *set, device_ptr table, int64_t row_bytes, struct launch *out);
 void gpu_set_ages(const struct gpu_plan *plan, int64_t age, struct launch *out);
+
+// Whether the net is a transformer: one that ends in a head tied to its embedding.
+bool text_net(const struct net_layer *layers, int count);
+
+// One product by itself, for its rate: y = a × b^T, all of them size × size.
+void gpu_product(const struct gpu_device *device, device_ptr a, device_ptr b, device_ptr y,
+                 int size, struct launch *out);
+// For checks: the same convolution for older GPUs; false if the launch is none of Hopper's.
+bool image_conv_portable(const struct launch *from, struct launch *out);
 
 #endif

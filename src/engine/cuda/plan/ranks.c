@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/plan/ranks.h"
-
-#include "engine/cuda/plan/products.h"
+#include "engine/cuda/plan/builder.h"
 
 // Numbers behind the gradients: of the score, loss and right; then of the ranks, what they waited.
 #define SCORE 2

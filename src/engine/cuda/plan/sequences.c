@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/cuda/plan/sequences.h"
+#include "engine/cuda/plan/builder.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/cuda/plan/products.h"
 #include "engine/engine.h"
 
 #define RATES_KNOWN 32768 // beyond it Adam's correction is 1 in single precision
