@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "cmd/run_text.h"
+#include "measure/after.h"
 #include "measure/join.h"
-#include "measure/retry.h"
 #include "run/event.h"
 
 #define SHOWN 48 // bytes of a command

@@ -17,10 +17,8 @@
 #include "cmd/values.h"
 #include "market/bill.h"
 #include "market/local.h"
-#include "measure/gate.h"
+#include "measure/after.h"
 #include "measure/ranks.h"
-#include "measure/repeat.h"
-#include "measure/then.h"
 #include "workload/workload.h"
 
 struct run_options {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "trace/classes.h"
+#include "trace/account.h"
 
 // The rate that a class of kernels follows, and its row in classes.csv.
 enum rate { BY_MATRIX, BY_MEMORY, BY_HOST_BUS, BY_LINK };

@@ -3,7 +3,7 @@
 //
 // Everything is read from files; the command's Python is not started. Before the run the command
 // line tells. The Python of `uv run` or `conda run`, which these choose, is known once it runs
-// (interpreter.h). Parts that cannot be found are absent.
+// (python.h). Parts that cannot be found are absent.
 #ifndef FARE_MEASURE_CODE_H
 #define FARE_MEASURE_CODE_H
 
@@ -24,5 +24,14 @@ int code_observe(char *const *argv, const struct python_place *place, struct run
 
 // Whether this Python only starts others: torchrun, accelerate, poetry.
 bool code_launches(char *const *argv);
+
+// ---- git: the commit and the repository's name of a folder, from git's own files.
+//
+// Only git itself can tell whether the tree is dirty: it is asked to write nothing, and killed
+// after a second.
+
+// Appends the name of the repository that holds the folder: that of its remote 'origin', without
+// ".git", or of its main work tree's folder. Nothing if there is none.
+void git_name(const char *folder, struct buf *name);
 
 #endif

@@ -10,9 +10,7 @@
 #ifndef FARE_MEASURE_COMMAND_H
 #define FARE_MEASURE_COMMAND_H
 
-#include "measure/session.h"
-
-#define COMMAND_GRACE_NS INT64_C(10000000000)
+#include "measure/sampling.h"
 
 struct command_options {
     char *const *argv;     // null-terminated, not empty

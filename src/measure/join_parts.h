@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the parts of join.h: what a job's processes have in common (join.c), its secret
-// (join_proof.c), the first of them (join_first.c) and the others (join_other.c).
+// Shared by the parts of join.h: the job's secret and its first process (join.c), and the
+// others (join_other.c).
 #ifndef FARE_MEASURE_JOIN_PARTS_H
 #define FARE_MEASURE_JOIN_PARTS_H
 
@@ -10,6 +10,8 @@
 
 #include "base/sha256.h"
 #include "measure/join.h"
+
+struct join_peer;
 
 #define JOIN_MAGIC UINT64_C(0x326e696f6a666172)
 
@@ -59,18 +61,6 @@ struct join_session {
     uint64_t messages, answers; // so far
 };
 
-struct join_peer {
-    int fd;   // -1: none
-    int seat; // 0: it has not proved yet who it is
-    size_t have;
-    int64_t heard_ns; // while it has no seat: when it came
-    char from[48];
-    bool wrong; // what it sent proves nothing
-    struct join_hello hello;
-    struct join_session session;
-    struct join_message *in; // null: it has not said hello
-};
-
 struct join {
     struct worker place;
     char job[96];
@@ -106,10 +96,6 @@ const char *join_variable(const char *name);          // null: not set, or empty
 // Whether a message is possible.
 bool join_valid(const struct join_message *message);
 
-// Finds the job's secret, and makes its key. Fails for one that the user gave and that cannot be
-// used; without one, `problem` says why.
-int join_find_key(struct join *join, struct err *err) MUST_USE;
-
 // A proof of `bytes` as the `number`th of their kind, by who has the key.
 void join_prove(const uint8_t key[SHA256_BYTES], char what, uint64_t number, const void *bytes,
                 size_t len, uint8_t proof[SHA256_BYTES]);
@@ -121,9 +107,6 @@ bool join_draw(uint8_t nonce[SHA256_BYTES]) MUST_USE;
 void join_bind(const struct join *join, const struct join_hello *hello,
                const struct join_welcome *welcome, uint8_t proof[SHA256_BYTES],
                struct join_session *session);
-
-int join_first_open(struct join *join, struct err *err) MUST_USE;
-void join_first_close(struct join *join);
 void join_other_open(struct join *join);
 void join_release(struct join *join); // the memory of it, once no thread uses it
 

@@ -14,8 +14,8 @@
 #include "base/opt.h"
 #include "base/secret.h"
 #include "market/desk.h"
-#include "measure/live.h"
 #include "measure/price.h"
+#include "measure/session.h"
 #include "record/run.h"
 #include "record/spending.h"
 #include "run/plan.h"
@@ -105,7 +105,7 @@ struct measure {
     int exit_code;    // of the last command, or of an interrupted run: 128 + the signal's number
     bool begun;
     int64_t begun_ns; // the first run
-    double told_s;    // watch.h: the last line in a log
+    double told_s;    // session.h: the last line in a log
     bool kept;        // the last run is in the ledger, or on its way there
     bool done;        // it was finished before: nothing ran
     bool again;       // the lease was lost: start it again

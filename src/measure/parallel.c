@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "measure/measure.h"
 #include "trace/exchanges.h"
+#include "trace/trace.h"
 
 enum {
     WORK_MS = 100,

@@ -16,7 +16,6 @@
 #include "measure/join.h"
 #include "measure/sampling.h"
 #include "measure/session.h"
-#include "measure/tracing.h"
 #include "run/child.h"
 #include "run/follow.h"
 

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/money.h"
 #include "market/market.h"
-#include "measure/live.h"
+#include "measure/session.h"
 #include "record/run.h"
 
 struct measure_price;

@@ -12,7 +12,7 @@
 #include "base/fs.h"
 #include "base/tree.h"
 #include "machine/cpu.h"
-#include "measure/git.h"
+#include "measure/code.h"
 #include "measure/rates.h"
 #include "version.h"
 

@@ -5,7 +5,6 @@
 #define FARE_MEASURE_RUNNER_H
 
 #include "measure/measure.h"
-#include "measure/session.h"
 
 struct runner {
     bool (*takes)(const struct session *session); // the first in the list that returns true runs it

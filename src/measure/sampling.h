@@ -13,16 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "measure/session.h"
 #include "run/follow.h"
 
-#define SAMPLING_S       60.0 // after the first step
-#define SAMPLING_LEAST_S 10.0
-#define SAMPLING_RATE_S  30.0  // the same without a total, if the rate is steady
-#define SAMPLING_STEPS   5     // the least for a rate
+#define SAMPLING_S       60.0  // after the first step
 #define SAMPLING_LIMIT_S 600.0 // without progress, or with fewer steps than that
-// An evaluation or a checkpoint that is announced for soon after is waited for, and for its end.
-#define SAMPLING_PART_S  30.0
-#define SAMPLING_PARTS_S 180.0 // after the first step, at most
 
 // Why a command was ended; the rows are the record's `stopped_by`.
 #define SAMPLING_ENDS(ROW)                                                                         \
@@ -62,5 +57,38 @@ enum sampling_end sampling_judge(const struct sampling *now);
 
 // When it ends at the latest, if nothing changes, in seconds from the start.
 double sampling_until_s(const struct sampling *now);
+
+// ---- tracing: records the GPU's work while a command is measured (trace/trace.h): on NVIDIA GPUs,
+// unless --no-trace is given. It records for some seconds, some time after the first step, until a
+// step's account is known. Where nothing but the kernels shows the steps it records now and then
+// throughout; steps after the last time are derived from their rate.
+
+struct tracing {
+    struct trace *trace; // null: off
+    int64_t read_ns;     // when it is read next
+    int64_t window_ns;   // when recording for the account begins; 0: no step yet
+    bool done;           // the account is known
+    int64_t steps;       // by the kernels, after the first report,
+    int64_t first_ns;    // which was then,
+    int64_t last_ns;     // until then
+};
+
+// Before the command starts.
+int tracing_open(struct tracing *tracing, const struct session *session, struct err *err) MUST_USE;
+void tracing_release(struct tracing *tracing);
+
+// Adds entries for the command's environment to a list with room for two more; returns its length.
+size_t tracing_environment(const struct tracing *tracing, char **list, size_t count);
+
+// While it runs: the GPU was busy for this share of the last seconds.
+void tracing_activity(struct tracing *tracing, double busy);
+
+// While it runs, often.
+int tracing_work(struct tracing *tracing, struct follow *follow, struct err *err) MUST_USE;
+
+// After its end: passes the last steps on and fills the record, and says why if there is no
+// account.
+int tracing_finish(struct tracing *tracing, struct follow *follow, struct run *run,
+                   struct buf *says, struct err *err) MUST_USE;
 
 #endif

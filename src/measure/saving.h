@@ -13,7 +13,6 @@
 #include <sys/types.h>
 
 #include "measure/measure.h"
-#include "measure/session.h"
 
 struct saving;
 
@@ -51,5 +50,16 @@ const char *saving_by(const struct saving *saving); // what ended it: "notice", 
 // After it: saves the rest and fills run->saving. A job that was told of a notice and has ended is
 // interrupted, whatever its exit code.
 int saving_finish(struct saving *saving, struct session *session, struct err *err) MUST_USE;
+
+// ---- resumed: the time of a whole training from a run that made only its rest. Pure: no clock.
+//
+// A start that resumes from a checkpoint measures the steps after it. Its own time is not that of
+// the training, and must not be quoted as such: it becomes a projection.
+
+// For a run that resumed, with `saving` filled and its own start the last of the attempts. Adds the
+// earlier steps to the projection, at the pace of this run; where its steps are unknown, the time
+// that earlier starts took for what they saved. A run that finished gets a projection and is no
+// full one any more. Nothing is changed if nothing is known of the time before.
+void resumed_project(struct run *run);
 
 #endif

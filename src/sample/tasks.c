@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "sample/proc_file.h"
+#include "sample/source.h"
 
 #define FOREIGN_MAX 32768 // remembered processes that are not the run's
 #define NEW_MAX     1024  // new processes per scan; the rest waits for the next one

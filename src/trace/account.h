@@ -6,16 +6,94 @@
 #ifndef FARE_TRACE_ACCOUNT_H
 #define FARE_TRACE_ACCOUNT_H
 
-#include "record/run.h"
-#include "trace/classes.h"
-#include "trace/pattern.h"
+#include <stddef.h>
+#include <stdint.h>
 
-// A gap up to SHORT lies between two kernels even where the host is far ahead. A gap before data
-// counts as waiting for it from DATA_LEAST and DATA_SHARE of the step on; a shorter one is the
-// host's.
-#define ACCOUNT_SHORT_NS      5000
-#define ACCOUNT_DATA_LEAST_NS 1000000
-#define ACCOUNT_DATA_SHARE    0.03
+#include "record/run.h"
+#include "trace/ring.h"
+
+// ---- classes: what a GPU does in a kernel, and in which precision, by the kernel's name.
+//
+// Names come from cuBLAS, cuDNN, CUTLASS, PyTorch, Triton, XLA, NCCL and others, mangled or not.
+// They are no interface: an unknown one is "other", and a precision that the name does not tell is
+// unknown.
+
+#define TRACE_CLASSES(X)                                                                           \
+    X(MATMUL, "matrix products")                                                                   \
+    X(CONVOLUTION, "convolutions")                                                                 \
+    X(ATTENTION, "attention")                                                                      \
+    X(ELEMENTWISE, "element-wise and reductions")                                                  \
+    X(OPTIMIZER, "optimizer")                                                                      \
+    X(COLLECTIVE, "collectives")                                                                   \
+    X(IN, "copies to the GPU")                                                                     \
+    X(OUT, "copies from the GPU")                                                                  \
+    X(WITHIN, "copies on the GPU")                                                                 \
+    X(UNKNOWN, "other")
+
+#define TRACE_PRECISIONS(X)                                                                        \
+    X(NONE, 0)                                                                                     \
+    X(F64, "f64")                                                                                  \
+    X(F32, "f32")                                                                                  \
+    X(TF32, "tf32")                                                                                \
+    X(BF16, "bf16")                                                                                \
+    X(F16, "f16")                                                                                  \
+    X(FP8, "fp8")                                                                                  \
+    X(FP4, "fp4")                                                                                  \
+    X(INT8, "int8")
+
+enum trace_class {
+#define X(name, text) CLASS_##name,
+    TRACE_CLASSES(X)
+#undef X
+        CLASSES
+};
+enum trace_precision {
+#define X(name, text) PRECISION_##name,
+    TRACE_PRECISIONS(X)
+#undef X
+        PRECISIONS
+};
+
+extern const char *const class_names[CLASSES];
+extern const char *const precision_names[PRECISIONS]; // null: unknown
+
+struct kernel_class {
+    unsigned char class;     // enum trace_class
+    unsigned char precision; // enum trace_precision; of products, convolutions and attention
+};
+
+struct kernel_class classify_kernel(const char *name);
+
+// ---- pattern: finds a training's steps in the order of its kernels.
+//
+// Kernels of an optimizer run together once per step, however many batches it accumulates, and
+// never in an evaluation. Where none is recognised (XLA's are fused into others), the steps are
+// what most kernels agree on: a kernel's launches come in bursts, one per step, with the layers
+// inside; the number of bursts that most names share is the number of steps. The names must take
+// turns, so that the trials of an autotuner are none.
+
+// A record, with its class looked up.
+struct trace_item {
+    int64_t start_ns, end_ns;
+    uint32_t key;          // the name's index, or TRACE_NAMES + kind for copies
+    uint32_t size, launch; // as in struct trace_record
+    uint8_t kind, class, precision, device;
+};
+
+enum { TRACE_KEYS = TRACE_NAMES + TRACE_KINDS, PATTERN_LEAST = 4 };
+
+struct pattern {
+    int64_t *ends;      // when each step's optimizer, or another fixed point of the step, ended
+    uint32_t *launches; // the last launch before
+    size_t count;       // 0, or at least PATTERN_LEAST
+};
+
+// The items must be sorted by start. The last step counts only if others follow it.
+int pattern_find(const struct trace_item *items, size_t count, struct pattern *out,
+                 struct err *err) MUST_USE;
+void pattern_release(struct pattern *pattern);
+
+// ---- account
 
 enum account_gap { GAP_DATA, GAP_SYNC, GAP_HOST, GAP_SHORT, GAPS };
 

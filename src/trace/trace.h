@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "record/run.h"
+#include "trace/account.h"
 
 struct trace;
 
@@ -21,9 +22,6 @@ void trace_free(struct trace *trace); // removes the folder; null is fine
 // Entries for the command's environment, "NAME=value"; null-terminated, and empty if it is off.
 // Owned by the trace.
 char *const *trace_environment(const struct trace *trace);
-
-// Null while it is on. For a person: "CUDA_INJECTION64_PATH is set: another profiler has the GPU".
-const char *trace_why_off(const struct trace *trace);
 
 // Reads what is new; call it several times a second. `*steps` is the number of steps found since
 // the last call, and `*at_ns` when the last of them ended (clock_now_ns).
@@ -66,5 +64,35 @@ struct trace_rank {
 int trace_ranks(const struct trace *trace, struct trace_rank *list);
 
 int trace_account(struct trace *trace, struct run_account *account, struct err *err) MUST_USE;
+
+// ---- rings: reads one traced process's ring (trace/ring.h) into a window of its newest records,
+// sorted. The file is the command's: every figure in it is checked, and it is read, never mapped,
+// since it could be cut short at any time.
+
+enum { RING_WINDOW = 1 << 18 }; // records kept
+
+struct ring {
+    int fd;       // -1: not open
+    bool damaged; // not read any more
+    struct trace_header header;
+    int64_t opened_ns; // soon after the process began to use CUDA
+    uint64_t read;     // records
+    struct kernel_class classes[TRACE_NAMES];
+    uint32_t names;           // classified
+    uint64_t base_ns;         // CUPTI's time of the first record
+    struct trace_item *items; // times from there on
+    size_t count, sorted;
+};
+
+// Zero if there is none (yet), one if it is open now.
+int ring_open(struct ring *ring, const char *folder, int number);
+void ring_close(struct ring *ring);
+
+int ring_read(struct ring *ring, struct err *err) MUST_USE;
+void ring_sort(struct ring *ring);
+void ring_want(const struct ring *ring, uint32_t records);
+
+// An item's time on CLOCK_MONOTONIC.
+int64_t ring_clock(const struct ring *ring, int64_t item_ns);
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "sample/proc_file.h"
+#include "sample/source.h"
 #include "sample/tasks.h"
 #include "sample/totals.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far a run is: meters that began some time ago, and a machine that costs 36 USD an hour, a
 // cent for each second that was begun, but at least five.
-#include "measure/live.h"
+#include "measure/session.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #include "oom.h"
 
 #include "base/clock.h"
-#include "measure/live.h"
+#include "measure/session.h"
 
 static int free_of_charge(const void *price, int64_t ns, int64_t *nano, struct err *err)
 {

@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-#include "measure/gate.h"
-#include "measure/repeat.h"
+#include "measure/after.h"
 
 static void add(struct runs *runs, double ms, const char *ended)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time of a whole training, from a run that resumed it. All figures are by hand.
-#include "measure/resumed.h"
+#include "measure/saving.h"
 
 #include "test.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which failures are tried again (docs/saving.md), and after what pause.
-#include "measure/retry.h"
+#include "measure/after.h"
 
 #include <stdlib.h>
 

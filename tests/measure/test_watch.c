@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a log says about a run in progress.
-#include "measure/watch.h"
+#include "measure/session.h"
 
 #include "base/money.h"
 #include "test.h"

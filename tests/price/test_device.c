@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "run/peak.h"
+#include "measure/session.h"
 #include "test.h"
 
 static struct devices *shipped(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sample/history.h"
+#include "sample/totals.h"
 
 #include <math.h>
 #include <stdlib.h>

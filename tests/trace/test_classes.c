@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels by name: kernels.tsv has real ones, with where each was seen.
-#include "trace/classes.h"
+#include "trace/account.h"
 
 #include <stdio.h>
 #include <string.h>

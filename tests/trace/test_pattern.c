@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps from the order of kernels. A sequence is written as a text, a letter per kernel, and takes
 // 10 us each, 1 us apart. 'O' is an optimizer's; the number of steps is counted by hand.
-#include "trace/pattern.h"
+#include "trace/account.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "test.h"
-#include "trace/classes.h"
 
 enum { MOST = 200000 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ring is the command's file: whatever it holds, reading it ends well.
-#include "trace/rings.h"
+#include "trace/trace.h"
 
 #include <fcntl.h>
 #include <stdio.h>

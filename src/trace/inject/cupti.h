@@ -20,8 +20,6 @@ enum { CUPTI_DOMAIN_RUNTIME = 2, CUPTI_SITE_EXIT = 1 };
 
 enum { CUPTI_COPY_HTOD = 1, CUPTI_COPY_DTOH = 2 };
 
-enum { CUPTI_MULTIPLE_SUBSCRIBERS = 39, CUPTI_FLUSH_FORCED = 1 };
-
 struct cupti_kernel {
     uint32_t kind;
     uint32_t ignored[3];
@@ -57,28 +55,5 @@ typedef void cupti_completed(void *context, uint32_t stream, uint8_t *buffer, si
 
 // A CUDA function is called; `site` is the first member of its data.
 typedef void cupti_called(void *data, uint32_t domain, uint32_t function, const uint32_t *site);
-
-// Functions return 0 on success.
-#define CUPTI_FUNCTIONS(X)                                                                         \
-    X(cuptiGetVersion, (uint32_t * version))                                                       \
-    X(cuptiGetTimestamp, (uint64_t * ns))                                                          \
-    X(cuptiSubscribe, (void **subscriber, cupti_called *, void *data))                             \
-    X(cuptiUnsubscribe, (void *subscriber))                                                        \
-    X(cuptiEnableDomain, (uint32_t enable, void *subscriber, uint32_t domain))                     \
-    X(cuptiFinalize, (void))                                                                       \
-    X(cuptiActivityRegisterCallbacks, (cupti_requested *, cupti_completed *))                      \
-    X(cuptiActivityEnable, (uint32_t kind))                                                        \
-    X(cuptiActivityDisable, (uint32_t kind))                                                       \
-    X(cuptiActivityGetNextRecord, (uint8_t * buffer, size_t valid, void **record))                 \
-    X(cuptiActivityFlushAll, (uint32_t flag))
-
-struct cupti {
-#define X(name, arguments) int(*name) arguments;
-    CUPTI_FUNCTIONS(X)
-#undef X
-};
-
-// False if there is none, or it lacks a function.
-bool cupti_find(struct cupti *cupti);
 
 #endif
