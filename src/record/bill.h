@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of bills and quotes: the cost of a run on an offer, line by line, and offers side by
-// side. Plain data. Amounts are decimal texts, so that they stay exact.
+// side. Plain data.
 #ifndef FARE_RECORD_BILL_H
 #define FARE_RECORD_BILL_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of a scheduled task's bill, printed by `fare cron`. Amounts are texts in USD.
+// The record of a scheduled task's bill, printed by `fare cron`. Amounts are in USD.
 #ifndef FARE_RECORD_SCHEDULE_H
 #define FARE_RECORD_SCHEDULE_H
 

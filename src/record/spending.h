@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The record of who spent what, printed by `fare runs --by` and `fare runs --budgets`. Amounts are
-// texts, in USD unless the name says otherwise.
+// in USD unless the name says otherwise.
 #ifndef FARE_RECORD_SPENDING_H
 #define FARE_RECORD_SPENDING_H
 
