@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rehearsals of lost machines: a job is interrupted at random moments until it has finished.
 
-    tests/guard/rehearsal.py FARE [--count N] [--at-once N] [SEED]
+    tests/guard/rehearsal.py FARE [--count N] [--first N] [--at-once N] [SEED]
 
 Each has its own seed, such as 7-12, which replays it alone. In each: the job finishes; its result is that of an
 uninterrupted run, bit for bit (one in forty is fare's own mlp, one in ten saves to an S3 server); no partial checkpoint was resumed; two
@@ -180,6 +180,7 @@ class Rehearsal:
         self.machines, self.faults, self.alive = 0, [], []  # faults of the store: from, to
         self.notes, self.noted_by = self.dir / "notes", self.disk.with_name("fake_notes.so")
         self.start_times, self.were_wrong, self.kept = {}, set(), rehearsal_log.Kept()  # starts, by name
+        self.announced = {}  # by start: when its machine would be gone
 
     def mount(self):
         """A store that can be full. Without the right to mount, there is none."""
@@ -227,7 +228,7 @@ class Rehearsal:
         self.start_times[name] = time.monotonic()
         with open(self.said(name), "ab") as said:
             fare = subprocess.Popen(self.command(home), cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
-        fare.home = home
+        fare.home, fare.name = home, name
         self.alive.append(fare)
         return fare
 
@@ -254,9 +255,12 @@ class Rehearsal:
             send(everything, signal.SIGSTOP)
             send(set(everything + children(fare.pid)), signal.SIGKILL)
         elif what == "term":
+            self.announced[fare.name] = now + 3  # --notice signal@3s
             send([fare.pid], signal.SIGTERM)
         elif what in ("notice", "short notice"):
-            (fare.home / "notice").write_text("4" if what == "notice" else "0.5")
+            seconds = "4" if what == "notice" else "0.5"
+            self.announced[fare.name] = now + float(seconds)
+            (fare.home / "notice").write_text(seconds)
         elif what == "pause":
             self.pause(fare)
         elif what in ("store down", "disk full", "network cut", "slow network"):
@@ -561,8 +565,9 @@ class Rehearsal:
         log = rehearsal_log.Log(self.notes)
         steps, starts = log.steps(), log.bases()
         for name in self.start_times:
+            faults = self.faults + [(self.announced.get(name, float("inf")), float("inf"))]
             count("looks at which a save was due",
-                  rehearsal_log.judge_start(log, name, lines, self.kind, EVERY_S, self.lease_s, self.faults, self.said(name).read_text()))
+                  rehearsal_log.judge_start(log, name, lines, self.kind, EVERY_S, self.lease_s, faults, self.said(name).read_text()))
             bases = [base for epoch, (base, _) in self.kept.known.items() if starts.get(epoch) == name]
             for line in lines:
                 if line[2:3] == ["start"] and line[4] == name and all(b in steps or b == (0, 0) for b in bases):
@@ -722,10 +727,11 @@ def main():
     parser.add_argument("fare")
     parser.add_argument("seed", nargs="?", default="1")
     parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--at-once", type=int, default=10)
     args = parser.parse_intermixed_args()
     fare = str(Path(args.fare).resolve())
-    seeds = [args.seed] if "-" in args.seed else [f"{args.seed}-{i}" for i in range(1, args.count + 1)]
+    seeds = [args.seed] if "-" in args.seed else [f"{args.seed}-{i}" for i in range(args.first, args.first + args.count)]
     faults, began = [], time.monotonic()
     for number in (signal.SIGTERM, signal.SIGINT):  # no more are begun
         signal.signal(number, lambda *_: ending.set())

@@ -8,7 +8,8 @@ look, whenever that came:
     saves     At a look that began an interval or more after the last save, the newest checkpoint that counted by then is saved. The
               interval is --save-every, or twice the time that the last save took (docs/saving.md, "How often"). No pause between looks is
               longer than until then, or than an eighth of it. So what an interruption takes is what was made in one interval, and the
-              checkpoint that was being written or sent. A store that fails, and a lease that ran out, are excuses.
+              checkpoint that was being written or sent. Excuses are a store that fails, a lease that ran out, a notice whose time is over, and,
+              for one look, a checkpoint that was finished just then.
     starts    A start begins from the newest save that was confirmed before it; an older one only where something was wrong with its
               store, and then its base says that newer ones were passed over.
     deletions A save that was whole once is still whole, or docs/saving.md, "What is deleted", lets it go: there are three newer ones that
@@ -135,9 +136,14 @@ def judge_pause(cycle, last, every_s):
         raise Fault(f"at {cycle.pause:.3f} fare paused for {cycle.asked_s:.3f} s, over {most:.3f} s")
 
 
+def being_written(cycle, written):
+    """The checkpoints that became whole around this look. It may have found one, and then that it changed while it was read."""
+    return {s for s, w in written.items() if w["begins"] < cycle.pause and w.get("whole", cycle.pause) > cycle.woke}
+
+
 def judge_saves(cycles, written, kind, every_s, excuse):
     """Of one thread and one copy of the job. Returns the looks at which a save was due and there was one to make."""
-    last, due = None, 0
+    last, due, tried = None, 0, set()
     for i, c in enumerate(cycles):
         if not c.pause:
             break  # killed, or the end
@@ -146,7 +152,9 @@ def judge_saves(cycles, written, kind, every_s, excuse):
         must = steps and (not last or (max(steps) > last.began[1] and c.woke - last.began[0] >= every))
         due += bool(must)
         right = c.began and c.confirmed and c.began[1] >= max(steps) if must else not c.began or c.confirmed
-        if not right and not excuse(c):
+        new = being_written(c, written) - tried if not right and not c.began else set()
+        tried |= new  # the next look has no such excuse
+        if not right and not new and not excuse(c):
             raise Fault(f"no save at {c.look:.3f}: step {max(steps) if steps else c.began[1]} was complete, "
                         + (f"the last was {last.began[1]} at {last.began[0]:.3f}" if last else "none was saved")
                         + f", the interval {every:.3f} s; began {c.began}, confirmed {c.confirmed}")
