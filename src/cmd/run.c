@@ -12,7 +12,6 @@
 #include "base/proc.h"
 #include "cmd/fleet.h"
 #include "cmd/measuring.h"
-#include "cmd/run_scaling.h"
 #include "cmd/run_text.h"
 #include "cmd/values.h"
 #include "market/bill.h"

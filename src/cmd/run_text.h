@@ -37,4 +37,8 @@ void run_text_ranks(const struct run *run, struct buf *out);
 // Appends how far the projections on the way were off: "-1.2 % after 10 s, +0.1 % after 30 s".
 void run_text_checks(const struct run *run, struct buf *out);
 
+// What more processes gain: a table, and a sentence for each number that does not pay; nothing if
+// all runs have the same. `hour_nano_usd`: the price of this machine; 0: unknown.
+void run_scaling(struct out *out, const struct runs *runs, int64_t hour_nano_usd);
+
 #endif

@@ -16,7 +16,6 @@ struct board;
 int board_new(struct board **out, struct site *site, struct err *err) MUST_USE;
 void board_stop(struct board *board);
 void board_free(struct board *board);
-bool board_stops(struct board *board);
 
 // How many runs there are of each training with each framework and each end: of the most frequent
 // values of each, and of all others together.
