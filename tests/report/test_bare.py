@@ -28,7 +28,8 @@ report("it is about the runs that were made", text.startswith("<!doctype html>")
 (HERE / "json.html").unlink()
 p = fare("--no-report")
 report("--no-report writes none", p.returncode == 0 and "The report" not in p.stdout and not files(), p.stdout[-200:])
-p = fare("--report", "nowhere/at/all.html", until=("--within", "20%"))
+# As far as it goes for users, sanitized here alone: cli/bare has the other build.
+p = fare("--report", "nowhere/at/all.html", **({"until": ("--within", "20%")} if "sanitize" in os.environ["BUILD"] else {}))
 report("a report that cannot be written is a warning", p.returncode == 0 and "nowhere/at/all.html" in p.stderr and
        "mlp" in p.stdout, p.stderr)
 done()
