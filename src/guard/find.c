@@ -165,7 +165,7 @@ enum whole whole_file(const char *path)
 
 // ---- Whether a folder is whole
 
-struct folder {
+struct folder_seen {
     int files;
     bool broken;  // one is known to be incomplete
     bool unknown; // one is of no known format and has the size of tensors
@@ -223,7 +223,8 @@ static bool shards_are_there(const char *folder, const char *index)
     return good;
 }
 
-static void look_at_file(struct folder *f, const char *folder, const char *name, const char *path)
+static void look_at_file(struct folder_seen *f, const char *folder, const char *name,
+                         const char *path)
 {
     f->state |= strcmp(name, "trainer_state.json") == 0;
     f->metadata |= strcmp(name, ".metadata") == 0;
@@ -242,7 +243,7 @@ static void look_at_file(struct folder *f, const char *folder, const char *name,
     f->weights |= one == WHOLE_YES;
 }
 
-static void walk(struct folder *f, const char *path, int depth)
+static void walk(struct folder_seen *f, const char *path, int depth)
 {
     DIR *dir = opendir(path);
     const struct dirent *entry;
@@ -269,7 +270,7 @@ static void walk(struct folder *f, const char *path, int depth)
 
 enum whole whole_folder(const char *path)
 {
-    struct folder f = {0};
+    struct folder_seen f = {0};
     walk(&f, path, 0);
     if (f.broken || f.files == 0)
         return WHOLE_NO;
@@ -285,7 +286,7 @@ enum whole whole_folder(const char *path)
 #define FIND_DEPTH_MAX 5     // folders between the given one and an item
 #define ENTRIES_MAX    20000 // looked at in one look
 
-struct known {
+struct find_known {
     char *path;
     bool folder;
     bool seen; // in this look
@@ -305,7 +306,7 @@ struct finder {
     char *path, *real; // as given, and without links (optional)
     bool first;        // what is there now is old
     int entries;
-    struct known *items;
+    struct find_known *items;
     size_t count, cap;
     int64_t taken_ns; // the newest change of what was taken: older items do not count
 };
@@ -393,7 +394,7 @@ static int64_t time_of(const struct stat *st)
     return (int64_t)st->st_mtim.tv_sec * NS_PER_S + st->st_mtim.tv_nsec;
 }
 
-static void add_state(struct known *k, const struct stat *st, const char *name)
+static void add_state(struct find_known *k, const struct stat *st, const char *name)
 {
     for (const char *c = name; *c; c++)
         k->state = mix(k->state, (unsigned char)*c);
@@ -406,7 +407,7 @@ static void add_state(struct known *k, const struct stat *st, const char *name)
         k->newest_ns = time_of(st);
 }
 
-static void add_tree(struct finder *f, struct known *k, const char *path, int depth)
+static void add_tree(struct finder *f, struct find_known *k, const char *path, int depth)
 {
     DIR *dir = depth <= FIND_DEPTH_MAX ? opendir(path) : NULL;
     const struct dirent *entry;
@@ -439,7 +440,7 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static struct known *known_of(struct finder *f, const char *path)
+static struct find_known *known_of(struct finder *f, const char *path)
 {
     for (size_t i = 0; i < f->count; i++)
         if (strcmp(f->items[i].path, path) == 0)
@@ -449,13 +450,13 @@ static struct known *known_of(struct finder *f, const char *path)
     char *copy = text_copy(path, NULL);
     if (!copy)
         return NULL;
-    f->items[f->count] = (struct known){.path = copy, .step = find_step(last_part(path))};
+    f->items[f->count] = (struct find_known){.path = copy, .step = find_step(last_part(path))};
     return &f->items[f->count++];
 }
 
 // The files of one item as they are now, and the file beside it if that names it.
 static void read_item(struct finder *f, const char *path, const struct stat *st,
-                      const struct beside *beside, struct known *out)
+                      const struct beside *beside, struct find_known *out)
 {
     out->folder = S_ISDIR(st->st_mode);
     out->state = 0;
@@ -471,7 +472,7 @@ static void read_item(struct finder *f, const char *path, const struct stat *st,
     }
 }
 
-static bool keep_beside(struct known *k, const struct beside *beside)
+static bool keep_beside(struct find_known *k, const struct beside *beside)
 {
     if (!beside) {
         free(k->beside);
@@ -489,7 +490,7 @@ static bool keep_beside(struct known *k, const struct beside *beside)
 static void note_item(struct finder *f, const char *path, const struct stat *st,
                       const struct beside *beside)
 {
-    struct known *k = known_of(f, path);
+    struct find_known *k = known_of(f, path);
     bool named = beside->name && strcmp(beside->item, last_part(path)) == 0;
     if (!k || !keep_beside(k, named ? beside : NULL))
         return; // out of memory: the next look may have some
@@ -571,7 +572,7 @@ static void look_below(struct finder *f, const char *path, int depth)
         closedir(dir);
 }
 
-static void release_item(struct known *k)
+static void release_item(struct find_known *k)
 {
     free(k->path);
     free(k->beside);
@@ -611,7 +612,7 @@ static void look(struct finder *f)
 // ---- which one
 
 // Another one was begun after it.
-static bool has_follower(const struct finder *f, const struct known *k)
+static bool has_follower(const struct finder *f, const struct find_known *k)
 {
     for (size_t i = 0; i < f->count; i++)
         if (f->items[i].newest_ns > k->newest_ns && f->items[i].first_ns > k->changed_ns &&
@@ -621,7 +622,7 @@ static bool has_follower(const struct finder *f, const struct known *k)
 }
 
 // What it is by its own files and the one beside it.
-static enum whole judge(const struct known *k)
+static enum whole judge(const struct find_known *k)
 {
     enum whole whole = k->folder ? whole_folder(k->path) : whole_file(k->path);
     if (!k->tracked)
@@ -632,7 +633,7 @@ static enum whole judge(const struct known *k)
     return named && whole != WHOLE_NO ? WHOLE_YES : WHOLE_NO;
 }
 
-static bool is_complete(const struct finder *f, struct known *k, int64_t quiet_ns,
+static bool is_complete(const struct finder *f, struct find_known *k, int64_t quiet_ns,
                         int64_t silent_ns, int64_t until_ns)
 {
     int64_t still_ns = (until_ns > 0 ? until_ns : clock_now_ns()) - k->changed_ns;
@@ -652,11 +653,11 @@ static bool is_complete(const struct finder *f, struct known *k, int64_t quiet_n
 bool finder_look(struct finder *f, int64_t quiet_ns, int64_t silent_ns, int64_t until_ns,
                  struct find_item *item, bool *writing)
 {
-    const struct known *best = NULL;
+    const struct find_known *best = NULL;
     bool busy = false;
     look(f);
     for (size_t i = 0; i < f->count; i++) {
-        struct known *k = &f->items[i];
+        struct find_known *k = &f->items[i];
         if (k->state == k->taken || k->newest_ns < f->taken_ns)
             continue;
         if (!is_complete(f, k, quiet_ns, silent_ns, until_ns)) {
@@ -684,7 +685,7 @@ bool finder_look(struct finder *f, int64_t quiet_ns, int64_t silent_ns, int64_t 
 bool finder_same(struct finder *f, const struct find_item *item)
 {
     struct stat st;
-    struct known now = {0};
+    struct find_known now = {0};
     struct beside beside = {0};
     f->entries = 0;
     if (stat(item->path, &st) != 0)
@@ -713,7 +714,7 @@ const char *finder_place(const struct finder *f, const struct find_item *item, s
 void finder_took(struct finder *f, const struct find_item *item)
 {
     for (size_t i = 0; i < f->count; i++) {
-        struct known *k = &f->items[i];
+        struct find_known *k = &f->items[i];
         if (k->path != item->path)
             continue;
         k->taken = item->state;
@@ -725,7 +726,7 @@ void finder_took(struct finder *f, const struct find_item *item)
 
 int finder_told(struct finder *f, const char *path, struct err *err)
 {
-    struct known *k = known_of(f, path);
+    struct find_known *k = known_of(f, path);
     if (!k)
         return err_memory(err);
     k->told = true;

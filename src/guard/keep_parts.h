@@ -22,7 +22,7 @@ struct scan_memo {
     uint8_t (*parts)[SHA256_BYTES];
 };
 
-struct scan {
+struct tree_scan {
     struct index paths; // number in `memos`
     struct scan_memo *memos;
     size_t count, cap;
@@ -30,11 +30,11 @@ struct scan {
     void *context;
 };
 
-void scan_release(struct scan *scan);
+void scan_release(struct tree_scan *scan);
 
 // Hashes one file of the size `bytes`: the whole and its parts. ERR_FORMAT: it has another size.
 int scan_hash(const char *path, int64_t bytes, uint8_t sum[SHA256_BYTES],
-              uint8_t (**parts)[SHA256_BYTES], struct scan *scan, int64_t deadline_ns,
+              uint8_t (**parts)[SHA256_BYTES], struct tree_scan *scan, int64_t deadline_ns,
               struct err *err) MUST_USE;
 
 // ---- keep
@@ -71,7 +71,7 @@ struct keep {
     bool passed;               // this epoch left checkpoints behind that it could not use
     int64_t patience_ns;
     struct keep_entry unusable; // the newest of those that none could be used of
-    struct scan scan;
+    struct tree_scan scan;
 
     const char *doing; // for the progress
     int64_t done_bytes, total_bytes;

@@ -25,7 +25,7 @@
 #define DEPTH_MAX 64
 #define FRESH_S   2 // a change so shortly before a scan may not show in the times
 
-void scan_release(struct scan *scan)
+void scan_release(struct tree_scan *scan)
 {
     for (size_t i = 0; i < scan->count; i++)
         free(scan->memos[i].parts);
@@ -41,7 +41,7 @@ struct hashing {
     int fd;
     const char *path;
     int64_t bytes, deadline_ns;
-    struct scan *scan; // (optional) for the progress
+    struct tree_scan *scan; // (optional) for the progress
     uint8_t *piece;
     struct sha256 whole, part;
     uint8_t (*parts)[SHA256_BYTES];
@@ -88,7 +88,7 @@ static int hash_all(struct hashing *h, struct err *err)
 }
 
 int scan_hash(const char *path, int64_t bytes, uint8_t sum[SHA256_BYTES],
-              uint8_t (**parts)[SHA256_BYTES], struct scan *scan, int64_t deadline_ns,
+              uint8_t (**parts)[SHA256_BYTES], struct tree_scan *scan, int64_t deadline_ns,
               struct err *err)
 {
     struct stat st;
@@ -132,7 +132,8 @@ static bool as_remembered(const struct scan_memo *memo, const struct stat *st)
 }
 
 // The place for what is known of a path.
-static int memo_of(struct scan *scan, const char *path, struct scan_memo **memo, struct err *err)
+static int memo_of(struct tree_scan *scan, const char *path, struct scan_memo **memo,
+                   struct err *err)
 {
     size_t number;
     TRY(array_grow(&scan->memos, scan->count, &scan->cap, sizeof *scan->memos, err));
@@ -146,7 +147,7 @@ static int memo_of(struct scan *scan, const char *path, struct scan_memo **memo,
 // ---- The tree
 
 struct scan_walk {
-    struct scan *scan;
+    struct tree_scan *scan;
     struct manifest *manifest;
     int64_t deadline_ns;
 };
@@ -340,7 +341,7 @@ static int scan_any(struct scan_walk *w, const char *path, struct err *err)
 // Fills items, name and `file` of a zeroed manifest. ERR_FORMAT: a file changed while it was read.
 // Sockets, pipes and fare's own temporary files are left out; a link that leads out of the tree is
 // taken as the file it leads to.
-static int scan_tree(struct scan *scan, const char *path, int64_t deadline_ns,
+static int scan_tree(struct tree_scan *scan, const char *path, int64_t deadline_ns,
                      struct manifest *manifest, struct err *err)
 {
     return scan_any(&(struct scan_walk){scan, manifest, deadline_ns}, path, err);
@@ -376,7 +377,7 @@ static bool usable(const struct save *save)
 }
 
 // Objects by the sum of their bytes.
-struct known {
+struct known_data {
     struct index sums;
     struct {
         const char *data;
@@ -385,13 +386,13 @@ struct known {
     size_t cap;
 };
 
-static void known_release(struct known *known)
+static void known_release(struct known_data *known)
 {
     index_release(&known->sums);
     free(known->items);
 }
 
-static int known_add(struct known *known, const struct manifest_entry *entry, bool there,
+static int known_add(struct known_data *known, const struct manifest_entry *entry, bool there,
                      struct err *err)
 {
     size_t number, before = known->sums.count;
@@ -404,7 +405,7 @@ static int known_add(struct known *known, const struct manifest_entry *entry, bo
     return 0;
 }
 
-static int known_fill(struct known *known, const struct keep *keep, const struct save *self,
+static int known_fill(struct known_data *known, const struct keep *keep, const struct save *self,
                       struct err *err)
 {
     for (size_t i = 0; i < keep->count; i++) {
@@ -420,7 +421,7 @@ static int known_fill(struct known *known, const struct keep *keep, const struct
 // checkpoint has get an object of this one.
 static int place_all(struct keep *keep, struct save *self, bool *skip, struct err *err)
 {
-    struct known known = {0};
+    struct known_data known = {0};
     int rc = known_fill(&known, keep, self, err);
     for (size_t i = 0; rc == 0 && i < self->manifest.count; i++) {
         struct manifest_entry *entry = &self->manifest.items[i];
@@ -453,12 +454,12 @@ static int place_all(struct keep *keep, struct save *self, bool *skip, struct er
 // can be read to its end all the same; its space is free only then, so files are held where the
 // disk has room for what the job writes next.
 
-struct held {
+struct held_files {
     int *fds; // by entry; -1: not held
     size_t count;
 };
 
-static void held_release(struct held *held)
+static void held_release(struct held_files *held)
 {
     for (size_t i = 0; i < held->count; i++)
         if (held->fds[i] >= 0)
@@ -471,7 +472,8 @@ static void add_path(struct buf *out, const char *root, const struct manifest_en
     buf_printf(out, "%s%s%s", root, entry->path[0] ? "/" : "", entry->path);
 }
 
-static int hold(struct held *held, const struct manifest *m, const char *root, struct err *err)
+static int hold(struct held_files *held, const struct manifest *m, const char *root,
+                struct err *err)
 {
     struct statvfs disk;
     bool room = statvfs(root, &disk) == 0 &&
@@ -597,7 +599,7 @@ static int send_all(struct sending *s, struct err *err)
 }
 
 static int send_data(struct keep *keep, struct save *self, const char *path,
-                     const struct held *held, struct keep_saved *out, int64_t deadline_ns,
+                     const struct held_files *held, struct keep_saved *out, int64_t deadline_ns,
                      const bool *skip, struct err *err)
 {
     struct sending s = {.keep = keep,
@@ -719,7 +721,7 @@ static int choose(struct keep *keep, struct manifest *m, struct save **out, stru
 }
 
 static int write_save(struct keep *keep, struct save *self, const struct keep_source *source,
-                      const struct held *held, struct keep_saved *saved, int64_t deadline_ns,
+                      const struct held_files *held, struct keep_saved *saved, int64_t deadline_ns,
                       struct err *err)
 {
     bool *skip = calloc(self->manifest.count + 1, sizeof *skip);
@@ -756,7 +758,7 @@ static int describe_beside(const struct keep_source *source, struct manifest *m,
 }
 
 static int describe(struct keep *keep, const struct keep_source *source, struct manifest *m,
-                    struct held *held, struct keep_saved *saved, int64_t deadline_ns,
+                    struct held_files *held, struct keep_saved *saved, int64_t deadline_ns,
                     struct err *err)
 {
     int64_t start_ns = clock_now_ns();
@@ -779,7 +781,7 @@ int keep_save(struct keep *keep, const struct keep_source *source, struct keep_s
               struct buf *notes, int64_t deadline_ns, struct err *err)
 {
     struct manifest m = {0};
-    struct held held = {0};
+    struct held_files held = {0};
     struct save *self = NULL;
     *saved = (struct keep_saved){0};
     if (!keep->lease)

@@ -21,7 +21,7 @@
 #define UNFINISHED ".part"
 #define DEPTH_MAX  8
 
-struct folder {
+struct folder_store {
     char *root;
 };
 
@@ -74,7 +74,7 @@ static int folder_open(void **state, const char *place, const struct store_optio
         err_pass(err, why.code == ERR_MEMORY ? ERR_MEMORY : ERR_USAGE, &why);
         return err_context(err, "cannot save to '%s'", place);
     }
-    struct folder *folder = calloc(1, sizeof *folder);
+    struct folder_store *folder = calloc(1, sizeof *folder);
     struct buf root = {0};
     buf_add(&root, place, len);
     if (folder)
@@ -90,13 +90,13 @@ static int folder_open(void **state, const char *place, const struct store_optio
 
 static void folder_free(void *state)
 {
-    struct folder *folder = state;
+    struct folder_store *folder = state;
     free(folder->root);
     free(folder);
 }
 
 // "FOLDER/NAME" and a suffix.
-static int path_of(const struct folder *folder, const char *name, const char *suffix,
+static int path_of(const struct folder_store *folder, const char *name, const char *suffix,
                    char out[PATH_MAX], struct err *err)
 {
     int len = snprintf(out, PATH_MAX, "%s/%s%s", folder->root, name, suffix);
@@ -197,7 +197,7 @@ static int folder_create(void *state, const char *name, const void *bytes, size_
 }
 
 // Removes folders that have become empty, up to the store's own.
-static void remove_empty(const struct folder *folder, char *path)
+static void remove_empty(const struct folder_store *folder, char *path)
 {
     size_t root = strlen(folder->root);
     for (char *slash; (slash = strrchr(path, '/')) && slash > path + root;) {
@@ -226,10 +226,10 @@ static bool ends_with(const char *text, const char *end)
     return len >= tail && strcmp(text + len - tail, end) == 0;
 }
 
-static int walk(const struct folder *folder, const char *dir, const char *under, int depth,
+static int walk(const struct folder_store *folder, const char *dir, const char *under, int depth,
                 struct store_list *list, struct err *err);
 
-static int visit(const struct folder *folder, const char *name, const char *under, int depth,
+static int visit(const struct folder_store *folder, const char *name, const char *under, int depth,
                  struct store_list *list, struct err *err)
 {
     char path[PATH_MAX];
@@ -248,7 +248,7 @@ static int visit(const struct folder *folder, const char *name, const char *unde
     return 0;
 }
 
-static int walk(const struct folder *folder, const char *dir, const char *under, int depth,
+static int walk(const struct folder_store *folder, const char *dir, const char *under, int depth,
                 struct store_list *list, struct err *err)
 {
     char path[PATH_MAX], name[STORE_NAME_BYTES];
@@ -277,7 +277,7 @@ static int by_name(const void *a, const void *b)
 static int folder_list(void *state, const char *under, struct store_list *list, int64_t deadline_ns,
                        struct err *err)
 {
-    const struct folder *folder = state;
+    const struct folder_store *folder = state;
     struct stat st;
     (void)deadline_ns;
     if (stat(folder->root, &st) != 0) // an unmounted disk is not an empty store

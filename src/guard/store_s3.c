@@ -140,7 +140,7 @@ static int bucket_size(void *state, const char *name, int64_t *bytes, int64_t de
 
 // ---- Lists
 
-struct listing {
+struct s3_listing {
     const char *prefix; // of the store
     struct store_list *list;
     char key[2048], size[32];
@@ -153,7 +153,7 @@ struct listing {
 static int list_element(void *context, const char *parent, const char *name, const char *value,
                         struct err *err)
 {
-    struct listing *l = context;
+    struct s3_listing *l = context;
     int64_t bytes = 0;
     size_t prefix = strlen(l->prefix);
     if (value && strcmp(parent, "Contents") == 0 && strcmp(name, "Key") == 0)
@@ -175,7 +175,7 @@ static int list_element(void *context, const char *parent, const char *name, con
     return 0;
 }
 
-static int list_page(struct s3 *s3, const char *under, struct listing *l, int64_t deadline_ns,
+static int list_page(struct s3 *s3, const char *under, struct s3_listing *l, int64_t deadline_ns,
                      struct err *err)
 {
     struct buf query = {0};
@@ -216,7 +216,7 @@ static int by_name(const void *a, const void *b)
 static int bucket_list(void *state, const char *under, struct store_list *list, int64_t deadline_ns,
                        struct err *err)
 {
-    struct listing l = {.prefix = s3_prefix(state), .list = list};
+    struct s3_listing l = {.prefix = s3_prefix(state), .list = list};
     int pages = 0;
     do {
         TRY(list_page(state, under, &l, deadline_ns, err));

@@ -227,7 +227,7 @@ static const struct {
     {"sudo", MANAGER},
 };
 
-struct parts {
+struct code_parts {
     const char *program; // behind `env` and its variables
     enum starter starter;
     const char *script, *module; // null: none
@@ -271,14 +271,14 @@ static bool ends_in_py(const char *word, size_t len)
     return len > 3 && strncmp(word + len - 3, ".py", 3) == 0;
 }
 
-static void set_script(struct parts *p, const char *word, size_t len)
+static void set_script(struct code_parts *p, const char *word, size_t len)
 {
     p->script = word;
     p->script_len = len;
 }
 
 // The first script in the text after `sh -c`, which may change the folder before.
-static void in_text(struct parts *p, const char *text)
+static void in_text(struct code_parts *p, const char *text)
 {
     static const char ends[] = " \t\n;&|()'\"=";
     for (text += strspn(text, ends); *text && !p->script; text += strspn(text, ends)) {
@@ -316,7 +316,7 @@ static size_t behind_env(char *const *argv)
 }
 
 // The module or script that a Python is to run: a launcher takes another one among its arguments.
-static void set_runs(struct parts *p, enum starter *now, const char *word, bool module)
+static void set_runs(struct code_parts *p, enum starter *now, const char *word, bool module)
 {
     if (*now == PYTHON && is_launcher(word, module)) {
         *now = LAUNCHER;
@@ -328,10 +328,10 @@ static void set_runs(struct parts *p, enum starter *now, const char *word, bool 
     }
 }
 
-static void take_apart(char *const *argv, struct parts *p)
+static void take_apart(char *const *argv, struct code_parts *p)
 {
     size_t i = behind_env(argv);
-    *p = (struct parts){.program = argv[i], .starter = starter_of(argv[i])};
+    *p = (struct code_parts){.program = argv[i], .starter = starter_of(argv[i])};
     enum starter now = p->starter; // changes in `nice python train.py`
     p->python = now == PYTHON || now == LAUNCHER || now == NO_STARTER ? argv[i] : NULL;
     if (now == NO_STARTER && ends_in_py(argv[i], strlen(argv[i])))
@@ -361,7 +361,7 @@ static void take_apart(char *const *argv, struct parts *p)
 
 int code_name(char *const *argv, char **name, struct err *err)
 {
-    struct parts p;
+    struct code_parts p;
     struct buf path = {0}, text = {0};
     take_apart(argv, &p);
     if (p.script)
@@ -378,7 +378,7 @@ int code_name(char *const *argv, char **name, struct err *err)
 
 bool code_launches(char *const *argv)
 {
-    struct parts p;
+    struct code_parts p;
     take_apart(argv, &p);
     return p.launches;
 }
@@ -399,7 +399,7 @@ static bool read_script(const char *folder, const char *name, bool marked, struc
 
 // Finds what the command runs and reads it: a script, the file of a module, or a program that is a
 // script. `name`: as the command says, or the module's path.
-static bool find_script(const struct parts *p, const char *folder, struct buf *name,
+static bool find_script(const struct code_parts *p, const char *folder, struct buf *name,
                         struct buf *path, struct buf *text)
 {
     static const char *const ends[] = {".py", "/__main__.py"};
@@ -432,7 +432,7 @@ static const char *loop_of(const char *script)
 }
 
 // And the commit of its folder, which may be another one's.
-static int describe_script(const struct parts *p, const char *folder, struct run_code *code,
+static int describe_script(const struct code_parts *p, const char *folder, struct run_code *code,
                            struct err *err)
 {
     struct buf name = {0}, path = {0}, text = {0};
@@ -459,7 +459,7 @@ static int describe_script(const struct parts *p, const char *folder, struct run
 
 int code_describe(char *const *argv, struct run_code *code, struct err *err)
 {
-    struct parts p;
+    struct code_parts p;
     struct buf folder = {0};
     char here[PATH_MAX];
     take_apart(argv, &p);
@@ -477,7 +477,7 @@ int code_describe(char *const *argv, struct run_code *code, struct err *err)
 int code_observe(char *const *argv, const struct python_place *place, struct run_code *code,
                  struct err *err)
 {
-    struct parts p;
+    struct code_parts p;
     struct run seen = {0};
     int rc = python_describe(place, &seen.code, err);
     take_apart(argv, &p);

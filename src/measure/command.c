@@ -26,7 +26,7 @@
 
 #define COMMAND_GRACE_NS INT64_C(10000000000)
 
-struct job {
+struct command_job {
     const struct command_options *options;
     struct session *session;
     struct run *run; // the session's
@@ -59,7 +59,7 @@ struct job {
 // ---- The record of a user's command: its name, how it ended, its exit code.
 
 // Before the run: name, framework, command.
-static int job_describe(const struct job *job, struct err *err)
+static int job_describe(const struct command_job *job, struct err *err)
 {
     const struct command_options *o = job->options;
     struct run *run = job->run;
@@ -100,7 +100,7 @@ static void end_words(struct run *run, int status, char *out, size_t size)
 }
 
 // The command's own last words help more than its exit code.
-static void say_last_line(struct job *job)
+static void say_last_line(struct command_job *job)
 {
     char line[200];
     streams_last_line(&job->streams, line, sizeof line);
@@ -109,7 +109,7 @@ static void say_last_line(struct job *job)
 }
 
 // After it: how it ended. `*finished`: by itself, at the end of its training.
-static int job_note_end(struct job *job, bool *finished, struct err *err)
+static int job_note_end(struct command_job *job, bool *finished, struct err *err)
 {
     struct run *run = job->run;
     *finished = false;
@@ -151,7 +151,8 @@ static int job_note_end(struct job *job, bool *finished, struct err *err)
     return 0;
 }
 
-static int note_relay(struct job *job, const struct relay *relay, const char *name, struct err *err)
+static int note_relay(struct command_job *job, const struct relay *relay, const char *name,
+                      struct err *err)
 {
     char text[160];
     if (relay->lost) {
@@ -170,7 +171,7 @@ static int note_relay(struct job *job, const struct relay *relay, const char *na
 }
 
 // lost or held up
-static int job_note_output(struct job *job, struct err *err)
+static int job_note_output(struct command_job *job, struct err *err)
 {
     const struct streams *s = &job->streams;
     TRY(note_relay(job, &s->out, job->options->output_to_stderr ? "stderr" : "stdout", err));
@@ -178,7 +179,7 @@ static int job_note_output(struct job *job, struct err *err)
 }
 
 // As in shells; 0 if we ended it as planned. `rc`: of command_run().
-static int job_exit_code(const struct job *job, int rc)
+static int job_exit_code(const struct command_job *job, int rc)
 {
     const struct run *run = job->run;
     if (rc != 0)
@@ -251,7 +252,8 @@ static char **make_environment(char *const *own, struct err *err)
     return env;
 }
 
-static int start_child(struct job *job, char *const *env, const sigset_t *mask, struct err *err)
+static int start_child(struct command_job *job, char *const *env, const sigset_t *mask,
+                       struct err *err)
 {
     struct streams *s = &job->streams;
     const struct saving *saving = job->session->saving;
@@ -276,7 +278,7 @@ static int start_child(struct job *job, char *const *env, const sigset_t *mask, 
 }
 
 // The command's environment: the path for events, unbuffered output of Python, the GPU's records.
-static int launch(struct job *job, const sigset_t *mask, struct err *err)
+static int launch(struct command_job *job, const sigset_t *mask, struct err *err)
 {
     static char unbuffered[] = "PYTHONUNBUFFERED=1";
     struct buf events = {0};
@@ -303,7 +305,7 @@ static int launch(struct job *job, const sigset_t *mask, struct err *err)
 
 // Whether only the command's output, which passes through here, can come between our lines on the
 // terminal.
-static bool is_ours_alone(const struct job *job)
+static bool is_ours_alone(const struct command_job *job)
 {
     struct stat out;
     return isatty(STDERR_FILENO) &&
@@ -313,11 +315,11 @@ static bool is_ours_alone(const struct job *job)
 
 static void hide(void *context)
 {
-    struct job *job = context;
+    struct command_job *job = context;
     watch_hide(&job->session->watch);
 }
 
-static int open_streams(struct job *job, struct err *err)
+static int open_streams(struct command_job *job, struct err *err)
 {
     TRY(streams_open(&job->streams, job->options->output_to_stderr ? STDERR_FILENO : STDOUT_FILENO,
                      err));
@@ -330,7 +332,7 @@ static int open_streams(struct job *job, struct err *err)
 
 static int fill(const struct session *s, struct run *part, struct err *err)
 {
-    struct job *job = s->runner;
+    struct command_job *job = s->runner;
     TRY(follow_peek(job->follow, part, err));
     const char *counts = part->progress.counts;
     job->samples = counts && strcmp(counts, "samples") == 0;
@@ -339,11 +341,11 @@ static int fill(const struct session *s, struct run *part, struct err *err)
 
 static void event(void *context, const char *line)
 {
-    const struct job *job = context;
+    const struct command_job *job = context;
     saving_event(job->session->saving, line);
 }
 
-static int start_measuring(struct job *job, struct err *err)
+static int start_measuring(struct command_job *job, struct err *err)
 {
     struct session *s = job->session;
     bool limited = s->plan.steps == 0;
@@ -372,12 +374,12 @@ static int start_measuring(struct job *job, struct err *err)
 // ---- while it runs
 
 // A notice is in force: what ends the job now is an interruption, not the user.
-static bool is_saved(const struct job *job)
+static bool is_saved(const struct command_job *job)
 {
     return job->session->saving && saving_told(job->session->saving);
 }
 
-static void pass_signals(struct job *job)
+static void pass_signals(struct command_job *job)
 {
     struct signals_one s;
     while (signals_next(&s)) {
@@ -411,7 +413,7 @@ static void pass_signals(struct job *job)
 }
 
 // Waits up to `ms` and does the work that came. False: nothing came.
-static bool wait_for_something(struct job *job, int ms)
+static bool wait_for_something(struct command_job *job, int ms)
 {
     struct pollfd fds[OTHER_FDS + STREAMS_FDS] = {{signals_fd(), POLLIN, 0},
                                                   {job->child.status, POLLIN, 0}};
@@ -427,7 +429,7 @@ static bool wait_for_something(struct job *job, int ms)
     return ready > 0;
 }
 
-static void show(struct job *job)
+static void show(struct command_job *job)
 {
     struct session *s = job->session;
     struct relay *beside = streams_beside(&job->streams);
@@ -450,7 +452,7 @@ static void show(struct job *job)
 }
 
 // SIGTERM, then SIGKILL repeatedly until no process is left.
-static void end_tree(struct job *job)
+static void end_tree(struct command_job *job)
 {
     int64_t now = clock_now_ns();
     if (job->next_signal == 0 || now < job->next_ns || job->child.status < 0)
@@ -476,7 +478,7 @@ static bool signal_waits(void)
 // Reads the command's last output for at most two seconds, since processes it left behind may
 // continue to write. Reads the events that are in the file now, for up to a minute: the file may be
 // endless or have holes, and the user may press Ctrl-C.
-static void read_the_rest(struct job *job)
+static void read_the_rest(struct command_job *job)
 {
     struct streams *s = &job->streams;
     int64_t written = tail_written(&s->tail), now = clock_now_ns();
@@ -497,7 +499,7 @@ static void read_the_rest(struct job *job)
 }
 
 // Which Python the command runs. Scripts of our own are not described.
-static void look_at_python(struct job *job, bool now)
+static void look_at_python(struct command_job *job, bool now)
 {
     const struct session *s = job->session;
     if (s->command && interpreter_look(&job->interpreter, &job->child, s->plan.start_ns, now,
@@ -505,7 +507,7 @@ static void look_at_python(struct job *job, bool now)
         job->failed = true;
 }
 
-static void end_command(struct job *job, enum sampling_end why, struct err *err)
+static void end_command(struct command_job *job, enum sampling_end why, struct err *err)
 {
     look_at_python(job, true);
     job->ended = why;
@@ -521,7 +523,7 @@ static void end_command(struct job *job, enum sampling_end why, struct err *err)
 }
 
 // Tells loading from training: a counter that runs while the machine is idle is no training.
-static void report_activity(struct job *job)
+static void report_activity(struct command_job *job)
 {
     int64_t now_ns = clock_now_ns();
     double busy;
@@ -546,7 +548,7 @@ static void report_activity(struct job *job)
 }
 
 // Writes lines at once, below the command's own output.
-static void say_now(struct job *job, const struct buf *lines)
+static void say_now(struct command_job *job, const struct buf *lines)
 {
     struct relay *beside = streams_beside(&job->streams);
     bool within_a_line = beside->last != '\0' && beside->last != '\n';
@@ -559,7 +561,7 @@ static void say_now(struct job *job, const struct buf *lines)
 }
 
 // Does what the job's safety asks for. Returns why the command must end now, if it must.
-static enum sampling_end keep_safe(struct job *job)
+static enum sampling_end keep_safe(struct command_job *job)
 {
     struct saving *saving = job->session->saving;
     struct buf lines = {0};
@@ -588,7 +590,7 @@ static enum sampling_end keep_safe(struct job *job)
 }
 
 // Notes the progress. Returns why the command must end now, if it must.
-static enum sampling_end judge(struct job *job)
+static enum sampling_end judge(struct command_job *job)
 {
     struct session *s = job->session;
     struct run_plan *plan = &s->plan;
@@ -618,7 +620,7 @@ static enum sampling_end judge(struct job *job)
     return sampling_judge(&now);
 }
 
-static void run_to_its_end(struct job *job, struct err *err)
+static void run_to_its_end(struct command_job *job, struct err *err)
 {
     struct session *s = job->session;
     while (!job->child.ended && job->child.status >= 0) {
@@ -644,7 +646,7 @@ static void run_to_its_end(struct job *job, struct err *err)
     read_the_rest(job);
 }
 
-static void end_measuring(struct job *job, bool finished, struct err *err)
+static void end_measuring(struct command_job *job, bool finished, struct err *err)
 {
     int rc = tracing_finish(&job->tracing, job->follow, job->run, job->session->says, err);
     int stopped = session_stop(job->session, err);
@@ -662,7 +664,7 @@ static void end_measuring(struct job *job, bool finished, struct err *err)
 }
 
 // After the measurement: relays the rest of the output and ends the rest of the tree.
-static void wait_for_the_rest(struct job *job)
+static void wait_for_the_rest(struct command_job *job)
 {
     if (job->next_signal == 0) {
         job->next_signal = SIGTERM;
@@ -685,7 +687,7 @@ static void wait_for_the_rest(struct job *job)
 }
 
 // A terminal shows both streams; elsewhere our words follow only one of them.
-static void end_lines(struct job *job)
+static void end_lines(struct command_job *job)
 {
     struct streams *s = &job->streams;
     struct relay *beside = streams_beside(s);
@@ -697,7 +699,7 @@ static void end_lines(struct job *job)
 
 // ---- together
 
-static int measure(struct job *job, struct err *err)
+static int measure(struct command_job *job, struct err *err)
 {
     bool finished = false;
     run_to_its_end(job, err);
@@ -714,12 +716,12 @@ static int measure(struct job *job, struct err *err)
 
 int command_run(const struct command_options *options, struct session *session, struct err *err)
 {
-    struct job job = {.options = options,
-                      .session = session,
-                      .run = session->run,
-                      .grace_ns =
-                          session->o->grace_ns > 0 ? session->o->grace_ns : COMMAND_GRACE_NS,
-                      .child = {.status = -1}};
+    struct command_job job = {.options = options,
+                              .session = session,
+                              .run = session->run,
+                              .grace_ns = session->o->grace_ns > 0 ? session->o->grace_ns
+                                                                   : COMMAND_GRACE_NS,
+                              .child = {.status = -1}};
     int rc = job_describe(&job, err);
     if (rc == 0)
         rc = open_streams(&job, err);

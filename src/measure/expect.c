@@ -23,7 +23,7 @@ struct expecting {
     struct err *err;
 };
 
-struct measured {
+struct expect_measured {
     const char *device, *name, *operation, *precision;
     double per_s, specified;
     const char *specification;
@@ -120,7 +120,7 @@ static int find_far_below(struct expecting *e, const struct machine_expectation 
 
 // ---- expectations
 
-static int add(struct expecting *e, const struct measured *m)
+static int add(struct expecting *e, const struct expect_measured *m)
 {
     const struct device *device = device_find(e->devices, m->name);
     const char *kind = is_gpu(m->device) ? "gpu" : "cpu";
@@ -187,15 +187,15 @@ static int gpu_rates(struct expecting *e)
             (product && (!r->precision || !is_fastest(rates, r))))
             continue;
         const char *precision = product ? table_precision(r->precision) : NULL;
-        const struct measured m = {.device = r->device,
-                                   .name = r->name,
-                                   .operation = r->operation,
-                                   .precision = precision,
-                                   .per_s = r->per_s.v,
-                                   .specified = reached_specified(device, r->operation, precision),
-                                   .specification = "data sheet",
-                                   .compared =
-                                       !product || (r->by && strncmp(r->by, "cuBLASLt", 8) == 0)};
+        const struct expect_measured m = {
+            .device = r->device,
+            .name = r->name,
+            .operation = r->operation,
+            .precision = precision,
+            .per_s = r->per_s.v,
+            .specified = reached_specified(device, r->operation, precision),
+            .specification = "data sheet",
+            .compared = !product || (r->by && strncmp(r->by, "cuBLASLt", 8) == 0)};
         TRY(add(e, &m));
     }
     return 0;
@@ -231,13 +231,13 @@ static int gpu_links(struct expecting *e)
         } ways[] = {{"to", g->to_device_pinned_bytes_per_s},
                     {"from", g->from_device_pinned_bytes_per_s}};
         for (size_t w = 0; w < 2; w++) {
-            const struct measured m = {.device = label.s,
-                                       .name = g->name,
-                                       .operation = ways[w].operation,
-                                       .per_s = ways[w].per_s.known ? ways[w].per_s.v : 0,
-                                       .specified = specified,
-                                       .specification = link.s,
-                                       .compared = true};
+            const struct expect_measured m = {.device = label.s,
+                                              .name = g->name,
+                                              .operation = ways[w].operation,
+                                              .per_s = ways[w].per_s.known ? ways[w].per_s.v : 0,
+                                              .specified = specified,
+                                              .specification = link.s,
+                                              .compared = true};
             TRY(add(e, &m));
         }
     }
@@ -272,15 +272,16 @@ static int processor(struct expecting *e)
                        strcmp(r->precision, "f32") == 0;
         if (strcmp(r->device, "cpu") != 0 || !r->per_s.known || !(copy || product))
             continue;
-        const struct measured m = {.device = "cpu",
-                                   .name = cpu->model,
-                                   .operation = r->operation,
-                                   .precision = product ? "fp32" : NULL,
-                                   .per_s = r->per_s.v,
-                                   .specified = copy ? sockets * 1e6 * device->memory_mbs
-                                                     : cores * device->fp32_per_cycle * mhz * 1e6,
-                                   .specification = copy ? has.s : peak.s,
-                                   .compared = product || whole};
+        const struct expect_measured m = {.device = "cpu",
+                                          .name = cpu->model,
+                                          .operation = r->operation,
+                                          .precision = product ? "fp32" : NULL,
+                                          .per_s = r->per_s.v,
+                                          .specified =
+                                              copy ? sockets * 1e6 * device->memory_mbs
+                                                   : cores * device->fp32_per_cycle * mhz * 1e6,
+                                          .specification = copy ? has.s : peak.s,
+                                          .compared = product || whole};
         TRY(add(e, &m));
     }
     return 0;

@@ -25,7 +25,7 @@
 #define IMAGES_AT_ONCE 64 // 17 MB
 #define ENTRIES_MAX    6
 
-struct job {
+struct framework_job {
     const struct run_plan *plan;
     int threads;
     struct handover *handover;
@@ -47,13 +47,13 @@ static int unwritten(int rc, struct err *err)
     return rc;
 }
 
-static bool over(struct job *job)
+static bool over(struct framework_job *job)
 {
     job->stopped |= run_plan_over(job->plan);
     return job->stopped;
 }
 
-static int write_bytes(struct job *job, const void *bytes, int64_t len, struct err *err)
+static int write_bytes(struct framework_job *job, const void *bytes, int64_t len, struct err *err)
 {
     return unwritten(safetensors_add_bytes(&job->writer, bytes, len, err), err);
 }
@@ -71,8 +71,8 @@ static int64_t token_count(const struct dataset *set)
                        : (set->count - 1) * set->token_stride + set->time + (set->stream != NULL);
 }
 
-static void add_entry(struct job *job, const char *name, const char *type, const void *bytes,
-                      int rank, const int64_t *dim)
+static void add_entry(struct framework_job *job, const char *name, const char *type,
+                      const void *bytes, int rank, const int64_t *dim)
 {
     assert(job->count < ENTRIES_MAX);
     int64_t *kept = job->dims[job->count];
@@ -81,7 +81,7 @@ static void add_entry(struct job *job, const char *name, const char *type, const
     job->entries[job->count++] = (struct safetensors_entry){name, rank, kept, type};
 }
 
-static void add_samples(struct job *job, const char *x, const char *tokens,
+static void add_samples(struct framework_job *job, const char *x, const char *tokens,
                         const struct dataset *set)
 {
     const int64_t images[] = {set->count, set->channels, set->height, set->width};
@@ -97,7 +97,7 @@ static void add_samples(struct job *job, const char *x, const char *tokens,
 }
 
 // The widest come first, so that each number lies at a multiple of its size.
-static void add_entries(struct job *job, const struct data_pair *data)
+static void add_entries(struct framework_job *job, const struct data_pair *data)
 {
     static const char *const names[][4] = {
         {"train.starts", "train.y", "train.x", "train.tokens"},
@@ -120,7 +120,7 @@ static void add_entries(struct job *job, const struct data_pair *data)
 
 // ---- images that are normally decoded or drawn on demand
 
-static int write_files(struct job *job, const struct dataset *set, struct err *err)
+static int write_files(struct framework_job *job, const struct dataset *set, struct err *err)
 {
     uint8_t *pixels = malloc((size_t)IMAGES_AT_ONCE * IMAGES_BYTES);
     int rc = pixels ? 0 : err_memory(err);
@@ -151,7 +151,7 @@ static int check_space(const char *folder, int64_t bytes, struct err *err)
                    (long long)bytes, folder, (unsigned long long)free_bytes);
 }
 
-static int begin(struct job *job, const struct data_pair *data, struct err *err)
+static int begin(struct framework_job *job, const struct data_pair *data, struct err *err)
 {
     const struct dataset *train = &data->train;
     add_entries(job, data);
@@ -177,7 +177,7 @@ static int begin(struct job *job, const struct data_pair *data, struct err *err)
     return unwritten(rc, err);
 }
 
-static int write_file(struct job *job, const struct data_pair *data, struct err *err)
+static int write_file(struct framework_job *job, const struct data_pair *data, struct err *err)
 {
     TRY(begin(job, data, err));
     int rc = 0;
@@ -278,7 +278,7 @@ static int make_folder(struct handover *h, struct err *err)
 int handover_write(struct handover *h, const struct data_pair *data, const struct run_plan *plan,
                    int threads, struct err *err)
 {
-    struct job job = {.plan = plan, .threads = threads, .handover = h};
+    struct framework_job job = {.plan = plan, .threads = threads, .handover = h};
     memset(h, 0, sizeof *h);
     int rc = make_folder(h, err);
     if (rc == 0)

@@ -53,7 +53,7 @@ static const struct {
 };
 enum { PACKAGES = sizeof packages / sizeof *packages };
 
-struct found {
+struct python_found {
     char version[VERSION_BYTES];
     int place; // the first one counts; 0: not found
 };
@@ -63,7 +63,7 @@ struct python {
     char program[PATH_MAX]; // as found: that of a virtual environment is a link
     char real[PATH_MAX];
     int major, minor;
-    struct found found[PACKAGES];
+    struct python_found found[PACKAGES];
     int places;
 };
 
@@ -226,7 +226,7 @@ static void note_package(struct python *p, const char *name, size_t name_len, co
         plain[i] = name[i] == '-' || name[i] == '.' ? '_' : (char)tolower((unsigned char)name[i]);
     plain[name_len] = '\0';
     for (size_t i = 0; i < PACKAGES; i++) {
-        struct found *found = &p->found[i];
+        struct python_found *found = &p->found[i];
         char text[VERSION_BYTES];
         snprintf(text, sizeof text, "%.*s", (int)len, version);
         if (!is_package(plain, i) || (found->place > 0 && found->place < p->places) ||

@@ -16,7 +16,7 @@
 #define HOST_BYTES 64
 
 // What rank 0 tells the others.
-struct order {
+struct rank_order {
     bool end;
     int size;
     char workload[32];
@@ -38,7 +38,7 @@ int ranks_open(struct group **group, int most, struct err *err)
 
 // ---- threads
 
-struct seat {
+struct rank_seat {
     char host[HOST_BYTES];
     cpu_set_t cpus;
     int usable;
@@ -47,7 +47,7 @@ struct seat {
 int ranks_threads(struct group *group, int64_t *threads, struct err *err)
 {
     int size = group_place(group).size;
-    struct seat mine, *all = calloc((size_t)size, sizeof *all);
+    struct rank_seat mine, *all = calloc((size_t)size, sizeof *all);
     memset(&mine, 0, sizeof mine);
     gethostname(mine.host, sizeof mine.host - 1);
     sched_getaffinity(0, sizeof mine.cpus, &mine.cpus);
@@ -68,7 +68,7 @@ int ranks_threads(struct group *group, int64_t *threads, struct err *err)
 
 // ---- rank 0
 
-static int tell(struct group *group, struct order *order, struct err *err)
+static int tell(struct group *group, struct rank_order *order, struct err *err)
 {
     int most = group_most(group);
     TRY(group_use(group, most, err));
@@ -79,7 +79,7 @@ static int tell(struct group *group, struct order *order, struct err *err)
 int ranks_lead(struct group *group, const struct measure_options *o,
                const struct measure_what *what, int size, struct err *err)
 {
-    struct order order = {
+    struct rank_order order = {
         .size = size > 0 ? size : group_most(group), .batch = what->batch, .seed = o->seed};
     if (!group)
         return 0;
@@ -89,7 +89,7 @@ int ranks_lead(struct group *group, const struct measure_options *o,
 
 void ranks_close(struct group *group)
 {
-    struct order order = {.end = true};
+    struct rank_order order = {.end = true};
     if (group && tell(group, &order, NULL) != 0)
         group_fail(group, "rank 0 ended");
     group_free(group);
@@ -98,8 +98,8 @@ void ranks_close(struct group *group)
 // ---- the others
 
 // As rank 0 in native.c, without a record.
-static int train(struct group *group, const struct measure_options *o, const struct order *order,
-                 struct err *err)
+static int train(struct group *group, const struct measure_options *o,
+                 const struct rank_order *order, struct err *err)
 {
     const struct workload *workload = workload_find(order->workload, err);
     struct engine_options options = {
@@ -140,7 +140,7 @@ static int train(struct group *group, const struct measure_options *o, const str
 int ranks_follow(struct group *group, const struct measure_options *o, struct err *err)
 {
     for (;;) {
-        struct order order = {0};
+        struct rank_order order = {0};
         TRY(tell(group, &order, err)); // it is told
         if (order.end)
             return 0;

@@ -324,7 +324,7 @@ static int64_t times(int64_t a, int64_t b)
     return product < 1e15 ? (int64_t)product : 0;
 }
 
-int64_t totals_epochs(const struct totals *t, const struct counters *counters,
+int64_t totals_epochs(const struct training_totals *t, const struct counters *counters,
                       enum follow_total *from)
 {
     const struct counter *outer = counters_outer(counters);
@@ -342,7 +342,7 @@ int64_t totals_epochs(const struct totals *t, const struct counters *counters,
 }
 
 // Whether the counter's own total is the whole training's, not that of one of `epochs` epochs.
-static bool is_whole(const struct totals *t, const struct counters *counters,
+static bool is_whole(const struct training_totals *t, const struct counters *counters,
                      const struct counter *c, int64_t epochs)
 {
     if (c->counts == COUNTS_EPOCHS || c->total == t->option_steps || c->total == t->log_steps ||
@@ -388,7 +388,7 @@ static double solve(const struct totals_left *l, const struct totals_line *line,
     return high < 1e11 ? high + line->before : 0;
 }
 
-void totals_add_left(struct totals *t, const struct totals_line *line)
+void totals_add_left(struct training_totals *t, const struct totals_line *line)
 {
     struct totals_left *l = &t->left;
     bool anew = l->n > 0 && line->left_s > LEFT_ANEW * l->last_s &&
@@ -431,7 +431,7 @@ static double whole_left(const struct totals_left *l, int64_t at, double *doubt)
 
 // The whole, in whole epochs where these are known well enough. The time left may be that of the
 // epoch: then it says nothing.
-static int64_t find_left(const struct totals *t, const struct counter *c, int64_t at,
+static int64_t find_left(const struct training_totals *t, const struct counter *c, int64_t at,
                          struct totals_found *out)
 {
     double doubt, whole = whole_left(&t->left, at, &doubt), each = (double)out->each;
@@ -456,7 +456,7 @@ static int64_t find_left(const struct totals *t, const struct counter *c, int64_
 // ---- the whole
 
 // The epochs of a counter of the whole training, by the epoch that the log told on the way.
-static int64_t epochs_on_the_way(const struct totals *t, const struct counter *c)
+static int64_t epochs_on_the_way(const struct training_totals *t, const struct counter *c)
 {
     if (!(t->epoch_at > 0) || (double)t->epoch_step < EPOCH_AT_SHARE * (double)c->total)
         return 0;
@@ -464,7 +464,7 @@ static int64_t epochs_on_the_way(const struct totals *t, const struct counter *c
     return epochs < 1e9 ? (int64_t)(epochs + 0.5) : 0;
 }
 
-static int64_t search_totals(const struct totals *t, const struct counters *counters,
+static int64_t search_totals(const struct training_totals *t, const struct counters *counters,
                              struct totals_found *out)
 {
     const struct counter *c = counters_chosen(counters);
@@ -504,7 +504,7 @@ static int64_t search_totals(const struct totals *t, const struct counters *coun
     return t->log_steps > 0 ? t->log_steps : t->argument_steps;
 }
 
-void totals_find(const struct totals *t, const struct counters *counters, int64_t at,
+void totals_find(const struct training_totals *t, const struct counters *counters, int64_t at,
                  struct totals_found *out)
 {
     *out = (struct totals_found){0};

@@ -116,7 +116,7 @@ struct totals_left {
     bool of_epochs; // it began anew: it is the time left of an epoch
 };
 
-struct totals {
+struct training_totals {
     int64_t option_steps, option_epochs;
     int64_t log_steps, log_epochs;
     int64_t argument_steps, argument_epochs;
@@ -137,10 +137,10 @@ struct totals {
 struct totals_line {
     double n, before, at_s, left_s, unit_s;
 };
-void totals_add_left(struct totals *totals, const struct totals_line *line);
+void totals_add_left(struct training_totals *totals, const struct totals_line *line);
 
 // The epochs of the whole training; 0: unknown.
-int64_t totals_epochs(const struct totals *totals, const struct counters *counters,
+int64_t totals_epochs(const struct training_totals *totals, const struct counters *counters,
                       enum follow_total *from);
 
 // The units of the whole training, 0 if unknown, and of an epoch, 0 if unknown or if the chosen
@@ -154,7 +154,7 @@ struct totals_found {
     int64_t more;       // units that the whole may have more
     enum follow_total from;
 };
-void totals_find(const struct totals *totals, const struct counters *counters, int64_t at,
+void totals_find(const struct training_totals *totals, const struct counters *counters, int64_t at,
                  struct totals_found *out);
 
 // ---- total_later: projects a command's run again, with a total that is given afterwards.

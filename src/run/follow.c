@@ -9,7 +9,7 @@
 #include "run/formats.h"
 #include "run/track.h"
 
-struct figures {
+struct follow_figures {
     struct run *run;
     bool failed; // out of memory
     bool epochs_from_0;
@@ -39,10 +39,10 @@ struct follow {
 
     enum level level;
     struct maybe_int worker; // the one whose steps count
-    struct columns columns;
+    struct log_columns columns;
     struct shapes shapes;
     struct track track;
-    struct figures figures;
+    struct follow_figures figures;
     int64_t activity_ns;   // when follow_activity() was called last
     int64_t epoch_samples; // MLLOG's
     const struct mlperf *benchmark;
@@ -52,14 +52,14 @@ struct follow {
     char first_malformed[MALFORMED + 1];
 };
 
-static struct run_epoch *last_row(struct figures *f)
+static struct run_epoch *last_row(struct follow_figures *f)
 {
     size_t count = f->run->epoch_list.count;
     return f->epoch > 0 && count > 0 ? &f->run->epoch_list.items[count - 1] : NULL;
 }
 
 // Ends the last epoch.
-static void figures_close(struct figures *f, int64_t made, bool with_steps)
+static void figures_close(struct follow_figures *f, int64_t made, bool with_steps)
 {
     struct run_epoch *row = last_row(f);
     if (!row)
@@ -77,7 +77,7 @@ static void figures_close(struct figures *f, int64_t made, bool with_steps)
 // The event may start an epoch after `made` steps. Returns the steps of the epoch that ended, 0 if
 // they are unknown, -1 if none did. `with_steps`: epochs are reported between steps, not on the
 // way, so their steps count.
-static int64_t figures_epoch(struct figures *f, const struct event *e, int64_t made,
+static int64_t figures_epoch(struct follow_figures *f, const struct event *e, int64_t made,
                              bool with_steps)
 {
     if (!e->epoch.known || e->epoch.v < 0 || e->epoch.v >= INT64_C(1) << 53)
@@ -108,7 +108,7 @@ static struct maybe_real share_of(struct maybe_real told)
 
 // Losses and accuracies; `testing`: plain ones are those of an evaluation. Ignores an accuracy
 // outside of 0 to 1, such as a percentage.
-static void figures_add(struct figures *f, const struct event *e, bool testing)
+static void figures_add(struct follow_figures *f, const struct event *e, bool testing)
 {
     struct maybe_real accuracy = share_of(e->accuracy);
     struct maybe_real test_loss = e->test_loss.known || !testing ? e->test_loss : e->loss;
@@ -143,7 +143,7 @@ static void move_text(char **to, char **from)
 
 // Members of the record that the program tells; those of the whole training go to `told`, which the
 // caller releases (record_release). False if they cannot be read.
-static bool figures_about(struct figures *f, json_t *json, struct run *told)
+static bool figures_about(struct follow_figures *f, json_t *json, struct run *told)
 {
     struct run *run = f->run;
     if (record_from_json(run_fields, json, told, NULL) != 0)
@@ -201,7 +201,7 @@ static void read_arguments(struct follow *f, char *const *argv)
     struct event e = {0};
     if (!arguments_read(argv, &e))
         return;
-    struct totals *t = &f->track.totals;
+    struct training_totals *t = &f->track.totals;
     set_if(&t->argument_steps, e.total_steps);
     set_if(&t->argument_epochs, e.epochs);
     note_periods(f, &e);

@@ -22,7 +22,7 @@ struct scan_counter {
     size_t label_len;
 };
 
-struct scan {
+struct line_scan {
     const char *line, *end;
     struct event *event; // gets the figures
     struct scan_counter step;
@@ -100,7 +100,7 @@ static void offer(struct scan_counter *to, const struct scan_counter *from)
 
 // A counter behind an epoch's number: "[ 10/5005]", ":    450 / 1891", "|   800/ 1106 batches",
 // "| 0021028 updates".
-static const char *read_inner(struct scan *s, const char *p, const char *label, size_t len)
+static const char *read_inner(struct line_scan *s, const char *p, const char *label, size_t len)
 {
     const char *q = p;
     while (*q == ' ' || *q == ']' || *q == ':' || *q == ',' || *q == '|' || *q == ')')
@@ -122,7 +122,7 @@ static const char *read_inner(struct scan *s, const char *p, const char *label, 
     return end;
 }
 
-static const char *read_epoch(struct scan *s, const char *word, size_t n)
+static const char *read_epoch(struct line_scan *s, const char *word, size_t n)
 {
     const char *p = skip_mode(word + n, &s->test);
     int64_t at, total;
@@ -145,7 +145,7 @@ static const char *read_epoch(struct scan *s, const char *word, size_t n)
     return end;
 }
 
-static const char *read_step(struct scan *s, const char *word, size_t n, int rank, bool test)
+static const char *read_step(struct line_scan *s, const char *word, size_t n, int rank, bool test)
 {
     bool about = s->test || test;
     struct scan_counter c = named(word, n, rank, false);
@@ -158,7 +158,7 @@ static const char *read_step(struct scan *s, const char *word, size_t n, int ran
 }
 
 // "Train: 0 [   0/1251 (  0%)]", "Train:    1/3 ( 33%) [   0/323 (  0%)]", "Test: [ 0/40]"
-static const char *read_loop(struct scan *s, const char *word, size_t n)
+static const char *read_loop(struct line_scan *s, const char *word, size_t n)
 {
     int64_t at, total;
     bool test = s->test;
@@ -224,7 +224,7 @@ static void set(struct maybe_real *to, double v)
         *to = some_real(v);
 }
 
-static const char *read_figure(struct scan *s, const char *p, bool loss, bool test)
+static const char *read_figure(struct line_scan *s, const char *p, bool loss, bool test)
 {
     double v;
     const char *end = read_value(p, &v);
@@ -245,7 +245,7 @@ static const char *read_figure(struct scan *s, const char *p, bool loss, bool te
     return end;
 }
 
-static void read_left(struct scan *s, const char *p)
+static void read_left(struct line_scan *s, const char *p)
 {
     double v, unit;
     if (s->event->left_s.known || !formats_span(p, &v, &unit))
@@ -263,7 +263,7 @@ static bool tells_length(const char *word, size_t n)
 }
 
 // "Val took 0.732s", "'eval_runtime': 12.3", "val time: 78948.12 ms"
-static const char *read_took(struct scan *s, const char *p)
+static const char *read_took(struct line_scan *s, const char *p)
 {
     double v;
     const char *end = read_value(p, &v);
@@ -283,8 +283,8 @@ static bool has_value(const char *p)
     return formats_digit(*p) || *p == '-';
 }
 
-static const char *read_role(struct scan *s, enum formats_role role, const char *word, size_t n,
-                             int rank, bool test)
+static const char *read_role(struct line_scan *s, enum formats_role role, const char *word,
+                             size_t n, int rank, bool test)
 {
     unsigned char before = word > s->line ? (unsigned char)word[-1] : ' ';
     bool joined = before == '/' || before == '-' || before == '.';
@@ -347,7 +347,7 @@ static const char *read_role(struct scan *s, enum formats_role role, const char 
 }
 
 // "[190] train-logloss:0.41", "loss: 2.303494  [   64/60000]", "[1,  2000] loss: 2.196"
-static const char *read_bracket(struct scan *s, const char *p)
+static const char *read_bracket(struct line_scan *s, const char *p)
 {
     struct scan_counter c = named(p, 0, 0, false);
     char before = p > s->line ? p[-1] : ' ';
@@ -376,7 +376,7 @@ static const char *read_bracket(struct scan *s, const char *p)
 }
 
 // "490 | loss 5.7543", "0:  learn: 0.6569860"
-static void read_front(struct scan *s)
+static void read_front(struct line_scan *s)
 {
     struct scan_counter c = named(s->line, 0, 0, false);
     const char *p = formats_count(formats_blanks(s->line), &c.at);
@@ -385,7 +385,7 @@ static void read_front(struct scan *s)
 }
 
 // ESPnet's "8/20epoch started", "1epoch:train:1-682batch: ... loss=123.9". Null if it is none.
-static const char *read_suffixed(struct scan *s, const char *p)
+static const char *read_suffixed(struct line_scan *s, const char *p)
 {
     int64_t at, total = 0;
     const char *end = formats_digits(p, &at);
@@ -408,7 +408,7 @@ static const char *read_suffixed(struct scan *s, const char *p)
 }
 
 // "valid on 'valid' subset  1000 / 1311 loss=1.60"; other numbers are skipped with their units.
-static const char *read_bare_number(struct scan *s, const char *p)
+static const char *read_bare_number(struct line_scan *s, const char *p)
 {
     const char *suffixed = read_suffixed(s, p);
     if (suffixed)
@@ -425,7 +425,7 @@ static const char *read_bare_number(struct scan *s, const char *p)
 }
 
 // `line`, `end` and `event` are set, the rest is zero.
-static void scan_line(struct scan *s)
+static void scan_line(struct line_scan *s)
 {
     const char *p = s->line, *path = p; // the end of the path at p
     read_front(s);
@@ -471,7 +471,7 @@ static void scan_line(struct scan *s)
 void formats_figures(const char *text, struct event *event)
 {
     struct event figures = {0};
-    struct scan s = {.line = text, .end = text + strlen(text), .event = &figures};
+    struct line_scan s = {.line = text, .end = text + strlen(text), .event = &figures};
     scan_line(&s);
 #define TAKE(member) event->member = event->member.known ? event->member : figures.member
     TAKE(loss);
@@ -495,7 +495,7 @@ static void move(struct maybe_real *to, struct maybe_real *from)
     from->known = false;
 }
 
-static void mark(struct scan *s, enum meter_phase phase, bool begins)
+static void mark(struct line_scan *s, enum meter_phase phase, bool begins)
 {
     struct event *e = s->event;
     e->phase = some_int(phase);
@@ -511,7 +511,7 @@ static void mark(struct scan *s, enum meter_phase phase, bool begins)
     }
 }
 
-static void count(struct scan *s)
+static void count(struct line_scan *s)
 {
     struct event *e = s->event;
     e->step = some_int(s->step.at);
@@ -536,7 +536,7 @@ static void count(struct scan *s)
         e->total_steps = told.total_steps;
 }
 
-static bool judge_step(struct scan *s, bool trains, bool tests)
+static bool judge_step(struct line_scan *s, bool trains, bool tests)
 {
     bool pure = s->others == 0 && s->step.total > 0;
     if (!trains && !tests && !s->tempo && !pure && s->step.rank < 10)
@@ -550,7 +550,7 @@ static bool judge_step(struct scan *s, bool trains, bool tests)
     return true;
 }
 
-static bool judge_epoch(struct scan *s, bool trains, bool tests)
+static bool judge_epoch(struct line_scan *s, bool trains, bool tests)
 {
     struct event *e = s->event;
     if (s->fraction)
@@ -574,7 +574,7 @@ static bool judge_epoch(struct scan *s, bool trains, bool tests)
     return true;
 }
 
-static bool judge(struct scan *s)
+static bool judge(struct line_scan *s)
 {
     struct event *e = s->event;
     bool trains = e->loss.known || e->accuracy.known || s->diverged;
@@ -657,7 +657,7 @@ enum event_result formats_line(const char *line, size_t len, struct event *event
 {
     if (len > EVENT_PATTERN_MAX)
         return EVENT_NONE;
-    struct scan s = {.line = line, .end = line + len, .event = event};
+    struct line_scan s = {.line = line, .end = line + len, .event = event};
     scan_line(&s);
     if (!judge(&s)) {
         *event = (struct event){0};
@@ -677,7 +677,7 @@ enum event_result formats_trainer(const char *line, size_t len, struct event *ev
     const char *p = formats_blanks(line);
     if (p[0] != '{' || p[1] != '\'' || len > EVENT_PATTERN_MAX)
         return EVENT_NONE;
-    struct scan s = {.line = line, .end = line + len, .event = event};
+    struct line_scan s = {.line = line, .end = line + len, .event = event};
     scan_line(&s);
     bool tests = event->test_loss.known || event->test_accuracy.known || event->took_s.known;
     if (!s.epoch || strstr(p, "'train_runtime'")) {

@@ -398,21 +398,21 @@ static int64_t phase_so_far(const struct meter *meter, enum meter_phase phase, i
     return meter->phase_ns[phase] + (meter->phase == phase ? now_ns - meter->mark_ns : 0);
 }
 
-struct beside {      // parts beside the steps, in seconds
-    double s;        // in the whole training
-    double error_s;  // one standard deviation
-    double more_s;   // it may be longer or shorter by this
-    bool assumption; // none was seen
+struct meter_beside { // parts beside the steps, in seconds
+    double s;         // in the whole training
+    double error_s;   // one standard deviation
+    double more_s;    // it may be longer or shorter by this
+    bool assumption;  // none was seen
 };
 
 // All parts of a phase, of which the whole training has `total`. They drift as the training does,
 // whose relative error is `share`.
 static void project_beside(const struct meter *meter, enum meter_phase phase, int64_t total,
-                           double share, int64_t now_ns, struct beside *out)
+                           double share, int64_t now_ns, struct meter_beside *out)
 {
     double s = (double)phase_so_far(meter, phase, now_ns) / 1e9;
     int64_t done = meter->done[phase];
-    *out = (struct beside){.s = s, .assumption = total > 0 && done == 0};
+    *out = (struct meter_beside){.s = s, .assumption = total > 0 && done == 0};
     if (done == 0)
         return;
     double each_s = s / (double)done, left_s = total > done ? each_s * (double)(total - done) : 0;
@@ -472,7 +472,7 @@ static bool project(const struct meter *meter, int64_t now_ns, bool alone,
     } parts[] = {{METER_EVALUATE, plan->evaluations},
                  {METER_CHECKPOINT, plan->checkpoints},
                  {METER_EPOCH_END, plan->epoch_ends}};
-    struct beside beside[3];
+    struct meter_beside beside[3];
     double beside_s = 0;
     bool assumption = plan->may_add > 0;
     for (int i = 0; i < 3; i++) {

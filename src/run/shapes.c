@@ -33,9 +33,9 @@ static bool cut(const char *line, size_t len, struct cells *out)
 }
 
 // A header has one word in each column, and one of them counts.
-static bool read_header(const struct cells *cells, struct columns *out)
+static bool read_header(const struct cells *cells, struct log_columns *out)
 {
-    struct columns found = {.count = cells->count};
+    struct log_columns found = {.count = cells->count};
     for (int i = 0; i < cells->count; i++) {
         char word[FORMATS_WORD];
         size_t n;
@@ -82,7 +82,8 @@ static struct maybe_int count_of(const struct cells *cells, int place)
     return good ? some_int(v) : (struct maybe_int){0};
 }
 
-enum event_result columns_read(struct columns *c, const char *line, size_t len, struct event *event)
+enum event_result columns_read(struct log_columns *c, const char *line, size_t len,
+                               struct event *event)
 {
     struct cells cells;
     if (len > EVENT_PATTERN_MAX || !memchr(line, ',', len) || !cut(line, len, &cells) ||
@@ -182,21 +183,21 @@ static bool read_shape(const char *line, size_t len, struct numbers *out)
     return out->count > 0;
 }
 
-static struct shape *find(struct shapes *s, const struct numbers *n)
+static struct line_shape *find(struct shapes *s, const struct numbers *n)
 {
-    struct shape *oldest = &s->items[0];
+    struct line_shape *oldest = &s->items[0];
     for (size_t i = 0; i < SHAPES_MAX; i++) {
-        struct shape *shape = &s->items[i];
+        struct line_shape *shape = &s->items[i];
         if (shape->id == n->id)
             return shape;
         if (shape->used < oldest->used)
             oldest = shape;
     }
-    *oldest = (struct shape){.id = n->id};
+    *oldest = (struct line_shape){.id = n->id};
     return oldest;
 }
 
-static void add(struct shape *shape, const struct numbers *n)
+static void add(struct line_shape *shape, const struct numbers *n)
 {
     for (size_t i = 0; i < n->count; i++) {
         int64_t step = n->v[i] - shape->numbers[i].last;
@@ -215,7 +216,7 @@ static void add(struct shape *shape, const struct numbers *n)
 }
 
 // A number counts once it has risen in each of the last lines, nearly always by as much.
-static uint32_t find_counter(const struct shape *shape, const struct numbers *n)
+static uint32_t find_counter(const struct line_shape *shape, const struct numbers *n)
 {
     size_t best = SHAPES_NUMBERS;
     for (size_t i = 0; i < n->count; i++) {
@@ -229,7 +230,7 @@ static uint32_t find_counter(const struct shape *shape, const struct numbers *n)
 }
 
 // It remains the counter when it restarts, as with each epoch, but not when it goes astray.
-static void keep_counter(struct shape *shape, const struct numbers *n)
+static void keep_counter(struct line_shape *shape, const struct numbers *n)
 {
     if (shape->counter > 0) {
         bool usual = shape->numbers[shape->counter - 1].step == shape->usual;
@@ -250,7 +251,7 @@ enum event_result shapes_read(struct shapes *s, const char *line, size_t len, st
     struct numbers n = {0};
     if (len > SHAPES_BYTES || !read_shape(line, len, &n))
         return EVENT_NONE;
-    struct shape *shape = find(s, &n);
+    struct line_shape *shape = find(s, &n);
     shape->used = ++s->clock;
     add(shape, &n);
     keep_counter(shape, &n);

@@ -14,7 +14,7 @@
 #define SHAPES_LINES   4   // before a number is called a counter
 #define SHAPES_BYTES   512 // longer lines are ignored
 
-struct shape {
+struct line_shape {
     uint32_t id;   // 0: free
     uint64_t used; // when
     uint32_t lines;
@@ -32,7 +32,7 @@ struct shape {
 };
 
 struct shapes {
-    struct shape items[SHAPES_MAX];
+    struct line_shape items[SHAPES_MAX];
     uint64_t clock;
 };
 
@@ -46,14 +46,14 @@ enum event_result shapes_read(struct shapes *shapes, const char *line, size_t le
 //
 // A zeroed struct is empty; there is nothing to release.
 
-struct columns {
+struct log_columns {
     int count;       // 0: no header yet
     int step, epoch; // their places, from 1; 0: none
     int loss, test_loss, accuracy, test_accuracy;
 };
 
 // EVENT_READ if the line is a row with a counter.
-enum event_result columns_read(struct columns *columns, const char *line, size_t len,
+enum event_result columns_read(struct log_columns *columns, const char *line, size_t len,
                                struct event *event);
 
 #endif

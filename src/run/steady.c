@@ -176,7 +176,7 @@ static int partition(const double *z, size_t n, double cap, double penalty, size
 
 // ---- what the noise is like ----
 
-struct model {
+struct noise_model {
     double noise;   // standard deviation
     double cap;     // in units of noise
     double inflate; // the penalty, by this factor
@@ -216,7 +216,7 @@ static double resemblance(const double *x, size_t n, double p, double *scratch)
 // quarter of the values stick out, every eighth step being slow, say. Where there are more of
 // them they are not outliers but what the noise is like, and where the values come from a coarse
 // clock a low quantile is 0: then a higher one says more.
-static struct model look_at_noise(const double *x, size_t n, double *scratch)
+static struct noise_model look_at_noise(const double *x, size_t n, double *scratch)
 {
     static const double quantiles[] = {0.4, 0.75, 0.9};
     for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++) {
@@ -229,7 +229,7 @@ static struct model look_at_noise(const double *x, size_t n, double *scratch)
         // The more outliers there are by nature, the less one of them may say about the level:
         // its cost is the logarithm of the odds against it.
         double odds = share > 0 ? 2 * log((1 - share) / share) : HUGE_VAL;
-        return (struct model){
+        return (struct noise_model){
             .noise = step_sd / sqrt(2 * (1 - alike)),
             .cap = sqrt(within(odds, LEAST_CAP, OUTLIER * OUTLIER)),
             .inflate = (1 + alike) / (1 - alike),
@@ -240,7 +240,7 @@ static struct model look_at_noise(const double *x, size_t n, double *scratch)
     for (size_t i = 1; i < n; i++)
         sum += fabs(x[i] - x[i - 1]);
     double noise = sum / (double)(n - 1) * 0.88622692545275801; // √π / 2, were they normal
-    return (struct model){.noise = noise, .cap = OUTLIER, .inflate = 1};
+    return (struct noise_model){.noise = noise, .cap = OUTLIER, .inflate = 1};
 }
 
 // ---- all together ----
@@ -297,8 +297,8 @@ int changes_find(const double *x, size_t n, const struct changes_options *option
     if (rc != 0 || n < FEWEST || scale == 0)
         goto out;
     bool given = options && options->noise > 0;
-    struct model model =
-        given ? (struct model){options->noise / scale, OUTLIER, 1} : look_at_noise(z, n, scratch);
+    struct noise_model model = given ? (struct noise_model){options->noise / scale, OUTLIER, 1}
+                                     : look_at_noise(z, n, scratch);
     out->noise = given ? options->noise : model.noise * scale;
     if (model.noise <= 0) // all the same
         goto out;
@@ -561,17 +561,17 @@ static double two_levels(const double *y, int n)
     return best;
 }
 
-struct line {
+struct cost_line {
     double off;   // squared residuals
     double slope; // per block
     double last;  // at the end of the last block
 };
 
 // The best line that is flat up to the block `knee`.
-static struct line fit_line(const double *y, int n, int knee)
+static struct cost_line fit_line(const double *y, int n, int knee)
 {
     double mean_y = stats_mean(y, (size_t)n), mean_x = 0, xy = 0, xx = 0;
-    struct line line = {0};
+    struct cost_line line = {0};
     for (int i = knee; i < n; i++)
         mean_x += (double)(i - knee) / n;
     for (int i = 0; i < n; i++) {
@@ -599,11 +599,11 @@ static double find_trend(const struct series *series, int64_t first, double *las
     double mean = stats_mean(y, TREND_BLOCKS);
     for (int i = 0; i < TREND_BLOCKS; i++)
         all += (y[i] - mean) * (y[i] - mean);
-    struct line best = fit_line(y, TREND_BLOCKS, 0);
+    struct cost_line best = fit_line(y, TREND_BLOCKS, 0);
     int from = 0;
     if (best.off >= (1 - TREND_FIT) * all)
         for (int knee = 1; knee <= TREND_BLOCKS - TREND_RISING; knee++) {
-            struct line line = fit_line(y, TREND_BLOCKS, knee);
+            struct cost_line line = fit_line(y, TREND_BLOCKS, knee);
             if (line.off < best.off && line.slope > 0) {
                 best = line;
                 from = knee;
@@ -624,7 +624,7 @@ bool steady_slope(const struct series *series, double *growth, double *error)
     if (n < SLOPE_ENTRIES)
         return false;
     batch_means(series, first, blocks, y);
-    struct line line = fit_line(y, blocks, 0);
+    struct cost_line line = fit_line(y, blocks, 0);
     double mean = stats_mean(y, (size_t)blocks), xx = (pow(blocks, 3) - blocks) / 12;
     *growth = line.slope * blocks / mean;
     *error = sqrt(line.off / (blocks - 2) / xx) * blocks / mean;

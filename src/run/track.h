@@ -127,7 +127,7 @@ struct track {
     int stage, stages;    // stages 0: none reported
     int64_t stage_steps[METER_STAGES_MAX];
     struct counters counters;
-    struct totals totals;
+    struct training_totals totals;
     struct parts parts;
     struct busy busy; // the GPU, during the steps
     int64_t written;  // bytes to disks so far

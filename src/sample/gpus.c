@@ -143,7 +143,7 @@ struct nvidia {
     unsigned char process_bytes[PROCESSES_MAX * NVML_PROCESS_BYTES];
 };
 
-static int nvidia_open(void *state, struct place *place, struct err *err)
+static int nvidia_open(void *state, struct sample_place *place, struct err *err)
 {
     (void)state, (void)place, (void)err;
     return 0;
@@ -161,7 +161,7 @@ static void name_card(const struct nvml_api *api, struct nvml_device *device, st
     gpu->name[sizeof gpu->name - 1] = gpu->uuid[sizeof gpu->uuid - 1] = '\0';
 }
 
-static bool nvidia_begin(void *state, struct place *place)
+static bool nvidia_begin(void *state, struct sample_place *place)
 {
     struct nvidia *n = state;
     struct err none = {0};
@@ -193,8 +193,8 @@ static bool nvidia_begin(void *state, struct place *place)
     return true;
 }
 
-static const struct known_pid *look_up(struct nvidia *n, const struct place *place, pid_t pid,
-                                       int64_t number)
+static const struct known_pid *look_up(struct nvidia *n, const struct sample_place *place,
+                                       pid_t pid, int64_t number)
 {
     struct known_pid *slot = NULL;
     for (int i = 0; i < n->pid_count; i++) {
@@ -220,8 +220,8 @@ static const struct known_pid *look_up(struct nvidia *n, const struct place *pla
 
 // Counts a foreign process only if NVML's pids are valid here: the run's own pid was seen, or this
 // one is in our /proc. In a container NVML may show no pids, or the host's.
-static void read_processes(struct nvidia *n, const struct place *place, struct nvml_device *device,
-                           struct gpu *gpu, int64_t number)
+static void read_processes(struct nvidia *n, const struct sample_place *place,
+                           struct nvml_device *device, struct gpu *gpu, int64_t number)
 {
     enum nvml_return code;
     struct err none = {0};
@@ -246,7 +246,8 @@ static struct maybe_real scaled(struct maybe_int v, double by)
 }
 
 static void read_card(const struct nvml_api *api, struct card *card, bool pcie,
-                      const struct reading *reading, struct gpu *gpu, struct gpu_reading *out)
+                      const struct sample_reading *reading, struct gpu *gpu,
+                      struct gpu_reading *out)
 {
     struct nvml_reader r = {.api = api, .device = card->device};
     struct nvml_now now;
@@ -267,7 +268,7 @@ static void read_card(const struct nvml_api *api, struct card *card, bool pcie,
     gpu->lost = r.lost_call != NULL;
 }
 
-static void nvidia_read(void *state, struct place *place, struct reading *reading)
+static void nvidia_read(void *state, struct sample_place *place, struct sample_reading *reading)
 {
     struct nvidia *n = state;
     for (int i = 0; i < n->count; i++) {
@@ -342,7 +343,7 @@ static void open_files(struct amdgpu_card *card, struct tree *tree, const char *
     proc_file_open(&f[HEAT], tree, DEVICE "hwmon/%s/temp1_input", address, hwmon);
 }
 
-static int add_card(struct amd *amd, struct place *place, const struct pci_gpu *pci,
+static int add_card(struct amd *amd, struct sample_place *place, const struct pci_gpu *pci,
                     const struct pci_names *names, struct err *err)
 {
     struct machine machine = {0};
@@ -370,7 +371,7 @@ static int add_card(struct amd *amd, struct place *place, const struct pci_gpu *
     return rc != 0 ? rc : tree_check(&place->tree, err);
 }
 
-static int amd_open(void *state, struct place *place, struct err *err)
+static int amd_open(void *state, struct sample_place *place, struct err *err)
 {
     struct amd *amd = state;
     if (!tree_exists(&place->tree, "/sys/module/amdgpu"))
@@ -405,7 +406,7 @@ static struct maybe_int whole(struct maybe_real v)
     return v.known ? some_int((int64_t)v.v) : (struct maybe_int){0};
 }
 
-static void amd_read(void *state, struct place *place, struct reading *reading)
+static void amd_read(void *state, struct sample_place *place, struct sample_reading *reading)
 {
     struct amd *amd = state;
     (void)place;

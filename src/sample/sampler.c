@@ -25,12 +25,12 @@
 // others belong to the thread while it runs.
 struct lane {
     enum lane_kind kind;
-    struct place place;
+    struct sample_place place;
     int64_t interval_ns;
     const struct source *sources[LANE_SOURCES];
     void *states[LANE_SOURCES];
     int source_count;
-    struct reading reading;
+    struct sample_reading reading;
     int64_t readings;
     struct gpu gpus[GPUS_MAX];
     char *root;
@@ -200,7 +200,7 @@ static int lane_new(struct lane **out, enum lane_kind kind, const struct sampler
     lane->interval_ns = (int64_t)(interval_s * (double)NS_PER_S);
     lane->place.pid = options->pid != 0 ? options->pid : getpid();
     lane->place.gpus = lane->gpus;
-    struct history *history = &lane->totals.history;
+    struct figure_history *history = &lane->totals.history;
     history->width = kind == LANE_HOST ? HOST_FIGURES : GPUS_MAX * CARD_FIGURES;
     history->figures =
         calloc((size_t)HISTORY_POINTS * (size_t)history->width, sizeof *history->figures);
@@ -442,7 +442,7 @@ double sampler_others(struct sampler *s)
     if (!host)
         return 0;
     pthread_mutex_lock(&host->mutex);
-    const struct reading *first = &host->totals.first, *last = &host->totals.last;
+    const struct sample_reading *first = &host->totals.first, *last = &host->totals.last;
     double own_s = last->run_cpu_s.v - first->run_cpu_s.v;
     double busy_s = last->busy_cpu_s.v - first->busy_cpu_s.v;
     double all_s = last->all_cpu_s.v - first->all_cpu_s.v;

@@ -55,7 +55,7 @@ struct gpu_reading { // one reading of a GPU
     struct gpm_activity activity;       // not in the last reading
 };
 
-struct reading {
+struct sample_reading {
     int64_t at_ns;
     int64_t number; // from 0
     bool last;      // the run is over: skip slow queries
@@ -80,7 +80,7 @@ struct reading {
 
 struct tasks;
 
-struct place { // the input of a lane's sources
+struct sample_place { // the input of a lane's sources
     struct tree tree;
     pid_t pid;           // the run's process
     struct tasks *tasks; // descendants and their use, updated before each reading; null for GPUs
@@ -98,11 +98,11 @@ struct source {
 
     // Called before the lane's thread starts. ERR_MISSING (without a text): nothing to read, leave
     // this source out. Only lack of memory makes the sampler fail.
-    int (*open)(void *state, struct place *place, struct err *err);
-    void (*read)(void *state, struct place *place, struct reading *reading);
+    int (*open)(void *state, struct sample_place *place, struct err *err);
+    void (*read)(void *state, struct sample_place *place, struct sample_reading *reading);
     void (*close)(void *state);
     // (optional) Slow set-up, in the lane's thread before the first reading. False: leave it out.
-    bool (*begin)(void *state, struct place *place);
+    bool (*begin)(void *state, struct sample_place *place);
 };
 
 extern const struct source source_cpu, source_memory, source_net, source_rapl, source_cgroup,

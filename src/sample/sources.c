@@ -123,7 +123,7 @@ static int64_t count_cpus(const char *text)
     return cpus;
 }
 
-static int cpu_open(void *state, struct place *place, struct err *err)
+static int cpu_open(void *state, struct sample_place *place, struct err *err)
 {
     struct cpu *cpu = state;
     if (!proc_file_open(&cpu->stat, &place->tree, "/proc/stat"))
@@ -138,7 +138,7 @@ static int cpu_open(void *state, struct place *place, struct err *err)
     return 0;
 }
 
-static void cpu_read(void *state, struct place *place, struct reading *reading)
+static void cpu_read(void *state, struct sample_place *place, struct sample_reading *reading)
 {
     struct cpu *cpu = state;
     if (place->tasks) {
@@ -188,13 +188,13 @@ const struct source source_cpu = {
 // GB, with the memory map locked. Disk traffic is that of /proc/PID/io, which does not count reads
 // from the page cache; absent if the kernel denies access.
 
-static int memory_open(void *state, struct place *place, struct err *err)
+static int memory_open(void *state, struct sample_place *place, struct err *err)
 {
     (void)state, (void)err;
     return place->tasks ? 0 : ERR_MISSING;
 }
 
-static void memory_read(void *state, struct place *place, struct reading *reading)
+static void memory_read(void *state, struct sample_place *place, struct sample_reading *reading)
 {
     (void)state;
     const struct tasks_use *use = tasks_use(place->tasks);
@@ -245,7 +245,7 @@ static void group_try(struct tree *tree, const char *dir, void *arg)
         proc_file_close(&p->file);
 }
 
-static int pressure_open(void *state, struct place *place, struct err *err)
+static int pressure_open(void *state, struct sample_place *place, struct err *err)
 {
     struct pressure *p = state;
     TRY(cgroup_each_cpu(&place->tree, place->pid, group_try, p, err));
@@ -254,7 +254,7 @@ static int pressure_open(void *state, struct place *place, struct err *err)
     return p->file.open ? 0 : ERR_MISSING;
 }
 
-static void pressure_read(void *state, struct place *place, struct reading *reading)
+static void pressure_read(void *state, struct sample_place *place, struct sample_reading *reading)
 {
     struct pressure *p = state;
     int64_t us;
@@ -283,14 +283,14 @@ const struct source source_pressure = {
 
 #define GROUPS_MAX 16
 
-struct group {
+struct cgroup_files {
     struct proc_file stat;
     int64_t first_ns, now_ns;
 };
 
 struct throttle {
     int count;
-    struct group all[GROUPS_MAX];
+    struct cgroup_files all[GROUPS_MAX];
 };
 
 static bool throttled(const struct proc_file *stat, int64_t *ns)
@@ -310,7 +310,7 @@ static void group_add(struct tree *tree, const char *dir, void *arg)
     struct throttle *t = arg;
     if (t->count == GROUPS_MAX)
         return;
-    struct group *group = &t->all[t->count];
+    struct cgroup_files *group = &t->all[t->count];
     if (proc_file_open(&group->stat, tree, "%s/cpu.stat", dir) &&
         throttled(&group->stat, &group->first_ns))
         t->count++;
@@ -318,20 +318,20 @@ static void group_add(struct tree *tree, const char *dir, void *arg)
         proc_file_close(&group->stat);
 }
 
-static int cgroup_open(void *state, struct place *place, struct err *err)
+static int cgroup_open(void *state, struct sample_place *place, struct err *err)
 {
     struct throttle *t = state;
     int rc = cgroup_each_cpu(&place->tree, place->pid, group_add, t, err);
     return rc != 0 ? rc : t->count == 0 ? ERR_MISSING : 0;
 }
 
-static void cgroup_sample(void *state, struct place *place, struct reading *reading)
+static void cgroup_sample(void *state, struct sample_place *place, struct sample_reading *reading)
 {
     struct throttle *t = state;
     (void)place;
     int64_t most = 0;
     for (int i = 0; i < t->count; i++) {
-        struct group *group = &t->all[i];
+        struct cgroup_files *group = &t->all[i];
         int64_t ns;
         if (throttled(&group->stat, &ns) && ns - group->first_ns > group->now_ns)
             group->now_ns = ns - group->first_ns;
@@ -368,7 +368,7 @@ struct interface {
     int64_t last[2]; // counters: in, out
 };
 
-struct net {
+struct net_cards {
     struct proc_file dev;
     bool devices_only;
     int count;
@@ -396,7 +396,7 @@ static const char *next_line(const char *line)
     return end ? end + 1 : line + strlen(line);
 }
 
-static struct interface *find(struct net *net, const char *name)
+static struct interface *find(struct net_cards *net, const char *name)
 {
     for (int i = 0; i < net->count; i++)
         if (strcmp(net->all[i].name, name) == 0)
@@ -404,9 +404,9 @@ static struct interface *find(struct net *net, const char *name)
     return NULL;
 }
 
-static int net_open(void *state, struct place *place, struct err *err)
+static int net_open(void *state, struct sample_place *place, struct err *err)
 {
-    struct net *net = state;
+    struct net_cards *net = state;
     (void)err;
     if (!proc_file_open(&net->dev, &place->tree, "/proc/net/dev") ||
         proc_file_read(&net->dev, net->text, sizeof net->text) == 0)
@@ -422,7 +422,7 @@ static int net_open(void *state, struct place *place, struct err *err)
 }
 
 // A counter that went back was reset to zero.
-static void count(struct net *net, struct interface *at, const int64_t now[2])
+static void count(struct net_cards *net, struct interface *at, const int64_t now[2])
 {
     for (int i = 0; i < 2; i++) {
         if (at->last[i] != INT64_MAX)
@@ -431,9 +431,9 @@ static void count(struct net *net, struct interface *at, const int64_t now[2])
     }
 }
 
-static void net_read(void *state, struct place *place, struct reading *reading)
+static void net_read(void *state, struct sample_place *place, struct sample_reading *reading)
 {
-    struct net *net = state;
+    struct net_cards *net = state;
     (void)place;
     if (proc_file_read(&net->dev, net->text, sizeof net->text) == 0)
         return;
@@ -461,13 +461,13 @@ static void net_read(void *state, struct place *place, struct reading *reading)
 
 static void net_close(void *state)
 {
-    proc_file_close(&((struct net *)state)->dev);
+    proc_file_close(&((struct net_cards *)state)->dev);
 }
 
 const struct source source_net = {
     .name = "net",
     .lane = LANE_HOST,
-    .size = sizeof(struct net),
+    .size = sizeof(struct net_cards),
     .open = net_open,
     .read = net_read,
     .close = net_close,
@@ -496,7 +496,7 @@ struct rapl {
     struct package all[PACKAGES_MAX];
 };
 
-static int rapl_open(void *state, struct place *place, struct err *err)
+static int rapl_open(void *state, struct sample_place *place, struct err *err)
 {
     struct rapl *rapl = state;
     struct tree *tree = &place->tree;
@@ -529,7 +529,7 @@ static int rapl_open(void *state, struct place *place, struct err *err)
     return rapl->count == 0 || unreadable ? ERR_MISSING : 0; // a partial sum would mislead
 }
 
-static void rapl_read(void *state, struct place *place, struct reading *reading)
+static void rapl_read(void *state, struct sample_place *place, struct sample_reading *reading)
 {
     struct rapl *rapl = state;
     (void)place;

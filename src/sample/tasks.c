@@ -19,7 +19,7 @@
 
 enum { CPU, READ, WRITE, WAIT, COUNTERS }; // ticks, bytes, bytes, ticks
 
-struct task {
+struct run_task {
     pid_t pid, parent;
     struct proc_file stat, io;
     int64_t start_ticks;
@@ -60,7 +60,7 @@ struct tasks {
     pid_t foreign[FOREIGN_MAX], scanned[FOREIGN_MAX];
     struct newcomer new[NEW_MAX];
     char names[32768]; // of directory entries
-    struct task all[TASKS_MAX];
+    struct run_task all[TASKS_MAX];
 };
 
 struct task_stat { // of /proc/PID/stat (proc_pid_stat(5)); times in clock ticks
@@ -127,7 +127,7 @@ bool task_is_below(const struct tree *tree, pid_t pid, pid_t top, bool *visible)
     return false;
 }
 
-static struct task *find(struct tasks *t, pid_t pid)
+static struct run_task *find(struct tasks *t, pid_t pid)
 {
     for (int i = 0; i < t->count; i++)
         if (t->all[i].pid == pid)
@@ -135,7 +135,7 @@ static struct task *find(struct tasks *t, pid_t pid)
     return NULL;
 }
 
-static bool read_stat(struct tasks *t, struct task *task, struct task_stat *out)
+static bool read_stat(struct tasks *t, struct run_task *task, struct task_stat *out)
 {
     char text[1024];
     if (task->stat.open)
@@ -144,7 +144,7 @@ static bool read_stat(struct tasks *t, struct task *task, struct task_stat *out)
            (task->start_ticks < 0 || out->start_ticks == task->start_ticks);
 }
 
-static bool read_io(struct tasks *t, struct task *task, int64_t *in, int64_t *out)
+static bool read_io(struct tasks *t, struct run_task *task, int64_t *in, int64_t *out)
 {
     char text[512];
     struct proc_file file = task->io;
@@ -159,7 +159,7 @@ static bool read_io(struct tasks *t, struct task *task, int64_t *in, int64_t *ou
     return ok;
 }
 
-static void task_read(struct tasks *t, struct task *task)
+static void task_read(struct tasks *t, struct run_task *task)
 {
     struct task_stat stat;
     errno = 0;
@@ -199,7 +199,7 @@ static size_t command_line(const struct tasks *t, pid_t pid, char *text, size_t 
 }
 
 // Asked at the second reading: a process has its parent's command line until it starts its own.
-static void judge_worker(struct tasks *t, struct task *task)
+static void judge_worker(struct tasks *t, struct run_task *task)
 {
     char own[1024], parents[1024];
     if (task->readings++ != 1 || task->pid == t->pid)
@@ -216,8 +216,8 @@ static void add(struct tasks *t, pid_t pid, pid_t parent)
 {
     if (t->count == TASKS_MAX || find(t, pid))
         return;
-    struct task *task = &t->all[t->count];
-    *task = (struct task){.pid = pid, .parent = parent, .start_ticks = -1};
+    struct run_task *task = &t->all[t->count];
+    *task = (struct run_task){.pid = pid, .parent = parent, .start_ticks = -1};
     if (t->count < TASKS_KEPT) {
         proc_file_open(&task->stat, &t->tree, "/proc/%d/stat", (int)pid);
         if (t->io_known)
@@ -262,7 +262,7 @@ static bool pids_next(struct pids *p, pid_t *pid)
     }
 }
 
-static void add_children(struct tasks *t, const struct task *parent)
+static void add_children(struct tasks *t, const struct run_task *parent)
 {
     char path[PATH_MAX], text[4096];
     snprintf(path, sizeof path, "%s/proc/%d/task", t->tree.root, (int)parent->pid);
@@ -352,9 +352,9 @@ static void discover(struct tasks *t)
 }
 
 // The nearest living ancestor, whose counters take over.
-static struct task *surviving_ancestor(struct tasks *t, const struct task *task)
+static struct run_task *surviving_ancestor(struct tasks *t, const struct run_task *task)
 {
-    struct task *above = find(t, task->parent);
+    struct run_task *above = find(t, task->parent);
     for (int depth = 0; above && above->gone && depth < TASKS_MAX; depth++)
         above = find(t, above->parent);
     return above && !above->gone ? above : NULL;
@@ -363,14 +363,14 @@ static struct task *surviving_ancestor(struct tasks *t, const struct task *task)
 static void remove_ended(struct tasks *t)
 {
     for (int i = 0; i < t->count; i++) {
-        const struct task *task = &t->all[i];
-        struct task *above = task->gone ? surviving_ancestor(t, task) : NULL;
+        const struct run_task *task = &t->all[i];
+        struct run_task *above = task->gone ? surviving_ancestor(t, task) : NULL;
         for (int c = 0; task->gone && c < COUNTERS; c++)
             *(above ? &above->vanished[c] : &t->lost[c]) += task->used[c];
     }
     int kept = 0;
     for (int i = 0; i < t->count; i++) {
-        struct task *task = &t->all[i];
+        struct run_task *task = &t->all[i];
         for (int c = 0; !task->gone && c < COUNTERS; c++)
             if (task->vanished[c] > task->grown[c])
                 t->lost[c] += task->vanished[c] - task->grown[c];

@@ -11,7 +11,7 @@
 #include "machine/nvml.h"
 #include "record/field.h"
 
-static struct mean *figures_of(const struct history *h, int point)
+static struct mean *figures_of(const struct figure_history *h, int point)
 {
     return h->figures + (ptrdiff_t)point * h->width;
 }
@@ -21,7 +21,7 @@ static struct maybe_real value_of(struct mean mean)
     return mean.seconds > 0 ? some_real(mean.sum / mean.seconds) : (struct maybe_real){0};
 }
 
-void history_halve(struct history *h)
+void history_halve(struct figure_history *h)
 {
     int half = (h->count + 1) / 2;
     for (int p = 0; p < half; p++) {
@@ -42,7 +42,8 @@ void history_halve(struct history *h)
     h->count = half;
 }
 
-void history_add(struct history *h, int64_t from_ns, int64_t to_ns, const struct maybe_real *values)
+void history_add(struct figure_history *h, int64_t from_ns, int64_t to_ns,
+                 const struct maybe_real *values)
 {
     if (to_ns <= from_ns)
         return;
@@ -68,13 +69,13 @@ void history_add(struct history *h, int64_t from_ns, int64_t to_ns, const struct
     }
 }
 
-struct maybe_real history_at(const struct history *h, int point, int figure)
+struct maybe_real history_at(const struct figure_history *h, int point, int figure)
 {
     assert(point < h->count && figure < h->width);
     return value_of(figures_of(h, point)[figure]);
 }
 
-struct maybe_real history_mean(const struct history *h, int figure)
+struct maybe_real history_mean(const struct figure_history *h, int figure)
 {
     struct mean all = {0};
     for (int p = 0; p < h->count; p++) {
@@ -84,7 +85,7 @@ struct maybe_real history_mean(const struct history *h, int figure)
     return value_of(all);
 }
 
-double history_sum(const struct history *h, int figure)
+double history_sum(const struct figure_history *h, int figure)
 {
     double sum = 0;
     for (int p = 0; p < h->count; p++)
@@ -92,7 +93,7 @@ double history_sum(const struct history *h, int figure)
     return sum;
 }
 
-struct maybe_real history_between(const struct history *h, int figure, int64_t from_ns,
+struct maybe_real history_between(const struct figure_history *h, int figure, int64_t from_ns,
                                   int64_t to_ns)
 {
     struct mean all = {0};
@@ -133,9 +134,9 @@ static struct maybe_real real_of(struct maybe_int v)
     return v.known ? some_real((double)v.v) : (struct maybe_real){0};
 }
 
-static void host_add(struct totals *t, const struct reading *now)
+static void host_add(struct totals *t, const struct sample_reading *now)
 {
-    const struct reading *then = &t->last;
+    const struct sample_reading *then = &t->last;
     double seconds = (double)(now->at_ns - then->at_ns) * 1e-9;
     // The last interval may be short. CPU time counts in ticks of 10 ms: a few of them tell
     // nothing.
@@ -196,7 +197,7 @@ static void mean_add(struct mean *mean, struct maybe_real value, double seconds)
     }
 }
 
-static void cards_add(struct totals *t, const struct reading *now)
+static void cards_add(struct totals *t, const struct sample_reading *now)
 {
     struct maybe_real v[GPUS_MAX * CARD_FIGURES] = {0};
     double seconds = (double)(now->at_ns - t->last.at_ns) * 1e-9;
@@ -230,9 +231,9 @@ static void cards_add(struct totals *t, const struct reading *now)
 }
 
 // Counters keep their last known value: an ended process keeps its use.
-static void keep(struct reading *last, const struct reading *now)
+static void keep(struct sample_reading *last, const struct sample_reading *now)
 {
-    struct reading before = *last;
+    struct sample_reading before = *last;
     *last = *now;
     if (!now->run_cpu_s.known)
         last->run_cpu_s = before.run_cpu_s;
@@ -248,7 +249,7 @@ static void keep(struct reading *last, const struct reading *now)
         last->disk_write_bytes = before.disk_write_bytes;
 }
 
-void totals_add(struct totals *t, const struct reading *reading)
+void totals_add(struct totals *t, const struct sample_reading *reading)
 {
     if (t->readings > 0 && reading->at_ns <= t->last.at_ns)
         return;
@@ -370,7 +371,7 @@ static int fill_host(struct filler *f, struct err *err)
 {
     const struct totals *t = f->host;
     struct run_use *use = &f->run->use;
-    const struct reading *first = &t->first, *last = &t->last;
+    const struct sample_reading *first = &t->first, *last = &t->last;
     double seconds = (double)(last->at_ns - first->at_ns) * 1e-9;
     use->samples = some_int(t->readings);
     if (t->readings < 2)
@@ -533,7 +534,7 @@ static struct over over_used(const struct filler *f, int figure, const struct st
 
 static void fill_sample(const struct filler *f, int point, struct run_sample *out)
 {
-    const struct history *h = &f->host->history;
+    const struct figure_history *h = &f->host->history;
     const struct stretch *when = &h->when[point];
     int64_t middle = when->from_ns + (when->to_ns - when->from_ns) / 2;
     out->at_s = some_real((double)(middle - f->context->start_ns) * 1e-9);
@@ -560,7 +561,7 @@ static void fill_sample(const struct filler *f, int point, struct run_sample *ou
 
 static int fill_samples(struct filler *f, struct err *err)
 {
-    const struct history *h = &f->host->history;
+    const struct figure_history *h = &f->host->history;
     f->run->samples.known = true;
     for (int p = 0; p < h->count && p < SAMPLES_MAX; p++) {
         struct run_sample *sample = LIST_ADD(&f->run->samples, err);

@@ -31,7 +31,7 @@ struct mean {
     double sum, seconds; // of value × seconds; 0 seconds: unknown
 };
 
-struct history {
+struct figure_history {
     int width; // figures per point
     int count;
     int64_t stride; // readings per point
@@ -41,17 +41,17 @@ struct history {
 };
 
 // The values from `from_ns` to `to_ns`, which follows the previous call's interval.
-void history_add(struct history *history, int64_t from_ns, int64_t to_ns,
+void history_add(struct figure_history *history, int64_t from_ns, int64_t to_ns,
                  const struct maybe_real *values);
 
-void history_halve(struct history *history); // merges neighbours
+void history_halve(struct figure_history *history); // merges neighbours
 
-struct maybe_real history_at(const struct history *history, int point, int figure);
-struct maybe_real history_mean(const struct history *history, int figure); // over all points
-double history_sum(const struct history *history, int figure);             // of value × seconds
+struct maybe_real history_at(const struct figure_history *history, int point, int figure);
+struct maybe_real history_mean(const struct figure_history *history, int figure); // over all points
+double history_sum(const struct figure_history *history, int figure); // of value × seconds
 
 // The mean from `from_ns` to `to_ns`, over the points that overlap.
-struct maybe_real history_between(const struct history *history, int figure, int64_t from_ns,
+struct maybe_real history_between(const struct figure_history *history, int figure, int64_t from_ns,
                                   int64_t to_ns);
 
 // ---- totals
@@ -97,15 +97,15 @@ struct card_totals {
 
 struct totals {
     int64_t readings;
-    struct reading first, last; // last: the last known value of each member
+    struct sample_reading first, last; // last: the last known value of each member
     struct gpu gpus[GPUS_MAX];
     int gpu_count;
     bool gpus_known;
     struct card_totals cards[GPUS_MAX];
-    struct history history; // the host's figures, then CARD_FIGURES per GPU
+    struct figure_history history; // the host's figures, then CARD_FIGURES per GPU
 };
 
-void totals_add(struct totals *totals, const struct reading *reading);
+void totals_add(struct totals *totals, const struct sample_reading *reading);
 
 // True if a list such as CUDA_VISIBLE_DEVICES names this GPU, by number or UUID prefix; null names
 // all. Numbers follow NVML's order, which is CUDA's if all GPUs are alike or CUDA_DEVICE_ORDER is

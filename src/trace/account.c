@@ -29,12 +29,12 @@ const char *const precision_names[PRECISIONS] = {
 };
 
 // The first part found in the name decides, whatever its case.
-struct rule {
+struct class_rule {
     const char *part;
     unsigned char is;
 };
 
-static const struct rule classes[] = {
+static const struct class_rule classes[] = {
     {"nccl", CLASS_COLLECTIVE},
     {"nvshmem", CLASS_COLLECTIVE},
     {"cross_device_reduce", CLASS_COLLECTIVE},
@@ -119,7 +119,7 @@ static const struct rule classes[] = {
 
 // "tf32" before "f32", "bf16" before "f16"; 16-bit types before shapes that tensor cores have for
 // several types.
-static const struct rule precisions[] = {
+static const struct class_rule precisions[] = {
     {"e2m1", PRECISION_FP4},     {"nvfp4", PRECISION_FP4},        {"e4m3", PRECISION_FP8},
     {"e5m2", PRECISION_FP8},     {"fp8", PRECISION_FP8},          {"_f8_", PRECISION_FP8},
     {"i8i8", PRECISION_INT8},    {"imma", PRECISION_INT8},        {"int8", PRECISION_INT8},
@@ -134,7 +134,7 @@ static const struct rule precisions[] = {
     {"engineIf", PRECISION_F32}, {"engine_float", PRECISION_F32}, {"kernel<float", PRECISION_F32},
 };
 
-static int look_up(const struct rule *rules, size_t count, const char *name, int otherwise)
+static int look_up(const struct class_rule *rules, size_t count, const char *name, int otherwise)
 {
     for (size_t i = 0; i < count; i++)
         if (strcasestr(name, rules[i].part))
@@ -145,7 +145,7 @@ static int look_up(const struct rule *rules, size_t count, const char *name, int
 // cuBLAS's newest: nvjet_tst_128x64..., nvjet_sm90_hss_...; letters for the types, inputs first.
 static int nvjet_precision(const char *name)
 {
-    static const struct rule letters[] = {
+    static const struct class_rule letters[] = {
         {"t", PRECISION_BF16}, {"h", PRECISION_F16}, {"s", PRECISION_TF32},
         {"d", PRECISION_F64},  {"q", PRECISION_FP8}, {"r", PRECISION_FP8},
     };
@@ -186,12 +186,12 @@ enum {
 };
 
 // The places of one key, or of all optimizer kernels, in the order of the items.
-struct places {
+struct trace_places {
     const uint32_t *at;
     size_t count;
 };
 
-struct work {
+struct trace_work {
     const struct trace_item *items;
     size_t count;
     uint32_t *at;                   // all places, key by key
@@ -206,18 +206,18 @@ struct work {
     size_t voters;
 };
 
-struct group {
+struct kernel_group {
     size_t first, last; // in the votes
 };
 
-static struct places places_of(const struct work *w, uint32_t key)
+static struct trace_places places_of(const struct trace_work *w, uint32_t key)
 {
-    return (struct places){w->at + w->first[key], w->first[key + 1] - w->first[key]};
+    return (struct trace_places){w->at + w->first[key], w->first[key + 1] - w->first[key]};
 }
 
 // Launches further apart than this are of different bursts: a quarter of the distance such that
 // half of the sequence lies in gaps at least as long. By powers of two, so without sorting.
-static uint32_t split_at(struct places p)
+static uint32_t split_at(struct trace_places p)
 {
     uint64_t in_gaps[33] = {0}, total = 0, sum = 0;
     for (size_t i = 1; i < p.count; i++) {
@@ -231,7 +231,7 @@ static uint32_t split_at(struct places p)
     return 0;
 }
 
-static uint32_t count_bursts(struct places p, uint32_t apart)
+static uint32_t count_bursts(struct trace_places p, uint32_t apart)
 {
     uint32_t count = p.count > 0;
     for (size_t i = 1; i < p.count; i++)
@@ -242,7 +242,7 @@ static uint32_t count_bursts(struct places p, uint32_t apart)
 // The same for an optimizer, where the scales are known: small gaps within an update, the rest of
 // the step between two, and perhaps an evaluation. Of the distances that part the launches in the
 // same way, the widest range counts, and the more the finer it is.
-static uint32_t split_updates(struct places p)
+static uint32_t split_updates(struct trace_places p)
 {
     uint32_t gaps[33] = {0}, bursts = 1, apart = 0;
     double best = 0;
@@ -263,7 +263,7 @@ static uint32_t split_updates(struct places p)
     return apart;
 }
 
-static int prepare(struct work *w, struct err *err)
+static int prepare(struct trace_work *w, struct err *err)
 {
     w->at = malloc(w->count * sizeof *w->at);
     w->optimizer = malloc(w->count * sizeof *w->optimizer);
@@ -293,10 +293,10 @@ static int order(const void *a, const void *b)
     return (one->time_ns < two->time_ns) - (one->time_ns > two->time_ns);
 }
 
-static void collect_votes(struct work *w)
+static void collect_votes(struct trace_work *w)
 {
     for (uint32_t key = 1; key < TRACE_NAMES; key++) {
-        struct places p = places_of(w, key);
+        struct trace_places p = places_of(w, key);
         uint32_t bursts = count_bursts(p, split_at(p));
         if (bursts < PATTERN_LEAST)
             continue;
@@ -309,7 +309,7 @@ static void collect_votes(struct work *w)
 }
 
 // Whether a key is launched in at least four of five intervals between the anchor's bursts.
-static bool takes_turns(struct places anchor, struct places other)
+static bool takes_turns(struct trace_places anchor, struct trace_places other)
 {
     uint32_t apart = split_at(anchor);
     size_t turns = 0, intervals = 0, next = 0;
@@ -334,7 +334,7 @@ static int by_length(const void *a, const void *b)
 
 // Whether three of five intervals between the anchor's bursts are within a quarter of their median.
 // Of kernels in no order at all, one in five or so is.
-static bool is_regular(const struct work *w, struct places anchor)
+static bool is_regular(const struct trace_work *w, struct trace_places anchor)
 {
     uint32_t apart = split_at(anchor), begin = anchor.at[0];
     size_t count = 0, close = 0;
@@ -353,11 +353,12 @@ static bool is_regular(const struct work *w, struct places anchor)
 }
 
 // The names of a group that take turns with its best anchor.
-static size_t count_turns(const struct work *w, const struct group *g, const struct vote **anchor)
+static size_t count_turns(const struct trace_work *w, const struct kernel_group *g,
+                          const struct vote **anchor)
 {
     size_t most = 0;
     for (size_t a = g->first; a < g->last && a < g->first + ANCHORS_TRIED; a++) {
-        struct places at = places_of(w, w->votes[a].key);
+        struct trace_places at = places_of(w, w->votes[a].key);
         size_t agree = 0;
         if (!is_regular(w, at))
             continue;
@@ -371,9 +372,10 @@ static size_t count_turns(const struct work *w, const struct group *g, const str
     return most;
 }
 
-static struct group largest_after(const struct work *w, size_t least, const bool *tried)
+static struct kernel_group largest_after(const struct trace_work *w, size_t least,
+                                         const bool *tried)
 {
-    struct group best = {0};
+    struct kernel_group best = {0};
     for (size_t first = 0; first < w->voters; first++) {
         uint32_t bursts = w->votes[first].bursts;
         size_t last = first;
@@ -383,20 +385,20 @@ static struct group largest_after(const struct work *w, size_t least, const bool
             last++;
         if (last - first > least) {
             least = last - first;
-            best = (struct group){first, last};
+            best = (struct kernel_group){first, last};
         }
     }
     return best;
 }
 
 // The number of bursts that most names agree on, give or take 3 % or one, is the number of steps.
-static const struct vote *elect(const struct work *w)
+static const struct vote *elect(const struct trace_work *w)
 {
     bool tried[TRACE_KEYS] = {false};
     const struct vote *best = NULL, *anchor = NULL;
     size_t most = NAMES_LEAST - 1;
     for (int i = 0; i < GROUPS_TRIED; i++) {
-        struct group g = largest_after(w, most, tried);
+        struct kernel_group g = largest_after(w, most, tried);
         if (g.last == 0)
             break;
         tried[g.first] = true;
@@ -411,7 +413,7 @@ static const struct vote *elect(const struct work *w)
 
 // Names that are launched once in each step as elected: its beginning or its loss. Evaluations
 // alone part the launches in another way: each part then has many of all.
-static bool has_marks(const struct work *w, const struct vote *elected)
+static bool has_marks(const struct trace_work *w, const struct vote *elected)
 {
     size_t marks = 0;
     uint32_t most = elected->bursts + 1 + elected->bursts * 3 / 100;
@@ -421,8 +423,8 @@ static bool has_marks(const struct work *w, const struct vote *elected)
     return marks >= MARKS_LEAST;
 }
 
-static int keep_ends(const struct work *w, struct places p, uint32_t apart, struct pattern *out,
-                     struct err *err)
+static int keep_ends(const struct trace_work *w, struct trace_places p, uint32_t apart,
+                     struct pattern *out, struct err *err)
 {
     out->ends = malloc((p.count + 1) * sizeof *out->ends);
     out->launches = malloc((p.count + 1) * sizeof *out->launches);
@@ -448,7 +450,7 @@ int pattern_find(const struct trace_item *items, size_t count, struct pattern *o
     *out = (struct pattern){0};
     if (count < PATTERN_LEAST * NAMES_LEAST || count > UINT32_MAX)
         return 0;
-    struct work *w = calloc(1, sizeof *w);
+    struct trace_work *w = calloc(1, sizeof *w);
     if (!w)
         return err_memory(err);
     w->items = items;
@@ -457,7 +459,7 @@ int pattern_find(const struct trace_item *items, size_t count, struct pattern *o
     if (rc == 0) {
         collect_votes(w);
         const struct vote *elected = elect(w);
-        struct places optimizer = {w->optimizer, w->optimizers};
+        struct trace_places optimizer = {w->optimizer, w->optimizers};
         uint32_t apart = split_updates(optimizer), updates = count_bursts(optimizer, apart);
         // Several bursts of "optimizer" kernels a step are something else: copies of lists, say.
         if (updates >= PATTERN_LEAST && count / updates >= NAMES_LEAST &&
@@ -465,7 +467,7 @@ int pattern_find(const struct trace_item *items, size_t count, struct pattern *o
              !has_marks(w, elected)))
             rc = keep_ends(w, optimizer, apart, out, err);
         else if (elected) {
-            struct places p = places_of(w, elected->key);
+            struct trace_places p = places_of(w, elected->key);
             rc = keep_ends(w, p, split_at(p), out, err);
         }
     }
@@ -532,7 +534,7 @@ static enum account_gap kind_of_gap(int64_t gap_ns, int64_t step_ns, bool after_
 // One step, from `begin_ns` to `end_ns`; `*next` is the first item at or after its begin.
 // `*until_ns` is how far the device is busy, `*others_until_ns` how far with anything but
 // collectives, `*result` whether a copy to the host was the last to end.
-struct walk {
+struct trace_walk {
     const struct trace_item *items;
     size_t count, next;
     uint8_t device;
@@ -540,12 +542,12 @@ struct walk {
     bool result;
 };
 
-struct step {
+struct trace_step {
     int64_t launches, work_ns, saved_kib;
 };
 
 static void look_at_steps(const struct trace_item *items, size_t count, uint8_t device,
-                          const struct pattern *pattern, struct step *steps)
+                          const struct pattern *pattern, struct trace_step *steps)
 {
     size_t next = 0;
     for (size_t i = 0; i < pattern->count; i++)
@@ -570,7 +572,7 @@ static int64_t grow(int64_t *at_ns, int64_t start_ns, int64_t until_ns, int64_t 
     return until - from;
 }
 
-static void see(struct walk *w, const struct trace_item *item)
+static void see(struct trace_walk *w, const struct trace_item *item)
 {
     if (item->end_ns >= w->until_ns) {
         w->until_ns = item->end_ns;
@@ -580,7 +582,7 @@ static void see(struct walk *w, const struct trace_item *item)
         w->others_until_ns = item->end_ns;
 }
 
-static void walk_step(struct walk *w, int64_t begin_ns, int64_t end_ns, bool counts,
+static void walk_step(struct trace_walk *w, int64_t begin_ns, int64_t end_ns, bool counts,
                       struct account *a)
 {
     int64_t at_ns = begin_ns, others_at_ns = begin_ns; // accounted for up to here
@@ -614,9 +616,9 @@ static void walk_step(struct walk *w, int64_t begin_ns, int64_t end_ns, bool cou
     a->steps++;
 }
 
-static struct step usual_step(const struct step *steps, size_t count, double *scratch)
+static struct trace_step usual_step(const struct trace_step *steps, size_t count, double *scratch)
 {
-    struct step usual = {0};
+    struct trace_step usual = {0};
     for (size_t i = 1; i < count; i++)
         scratch[i - 1] = (double)steps[i].launches;
     usual.launches = (int64_t)stats_median_of(scratch, count - 1);
@@ -626,7 +628,7 @@ static struct step usual_step(const struct step *steps, size_t count, double *sc
     return usual;
 }
 
-static bool counts(const struct step *step, const struct step *usual, int64_t took_ns,
+static bool counts(const struct trace_step *step, const struct trace_step *usual, int64_t took_ns,
                    int64_t usual_ns)
 {
     double off = fabs((double)(step->launches - usual->launches));
@@ -635,8 +637,9 @@ static bool counts(const struct step *step, const struct step *usual, int64_t to
     return took_ns > 0 && (alike || (double)took_ns <= LONG * (double)usual_ns);
 }
 
-static void walk(struct walk *w, const struct pattern *pattern, const struct step *steps,
-                 const struct step *usual, struct account *out)
+static void walk(struct trace_walk *w, const struct pattern *pattern,
+                 const struct trace_step *steps, const struct trace_step *usual,
+                 struct account *out)
 {
     for (; w->next < w->count && w->items[w->next].start_ns < pattern->ends[0]; w->next++) {
         if (w->items[w->next].device == w->device)
@@ -655,11 +658,12 @@ int account_make(const struct trace_item *items, size_t count, const struct patt
     if (pattern->count < 2)
         return 0;
     double *each = malloc(pattern->count * sizeof *each);
-    struct step *steps = calloc(pattern->count, sizeof *steps);
+    struct trace_step *steps = calloc(pattern->count, sizeof *steps);
     if (each && steps) {
-        struct walk w = {items, count, 0, busiest(items, count), INT64_MIN, INT64_MIN, 0, false};
+        struct trace_walk w = {items,     count,     0, busiest(items, count),
+                               INT64_MIN, INT64_MIN, 0, false};
         look_at_steps(items, count, w.device, pattern, steps);
-        struct step usual = usual_step(steps, pattern->count, each);
+        struct trace_step usual = usual_step(steps, pattern->count, each);
         out->launches = (double)usual.launches;
         for (size_t i = 1; i < pattern->count; i++)
             each[i - 1] = (double)(pattern->ends[i] - pattern->ends[i - 1]);

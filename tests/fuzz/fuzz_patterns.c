@@ -13,7 +13,7 @@
 #include "run/shapes.h"
 
 static struct shapes shapes;
-static struct columns columns;
+static struct log_columns columns;
 
 static void check(const char *line, size_t len, const struct event *e)
 {

@@ -71,7 +71,7 @@ static void put(const uint8_t *data, size_t size)
     assert(pwrite(text_fd, data, size, 0) == (ssize_t)size);
 }
 
-static void check(const struct reading *a, const struct reading *b)
+static void check(const struct sample_reading *a, const struct sample_reading *b)
 {
     assert(!a->run_cpu_s.known || !b->run_cpu_s.known || b->run_cpu_s.v >= a->run_cpu_s.v);
     assert(!b->memory_bytes.known || b->memory_bytes.v >= 0);
@@ -91,8 +91,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         lay_out();
     size_t half = size / 2;
     put(data, half);
-    struct place place = {.tree = {.root = root}, .pid = 100};
-    struct reading readings[2] = {{.at_ns = 0}, {.at_ns = 500000000, .number = 1}};
+    struct sample_place place = {.tree = {.root = root}, .pid = 100};
+    struct sample_reading readings[2] = {{.at_ns = 0}, {.at_ns = 500000000, .number = 1}};
     void *states[TRIED];
     bool open[TRIED];
     if (tasks_new(&place.tasks, &place.tree, 100, NULL) != 0)

@@ -152,7 +152,7 @@ static void bars_are_not_the_shape(void **state)
     }
 }
 
-static struct event row(struct columns *columns, const char *line)
+static struct event row(struct log_columns *columns, const char *line)
 {
     struct event e = {0};
     columns_read(columns, line, strlen(line), &e);
@@ -162,7 +162,7 @@ static struct event row(struct columns *columns, const char *line)
 static void columns_with_a_header(void **state)
 {
     (void)state;
-    struct columns c = {0};
+    struct log_columns c = {0};
     assert_false(row(&c, "0,4.0,3.9").step.known);
     assert_false(row(&c, "epoch,loss,val_loss,lr").step.known);
     struct event e = row(&c, "2, 4.5, 3.9, 1e-3");

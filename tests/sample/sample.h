@@ -52,9 +52,9 @@ static inline void end_task(const struct scratch *s, int pid)
 // One source, opened at a place of its own.
 struct opened {
     const struct source *source;
-    struct place place;
+    struct sample_place place;
     void *state;
-    struct reading reading;
+    struct sample_reading reading;
     struct gpu gpus[GPUS_MAX];
     int rc;
 };
@@ -72,7 +72,7 @@ static inline void open_source(struct opened *o, const struct source *source, co
 }
 
 // The next reading, `at_s` seconds after some start.
-static inline const struct reading *read_at(struct opened *o, double at_s)
+static inline const struct sample_reading *read_at(struct opened *o, double at_s)
 {
     int64_t number = o->reading.number + 1;
     memset(&o->reading, 0, sizeof o->reading);

@@ -6,9 +6,9 @@
 
 #include "test.h"
 
-static struct history make(int width)
+static struct figure_history make(int width)
 {
-    struct history h = {.width = width};
+    struct figure_history h = {.width = width};
     h.figures = calloc((size_t)HISTORY_POINTS * (size_t)width, sizeof *h.figures);
     assert_non_null(h.figures);
     return h;
@@ -17,7 +17,7 @@ static struct history make(int width)
 static void points_are_kept(void **state)
 {
     (void)state;
-    struct history h = make(2);
+    struct figure_history h = make(2);
     for (int i = 0; i < 3; i++)
         history_add(&h, i * 500000000LL, (i + 1) * 500000000LL,
                     (struct maybe_real[]){some_real(i), {0}});
@@ -42,7 +42,7 @@ static void long_runs_are_merged(void **state)
     (void)state;
     static const int counts[] = {1, 399, 400, 401, 799, 801, 1600, 1601, 100003};
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
-        struct history h = make(1);
+        struct figure_history h = make(1);
         int n = counts[c];
         for (int i = 0; i < n; i++)
             history_add(&h, i * 1000LL, (i + 1) * 1000LL, (struct maybe_real[]){some_real(i)});

@@ -254,7 +254,7 @@ static void activity_of_the_gpus_parts(void **state)
         assert_real(activity->pcie_bytes_per_s, 128.0 * 1048576);
     }
     // The last reading leaves out what may be slow.
-    o.reading = (struct reading){.number = 9, .last = true};
+    o.reading = (struct sample_reading){.number = 9, .last = true};
     source_nvml.read(o.state, &o.place, &o.reading);
     assert_real(o.reading.gpus[0].use_percent, 93);
     assert_absent(o.reading.gpus[0].activity.sm_percent);

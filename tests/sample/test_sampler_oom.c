@@ -63,12 +63,12 @@ static void filling(void **state)
     gpu.gpus[0] =
         (struct gpu){.name = "a", .uuid = "b", .ours = true, .others = true, .lost = true};
     for (int i = 0; i < 5; i++) {
-        struct reading reading = {.at_ns = i * 1000000000LL,
-                                  .run_cpu_s = some_real(0),
-                                  .busy_cpu_s = some_real(i),
-                                  .steal_cpu_s = some_real(i),
-                                  .all_cpu_s = some_real(2 * i),
-                                  .throttled_ns = some_int(i * 1000000000LL)};
+        struct sample_reading reading = {.at_ns = i * 1000000000LL,
+                                         .run_cpu_s = some_real(0),
+                                         .busy_cpu_s = some_real(i),
+                                         .steal_cpu_s = some_real(i),
+                                         .all_cpu_s = some_real(2 * i),
+                                         .throttled_ns = some_int(i * 1000000000LL)};
         reading.gpus[0].throttle_bits = some_int(i == 0 ? 0x8 : 0x60 | 0x84);
         totals_add(&host, &reading);
         totals_add(&gpu, &reading);

@@ -19,7 +19,7 @@ static void cpu_time_of_everyone(void **state)
     open_source(&o, &source_cpu, s.root, 100);
     assert_int_equal(o.rc, 0);
     assert_ok(tasks_new(&o.place.tasks, &o.place.tree, 100, &err), &err);
-    const struct reading *reading = read_at(&o, 0);
+    const struct sample_reading *reading = read_at(&o, 0);
     assert_int(reading->cpus, 3);
     assert_real(reading->busy_cpu_s, 163 / hz); // guests' time is part of user and nice
     assert_real(reading->steal_cpu_s, 80 / hz);
@@ -287,7 +287,7 @@ static void amd_cards_of_a_recorded_machine(void **state)
     assert_int_equal(o.rc, 0);
     // Without the data file of names beside the test the integrated one is listed too.
     assert_true(o.place.gpu_count >= 2);
-    const struct reading *reading = read_at(&o, 0);
+    const struct sample_reading *reading = read_at(&o, 0);
     bool found = false;
     for (int i = 0; i < o.place.gpu_count; i++) {
         if (strcmp(o.gpus[i].uuid, "GPU-a1b2c3d4e5f60718") != 0)

@@ -30,14 +30,15 @@ static void assert_taints(const struct run *run, const char *const *expected)
     assert_int_equal(run->taints.count, n);
 }
 
-static struct reading host_look(double at_s, double run, double busy, double steal, double all)
+static struct sample_reading host_look(double at_s, double run, double busy, double steal,
+                                       double all)
 {
-    return (struct reading){.at_ns = (int64_t)(at_s * 1e9),
-                            .cpus = some_int(4),
-                            .run_cpu_s = some_real(run),
-                            .busy_cpu_s = some_real(busy),
-                            .steal_cpu_s = some_real(steal),
-                            .all_cpu_s = some_real(all)};
+    return (struct sample_reading){.at_ns = (int64_t)(at_s * 1e9),
+                                   .cpus = some_int(4),
+                                   .run_cpu_s = some_real(run),
+                                   .busy_cpu_s = some_real(busy),
+                                   .steal_cpu_s = some_real(steal),
+                                   .all_cpu_s = some_real(all)};
 }
 
 // 10 s on four CPUs: the run 25 s of CPU time, others 8, the hypervisor 1.6 of 40.
@@ -47,8 +48,9 @@ static void the_host_adds_up(void **state)
     struct totals t = make(HOST_FIGURES);
     struct run run = {0};
     struct err err = {0};
-    struct reading a = host_look(100, 7, 1000, 3, 90000), b = host_look(104, 17, 1010, 3, 90016),
-                   c = host_look(110, 32, 1033, 4.6, 90040);
+    struct sample_reading a = host_look(100, 7, 1000, 3, 90000),
+                          b = host_look(104, 17, 1010, 3, 90016),
+                          c = host_look(110, 32, 1033, 4.6, 90040);
     a.memory_bytes = some_int(1000), b.memory_bytes = some_int(3000);
     c.memory_bytes = some_int(2000), c.memory_peak_bytes = some_int(3500);
     a.disk_read_bytes = some_int(50), c.disk_read_bytes = some_int(80);
@@ -100,7 +102,7 @@ static void a_quiet_machine_taints_nothing(void **state)
     struct totals t = make(HOST_FIGURES);
     struct run run = {0};
     struct err err = {0};
-    struct reading a = host_look(0, 0, 0, 0, 0), b = host_look(10, 10, 10.9, 0.3, 40);
+    struct sample_reading a = host_look(0, 0, 0, 0, 0), b = host_look(10, 10, 10.9, 0.3, 40);
     a.throttled_ns = some_int(0), b.throttled_ns = some_int(50000000);
     totals_add(&t, &a);
     totals_add(&t, &b);
@@ -129,7 +131,7 @@ static void nothing_known_is_absent(void **state)
     struct totals t = make(HOST_FIGURES), g = make(GPUS_MAX * CARD_FIGURES);
     struct run run = {0};
     struct err err = {0};
-    struct reading a = {.at_ns = 1}, b = {.at_ns = 1000000001};
+    struct sample_reading a = {.at_ns = 1}, b = {.at_ns = 1000000001};
     totals_add(&t, &a);
     totals_add(&t, &b);
     struct totals_context context = {0};
@@ -177,7 +179,7 @@ static void gpus_add_up(void **state)
     t.gpus[1].others = true; // somebody else's GPU: not the run's concern
     t.gpus[2].others = true;
     for (int i = 0; i <= 8; i++) { // a reading a second
-        struct reading reading = {.at_ns = i * 1000000000LL};
+        struct sample_reading reading = {.at_ns = i * 1000000000LL};
         reading.gpus[0] = card(i < 5 ? 100 : 20, 1000 + i, 400, 5000000 + i * 390000, 60 + i,
                                i == 8 ? 0x20 : 0x1); // 0x1 is idle: not a throttle
         reading.gpus[0].pcie_bytes_per_s = i == 4 ? some_real(1e9) : (struct maybe_real){0};
@@ -186,7 +188,7 @@ static void gpus_add_up(void **state)
         reading.gpus[2].energy_mj = (struct maybe_int){0}; // before Volta
         totals_add(&t, &reading);
         if (i % 4 == 0) // the host is looked at less often
-            totals_add(&h, &(struct reading){.at_ns = reading.at_ns});
+            totals_add(&h, &(struct sample_reading){.at_ns = reading.at_ns});
     }
     struct totals_context context = {0};
     assert_ok(totals_fill(&h, &t, &context, &run, &err), &err);
@@ -240,7 +242,7 @@ static void broken_counters_fall_back(void **state)
         t.gpus_known = true;
         t.gpus[0].ours = true;
         for (int i = 0; i < 3; i++) {
-            struct reading reading = {.at_ns = i * 1000000000LL};
+            struct sample_reading reading = {.at_ns = i * 1000000000LL};
             reading.gpus[0] = card(50, 1, 300, counters[c][i], 50, 0);
             reading.gpus[0].energy_mj.known = counters[c][i] >= 0;
             totals_add(&t, &reading);
@@ -278,7 +280,7 @@ static void which_gpus_are_used(void **state)
         }
         t.gpus[0].others = cases[c].others;
         for (int i = 0; i < 2; i++) {
-            struct reading reading = {.at_ns = i * 1000000000LL};
+            struct sample_reading reading = {.at_ns = i * 1000000000LL};
             reading.gpus[0] = card(50, 1, 300, 1, 50, 0);
             reading.gpus[1] = card(50, 1, 300, 1, 50, 0);
             reading.gpus[2] = card(0, 1, 300, 1, 50, 0); // idle throughout
@@ -304,7 +306,7 @@ static void a_lost_gpu_keeps_what_was_measured(void **state)
     t.gpus_known = true;
     t.gpus[0].ours = true;
     for (int i = 0; i < 4; i++) {
-        struct reading reading = {.at_ns = i * 1000000000LL};
+        struct sample_reading reading = {.at_ns = i * 1000000000LL};
         t.gpus[0].lost = i >= 2;
         if (i < 2)
             reading.gpus[0] = card(50, 1, 300, i * 250000, 50, 0);
@@ -335,7 +337,7 @@ static void a_long_run_keeps_200_samples(void **state)
     struct run run = {0};
     struct err err = {0};
     for (int i = 0; i <= 12345; i++) {
-        struct reading reading = host_look(i * 0.5, i * 0.5, i * 0.5, 0, i);
+        struct sample_reading reading = host_look(i * 0.5, i * 0.5, i * 0.5, 0, i);
         totals_add(&t, &reading);
     }
     struct totals_context context = {0};
@@ -360,7 +362,7 @@ static void the_end_is_no_sample(void **state)
         t.history.figures =
             calloc((size_t)HISTORY_POINTS * HOST_FIGURES, sizeof *t.history.figures);
         assert_non_null(t.history.figures);
-        struct reading reading = host_look(0, 0, 0, 0, 0);
+        struct sample_reading reading = host_look(0, 0, 0, 0, 0);
         totals_add(&t, &reading);
         reading = host_look(1, 1, 1, 0, 4);
         totals_add(&t, &reading);
@@ -386,14 +388,14 @@ static void the_steady_part_alone(void **state)
     for (int i = 0; i <= 10; i++) {
         double at_s = 4 * i;
         bool steps = at_s > 10 && at_s <= 30; // the reading covers the time before it
-        struct reading r = {.at_ns = (int64_t)((5 + at_s) * 1e9)};
+        struct sample_reading r = {.at_ns = (int64_t)((5 + at_s) * 1e9)};
         r.run_cpu_s = some_real(at_s * 2);
         r.workers_cpu_s = some_real(at_s * 1.5);
         r.busy_cpu_s = some_real(at_s * 5); // three CPUs by others
         r.cpus = some_int(8);
         r.io_stalled_s = some_real(at_s < 28 ? 100 : 102); // two seconds of 24 to 28
         totals_add(&h, &r);
-        r = (struct reading){.at_ns = r.at_ns};
+        r = (struct sample_reading){.at_ns = r.at_ns};
         for (int k = 0; k < 3; k++) {
             r.gpus[k].use_percent = some_real(k == 2 ? 0 : steps ? 90 + 4 * k : 10);
             r.gpus[k].activity.sm_percent = some_real(steps ? 60 : 0);

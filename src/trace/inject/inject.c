@@ -90,13 +90,13 @@ static const char *base_of(const char *path)
 }
 
 // dl_iterate_phdr() holds the loader's lock, so it only collects.
-struct found {
+struct inject_found {
     char loaded[1024];     // a libcupti
     char folders[4][1024]; // of CUDA libraries
     size_t count;
 };
 
-static void keep_folder(struct found *found, const char *path)
+static void keep_folder(struct inject_found *found, const char *path)
 {
     size_t len = (size_t)(base_of(path) - path);
     if (len < 2 || len > sizeof found->folders[0] || found->count == COUNT(found->folders))
@@ -111,7 +111,7 @@ static void keep_folder(struct found *found, const char *path)
 
 static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 {
-    struct found *found = context;
+    struct inject_found *found = context;
     const char *path = info->dlpi_name;
     (void)size;
     if (!path)
@@ -129,7 +129,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 
 static void *open_any(void)
 {
-    struct found found = {0};
+    struct inject_found found = {0};
     dl_iterate_phdr(look_at, &found);
     void *handle = NULL;
     if (found.loaded[0])
