@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "advise/advice.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "advise/advice_parts.h"
@@ -10,211 +9,48 @@
 #include "base/units.h"
 
 #define FRONTIER 5 // at most this many are named
-#define NO_PRICE                                                                                   \
-    "No offer is recommended: each price is less than the electricity of its GPUs costs, so it "   \
-    "cannot be."
 
-void advice_add_time(struct buf *out, double seconds)
+// ---- marks
+
+static int mark(char **member, enum verdict_keeps keeps, struct err *err)
 {
-    char text[48];
-    clock_words((int64_t)(seconds * 1e9), text, sizeof text);
-    buf_adds(out, text);
+    return text_set(member,
+                    keeps == VERDICT_KEEPS      ? "met"
+                    : keeps == VERDICT_MAY_KEEP ? "met at the middle"
+                                                : "missed",
+                    err);
 }
 
-void advice_add_money(struct buf *out, int64_t nano)
+static int mark_all(const struct advice_wishes *w, struct bill *bills, size_t count,
+                    struct err *err)
 {
-    char text[MONEY_BYTES];
-    money_short(nano, text);
-    buf_printf(out, "%s USD", text);
-}
-
-void advice_add_age(struct buf *out, const struct bill *bill, const char *before, const char *after)
-{
-    if (bill->price_old.v)
-        buf_printf(out, "%sat a price %s OLD%s", before,
-                   units_count(bill->price_age_days.v, "day").s, after);
-}
-
-// "aws/g5.xlarge@us-east-1, 0.52 USD (0.51-0.53) in 31 min, estimated ±20 %"
-void advice_add_bill(struct buf *out, const struct bill *bill)
-{
-    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
-    bill_amount(bill, amount, interval);
-    if (bill->spot.never_ends.v) {
-        buf_printf(out, "%s, which is taken away too often to ever finish", bill->offer);
-        return;
+    for (size_t i = 0; i < count; i++) {
+        struct bill *b = &bills[i];
+        if (w->deadline_ns.known)
+            TRY(mark(&b->deadline, verdict_in_time(b, (double)w->deadline_ns.v / 1e9), err));
+        if (w->budget.known)
+            TRY(mark(&b->budget, verdict_within(b, w->budget.v), err));
     }
-    buf_printf(out, "%s, %s USD", bill->offer, amount);
-    if (*interval)
-        buf_printf(out, " (%s)", interval);
-    if (bill->before_credit.known) {
-        char before[MONEY_BYTES];
-        money_short(bill_before_credit(bill), before);
-        buf_printf(out, " after credits, %s before,", before);
-    }
-    buf_adds(out, bill_is_bound(bill) ? " in at least " : " in ");
-    advice_add_time(out, bill->time_s.v);
-    if (bill->certainty)
-        buf_printf(out, ", %s", bill->certainty);
-    if (bill->incomplete.v)
-        buf_adds(out, ", without items that its tariff has no price for");
-    if (bill->committed_months.known) {
-        buf_printf(out, ", committed for %s (%s %s in all, used or not)",
-                   units_count(bill->committed_months.v, "month").s,
-                   bill->committed.known ? money_brief(bill->committed).s : "?", bill->currency);
-    }
-    advice_add_age(out, bill, ", ", "");
+    return 0;
 }
 
-// Sentences then name the run, so that its time is not mistaken for the asked one's.
-static bool of_another(const struct quote *quote, const struct bill *bill)
+static int mark_quote(const struct advice_wishes *w, struct quote *quote, struct err *err)
 {
-    return quote->run && bill->run && strcmp(quote->run, bill->run) != 0;
+    TRY(mark_all(w, quote->bills.items, quote->bills.count, err));
+    return mark_all(w, quote->estimates.items, quote->estimates.count, err);
 }
+
+// ---- sentences
 
 void advice_whose(const struct quote *quote, const struct bill *bill, struct buf *out)
 {
-    buf_printf(out, "%s %s", of_another(quote, bill) ? "another run," : "run",
-               bill->run ? bill->run : "unknown");
+    bool other = quote->run && bill->run && strcmp(quote->run, bill->run) != 0;
+    buf_printf(out, "%s %s", other ? "another run," : "run", bill->run ? bill->run : "unknown");
     if (bill->batch.known)
         buf_printf(out, " (batch %lld%s%s)", (long long)bill->batch.v, bill->data ? ", " : "",
                    bill->data ? bill->data : "");
     else if (bill->data)
         buf_printf(out, " (%s)", bill->data);
-}
-
-void advice_add_whose(struct buf *out, const struct quote *quote, const struct bill *bill)
-{
-    if (!of_another(quote, bill))
-        return;
-    buf_adds(out, ", the time of ");
-    advice_whose(quote, bill, out);
-}
-
-// ---- lower bounds
-
-static const struct bound_words { // of one bill, and of all with what would tell
-    const char *one, *all;
-} bound_words[] = {
-    {"a run on a CPU does not tell its time",
-     "a run on a CPU does not tell the time on a GPU (running it there for a minute does)"},
-    {"its interruptions are unknown",
-     "how often a spot machine is taken away is unknown (--mtbi or --trace counts that)"},
-    {"replays of it were given up", "replays of a spot machine were given up"},
-    {"its tariff lacks a price", "a tariff lacks the price of something you asked for"},
-    {"its price is a floor", "a price is the floor of an auction"},
-};
-enum { BOUNDS = sizeof bound_words / sizeof *bound_words };
-
-static const struct bound_words *why_bound(const struct bill *b)
-{
-    return &bound_words[bill_time_is_bound(b)   ? 0
-                        : b->spot.lower_bound.v ? 1 + (b->spot.method != NULL)
-                        : b->incomplete.v       ? 3
-                                                : 4];
-}
-
-void advice_add_bound(struct buf *out, const struct quote *quote, const char *before,
-                      const struct bill *bill)
-{
-    buf_adds(out, before);
-    advice_add_bill(out, bill);
-    advice_add_whose(out, quote, bill);
-    buf_printf(out, " (%s)", why_bound(bill)->one);
-}
-
-// Why no bill can lead, and what would tell; of those with a run, or of all if no estimate can
-// either.
-static int say_unnamed(struct quote *quote, struct err *err)
-{
-    struct buf text = {0};
-    size_t count = quote->bills.count, found = 0;
-    bool seen[BOUNDS] = {false}, runs = count > 0 && quote_leader(quote);
-    const struct bill *least =
-        runs ? quote_least_bound(quote->bills.items, count) : quote_lowest(quote);
-    if (count == 0)
-        buf_adds(&text, ADVICE_NO_RUN " ");
-    count += runs ? 0 : quote->estimates.count;
-    if (!least) {
-        if (count == 1)
-            buf_printf(&text, "%s never finishes: it is taken away too often.",
-                       quote_at(quote, 0)->offer);
-        else
-            buf_adds(&text, "No spot machine ever finishes: each is taken away too often.");
-        return texts_take(&quote->advice, &text, err);
-    }
-    buf_adds(&text, count == 1 ? "Only a lower bound (≥) of this bill is known: "
-                    : runs     ? "No machine with a run is called cheapest, as each bill is a "
-                                 "lower bound (≥): "
-                           : "No offer is called cheapest, fastest or in time, as each bill is a "
-                             "lower bound (≥): ");
-    for (size_t i = 0; i < count; i++)
-        seen[why_bound(quote_at(quote, i)) - bound_words] |= bill_is_bound(quote_at(quote, i));
-    for (size_t i = 0; i < BOUNDS; i++)
-        if (seen[i])
-            buf_printf(&text, "%s%s", found++ > 0 ? "; " : "", bound_words[i].all);
-    buf_adds(&text, ".");
-    if (!bill_time_is_bound(least)) {
-        buf_adds(&text, count == 1 ? " It is " : " The lowest is ");
-        advice_add_bill(&text, least);
-        advice_add_whose(&text, quote, least);
-        buf_adds(&text, ".");
-    }
-    return texts_take(&quote->advice, &text, err);
-}
-
-// ---- the verdict
-
-static void add_clause(struct buf *out, const char *what, const struct quote *quote,
-                       const struct bill *bill)
-{
-    buf_printf(out, "; %s: ", what);
-    advice_add_bill(out, bill);
-    advice_add_whose(out, quote, bill);
-}
-
-static int say_cheapest(struct quote *quote, struct err *err)
-{
-    const struct bill *bills = quote->bills.items;
-    size_t count = quote->bills.count;
-    const struct bill *cheap = quote_cheapest(bills, count), *fast = quote_fastest(bills, count),
-                      *perhaps = quote_least_bound(bills, count);
-    struct buf text = {0};
-    buf_printf(&text, "Cheapest%s: ", cheap->waiting.known ? ", with your waiting" : "");
-    advice_add_bill(&text, cheap);
-    advice_add_whose(&text, quote, cheap);
-    if (perhaps)
-        advice_add_bound(&text, quote, "; may be cheaper: ", perhaps);
-    if (fast != cheap && fast->time_s.v < cheap->time_s.v)
-        add_clause(&text, "fastest", quote, fast);
-    buf_adds(&text, ".");
-    return texts_take(&quote->advice, &text, err);
-}
-
-// The cheapest estimate, if it goes before the cheapest bill.
-static int say_estimated(struct quote *quote, struct err *err)
-{
-    const struct bill *first = quote_cheaper_estimate(quote);
-    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
-    struct buf text = {0};
-    if (!first)
-        return 0;
-    bill_amount(first, amount, interval);
-    buf_printf(&text, "%sBy estimate, the cheapest is %s: about %s USD%s%s%s in ",
-               quote->bills.count > 0 ? "" : ADVICE_NO_RUN " ", first->offer, amount,
-               *interval ? " (" : "", interval, *interval ? ")" : "");
-    advice_add_time(&text, first->time_s.v);
-    buf_printf(&text, ", %s. Running it there for a minute tells the time exactly.",
-               first->certainty);
-    return texts_take(&quote->advice, &text, err);
-}
-
-bool advice_on_frontier(double *best_s, double time_s)
-{
-    if (*best_s > 0 && time_s >= *best_s * QUOTE_ALIKE)
-        return false;
-    *best_s = time_s;
-    return true;
 }
 
 // The bills that no other beats in both time and cost, of those that are no lower bounds. Bills are
@@ -229,7 +65,7 @@ static int say_frontier(struct quote *quote, struct err *err)
         bounds |= bill_is_bound(&quote->bills.items[i]);
     for (size_t i = 0; i < quote->bills.count; i++) {
         const struct bill *b = &quote->bills.items[i];
-        if (!quote_can_lead(b) || !advice_on_frontier(&best, b->time_s.v))
+        if (!verdict_can_lead(b) || !verdict_on_frontier(&best, b->time_s.v))
             continue;
         if (count++ < FRONTIER) {
             if (count > 1)
@@ -238,7 +74,7 @@ static int say_frontier(struct quote *quote, struct err *err)
                 buf_printf(&text, "%sothing is both faster and cheaper%s than: ",
                            bounds ? "Apart from lower bounds (≥), n" : "N",
                            b->waiting.known ? ", with your waiting," : "");
-            advice_add_bill(&text, b);
+            verdict_add_bill(&text, NULL, "", b);
         }
     }
     if (count > FRONTIER)
@@ -284,6 +120,48 @@ static int say_credits(const struct advice_wishes *w, struct quote *quote, struc
     return texts_take(&quote->advice, &text, err);
 }
 
+// Without an offer, only the time on the measured machine is known.
+static void deadline_without_offers(const struct quote_ask *ask, double deadline_s, struct buf *out)
+{
+    struct bill_time time;
+    buf_adds(out, "Within ");
+    verdict_add_time(out, deadline_s);
+    if (!quote_base(ask, &time)) {
+        buf_adds(out, " nothing is known to finish: no run's time is known.");
+        return;
+    }
+    bool done = (double)(time.high_ns > 0 ? time.high_ns : time.total_ns) <= deadline_s * 1e9;
+    buf_printf(out, " no offer in the book is known to finish%s ", done ? ", but" : "; on");
+    advice_add_machine(out, ask);
+    buf_adds(out, done ? " does: it takes " : " it takes ");
+    verdict_add_time(out, (double)time.total_ns / 1e9);
+    buf_adds(out, ".");
+}
+
+void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const struct quote *quote,
+                     struct buf *out)
+{
+    if (quote_count(quote) == 0)
+        deadline_without_offers(ask, (double)deadline_ns / 1e9, out);
+    else
+        verdict_say_deadline(quote, (double)deadline_ns / 1e9, out);
+}
+
+static int say_limits(const struct quote_ask *ask, const struct advice_wishes *w,
+                      struct quote *quote, struct err *err)
+{
+    struct buf deadline = {0}, budget = {0};
+    if (w->deadline_ns.known)
+        advice_deadline(ask, w->deadline_ns.v, quote, &deadline);
+    if (w->budget.known && quote_count(quote) > 0)
+        verdict_say_budget(quote, w->budget.v, &budget);
+    int rc = texts_take(&quote->advice, &deadline, err);
+    if (rc == 0)
+        rc = texts_take(&quote->advice, &budget, err);
+    buf_release(&budget);
+    return rc;
+}
+
 // Says that there is no offer, and why, if that is known.
 static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *w,
                        struct quote *quote, struct err *err)
@@ -307,7 +185,7 @@ static int say_nothing(const struct quote_ask *ask, const struct advice_wishes *
         buf_adds(&text, ".");
         TRY(texts_take(&quote->advice, &text, err));
     }
-    TRY(w->deadline_ns.known ? advice_say_deadline(ask, w, quote, err) : 0);
+    TRY(say_limits(ask, w, quote, err));
     return w->buy ? advice_buy(ask, w, quote, err) : advice_power(ask, w, quote, err);
 }
 
@@ -316,17 +194,9 @@ static int advise(const struct quote_ask *ask, const struct advice_wishes *w, st
 {
     if (quote->bills.count + quote->estimates.count == 0)
         return say_nothing(ask, w, quote, err);
-    if (quote_cheapest(quote->bills.items, quote->bills.count))
-        TRY(say_cheapest(quote, err));
-    else if (quote->bills.count > 0 || !quote_leader(quote))
-        TRY(say_unnamed(quote, err));
-    TRY(say_estimated(quote, err));
     if (quote->bills.count > 2)
         TRY(say_frontier(quote, err));
-    if (w->deadline_ns.known)
-        TRY(advice_say_deadline(ask, w, quote, err));
-    if (w->budget.known)
-        TRY(advice_say_budget(w, quote, err));
+    TRY(say_limits(ask, w, quote, err));
     TRY(advice_several(ask, w, quote, err));
     if (w->buy)
         TRY(advice_buy(ask, w, quote, err));
@@ -345,12 +215,25 @@ static size_t copy_possible(const struct bill *bills, size_t count, struct bill 
     return kept;
 }
 
+static int say_verdict(struct quote *quote, struct err *err)
+{
+    struct buf bills = {0}, estimate = {0};
+    verdict_say_bills(quote, &bills);
+    verdict_say_estimate(quote, &estimate);
+    int rc = texts_take(&quote->advice, &bills, err);
+    if (rc == 0)
+        rc = texts_take(&quote->advice, &estimate, err);
+    buf_release(&estimate);
+    return rc;
+}
+
 // No sentence names an offer whose price cannot be.
 int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, struct quote *quote,
                 struct err *err)
 {
     size_t measured = quote->bills.count, all = measured + quote->estimates.count;
-    TRY(advice_mark(w, quote, err));
+    TRY(mark_quote(w, quote, err));
+    TRY(say_verdict(quote, err));
     struct quote view = *quote;
     struct bill *copies = calloc(all + 1, sizeof *copies);
     if (!copies)
@@ -360,9 +243,8 @@ int advice_make(const struct quote_ask *ask, const struct advice_wishes *w, stru
     view.estimates.items = copies + view.bills.count;
     view.estimates.count =
         copy_possible(quote->estimates.items, quote->estimates.count, view.estimates.items);
-    int rc = all > 0 && view.bills.count + view.estimates.count == 0
-                 ? texts_add(&view.advice, NO_PRICE, err)
-                 : advise(ask, w, &view, err);
+    bool impossible = all > 0 && view.bills.count + view.estimates.count == 0;
+    int rc = impossible ? 0 : advise(ask, w, &view, err);
     quote->advice = view.advice;
     free(copies);
     return rc;

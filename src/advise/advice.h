@@ -4,7 +4,7 @@
 #ifndef FARE_ADVISE_ADVICE_H
 #define FARE_ADVISE_ADVICE_H
 
-#include "advise/quote.h"
+#include "advise/verdict.h"
 #include "bill/own.h"
 #include "market/power.h"
 
@@ -30,12 +30,6 @@ void advice_whose(const struct quote *quote, const struct bill *bill, struct buf
 // The answer to a deadline alone: the cheapest offer that meets it, or the fastest of all.
 void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const struct quote *quote,
                      struct buf *out);
-
-// Whether no cheaper offer is as fast. Call it for each offer in turn, the cheapest first, with
-// `*best_s` 0 at the start.
-bool advice_on_frontier(double *best_s, double time_s);
-
-#define ADVICE_NO_RUN "You have no run on any of these machines."
 
 // The rent that buying is held against: the cheapest machine to rent with a run; null: none.
 const struct bill *advice_rent(const struct quote *quote);

@@ -32,7 +32,7 @@ static void add_machine(struct buf *text, const struct quote_ask *ask,
     else
         buf_printf(text, "Buying a machine like %s for ",
                    advice_machine(ask) ? advice_machine(ask) : "the one measured");
-    advice_add_money(text, own->purchase);
+    verdict_add_money(text, own->purchase);
 }
 
 struct paid { // the use and the tenths of days after which it has paid for itself
@@ -61,7 +61,7 @@ static void add_paid(struct buf *text, const struct quote_ask *ask, const struct
         clock_iso(start_s + paid->tenths * 8640, date);
         date[10] = '\0';
         buf_printf(text, " has paid for itself against %s after %s", rent, bound ? "at most " : "");
-        advice_add_time(text, (double)paid->use_s);
+        verdict_add_time(text, (double)paid->use_s);
         buf_printf(text, " of use: %lld.%lld days, on %s", (long long)(paid->tenths / 10),
                    (long long)(paid->tenths % 10), date);
     }
@@ -236,9 +236,9 @@ static int buy_by_speed(const struct quote_ask *ask, const struct own_machine *o
 static const struct bill *first_of(const struct bill *bills, size_t count, bool own)
 {
     const struct bill *found = NULL;
-    for (size_t i = 0; i < count && !(found && quote_can_lead(found)); i++)
+    for (size_t i = 0; i < count && !(found && verdict_can_lead(found)); i++)
         if (advice_is_own(&bills[i]) == own && !bill_time_is_bound(&bills[i]) &&
-            (!found || quote_can_lead(&bills[i])))
+            (!found || verdict_can_lead(&bills[i])))
             found = &bills[i];
     return found;
 }
@@ -310,7 +310,7 @@ static int say_rent(const struct quote_ask *ask, const struct advice_wishes *w,
     struct paid paid;
     TRY(advice_break_even(ask, &w->own, rent, own_s, &paid.use_s, &paid.tenths, err));
     buf_adds(&name, rent->offer);
-    advice_add_age(&name, rent, " (", ")");
+    verdict_add_age(&name, rent, " (", ")");
     add_machine(&text, ask, &w->own, bought);
     add_paid(&text, ask, &w->own, &paid, buf_str(&name), bill_is_bound(rent));
     buf_drop(&text, &name);

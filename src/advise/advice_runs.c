@@ -185,7 +185,7 @@ static int cheapest_for(const struct quote_ask *ask, const struct bills *bills, 
     for (size_t i = 0; i < bills->count; i++) {
         struct best one = {.bill = &bills->items[i]};
         advice_spread(one.bill, &low, &high);
-        if (quote_can_lead(one.bill) == bounds || bill_time_is_bound(one.bill) ||
+        if (verdict_can_lead(one.bill) == bounds || bill_time_is_bound(one.bill) ||
             one.bill->spot.never_ends.v ||
             runs * bill_training_s(one.bill) * high > (double)MONTH_NS / 1e9 * SAME_TIME)
             continue;
@@ -211,7 +211,7 @@ static void add_cost(struct buf *text, const struct cost *cost)
     money_interval(cost->total, cost->low, cost->high, amount, interval);
     buf_adds(text, cost->at_least ? "≥" : "");
     if (cost->low == cost->high || cost->at_least)
-        advice_add_money(text, cost->at_least ? cost->low : cost->total);
+        verdict_add_money(text, cost->at_least ? cost->low : cost->total);
     else
         buf_printf(text, "%s USD (%s)", amount, interval);
 }
@@ -231,7 +231,7 @@ static void add_month(struct buf *text, const char *before, const struct best *b
         buf_printf(text, ", committed for %s (%s USD in all, used or not)",
                    units_count(bill->committed_months.v, "month").s, owed);
     }
-    advice_add_age(text, bill, ", ", "");
+    verdict_add_age(text, bill, ", ", "");
 }
 
 // The cheapest measured offer, the cheapest estimate if that is cheaper, and a lower bound that
@@ -283,7 +283,7 @@ static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, s
             if (w->use_ns_a_month % HOUR_NS == 0) // as it was given
                 buf_printf(&text, "%lld h", (long long)(w->use_ns_a_month / HOUR_NS));
             else
-                advice_add_time(&text, (double)w->use_ns_a_month / 1e9);
+                verdict_add_time(&text, (double)w->use_ns_a_month / 1e9);
             buf_printf(&text, " a month on %s (%.*f runs)",
                        advice_machine(ask) ? advice_machine(ask) : "the machine measured",
                        levels[i].runs < 100, levels[i].runs);
@@ -359,11 +359,11 @@ static int add_way(const struct quote_ask *ask, const struct bill *bill, int64_t
     struct cost cost;
     TRY(cost_of(ask, bill, runs, p, &cost, err));
     buf_adds(text, bill_is_bound(bill) ? "at least " : "");
-    advice_add_time(text, p->seconds);
+    verdict_add_time(text, p->seconds);
     buf_adds(text, ", ");
     add_cost(text, &cost);
     add_certainty(text, bill);
-    advice_add_age(text, bill, ", ", "");
+    verdict_add_age(text, bill, ", ", "");
     return 0;
 }
 
@@ -388,12 +388,11 @@ static int add_runs(const struct quote_ask *ask, int64_t runs, const struct bill
 static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w,
                     const struct bills *bills, struct quote *quote, struct err *err)
 {
-    const struct bill *cheap = quote_cheapest(bills->items, bills->count), *strong = cheap;
+    const struct verdict cost = verdict_of_bills(bills->items, bills->count, VERDICT_COST),
+                         time = verdict_of_bills(bills->items, bills->count, VERDICT_TIME);
+    const struct bill *cheap = cost.winner.bill ? cost.winner.bill : cost.bound.bill,
+                      *strong = time.winner.bill ? time.winner.bill : cheap;
     struct buf text = {0};
-    if (cheap)
-        strong = quote_fastest(bills->items, bills->count);
-    else
-        strong = cheap = quote_least_bound(bills->items, bills->count);
     if (!cheap || bill_time_is_bound(cheap))
         return 0;
     buf_adds(&text, strong->certainty ? "By estimate: " : "");
@@ -420,7 +419,7 @@ int advice_several(const struct quote_ask *ask, const struct advice_wishes *w, s
         TRY(say_use(ask, w, quote, err));
     if (w->runs > 1 && measured.count > 0)
         TRY(say_runs(ask, w, &measured, quote, err));
-    if (w->runs > 1 && (measured.count == 0 || quote_cheaper_estimate(quote)))
+    if (w->runs > 1 && (measured.count == 0 || verdict_of_quote(quote).guess))
         TRY(say_runs(ask, w, &estimates, quote, err));
     return 0;
 }

@@ -51,7 +51,4 @@ int comparing_finish(struct comparing *comparing, struct compare *out, struct er
 // Appends "k80 + tensorflow (bf16)": the brackets tell it from other rows of that name.
 void compare_label(const struct compare_row *row, struct buf *out);
 
-// Whether it may be called the fastest or the cheapest: neither noisy, stopped nor an estimate.
-bool compare_can_win(const struct compare_row *row);
-
 #endif

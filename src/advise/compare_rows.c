@@ -29,11 +29,6 @@ void compare_label(const struct compare_row *row, struct buf *out)
         buf_printf(out, " (%s)", row->detail);
 }
 
-bool compare_can_win(const struct compare_row *row)
-{
-    return !row->noisy.v && !row->stopped.v && !compare_estimated(row);
-}
-
 int compare_by_name(const struct group *a, const struct group *b)
 {
     int order = strcmp(a->machine, b->machine);

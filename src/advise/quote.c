@@ -9,6 +9,7 @@
 #include "advise/estimates.h"
 #include "advise/evidence.h"
 #include "advise/quote_parts.h"
+#include "advise/verdict.h"
 #include "price/listing.h"
 
 #define GPUS_MAX 1000000 // of one machine: a record may claim any number
@@ -347,7 +348,7 @@ static bool is_bound(const struct candidate *c)
     return c->estimated->estimate.kind == ESTIMATE_BOUND;
 }
 
-// The estimate that ends first, as quote_sooner() has it; SIZE_MAX: there is none.
+// The estimate that ends first, as verdict_of_bills() has it; SIZE_MAX: there is none.
 static int find_soonest(const struct quote_search *s, size_t *found, struct err *err)
 {
     const struct candidates *all = &s->estimated;
@@ -376,7 +377,7 @@ static int find_soonest(const struct quote_search *s, size_t *found, struct err 
 static bool is_firm(const struct quote *quote)
 {
     const struct bill *last = quote->estimates.items + quote->estimates.count - 1;
-    return quote->estimates.count > 0 && quote_can_lead(last) && !quote_doubt(last);
+    return quote->estimates.count > 0 && verdict_can_lead(last) && !quote_doubt(last);
 }
 
 // Bills of the cheapest estimates, as many as were asked for, of the one that ends first, and of

@@ -59,41 +59,10 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
 
 #define QUOTE_ALIKE 0.99 // times this close are one: the cheaper offer is as fast
 
-// Whether it may be named as cheapest, fastest or the answer to a deadline or budget: its price can
-// be believed, it ends, and neither its bill nor its time is a lower bound (bill_is_bound).
-bool quote_can_lead(const struct bill *bill);
-
-// Of sorted bills: the cheapest and the fastest of those that can lead; null: none can. Times of
-// estimates count with the end of their interval; of two that are alike the cheaper one counts.
-const struct bill *quote_cheapest(const struct bill *bills, size_t count);
-const struct bill *quote_fastest(const struct bill *bills, size_t count);
-
-// The first lower bound in front of the cheapest, or of all if none can lead: nobody knows whether
-// it is cheaper. Null: none.
-const struct bill *quote_least_bound(const struct bill *bills, size_t count);
-
-// The cheapest estimate if it goes before the cheapest bill, or there is none; null: it does not.
-const struct bill *quote_cheaper_estimate(const struct quote *quote);
-
-// The cheapest of bills and estimates; null: none can lead.
-const struct bill *quote_leader(const struct quote *quote);
-
-// The same, or else the lowest bound: for figures with their ≥, not to be called cheapest. Null:
-// there is no bill.
-const struct bill *quote_lowest(const struct quote *quote);
-
-// Whether `a` ends before `b`, or only `a` can lead.
-bool quote_sooner(const struct bill *a, const struct bill *b);
-
-// Whether it is sure to end within that time, or to cost no more than that: at the end of its
-// interval, with everything priced and owed. A lower bound is sure of nothing.
-enum quote_keeps { QUOTE_MISSES, QUOTE_MAY_KEEP, QUOTE_KEEPS };
-enum quote_keeps quote_in_time(const struct bill *bill, double within_s);
-enum quote_keeps quote_within(const struct bill *bill, int64_t nano_usd);
-
 // The most that it may cost: at the end of its interval, by started hours where the rule is
 // assumed, and all that a commitment owes.
 int64_t quote_dearest(const struct bill *bill);
+int64_t quote_least(const struct bill *bill); // its amount, or all that is owed if that is more
 
 // Why a bill stands behind dearer ones: "bill incomplete", "price doubtful", "rule assumed"; null:
 // nothing is in doubt.

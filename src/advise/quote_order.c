@@ -158,98 +158,14 @@ int quote_sort(struct quote *quote, struct err *err)
     return set_places(quote, err);
 }
 
-// It cannot be had, or nobody knows for how much.
-static bool unbelievable(const struct bill *b)
+int64_t quote_least(const struct bill *bill)
 {
-    return bill_price_doubtful(b) || b->spot.never_ends.v || !b->time_s.known;
-}
-
-bool quote_can_lead(const struct bill *bill)
-{
-    return !unbelievable(bill) && !bill_is_bound(bill);
-}
-
-const struct bill *quote_cheapest(const struct bill *bills, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (quote_can_lead(&bills[i]))
-            return &bills[i];
-    return NULL;
-}
-
-const struct bill *quote_least_bound(const struct bill *bills, size_t count)
-{
-    for (size_t i = 0; i < count && !quote_can_lead(&bills[i]); i++)
-        if (!unbelievable(&bills[i]))
-            return &bills[i];
-    return NULL;
-}
-
-const struct bill *quote_cheaper_estimate(const struct quote *quote)
-{
-    const struct bill *bill = quote_cheapest(quote->bills.items, quote->bills.count),
-                      *guess = quote_cheapest(quote->estimates.items, quote->estimates.count);
-    if (!bill || !guess)
-        return guess;
-    return guess->place.v < bill->place.v ? guess : NULL;
-}
-
-const struct bill *quote_leader(const struct quote *quote)
-{
-    const struct bill *guess = quote_cheaper_estimate(quote);
-    return guess ? guess : quote_cheapest(quote->bills.items, quote->bills.count);
-}
-
-const struct bill *quote_lowest(const struct quote *quote)
-{
-    const struct bill *lead = quote_leader(quote),
-                      *bill = quote_least_bound(quote->bills.items, quote->bills.count);
-    return lead   ? lead
-           : bill ? bill
-                  : quote_least_bound(quote->estimates.items, quote->estimates.count);
-}
-
-static double longest_s(const struct bill *bill)
-{
-    return bill->high_s.known ? bill->high_s.v : bill->time_s.v;
-}
-
-bool quote_sooner(const struct bill *a, const struct bill *b)
-{
-    double x = a->certainty ? longest_s(a) : a->time_s.v,
-           y = b->certainty ? longest_s(b) : b->time_s.v;
-    if (!quote_can_lead(a) || !quote_can_lead(b))
-        return quote_can_lead(a) && !quote_can_lead(b);
-    return x < y * QUOTE_ALIKE;
-}
-
-const struct bill *quote_fastest(const struct bill *bills, size_t count)
-{
-    const struct bill *best = NULL;
-    for (size_t i = 0; i < count; i++)
-        if (quote_can_lead(&bills[i]) && (!best || quote_sooner(&bills[i], best)))
-            best = &bills[i];
-    return best;
-}
-
-enum quote_keeps quote_in_time(const struct bill *bill, double within_s)
-{
-    if (bill->spot.never_ends.v || bill->time_s.v > within_s)
-        return QUOTE_MISSES;
-    return bill_is_bound(bill) || longest_s(bill) > within_s ? QUOTE_MAY_KEEP : QUOTE_KEEPS;
+    return at_least(bill_total(bill), bill->owed);
 }
 
 int64_t quote_dearest(const struct bill *bill)
 {
     return at_least(at_least(with_hours(bill), bill->high), bill->owed);
-}
-
-enum quote_keeps quote_within(const struct bill *bill, int64_t nano_usd)
-{
-    if (bill->spot.never_ends.v || at_least(bill_total(bill), bill->owed) > nano_usd)
-        return QUOTE_MISSES;
-    bool sure = !bill_doubtful(bill) && !bill_is_bound(bill) && quote_dearest(bill) <= nano_usd;
-    return sure ? QUOTE_KEEPS : QUOTE_MAY_KEEP;
 }
 
 const char *quote_doubt(const struct bill *bill)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "advise/quote_job.h"
+#include "advise/verdict_words.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "cmd/table.h"
@@ -233,9 +234,10 @@ static void say_estimated(struct out *out, const struct quote *q)
     bool old =
         is_old(q->estimates.items, q->estimates.count) || is_old(q->bills.items, q->bills.count);
     bool rough = strcmp(q->estimates.items[0].basis, "rough") == 0;
-    const struct bill *cheap = quote_cheapest(q->estimates.items, q->estimates.count), *with = NULL;
+    const struct bill *cheap = verdict_of_quote(q).estimated[VERDICT_COST].winner.bill,
+                      *with = NULL;
     for (size_t i = 0; i < q->estimates.count && !with; i++)
-        if (q->estimates.items[i].gpu && quote_can_lead(&q->estimates.items[i]))
+        if (q->estimates.items[i].gpu && verdict_can_lead(&q->estimates.items[i]))
             with = &q->estimates.items[i];
     bool also = cheap && with && with != cheap;
     size_t gpu = 0; // the first with one
@@ -244,22 +246,21 @@ static void say_estimated(struct out *out, const struct quote *q)
     bool other = gpu > 0 && gpu < q->estimates.count;
     if (bill_time_is_bound(&q->estimates.items[other ? gpu : 0])) {
         out_wrapf(out, 0,
-                  "Times with a GPU are lower bounds (≥), so none is called cheapest: a CPU does "
-                  "not show what a GPU waits for.%s To know one, rent that machine for a minute "
-                  "and run the same command there, for example %s. 'fare quote last' shows all "
-                  "%lld rows, --explain OFFER how one comes about.",
-                  old ? " Prices with a * are OLD." : "", q->estimates.items[other ? gpu : 0].offer,
-                  (long long)q->estimated.v);
+                  "%s%s To know a time, rent that machine for a minute and run the same command "
+                  "there, for example %s. 'fare quote last' shows all %lld rows, --explain OFFER "
+                  "how one comes about.",
+                  verdict_from_cpu, old ? " Prices with a * are OLD." : "",
+                  q->estimates.items[other ? gpu : 0].offer, (long long)q->estimated.v);
         return;
     }
     out_wrapf(out, 0,
               "%s; their intervals hold with 90 %%%s.%s To know one exactly, rent that "
-              "machine for a minute and run the same command there%s%s%s%s. 'fare quote last' "
+              "machine for a minute and run the same command there%s%s%s%s%s%s. 'fare quote last' "
               "shows all %lld estimates, --explain OFFER how one comes about.",
               q->bills.count > 0 ? "Rows with a certainty are estimates" : "These are estimates",
               rough ? ", and rough ones are orders of magnitude" : "",
-              old ? " Prices with a * are OLD." : "",
-              cheap ? ": the cheapest by estimate is " : ", for example ",
+              old ? " Prices with a * are OLD." : "", cheap ? ": the " : ", for example ",
+              cheap ? verdict_called(cheap, VERDICT_COST) : "", cheap ? " is " : "",
               (cheap ? cheap : q->estimates.items)->offer, also ? ", with a GPU " : "",
               also ? with->offer : "", (long long)q->estimated.v);
 }
@@ -274,8 +275,8 @@ static void say_verdict(struct out *out, const struct report *report)
         const struct run *run = run_of(report, q);
         struct bill_time time;
         estimates |= q->estimates.count > 0;
-        const struct bill *bill = quote_cheapest(q->bills.items, q->bills.count);
-        bill = bill ? bill : quote_least_bound(q->bills.items, q->bills.count);
+        const struct verdict cost = verdict_of_bills(q->bills.items, q->bills.count, VERDICT_COST);
+        const struct bill *bill = cost.winner.bill ? cost.winner.bill : cost.bound.bill;
         if (!bill || !run || !bill_time_of(run, &time))
             continue;
         here_ns += time.total_ns;

@@ -379,7 +379,7 @@ static int show_pinned(void *arg, const char *made, const char *text, struct err
     }
     int rc = record_from_text(quote_fields, text, strlen(text), &quote, err);
     if (rc == 0 && quote.bills.count > 0) {
-        const struct bill *cheap = quote_cheapest(quote.bills.items, quote.bills.count);
+        const struct bill *cheap = verdict_of_quote(&quote).cheapest;
         const struct bill *b = cheap ? cheap : quote.bills.items;
         bill_amount(b, cost, interval);
         const char *const cells[] = {cheap ? b->offer : "unknown, at least", cost,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/verdict_words.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
@@ -210,10 +211,9 @@ static void say_footnotes(struct out *out, const struct footnotes *notes)
     if (notes->unsure_memory)
         out_wrap(out, 0, MEMORY_UNSURE);
     if (notes->from_cpu)
-        out_wrap(
-            out, 0,
-            "≥ a lower bound, so none is called cheapest: a CPU does not show what a GPU waits "
-            "for. --explain OFFER gives the reason; one minute on such a machine the time.");
+        out_wrapf(out, 0,
+                  "%s --explain OFFER gives the reason; one minute on such a machine the time.",
+                  verdict_from_cpu);
     if (notes->at_least)
         out_wrap(
             out, 0,
@@ -505,7 +505,7 @@ static void say_nothing_fits(struct out *out, const struct quote_job *job,
         out_wrapf(
             out, 0,
             "%s was measured only for other trainings of %s. 'fare quote %s --offer %s' shows "
-            "the cheapest of them line by line.",
+            "the one with the lowest bill, line by line.",
             o->offer, job->quote.workload, job->quote.others.items[0].run, o->offer);
     } else if (!job->asked && job->quote.others.count > 0) {
         out_wrapf(out, 0, "Such machines were measured only for other trainings of %s.",

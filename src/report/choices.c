@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/verdict_words.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "market/bill.h"
@@ -23,27 +24,26 @@ struct choice {
 };
 
 // Adds a bill that stands for something: one that is chosen already gets that name too.
-static void choose(struct choice choices[CHOICES], size_t *count, const char *what,
+static void choose(struct choice choices[CHOICES], size_t *count, enum verdict_measure measure,
                    const struct bill *bill)
 {
     for (size_t i = 0; bill && i < *count; i++)
         if (choices[i].bill == bill)
             return;
     if (bill)
-        choices[(*count)++] = (struct choice){what, bill};
+        choices[(*count)++] = (struct choice){verdict_called(bill, measure), bill};
 }
 
-static size_t choices_of(const struct quote *q, struct choice choices[CHOICES])
+static size_t choices_of(const struct quote *quote, struct choice choices[CHOICES])
 {
+    const struct verdict_quote q = verdict_of_quote(quote);
     size_t count = 0;
-    choose(choices, &count, "cheapest with a run", quote_cheapest(q->bills.items, q->bills.count));
-    choose(choices, &count, "fastest with a run", quote_fastest(q->bills.items, q->bills.count));
-    choose(choices, &count, "cheapest by estimate",
-           quote_cheapest(q->estimates.items, q->estimates.count));
-    choose(choices, &count, "fastest by estimate",
-           quote_fastest(q->estimates.items, q->estimates.count));
+    for (int m = 0; m < VERDICT_MEASURES; m++)
+        choose(choices, &count, m, q.with_run[m].winner.bill);
+    for (int m = 0; m < VERDICT_MEASURES; m++)
+        choose(choices, &count, m, q.estimated[m].winner.bill);
     if (count == 0)
-        choose(choices, &count, "the lowest bound", quote_lowest(q));
+        choose(choices, &count, VERDICT_COST, q.lowest);
     return count;
 }
 
@@ -119,7 +119,7 @@ void html_choices(struct buf *out, const char *name, const char *link, const str
 
 void html_choices_table(struct buf *out, const struct buf *groups)
 {
-    html_begin_table(out, "Cheapest and fastest machines");
+    html_begin_table(out, verdict_heading);
     buf_adds(out, "<thead><tr>");
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         buf_printf(out, "<th scope=\"col\" class=\"%s\">%s</th>", columns[i].class,

@@ -8,7 +8,8 @@
 #include "record/compare.h"
 
 void compare_markdown(struct buf *out, const struct compare *compare);
-void compare_markdown_tables(struct buf *out, const struct compare *compare); // without the summary
+// Without the summary; `said`: without the sentences of each workload, too.
+void compare_markdown_tables(struct buf *out, const struct compare *compare, bool said);
 void compare_csv(struct buf *out, const struct compare *compare);
 
 // A row's figures for people: "$0.526", "12.3 s"; "-" if unknown.

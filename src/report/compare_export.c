@@ -70,14 +70,14 @@ static void markdown_row(struct buf *out, struct compare_notes *notes,
     buf_printf(out, " %s |\n", text);
 }
 
-static void markdown_workload(struct buf *out, const struct compare_workload *workload)
+static void markdown_workload(struct buf *out, const struct compare_workload *workload, bool said)
 {
     struct compare_notes notes;
     out->failed |= !compare_notes_init(&notes, workload);
     buf_adds(out, "\n## ");
     table_markdown_text(out, workload->workload);
     buf_adds(out, "\n\n");
-    for (size_t i = 0; i < workload->sentences.count; i++) {
+    for (size_t i = 0; !said && i < workload->sentences.count; i++) {
         table_markdown_text(out, workload->sentences.items[i]);
         buf_adds(out, i + 1 < workload->sentences.count ? " " : "\n\n");
     }
@@ -117,13 +117,13 @@ void compare_markdown(struct buf *text, const struct compare *compare)
         table_markdown_text(text, compare->sentences.items[i]);
         buf_adds(text, i + 1 < compare->sentences.count ? " " : "\n");
     }
-    compare_markdown_tables(text, compare);
+    compare_markdown_tables(text, compare, false);
 }
 
-void compare_markdown_tables(struct buf *text, const struct compare *compare)
+void compare_markdown_tables(struct buf *text, const struct compare *compare, bool said)
 {
     for (size_t i = 0; i < compare->workloads.count; i++)
-        markdown_workload(text, &compare->workloads.items[i]);
+        markdown_workload(text, &compare->workloads.items[i], said);
     struct buf rates = {0};
     compare_exchange(compare, "\n", &rates);
     buf_trim(&rates);

@@ -233,7 +233,7 @@ static int set_json(struct export *x, struct err *err)
     const struct bill *b = x->bill;
     json_t *tags = json_pack("{s:s*, s:s*, s:s*}", "workload", x->job->workload, "framework",
                              b->framework, "run", x->run);
-    if (tags && !quote_can_lead(b))
+    if (tags && !verdict_can_lead(b))
         json_object_set_new(tags, "lower_bound", json_string("true"));
     json_t *details = json_pack("{s:s*}", "InstanceType", b->name);
     if (details && b->vcpus.known)
@@ -436,7 +436,7 @@ int focus_bill(struct buf *out, const struct quote_job *job, struct err *err)
     struct csv_writer w = {.out = out};
     if (job->quote.bills.count == 0)
         return 0;
-    const struct bill *b = quote_cheapest(job->quote.bills.items, job->quote.bills.count);
+    const struct bill *b = verdict_of_quote(&job->quote).cheapest;
     b = b ? b : job->quote.bills.items;
     struct export x = {
         .job = job, .bill = b, .unit_s = b->per_s.v >= 28 * 86400 ? b->per_s.v : 3600};

@@ -37,19 +37,6 @@ void html_paragraph(struct buf *out, const char *class, const char *text)
     buf_adds(out, "</p>\n");
 }
 
-// "OLD" is for terminals: a page has a quiet mark.
-void html_sentence(struct buf *out, const char *text)
-{
-    struct buf quiet = {0};
-    for (const char *at; (at = strstr(text, " OLD")); text = at + 4) {
-        buf_add(&quiet, text, (size_t)(at - text));
-        buf_adds(&quiet, " old");
-    }
-    buf_adds(&quiet, text);
-    html_paragraph(out, "", buf_str(&quiet));
-    buf_drop(out, &quiet);
-}
-
 void html_item(struct buf *out, const char *text)
 {
     buf_adds(out, "<li>");
@@ -158,7 +145,7 @@ void html_verdict(struct buf *out, const struct page *page)
 {
     buf_adds(out, "<div class=\"verdict\">\n");
     for (size_t i = 0; i < page->verdict.count; i++)
-        html_sentence(out, page->verdict.items[i]);
+        html_paragraph(out, "", page->verdict.items[i]);
     buf_adds(out, "</div>\n");
 }
 
@@ -364,7 +351,7 @@ static void tables(struct buf *out, const struct page *page)
         buf_adds(out, "<div class=\"cols\">\n");
         for (size_t i = 0; i < page->quotes.count; i++) {
             buf_adds(out, "<div>\n");
-            html_quote(out, &page->quotes.items[i], 3);
+            html_quote(out, &page->quotes.items[i], page, 3);
             buf_adds(out, "</div>\n");
         }
         buf_adds(out, "</div>\n</section>\n");

@@ -20,7 +20,6 @@ void html_piece(struct buf *out, struct buf *piece); // appends it and releases 
 void html_heading(struct buf *out, int level, const char *text);
 void html_paragraph(struct buf *out, const char *class, const char *text); // null or "": nothing
 void html_item(struct buf *out, const char *text);                         // of a list
-void html_sentence(struct buf *out, const char *text); // of a verdict or advice, without shouting
 
 // A table that scrolls if wider than the page, and can be reached with the keyboard. The caller
 // writes the rows.
@@ -93,8 +92,9 @@ void html_means(struct buf *out, const struct page_means *means, int level);
 void html_at_least(struct buf *out);
 
 // The cost by offer: advice and the cheapest bills.
-void html_quote(struct buf *out, const struct quote *quote, int level);
-void html_advice(struct buf *out, const struct quote *quote);
+// `said` (optional): a page whose verdict has some of the sentences already.
+void html_quote(struct buf *out, const struct quote *quote, const struct page *said, int level);
+void html_advice(struct buf *out, const struct quote *quote, const struct page *said);
 void html_bills(struct buf *out, const struct quote *quote);
 
 void html_provenance(struct buf *out, const struct page *page);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/verdict_words.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "market/bill.h"
@@ -12,7 +13,6 @@
 #include "report/markup.h"
 #include "report/part.h"
 #include "report/scale.h"
-#include "report/verdict.h"
 
 // "projected, 95 %: 12 h 03 min to 16 h 39 min"
 static void time_source(const struct page_run *run, struct buf *out)
@@ -49,21 +49,14 @@ static void usd_words(int64_t nano, char out[MONEY_BYTES + 8])
     snprintf(out, MONEY_BYTES + 8, "%s USD", amount);
 }
 
-// The cheapest bill of a machine with a run, or else by estimate, or else the lowest bound; null
-// without any.
-static const struct bill *cheapest(const struct page *page)
-{
-    const struct quote *quote = page->quotes.count > 0 ? &page->quotes.items[0] : NULL;
-    return !quote ? NULL
-           : quote_cheapest(quote->bills.items, quote->bills.count)
-               ? quote_cheapest(quote->bills.items, quote->bills.count)
-               : quote_lowest(quote);
-}
-
-// What the run itself cost, or else what the training costs on the cheapest machine to rent.
+// What the run itself cost, or else what the training costs to rent: on the cheapest machine with a
+// run, or else by estimate, or else the lowest bound.
 static void cost_stat(struct buf *out, const struct page *page, const struct page_run *run)
 {
-    const struct bill *bill = cheapest(page);
+    static const struct quote none = {0};
+    const struct verdict_quote q =
+        verdict_of_quote(page->quotes.count > 0 ? page->quotes.items : &none);
+    const struct bill *bill = q.cheapest ? q.cheapest : q.lowest;
     char words[MONEY_BYTES + 8] = "", amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
     struct buf sub = {0};
     if (run->usd.known) {
@@ -83,11 +76,7 @@ static void cost_stat(struct buf *out, const struct page *page, const struct pag
             buf_printf(&sub, ", %s", bill->certainty);
         if (*interval)
             buf_printf(&sub, ", %s USD", interval);
-        part_stat(out,
-                  !quote_can_lead(bill) ? "cost, a lower bound"
-                  : bill->certainty     ? "cheapest, by estimate"
-                                        : "cheapest with a run",
-                  words, buf_str(&sub));
+        part_stat(out, verdict_called(bill, VERDICT_COST), words, buf_str(&sub));
     } else {
         part_stat(out, "cost", NULL, "no known offer fits");
     }
@@ -132,20 +121,13 @@ static void stats(struct buf *out, const struct page *page, const struct page_ru
 // Without its first sentence, which the title and the figures say already.
 static void verdict(struct buf *out, const struct page *page, const struct page_run *run)
 {
-    struct buf rent = {0};
-    if (!run->time_s.known) {
-        html_verdict(out, page);
+    size_t from = run->time_s.known;
+    if (from >= page->verdict.count)
         return;
-    }
-    verdict_rent(page, &rent);
-    if (rent.len > 0 || page->verdict.count > 1) {
-        buf_adds(out, "<div class=\"verdict\">\n");
-        html_paragraph(out, "", buf_str(&rent));
-        for (size_t i = 1; i < page->verdict.count; i++)
-            html_sentence(out, page->verdict.items[i]);
-        buf_adds(out, "</div>\n");
-    }
-    buf_drop(out, &rent);
+    buf_adds(out, "<div class=\"verdict\">\n");
+    for (size_t i = from; i < page->verdict.count; i++)
+        html_paragraph(out, "", page->verdict.items[i]);
+    buf_adds(out, "</div>\n");
 }
 
 void html_one_head(struct buf *out, const struct page *page)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/verdict_words.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
@@ -291,7 +292,8 @@ static void table_notes(struct buf *out, const struct quote *quote, const struct
                        "end of what is charged, at its right end.");
     if (apart)
         buf_adds(&text,
-                 "Cheapest first, with exceptions: bills with an unknown part or a doubtful price "
+                 "The lowest bill first, with exceptions: bills with an unknown part or a doubtful "
+                 "price "
                  "come last, a bill under an assumed rule stands where one by started hours would, "
                  "and an estimate comes after measured bills that it overlaps. ");
     if (replayed)
@@ -302,9 +304,7 @@ static void table_notes(struct buf *out, const struct quote *quote, const struct
     if (memory)
         html_paragraph(out, "mute", MEMORY_UNKNOWN);
     if (from_cpu)
-        html_paragraph(out, "mute",
-                       "≥: a lower bound, so none is called cheapest; a CPU does not show what a "
-                       "GPU waits for.");
+        html_paragraph(out, "mute", verdict_from_cpu);
     if (at_least)
         html_at_least(out);
     if (rows[0]->local_currency && rows[0]->exchange)
@@ -328,7 +328,7 @@ static void bill_table(struct buf *out, const struct quote *quote, const struct 
         free(rows);
         return;
     }
-    choose_rows(rows, quote_fastest(shown->bills.items, shown->bills.count));
+    choose_rows(rows, verdict_of_quote(shown).fastest);
     double most = dearest(rows);
     struct common common = common_of(rows);
     html_begin_table(out, other ? "Other trainings" : quote->workload);
@@ -347,8 +347,8 @@ static void bill_table(struct buf *out, const struct quote *quote, const struct 
                    : quote->workload ? quote->workload
                                      : "RUN");
         markup_in(out,
-                  "<p class=\"mute\">The cheapest and the fastest with a run, and the cheapest "
-                  "estimates; machines "
+                  "<p class=\"mute\">The lowest bills and the fastest machine with a run, and the "
+                  "lowest estimates; machines "
                   "with more GPUs that are no faster are left out. <code>",
                   buf_str(&all), "<span class=\"opt\">--all</span></code>");
         buf_printf(out, " lists all %zu.</p>\n", count);
@@ -435,20 +435,31 @@ void html_bills(struct buf *out, const struct quote *quote)
     other_trainings(out, quote, rows);
 }
 
-void html_advice(struct buf *out, const struct quote *quote)
+static bool is_said(const struct page *page, const char *sentence)
 {
-    buf_adds(out, "<div class=\"verdict\">\n");
-    for (size_t i = 0; i < quote->advice.count; i++)
-        if (strncmp(quote->advice.items[i], "Nothing is both ", 16) != 0) // the plot shows them
-            html_sentence(out, quote->advice.items[i]);
-    if (quote->bills.count + quote->estimates.count + quote->advice.count == 0)
-        html_paragraph(out, "", "No known offer fits.");
-    buf_adds(out, "</div>\n");
+    for (size_t i = 0; page && i < page->verdict.count; i++)
+        if (strcmp(page->verdict.items[i], sentence) == 0)
+            return true;
+    return false;
 }
 
-void html_quote(struct buf *out, const struct quote *quote, int level)
+void html_advice(struct buf *out, const struct quote *quote, const struct page *said)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < quote->advice.count; i++)
+        if (strncmp(quote->advice.items[i], "Nothing is both ", 16) != 0 && // the plot shows them
+            !is_said(said, quote->advice.items[i]))
+            html_paragraph(&text, "", quote->advice.items[i]);
+    if (quote->bills.count + quote->estimates.count + quote->advice.count == 0)
+        html_paragraph(&text, "", "No known offer fits.");
+    if (text.len > 0)
+        buf_printf(out, "<div class=\"verdict\">\n%s</div>\n", buf_str(&text));
+    buf_drop(out, &text);
+}
+
+void html_quote(struct buf *out, const struct quote *quote, const struct page *said, int level)
 {
     html_heading(out, level, quote->workload);
-    html_advice(out, quote);
+    html_advice(out, quote, said);
     html_bills(out, quote);
 }

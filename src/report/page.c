@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/verdict_words.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/money.h"
@@ -294,7 +295,7 @@ static void one_title(const struct page_run *run, struct buf *out)
     if (run->time_s.known) {
         bool projected = run->basis && strcmp(run->basis, "projected") == 0;
         buf_adds(out, projected ? " takes about " : " takes ");
-        verdict_time(out, run->time_s.v);
+        verdict_add_time(out, run->time_s.v);
     }
     const char *machine = or_unknown(run->machine, "an unknown machine");
     buf_printf(out, " on %s%s", verdict_article(machine), machine);
@@ -339,9 +340,9 @@ static void range_title(const struct page *page, struct buf *out)
     if (only_machine(page))
         buf_printf(out, " on %s%s", verdict_article(only_machine(page)), only_machine(page));
     buf_adds(out, " take ");
-    verdict_time(out, low);
+    verdict_add_time(out, low);
     buf_adds(out, " to ");
-    verdict_time(out, high);
+    verdict_add_time(out, high);
 }
 
 static const char *training_of(const struct page_run *run)

@@ -173,10 +173,10 @@ static void cost_of_bills(struct draft *d, const char *title, const struct quote
         return;
     }
     char from[SCALE_LABEL];
-    const struct bill *lowest = quote_lowest(quote);
+    const struct bill *lowest = verdict_of_quote(quote).lowest;
     int64_t least = bill_total(lowest ? lowest : rows[0]);
     for (size_t i = 0; rows[i]; i++)
-        if (!quote_doubt(rows[i]) && quote_can_lead(rows[i]) && bill_total(rows[i]) < least)
+        if (!quote_doubt(rows[i]) && verdict_can_lead(rows[i]) && bill_total(rows[i]) < least)
             least = bill_total(rows[i]);
     scale_words("USD", (double)least / 1e9, from);
     for (size_t i = 0; rows[i] && count < BARS_MOST; i++)
@@ -192,7 +192,7 @@ static void cost_of_bills(struct draft *d, const char *title, const struct quote
             if (group_of_bill(job, rows[i]) == group)
                 cost_bar(d, rows[i], groups[group], old < count, least);
     note_old(d, old, count);
-    result_from(d, from, lowest && !quote_can_lead(lowest));
+    result_from(d, from, lowest && !verdict_can_lead(lowest));
     free(rows);
 }
 
@@ -300,7 +300,8 @@ static void add_estimates(struct draft *d, const struct place *places, size_t co
     double best = 0;
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!places[i].estimated || places[i].cannot_win || !advice_on_frontier(&best, places[i].s))
+        if (!places[i].estimated || places[i].cannot_win ||
+            !verdict_on_frontier(&best, places[i].s))
             continue;
         if (found++ == 0)
             draft_series(d, "estimate");
@@ -340,7 +341,7 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
         struct plot_point *point = add_place(d, place);
         if (place->cannot_win)
             continue;
-        if (advice_on_frontier(&best, place->s))
+        if (verdict_on_frontier(&best, place->s))
             best_place = place;
         if (place->s == best_place->s && place->usd == best_place->usd) // equal ones too
             point->marked = some_bool(true);
@@ -370,7 +371,7 @@ static void frontier_of_rows(struct draft *d, const struct compare_workload *w,
         if (label.failed)
             d->rc = err_memory(d->err);
         buf_release(&label);
-        place->cannot_win = !compare_can_win(row) || row->cost.lower_bound.v;
+        place->cannot_win = !verdict_can_win(row) || row->cost.lower_bound.v;
         place->s = row->time_s.value.v;
         place->usd = (double)row->cost.nano_usd.v / 1e9;
         place->low_s = row->time_s.low;
@@ -398,7 +399,7 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
             continue;
         point_name(b, POINT_LONG, place->name, sizeof place->name);
         place->order = b->place.v;
-        place->cannot_win = !quote_can_lead(b);
+        place->cannot_win = !verdict_can_lead(b);
         place->in_doubt = quote_doubt(b) || bill_is_bound(b);
         place->s = b->time_s.v;
         place->usd = (double)bill_total(b) / 1e9;

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/verdict_words.h"
 #include "base/stats.h"
 #include "base/units.h"
 #include "report/draft.h"
-#include "report/verdict.h"
 
 enum { LINES_MOST = 20, QUANTILES = 20, NAME_BYTES = PLOT_NAME_BYTES };
 

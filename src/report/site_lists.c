@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/verdict_words.h"
 #include "base/units.h"
 #include "record/read.h"
 #include "report/choices.h"
@@ -171,7 +172,7 @@ static void training_link(struct buf *out, const struct site_job *job,
 static void training_rows(struct buf *out, const struct site_job *job, size_t most)
 {
     static const struct html_column columns[] = {
-        {"training", ""}, {"fastest run", "long"}, {"cheapest run, or to rent", "long"}};
+        {"training", ""}, {"fastest run", "long"}, {"lowest cost of a run, or to rent", "long"}};
     html_begin_table(out, "Trainings");
     html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < job->training_count && i < most; i++) {
@@ -251,7 +252,7 @@ static void show_choices(struct buf *out, const struct site_job *job, const stru
         buf_drop(out, &link);
     }
     if (text.len > 0) {
-        html_heading(out, 2, "Cheapest and fastest machines to rent");
+        html_heading(out, 2, verdict_heading);
         html_choices_table(out, &text);
     }
     buf_drop(out, &text);

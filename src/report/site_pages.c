@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "advise/compare.h"
-#include "advise/compare_estimates.h"
+#include "advise/verdict_words.h"
 #include "base/money.h"
 #include "market/bill.h"
 #include "report/compare.h"
@@ -13,7 +13,6 @@
 #include "report/part.h"
 #include "report/scale.h"
 #include "report/site_job.h"
-#include "report/verdict.h"
 
 // ---- the frame
 
@@ -126,28 +125,24 @@ static bool timed(const struct compare_row *row)
     return row->time_s.value.known && row->time_s.value.v > 0;
 }
 
-// The row with the least time, or with the least cost, among those that may win, or among all that
-// were measured.
-static const struct compare_row *best_of(const struct compare *compare, bool cost, bool all)
+// The row that leads, or else the best of those that are noisy or stopped; null: none has a figure
+// of its own.
+static const struct compare_row *best_row(const struct compare *compare,
+                                          enum verdict_measure measure)
 {
-    const struct compare_row *best = NULL;
-    for (size_t w = 0; w < compare->workloads.count; w++)
-        for (size_t i = 0; i < compare->workloads.items[w].rows.count; i++) {
-            const struct compare_row *row = &compare->workloads.items[w].rows.items[i];
-            if (!(all ? !compare_estimated(row) : compare_can_win(row)) ||
-                (cost ? !row->cost.nano_usd.known || row->cost.lower_bound.v : !timed(row)))
-                continue;
-            bool better = !best || (cost ? row->cost.nano_usd.v < best->cost.nano_usd.v
-                                         : row->time_s.value.v < best->time_s.value.v);
-            best = better ? row : best;
-        }
-    return best;
-}
-
-static const struct compare_row *best_row(const struct compare *compare, bool cost)
-{
-    const struct compare_row *best = best_of(compare, cost, false);
-    return best ? best : best_of(compare, cost, true);
+    struct verdict_one best = {0}, unsure = {0};
+    for (size_t w = 0; w < compare->workloads.count; w++) {
+        const struct compare_workload *workload = &compare->workloads.items[w];
+        const struct verdict v =
+            verdict_of_rows(workload->rows.items, workload->rows.count, measure);
+        if (v.winner.row && (!best.row || v.winner.value.v < best.value.v))
+            best = v.winner;
+        if (v.unsure.row && (!unsure.row || v.unsure.value.v < unsure.value.v))
+            unsure = v.unsure;
+    }
+    const struct compare_row *row = best.row ? best.row : unsure.row;
+    bool known = row && (measure == VERDICT_COST ? row->cost.nano_usd.known : timed(row));
+    return known ? row : NULL;
 }
 
 // "on k80 + tensorflow, noisy"
@@ -162,7 +157,7 @@ static void add_row(struct buf *out, const struct compare_row *row)
 
 static void fastest_words(const struct compare *compare, char out[SITE_WORDS])
 {
-    const struct compare_row *row = best_row(compare, false);
+    const struct compare_row *row = best_row(compare, VERDICT_TIME);
     struct buf text = {0};
     char words[COMPARE_CELL];
     if (!row)
@@ -177,7 +172,7 @@ static void fastest_words(const struct compare *compare, char out[SITE_WORDS])
 // Of machines with a price of their own, or else to rent, of those with a run.
 static void cheapest_words(const struct page *page, char out[SITE_WORDS])
 {
-    const struct compare_row *row = best_row(&page->compare, true);
+    const struct compare_row *row = best_row(&page->compare, VERDICT_COST);
     const struct quote *quote = page->quotes.count > 0 ? &page->quotes.items[0] : NULL;
     char words[COMPARE_CELL], amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES], offer[96];
     struct buf text = {0};
@@ -185,8 +180,8 @@ static void cheapest_words(const struct page *page, char out[SITE_WORDS])
         compare_cost_words(row, words);
         buf_printf(&text, "%s USD", words);
         add_row(&text, row);
-    } else if (quote && quote_cheapest(quote->bills.items, quote->bills.count)) {
-        const struct bill *bill = quote_cheapest(quote->bills.items, quote->bills.count);
+    } else if (quote && verdict_of_quote(quote).cheapest) {
+        const struct bill *bill = verdict_of_quote(quote).cheapest;
         bill_amount(bill, amount, interval);
         page_offer(bill, offer, sizeof offer);
         buf_printf(&text, "%s USD to rent: %s", amount, offer);
@@ -299,7 +294,7 @@ static int show_compare(struct buf *out, struct site_job *job, size_t training,
     if (page->quotes.count > 0)
         html_heading(out, 2, "Cost by offer");
     for (size_t i = 0; i < page->quotes.count; i++)
-        html_quote(out, &page->quotes.items[i], 3);
+        html_quote(out, &page->quotes.items[i], NULL, 3);
     buf_adds(out, "</div>\n<div>\n");
     for (size_t i = 0; i < page->plots.count; i++)
         if (!html_shows_one(page->plots.items[i].kind))

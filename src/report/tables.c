@@ -266,7 +266,7 @@ void page_markdown(struct buf *out, const struct page *page)
         buf_adds(out, i + 1 < page->verdict.count ? " " : "\n");
     }
     means_markdown(out, &page->means);
-    compare_markdown_tables(out, &page->compare);
+    compare_markdown_tables(out, &page->compare, page->compare.workloads.count == 1);
     for (size_t i = 0; i < page->quotes.count; i++)
         markdown_quote(out, &page->quotes.items[i]);
     markdown_foot(out, page);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/verdict_words.h"
 #include "base/units.h"
 #include "record/read.h"
 #include "report/choices.h"
@@ -105,7 +106,7 @@ static void show_right(struct buf *out, const struct latest *latest, const struc
                        bool made)
 {
     if (f->machines.len > 0 || !made)
-        html_heading(out, 2, "Cheapest and fastest machines today");
+        html_heading(out, 2, verdict_heading);
     if (!made)
         html_paragraph(out, "mute", "Being computed; this page reloads itself.");
     if (f->machines.len > 0)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advise/verdict_words.h"
 #include "advise/words.h"
 #include "base/money.h"
 #include "base/shell.h"
@@ -82,25 +83,6 @@ static void show_command(struct buf *out, const struct request *request)
     buf_drop(out, &line);
 }
 
-// "cnn costs 0.061 USD or more": the title says the result.
-static void quote_title(const struct quote *quote, struct buf *out)
-{
-    const struct bill *bill = quote_lowest(quote);
-    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
-    buf_adds(out, quote->workload ? quote->workload : "The training");
-    if (bill) {
-        const struct bill *bound = quote_least_bound(quote->bills.items, quote->bills.count);
-        bill_amount(bill, amount, interval);
-        buf_printf(out, " costs %s USD%s%s", amount,
-                   !quote_can_lead(bill) ? ""
-                   : bound               ? ", perhaps less"
-                                         : " or more",
-                   bill->certainty ? ", by estimate" : "");
-    } else {
-        buf_adds(out, ": no known offer fits");
-    }
-}
-
 static void show_quote(struct buf *out, const struct request *request, const struct quote_job *job,
                        const struct page *plots)
 {
@@ -109,14 +91,14 @@ static void show_quote(struct buf *out, const struct request *request, const str
 #undef ROW
     struct buf title = {0};
     bool asked = request_value(request, "run");
+    const char *training = job->quote.workload ? job->quote.workload : "The training";
+    buf_adds(&title, asked ? training : "What would it cost?"); // the title says the result
     if (asked)
-        quote_title(&job->quote, &title);
-    else
-        buf_adds(&title, "What would it cost?");
+        verdict_title_quote(&job->quote, &title);
     frame_begin(out, request, buf_str(&title));
     form_quote(out, request);
     if (asked) {
-        html_advice(out, &job->quote);
+        html_advice(out, &job->quote, NULL);
         buf_adds(out, "<div class=\"cols\">\n<div>\n");
         if (job->quote.bills.count + job->quote.estimates.count > 0)
             html_heading(out, 2, "Offers, the lowest bill first");

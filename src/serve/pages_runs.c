@@ -158,7 +158,7 @@ static void add_quotes(struct buf *out, const struct page *page)
     for (size_t i = 0; i < page->quotes.count; i++) {
         const struct quote *quote = &page->quotes.items[i];
         struct buf piece = {0};
-        html_quote(&piece, quote, 3);
+        html_quote(&piece, quote, NULL, 3);
         if (out->len + piece.len <= BYTES_MOST) {
             html_piece(out, &piece);
             continue;

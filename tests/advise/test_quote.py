@@ -307,7 +307,7 @@ def advice():
         return " ".join(" ".join(quote("20261110T000000Z-strong", "--provider", "acme", *args)["advice"]).split())
     # 3000 s: spot 0.75; slow 30000 s: 3.05; one 2.55; eight 20.05
     text = says()
-    assert text.startswith("Cheapest: acme/one@there, 2.55 USD (2.50-2.60) in 50 min 00 s; may be cheaper: acme/one@here:spot, "
+    assert text.startswith("Cheapest offer: acme/one@there, 2.55 USD (2.50-2.60) in 50 min 00 s; may be cheaper: acme/one@here:spot, "
                            "≥0.750 USD (from 0.735) in at least 50 min 00 s") and "(its interruptions are unknown)" in text, text
     assert "the cheapest is acme/one@there" in says("--kind", "on-demand", "--deadline", "1h"), says("--deadline", "1h")
     assert "none of them finishes; the fastest" in says("--deadline", "10m")

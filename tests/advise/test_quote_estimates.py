@@ -159,7 +159,7 @@ def order():
     text = fare("quote", RUN["id"], "--provider", "acme", "--boot", "0", "--image", "0s")
     rows = [line.split()[0] for line in text.splitlines() if re.match("acme/\\S+[^:] ", line)]
     assert rows[:3] == ["acme/sure@here", "acme/own@here", "acme/near@here"], rows
-    assert "By estimate, the cheapest is acme/sure@here" in text.replace("\n", " "), text
+    assert "By estimate, the cheapest offer is acme/sure@here" in text.replace("\n", " "), text
     assert "projected" in text and "estimated ±" in text and "rough ×" in text, text
     assert all(len(line) <= 80 for line in text.splitlines()), text
     q = quote(RUN["id"])
@@ -426,7 +426,7 @@ check("a report draws them hollow, and lists what is left out", drawn)
 
 def laptop():
     text = fare("quote", LAPTOP["id"])
-    assert "By estimate, the cheapest is" in " ".join(text.split()), text
+    assert "By estimate, the cheapest offer is" in " ".join(text.split()), text
     bills = json.loads(fare("quote", LAPTOP["id"], "--json"))["estimates"]
     assert len(bills) >= 500 and all(b["basis"] == ("bound" if b.get("gpu") else "rough") for b in bills), len(bills)
     b = next(b for b in bills if b["name"] == "own")

@@ -229,7 +229,7 @@ def paid_in_full():
         same([b["offer"] for b in q["bills"]], order)
         same({F(b["total"]) for b in q["bills"]}, {F(0)})
         before = F(10) * (3000 + BOOT) / 3600
-        assert q["advice"][0].startswith(f"Cheapest: paid/c-one@here, 0.00 USD after credits, {float(before):.2f} before, in "
+        assert q["advice"][0].startswith(f"Cheapest offer: paid/c-one@here, 0.00 USD after credits, {float(before):.2f} before, in "
                                          ), q["advice"]
         text = fare("quote", *RUN, "--provider", "paid")
         same([line.split()[0] for line in text.splitlines() if line.startswith("paid/")], order)

@@ -246,7 +246,7 @@ def assumed():
     q = quote(RUN + "here", "--gpu", "h100", *DAY)
     order = [b["offer"] for b in q["bills"]]
     assert order.index("aws/fast@here") < order.index("nobody/cheap@here"), order
-    assert q["advice"][0].startswith("Cheapest: ") and "nobody/cheap" not in q["advice"][0].split(";")[0], q["advice"][0]
+    assert q["advice"][0].startswith("Cheapest offer: ") and "nobody/cheap" not in q["advice"][0].split(";")[0], q["advice"][0]
 
 
 @check("a spot price that changes is integrated")

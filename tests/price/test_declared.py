@@ -145,7 +145,7 @@ text = flat(fare("quote", "--time", "20h", "--offer", OLD, "--mtbi", "5h", "--da
 report("so has the text", "The price on demand is OLD: last seen 2018-02-01, 3212 days ago." in text, text[-400:])  # 2018-02-01 to 2026-11-18
 q = quote("--time", "20h", "--offer", "aws/p3.2xlarge@us-east-1", "--date", "2026-11-18", "--runs", "3", "--hours-per-month", "40", "--buy", "9000", "--gpu", "v100")
 made = [a for a in q["advice"] if re.match(r"For (occasional|steady|heavy) use|3 runs|Buying", a)]
-report("so have months, several runs and rent or buy", len(made) == 5 and all("at a price 3212 days OLD" in a for a in made), made)
+report("so have months, several runs and rent or buy", len(made) == 5 and all("at a price 3212 days old" in a for a in made), made)
 report("and the page of its prices", "aws/p3.2xlarge@us-east-1, OLD: seen 2018-02-01" in flat(fare("prices", OLD, "--date", "2026-11-18")), "")
 text = flat(fare("cron", "@daily", "--up", "1h", "--offer", "mithril/h100-80gb.sxm.8x", "--date", "2026-11-18"))
 report("a schedule at a floor says so", "The price is the lowest bid of an auction" in text, text)

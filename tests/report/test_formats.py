@@ -71,7 +71,7 @@ page = json.loads(good("json is written", *ALL, "--format", "json"))
 report("json: its schema", page["schema"] == "fare.page/1")
 report("json: --json is the same", json.loads(good("--json is written", *ALL, "--json"))["plots"] == page["plots"])
 report("json: every run, once", len({r["id"] for r in page["runs"]}) == len(page["runs"]) == len(records.everything()) + 1)
-report("json: one statement", len(page["verdict"]) == 1, page["verdict"])
+report("json: the comparison in one statement, the offers in another", len(page["verdict"]) == 2, page["verdict"])
 kinds = [plot["kind"] for plot in page["plots"]]
 report("json: the plots that these runs give", kinds == ["cost", "relative", "frontier", "accuracy", "use", "steps",
                                                          "batch", "gpus", "offers", "prices"], kinds)

@@ -85,7 +85,7 @@ report("others: their label", "not comparable with the one above" in second and
        rows(second, r"^pytorch, 2024, drawn shapes \(generated\), 100 samples:$"), second)
 report("others: their rows", rows(second, r"^acme/slow@here +(1×M60 +)?50\.0 s +0\.005†") and
        rows(second, r"^acme/other@here +(1×P6000 +)?40\.0 s +0\.004†"), second)
-report("others are not the cheapest", "Cheapest: acme/slow@here, 0.20 USD" in first and "0.005" not in first and
+report("others are not the cheapest", "Cheapest offer: acme/slow@here, 0.20 USD" in first and "0.005" not in first and
        "0.004" not in first, first)
 report("no start-up, no word of it", "start-up" not in text, text)
 

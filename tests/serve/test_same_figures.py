@@ -27,6 +27,7 @@ COMMANDS = [records.record(700 + i, "", "box", 60 + i, 1, framework="command", e
             for i, (name, ended) in enumerate([("resnet", "finished"), ("resnet", "failed"), ("bert", "finished")])]
 for run in COMMANDS:
     del run["workload"]
+PAIR = [records.record(720 + i, "cifar", f"box-{i}", 100 * i, 1) for i in (1, 2)]
 COMMANDS.append(records.record(709, "cnn", "box", 60, 1, name="resnet"))  # a run of a workload, called like a command
 
 
@@ -48,7 +49,7 @@ def chosen(page, training):
     return {what: plain(offer) for offer, what in rows}
 
 
-records.write(HERE / "runs.jsonl", RUNS + COMMANDS)
+records.write(HERE / "runs.jsonl", RUNS + COMMANDS + PAIR)
 LEDGER = HERE / "ledger.db"
 fare("runs", "import", HERE / "runs.jsonl", "--ledger", LEDGER)
 server = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0", "--ledger", LEDGER, "--book", "-"],
@@ -94,16 +95,45 @@ try:
         title = re.search(rf"<h2>{training}: \$([\d.]+) in ", page)
         report(f"{training}: the plot's title begins with the cheapest", title and abs(float(title.group(1)) / float(first["total"]) - 1) < 0.01,
                (title and title.group(0), first["total"]))
-        report(f"{training}: the advice names it", quote["advice"][0].startswith(f"Cheapest: {first['offer']}, "), quote["advice"][0])
+        said = quote["advice"][0]
+        report(f"{training}: the advice names it", said.startswith(f"Cheapest offer: {first['offer']}, "), said)
+        run = next(r["id"] for r in RUNS if r["workload"] == training and r["framework"] == "fare")
+        here = ("--ledger", LEDGER, "--book", "-")
+        places = {"the terminal": fare("quote", training, *here), "the quote's page": plain(page),
+                  "JSON": " ".join(json.loads(fare("quote", training, *here, "--json"))["advice"]),
+                  "a report": plain(fare("report", "--workload", training, *here, "-o", "-")),
+                  "a report in Markdown": fare("report", "--workload", training, *here, "--format", "md").replace("\\", ""),
+                  "a report in JSON": " ".join(json.loads(fare("report", "--workload", training, *here, "--json"))["verdict"]),
+                  "the site": plain((HERE / f"site/compare/{training}.html").read_text()) if training == "gpt2" else said}
+        apart = [name for name, text in places.items() if said not in re.sub(r"\s+", " ", text.replace("\u2060", ""))]
+        report(f"{training}: all say it in the same words", not apart, (apart, said))
         lower = [b for b in quote["bills"] if float(b["total"]) < float(first["total"]) and not bound(b)]  # a bound has its ≥
         rows = {plain(offer): chips for offer, chips in re.findall(r'<tr><td class="long">(.*?)<span class="id">(.*?)</td>', page, re.S)}
         unmarked = [b["offer"] for b in lower if b["offer"] in rows
                     and not re.search("rule assumed|bill incomplete|price doubtful", rows[b["offer"]])]
         report(f"{training}: a lower bill behind it says why", not unmarked, unmarked)
         report(f"{training}: of published runs fare's own gives the times", first["framework"] == "fare", first["framework"])
-        one = plain(ask(f"/runs/{next(r['id'] for r in RUNS if r['workload'] == training and r['framework'] == 'fare')}"))
-        report(f"{training}: the run's page names it", f"the cheapest machine with a run is {first['offer']}:" in re.sub(r"[\u2060\s]+", " ", one),
+        one = plain(ask(f"/runs/{run}"))
+        report(f"{training}: the run's page names it", f"Cheapest offer: {first['offer']}, " in re.sub(r"\s+", " ", one.replace("\u2060", "")),
                one[:1500])
+
+    # ---- a comparison
+    said = json.loads(fare("compare", "--workload", "cifar", "--ledger", LEDGER, "--json"))["workloads"][0]["sentences"]
+    ids = "&".join(f"run={r['id']}" for r in PAIR)  # the first is the base then
+    named = json.loads(ask(f"/compare.json?{ids}"))["workloads"][0]["sentences"]
+    here = ("--workload", "cifar", "--ledger", LEDGER, "--book", "-")
+    places = {"the terminal": fare("compare", "--workload", "cifar", "--ledger", LEDGER),
+              "Markdown": fare("compare", "--workload", "cifar", "--ledger", LEDGER, "--format", "md").replace("\\", ""),
+              "a report": plain(fare("report", *here, "-o", "-")),
+              "a report in Markdown": fare("report", *here, "--format", "md").replace("\\", ""),
+              "a report in JSON": json.loads(fare("report", *here, "--json"))["verdict"][0],
+              "the site": plain((HERE / "site/compare/cifar.html").read_text())}
+    apart = [(name, sentence) for name, text in places.items() for sentence in said
+             if sentence not in re.sub(r"\s+", " ", text.replace("\u2060", ""))]
+    page = re.sub(r"\s+", " ", plain(ask(f"/compare?{ids}")).replace("\u2060", ""))
+    apart += [("a page", sentence) for sentence in named if sentence not in page]
+    leads = all(s[0].startswith("Cheapest: box-1 + fare, ") and s[1].startswith("Fastest: box-1 + fare, ") for s in (said, named))
+    report("a comparison: all say it in the same words", leads and not apart, (said, named, apart))
 
     # ---- chips
     def chips(path):

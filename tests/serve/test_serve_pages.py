@@ -53,7 +53,7 @@ closed, CLOSED = serve("--listen", "0.0.0.0:0", "--token-file", HERE / "token")
 chrome = browser.Browser()
 
 # Its address, and words that must be on it.
-PAGES = {"overview": (URL + "/", ["Latest runs", "Cheapest and fastest machines today", "cheapest with a run"]),
+PAGES = {"overview": (URL + "/", ["Latest runs", "Cheapest and fastest machines to rent", "cheapest with a run"]),
          "runs": (URL + "/runs", ["box-7", "textgen", "Older"]),
          "the slowest": (URL + "/runs?sort=-time", ["machine-02", "Next"]), "older runs": (URL + "/?page=2", ["machine-01", "Newer"]),
          "runs with a metric": (URL + "/?workload=transformer", ["scored", "quality", "BLEU 25.31"]),

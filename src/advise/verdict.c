@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advise/verdict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/compare_estimates.h"
+#include "base/index.h"
+#include "base/money.h"
+
+static struct maybe_real dollars(struct maybe_money amount)
+{
+    return amount.known ? some_real((double)amount.nano / MONEY_UNIT) : (struct maybe_real){0};
+}
+
+static double high_of(const struct verdict_one *one)
+{
+    return one->high.known ? one->high.v : one->value.v;
+}
+
+static double low_of(const struct verdict_one *one)
+{
+    return one->low.known ? one->low.v : one->value.v;
+}
+
+// ---- bills
+
+// It cannot be had, or nobody knows for how much.
+static bool is_unbelievable(const struct bill *b)
+{
+    return bill_price_doubtful(b) || b->spot.never_ends.v || !b->time_s.known;
+}
+
+bool verdict_can_lead(const struct bill *bill)
+{
+    return !is_unbelievable(bill) && !bill_is_bound(bill);
+}
+
+static struct verdict_one one_bill(const struct bill *b, enum verdict_measure measure)
+{
+    if (!b)
+        return (struct verdict_one){0};
+    if (measure == VERDICT_TIME)
+        return (struct verdict_one){
+            .bill = b, .value = b->time_s, .low = b->low_s, .high = b->high_s};
+    return (struct verdict_one){.bill = b,
+                                .value = some_real((double)bill_total(b) / MONEY_UNIT),
+                                .low = dollars(b->low),
+                                .high = dollars(b->high)};
+}
+
+static double longest_s(const struct bill *bill)
+{
+    return bill->high_s.known ? bill->high_s.v : bill->time_s.v;
+}
+
+// Whether `a` ends before `b`; both can lead. Of two that are alike the first counts.
+static bool is_sooner(const struct bill *a, const struct bill *b)
+{
+    double x = a->certainty ? longest_s(a) : a->time_s.v,
+           y = b->certainty ? longest_s(b) : b->time_s.v;
+    return x < y * QUOTE_ALIKE;
+}
+
+// Bills that a reader could take for as cheap as the winner, or cheaper.
+static void find_bill_ties(struct verdict *v, const struct bill *bills, size_t count)
+{
+    double value = v->winner.value.v, high = high_of(&v->winner);
+    for (size_t i = 0; i < count; i++) {
+        const struct verdict_one other = one_bill(&bills[i], VERDICT_COST);
+        if (other.bill == v->winner.bill)
+            continue;
+        if (bill_is_bound(other.bill))
+            v->bounds += other.value.v <= high;
+        else if (other.value.v < value) // ranked behind it for a reason
+            v->doubtful++;
+        else if (other.value.v == value)
+            v->equals++;
+        else if (low_of(&other) <= high)
+            v->nears++;
+    }
+}
+
+struct verdict verdict_of_bills(const struct bill *bills, size_t count,
+                                enum verdict_measure measure)
+{
+    struct verdict v = {.measure = measure};
+    const struct bill *best = NULL, *bound = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct bill *b = &bills[i];
+        if (!verdict_can_lead(b)) {
+            bound = !bound && !best && !is_unbelievable(b) ? b : bound;
+            continue;
+        }
+        v.of++;
+        if (!best || (measure == VERDICT_TIME && is_sooner(b, best)))
+            best = b;
+    }
+    v.winner = one_bill(best, measure);
+    v.bound = one_bill(measure == VERDICT_COST ? bound : NULL, measure);
+    if (best && measure == VERDICT_COST)
+        find_bill_ties(&v, bills, count);
+    return v;
+}
+
+struct verdict_quote verdict_of_quote(const struct quote *quote)
+{
+    struct verdict_quote q;
+    for (int m = 0; m < VERDICT_MEASURES; m++) {
+        q.with_run[m] = verdict_of_bills(quote->bills.items, quote->bills.count, m);
+        q.estimated[m] = verdict_of_bills(quote->estimates.items, quote->estimates.count, m);
+    }
+    const struct bill *guess = q.estimated[VERDICT_COST].winner.bill,
+                      *bound = q.with_run[VERDICT_COST].bound.bill;
+    q.cheapest = q.with_run[VERDICT_COST].winner.bill;
+    q.fastest = q.with_run[VERDICT_TIME].winner.bill;
+    q.guess = q.cheapest && guess && guess->place.v >= q.cheapest->place.v ? NULL : guess;
+    q.leader = q.guess ? q.guess : q.cheapest;
+    q.lowest = q.leader ? q.leader : bound ? bound : q.estimated[VERDICT_COST].bound.bill;
+    return q;
+}
+
+bool verdict_on_frontier(double *best_s, double time_s)
+{
+    if (*best_s > 0 && time_s >= *best_s * QUOTE_ALIKE)
+        return false;
+    *best_s = time_s;
+    return true;
+}
+
+enum verdict_keeps verdict_in_time(const struct bill *bill, double within_s)
+{
+    if (bill->spot.never_ends.v || bill->time_s.v > within_s)
+        return VERDICT_MISSES;
+    return bill_is_bound(bill) || longest_s(bill) > within_s ? VERDICT_MAY_KEEP : VERDICT_KEEPS;
+}
+
+enum verdict_keeps verdict_within(const struct bill *bill, int64_t nano_usd)
+{
+    if (bill->spot.never_ends.v || quote_least(bill) > nano_usd)
+        return VERDICT_MISSES;
+    bool sure = !bill_doubtful(bill) && !bill_is_bound(bill) && quote_dearest(bill) <= nano_usd;
+    return sure ? VERDICT_KEEPS : VERDICT_MAY_KEEP;
+}
+
+// ---- rows of a comparison
+
+bool verdict_can_win(const struct compare_row *row)
+{
+    return !row->noisy.v && !row->stopped.v && !compare_estimated(row);
+}
+
+static struct verdict_one one_row(const struct compare_row *row, enum verdict_measure measure)
+{
+    struct verdict_one one = {.row = row};
+    if (!row)
+        return one;
+    const struct compare_against *against = measure == VERDICT_COST ? &row->money : &row->time;
+    bool bound = measure == VERDICT_COST && row->cost.lower_bound.v;
+    if (measure == VERDICT_COST && row->cost.nano_usd.known) {
+        one.value = some_real((double)row->cost.nano_usd.v / MONEY_UNIT);
+        one.low = dollars(row->cost.low_usd);
+        one.high = dollars(row->cost.high_usd);
+    } else if (measure == VERDICT_TIME && row->time_s.value.known) {
+        one.value = row->time_s.value;
+        one.low = row->time_s.low;
+        one.high = row->time_s.high;
+    } else if (!bound) { // of relative speeds and means, only ratios are known
+        one.value = against->ratio;
+        one.low = against->low;
+        one.high = against->high;
+    }
+    if (!bound)
+        one.ratio = against->ratio;
+    return one;
+}
+
+static bool is_bound_in(const struct compare_row *row, enum verdict_measure measure)
+{
+    return measure == VERDICT_COST && row->cost.lower_bound.v;
+}
+
+// Keeps the lower one; of equals the first, which may be the base.
+static void take_less(struct verdict_one *best, const struct verdict_one *one)
+{
+    if (one->value.known && (!best->row || one->value.v < best->value.v))
+        *best = *one;
+}
+
+// Whether the other one may be as good: by the interval of their ratio where one of them is the
+// base, else by their own.
+static bool is_near(const struct verdict_one *best, const struct verdict_one *other,
+                    enum verdict_measure measure)
+{
+    const struct compare_row *row = other->row->base.v  ? best->row
+                                    : best->row->base.v ? other->row
+                                                        : NULL;
+    const struct compare_against *against = !row                      ? NULL
+                                            : measure == VERDICT_COST ? &row->money
+                                                                      : &row->time;
+    if (against && against->low.known && against->high.known)
+        return against->low.v <= 1 && against->high.v >= 1;
+    return best->high.known && low_of(other) <= best->high.v;
+}
+
+static void find_row_ties(struct verdict *v)
+{
+    for (size_t i = 0; i < v->count; i++) {
+        const struct verdict_one one = one_row(&v->rows[i], v->measure);
+        if (one.row == v->winner.row || !verdict_can_win(one.row) || !one.value.known ||
+            is_bound_in(one.row, v->measure))
+            continue;
+        take_less(&v->next, &one);
+        if (one.value.v == v->winner.value.v) {
+            v->equal = one;
+            v->equals++;
+        } else if (is_near(&v->winner, &one, v->measure)) {
+            v->near = one;
+            v->nears++;
+        }
+    }
+}
+
+struct verdict verdict_of_rows(const struct compare_row *rows, size_t count,
+                               enum verdict_measure measure)
+{
+    struct verdict v = {.measure = measure, .rows = rows, .count = count};
+    struct verdict_one bound = {0};
+    for (size_t i = 0; i < count; i++) {
+        const struct verdict_one one = one_row(&rows[i], measure);
+        v.of += verdict_can_win(&rows[i]);
+        v.unsures += rows[i].noisy.v || rows[i].stopped.v;
+        bool bounded = is_bound_in(&rows[i], measure); // it wins nothing
+        if (verdict_can_win(&rows[i]))
+            take_less(bounded ? &bound : &v.winner, &one);
+        else if (!bounded && !compare_estimated(&rows[i]))
+            take_less(&v.unsure, &one);
+    }
+    if (bound.row && (!v.winner.row || bound.value.v < v.winner.value.v))
+        v.bound = bound;
+    if (v.winner.row)
+        find_row_ties(&v);
+    return v;
+}
+
+// ---- over all workloads
+
+struct wins { // of the rows of one machine and framework
+    struct verdict_most most;
+    bool rated;
+};
+
+static const struct compare_row *base_of(const struct compare_workload *w)
+{
+    for (size_t i = 0; i < w->rows.count; i++)
+        if (w->rows.items[i].base.v)
+            return &w->rows.items[i];
+    return NULL;
+}
+
+static bool same_names(const struct compare_row *a, const struct compare_row *b)
+{
+    return a && b && strcmp(a->machine, b->machine) == 0 && strcmp(a->framework, b->framework) == 0;
+}
+
+static void add_win(struct wins *w, const struct verdict *v, const struct compare_row *base)
+{
+    struct verdict_most *most = &w->most;
+    struct maybe_real ratio = v->winner.ratio;
+    bool first = most->wins++ == 0;
+    w->rated = ratio.known && (first || w->rated);
+    most->row = first ? v->winner.row : most->row;
+    most->base = first || same_names(base, most->base) ? base : NULL;
+    most->low = first || ratio.v < most->low.v ? ratio : most->low;
+    most->high = first || ratio.v > most->high.v ? ratio : most->high;
+    most->bounds |= v->bound.row != NULL;
+}
+
+static int count_wins(const struct compare *compare, enum verdict_measure measure,
+                      struct wins *wins, struct index *names, size_t *of, struct err *err)
+{
+    for (size_t i = 0; i < compare->workloads.count; i++) {
+        const struct compare_workload *w = &compare->workloads.items[i];
+        const struct verdict v = verdict_of_rows(w->rows.items, w->rows.count, measure);
+        struct buf name = {0};
+        size_t number = 0;
+        if (!v.winner.row || v.of < 2)
+            continue;
+        ++*of;
+        buf_printf(&name, "%s\x1f%s", v.winner.row->machine, v.winner.row->framework);
+        int rc = buf_check(&name, err);
+        if (rc == 0)
+            rc = index_number(names, buf_str(&name), name.len, &number, err);
+        buf_release(&name);
+        TRY(rc);
+        add_win(&wins[number], &v, base_of(w));
+    }
+    return 0;
+}
+
+int verdict_of_workloads(const struct compare *compare, enum verdict_measure measure,
+                         struct verdict_most *out, struct err *err)
+{
+    struct index names = {0};
+    size_t of = 0, best = 0;
+    struct wins *wins = calloc(compare->workloads.count + 1, sizeof *wins);
+    *out = (struct verdict_most){.measure = measure};
+    int rc = wins ? count_wins(compare, measure, wins, &names, &of, err) : err_memory(err);
+    for (size_t i = 1; rc == 0 && i < names.count; i++)
+        best = wins[i].most.wins > wins[best].most.wins ? i : best;
+    if (rc == 0 && of > 1) {
+        *out = wins[best].most;
+        out->measure = measure;
+        out->of = of;
+        out->low.known = out->high.known = wins[best].rated;
+        for (size_t i = best + 1; i < names.count; i++)
+            out->equals += wins[i].most.wins == out->wins;
+    }
+    index_release(&names);
+    free(wins);
+    return rc;
+}
+
+// ---- a deadline or a budget
+
+static bool goes_before(const struct bill *a, const struct verdict_one *b)
+{
+    return !b->bill || a->place.v < b->bill->place.v;
+}
+
+// A lower bound that may keep it. Of those whose time is one, none is named.
+static void add_kept(struct verdict_limit *k, const struct bill *b)
+{
+    k->any = true;
+    if (!verdict_can_lead(b) && !bill_time_is_bound(b) && goes_before(b, &k->bound))
+        k->bound = one_bill(b, VERDICT_COST);
+}
+
+struct verdict_limit verdict_of_deadline(const struct quote *quote, double deadline_s)
+{
+    struct verdict_limit k = {0};
+    for (size_t i = 0; i < quote_count(quote); i++) {
+        const struct bill *b = quote_at(quote, i);
+        enum verdict_keeps keeps = verdict_in_time(b, deadline_s);
+        if (bill_price_doubtful(b))
+            continue;
+        k.possible++;
+        if (keeps != VERDICT_MISSES)
+            add_kept(&k, b);
+        if (!verdict_can_lead(b))
+            continue;
+        if (!k.fastest.bill || is_sooner(b, k.fastest.bill))
+            k.fastest = one_bill(b, VERDICT_TIME);
+        struct verdict_one *best = keeps == VERDICT_KEEPS ? &k.sure : &k.perhaps;
+        if (keeps != VERDICT_MISSES && goes_before(b, best))
+            *best = one_bill(b, VERDICT_COST);
+    }
+    return k;
+}
+
+struct verdict_limit verdict_of_budget(const struct quote *quote, int64_t nano_usd)
+{
+    struct verdict_limit k = {0};
+    for (size_t i = 0; i < quote_count(quote); i++) {
+        const struct bill *b = quote_at(quote, i);
+        enum verdict_keeps keeps = verdict_within(b, nano_usd);
+        if (keeps == VERDICT_MISSES || bill_price_doubtful(b))
+            continue;
+        add_kept(&k, b);
+        struct verdict_one *best = keeps == VERDICT_KEEPS ? &k.sure : &k.perhaps;
+        if (verdict_can_lead(b) && (!best->bill || is_sooner(b, best->bill)))
+            *best = one_bill(b, VERDICT_TIME);
+    }
+    if (k.perhaps.bill && k.sure.bill && !is_sooner(k.perhaps.bill, k.sure.bill))
+        k.perhaps = (struct verdict_one){0};
+    return k;
+}
+
+// By cost, or by time where no cost is known.
+static bool is_cheaper(const struct compare_row *a, const struct compare_row *b)
+{
+    if (a->cost.nano_usd.known != b->cost.nano_usd.known)
+        return a->cost.nano_usd.known;
+    return a->cost.nano_usd.known ? a->cost.nano_usd.v < b->cost.nano_usd.v
+                                  : a->time_s.value.v < b->time_s.value.v;
+}
+
+struct verdict_limit verdict_of_rows_in_time(const struct compare_row *rows, size_t count,
+                                             double deadline_s)
+{
+    struct verdict_limit k = {0};
+    for (size_t i = 0; i < count; i++) {
+        const struct verdict_one one = one_row(&rows[i], VERDICT_TIME);
+        k.bounds |= rows[i].cost.lower_bound.v;
+        if (!rows[i].time_s.value.known || rows[i].cost.lower_bound.v)
+            continue;
+        k.possible++;
+        take_less(verdict_can_win(&rows[i]) ? &k.fastest : &k.unsure, &one);
+        if (verdict_can_win(&rows[i]) && high_of(&one) <= deadline_s &&
+            (!k.sure.row || is_cheaper(&rows[i], k.sure.row)))
+            k.sure = one_row(&rows[i], VERDICT_COST);
+    }
+    k.any = k.fastest.row && k.fastest.value.v <= deadline_s;
+    return k;
+}
