@@ -28,7 +28,7 @@ void verdict_add_bound(struct buf *out, const struct quote *quote, const char *b
 void verdict_add_age(struct buf *out, const struct bill *bill, const char *before,
                      const char *after);
 
-// "cheapest with a run", "fastest by estimate", "the lowest bound".
+// What it leads in: "fastest by estimate", "the lowest bound".
 const char *verdict_called(const struct bill *bill, enum verdict_measure measure);
 
 extern const char verdict_heading[];  // of the table with those
@@ -54,7 +54,7 @@ void verdict_say_budget(const struct quote *quote, int64_t nano_usd, struct buf 
 
 // ---- of a comparison
 
-// "Cheapest: k80 + fare, $2.38 a training, 0.7308 of the cost of p2.xlarge." and what equals it. A
+// "Fastest: k80 + fare, 3 h 39 min, 0.7308 of the time of p2.xlarge." and what equals it. A
 // `scope` comes before it: "By the geometric mean over 5 workloads, ".
 void verdict_say_rows(const struct verdict *verdict, const char *scope, struct buf *out);
 // "1 more is noisy or stopped.", or that there is no verdict since all others are.

@@ -13,7 +13,7 @@
 enum { LAST = 20 };
 
 static const struct cmd_example examples[] = {
-    {"fare prices h100", "offers with that GPU, cheapest per GPU-hour first"},
+    {"fare prices h100", "offers with that GPU, the lowest price of a GPU-hour first"},
     {"fare prices --gpu a100-80gb --gpus 8 --spot --max-price 15", "eight of them for less"},
     {"fare prices --gpus 0 --vcpus 32 --region us-east-1", "machines without GPUs"},
     {"fare prices aws/p5.48xlarge", "one offer: the machine, the billing rule, the history"},
@@ -104,7 +104,7 @@ static void say_rest(struct out *out, const struct listing *list, size_t shown, 
     else if (shown < list->count)
         buf_printf(&says, "The first %zu of %zu; -n N shows more. ", shown, list->count);
     if (!list->all && list->seen > list->count)
-        buf_printf(&says, "The cheapest place of each machine; --all lists all %zu offers. ",
+        buf_printf(&says, "Each machine where its price is lowest; --all lists all %zu offers. ",
                    list->seen);
     if (list->stale > 0)
         buf_printf(
@@ -271,15 +271,16 @@ static const struct opt list_options[] = {
      .bare_ns = INT64_C(86400) * NS_PER_S},
     {"last", 'n', OPT_COUNT, "N", NULL, AT(last), "Which offers", "only the first N (default 20)"},
     {"all", 'a', OPT_FLAG, NULL, NULL, AT(all), "Which offers",
-     "all offers in every region, instead of the cheapest region of each"},
+     "all offers in every region, instead of the region with the lowest price of each"},
     {NULL},
 };
 
 static const struct command prices_list = {
     .name = "prices list",
-    .summary = "list offers, the cheapest per GPU-hour first",
+    .summary = "list offers, the lowest price of a GPU-hour first",
     .arguments = "[TEXT]",
-    .about = "Lists offers, cheapest per GPU-hour first, or per vCPU-hour for machines without "
+    .about = "Lists offers, the lowest price of a GPU-hour first, or of a vCPU-hour for machines "
+             "without "
              "GPUs. TEXT is searched for in the names of GPUs, offers and providers; an offer's "
              "full name shows that offer. Prices not seen for 30 days (spot: 7) are marked OLD.",
     .options = list_options,

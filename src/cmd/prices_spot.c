@@ -157,9 +157,9 @@ static void tested(struct buf *text, const struct spot_prices *s)
         buf_printf(text, ", and at most %s (%.0f %% above)",
                    amount(then->count_on_highest, highest), above);
     if (then == later)
-        buf_adds(text, s->zones.count > 1 ? "; it was still the cheapest zone." : ".");
+        buf_adds(text, s->zones.count > 1 ? "; it still had the lowest price." : ".");
     else
-        buf_printf(text, "; the cheapest zone then was %s, at %s.", later->zone,
+        buf_printf(text, "; the lowest then was that of %s, at %s.", later->zone,
                    amount(later->count_on_later, price));
 }
 

@@ -8,8 +8,8 @@
 // with its date; nothing is overwritten.
 //
 // An offer is named PROVIDER/NAME, optionally with @REGION (or @ZONE) and :spot, :monthly or
-// :on-demand: "aws/p3.2xlarge", "aws/p3.2xlarge@eu-west-1:spot". Without a region, the cheapest one
-// is meant; without a kind, on demand if available.
+// :on-demand: "aws/p3.2xlarge", "aws/p3.2xlarge@eu-west-1:spot". Without a region, the one with the
+// lowest price is meant; without a kind, on demand if available.
 #ifndef FARE_PRICE_BOOK_H
 #define FARE_PRICE_BOOK_H
 

@@ -137,7 +137,7 @@ static void providers(struct buf *out, const struct gpu_model *gpu, const char *
     html_heading(out, 2, "Who has it");
     html_paragraph(
         out, "",
-        "USD for one GPU and hour, the lowest of its machines, without tax; the cheapest first. "
+        "USD for one GPU and hour, the lowest of its machines, without tax; the lowest first. "
         "Since: the first price in the book.");
     html_begin_table(out, "Who has it");
     html_table_head(out, columns, count);

@@ -163,7 +163,6 @@ void html_moved(struct buf *out, const struct moved *moved, const char *gpu_link
     for (size_t i = 0; i < moved->count; i++)
         moved_row(out, &moved->items[i], gpu_link, offer_link);
     html_end_table(out);
-    html_paragraph(
-        out, "mute",
-        "Per GPU-hour; of each GPU the cheapest offer whose price changed within 30 days.");
+    html_paragraph(out, "mute",
+                   "Per GPU-hour; of each GPU the lowest price that changed within 30 days.");
 }

@@ -201,7 +201,7 @@ static void add_panel(struct draft *d, const struct listing *list)
         draft_panel(d, buf_str(&title), "strip", AXIS("price per GPU-hour", "USD"),
                     AXIS("provider", ""));
     if (d->rc == 0)
-        draft_set(d, &d->panel->marks, "cheapest");
+        draft_set(d, &d->panel->marks, "lowest");
     buf_release(&title);
     buf_release(&range);
     for (int kind = 0; kind < KINDS && d->rc == 0; kind++)
@@ -321,7 +321,7 @@ void plot_offer_histories(struct draft *d, struct market *market, const struct l
     struct strip seen = {.d = d};
     double most = 0;
     draft_plot(d, "prices", "What the prices did",
-               "The cheapest offer on demand of each provider whose price changed, per GPU-hour. A "
+               "The lowest price on demand of each provider that changed, per GPU-hour. A "
                "price holds until the next step.");
     if (d->rc == 0)
         draft_panel(d, "on demand", "steps", AXIS("date", "day"),

@@ -78,14 +78,14 @@ static bool tells(const struct spot_history *history)
     return false;
 }
 
-// "aws/p3.2xlarge@us-east-1: us-east-1a is cheapest, 0.92 USD an hour for half of the time"
+// "aws/p3.2xlarge@us-east-1: us-east-1a is lowest, 0.92 USD an hour for half of the time"
 static void set_title(struct draft *d, const char *name, const struct ranked *cheapest)
 {
     struct buf title = {0};
     char amount[MONEY_BYTES];
     money_short(cheapest->median, amount);
     buf_printf(&title, "%s: %s%s%s USD an hour or less for half of the time", name,
-               cheapest->series->zone, *cheapest->series->zone ? " is cheapest, " : "", amount);
+               cheapest->series->zone, *cheapest->series->zone ? " is lowest, " : "", amount);
     if (d->rc == 0)
         d->rc = buf_check(&title, d->err);
     if (d->rc == 0)
@@ -132,7 +132,7 @@ static bool offer_panel(struct draft *d, struct market *market, const struct off
 static void begin(struct draft *d)
 {
     draft_plot(d, "spot", "Spot prices",
-               "The spot price of one machine in each zone, the cheapest six by their median. A "
+               "The spot price of one machine in each zone, the lowest six by their median. A "
                "price holds until the next step; long histories are drawn as means.");
 }
 

@@ -25,7 +25,7 @@ struct site_training {
     size_t runs, newest;        // number of them; the first in `site_job.runs`
     bool compared;              // it has a page
     // "2.4 s on H200 + fare", "0.018 USD on k80 + tensorflow"; "": unknown
-    char fastest[SITE_WORDS], cheapest[SITE_WORDS];
+    char fastest[SITE_WORDS], lowest[SITE_WORDS];
 };
 
 struct site_job {

@@ -183,7 +183,7 @@ static void training_rows(struct buf *out, const struct site_job *job, size_t mo
         markup_in(out, "<span class=\"id\">", units_count((int64_t)t->runs, "run").s,
                   "</span></td>");
         html_cell(out, "long", *t->fastest ? t->fastest : "unknown");
-        html_cell(out, "long", *t->cheapest ? t->cheapest : "unknown");
+        html_cell(out, "long", *t->lowest ? t->lowest : "unknown");
         buf_adds(out, "</tr>\n");
     }
     html_end_table(out);

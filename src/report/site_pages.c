@@ -170,7 +170,7 @@ static void fastest_words(const struct compare *compare, char out[SITE_WORDS])
 }
 
 // Of machines with a price of their own, or else to rent, of those with a run.
-static void cheapest_words(const struct page *page, char out[SITE_WORDS])
+static void lowest_words(const struct page *page, char out[SITE_WORDS])
 {
     const struct compare_row *row = best_row(&page->compare, VERDICT_COST);
     const struct quote *quote = page->quotes.count > 0 ? &page->quotes.items[0] : NULL;
@@ -226,7 +226,7 @@ int site_run_page(struct site_job *job, struct market *market, const struct site
     }
     if (rc == 0 && t->runs == 1) {
         only_run(t, &page.runs.items[0]);
-        cheapest_words(&page, t->cheapest);
+        lowest_words(&page, t->lowest);
     }
     buf_release(&html);
     record_release(page_fields, &page);
@@ -329,7 +329,7 @@ int site_compare_page(struct site_job *job, size_t training, struct err *err)
         rc = site_put(job, path, &json, err);
     if (rc == 0) {
         fastest_words(&page.compare, t->fastest);
-        cheapest_words(&page, t->cheapest);
+        lowest_words(&page, t->lowest);
     }
     buf_release(&html);
     buf_release(&json);

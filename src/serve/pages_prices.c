@@ -86,11 +86,12 @@ static void offer_table(struct buf *out, const struct listing *list)
     size_t shown = list->count < OFFERS_SHOWN ? list->count : OFFERS_SHOWN, old = 0;
     for (size_t i = 0; i < shown; i++)
         old += offer_old(&list->items[i].offer, 0);
-    html_heading(out, 2, "Offers, the cheapest first");
-    buf_printf(out,
-               "<p>%zu of %zu, each in its cheapest place, sorted by price per GPU (without GPUs: "
-               "per vCPU); without tax.</p>\n",
-               shown, list->count);
+    html_heading(out, 2, "Offers, the lowest price first");
+    buf_printf(
+        out,
+        "<p>%zu of %zu, each where its price is lowest, sorted by price per GPU (without GPUs: "
+        "per vCPU); without tax.</p>\n",
+        shown, list->count);
     html_begin_table(out, "Offers");
     html_table_head(out, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < shown; i++)

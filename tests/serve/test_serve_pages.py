@@ -64,7 +64,7 @@ PAGES = {"overview": (URL + "/", ["Latest runs", "Cheapest and fastest machines 
          "compare 40": (URL + "/compare?" + "&".join(f"run={r['id']}" for r in records.machines(40)),
                         [r["machine"]["name"] for r in records.machines(40)]),
          "prices": (URL + "/prices", ["USD per hour", "T4"]), "no prices": (URL + "/prices?text=none", ["No matching offer"]),
-         "prices of a GPU": (URL + "/prices?gpu=h100", ["H100: from", "cheapest", "Offers, the cheapest first"]),
+         "prices of a GPU": (URL + "/prices?gpu=h100", ["H100: from", "lowest", "Offers, the lowest price first"]),
          "a GPU": (URL + "/gpu?name=A100", ["Who has it", "since", "the speed of an H100"]),
          "a GPU that nobody has": (URL + "/gpu?name=GTX660", ["nobody in the book rents it out"]),
          "offer": (URL + "/offer?name=aws/p3.2xlarge", ["3.06", "per second"]), "what to quote": (URL + "/quote", ["Price it"]),
