@@ -26,7 +26,7 @@ static bool is_impossible(const struct bill *bills, size_t count)
 // that ends first and the first that can lead. `fare quote` has them all.
 static int choose_few(const struct quote *all, size_t most, struct quote *few, struct err *err)
 {
-    const struct bill *soonest = quote_fastest(all->estimates.items, all->estimates.count);
+    const struct bill *soonest = verdict_of_quote(all).estimated[VERDICT_TIME].winner.bill;
     size_t gpus = most, cpus = most / 4, count = 0;
     bool firm = false;
     struct bill *kept = calloc(all->estimates.count + 1, sizeof *kept);
@@ -35,11 +35,11 @@ static int choose_few(const struct quote *all, size_t most, struct quote *few, s
     for (size_t i = 0; i < all->estimates.count; i++) {
         const struct bill *bill = &all->estimates.items[i];
         size_t *left = bill->gpu ? &gpus : &cpus;
-        if (*left == 0 && bill != soonest && (firm || !quote_can_lead(bill)))
+        if (*left == 0 && bill != soonest && (firm || !verdict_can_lead(bill)))
             continue;
         *left -= *left > 0;
         kept[count++] = *bill;
-        firm |= quote_can_lead(bill) && !quote_doubt(bill);
+        firm |= verdict_can_lead(bill) && !quote_doubt(bill);
     }
     while (is_impossible(kept, count))
         count--;
