@@ -111,10 +111,12 @@ struct verdict_quote verdict_of_quote(const struct quote *quote)
         q.estimated[m] = verdict_of_bills(quote->estimates.items, quote->estimates.count, m);
     }
     const struct bill *guess = q.estimated[VERDICT_COST].winner.bill,
+                      *soon = q.estimated[VERDICT_TIME].winner.bill,
                       *bound = q.with_run[VERDICT_COST].bound.bill;
     q.cheapest = q.with_run[VERDICT_COST].winner.bill;
     q.fastest = q.with_run[VERDICT_TIME].winner.bill;
     q.guess = q.cheapest && guess && guess->place.v >= q.cheapest->place.v ? NULL : guess;
+    q.soonest = soon && (!q.fastest || is_sooner(soon, q.fastest)) ? soon : q.fastest;
     q.leader = q.guess ? q.guess : q.cheapest;
     q.lowest = q.leader ? q.leader : bound ? bound : q.estimated[VERDICT_COST].bound.bill;
     return q;

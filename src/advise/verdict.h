@@ -50,9 +50,10 @@ struct verdict verdict_of_bills(const struct bill *bills, size_t count,
 struct verdict_quote {
     struct verdict with_run[VERDICT_MEASURES], estimated[VERDICT_MEASURES];
     const struct bill *cheapest, *fastest; // with a run; null: none can lead
-    const struct bill *guess;  // the cheapest estimate, if it goes before that or there is none
-    const struct bill *leader; // the cheapest of bills and estimates; null: none can lead
-    const struct bill *lowest; // the same, or else the lowest bound: a figure with its ≥
+    const struct bill *guess;   // the cheapest estimate, if it goes before that or there is none
+    const struct bill *leader;  // the cheapest of bills and estimates; null: none can lead
+    const struct bill *soonest; // the fastest of both
+    const struct bill *lowest;  // the leader, or else the lowest bound: a figure with its ≥
 };
 
 struct verdict_quote verdict_of_quote(const struct quote *quote);

@@ -34,16 +34,15 @@ static void choose(struct choice choices[CHOICES], size_t *count, enum verdict_m
         choices[(*count)++] = (struct choice){verdict_called(bill, measure), bill};
 }
 
-static size_t choices_of(const struct quote *quote, struct choice choices[CHOICES])
+static size_t choices_of(const struct verdict_quote *q, struct choice choices[CHOICES])
 {
-    const struct verdict_quote q = verdict_of_quote(quote);
     size_t count = 0;
     for (int m = 0; m < VERDICT_MEASURES; m++)
-        choose(choices, &count, m, q.with_run[m].winner.bill);
+        choose(choices, &count, m, q->with_run[m].winner.bill);
     for (int m = 0; m < VERDICT_MEASURES; m++)
-        choose(choices, &count, m, q.estimated[m].winner.bill);
+        choose(choices, &count, m, q->estimated[m].winner.bill);
     if (count == 0)
-        choose(choices, &count, VERDICT_COST, q.lowest);
+        choose(choices, &count, VERDICT_COST, q->lowest);
     return count;
 }
 
@@ -76,17 +75,12 @@ static void choice_row(struct buf *out, const struct choice *choice, double most
     buf_adds(out, "</td></tr>\n");
 }
 
-// "cnn: from 0.061 USD, or in 45.6 s": the least cost and the least time of the rows.
+// "cnn: from 0.061 USD, or in 45.6 s": of the machine that leads, and of the fastest.
 static void choices_head(struct buf *out, const char *name, const char *link,
-                         const struct choice *choices, size_t count)
+                         const struct verdict_quote *q)
 {
-    const struct bill *cheap = choices[0].bill, *fast = cheap;
+    const struct bill *cheap = q->lowest, *fast = q->soonest ? q->soonest : cheap;
     char from[MONEY_BYTES], time[48], interval[MONEY_INTERVAL_BYTES];
-    for (size_t i = 1; i < count; i++) {
-        const struct bill *b = choices[i].bill;
-        cheap = bill_total(b) < bill_total(cheap) ? b : cheap;
-        fast = b->time_s.v < fast->time_s.v ? b : fast;
-    }
     bill_amount(cheap, from, interval);
     bool exact = !bill_is_bound(cheap);
     clock_words((int64_t)(fast->time_s.v * 1e9), time, sizeof time);
@@ -102,7 +96,8 @@ static void choices_head(struct buf *out, const char *name, const char *link,
 void html_choices(struct buf *out, const char *name, const char *link, const struct quote *quote)
 {
     struct choice choices[CHOICES];
-    size_t count = choices_of(quote, choices);
+    const struct verdict_quote q = verdict_of_quote(quote);
+    size_t count = choices_of(&q, choices);
     double most = 0;
     if (count == 0)
         return;
@@ -111,7 +106,7 @@ void html_choices(struct buf *out, const char *name, const char *link, const str
         most = usd > most ? usd : most;
     }
     buf_adds(out, "<tbody>\n");
-    choices_head(out, name, link, choices, count);
+    choices_head(out, name, link, &q);
     for (size_t i = 0; i < count; i++)
         choice_row(out, &choices[i], most);
     buf_adds(out, "</tbody>\n");
