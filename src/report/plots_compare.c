@@ -175,9 +175,6 @@ static void cost_of_bills(struct draft *d, const char *title, const struct quote
     char from[SCALE_LABEL];
     const struct bill *lowest = verdict_of_quote(quote).lowest;
     int64_t least = bill_total(lowest ? lowest : rows[0]);
-    for (size_t i = 0; rows[i]; i++)
-        if (!quote_doubt(rows[i]) && verdict_can_lead(rows[i]) && bill_total(rows[i]) < least)
-            least = bill_total(rows[i]);
     scale_words("USD", (double)least / 1e9, from);
     for (size_t i = 0; rows[i] && count < BARS_MOST; i++)
         if (!rows[i]->certainty || estimates++ < ESTIMATES)
