@@ -38,20 +38,31 @@ int ledger_new(struct ledger **out, const char *where, struct err *err)
 
 void ledger_disconnect(struct ledger *ledger)
 {
+    file_release(&ledger->file);
     if (ledger->db)
         ledger->place.backend->close(ledger->db);
     ledger->db = NULL;
     ledger->in_memory = false;
-    ledger->file = (struct file){0};
+}
+
+// The file that was the ledger gets what is in its log: it may have been moved, and the log stays
+// behind. An empty log does no harm to a file that is put into its place later.
+static void leave_file(struct ledger *ledger)
+{
+    struct err ignored = {0};
+    if (ledger->file.log != 0 &&
+        ledger_sql(ledger, "PRAGMA wal_checkpoint(TRUNCATE)", &ignored) != 0) {
+        // Who else has it open may do that.
+    }
+    file_clear(ledger->place.where, false);
+    ledger_disconnect(ledger);
 }
 
 // Whether `db` is open, and is still the ledger of that name.
 static bool is_connected(struct ledger *ledger)
 {
-    if (ledger->db && file_replaced(&ledger->file, ledger->place.where)) {
-        file_forget_log(&ledger->file, ledger->place.where);
-        ledger_disconnect(ledger);
-    }
+    if (ledger->db && file_replaced(&ledger->file, ledger->place.where))
+        leave_file(ledger);
     return ledger->db && !ledger->in_memory;
 }
 
@@ -313,13 +324,18 @@ static void deliver(struct ledger *ledger, struct buf *says)
 static int open_in(struct ledger *ledger, const char *where, struct err *err)
 {
     const struct place *place = &ledger->place;
+    bool file = place->backend == &backend_sqlite && where == place->where;
+    if (file) {
+        file_clear(where, false);
+        file_note(&ledger->file, where);
+    }
     int rc = place->backend->open(where, place->name, &ledger->db, err);
     if (rc == 0)
         rc = schema_migrate(place->backend, ledger->db, place->name, err);
     if (rc != 0)
         ledger_disconnect(ledger);
-    else if (place->backend == &backend_sqlite)
-        file_note(&ledger->file, where);
+    else if (file)
+        file_note_log(&ledger->file, where);
     return rc;
 }
 
@@ -332,16 +348,6 @@ static int make_folder(const struct place *place, struct err *err)
         rc = fs_mkdirs_private(buf_str(&folder), err);
     buf_release(&folder);
     return rc;
-}
-
-// SQLite would make the file with the user's mask; its other files take their mode from this one.
-static void make_file(const struct place *place)
-{
-    int fd = open(place->where, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) // it exists, or SQLite says why it cannot
-        return;
-    (void)!fchmod(fd, 0600);
-    close(fd);
 }
 
 static bool exists(const struct place *place)
@@ -374,7 +380,7 @@ int ledger_make(struct ledger *ledger, struct buf *says, struct err *err)
     ledger_disconnect(ledger);
     if (ledger->place.backend == &backend_sqlite) {
         TRY(make_folder(&ledger->place, err));
-        make_file(&ledger->place);
+        file_clear(ledger->place.where, true);
     }
     TRY(open_in(ledger, ledger->place.where, err));
     deliver(ledger, says);

@@ -518,6 +518,134 @@ static void gives_heads(void **state)
     ledger_free(ledger);
 }
 
+// ---- a file that is removed, moved or replaced while several have it open, as threads of a server
+
+static char file[300], other[300], backup[300];
+
+static struct ledger *open_file(const char *path)
+{
+    struct ledger *ledger = NULL;
+    struct err err = {0};
+    assert_ok(ledger_new(&ledger, path, &err), &err);
+    return ledger;
+}
+
+static void add_day(struct ledger *ledger, int day)
+{
+    char text[200];
+    snprintf(text, sizeof text,
+             "{\"id\":\"2026010%dT000000Z-aaaaaaaaaaaa\",\"started\":\"2026-01-0%dT00:00:00Z\","
+             "\"workload\":\"mlp\"}",
+             day, day);
+    add(ledger, text);
+}
+
+// Of one that just opens it, and once more when nobody has it open but those who look.
+static void expect_file(const char *path, const char *days)
+{
+    struct ledger *ledger = open_file(path);
+    expect(ledger, &(struct ledger_filter){.limit = 20}, days);
+    ledger_free(ledger);
+}
+
+static void expect_gone(struct ledger *ledger)
+{
+    struct err err = {0};
+    assert_int_equal(ledger_connect(ledger, NULL, &err), ERR_MISSING);
+}
+
+// Both have run 1, which is in the log alone; the backup is without it, and has run 9.
+static void open_both(struct ledger **one, struct ledger **two)
+{
+    snprintf(file, sizeof file, "%s/l.db", home);
+    snprintf(other, sizeof other, "%s/other.db", home);
+    snprintf(backup, sizeof backup, "%s/backup.db", home);
+    struct ledger *ledger = open_file(backup);
+    add_day(ledger, 9);
+    ledger_free(ledger);
+    *one = open_file(file);
+    *two = open_file(file);
+    add_day(*one, 1);
+    expect(*two, &(struct ledger_filter){.limit = 20}, "1");
+}
+
+static void free_both(struct ledger *one, struct ledger *two, const char *days)
+{
+    expect(one, &(struct ledger_filter){.limit = 20}, days);
+    expect(two, &(struct ledger_filter){.limit = 20}, days);
+    expect_file(file, days);
+    ledger_free(one);
+    expect_file(file, days);
+    ledger_free(two);
+    expect_file(file, days);
+}
+
+static void removed_file(void **state)
+{
+    (void)state;
+    struct ledger *one, *two;
+    open_both(&one, &two);
+    assert_int_equal(unlink(file), 0);
+    expect_gone(one);
+    add_day(one, 2); // makes a new one, while the other has the old one open
+    expect_file(file, "2");
+    add_day(two, 3);
+    free_both(one, two, "32");
+}
+
+// The one who opens the restored file has never seen the log beside it.
+static void restored_file(void **state)
+{
+    (void)state;
+    struct ledger *one, *two;
+    open_both(&one, &two);
+    assert_int_equal(unlink(file), 0);
+    add_day(one, 2);
+    assert_int_equal(rename(backup, file), 0);
+    add_day(two, 3);
+    free_both(one, two, "93");
+}
+
+// Nothing of the removed file is left for one that comes later.
+static void emptied_log(void **state)
+{
+    (void)state;
+    struct ledger *one, *two;
+    open_both(&one, &two);
+    assert_int_equal(unlink(file), 0);
+    expect_gone(one);
+    expect_gone(two);
+    assert_int_equal(rename(backup, file), 0);
+    free_both(one, two, "9");
+}
+
+static void moved_file(void **state)
+{
+    (void)state;
+    struct ledger *one, *two;
+    open_both(&one, &two);
+    assert_int_equal(rename(file, other), 0);
+    expect_gone(one);
+    expect_file(other, "1");
+    assert_int_equal(rename(other, file), 0);
+    add_day(two, 3);
+    free_both(one, two, "31");
+}
+
+// Back over the one that was made meanwhile.
+static void moved_back(void **state)
+{
+    (void)state;
+    struct ledger *one, *two;
+    open_both(&one, &two);
+    assert_int_equal(rename(file, other), 0);
+    add_day(one, 2);
+    expect_file(other, "1");
+    assert_int_equal(rename(other, file), 0);
+    add_day(two, 3);
+    free_both(one, two, "31");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -533,6 +661,11 @@ int main(void)
         cmocka_unit_test(names_no_password),
         cmocka_unit_test_setup_teardown(places, set_up, tear_down),
         cmocka_unit_test(published),
+        cmocka_unit_test_setup_teardown(removed_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(restored_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(emptied_log, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(moved_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(moved_back, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
