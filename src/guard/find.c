@@ -590,7 +590,7 @@ static void forget_gone(struct finder *f)
     f->count = kept;
 }
 
-static void look(struct finder *f)
+static void find_look(struct finder *f)
 {
     struct stat st;
     const struct beside none = {0};
@@ -655,7 +655,7 @@ bool finder_look(struct finder *f, int64_t quiet_ns, int64_t silent_ns, int64_t 
 {
     const struct find_known *best = NULL;
     bool busy = false;
-    look(f);
+    find_look(f);
     for (size_t i = 0; i < f->count; i++) {
         struct find_known *k = &f->items[i];
         if (k->state == k->taken || k->newest_ns < f->taken_ns)
@@ -756,7 +756,7 @@ int finder_open(struct finder **out, const char *path, struct err *err)
         return err_memory(err);
     }
     f->first = true;
-    look(f);
+    find_look(f);
     f->first = false;
     return 0;
 }

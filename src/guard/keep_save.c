@@ -757,9 +757,9 @@ static int describe_beside(const struct keep_source *source, struct manifest *m,
     return m->beside && m->beside_text && m->place ? 0 : ERR_MEMORY;
 }
 
-static int describe(struct keep *keep, const struct keep_source *source, struct manifest *m,
-                    struct held_files *held, struct keep_saved *saved, int64_t deadline_ns,
-                    struct err *err)
+static int save_describe(struct keep *keep, const struct keep_source *source, struct manifest *m,
+                         struct held_files *held, struct keep_saved *saved, int64_t deadline_ns,
+                         struct err *err)
 {
     int64_t start_ns = clock_now_ns();
     keep->scan.progress = told_hashing;
@@ -787,7 +787,7 @@ int keep_save(struct keep *keep, const struct keep_source *source, struct keep_s
     if (!keep->lease)
         return err_set(err, ERR_FAIL, "checkpoints are saved under a lease only");
     TRY(lease_check(keep->lease, err));
-    int rc = describe(keep, source, &m, &held, saved, deadline_ns, err);
+    int rc = save_describe(keep, source, &m, &held, saved, deadline_ns, err);
     if (rc == 0)
         rc = load_earlier(keep, deadline_ns, err);
     if (rc == 0 && (self = same_as_newest(keep, &m, true))) {

@@ -128,7 +128,7 @@ int notice_get(const struct notice_asker *a, const char *path, const char *heade
 
 // ---- which ones
 
-static const struct notice_source *find(const char *word)
+static const struct notice_source *notice_find(const char *word)
 {
     size_t len = strcspn(word, ":@");
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
@@ -140,7 +140,7 @@ static const struct notice_source *find(const char *word)
 static int add(struct notices *n, const char *word, const struct notices_options *o,
                struct err *err)
 {
-    const struct notice_source *source = find(word);
+    const struct notice_source *source = notice_find(word);
     if (!source) {
         err_set(err, ERR_USAGE, "--notice '%s': no such source", word);
         err_hint(err, "auto, none, or some of aws, gcp, azure, signal, file:PATH");

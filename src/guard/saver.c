@@ -58,7 +58,7 @@ static int64_t best_interval(const struct saver *s)
     return best_ns > 2 * st->save_ns ? best_ns : 2 * st->save_ns;
 }
 
-static void say(struct saver *s, const char *what, const char *why)
+static void saver_say(struct saver *s, const char *what, const char *why)
 {
     pthread_mutex_lock(&s->lock);
     buf_printf(&s->says, "%s%s\n", what, why);
@@ -77,7 +77,7 @@ static void note_failure(struct saver *s, const struct find_item *item, int rc,
         s->pause_ns = 0;
     if (!s->complained && (!gone || failures >= GONE) && !s->stop) {
         s->complained = true;
-        say(s, "the checkpoint could not be saved, which is tried again: ", err->text);
+        saver_say(s, "the checkpoint could not be saved, which is tried again: ", err->text);
     }
 }
 
@@ -166,7 +166,7 @@ static void take_wishes(struct saver *s, struct wanted *w)
     s->told = NULL;
     pthread_mutex_unlock(&s->lock);
     if (told && finder_told(s->o.finder, told, NULL) != 0)
-        say(s, "out of memory: not saved: ", told);
+        saver_say(s, "out of memory: not saved: ", told);
     free(told);
 }
 
@@ -192,7 +192,7 @@ static int64_t in_a_hurry(int64_t quiet_ns, int64_t left_ns)
 }
 
 // One look. True: there is nothing left to do.
-static bool look(struct saver *s, const struct wanted *w)
+static bool saver_look(struct saver *s, const struct wanted *w)
 {
     struct find_item item;
     int64_t began_ns = clock_now_ns(), cpu_ns = clock_thread_ns();
@@ -239,14 +239,14 @@ static int64_t pause_after(const struct saver *s)
     return dear_ns > pause_ns ? dear_ns : pause_ns;
 }
 
-static void *work(void *context)
+static void *saver_work(void *context)
 {
     struct saver *s = context;
     s->noted_ns = clock_now_ns();
     while (!s->stop) {
         struct wanted w;
         take_wishes(s, &w);
-        if (look(s, &w))
+        if (saver_look(s, &w))
             break;
         if (s->o.note && clock_now_ns() - s->noted_ns > NOTE_NS) {
             s->noted_ns = clock_now_ns();
@@ -279,7 +279,7 @@ int saver_start(struct saver **out, const struct saver_options *options, struct 
     pthread_condattr_destroy(&monotonic);
     sigfillset(&all); // signals are for the runner's thread
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&s->thread, NULL, work, s);
+    int rc = pthread_create(&s->thread, NULL, saver_work, s);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     s->started = rc == 0;
     return rc == 0 ? 0 : err_errno(err, rc, "cannot start a thread");

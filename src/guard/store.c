@@ -73,7 +73,7 @@ static void parts_fail(struct part_pool *pool, int rc, const struct err *err)
 }
 
 // The next part that is not done, or -1. With the lock.
-static int64_t take(struct part_pool *pool)
+static int64_t store_take(struct part_pool *pool)
 {
     const struct store_work *work = pool->work;
     while (pool->next < work->count && work->done[pool->next])
@@ -89,7 +89,7 @@ static void *part_thread(void *pool_)
     void *buffer = malloc((size_t)store_part_bytes(work->file->bytes));
     int rc = buffer ? 0 : err_memory(&err);
     pthread_mutex_lock(&pool->lock);
-    for (int64_t part; rc == 0 && (part = take(pool)) >= 0;) {
+    for (int64_t part; rc == 0 && (part = store_take(pool)) >= 0;) {
         pthread_mutex_unlock(&pool->lock);
         rc = work->one(work->context, part, buffer, &pool->stop, &err);
         pthread_mutex_lock(&pool->lock);

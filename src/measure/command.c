@@ -330,7 +330,7 @@ static int open_streams(struct command_job *job, struct err *err)
     return 0;
 }
 
-static int fill(const struct session *s, struct run *part, struct err *err)
+static int command_fill(const struct session *s, struct run *part, struct err *err)
 {
     struct command_job *job = s->runner;
     TRY(follow_peek(job->follow, part, err));
@@ -366,7 +366,7 @@ static int start_measuring(struct command_job *job, struct err *err)
     job->streams.event = s->saving ? event : NULL;
     job->streams.context = job;
     s->runner = job;
-    s->fill = fill;
+    s->fill = command_fill;
     job->show_ns = clock_now_ns() + QUIET_MS * NS_PER_MS;
     return 0;
 }

@@ -395,7 +395,7 @@ bool join_valid(const struct join_message *m)
 }
 
 // A seat belongs to the first that came as it.
-static bool take(struct join *j, struct join_peer *p)
+static bool join_take(struct join *j, struct join_peer *p)
 {
     const struct join_message *m = p->in;
     p->wrong = !join_proves(p->session.key, 'm', p->session.messages++, m,
@@ -435,7 +435,7 @@ static bool hear(struct join *j, struct join_peer *p)
         if (p->have < all)
             continue;
         p->have = 0;
-        if (!(p->in ? take(j, p) : greet(j, p)))
+        if (!(p->in ? join_take(j, p) : greet(j, p)))
             return false;
     }
 }

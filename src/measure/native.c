@@ -526,7 +526,7 @@ static int note_end(const struct session *s, const struct trainer_result *r, str
 
 // ---- between steps
 
-static int fill(const struct session *s, struct run *part, struct err *err)
+static int native_fill(const struct session *s, struct run *part, struct err *err)
 {
     const struct trainer_progress *p = ((const struct native *)s->runner)->progress;
     TRY(meter_peek(s->meter, part, err));
@@ -667,7 +667,7 @@ static int train(struct session *s, struct err *err)
     return rc;
 }
 
-static int work(struct session *s, struct err *err)
+static int native_work(struct session *s, struct err *err)
 {
     struct native *n = s->runner;
     meter_phase(s->meter, METER_LOAD);
@@ -685,11 +685,11 @@ static int run(struct session *s, struct err *err)
 {
     struct native n = {.log = !isatty(s->watch.fd > 0 ? s->watch.fd : STDERR_FILENO)};
     s->runner = &n;
-    s->fill = fill;
+    s->fill = native_fill;
     s->plan.wish = s->saving ? &n.wish : NULL;
     if (s->saving)
         TRY(saving_start(s->saving, err));
-    int rc = engine_run(s, s->o->precision, &n.with, work, err);
+    int rc = engine_run(s, s->o->precision, &n.with, native_work, err);
     n.look_ns = 0; // a signal may have ended it since the last look
     keep_safe(s, clock_now_ns());
     data_release(&n.data);

@@ -183,7 +183,7 @@ static bool look_at_processes(struct parallel *t, const struct child *child, int
 
 // ---- their times
 
-static struct pair *find(struct parallel *t, int seat, int pid)
+static struct pair *parallel_find(struct parallel *t, int seat, int pid)
 {
     for (int i = 0; i < t->count; i++)
         if (t->pairs[i].seat == seat && t->pairs[i].now.pid == pid)
@@ -195,7 +195,7 @@ static struct pair *find(struct parallel *t, int seat, int pid)
 
 static void hear(struct parallel *t, int seat, const struct rank_times *r)
 {
-    struct pair *p = find(t, seat, r->pid);
+    struct pair *p = parallel_find(t, seat, r->pid);
     if (!p || (p->now.pid && r->covered_ns < p->now.covered_ns && !(r->by & RANK_NCCL)))
         return;
     bool first = p->now.pid == 0;
@@ -468,7 +468,7 @@ static int note_seats(struct parallel *t, struct run *run, struct buf *says, str
     return text_set(&run->problem, text, err);
 }
 
-static int fill(struct parallel *t, struct run *run, struct buf *says, struct err *err)
+static int parallel_fill(struct parallel *t, struct run *run, struct buf *says, struct err *err)
 {
     struct rank_times *begin = calloc(RANKS_MOST, sizeof *begin);
     struct rank_times *end = calloc(RANKS_MOST, sizeof *end);
@@ -512,5 +512,5 @@ int parallel_finish(struct parallel *t, int status, bool (*hurry)(void), struct 
         join_wait(t->join, hurry);
         TRY(note_seats(t, run, says, err));
     }
-    return t->size > 1 ? fill(t, run, says, err) : 0;
+    return t->size > 1 ? parallel_fill(t, run, says, err) : 0;
 }

@@ -405,7 +405,7 @@ bool session_due(const struct session *s)
     return s->journal && clock_now_ns() >= s->keep_ns;
 }
 
-static int fill(const struct session *s, struct run *part, struct err *err)
+static int session_fill(const struct session *s, struct run *part, struct err *err)
 {
     struct live live;
     if (!s->meter) // before it began
@@ -463,7 +463,7 @@ void session_keep(struct session *s)
     struct err ignored = {0};
     int rc = record_copy(run_fields, s->run, &part, &ignored);
     if (rc == 0)
-        rc = fill(s, &part, &ignored);
+        rc = session_fill(s, &part, &ignored);
     if (rc == 0)
         rc = cut_off(s, &part, &ignored);
     if (rc == 0)

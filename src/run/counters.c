@@ -41,8 +41,8 @@ static size_t place_for(struct counters *all)
     return oldest;
 }
 
-static struct counter *find(struct counters *all, const struct event *e, int64_t now_ns,
-                            bool *first)
+static struct counter *counters_find(struct counters *all, const struct event *e, int64_t now_ns,
+                                     bool *first)
 {
     *first = false;
     for (size_t i = 0; i < all->count; i++)
@@ -237,7 +237,7 @@ void counters_add(struct counters *all, const struct event *e, const struct coun
                   struct counters_report *out)
 {
     *out = (struct counters_report){0};
-    struct counter *c = find(all, e, in->now_ns, &out->first);
+    struct counter *c = counters_find(all, e, in->now_ns, &out->first);
     c->weak |= in->weak;
     c->drawn |= in->drawn;
     if (e->total_steps.known && e->total_steps.v < MADE_MAX)

@@ -218,7 +218,7 @@ static bool get_worker(const json_t *json, struct event *event)
     return !event->world.known || (event->world.v >= 1 && event->world.v <= 1000000);
 }
 
-static bool fill(const json_t *json, struct event *event)
+static bool event_fill(const json_t *json, struct event *event)
 {
     if (!json_is_object(json))
         return false;
@@ -248,7 +248,7 @@ static enum event_result read_json(const char *line, size_t len, struct event *e
     if (!json && line[blank] == '{')
         json = without_nan(line, len);
     enum event_result result = json_is_object(json_object_get(json, "notice")) ? EVENT_NONE
-                               : fill(json, event)                             ? EVENT_READ
+                               : event_fill(json, event)                       ? EVENT_READ
                                                                                : EVENT_MALFORMED;
     json_decref(json);
     return result;

@@ -672,7 +672,7 @@ void follow_state(const struct follow *f, struct follow_state *out)
 
 // ---- The record of a command that was followed: totals, losses, where they come from.
 
-static void say(const struct follow *f, struct buf *says)
+static void follow_say(const struct follow *f, struct buf *says)
 {
     if (f->malformed > 0)
         buf_printf(says, "%lld progress line%s could not be read and %s ignored; the first: %s\n",
@@ -775,7 +775,7 @@ int follow_finish(struct follow *f, bool finished, struct buf *says, struct err 
         fill_totals(f, run);
         rc = fill_progress(f, &run->progress, err);
     }
-    say(f, says);
+    follow_say(f, says);
     if (rc == 0 && f->figures.failed)
         rc = err_memory(err);
     return rc == 0 ? buf_check(says, err) : rc;

@@ -99,7 +99,7 @@ const struct formats_name *const formats_names[26] = {
     LETTER('x', WORD("xent", ROLE_LOSS, 0), END),
 };
 
-static const struct formats_name *find(const char *word, size_t len)
+static const struct formats_name *formats_find(const char *word, size_t len)
 {
     const struct formats_name *name = formats_letter(*word) ? formats_names[*word - 'a'] : NULL;
     for (; name && name->word; name++)
@@ -111,19 +111,19 @@ static const struct formats_name *find(const char *word, size_t len)
 enum formats_role formats_role(const char *word, size_t len, int *rank, bool *test)
 {
     *test = false;
-    const struct formats_name *name = find(word, len);
+    const struct formats_name *name = formats_find(word, len);
     const char *part = name ? NULL : memchr(word, '_', len);
     // "val_loss" is a loss, "train_step" a step.
     if (part) {
         size_t before = (size_t)(part - word), behind = len - before - 1;
-        const struct formats_name *about = find(word, before);
+        const struct formats_name *about = formats_find(word, before);
         *test = about && (about->role == ROLE_TEST || about->role == ROLE_EVALUATION);
         if (*test || (about && about->role == ROLE_TRAIN))
-            name = find(part + 1, behind);
+            name = formats_find(part + 1, behind);
         if (*test && !name && formats_digit(part[1])) // "valid_1"
             return ROLE_TEST;
         if (!name && len > 9 && memcmp(word + len - 9, "_accuracy", 9) == 0)
-            name = find("accuracy", 8); // "sparse_categorical_accuracy"
+            name = formats_find("accuracy", 8); // "sparse_categorical_accuracy"
         if (*test && name && name->role == ROLE_TEMPO && strcmp(name->word, "time") == 0)
             return ROLE_TOOK;
     }

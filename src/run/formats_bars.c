@@ -152,7 +152,7 @@ static bool read_counts(const char *rest, enum event_counts *counts)
     return true;
 }
 
-static enum event_result fill(struct bar *bar, struct event *event)
+static enum event_result bars_fill(struct bar *bar, struct event *event)
 {
     while (bar->label_len > 0 && (bar->label[0] == ' ' || bar->label[0] == '|')) {
         bar->label++;
@@ -336,7 +336,7 @@ static enum event_result read_rich(const char *line, struct event *event)
     struct bar bar = {0};
     if (!drawn_bar(line, &bar))
         return EVENT_NONE;
-    enum event_result result = fill(&bar, event);
+    enum event_result result = bars_fill(&bar, event);
     if (result == EVENT_READ && event->epochs.known) { // Lightning: Epoch 0/2 is the first of three
         event->epochs.v++;
         event->source = "Lightning";
@@ -399,7 +399,7 @@ static enum event_result read_ggml(const char *line, struct event *event)
     const char *p = trains || tests ? strstr(line, "] data=") : NULL;
     struct bar bar = {.label = line, .label_len = trains ? 5 : 3, .source = "llama.cpp"};
     bar.rest = p ? formats_pair(p + 7, &bar.done, &bar.total) : NULL;
-    if (!bar.rest || fill(&bar, event) != EVENT_READ)
+    if (!bar.rest || bars_fill(&bar, event) != EVENT_READ)
         return EVENT_NONE;
     event->per_epoch = true;
     event->counts = COUNTS_SAMPLES;
@@ -432,7 +432,7 @@ static enum event_result read_progress(const char *line, struct event *event)
     bar.source = vectors ? "word2vec" : strstr(p, "words/sec") ? "fastText" : "percentage";
     const char *eta = strcasestr(p, "eta:");
     bool told = eta && formats_span(eta + 4, &left_s, &unit_s);
-    if (fill(&bar, event) != EVENT_READ || (!event->loss.known && !told && !vectors))
+    if (bars_fill(&bar, event) != EVENT_READ || (!event->loss.known && !told && !vectors))
         return EVENT_NONE;
     event->whole = true;
     return EVENT_READ;
@@ -452,7 +452,7 @@ static enum event_result read_notebook(const char *line, struct event *event)
         return EVENT_NONE;
     bar.label = line;
     bar.rest = p;
-    fill(&bar, event);
+    bars_fill(&bar, event);
     double at;
     int64_t epochs;
     p = formats_real(epoch + 6, &at);
@@ -471,7 +471,7 @@ static enum event_result read_any(const char *line, size_t len, struct event *ev
     if (formats_digit(*start) && memchr(line, '/', len) && read_keras(line, event) == EVENT_READ)
         return EVENT_READ;
     if (memchr(line, '%', len) && percent_bar(line, &bar))
-        return fill(&bar, event);
+        return bars_fill(&bar, event);
     if ((*line == 'P' || *line == 'A') && read_progress(line, event) == EVENT_READ)
         return EVENT_READ;
     *event = (struct event){0};
@@ -481,7 +481,7 @@ static enum event_result read_any(const char *line, size_t len, struct event *ev
         return EVENT_READ;
     if (!memchr(line, '[', len))
         return EVENT_NONE;
-    return open_bar(line, &bar) ? fill(&bar, event) : read_notebook(line, event);
+    return open_bar(line, &bar) ? bars_fill(&bar, event) : read_notebook(line, event);
 }
 
 enum event_result formats_bar(const char *line, size_t len, struct event *event)

@@ -282,7 +282,7 @@ static bool plain_name(const char *from, size_t len, char to[NAME_MAX_BYTES])
 }
 
 // Groups come before the name and may be part of it: trainer.max_epochs, but eval.interval.
-static bool take(const char *option, size_t len, const char *value, struct event *event)
+static bool marks_take(const char *option, size_t len, const char *value, struct event *event)
 {
     char name[NAME_MAX_BYTES];
     int64_t v;
@@ -370,9 +370,9 @@ bool arguments_read(char *const *argv, struct event *event)
         const char *arg = *argv, *equals = strchr(arg, '=');
         bool option = arg[0] == '-';
         if (equals && (option || !value_of_option))
-            any |= take(arg, (size_t)(equals - arg), equals + 1, event);
+            any |= marks_take(arg, (size_t)(equals - arg), equals + 1, event);
         else if (!equals && is_name(arg) && argv[1])
-            any |= take(arg, strlen(arg), argv[1], event);
+            any |= marks_take(arg, strlen(arg), argv[1], event);
         // "--run-name epochs=3" says nothing about epochs.
         value_of_option = option && arg[1] == '-' && !equals;
         evaluates |= strcmp(arg, "--do_eval") == 0;

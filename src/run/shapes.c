@@ -183,7 +183,7 @@ static bool read_shape(const char *line, size_t len, struct numbers *out)
     return out->count > 0;
 }
 
-static struct line_shape *find(struct shapes *s, const struct numbers *n)
+static struct line_shape *shapes_find(struct shapes *s, const struct numbers *n)
 {
     struct line_shape *oldest = &s->items[0];
     for (size_t i = 0; i < SHAPES_MAX; i++) {
@@ -251,7 +251,7 @@ enum event_result shapes_read(struct shapes *s, const char *line, size_t len, st
     struct numbers n = {0};
     if (len > SHAPES_BYTES || !read_shape(line, len, &n))
         return EVENT_NONE;
-    struct line_shape *shape = find(s, &n);
+    struct line_shape *shape = shapes_find(s, &n);
     shape->used = ++s->clock;
     add(shape, &n);
     keep_counter(shape, &n);

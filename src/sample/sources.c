@@ -396,7 +396,7 @@ static const char *next_line(const char *line)
     return end ? end + 1 : line + strlen(line);
 }
 
-static struct interface *find(struct net_cards *net, const char *name)
+static struct interface *sources_find(struct net_cards *net, const char *name)
 {
     for (int i = 0; i < net->count; i++)
         if (strcmp(net->all[i].name, name) == 0)
@@ -446,7 +446,7 @@ static void net_read(void *state, struct sample_place *place, struct sample_read
             fields++;
         if (fields < 9)
             continue;
-        struct interface *known = find(net, name);
+        struct interface *known = sources_find(net, name);
         if (!known && !net->devices_only && net->count < INTERFACES_MAX) {
             known = &net->all[net->count++];
             memcpy(known->name, name, sizeof name);

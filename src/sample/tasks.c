@@ -127,7 +127,7 @@ bool task_is_below(const struct tree *tree, pid_t pid, pid_t top, bool *visible)
     return false;
 }
 
-static struct run_task *find(struct tasks *t, pid_t pid)
+static struct run_task *tasks_find(struct tasks *t, pid_t pid)
 {
     for (int i = 0; i < t->count; i++)
         if (t->all[i].pid == pid)
@@ -214,7 +214,7 @@ static void judge_worker(struct tasks *t, struct run_task *task)
 
 static void add(struct tasks *t, pid_t pid, pid_t parent)
 {
-    if (t->count == TASKS_MAX || find(t, pid))
+    if (t->count == TASKS_MAX || tasks_find(t, pid))
         return;
     struct run_task *task = &t->all[t->count];
     *task = (struct run_task){.pid = pid, .parent = parent, .start_ticks = -1};
@@ -307,14 +307,14 @@ static void scan(struct tasks *t)
             bsearch(&pid, t->foreign, (size_t)t->foreign_count, sizeof pid, by_number) != NULL;
         if (known && t->scanned_count < FOREIGN_MAX)
             t->scanned[t->scanned_count++] = pid;
-        if (known || new == NEW_MAX || find(t, pid) || !stat_of(&t->tree, pid, &stat))
+        if (known || new == NEW_MAX || tasks_find(t, pid) || !stat_of(&t->tree, pid, &stat))
             continue;
         t->new[new ++] = (struct newcomer){.pid = pid, .parent = stat.parent};
     }
     for (bool found = true; found;) {
         found = false;
         for (int i = 0; i < new; i++) {
-            if (t->new[i].ours || !find(t, t->new[i].parent))
+            if (t->new[i].ours || !tasks_find(t, t->new[i].parent))
                 continue;
             t->new[i].ours = found = true;
             add(t, t->new[i].pid, t->new[i].parent);
@@ -354,9 +354,9 @@ static void discover(struct tasks *t)
 // The nearest living ancestor, whose counters take over.
 static struct run_task *surviving_ancestor(struct tasks *t, const struct run_task *task)
 {
-    struct run_task *above = find(t, task->parent);
+    struct run_task *above = tasks_find(t, task->parent);
     for (int depth = 0; above && above->gone && depth < TASKS_MAX; depth++)
-        above = find(t, above->parent);
+        above = tasks_find(t, above->parent);
     return above && !above->gone ? above : NULL;
 }
 

@@ -359,7 +359,7 @@ static bool lock_ring(void)
     return false;
 }
 
-static void take(uint8_t *buffer, size_t valid)
+static void inject_take(uint8_t *buffer, size_t valid)
 {
     struct trace_header *h = &ring->header;
     if (!lock_ring()) {
@@ -403,7 +403,7 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
     uintptr_t at = (uintptr_t)buffer - (uintptr_t)buffers;
     bool ours = at < sizeof buffers;
     if (getpid() == owner && valid <= BUFFER_BYTES && (ours || buffer == discarded))
-        take(buffer, valid);
+        inject_take(buffer, valid);
     if (ours)
         __atomic_or_fetch(&free_buffers, UINT64_C(1) << (at / BUFFER_BYTES), __ATOMIC_ACQ_REL);
     STORE(answered, true);

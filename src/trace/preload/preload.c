@@ -199,7 +199,7 @@ static void *find_by_caller(const char *name, const void *caller)
     return found;
 }
 
-static void *find(const char *name, const void *self, const void *caller)
+static void *preload_find(const char *name, const void *self, const void *caller)
 {
     void *found = dlsym(RTLD_NEXT, name);
     if (!found || found == self)
@@ -222,7 +222,7 @@ typedef word passed(word, word, word, word, word, word, word, word, word, word, 
     {                                                                                              \
         static passed *next;                                                                       \
         if (!LOAD(next))                                                                           \
-            STORE(next, (passed *)find("PMPI_" #name, NULL, __builtin_return_address(0)));         \
+            STORE(next, (passed *)preload_find("PMPI_" #name, NULL, __builtin_return_address(0))); \
         if (!LOAD(next))                                                                           \
             return FAILED;                                                                         \
         EXCHANGE(EXCHANGES_MPI);                                                                   \
@@ -267,8 +267,8 @@ MPI(Waitsome)
     {                                                                                              \
         static void (*next)(word, word);                                                           \
         if (!LOAD(next))                                                                           \
-            STORE(next, (void (*)(word, word))find(symbol, (const void *)gloo_##name,              \
-                                                   __builtin_return_address(0)));                  \
+            STORE(next, (void (*)(word, word))preload_find(symbol, (const void *)gloo_##name,      \
+                                                           __builtin_return_address(0)));          \
         if (!LOAD(next))                                                                           \
             __builtin_trap(); /* it was found when it was bound to us */                           \
         EXCHANGE(EXCHANGES_GLOO);                                                                  \
@@ -298,8 +298,8 @@ CPLUSPLUS(condition_wait, WAIT)
 {
     static void (*next)(word, word);
     if (!LOAD(next))
-        STORE(next, (void (*)(word, word))find(WAIT, (const void *)condition_wait,
-                                               __builtin_return_address(0)));
+        STORE(next, (void (*)(word, word))preload_find(WAIT, (const void *)condition_wait,
+                                                       __builtin_return_address(0)));
     if (!LOAD(next))
         __builtin_trap();
     if (!is_main()) {
