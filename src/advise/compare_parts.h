@@ -8,7 +8,7 @@
 #include "advise/difference.h"
 #include "advise/expected.h"
 #include "advise/selector.h"
-#include "base/index.h"
+#include "base/array.h"
 
 // Some published runs have only a speed relative to another run's (labels relative_speed and
 // relative_to). Their time is then in units of the other's, and their cost is the hourly price

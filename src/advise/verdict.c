@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "advise/compare_estimates.h"
-#include "base/index.h"
+#include "base/array.h"
 #include "base/money.h"
 
 static struct maybe_real dollars(struct maybe_money amount)

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,4 +154,124 @@ char *text_copy(const char *text, struct err *err)
     }
     memcpy(copy, text, size);
     return copy;
+}
+
+// ==== words ====
+
+struct short_text short_text(const char *format, ...)
+{
+    struct short_text w;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(w.s, sizeof w.s, format, args);
+    va_end(args);
+    return w;
+}
+
+// ==== shell ====
+
+void shell_quote(struct buf *out, const char *word)
+{
+    buf_addc(out, '\'');
+    for (; *word; word++) {
+        if (*word == '\'')
+            buf_adds(out, "'\\''");
+        else
+            buf_addc(out, *word);
+    }
+    buf_addc(out, '\'');
+}
+
+void shell_word(struct buf *out, const char *word)
+{
+    bool plain = *word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                            "0123456789-_./:@=+,")] == '\0';
+    if (plain)
+        buf_adds(out, word);
+    else
+        shell_quote(out, word);
+}
+
+void shell_quote_all(struct buf *out, char *const *words)
+{
+    for (; *words; words++) {
+        buf_addc(out, ' ');
+        shell_quote(out, *words);
+    }
+}
+
+void shell_set(struct buf *out, const char *name, const char *value)
+{
+    buf_printf(out, "%s=", name);
+    shell_quote(out, value);
+    buf_addc(out, '\n');
+}
+
+char **shell_split(const char *text)
+{
+    size_t len = strlen(text), most = len / 2 + 2; // words, with the null
+    char **words = malloc(most * sizeof *words + len + 1);
+    if (!words)
+        return NULL;
+    char *copy = (char *)(words + most);
+    size_t count = 0;
+    memcpy(copy, text, len + 1);
+    for (size_t i = 0; i < len;) {
+        if (copy[i] == ' ') {
+            i++;
+            continue;
+        }
+        words[count++] = copy + i;
+        i += strcspn(copy + i, " ");
+        copy[i++] = '\0';
+    }
+    words[count] = NULL;
+    if (count > 0)
+        return words;
+    free(words);
+    return NULL;
+}
+
+// ==== base64 ====
+
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void base64_write(struct buf *out, const void *bytes, size_t len)
+{
+    const uint8_t *from = bytes;
+    for (size_t i = 0; i < len; i += 3) {
+        size_t left = len - i;
+        uint32_t n = (uint32_t)from[i] << 16 | (uint32_t)(left > 1 ? from[i + 1] : 0) << 8 |
+                     (uint32_t)(left > 2 ? from[i + 2] : 0);
+        buf_addc(out, letters[n >> 18]);
+        buf_addc(out, letters[n >> 12 & 63]);
+        buf_addc(out, left > 1 ? letters[n >> 6 & 63] : '=');
+        buf_addc(out, left > 2 ? letters[n & 63] : '=');
+    }
+}
+
+int base64_value(char c)
+{
+    const char *found = c ? strchr(letters, c) : NULL;
+    return found ? (int)(found - letters) : -1;
+}
+
+bool base64_read(const char *text, size_t len, struct buf *out)
+{
+    if (len == 0 || len % 4 != 0)
+        return false;
+    for (size_t i = 0; i < len; i += 4) {
+        bool last = i + 4 == len;
+        int pad = last && text[i + 3] == '=' ? text[i + 2] == '=' ? 2 : 1 : 0;
+        uint32_t n = 0;
+        for (int k = 0; k < 4; k++) {
+            int v = k >= 4 - pad ? 0 : base64_value(text[i + (size_t)k]);
+            if (v < 0)
+                return false;
+            n = n << 6 | (uint32_t)v;
+        }
+        const char three[3] = {(char)(n >> 16), (char)(n >> 8), (char)n};
+        buf_add(out, three, (size_t)(3 - pad));
+    }
+    return true;
 }

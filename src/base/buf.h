@@ -52,4 +52,48 @@ char *buf_take(struct buf *buf, struct err *err) MUST_USE;
 // A copy on the heap of `text`; null and `err` when there is no memory.
 char *text_copy(const char *text, struct err *err) MUST_USE;
 
+// ==== words ====
+// A short text by value, for use in arguments. Longer texts are cut.
+
+struct short_text {
+    char s[512];
+};
+
+struct short_text short_text(const char *format, ...) PRINTF_LIKE(1, 2);
+
+// ==== shell ====
+// Words for a POSIX shell, and words of a variable without any shell.
+//
+// Programs are started with argument vectors (call.h), so nothing needs quoting on this machine.
+// Only text that a shell elsewhere reads does.
+
+// Appends `word` so that sh reads it as exactly one word with these bytes: inside single quotes,
+// each single quote as '\''. Newlines, dollars, backslashes and leading dashes stay what they are.
+void shell_quote(struct buf *out, const char *word);
+
+// The same, without quotes where the shell needs none, for people to read: "aws/p3.2xlarge".
+void shell_word(struct buf *out, const char *word);
+
+// Appends each word of a null-terminated list, quoted, with a space before it.
+void shell_quote_all(struct buf *out, char *const *words);
+
+// Appends NAME='value' and a newline. `name` must be a name (letters, digits, '_').
+void shell_set(struct buf *out, const char *name, const char *value);
+
+// The words of a variable such as FARE_SSH="ssh -F config", split at spaces; nothing else is
+// special. A null-terminated list on the heap, all in one piece of memory: free() it. Null if
+// there is no word or no memory.
+char **shell_split(const char *text);
+
+// ==== base64 ====
+// Bytes as letters that every text format carries (RFC 4648, with padding).
+
+void base64_write(struct buf *out, const void *bytes, size_t len);
+
+// Appends the bytes of `len` letters. False: they are not whole base64; some bytes may be there.
+bool base64_read(const char *text, size_t len, struct buf *out);
+
+// The six bits of a letter; -1: it is none.
+int base64_value(char c);
+
 #endif

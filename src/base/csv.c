@@ -100,9 +100,7 @@ static int skip_mark(struct csv *csv, struct err *err)
     char first[MARK_BYTES];
     size_t have = 0;
     while (have < sizeof first) {
-        int rc = fill(csv, err);
-        if (rc != 0)
-            return rc;
+        TRY(fill(csv, err));
         if (peek(csv) == END)
             break;
         first[have++] = csv->chunk[csv->at++];
@@ -179,9 +177,7 @@ static int read_ending(struct csv *csv, enum ending *ending, struct err *err)
     } else if (c == '\r' || c == '\n') {
         csv->at++;
         if (c == '\r') {
-            rc = fill(csv, err);
-            if (rc != 0)
-                return rc;
+            TRY(fill(csv, err));
             if (peek(csv) != '\n')
                 return csv_fault(csv, here(csv), err, "a carriage return without a line feed");
             csv->at++;
@@ -210,9 +206,7 @@ static int read_plain(struct csv *csv, enum ending *ending, struct err *err)
         const char *start = csv->chunk + csv->at, *end = csv->chunk + csv->filled, *p = start;
         while (p < end && !csv->stops[(unsigned char)*p])
             p++;
-        rc = add_bytes(csv, start, (size_t)(p - start), err);
-        if (rc != 0)
-            return rc;
+        TRY(add_bytes(csv, start, (size_t)(p - start), err));
         csv->at += (size_t)(p - start);
         if (p < end && *p == '\0')
             return nul_byte(csv, err);
@@ -226,32 +220,26 @@ static int read_quoted(struct csv *csv, enum ending *ending, struct err *err)
 {
     csv->at++; // the opening quote
     for (;;) {
-        int rc = fill(csv, err);
-        if (rc != 0)
-            return rc;
+        TRY(fill(csv, err));
         if (peek(csv) == END)
             return csv_fault(csv, here(csv), err, "a quoted field is never closed");
         const char *start = csv->chunk + csv->at, *end = csv->chunk + csv->filled, *p = start;
         for (; p < end && *p != '"' && *p != '\0'; p++)
             csv->line += *p == '\n';
-        rc = add_bytes(csv, start, (size_t)(p - start), err);
-        if (rc != 0)
-            return rc;
+        TRY(add_bytes(csv, start, (size_t)(p - start), err));
         csv->at += (size_t)(p - start);
         if (p == end)
             continue;
         if (*p == '\0')
             return nul_byte(csv, err);
         csv->at++; // a quote: the end, or the first of two
-        rc = read_ending(csv, ending, err);
+        int rc = read_ending(csv, ending, err);
         if (rc != 0 || *ending != MORE_TEXT)
             return rc;
         if (peek(csv) != '"')
             return csv_fault(csv, here(csv), err, "text after a closing quote");
         csv->at++;
-        rc = add_bytes(csv, "\"", 1, err);
-        if (rc != 0)
-            return rc;
+        TRY(add_bytes(csv, "\"", 1, err));
     }
 }
 

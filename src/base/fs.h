@@ -72,4 +72,35 @@ void fs_remove_tree(const char *path);
 // program is its loader. `../share` from it holds data.
 int fs_program_dir(struct buf *out, struct err *err) MUST_USE;
 
+// ==== folders ====
+// Where a user's files are, by the XDG base directory standard.
+
+// Append $XDG_DATA_HOME/fare (~/.local/share/fare) or $XDG_CONFIG_HOME/fare (~/.config/fare). The
+// standard says that relative ones are ignored. ERR_MISSING where there is no home either.
+// FARE_HOME, if it is an absolute path, is the folder of data itself: measurements that leave
+// nothing behind set it.
+int folder_data(struct buf *out, struct err *err) MUST_USE;
+int folder_config(struct buf *out, struct err *err) MUST_USE;
+
+// Appends the folder of the data that comes with the program: FARE_SHARE, or share/ beside it.
+int folder_share(struct buf *out, struct err *err) MUST_USE;
+
+// Appends a path with ~ for the user's home.
+void folder_short(struct buf *out, const char *path);
+
+// ==== scratch ====
+// A folder for temporary files, removed with all of them at the end.
+//
+// If its process is killed, the next scratch_make() of the same user in the same place removes it.
+// A file ".lock" marks the folder as fare's, and the lock on it ends with the last process that has
+// it open. Folders without that file, or of other users, are left alone.
+
+struct scratch {
+    char *path; // PLACE/fare-XXXXXX; null: none
+    int lock;   // a process with a copy of it keeps the folder; only meaningful while `path` is set
+};
+
+int scratch_make(struct scratch *scratch, const char *place, struct err *err) MUST_USE;
+void scratch_remove(struct scratch *scratch); // a zeroed struct is fine
+
 #endif

@@ -1,23 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-// All transfers, a download too, go through one loop over curl's multi interface: it is the only
-// one that never blocks. Names are resolved in a thread of libcurl's, which is left behind when
-// the time is over (CURLOPT_QUICK_EXIT); curl's default is to wait for it.
 #include "base/http.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include <curl/curl.h>
+
 #include "base/clock.h"
+#include "base/dl.h"
 #include "base/fs.h"
-#include "base/http_curl.h"
-#include "base/http_url.h"
 #include "version.h"
+
+// libcurl's functions, opened on first use. <curl/curl.h> gives the types; nothing is linked. Its
+// type-checking macros do not reach calls through this table: pass long, curl_off_t or a pointer to
+// easy_setopt(), exactly.
+// clang-format off
+#define CURL_FUNCTIONS(X) \
+    X(global_init) X(easy_init) X(easy_setopt) X(easy_getinfo) X(easy_strerror) X(easy_cleanup) \
+    X(slist_append) X(slist_free_all) X(multi_init) X(multi_add_handle) X(multi_remove_handle) \
+    X(multi_perform) X(multi_poll) X(multi_info_read) X(multi_cleanup) X(multi_strerror)
+// clang-format on
+#define CURL_MEMBER(name) __typeof__(curl_##name) *name;
+
+static struct curl_api {
+    CURL_FUNCTIONS(CURL_MEMBER)
+} curl; // filled in by curl_load()
+
+#define SYMBOL(name) {"curl_" #name, offsetof(struct curl_api, name), DL_REQUIRED},
+static const struct dl_symbol symbols[] = {CURL_FUNCTIONS(SYMBOL)};
+static const char *const names[] = {"libcurl.so.4", NULL};
+static const struct dl_spec spec = {
+    .what = "libcurl",
+    .names = names,
+    .symbols = symbols,
+    .symbol_count = sizeof symbols / sizeof *symbols,
+    .hint = "install the package libcurl4, or use the bundle, which carries it",
+};
+
+// Never unloaded: libcurl and its TLS library do not support that well.
+static int curl_load(struct err *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool loaded;
+    static struct dl library;
+    int rc = 0;
+    pthread_mutex_lock(&lock);
+    if (!loaded) {
+        rc = dl_open(&library, &spec, &curl, err);
+        if (rc == 0 && curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+            rc = err_set(err, ERR_FAIL, "cannot start libcurl (curl_global_init)");
+        loaded = rc == 0;
+    }
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+// ==== http ====
+// All transfers, a download too, go through one loop over curl's multi interface: it is the only
+// one that never blocks. Names are resolved in a thread of libcurl's, which is left behind when
+// the time is over (CURLOPT_QUICK_EXIT); curl's default is to wait for it.
 
 #define HEADER_MAX    ((size_t)256 << 10) // bytes of header lines in one transfer
 #define STALL_MS      30000
@@ -647,9 +696,7 @@ int http_download(const struct http_download *download, struct err *err)
 {
     assert(download->max_bytes > 0);
     struct fs_writer file;
-    int rc = fs_begin(&file, download->path, 0666, err);
-    if (rc != 0)
-        return rc;
+    TRY(fs_begin(&file, download->path, 0666, err));
     struct http_call call = {.url = download->url,
                              .headers = download->headers,
                              .timeout_ms = download->timeout_ms,
@@ -660,7 +707,7 @@ int http_download(const struct http_download *download, struct err *err)
     int64_t deadline_ns =
         download->timeout_ms ? clock_now_ns() + download->timeout_ms * NS_PER_MS : 0;
     CURLM *multi = NULL;
-    rc = multi_begin(&multi, err);
+    int rc = multi_begin(&multi, err);
     if (rc == 0)
         rc = run(multi, &t, 1, deadline_ns, err);
     multi_end(multi);

@@ -20,6 +20,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/fs.h"
 
 #define HTTP_DEFAULT_MAX ((size_t)16 << 20) // bytes of an answer, unless told otherwise
 
@@ -100,5 +101,20 @@ int http_ca_file(const char *root, struct buf *out, struct err *err) MUST_USE;
 // The address for display: without user, password, query and control characters.
 #define HTTP_SHOWN_BYTES 160
 void http_shown(const char *url, char out[HTTP_SHOWN_BYTES]);
+
+// ==== http_url ====
+// Addresses, for http.c alone (others include http.h).
+//
+// file:///path is read here and not by libcurl, which would wait for ever on a named pipe.
+
+enum http_scheme { HTTP_SCHEME_BAD, HTTP_SCHEME_HTTP, HTTP_SCHEME_FILE };
+
+// HTTP_SCHEME_BAD sets `err`: an address that is neither http nor https (nor file, if allowed).
+enum http_scheme http_scheme(const char *url, bool allow_file, struct err *err);
+
+// A regular file of up to `max` bytes named by file:///path or file://localhost/path, with %XX.
+int http_file_read(const char *url, int64_t max, struct buf *out, struct err *err) MUST_USE;
+int http_file_copy(const char *url, int64_t max, struct fs_writer *to, int64_t *copied,
+                   struct err *err) MUST_USE;
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/http_url.h"
+#include "base/http.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/http.h"
 
 // Where the part after "scheme://" begins; null when there is no such beginning.
 static const char *after_scheme(const char *url)

@@ -238,9 +238,7 @@ static int parse_short(const struct opt *const *tables, const char *arg, const c
         if (!opt)
             return err_set(err, ERR_USAGE, "unknown option '-%c'", *p);
         if (opt->kind == OPT_FLAG) {
-            int rc = set(opt, NULL, values, err);
-            if (rc != 0)
-                return rc;
+            TRY(set(opt, NULL, values, err));
             continue;
         }
         if (p[1] != '\0')

@@ -14,4 +14,15 @@
 void parallel_for(int threads, int64_t count, void (*work)(void *context, int64_t from, int64_t to),
                   void *context);
 
+// ==== part ====
+// Some things divided among several, in contiguous parts that differ by at most one.
+
+// Part `index` of `parts` (at least 1) is [*first, *first + *size) of [0, count); it may be empty.
+static inline void part_of(int64_t count, int index, int parts, int64_t *first, int64_t *size)
+{
+    int64_t each = count / parts, more = count % parts;
+    *first = index * each + (index < more ? index : more);
+    *size = each + (index < more);
+}
+
 #endif

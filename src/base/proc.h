@@ -9,6 +9,7 @@
 #define FARE_BASE_PROC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -62,5 +63,21 @@ bool proc_in_path(const char *name);
 
 // "exit code 3", "signal SIGILL", "not finished within 500 ms", for messages.
 void proc_result_words(const struct proc_result *result, struct buf *out);
+
+// ==== resident ====
+// For a process that watches for hours with little in memory.
+
+// From now on buffers of a megabyte and more go back to the system when they are freed, and threads
+// share one arena. By default the allocator keeps them for the next time, in an arena per thread.
+void resident_keep_little(void);
+
+// Gives back what is resident and not needed now: free memory of the allocator, and pages of
+// programs and libraries that were read from their files and never changed. A page that is needed
+// again comes from the page cache. Takes about a millisecond; call it when a large piece of work is
+// done, from any thread. Never fails: without /proc/self/smaps only the allocator gives back.
+void resident_trim(void);
+
+// The same if more than that is resident; asking takes some microseconds.
+void resident_trim_above(size_t bytes);
 
 #endif

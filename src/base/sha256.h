@@ -42,4 +42,17 @@ void hmac_init(struct hmac *mac, const void *key, size_t len);
 void hmac_add(struct hmac *mac, const void *bytes, size_t len);
 void hmac_done(struct hmac *mac, uint8_t out[SHA256_BYTES]); // wipes it
 
+// ==== sha256_blocks ====
+// The inner loop of SHA-256, for sha256.c and its test (others include sha256.h).
+//
+// The plain one is the reference. The other uses the processor's SHA instructions, five times as
+// fast, and gives the same bits.
+
+extern const uint32_t sha256_round_constants[64];
+
+// Adds `count` blocks of 64 bytes.
+void sha256_blocks_plain(uint32_t hash[8], const uint8_t *blocks, size_t count);
+void sha256_blocks_fast(uint32_t hash[8], const uint8_t *blocks, size_t count);
+bool sha256_fast_works(void); // on this processor
+
 #endif

@@ -360,9 +360,7 @@ static int other_net(const struct safetensors *st, const struct net *net, struct
     const struct safetensors_tensor *tensor;
     for (int i = 0; i < net->param_count; i++) {
         const struct net_param *param = &net->params[i];
-        int rc = safetensors_want(st, param->name, param->rank, param->dim, &tensor, err);
-        if (rc != 0)
-            return rc;
+        TRY(safetensors_want(st, param->name, param->rank, param->dim, &tensor, err));
     }
     return err_set(err, ERR_FAIL,
                    "'%s' is of another net: its parameters have the same shapes, its layers differ",
@@ -469,10 +467,8 @@ int checkpoint_restore(const char *path, const struct checkpoint_subject *subjec
                        struct buf *notes, struct err *err)
 {
     struct safetensors st;
-    int rc = safetensors_open(&st, path, err);
-    if (rc != 0)
-        return rc;
-    rc = check_format(&st, err);
+    TRY(safetensors_open(&st, path, err));
+    int rc = check_format(&st, err);
     if (rc == 0)
         rc = check_subject(&st, subject, err);
     if (rc == 0)

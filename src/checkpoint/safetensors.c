@@ -324,9 +324,7 @@ static int read_header(struct safetensors *st, uint64_t file_bytes, struct err *
         return err_set(err, ERR_FORMAT, "%" PRIu64 " bytes are too few for a safetensors file",
                        file_bytes);
     uint64_t length;
-    int rc = read_at(st, &length, LENGTH_BYTES, 0, err);
-    if (rc != 0)
-        return rc;
+    TRY(read_at(st, &length, LENGTH_BYTES, 0, err));
     if (length > SAFETENSORS_HEADER_MAX)
         return err_set(err, ERR_FORMAT, "a header of %" PRIu64 " bytes is over the limit of %d",
                        length, SAFETENSORS_HEADER_MAX);
@@ -340,7 +338,7 @@ static int read_header(struct safetensors *st, uint64_t file_bytes, struct err *
         return err_memory(err);
     struct buf word = {.max = (size_t)length + 1};
     struct scan scan;
-    rc = read_at(st, text, (size_t)length, LENGTH_BYTES, err);
+    int rc = read_at(st, text, (size_t)length, LENGTH_BYTES, err);
     if (rc == 0 && (length == 0 || text[0] != '{'))
         rc = err_set(err, ERR_FORMAT, "the header does not begin with '{'");
     if (rc == 0)
@@ -523,9 +521,7 @@ int safetensors_floats(const struct safetensors *st, const struct safetensors_te
         size_t count = sizeof piece / size;
         if ((int64_t)count > tensor->count - done)
             count = (size_t)(tensor->count - done);
-        int rc = read_at(st, piece, count * size, at, err);
-        if (rc != 0)
-            return rc;
+        TRY(read_at(st, piece, count * size, at, err));
         convert(tensor->type, piece, count, values + done);
         done += (int64_t)count;
         at += count * size;

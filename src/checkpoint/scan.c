@@ -90,9 +90,7 @@ static int unicode_escape(struct scan *scan, struct buf *out, struct err *err)
         if (scan->len - scan->at < 2 || memcmp(scan->text + scan->at, "\\u", 2) != 0)
             return fault(scan, "half a surrogate pair", err);
         scan->at += 2;
-        rc = hex4(scan, &low, err);
-        if (rc != 0)
-            return rc;
+        TRY(hex4(scan, &low, err));
         if (low < 0xDC00 || low > 0xDFFF)
             return fault(scan, "half a surrogate pair", err);
         c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
@@ -136,9 +134,7 @@ int scan_text(struct scan *scan, struct buf *out, struct err *err)
             return fault(scan, "a control character in a text", err);
         if (scan->text[scan->at++] == '"')
             return buf_check(out, err);
-        int rc = escape(scan, out, err);
-        if (rc != 0)
-            return rc;
+        TRY(escape(scan, out, err));
     }
 }
 

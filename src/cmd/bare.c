@@ -8,7 +8,6 @@
 
 #include "advise/comparable.h"
 #include "advise/past.h"
-#include "base/folders.h"
 #include "base/fs.h"
 #include "base/money.h"
 #include "cmd/check.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/folders.h"
+#include "base/fs.h"
 #include "base/tree.h"
 #include "data/sets.h"
 #include "market/desk.h"

@@ -180,7 +180,7 @@ static int make_files(const struct emit_options *o, const struct emit_task *task
 {
     const struct emitter *emitter = emitter_find(o->emit);
     TRY(emit_check(task, err));
-    return o->remove ? emitter->remove(task, files, err) : emitter->set_up(task, files, err);
+    return o->remove ? emit_remove(emitter, task, files, err) : emitter->set_up(task, files, err);
 }
 
 int emit_write(const struct emit_options *o, const struct cron_ask *ask, char *const *command,

@@ -8,15 +8,13 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/buf.h"
 #include "base/clock.h"
-#include "base/folders.h"
 #include "base/fs.h"
-#include "base/words.h"
 #include "cmd/runs.h"
-#include "fleet/bundle.h"
-#include "fleet/frame.h"
+#include "fleet/queues.h"
 #include "fleet/script.h"
-#include "fleet/sky_parts.h"
+#include "fleet/target.h"
 
 bool fleet_wanted(const struct fleet_options *o)
 {
@@ -186,7 +184,7 @@ static int bring(struct state *state, const struct fleet_options *o, bool here, 
     if ((here || o->no_bring) && !o->bring) {
         rc = text_set(&folder->from, current, err);
     } else {
-        struct words file = words("%s/folder.tar.gz", state->folder);
+        struct short_text file = short_text("%s/folder.tar.gz", state->folder);
         rc = bundle_folder(folder, o->bring ? o->bring : current, o->bring ? 0 : BUNDLE_FOLDER_MOST,
                            file.s, err);
         if (rc == 0) {
@@ -332,7 +330,7 @@ static void say_begin(const struct dispatch *d, bool cancel)
 {
     struct buf text = {0};
     if (cancel) {
-        out_complain(words("dispatch %s: ending what still waits or runs\n", d->id).s);
+        out_complain(short_text("dispatch %s: ending what still waits or runs\n", d->id).s);
         return;
     }
     buf_printf(&text, "dispatch %s: %s", d->id,

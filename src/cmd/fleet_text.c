@@ -5,15 +5,15 @@
 #include <string.h>
 
 #include "advise/compare.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "base/words.h"
 #include "cmd/compare.h"
 #include "cmd/fleet.h"
 #include "cmd/runs.h"
 #include "cmd/table.h"
-#include "fleet/collect.h"
+#include "fleet/dispatch.h"
 #include "market/market.h"
 
 enum { TASKS_SHOWN = 60 };
@@ -145,13 +145,13 @@ static void tally(const struct dispatch *d, const char *place, struct tally *out
 }
 
 // ", 0.43 USD"; nothing if it is unknown.
-static struct words usd(int64_t nano_usd)
+static struct short_text usd(int64_t nano_usd)
 {
     char text[MONEY_BYTES];
     if (nano_usd < 0)
-        return words("%s", "");
+        return short_text("%s", "");
     money_short(nano_usd, text);
-    return words(", %s USD", text);
+    return short_text(", %s USD", text);
 }
 
 // All of it as it was, against one machine in a row: the fastest of those that took part.

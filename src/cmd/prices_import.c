@@ -8,11 +8,9 @@
 #include <unistd.h>
 
 #include "base/bounds.h"
-#include "base/folders.h"
 #include "base/fs.h"
 #include "base/http.h"
 #include "base/progress.h"
-#include "base/scratch.h"
 #include "base/tree.h"
 #include "base/units.h"
 #include "cmd/values.h"

@@ -7,8 +7,8 @@
 
 #include "advise/comparable.h"
 #include "base/tree.h"
-#include "ledger/charge.h"
 #include "ledger/published.h"
+#include "ledger/spend.h"
 #include "record/read.h"
 #include "spend/spend.h"
 

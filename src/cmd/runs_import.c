@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/buf.h"
 #include "base/fs.h"
-#include "base/index.h"
 #include "base/progress.h"
-#include "base/words.h"
 #include "ledger/import_file.h"
 
 enum { FLUSH_BYTES = 1 << 20 };
@@ -47,8 +47,8 @@ static int is_again(struct index *seen, const char *path, bool *again, struct er
     *again = false;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
         return 0;
-    struct words key =
-        words("%llu %llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+    struct short_text key =
+        short_text("%llu %llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
     TRY(index_number(seen, key.s, strlen(key.s), &number, err));
     *again = number < before;
     return 0;

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 
-#include "base/folders.h"
 #include "base/fs.h"
 #include "base/units.h"
 #include "cmd/table.h"

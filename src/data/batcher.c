@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/part.h"
+#include "base/parallel.h"
 #include "base/rng.h"
 #include "data/images.h"
 #include "machine/cgroup.h"

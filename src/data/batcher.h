@@ -21,7 +21,7 @@ struct batcher_options {
     bool centre_unit; // pixels to -1 ... 1; else 0 ... 1
     int threads;      // for decoding ahead; 0: as many as this process may use
     enum batch_form form;
-    int rank, ranks; // this one's part of each batch (base/part.h); 0 ranks: all of it
+    int rank, ranks; // this one's part of each batch (base/parallel.h); 0 ranks: all of it
 };
 
 struct batch {

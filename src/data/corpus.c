@@ -155,9 +155,7 @@ int vocabulary_add(struct vocabulary *v, const char *word, size_t len, int32_t *
     uint64_t hash = hash_of(word, len);
     size_t slot = slot_of(v, word, len, hash);
     if (v->slots[slot].number < 0) {
-        rc = append(v, word, len, hash, err);
-        if (rc != 0)
-            return rc;
+        TRY(append(v, word, len, hash, err));
         v->slots[slot] = (struct vocabulary_slot){(uint32_t)(hash >> 32), v->count - 1};
     }
     *number = v->slots[slot].number;
@@ -302,9 +300,7 @@ int lines_next(struct lines *lines, struct err *err)
         }
         if (end || more == 0)
             break;
-        int rc = read_more(lines, &more, err);
-        if (rc != 0)
-            return rc;
+        TRY(read_more(lines, &more, err));
     }
     if (!end && lines->at == lines->filled)
         return 0;

@@ -95,9 +95,7 @@ int folder_find(const struct folder *folder, const char *const *endings, struct 
             fits |= folder_ends(name, endings[e]);
         if (!fits)
             continue;
-        int rc = folder_path(folder, name, path, err);
-        if (rc != 0)
-            return rc;
+        TRY(folder_path(folder, name, path, err));
         if (!folder_has_file(buf_str(path)))
             continue;
         // NAME sorts before NAME.gz.

@@ -33,9 +33,7 @@ static int read_header(struct gzip *gzip, uint32_t dimensions, uint32_t dim[3], 
                        gzip->path, magic, what, wanted);
     }
     for (uint32_t i = 0; i < dimensions; i++) {
-        rc = gzip_exactly(gzip, bytes, sizeof bytes, err);
-        if (rc != 0)
-            return rc;
+        TRY(gzip_exactly(gzip, bytes, sizeof bytes, err));
         dim[i] = big_endian(bytes);
     }
     if (dim[0] == 0)
@@ -68,10 +66,8 @@ int idx_file(const char *path, bool images, uint8_t **bytes, int64_t *count,
     struct gzip gzip;
     uint32_t dim[3] = {0};
     *bytes = NULL;
-    int rc = gzip_open(&gzip, path, MAX_BYTES + 16, err);
-    if (rc != 0)
-        return rc;
-    rc = read_header(&gzip, images ? 3 : 1, dim, err);
+    TRY(gzip_open(&gzip, path, MAX_BYTES + 16, err));
+    int rc = read_header(&gzip, images ? 3 : 1, dim, err);
     if (rc == 0 && images && (dim[1] != IDX_SIDE || dim[2] != IDX_SIDE))
         rc = err_set(err, ERR_FORMAT, "'%s', byte 8: images of %u x %u; these nets take %d x %d",
                      path, dim[1], dim[2], IDX_SIDE, IDX_SIDE);
@@ -146,10 +142,8 @@ int idx_open(const char *dir, const struct data_options *options, struct data_pa
     struct folder folder;
     struct identity identity;
     identity_init(&identity);
-    int rc = folder_open(&folder, dir, err);
-    if (rc != 0)
-        return rc;
-    rc = read_half(&folder, train_images, train_labels, &pair->train, &identity, err);
+    TRY(folder_open(&folder, dir, err));
+    int rc = read_half(&folder, train_images, train_labels, &pair->train, &identity, err);
     if (rc == 0)
         rc = read_half(&folder, test_images, test_labels, &pair->test, &identity, err);
     folder_release(&folder);
@@ -294,10 +288,8 @@ int cifar_open(const char *dir, const struct data_options *options, struct data_
     struct folder folder;
     struct identity identity;
     identity_init(&identity);
-    int rc = folder_open(&folder, dir, err);
-    if (rc != 0)
-        return rc;
-    rc = read_all(&folder, pair, &identity, err);
+    TRY(folder_open(&folder, dir, err));
+    int rc = read_all(&folder, pair, &identity, err);
     folder_release(&folder);
     if (rc != 0)
         return rc;

@@ -41,9 +41,7 @@ int reviews_split(char *text, size_t len, reviews_word_fn *word, void *context, 
         }
         at += bytes;
         if (utf8_space(c) || (c < 0x80 && is_mark((unsigned char)c))) {
-            int rc = end > begin ? word(context, text + begin, end - begin, err) : 0;
-            if (rc != 0)
-                return rc;
+            TRY(end > begin ? word(context, text + begin, end - begin, err) : 0);
             begin = end = at;
             continue;
         }
@@ -534,10 +532,8 @@ static int read_csv(struct tweets_reading *r, const char *path, struct identity 
 {
     struct lines lines;
     uint8_t sum[SHA256_BYTES];
-    int rc = lines_open(&lines, path, TWEETS_MAX_BYTES, MAX_LINE, err);
-    if (rc != 0)
-        return rc;
-    rc = read_header(r, &lines, path, err);
+    TRY(lines_open(&lines, path, TWEETS_MAX_BYTES, MAX_LINE, err));
+    int rc = read_header(r, &lines, path, err);
     while (rc == 0 && (rc = lines_next(&lines, err)) > 0) {
         rc = lines.len > 0 ? tweets_read_row(r, &lines, err) : 0;
         if (rc == ERR_FORMAT)

@@ -145,11 +145,9 @@ static int find_file(const char *path, struct buf *file, struct err *err)
         return buf_check(file, err);
     }
     struct folder folder;
-    int rc = folder_open(&folder, path, err);
-    if (rc != 0)
-        return rc;
+    TRY(folder_open(&folder, path, err));
     struct err other = {0};
-    rc = folder_find(&folder, known, file, &other);
+    int rc = folder_find(&folder, known, file, &other);
     if (rc == ERR_MISSING)
         rc = folder_find(&folder, any, file, err);
     else if (rc != 0)

@@ -72,9 +72,7 @@ static int skip(struct tar *tar, int64_t bytes, struct err *err)
     uint8_t chunk[8192];
     while (bytes > 0) {
         size_t want = bytes < (int64_t)sizeof chunk ? (size_t)bytes : sizeof chunk;
-        int rc = gzip_exactly(&tar->gzip, chunk, want, err);
-        if (rc != 0)
-            return rc;
+        TRY(gzip_exactly(&tar->gzip, chunk, want, err));
         bytes -= (int64_t)want;
     }
     return 0;
@@ -272,9 +270,7 @@ static int find_member(const struct zip *zip, const char *member, struct entry *
 {
     enum { LEN = 46 };
     size_t at = 0, count = 0;
-    int rc = find_list(zip, &at, &count, err);
-    if (rc != 0)
-        return rc;
+    TRY(find_list(zip, &at, &count, err));
     for (size_t i = 0; i < count; i++) {
         const uint8_t *p = zip->bytes + at;
         if (zip->len - at < LEN || four(p) != 0x02014B50)
@@ -402,9 +398,7 @@ ptrdiff_t zip_read(struct zip *zip, void *into, size_t size, struct err *err)
     if (zip->ended)
         return 0;
     while (made == 0 && !zip->ended) {
-        int rc = unpack(zip, into, size, &made, err);
-        if (rc != 0)
-            return rc;
+        TRY(unpack(zip, into, size, &made, err));
     }
     zip->given += made;
     zip->sum = deflate_crc(zip->sum, into, made);

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "base/deflate.h"
 #include "base/err.h"
 #include "base/gzip.h"
 

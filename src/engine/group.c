@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/part.h"
+#include "base/parallel.h"
 #include "engine/group_back.h"
 
 #define CALLS   1024              // in the queue at most

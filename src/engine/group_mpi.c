@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/dl.h"
-#include "base/part.h"
+#include "base/parallel.h"
 #include "engine/group_back.h"
 
 #define JOIN_S     60         // for the others to come

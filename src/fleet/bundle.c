@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fleet/bundle.h"
+#include "fleet/script.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/sha256.h"
-#include "base/words.h"
-#include "fleet/call.h"
+#include "fleet/target.h"
 #include "version.h"
 
 #define PACK_LIMIT_NS (INT64_C(3600) * NS_PER_S)
@@ -22,7 +22,7 @@ static bool ends_in_lib(const char *dir)
 {
     size_t len = strlen(dir);
     return len > 4 && strcmp(dir + len - 4, "/lib") == 0 &&
-           access(words("%s/fare.bin", dir).s, R_OK) == 0;
+           access(short_text("%s/fare.bin", dir).s, R_OK) == 0;
 }
 
 int bundle_program(struct buf *out, struct err *err)
@@ -102,7 +102,7 @@ static int pack_own(const char *dir, const char *folder, struct buf *file, struc
 {
     struct stat st;
     struct call call = {0};
-    struct words program = words("%s/fare.bin", dir);
+    struct short_text program = short_text("%s/fare.bin", dir);
     if (stat(program.s, &st) != 0)
         return err_errno(err, errno, "cannot open '%s'", program.s);
     buf_printf(file, "%s/bundle-%s-%llx-%llx.tar.gz", folder, FARE_VERSION,
@@ -121,7 +121,7 @@ static int pack_own(const char *dir, const char *folder, struct buf *file, struc
     call_arg(&call, "./fare");
     call_arg(&call, "./lib");
     call_arg(&call, "./share");
-    struct words packed = words("%s.%d", buf_str(file), (int)getpid());
+    struct short_text packed = short_text("%s.%d", buf_str(file), (int)getpid());
     int rc = pack(&call, "fare's own folder", 0, err);
     if (rc == 0 && rename(packed.s, buf_str(file)) != 0)
         rc = err_errno(err, errno, "cannot write '%s'", buf_str(file));
@@ -134,7 +134,8 @@ static int find_dist(const char *dir, struct buf *file, struct err *err)
     struct stat built, packed;
     buf_printf(file, "%s/../dist/fare-%s-linux-x86_64.tar.gz", dir, FARE_VERSION);
     bool there = stat(buf_str(file), &packed) == 0;
-    if (there && (stat(words("%s/fare", dir).s, &built) != 0 || built.st_mtime <= packed.st_mtime))
+    if (there &&
+        (stat(short_text("%s/fare", dir).s, &built) != 0 || built.st_mtime <= packed.st_mtime))
         return buf_check(file, err);
     err_set(err, ERR_MISSING,
             there ? "the bundle in dist/ is older than this program"
@@ -185,8 +186,8 @@ static int too_large(const char *from, int64_t bytes, struct err *err)
 // The archive's own folder, where that is below `from`: a home folder has fare's data in it.
 static void leave_out(struct call *call, const char *from, const char *file)
 {
-    struct words folder =
-        words("%.*s", (int)(strrchr(file, '/') ? strrchr(file, '/') - file : 0), file);
+    struct short_text folder =
+        short_text("%.*s", (int)(strrchr(file, '/') ? strrchr(file, '/') - file : 0), file);
     char *outer = realpath(from, NULL), *inner = realpath(folder.s[0] ? folder.s : ".", NULL);
     size_t len = outer ? strlen(outer) : 0;
     if (inner && len > 0 && strncmp(inner, outer, len) == 0 && inner[len] == '/') {
@@ -208,7 +209,7 @@ int bundle_folder(struct dispatch_folder *folder, const char *from, int64_t most
     char hex[SHA256_HEX_BYTES];
     int64_t bytes = 0;
     bool is_folder = stat(from, &st) == 0 && S_ISDIR(st.st_mode);
-    struct words ignore = words("%s/.fareignore", from);
+    struct short_text ignore = short_text("%s/.fareignore", from);
     bool ignores = is_folder && access(ignore.s, R_OK) == 0;
     if (is_folder && most > 0 && !ignores) {
         walked = 0;
@@ -234,7 +235,7 @@ int bundle_folder(struct dispatch_folder *folder, const char *from, int64_t most
         call_arg(&call, from);
     }
     // 1: a file changed while it was read, a log perhaps
-    int rc = pack(&call, words("'%.200s'", from).s, is_folder ? 1 : 0, err);
+    int rc = pack(&call, short_text("'%.200s'", from).s, is_folder ? 1 : 0, err);
     if (rc == 0)
         rc = sum_of(file, hex, &bytes, err);
     if (rc == 0 && most > 0 && bytes > most)

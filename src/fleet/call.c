@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fleet/call.h"
+#include "fleet/target.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -224,11 +224,6 @@ void calls_free(struct calls *calls)
     close(calls->epoll);
     free(calls->stack);
     free(calls);
-}
-
-size_t calls_running(const struct calls *calls)
-{
-    return calls->running;
 }
 
 // The pipes: `theirs` are its stdin, stdout and stderr.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fleet/collect.h"
+#include "fleet/dispatch.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/index.h"
+#include "base/array.h"
 #include "base/money.h"
 #include "measure/measure.h"
 #include "record/read.h"

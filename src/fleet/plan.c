@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/index.h"
+#include "base/array.h"
 #include "base/money.h"
 #include "market/price.h"
 

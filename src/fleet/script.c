@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
-#include "base/shell.h"
 
 enum { LOG_BYTES = 2000, GRACE_S = 30, REMOVE_S = 10 };
 #define REPLY "fare-reply "

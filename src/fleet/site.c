@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
-#include "base/words.h"
-#include "fleet/collect.h"
+#include "fleet/dispatch.h"
 
 enum { LOSSES_MOST = 4 };
 #define LOOK_NS    (3 * NS_PER_S) // between two looks that do not wait by themselves
@@ -150,7 +150,8 @@ static int abandon(struct dispatcher *d, struct site *s, struct item *item, cons
     item->task->now.unsettled = some_bool(true);
     int rc = site_finish(
         d, item, TASK_FAILED,
-        words("%s; it may still run there%s%s", why, hand.len > 0 ? ": " : "", buf_str(&hand)).s,
+        short_text("%s; it may still run there%s%s", why, hand.len > 0 ? ": " : "", buf_str(&hand))
+            .s,
         err);
     buf_release(&hand);
     TRY(rc);
@@ -161,7 +162,7 @@ static int abandon(struct dispatcher *d, struct site *s, struct item *item, cons
 // The place cannot be used any more: what is there may still run.
 static int give_up(struct dispatcher *d, struct site *s, struct err *err)
 {
-    struct words why = words("%s: %s", s->place->name, s->problem);
+    struct short_text why = short_text("%s: %s", s->place->name, s->problem);
     s->gone = true;
     d->usable--;
     say(d, "%s is left out: %s", s->place->name, s->problem);
@@ -180,7 +181,7 @@ static int give_up(struct dispatcher *d, struct site *s, struct err *err)
     s->begun = 0;
     TRY(cancel_waiting(d, &s->waiting, TASK_FAILED, why.s, err));
     if (d->usable == 0)
-        TRY(cancel_waiting(d, &d->waiting, TASK_FAILED, words("no place is left: %s", why.s).s,
+        TRY(cancel_waiting(d, &d->waiting, TASK_FAILED, short_text("no place is left: %s", why.s).s,
                            err));
     return 0;
 }
@@ -311,7 +312,7 @@ static int cancelled(struct dispatcher *d, struct site *s, struct item *item,
             return 0;
         line_remove(&s->here, item);
         s->begun--;
-        return abandon(d, s, item, words("%s: cannot be ended", s->place->name).s, err);
+        return abandon(d, s, item, short_text("%s: cannot be ended", s->place->name).s, err);
     }
     say_left(d, s, report);
     line_remove(&s->here, item);
@@ -320,7 +321,8 @@ static int cancelled(struct dispatcher *d, struct site *s, struct item *item,
     if (item->after == TASK_WAITING)
         return wait_again(d, s, item, err);
     item->task->now.cleaned = some_bool(true);
-    struct words problem = words("%s", item->task->now.problem ? item->task->now.problem : "");
+    struct short_text problem =
+        short_text("%s", item->task->now.problem ? item->task->now.problem : "");
     TRY(site_finish(d, item, item->after, problem.s, err));
     say_end(d, s, item->task);
     return 0;

@@ -4,7 +4,7 @@
 #ifndef FARE_FLEET_SITE_H
 #define FARE_FLEET_SITE_H
 
-#include "base/index.h"
+#include "base/array.h"
 #include "fleet/dispatch.h"
 
 // What is to be done about a task at its place.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sky: machines that SkyPilot rents for the measurements and takes down afterwards (sky_parts.h).
+// sky: machines that SkyPilot rents for the measurements and takes down afterwards (queues.h).
 //
 // A machine that was asked for costs money until it is known to be gone. So every way out ends in
 // `sky down` and a look whether the machine is still listed: after the last task, after a launch
@@ -14,10 +14,10 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/proc.h"
-#include "fleet/frame.h"
+#include "fleet/target.h"
 #include "fleet/script.h"
-#include "base/shell.h"
-#include "fleet/sky_parts.h"
+#include "base/buf.h"
+#include "fleet/queues.h"
 #include "market/price.h"
 
 enum { LAUNCH_S = 2400, CHECK_S = 300, LOOK_S = 300, DOWN_S = 900, PAUSE_S = 15 };

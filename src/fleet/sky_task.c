@@ -10,10 +10,10 @@
 #include "base/fs.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
-#include "fleet/frame.h"
+#include "fleet/target.h"
 #include "fleet/script.h"
-#include "base/shell.h"
-#include "fleet/sky_parts.h"
+#include "base/buf.h"
+#include "fleet/queues.h"
 #include "price/book.h"
 
 enum { IDLE_MINUTES = 10 };
@@ -238,8 +238,8 @@ static void run_text(const struct fleet *fleet, const char *key, struct buf *out
         key, key, (long long)clock_date_s(), b->version, b->sha256);
 }
 
-int sky_yaml(const struct fleet *fleet, const struct sky_offer *offer, const struct task *task,
-             struct buf *out, struct err *err)
+static int sky_yaml(const struct fleet *fleet, const struct sky_offer *offer,
+                    const struct task *task, struct buf *out, struct err *err)
 {
     char key[TASK_KEY_BYTES];
     struct buf text = {0}, folder = {0};

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "advise/quote_job.h"
-#include "fleet/sky_parts.h"
+#include "fleet/queues.h"
 
 // The run that a quote of the command would start from: the last one, if it ran the same.
 static int check_command(const struct quote_job *job, char *const *command, struct err *err)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files and shell texts of the Slurm target (slurm_parts.h). Settings of the user reach a shell
+// The files and shell texts of the Slurm target (queues.h). Settings of the user reach a shell
 // only through shell_quote().
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "base/fs.h"
 #include "base/sha256.h"
 #include "fleet/script.h"
-#include "base/shell.h"
-#include "fleet/slurm_parts.h"
+#include "base/buf.h"
+#include "fleet/queues.h"
 
 enum { REPLIES = 50, LOOK_EVERY_S = 2, MARGIN_MIN = 10, CANCEL_S = 45 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fleet/state.h"
+#include "fleet/dispatch.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,10 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
-#include "base/folders.h"
 #include "base/fs.h"
-#include "base/words.h"
 
 enum { PLAN_MOST = 1 << 30, ID_LETTERS = 8 };
 #define LOCK_WAIT_NS NS_PER_S
@@ -333,9 +332,9 @@ void state_remove(struct state *state)
 {
     static const char *const names[] = {"plan.json", "log.jsonl", "folder.tar.gz", "lock"};
     for (size_t i = 0; state->folder && i < sizeof names / sizeof *names; i++)
-        unlink(words("%s/%s", state->folder, names[i]).s);
+        unlink(short_text("%s/%s", state->folder, names[i]).s);
     if (state->folder) {
-        rmdir(words("%s/tasks", state->folder).s);
+        rmdir(short_text("%s/tasks", state->folder).s);
         rmdir(state->folder);
     }
 }

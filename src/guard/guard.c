@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/money.h"
-#include "base/resident.h"
+#include "base/proc.h"
 #include "guard/find.h"
 #include "guard/keep.h"
 #include "guard/lease.h"

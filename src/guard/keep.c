@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/index.h"
 #include "guard/keep_parts.h"
 #include "guard/lease.h"
 #include "guard/manifest.h"

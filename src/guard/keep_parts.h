@@ -3,7 +3,7 @@
 #ifndef FARE_GUARD_KEEP_PARTS_H
 #define FARE_GUARD_KEEP_PARTS_H
 
-#include "base/index.h"
+#include "base/array.h"
 #include "guard/keep.h"
 #include "guard/manifest.h"
 

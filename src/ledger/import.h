@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "ledger/charge.h"
+#include "ledger/spend.h"
 #include "record/run.h"
 
 enum { IMPORT_MAX = 64 << 20 }; // bytes in a log

@@ -1,15 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
-// inside: declarations shared by the ledger's own files.
+// backend: the interface between the ledger and a database. Each database is one file that ends in
+// one such table.
+//
+// Values are strings (null is NULL); the database converts them to the column's type. The SQL is
+// common to both databases; the table holds the words in which they differ.
 #ifndef FARE_LEDGER_INSIDE_H
 #define FARE_LEDGER_INSIDE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "ledger/file.h"
 #include "ledger/ledger.h"
-#include "ledger/place.h"
+#include "ledger/row.h"
+
+// Called for each row; a result other than 0 ends the query and is returned.
+typedef int backend_row_fn(void *arg, const char *const *values, struct err *err);
+
+struct backend {
+    const char *name;
+    const char *text_type;  // a TEXT column that compares byte by byte in every locale
+    const char *keyed;      // follows CREATE TABLE (...): store rows in key order
+    const char *begin;      // starts a transaction that writes
+    const char *bulk_begin; // (optional) run before many runs are written
+    const char *bulk_end;   // (optional) run after that
+    const char *lock;       // (optional) run in a transaction before the schema changes
+    const char *has_schema; // returns a row if the table fare_schema exists
+    const char *member[2];  // before and after the name of a member of `record`: its value as text
+
+    // `where` is a path or URL; errors show `public_name` instead.
+    int (*open)(const char *where, const char *public_name, void **db, struct err *err);
+    void (*close)(void *db);
+
+    // Runs one statement with values for $1, $2, ..., which must appear in that order. `row`
+    // and `changed` (rows inserted, updated or deleted) are optional. Prepared statements are
+    // cached.
+    int (*run)(void *db, const char *sql, const char *const *values, size_t count,
+               backend_row_fn *row, void *arg, int64_t *changed, struct err *err);
+};
+
+extern const struct backend backend_sqlite, backend_postgres;
+
+// ==== place ====
+// Where a ledger is and where its spool is. Internal to the ledger.
+
+enum { PLACE_SPOOLS = 2 };
+
+struct ledger_place {
+    bool named; // by the caller; otherwise FARE_LEDGER or the user's default
+    const struct backend *backend;
+    char *where;                // a path or the whole URL
+    char *name;                 // for display: without the password
+    char *spools[PLACE_SPOOLS]; // folders; the last is used if the disk is full or read-only
+};
+
+// `where` is as in ledger_new(). Each ledger has its own spool folders, named by a hash of its
+// public name, so that runs for a team's ledger never end up in a private one.
+int place_find(struct ledger_place *place, const char *where, struct err *err) MUST_USE;
+void place_release(struct ledger_place *place);
+
+// Appends a URL without its password: removes it from "user:password@", and removes the query if it
+// holds one.
+void place_public(const char *url, struct buf *out);
+
+// ==== inside ====
+// Declarations shared by the ledger's own files.
 
 struct ledger {
-    struct place place;
+    struct ledger_place place;
     void *db;         // null: not connected
     bool in_memory;   // `db` is empty and in memory because the file does not exist
     struct file file; // of SQLite
@@ -23,16 +85,55 @@ void ledger_roll_back(struct ledger *ledger);
 // The date in the ledger's format, in which strings sort by time; "" if there is none.
 void ledger_date(const char *text, char out[CLOCK_ISO_BYTES]);
 
-// What is handed out of a stored record: corrected (record/correct.h) and, with `masks`, without
-// the secrets that earlier versions stored. Appends nothing if the text stays as it is.
-int ledger_text(const char *stored, bool masks, struct buf *out, struct err *err) MUST_USE;
-
 // An argument for ledger_visit_row(), which passes the first two columns to `visit`.
 struct ledger_visit {
     ledger_visit_fn *visit;
     void *arg;
     bool stored; // as in ledger_filter
 };
-int ledger_visit_row(void *arg, const char *const *values, struct err *err);
+
+// The rows of fare_spend of a record that was added, in the open transaction.
+int spend_insert(const struct backend *backend, void *db, const struct row *row,
+                 struct err *err) MUST_USE;
+
+// ==== query ====
+// A filter (ledger.h) as SQL, with its values. Internal to the ledger.
+
+enum { QUERY_VALUES_MOST = 32 };
+
+// A zeroed one is empty. It must stay where it is: the values point into it.
+struct ledger_query {
+    struct buf sql;
+    const char *values[QUERY_VALUES_MOST + 8]; // labels leave room for the rest
+    size_t count;
+    bool conditions;        // there is a WHERE
+    struct buf patterns[2]; // for LIKE
+    char hashed[4][RUN_HASHED_BYTES];
+    size_t hashed_count;
+    char since[2][CLOCK_ISO_BYTES];
+    size_t since_count;
+    struct buf keys[QUERY_VALUES_MOST / 2];
+    size_t key_count;
+};
+
+// `select` and the conditions on fare_spend: ledger_spend_each() has their meaning.
+int query_spend(struct ledger_query *query, const char *select, const struct backend *backend,
+                const struct ledger_filter *filter, struct err *err) MUST_USE;
+
+// ERR_MEMORY if a part could not be written.
+void query_release(struct ledger_query *query);
+
+// ==== schema ====
+// The ledger's tables and their versions. Internal to the ledger.
+
+#define SCHEMA_VERSION 7
+
+#define SCHEMA_INSERT_HEAD                                                                         \
+    "INSERT INTO fare_head (run, head) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+
+// Brings the database to SCHEMA_VERSION in one transaction. A newer one is ERR_FORMAT and stays
+// unchanged.
+int schema_migrate(const struct backend *backend, void *db, const char *name,
+                   struct err *err) MUST_USE;
 
 #endif

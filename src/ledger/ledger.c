@@ -12,9 +12,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "ledger/inside.h"
-#include "ledger/mend.h"
 #include "ledger/row.h"
-#include "ledger/schema.h"
 #include "ledger/spend.h"
 #include "ledger/spool.h"
 #include "record/mask.h"
@@ -228,10 +226,8 @@ static int insert_one(struct ledger *ledger, const struct row *row, const char *
                       struct err *err)
 {
     *added = false;
-    int rc = ledger_begin(ledger, err);
-    if (rc != 0)
-        return rc;
-    rc = insert(ledger, row, text, added, err);
+    TRY(ledger_begin(ledger, err));
+    int rc = insert(ledger, row, text, added, err);
     if (rc == 0)
         rc = ledger_sql(ledger, "COMMIT", err);
     if (rc != 0)
@@ -323,7 +319,7 @@ static void deliver(struct ledger *ledger, struct buf *says)
 
 static int open_in(struct ledger *ledger, const char *where, struct err *err)
 {
-    const struct place *place = &ledger->place;
+    const struct ledger_place *place = &ledger->place;
     bool file = place->backend == &backend_sqlite && where == place->where;
     if (file) {
         file_clear(where, false);
@@ -339,7 +335,7 @@ static int open_in(struct ledger *ledger, const char *where, struct err *err)
     return rc;
 }
 
-static int make_folder(const struct place *place, struct err *err)
+static int make_folder(const struct ledger_place *place, struct err *err)
 {
     struct buf folder = {0};
     buf_add(&folder, place->where, (size_t)(strrchr(place->where, '/') - place->where));
@@ -350,14 +346,14 @@ static int make_folder(const struct place *place, struct err *err)
     return rc;
 }
 
-static bool exists(const struct place *place)
+static bool exists(const struct ledger_place *place)
 {
     return place->backend != &backend_sqlite || access(place->where, F_OK) == 0 ||
            (errno != ENOENT && errno != ENOTDIR);
 }
 
 // Counts the runs that are spooled and those that are still running.
-static int count_pending(const struct place *place, size_t *spooled, size_t *running,
+static int count_pending(const struct ledger_place *place, size_t *spooled, size_t *running,
                          struct err *err)
 {
     struct spool_list list;

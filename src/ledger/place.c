@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ledger/place.h"
+#include "ledger/inside.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/folders.h"
+#include "base/fs.h"
 #include "base/sha256.h"
 
 static bool is_url(const char *where)
@@ -59,7 +59,7 @@ static int absolute(const char *path, struct buf *out, struct err *err)
     return buf_check(out, err);
 }
 
-static int set_spools(struct place *place, const char *folder, struct err *err)
+static int set_spools(struct ledger_place *place, const char *folder, struct err *err)
 {
     char sum[SHA256_HEX_BYTES];
     sha256_hex_of(place->name, strlen(place->name), sum);
@@ -73,7 +73,7 @@ static int set_spools(struct place *place, const char *folder, struct err *err)
     return place->spools[0] && place->spools[1] ? 0 : ERR_MEMORY;
 }
 
-int place_find(struct place *place, const char *where, struct err *err)
+int place_find(struct ledger_place *place, const char *where, struct err *err)
 {
     memset(place, 0, sizeof *place);
     struct buf folder = {0}, path = {0};
@@ -113,7 +113,7 @@ int place_find(struct place *place, const char *where, struct err *err)
     return rc;
 }
 
-void place_release(struct place *place)
+void place_release(struct ledger_place *place)
 {
     free(place->where);
     free(place->name);

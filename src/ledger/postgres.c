@@ -6,7 +6,7 @@
 // others'.
 //
 // Its messages may quote the URL, so the password is removed before they are shown.
-#include "ledger/backend.h"
+#include "ledger/inside.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -216,14 +216,12 @@ static int connect_db(struct db *db, const char *where, struct err *err)
 
 static int open_db(const char *where, const char *public_name, void **out, struct err *err)
 {
-    int rc = load(err);
-    if (rc != 0)
-        return rc;
+    TRY(load(err));
     struct db *db = calloc(1, sizeof *db);
     if (!db)
         return err_memory(err);
     db->name = text_copy(public_name, err);
-    rc = db->name ? find_password(db, where, err) : ERR_MEMORY;
+    int rc = db->name ? find_password(db, where, err) : ERR_MEMORY;
     if (rc == 0)
         rc = connect_db(db, where, err);
     if (rc != 0) {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/folders.h"
 #include "base/fs.h"
 #include "base/tree.h"
 #include "ledger/row.h"

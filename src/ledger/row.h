@@ -80,4 +80,17 @@ bool row_wall_s(const struct row *row, double *seconds);
 // be over half of it: the record then serves as its own head.
 bool row_head(const struct row *row, const char *text, size_t len, struct buf *head);
 
+// ==== mend ====
+// Makes a record that every reader accepts of one that this program made. Internal to the
+// ledger.
+//
+// What is stored is exported, pushed and published, and its readers check it (row_judge). So it is
+// checked by the same function before it is stored. A fault in one figure must not lose the run.
+
+// Checks the record `text` of `len` bytes, which ends in a NUL, and reads its row. If it is not
+// acceptable as it is, `out` gets it without the members at fault, which `corrected` names in it;
+// else `out` stays empty. ERR_FORMAT if it is not a run at all.
+int mend_record(const char *text, size_t len, struct row *row, struct buf *out,
+                struct err *err) MUST_USE;
+
 #endif

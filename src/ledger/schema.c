@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ledger/schema.h"
+#include "ledger/inside.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -43,7 +43,7 @@ static const char *const version_4[] = {
     "CREATE TABLE fare_head (run @text PRIMARY KEY, head TEXT NOT NULL) @keyed",
     NULL,
 };
-// What runs cost (spend.h), budgets (budget.h), and lines of invoices (charge.h). Amounts are
+// What runs cost (spend.h), budgets (spend.h), and lines of invoices (spend.h). Amounts are
 // nano-units.
 static const char *const version_5[] = {
     "CREATE TABLE fare_spend (id @text PRIMARY KEY, run @text NOT NULL, started @text NOT NULL, "

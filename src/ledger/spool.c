@@ -33,13 +33,13 @@ static int own_folder(const char *dir, struct err *err)
     return rc;
 }
 
-int spool_folder(const struct place *place, int i, struct err *err)
+int spool_folder(const struct ledger_place *place, int i, struct err *err)
 {
     return i > 0 ? own_folder(place->spools[i], err) : fs_mkdirs_private(place->spools[i], err);
 }
 
-static int put_in(const struct place *place, int i, const char *id, const char *text, size_t len,
-                  char **path, struct err *err)
+static int put_in(const struct ledger_place *place, int i, const char *id, const char *text,
+                  size_t len, char **path, struct err *err)
 {
     int rc = spool_folder(place, i, err);
     if (rc != 0)
@@ -57,8 +57,8 @@ static int put_in(const struct place *place, int i, const char *id, const char *
     return rc;
 }
 
-int spool_put(const struct place *place, const char *id, const char *text, size_t len, char **path,
-              struct err *err)
+int spool_put(const struct ledger_place *place, const char *id, const char *text, size_t len,
+              char **path, struct err *err)
 {
     struct err first = {0};
     *path = NULL;
@@ -100,7 +100,7 @@ static int by_text(const void *a, const void *b)
 }
 
 // The files with this extension. Names with a leading dot are incomplete files.
-static int list_files(const struct place *place, const char *end, struct spool_list *list,
+static int list_files(const struct ledger_place *place, const char *end, struct spool_list *list,
                       struct err *err)
 {
     memset(list, 0, sizeof *list);
@@ -125,7 +125,7 @@ static int list_files(const struct place *place, const char *end, struct spool_l
     return rc;
 }
 
-int spool_list(const struct place *place, struct spool_list *list, struct err *err)
+int spool_list(const struct ledger_place *place, struct spool_list *list, struct err *err)
 {
     return list_files(place, ".json", list, err);
 }
@@ -160,7 +160,7 @@ static void adopt(const char *lock)
     free(half);
 }
 
-void spool_adopt(const struct place *place)
+void spool_adopt(const struct ledger_place *place)
 {
     struct spool_list list;
     if (list_files(place, ".lock", &list, NULL) != 0)
@@ -185,7 +185,8 @@ static int is_locked(const char *part, bool *held, struct err *err)
     return 0;
 }
 
-int spool_running(const struct place *place, struct spool_list *list, bool *dead, struct err *err)
+int spool_running(const struct ledger_place *place, struct spool_list *list, bool *dead,
+                  struct err *err)
 {
     size_t running = 0;
     int rc = list_files(place, ".part", list, err);

@@ -4,7 +4,7 @@
 // It uses the write-ahead log if the file system supports it, so that readers do not wait for the
 // writer, and syncs every commit (synchronous=FULL). A locked file is retried for up to WAIT_MS;
 // after that the run stays in the spool. A file on read-only media is read as it lies there.
-#include "ledger/backend.h"
+#include "ledger/inside.h"
 
 #include <limits.h>
 #include <sqlite3.h>

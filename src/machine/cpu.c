@@ -390,9 +390,7 @@ static int copy_topology(const struct topology *t, struct machine_cpu *cpu, stru
         cache->level = counted(t->caches[i].level);
         cache->size_bytes = counted(t->caches[i].size_bytes);
         cache->count = counted(t->caches[i].count);
-        int rc = text_set(&cache->kind, kinds[t->caches[i].kind], err);
-        if (rc != 0)
-            return rc;
+        TRY(text_set(&cache->kind, kinds[t->caches[i].kind], err));
     }
     return 0;
 }

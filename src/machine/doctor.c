@@ -7,9 +7,9 @@
 #include <string.h>
 #include <utmp.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/units.h"
-#include "base/words.h"
 #include "machine/probe.h"
 
 #define GiB (INT64_C(1) << 30)
@@ -56,8 +56,8 @@ static void instruction_sets(struct rounds *r)
         if (!(isa->advertised.known && isa->advertised.v && isa->works.known && !isa->works.v))
             continue;
         add(r, PROBLEM, "isa-faults",
-            words("the processor advertises %s, but it does not work (%s)", isa->name,
-                  isa->problem ? isa->problem : "wrong result")
+            short_text("the processor advertises %s, but it does not work (%s)", isa->name,
+                       isa->problem ? isa->problem : "wrong result")
                 .s,
             "Libraries that use it crash; others fall back to slower code.",
             "Report it to the provider, or use another machine type. fare avoids it.");
@@ -102,14 +102,14 @@ static void library_fault(struct rounds *r, const struct machine_library *lib, s
     bool amx = starts_with(kernel->problem, "signal SIGILL");
     bool bf16 = starts_with(kernel->operation, "bf16");
     add(r, PROBLEM, "library-faults",
-        words("%s %s: %s fails (%s)%s", lib->name, lib->version ? lib->version : "",
-              kernel->operation ? kernel->operation : "work",
-              kernel->problem ? kernel->problem : "wrong result",
-              amx && bf16 ? "; typical of AMX that the hypervisor only half supports" : "")
+        short_text("%s %s: %s fails (%s)%s", lib->name, lib->version ? lib->version : "",
+                   kernel->operation ? kernel->operation : "work",
+                   kernel->problem ? kernel->problem : "wrong result",
+                   amx && bf16 ? "; typical of AMX that the hypervisor only half supports" : "")
             .s,
         "PyTorch and TensorFlow use this library and fail the same way.",
-        capped ? words("Set ONEDNN_MAX_CPU_ISA=%s, which works here. fare sets it itself.",
-                       capped->cap)
+        capped ? short_text("Set ONEDNN_MAX_CPU_ISA=%s, which works here. fare sets it itself.",
+                            capped->cap)
                      .s
         : bf16 ? "Train in f32 on this machine."
                : "Use another machine type to train on the CPU.");
@@ -137,29 +137,30 @@ static void processor(struct rounds *r)
     double usable = cpu->usable_cpus.known ? cpu->usable_cpus.v : 0;
     if (usable > 0 && cpu->threads.known && usable < (double)cpu->threads.v * 0.99)
         add(r, WARNING, "cpu-limit",
-            words("this process may use %.4g of the machine's %lld CPUs (%s)", usable,
-                  (long long)cpu->threads.v, machine_cpu_limit(cpu))
+            short_text("this process may use %.4g of the machine's %lld CPUs (%s)", usable,
+                       (long long)cpu->threads.v, machine_cpu_limit(cpu))
                 .s,
             "Programs that count the machine's CPUs start too many threads, which slow each other "
             "down.",
-            words("Give the container more CPUs, or set OMP_NUM_THREADS=%d.",
-                  usable < 1 ? 1 : (int)usable)
+            short_text("Give the container more CPUs, or set OMP_NUM_THREADS=%d.",
+                       usable < 1 ? 1 : (int)usable)
                 .s);
     if (cpu->governor && strcmp(cpu->governor, "performance") != 0)
-        add(r, WARNING, "cpu-governor", words("the CPU frequency governor is %s", cpu->governor).s,
+        add(r, WARNING, "cpu-governor",
+            short_text("the CPU frequency governor is %s", cpu->governor).s,
             "Clocks follow the load with a delay, so short runs look slower.",
             "Run 'cpupower frequency-set -g performance' as root.");
     // The load average is the whole machine's, not only ours.
     if (system->load_1min.known && cpu->threads.known && system->load_1min.v > 0.5 &&
         system->load_1min.v > (double)cpu->threads.v / 2)
         add(r, WARNING, "cpu-busy",
-            words("the load average over the last minute is %.1f", system->load_1min.v).s,
+            short_text("the load average over the last minute is %.1f", system->load_1min.v).s,
             "Other programs use the CPUs during a measurement.",
             "Wait for them to finish, or stop them.");
     if (system->steal_percent.known && system->steal_percent.v > 2)
         add(r, WARNING, "cpu-steal",
-            words("the hypervisor gave %.1f %% of the CPU time to other machines",
-                  system->steal_percent.v)
+            short_text("the hypervisor gave %.1f %% of the CPU time to other machines",
+                       system->steal_percent.v)
                 .s,
             "CPU measurements are noisy.",
             "Repeat the measurement at another time, or use a dedicated machine.");
@@ -173,19 +174,19 @@ static void memory(struct rounds *r)
     const struct machine_memory *m = &r->machine->memory;
     if (m->limit_bytes.known && m->total_bytes.known && m->limit_bytes.v < m->total_bytes.v)
         add(r, NOTE, "memory-limit",
-            words("the cgroup allows %s of the machine's %s", units_bytes(m->limit_bytes.v).s,
-                  units_bytes(m->total_bytes.v).s)
+            short_text("the cgroup allows %s of the machine's %s", units_bytes(m->limit_bytes.v).s,
+                       units_bytes(m->total_bytes.v).s)
                 .s,
             "A process that needs more is killed, whatever 'free' says.",
             "Plan for the limit, or raise it when starting the container.");
     if (m->swap_used_bytes.known && m->swap_used_bytes.v > 64 * MiB)
         add(r, WARNING, "swap-used",
-            words("%s of swap is in use", units_bytes(m->swap_used_bytes.v).s).s,
+            short_text("%s of swap is in use", units_bytes(m->swap_used_bytes.v).s).s,
             "Swapped pages are read back from disk during a measurement.",
             "Free some memory, then run 'swapoff -a && swapon -a' as root.");
     if (m->shm_total_bytes.known && m->shm_total_bytes.v < GiB)
         add(r, WARNING, "shm-small",
-            words("/dev/shm has only %s", units_bytes(m->shm_total_bytes.v).s).s,
+            short_text("/dev/shm has only %s", units_bytes(m->shm_total_bytes.v).s).s,
             "Data loaders with several workers pass batches through it and die with a bus error "
             "when it is full.",
             "Start the container with --shm-size=8g or --ipc=host.");
@@ -196,8 +197,8 @@ static void disk(struct rounds *r)
     const struct machine_disk *d = &r->machine->disk;
     if (d->kind && strcmp(d->kind, "network") == 0)
         add(r, WARNING, "disk-network",
-            words("the working folder is on a network volume (%s)",
-                  d->filesystem ? d->filesystem : "of unknown type")
+            short_text("the working folder is on a network volume (%s)",
+                       d->filesystem ? d->filesystem : "of unknown type")
                 .s,
             "Data loading and checkpoints depend on the network and its other users.",
             "Copy the data to a local disk first.");
@@ -209,19 +210,19 @@ static void disk(struct rounds *r)
             "Small files load at about a hundred per second.", "Keep the data on an SSD.");
     if (d->free_bytes.known && d->free_bytes.v < 5 * GiB)
         add(r, WARNING, "disk-full",
-            words("only %s are free in the working folder", units_bytes(d->free_bytes.v).s).s,
+            short_text("only %s are free in the working folder", units_bytes(d->free_bytes.v).s).s,
             "A checkpoint that does not fit ends the run.",
             "Free some space, or work in a folder on another disk.");
 }
 
 // A GPU's name in a finding: "GPU 0 (NVIDIA H100 80GB HBM3)".
-static struct words gpu_name(const struct machine_gpu *gpu)
+static struct short_text gpu_name(const struct machine_gpu *gpu)
 {
     const char *name = gpu->name ? gpu->name : gpu->pci_id ? gpu->pci_id : "unknown model";
     if (gpu->index.known)
-        return words("GPU %lld (%s)", (long long)gpu->index.v, name);
-    return words("the GPU at %s (%s)", gpu->pci_address ? gpu->pci_address : "an unknown address",
-                 name);
+        return short_text("GPU %lld (%s)", (long long)gpu->index.v, name);
+    return short_text("the GPU at %s (%s)",
+                      gpu->pci_address ? gpu->pci_address : "an unknown address", name);
 }
 
 static void gpu_broken(struct rounds *r, const struct machine_gpu *gpu)
@@ -250,8 +251,8 @@ static void gpu_broken(struct rounds *r, const struct machine_gpu *gpu)
         }
     }
     add(r, PROBLEM, id,
-        words("%s does not work: %s", gpu_name(gpu).s,
-              gpu->problem ? gpu->problem : "its driver does not answer")
+        short_text("%s does not work: %s", gpu_name(gpu).s,
+                   gpu->problem ? gpu->problem : "its driver does not answer")
             .s,
         "You pay for it but cannot use it.", remedy);
 }
@@ -262,13 +263,13 @@ static bool link_below(struct maybe_int now, struct maybe_int max)
 }
 
 // "PCIe 5.0 x16", or the known part of it.
-static struct words pcie(struct maybe_int generation, struct maybe_int width)
+static struct short_text pcie(struct maybe_int generation, struct maybe_int width)
 {
     if (generation.known && width.known)
-        return words("PCIe %lld.0 x%lld", (long long)generation.v, (long long)width.v);
+        return short_text("PCIe %lld.0 x%lld", (long long)generation.v, (long long)width.v);
     if (width.known)
-        return words("PCIe x%lld", (long long)width.v);
-    return words("PCIe %lld.0", (long long)generation.v);
+        return short_text("PCIe x%lld", (long long)width.v);
+    return short_text("PCIe %lld.0", (long long)generation.v);
 }
 
 static void gpu_link(struct rounds *r, const struct machine_gpu *gpu)
@@ -293,10 +294,10 @@ static void gpu_link(struct rounds *r, const struct machine_gpu *gpu)
     if (!link_below(generation, gpu->pcie_generation_max) &&
         !link_below(width, gpu->pcie_width_max))
         return;
-    struct words now = pcie(generation, width);
-    struct words most = pcie(gpu->pcie_generation_max, gpu->pcie_width_max);
+    struct short_text now = pcie(generation, width);
+    struct short_text most = pcie(gpu->pcie_generation_max, gpu->pcie_width_max);
     add(r, WARNING, "pcie-narrow",
-        words("%s runs at %s under load, but supports %s", gpu_name(gpu).s, now.s, most.s).s,
+        short_text("%s runs at %s under load, but supports %s", gpu_name(gpu).s, now.s, most.s).s,
         "Data reaches the GPU more slowly than on machines of the same type.",
         "Move the card to a full slot; on a rented machine, return it and take another.");
 }
@@ -306,22 +307,22 @@ static void gpu_shared(struct rounds *r, const struct machine_gpu *gpu)
     bool busy = gpu->use_percent.known && gpu->use_percent.v >= 10;
     if (busy && gpu->processes.known && gpu->processes.count == 0)
         add(r, PROBLEM, "gpu-busy-without-process",
-            words("%s is %lld %% busy, but no process here uses it", gpu_name(gpu).s,
-                  (long long)gpu->use_percent.v)
+            short_text("%s is %lld %% busy, but no process here uses it", gpu_name(gpu).s,
+                       (long long)gpu->use_percent.v)
                 .s,
             "Someone outside this container or machine uses the GPU you pay for.",
             "Ask the provider, or take another machine.");
     else if (gpu->processes.count == 0 && busy)
         add(r, WARNING, "gpu-busy",
-            words("%s is %lld %% busy", gpu_name(gpu).s, (long long)gpu->use_percent.v).s,
+            short_text("%s is %lld %% busy", gpu_name(gpu).s, (long long)gpu->use_percent.v).s,
             "Another program uses the GPU during a measurement.",
             "Wait for it to finish, or measure on another GPU.");
     else if (gpu->processes.count > 0)
         add(r, WARNING, "gpu-busy",
-            words("%s is in use: %zu process%s%s%s", gpu_name(gpu).s, gpu->processes.count,
-                  gpu->processes.count == 1 ? "" : "es",
-                  gpu->processes.items[0].name ? ", first " : "",
-                  gpu->processes.items[0].name ? gpu->processes.items[0].name : "")
+            short_text("%s is in use: %zu process%s%s%s", gpu_name(gpu).s, gpu->processes.count,
+                       gpu->processes.count == 1 ? "" : "es",
+                       gpu->processes.items[0].name ? ", first " : "",
+                       gpu->processes.items[0].name ? gpu->processes.items[0].name : "")
                 .s,
             "They use the GPU during a measurement.", "Stop them, or measure on another GPU.");
 }
@@ -330,34 +331,35 @@ static void gpu_clocks(struct rounds *r, const struct machine_gpu *gpu)
 {
     bool only_power = gpu->throttling.count == 1 && strstr(gpu->throttling.items[0], "power cap");
     if (only_power)
-        add(r, NOTE, "gpu-power-cap", words("%s is at its power limit", gpu_name(gpu).s).s,
+        add(r, NOTE, "gpu-power-cap", short_text("%s is at its power limit", gpu_name(gpu).s).s,
             "It lowers its clocks to stay within the limit, which is normal under full load.",
             "None needed, unless the GPU should be idle.");
     else if (gpu->throttling.count > 0)
         add(r, WARNING, "gpu-throttled",
-            words("%s is throttled: %s%s%s", gpu_name(gpu).s, gpu->throttling.items[0],
-                  gpu->throttling.count > 1 ? ", " : "",
-                  gpu->throttling.count > 1 ? gpu->throttling.items[1] : "")
+            short_text("%s is throttled: %s%s%s", gpu_name(gpu).s, gpu->throttling.items[0],
+                       gpu->throttling.count > 1 ? ", " : "",
+                       gpu->throttling.count > 1 ? gpu->throttling.items[1] : "")
                 .s,
             "It is slower than other GPUs of this model.",
             "Check its cooling and power; on a rented machine, return it and take another.");
     if (gpu->power_limit_mw.known && gpu->power_limit_default_mw.known &&
         (double)gpu->power_limit_mw.v < (double)gpu->power_limit_default_mw.v * 0.99)
         add(r, WARNING, "gpu-power-limit",
-            words("%s is limited to %.0f W (default: %.0f W)", gpu_name(gpu).s,
-                  (double)gpu->power_limit_mw.v / 1000,
-                  (double)gpu->power_limit_default_mw.v / 1000)
+            short_text("%s is limited to %.0f W (default: %.0f W)", gpu_name(gpu).s,
+                       (double)gpu->power_limit_mw.v / 1000,
+                       (double)gpu->power_limit_default_mw.v / 1000)
                 .s,
             "It is slower than other GPUs of this model, and uses less power.",
             "Restore the default (nvidia-smi -pl, rocm-smi --resetpoweroverdrive), if permitted.");
     if (gpu->persistence.known && !gpu->persistence.v)
-        add(r, NOTE, "gpu-persistence", words("%s has persistence mode off", gpu_name(gpu).s).s,
+        add(r, NOTE, "gpu-persistence",
+            short_text("%s has persistence mode off", gpu_name(gpu).s).s,
             "The driver reloads with each program, which takes a second or more.",
             "Run 'nvidia-smi -pm 1' as root, if permitted.");
     if (gpu->mig.known && gpu->mig.v)
         add(r, NOTE, "gpu-mig",
-            words("%s is split into MIG instances, %zu of them here", gpu_name(gpu).s,
-                  gpu->mig_instances.count)
+            short_text("%s is split into MIG instances, %zu of them here", gpu_name(gpu).s,
+                       gpu->mig_instances.count)
                 .s,
             "A run measures one instance, not the GPU; utilisation and clocks cannot be read.",
             "Compare it only with instances of the same size.");
@@ -382,7 +384,8 @@ static void place(struct rounds *r)
     const struct machine_where *w = &r->machine->where;
     if (w->spot.known && w->spot.v)
         add(r, NOTE, "spot",
-            words("this is a spot machine of %s", w->provider ? w->provider : "its provider").s,
+            short_text("this is a spot machine of %s", w->provider ? w->provider : "its provider")
+                .s,
             "The provider can reclaim it within seconds or minutes.",
             "Write checkpoints to persistent storage.");
 }

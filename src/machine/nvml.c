@@ -165,9 +165,7 @@ int nvml_processes_ask(const struct nvml_api *api, struct nvml_device *device, e
     for (size_t i = 0; i < 3 && *code == NVML_FUNCTION_NOT_FOUND; i++) {
         if (!calls[i])
             continue;
-        int rc = query(device, calls[i], out, code, err);
-        if (rc != 0)
-            return rc;
+        TRY(query(device, calls[i], out, code, err));
         out->entry = sizes[i];
     }
     if (*code == NVML_SUCCESS && out->entry == 0)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/csv.h"
-#include "base/folders.h"
+#include "base/fs.h"
 
 #define DEVICES         "/sys/bus/pci/devices"
 #define CHAIN_MAX       16 // bridges above a device; six is already a lot

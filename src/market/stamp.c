@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "base/folders.h"
+#include "base/fs.h"
 #include "market/market.h"
 
 // FNV-1a, 64 bits

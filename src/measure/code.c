@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/folders.h"
 #include "base/fs.h"
 #include "base/proc.h"
 #include "base/sha256.h"

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/units.h"
-#include "base/words.h"
 #include "price/reached.h"
 
 #define FAR_BELOW    0.85 // of the lowest usual share
@@ -215,15 +215,16 @@ static int gpu_links(struct expecting *e)
     for (size_t i = 0; i < b->gpus.count; i++) {
         const struct machine_gpu_bandwidth *g = &b->gpus.items[i];
         const struct device *device = device_find(e->devices, g->name);
-        struct words label = words("gpu %lld", (long long)g->index.v), link = words("data sheet");
+        struct short_text label = short_text("gpu %lld", (long long)g->index.v),
+                          link = short_text("data sheet");
         double specified = device ? 1e6 * device->host_mbs : 0;
         double pcie = g->pcie_generation_loaded.known && g->pcie_width_loaded.known
                           ? pcie_per_s(g->pcie_generation_loaded.v, g->pcie_width_loaded.v)
                           : 0;
         if (pcie > 0 && (!device || device->host_mbs <= PCIE_MOST)) {
             specified = pcie;
-            link = words("PCIe %lld.0 x%lld link", (long long)g->pcie_generation_loaded.v,
-                         (long long)g->pcie_width_loaded.v);
+            link = short_text("PCIe %lld.0 x%lld link", (long long)g->pcie_generation_loaded.v,
+                              (long long)g->pcie_width_loaded.v);
         }
         const struct {
             const char *operation;
@@ -258,13 +259,14 @@ static int processor(struct expecting *e)
     double mhz = device->boost_mhz > 0 ? device->boost_mhz : device->base_mhz;
     double all = sockets * device->units;
     bool whole = all > 0 && cores >= WHOLE_SOCKET * all;
-    struct words has = words("data sheet"),
-                 peak = words("processor (%.4g cores × %d operations × %.3g GHz)", cores,
-                              device->fp32_per_cycle, mhz / 1e3);
+    struct short_text has = short_text("data sheet"),
+                      peak = short_text("processor (%.4g cores × %d operations × %.3g GHz)", cores,
+                                        device->fp32_per_cycle, mhz / 1e3);
     if (!whole && all > 0)
-        has = words("whole socket (%.4g of its %d cores are here)", cores / sockets, device->units);
+        has = short_text("whole socket (%.4g of its %d cores are here)", cores / sockets,
+                         device->units);
     else if (!whole)
-        has = words("whole socket");
+        has = short_text("whole socket");
     for (size_t i = 0; i < e->machine->rates.list.count; i++) {
         const struct machine_rate *r = &e->machine->rates.list.items[i];
         bool copy = strcmp(r->operation, "copy") == 0;
@@ -300,11 +302,12 @@ static int slot(struct expecting *e, const struct machine_gpu *g, const struct d
         return 0;
     return add_finding(
         e->machine, "note", "pcie-slot",
-        words("%s has a PCIe %lld.0 x%lld slot: %s each way, the data sheet has %s", name,
-              (long long)g->pcie_generation_max.v, (long long)g->pcie_width_max.v,
-              units_rate(has).s, units_rate(sheet).s)
+        short_text("%s has a PCIe %lld.0 x%lld slot: %s each way, the data sheet has %s", name,
+                   (long long)g->pcie_generation_max.v, (long long)g->pcie_width_max.v,
+                   units_rate(has).s, units_rate(sheet).s)
             .s,
-        words("Copies to and from it take up to %.2g times as long as in a full slot.", sheet / has)
+        short_text("Copies to and from it take up to %.2g times as long as in a full slot.",
+                   sheet / has)
             .s,
         "Trainings that wait for data gain from a machine with a faster slot.", e->err);
 }
@@ -316,13 +319,13 @@ static int power(struct expecting *e, const struct machine_gpu *g, const struct 
     double watts = (double)limit.v / 1e3;
     if (!limit.known || d->watts <= 0 || watts <= 0 || watts >= LOWER_POWER * d->watts)
         return 0;
-    return add_finding(e->machine, "note", "gpu-power-sheet",
-                       words("%s has a power limit of %.0f W by default; the data sheet has %d W",
-                             name, watts, d->watts)
-                           .s,
-                       "Under full load its clocks are lower than the data sheet suggests.",
-                       "Compare it with measurements on this machine, not with the data sheet.",
-                       e->err);
+    return add_finding(
+        e->machine, "note", "gpu-power-sheet",
+        short_text("%s has a power limit of %.0f W by default; the data sheet has %d W", name,
+                   watts, d->watts)
+            .s,
+        "Under full load its clocks are lower than the data sheet suggests.",
+        "Compare it with measurements on this machine, not with the data sheet.", e->err);
 }
 
 static int memory(struct expecting *e, const struct machine_gpu *g, const struct device *d,
@@ -333,8 +336,8 @@ static int memory(struct expecting *e, const struct machine_gpu *g, const struct
     if (!has.known || has.v <= 0 || sheet <= 0 || (double)has.v >= LESS_MEMORY * (double)sheet)
         return 0;
     return add_finding(e->machine, "note", "gpu-part",
-                       words("%s has %s of memory; the data sheet has %s", name,
-                             units_bytes(has.v).s, units_bytes(sheet).s)
+                       short_text("%s has %s of memory; the data sheet has %s", name,
+                                  units_bytes(has.v).s, units_bytes(sheet).s)
                            .s,
                        "It may be a part of a GPU that others use as well.",
                        "Compare its price with that of a whole one.", e->err);
@@ -347,8 +350,9 @@ static int facts(struct expecting *e)
         const struct device *d = device_find(e->devices, g.name);
         if (!d || (g.works.known && !g.works.v) || (g.mig.known && g.mig.v))
             continue;
-        struct words name = g.index.known ? words("GPU %lld (%.100s)", (long long)g.index.v, g.name)
-                                          : words("the GPU (%.100s)", g.name);
+        struct short_text name = g.index.known
+                                     ? short_text("GPU %lld (%.100s)", (long long)g.index.v, g.name)
+                                     : short_text("the GPU (%.100s)", g.name);
         TRY(slot(e, &g, d, name.s));
         TRY(power(e, &g, d, name.s));
         TRY(memory(e, &g, d, name.s));

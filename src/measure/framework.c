@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/folders.h"
+#include "base/fs.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/safetensors.h"
 #include "data/batcher.h"

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "base/scratch.h"
+#include "base/fs.h"
 #include "data/dataset.h"
 #include "net/net.h"
 #include "run/plan.h"

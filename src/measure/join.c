@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/folders.h"
 #include "base/fs.h"
 #include "measure/join_parts.h"
 

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/folders.h"
 #include "base/fs.h"
 #include "base/tree.h"
 #include "measure/code.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/folders.h"
 #include "base/fs.h"
 #include "engine/engine.h"
 #include "machine/cpu.h"

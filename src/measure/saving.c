@@ -11,9 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/folders.h"
 #include "base/fs.h"
-#include "base/scratch.h"
 #include "base/sha256.h"
 #include "guard/guard.h"
 #include "measure/code.h"

@@ -14,7 +14,6 @@
 #include "base/money.h"
 #include "base/secret.h"
 #include "base/units.h"
-#include "base/words.h"
 #include "ledger/journal.h"
 #include "price/device.h"
 #include "record/mask.h"
@@ -446,7 +445,7 @@ static void warn(struct session *s)
     s->has_left = false;
     money_short(live.projected, projected);
     money_short(s->left_usd, left);
-    struct words line = words("this run will cost about %s USD, more than the %s USD left of its "
+    struct short_text line = short_text("this run will cost about %s USD, more than the %s USD left of its "
                               "budget\n",
                               projected, left);
     watch_say(&s->watch, line.s, false);

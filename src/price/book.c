@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/folders.h"
+#include "base/fs.h"
 #include "base/money.h"
 #include "price/device.h"
 #include "price/files.h"

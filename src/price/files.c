@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/folders.h"
 #include "base/fs.h"
 
 int files_shipped(const char *name, struct buf *path, struct err *err)

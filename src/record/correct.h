@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // correct: puts right the figures of earlier builds that are known to be false, when a record is
 // read. The ledger keeps records as they came; what it hands out and what its columns hold has
-// passed here: lists and single runs (ledger/list.c, ledger/lookup.c), and spooled, imported and
+// passed here: lists and single runs (ledger/list.c, ledger/list.c), and spooled, imported and
 // pushed records (ledger/row.c).
 //
 // A corrected record has today's schema, and its `corrected` names what was put right. To correct

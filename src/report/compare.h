@@ -3,8 +3,8 @@
 #ifndef FARE_REPORT_COMPARE_H
 #define FARE_REPORT_COMPARE_H
 
+#include "base/array.h"
 #include "base/buf.h"
-#include "base/index.h"
 #include "record/compare.h"
 
 void compare_markdown(struct buf *out, const struct compare *compare);

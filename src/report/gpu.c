@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/index.h"
+#include "base/array.h"
 #include "base/money.h"
 #include "estimate/estimate.h"
 #include "price/listing.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "advise/compare_estimates.h"
-#include "base/index.h"
+#include "base/array.h"
 #include "report/draft.h"
 
 enum { WORKLOADS_MOST = 64, ROWS_MOST = 256 };

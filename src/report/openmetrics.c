@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/index.h"
 #include "base/money.h"
 #include "report/spending.h"
 #include "report/tables.h"

@@ -10,7 +10,6 @@
 
 #include "base/fs.h"
 #include "base/proc.h"
-#include "base/scratch.h"
 
 enum { LIMIT_MS = 60000, PNG_MAX = 64 << 20, ARGUMENTS = 12, NOT_FOUND = 127 };
 

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/folders.h"
 #include "base/fs.h"
 #include "price/book.h"
 #include "price/files.h"

@@ -13,7 +13,7 @@
 #ifndef FARE_REPORT_SITE_STORE_H
 #define FARE_REPORT_SITE_STORE_H
 
-#include "base/index.h"
+#include "base/array.h"
 #include "record/site.h"
 
 struct site_store {

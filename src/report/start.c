@@ -49,7 +49,7 @@ void start_idle_words(const struct run *run, struct buf *out)
 }
 
 // Faults of earlier builds are single words (record/correct.h); others are members that were left
-// out, with the reason (ledger/mend.h).
+// out, with the reason (ledger/row.h).
 void start_corrected_words(const struct run *run, struct buf *out)
 {
     size_t faults = 0, said = 0;

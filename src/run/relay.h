@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/scratch.h"
+#include "base/fs.h"
 
 struct relay {
     int from;    // fare's end; -1 at the end of the stream

@@ -5,8 +5,8 @@
 
 #include "advise/verdict_words.h"
 #include "advise/words.h"
+#include "base/buf.h"
 #include "base/money.h"
-#include "base/shell.h"
 #include "report/html.h"
 #include "report/page.h"
 #include "report/part.h"

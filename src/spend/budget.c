@@ -8,7 +8,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/index.h"
 #include "base/money.h"
 #include "base/units.h"
 #include "market/local.h"

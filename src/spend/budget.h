@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// budget: how much of a team's budgets (ledger/budget.h) is spent.
+// budget: how much of a team's budgets (ledger/spend.h) is spent.
 //
 // A budget is for the runs that start in its period: a calendar month, a week from Monday, a day
 // (all UTC), or always. What is spent is their cost by the providers' rules (use.h). Budgets warn;
@@ -7,7 +7,7 @@
 #ifndef FARE_SPEND_BUDGET_H
 #define FARE_SPEND_BUDGET_H
 
-#include "ledger/budget.h"
+#include "ledger/spend.h"
 #include "market/market.h"
 #include "record/spending.h"
 

@@ -9,9 +9,8 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/index.h"
 #include "base/money.h"
-#include "ledger/charge.h"
+#include "ledger/spend.h"
 
 enum { UNMATCHED_MOST = 20 };
 

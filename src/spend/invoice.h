@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// invoice: which lines of invoices (ledger/charge.h) are for which uses of machines.
+// invoice: which lines of invoices (ledger/spend.h) are for which uses of machines.
 //
 // A line belongs to the first of these that exists:
 // 1. the run that its tag "fare_run" or "run" names;

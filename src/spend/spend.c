@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/index.h"
 #include "base/money.h"
 #include "market/local.h"
 #include "spend/invoice.h"

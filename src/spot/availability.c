@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/csv.h"
-#include "base/folders.h"
 #include "base/fs.h"
 #include "base/tree.h"
 #include "price/files.h"

@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/scratch.h"
 #include "trace/worker.h"
 
 #define LIBRARY "libfare-exchanges.so"

@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fs.h"
-#include "base/scratch.h"
 #include "trace/account.h"
 #include "trace/ring.h"
 #include "trace/worker.h"

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/resident.h"
+#include "base/proc.h"
 
 #if defined(__has_feature)
 #define SANITIZED __has_feature(address_sanitizer)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sha256_blocks.h"
 #include "test.h"
 
 static void test_vectors_of_nist(void **state)

@@ -3,7 +3,6 @@
 #include "oom.h"
 
 #include "fleet/emit.h"
-#include "fleet/emit_time.h"
 
 static struct emit_task nightly(char *const *command)
 {
@@ -24,7 +23,7 @@ static int make(const struct emitter *emitter, const struct emit_task *task, boo
                 struct err *err)
 {
     struct emit_files files = {0};
-    int rc = remove ? emitter->remove(task, &files, err) : emitter->set_up(task, &files, err);
+    int rc = remove ? emit_remove(emitter, task, &files, err) : emitter->set_up(task, &files, err);
     for (size_t i = 0; i < files.count && rc == 0; i++)
         rc = buf_check(&files.items[i].text, err);
     for (size_t i = 0; i < files.count && rc == 0; i++)

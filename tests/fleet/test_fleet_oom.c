@@ -2,7 +2,6 @@
 // Plans, scripts and answers with their Nth allocation failing.
 #include "fleet/plan.h"
 
-#include "fleet/host.h"
 #include "fleet/script.h"
 #include "oom.h"
 

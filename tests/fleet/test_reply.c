@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fleet/call.h"
-#include "fleet/state.h"
+#include "fleet/dispatch.h"
+#include "fleet/target.h"
 #include "test.h"
 
 #define KEY "abc-1-1"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "fleet/queues.h"
 #include "fleet/script.h"
-#include "fleet/slurm_parts.h"
 #include "test.h"
 
 enum { TASKS = 53, REPLIES = 50 };

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/frame.h"
-#include "fleet/k8s_parts.h"
-#include "fleet/sky_parts.h"
-#include "fleet/slurm_parts.h"
+#include "fleet/queues.h"
+#include "fleet/target.h"
 #include "test.h"
 
 // RFC 4648, section 10, and the sums of `sha256sum`.

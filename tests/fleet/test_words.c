@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/shell.h"
-#include "fleet/call.h"
+#include "base/buf.h"
 #include "fleet/sweep.h"
 #include "fleet/target.h"
-#include "fleet/task.h"
 #include "test.h"
 
 static const char *const odd[] = {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fleet/dispatch.h"
 #include "fleet/script.h"
-#include "fleet/state.h"
 #include "fleet/sweep.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

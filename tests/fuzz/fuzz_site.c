@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "base/sha256.h"
-#include "ledger/import_site.h"
+#include "ledger/import_file.h"
 #include "record/read.h"
 #include "record/run.h"
 #include "record/share.h"

@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "fleet/frame.h"
-#include "fleet/k8s_parts.h"
-#include "fleet/sky_parts.h"
-#include "fleet/slurm_parts.h"
+#include "fleet/queues.h"
+#include "fleet/target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

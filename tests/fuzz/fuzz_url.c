@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/http.h"
-#include "base/http_url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

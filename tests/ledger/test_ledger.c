@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "ledger/inside.h"
 #include "ledger/ledger.h"
-#include "ledger/place.h"
 #include "ledger/published.h"
 #include "ledger/row.h"
 
@@ -343,7 +343,7 @@ static void names_no_password(void **state)
 static void places(void **state)
 {
     (void)state;
-    struct place a, b;
+    struct ledger_place a, b;
     struct err err = {0};
     char expected[300];
     assert_ok(place_find(&a, NULL, &err), &err);

@@ -24,19 +24,19 @@ static inline struct probe host_probe(const char *root, const char *folder)
         .tree = {.root = root}, .env = empty, .folder = folder, .no_children = *root != '\0'};
 }
 
-struct scratch {
+struct host {
     char root[64];
 };
 
-static inline struct scratch scratch_make(void)
+static inline struct host host_make(void)
 {
-    struct scratch s = {"/tmp/fare-test-host-XXXXXX"};
+    struct host s = {"/tmp/fare-test-host-XXXXXX"};
     assert_non_null(mkdtemp(s.root));
     return s;
 }
 
 // The file `path` below the root, and the folders on the way.
-static inline void scratch_put(const struct scratch *s, const char *path, const char *text)
+static inline void host_put(const struct host *s, const char *path, const char *text)
 {
     char full[1024];
     snprintf(full, sizeof full, "%s%s", s->root, path);
@@ -50,15 +50,15 @@ static inline void scratch_put(const struct scratch *s, const char *path, const 
     assert_int_equal(fclose(file), 0);
 }
 
-static inline int scratch_unlink(const char *path, const struct stat *st, int kind, struct FTW *at)
+static inline int host_unlink(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
     (void)st, (void)kind, (void)at;
     return remove(path);
 }
 
-static inline void scratch_remove(struct scratch *s)
+static inline void host_remove(struct host *s)
 {
-    assert_int_equal(nftw(s->root, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS), 0);
+    assert_int_equal(nftw(s->root, host_unlink, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 #define assert_int(member, value)                                                                  \

@@ -138,7 +138,7 @@ static void test_memory_limit_is_kept(void **state)
     assert_int_equal(in_child(measure_size), 0); // 128 MiB
 }
 
-static struct scratch folder;
+static struct host folder;
 
 static int count_entries(const char *path)
 {
@@ -155,7 +155,7 @@ static void test_disk(void **state)
 {
     (void)state;
     machine_release(&host);
-    folder = scratch_make();
+    folder = host_make();
     struct err err = {0};
     int64_t began = clock_now_ns();
     assert_ok(disk_bandwidth(folder.root, &host.bandwidth, &err), &err);
@@ -169,7 +169,7 @@ static void test_disk(void **state)
     assert_true(8.0 * MIB / b->disk_write_bytes_per_s.v + 8.0 * MIB / b->disk_read_bytes_per_s.v <
                 seconds);
     assert_int_equal(count_entries(folder.root), 2); // . and ..
-    scratch_remove(&folder);
+    host_remove(&folder);
 }
 
 static void check_problem(const char *path, const char *said)
@@ -224,10 +224,10 @@ static void test_disk_file_limit(void **state)
 {
     (void)state;
     machine_release(&host);
-    folder = scratch_make();
+    folder = host_make();
     assert_int_equal(in_child(measure_limited), 0);
     assert_int_equal(in_child(measure_a_block), 0);
-    scratch_remove(&folder);
+    host_remove(&folder);
 }
 
 // ==== bandwidth_cuda ====

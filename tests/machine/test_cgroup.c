@@ -65,16 +65,16 @@ static void test_v1_separate_hierarchies(void **state)
 // One hierarchy of version 2 at /cg, with the given mount root and group.
 static struct cgroup v2(const char *mount_root, const char *group, const char *const files[][2])
 {
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     char text[512];
     snprintf(text, sizeof text, "30 20 0:28 %s /cg rw - cgroup2 cgroup2 rw\n", mount_root);
-    scratch_put(&s, "/proc/self/mountinfo", text);
+    host_put(&s, "/proc/self/mountinfo", text);
     snprintf(text, sizeof text, "0::%s\n", group);
-    scratch_put(&s, "/proc/self/cgroup", text);
+    host_put(&s, "/proc/self/cgroup", text);
     for (; (*files)[0]; files++)
-        scratch_put(&s, (*files)[0], (*files)[1]);
+        host_put(&s, (*files)[0], (*files)[1]);
     struct cgroup c = read_root(s.root);
-    scratch_remove(&s);
+    host_remove(&s);
     return c;
 }
 
@@ -144,53 +144,53 @@ static void test_hybrid(void **state)
 {
     (void)state;
     // systemd's mixed layout: version 2 for its own book-keeping, the limits in version 1.
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/proc/self/mountinfo",
-                "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
-                "32 31 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
-                "33 31 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
-                "34 31 0:31 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
-                "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
-                "36 31 0:33 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,name=systemd\n");
-    scratch_put(&s, "/proc/self/cgroup",
-                "5:cpuset:/\n4:cpuacct,cpu:/jobs/a:b\n3:memory:/jobs\n1:name=systemd:/x\n0::/x\n");
-    scratch_put(&s, "/sys/fs/cgroup/cpu,cpuacct/jobs/a:b/cpu.cfs_quota_us", "-1\n");
-    scratch_put(&s, "/sys/fs/cgroup/cpu,cpuacct/jobs/a:b/cpu.cfs_period_us", "100000\n");
-    scratch_put(&s, "/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us", "75000\n");
-    scratch_put(&s, "/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_period_us", "50000\n");
-    scratch_put(&s, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-    scratch_put(&s, "/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes", "536870912\n");
+    struct host s = host_make();
+    host_put(&s, "/proc/self/mountinfo",
+             "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
+             "32 31 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+             "33 31 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+             "34 31 0:31 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+             "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+             "36 31 0:33 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,name=systemd\n");
+    host_put(&s, "/proc/self/cgroup",
+             "5:cpuset:/\n4:cpuacct,cpu:/jobs/a:b\n3:memory:/jobs\n1:name=systemd:/x\n0::/x\n");
+    host_put(&s, "/sys/fs/cgroup/cpu,cpuacct/jobs/a:b/cpu.cfs_quota_us", "-1\n");
+    host_put(&s, "/sys/fs/cgroup/cpu,cpuacct/jobs/a:b/cpu.cfs_period_us", "100000\n");
+    host_put(&s, "/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us", "75000\n");
+    host_put(&s, "/sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_period_us", "50000\n");
+    host_put(&s, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    host_put(&s, "/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes", "536870912\n");
     struct cgroup c = read_root(s.root);
     assert_string_equal(c.version, "v1");
     assert_real(c.limit_cpus, 1.5);
     assert_int(c.limit_bytes, 512LL << 20);
     // No limit, as kernels since 3.19 write it with pages of 4 KiB.
-    scratch_put(&s, "/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes", "9223372036854771712\n");
+    host_put(&s, "/sys/fs/cgroup/memory/jobs/memory.limit_in_bytes", "9223372036854771712\n");
     assert_absent(read_root(s.root).limit_bytes);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void test_several_mounts_of_one_hierarchy(void **state)
 {
     (void)state;
     // Someone else's group, our own, and the whole: the whole shows us and all our ancestors.
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/proc/self/mountinfo",
-                "40 20 0:28 /docker/other /other rw - cgroup2 cgroup rw\n"
-                "41 20 0:28 /docker/abc /mine rw - cgroup2 cgroup rw\n"
-                "42 20 0:28 / /all rw - cgroup2 cgroup rw\n");
-    scratch_put(&s, "/proc/self/cgroup", "0::/docker/abc\n");
-    scratch_put(&s, "/other/cpu.max", "10000 100000\n");
-    scratch_put(&s, "/mine/cpu.max", "400000 100000\n");
-    scratch_put(&s, "/all/docker/abc/cpu.max", "400000 100000\n");
-    scratch_put(&s, "/all/docker/cpu.max", "200000 100000\n");
+    struct host s = host_make();
+    host_put(&s, "/proc/self/mountinfo",
+             "40 20 0:28 /docker/other /other rw - cgroup2 cgroup rw\n"
+             "41 20 0:28 /docker/abc /mine rw - cgroup2 cgroup rw\n"
+             "42 20 0:28 / /all rw - cgroup2 cgroup rw\n");
+    host_put(&s, "/proc/self/cgroup", "0::/docker/abc\n");
+    host_put(&s, "/other/cpu.max", "10000 100000\n");
+    host_put(&s, "/mine/cpu.max", "400000 100000\n");
+    host_put(&s, "/all/docker/abc/cpu.max", "400000 100000\n");
+    host_put(&s, "/all/docker/cpu.max", "200000 100000\n");
     assert_real(read_root(s.root).limit_cpus, 2.0);
     // Without the whole: our own, not the other one, though that comes first.
-    scratch_put(&s, "/proc/self/mountinfo",
-                "40 20 0:28 /docker/other /other rw - cgroup2 cgroup rw\n"
-                "41 20 0:28 /docker/abc /mine rw - cgroup2 cgroup rw\n");
+    host_put(&s, "/proc/self/mountinfo",
+             "40 20 0:28 /docker/other /other rw - cgroup2 cgroup rw\n"
+             "41 20 0:28 /docker/abc /mine rw - cgroup2 cgroup rw\n");
     assert_real(read_root(s.root).limit_cpus, 4.0);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 // ==== mounts ====

@@ -123,22 +123,22 @@ static void test_limits(void **state)
 static void test_limit_above_the_threads(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/proc/self/mountinfo", "30 20 0:28 / /cg rw - cgroup2 cgroup2 rw\n");
-    scratch_put(&s, "/proc/self/cgroup", "0::/a\n");
-    scratch_put(&s, "/proc/self/status", "Cpus_allowed_list:\t0-3\n");
-    scratch_put(&s, "/cg/a/cpu.max", "800000 100000\n");
+    struct host s = host_make();
+    host_put(&s, "/proc/self/mountinfo", "30 20 0:28 / /cg rw - cgroup2 cgroup2 rw\n");
+    host_put(&s, "/proc/self/cgroup", "0::/a\n");
+    host_put(&s, "/proc/self/status", "Cpus_allowed_list:\t0-3\n");
+    host_put(&s, "/cg/a/cpu.max", "800000 100000\n");
     const struct machine_cpu *c = cpu_of(s.root);
     assert_real(c->limit_cpus, 8);
     assert_real(c->usable_cpus, 4);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
-static void put(const struct scratch *s, int cpu, const char *file, const char *text)
+static void put(const struct host *s, int cpu, const char *file, const char *text)
 {
     char path[128];
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", cpu, file);
-    scratch_put(s, path, text);
+    host_put(s, path, text);
 }
 
 // A mask of 64 bits as the kernel writes it: groups of 32.
@@ -149,8 +149,8 @@ static const char *mask(uint64_t bits)
     return text;
 }
 
-static void put_cache(const struct scratch *s, int cpu, int index, const char *level,
-                      const char *type, const char *size, uint64_t shared)
+static void put_cache(const struct host *s, int cpu, int index, const char *level, const char *type,
+                      const char *size, uint64_t shared)
 {
     char file[64];
     const char *const texts[][2] = {
@@ -166,12 +166,12 @@ static void put_cache(const struct scratch *s, int cpu, int index, const char *l
 static void test_many_threads(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/sys/devices/system/cpu/online", "0-63\n");
-    scratch_put(&s, "/sys/devices/system/cpu/possible", "0-63\n");
-    scratch_put(&s, "/sys/devices/system/node/online", "0-1\n");
-    scratch_put(&s, "/sys/devices/system/node/node0/cpumap", mask(0x0000FFFF0000FFFF));
-    scratch_put(&s, "/sys/devices/system/node/node1/cpumap", mask(0xFFFF0000FFFF0000));
+    struct host s = host_make();
+    host_put(&s, "/sys/devices/system/cpu/online", "0-63\n");
+    host_put(&s, "/sys/devices/system/cpu/possible", "0-63\n");
+    host_put(&s, "/sys/devices/system/node/online", "0-1\n");
+    host_put(&s, "/sys/devices/system/node/node0/cpumap", mask(0x0000FFFF0000FFFF));
+    host_put(&s, "/sys/devices/system/node/node1/cpumap", mask(0xFFFF0000FFFF0000));
     for (int cpu = 0; cpu < 64; cpu++) {
         int core = cpu % 32;
         uint64_t both = UINT64_C(0x0000000100000001) << core;
@@ -195,16 +195,16 @@ static void test_many_threads(void **state)
     assert_cache(c, 2, 2, "unified", 512, 32);
     assert_cache(c, 3, 3, "unified", 16384, 16);
     assert_real(c->usable_cpus, 64); // no affinity known: all
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 // Four cores, the second taken offline: its folder stays, its topology goes.
 static void test_offline(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/sys/devices/system/cpu/online", "0,2-3\n");
-    scratch_put(&s, "/sys/devices/system/cpu/possible", "0-3\n");
+    struct host s = host_make();
+    host_put(&s, "/sys/devices/system/cpu/online", "0,2-3\n");
+    host_put(&s, "/sys/devices/system/cpu/possible", "0-3\n");
     put(&s, 1, "online", "0\n");
     static const char *const own[] = {"1\n", "", "4\n", "8\n"};
     for (int cpu = 0; cpu < 4; cpu++) {
@@ -217,19 +217,19 @@ static void test_offline(void **state)
     assert_int(c->sockets, 1);
     assert_int(c->cores, 3);
     assert_int(c->threads, 3);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 // An ARM server says no model, and clocks of two kinds of cores.
 static void test_no_model(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/proc/cpuinfo",
-                "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd evtstrm\n"
-                "CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x3\n"
-                "CPU part\t: 0xd0c\nCPU revision\t: 1\n\nprocessor\t: 1\nBogoMIPS\t: 50.00\n");
-    scratch_put(&s, "/proc/self/status", "Name:\tx\nCpus_allowed_list:\t0-1\n");
+    struct host s = host_make();
+    host_put(&s, "/proc/cpuinfo",
+             "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd evtstrm\n"
+             "CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x3\n"
+             "CPU part\t: 0xd0c\nCPU revision\t: 1\n\nprocessor\t: 1\nBogoMIPS\t: 50.00\n");
+    host_put(&s, "/proc/self/status", "Name:\tx\nCpus_allowed_list:\t0-1\n");
     static const char *const clocks[][2] = {
         {"policy0/cpuinfo_max_freq", "1800000\n"}, {"policy0/scaling_governor", "schedutil\n"},
         {"policy4/cpuinfo_max_freq", "2400000\n"}, {"policy4/scaling_governor", "schedutil\n"},
@@ -238,7 +238,7 @@ static void test_no_model(void **state)
     for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
         char path[128];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpufreq/%s", clocks[i][0]);
-        scratch_put(&s, path, clocks[i][1]);
+        host_put(&s, path, clocks[i][1]);
     }
     const struct machine_cpu *c = cpu_of(s.root);
     assert_null(c->model);
@@ -246,7 +246,7 @@ static void test_no_model(void **state)
     assert_int(c->threads, 2);
     assert_int(c->max_mhz, 2400);
     assert_string_equal(c->governor, "schedutil,sched");
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void test_nothing_known(void **state)

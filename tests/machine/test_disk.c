@@ -105,34 +105,33 @@ static void test_volumes_of_providers(void **state)
 static void test_network_block_devices(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/proc/self/mountinfo",
-                "1 0 43:0 / / rw - ext4 /dev/nbd0 rw\n"
-                "2 1 8:1 / /odd rw - ext4 \\057dev/../etc/passwd rw\n");
-    scratch_put(&s, "/sys/dev/block/43:0/queue/rotational", "0\n");
+    struct host s = host_make();
+    host_put(&s, "/proc/self/mountinfo",
+             "1 0 43:0 / / rw - ext4 /dev/nbd0 rw\n"
+             "2 1 8:1 / /odd rw - ext4 \\057dev/../etc/passwd rw\n");
+    host_put(&s, "/sys/dev/block/43:0/queue/rotational", "0\n");
     assert_string_equal(disk_of(s.root, "/")->kind, "network");
     assert_absent(disk_of(s.root, "/odd")->rotational);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 // A disk of the hypervisor's may be anything behind it; a logical volume is what it lies on.
 static void test_opaque_devices(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/proc/self/mountinfo",
-                "1 0 254:0 / / rw - ext4 /dev/vda rw\n"
-                "2 1 253:0 / /lv rw - xfs /dev/mapper/vg-lv rw\n");
-    scratch_put(&s, "/sys/devices/pci0000:00/0000:00:01.0/virtio0/block/vda/queue/rotational",
-                "1\n");
-    scratch_put(&s, "/sys/dev/block/253:0/slaves/nvme1n1/x", "");
-    scratch_put(&s, "/sys/class/block/nvme1n1/device/model", "Amazon Elastic Block Store\n");
+    struct host s = host_make();
+    host_put(&s, "/proc/self/mountinfo",
+             "1 0 254:0 / / rw - ext4 /dev/vda rw\n"
+             "2 1 253:0 / /lv rw - xfs /dev/mapper/vg-lv rw\n");
+    host_put(&s, "/sys/devices/pci0000:00/0000:00:01.0/virtio0/block/vda/queue/rotational", "1\n");
+    host_put(&s, "/sys/dev/block/253:0/slaves/nvme1n1/x", "");
+    host_put(&s, "/sys/class/block/nvme1n1/device/model", "Amazon Elastic Block Store\n");
     char link[600];
     snprintf(link, sizeof link, "%s/sys/dev/block/254:0", s.root);
     assert_int_equal(symlink("../../devices/pci0000:00/0000:00:01.0/virtio0/block/vda", link), 0);
     assert_null(disk_of(s.root, "/")->kind);
     assert_string_equal(disk_of(s.root, "/lv")->kind, "network");
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void test_nothing_known(void **state)

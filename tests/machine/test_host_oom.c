@@ -83,7 +83,7 @@ static void test_isa(void **state)
 static void test_bandwidth(void **state)
 {
     (void)state;
-    struct scratch folder = scratch_make();
+    struct host folder = host_make();
     OOM_EACH
     {
         struct machine_bandwidth out = {0};
@@ -94,7 +94,7 @@ static void test_bandwidth(void **state)
         free(out.disk_problem);
         OOM_EXPECT(rc, &err);
     }
-    scratch_remove(&folder);
+    host_remove(&folder);
     OOM_EACH
     {
         struct machine_bandwidth out = {0};
@@ -129,14 +129,14 @@ static int find_libraries(struct probe *probe, struct machine *machine, struct e
 static void test_libraries(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/etc/ld.so.conf.d/x.conf", "/lib64\n");
-    scratch_put(&s, "/lib64/libnccl.so.2", "");
-    scratch_put(&s, "/usr/local/cuda/lib64/libcublasLt.so.12", "");
-    scratch_put(&s, "/usr/local/lib/python3.12/dist-packages/nvidia/cudnn/lib/libcudnn.so.9", "");
-    scratch_put(&s, "/usr/local/lib/python3.12/dist-packages/nvidia_cudnn-9.1.0.dist-info/x", "");
+    struct host s = host_make();
+    host_put(&s, "/etc/ld.so.conf.d/x.conf", "/lib64\n");
+    host_put(&s, "/lib64/libnccl.so.2", "");
+    host_put(&s, "/usr/local/cuda/lib64/libcublasLt.so.12", "");
+    host_put(&s, "/usr/local/lib/python3.12/dist-packages/nvidia/cudnn/lib/libcudnn.so.9", "");
+    host_put(&s, "/usr/local/lib/python3.12/dist-packages/nvidia_cudnn-9.1.0.dist-info/x", "");
     PROBE(s.root, "/", find_libraries(&probe, &machine, &err));
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 int main(void)

@@ -90,8 +90,8 @@ static void test_advertised_but_faulting(void **state)
     (void)state;
     __builtin_cpu_init();
     setenv("FARE_ONEDNN", "/nonexistent", 1);
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/proc/cpuinfo", "flags\t\t: avx amx_tile amx_int8 amx_bf16 avx512_fp16\n");
+    struct host s = host_make();
+    host_put(&s, "/proc/cpuinfo", "flags\t\t: avx amx_tile amx_int8 amx_bf16 avx512_fp16\n");
     struct probe probe = host_probe(s.root, "/");
     probe.no_children = false;
     const struct machine_cpu *c = isa_of(&probe);
@@ -113,7 +113,7 @@ static void test_advertised_but_faulting(void **state)
         assert_true(find(c, "avx2")->works.v);
         assert_false(find(c, "avx2")->advertised.v);
     }
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void use_fake(const char *mode)

@@ -7,14 +7,14 @@
 enum { PATIENT_MS = 60000 }; // the machine that tests may be slow
 
 // A copy: a link would be the same file.
-static void put_library(const struct scratch *s, const char *path, const char *stand_in, size_t max)
+static void put_library(const struct host *s, const char *path, const char *stand_in, size_t max)
 {
     struct buf from = {0}, bytes = {0};
     char full[1024];
     assert_int_equal(fs_program_dir(&from, NULL), 0);
     buf_printf(&from, "/%s", stand_in);
     assert_int_equal(fs_read(buf_str(&from), 64 << 20, &bytes, NULL), 0);
-    scratch_put(s, path, "");
+    host_put(s, path, "");
     snprintf(full, sizeof full, "%s%s", s->root, path);
     FILE *file = fopen(full, "w");
     assert_non_null(file);
@@ -25,16 +25,16 @@ static void put_library(const struct scratch *s, const char *path, const char *s
     buf_release(&bytes);
 }
 
-static void put_link(const struct scratch *s, const char *path, const char *target)
+static void put_link(const struct host *s, const char *path, const char *target)
 {
     char full[1024];
-    scratch_put(s, path, "");
+    host_put(s, path, "");
     snprintf(full, sizeof full, "%s%s", s->root, path);
     assert_int_equal(unlink(full), 0);
     assert_int_equal(symlink(target, full), 0);
 }
 
-static struct machine find(const struct scratch *s, const char *const *env, int64_t limit_ms)
+static struct machine find(const struct host *s, const char *const *env, int64_t limit_ms)
 {
     struct machine machine = {0};
     struct err err = {0};
@@ -99,14 +99,14 @@ static void versions_in_numbers(void **state)
 static void nothing_is_found_where_nothing_is(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     const char *const env[] = {"PATH=/usr/bin:bin:", "VIRTUAL_ENV=here", "CUDA_HOME=", "HOME=/root",
                                NULL};
-    scratch_put(&s, "/usr/lib/x86_64-linux-gnu/libcudnn.so.9/a", "a folder");
-    scratch_put(&s, "/etc/ld.so.conf", "include ld.so.conf.d/*.conf\nrelative\n\n");
+    host_put(&s, "/usr/lib/x86_64-linux-gnu/libcudnn.so.9/a", "a folder");
+    host_put(&s, "/etc/ld.so.conf", "include ld.so.conf.d/*.conf\nrelative\n\n");
     struct machine machine = find(&s, env, PATIENT_MS);
     assert_int_equal(machine.gpu_libraries.count, 0);
-    scratch_remove(&s);
+    host_remove(&s);
     machine_release(&machine);
 }
 
@@ -126,10 +126,10 @@ static void a_recorded_machine_is_not_searched(void **state)
 static void the_loaders_folders(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     const char *const env[] = {"LD_LIBRARY_PATH=rel:/a b:/nowhere", NULL};
     put_library(&s, "/a b/libcudnn.so.9", "fake_library.so", 0);
-    scratch_put(&s, "/etc/ld.so.conf.d/x.conf", "# a comment\n/opt/x/lib\n");
+    host_put(&s, "/etc/ld.so.conf.d/x.conf", "# a comment\n/opt/x/lib\n");
     put_library(&s, "/opt/x/lib/libnccl.so.2", "fake_library.so", 0);
     put_library(&s, "/usr/lib64/libcublasLt.so.13", "fake_library.so", 0);
     struct machine machine = find(&s, env, PATIENT_MS);
@@ -141,14 +141,14 @@ static void the_loaders_folders(void **state)
                    "loader");
     for (size_t i = 0; i < 3; i++)
         assert_null(l[i].problem);
-    scratch_remove(&s);
+    host_remove(&s);
     machine_release(&machine);
 }
 
 static void cuda_folders(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     const char *const env[] = {"CUDA_HOME=/srv/cuda", NULL};
     put_library(&s, "/srv/cuda/lib64/libnccl.so.2", "fake_library.so", 0);
     put_library(&s, "/usr/local/cuda-13.1/targets/x86_64-linux/lib/libcublasLt.so.13.1.0.3",
@@ -165,20 +165,20 @@ static void cuda_folders(void **state)
     assert_library(&l[1], "cuDNN", "9.19.0", "/opt/cuda/lib64/libcudnn.so.9", "/opt/cuda", "cuda");
     assert_library(&l[2], "cuBLASLt", "13.1.0.3", "/usr/local/cuda/lib64/libcublasLt.so.13",
                    "/usr/local/cuda", "cuda");
-    scratch_remove(&s);
+    host_remove(&s);
     machine_release(&machine);
 }
 
 static void python_environments(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     const char *const env[] = {"PATH=/none:/opt/torch/bin:/usr/bin", "VIRTUAL_ENV=/work/env",
                                "CONDA_PREFIX=/conda", "HOME=/home/u", NULL};
     put_library(&s, "/work/env/lib/python3.11/site-packages/nvidia/cudnn/lib/libcudnn.so.9",
                 "fake_library.so", 0);
     put_library(&s, "/conda/lib/libcudnn.so.9", "fake_library.so", 0);
-    scratch_put(&s, "/opt/torch/bin/python3.12", "");
+    host_put(&s, "/opt/torch/bin/python3.12", "");
     put_link(&s, "/opt/torch/bin/python3", "python3.12");
     put_library(&s, "/opt/torch/lib/python3.12/site-packages/nvidia/cu13/lib/libcublasLt.so.13",
                 "fake_library.so", 0);
@@ -207,16 +207,16 @@ static void python_environments(void **state)
     assert_library(&l[4], "NCCL", "2.28.9",
                    "/home/u/.local/lib/python3.9/site-packages/nvidia/nccl/lib/libnccl.so.2",
                    "/home/u/.local", "python");
-    scratch_remove(&s);
+    host_remove(&s);
     machine_release(&machine);
 }
 
 static void an_environment_is_found_by_what_its_python_is_a_link_to(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     const char *const env[] = {"PATH=/bin", NULL};
-    scratch_put(&s, "/opt/py/bin/python3", "");
+    host_put(&s, "/opt/py/bin/python3", "");
     char program[1024];
     snprintf(program, sizeof program, "%s/opt/py/bin/python3", s.root);
     assert_int_equal(chmod(program, 0755), 0);
@@ -228,7 +228,7 @@ static void an_environment_is_found_by_what_its_python_is_a_link_to(void **state
     assert_library(machine.gpu_libraries.items, "NCCL", "2.28.9",
                    "/opt/py/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2", "/opt/py",
                    "python");
-    scratch_remove(&s);
+    host_remove(&s);
     machine_release(&machine);
 }
 
@@ -239,15 +239,15 @@ static void an_environment_is_found_by_what_its_python_is_a_link_to(void **state
 static void broken_ones_are_listed(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     const char *const env[] = {"VIRTUAL_ENV=/env", NULL};
     put_library(&s, SITE "nvidia/cudnn/lib/libcudnn.so.9", "fake_crash.so", 0);
     put_library(&s, SITE "nvidia/cublas/lib/libcublasLt.so.12", "fake_library.so", 500);
     put_library(&s, SITE "nvidia/nccl/lib/libnccl.so.2", "fake_nvml_old.so", 0);
-    scratch_put(&s, SITE "nvidia_cudnn_cu12-8.9.2.26.dist-info/METADATA", ""); // of another
-    scratch_put(&s, SITE "nvidia_cudnn_cu13-9.19.0.56.dist-info/METADATA", "");
-    scratch_put(&s, SITE "nvidia_cudnn_frontend-9.99.dist-inf/METADATA", "");
-    scratch_put(&s, SITE "nvidia_nccl-2.dist-info/METADATA", "");
+    host_put(&s, SITE "nvidia_cudnn_cu12-8.9.2.26.dist-info/METADATA", ""); // of another
+    host_put(&s, SITE "nvidia_cudnn_cu13-9.19.0.56.dist-info/METADATA", "");
+    host_put(&s, SITE "nvidia_cudnn_frontend-9.99.dist-inf/METADATA", "");
+    host_put(&s, SITE "nvidia_nccl-2.dist-info/METADATA", "");
     struct machine machine = find(&s, env, PATIENT_MS);
     assert_int_equal(machine.gpu_libraries.count, 3);
     const struct machine_gpu_library *l = machine.gpu_libraries.items;
@@ -259,14 +259,14 @@ static void broken_ones_are_listed(void **state)
     assert_string_equal(l[1].problem, "signal SIGSEGV");
     assert_library(&l[2], "NCCL", NULL, SITE "nvidia/nccl/lib/libnccl.so.2", "/env", "python");
     assert_non_null(strstr(l[2].problem, "has no function ncclGetVersion"));
-    scratch_remove(&s);
+    host_remove(&s);
     machine_release(&machine);
 }
 
 static void one_that_hangs_is_ended(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     const char *const env[] = {NULL};
     put_library(&s, "/usr/lib64/libcudnn.so.9.1.0", "fake_hang.so", 0);
     put_link(&s, "/usr/lib64/libcudnn.so.9", "libcudnn.so.9.1.0");
@@ -275,7 +275,7 @@ static void one_that_hangs_is_ended(void **state)
     assert_library(machine.gpu_libraries.items, "cuDNN", "9.1.0", "/usr/lib64/libcudnn.so.9",
                    "/usr/lib64", "loader");
     assert_string_equal(machine.gpu_libraries.items[0].problem, "not finished within 100 ms");
-    scratch_remove(&s);
+    host_remove(&s);
     machine_release(&machine);
 }
 
@@ -283,22 +283,22 @@ static void one_that_hangs_is_ended(void **state)
 static void cublaslt_is_not_opened_where_its_name_tells(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     const char *const env[] = {"VIRTUAL_ENV=/env", NULL};
     put_library(&s, SITE "nvidia/cublas/lib/libcublasLt.so.12", "fake_crash.so", 0);
-    scratch_put(&s, SITE "nvidia_cublas_cu12-12.8.4.1.dist-info/METADATA", "");
+    host_put(&s, SITE "nvidia_cublas_cu12-12.8.4.1.dist-info/METADATA", "");
     struct machine machine = find(&s, env, PATIENT_MS);
     assert_int_equal(machine.gpu_libraries.count, 1);
     assert_string_equal(machine.gpu_libraries.items[0].version, "12.8.4.1");
     assert_null(machine.gpu_libraries.items[0].problem);
-    scratch_remove(&s);
+    host_remove(&s);
     machine_release(&machine);
 }
 
 static void of_many_the_first_three(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     const char *const env[] = {"LD_LIBRARY_PATH=/a:/b:/c:/d", NULL};
     static const char *const paths[] = {"/a/libnccl.so.2", "/b/libnccl.so.2", "/c/libnccl.so.2",
                                         "/d/libnccl.so.2", "/d/libcudnn.so.9"};
@@ -309,7 +309,7 @@ static void of_many_the_first_three(void **state)
     for (size_t i = 0; i < 3; i++)
         assert_string_equal(machine.gpu_libraries.items[i].path, paths[i]);
     assert_string_equal(machine.gpu_libraries.items[3].path, paths[4]);
-    scratch_remove(&s);
+    host_remove(&s);
     machine_release(&machine);
 }
 
@@ -317,7 +317,7 @@ static void of_many_the_first_three(void **state)
 static void abandoned(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct err err = {0};
     struct probe probe = {.tree = {.root = s.root}};
     struct libraries *libraries;
@@ -325,7 +325,7 @@ static void abandoned(void **state)
     assert_ok(libraries_start(&probe, PATIENT_MS, &libraries, &err), &err);
     libraries_free(libraries);
     libraries_free(NULL);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 int main(void)

@@ -101,41 +101,41 @@ static void test_firmware(void **state)
         {"Supermicro", "SYS-821GE-TNHR", false, "none"},
         {"Unheard Of", "Cloud", true, ""}, // virtual, but by whom?
     };
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        scratch_put(&s, "/sys/class/dmi/id/sys_vendor", rows[i].vendor);
-        scratch_put(&s, "/sys/class/dmi/id/product_name", rows[i].product);
-        scratch_put(&s, "/proc/cpuinfo",
-                    rows[i].hypervisor ? "flags\t\t: fpu vme hypervisor lahf_lm\n"
-                                       : "flags\t\t: fpu vme lahf_lm\n");
+        host_put(&s, "/sys/class/dmi/id/sys_vendor", rows[i].vendor);
+        host_put(&s, "/sys/class/dmi/id/product_name", rows[i].product);
+        host_put(&s, "/proc/cpuinfo",
+                 rows[i].hypervisor ? "flags\t\t: fpu vme hypervisor lahf_lm\n"
+                                    : "flags\t\t: fpu vme lahf_lm\n");
         const char *name = system_of(s.root)->virtualisation;
         assert_string_equal(name ? name : "", rows[i].name);
     }
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void test_without_firmware(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/proc/cpuinfo", "flags\t\t: fpu vme\n");
+    struct host s = host_make();
+    host_put(&s, "/proc/cpuinfo", "flags\t\t: fpu vme\n");
     assert_null(system_of(s.root)->virtualisation); // neither firmware nor flag: cannot tell
-    scratch_put(&s, "/proc/cpuinfo", "flags\t\t: fpu hypervisor\n");
+    host_put(&s, "/proc/cpuinfo", "flags\t\t: fpu hypervisor\n");
     assert_null(system_of(s.root)->virtualisation);
-    scratch_put(&s, "/proc/sys/kernel/osrelease", "5.10.210-fc\n");
+    host_put(&s, "/proc/sys/kernel/osrelease", "5.10.210-fc\n");
     assert_string_equal(system_of(s.root)->virtualisation, "firecracker");
-    scratch_put(&s, "/proc/sys/kernel/osrelease", "6.1.102\n");
+    host_put(&s, "/proc/sys/kernel/osrelease", "6.1.102\n");
     // The default in Firecracker's getting-started guide.
-    scratch_put(&s, "/proc/cmdline", "console=ttyS0 reboot=k panic=1 pci=off root=/dev/vda rw\n");
+    host_put(&s, "/proc/cmdline", "console=ttyS0 reboot=k panic=1 pci=off root=/dev/vda rw\n");
     assert_string_equal(system_of(s.root)->virtualisation, "firecracker");
-    scratch_put(&s, "/proc/sys/kernel/osrelease", "5.15.146.1-microsoft-standard-WSL2\n");
+    host_put(&s, "/proc/sys/kernel/osrelease", "5.15.146.1-microsoft-standard-WSL2\n");
     assert_string_equal(system_of(s.root)->virtualisation, "wsl");
-    scratch_put(&s, "/proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n");
+    host_put(&s, "/proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n");
     assert_string_equal(system_of(s.root)->virtualisation, "gvisor");
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
-static const char *container_with(const struct scratch *s, const char *variable)
+static const char *container_with(const struct host *s, const char *variable)
 {
     char home[] = "HOME=/root", other[64];
     snprintf(other, sizeof other, "%s", variable);
@@ -146,7 +146,7 @@ static const char *container_with(const struct scratch *s, const char *variable)
 static void test_container_by_environment(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     assert_string_equal(container_with(&s, "containers=3"), "none");
     assert_string_equal(container_with(&s, "container="), "none");
     assert_string_equal(container_with(&s, "container=podman"), "podman");
@@ -154,9 +154,9 @@ static void test_container_by_environment(void **state)
     assert_string_equal(container_with(&s, "KUBERNETES_SERVICE_HOST=10.0.0.1"), "kubernetes");
     assert_string_equal(container_with(&s, "APPTAINER_CONTAINER=/x.sif"), "apptainer");
     // Seen from an ssh session in a pod, which has none of its variables.
-    scratch_put(&s, "/var/run/secrets/kubernetes.io/serviceaccount/namespace", "default");
+    host_put(&s, "/var/run/secrets/kubernetes.io/serviceaccount/namespace", "default");
     assert_string_equal(container_with(&s, "A=b"), "kubernetes");
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void test_container_by_files(void **state)
@@ -182,10 +182,10 @@ static void test_container_by_files(void **state)
         {"/proc/self/mountinfo", "1 0 0:9 / / rw - overlay overlay rw,lowerdir=/squash\n", "none"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct scratch s = scratch_make();
-        scratch_put(&s, rows[i].path, rows[i].text);
+        struct host s = host_make();
+        host_put(&s, rows[i].path, rows[i].text);
         assert_string_equal(system_of(s.root)->container, rows[i].name);
-        scratch_remove(&s);
+        host_remove(&s);
     }
 }
 
@@ -193,22 +193,22 @@ static void test_marker_on_a_disk_of_its_own(void **state)
 {
     (void)state;
     // A small virtual machine whose disk was filled from a Docker image.
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/.dockerenv", "");
-    scratch_put(&s, "/proc/self/mountinfo", "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n");
+    struct host s = host_make();
+    host_put(&s, "/.dockerenv", "");
+    host_put(&s, "/proc/self/mountinfo", "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n");
     assert_string_equal(system_of(s.root)->container, "none");
     // Docker's device-mapper storage: a folder of the device, not all of it.
-    scratch_put(&s, "/proc/self/mountinfo",
-                "27 1 253:4 /rootfs / rw,relatime - ext4 /dev/mapper/docker-253:0-1 rw\n");
+    host_put(&s, "/proc/self/mountinfo",
+             "27 1 253:4 /rootfs / rw,relatime - ext4 /dev/mapper/docker-253:0-1 rw\n");
     assert_string_equal(system_of(s.root)->container, "docker");
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void test_first_process(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/proc/1/environ", "");
+    struct host s = host_make();
+    host_put(&s, "/proc/1/environ", "");
     assert_string_equal(system_of(s.root)->container, "none");
     char path[128];
     snprintf(path, sizeof path, "%s/proc/1/environ", s.root);
@@ -218,32 +218,32 @@ static void test_first_process(void **state)
     fwrite(environment, 1, sizeof environment, file); // with the NUL at its end
     assert_int_equal(fclose(file), 0);
     assert_string_equal(system_of(s.root)->container, "lxc");
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void test_power(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/sys/class/power_supply/BAT0/type", "Battery\n");
-    scratch_put(&s, "/sys/class/power_supply/BAT0/status", "Discharging\n");
+    struct host s = host_make();
+    host_put(&s, "/sys/class/power_supply/BAT0/type", "Battery\n");
+    host_put(&s, "/sys/class/power_supply/BAT0/status", "Discharging\n");
     assert_true(system_of(s.root)->on_battery.v);
     // Plugged in, but the supply is too weak: the clocks are not held down as on battery.
-    scratch_put(&s, "/sys/class/power_supply/AC/type", "Mains\n");
-    scratch_put(&s, "/sys/class/power_supply/AC/online", "1\n");
+    host_put(&s, "/sys/class/power_supply/AC/type", "Mains\n");
+    host_put(&s, "/sys/class/power_supply/AC/online", "1\n");
     assert_true(system_of(s.root)->on_battery.known && !system_of(s.root)->on_battery.v);
-    scratch_put(&s, "/sys/class/power_supply/AC/online", "0\n");
-    scratch_put(&s, "/sys/class/power_supply/BAT0/status", "Full\n");
+    host_put(&s, "/sys/class/power_supply/AC/online", "0\n");
+    host_put(&s, "/sys/class/power_supply/BAT0/status", "Full\n");
     assert_true(system_of(s.root)->on_battery.known && !system_of(s.root)->on_battery.v);
-    scratch_remove(&s);
+    host_remove(&s);
 
     // A server with a wireless mouse is not on battery; nor does the mouse tell that it is not.
-    s = scratch_make();
-    scratch_put(&s, "/sys/class/power_supply/mouse/type", "Battery\n");
-    scratch_put(&s, "/sys/class/power_supply/mouse/scope", "Device\n");
-    scratch_put(&s, "/sys/class/power_supply/mouse/status", "Discharging\n");
+    s = host_make();
+    host_put(&s, "/sys/class/power_supply/mouse/type", "Battery\n");
+    host_put(&s, "/sys/class/power_supply/mouse/scope", "Device\n");
+    host_put(&s, "/sys/class/power_supply/mouse/status", "Discharging\n");
     assert_absent(system_of(s.root)->on_battery);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void test_os_release(void **state)
@@ -263,14 +263,14 @@ static void test_os_release(void **state)
         {"NAME=\"only a name\"", NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct scratch s = scratch_make();
-        scratch_put(&s, i % 2 ? "/etc/os-release" : "/usr/lib/os-release", rows[i].line);
+        struct host s = host_make();
+        host_put(&s, i % 2 ? "/etc/os-release" : "/usr/lib/os-release", rows[i].line);
         const char *os = system_of(s.root)->os;
         if (rows[i].name)
             assert_string_equal(os, rows[i].name);
         else
             assert_null(os);
-        scratch_remove(&s);
+        host_remove(&s);
     }
 }
 
@@ -284,17 +284,17 @@ static void test_hostile_counters(void **state)
                                         "cpu 0 0 0 0 0 0 0 0",
                                         "cpu0 1 2 3 4 5 6 7 8",
                                         "cpu a b c d e f g h"};
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     for (size_t i = 0; i < sizeof stats / sizeof *stats; i++) {
-        scratch_put(&s, "/proc/stat", stats[i]);
+        host_put(&s, "/proc/stat", stats[i]);
         assert_absent(system_of(s.root)->steal_percent);
     }
     static const char *const loads[] = {"", "x", "-1.0 0 0", "nan 0 0", "inf", "1e400"};
     for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
-        scratch_put(&s, "/proc/loadavg", loads[i]);
+        host_put(&s, "/proc/loadavg", loads[i]);
         assert_absent(system_of(s.root)->load_1min);
     }
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void test_this_machine(void **state)
@@ -356,28 +356,28 @@ static void test_old_kernel(void **state)
 static void test_limit_above_the_machine(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/proc/meminfo", "MemTotal:        1000 kB\n");
-    scratch_put(&s, "/proc/self/mountinfo", "30 20 0:28 / /cg rw - cgroup2 cgroup2 rw\n");
-    scratch_put(&s, "/proc/self/cgroup", "0::/a\n");
-    scratch_put(&s, "/cg/a/memory.max", "2048000\n");
+    struct host s = host_make();
+    host_put(&s, "/proc/meminfo", "MemTotal:        1000 kB\n");
+    host_put(&s, "/proc/self/mountinfo", "30 20 0:28 / /cg rw - cgroup2 cgroup2 rw\n");
+    host_put(&s, "/proc/self/cgroup", "0::/a\n");
+    host_put(&s, "/cg/a/memory.max", "2048000\n");
     struct machine_memory m = read_root(s.root);
     assert_int(m.limit_bytes, 2048000);
     assert_int(m.usable_bytes, 1024000);
-    scratch_put(&s, "/proc/meminfo", "nothing of use\n");
+    host_put(&s, "/proc/meminfo", "nothing of use\n");
     m = read_root(s.root);
     assert_absent(m.total_bytes);
     assert_int(m.usable_bytes, 2048000);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void test_hostile_meminfo(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
-    scratch_put(&s, "/proc/meminfo",
-                "MemTotal:\nMemAvailable: -5 kB\nSwapTotal: 9999999999999999999 kB\n"
-                "SwapFree: 9007199254740993 kB\n");
+    struct host s = host_make();
+    host_put(&s, "/proc/meminfo",
+             "MemTotal:\nMemAvailable: -5 kB\nSwapTotal: 9999999999999999999 kB\n"
+             "SwapFree: 9007199254740993 kB\n");
     struct machine_memory m = read_root(s.root);
     assert_absent(m.total_bytes);
     assert_absent(m.available_bytes);
@@ -385,7 +385,7 @@ static void test_hostile_meminfo(void **state)
     assert_absent(m.swap_total_bytes);
     assert_absent(m.swap_used_bytes);
     // More free than there is.
-    scratch_put(&s, "/proc/meminfo", "SwapTotal: 10 kB\nSwapFree: 11 kB\n");
+    host_put(&s, "/proc/meminfo", "SwapTotal: 10 kB\nSwapFree: 11 kB\n");
     m = read_root(s.root);
     assert_int(m.swap_total_bytes, 10240);
     assert_absent(m.swap_used_bytes);
@@ -396,13 +396,13 @@ static void test_hostile_meminfo(void **state)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char text[256];
         snprintf(text, sizeof text, "1 0 0:9 / /dev/shm rw - tmpfs shm rw,%s\n", sizes[i]);
-        scratch_put(&s, "/proc/self/mountinfo", text);
+        host_put(&s, "/proc/self/mountinfo", text);
         assert_absent(read_root(s.root).shm_total_bytes);
     }
     // A plain folder on a disk is not shared memory, whatever its options.
-    scratch_put(&s, "/proc/self/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw,size=1k\n");
+    host_put(&s, "/proc/self/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw,size=1k\n");
     assert_absent(read_root(s.root).shm_total_bytes);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void test_memory_this_machine(void **state)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "ledger/import_site.h"
+#include "ledger/import_file.h"
 #include "record/share.h"
 #include "report/site_store.h"
 

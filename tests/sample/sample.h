@@ -9,7 +9,7 @@
 #include "sample/tasks.h"
 
 // /proc/PID/stat with what is read of it (proc_pid_stat(5)): times in ticks, memory in pages.
-static inline void put_task(const struct scratch *s, int pid, int parent, long user, long system,
+static inline void put_task(const struct host *s, int pid, int parent, long user, long system,
                             long child_user, long child_system, long pages)
 {
     char path[64], text[512];
@@ -18,10 +18,10 @@ static inline void put_task(const struct scratch *s, int pid, int parent, long u
              "%d (a (b) c) S %d 1 1 0 -1 4194304 100 200 0 0 %ld %ld %ld %ld 20 0 1 0 %d 1000000 "
              "%ld 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0\n",
              pid, parent, user, system, child_user, child_system, 7000 + pid, pages);
-    scratch_put(s, path, text);
+    host_put(s, path, text);
 }
 
-static inline void put_io(const struct scratch *s, int pid, long in, long out)
+static inline void put_io(const struct host *s, int pid, long in, long out)
 {
     char path[64], text[256];
     snprintf(path, sizeof path, "/proc/%d/io", pid);
@@ -29,22 +29,22 @@ static inline void put_io(const struct scratch *s, int pid, long in, long out)
              "rchar: 999999\nwchar: 888888\nsyscr: 7\nsyscw: 6\nread_bytes: %ld\nwrite_bytes: "
              "%ld\ncancelled_write_bytes: 0\n",
              in, out);
-    scratch_put(s, path, text);
+    host_put(s, path, text);
 }
 
-static inline void drop(const struct scratch *s, const char *path)
+static inline void drop(const struct host *s, const char *path)
 {
     char full[512];
     snprintf(full, sizeof full, "%s%s", s->root, path);
-    assert_int_equal(nftw(full, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS), 0);
+    assert_int_equal(nftw(full, host_unlink, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 // A process that ends: an open file of a real /proc fails from then on, a recorded one is emptied.
-static inline void end_task(const struct scratch *s, int pid)
+static inline void end_task(const struct host *s, int pid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    scratch_put(s, path, "");
+    host_put(s, path, "");
     snprintf(path, sizeof path, "/proc/%d", pid);
     drop(s, path);
 }

@@ -14,7 +14,7 @@
     "gpu0.power = 642110\ngpu0.energy = 1000000\ngpu0.sm = 1755\ngpu0.temperature = 61\n"          \
     "gpu0.reasons = 0x24\ngpu0.sent = 1000000\ngpu0.received = 2000000\n"
 
-static void begin(struct opened *o, const struct scratch *s, const char *answers)
+static void begin(struct opened *o, const struct host *s, const char *answers)
 {
     use_library("FARE_NVML", "../machine/fake_nvml.so");
     answers_are(answers);
@@ -26,7 +26,7 @@ static void begin(struct opened *o, const struct scratch *s, const char *answers
 static void a_gpu_is_read(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     begin(&o, &s, H100 BUSY);
     assert_true(o.place.gpus_known);
@@ -48,13 +48,13 @@ static void a_gpu_is_read(void **state)
     }
     assert_false(o.gpus[0].ours || o.gpus[0].others || o.gpus[0].lost);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void pcie_counts_both_ways(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     begin(&o, &s, H100 BUSY);
     read_at(&o, 0);
@@ -65,13 +65,13 @@ static void pcie_counts_both_ways(void **state)
         read_at(&o, i);
     assert_absent(o.reading.gpus[0].pcie_bytes_per_s);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void processes_tell_whose_gpu_it_is(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
     put_task(&s, 101, 100, 0, 0, 0, 0, 1);
@@ -104,13 +104,13 @@ static void processes_tell_whose_gpu_it_is(void **state)
         assert_true(o.gpus[0].others == cases[i].others);
         close_source(&o);
     }
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void absurd_answers_are_absent(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     begin(&o, &s,
           H100 "gpu0.use = 4294967295\ngpu0.memory = 1000 0 0 5000\ngpu0.power = 4294967295\n"
@@ -132,13 +132,13 @@ static void absurd_answers_are_absent(void **state)
     begin(&o, &s, H100 "unterminated = 1\n");
     assert_int_equal(strlen(o.gpus[0].name), sizeof o.gpus[0].name - 1);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void what_fails_is_absent(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     begin(&o, &s, H100 "fail.nvmlDeviceGetName = 999\nfail.nvmlDeviceGetUUID = 999\n");
     assert_string_equal(o.gpus[0].name, "");
@@ -156,13 +156,13 @@ static void what_fails_is_absent(void **state)
     assert_true(o.place.gpus_known);
     read_at(&o, 0);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void no_library_or_no_driver(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     use_library("FARE_NVML", "../machine/fake_nvml.so");
     answers_are("init = 9\n");
@@ -174,13 +174,13 @@ static void no_library_or_no_driver(void **state)
     open_source(&o, &source_nvml, s.root, 100);
     assert_false(source_nvml.begin(o.state, &o.place));
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void a_gpu_cut_into_instances_shows_nothing(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
     begin(&o, &s, H100 BUSY "gpu0.mig = 1\ngpu0.process0 = 100 5\n");
@@ -190,13 +190,13 @@ static void a_gpu_cut_into_instances_shows_nothing(void **state)
     assert_absent(gpu->energy_mj);
     assert_true(o.gpus[0].ours);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void a_gpu_that_is_lost_is_asked_no_more(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     begin(&o, &s, H100 BUSY);
     read_at(&o, 0);
@@ -210,13 +210,13 @@ static void a_gpu_that_is_lost_is_asked_no_more(void **state)
     read_at(&o, 2);
     assert_absent(o.reading.gpus[0].use_percent);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void an_old_library(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
     use_library("FARE_NVML", "../machine/fake_nvml_old.so");
@@ -230,7 +230,7 @@ static void an_old_library(void **state)
     assert_absent(gpu->activity.sm_percent);
     assert_true(o.gpus[0].ours);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 #define GPM                                                                                        \
@@ -241,7 +241,7 @@ static void an_old_library(void **state)
 static void activity_of_the_gpus_parts(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     begin(&o, &s, H100 BUSY GPM);
     assert_absent(read_at(&o, 0)->gpus[0].activity.sm_percent);    // since when?
@@ -259,7 +259,7 @@ static void activity_of_the_gpus_parts(void **state)
     assert_real(o.reading.gpus[0].use_percent, 93);
     assert_absent(o.reading.gpus[0].activity.sm_percent);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void counters_that_misbehave(void **state)
@@ -284,7 +284,7 @@ static void counters_that_misbehave(void **state)
         {"fail.nvmlGpmMetricsGet = 25\n" GPM, false, false},
         {"gpu0.mig = 1\n" GPM, false, false},
     };
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct opened o;
         char answers[2048];
@@ -298,7 +298,7 @@ static void counters_that_misbehave(void **state)
         }
         close_source(&o);
     }
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static int forget(void **state)

@@ -245,7 +245,7 @@ static void a_process_that_has_ended_already(void **state)
 static void nothing_to_read(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct run run;
     unsetenv("FARE_NVML");
     finish(start(&(struct sampler_options){.root = s.root, .pid = 100}), &run);
@@ -257,7 +257,7 @@ static void nothing_to_read(void **state)
     assert_absent(run.use.gpus);
     assert_int_equal(run.taints.count, 0);
     record_release(run_fields, &run);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 #define TWO_GPUS                                                                                   \
@@ -269,7 +269,7 @@ static void nothing_to_read(void **state)
 static void gpus_of_a_run(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct run run;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
     use_library("FARE_NVML", "../machine/fake_nvml.so");
@@ -303,7 +303,7 @@ static void gpus_of_a_run(void **state)
     assert_int(run.use.gpu_list.items[0].index, 1);
     assert_true(run.use.gpu_energy_j.v > 5 && run.use.gpu_energy_j.v < 1000); // 500 W × 0.3 s
     record_release(run_fields, &run);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 // Renamed into place: the other thread must not read half of it.
@@ -333,7 +333,7 @@ static enum sampler_busy busy_soon(struct sampler *sampler, double *share, struc
 static void busy_cpus(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     double share = -1;
     struct maybe_real work;
     unsetenv("FARE_NVML");
@@ -351,7 +351,7 @@ static void busy_cpus(void **state)
     assert_int_equal(busy_soon(sampler, &share, &work), SAMPLER_CPUS);
     assert_true(share == 0 && !work.known);
     sampler_free(sampler);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 // Two GPUs, the run on one of them: its share since the last call, not the other's. TWO_GPUS has
@@ -359,7 +359,7 @@ static void busy_cpus(void **state)
 static void busy_gpus(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     double share = -1;
     struct maybe_real work;
     put_task(&s, 100, 1, 50, 50, 0, 0, 1);
@@ -379,13 +379,13 @@ static void busy_gpus(void **state)
     assert_true(fabs(share - 0.2) < 1e-9);
     assert_true(work.known && fabs(work.v - 0.9) < 1e-9);
     sampler_free(sampler);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void a_gpu_lost_in_mid_run(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct run run;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
     answers_are(TWO_GPUS);
@@ -399,7 +399,7 @@ static void a_gpu_lost_in_mid_run(void **state)
     assert_real(run.use.gpu_percent, 80);
     assert_true(tainted(&run, "GPU 0 was lost during the run"));
     record_release(run_fields, &run);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 // The thread is left behind; it wakes up later and clears up after itself (under the address
@@ -407,10 +407,10 @@ static void a_gpu_lost_in_mid_run(void **state)
 static void a_driver_that_hangs(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct run run;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
-    scratch_put(&s, "/proc/stat", "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n");
+    host_put(&s, "/proc/stat", "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n");
     static const struct {
         const char *hang;
         bool silent;
@@ -442,7 +442,7 @@ static void a_driver_that_hangs(void **state)
         record_release(run_fields, &run);
         clock_sleep_ns(2500 * NS_PER_MS); // the stand-in is not made for two threads
     }
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static int forget(void **state)

@@ -12,21 +12,21 @@
 static void starting_and_finishing(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     put_task(&s, 100, 1, 1, 1, 0, 0, 1);
-    scratch_put(&s, "/proc/stat", "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n");
-    scratch_put(&s, "/proc/100/cgroup", "0::/one\n");
-    scratch_put(&s, "/proc/self/mountinfo", "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 c rw\n");
-    scratch_put(&s, "/sys/fs/cgroup/one/cpu.stat", "throttled_usec 1\n");
-    scratch_put(&s, "/sys/class/powercap/intel-rapl:0/name", "package-0\n");
-    scratch_put(&s, "/sys/class/powercap/intel-rapl:0/energy_uj", "5\n");
-    scratch_put(&s, "/proc/net/dev", "  eth0: 1 1 0 0 0 0 0 0 2 1 0 0 0 0 0 0\n");
-    scratch_put(&s, "/sys/module/amdgpu/version", "6.7.0\n");
-    scratch_put(&s, "/dev/kfd", "");
-    scratch_put(&s, CARD "vendor", "0x1002\n");
-    scratch_put(&s, CARD "device", "0x740f\n");
-    scratch_put(&s, CARD "class", "0x120000\n");
-    scratch_put(&s, CARD "hwmon/hwmon5/temp1_input", "71000\n");
+    host_put(&s, "/proc/stat", "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n");
+    host_put(&s, "/proc/100/cgroup", "0::/one\n");
+    host_put(&s, "/proc/self/mountinfo", "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 c rw\n");
+    host_put(&s, "/sys/fs/cgroup/one/cpu.stat", "throttled_usec 1\n");
+    host_put(&s, "/sys/class/powercap/intel-rapl:0/name", "package-0\n");
+    host_put(&s, "/sys/class/powercap/intel-rapl:0/energy_uj", "5\n");
+    host_put(&s, "/proc/net/dev", "  eth0: 1 1 0 0 0 0 0 0 2 1 0 0 0 0 0 0\n");
+    host_put(&s, "/sys/module/amdgpu/version", "6.7.0\n");
+    host_put(&s, "/dev/kfd", "");
+    host_put(&s, CARD "vendor", "0x1002\n");
+    host_put(&s, CARD "device", "0x740f\n");
+    host_put(&s, CARD "class", "0x120000\n");
+    host_put(&s, CARD "hwmon/hwmon5/temp1_input", "71000\n");
     char link[256];
     snprintf(link, sizeof link, "%s" CARD "driver", s.root);
     assert_int_equal(symlink("../../../bus/pci/drivers/amdgpu", link), 0);
@@ -48,7 +48,7 @@ static void starting_and_finishing(void **state)
         record_release(run_fields, &run);
         OOM_EXPECT(rc, &err);
     }
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void filling(void **state)

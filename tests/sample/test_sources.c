@@ -7,14 +7,14 @@
 static void cpu_time_of_everyone(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     struct err err = {0};
     double hz = (double)sysconf(_SC_CLK_TCK);
     //                    user nice system idle iowait irq softirq steal guest guest_nice
-    scratch_put(&s, "/proc/stat",
-                "cpu  100 20 30 4000 50 6 7 80 9 10\ncpu0 1 1 1 1 1 1 1 1 0 0\n"
-                "cpu1 1 1 1 1 1 1 1 1 0 0\ncpu17 1 1 1 1 1 1 1 1 0 0\nintr 12345 cpu\nctxt 1\n");
+    host_put(&s, "/proc/stat",
+             "cpu  100 20 30 4000 50 6 7 80 9 10\ncpu0 1 1 1 1 1 1 1 1 0 0\n"
+             "cpu1 1 1 1 1 1 1 1 1 0 0\ncpu17 1 1 1 1 1 1 1 1 0 0\nintr 12345 cpu\nctxt 1\n");
     put_task(&s, 100, 1, 20, 30, 0, 0, 10);
     open_source(&o, &source_cpu, s.root, 100);
     assert_int_equal(o.rc, 0);
@@ -28,14 +28,14 @@ static void cpu_time_of_everyone(void **state)
     static const char *const bad[] = {"",         "cpu",     "cpu  1 2 3", "cpu  1 2 3 4 5 6 7 -8",
                                       "intr 5 5", "\xff\xff"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        scratch_put(&s, "/proc/stat", bad[i]);
+        host_put(&s, "/proc/stat", bad[i]);
         reading = read_at(&o, 1);
         assert_absent(reading->busy_cpu_s);
         assert_absent(reading->steal_cpu_s);
         assert_real(reading->run_cpu_s, 50 / hz);
     }
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 #define NET_HEAD                                                                                   \
@@ -45,55 +45,55 @@ static void cpu_time_of_everyone(void **state)
 static void network_bytes(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     open_source(&o, &source_net, s.root, 1);
     assert_int_equal(o.rc, ERR_MISSING);
     close_source(&o);
-    scratch_put(&s, "/proc/net/dev",
-                NET_HEAD "    lo: 900 1 0 0 0 0 0 0 900 1 0 0 0 0 0 0\n"
-                         "  eth0:1000 1 0 0 0 0 0 0 2000 1 0 0 0 0 0 0\n"
-                         "docker0: 500 1 0 0 0 0 0 0 600 1 0 0 0 0 0 0\n");
+    host_put(&s, "/proc/net/dev",
+             NET_HEAD "    lo: 900 1 0 0 0 0 0 0 900 1 0 0 0 0 0 0\n"
+                      "  eth0:1000 1 0 0 0 0 0 0 2000 1 0 0 0 0 0 0\n"
+                      "docker0: 500 1 0 0 0 0 0 0 600 1 0 0 0 0 0 0\n");
     // No interface with a device: a container. All but the loopback count.
     open_source(&o, &source_net, s.root, 1);
     read_at(&o, 0);
     assert_int(o.reading.network_in_bytes, 0);
-    scratch_put(&s, "/proc/net/dev",
-                NET_HEAD "    lo: 99900 1 0 0 0 0 0 0 99900 1 0 0 0 0 0 0\n"
-                         "  eth0:1100 1 0 0 0 0 0 0 2010 1 0 0 0 0 0 0\n"
-                         "docker0: 501 1 0 0 0 0 0 0 602 1 0 0 0 0 0 0\n"
-                         "  eth1: 77 1 0 0 0 0 0 0 88 1 0 0 0 0 0 0\n"); // new: counted from here
+    host_put(&s, "/proc/net/dev",
+             NET_HEAD "    lo: 99900 1 0 0 0 0 0 0 99900 1 0 0 0 0 0 0\n"
+                      "  eth0:1100 1 0 0 0 0 0 0 2010 1 0 0 0 0 0 0\n"
+                      "docker0: 501 1 0 0 0 0 0 0 602 1 0 0 0 0 0 0\n"
+                      "  eth1: 77 1 0 0 0 0 0 0 88 1 0 0 0 0 0 0\n"); // new: counted from here
     read_at(&o, 1);
     assert_int(o.reading.network_in_bytes, 101);
     assert_int(o.reading.network_out_bytes, 12);
-    scratch_put(&s, "/proc/net/dev",
-                NET_HEAD "  eth0: 30 1 0 0 0 0 0 0 2010 1 0 0 0 0 0 0\n" // went down and up
-                         "  eth1: 80 1 0 0 0 0 0 0 88 1 0 0 0 0 0 0\nbroken: 1 2 3\n: 1\nx");
+    host_put(&s, "/proc/net/dev",
+             NET_HEAD "  eth0: 30 1 0 0 0 0 0 0 2010 1 0 0 0 0 0 0\n" // went down and up
+                      "  eth1: 80 1 0 0 0 0 0 0 88 1 0 0 0 0 0 0\nbroken: 1 2 3\n: 1\nx");
     read_at(&o, 2);
     assert_int(o.reading.network_in_bytes, 134);
     assert_int(o.reading.network_out_bytes, 12);
-    scratch_put(&s, "/proc/net/dev", "");
+    host_put(&s, "/proc/net/dev", "");
     read_at(&o, 3);
     assert_absent(o.reading.network_in_bytes);
     close_source(&o);
     // With a device behind eth0 the bridge is the same bytes again.
-    scratch_put(&s, "/sys/class/net/eth0/device/vendor", "0x1af4\n");
-    scratch_put(&s, "/proc/net/dev",
-                NET_HEAD "  eth0:1000 1 0 0 0 0 0 0 2000 1 0 0 0 0 0 0\n"
-                         "docker0: 500 1 0 0 0 0 0 0 600 1 0 0 0 0 0 0\n");
+    host_put(&s, "/sys/class/net/eth0/device/vendor", "0x1af4\n");
+    host_put(&s, "/proc/net/dev",
+             NET_HEAD "  eth0:1000 1 0 0 0 0 0 0 2000 1 0 0 0 0 0 0\n"
+                      "docker0: 500 1 0 0 0 0 0 0 600 1 0 0 0 0 0 0\n");
     open_source(&o, &source_net, s.root, 1);
     read_at(&o, 0);
-    scratch_put(&s, "/proc/net/dev",
-                NET_HEAD "  eth0:1700 1 0 0 0 0 0 0 2003 1 0 0 0 0 0 0\n"
-                         "docker0: 900 1 0 0 0 0 0 0 700 1 0 0 0 0 0 0\n");
+    host_put(&s, "/proc/net/dev",
+             NET_HEAD "  eth0:1700 1 0 0 0 0 0 0 2003 1 0 0 0 0 0 0\n"
+                      "docker0: 900 1 0 0 0 0 0 0 700 1 0 0 0 0 0 0\n");
     read_at(&o, 1);
     assert_int(o.reading.network_in_bytes, 700);
     assert_int(o.reading.network_out_bytes, 3);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
-static void put_package(const struct scratch *s, const char *domain, const char *name,
+static void put_package(const struct host *s, const char *domain, const char *name,
                         const char *energy_uj, const char *range_uj)
 {
     const char *const files[][2] = {
@@ -101,14 +101,14 @@ static void put_package(const struct scratch *s, const char *domain, const char 
     for (int i = 0; i < 3; i++) {
         char path[128];
         snprintf(path, sizeof path, "/sys/class/powercap/%s/%s", domain, files[i][0]);
-        scratch_put(s, path, files[i][1]);
+        host_put(s, path, files[i][1]);
     }
 }
 
 static void energy_of_packages(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     put_package(&s, "intel-rapl:0", "package-0\n", "262143000000\n", "262143328850\n");
     put_package(&s, "intel-rapl:0:0", "core\n", "5000000\n", "262143328850\n");
@@ -136,13 +136,13 @@ static void energy_of_packages(void **state)
     read_at(&o, 12.5);
     assert_absent(o.reading.cpu_energy_j);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void energy_that_cannot_be_read_is_absent(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     open_source(&o, &source_rapl, s.root, 1);
     assert_int_equal(o.rc, ERR_MISSING);
@@ -161,51 +161,51 @@ static void energy_that_cannot_be_read_is_absent(void **state)
     read_at(&o, 2);
     assert_absent(o.reading.cpu_energy_j);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void quota_of_version_2(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
-    scratch_put(&s, "/proc/77/cgroup", "0::/jobs/one\n");
-    scratch_put(&s, "/proc/self/mountinfo",
-                "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n");
-    scratch_put(&s, "/sys/fs/cgroup/cpu.stat", "usage_usec 9\nuser_usec 5\n"); // the root has none
-    scratch_put(&s, "/sys/fs/cgroup/jobs/cpu.stat",
-                "usage_usec 1\nnr_periods 3\nnr_throttled 1\nthrottled_usec 1000000\n");
-    scratch_put(&s, "/sys/fs/cgroup/jobs/one/cpu.stat", "usage_usec 1\nthrottled_usec 500\n");
+    host_put(&s, "/proc/77/cgroup", "0::/jobs/one\n");
+    host_put(&s, "/proc/self/mountinfo",
+             "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n");
+    host_put(&s, "/sys/fs/cgroup/cpu.stat", "usage_usec 9\nuser_usec 5\n"); // the root has none
+    host_put(&s, "/sys/fs/cgroup/jobs/cpu.stat",
+             "usage_usec 1\nnr_periods 3\nnr_throttled 1\nthrottled_usec 1000000\n");
+    host_put(&s, "/sys/fs/cgroup/jobs/one/cpu.stat", "usage_usec 1\nthrottled_usec 500\n");
     open_source(&o, &source_cgroup, s.root, 77);
     assert_int_equal(o.rc, 0);
     read_at(&o, 0);
     assert_int(o.reading.throttled_ns, 0);
-    scratch_put(&s, "/sys/fs/cgroup/jobs/cpu.stat", "usage_usec 1\nthrottled_usec 4100000\n");
-    scratch_put(&s, "/sys/fs/cgroup/jobs/one/cpu.stat", "usage_usec 1\nthrottled_usec 1500\n");
+    host_put(&s, "/sys/fs/cgroup/jobs/cpu.stat", "usage_usec 1\nthrottled_usec 4100000\n");
+    host_put(&s, "/sys/fs/cgroup/jobs/one/cpu.stat", "usage_usec 1\nthrottled_usec 1500\n");
     read_at(&o, 1);
     assert_int(o.reading.throttled_ns, 3100000000);
-    scratch_put(&s, "/sys/fs/cgroup/jobs/cpu.stat", "throttled_usec 99999999999999999999\n");
+    host_put(&s, "/sys/fs/cgroup/jobs/cpu.stat", "throttled_usec 99999999999999999999\n");
     read_at(&o, 2);
     assert_int(o.reading.throttled_ns, 3100000000);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void quota_of_version_1(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
-    scratch_put(&s, "/proc/77/cgroup", "4:memory:/x\n3:cpu,cpuacct:/docker/ab\n");
-    scratch_put(&s, "/proc/self/mountinfo",
-                "33 32 0:30 /docker/ab /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n");
-    scratch_put(&s, "/sys/fs/cgroup/cpu/cpu.stat",
-                "nr_periods 10\nnr_throttled 2\nthrottled_time 250000000\n");
+    host_put(&s, "/proc/77/cgroup", "4:memory:/x\n3:cpu,cpuacct:/docker/ab\n");
+    host_put(&s, "/proc/self/mountinfo",
+             "33 32 0:30 /docker/ab /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n");
+    host_put(&s, "/sys/fs/cgroup/cpu/cpu.stat",
+             "nr_periods 10\nnr_throttled 2\nthrottled_time 250000000\n");
     open_source(&o, &source_cgroup, s.root, 77);
     assert_int_equal(o.rc, 0);
     read_at(&o, 0);
-    scratch_put(&s, "/sys/fs/cgroup/cpu/cpu.stat",
-                "nr_periods 20\nnr_throttled 9\nthrottled_time 1250000123\n");
+    host_put(&s, "/sys/fs/cgroup/cpu/cpu.stat",
+             "nr_periods 20\nnr_throttled 9\nthrottled_time 1250000123\n");
     read_at(&o, 1);
     assert_int(o.reading.throttled_ns, 1000000123);
     close_source(&o);
@@ -213,26 +213,26 @@ static void quota_of_version_1(void **state)
     open_source(&o, &source_cgroup, s.root, 77);
     assert_int_equal(o.rc, ERR_MISSING);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 #define CARD "/sys/bus/pci/devices/0000:c3:00.0/"
 
-static void put_card(const struct scratch *s)
+static void put_card(const struct host *s)
 {
-    scratch_put(s, "/sys/module/amdgpu/version", "6.7.0\n");
-    scratch_put(s, "/dev/kfd", "");
-    scratch_put(s, CARD "vendor", "0x1002\n");
-    scratch_put(s, CARD "device", "0x740f\n");
-    scratch_put(s, CARD "class", "0x120000\n");
-    scratch_put(s, CARD "unique_id", "a1b2c3d4e5f60718\n");
-    scratch_put(s, CARD "gpu_busy_percent", "97\n");
-    scratch_put(s, CARD "mem_info_vram_total", "68702699520\n");
-    scratch_put(s, CARD "mem_info_vram_used", "60000000000\n");
-    scratch_put(s, CARD "hwmon/hwmon5/power1_average", "289000000\n");
-    scratch_put(s, CARD "hwmon/hwmon5/energy1_input", "123456789\n");
-    scratch_put(s, CARD "hwmon/hwmon5/freq1_input", "1700000000\n");
-    scratch_put(s, CARD "hwmon/hwmon5/temp1_input", "71000\n");
+    host_put(s, "/sys/module/amdgpu/version", "6.7.0\n");
+    host_put(s, "/dev/kfd", "");
+    host_put(s, CARD "vendor", "0x1002\n");
+    host_put(s, CARD "device", "0x740f\n");
+    host_put(s, CARD "class", "0x120000\n");
+    host_put(s, CARD "unique_id", "a1b2c3d4e5f60718\n");
+    host_put(s, CARD "gpu_busy_percent", "97\n");
+    host_put(s, CARD "mem_info_vram_total", "68702699520\n");
+    host_put(s, CARD "mem_info_vram_used", "60000000000\n");
+    host_put(s, CARD "hwmon/hwmon5/power1_average", "289000000\n");
+    host_put(s, CARD "hwmon/hwmon5/energy1_input", "123456789\n");
+    host_put(s, CARD "hwmon/hwmon5/freq1_input", "1700000000\n");
+    host_put(s, CARD "hwmon/hwmon5/temp1_input", "71000\n");
     char link[256];
     snprintf(link, sizeof link, "%s" CARD "driver", s->root);
     assert_int_equal(symlink("../../../bus/pci/drivers/amdgpu", link), 0);
@@ -241,7 +241,7 @@ static void put_card(const struct scratch *s)
 static void amd_cards(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     open_source(&o, &source_amdgpu, s.root, 1);
     assert_int_equal(o.rc, ERR_MISSING);
@@ -261,12 +261,12 @@ static void amd_cards(void **state)
     assert_absent(gpu->throttle_bits);
     assert_absent(gpu->pcie_bytes_per_s);
     // A GPU in reset answers nonsense or nothing.
-    scratch_put(&s, CARD "gpu_busy_percent", "65535\n");
-    scratch_put(&s, CARD "mem_info_vram_used", "");
-    scratch_put(&s, CARD "hwmon/hwmon5/power1_average", "-1\n");
-    scratch_put(&s, CARD "hwmon/hwmon5/energy1_input", "18446744073709551615\n");
-    scratch_put(&s, CARD "hwmon/hwmon5/freq1_input", "x\n");
-    scratch_put(&s, CARD "hwmon/hwmon5/temp1_input", "4294967295\n");
+    host_put(&s, CARD "gpu_busy_percent", "65535\n");
+    host_put(&s, CARD "mem_info_vram_used", "");
+    host_put(&s, CARD "hwmon/hwmon5/power1_average", "-1\n");
+    host_put(&s, CARD "hwmon/hwmon5/energy1_input", "18446744073709551615\n");
+    host_put(&s, CARD "hwmon/hwmon5/freq1_input", "x\n");
+    host_put(&s, CARD "hwmon/hwmon5/temp1_input", "4294967295\n");
     gpu = read_at(&o, 1)->gpus;
     assert_absent(gpu->use_percent);
     assert_absent(gpu->memory_bytes);
@@ -275,7 +275,7 @@ static void amd_cards(void **state)
     assert_absent(gpu->clock_mhz);
     assert_absent(gpu->temperature_c);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 // The recorded machine with two AMD cards, one of which has power1_input alone.
@@ -308,15 +308,15 @@ static void amd_cards_of_a_recorded_machine(void **state)
 static void storage_pressure(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct opened o;
     open_source(&o, &source_pressure, s.root, 77);
     assert_int_equal(o.rc, ERR_MISSING);
     close_source(&o);
     // The machine's, then the run's own group's; the words are the kernel's (psi.rst).
-    scratch_put(&s, "/proc/pressure/io",
-                "some avg10=0.00 avg60=1.50 avg300=0.10 total=5000000\n"
-                "full avg10=0.00 avg60=0.00 avg300=0.00 total=4000000\n");
+    host_put(&s, "/proc/pressure/io",
+             "some avg10=0.00 avg60=1.50 avg300=0.10 total=5000000\n"
+             "full avg10=0.00 avg60=0.00 avg300=0.00 total=4000000\n");
     open_source(&o, &source_pressure, s.root, 77);
     assert_real(read_at(&o, 0)->io_stalled_s, 5);
     static const char *const bad[] = {"",
@@ -326,21 +326,21 @@ static void storage_pressure(void **state)
                                       "some total=99999999999999999999\n",
                                       "\xff\xfe"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        scratch_put(&s, "/proc/pressure/io", bad[i]);
+        host_put(&s, "/proc/pressure/io", bad[i]);
         assert_absent(read_at(&o, 1)->io_stalled_s);
     }
     close_source(&o);
-    scratch_put(&s, "/proc/77/cgroup", "0::/jobs/one\n");
-    scratch_put(&s, "/proc/77/mountinfo",
-                "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n");
-    scratch_put(&s, "/proc/self/mountinfo",
-                "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n");
-    scratch_put(&s, "/sys/fs/cgroup/jobs/io.pressure", "some avg10=0.00 total=9000000\n");
-    scratch_put(&s, "/sys/fs/cgroup/jobs/one/io.pressure", "some avg10=0.00 total=250000\n");
+    host_put(&s, "/proc/77/cgroup", "0::/jobs/one\n");
+    host_put(&s, "/proc/77/mountinfo",
+             "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n");
+    host_put(&s, "/proc/self/mountinfo",
+             "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n");
+    host_put(&s, "/sys/fs/cgroup/jobs/io.pressure", "some avg10=0.00 total=9000000\n");
+    host_put(&s, "/sys/fs/cgroup/jobs/one/io.pressure", "some avg10=0.00 total=250000\n");
     open_source(&o, &source_pressure, s.root, 77);
     assert_real(read_at(&o, 0)->io_stalled_s, 0.25);
     close_source(&o);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 int main(void)

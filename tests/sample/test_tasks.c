@@ -18,15 +18,14 @@ static double tick_s(double ticks)
 static void stat_lines_are_read(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
     struct err err = {0};
     bool visible;
     // The name may hold blanks, brackets and line ends; the fields count from the last bracket.
-    scratch_put(
-        &s, "/proc/42/stat",
-        "42 (a) R (b\n) Z 7 1 1 0 -1 4194304 1 2 3 4 11 22 33 44 20 0 1 0 12345 1000 99 0 0");
+    host_put(&s, "/proc/42/stat",
+             "42 (a) R (b\n) Z 7 1 1 0 -1 4194304 1 2 3 4 11 22 33 44 20 0 1 0 12345 1000 99 0 0");
     put_task(&s, 7, 1, 0, 0, 0, 0, 1);
     assert_true(task_is_below(&tree, 42, 7, &visible)); // 7 is its parent
     assert_ok(tasks_new(&tasks, &tree, 42, &err), &err);
@@ -47,12 +46,12 @@ static void stat_lines_are_read(void **state)
         "\xff\xfe)))) ((",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        scratch_put(&s, "/proc/1/stat", bad[i]);
+        host_put(&s, "/proc/1/stat", bad[i]);
         assert_false(task_is_below(&tree, 1, 1, &visible));
         assert_false(visible);
         assert_int_equal(tasks_new(&tasks, &tree, 1, &err), ERR_MISSING);
     }
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 // 100 is the run; 110 and 120 its children, 111 a grandchild with a smaller number than its
@@ -60,7 +59,7 @@ static void stat_lines_are_read(void **state)
 static void descendants_are_found_and_summed(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
     struct err err = {0};
@@ -72,7 +71,7 @@ static void descendants_are_found_and_summed(void **state)
     put_task(&s, 1, 0, 5000, 5000, 1000, 1000, 500);
     put_io(&s, 100, 4096, 8192);
     put_io(&s, 50, 100, 200);
-    scratch_put(&s, "/proc/100/status", "Name:\tx\nVmPeak:\t 999 kB\nVmHWM:\t   8000 kB\n");
+    host_put(&s, "/proc/100/status", "Name:\tx\nVmPeak:\t 999 kB\nVmHWM:\t   8000 kB\n");
     assert_ok(tasks_new(&tasks, &tree, 100, &err), &err);
     const struct tasks_use *use = tasks_read(tasks);
     assert_real(use->cpu_s, tick_s(40 + 3 + 7 + 300));
@@ -87,18 +86,18 @@ static void descendants_are_found_and_summed(void **state)
     assert_int(use->memory_peak_bytes, 6060 * sysconf(_SC_PAGESIZE));
     // Nonsense is left out: a counter that no disk reaches, a peak of more than all memory.
     put_io(&s, 100, INT64_MAX, 1);
-    scratch_put(&s, "/proc/100/status", "VmHWM:\t 9223372036854775807 kB\n");
+    host_put(&s, "/proc/100/status", "VmHWM:\t 9223372036854775807 kB\n");
     use = tasks_read(tasks);
     assert_int(use->read_bytes, 4196);
     assert_int(use->memory_peak_bytes, 6060 * sysconf(_SC_PAGESIZE));
     tasks_free(tasks);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void lists_of_children_are_used_where_the_kernel_has_them(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
     struct err err = {0};
@@ -106,20 +105,20 @@ static void lists_of_children_are_used_where_the_kernel_has_them(void **state)
     put_task(&s, 110, 100, 10, 0, 0, 0, 1);
     put_task(&s, 120, 110, 100, 0, 0, 0, 1);
     put_task(&s, 130, 100, 1000, 0, 0, 0, 1); // its parent's lists do not name it
-    scratch_put(&s, "/proc/100/task/100/children", "");
-    scratch_put(&s, "/proc/100/task/103/children", "110 99999 "); // one vanished in between
-    scratch_put(&s, "/proc/110/task/110/children", "120 ");
+    host_put(&s, "/proc/100/task/100/children", "");
+    host_put(&s, "/proc/100/task/103/children", "110 99999 "); // one vanished in between
+    host_put(&s, "/proc/110/task/110/children", "120 ");
     assert_ok(tasks_new(&tasks, &tree, 100, &err), &err);
     tasks_read(tasks);
     assert_real(tasks_use(tasks)->cpu_s, tick_s(111));
     tasks_free(tasks);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void time_never_goes_back(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
     struct err err = {0};
@@ -157,7 +156,7 @@ static void time_never_goes_back(void **state)
     tasks_read(tasks);
     assert_real(tasks_use(tasks)->cpu_s, tick_s(767));
     tasks_free(tasks);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 // The grandchild ended first, was waited for by the child, which ended and was waited for too: all
@@ -165,7 +164,7 @@ static void time_never_goes_back(void **state)
 static void a_branch_that_ends_counts_once(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
     struct err err = {0};
@@ -181,13 +180,13 @@ static void a_branch_that_ends_counts_once(void **state)
     tasks_read(tasks);
     assert_real(tasks_use(tasks)->cpu_s, tick_s(242));
     tasks_free(tasks);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void more_processes_than_places(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
     struct err err = {0};
@@ -203,27 +202,27 @@ static void more_processes_than_places(void **state)
     tasks_read(tasks);
     assert_real(tasks_use(tasks)->cpu_s, tick_s(10 + TASKS_MAX + 100));
     tasks_free(tasks);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void a_process_that_is_not_there(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
     struct err err = {0};
     assert_int_equal(tasks_new(&tasks, &tree, 100, &err), ERR_MISSING);
     assert_null(tasks);
-    scratch_put(&s, "/proc/100/stat", "garbage");
+    host_put(&s, "/proc/100/stat", "garbage");
     assert_int_equal(tasks_new(&tasks, &tree, 100, &err), ERR_MISSING);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void ancestors_are_asked_for(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct tree tree = {.root = s.root};
     bool visible;
     put_task(&s, 100, 1, 0, 0, 0, 0, 1);
@@ -238,7 +237,7 @@ static void ancestors_are_asked_for(void **state)
     assert_false(task_is_below(&tree, 200, 100, &visible));
     assert_false(task_is_below(&tree, 4711, 100, &visible));
     assert_false(visible);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 static void burn(double seconds)
@@ -345,18 +344,18 @@ static void a_child_that_was_waited_for(void **state)
     tasks_free(tasks);
 }
 
-static void put_command(const struct scratch *s, int pid, const char *words)
+static void put_command(const struct host *s, int pid, const char *words)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
-    scratch_put(s, path, words); // one word here: a text ends at the first NUL
+    host_put(s, path, words); // one word here: a text ends at the first NUL
 }
 
 // 100 the keeper, 110 the training, 111 and 112 its loaders by fork() and by spawn, 113 a compiler.
 static void workers_are_told_apart(void **state)
 {
     (void)state;
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
     struct err err = {0};
@@ -380,7 +379,7 @@ static void workers_are_told_apart(void **state)
     end_task(&s, 111); // its use stays
     assert_real(tasks_read(tasks)->workers_cpu_s, tick_s(85 + 70));
     tasks_free(tasks);
-    scratch_remove(&s);
+    host_remove(&s);
 }
 
 // Field 42 counts only if the kernel is told to; 110 ends, and its wait stays.
@@ -390,25 +389,25 @@ static void waiting_for_a_disk(void **state)
 #define WAITS(pid, parent, ticks)                                                                  \
     pid " (x) D " parent " 1 1 0 -1 4194304 1 2 3 4 11 22 0 0 20 0 1 0 12345 1000 99 0 1 1 0 0 0 " \
         "0 0 0 0 0 0 0 17 0 0 0 " ticks " 0 0\n"
-    struct scratch s = scratch_make();
+    struct host s = host_make();
     struct tree tree = {.root = s.root};
     struct tasks *tasks;
     struct err err = {0};
-    scratch_put(&s, "/proc/100/stat", WAITS("100", "1", "300"));
-    scratch_put(&s, "/proc/110/stat", WAITS("110", "100", "40"));
-    scratch_put(&s, "/proc/sys/kernel/task_delayacct", "0\n");
+    host_put(&s, "/proc/100/stat", WAITS("100", "1", "300"));
+    host_put(&s, "/proc/110/stat", WAITS("110", "100", "40"));
+    host_put(&s, "/proc/sys/kernel/task_delayacct", "0\n");
     assert_ok(tasks_new(&tasks, &tree, 100, &err), &err);
     assert_absent(tasks_read(tasks)->disk_wait_s);
     tasks_free(tasks);
-    scratch_put(&s, "/proc/sys/kernel/task_delayacct", "1\n");
+    host_put(&s, "/proc/sys/kernel/task_delayacct", "1\n");
     assert_ok(tasks_new(&tasks, &tree, 100, &err), &err);
     assert_real(tasks_read(tasks)->disk_wait_s, tick_s(340));
-    scratch_put(&s, "/proc/110/stat", WAITS("110", "100", "90"));
+    host_put(&s, "/proc/110/stat", WAITS("110", "100", "90"));
     assert_real(tasks_read(tasks)->disk_wait_s, tick_s(390));
     end_task(&s, 110);
     assert_real(tasks_read(tasks)->disk_wait_s, tick_s(390));
     tasks_free(tasks);
-    scratch_remove(&s);
+    host_remove(&s);
 #undef WAITS
 }
 

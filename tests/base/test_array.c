@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/index.h"
+#include "base/array.h"
 
 static void numbers(void **state)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/index.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
