@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "market/local.h"
-#include "spot/warning.h"
-#include "spot/theory.h"
+#include "spot/hazard.h"
+#include "spot/policy.h"
 
 #define REPLAYS             1000
 #define REPLAYS_LEAST       10

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "price/listing.h"
 #include "spot/policy.h"
-#include "spot/theory.h"
 
 #define TICKS_MOST  200 // to a deadline
 #define STARTS_MOST 100 // of each policy

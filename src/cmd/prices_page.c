@@ -10,7 +10,7 @@
 #include "cmd/table.h"
 #include "cmd/values.h"
 #include "price/listing.h"
-#include "spot/history_record.h"
+#include "spot/history.h"
 
 struct page {
     const struct offer *offer;

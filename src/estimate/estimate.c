@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "estimate/least.h"
-#include "estimate/memory.h"
 #include "estimate/rates.h"
-#include "estimate/traced.h"
+#include "estimate/memory.h"
 
 #define LEVEL         ESTIMATE_90
 #define FROM_95_TO_90 (1.645 / 1.960) // half-widths of a normal distribution

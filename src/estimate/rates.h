@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "estimate/estimate.h"
 #include "estimate/tables.h"
 #include "price/device.h"
 
@@ -53,5 +54,34 @@ const char *rate_missing(const struct device *device, enum rate_precision precis
 
 // fp32 TFLOP/s of that many hardware threads, at the middle of base and boost clock; 0: unknown.
 double rate_cpu(const struct device *device, double threads);
+
+// traced: scales a step class by class, from the GPU's own account of it (run.account).
+
+bool traced_known(const struct run *run); // the run has an account that can be scaled
+
+// The rate of copies on a GPU there ÷ here, as measured; 0: not measured on both.
+double traced_copies(const struct estimate_place *from, const struct estimate_place *to);
+
+// Time of a step there ÷ here, 0 if unknown; fills the estimate's parts. `precision`: of kernels
+// whose name does not tell theirs. `gpu_bound`: all of the step follows the GPU; otherwise the host
+// takes its time in any case. `measured`: all rates were measured on both.
+double traced_ratio(const struct estimate_tables *tables, const struct estimate_model *model,
+                    const struct run *run, const struct estimate_place *from,
+                    const struct estimate_place *to, enum rate_precision precision, bool gpu_bound,
+                    struct estimate *out, bool *measured);
+
+// least: from a run on CPUs, the least time that it takes on GPUs. A CPU does not show what a GPU
+// waits for, so there is no more to say: docs/estimating.md.
+
+struct least_ask {
+    const struct estimate_tables *tables;
+    const struct run *run;
+    const struct estimate_place *to;
+    double time_s;     // of the training, as measured
+    double cpu_tflops; // of the CPUs that it used; 0: unknown
+};
+
+// Turns `out`, with its `net`, into a lower bound; ESTIMATE_UNKNOWN: there is none.
+void least_make(const struct least_ask *ask, struct estimate *out);
 
 #endif

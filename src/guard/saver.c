@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "spot/theory.h"
+#include "spot/policy.h"
 
 #define LOOK_NS        (1 * NS_PER_S)   // between two looks
 #define LEAST_LOOK_NS  (50 * NS_PER_MS) // the same in a hurry

@@ -68,6 +68,8 @@ static bool broken(const struct net *net)
 }
 
 static int net_mistake(struct net *net, const struct net_layer *layer, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+static int net_mistake(struct net *net, const struct net_layer *layer, const char *format, ...)
 {
     char what[256];
     va_list args;

@@ -6,7 +6,7 @@
 #include "base/money.h"
 #include "price/listing.h"
 #include "report/draft.h"
-#include "spot/history_figures.h"
+#include "spot/history.h"
 
 enum { ZONES_MOST = 6, MACHINES_MOST = 1, CHANGES_MOST = 100, POINTS = 100 };
 

@@ -16,7 +16,7 @@
 #include "report/page.h"
 #include "report/part.h"
 #include "serve/request.h"
-#include "spot/history_record.h"
+#include "spot/history.h"
 
 static const struct frame_choice kinds[] = {
     {"", "any"}, {"on-demand", "on demand"}, {"spot", "spot"}, {"monthly", "monthly"}};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spot/policy.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -315,4 +316,27 @@ int policy_best(const struct policy_job *job, size_t start, int64_t *cost, struc
         *cost = -1;
     free(layers[0].values[0]);
     return 0;
+}
+
+double theory_young(double cost, double mean)
+{
+    return sqrt(2 * cost * mean);
+}
+
+double theory_daly(double cost, double mean)
+{
+    double ratio = cost / (2 * mean);
+    if (cost >= 2 * mean)
+        return mean;
+    return theory_young(cost, mean) * (1 + sqrt(ratio) / 3 + ratio / 9) - cost;
+}
+
+double theory_expected(double work, double interval, double cost, double restart, double mean)
+{
+    return mean * exp(restart / mean) * expm1((interval + cost) / mean) * work / interval;
+}
+
+double theory_unsaved(double work, double restart, double mean)
+{
+    return mean * exp(restart / mean) * expm1(work / mean);
 }

@@ -2,7 +2,7 @@
 // The figures of spot prices, each worked out by hand in the comments.
 #include "test.h"
 
-#include "spot/history_figures.h"
+#include "spot/history.h"
 
 #define ALL   INT64_MIN, INT64_MAX
 #define DAY_S INT64_C(86400)

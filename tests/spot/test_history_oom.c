@@ -3,7 +3,7 @@
 #include "oom.h"
 
 #include "price/scratch.h"
-#include "spot/history_record.h"
+#include "spot/history.h"
 
 #define HEAD "timestamp,availability_zone,instance_type,spot_price\n"
 static const char text[] = HEAD "2026-03-01T00:00:10Z,us-east-1a,g5.xlarge,0.4\n"

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "spot/hazard.h"
-#include "spot/warning.h"
 #include "spot/policy.h"
 #include "spot/replay.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Young (1974) and Daly (2006), in minutes. The expected values: Daly's own interval for a
 // checkpoint of 5 minutes, and times by formula and by somebody else's Monte Carlo simulation.
-#include "spot/theory.h"
+#include "spot/policy.h"
 
 #include <math.h>
 
