@@ -73,7 +73,7 @@ dist: build ## write the bundle: dist/fare-VERSION-linux-x86_64.tar.gz, and dist
 gpu-check: dist ## write the bundle and its check for a machine with a GPU: dist/fare-VERSION-gpu-check.tar.gz
 	@scripts/setup build test
 	@$(with_tests)
-	@ninja -C build --quiet engine_test_cuda engine_test_cuda_ranks bench_cuda
+	@ninja -C build --quiet train_engine_test_cuda train_engine_test_cuda_ranks bench_cuda
 	@scripts/dist-gpu-check build dist
 
 image: dist ## write the container image: dist/fare-VERSION-oci.tar, and dist/SHA256SUMS
@@ -100,7 +100,7 @@ fuzz: ## fuzz every parser for SECONDS=30 each
 
 soak: build ## hostile use of the server, the ledger and the command line, and hostile stores, nodes, records and hosts, for MINUTES=5, then REHEARSALS=1000 of lost machines and MEASUREMENTS=200 over hosts that fail; SEED replays
 	@/usr/bin/python3 tests/soak/soak.py build/fare $(MINUTES) $(SEED)
-	@/usr/bin/python3 tests/guard/rehearsal.py build/fare --count $(REHEARSALS)
+	@/usr/bin/python3 tests/save/rehearsal.py build/fare --count $(REHEARSALS)
 	@/usr/bin/python3 tests/fleet/rehearsal.py build/fare --count $(MEASUREMENTS)
 	@/usr/bin/python3 tests/fleet/test_slurm.py --count $(MEASUREMENTS)
 

@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/stats.h"
-#include "engine/cuda/program.h" // for the launches of a program, which are its own
-#include "workload/workload.h"
+#include "train/engine/cuda/program.h" // for the launches of a program, which are its own
+#include "train/workload/workload.h"
 
 #define STEPS_MAX 100000
 

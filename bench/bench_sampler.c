@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "sample/sampler.h"
+#include "machine/sample/sampler.h"
 
 #define WORKERS 2
 

@@ -13,7 +13,7 @@ build = Path(os.environ.get("BUILD", Path(__file__).resolve().parent.parent / "b
 def bench(replays):
     """What it says, and the seconds of CPU it took with the making of the history."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    p = subprocess.run([build / "tests/spot/replays"], input=f"bench {replays}\n", capture_output=True, text=True, check=True)
+    p = subprocess.run([build / "tests/advise/spot/replays"], input=f"bench {replays}\n", capture_output=True, text=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return p.stdout.split(), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/guard")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/save")]
 import tls_front  # noqa: E402
 from s3_server import Swift  # noqa: E402
 
@@ -70,7 +70,7 @@ def save(place, *more):
 
 
 def server(cloud):
-    p = subprocess.Popen(["/usr/bin/python3", ROOT / "tests/guard/notice_server.py", cloud, "never", "--stay", str(SECONDS + 300)],
+    p = subprocess.Popen(["/usr/bin/python3", ROOT / "tests/save/notice_server.py", cloud, "never", "--stay", str(SECONDS + 300)],
                          stdout=subprocess.PIPE, text=True)
     servers.append(p)
     return {"FARE_METADATA": f"http://127.0.0.1:{p.stdout.readline().strip()}"}

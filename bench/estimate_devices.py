@@ -5,7 +5,7 @@ measured on each and estimated from each for the others.
 
     bench/estimate_devices.py --fare build/fare --measure gpu --save gpu.json     # 7 minutes; as root, for nvidia-smi -lgc
     bench/estimate_devices.py --fare build/fare --measure cpu --save cpu.json     # 4 minutes
-    bench/estimate_devices.py --estimates build/tests/estimate/estimates gpu.json cpu.json
+    bench/estimate_devices.py --estimates build/tests/advise/estimate/estimates gpu.json cpu.json
 
 The last prints Markdown: the error and the coverage of the estimates that the program makes.
 """
@@ -136,7 +136,7 @@ def main():
     p.add_argument("--measure", choices=("gpu", "commands", "cpu"))
     p.add_argument("--on", help="clocks in MHz or numbers of cores, instead of the usual ones")
     p.add_argument("--save")
-    p.add_argument("--estimates", default="build/tests/estimate/estimates")
+    p.add_argument("--estimates", default="build/tests/advise/estimate/estimates")
     p.add_argument("--each", action="store_true", help="every pair")
     p.add_argument("files", nargs="*")
     o = p.parse_args()

@@ -10,7 +10,7 @@ names a clone of github.com/sitar-lab/NeuSight, whose times per operator give th
 another architecture; without it those rows stay as they are. --check writes nothing and fails if a table
 would change or a required figure is missed. --choices shows the figures with other choices of data instead; --reached
 those with rates of share/devices/reached.csv where both devices have them; --folds
-writes the fits with a GPU or a source left out, and some of their predictions, for tests/estimate. Needs numpy and scipy; a minute on one core.
+writes the fits with a GPU or a source left out, and some of their predictions, for tests/advise/estimate. Needs numpy and scipy; a minute on one core.
 """
 import argparse
 import csv

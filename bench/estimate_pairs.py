@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The public pairs of measured trainings, with the class of each; for bench/estimate_fit.py, and without numpy for
-tests/estimate."""
+tests/advise/estimate."""
 import csv
 import math
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How trainings scale to several GPUs, from the public rows: the efficiency of n GPUs is samples/s over n times those of
-one, at the same batch per GPU. For bench/estimate_fit.py, and without numpy for tests/estimate.
+one, at the same batch per GPU. For bench/estimate_fit.py, and without numpy for tests/advise/estimate.
 
 The gradients pass a ring in each step: 2 (n - 1) / n x parameters x 4 bytes at `reach` of the data-sheet rate of PCIe. The
 share `exposed` of that time, and what does not fit behind the backward pass, is added to the step. Over NVLink the ring

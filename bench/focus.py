@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the FinOps Foundation's FOCUS validator over exports of all kinds of bills (tests/report/focus_cases.py).
+"""Runs the FinOps Foundation's FOCUS validator over exports of all kinds of bills (tests/view/focus_cases.py).
 
     python3.12 -m venv V && V/bin/pip install focus-validator==2.2.1 'pyarrow<20'                            # FOCUS 1.2
     python3.11 -m venv U && U/bin/pip install focus-validator==1.0.0 'pandas<2.2' 'pyarrow<16' \
@@ -22,7 +22,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "report"))
+sys.path.insert(0, str(ROOT / "tests" / "view"))
 from focus_cases import exports  # noqa: E402
 
 # What the specification makes conditional and applies to a bill by fare.

@@ -46,9 +46,9 @@ def lines(*command):
     return [float(x) for x in ran.stdout.split()]
 
 
-own = lines(ROOT / "build/tests/workload/gpt_losses", f"{o.engine}:{o.precision}", *SHAPE, here / "tokens", here / "start",
+own = lines(ROOT / "build/tests/train/workload/gpt_losses", f"{o.engine}:{o.precision}", *SHAPE, here / "tokens", here / "start",
             *([o.stop] if o.stop else []))
-theirs = lines(PYTHON, ROOT / "tests/workload/gpt_torch.py", *SHAPE, here / "tokens", here / "start", "--precision", o.precision,
+theirs = lines(PYTHON, ROOT / "tests/train/workload/gpt_torch.py", *SHAPE, here / "tokens", here / "start", "--precision", o.precision,
                "--device", o.device, *(["--stop", o.stop] if o.stop else []))
 apart = [abs(a / b - 1) for a, b in zip(own, theirs, strict=True)]
 if o.losses:

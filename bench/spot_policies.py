@@ -15,7 +15,7 @@ for trace in traces:
         half = sum(1 for _ in open(trace)) // 2
         for hours in (52, 60, 70, 80):
             ask = f"trace {trace}\npast {past}\nrelative {half if past == trace else -1} {6 * hours} {JOB} 100\n"
-            p = subprocess.run([build / "tests/spot/replays"], input=ask, capture_output=True, text=True, check=True)
+            p = subprocess.run([build / "tests/advise/spot/replays"], input=ask, capture_output=True, text=True, check=True)
             figures = [f"{100 * float(x):.1f}" for x in re.findall(r" (\d\.\d+)", p.stdout)]
             late = p.stdout.split("late ")[1].strip()
             print(f"{trace.stem} | {'its first half' if past == trace else past.stem} | {hours} h | {' | '.join(figures)} | late {late}", flush=True)

@@ -123,7 +123,7 @@ with tempfile.TemporaryDirectory() as folder:
     save_file({k: np.ascontiguousarray(v) for k, v in tensors.items()}, f"{folder}/file.safetensors")
     for image, logits in zip(batch, theirs.astype(float)):
         np.ascontiguousarray(image.transpose(2, 0, 1)).tofile(f"{folder}/image")
-        p = subprocess.run([args.build / "tests/checkpoint/inception_logits", f"{folder}/file.safetensors", str(CLASSES), f"{folder}/image"],
+        p = subprocess.run([args.build / "tests/train/checkpoint/inception_logits", f"{folder}/file.safetensors", str(CLASSES), f"{folder}/image"],
                            capture_output=True, text=True, check=True)
         ours = np.array(p.stdout.split(), dtype=float)
         difference = abs(ours - logits).max()

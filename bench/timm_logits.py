@@ -64,7 +64,7 @@ with tempfile.TemporaryDirectory() as folder:
         with torch.no_grad():
             theirs = model(image[None])[0].double().numpy()
         image.numpy().astype("<f4").tofile(f"{folder}/image")
-        p = subprocess.run([args.build / "tests/checkpoint/inception_logits", f"{folder}/timm.safetensors",
+        p = subprocess.run([args.build / "tests/train/checkpoint/inception_logits", f"{folder}/timm.safetensors",
                             str(len(theirs)), f"{folder}/image"], capture_output=True, text=True, check=True)
         ours = numpy.array(p.stdout.split(), dtype=float)
         difference = abs(ours - theirs).max()

@@ -30,42 +30,42 @@ TIMEOUT_S = 3600 if os.environ.get("FARE_TEST_WHOLE") else 600
 
 # These mostly sleep: they run beside the others and take nobody's place. Here and below, the longest first.
 WAITING = ["fleet/test_kubernetes", "measure/test_sample_command", "fleet/test_slurm", "fleet/test_hosts",
-           "measure/test_parallel", "measure/test_command", "guard/test_s3", "guard/test_slurm", "fleet/test_sky",
-           "ledger/test_faults", "guard/test_with", "guard/test_watching", "guard/test_libraries", "trace/test_traced",
-           "sample/test_sampler", "guard/test_rehearsal", "measure/test_killed", "ledger/test_import_site", "measure/test_spend",
-           "fleet/test_many", "measure/test_hostile", "trace/test_inject", "guard/test_store", "serve/test_serve",
-           "measure/test_log_lines", "guard/test_save", "fleet/test_rehearsal", "guard/test_notice",
-           "sample/test_tasks", "run/test_energy", "guard/test_s3_tls", "measure/test_provenance", "machine/test_cloud",
-           "measure/test_strangers", "measure/test_join", "measure/test_parallel_slurm", "fleet/test_emit_boot", "guard/test_lost_work", "guard/test_find", "guard/test_kubernetes",
+           "measure/test_parallel", "measure/test_command", "save/test_s3", "save/test_slurm", "fleet/test_sky",
+           "ledger/test_faults", "save/test_with", "save/test_watching", "save/test_libraries", "follow/trace/test_traced",
+           "machine/sample/test_sampler", "save/test_rehearsal", "measure/test_killed", "ledger/test_import_site", "measure/test_spend",
+           "fleet/test_many", "measure/test_hostile", "follow/trace/test_inject", "save/test_store", "serve/test_serve",
+           "measure/test_log_lines", "save/test_save", "fleet/test_rehearsal", "save/test_notice",
+           "machine/sample/test_tasks", "follow/test_energy", "save/test_s3_tls", "measure/test_provenance", "machine/test_cloud",
+           "measure/test_strangers", "measure/test_join", "measure/test_parallel_slurm", "fleet/test_emit_boot", "save/test_lost_work", "save/test_find", "save/test_kubernetes",
            "measure/test_ranks_slurm", "measure/test_gpus"]
 WAITING_AT_ONCE = 4
 # These compute for ten seconds or more: they begin first. The others fill what is left at the end.
-LONG = ["engine/test_kernels", "measure/test_frameworks", "dist/test_gpu_check", "cli/bare", "engine/test_gpu_host",
-        "cli/check-bandwidth-gpu", "engine/test_cpu_nets", "report/test_site", "engine/test_cpu", "estimate/test_tables",
-        "report/test_bare", "runner/test_lint", "market/test_agreement", "serve/test_serve_pages", "run/test_adapters",
-        "dist/test_bundle", "checkpoint/test_public_names", "cli/run-sample-to-the-end", "measure/test_ranks",
-        "engine/test_gpu_resume", "report/test_pages", "engine/test_cuda_ranks", "cmd/test_price_widths",
-        "serve/test_serve_hostile", "cmd/test_cron_oom", "spend/test_spend", "bill/test_second", "measure/test_measuring",
-        "serve/test_live", "measure/test_training", "workload/test_gpt2", "measure/test_handover", "advise/test_quote_oom",
-        "cli/run-l1-times", "cli/check-expected", "fleet/test_emit_clouds", "engine/test_lstm", "estimate/test_scaling",
-        "measure/test_bare_gpu", "dist/test_image", "report/test_valid", "measure/test_gate", "price/test_real",
-        "guard/test_torch", "ledger/test_postgres", "serve/test_serve_size", "cmd/test_docs_commands"]
+LONG = ["train/engine/test_kernels", "measure/test_frameworks", "dist/test_gpu_check", "cli/bare", "train/engine/test_gpu_host",
+        "cli/check-bandwidth-gpu", "train/engine/test_cpu_nets", "view/test_site", "train/engine/test_cpu", "advise/estimate/test_tables",
+        "view/test_bare", "runner/test_lint", "bill/test_agreement", "serve/test_serve_pages", "follow/test_adapters",
+        "dist/test_bundle", "train/checkpoint/test_public_names", "cli/run-sample-to-the-end", "measure/test_ranks",
+        "train/engine/test_gpu_resume", "view/test_pages", "train/engine/test_cuda_ranks", "cmd/test_price_widths",
+        "serve/test_serve_hostile", "cmd/test_cron_oom", "advise/spend/test_spend", "bill/test_second", "measure/test_measuring",
+        "serve/test_live", "measure/test_training", "train/workload/test_gpt2", "measure/test_handover", "advise/test_quote_oom",
+        "cli/run-l1-times", "cli/check-expected", "fleet/test_emit_clouds", "train/engine/test_lstm", "advise/estimate/test_scaling",
+        "measure/test_bare_gpu", "dist/test_image", "view/test_valid", "measure/test_gate", "book/test_real",
+        "save/test_torch", "ledger/test_postgres", "serve/test_serve_size", "cmd/test_docs_commands"]
 # Those that compute, as many as there are processors, yield to those that mostly sleep: these need little, and soon.
 NICE = 3
 # Left out of `make quick` too: over two seconds of CPU each.
-NOT_QUICK = ["bill/test_shipped", "measure/test_boot", "cmd/test_completion", "report/test_looking", "bill/test_crontab",
-             "dist/test_publish_runs", "report/test_pictures", "cli/check-bandwidth", "measure/test_command_estimates",
-             "measure/test_rates", "machine/test_bandwidth", "guard/test_model", "fleet/test_emit_time",
-             "serve/test_serve_oom", "engine/test_cublas", "report/test_png", "measure/test_keras_installed", "golden/test_golden"]
+NOT_QUICK = ["bill/test_shipped", "measure/test_boot", "cmd/test_completion", "view/test_looking", "bill/test_crontab",
+             "dist/test_publish_runs", "view/test_pictures", "cli/check-bandwidth", "measure/test_command_estimates",
+             "measure/test_rates", "machine/test_bandwidth", "save/test_model", "fleet/test_emit_time",
+             "serve/test_serve_oom", "train/engine/test_cublas", "view/test_png", "measure/test_keras_installed", "golden/test_golden"]
 
 
 # Scripts that are quick, or mostly sleep, and reach code that no unit test does.
 SANITIZED = ["fleet/test_emit_slurm", "fleet/test_emit_systemd", "fleet/test_kubernetes", "fleet/test_many", "record/test_hostile_records",
-             "report/test_bare"]
+             "view/test_bare"]
 # With two builds, these run in one of them: they measure for as long as they are told, so a slower program tells nothing more
-# (report/test_bare has what is short of it sanitized); or they go through so much that the sanitized program takes in all.
+# (view/test_bare has what is short of it sanitized); or they go through so much that the sanitized program takes in all.
 IN_THE_FIRST = ["cli/bare", "cli/check-bandwidth-gpu", "cli/check-expected", "cli/run-rates", "cli/run-sample-to-the-end"]
-IN_THE_LAST = ["advise/test_quote_oom", "cmd/test_cron_oom", "engine/test_cuda_ranks", "market/test_agreement", "measure/test_handover"]
+IN_THE_LAST = ["advise/test_quote_oom", "cmd/test_cron_oom", "train/engine/test_cuda_ranks", "bill/test_agreement", "measure/test_handover"]
 
 
 class Outcome:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the rings of libfare-trace.so (src/trace/ring.h) without fare: for trying the library, and for its tests."""
+"""Reads the rings of libfare-trace.so (src/follow/trace/ring.h) without fare: for trying the library, and for its tests."""
 import mmap
 import struct
 from pathlib import Path

@@ -6,7 +6,7 @@
 
 #include "advise/verdict.h"
 #include "bill/own.h"
-#include "market/power.h"
+#include "bill/power.h"
 
 struct advice_wishes {
     struct maybe_int deadline_ns;

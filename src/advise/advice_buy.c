@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "market/run_price.h"
+#include "bill/run_price.h"
 
 #define RENTS 5 // at most this many are named
 

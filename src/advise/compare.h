@@ -15,7 +15,7 @@
 #define FARE_ADVISE_COMPARE_H
 
 #include "advise/pricing.h"
-#include "market/power.h"
+#include "bill/power.h"
 #include "record/compare.h"
 
 struct compare_options {

@@ -4,7 +4,7 @@
 #ifndef FARE_ADVISE_COMPARE_ESTIMATES_H
 #define FARE_ADVISE_COMPARE_ESTIMATES_H
 
-#include "market/price.h"
+#include "bill/price.h"
 #include "record/compare.h"
 #include "record/run.h"
 

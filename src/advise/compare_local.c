@@ -2,7 +2,7 @@
 #include "advise/compare_local.h"
 
 #include "advise/compare_parts.h"
-#include "market/local.h"
+#include "bill/local.h"
 
 int compare_local_row(struct market *market, const char *currency, int day, struct compare_row *row,
                       struct err *err)

@@ -4,7 +4,7 @@
 #ifndef FARE_ADVISE_COMPARE_LOCAL_H
 #define FARE_ADVISE_COMPARE_LOCAL_H
 
-#include "market/market.h"
+#include "bill/market.h"
 #include "record/compare.h"
 
 // All costs of a row at the rate of one day; a null currency changes nothing.

@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/units.h"
-#include "estimate/rates.h"
+#include "advise/estimate/rates.h"
 
 struct kind {        // of machine
     const char *gpu; // the book's text: one for each name

@@ -8,9 +8,9 @@
 #include <strings.h>
 
 #include "base/units.h"
-#include "data/sets.h"
-#include "estimate/estimate.h"
-#include "estimate/memory.h"
+#include "train/data/sets.h"
+#include "advise/estimate/estimate.h"
+#include "advise/estimate/memory.h"
 
 static bool differ(const char *a, const char *b)
 {

@@ -17,7 +17,7 @@
 #define FARE_ADVISE_EVIDENCE_H
 
 #include "advise/quote.h"
-#include "workload/workload.h"
+#include "train/workload/workload.h"
 
 struct evidence_ask {
     const struct run *runs;

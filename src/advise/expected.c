@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "estimate/estimate.h"
+#include "advise/estimate/estimate.h"
 
 #define BUSY 0.9 // share of the time: below it the host has a part in the step time
 

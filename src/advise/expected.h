@@ -5,7 +5,7 @@
 #define FARE_ADVISE_EXPECTED_H
 
 #include "base/buf.h"
-#include "price/device.h"
+#include "tables/device.h"
 #include "record/run.h"
 
 struct expected; // the tables behind it

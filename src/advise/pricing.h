@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// pricing: matches --price and --offer of a comparison with its runs. market/run_price.h has the
+// pricing: matches --price and --offer of a comparison with its runs. bill/run_price.h has the
 // prices themselves.
 #ifndef FARE_ADVISE_PRICING_H
 #define FARE_ADVISE_PRICING_H
 
-#include "market/run_price.h"
+#include "bill/run_price.h"
 
 struct pricing_options {
     const char **prices; // "SELECTOR=USD_PER_HOUR", or the price alone for all

@@ -10,7 +10,7 @@
 #include "advise/evidence.h"
 #include "advise/quote_parts.h"
 #include "advise/verdict.h"
-#include "price/listing.h"
+#include "book/listing.h"
 
 #define GPUS_MAX 1000000 // of one machine: a record may claim any number
 

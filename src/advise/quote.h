@@ -11,7 +11,7 @@
 #include "advise/comparable.h"
 #include "advise/quote_spot.h"
 #include "bill/own.h"
-#include "market/bill.h"
+#include "bill/bill.h"
 #include "record/run.h"
 
 #define QUOTE_TRAININGS 20 // in one quote: the one asked for and others

@@ -6,7 +6,7 @@
 
 #include "advise/evidence.h"
 #include "record/read.h"
-#include "run/counters.h"
+#include "follow/counters.h"
 
 #define EVIDENCE 400 // of the newest runs of a workload, or of a command's name
 

@@ -64,7 +64,7 @@ int quote_load_given(struct quote_job *job, const struct quote_given *given,
 int quote_check_rates(struct quote_job *job, struct err *err) MUST_USE;
 
 // Makes the quote from the loaded runs: head, bills and advice. Unless the user gives it, the power
-// of a bought machine is the one that the run measured, with its host's share (market/power.h).
+// of a bought machine is the one that the run measured, with its host's share (bill/power.h).
 int quote_assemble(struct quote_job *job, struct err *err) MUST_USE;
 
 // Releases all but the first so many bills and estimates, and those that lead: a shorter quote has

@@ -6,7 +6,7 @@
 
 #include "advise/quote_parts.h"
 #include "base/clock.h"
-#include "price/listing.h"
+#include "book/listing.h"
 
 enum { EXAMPLES = 3, REASONS_MAX = 21, KINDS = 3 };
 

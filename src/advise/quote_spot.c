@@ -9,9 +9,9 @@
 #include "advise/quote_spot_parts.h"
 #include "base/clock.h"
 #include "base/units.h"
-#include "market/local.h"
-#include "spot/hazard.h"
-#include "spot/policy.h"
+#include "bill/local.h"
+#include "advise/spot/hazard.h"
+#include "advise/spot/policy.h"
 
 #define REPLAYS             1000
 #define REPLAYS_LEAST       10

@@ -4,9 +4,9 @@
 #ifndef FARE_ADVISE_QUOTE_SPOT_H
 #define FARE_ADVISE_QUOTE_SPOT_H
 
-#include "market/bill.h"
+#include "bill/bill.h"
 #include "record/run.h"
-#include "spot/hazard.h"
+#include "advise/spot/hazard.h"
 
 struct spot_ask { // all zero: nothing is given
     struct hazard_given hazard;

@@ -4,7 +4,7 @@
 #define FARE_ADVISE_QUOTE_SPOT_PARTS_H
 
 #include "advise/quote_spot.h"
-#include "spot/replay.h"
+#include "advise/spot/replay.h"
 
 struct spotting { // a bill in the making
     struct market *market;

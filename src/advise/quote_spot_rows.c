@@ -8,8 +8,8 @@
 
 #include "advise/quote_spot_parts.h"
 #include "base/clock.h"
-#include "price/listing.h"
-#include "spot/policy.h"
+#include "book/listing.h"
+#include "advise/spot/policy.h"
 
 #define TICKS_MOST  200 // to a deadline
 #define STARTS_MOST 100 // of each policy

@@ -5,8 +5,8 @@
 #define FARE_ADVISE_SOURCES_H
 
 #include "advise/run_history.h"
-#include "estimate/estimate.h"
-#include "estimate/rates.h"
+#include "advise/estimate/estimate.h"
+#include "advise/estimate/rates.h"
 
 struct source {
     const struct proof *proof;

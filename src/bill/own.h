@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "price/offer.h"
+#include "tables/offer.h"
 
 struct own_machine {
     int64_t purchase, resale;

@@ -11,7 +11,7 @@
 #include "cmd/values.h"
 #include "ledger/published.h"
 #include "ledger/row.h"
-#include "market/local.h"
+#include "bill/local.h"
 
 struct compare_cmd_options {
     struct cmd_common common;

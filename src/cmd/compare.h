@@ -4,7 +4,7 @@
 #define FARE_CMD_COMPARE_H
 
 #include "cmd/cmd.h"
-#include "report/compare.h"
+#include "view/compare.h"
 
 void compare_table(struct out *out, const struct compare *compare);
 

@@ -10,12 +10,12 @@
 
 #include "base/fs.h"
 #include "base/tree.h"
-#include "data/sets.h"
-#include "market/desk.h"
-#include "price/book.h"
-#include "price/device.h"
+#include "train/data/sets.h"
+#include "bill/desk.h"
+#include "book/book.h"
+#include "tables/device.h"
 #include "record/read.h"
-#include "workload/workload.h"
+#include "train/workload/workload.h"
 
 static const char bash[] =
     "_fare() {\n"

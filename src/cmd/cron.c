@@ -12,9 +12,9 @@
 #include "cmd/table.h"
 #include "cmd/values.h"
 #include "ledger/ledger.h"
-#include "market/bill.h"
-#include "market/cron.h"
-#include "market/local.h"
+#include "bill/bill.h"
+#include "bill/cron.h"
+#include "bill/local.h"
 #include "record/read.h"
 #include "record/schedule.h"
 

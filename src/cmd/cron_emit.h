@@ -6,7 +6,7 @@
 
 #include "cmd/cmd.h"
 #include "fleet/emit.h"
-#include "market/cron.h"
+#include "bill/cron.h"
 
 struct emit_options {
     const char *emit, *name, *time_zone, *region, *image, *output;

@@ -14,7 +14,7 @@
 #include "cmd/runs.h"
 #include "cmd/table.h"
 #include "fleet/dispatch.h"
-#include "market/market.h"
+#include "bill/market.h"
 
 enum { TASKS_SHOWN = 60 };
 

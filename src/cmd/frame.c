@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "market/again.h"
+#include "bill/again.h"
 #include "record/correct.h"
 
 static const char *const color_choices[] = {"auto", "always", "never", NULL};

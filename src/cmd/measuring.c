@@ -7,7 +7,7 @@
 #include "cmd/run_text.h"
 #include "measure/after.h"
 #include "measure/join.h"
-#include "run/event.h"
+#include "follow/event.h"
 
 #define SHOWN 48 // bytes of a command
 

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "cmd/table.h"
-#include "estimate/memory.h"
-#include "report/page.h"
+#include "advise/estimate/memory.h"
+#include "view/page.h"
 
 #define KEPT      3  // rows of each workload; bills of each training
 #define ESTIMATES 20 // of a user's own training

@@ -5,7 +5,7 @@
 #define FARE_CMD_MONEY_H
 
 #include "cmd/out.h"
-#include "market/power.h"
+#include "bill/power.h"
 #include "record/bill.h"
 #include "record/run.h"
 

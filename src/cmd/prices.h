@@ -5,8 +5,8 @@
 
 #include "advise/words.h"
 #include "cmd/cmd.h"
-#include "market/local.h"
-#include "price/listing.h"
+#include "bill/local.h"
+#include "book/listing.h"
 
 // The options of all subcommands; each has a table with those it takes.
 struct prices_options {

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "cmd/prices.h"
 #include "cmd/table.h"
-#include "price/reached.h"
+#include "tables/reached.h"
 #include "record/device.h"
 
 // ---- the record

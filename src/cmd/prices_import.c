@@ -14,9 +14,9 @@
 #include "base/tree.h"
 #include "base/units.h"
 #include "cmd/values.h"
-#include "price/import.h"
+#include "book/import.h"
 #include "record/price_import.h"
-#include "spot/availability.h"
+#include "advise/spot/availability.h"
 
 #define TRACE_FORMAT "availability"
 #define CATALOGUE    "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/"

@@ -9,8 +9,8 @@
 #include "base/units.h"
 #include "cmd/table.h"
 #include "cmd/values.h"
-#include "price/listing.h"
-#include "spot/history.h"
+#include "book/listing.h"
+#include "advise/spot/history.h"
 
 struct page {
     const struct offer *offer;

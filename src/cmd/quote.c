@@ -10,10 +10,10 @@
 #include "base/units.h"
 #include "cmd/table.h"
 #include "ledger/ledger.h"
-#include "market/local.h"
+#include "bill/local.h"
 #include "record/correct.h"
 #include "record/read.h"
-#include "report/focus.h"
+#include "view/focus.h"
 
 #define PIN_BILLS  200  // the cheapest are kept; the rest is quickly computed again
 #define JSON_BILLS 2000 // longer lists are written bill by bill

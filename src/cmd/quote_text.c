@@ -12,8 +12,8 @@
 #include "base/units.h"
 #include "cmd/prices.h"
 #include "cmd/table.h"
-#include "estimate/memory.h"
-#include "price/listing.h"
+#include "advise/estimate/memory.h"
+#include "book/listing.h"
 
 #define ROWS        15 // without --all
 #define OTHERS_ROWS 5  // of each other training

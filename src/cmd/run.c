@@ -14,11 +14,11 @@
 #include "cmd/measuring.h"
 #include "cmd/run_text.h"
 #include "cmd/values.h"
-#include "market/bill.h"
-#include "market/local.h"
+#include "bill/bill.h"
+#include "bill/local.h"
 #include "measure/after.h"
 #include "measure/ranks.h"
-#include "workload/workload.h"
+#include "train/workload/workload.h"
 
 struct run_options {
     struct cmd_common common;

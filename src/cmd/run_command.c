@@ -8,7 +8,7 @@
 #include "base/money.h"
 #include "base/units.h"
 #include "cmd/run_text.h"
-#include "report/account.h"
+#include "view/account.h"
 
 #define TREND_SHOWN 0.05 // a smaller change of the step time is not worth a word
 

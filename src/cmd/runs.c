@@ -10,7 +10,7 @@
 #include "ledger/published.h"
 #include "ledger/spend.h"
 #include "record/read.h"
-#include "spend/spend.h"
+#include "advise/spend/spend.h"
 
 enum { LAST = 20 };
 

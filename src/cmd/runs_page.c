@@ -10,8 +10,8 @@
 #include "base/units.h"
 #include "cmd/run_text.h"
 #include "cmd/table.h"
-#include "report/account.h"
-#include "report/start.h"
+#include "view/account.h"
+#include "view/start.h"
 
 enum { BAR_COLUMNS = 30 };
 

@@ -6,10 +6,10 @@
 #include "base/money.h"
 #include "cmd/runs.h"
 #include "cmd/table.h"
-#include "market/local.h"
-#include "report/spending.h"
-#include "spend/budget.h"
-#include "spend/spend.h"
+#include "bill/local.h"
+#include "view/spending.h"
+#include "advise/spend/budget.h"
+#include "advise/spend/spend.h"
 
 const char *const runs_formats[] = {"table", "csv", "md", "json", NULL};
 

@@ -12,7 +12,7 @@
 #include "advise/words.h"
 #include "base/err.h"
 #include "bill/own.h"
-#include "market/power.h"
+#include "bill/power.h"
 
 #define LIFE_MONTHS 36
 

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "cmd/table.h"
 #include "record/workload.h"
-#include "workload/workload.h"
+#include "train/workload/workload.h"
 
 static const struct cmd_example examples[] = {
     {"fare workloads", "the list, with parameters and operations per step"},

@@ -9,10 +9,10 @@
 #include "base/progress.h"
 #include "base/units.h"
 #include "cmd/table.h"
-#include "data/fetch.h"
-#include "data/sets.h"
+#include "train/data/fetch.h"
+#include "train/data/sets.h"
 #include "record/field.h"
-#include "workload/workload.h"
+#include "train/workload/workload.h"
 
 #define DATA_SCHEMA "fare.data/1"
 

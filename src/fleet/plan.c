@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/money.h"
-#include "market/price.h"
+#include "bill/price.h"
 
 // ---- tasks
 

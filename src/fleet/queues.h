@@ -20,7 +20,7 @@
 
 #include "fleet/target.h"
 #include "ledger/ledger.h"
-#include "price/offer.h"
+#include "tables/offer.h"
 
 enum slurm_key {
     SLURM_GRES,

@@ -18,7 +18,7 @@
 #include "fleet/script.h"
 #include "base/buf.h"
 #include "fleet/queues.h"
-#include "market/price.h"
+#include "bill/price.h"
 
 enum { LAUNCH_S = 2400, CHECK_S = 300, LOOK_S = 300, DOWN_S = 900, PAUSE_S = 15 };
 #define STATE "fare-sky "

@@ -14,7 +14,7 @@
 #include "fleet/script.h"
 #include "base/buf.h"
 #include "fleet/queues.h"
-#include "price/book.h"
+#include "book/book.h"
 
 enum { IDLE_MINUTES = 10 };
 

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/stats.h"
-#include "workload/workload.h"
+#include "train/workload/workload.h"
 
 #define RETRY_SAME 3 // as often may the same error occur at the same step
 

@@ -9,7 +9,7 @@
 #include "base/money.h"
 #include "base/proc.h"
 #include "record/read.h"
-#include "spend/budget.h"
+#include "advise/spend/budget.h"
 
 enum { ASK_MS = 2000 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// budget: what is left of the team's budgets (spend/budget.h) when a run starts and when it ends.
+// budget: what is left of the team's budgets (advise/spend/budget.h) when a run starts and when it
+// ends.
 //
 // Budgets warn. The ledger is asked in a child process that is killed after two seconds: a database
 // that is down, locked or slow neither stops nor delays a run. Without an answer nothing is said.
@@ -7,7 +8,7 @@
 #define FARE_MEASURE_BUDGET_H
 
 #include "ledger/ledger.h"
-#include "market/market.h"
+#include "bill/market.h"
 #include "record/spending.h"
 
 // The budgets that `run` counts towards, by its project, user and host. `says` gets what opening

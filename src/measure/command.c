@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "guard/guard.h"
+#include "save/guard.h"
 #include "measure/code.h"
 #include "measure/measure.h"
 #include "measure/parallel.h"
@@ -21,8 +21,8 @@
 #include "measure/saving.h"
 #include "measure/session.h"
 #include "measure/streams.h"
-#include "run/child.h"
-#include "sample/sampler.h"
+#include "follow/child.h"
+#include "machine/sample/sampler.h"
 
 #define COMMAND_GRACE_NS INT64_C(10000000000)
 

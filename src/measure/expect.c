@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/units.h"
-#include "price/reached.h"
+#include "tables/reached.h"
 
 #define FAR_BELOW    0.85 // of the lowest usual share
 #define SLOWER_SLOT  0.9  // of the card's own link

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: measured rates beside the specifications of the machine's devices (price/device.h), and
-// beside the share of them that others reached (price/reached.h). A rate far below the usual is a
+// expect: measured rates beside the specifications of the machine's devices (tables/device.h), and
+// beside the share of them that others reached (tables/reached.h). A rate far below the usual is a
 // finding, and so is a GPU that has less than its data sheet says: a slower slot, a lower power
 // limit, a part of its memory.
 //

@@ -27,9 +27,9 @@
 
 #include "base/err.h"
 #include "base/fs.h"
-#include "data/dataset.h"
-#include "net/net.h"
-#include "run/plan.h"
+#include "train/data/dataset.h"
+#include "train/net/net.h"
+#include "train/plan.h"
 
 #define HANDOVER_ORDERS 20
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "trace/worker.h"
+#include "follow/trace/worker.h"
 
 // ---- How long one process of a parallel command was in exchanges with the others, so far.
 

@@ -24,7 +24,7 @@
 #include "measure/saving.h"
 #include "record/mask.h"
 #include "record/read.h"
-#include "run/child.h"
+#include "follow/child.h"
 
 #define ROW(name) &runner_##name,
 static const struct runner *const runners[] = {RUNNERS(ROW)};

@@ -13,13 +13,13 @@
 
 #include "base/opt.h"
 #include "base/secret.h"
-#include "market/desk.h"
+#include "bill/desk.h"
 #include "measure/price.h"
 #include "measure/session.h"
 #include "record/run.h"
 #include "record/spending.h"
-#include "run/plan.h"
-#include "workload/workload.h"
+#include "train/plan.h"
+#include "train/workload/workload.h"
 
 #define MEASURE_WITHIN     0.02
 #define MEASURE_WITHIN_CMD 0.05 // of a user's command

@@ -12,11 +12,11 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "guard/guard.h"
+#include "save/guard.h"
 #include "measure/ranks.h"
 #include "measure/saving.h"
 #include "measure/session.h"
-#include "run/trainer.h"
+#include "train/trainer.h"
 
 // ---- engine_run: code shared by the runners of workloads.
 

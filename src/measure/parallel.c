@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "measure/measure.h"
-#include "trace/exchanges.h"
-#include "trace/trace.h"
+#include "follow/trace/exchanges.h"
+#include "follow/trace/trace.h"
 
 enum {
     WORK_MS = 100,

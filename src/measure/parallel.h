@@ -3,9 +3,10 @@
 // run: how many they are, and how a step's time is divided into calculation, communication and
 // waiting.
 //
-// How many they are is what their launcher told them (trace/worker.h). How long each of them is in
-// exchanges comes from the GPU's records of NCCL (trace/trace.h) and from the calls of MPI and gloo
-// (trace/exchanges.h); of other fare processes of the same job from what those tell (join.h).
+// How many they are is what their launcher told them (follow/trace/worker.h). How long each of them
+// is in exchanges comes from the GPU's records of NCCL (follow/trace/trace.h) and from the calls of
+// MPI and gloo (follow/trace/exchanges.h); of other fare processes of the same job from what those
+// tell (join.h).
 //
 // All ranks make the same steps, so a rank's time in exchanges is short where its calculation is
 // long. What the slowest rank spends in them is communication; what the others spend more is
@@ -16,8 +17,8 @@
 #include "measure/join.h"
 #include "measure/sampling.h"
 #include "measure/session.h"
-#include "run/child.h"
-#include "run/follow.h"
+#include "follow/child.h"
+#include "follow/follow.h"
 
 struct parallel;
 

@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "market/bill.h"
-#include "market/local.h"
-#include "market/run_price.h"
-#include "price/listing.h"
-#include "spot/hazard.h"
+#include "bill/bill.h"
+#include "bill/local.h"
+#include "bill/run_price.h"
+#include "book/listing.h"
+#include "advise/spot/hazard.h"
 
 #define LONGEST_NS (INT64_C(30) * 86400 * NS_PER_S)
 

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/money.h"
-#include "market/market.h"
+#include "bill/market.h"
 #include "measure/session.h"
 #include "record/run.h"
 
@@ -33,7 +33,7 @@ const char *measure_price_words(const struct measure_price *price);
 int64_t measure_price_hour(const struct measure_price *price); // nano-USD
 
 // The mean time between interruptions of this machine, if it is a spot machine of the book and a
-// source says so (spot/hazard.h); otherwise `*mean_ns` is 0. `words` gets the source.
+// source says so (advise/spot/hazard.h); otherwise `*mean_ns` is 0. `words` gets the source.
 int measure_price_between(const struct measure_price *price, int64_t *mean_ns, struct buf *words,
                           struct err *err) MUST_USE;
 

@@ -4,7 +4,7 @@
 #define FARE_MEASURE_PYTHON_H
 
 #include "record/run.h"
-#include "run/child.h"
+#include "follow/child.h"
 
 struct python_place {
     const char *program; // a Python, or a script that names one in its first line (#!); looked for

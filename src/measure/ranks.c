@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "machine/cgroup.h"
 #include "measure/runner.h"
-#include "run/trainer.h"
+#include "train/trainer.h"
 
 #define HOST_BYTES 64
 

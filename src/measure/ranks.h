@@ -6,7 +6,7 @@
 #ifndef FARE_MEASURE_RANKS_H
 #define FARE_MEASURE_RANKS_H
 
-#include "engine/group.h"
+#include "train/engine/group.h"
 #include "measure/measure.h"
 
 // The processes of this run: those that mpirun or srun started, or `most` made here; *group is null

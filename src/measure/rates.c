@@ -8,10 +8,10 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "engine/engine.h"
+#include "train/engine/engine.h"
 #include "machine/cpu.h"
 #include "machine/probe.h"
-#include "price/device.h"
+#include "tables/device.h"
 #include "record/read.h"
 
 #define PRODUCTS_MS 60000 // drivers that compile the kernels first need half a minute

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "measure/measure.h"
-#include "trace/trace.h"
+#include "follow/trace/trace.h"
 
 #define SAMPLING_LEAST_S 10.0
 #define SAMPLING_RATE_S  30.0 // the same without a total, if the rate is steady

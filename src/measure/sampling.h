@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "measure/session.h"
-#include "run/follow.h"
+#include "follow/follow.h"
 
 #define SAMPLING_S       60.0  // after the first step
 #define SAMPLING_LIMIT_S 600.0 // without progress, or with fewer steps than that
@@ -58,10 +58,10 @@ enum sampling_end sampling_judge(const struct sampling *now);
 // When it ends at the latest, if nothing changes, in seconds from the start.
 double sampling_until_s(const struct sampling *now);
 
-// ---- tracing: records the GPU's work while a command is measured (trace/trace.h): on NVIDIA GPUs,
-// unless --no-trace is given. It records for some seconds, some time after the first step, until a
-// step's account is known. Where nothing but the kernels shows the steps it records now and then
-// throughout; steps after the last time are derived from their rate.
+// ---- tracing: records the GPU's work while a command is measured (follow/trace/trace.h): on
+// NVIDIA GPUs, unless --no-trace is given. It records for some seconds, some time after the first
+// step, until a step's account is known. Where nothing but the kernels shows the steps it records
+// now and then throughout; steps after the last time are derived from their rate.
 
 struct tracing {
     struct trace *trace; // null: off

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/sha256.h"
-#include "guard/guard.h"
+#include "save/guard.h"
 #include "measure/code.h"
 #include "measure/price.h"
 #include "measure/session.h"

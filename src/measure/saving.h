@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// saving: a run whose job is saved and resumed (--save; guard/guard.h): its identity, the folder of
+// saving: a run whose job is saved and resumed (--save; save/guard.h): its identity, the folder of
 // its checkpoints, what the job is told and how, and the starts in its record.
 //
 // A command finds the checkpoint to resume from in FARE_RESUME and in place of {resume} in its

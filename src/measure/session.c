@@ -15,11 +15,11 @@
 #include "base/secret.h"
 #include "base/units.h"
 #include "ledger/journal.h"
-#include "price/device.h"
+#include "tables/device.h"
 #include "record/mask.h"
 #include "record/read.h"
 #include "record/run.h"
-#include "sample/sampler.h"
+#include "machine/sample/sampler.h"
 
 #define SESSION_SHARE 0.0008
 
@@ -445,9 +445,10 @@ static void warn(struct session *s)
     s->has_left = false;
     money_short(live.projected, projected);
     money_short(s->left_usd, left);
-    struct short_text line = short_text("this run will cost about %s USD, more than the %s USD left of its "
-                              "budget\n",
-                              projected, left);
+    struct short_text line =
+        short_text("this run will cost about %s USD, more than the %s USD left of its "
+                   "budget\n",
+                   projected, left);
     watch_say(&s->watch, line.s, false);
 }
 

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "base/progress.h"
-#include "run/meter.h"
-#include "run/plan.h"
+#include "train/meter.h"
+#include "train/plan.h"
 
 // ---- live: progress, remaining time and cost of a run in progress.
 //
@@ -93,7 +93,7 @@ void watch_words(const struct live *live, struct buf *out);
 
 void watch_hide(struct watch *watch);
 
-// ---- peak: the share of the GPUs' specified speed that a run reached (price/device.h).
+// ---- peak: the share of the GPUs' specified speed that a run reached (tables/device.h).
 
 // Fills use.mfu of a run with one label per token, and use.share_of_peak if the run's operations
 // are known and its GPUs are of one kind and in the table, and l1_share_of_peak of l1 on a GPU.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // streams: a command's output and its events file, while it runs: relayed, split into lines and
-// passed to run/follow.h.
+// passed to follow/follow.h.
 //
 // Relaying comes first. Reading lines may take an eighth of the time; of output that comes faster,
 // whole blocks are relayed unread, so that a program that prints a million lines a second is not
@@ -11,8 +11,8 @@
 
 #include <poll.h>
 
-#include "run/follow.h"
-#include "run/relay.h"
+#include "follow/follow.h"
+#include "follow/relay.h"
 
 #define STREAMS_FDS  4
 #define STREAMS_LAST 512 // bytes kept of each stream's end

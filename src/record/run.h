@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of a run: workload, machine, speed, quality and projection. Plain data; src/run/ and
-// src/cmd/ fill it, the ledger stores it. The fields' descriptions say which figures are measured,
-// derived or estimated.
+// The record of a run: workload, machine, speed, quality and projection. Plain data; src/follow/
+// and src/cmd/ fill it, the ledger stores it. The fields' descriptions say which figures are
+// measured, derived or estimated.
 #ifndef FARE_RECORD_RUN_H
 #define FARE_RECORD_RUN_H
 

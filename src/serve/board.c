@@ -12,13 +12,13 @@
 #include "advise/quote_job.h"
 #include "base/clock.h"
 #include "base/money.h"
-#include "report/choices.h"
-#include "report/html.h"
-#include "report/markup.h"
-#include "report/moved.h"
-#include "report/part.h"
-#include "report/spending.h"
-#include "spend/spend.h"
+#include "view/choices.h"
+#include "view/html.h"
+#include "render/markup.h"
+#include "view/moved.h"
+#include "render/part.h"
+#include "view/spending.h"
+#include "advise/spend/spend.h"
 
 enum { LOOKED_S = 30, RESTS = 20, AGE_S = 60, BEHIND = 10 };
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/opt.h"
-#include "report/html.h"
-#include "report/markup.h"
+#include "view/html.h"
+#include "render/markup.h"
 #include "serve/request.h"
 
 const char *request_value(const struct request *request, const char *key)

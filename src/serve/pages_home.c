@@ -9,10 +9,10 @@
 #include "advise/verdict_words.h"
 #include "base/units.h"
 #include "record/read.h"
-#include "report/choices.h"
-#include "report/html.h"
-#include "report/markup.h"
-#include "report/part.h"
+#include "view/choices.h"
+#include "view/html.h"
+#include "render/markup.h"
+#include "render/part.h"
 #include "serve/board.h"
 
 enum { LATEST = 10, FINDINGS = 5, AGAIN_S = 2 };

@@ -7,10 +7,10 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "record/read.h"
-#include "report/html.h"
-#include "report/markup.h"
-#include "report/part.h"
-#include "report/scale.h"
+#include "view/html.h"
+#include "render/markup.h"
+#include "render/part.h"
+#include "render/scale.h"
 #include "serve/request.h"
 
 // The journal is written every two seconds, and in long runs after each fiftieth of their time.

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "report/spending.h"
-#include "report/tables.h"
+#include "view/spending.h"
+#include "view/tables.h"
 #include "serve/request.h"
-#include "spend/budget.h"
+#include "advise/spend/budget.h"
 
 static bool copy_cached(struct site *site, const struct buf *stamp, struct buf *out)
 {

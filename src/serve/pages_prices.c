@@ -8,15 +8,15 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "price/listing.h"
-#include "report/gpu.h"
-#include "report/html.h"
-#include "report/markup.h"
-#include "report/models.h"
-#include "report/page.h"
-#include "report/part.h"
+#include "book/listing.h"
+#include "view/gpu.h"
+#include "view/html.h"
+#include "render/markup.h"
+#include "view/models.h"
+#include "view/page.h"
+#include "render/part.h"
 #include "serve/request.h"
-#include "spot/history.h"
+#include "advise/spot/history.h"
 
 static const struct frame_choice kinds[] = {
     {"", "any"}, {"on-demand", "on demand"}, {"spot", "spot"}, {"monthly", "monthly"}};

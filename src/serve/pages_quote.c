@@ -7,11 +7,11 @@
 #include "advise/words.h"
 #include "base/buf.h"
 #include "base/money.h"
-#include "report/html.h"
-#include "report/page.h"
-#include "report/part.h"
+#include "view/html.h"
+#include "view/page.h"
+#include "render/part.h"
 #include "serve/request.h"
-#include "workload/workload.h"
+#include "train/workload/workload.h"
 
 static const struct frame_choice spots[] = {{"", "any"}, {"no", "on demand"}, {"yes", "spot"}},
                                  bases[] = {{"", "with estimates"}, {"yes", "measured only"}};

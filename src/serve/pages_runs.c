@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "record/read.h"
-#include "report/html.h"
-#include "report/markup.h"
-#include "report/part.h"
+#include "view/html.h"
+#include "render/markup.h"
+#include "render/part.h"
 #include "serve/board.h"
 #include "serve/request.h"
 

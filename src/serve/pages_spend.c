@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/html.h"
-#include "report/markup.h"
-#include "report/part.h"
-#include "report/spending.h"
+#include "view/html.h"
+#include "render/markup.h"
+#include "render/part.h"
+#include "view/spending.h"
 #include "serve/request.h"
-#include "spend/budget.h"
+#include "advise/spend/budget.h"
 
 enum { ROWS_MOST = 500 };
 

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "report/markup.h"
+#include "render/markup.h"
 
 enum {
     WORKERS = 8,

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "base/sha256.h"
-#include "market/desk.h"
-#include "report/run_list.h"
+#include "bill/desk.h"
+#include "view/run_list.h"
 #include "serve/serve.h"
 
 enum { OPEN_LEDGERS_MOST = 8, OPEN_MARKETS_MOST = 3, QUERY_MOST = 128, DAMAGED_MOST = 32 };

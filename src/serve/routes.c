@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/html.h"
+#include "view/html.h"
 #include "serve/request.h"
 
 // The parameters of each page.

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "advise/compare_cases.h"
-#include "estimate/tables.h"
-#include "price/device.h"
+#include "advise/estimate/tables.h"
+#include "tables/device.h"
 #include "test.h"
 
 #define GPU_RUN(id, gpu, busy, ns)                                                                 \

@@ -22,7 +22,7 @@ CONFIG = Path(os.environ["XDG_CONFIG_HOME"]) / "fare"
 
 def fare(*args, code=0):
     if args[0] == "quote" and "--boot" not in args and "--pinned" not in args:
-        args = (*args, "--boot", "0")  # start-up has tests of its own: tests/market/test_startup.py
+        args = (*args, "--boot", "0")  # start-up has tests of its own: tests/bill/test_startup.py
     p = subprocess.run([FARE, *args], capture_output=True, text=True)
     if p.returncode != code:
         raise AssertionError(f"{args}: {p.returncode}\n{p.stdout}\n{p.stderr}")

@@ -376,7 +376,7 @@ check("fare compare --estimate: rows of machines that nobody measured", compared
 
 def drawn():
     """Hollow bars and whiskers, as long as the bills say."""
-    sys.path.insert(0, os.environ["TESTS"] + "/report")
+    sys.path.insert(0, os.environ["TESTS"] + "/view")
     import drawing
     page = json.loads(fare("report", RUN["id"], "--json"))
     (quoted,) = page["quotes"]

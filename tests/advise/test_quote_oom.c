@@ -3,7 +3,7 @@
 #include "oom.h"
 
 #include "advise/quote_job.h"
-#include "price/small_share.h"
+#include "book/small_share.h"
 #include "record/read.h"
 
 static const char run_text[] =

@@ -22,7 +22,7 @@ NANO = F(1, 10**9)
 
 def fare(*args, code=0):
     if args[0] == "quote" and "--boot" not in args and "--pinned" not in args:
-        args = (*args, "--boot", "30s")  # as the run's own; defaults have tests in tests/market/test_startup.py
+        args = (*args, "--boot", "30s")  # as the run's own; defaults have tests in tests/bill/test_startup.py
     p = subprocess.run([FARE, *args], capture_output=True, text=True)
     if p.returncode != code:
         raise AssertionError(f"{args}: {p.returncode}\n{p.stdout}\n{p.stderr}")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/gzip.h"
 
-#include "data/files.h"
+#include "train/data/files.h"
 
 // The whole file through reads of `step` bytes.
 static int read_all(const char *path, size_t step, int64_t max, struct buf *out, uint8_t sum[32],

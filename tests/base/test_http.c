@@ -144,7 +144,7 @@ static void test_header_of_the_answer(void **state)
     http_call_release(&call);
 }
 
-// The signature itself is verified by a real server (tests/guard/test_s3.py).
+// The signature itself is verified by a real server (tests/save/test_s3.py).
 static void test_signed_request(void **state)
 {
     (void)state;

@@ -3,7 +3,7 @@
 // (Unicode 14): the sums are of what it prints.
 #include "base/utf8.h"
 
-#include "data/files.h"
+#include "train/data/files.h"
 
 static void test_bad(void **state)
 {

@@ -2,7 +2,7 @@
 // The rules that fare ships, by date, against sums worked out by hand.
 #include "charging.h"
 
-#include "price/tariffs.h"
+#include "book/tariffs.h"
 
 static struct tariff_book *book;
 

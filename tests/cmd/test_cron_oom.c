@@ -7,7 +7,7 @@
 
 #include "base/fs.h"
 #include "cmd/cmd.h"
-#include "price/small_share.h"
+#include "book/small_share.h"
 
 static int run_once(const char *const *args, int count, bool json, struct err *err)
 {

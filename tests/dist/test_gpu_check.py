@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """scripts/gpu-check as it is carried to a machine with a GPU: packed, unpacked beside a fare, run with a stand-in for the
-driver (tests/engine/fake_gpu.c), whose kernels do nothing, for compute-sanitizer and for PyTorch."""
+driver (tests/train/engine/fake_gpu.c), whose kernels do nothing, for compute-sanitizer and for PyTorch."""
 import json
 import os
 import re
@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
 from tap import done, report  # noqa: E402
 
 ROOT, BUILD, FARE = Path(os.environ["ROOT"]), Path(os.environ["BUILD"]), os.environ["FARE"]
-FAKE = BUILD / "tests" / "engine" / "fake_gpu.so"
+FAKE = BUILD / "tests" / "train" / "engine" / "fake_gpu.so"
 
 CUDA = BUILD / "tests" / "machine" / "fake_cuda.so"
 NVML = BUILD / "tests" / "machine" / "fake_nvml.so"

@@ -153,7 +153,7 @@ report("cancelling ends the whole tree and removes the folders", p.returncode ==
 # ---- saving and trying again, as on one machine
 
 soon, log, count = top / "soon", top / "job.log", top / "count"
-job = ["/usr/bin/python3", "-S", "-E", os.path.join(os.environ["ROOT"], "tests/guard/job.py"), "out", "300", "20", "5", "safetensors", str(log), "{resume}"]
+job = ["/usr/bin/python3", "-S", "-E", os.path.join(os.environ["ROOT"], "tests/save/job.py"), "out", "300", "20", "5", "safetensors", str(log), "{resume}"]
 d = subprocess.Popen([FARE, "run", "--on", "ssh:h1", "--no-bring", "--save", f"{top}/store", "--save-every", "200ms", "--lease", "2s", "--notice", f"file:{soon}",
                       "--on-notice", "USR1", "--checkpoints", "out", "--", *job], env=env, cwd=here, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                      stderr=open(top / "said", "w"), text=True)

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "data/dataset.h"
+#include "train/data/dataset.h"
 
 struct input {
     int fd;

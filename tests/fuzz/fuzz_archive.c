@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tar and zip archives, as downloads are.
-#include "data/unpack.h"
+#include "train/data/unpack.h"
 
 #include "data_input.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "spot/replay.h"
+#include "advise/spot/replay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "price/book.h"
-#include "price/image.h"
-#include "price/stock.h"
+#include "book/book.h"
+#include "book/image.h"
+#include "book/stock.h"
 
 static int see(void *arg, const struct offer *o, struct err *err)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CIFAR's binary files: every image has its bytes and a label below ten.
-#include "data/pixels.h"
+#include "train/data/pixels.h"
 
 #include "data_input.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "run/follow.h"
+#include "follow/follow.h"
 
 static void each(void *context, char *line, size_t len, bool ended)
 {

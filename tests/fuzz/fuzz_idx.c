@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // idx files: what is read has the number of bytes that it says.
-#include "data/pixels.h"
+#include "train/data/pixels.h"
 
 #include "data_input.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that may be JPEGs: an image or an error, and no state carried from one to the next. Images
 // of more than a million pixels are left out, as they only cost the fuzzer time.
-#include "data/images.h"
+#include "train/data/images.h"
 
 #include <assert.h>
 #include <stdbool.h>

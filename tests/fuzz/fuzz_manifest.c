@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guard/lease.h"
-#include "guard/manifest.h"
+#include "save/lease.h"
+#include "save/manifest.h"
 
 static void check(const struct manifest *m)
 {

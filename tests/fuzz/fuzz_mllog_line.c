@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/event.h"
-#include "run/meter.h"
+#include "follow/event.h"
+#include "train/meter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

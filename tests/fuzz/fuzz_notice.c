@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guard/notice_source.h"
+#include "save/notice_source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 
 #include "measure/join_parts.h"
 #include "measure/parallel.h"
-#include "trace/exchanges.h"
+#include "follow/trace/exchanges.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "run/follow.h"
-#include "run/formats.h"
-#include "run/shapes.h"
+#include "follow/follow.h"
+#include "follow/formats.h"
+#include "follow/shapes.h"
 
 static struct shapes shapes;
 static struct log_columns columns;

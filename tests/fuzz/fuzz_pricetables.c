@@ -6,9 +6,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "price/currency.h"
-#include "price/rates.h"
-#include "price/scheduling.h"
+#include "tables/currency.h"
+#include "tables/rates.h"
+#include "tables/scheduling.h"
 
 static void as_currencies(const char *path)
 {

@@ -47,14 +47,15 @@ static size_t take_back(void)
     struct kept kept = {0};
     struct ledger_filter all = {0};
     struct ledger *ledger = NULL;
+    struct desk desk = {0};
     struct err err = {0};
-    assert(site_ledger(&site.site, &ledger, &err) == 0);
+    assert(site_ledger(&site.site, &desk, &ledger, &err) == 0);
     assert(ledger_each(ledger, &all, look, &kept, &err) == 0);
     for (size_t i = 0; i < kept.count; i++) {
         assert(ledger_delete(ledger, kept.others[i], NULL, &err) == 0);
         free(kept.others[i]);
     }
-    site_give_back(&site.site, ledger, false);
+    site_give_back(&site.site, &desk, 0);
     return kept.count;
 }
 

@@ -8,9 +8,9 @@
 
 #include "advise/compare.h"
 #include "record/read.h"
-#include "report/draft.h"
-#include "report/html.h"
-#include "report/tables.h"
+#include "view/draft.h"
+#include "view/html.h"
+#include "view/tables.h"
 
 enum { RUNS_MOST = 16 };
 

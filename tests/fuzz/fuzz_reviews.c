@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of reviews. The reader wants a folder: its two files are links to the input.
-#include "data/sentiment.h"
+#include "train/data/sentiment.h"
 
 #include <string.h>
 

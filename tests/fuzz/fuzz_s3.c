@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guard/s3.h"
+#include "save/s3.h"
 
 static int element(void *context, const char *parent, const char *name, const char *value,
                    struct err *err)

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "sample/source.h"
-#include "sample/tasks.h"
-#include "sample/totals.h"
+#include "machine/sample/source.h"
+#include "machine/sample/tasks.h"
+#include "machine/sample/totals.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "bill/charge.h"
-#include "price/tariffs.h"
+#include "book/tariffs.h"
 
 static void charge(const struct tariff *t)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of any bytes: those that are UTF-8 become windows, the rest an error.
-#include "data/text.h"
+#include "train/data/text.h"
 
 #include "base/utf8.h"
 #include "data_input.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of tokens and texts of any bytes: windows whose labels are the next tokens, or an error.
 // The first byte says which kind of file, and how long a window is.
-#include "data/text.h"
+#include "train/data/text.h"
 
 #include "data_input.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both forms of tables of tweets.
-#include "data/sentiment.h"
+#include "train/data/sentiment.h"
 
 #include "data_input.h"
 

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "guard/find.h"
+#include "save/find.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "price/format.h"
+#include "book/format.h"
 
 static int price_input(const char *format, const char *name, const uint8_t *data, size_t size)
 {

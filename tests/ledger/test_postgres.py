@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
-sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests/spend"))
+sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests/advise/spend"))
 import second as spending  # noqa: E402
 from tap import done, report, skip  # noqa: E402
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bare fare on a machine with a GPU, which tests/engine/fake_gpu.c stands in for: it samples every workload there."""
+"""Bare fare on a machine with a GPU, which tests/train/engine/fake_gpu.c stands in for: it samples every workload there."""
 import json
 import os
 import subprocess
@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.join(os.environ["ROOT"], "tests"))
 from tap import done, report  # noqa: E402
 
-FAKE = os.path.join(os.environ["BUILD"], "tests", "engine", "fake_gpu.so")
+FAKE = os.path.join(os.environ["BUILD"], "tests", "train", "engine", "fake_gpu.so")
 p = subprocess.run([os.environ["FARE"], "--json", "--no-cloud", "--no-ledger", "--max-time", "100ms"], capture_output=True,
                    text=True, timeout=300, env={**os.environ, "FARE_CUDA": FAKE})
 runs = {r["workload"]: r for r in json.loads(p.stdout)["runs"]} if p.stdout else {}

@@ -189,7 +189,7 @@ def photos(folder, python):
     for kind in ("ants", "bees"):
         (folder / "photos" / kind).mkdir(parents=True)
         for i, image in enumerate(("small", "grey", "progressive", "subsampled", "tall") * 2):
-            shutil.copy(ROOT / f"tests/data/images/{image}.jpg", folder / "photos" / kind / f"{i}.jpg")
+            shutil.copy(ROOT / f"tests/train/data/images/{image}.jpg", folder / "photos" / kind / f"{i}.jpg")
     for what, data in (("made", ()), ("photos", (folder / "photos",))):
         options = [f"--data={d}" for d in data]
         code, runs, err = fare("inception", "--with", "pytorch", *options, FARE_PYTHON=str(python), ONLY_SUMS="1")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""fare run W --gpus N end to end, without a GPU: tests/engine has stand-ins for the driver and for NCCL. FARE_TEST_WHOLE=1 also runs
+"""fare run W --gpus N end to end, without a GPU: tests/train/engine has stand-ins for the driver and for NCCL. FARE_TEST_WHOLE=1 also runs
 the kernels, which takes minutes, and holds the parameters of two GPUs against those of one."""
 import json
 import os
@@ -15,7 +15,7 @@ import numpy
 sys.path.insert(0, os.environ["TESTS"])
 from tap import done, report, skip  # noqa: E402
 
-FAKES = Path(os.environ["BUILD"]) / "tests/engine"
+FAKES = Path(os.environ["BUILD"]) / "tests/train/engine"
 ENV = {**os.environ, "FARE_METADATA": "off", "FARE_CUDA": str(FAKES / "fake_gpu.so"), "FARE_NCCL": str(FAKES / "fake_nccl.so"),
        "FARE_NCCL_PATIENCE_S": "60", "FAKE_GPU_BLOCKS": "1"}
 

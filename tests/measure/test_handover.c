@@ -15,12 +15,12 @@
 
 #include "base/clock.h"
 #include "base/sha256.h"
-#include "data/batcher.h"
-#include "data/files.h"
-#include "data/images.h"
+#include "train/data/batcher.h"
+#include "train/data/files.h"
+#include "train/data/images.h"
 #include "measure/handover.h"
-#include "workload/workload.h"
-#include "checkpoint/safetensors.h"
+#include "train/workload/workload.h"
+#include "train/checkpoint/safetensors.h"
 
 static char dir[256]; // where the files go
 static const struct run_plan no_end = {.full = true};

@@ -79,7 +79,7 @@ with torch.no_grad():
 print("check", json.dumps([float(abs(got - want).max()), float(abs(want).max())]))
 """
 
-# Two steps of each optimizer, by the rules in src/net/net.h. Keras's RMSprop has epsilon inside the root: 1e-8 outside
+# Two steps of each optimizer, by the rules in src/train/net/net.h. Keras's RMSprop has epsilon inside the root: 1e-8 outside
 # it changes a step of 0.03 by at most 1e-6 where the gradient is 0.001.
 OPTIMIZERS = """
 import sys

@@ -15,7 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
-sys.path.insert(0, os.environ["TESTS"] + "/report")
+sys.path.insert(0, os.environ["TESTS"] + "/view")
 sys.path.insert(0, os.environ["TESTS"] + "/record")
 import hostile_records as hostile  # noqa: E402
 import records  # noqa: E402

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "record/read.h"
-#include "report/account.h"
+#include "view/account.h"
 #include "test.h"
 
 static void read_run(const char *text, size_t len, struct run *run)

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
-sys.path.insert(0, os.environ["TESTS"] + "/report")
+sys.path.insert(0, os.environ["TESTS"] + "/view")
 import browser  # noqa: E402
 from tap import done, report, skip  # noqa: E402
 

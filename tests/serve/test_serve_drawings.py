@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 sys.path.insert(0, os.environ["TESTS"])
-sys.path.insert(0, os.environ["TESTS"] + "/report")
+sys.path.insert(0, os.environ["TESTS"] + "/view")
 import drawing  # noqa: E402
 import records  # noqa: E402
 from tap import done, report, skip  # noqa: E402

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
-sys.path.insert(0, os.environ["TESTS"] + "/report")
+sys.path.insert(0, os.environ["TESTS"] + "/view")
 import records  # noqa: E402
 from tap import done, report, skip  # noqa: E402
 

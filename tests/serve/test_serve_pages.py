@@ -12,7 +12,7 @@ import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
-sys.path.insert(0, os.environ["TESTS"] + "/report")
+sys.path.insert(0, os.environ["TESTS"] + "/view")
 import browser  # noqa: E402
 import drawing  # noqa: E402
 import looking  # noqa: E402

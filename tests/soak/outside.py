@@ -16,7 +16,7 @@ import urllib.parse
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
-sys.path += [str(TESTS / name) for name in ("fleet", "guard", "measure", "record", "report")]
+sys.path += [str(TESTS / name) for name in ("fleet", "save", "measure", "record", "view")]
 import hostile  # noqa: E402
 import hostile_records  # noqa: E402
 import lying_store  # noqa: E402
@@ -57,7 +57,7 @@ def store(r):
 
     def start(steps, *codes):
         """Half of the steps end with code 9, so that the job is saved and not done."""
-        job = ["/usr/bin/python3", "-S", "-E", TESTS / "guard/job.py", r.home / "out", steps, 5, 5, "safetensors", log, "{resume}"]
+        job = ["/usr/bin/python3", "-S", "-E", TESTS / "save/job.py", r.home / "out", steps, 5, 5, "safetensors", log, "{resume}"]
         fails = ["sh", "-c", '"$@"; exit 9', "sh"] if steps < STEPS else []
         return r.fare("run", "--no-cloud", "--no-trace", "--save", f"s3://soak/{place}", "--job", "soak", "--lease", "2s", "--save-every",
                       "50ms", "--keep", 1000, "--checkpoint-patience", "1s", "--checkpoints", r.home / "out", "--", *fails, *job,

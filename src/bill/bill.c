@@ -1,0 +1,651 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bill/bill.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "base/money.h"
+#include "bill/local.h"
+#include "book/listing.h"
+
+#define DAY_S             INT64_C(86400)
+#define COMMITTED_MONTH_S INT64_C(2628000)
+#define IDLE              "idle to the end of the billing unit"
+
+// Lines of start-up (bill_time.c).
+static const char *const startups[] = {"boot", "image", "download", "install", "kernels"};
+
+// ---- the bill
+
+struct making {
+    const struct wishes *wishes;
+    const struct offer *offer;
+    struct priced price;
+    const struct currencies *currencies;
+    const struct rates *rates;
+    struct charge charge;
+    struct bill *bill;
+    int64_t sum; // of the items so far, nano-USD
+};
+
+static int add_usd(struct making *m, const char *what, const char *how, int64_t usd,
+                   struct err *err)
+{
+    struct bill_item *item = LIST_ADD(&m->bill->items, err);
+    TRY(item ? text_set(&item->what, what, err) : ERR_MEMORY);
+    item->amount = some_money(usd);
+    TRY(text_set(&item->how, how, err));
+    return money_add(m->sum, usd, &m->sum, err);
+}
+
+// An amount of 0 gets no line.
+static int add_item(struct making *m, const char *what, const char *how, int64_t amount,
+                    struct err *err)
+{
+    int64_t usd = 0;
+    if (amount == 0)
+        return 0;
+    TRY(priced_usd(&m->price, amount, &usd, err));
+    return add_usd(m, what, how, usd, err);
+}
+
+static int add_times(struct making *m, const struct bill_time *time, int64_t gpus_used,
+                     struct err *err)
+{
+    int64_t lengths[BILL_PARTS_MAX], prices[BILL_PARTS_MAX + 1], unused = 0;
+    int64_t gpus = (m->offer->gpus_milli + 999) / 1000;
+    for (size_t i = 0; i < time->count; i++)
+        lengths[i] = time->parts[i].ns;
+    int64_t used = gpus_used > 0 ? gpus_used : gpus; // a CPU run leaves none unused
+    TRY(charge_parts(&m->charge, gpus, used < gpus ? used : gpus, lengths, time->count, prices,
+                     &unused, err));
+    char how[64];
+    for (size_t i = 0; i < time->count; i++) {
+        const struct bill_part *part = &time->parts[i];
+        char words[48], with[300];
+        clock_words(part->ns, words, sizeof words);
+        snprintf(with, sizeof with, "%s%s%.200s", words, part->source ? ", assumed: " : "",
+                 part->source ? part->source : "");
+        TRY(add_item(m, part->what, with, prices[i], err));
+    }
+    clock_words(m->charge.charged_ns - time->total_ns, how, sizeof how);
+    TRY(add_item(m, IDLE, how, prices[time->count], err));
+    snprintf(how, sizeof how, "%lld of %lld", (long long)(gpus - used), (long long)gpus);
+    TRY(add_item(m, "unused GPUs", how, unused, err));
+    clock_words(wishes_stopped_ns(m->wishes, time->total_ns), how, sizeof how);
+    return add_item(m, "time while stopped", how, m->charge.stopped, err);
+}
+
+// "500 GB", in the provider's GB; "97.8 GB" if it is not whole.
+static void traffic_words(const struct rule *rule, int64_t bytes, int64_t free_gb, char *out,
+                          size_t size)
+{
+    int64_t tenths = bytes / (rule->gb_bytes / 10);
+    int len = snprintf(out, size, tenths % 10 ? "%lld.%lld GB" : "%lld GB",
+                       (long long)(tenths / 10), (long long)(tenths % 10));
+    if (free_gb > 0 && len > 0 && (size_t)len < size)
+        snprintf(out + len, size - (size_t)len, ", %lld free", (long long)free_gb);
+}
+
+// The size charged: some providers sell disks in steps.
+static int64_t disk_gb(const struct rule *rule, int64_t gb)
+{
+    for (int i = 0; i < rule->step_count; i++)
+        if (rule->storage_steps[i] >= gb)
+            return rule->storage_steps[i];
+    return gb;
+}
+
+static int add_rest(struct making *m, struct err *err)
+{
+    char storage[64], discount[64], egress[64], ingress[64];
+    const struct rule *rule = &m->price.rule;
+    int64_t permille = m->price.own ? m->price.own->discount_permille : 0;
+    int64_t disk = disk_gb(rule, m->wishes->storage_gb);
+    snprintf(storage, sizeof storage, disk != m->wishes->storage_gb ? "%lld GB as %lld" : "%lld GB",
+             (long long)m->wishes->storage_gb, (long long)disk);
+    int64_t runs = m->wishes->runs > 1 ? m->wishes->runs : 1;
+    traffic_words(rule, m->wishes->egress_bytes * runs, rule->egress_free_gb, egress,
+                  sizeof egress);
+    traffic_words(rule, m->wishes->ingress_bytes * runs, 0, ingress, sizeof ingress);
+    snprintf(discount, sizeof discount, "%lld.%lld %%", (long long)(permille / 10),
+             (long long)(permille % 10));
+    const struct charge *c = &m->charge;
+    TRY(add_item(m, "monthly fee", NULL, c->monthly_fee, err));
+    TRY(add_item(m, "set-up fee", NULL, c->setup_fee, err));
+    TRY(add_item(m, "storage", storage, c->storage, err));
+    TRY(add_item(m, "storage while stopped", storage, c->storage_stopped, err));
+    TRY(add_item(m, "egress", egress, c->egress, err));
+    TRY(add_item(m, "ingress", ingress, c->ingress, err));
+    return add_item(m, "discount", discount, -c->discount, err);
+}
+
+// In USD. The remainder from converting and rounding each line is a separate line.
+static int add_total(struct making *m, struct err *err)
+{
+    int64_t usd = 0, rest = 0;
+    TRY(priced_usd(&m->price, m->charge.total, &usd, err));
+    TRY(money_sub(usd, m->sum, &rest, err));
+    if (rest != 0)
+        TRY(add_usd(m, "rounding", NULL, rest, err));
+    m->bill->total = some_money(usd);
+    return 0;
+}
+
+// Whether the bill depends on the time of day of a start that nobody knows.
+static bool any_start(const struct making *m)
+{
+    return m->price.rule.clock_units && !m->wishes->prorated && m->wishes->clock != CLOCK_KNOWN;
+}
+
+static int total_at(const struct making *m, int64_t length_ns, enum charge_clock clock,
+                    struct maybe_money *member, struct err *err)
+{
+    struct wishes wishes = *m->wishes;
+    int64_t usd = 0;
+    if (any_start(m))
+        wishes.clock = clock;
+    TRY(priced_total(&m->price, &wishes, length_ns, &usd, err));
+    *member = some_money(usd);
+    return 0;
+}
+
+static int add_interval(struct making *m, const struct bill_time *time, struct err *err)
+{
+    struct bill *bill = m->bill;
+    bill->charged_s = some_real((double)m->charge.charged_ns / 1e9);
+    bool range = time->low_ns >= 0 && time->high_ns >= 0;
+    if (!range && !any_start(m))
+        return 0;
+    TRY(total_at(m, range ? time->low_ns : time->total_ns, CLOCK_BEST, &bill->low, err));
+    TRY(total_at(m, range ? time->high_ns : time->total_ns, CLOCK_WORST, &bill->high, err));
+    return any_start(m) ? texts_add(&bill->notes,
+                                    "units begin on the clock: the bill is the mean over all times "
+                                    "of day at which it may start, its interval from the best of "
+                                    "them to the worst",
+                                    err)
+                        : 0;
+}
+
+static int set_date(char **member, int day, struct err *err)
+{
+    char text[CLOCK_ISO_BYTES];
+    clock_iso((int64_t)day * DAY_S, text);
+    text[10] = '\0';
+    return text_set(member, text, err);
+}
+
+// A price seen again after the date of the bill was valid on that date.
+static int seen_day(const struct making *m)
+{
+    int day = m->price.day;
+    return day > 0 && m->offer->day > day ? day : m->offer->day;
+}
+
+// A negotiated rate replaces the list price and has no age.
+static bool own_rate(const struct making *m)
+{
+    return m->price.own_rate;
+}
+
+static int set_own_date(struct making *m, struct err *err)
+{
+    m->bill->price_own = some_bool(true);
+    return m->price.own->from > 0 ? set_date(&m->bill->price_date, (int)m->price.own->from, err)
+                                  : 0;
+}
+
+static int set_seen(struct making *m, struct err *err)
+{
+    m->bill->price_age_days = some_int(offer_age(m->offer, m->price.day));
+    m->bill->price_old = some_bool(offer_old(m->offer, m->price.day));
+    return set_date(&m->bill->price_date, seen_day(m), err);
+}
+
+static int describe(struct making *m, const char *name, struct err *err)
+{
+    const struct tariff *tariff = m->price.tariff;
+    struct bill *b = m->bill;
+    const struct offer *o = m->offer;
+    struct buf words = {0};
+    priced_words(&m->price, false, &words);
+    TRY(text_take(&b->words, &words, err));
+    TRY(TEXTS_SET(err, {&b->offer, name}, {&b->provider, o->provider}, {&b->name, o->name},
+                  {&b->region, o->region}, {&b->zone, o->zone},
+                  {&b->kind, offer_kind_word(o->kind)}, {&b->gpu, o->gpu},
+                  {&b->currency, m->price.paid_in},
+                  {&b->price_source, own_rate(m) ? "your rates.csv" : o->source},
+                  {&b->rule, m->wishes->prorated ? "prorated" : "paid"}, {&b->tariff, tariff->id}));
+    TRY(own_rate(m) ? set_own_date(m, err) : set_seen(m, err));
+    b->rate = some_money(m->price.rate);
+    b->per_s = some_int(m->price.per_s);
+    if (o->gpus_milli > 0)
+        b->gpus = some_real(o->gpus_milli / 1000.0);
+    if (o->vcpus_milli > 0)
+        b->vcpus = some_real(o->vcpus_milli / 1000.0);
+    if (m->price.assumed)
+        b->tariff_assumed = some_bool(true);
+    return 0;
+}
+
+// Notes each exchange rate used and its date, once. `currency` may be null.
+static int note_exchange(struct making *m, const char *currency, struct err *err)
+{
+    struct buf text = {0};
+    char begin[16];
+    const char *source = "", *said = m->bill->exchange ? m->bill->exchange : "";
+    int64_t usd;
+    if (!currency || strcmp(currency, "USD") == 0)
+        return 0;
+    snprintf(begin, sizeof begin, "1 %.3s = ", currency);
+    if (strstr(said, begin))
+        return 0;
+    int rc = currency_to_usd(m->currencies, currency, m->price.day, MONEY_UNIT, &usd, NULL, &source,
+                             err);
+    buf_printf(&text, "%s%s%s%s", said, *said ? "; " : "", begin, source);
+    if (rc == 0)
+        rc = buf_check(&text, err);
+    if (rc == 0)
+        rc = text_set(&m->bill->exchange, buf_str(&text), err);
+    buf_release(&text);
+    return rc;
+}
+
+// Marks a price that is an estimate.
+static int note_estimated(struct making *m, struct err *err)
+{
+    struct buf text = {0};
+    if (!offer_estimated(m->offer) || own_rate(m))
+        return 0;
+    m->bill->price_estimated = some_bool(true);
+    buf_printf(&text, "the price is %s", m->offer->source);
+    int rc = buf_check(&text, err);
+    if (rc == 0)
+        rc = texts_add(&m->bill->notes, buf_str(&text), err);
+    buf_release(&text);
+    return rc;
+}
+
+// What the price is, and why it is not to be believed. A floor makes the bill a lower bound.
+static int note_doubt(struct making *m, struct market *market, struct err *err)
+{
+    const struct devices *devices;
+    struct buf text = {0};
+    int64_t hour = 0;
+    if (own_rate(m))
+        return 0;
+    TRY(text_set(&m->bill->price_is, offer_basis_word(m->offer->basis), err));
+    if (m->offer->basis == BASIS_FLOOR)
+        m->bill->lower_bound = some_bool(true);
+    TRY(market_devices(market, &devices, err));
+    TRY(currency_to_usd(m->currencies, m->offer->currency, m->price.day, offer_per_hour(m->offer),
+                        &hour, NULL, NULL, err));
+    const char *doubt = doubt_of(devices, m->offer, hour);
+    if (!doubt)
+        return 0;
+    if (doubt_power(devices, m->offer, hour))
+        m->bill->price_impossible = some_bool(true);
+    buf_printf(&text, "the price is %s", doubt);
+    TRY(text_set(&m->bill->price_doubt, doubt, err));
+    return texts_take(&m->bill->notes, &text, err);
+}
+
+// A commitment costs money whether the machine is used or not.
+static int note_commitment(struct making *m, struct err *err)
+{
+    int64_t month = 0, all = 0, owed = 0;
+    const struct currencies *currencies;
+    char amount[MONEY_BYTES], sum[MONEY_BYTES], text[600];
+    if (m->wishes->commit_months > 0 && m->offer->kind == OFFER_ON_DEMAND &&
+        m->price.committed == 0) {
+        snprintf(text, sizeof text,
+                 "the price with a commitment of %s is unknown: this is the price without one",
+                 units_count(m->wishes->commit_months, "month").s);
+        m->bill->committed = (struct maybe_money){.unknown = true};
+        return texts_add(&m->bill->notes, text, err);
+    }
+    if (m->price.committed == 0)
+        return 0;
+    TRY(money_scale(m->price.rate, COMMITTED_MONTH_S, m->price.per_s, MONEY_HALF_EVEN, &month,
+                    err));
+    TRY(money_scale(month, m->price.committed, 1, MONEY_HALF_EVEN, &all, err));
+    money_short_in(month, m->price.paid_in, amount);
+    money_short_in(all, m->price.paid_in, sum);
+    const struct tariff_commitment *c = m->price.commitment;
+    snprintf(
+        text, sizeof text,
+        "committed for %s%s%.60s: %s %s a month of 730 hours, %s %s in all, used or not%s%.300s",
+        units_count(m->price.committed, "month").s, c->name ? ", " : "", c->name ? c->name : "",
+        amount, m->price.paid_in, sum, m->price.paid_in, c->source ? "; " : "",
+        c->source ? c->source : "");
+    m->bill->committed_months = some_int(m->price.committed);
+    m->bill->committed = some_money(all);
+    TRY(market_currencies(m->price.market, &currencies, err));
+    TRY(currency_to_usd(currencies, m->price.paid_in, m->price.day, all, &owed, NULL, NULL, err));
+    m->bill->owed = some_money(owed);
+    return texts_add(&m->bill->notes, text, err);
+}
+
+// The user's own rate replaces the list price.
+static int note_own(struct making *m, struct err *err)
+{
+    char list[MONEY_BYTES], seen[CLOCK_ISO_BYTES], text[160];
+    if (!own_rate(m))
+        return 0;
+    money_text(m->offer->rate, list);
+    clock_iso((int64_t)seen_day(m) * DAY_S, seen);
+    snprintf(text, sizeof text, "your own rate; the list price is %s %s, seen %.10s", list,
+             m->offer->currency, seen);
+    return texts_add(&m->bill->notes, text, err);
+}
+
+// Items without a price in the tariff are not free: their cost is unknown.
+static int note_unpriced(struct making *m, int64_t length_ns, struct err *err)
+{
+    const struct tariff *tariff = m->price.tariff;
+    bool disk = m->wishes->storage_gb > 0;
+    bool kept = wishes_stopped_ns(m->wishes, length_ns) > 0;
+    const char *stopped = tariff->storage_stopped_rate;
+    stopped = stopped ? stopped : tariff->storage_rate;
+    const struct {
+        bool asked;
+        const char *rate, *what;
+    } parts[] = {{disk && !tariff->disk_included.v, tariff->storage_rate, "storage"},
+                 {disk && tariff->disk_included.v && kept, stopped, "storage while stopped"},
+                 {kept && !tariff->billed_while_stopped.known, NULL, "the machine while stopped"},
+                 {m->wishes->egress_bytes > 0, tariff->egress_rate, "traffic out"},
+                 {m->wishes->ingress_bytes > 0, tariff->ingress_rate, "traffic in"}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char text[120];
+        snprintf(text, sizeof text, "%s: not in the total, since the tariff has no price for it",
+                 parts[i].what);
+        if (!parts[i].asked || parts[i].rate)
+            continue;
+        m->bill->incomplete = some_bool(true);
+        TRY(texts_add(&m->bill->notes, text, err));
+    }
+    return 0;
+}
+
+// The sum of the user's credits that are valid on the day, in USD, and its description.
+static int find_credit(struct making *m, int64_t *credit, char *how, size_t size, struct err *err)
+{
+    const struct rates *rates = m->rates;
+    const struct rates_row *row = NULL;
+    char name[256], amount[MONEY_BYTES];
+    int rc = 0;
+    *credit = 0;
+    if (!rates || m->wishes->without_credit)
+        return 0;
+    rates_name(m->offer, name, sizeof name);
+    while (rc == 0 && (row = rates_credit(rates, m->offer->provider, name, m->price.day, row))) {
+        int64_t usd = 0;
+        rc = currency_to_usd(m->currencies, row->currency, m->price.day, row->credit, &usd, NULL,
+                             NULL, err);
+        money_short_in(row->credit, row->currency, amount);
+        if (*credit > 0)
+            snprintf(how, size, "several");
+        else
+            snprintf(how, size, "of %s %s", amount, row->currency);
+        if (rc == 0)
+            rc = money_add(*credit, usd, credit, err);
+        if (rc == 0)
+            rc = note_exchange(m, row->currency, err);
+    }
+    return rc;
+}
+
+// A credit pays as much of the bill as it covers, as a separate line, and reduces both interval
+// ends.
+static int take_credit(struct making *m, int64_t *found, struct err *err)
+{
+    char how[64] = "", left[MONEY_BYTES], text[160];
+    struct bill *b = m->bill;
+    int64_t credit = 0, total = bill_total(b);
+    TRY(total > 0 ? find_credit(m, &credit, how, sizeof how, err) : 0);
+    *found = credit;
+    if (credit <= 0)
+        return 0;
+    int64_t paid = credit < total ? credit : total;
+    b->before_credit = b->total;
+    TRY(add_usd(m, "credit", how, -paid, err));
+    struct maybe_money *const amounts[] = {&b->total, &b->low, &b->high, &b->by_hours};
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
+        amounts[i]->nano = amounts[i]->nano > credit ? amounts[i]->nano - credit : 0;
+    money_short(credit - paid, left);
+    snprintf(text, sizeof text, "your credit with %.40s pays %s; %s USD of it would be left",
+             m->offer->provider, paid == total ? "all of it" : "a part", left);
+    return texts_add(&b->notes, text, err);
+}
+
+// The amounts in the currency asked for, and its rate.
+static int add_local(struct making *m, struct market *market, struct err *err)
+{
+    struct bill *b = m->bill;
+    const char *to = m->wishes->currency;
+    int day = m->price.day;
+    if (!to)
+        return 0;
+    TRY(local_money(market, to, day, b->total, &b->local_total, err));
+    TRY(local_money(market, to, day, b->low, &b->local_low, err));
+    TRY(local_money(market, to, day, b->high, &b->local_high, err));
+    TRY(text_set(&b->local_currency, to, err));
+    if (b->local_total.known)
+        return note_exchange(m, to, err);
+    struct buf why = {0};
+    int rc = local_words(market, to, day, &why, err);
+    return rc == 0 ? texts_take(&b->notes, &why, err) : (buf_release(&why), rc);
+}
+
+static int count_waiting(struct making *m, const struct bill_time *time, struct err *err)
+{
+    int64_t waiting = 0;
+    if (!m->wishes->hour_of_mine.known)
+        return 0;
+    TRY(money_scale(m->wishes->hour_of_mine.v, time->total_ns, 3600 * NS_PER_S, MONEY_HALF_EVEN,
+                    &waiting, err));
+    m->bill->waiting = some_money(waiting);
+    return 0;
+}
+
+// Under an assumed rule of shorter units, also the cost by started hours.
+static int add_by_hours(struct making *m, int64_t length_ns, struct err *err)
+{
+    struct priced price = m->price;
+    int64_t usd = 0;
+    if (!price.assumed || m->wishes->prorated || m->offer->kind == OFFER_MONTHLY ||
+        price.rule.unit_ns > 3600 * NS_PER_S)
+        return 0;
+    price.rule.unit_ns = 3600 * NS_PER_S;
+    price.rule.rounding = RULE_UP;
+    TRY(priced_total(&price, m->wishes, length_ns, &usd, err));
+    m->bill->by_hours = some_money(usd);
+    return 0;
+}
+
+// Some providers do not charge for boot.
+static struct bill_time without_boot(const struct bill_time *time)
+{
+    struct bill_time rest = *time;
+    if (time->count < 2 || strcmp(time->parts[0].what, "boot") != 0)
+        return rest;
+    int64_t boot = time->parts[0].ns;
+    rest.count--;
+    for (size_t i = 0; i < rest.count; i++)
+        rest.parts[i] = time->parts[i + 1];
+    rest.total_ns -= boot;
+    rest.startup_ns -= boot;
+    rest.low_ns -= time->low_ns >= 0 ? time->boot_low_ns : 0;
+    rest.high_ns -= time->high_ns >= 0 ? time->boot_high_ns : 0;
+    if (rest.low_ns == rest.high_ns) // it was that of the boot alone
+        rest.low_ns = rest.high_ns = -1;
+    return rest;
+}
+
+static int open_making(struct making *m, struct market *market, struct err *err)
+{
+    TRY(market_price(market, m->offer, m->wishes, &m->price, err));
+    TRY(market_currencies(market, &m->currencies, err));
+    return m->wishes->list_price ? 0 : market_rates(market, &m->rates, err);
+}
+
+int bill_take_credit(struct market *market, const struct wishes *wishes, const struct offer *offer,
+                     struct bill *bill, int64_t *credit, struct err *err)
+{
+    struct making m = {.wishes = wishes, .offer = offer, .bill = bill};
+    TRY(open_making(&m, market, err));
+    return take_credit(&m, credit, err);
+}
+
+int bill_make(struct market *market, const struct wishes *wishes, const struct offer *offer,
+              const char *name, const struct bill_time *whole, int64_t gpus_used, struct bill *bill,
+              struct err *err)
+{
+    struct making m = {.wishes = wishes, .offer = offer, .bill = bill};
+    int64_t credit;
+    int rc = open_making(&m, market, err);
+    if (rc != 0)
+        return rc;
+    struct bill_time charged = priced_boots_free(&m.price) ? without_boot(whole) : *whole;
+    const struct bill_time *time = &charged;
+    rc = priced_charge(&m.price, wishes, time->total_ns, &m.charge, err);
+    if (rc == 0)
+        rc = describe(&m, name, err);
+    if (rc == 0)
+        rc = note_exchange(&m, m.price.paid_in, err);
+    if (rc == 0)
+        rc = note_exchange(&m, m.price.fees_in, err);
+    if (rc == 0)
+        rc = note_own(&m, err);
+    if (rc == 0)
+        rc = note_estimated(&m, err);
+    if (rc == 0)
+        rc = note_doubt(&m, market, err);
+    if (rc == 0)
+        rc = note_commitment(&m, err);
+    if (rc == 0)
+        rc = text_set(&bill->basis, time->basis, err);
+    if (rc == 0)
+        rc = add_times(&m, time, gpus_used, err);
+    if (rc == 0)
+        rc = add_rest(&m, err);
+    if (rc == 0)
+        rc = add_total(&m, err);
+    if (rc == 0)
+        rc = add_interval(&m, time, err);
+    if (rc == 0)
+        rc = add_by_hours(&m, time->total_ns, err);
+    if (rc == 0)
+        rc = note_unpriced(&m, time->total_ns, err);
+    if (rc == 0)
+        rc = take_credit(&m, &credit, err);
+    if (rc == 0)
+        rc = add_local(&m, market, err);
+    if (rc == 0)
+        rc = count_waiting(&m, whole, err);
+    bill->time_s = some_real((double)whole->total_ns / 1e9);
+    if (whole->startup_ns > 0)
+        bill->startup_s = some_real((double)whole->startup_ns / 1e9);
+    if (whole->low_ns >= 0 && whole->high_ns >= 0) {
+        bill->low_s = some_real((double)whole->low_ns / 1e9);
+        bill->high_s = some_real((double)whole->high_ns / 1e9);
+    }
+    return rc;
+}
+
+bool bill_doubtful(const struct bill *bill)
+{
+    return bill->incomplete.v || bill_price_doubtful(bill) || bill->spot.never_ends.v;
+}
+
+bool bill_price_doubtful(const struct bill *bill)
+{
+    return bill->price_doubt || bill->price_impossible.v; // records until 2026-11 have only this
+}
+
+double bill_training_s(const struct bill *bill)
+{
+    return bill->time_s.v - (bill->startup_s.known ? bill->startup_s.v : 0);
+}
+
+int64_t bill_total(const struct bill *bill)
+{
+    return money_or(bill->total, INT64_MAX);
+}
+
+int64_t bill_before_credit(const struct bill *bill)
+{
+    return money_or(bill->before_credit, bill_total(bill));
+}
+
+// The lines of a replayed spot bill are those without interruptions: their shares hold.
+double bill_share(const struct bill *bill, enum bill_wait which)
+{
+    double wanted = 0, sum = 0;
+    for (size_t i = 0; i < bill->items.count; i++) {
+        const struct bill_item *item = &bill->items.items[i];
+        double usd = money_real(item->amount).v;
+        bool startup = false;
+        for (size_t k = 0; item->what && k < sizeof startups / sizeof *startups; k++)
+            startup |= strcmp(item->what, startups[k]) == 0;
+        bool idle = item->what && strcmp(item->what, IDLE) == 0;
+        wanted += (which == BILL_STARTUP ? startup : idle) ? usd : 0;
+        sum += usd;
+    }
+    double total = (double)bill_total(bill) / MONEY_UNIT;
+    return sum > 0 && total > 0 ? wanted / sum * total : 0;
+}
+
+bool bill_is_bound(const struct bill *bill)
+{
+    return bill->lower_bound.v || bill->spot.lower_bound.v || bill->incomplete.v;
+}
+
+const char *bill_mark(const struct bill *bill)
+{
+    return bill_is_bound(bill) ? "≥" : "";
+}
+
+bool bill_time_is_bound(const struct bill *bill)
+{
+    return bill->lower_bound.v && bill->basis && strcmp(bill->basis, "bound") == 0;
+}
+
+void bill_time_words(const struct bill *bill, char *out, size_t size)
+{
+    char text[48];
+    clock_words((int64_t)(bill->time_s.v * 1e9), text, sizeof text);
+    snprintf(out, size, "%s%s", bill_time_is_bound(bill) ? "≥ " : "", text);
+}
+
+void bill_amount(const struct bill *bill, char amount[MONEY_BYTES],
+                 char interval[MONEY_INTERVAL_BYTES])
+{
+    const int64_t total = bill_total(bill);
+    const bool known = bill->low.known && bill->high.known;
+    char text[MONEY_BYTES];
+    money_interval(total, known ? bill->low.nano : total, known ? bill->high.nano : total, text,
+                   interval);
+    snprintf(amount, MONEY_BYTES, "%s%s", bill_mark(bill), text);
+    if (bill_is_bound(bill) && *interval) { // no end is known
+        char low_text[MONEY_BYTES];
+        snprintf(low_text, sizeof low_text, "%.*s", (int)strcspn(interval, "-"), interval);
+        bool same = strcmp(low_text, text) == 0; // as "≥" says already
+        snprintf(interval, MONEY_INTERVAL_BYTES, "%s%s", same ? "" : "from ", same ? "" : low_text);
+    }
+    if (bill->spot.never_ends.v)
+        snprintf(amount, MONEY_BYTES, "never ends");
+}
+
+void bill_local(const struct bill *bill, char out[BILL_LOCAL_BYTES])
+{
+    char amount[MONEY_BYTES] = "unknown";
+    if (bill->local_total.known)
+        money_short_in(bill->local_total.nano, bill->local_currency, amount);
+    *out = '\0';
+    if (bill->local_currency)
+        snprintf(out, BILL_LOCAL_BYTES, ", %s%s %.8s",
+                 bill->local_total.known ? bill_mark(bill) : "", amount, bill->local_currency);
+}

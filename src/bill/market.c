@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bill/market.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+
+struct market {
+    const char *book_path, *share;
+    struct book *book;
+    struct devices *devices;
+    struct tariff_book *tariffs;
+    struct currencies *currencies;
+    struct rates *rates;
+    struct startups *startups;
+    struct schedulings *schedulings;
+    struct hosts *hosts;
+    struct published *published;
+};
+
+int market_open(struct market **out, const char *book, const char *share, struct err *err)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return err_memory(err);
+    (*out)->book_path = book;
+    (*out)->share = share;
+    return 0;
+}
+
+void market_close(struct market *m)
+{
+    if (!m)
+        return;
+    book_close(m->book);
+    devices_close(m->devices);
+    tariff_book_close(m->tariffs);
+    currencies_close(m->currencies);
+    rates_close(m->rates);
+    startups_close(m->startups);
+    schedulings_close(m->schedulings);
+    hosts_close(m->hosts);
+    published_close(m->published);
+    free(m);
+}
+
+int market_book(struct market *m, const struct book **out, struct err *err)
+{
+    int rc = m->book ? 0 : book_open(&m->book, m->book_path, err);
+    *out = m->book;
+    return rc;
+}
+
+int market_devices(struct market *m, const struct devices **out, struct err *err)
+{
+    int rc = m->devices ? 0 : devices_open(&m->devices, err);
+    *out = m->devices;
+    return rc;
+}
+
+// A file or folder of m->share.
+static int in_share(const struct market *m, const char *name, struct buf *path, struct err *err)
+{
+    buf_printf(path, "%s/%s", m->share, name);
+    return buf_check(path, err);
+}
+
+int market_tariffs(struct market *m, const struct tariff_book **out, struct err *err)
+{
+    struct buf path = {0};
+    int rc = m->share ? in_share(m, "providers", &path, err) : 0;
+    if (rc == 0 && !m->tariffs)
+        rc = m->share ? tariff_book_read(&m->tariffs, buf_str(&path), NULL, err)
+                      : tariff_book_open(&m->tariffs, err);
+    buf_release(&path);
+    *out = m->tariffs;
+    return rc;
+}
+
+int market_currencies(struct market *m, const struct currencies **out, struct err *err)
+{
+    struct buf path = {0};
+    int rc = m->share ? in_share(m, "currencies.csv", &path, err) : 0;
+    if (rc == 0 && !m->currencies)
+        rc = m->share ? currencies_read(&m->currencies, buf_str(&path), NULL, err)
+                      : currencies_open(&m->currencies, err);
+    buf_release(&path);
+    *out = m->currencies;
+    return rc;
+}
+
+int market_rates(struct market *m, const struct rates **out, struct err *err)
+{
+    int rc = m->rates || m->share ? 0 : rates_open(&m->rates, NULL, err);
+    *out = m->rates;
+    return rc;
+}
+
+int market_startups(struct market *m, const struct startups **out, struct err *err)
+{
+    int rc = m->startups ? 0 : startups_open(&m->startups, err);
+    *out = m->startups;
+    return rc;
+}
+
+int market_schedulings(struct market *m, const struct schedulings **out, struct err *err)
+{
+    int rc = m->schedulings ? 0 : schedulings_open(&m->schedulings, NULL, NULL, err);
+    *out = m->schedulings;
+    return rc;
+}
+
+int market_hosts(struct market *m, const struct hosts **out, struct err *err)
+{
+    int rc = m->hosts ? 0 : hosts_open(&m->hosts, err);
+    *out = m->hosts;
+    return rc;
+}
+
+int market_published(struct market *m, const struct published **out, struct err *err)
+{
+    int rc = m->published ? 0 : published_open(&m->published, NULL, err);
+    *out = m->published;
+    return rc;
+}
+
+int market_run(struct market *m, struct ledger *ledger, const char *word, struct buf *text,
+               struct err *err)
+{
+    const struct published *all = NULL;
+    TRY(published_has_name(word) ? market_published(m, &all, err) : 0);
+    return published_or_ledger(all, ledger, word, text, err);
+}
+
+int market_find(struct market *m, const char *name, int day, struct offer *out, struct err *err)
+{
+    const struct book *book;
+    TRY(market_book(m, &book, err));
+    return book_find(book, name, day, out, err);
+}
+
+int market_on_demand(struct market *m, const struct offer *spot, int day, struct offer *out,
+                     bool *found, struct err *err)
+{
+    struct buf name = {0};
+    struct offer same = *spot;
+    struct err why = {0};
+    same.kind = OFFER_ON_DEMAND;
+    same.zone = "";
+    book_name(&same, &name);
+    buf_adds(&name, ":on-demand");
+    int rc = buf_check(&name, err);
+    if (rc == 0)
+        rc = market_find(m, buf_str(&name), day, out, &why);
+    *found = rc == 0 && out->kind == OFFER_ON_DEMAND && !offer_retired(out, day) &&
+             out->basis != BASIS_FLOOR;
+    buf_release(&name);
+    return rc == ERR_MEMORY ? err_memory(err) : 0;
+}

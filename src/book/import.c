@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// import: opens a file, picks the reader of its format, and writes the stock to the book.
+#include "book/import.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/gzip.h"
+#include "book/book.h"
+#include "tables/currency.h"
+#include "book/format.h"
+
+#define TEXT_MAX ((int64_t)1 << 30) // unpacked
+
+enum { HEAD_BYTES = 64 << 10 }; // enough to tell a format that streams
+
+#define ROW(name) &format_##name,
+static const struct price_format *const formats[] = {PRICE_FORMATS(ROW)};
+#undef ROW
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+const char *import_format(size_t i)
+{
+    return i < FORMATS ? formats[i]->name : NULL;
+}
+
+static const struct price_format *choose(const char *name, const char *text, size_t len,
+                                         const char *path, struct err *err)
+{
+    for (int i = 0; i < FORMATS; i++)
+        if (name ? strcmp(formats[i]->name, name) == 0 : formats[i]->knows(text, len))
+            return formats[i];
+    if (name) {
+        err_set(err, ERR_USAGE, "'%s' is not a format of prices", name);
+    } else {
+        err_set(err, ERR_FORMAT, "'%s' is in none of the formats that fare reads", path);
+        err_hint(err, "name it with --format: 'fare prices import --help' lists them");
+    }
+    return NULL;
+}
+
+// ---- names and dates ----
+
+// "aws" of "x/aws.csv.gz" and of "x/aws/vms.csv" (SkyPilot's folders).
+static void provider_of(const char *name, char out[64])
+{
+    const char *slash = strrchr(name, '/');
+    const char *base = slash ? slash + 1 : name;
+    size_t len = strcspn(base, ".");
+    if (slash && strncmp(base, "vms.", 4) == 0) {
+        const char *from = slash;
+        while (from > name && from[-1] != '/')
+            from--;
+        base = from;
+        len = (size_t)(slash - from);
+    }
+    // Also of "aws-2026-08-22.csv" and "aws_2026-08.csv".
+    for (size_t i = 1; i + 4 < len; i++)
+        if ((base[i] == '-' || base[i] == '_') && strspn(base + i + 1, "0123456789") == 4)
+            len = i;
+    snprintf(out, 64, "%.*s", (int)len, base);
+    for (char *p = out; *p; p++)
+        if (*p >= 'A' && *p <= 'Z')
+            *p = (char)(*p - 'A' + 'a');
+}
+
+// A date such as 2026-08-22 anywhere in the file's name.
+static bool date_in(const char *name, int *day)
+{
+    const char *slash = strrchr(name, '/');
+    for (const char *p = slash ? slash + 1 : name; strlen(p) >= 10; p++) {
+        char date[11];
+        int64_t s;
+        snprintf(date, sizeof date, "%.10s", p);
+        if (strspn(date, "0123456789-") == 10 && clock_parse(date, &s) && s > 0) {
+            *day = (int)(s / 86400);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void source_of(struct import *im, const char *format, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    const char *base = slash ? slash + 1 : name;
+    if (slash && strncmp(base, "vms.", 4) == 0)
+        while (base > name && (base == slash + 1 || base[-1] != '/'))
+            base--;
+    size_t len = strlen(base);
+    if (len > 3 && strcmp(base + len - 3, ".gz") == 0)
+        len -= 3;
+    char date[CLOCK_ISO_BYTES];
+    clock_iso((int64_t)im->day * 86400, date);
+    snprintf(im->source, sizeof im->source, "%s %.*s %.10s", format, (int)(len > 120 ? 120 : len),
+             base, date);
+    for (char *p = im->source; *p; p++) // a file name may contain anything
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '?';
+}
+
+// ---- one file ----
+
+static int read_one(struct import *im, const struct price_format *format, const char *known_as,
+                    struct err *err)
+{
+    provider_of(known_as, im->provider);
+    source_of(im, format->name, known_as);
+    *im->report = (struct import_report){.format = format->name, .day = im->day};
+    return format->read(im, err);
+}
+
+int import_text(struct stock *stock, const struct devices *devices, const char *format,
+                const char *name, const char *text, size_t len, int day,
+                struct import_report *report, struct err *err)
+{
+    const struct price_format *chosen = choose(format, text, len, name, err);
+    if (!chosen)
+        return err->code;
+    struct import im = {.name = name,
+                        .text = text,
+                        .len = len,
+                        .day = day,
+                        .stock = stock,
+                        .devices = devices,
+                        .report = report};
+    return read_one(&im, chosen, name, err);
+}
+
+int import_table(struct stock *stock, const char *path, const struct devices *devices,
+                 struct err *err)
+{
+    struct buf text = {0};
+    struct import_report report = {0};
+    int rc = gzip_load(path, TEXT_MAX, &text, NULL, err);
+    struct import im = {.name = path,
+                        .text = buf_str(&text),
+                        .len = text.len,
+                        .stock = stock,
+                        .devices = devices,
+                        .report = &report};
+    if (rc == 0)
+        rc = read_one(&im, &format_fare, path, err);
+    buf_release(&text);
+    return rc;
+}
+
+// Appends at least `most` bytes, or all there are.
+static int load(struct gzip *file, struct buf *text, size_t most, struct err *err)
+{
+    ptrdiff_t got = 1;
+    for (size_t len = text->len; got > 0 && text->len - len < most;) {
+        char *into = buf_reserve(text, HEAD_BYTES);
+        got = into ? gzip_read(file, into, HEAD_BYTES, err) : err_memory(err);
+        if (got > 0)
+            buf_advance(text, (size_t)got);
+    }
+    return got < 0 ? (int)got : buf_check(text, err);
+}
+
+// Reads the head of a file that streams, all of another.
+static int open_text(struct gzip *file, const char *format, const char *path, struct buf *text,
+                     const struct price_format **chosen, struct err *err)
+{
+    text->max = (size_t)TEXT_MAX + HEAD_BYTES + 1;
+    TRY(load(file, text, HEAD_BYTES, err));
+    for (int i = 0; i < FORMATS; i++)
+        if (formats[i]->streams && (format ? strcmp(formats[i]->name, format) == 0
+                                           : formats[i]->knows(buf_str(text), text->len))) {
+            *chosen = formats[i];
+            return 0;
+        }
+    TRY(load(file, text, TEXT_MAX, err));
+    *chosen = choose(format, buf_str(text), text->len, path, err);
+    return *chosen ? 0 : err->code;
+}
+
+// ---- into the book ----
+
+struct importing {
+    struct import_options options;
+    struct stock stock;
+    struct devices *devices;
+    struct catalogues *catalogues;
+    struct words unknown;
+    struct ecb rates;
+    struct buf path;
+    int lock; // serialises imports; -1: not held
+};
+
+static int take_lock(struct importing *m, struct err *err)
+{
+    struct buf name = {0};
+    const char *path = buf_str(&m->path), *slash = strrchr(path, '/');
+    int rc = 0;
+    if (slash && slash > path) {
+        buf_add(&name, path, (size_t)(slash - path));
+        rc = buf_check(&name, err);
+        if (rc == 0)
+            rc = fs_mkdirs_private(buf_str(&name), err);
+        buf_reset(&name);
+    }
+    buf_printf(&name, "%s.lock", path);
+    if (rc == 0)
+        rc = buf_check(&name, err);
+    if (rc == 0) {
+        m->lock = open(buf_str(&name), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (m->lock < 0)
+            rc = err_errno(err, errno, "cannot create '%s'", buf_str(&name));
+    }
+    while (rc == 0 && flock(m->lock, LOCK_EX) != 0)
+        if (errno != EINTR)
+            rc = err_errno(err, errno, "cannot lock '%s'", buf_str(&name));
+    buf_release(&name);
+    return rc;
+}
+
+int importing_begin(struct importing **out, const struct import_options *options, struct err *err)
+{
+    struct importing *m = calloc(1, sizeof *m);
+    *out = NULL;
+    if (!m)
+        return err_memory(err);
+    m->options = *options;
+    m->lock = -1;
+    int rc = book_path(options->book, &m->path, err);
+    if (rc == 0)
+        rc = devices_open(&m->devices, err);
+    if (rc == 0)
+        rc = catalogues_open(&m->catalogues, err);
+    if (rc == 0)
+        *out = m;
+    else
+        importing_free(m);
+    return rc;
+}
+
+void importing_free(struct importing *m)
+{
+    if (!m)
+        return;
+    stock_release(&m->stock);
+    words_release(&m->unknown);
+    ecb_release(&m->rates);
+    devices_close(m->devices);
+    catalogues_close(m->catalogues);
+    buf_release(&m->path);
+    if (m->lock >= 0)
+        close(m->lock);
+    free(m);
+}
+
+int importing_file(struct importing *m, const char *path, const char *known_as,
+                   struct import_report *report, struct err *err)
+{
+    struct buf text = {0};
+    struct gzip file = {0};
+    struct stat st;
+    const struct price_format *format = NULL;
+    int rc = gzip_open(&file, path, TEXT_MAX, err);
+    if (rc == 0) {
+        file.unsummed = true;
+        rc = open_text(&file, m->options.format, path, &text, &format, err);
+    }
+    if (rc == 0) {
+        const char *name = known_as ? known_as : path;
+        struct import im = {.name = name,
+                            .text = buf_str(&text),
+                            .len = text.len,
+                            .rest = format->streams ? &file : NULL,
+                            .day = m->options.day,
+                            .stock = &m->stock,
+                            .devices = m->devices,
+                            .catalogues = m->catalogues,
+                            .unknown = &m->unknown,
+                            .rates = &m->rates,
+                            .report = report};
+        if (im.day == 0 && !date_in(name, &im.day))
+            im.day =
+                stat(path, &st) == 0 && st.st_mtime > 0 ? (int)(st.st_mtime / 86400) : book_today();
+        size_t rows = m->stock.count, risks = m->stock.risk_count;
+        size_t series = m->stock.series_count;
+        rc = read_one(&im, format, name, err);
+        if (rc != 0) { // import none of it
+            m->stock.count = rows;
+            m->stock.risk_count = risks;
+            m->stock.series_count = series;
+        }
+    }
+    gzip_release(&file);
+    buf_release(&text);
+    return rc;
+}
+
+const char *importing_unknown(const struct importing *m, size_t i)
+{
+    return i < m->unknown.count ? words_text(&m->unknown, (uint32_t)i) : NULL;
+}
+
+// Adds the exchange rates to those imported before.
+static int commit_rates(const struct importing *m, struct err *err)
+{
+    struct ecb all = {0};
+    struct buf path = {0}, fresh = {0}, text = {0};
+    if (m->rates.count == 0)
+        return 0;
+    int rc = ecb_path(&path, err);
+    if (rc == 0 && access(buf_str(&path), F_OK) == 0)
+        rc = ecb_load(&all, buf_str(&path), err);
+    if (rc == 0)
+        rc = ecb_text(&m->rates, &fresh, err);
+    if (rc == 0)
+        rc = ecb_read(&all, "the rates imported", buf_str(&fresh), fresh.len, NULL, err);
+    if (rc == 0)
+        rc = ecb_text(&all, &text, err);
+    char *slash = rc == 0 ? strrchr(path.data, '/') : NULL;
+    if (slash) {
+        *slash = '\0';
+        rc = fs_mkdirs(path.data, err);
+        *slash = '/';
+    }
+    if (rc == 0)
+        rc = fs_write(buf_str(&path), text.data, text.len, err);
+    ecb_release(&all);
+    buf_release(&path);
+    buf_release(&fresh);
+    buf_release(&text);
+    return rc;
+}
+
+int importing_commit(struct importing *m, struct stock_counts *counts, struct err *err)
+{
+    struct image old = {0};
+    struct buf bytes = {0};
+    int rc = take_lock(m, err);
+    if (rc == 0)
+        rc = image_open(&old, buf_str(&m->path), err);
+    if (rc == 0)
+        rc = stock_build(&m->stock, &old, &bytes, counts, err);
+    if (rc == 0)
+        rc = fs_write(buf_str(&m->path), bytes.data, bytes.len, err);
+    if (rc == 0)
+        rc = commit_rates(m, err);
+    image_release(&old);
+    buf_release(&bytes);
+    return rc;
+}

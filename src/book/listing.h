@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// listing: the offers that match a filter, sorted by price per GPU-hour (machines without GPUs: per
+// vCPU-hour); doubtful prices come last. Lists each machine once, in its cheapest place, unless
+// `all` is set.
+#ifndef FARE_BOOK_LISTING_H
+#define FARE_BOOK_LISTING_H
+
+#include <stdbool.h>
+
+#include "book/book.h"
+#include "tables/device.h"
+#include "tables/offer.h"
+#include "record/offer.h"
+
+#define LISTING_STALE_DAYS 730 // prices not seen for this long are not listed
+
+// An offer with the price of an hour in nano-USD, converted if needed; -1 if there is no rate for
+// its currency.
+struct listing_line {
+    struct offer offer;
+    int64_t usd_hour;
+    const char *doubt; // why the price is not to be believed (doubt.h), or that it is retired:
+                       // listed last; null: nothing speaks against it
+};
+
+struct currencies;
+struct devices;
+struct listing {
+    // set by the caller
+    int64_t max_rate;              // nano-USD per hour; -1: any
+    bool all;                      // list every place of each machine
+    int oldest;                    // prices last seen before this day are counted, not listed
+    const struct devices *devices; // (optional) without them nothing is doubted
+    const struct currencies *currencies;
+    // the result
+    struct listing_line *items;
+    size_t count;
+    size_t seen, stale;
+    const char *rate; // source of the first exchange rate used; null: none
+    // internal
+    size_t cap, group;
+    int day;
+};
+
+// The strings in the lines belong to the book. The caller releases the list, also on failure.
+int listing_make(struct listing *list, const struct book *book, const struct book_filter *filter,
+                 struct err *err) MUST_USE;
+void listing_release(struct listing *list);
+
+// What `doubt` of a line is, on that day (0: today).
+const char *listing_doubt(const struct devices *devices, const struct listing_line *line, int day);
+
+// doubt: why an offer's price is not to be believed, or nobody can pay it.
+
+// Whether the electricity of the offer's GPUs under load costs more than `hour`, its price of an
+// hour in nano-USD, even at DOUBT_LEAST_KWH: such a price cannot be. Never for a monthly price.
+#define DOUBT_LEAST_KWH INT64_C(50000000) // nano-USD; no table of 2025 has less
+bool doubt_power(const struct devices *devices, const struct offer *offer, int64_t hour);
+
+extern const char doubt_power_words[]; // its reason, as doubt_of() gives it
+
+// The reason, a constant: "the lowest bid of an auction: one pays that or more"; null: none. `hour`
+// is its price of an hour in nano-USD; -1: unknown. A user's own rate is never asked about.
+const char *doubt_of(const struct devices *devices, const struct offer *offer, int64_t hour);
+
+// offer_record: an offer as a record, and its figures as text.
+
+// Fills a zeroed record, without tariff, interruptions and history. The caller releases it.
+int offer_to_record(const struct offer *offer, int day, struct offer_record *out,
+                    struct err *err) MUST_USE;
+
+// The same of a line of a list, with its doubt.
+struct listing_line;
+int offer_line_record(const struct listing_line *line, int day, struct offer_record *out,
+                      struct err *err) MUST_USE;
+
+// Fills in all members but the doubt.
+int offer_describe(const struct book *book, const struct offer *offer, int day,
+                   struct offer_record *out, struct err *err) MUST_USE;
+
+void offer_date(int day, char out[12]);    // "2026-08-22"
+void offer_milli(int value, char out[24]); // thousandths: "8", "0.125"
+
+// The share of one GPU (or one vCPU if there is no GPU) in the price of an hour; -1: unknown.
+int64_t offer_unit(const struct offer *offer, int64_t hour);
+
+#endif

@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// Kernels and passes compiled for one instruction set; see vec.h.
-#define VEC_BITS 128
-#include "engine/cpu/kern.h"
-#include "engine/cpu/pass.h"
-
-const struct kernels kernels_base = KERN_TABLE("base");
-const struct passes passes_base = PASS_TABLE("base");

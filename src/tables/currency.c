@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tables/currency.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/csv.h"
+#include "base/fs.h"
+#include "base/money.h"
+#include "tables/files.h"
+
+enum { OLD_DAYS = 45, DAY_S = 86400, NAME_MAX_BYTES = 8 };
+
+struct rate {
+    char currency[NAME_MAX_BYTES];
+    bool own;
+    int64_t day;
+    int64_t usd;  // nano-USD for one unit
+    char *source; // "OLD: 1.228 USD on 2018-02-01, ..."; recent rates skip the prefix
+};
+
+struct said { // the source of a rate, made when it is asked for
+    int day;
+    char currency[NAME_MAX_BYTES];
+    char *text; // as in struct rate
+};
+
+struct sources {
+    struct said *items;
+    size_t count, cap;
+};
+
+struct currencies {
+    struct rate *rates;
+    size_t count;
+    struct ecb shipped, imported;
+    struct sources *sources;
+};
+
+// ---- reading
+
+enum { DATE, CURRENCY, USD, SOURCE, COLUMNS };
+static const char *const columns[COLUMNS] = {"date", "currency", "usd", "source"};
+
+static int read_row(struct rate *rate, const struct csv *csv, const int at[COLUMNS],
+                    struct err *err)
+{
+    const char *date = csv_text(csv, at[DATE]), *name = csv_text(csv, at[CURRENCY]);
+    size_t len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    int column = DATE;
+    int rc = files_day(date, &rate->day, err);
+    if (rc == 0 && (column = CURRENCY, len != 3 || name[len] != '\0' || strcmp(name, "USD") == 0))
+        rc = err_set(err, ERR_FORMAT, "expected a currency other than USD, such as EUR");
+    if (rc == 0) {
+        column = USD;
+        rc = money_parse(csv_text(csv, at[USD]), &rate->usd, err);
+    }
+    if (rc == 0 && rate->usd <= 0)
+        rc = err_set(err, ERR_FORMAT, "expected a rate above zero");
+    if (rc != 0)
+        return csv_context(csv, at[column], err);
+    memcpy(rate->currency, name, len + 1);
+    struct buf text = {0};
+    buf_printf(&text, "OLD: %s USD on %s, %s", csv_text(csv, at[USD]), date,
+               csv_text(csv, at[SOURCE]));
+    rate->source = buf_take(&text, err);
+    return rate->source ? 0 : ERR_MEMORY;
+}
+
+static int read_rows(struct currencies *c, struct csv *csv, bool own, struct err *err)
+{
+    int at[COLUMNS];
+    int rc = csv_find(csv, columns, COLUMNS, COLUMNS, at, err);
+    while (rc == 0 && (rc = csv_next(csv, err)) > 0) {
+        struct rate *rates = realloc(c->rates, (c->count + 1) * sizeof *rates);
+        if (!rates)
+            return err_memory(err);
+        c->rates = rates;
+        rates[c->count] = (struct rate){.own = own};
+        rc = read_row(&rates[c->count], csv, at, err);
+        c->count += rc == 0;
+    }
+    return rc;
+}
+
+static int read_file(struct currencies *c, const char *path, bool own, struct err *err)
+{
+    struct csv csv;
+    if (!path || !*path || (own && access(path, F_OK) != 0))
+        return 0;
+    int rc = csv_open(&csv, path, NULL, err);
+    if (rc == 0) {
+        rc = read_rows(c, &csv, own, err);
+        csv_release(&csv);
+    }
+    return rc;
+}
+
+int currencies_read(struct currencies **out, const char *shipped, const char *own, struct err *err)
+{
+    struct currencies *c = calloc(1, sizeof *c);
+    *out = NULL;
+    if (c)
+        c->sources = calloc(1, sizeof *c->sources);
+    int rc = c && c->sources ? read_file(c, own, true, err) : err_memory(err);
+    if (rc == 0)
+        rc = read_file(c, shipped, false, err);
+    if (rc == 0)
+        *out = c;
+    else
+        currencies_close(c);
+    return rc;
+}
+
+// The bank's month ends, and the days that were imported since.
+static int read_ecb(struct currencies *c, struct err *err)
+{
+    struct buf shipped = {0}, imported = {0};
+    int rc = files_shipped("ecb-rates.csv", &shipped, err);
+    if (rc == 0)
+        rc = ecb_load(&c->shipped, buf_str(&shipped), err);
+    int home = rc == 0 ? ecb_path(&imported, NULL) : rc; // without one nothing was imported
+    if (rc == 0 && home == ERR_MEMORY)
+        rc = err_memory(err);
+    if (rc == 0 && home == 0 && access(buf_str(&imported), F_OK) == 0)
+        rc = ecb_load(&c->imported, buf_str(&imported), err);
+    buf_release(&shipped);
+    buf_release(&imported);
+    return rc;
+}
+
+int currencies_open(struct currencies **out, struct err *err)
+{
+    struct buf shipped = {0}, own = {0};
+    *out = NULL;
+    int rc = files_shipped("currencies.csv", &shipped, err);
+    if (rc == 0)
+        rc = files_own("currencies.csv", &own, err);
+    if (rc == 0)
+        rc = currencies_read(out, buf_str(&shipped), buf_str(&own), err);
+    if (rc == 0)
+        rc = read_ecb(*out, err);
+    if (rc != 0) {
+        currencies_close(*out);
+        *out = NULL;
+    }
+    buf_release(&shipped);
+    buf_release(&own);
+    return rc;
+}
+
+void currencies_close(struct currencies *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->count; i++)
+        free(c->rates[i].source);
+    for (size_t i = 0; c->sources && i < c->sources->count; i++)
+        free(c->sources->items[i].text);
+    if (c->sources)
+        free(c->sources->items);
+    free(c->sources);
+    ecb_release(&c->shipped);
+    ecb_release(&c->imported);
+    free(c->rates);
+    free(c);
+}
+
+// ---- finding
+
+// True if `a` is better for that day: own beats shipped, then as files_applies() says.
+static bool better(const struct rate *a, const struct rate *b, int64_t day)
+{
+    if (!b || a->own != b->own)
+        return !b || a->own;
+    return files_applies(a->day, b->day, day);
+}
+
+// "OLD: 1.1172 USD on 2026-10-30, ECB reference rate", kept until the tables are closed.
+static int say_ecb(const struct currencies *c, const char *currency, int day, int64_t usd,
+                   const char **text, struct err *err)
+{
+    struct sources *all = c->sources;
+    char date[CLOCK_ISO_BYTES], rate[MONEY_BYTES];
+    for (size_t i = all->count; i-- > 0;)
+        if (all->items[i].day == day && strcmp(all->items[i].currency, currency) == 0) {
+            *text = all->items[i].text;
+            return 0;
+        }
+    TRY(array_grow(&all->items, all->count, &all->cap, sizeof *all->items, err));
+    struct said *said = &all->items[all->count];
+    struct buf words = {0};
+    clock_iso((int64_t)day * DAY_S, date);
+    money_text(usd, rate);
+    buf_printf(&words, "OLD: %s USD on %.10s, ECB reference rate", rate, date);
+    *said = (struct said){.day = day, .text = buf_take(&words, err)};
+    snprintf(said->currency, sizeof said->currency, "%.7s", currency);
+    *text = said->text;
+    all->count += said->text != NULL;
+    return said->text ? 0 : ERR_MEMORY;
+}
+
+struct found {
+    int64_t day, usd;
+    const char *source; // null: the bank's
+    bool known;
+};
+
+// The bank's rate counts where no table has one nearer before the day, and never against the user's
+// own.
+static void try_ecb(const struct ecb *ecb, const char *currency, int64_t day, struct found *found)
+{
+    int on = 0;
+    int64_t usd = 0;
+    if (!ecb_find(ecb, currency, (int)day, &on, &usd) ||
+        (found->known && !files_applies(on, found->day, day)))
+        return;
+    *found = (struct found){.day = on, .usd = usd, .known = true};
+}
+
+static struct found find(const struct currencies *c, const char *currency, int64_t day)
+{
+    const struct rate *row = NULL;
+    for (size_t i = 0; i < c->count; i++)
+        if (strcmp(c->rates[i].currency, currency) == 0 && better(&c->rates[i], row, day))
+            row = &c->rates[i];
+    struct found found = {0};
+    if (row)
+        found = (struct found){row->day, row->usd, row->source, true};
+    if (row && row->own)
+        return found;
+    try_ecb(&c->shipped, currency, day, &found);
+    try_ecb(&c->imported, currency, day, &found);
+    return found;
+}
+
+static int rate_of(const struct currencies *c, const char *currency, int day, int64_t *rate,
+                   const char **source, struct err *err)
+{
+    int64_t on = day != 0 ? day : clock_date_s() / DAY_S;
+    *rate = MONEY_UNIT;
+    if (source)
+        *source = "";
+    if (strcmp(currency, "USD") == 0)
+        return 0;
+    struct found found = find(c, currency, on);
+    if (!found.known) {
+        err_set(err, ERR_MISSING, "no exchange rate for the currency '%.20s'", currency);
+        return err_hint(err, "add one to currencies.csv in your configuration folder: "
+                             "date,currency,usd,source");
+    }
+    *rate = found.usd;
+    if (!source)
+        return 0;
+    if (!found.source)
+        TRY(say_ecb(c, currency, (int)found.day, found.usd, &found.source, err));
+    int64_t apart = on > found.day ? on - found.day : found.day - on;
+    *source = found.source + (apart > OLD_DAYS ? 0 : strlen("OLD: "));
+    return 0;
+}
+
+// ---- names
+
+// Calls `add` with each name, perhaps several times.
+static void each_name(const struct currencies *c, void (*add)(void *, const char *), void *arg)
+{
+    const struct ecb *const tables[] = {&c->shipped, &c->imported};
+    for (size_t i = 0; i < c->count; i++)
+        add(arg, c->rates[i].currency);
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (size_t i = 0; i < tables[t]->name_count; i++)
+            add(arg, tables[t]->names[i]);
+    if (c->shipped.count + c->imported.count > 0)
+        add(arg, "EUR");
+    add(arg, "USD");
+}
+
+struct nearby { // of `name`: those that differ in one letter, or all
+    const char *name;
+    bool all;
+    struct buf text; // "EUR, CZK"
+};
+
+static void add_nearby(void *arg, const char *name)
+{
+    struct nearby *near = arg;
+    size_t differ = 0;
+    for (size_t i = 0; i < 3; i++)
+        differ += strlen(near->name) != 3 || toupper((unsigned char)near->name[i]) != name[i];
+    if ((near->all || differ <= 1) && !strstr(buf_str(&near->text), name))
+        buf_printf(&near->text, "%s%s", near->text.len > 0 ? ", " : "", name);
+}
+
+int currency_check(const struct currencies *c, const char *name, struct err *err)
+{
+    struct nearby near = {.name = name};
+    if (strcmp(name, "USD") == 0 || find(c, name, clock_date_s() / DAY_S).known)
+        return 0;
+    each_name(c, add_nearby, &near);
+    near.all = near.text.len == 0;
+    if (near.all)
+        each_name(c, add_nearby, &near);
+    err_set(err, ERR_USAGE, "no exchange rate for the currency '%.20s'", name);
+    int rc = err_hint(err, near.all ? "known are %s" : "did you mean %s?", buf_str(&near.text));
+    buf_release(&near.text);
+    return rc;
+}
+
+int64_t currency_begins(const struct currencies *c, const char *name)
+{
+    struct found found = find(c, name, INT_MIN); // before all: the first
+    return strcmp(name, "USD") == 0 || !found.known ? INT_MIN : found.day;
+}
+
+int currency_to_usd(const struct currencies *c, const char *from, int day, int64_t amount,
+                    int64_t *usd, int64_t *rate, const char **source, struct err *err)
+{
+    int64_t used;
+    TRY(rate_of(c, from, day, &used, source, err));
+    if (rate)
+        *rate = used;
+    return money_scale(amount, used, MONEY_UNIT, MONEY_HALF_EVEN, usd, err);
+}
+
+int currency_from_usd(const struct currencies *c, const char *to, int day, int64_t usd,
+                      int64_t *amount, const char **source, struct err *err)
+{
+    int64_t rate;
+    TRY(rate_of(c, to, day, &rate, source, err));
+    return money_scale(usd, MONEY_UNIT, rate, MONEY_HALF_EVEN, amount, err);
+}
+
+enum { FILE_MAX = 64 << 20 };
+
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+void ecb_release(struct ecb *ecb)
+{
+    free(ecb->days);
+    memset(ecb, 0, sizeof *ecb);
+}
+
+bool ecb_knows(const char *head)
+{
+    if (strncmp(head, "\xEF\xBB\xBF", 3) == 0)
+        head += 3;
+    return strncmp(head, "Date,USD,", 9) == 0 ||
+           (strncmp(head, "<?xml", 5) == 0 && strstr(head, "eurofxref"));
+}
+
+// The number of a currency's column, or -1 if there are too many.
+static int column_of(struct ecb *ecb, const char *name)
+{
+    for (size_t i = 0; i < ecb->name_count; i++)
+        if (strcmp(ecb->names[i], name) == 0)
+            return (int)i;
+    if (ecb->name_count == ECB_CURRENCIES)
+        return -1;
+    snprintf(ecb->names[ecb->name_count], sizeof *ecb->names, "%.3s", name);
+    return (int)ecb->name_count++;
+}
+
+static bool is_currency(const char *name)
+{
+    return strlen(name) == 3 && strspn(name, letters) == 3;
+}
+
+// ---- days
+
+static int add_day(struct ecb *ecb, int64_t day, struct ecb_day **added, struct err *err)
+{
+    if (ecb->count == ECB_DAYS)
+        return err_set(err, ERR_FORMAT, "more than %d days", ECB_DAYS);
+    TRY(array_grow(&ecb->days, ecb->count, &ecb->cap, sizeof *ecb->days, err));
+    *added = &ecb->days[ecb->count++];
+    memset(*added, 0, sizeof **added);
+    (*added)->day = (int)day;
+    return 0;
+}
+
+struct order {
+    int day;
+    size_t at;
+};
+
+static int by_day(const void *a, const void *b)
+{
+    const struct order *x = a, *y = b;
+    if (x->day != y->day)
+        return x->day < y->day ? -1 : 1;
+    return x->at < y->at ? -1 : 1;
+}
+
+// Sorts them; of each day the last that was added stays.
+static int sort_days(struct ecb *ecb, struct err *err)
+{
+    if (ecb->count == 0)
+        return 0;
+    struct order *order = calloc(ecb->count, sizeof *order);
+    struct ecb_day *sorted = calloc(ecb->count, sizeof *sorted);
+    int rc = order && sorted ? 0 : err_memory(err);
+    size_t left = 0;
+    for (size_t i = 0; rc == 0 && i < ecb->count; i++)
+        order[i] = (struct order){ecb->days[i].day, i};
+    if (rc == 0)
+        qsort(order, ecb->count, sizeof *order, by_day);
+    for (size_t i = 0; rc == 0 && i < ecb->count; i++)
+        if (i + 1 == ecb->count || order[i].day != order[i + 1].day)
+            sorted[left++] = ecb->days[order[i].at];
+    free(order);
+    if (rc != 0) {
+        free(sorted);
+        return rc;
+    }
+    free(ecb->days);
+    ecb->days = sorted;
+    ecb->cap = ecb->count;
+    ecb->count = left;
+    return 0;
+}
+
+static int read_rate(const char *text, int64_t *nano, struct err *err)
+{
+    int rc = money_parse(text, nano, err);
+    return rc == 0 && *nano <= 0 ? err_set(err, ERR_FORMAT, "expected a rate above zero") : rc;
+}
+
+// ---- CSV
+
+static int read_record(struct ecb *ecb, const struct csv *csv, const int *places, struct err *err)
+{
+    int64_t day = 0;
+    if (files_day(csv_text(csv, 0), &day, err) != 0)
+        return csv_context(csv, 0, err);
+    struct ecb_day *row;
+    TRY(add_day(ecb, day, &row, err));
+    for (size_t c = 1; c < csv->header.count; c++) {
+        const char *text = csv_text(csv, (int)c);
+        if (places[c] < 0 || *text == '\0' || strcmp(text, "N/A") == 0)
+            continue;
+        if (read_rate(text, &row->per_euro[places[c]], err) != 0)
+            return csv_context(csv, (int)c, err);
+    }
+    return 0;
+}
+
+static int read_csv(struct ecb *ecb, const char *name, const char *text, size_t len,
+                    struct err *err)
+{
+    struct csv csv;
+    int *places = NULL;
+    TRY(csv_init_text(&csv, name, text, len, NULL, err));
+    int rc = csv.header.count < CSV_MAX_COLUMNS ? 0 : err_set(err, ERR_FORMAT, "too many columns");
+    if (rc == 0 && !(places = calloc(csv.header.count + 1, sizeof *places)))
+        rc = err_memory(err);
+    for (size_t c = 0; rc == 0 && c < csv.header.count; c++)
+        places[c] = is_currency(csv_name(&csv, c)) ? column_of(ecb, csv_name(&csv, c)) : -1;
+    while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
+        rc = read_record(ecb, &csv, places, err);
+    free(places);
+    csv_release(&csv);
+    return rc;
+}
+
+// ---- XML
+
+// The value of an attribute within a tag that ends at `end`, in either kind of quotes.
+static bool attribute(const char *tag, const char *end, const char *name, char *out, size_t size)
+{
+    size_t len = strlen(name);
+    const char *at = tag;
+    while ((at = strstr(at, name)) && at < end) {
+        char quote = at[len] == '=' ? at[len + 1] : '\0';
+        const char *from = at + len + 2,
+                   *to = quote == '\'' || quote == '"' ? strchr(from, quote) : NULL;
+        if (to && to < end && (size_t)(to - from) < size) {
+            memcpy(out, from, (size_t)(to - from));
+            out[to - from] = '\0';
+            return true;
+        }
+        at += len;
+    }
+    return false;
+}
+
+static int read_cube(struct ecb *ecb, const char *tag, const char *end, struct ecb_day **row,
+                     struct err *err)
+{
+    char time[16], currency[8], rate[24];
+    int64_t day = 0;
+    if (attribute(tag, end, "time", time, sizeof time)) {
+        TRY(files_day(time, &day, err));
+        return add_day(ecb, day, row, err);
+    }
+    if (!attribute(tag, end, "currency", currency, sizeof currency))
+        return 0;
+    if (!*row || !is_currency(currency) || !attribute(tag, end, "rate", rate, sizeof rate))
+        return err_set(err, ERR_FORMAT, "a rate without its day, currency or value");
+    int column = column_of(ecb, currency);
+    return column < 0 ? 0 : read_rate(rate, &(*row)->per_euro[column], err);
+}
+
+// <Cube time="2026-10-30"> <Cube currency="USD" rate="1.1172"/> ...
+static int read_xml(struct ecb *ecb, const char *name, const char *text, struct err *err)
+{
+    struct ecb_day *row = NULL;
+    for (const char *tag = text; (tag = strstr(tag, "<Cube"));) {
+        const char *end = strchr(tag, '>');
+        int rc = end ? read_cube(ecb, tag, end, &row, err)
+                     : err_set(err, ERR_FORMAT, "a tag does not end");
+        if (rc != 0) {
+            err_context(err, "'%s'", name);
+            return rc;
+        }
+        tag = end;
+    }
+    return 0;
+}
+
+int ecb_read(struct ecb *ecb, const char *name, const char *text, size_t len, size_t *rows,
+             struct err *err)
+{
+    size_t before = ecb->count;
+    int rc = *text == '<' ? read_xml(ecb, name, text, err) : read_csv(ecb, name, text, len, err);
+    if (rc == 0 && ecb->count == before)
+        rc = err_set(err, ERR_FORMAT, "'%s' has no exchange rates", name);
+    if (rows)
+        *rows = ecb->count - before;
+    if (rc != 0) {
+        ecb->count = before;
+        return rc;
+    }
+    return sort_days(ecb, err);
+}
+
+int ecb_load(struct ecb *ecb, const char *path, struct err *err)
+{
+    struct buf text = {0};
+    int rc = fs_read(path, FILE_MAX, &text, err);
+    if (rc == 0)
+        rc = ecb_read(ecb, path, buf_str(&text), text.len, NULL, err);
+    buf_release(&text);
+    return rc;
+}
+
+int ecb_path(struct buf *out, struct err *err)
+{
+    TRY(folder_data(out, err));
+    buf_adds(out, "/ecb-rates.csv");
+    return buf_check(out, err);
+}
+
+int ecb_text(const struct ecb *ecb, struct buf *out, struct err *err)
+{
+    char date[CLOCK_ISO_BYTES], rate[MONEY_BYTES];
+    buf_adds(out, "Date");
+    for (size_t c = 0; c < ecb->name_count; c++)
+        buf_printf(out, ",%s", ecb->names[c]);
+    for (size_t i = ecb->count; i-- > 0;) {
+        clock_iso((int64_t)ecb->days[i].day * 86400, date);
+        buf_printf(out, "\n%.10s", date);
+        for (size_t c = 0; c < ecb->name_count; c++) {
+            money_text(ecb->days[i].per_euro[c], rate);
+            buf_printf(out, ",%s", ecb->days[i].per_euro[c] > 0 ? rate : "N/A");
+        }
+    }
+    buf_adds(out, "\n");
+    return buf_check(out, err);
+}
+
+// ---- finding
+
+static int find_column(const struct ecb *ecb, const char *name)
+{
+    for (size_t i = 0; i < ecb->name_count; i++)
+        if (strcmp(ecb->names[i], name) == 0)
+            return (int)i;
+    return -1;
+}
+
+// How many days are not after `day`.
+static size_t up_to(const struct ecb *ecb, int day)
+{
+    size_t low = 0, high = ecb->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ecb->days[middle].day <= day)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool ecb_find(const struct ecb *ecb, const char *currency, int day, int *on, int64_t *usd)
+{
+    bool euro = strcmp(currency, "EUR") == 0;
+    int dollar = find_column(ecb, "USD"), other = euro ? dollar : find_column(ecb, currency);
+    const struct ecb_day *found = NULL;
+    size_t from = up_to(ecb, day);
+    if (dollar < 0 || other < 0)
+        return false;
+    for (size_t i = from; i-- > 0 && !found;)
+        if (ecb->days[i].per_euro[dollar] > 0 && ecb->days[i].per_euro[other] > 0)
+            found = &ecb->days[i];
+    for (size_t i = from; i < ecb->count && !found; i++)
+        if (ecb->days[i].per_euro[dollar] > 0 && ecb->days[i].per_euro[other] > 0)
+            found = &ecb->days[i];
+    if (!found)
+        return false;
+    *on = found->day;
+    *usd = found->per_euro[dollar];
+    return euro ||
+           money_scale(*usd, MONEY_UNIT, found->per_euro[other], MONEY_HALF_EVEN, usd, NULL) == 0;
+}

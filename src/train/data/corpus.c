@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/data/corpus.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void corpus_release(struct corpus *corpus)
+{
+    free(corpus->tokens);
+    free(corpus->starts);
+    free(corpus->labels);
+    memset(corpus, 0, sizeof *corpus);
+}
+
+int corpus_add(struct corpus *corpus, int32_t token, struct err *err)
+{
+    if (corpus->token_count == corpus->token_capacity) {
+        int64_t capacity = corpus->token_capacity ? corpus->token_capacity / 2 * 3 : 1 << 16;
+        int32_t *tokens = realloc(corpus->tokens, (size_t)capacity * sizeof *tokens);
+        if (!tokens)
+            return err_memory(err);
+        corpus->tokens = tokens;
+        corpus->token_capacity = capacity;
+    }
+    corpus->tokens[corpus->token_count++] = token;
+    return 0;
+}
+
+static int grow(struct corpus *corpus, struct err *err)
+{
+    if (corpus->count < corpus->capacity)
+        return 0;
+    int64_t capacity = corpus->capacity ? corpus->capacity / 2 * 3 : 1 << 12;
+    int64_t *starts = realloc(corpus->starts, (size_t)(capacity + 1) * sizeof *starts);
+    if (starts)
+        corpus->starts = starts;
+    int32_t *labels = realloc(corpus->labels, (size_t)capacity * sizeof *labels);
+    if (labels)
+        corpus->labels = labels;
+    if (!starts || !labels)
+        return err_memory(err);
+    corpus->capacity = capacity;
+    return 0;
+}
+
+int corpus_end(struct corpus *corpus, int32_t label, int64_t keep, struct err *err)
+{
+    TRY(grow(corpus, err));
+    int64_t start = corpus->count ? corpus->starts[corpus->count] : 0;
+    int64_t len = corpus->token_count - start;
+    if (len > keep) {
+        memmove(corpus->tokens + start, corpus->tokens + corpus->token_count - keep,
+                (size_t)keep * sizeof *corpus->tokens);
+        corpus->token_count = start + keep;
+    }
+    corpus->starts[corpus->count] = start;
+    corpus->labels[corpus->count++] = label;
+    corpus->starts[corpus->count] = corpus->token_count;
+    return 0;
+}
+
+// ==== vocabulary ====
+
+#define FIRST_SLOTS ((size_t)1 << 12)
+
+void vocabulary_release(struct vocabulary *vocabulary)
+{
+    free(vocabulary->words);
+    free(vocabulary->pool);
+    free(vocabulary->slots);
+    memset(vocabulary, 0, sizeof *vocabulary);
+}
+
+static uint64_t hash_of(const char *word, size_t len)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); // FNV-1a
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)word[i]) * UINT64_C(0x100000001b3);
+    return hash ^ hash >> 32; // the table looks at the low bits only
+}
+
+// The slot that holds the word, or the empty one where it belongs.
+static size_t slot_of(const struct vocabulary *v, const char *word, size_t len, uint64_t hash)
+{
+    size_t slot = hash & (v->slot_count - 1);
+    for (;; slot = (slot + 1) & (v->slot_count - 1)) {
+        if (v->slots[slot].number < 0)
+            return slot;
+        if (v->slots[slot].hash != hash >> 32)
+            continue;
+        const struct vocabulary_word *w = &v->words[v->slots[slot].number];
+        if (w->len == len && memcmp(v->pool + w->at, word, len) == 0)
+            return slot;
+    }
+}
+
+// Keeps the table at most half full.
+static int grow_slots(struct vocabulary *v, struct err *err)
+{
+    if ((size_t)v->count * 2 < v->slot_count)
+        return 0;
+    size_t count = v->slot_count ? v->slot_count * 2 : FIRST_SLOTS;
+    struct vocabulary_slot *slots = malloc(count * sizeof *slots);
+    if (!slots)
+        return err_memory(err);
+    memset(slots, 0xFF, count * sizeof *slots); // number -1
+    for (int32_t i = 0; i < v->count; i++) {
+        size_t slot = v->words[i].hash & (count - 1);
+        while (slots[slot].number >= 0)
+            slot = (slot + 1) & (count - 1);
+        slots[slot] = (struct vocabulary_slot){(uint32_t)(v->words[i].hash >> 32), i};
+    }
+    free(v->slots);
+    v->slots = slots;
+    v->slot_count = count;
+    return 0;
+}
+
+static int append(struct vocabulary *v, const char *word, size_t len, uint64_t hash,
+                  struct err *err)
+{
+    if (v->count == v->capacity) {
+        if (v->capacity > INT32_MAX / 2)
+            return err_set(err, ERR_FORMAT, "more than %d different words", v->capacity);
+        int32_t capacity = v->capacity ? v->capacity * 2 : 1024;
+        struct vocabulary_word *words = realloc(v->words, (size_t)capacity * sizeof *words);
+        if (!words)
+            return err_memory(err);
+        v->words = words;
+        v->capacity = capacity;
+    }
+    if (v->pool_capacity - v->pool_len < len + 1) {
+        size_t capacity = v->pool_capacity * 2 + len + 8192;
+        char *pool = realloc(v->pool, capacity);
+        if (!pool)
+            return err_memory(err);
+        v->pool = pool;
+        v->pool_capacity = capacity;
+    }
+    v->words[v->count++] =
+        (struct vocabulary_word){.hash = hash, .at = v->pool_len, .len = (uint32_t)len};
+    memcpy(v->pool + v->pool_len, word, len);
+    v->pool[v->pool_len + len] = '\0';
+    v->pool_len += len + 1;
+    return 0;
+}
+
+int vocabulary_add(struct vocabulary *v, const char *word, size_t len, int32_t *number,
+                   struct err *err)
+{
+    len = len > VOCABULARY_WORD_MAX ? VOCABULARY_WORD_MAX : len;
+    int rc = grow_slots(v, err);
+    if (rc != 0)
+        return rc;
+    uint64_t hash = hash_of(word, len);
+    size_t slot = slot_of(v, word, len, hash);
+    if (v->slots[slot].number < 0) {
+        TRY(append(v, word, len, hash, err));
+        v->slots[slot] = (struct vocabulary_slot){(uint32_t)(hash >> 32), v->count - 1};
+    }
+    *number = v->slots[slot].number;
+    v->words[*number].met++;
+    return 0;
+}
+
+int32_t vocabulary_find(const struct vocabulary *v, const char *word, size_t len)
+{
+    if (v->count == 0)
+        return -1;
+    len = len > VOCABULARY_WORD_MAX ? VOCABULARY_WORD_MAX : len;
+    return v->slots[slot_of(v, word, len, hash_of(word, len))].number;
+}
+
+struct met {
+    int64_t met;
+    int32_t number;
+};
+
+static int by_rank(const void *a_, const void *b_)
+{
+    const struct met *a = a_, *b = b_;
+    if (a->met != b->met)
+        return a->met > b->met ? -1 : 1;
+    return a->number < b->number ? -1 : 1;
+}
+
+int vocabulary_rank(const struct vocabulary *v, int32_t **ranks, struct err *err)
+{
+    size_t count = (size_t)v->count;
+    struct met *order = malloc((count ? count : 1) * sizeof *order);
+    *ranks = malloc((count ? count : 1) * sizeof **ranks);
+    if (!order || !*ranks) {
+        free(order);
+        free(*ranks);
+        *ranks = NULL;
+        return err_memory(err);
+    }
+    for (size_t i = 0; i < count; i++)
+        order[i] = (struct met){v->words[i].met, (int32_t)i};
+    qsort(order, count, sizeof *order, by_rank);
+    for (size_t i = 0; i < count; i++)
+        (*ranks)[order[i].number] = (int32_t)i;
+    free(order);
+    return 0;
+}
+
+int vocabulary_words(const struct vocabulary *v, const int32_t *ranks, const char *const *special,
+                     int32_t first, int32_t total, char ***words, struct err *err)
+{
+    size_t bytes = (size_t)total * sizeof **words + v->pool_len + 1;
+    for (int32_t i = 0; i < first; i++)
+        bytes += strlen(special[i]) + 1;
+    *words = malloc(bytes);
+    if (!*words)
+        return err_memory(err);
+    char *text = (char *)(*words + total);
+    for (int32_t i = 0; i < first; i++) {
+        size_t len = strlen(special[i]) + 1;
+        (*words)[i] = memcpy(text, special[i], len);
+        text += len;
+    }
+    for (int32_t i = first; i < total; i++) // for tokens that no word has
+        (*words)[i] = text;
+    *text++ = '\0';
+    for (int32_t i = 0; i < v->count; i++) {
+        if (ranks[i] >= total - first)
+            continue;
+        size_t len = (size_t)v->words[i].len + 1;
+        (*words)[first + ranks[i]] = memcpy(text, v->pool + v->words[i].at, len);
+        text += len;
+    }
+    return 0;
+}
+
+// ==== lines ====
+
+#define FIRST_SIZE ((size_t)256 << 10)
+
+int lines_open(struct lines *lines, const char *path, int64_t max_bytes, size_t max_line,
+               struct err *err)
+{
+    memset(lines, 0, sizeof *lines);
+    TRY(gzip_open(&lines->gzip, path, max_bytes, err));
+    lines->max_line = max_line;
+    lines->size = FIRST_SIZE;
+    lines->buffer = malloc(lines->size);
+    if (!lines->buffer) {
+        lines_release(lines);
+        return err_memory(err);
+    }
+    return 0;
+}
+
+void lines_release(struct lines *lines)
+{
+    gzip_release(&lines->gzip);
+    free(lines->buffer);
+    memset(lines, 0, sizeof *lines);
+}
+
+// Makes space behind the rest, then reads. *more is 0 at the end of the file.
+static int read_more(struct lines *lines, size_t *more, struct err *err)
+{
+    if (lines->at > 0) {
+        memmove(lines->buffer, lines->buffer + lines->at, lines->filled - lines->at);
+        lines->filled -= lines->at;
+        lines->at = 0;
+    }
+    if (lines->filled + 1 >= lines->size) { // one byte stays free for a NUL
+        char *bigger = realloc(lines->buffer, lines->size * 2);
+        if (!bigger)
+            return err_memory(err);
+        lines->buffer = bigger;
+        lines->size *= 2;
+    }
+    ptrdiff_t got = gzip_read(&lines->gzip, lines->buffer + lines->filled,
+                              lines->size - lines->filled - 1, err);
+    if (got < 0)
+        return (int)got;
+    lines->filled += (size_t)got;
+    *more = (size_t)got;
+    return 0;
+}
+
+int lines_next(struct lines *lines, struct err *err)
+{
+    lines->offset = lines->gzip.given - (int64_t)(lines->filled - lines->at);
+    lines->number++;
+    size_t looked = 0, more = 1;
+    char *end = NULL;
+    for (;;) {
+        size_t have = lines->filled - lines->at;
+        if (have > looked)
+            end = memchr(lines->buffer + lines->at + looked, '\n', have - looked);
+        looked = have;
+        if ((end ? (size_t)(end - lines->buffer) - lines->at : have) > lines->max_line) {
+            err_set(err, ERR_FORMAT, "longer than %zu bytes", lines->max_line);
+            lines_context(lines, err);
+            return ERR_FORMAT;
+        }
+        if (end || more == 0)
+            break;
+        TRY(read_more(lines, &more, err));
+    }
+    if (!end && lines->at == lines->filled)
+        return 0;
+    lines->text = lines->buffer + lines->at;
+    lines->len = end ? (size_t)(end - lines->text) : looked;
+    lines->at += lines->len + (end ? 1 : 0);
+    if (lines->len > 0 && lines->text[lines->len - 1] == '\r')
+        lines->len--;
+    lines->text[lines->len] = '\0';
+    return 1;
+}
+
+int lines_context(const struct lines *lines, struct err *err)
+{
+    return err_context(err, "'%s', line %lld", lines->gzip.path, (long long)lines->number);
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/data/pixels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/gzip.h"
+#include "train/data/folder.h"
+
+#define MAX_BYTES (INT64_C(8) << 30) // ten million images
+
+static uint32_t big_endian(const uint8_t b[4])
+{
+    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+// Magic number and dimensions.
+static int read_header(struct gzip *gzip, uint32_t dimensions, uint32_t dim[3], struct err *err)
+{
+    uint8_t bytes[4];
+    int rc = gzip_exactly(gzip, bytes, sizeof bytes, err);
+    if (rc != 0)
+        return rc;
+    uint32_t magic = big_endian(bytes), wanted = 0x800 + dimensions;
+    if (magic != wanted) {
+        const char *what = magic == 0x801   ? ", which is that of labels"
+                           : magic == 0x803 ? ", which is that of images"
+                           : magic >> 16    ? ": this is not an idx file"
+                                            : ": only bytes are read (type 08)";
+        return err_set(err, ERR_FORMAT, "'%s', byte 0: wrong magic number %08x%s; %08x is needed",
+                       gzip->path, magic, what, wanted);
+    }
+    for (uint32_t i = 0; i < dimensions; i++) {
+        TRY(gzip_exactly(gzip, bytes, sizeof bytes, err));
+        dim[i] = big_endian(bytes);
+    }
+    if (dim[0] == 0)
+        return err_set(err, ERR_FORMAT, "'%s', byte 4: a count of 0", gzip->path);
+    return 0;
+}
+
+// The `size` bytes of each item, and the end of the file.
+static int read_items(struct gzip *gzip, uint32_t count, size_t size, uint8_t **bytes,
+                      uint8_t sum[SHA256_BYTES], struct err *err)
+{
+    if ((int64_t)count * (int64_t)size > MAX_BYTES)
+        return err_set(err, ERR_FORMAT, "'%s', byte 4: %u items are more than can be read",
+                       gzip->path, count);
+    int rc = gzip_read_all(gzip, (size_t)count * size, bytes, err);
+    if (rc == 0)
+        rc = gzip_end(gzip, sum, err);
+    if (rc == ERR_FORMAT)
+        err_hint(err, "its header says %u items of %zu bytes", count, size);
+    if (rc != 0) {
+        free(*bytes);
+        *bytes = NULL;
+    }
+    return rc;
+}
+
+int idx_file(const char *path, bool images, uint8_t **bytes, int64_t *count,
+             uint8_t sum[SHA256_BYTES], struct err *err)
+{
+    struct gzip gzip;
+    uint32_t dim[3] = {0};
+    *bytes = NULL;
+    TRY(gzip_open(&gzip, path, MAX_BYTES + 16, err));
+    int rc = read_header(&gzip, images ? 3 : 1, dim, err);
+    if (rc == 0 && images && (dim[1] != IDX_SIDE || dim[2] != IDX_SIDE))
+        rc = err_set(err, ERR_FORMAT, "'%s', byte 8: images of %u x %u; these nets take %d x %d",
+                     path, dim[1], dim[2], IDX_SIDE, IDX_SIDE);
+    if (rc == 0)
+        rc = read_items(&gzip, dim[0], images ? (size_t)IDX_SIDE * IDX_SIDE : 1, bytes, sum, err);
+    *count = dim[0];
+    gzip_release(&gzip);
+    return rc;
+}
+
+static int find_and_read(const struct folder *folder, const char *const endings[], bool images,
+                         uint8_t **bytes, int64_t *count, struct identity *identity,
+                         struct buf *path, struct err *err)
+{
+    uint8_t sum[SHA256_BYTES];
+    TRY(folder_find(folder, endings, path, err));
+    TRY(idx_file(buf_str(path), images, bytes, count, sum, err));
+    identity_add(identity, sum, endings[0]);
+    return 0;
+}
+
+static int read_half(const struct folder *folder, const char *const images[],
+                     const char *const labels[], struct dataset *set, struct identity *identity,
+                     struct err *err)
+{
+    struct buf path = {0};
+    uint8_t *bytes = NULL;
+    int64_t count = 0;
+    int rc = find_and_read(folder, images, true, &set->pixels, &set->count, identity, &path, err);
+    if (rc == 0)
+        rc = find_and_read(folder, labels, false, &bytes, &count, identity, &path, err);
+    if (rc != 0)
+        goto out;
+    if (count != set->count) {
+        rc = err_set(err, ERR_FORMAT, "'%s' has %lld labels, but there are %lld images",
+                     buf_str(&path), (long long)count, (long long)set->count);
+        goto out;
+    }
+    set->labels = malloc((size_t)count * sizeof *set->labels);
+    if (!set->labels) {
+        rc = err_memory(err);
+        goto out;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        set->labels[i] = bytes[i];
+        set->classes = bytes[i] >= set->classes ? bytes[i] + 1 : set->classes;
+    }
+    set->channels = 1;
+    set->height = set->width = IDX_SIDE;
+out:
+    free(bytes);
+    buf_release(&path);
+    return rc;
+}
+
+int idx_open(const char *dir, const struct data_options *options, struct data_pair *pair,
+             struct err *err)
+{
+    (void)options;
+    // MNIST's names, then those that unpackers and other sets in this format use. The first of each
+    // goes into the identity.
+    static const char *const train_images[] = {"train-images-idx3-ubyte", "train-images.idx3-ubyte",
+                                               NULL};
+    static const char *const train_labels[] = {"train-labels-idx1-ubyte", "train-labels.idx1-ubyte",
+                                               NULL};
+    static const char *const test_images[] = {"t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte",
+                                              "test-images-idx3-ubyte", "test-images.idx3-ubyte",
+                                              NULL};
+    static const char *const test_labels[] = {"t10k-labels-idx1-ubyte", "t10k-labels.idx1-ubyte",
+                                              "test-labels-idx1-ubyte", "test-labels.idx1-ubyte",
+                                              NULL};
+    struct folder folder;
+    struct identity identity;
+    identity_init(&identity);
+    TRY(folder_open(&folder, dir, err));
+    int rc = read_half(&folder, train_images, train_labels, &pair->train, &identity, err);
+    if (rc == 0)
+        rc = read_half(&folder, test_images, test_labels, &pair->test, &identity, err);
+    folder_release(&folder);
+    if (rc != 0)
+        return rc;
+    // A class may occur in one half only.
+    int classes =
+        pair->train.classes > pair->test.classes ? pair->train.classes : pair->test.classes;
+    pair->train.classes = pair->test.classes = classes;
+    if (classes < 2)
+        return err_set(err, ERR_FORMAT, "'%s': every label is 0; there is nothing to learn", dir);
+    pair->identity = identity_text(&identity, err);
+    return pair->identity ? 0 : ERR_MEMORY;
+}
+
+// ==== cifar ====
+
+enum { PIXELS = 3 * CIFAR_SIDE * CIFAR_SIDE, RECORD = 1 + PIXELS, CLASSES = 10, BATCHES = 5 };
+
+#define BLOCK           256                // records read at once
+#define CIFAR_MAX_BYTES (INT64_C(1) << 30) // a batch is 30,730,000
+
+// Makes space for BLOCK more images. It doubles, so the arrays are copied few times.
+static int grow(struct dataset *set, int64_t *capacity, struct err *err)
+{
+    if (*capacity - set->count >= BLOCK)
+        return 0;
+    int64_t more = *capacity * 2 > set->count + BLOCK ? *capacity * 2 : set->count + BLOCK;
+    uint8_t *pixels = realloc(set->pixels, (size_t)more * PIXELS);
+    if (pixels)
+        set->pixels = pixels;
+    int32_t *labels = realloc(set->labels, (size_t)more * sizeof *labels);
+    if (labels)
+        set->labels = labels;
+    if (!pixels || !labels)
+        return err_memory(err);
+    *capacity = more;
+    return 0;
+}
+
+// Fills `block` as far as the file goes.
+static int read_block(struct gzip *gzip, uint8_t *block, size_t *have, struct err *err)
+{
+    *have = 0;
+    while (*have < (size_t)BLOCK * RECORD) {
+        ptrdiff_t got = gzip_read(gzip, block + *have, (size_t)BLOCK * RECORD - *have, err);
+        if (got < 0)
+            return (int)got;
+        if (got == 0)
+            break;
+        *have += (size_t)got;
+    }
+    return 0;
+}
+
+static int add_record(struct dataset *set, const uint8_t *record, const char *path, int64_t number,
+                      struct err *err)
+{
+    if (record[0] >= CLASSES)
+        return err_set(err, ERR_FORMAT,
+                       "'%s', byte %lld: image %lld has the label %d; CIFAR-10 has 0 to 9", path,
+                       (long long)number * RECORD, (long long)number, record[0]);
+    set->labels[set->count] = record[0];
+    memcpy(set->pixels + set->count * PIXELS, record + 1, PIXELS);
+    set->count++;
+    return 0;
+}
+
+int cifar_file(const char *path, struct dataset *set, uint8_t sum[SHA256_BYTES], struct err *err)
+{
+    struct gzip gzip;
+    int64_t capacity = set->count, number = 0;
+    size_t have = 0;
+    uint8_t *block = malloc((size_t)BLOCK * RECORD);
+    if (!block)
+        return err_memory(err);
+    int rc = gzip_open(&gzip, path, CIFAR_MAX_BYTES, err);
+    if (rc != 0)
+        goto out;
+    do {
+        rc = read_block(&gzip, block, &have, err);
+        if (rc == 0)
+            rc = grow(set, &capacity, err);
+        for (size_t i = 0; rc == 0 && i < have / RECORD; i++)
+            rc = add_record(set, block + i * RECORD, path, number++, err);
+    } while (rc == 0 && have == (size_t)BLOCK * RECORD);
+    if (rc == 0 && have % RECORD != 0)
+        rc = err_set(err, ERR_FORMAT,
+                     "'%s' is cut off: it ends at byte %lld, in the middle of image %lld (each has "
+                     "%d bytes)",
+                     path, (long long)gzip.given, (long long)number, RECORD);
+    if (rc == 0 && number == 0)
+        rc = err_set(err, ERR_FORMAT, "'%s' is empty", path);
+    if (rc == 0)
+        rc = gzip_end(&gzip, sum, err);
+    gzip_release(&gzip);
+out:
+    free(block);
+    return rc;
+}
+
+static int find_file(const struct folder *folder, const char *name, struct dataset *set,
+                     struct identity *identity, struct err *err)
+{
+    const char *const endings[] = {name, NULL};
+    struct buf path = {0};
+    uint8_t sum[SHA256_BYTES];
+    int rc = folder_find(folder, endings, &path, err);
+    if (rc == 0)
+        rc = cifar_file(buf_str(&path), set, sum, err);
+    if (rc == 0)
+        identity_add(identity, sum, name);
+    buf_release(&path);
+    return rc;
+}
+
+static bool has(const struct folder *folder, const char *name)
+{
+    for (size_t i = 0; i < folder->count; i++)
+        if (folder_ends(folder->names[i], name))
+            return true;
+    return false;
+}
+
+static int read_all(const struct folder *folder, struct data_pair *pair, struct identity *identity,
+                    struct err *err)
+{
+    for (int i = 1; i <= BATCHES; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "data_batch_%d.bin", i);
+        // Batch 1 is required, so that an empty folder is an error; the others are optional.
+        if (i == 1 || has(folder, name))
+            TRY(find_file(folder, name, &pair->train, identity, err));
+    }
+    return find_file(folder, "test_batch.bin", &pair->test, identity, err);
+}
+
+int cifar_open(const char *dir, const struct data_options *options, struct data_pair *pair,
+               struct err *err)
+{
+    (void)options;
+    struct folder folder;
+    struct identity identity;
+    identity_init(&identity);
+    TRY(folder_open(&folder, dir, err));
+    int rc = read_all(&folder, pair, &identity, err);
+    folder_release(&folder);
+    if (rc != 0)
+        return rc;
+    pair->train.classes = pair->test.classes = CLASSES;
+    pair->train.channels = pair->test.channels = 3;
+    pair->train.height = pair->train.width = pair->test.height = pair->test.width = CIFAR_SIDE;
+    pair->identity = identity_text(&identity, err);
+    return pair->identity ? 0 : ERR_MEMORY;
+}

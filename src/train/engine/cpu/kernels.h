@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernels: the innermost loops of the CPU engine, compiled for three instruction sets.
+//
+// kernels() is the table of the best set that this processor has. Kernels run on the calling
+// thread; callers split the work. Row lengths are multiples of KERNELS_PAD floats unless noted,
+// with zeros as padding, so that no kernel needs a tail.
+#ifndef FARE_TRAIN_ENGINE_CPU_KERNELS_H
+#define FARE_TRAIN_ENGINE_CPU_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define KERNELS_PAD     16 // floats: the longest vector, and a cache line
+#define KERNELS_PANEL   64 // columns of b that lie together in struct gemm
+#define KERNELS_L1_TILE 512
+
+static inline int64_t kernels_pad(int64_t count)
+{
+    return (count + KERNELS_PAD - 1) / KERNELS_PAD * KERNELS_PAD;
+}
+
+// c (rows × cols) = start + a (rows × k) b (k × cols). Element (i, l) of a is a[i a_row + l a_k],
+// so that it may be stored either way; row l of panel p of b is b[p b_panel + l b_k ...]. Row i of
+// start is start[i start_row ...], or with an index start[index[i index_row] start_row ...]; null
+// is zero, c itself adds to c. Sums run through k in order whatever the rest.
+struct gemm {
+    int64_t rows, cols, k; // cols padded
+    const float *a;
+    ptrdiff_t a_row, a_k;
+    const float *b;
+    ptrdiff_t b_k, b_panel;
+    const float *start;
+    ptrdiff_t start_row;
+    const int32_t *index; // (optional)
+    ptrdiff_t index_row;
+    float *c;
+    ptrdiff_t c_row;
+};
+
+// One time step of an LSTM for some rows of the batch. All rows follow each other without gaps.
+struct lstm_cell {
+    int64_t rows, units;   // units padded
+    float *gates;          // (rows, 4 × units), i f g o. Forward: in z, out the gates' values.
+                           // Backward: in the gates' values, out the gradient of z
+    const float *c_before; // (rows, units), or null: zero
+    float *c, *tanh_c, *h; // (rows, units); backward reads tanh_c alone
+    const float *dh;       // backward
+    float *dc;             // backward: in that of this step, out that of the one before
+};
+
+struct adam {
+    float rho, rho_rest;     // rest: 1 - rho
+    float beta2, beta2_rest; //
+    float epsilon;
+};
+
+struct kernels {
+    const char *name; // "avx512"
+    void (*gemm)(const struct gemm *gemm);
+    void (*lstm_forward)(const struct lstm_cell *cell);
+    void (*lstm_backward)(const struct lstm_cell *cell);
+    void (*lstm_hard_forward)(const struct lstm_cell *cell); // hard gates (train/net/net.h)
+    void (*lstm_hard_backward)(const struct lstm_cell *cell);
+    void (*add)(float *to, const float *from, int64_t count); // to += from
+
+    // One step of Adam with the rate k (train/net/net.h), `count` numbers, not padded; a null
+    // gradient is zero.
+    void (*adam)(const struct adam *adam, float k, float *p, float *m, float *v, const float *g,
+                 int64_t count);
+    // `steps` steps with a gradient of zero and the rates k[0], k[1], ..., with the same bits as
+    // one after the other. From step `settled` on the rates may be taken to fall so that p stays
+    // as it is once a step has left it as it was.
+    void (*adam_replay)(const struct adam *adam, const float *k, int64_t steps, int64_t settled,
+                        float *p, float *m, float *v, int64_t count);
+
+    // L1 distances between l1_rows vectors of a and l1_cols of b over `dim` elements, both packed:
+    // element 0 of all of them, element 1, ... out (l1_rows × l1_cols) is overwritten.
+    int l1_rows, l1_cols; // at most KERNELS_L1_TILE pairs
+    void (*l1)(const float *a, const float *b, int64_t dim, float *out);
+    // The same operations on registers alone, `rounds` times one element of all pairs.
+    void (*l1_peak)(int64_t rounds, float *out);
+};
+
+extern const struct kernels kernels_avx512, kernels_avx2, kernels_base;
+
+const struct kernels *kernels(void);
+
+// Uses that table from now on, or for null the best; tests compare them. False if this processor
+// cannot run it.
+int kernels_limit(const struct kernels *table);
+
+// Flushes denormal numbers to zero on this thread until kernels_flush_end(): they cost a hundred
+// times as much and carry no information. Gradients fade into them far back in a sequence.
+unsigned int kernels_flush_begin(void);
+void kernels_flush_end(unsigned int before);
+
+#endif

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Geometric means over workloads: the one average of ratios that ranks rows alike whatever the
+// base. They cover only workloads that every row of the table has, or a row could look better by
+// leaving out the workload it is bad at.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/compare_estimates.h"
+#include "base/array.h"
+#include "view/draft.h"
+
+enum { WORKLOADS_MOST = 64, ROWS_MOST = 256 };
+
+struct kind { // rows of one name, in all workloads
+    const struct compare_row *rows[WORKLOADS_MOST];
+    uint64_t workloads, base; // bits: where it has a time; where it is the base
+    bool chosen;
+    double time; // the mean, for sorting
+};
+
+struct means {
+    const struct compare *compare;
+    struct kind *kinds;
+    size_t count;
+    const struct kind *base;
+    uint64_t common; // workloads of all that are chosen
+};
+
+static size_t bits(uint64_t set)
+{
+    return (size_t)__builtin_popcountll(set);
+}
+
+static const struct compare_against *time_of(const struct compare_row *row)
+{
+    return &row->time;
+}
+
+static const struct compare_against *cost_of(const struct compare_row *row)
+{
+    static const struct compare_against unknown = {0};
+    return row->cost.lower_bound.v ? &unknown : &row->money;
+}
+
+typedef const struct compare_against *against_fn(const struct compare_row *row);
+
+static int add_row(struct means *m, struct index *names, size_t workload,
+                   const struct compare_row *row, struct err *err)
+{
+    struct buf name = {0};
+    size_t number = 0;
+    bool base = row->base.v;
+    if (row->stopped.v || compare_estimated(row) ||
+        (!base && !(row->time.ratio.known && row->time.ratio.v > 0)))
+        return 0;
+    compare_label(row, &name);
+    int rc = buf_check(&name, err);
+    if (rc == 0)
+        rc = index_number(names, buf_str(&name), name.len, &number, err);
+    buf_release(&name);
+    if (rc != 0 || number >= ROWS_MOST)
+        return rc;
+    struct kind *kind = &m->kinds[number];
+    kind->rows[workload] = row;
+    kind->workloads |= UINT64_C(1) << workload;
+    kind->base |= (uint64_t)base << workload;
+    return 0;
+}
+
+static int gather(struct means *m, struct err *err)
+{
+    struct index names = {0};
+    int rc = 0;
+    for (size_t w = 0; w < m->compare->workloads.count; w++)
+        for (size_t i = 0; i < m->compare->workloads.items[w].rows.count && rc == 0; i++)
+            rc = add_row(m, &names, w, &m->compare->workloads.items[w].rows.items[i], err);
+    m->count = names.count;
+    index_release(&names);
+    return rc;
+}
+
+// Adds the rows with the most workloads first, as long as two workloads and half of the base's are
+// left to all.
+static void choose(struct means *m)
+{
+    struct kind *best = NULL;
+    for (size_t i = 0; i < m->count; i++)
+        if (!best || bits(m->kinds[i].base) > bits(best->base))
+            best = &m->kinds[i];
+    size_t all = best ? bits(best->base) : 0, least = all > 4 ? (all + 1) / 2 : 2;
+    if (all < 2)
+        return;
+    m->base = best;
+    m->common = best->base;
+    best->chosen = true;
+    for (size_t size = all; size >= least; size--)
+        for (size_t i = 0; i < m->count; i++) {
+            struct kind *kind = &m->kinds[i];
+            uint64_t common = m->common & kind->workloads;
+            if (kind->chosen || bits(kind->workloads & best->base) != size || bits(common) < least)
+                continue;
+            kind->chosen = true;
+            m->common = common;
+        }
+}
+
+// exp(mean(log)) of one column; absent if it is absent in one workload. The ends are the means of
+// the intervals' ends: wider than if the workloads' errors were independent, which nobody knows.
+static void fill(const struct means *m, const struct kind *kind, against_fn *against,
+                 struct page_mean *to)
+{
+    double sums[3] = {0}; // of logarithms: ratio, low, high
+    bool known = true, ends = true;
+    size_t count = bits(m->common);
+    for (size_t w = 0; w < m->compare->workloads.count; w++) {
+        if (!(m->common >> w & 1))
+            continue;
+        const struct compare_against *a = against(kind->rows[w]);
+        double low = a->low.v, high = a->high.v, ratio = kind == m->base ? 1 : a->ratio.v;
+        known &= ratio > 0 && (a->ratio.known || kind == m->base);
+        ends &= a->low.known && a->high.known && low > 0 && high > 0;
+        sums[0] += log(ratio);
+        sums[1] += ends ? log(low) : 0;
+        sums[2] += ends ? log(high) : 0;
+    }
+    if (!known || !isfinite(sums[0]))
+        return;
+    to->ratio = some_real(exp(sums[0] / (double)count));
+    if (!ends || kind == m->base)
+        return;
+    to->low = some_real(exp(sums[1] / (double)count));
+    to->high = some_real(exp(sums[2] / (double)count));
+}
+
+static bool costs_known(const struct means *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        struct page_mean cost = {0};
+        if (m->kinds[i].chosen && &m->kinds[i] != m->base)
+            fill(m, &m->kinds[i], cost_of, &cost);
+        if (cost.ratio.known)
+            return true;
+    }
+    return false;
+}
+
+static int put_row(const struct means *m, const struct kind *kind, bool costs,
+                   struct page_means *out, struct err *err)
+{
+    struct buf name = {0};
+    struct page_mean_row *to = LIST_ADD(&out->rows, err);
+    if (!to)
+        return ERR_MEMORY;
+    for (size_t w = 0; w < m->compare->workloads.count; w++)
+        if (m->common >> w & 1) {
+            if (!name.len)
+                compare_label(kind->rows[w], &name);
+            if (kind->rows[w]->noisy.v)
+                to->noisy = some_bool(true);
+            if (!to->runs.known || kind->rows[w]->runs.v < to->runs.v)
+                to->runs = kind->rows[w]->runs;
+        }
+    fill(m, kind, time_of, &to->time);
+    if (costs)
+        fill(m, kind, cost_of, &to->cost);
+    if (kind == m->base)
+        to->base = some_bool(true);
+    return text_take(&to->name, &name, err);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct kind *x = *(const struct kind *const *)a, *y = *(const struct kind *const *)b;
+    return (x->time > y->time) - (x->time < y->time);
+}
+
+// The chosen rows, the base first and then the fastest.
+static size_t sort(struct means *m, const struct kind *out[ROWS_MOST])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        struct kind *kind = &m->kinds[i];
+        struct page_mean time = {0};
+        if (!kind->chosen)
+            continue;
+        fill(m, kind, time_of, &time);
+        kind->time = kind == m->base ? -1 : time.ratio.v;
+        out[count++] = kind;
+    }
+    qsort(out, count, sizeof *out, by_time);
+    return count;
+}
+
+static int put(struct means *m, struct page_means *out, struct err *err)
+{
+    const struct kind *rows[ROWS_MOST];
+    size_t count = sort(m, rows);
+    bool costs = costs_known(m);
+    for (size_t i = 0; i < count; i++)
+        TRY(put_row(m, rows[i], costs, out, err));
+    for (size_t i = 0; i < m->count; i++) {
+        struct buf name = {0};
+        const struct kind *kind = &m->kinds[i];
+        if (kind->chosen)
+            continue;
+        compare_label(kind->rows[__builtin_ctzll(kind->workloads)], &name);
+        TRY(texts_take(&out->left_out, &name, err));
+    }
+    for (size_t w = 0; w < m->compare->workloads.count; w++)
+        if (m->common >> w & 1)
+            TRY(texts_add(&out->workloads, m->compare->workloads.items[w].workload, err));
+    return 0;
+}
+
+int page_means(struct page *page, struct err *err)
+{
+    struct means m = {.compare = &page->compare};
+    if (m.compare->workloads.count < 2 || m.compare->workloads.count > WORKLOADS_MOST)
+        return 0;
+    m.kinds = calloc(ROWS_MOST, sizeof *m.kinds);
+    int rc = m.kinds ? gather(&m, err) : err_memory(err);
+    if (rc == 0 && m.count <= ROWS_MOST)
+        choose(&m);
+    size_t chosen = 0;
+    for (size_t i = 0; rc == 0 && m.base && i < m.count; i++)
+        chosen += m.kinds[i].chosen;
+    if (chosen > 1)
+        rc = put(&m, &page->means, err);
+    free(m.kinds);
+    return rc;
+}

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plots of a single run: where its time went (phases), and everything that was measured over its
+// time, one below the other on a common axis (timeline).
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "view/draft.h"
+#include "render/scale.h"
+
+static const char *name_of(const struct run *run)
+{
+    return run->workload ? run->workload : run->name ? run->name : "the run";
+}
+
+static double seconds(struct maybe_int ns)
+{
+    return ns.known && ns.v > 0 ? (double)ns.v / 1e9 : 0;
+}
+
+static bool is_running(const struct run *run)
+{
+    return run->ended && strcmp(run->ended, "running") == 0;
+}
+
+// ---- where the time went
+
+static void plot_phases(struct draft *d, const struct run *run)
+{
+    const struct run_phases *p = &run->phases;
+    const struct {
+        const char *name;
+        double s;
+    } parts[] = {
+        {"set-up", seconds(p->setup_ns)},         {"loading kernels", seconds(p->kernels_ns)},
+        {"loading data", seconds(p->load_ns)},    {"copying to the device", seconds(p->device_ns)},
+        {"warm-up steps", seconds(p->warmup_ns)}, {"training steps", seconds(p->train_ns)},
+        {"evaluations", seconds(p->evaluate_ns)}, {"checkpoints", seconds(p->checkpoint_ns)}};
+    enum { PARTS = sizeof parts / sizeof *parts, STARTUP = 4, SMALL = 200 };
+    double wall = seconds(p->wall_ns), other = seconds(p->idle_ns), startup = 0;
+    double steps = parts[4].s + parts[5].s;
+    char title[240], note[120], words[SCALE_LABEL];
+    if (!(wall > 0) || !(steps > 0))
+        return;
+    for (size_t i = 0; i < STARTUP; i++)
+        startup += parts[i].s;
+    scale_words("s", wall, words);
+    snprintf(title, sizeof title, "%.80s spent %.0f %% of its %s on steps, %.0f %% before them",
+             name_of(run), 100 * steps / wall, words, 100 * startup / wall);
+    for (size_t i = 0; i < PARTS; i++)
+        other += parts[i].s * SMALL < wall ? parts[i].s : 0;
+    snprintf(note, sizeof note, "This run from its start %s, as measured.%s",
+             is_running(run) ? "until now" : "to its end",
+             other * SMALL >= wall ? " Parts of under half a percent are in 'other'." : "");
+    draft_plot(d, "phases", "Where the time went", note);
+    draft_panel(d, title, "stack", AXIS("", ""), AXIS("time", "s"));
+    for (size_t i = 0; i < PARTS; i++) {
+        if (parts[i].s * SMALL < wall)
+            continue;
+        draft_series(d, parts[i].name);
+        draft_bar(d, parts[i].name, some_real(parts[i].s));
+    }
+    if (other * SMALL >= wall) {
+        draft_series(d, "other");
+        draft_bar(d, "other", some_real(other));
+    }
+    draft_end(d);
+}
+
+// ---- one time axis
+
+struct line { // of a run's time
+    const struct run *run;
+    double first, end, wall; // s: start of the first step, end of the last, end of the run
+};
+
+static struct line line_of(const struct run *run)
+{
+    const struct run_phases *p = &run->phases;
+    struct line l = {.run = run};
+    l.first =
+        seconds(p->setup_ns) + seconds(p->kernels_ns) + seconds(p->load_ns) + seconds(p->device_ns);
+    l.wall = fmax(seconds(p->wall_ns), run->live.elapsed_s.known ? run->live.elapsed_s.v : 0);
+    for (size_t i = 0; i < run->samples.count; i++)
+        if (run->samples.items[i].at_s.known)
+            l.wall = fmax(l.wall, run->samples.items[i].at_s.v);
+    l.end = fmin(l.first + seconds(p->warmup_ns) + seconds(p->train_ns) + seconds(p->evaluate_ns) +
+                     seconds(p->checkpoint_ns),
+                 l.wall);
+    if (!(l.end > l.first))
+        l.end = l.wall;
+    return l;
+}
+
+// When a step was done: between the ends of the steady state, where these are known, and those of
+// all steps, evenly.
+static double time_of_step(const struct line *l, double step)
+{
+    const struct run_steady *s = &l->run->steady;
+    double steps = l->run->steps.known ? (double)l->run->steps.v : 0;
+    double x[4] = {0, steps}, t[4] = {l->first, l->end};
+    size_t count = 2;
+    if (s->from_s.known && s->to_s.known && s->first_step.known && s->steps.known &&
+        s->steps.v > 0 && s->from_s.v >= l->first && s->to_s.v > s->from_s.v &&
+        s->to_s.v <= l->wall) {
+        x[1] = (double)s->first_step.v;
+        t[1] = s->from_s.v;
+        x[2] = x[1] + (double)s->steps.v;
+        t[2] = s->to_s.v;
+        x[3] = fmax(steps, x[2]);
+        t[3] = fmax(l->end, t[2]);
+        count = 4;
+    }
+    size_t i = 0;
+    while (i + 2 < count && step > x[i + 1])
+        i++;
+    double share = x[i + 1] > x[i] ? (step - x[i]) / (x[i + 1] - x[i]) : 1;
+    return t[i] + fmin(fmax(share, 0), 1) * (t[i + 1] - t[i]);
+}
+
+static void begin_panel(struct draft *d, const struct line *l, const char *title,
+                        const char *y_name, const char *unit)
+{
+    char name[48], text[24];
+    snprintf(name, sizeof name, "%s", y_name);
+    snprintf(text, sizeof text, "%s", unit);
+    draft_panel(d, title, "lines", AXIS("time of the run", "s"),
+                (struct plot_axis){.name = name, .unit = text});
+    if (d->rc == 0)
+        d->panel->x.to = some_real(l->wall);
+}
+
+// Named once: the panels stand below each other.
+static void mark_steady(struct draft *d, const struct run *run, bool named)
+{
+    if (d->rc == 0 && run->steady.from_s.known && run->steady.to_s.known)
+        draft_band(d, named ? "steady state" : NULL, run->steady.from_s.v, run->steady.to_s.v);
+}
+
+typedef struct maybe_real epoch_fn(const struct run_epoch *epoch);
+
+static struct maybe_real train_loss(const struct run_epoch *e)
+{
+    return e->train_loss;
+}
+static struct maybe_real test_loss(const struct run_epoch *e)
+{
+    return e->test_loss;
+}
+static struct maybe_real train_accuracy(const struct run_epoch *e)
+{
+    return e->train_accuracy;
+}
+static struct maybe_real test_accuracy(const struct run_epoch *e)
+{
+    return e->test_accuracy;
+}
+
+// The value after an epoch, at the time its steps and its evaluation were done; where these are
+// unknown, epochs are spread evenly.
+static size_t epoch_points(struct draft *d, const struct line *l, epoch_fn *value, double times,
+                           const char *name, double ends[2])
+{
+    const struct run *run = l->run;
+    size_t known = 0;
+    double at = l->first;
+    for (size_t i = 0; i < run->epoch_list.count; i++)
+        known += value(&run->epoch_list.items[i]).known;
+    if (known < 2)
+        return 0;
+    draft_series(d, name);
+    known = 0;
+    for (size_t i = 0; i < run->epoch_list.count; i++) {
+        const struct run_epoch *e = &run->epoch_list.items[i];
+        double each = (l->end - l->first) / (double)run->epoch_list.count;
+        at += e->train_ns.known ? seconds(e->train_ns) + seconds(e->test_ns) : each;
+        struct maybe_real v = value(e);
+        if (!v.known)
+            continue;
+        draft_point(d, NULL, fmin(at, l->wall), v.v * times);
+        ends[known++ > 0] = v.v * times;
+    }
+    return known;
+}
+
+static void epochs_panel(struct draft *d, const struct line *l, bool loss)
+{
+    double train[2] = {0}, test[2] = {0};
+    char title[160];
+    begin_panel(d, l, "", loss ? "loss" : "accuracy", loss ? "" : "%");
+    if (d->rc == 0)
+        d->panel->y.cut = some_bool(true);
+    size_t trained =
+        epoch_points(d, l, loss ? train_loss : train_accuracy, loss ? 1 : 100, "training", train);
+    size_t tested =
+        epoch_points(d, l, loss ? test_loss : test_accuracy, loss ? 1 : 100, "test", test);
+    const double *ends = tested ? test : train;
+    if (!tested && !trained)
+        return;
+    if (loss)
+        snprintf(title, sizeof title, "%s loss goes from %.3g to %.3g",
+                 tested ? "Test" : "Training", ends[0], ends[1]);
+    else
+        snprintf(title, sizeof title, "%s accuracy %s %.2f %%", tested ? "Test" : "Training",
+                 is_running(l->run) ? "is at" : "ends at", ends[1]);
+    if (d->rc == 0)
+        draft_set(d, &d->panel->title, title);
+}
+
+static void steps_panel(struct draft *d, const struct line *l)
+{
+    const struct run *run = l->run;
+    const struct run_steady *s = &run->steady;
+    size_t points = run->step_plot_ms.count;
+    const char *counts = run->progress.counts ? run->progress.counts : "steps";
+    bool epochs = strcmp(counts, "epochs") == 0; // they take seconds
+    char one[16], name[40], title[200];
+    double unit = epochs ? 1e3 : 1;
+    if (points < 2)
+        return;
+    snprintf(one, sizeof one, "%.*s", (int)strlen(counts) - 1, counts);
+    snprintf(name, sizeof name, "%s time", one);
+    double each = run->steps.known && run->steps.v > 0 ? (double)run->steps.v / (double)points : 1;
+    snprintf(title, sizeof title, "A %s takes %s%s", one,
+             units_step(s->step_ms.known ? s->step_ms.v : run->step_ms.v).s,
+             s->step_ms.known ? " in the steady state" : "");
+    begin_panel(d, l, s->step_ms.known || run->step_ms.known ? title : name, name,
+                epochs ? "s" : "ms");
+    mark_steady(d, run, true);
+    if (d->rc == 0 && s->step_ms.known)
+        draft_line(d, "median", (struct maybe_real){0}, some_real(s->step_ms.v / unit));
+    draft_series(d, name);
+    for (size_t i = 0; i < points; i++)
+        draft_point(d, NULL, time_of_step(l, ((double)i + 0.5) * each),
+                    run->step_plot_ms.items[i] / unit);
+}
+
+typedef struct maybe_real sample_fn(const struct run_sample *sample);
+
+static struct maybe_real mib(struct maybe_int bytes)
+{
+    return bytes.known ? some_real((double)bytes.v / (1 << 20)) : (struct maybe_real){0};
+}
+
+static struct maybe_real cpus(const struct run_sample *s)
+{
+    return s->cpu_percent;
+}
+static struct maybe_real gpus(const struct run_sample *s)
+{
+    return s->gpu_percent;
+}
+static struct maybe_real power(const struct run_sample *s)
+{
+    return s->power_w;
+}
+static struct maybe_real clocks(const struct run_sample *s)
+{
+    return s->clock_mhz;
+}
+// Nothing is in use once all processes have ended: no figure of theirs.
+static struct maybe_real memory(const struct run_sample *s)
+{
+    return s->memory_bytes.v > 0 ? mib(s->memory_bytes) : (struct maybe_real){0};
+}
+static struct maybe_real gpu_memory(const struct run_sample *s)
+{
+    return mib(s->gpu_memory_bytes);
+}
+
+struct figures { // of the samples
+    size_t count;
+    double mean, low, high;
+};
+
+static struct figures sample_points(struct draft *d, const struct line *l, sample_fn *value,
+                                    double times, const char *name)
+{
+    const struct run *run = l->run;
+    struct figures f = {0, 0, HUGE_VAL, -HUGE_VAL};
+    for (size_t i = 0; i < run->samples.count; i++) {
+        struct maybe_real v = value(&run->samples.items[i]);
+        if (!v.known || !run->samples.items[i].at_s.known)
+            continue;
+        f.mean = (f.mean * (double)f.count + v.v) / (double)(f.count + 1);
+        f.low = fmin(f.low, v.v);
+        f.high = fmax(f.high, v.v);
+        f.count++;
+    }
+    if (f.count < 2)
+        return (struct figures){0};
+    draft_series(d, name);
+    for (size_t i = 0; i < run->samples.count; i++) {
+        const struct run_sample *s = &run->samples.items[i];
+        if (s->at_s.known && value(s).known)
+            draft_point(d, NULL, s->at_s.v, value(s).v * times);
+    }
+    return f;
+}
+
+// Whether it has a line of CPUs.
+static bool use_panel(struct draft *d, const struct line *l)
+{
+    char title[160];
+    begin_panel(d, l, "", "utilisation", "%");
+    mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
+    struct figures g = sample_points(d, l, gpus, 1, "GPUs"),
+                   c = sample_points(d, l, cpus, 1, "CPUs");
+    char busy[32];
+    if (c.mean < 95)
+        snprintf(busy, sizeof busy, "%.0f %% of a CPU", ceil(c.mean));
+    else
+        snprintf(busy, sizeof busy, "%.1f CPUs", c.mean / 100);
+    if (g.count > 0 && c.count > 0)
+        snprintf(title, sizeof title, "GPUs are %.0f %% busy, and %s", g.mean, busy);
+    else if (g.count > 0)
+        snprintf(title, sizeof title, "GPUs are %.0f %% busy", g.mean);
+    else
+        snprintf(title, sizeof title, "%s %s busy", busy, c.mean < 95 ? "is" : "are");
+    if (d->rc == 0 && g.count + c.count > 0)
+        draft_set(d, &d->panel->title, title);
+    if (d->rc == 0 && g.count == 0)
+        draft_set(d, &d->panel->y.name, "utilisation of the CPUs");
+    else if (d->rc == 0 && c.count == 0)
+        draft_set(d, &d->panel->y.name, "utilisation of the GPUs");
+    return c.count > 0;
+}
+
+static bool over_a_gib(const struct run *run)
+{
+    for (size_t i = 0; i < run->samples.count; i++)
+        if (memory(&run->samples.items[i]).v >= 1024 ||
+            gpu_memory(&run->samples.items[i]).v >= 1024)
+            return true;
+    return false;
+}
+
+static void memory_panel(struct draft *d, const struct line *l)
+{
+    bool large = over_a_gib(l->run);
+    double times = large ? 1.0 / 1024 : 1;
+    char title[160];
+    begin_panel(d, l, "", "memory in use", large ? "GiB" : "MiB");
+    mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
+    struct figures g = sample_points(d, l, gpu_memory, times, "GPUs"),
+                   m = sample_points(d, l, memory, times, "processes");
+    snprintf(title, sizeof title, "Memory%s peaks at %.3g %s", g.count > 0 ? " of the GPUs" : "",
+             (g.count > 0 ? g.high : m.high) * times, large ? "GiB" : "MiB");
+    if (d->rc == 0 && g.count + m.count > 0)
+        draft_set(d, &d->panel->title, title);
+}
+
+static void other_panels(struct draft *d, const struct line *l)
+{
+    char title[160];
+    begin_panel(d, l, "", "power of GPUs and processors", "W");
+    mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
+    struct figures f = sample_points(d, l, power, 1, "power");
+    snprintf(title, sizeof title, "Power is %.0f W on average", f.mean);
+    if (d->rc == 0 && f.count > 0)
+        draft_set(d, &d->panel->title, title);
+    begin_panel(d, l, "", "clock of the GPUs", "MHz");
+    mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
+    f = sample_points(d, l, clocks, 1, "clock");
+    snprintf(title, sizeof title, "GPUs run at %.0f to %.0f MHz", f.low, f.high);
+    if (d->rc == 0 && f.count > 0)
+        draft_set(d, &d->panel->title, title);
+    memory_panel(d, l);
+}
+
+void plots_one(struct draft *d, const struct run *runs, size_t count)
+{
+    if (count != 1)
+        return;
+    struct line l = line_of(&runs[0]);
+    plot_phases(d, &runs[0]);
+    if (!(l.wall > 0))
+        return;
+    draft_plot(d, "timeline", "Over the time of the run", "All on one time axis, as sampled.");
+    epochs_panel(d, &l, true);
+    epochs_panel(d, &l, false);
+    steps_panel(d, &l);
+    struct buf says = {0};
+    buf_adds(&says, "All on one time axis, as sampled.");
+    if (runs[0].step_plot_ms.count > 1 || runs[0].epoch_list.count > 0)
+        buf_adds(&says, " The times of steps and epochs are derived from their order and the times "
+                        "of the phases.");
+    if (use_panel(d, &l))
+        buf_adds(&says, " 100 % of CPU is one CPU.");
+    if (d->rc == 0)
+        d->rc = text_take(&d->plot->says, &says, d->err);
+    buf_release(&says);
+    other_panels(d, &l);
+    struct plot *plot = d->rc == 0 ? d->plot : NULL;
+    size_t before = d->page->plots.count;
+    draft_end(d);
+    if (plot && d->page->plots.count == before) // only the last panel names the axis
+        for (size_t i = 0; i + 1 < plot->panels.count; i++)
+            draft_set(d, &plot->panels.items[i].x.name, NULL);
+}

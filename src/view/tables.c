@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "view/tables.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+#include "base/units.h"
+#include "view/compare.h"
+
+// Escapes characters with a meaning inside a line; line starts are our own.
+void table_markdown_text(struct buf *out, const char *text)
+{
+    for (; text && *text; text++) {
+        if (*text == '<')
+            buf_adds(out, "&lt;");
+        else if (*text == '>')
+            buf_adds(out, "&gt;");
+        else if (*text == '&')
+            buf_adds(out, "&amp;");
+        else
+            buf_printf(out, "%s%c", strchr("\\`*_[]()!|~$", *text) ? "\\" : "", *text);
+    }
+}
+
+// Spreadsheets take such text for a formula; a leading apostrophe prevents this.
+void table_csv_text(struct csv_writer *w, const char *text)
+{
+    if (!text || !strchr("=+-@\t\r", text[0]) || text[0] == '\0' || strcmp(text, "-") == 0) {
+        csv_put(w, text);
+        return;
+    }
+    struct buf quoted = {0};
+    buf_printf(&quoted, "'%s", text);
+    csv_put(w, buf_str(&quoted));
+    buf_drop(w->out, &quoted);
+}
+
+// ---- a plot's figures
+
+static bool is_number(enum plot_column column)
+{
+    return column >= PLOT_X && column <= PLOT_Y_HIGH;
+}
+
+typedef void row_fn(void *arg, const struct plot_panel *panel, const struct plot_series *series,
+                    const struct plot_point *point);
+
+static void each_row(const struct plot *plot, row_fn *row, void *arg)
+{
+    for (size_t p = 0; p < plot->panels.count; p++)
+        for (size_t s = 0; s < plot->panels.items[p].series.count; s++) {
+            const struct plot_panel *panel = &plot->panels.items[p];
+            const struct plot_series *series = &panel->series.items[s];
+            for (size_t i = 0; i < series->points.count; i++)
+                row(arg, panel, series, &series->points.items[i]);
+        }
+}
+
+struct markdown {
+    struct buf *out;
+    const struct plot *plot;
+};
+
+static void markdown_row(void *arg, const struct plot_panel *panel,
+                         const struct plot_series *series, const struct plot_point *point)
+{
+    struct markdown *m = arg;
+    buf_addc(m->out, '|');
+    for (enum plot_column c = 0; c < PLOT_COLUMNS; c++) {
+        struct buf cell = {0};
+        if (!plot_has(m->plot, c))
+            continue;
+        plot_cell(panel, series, point, c, &cell);
+        buf_addc(m->out, ' ');
+        table_markdown_text(m->out, buf_str(&cell));
+        buf_adds(m->out, " |");
+        buf_drop(m->out, &cell);
+    }
+    buf_addc(m->out, '\n');
+}
+
+static void markdown_foot(struct buf *out, const struct page *page)
+{
+    struct buf text = {0};
+    page_provenance(page, &text);
+    buf_addc(out, '\n');
+    table_markdown_text(out, buf_str(&text));
+    buf_addc(out, '\n');
+    buf_drop(out, &text);
+}
+
+void plot_markdown(struct buf *out, const struct plot *plot, const struct page *page)
+{
+    struct markdown m = {out, plot};
+    buf_adds(out, "## ");
+    table_markdown_text(out, plot->title);
+    buf_adds(out, "\n\n|");
+    for (enum plot_column c = 0; c < PLOT_COLUMNS; c++) {
+        struct buf head = {0};
+        if (!plot_has(plot, c))
+            continue;
+        plot_head(plot, c, &head);
+        buf_addc(out, ' ');
+        table_markdown_text(out, buf_str(&head));
+        buf_adds(out, " |");
+        buf_drop(out, &head);
+    }
+    buf_adds(out, "\n|");
+    for (enum plot_column c = 0; c < PLOT_COLUMNS; c++)
+        if (plot_has(plot, c))
+            buf_adds(out, is_number(c) ? "--:|" : "---|");
+    buf_addc(out, '\n');
+    each_row(plot, markdown_row, &m);
+    markdown_foot(out, page);
+}
+
+static void csv_number(struct csv_writer *w, struct maybe_real number)
+{
+    char text[40] = "";
+    if (number.known && isfinite(number.v))
+        snprintf(text, sizeof text, "%.12g", number.v);
+    csv_put(w, text);
+}
+
+static void csv_point(void *arg, const struct plot_panel *panel, const struct plot_series *series,
+                      const struct plot_point *point)
+{
+    struct csv_writer *w = arg;
+    const char *const texts[] = {panel->title, point->group, series->name, point->label};
+    const struct maybe_real numbers[] = {point->x, point->x_low, point->x_high,
+                                         point->y, point->y_low, point->y_high};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        table_csv_text(w, texts[i]);
+    csv_put(w, panel->x.unit);
+    for (size_t i = 0; i < 3; i++)
+        csv_number(w, numbers[i]);
+    csv_put(w, panel->y.unit);
+    for (size_t i = 3; i < 6; i++)
+        csv_number(w, numbers[i]);
+    csv_put(w, point->marked.v ? panel->marks : NULL);
+    table_csv_text(w, point->note);
+    csv_end(w);
+}
+
+void plot_csv(struct buf *out, const struct plot *plot)
+{
+    static const char *const names[] = {"panel", "group",  "series", "label",  "x_unit",
+                                        "x",     "x_low",  "x_high", "y_unit", "y",
+                                        "y_low", "y_high", "mark",   "note"};
+    struct csv_writer w = {.out = out};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        csv_put(&w, names[i]);
+    csv_end(&w);
+    each_row(plot, csv_point, &w);
+}
+
+// ---- the whole report in Markdown
+
+enum { BILLS_SHOWN = 15 };
+
+static void markdown_cell(struct buf *out, const char *text)
+{
+    table_markdown_text(out, text);
+    buf_adds(out, " | ");
+}
+
+static void markdown_bill(struct buf *out, const struct quote *quote, const struct bill *b,
+                          bool other)
+{
+    char time[48], startup[48] = "", name[200], local[BILL_LOCAL_BYTES];
+    char cost[MONEY_BYTES + MONEY_INTERVAL_BYTES + BILL_LOCAL_BYTES + 4];
+    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
+    struct buf whose = {0};
+    bill_time_words(b, time, sizeof time);
+    if (b->startup_s.v > 0)
+        clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
+    bill_amount(b, amount, interval);
+    bool shown = b->certainty && *interval;
+    bill_local(b, local);
+    snprintf(cost, sizeof cost, "%s%s%s%s%s", amount, shown ? " (" : "", shown ? interval : "",
+             shown ? ")" : "", local);
+    page_offer(b, name, sizeof name);
+    buf_adds(out, "| ");
+    markdown_cell(out, name);
+    buf_printf(out, "%s | %s | %s | ", time, startup, cost);
+    markdown_cell(out, b->certainty ? b->certainty : b->basis);
+    if (other) {
+        markdown_cell(out, b->variant);
+    } else {
+        markdown_cell(out, b->framework);
+        if (b->year.known)
+            buf_printf(out, "%lld", (long long)b->year.v);
+        buf_adds(out, " | ");
+    }
+    buf_printf(out, "%s%s | ", b->price_date ? b->price_date : "", b->price_old.v ? ", OLD" : "");
+    advice_whose(quote, b, &whose);
+    table_markdown_text(out, buf_str(&whose));
+    buf_adds(out, " |\n");
+    out->failed |= whose.failed;
+    buf_release(&whose);
+}
+
+static void markdown_bills(struct buf *out, const struct quote *quote, const struct quote *shown,
+                           bool other)
+{
+    const struct bill **rows = quote_rows(shown, NULL);
+    out->failed |= !rows;
+    for (size_t i = 0; rows && rows[i] && i < BILLS_SHOWN; i++)
+        markdown_bill(out, quote, rows[i], other);
+    if (rows && rows[0] && rows[0]->local_currency && rows[0]->exchange) {
+        buf_addc(out, '\n');
+        table_markdown_text(out, rows[0]->exchange);
+        buf_addc(out, '\n');
+    }
+    free(rows);
+}
+
+static void markdown_left_out(struct buf *out, const struct quote *quote)
+{
+    if (quote->left_out.count > 0)
+        buf_adds(out, "\nLeft out:\n\n");
+    for (size_t i = 0; i < quote->left_out.count; i++) {
+        const struct quote_left_out *l = &quote->left_out.items[i];
+        buf_printf(out, "- %s: ", units_count(l->count.v, "offer").s);
+        const char *const texts[] = {l->reason, ", such as ", l->examples.items[0], ": ", l->why};
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+            table_markdown_text(out, texts[k]);
+        buf_addc(out, '\n');
+    }
+}
+
+static void markdown_quote(struct buf *out, const struct quote *quote)
+{
+    const struct quote others = {.bills = {quote->others.items, quote->others.count, true}};
+    bool rows = quote->bills.count + quote->estimates.count > 0;
+    if (rows) {
+        buf_adds(out, "\n## Cost of ");
+        table_markdown_text(out, quote->workload);
+        buf_adds(out, " by offer\n\n"
+                      "| offer | time | start-up | USD | basis | with | year | price seen | run "
+                      "|\n|---|--:|--:|--:|---|---|--:|---|---|\n");
+    }
+    markdown_bills(out, quote, quote, false);
+    markdown_left_out(out, quote);
+    if (quote->others.count > 0) {
+        buf_adds(out, "\n## Other trainings of ");
+        table_markdown_text(out, quote->workload);
+        buf_printf(out, ", not comparable with the one %s\n\n", rows ? "above" : "asked for");
+        buf_adds(out, "| offer | time | start-up | USD | basis | training | price seen | run |\n"
+                      "|---|--:|--:|--:|---|---|---|---|\n");
+    }
+    markdown_bills(out, quote, &others, true);
+}
+
+void page_markdown(struct buf *out, const struct page *page)
+{
+    buf_adds(out, "# ");
+    table_markdown_text(out, page->title);
+    buf_adds(out, "\n\n");
+    for (size_t i = 0; i < page->verdict.count; i++) {
+        table_markdown_text(out, page->verdict.items[i]);
+        buf_adds(out, i + 1 < page->verdict.count ? " " : "\n");
+    }
+    means_markdown(out, &page->means);
+    compare_markdown_tables(out, &page->compare, page->compare.workloads.count == 1);
+    for (size_t i = 0; i < page->quotes.count; i++)
+        markdown_quote(out, &page->quotes.items[i]);
+    markdown_foot(out, page);
+}
