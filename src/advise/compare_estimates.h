@@ -4,6 +4,7 @@
 #ifndef FARE_ADVISE_COMPARE_ESTIMATES_H
 #define FARE_ADVISE_COMPARE_ESTIMATES_H
 
+#include "bill/market.h"
 #include "bill/price.h"
 #include "record/compare.h"
 #include "record/run.h"
@@ -24,5 +25,12 @@ int compare_targets_add(const struct compare_targets *targets, const struct run 
 
 // Whether the row is an estimate.
 bool compare_estimated(const struct compare_row *row);
+
+// compare_local: the costs of a comparison in the currency of --currency, beside USD. The costs of
+// a group of runs are converted by compare_local_group() in compare_parts.h.
+
+// All costs of a row at the rate of one day; a null currency changes nothing.
+int compare_local_row(struct market *market, const char *currency, int day, struct compare_row *row,
+                      struct err *err) MUST_USE;
 
 #endif

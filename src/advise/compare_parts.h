@@ -6,7 +6,6 @@
 #include "advise/compare.h"
 #include "advise/compare_estimates.h"
 #include "advise/difference.h"
-#include "advise/expected.h"
 #include "advise/selector.h"
 #include "base/array.h"
 

@@ -11,7 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/stats.h"
+#include "record/run.h"
+#include "tables/device.h"
 
 struct measured { // by one run
     double value;
@@ -39,5 +42,20 @@ void difference_of(const struct figure *a, const struct figure *b, struct differ
 
 // Below this confidence no difference is shown: the interval of the ratio includes 1.
 #define DIFFERENCE_SHOWN 0.95
+
+// expected: by how much one GPU should be faster than another, by their data sheets, beside the
+// measured times of a training on both.
+
+struct expected; // the tables behind it
+
+// `devices` must outlive it.
+int expected_open(struct expected **out, const struct devices *devices, struct err *err) MUST_USE;
+void expected_close(struct expected *expected); // null is fine
+
+// Appends "expected 1.9 × (1.3 to 2.8 ×) by the data sheets, measured 1.4 ×: as expected". `faster`
+// is the measured quotient, base over run. Nothing if the GPUs are the same or not known, their
+// numbers differ, or nobody recorded how busy the run's GPU was.
+void expected_words(const struct expected *expected, const struct run *base, const struct run *run,
+                    double faster, struct buf *out);
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef FARE_ADVISE_ESTIMATES_H
 #define FARE_ADVISE_ESTIMATES_H
 
-#include "advise/past.h"
+#include "advise/sources.h"
 
 struct estimates;
 

@@ -10,8 +10,8 @@
 
 #include "advise/comparable.h"
 #include "advise/quote_spot.h"
-#include "bill/own.h"
 #include "bill/bill.h"
+#include "bill/own.h"
 #include "record/run.h"
 
 #define QUOTE_TRAININGS 20 // in one quote: the one asked for and others

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "advise/comparable.h"
-#include "advise/past.h"
+#include "advise/sources.h"
 #include "base/fs.h"
 #include "base/money.h"
 #include "cmd/check.h"

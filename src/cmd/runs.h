@@ -3,7 +3,7 @@
 #ifndef FARE_CMD_RUNS_H
 #define FARE_CMD_RUNS_H
 
-#include "advise/past.h"
+#include "advise/sources.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "cmd/cmd.h"

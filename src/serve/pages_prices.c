@@ -12,7 +12,7 @@
 #include "view/gpu.h"
 #include "view/html.h"
 #include "render/markup.h"
-#include "view/models.h"
+#include "view/offers.h"
 #include "view/page.h"
 #include "render/part.h"
 #include "serve/request.h"

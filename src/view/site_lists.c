@@ -8,7 +8,7 @@
 #include "advise/verdict_words.h"
 #include "base/units.h"
 #include "record/read.h"
-#include "view/choices.h"
+#include "view/results.h"
 #include "view/html.h"
 #include "render/markup.h"
 #include "render/part.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One GPU against another: the quotient of the fitted formula, worked out here from the shipped
 // tables, beside measured ones.
-#include "advise/expected.h"
+#include "advise/difference.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 // Past estimates with each allocation failing in turn.
 #include "oom.h"
 
-#include "advise/past.h"
+#include "advise/sources.h"
 
 #define RUN(id, command, gpu, seconds)                                                             \
     "{\"id\":\"" id "\",\"started\":\"2026-11-01T00:00:00Z\",\"framework\":\"command\","           \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // choices: the offers of a training that matter most: the cheapest and the fastest, with a run and
 // by estimate.
-#ifndef FARE_VIEW_CHOICES_H
-#define FARE_VIEW_CHOICES_H
+#ifndef FARE_VIEW_RESULTS_H
+#define FARE_VIEW_RESULTS_H
 
 #include "base/buf.h"
 #include "record/bill.h"
