@@ -53,7 +53,8 @@ static int read_row(const struct csv *csv, const int *at, struct startup_row *ro
     static const char *const machines[] = {"vm", "container", "bare-metal", "any", NULL};
     static const char *const parts[] = {"boot", "image", "kernels", NULL};
     struct buf source = {0};
-    int rc = check_word(csv, at[MACHINE], machines, err);
+    int rc = *csv_text(csv, at[PROVIDER]) ? check_word(csv, at[MACHINE], machines, err)
+                                          : csv_fault(csv, at[PROVIDER], err, "no provider");
     if (rc == 0)
         rc = check_word(csv, at[PART], parts, err);
     if (rc == 0)
