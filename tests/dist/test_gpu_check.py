@@ -221,7 +221,7 @@ report("textgen's by its loss", row(out, "textgen")[1:5] == ["1.420", "1.410; 1.
 code, out, err = check("--only", "full", "--data", work, "--workloads", "mlp", "--seeds", "2", fare=LIKE, ACCURACIES="0.97 0.985")
 report("a mean that is too low is a failure", code == 1 and row(out, "mlp")[1:5] == ["97.75 %", "97.00 %; 98.50 %", "98.00 %", "NO"]
        and "in the mean of 2" in out, out + err)
-asked = {name: float(reach) for f in (ROOT / "src" / "workload").glob("*.c")
+asked = {name: float(reach) for f in (ROOT / "src" / "train" / "workload").glob("*.c")
          for name, reach in re.findall(r'\.name = "(\w+)",(?:(?!\.name = ).)*?\.reach = ([\d.]+)', f.read_text(), re.S)}
 known = re.search(r"^REACHED = (.*)$", (unpacked / "gpu-check").read_text(), re.M)[1]
 report("what is asked is what the workloads' definitions say", all(asked[w] == x for w, x in json.loads(known).items()), f"{asked} {known}")

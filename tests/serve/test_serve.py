@@ -306,11 +306,11 @@ report("not those that read", s.ask("/").status == 200)
 # ---- what was mistyped: the form again, with what was typed and what is wrong with it
 
 for path, says, typed in (
-        ("/quote?run=mlp&deadline=so%22on&region=us-east-1", "is not a time", ('name="run" placeholder="last" value="mlp"', 'value="so&quot;on"', 'value="us-east-1"')),
+        ("/quote?run=mlp&deadline=so%22on&region=us-east-1", "takes a time such as 90s, 1h30m or 3d, not", ('name="run" placeholder="last" value="mlp"', 'value="so&quot;on"', 'value="us-east-1"')),
         ("/quote?run=nobody-has-it", "nobody-has-it", ('value="nobody-has-it"',)),
         ("/?workload=cnn&label=x", "A label is key=value, not", ('value="cnn"', 'value="x"')),
         ("/?since=soon&machine=p3", "is not a date", ('value="soon"', 'value="p3"')),
-        ("/prices?gpu=h100&gpus=many", "is not a number", ('value="h100"', 'value="many"')),
+        ("/prices?gpu=h100&gpus=many", "takes a number of 0 or more, not", ('value="h100"', 'value="many"')),
         ("/?worklod=cnn", "no parameter &#39;worklod&#39;: it takes workload", ('name="workload"',)),
         ("/prices?foo=1", "no parameter &#39;foo&#39;", ('name="gpu"',))):
     a = s.ask(path)
