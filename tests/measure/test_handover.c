@@ -242,7 +242,7 @@ static void put_image(const char *image, const char *class, int number)
     char path[300];
     struct buf bytes = {0};
     struct err err = {0};
-    snprintf(path, sizeof path, "%s/data/images/%s", TESTS_DIR, image);
+    snprintf(path, sizeof path, "%s/train/data/images/%s", TESTS_DIR, image);
     assert_ok(fs_read(path, 1 << 20, &bytes, &err), &err);
     snprintf(path, sizeof path, "photos/%s/%03d.jpg", class, number);
     files_put(path, bytes.data, bytes.len);

@@ -197,14 +197,14 @@ static void the_first_library_that_works(void **state)
     assert_non_null(gpu);
     gpu->name = strdup("NVIDIA H200");
     gpu->index = some_int(0);
-    char *driver = beside("engine/fake_gpu.so");
+    char *driver = beside("train/engine/fake_gpu.so");
     setenv("FARE_CUDA", driver, 1);
     setenv("FAKE_GPU_MEMORY", "268435456", 1);
     free(driver);
-    add_library(&machine, "NCCL", "engine/fake_cublas.so");
-    add_library(&machine, "cuBLASLt", "engine/absent.so");
+    add_library(&machine, "NCCL", "train/engine/fake_cublas.so");
+    add_library(&machine, "cuBLASLt", "train/engine/absent.so");
     add_library(&machine, "cuBLASLt", "machine/fake_library.so");
-    add_library(&machine, "cuBLASLt", "engine/fake_cublas.so");
+    add_library(&machine, "cuBLASLt", "train/engine/fake_cublas.so");
     assert_ok(rates_measure(&machine, &err), &err);
     int found = 0;
     for (size_t i = 0; i < machine.rates.list.count; i++) {

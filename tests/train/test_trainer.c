@@ -91,7 +91,7 @@ static void make_photos(const char *dir, int each)
     char path[300];
     struct buf bytes = {0};
     struct err err = {0};
-    snprintf(path, sizeof path, "%s/data/images/large.jpg", TESTS_DIR);
+    snprintf(path, sizeof path, "%s/train/data/images/large.jpg", TESTS_DIR);
     assert_ok(fs_read(path, 4 << 20, &bytes, &err), &err);
     for (int i = 0; i < 2 * each; i++) {
         snprintf(path, sizeof path, "%s/%s/%03d.jpg", dir, i % 2 ? "ants" : "bees", i);

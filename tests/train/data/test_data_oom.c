@@ -100,7 +100,7 @@ static void images(void **state)
     struct buf bytes = {0};
     struct err failure = {0};
     char path[300];
-    snprintf(path, sizeof path, "%s/data/images/one.jpg", TESTS_DIR);
+    snprintf(path, sizeof path, "%s/train/data/images/one.jpg", TESTS_DIR);
     assert_ok(fs_read(path, 1 << 20, &bytes, &failure), &failure);
     for (int i = 0; i < 12; i++) {
         char name[40];

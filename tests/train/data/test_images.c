@@ -12,7 +12,7 @@ static void copy_image(const char *from, const char *to)
     char path[300];
     struct buf bytes = {0};
     struct err err = {0};
-    snprintf(path, sizeof path, "%s/data/images/%s", TESTS_DIR, from);
+    snprintf(path, sizeof path, "%s/train/data/images/%s", TESTS_DIR, from);
     assert_ok(fs_read(path, 1 << 20, &bytes, &err), &err);
     files_put(to, bytes.data, bytes.len);
     buf_release(&bytes);

@@ -15,7 +15,7 @@ static void load(const char *name, struct buf *bytes)
 {
     char path[300];
     struct err err = {0};
-    snprintf(path, sizeof path, "%s/data/images/%s", TESTS_DIR, name);
+    snprintf(path, sizeof path, "%s/train/data/images/%s", TESTS_DIR, name);
     buf_reset(bytes);
     assert_ok(fs_read(path, 1 << 20, bytes, &err), &err);
 }

@@ -143,7 +143,7 @@ int main(int argc, char **argv)
     int len = (int)(slash ? slash - argv[0] : 1);
     const char *folder = slash ? argv[0] : ".";
     snprintf(library, sizeof library, "%.*s/fake_cublas.so", len, folder);
-    snprintf(another, sizeof another, "%.*s/../machine/fake_library.so", len, folder);
+    snprintf(another, sizeof another, "%.*s/../../machine/fake_library.so", len, folder);
     take_stand_in(argv[0]);
     setenv("FAKE_GPU_MEMORY", "268435456", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
