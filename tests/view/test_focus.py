@@ -13,7 +13,7 @@ from fractions import Fraction as F
 
 sys.path.insert(0, os.environ["TESTS"])
 import tap  # noqa: E402
-from report.focus_cases import RUNS, exports  # noqa: E402
+from view.focus_cases import RUNS, exports  # noqa: E402
 
 # Feature level "Mandatory" in 1.2: type, and whether null is allowed. All of them are in 1.0 too.
 MANDATORY = {
