@@ -234,7 +234,7 @@ def answer(*arguments):
     text = fare("report", *arguments, "--ledger", HERE / "money.db", "--format", "md").stdout.replace("\\", "")
     words = Texts()
     words.feed(fare("report", *arguments, "--ledger", HERE / "money.db", "-o", "-").stdout)
-    return sentence if sentence in text and any(sentence in t for t in words.texts) else f"not everywhere: {sentence}"
+    return sentence if sentence in text and sentence in "".join(words.texts) else f"not everywhere: {sentence}"
 
 
 # Within 1500 s the T4's 2000 s are too long, and 1000 s on the H100 are not; that one run took 100 s promises nothing.
@@ -242,8 +242,10 @@ got = answer("--workload", "cifar", "--deadline", "1500s")
 report("a deadline: the cheapest that is done", got == "Within 25 min 00 s the cheapest is acme/one@here, 0.010 USD (0.001-0.010) "
        "in 16 min 40 s (even at the end of its interval).", got)
 got = answer("--workload", "cifar", "--deadline", "500s")
-report("a deadline that one of two runs kept", got == "Within 8 min 20 s none of them finishes; the fastest is acme/one@here, "
-       "0.010 USD (0.001-0.010) in 16 min 40 s.", got)
+# The machines with a run are late; an estimate may be in time, and is called no more than that.
+may = re.fullmatch(r"Within 8 min 20 s none of them is sure to finish; the cheapest that may is (\S+), [\d.]+ USD \([\d.]+-[\d.]+\) in (\d) min "
+                   r"(\d\d) s, rough ×[\d.]+(, at a price \d+ days old)?\.", got)
+report("a deadline that one of two runs kept", may and not may[1].startswith("acme/") and 60 * int(may[2]) + int(may[3]) <= 500, got)
 got = answer(SLOW, "--deadline", "5m")  # not the 9 min on a P100 of 2017, which is another training
 report("a deadline that nothing keeps: the fastest", got == "Within 5 min 00 s none of them finishes; the fastest is "
        "acme/one@here, 0.01 USD in 16 min 40 s.", got)
