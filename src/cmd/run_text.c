@@ -341,7 +341,8 @@ static double cost(const struct run *base, const struct run *run)
     return paid(run) * step_of(run) / (paid(base) * step_of(base));
 }
 
-// The whole training's, of so many of the machine's GPUs.
+// The cost of the whole training on the GPUs it used, at `hour` for the whole machine; without a
+// price, relative to `base`.
 static void bill(char out[32], const struct run *base, const struct run *run, int64_t hour)
 {
     double s = run->projection.wall_s.known               ? run->projection.wall_s.v
