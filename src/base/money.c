@@ -205,6 +205,15 @@ void money_short_in(int64_t nano, const char *currency, char out[MONEY_BYTES])
     print_short(nano, currency_decimals(currency), out);
 }
 
+// With more decimals where the rounded text would be nought and the amount is not.
+static void print_above_zero(int64_t nano, int decimals, char out[MONEY_BYTES])
+{
+    while (nano != 0 && decimals < DECIMALS &&
+           divide(magnitude(nano), unit_at(decimals), MONEY_HALF_UP) == 0)
+        decimals++;
+    money_rounded(nano, decimals, MONEY_HALF_UP, out);
+}
+
 void money_interval(int64_t nano, int64_t low, int64_t high, char amount[MONEY_BYTES],
                     char interval[MONEY_INTERVAL_BYTES])
 {
@@ -217,9 +226,9 @@ void money_interval(int64_t nano, int64_t low, int64_t high, char amount[MONEY_B
     while (decimals > least && ends_in_zero(nano, decimals, CENTS) &&
            ends_in_zero(low, decimals, CENTS) && ends_in_zero(high, decimals, CENTS))
         decimals--;
-    money_rounded(nano, decimals, MONEY_HALF_UP, amount);
-    money_rounded(low, decimals, MONEY_HALF_UP, from);
-    money_rounded(high, decimals, MONEY_HALF_UP, to);
+    print_above_zero(nano, decimals, amount);
+    print_above_zero(low, decimals, from);
+    print_above_zero(high, decimals, to);
     bool shows = strcmp(from, to) != 0;
     snprintf(interval, MONEY_INTERVAL_BYTES, "%s%s%s", shows ? from : "", shows ? "-" : "",
              shows ? to : "");

@@ -49,7 +49,8 @@ void money_short_in(int64_t nano, const char *currency, char out[MONEY_BYTES]);
 #define MONEY_INTERVAL_BYTES (2 * MONEY_BYTES)
 
 // As money_short(), with its interval: "0.52" and "0.51-0.53", "" where that does not show. No
-// digit below a dollar is finer than a hundredth of the interval's width.
+// digit below a dollar is finer than a hundredth of the interval's width, but for what would be
+// nought without it: "0.03" and "0.004-0.26".
 void money_interval(int64_t nano, int64_t low, int64_t high, char amount[MONEY_BYTES],
                     char interval[MONEY_INTERVAL_BYTES]);
 
