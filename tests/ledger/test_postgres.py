@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import time
@@ -412,9 +413,9 @@ def tests():
     # ---- a table that is a view without end, as whoever owns the database may make one
     endless = URL.rsplit("/", 1)[0] + "/endless"
 
-    def sql(database, *statements):
+    def sql(database, *statements, **more):
         return as_owner(f"{BIN}/psql", "-h", FOLDER, "-p", PORT, "-U", "fare", database, *(w for s in statements for w in ("-c", s)),
-                        env={**os.environ, "PGPASSWORD": PASSWORD})
+                        env={**os.environ, "PGPASSWORD": PASSWORD}, **more)
     sql("postgres", "CREATE DATABASE endless")
     fare(where, "import", team, url=endless)
     sql("endless", "ALTER TABLE fare_spend RENAME TO kept_spend", "CREATE TABLE wide AS SELECT * FROM kept_spend LIMIT 1",
@@ -432,6 +433,17 @@ def tests():
             said = "it was read without end" + p.communicate()[1]
         report(f"a view without end {words}: an error in time", p.returncode == 1 and words in said and "select fewer" in said, made.stderr + said)
         sql("endless", "DROP VIEW fare_spend")
+
+    # ---- a ledger of the build before (tests/kept/make_36.py): its dump, opened by this one
+    with tarfile.open(ROOT / "tests/kept/before-36.tar.xz") as archive:
+        archive.extractall(where / "kept")
+    made = sql("postgres", "CREATE DATABASE kept")
+    filled = sql("kept", input=(where / "kept/postgres.sql").read_text())
+    kept = URL.replace("/postgres", "/kept")
+    want = {json.loads(line)["id"] for line in (where / "kept/said/export.jsonl").read_text().splitlines()}
+    report("all runs of a ledger of the build before are there", there(where, url=kept) == want and len(want) > 20, made.stderr + filled.stderr)
+    p = subprocess.run([FARE, "quote", "00091a", "--pinned", "--json", "--ledger", kept], env=env_of(where), capture_output=True, text=True)
+    report("and its pinned quote", p.stdout == (where / "kept/said/postgres-pinned.json").read_text() and '"bills"' in p.stdout, p.stdout + p.stderr)
 
     # ---- what is never shown
     wrong = URL.replace(URL_PASSWORD, "falsch%407wort")

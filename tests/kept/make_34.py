@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes before-34.tar.gz (a data folder with ledger, pinned quote and spool; a site) with a fare of before November 18, 2026, whose `boot` was the time from the machine's start to the
-first run on it, and was charged: make.py FOLDER-OF-THAT-FARE. Kept to show how they were made; no test runs it."""
+first run on it, and was charged: make_34.py FOLDER-OF-THAT-FARE. Kept to show how they were made; no test runs it."""
 import json
 import os
 import shutil
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-TESTS = HERE.parents[1]
+TESTS = HERE.parent
 work = Path(tempfile.mkdtemp())
 root = work / "root"
 (root / "proc").mkdir(parents=True)

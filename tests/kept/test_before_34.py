@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the build before November 18, 2026 kept (kept/before-34.tar.gz, made by kept/make.py): a ledger with a pinned quote, a spooled run
+"""What the build before November 18, 2026 kept (before-34.tar.gz, made by make_34.py): a ledger with a pinned quote, a spooled run
 and a site. They open as before, and the boots and costs that were false are right: at 3.60 USD an hour each second that was begun costs
 0.001 USD, and AWS charges for 60 s at least (its EC2 pricing page)."""
 import hashlib
@@ -21,7 +21,7 @@ from tap import done, report, skip  # noqa: E402
 
 TMP = Path(os.environ["TMPDIR"])
 DATA = TMP / "kept" / "fare"
-with tarfile.open(TESTS / "ledger" / "kept" / "before-34.tar.gz") as archive:
+with tarfile.open(TESTS / "kept" / "before-34.tar.gz") as archive:
     archive.extractall(TMP / "kept")
 spooled = next((DATA / "spool").glob("*/*.json"))
 # A spool is named after its ledger.
