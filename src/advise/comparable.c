@@ -14,6 +14,7 @@ struct maker {
     const struct run *a, *b;
     struct comparison *out;
     struct comparison notes;
+    bool silent; // reasons count, but are not said
     int rc;
     struct err *err;
 };
@@ -22,10 +23,10 @@ static void say(struct maker *m, enum comparable verdict, const char *format, ..
     PRINTF_LIKE(3, 4);
 static void say(struct maker *m, enum comparable verdict, const char *format, ...)
 {
-    if (m->rc != 0)
-        return;
     if (verdict > m->out->verdict)
         m->out->verdict = verdict;
+    if (m->rc != 0 || m->silent)
+        return;
     char text[512];
     va_list args;
     va_start(args, format);
@@ -314,16 +315,18 @@ static void compare_extent(struct maker *m)
         say(m, COMPARABLE_NOTED, "only one reached the accuracy of a correct training");
 }
 
-static void judge_one(struct maker *m, const struct run *run, const char *which)
+static void judge_one(struct maker *m, const struct run *run, const char *name)
 {
+    m->silent = !name;
+    name = name ? name : "";
     if (run_failed(run))
-        say(m, COMPARABLE_NOT, "the %s failed%s%s", which, run->problem ? ": " : "",
+        say(m, COMPARABLE_NOT, "%s failed%s%s", name, run->problem ? ": " : "",
             run->problem ? run->problem : "");
     else if (run_stopped(run))
-        say(m, COMPARABLE_NOTED, "the %s was stopped early", which);
+        say(m, COMPARABLE_NOTED, "%s was stopped early", name);
     bool told = false; // that a GPU was throttled
     for (size_t i = 0; i < run->taints.count; i++) {
-        say(m, COMPARABLE_NOISY, "the %s is noisy: %s", which, run->taints.items[i]);
+        say(m, COMPARABLE_NOISY, "%s is noisy: %s", name, run->taints.items[i]);
         told |= strncmp(run->taints.items[i], "GPU ", 4) == 0 &&
                 strstr(run->taints.items[i], " was throttled by ");
     }
@@ -331,19 +334,19 @@ static void judge_one(struct maker *m, const struct run *run, const char *which)
     // Less than a hundredth of the time does not show in the figures.
     if (use->throttled_ns.known && run->phases.wall_ns.known &&
         use->throttled_ns.v > run->phases.wall_ns.v / 100)
-        say(m, COMPARABLE_NOTED, "the %s was held back by its CPU quota", which);
+        say(m, COMPARABLE_NOTED, "%s was held back by its CPU quota", name);
     for (size_t i = 0; i < use->gpu_list.count && !told; i++) {
         const struct run_gpu *gpu = &use->gpu_list.items[i];
         if (gpu->throttling.count > 0) {
-            say(m, COMPARABLE_NOTED, "a GPU of the %s was throttled: %s", which,
+            say(m, COMPARABLE_NOTED, "a GPU of %s was throttled: %s", name,
                 gpu->throttling.items[0]);
             break;
         }
     }
 }
 
-int comparison_make(const struct run *a, const struct run *b, struct comparison *out,
-                    struct err *err)
+int comparison_make(const struct run *a, const struct run *b, struct comparison_names names,
+                    struct comparison *out, struct err *err)
 {
     memset(out, 0, sizeof *out);
     out->reasons.known = true;
@@ -352,8 +355,8 @@ int comparison_make(const struct run *a, const struct run *b, struct comparison 
     compare_data(&m);
     compare_computation(&m);
     compare_extent(&m);
-    judge_one(&m, a, "first");
-    judge_one(&m, b, "second");
+    judge_one(&m, a, names.a);
+    judge_one(&m, b, names.b);
     for (size_t i = 0; i < m.notes.reasons.count && m.rc == 0; i++)
         m.rc = texts_add(&out->reasons, m.notes.reasons.items[i], err);
     comparison_release(&m.notes);

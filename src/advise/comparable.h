@@ -28,9 +28,20 @@ struct comparison {
 
 extern const struct field comparison_fields[];
 
+// What reasons call a run: "the first". Null: reasons about that run alone are left out, though
+// they count.
+struct comparison_names {
+    const char *a, *b;
+};
+#define COMPARISON_PAIR                                                                            \
+    (struct comparison_names)                                                                      \
+    {                                                                                              \
+        "the first", "the second"                                                                  \
+    }
+
 // On failure (memory) it can still be released.
-int comparison_make(const struct run *a, const struct run *b, struct comparison *out,
-                    struct err *err) MUST_USE;
+int comparison_make(const struct run *a, const struct run *b, struct comparison_names names,
+                    struct comparison *out, struct err *err) MUST_USE;
 void comparison_release(struct comparison *comparison);
 
 // Whether both run the same command: equal arguments, and the same program or interpreter, wherever

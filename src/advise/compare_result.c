@@ -92,28 +92,13 @@ static int by_cost(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->detail ? x->detail : "", y->detail ? y->detail : "");
 }
 
-// The notes about this row. Notes about the base ("the first") are in the base's own row.
 static int add_reasons(struct compare_row *row, const struct comparison *verdict, bool apart,
                        struct err *err)
 {
     int rc = 0;
-    for (size_t i = 0; i < verdict->reasons.count && rc == 0; i++) {
-        const char *reason = verdict->reasons.items[i], *about = strstr(reason, "the second");
-        if (strstr(reason, "the first"))
-            continue;
-        struct buf text = {0};
-        if (about) {
-            buf_add(&text, reason, (size_t)(about - reason));
-            buf_printf(&text, "this one%s", about + strlen("the second"));
-        } else {
-            buf_adds(&text, reason);
-        }
-        rc = buf_check(&text, err);
-        if (rc == 0)
-            rc = apart ? texts_add(&row->reasons, buf_str(&text), err)
-                       : texts_add(&row->notes, buf_str(&text), err);
-        buf_release(&text);
-    }
+    for (size_t i = 0; i < verdict->reasons.count && rc == 0; i++)
+        rc = apart ? texts_add(&row->reasons, verdict->reasons.items[i], err)
+                   : texts_add(&row->notes, verdict->reasons.items[i], err);
     return rc;
 }
 
@@ -137,7 +122,9 @@ static int add_row(const struct comparing *c, const struct section *section, siz
     const struct group *group = &c->groups[number], *against = &c->groups[reference];
     bool is_base = number == section->base;
     struct comparison verdict;
-    int rc = comparison_make(&against->run, &group->run, &verdict, err);
+    // Notes about the base alone are in the base's own row.
+    const struct comparison_names names = {NULL, "this one"};
+    int rc = comparison_make(&against->run, &group->run, names, &verdict, err);
     bool alone = number == reference; // against itself there are notes only
     const char *scale = not_on_one_scale(against, group);
     // Calculations can be compared even if the time of the whole run is unknown.

@@ -40,6 +40,7 @@ struct attribute { // a text, or a number before a noun in the singular; neither
     int most; // bytes of the text
     const char *before, *noun;
     struct maybe_int number;
+    bool internal; // a hash, or a text that is mostly cut
 };
 enum { NAMED = 0, DATA = 16, ATTRIBUTES = 26 };
 
@@ -50,6 +51,11 @@ enum { NAMED = 0, DATA = 16, ATTRIBUTES = 26 };
         {                                                                                          \
             0                                                                                      \
         }                                                                                          \
+    }
+#define INTERNAL(what, hash, bytes)                                                                \
+    (struct attribute)                                                                             \
+    {                                                                                              \
+        .text = hash, .most = bytes, .before = what, .noun = "", .internal = true                  \
     }
 #define COUNT(before, count, noun)                                                                 \
     (struct attribute)                                                                             \
@@ -89,13 +95,13 @@ static void list_attributes(const struct group *g, struct attribute out[ATTRIBUT
         COUNT("", run->epochs, " epoch"),
         COUNT("", run->total_steps, " step"),
         [DATA] = TEXT("", made ? "generated data" : run->data.name, 40),
-        TEXT("data ", run->data.identity, 8),
+        INTERNAL("data ", run->data.identity, 8),
         TEXT("", m->provider, 20),
         TEXT("", m->instance_type, 40),
         TEXT("", m->region, 20),
         TEXT("$", run_label(run, "price_per_hour_usd"), 20),
-        TEXT("machine ", m->fingerprint, 8),
-        TEXT("net ", run->net, 24),
+        INTERNAL("machine ", m->fingerprint, 8),
+        INTERNAL("net ", run->net, 24),
         COUNT("", run->parameters, " parameter"),
         TEXT("", run->recipe, 40),
     };
@@ -140,14 +146,14 @@ void compare_details(struct comparing *c, struct section *section)
     }
 }
 
-static void add_detail(const struct group *group, struct buf *out)
+static void add_detail(const struct group *group, bool plain, struct buf *out)
 {
     struct attribute all[ATTRIBUTES];
     list_attributes(group, all);
     for (int i = 0; i < ATTRIBUTES; i++) {
         const struct attribute *a = &all[i];
         bool shown = group->differs & 1u << i || i == NAMED; // the user's own name always
-        if (!shown || !(a->text || a->number.known))
+        if (!shown || !(a->text || a->number.known) || (plain && a->internal))
             continue;
         buf_printf(out, "%s%s", out->len > 0 ? ", " : "", a->before);
         if (a->text)
@@ -349,9 +355,12 @@ static struct maybe_real mean_of(const struct group *g, size_t offset)
 int compare_row_fill(const struct group *g, const struct power_given *power,
                      struct compare_row *row, struct err *err)
 {
-    struct buf detail = {0};
-    add_detail(g, &detail);
+    struct buf detail = {0}, plain = {0};
+    add_detail(g, false, &detail);
+    add_detail(g, true, &plain);
     int rc = text_take(&row->detail, &detail, err);
+    int plain_rc = text_take(&row->plain, &plain, err);
+    rc = rc == 0 ? plain_rc : rc;
     if (rc == 0)
         rc = TEXTS_SET(err, {&row->machine, g->machine}, {&row->framework, group_framework(g)});
     row->runs = some_int((int64_t)g->parts.count);
@@ -418,6 +427,8 @@ static int fill_against(const struct figure *mine, const struct figure *base, co
     out->ratio = some_real(d.ratio);
     if (mine == base)
         return 0;
+    if (!d.judged && !unsure)
+        out->chance = some_bool(true);
     if (d.judged && !unsure) {
         out->low = some_real(d.low);
         out->high = some_real(d.high);

@@ -116,7 +116,7 @@ static int is_same(const struct evidence_ask *ask, const struct run *reference,
     int years = abs(year_of(run) - year_of(reference));
     if (ask->any_data && comparable_samples(reference) == comparable_samples(run))
         like.data = run->data;
-    int rc = comparison_make(&like, run, against, err);
+    int rc = comparison_make(&like, run, COMPARISON_PAIR, against, err);
     *same = rc == 0 && against->verdict != COMPARABLE_NOT && comparable_length(reference, run) &&
             !differ(reference->framework, run->framework) &&
             (years <= 1 || !year_of(run) || !year_of(reference)) && !run_stopped(run);

@@ -42,7 +42,7 @@ static int hour_in_usd(struct quote_search *s, const struct offer *offer, int64_
     know_provider(s, offer);
     if (!s->factors) {
         rc = currency_to_usd(s->currencies, offer->currency, s->day, offer_per_hour(offer), usd,
-                             NULL, NULL, NULL);
+                             NULL, NULL);
     } else {
         rc = market_price(s->ask->market, offer, &s->ask->wishes, &price, NULL);
         if (rc == 0)

@@ -31,18 +31,21 @@ static void set_times(struct spot_row *row, double mean_ns, const struct replay_
     row->high_s = some_real((double)ns->high / 1e9);
 }
 
-static struct spot_row *new_row(struct spotting *s, const char *what, struct err *err)
+static struct spot_row *new_row(struct spotting *s, const char *way, const char *what,
+                                struct err *err)
 {
     struct spot_row *row = LIST_ADD(&s->bill->spot.rows, err);
-    return row && text_set(&row->what, what, err) == 0 ? row : NULL;
+    int rc = row ? TEXTS_SET(err, {&row->way, way}, {&row->what, what}) : ERR_MEMORY;
+    return rc == 0 ? row : NULL;
 }
 
 // ---- replays
 
-static int add_replay(struct spotting *s, const char *what, struct replay *r, struct err *err)
+static int add_replay(struct spotting *s, const char *way, const char *what, struct replay *r,
+                      struct err *err)
 {
     struct replay_summary sum = {0};
-    struct spot_row *row = new_row(s, what, err);
+    struct spot_row *row = new_row(s, way, what, err);
     if (!row)
         return ERR_MEMORY;
     if (r->interval_ns > 0)
@@ -75,28 +78,29 @@ static int add_intervals(struct spotting *s, struct err *err)
     struct replay r = s->replay;
     int64_t daly = s->replay.interval_ns, best = daly;
     bool given = s->ask->every_ns.known;
-    TRY(add_replay(s, given ? "spot, checkpoints as given" : "spot, checkpoints by Daly's formula",
-                   &r, err));
+    TRY(add_replay(s, "spot",
+                   given ? "spot, checkpoints as given" : "spot, checkpoints by Daly's formula", &r,
+                   err));
     if (s->between_ns > 0) {
         if (given)
             daly = (int64_t)fmax(theory_daly((double)r.checkpoint_ns, (double)s->between_ns),
                                  (double)NS_PER_S);
         TRY(replay_best_interval(&r, daly, &best, err));
         r.interval_ns = best;
-        TRY(add_replay(s, "spot, best interval by replay", &r, err));
+        TRY(add_replay(s, SPOT_BEST, "spot, best interval by replay", &r, err));
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         r.interval_ns =
             (int64_t)fmin((double)s->replay.interval_ns * wrong[i].factor, (double)BILL_LONGEST_NS);
-        TRY(add_replay(s, wrong[i].what, &r, err));
+        TRY(add_replay(s, "spot", wrong[i].what, &r, err));
     }
     r = s->replay;
     r.notice_ns = s->bill->spot.notice_s.known ? (int64_t)(s->bill->spot.notice_s.v * 1e9) : 0;
     if (r.notice_ns > 0 && r.notice_ns >= r.checkpoint_ns)
-        TRY(add_replay(s, "spot, and a checkpoint on notice", &r, err));
+        TRY(add_replay(s, "spot", "spot, and a checkpoint on notice", &r, err));
     r = s->replay;
     r.interval_ns = 0;
-    return add_replay(s, "spot, no checkpoints", &r, err);
+    return add_replay(s, "spot", "spot, no checkpoints", &r, err);
 }
 
 // ---- on demand
@@ -116,7 +120,7 @@ static int set_age(struct spotting *s, const struct offer *demand, struct spot_r
 static int add_demand(struct spotting *s, const struct offer *offer, struct err *err)
 {
     struct bill bill = {0};
-    struct spot_row *row = new_row(s, "on demand", err);
+    struct spot_row *row = new_row(s, SPOT_ON_DEMAND, "on demand", err);
     if (!row)
         return ERR_MEMORY;
     int64_t gpus = s->bill->gpus_used.known ? s->bill->gpus_used.v : 0;
@@ -208,7 +212,7 @@ static int add_policy(struct spotting *s, struct falling *f, enum policy policy,
     double cost = 0, end = 0;
     bool kept = true;
     snprintf(what, sizeof what, "policy: %s", policy_words[policy]);
-    struct spot_row *row = new_row(s, what, err);
+    struct spot_row *row = new_row(s, SPOT_POLICY, what, err);
     if (!row)
         return ERR_MEMORY;
     for (size_t i = 0; i < f->starts; i++) {
@@ -293,7 +297,7 @@ static int add_fall_back(struct spotting *s, const struct offer *demand, struct 
             "no fall-back keeps the deadline: with as many checkpoints, an on-demand machine "
             "alone takes longer",
             err);
-    TRY(add_replay(s, "spot with fall-back to on demand", &r, err));
+    TRY(add_replay(s, SPOT_FALL_BACK, "spot with fall-back to on demand", &r, err));
     struct spot_row *row = &s->bill->spot.rows.items[s->bill->spot.rows.count - 1];
     row->deadline_kept = some_bool(true);
     size_t first = s->bill->spot.rows.count;

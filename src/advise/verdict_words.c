@@ -358,8 +358,8 @@ static void add_other_ways(struct buf *out, const struct bill *bill, double dead
 {
     for (size_t i = bill->spot.rows.count; i-- > 0;) {
         const struct spot_row *row = &bill->spot.rows.items[i];
-        bool demand = strcmp(row->what, "on demand") == 0;
-        if (strncmp(row->what, "policy", 6) == 0 || !row->mean.known ||
+        bool demand = strcmp(row->way, SPOT_ON_DEMAND) == 0;
+        if (strcmp(row->way, SPOT_POLICY) == 0 || !row->mean.known ||
             !(row->deadline_kept.v || (demand && row->high_s.known && row->high_s.v <= deadline_s)))
             continue;
         buf_printf(out, "; %s ", row->what);
@@ -478,47 +478,11 @@ static const struct measure_words {
     [VERDICT_TIME] = {"Fastest", "time", "is as fast", "are as fast"},
 };
 
-// Whether a piece of a row's detail is a hash or a cut text.
-static bool is_internal(const char *piece)
-{
-    static const char *const starts[] = {"data ", "machine ", "net "};
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (strncmp(piece, starts[i], strlen(starts[i])) == 0)
-            return true;
-    return false;
-}
-
-// Appends "box + fare (bf16, machine 2a4b7c9d)" without such pieces.
-static void add_plain(const char *label, struct buf *out)
-{
-    const char *piece = NULL, *before = " (";
-    for (const char *at = strstr(label, " ("); at; at = strstr(at + 1, " ("))
-        piece = at; // the detail is last
-    size_t len = strlen(label);
-    if (!piece || label[len - 1] != ')') {
-        buf_adds(out, label);
-        return;
-    }
-    buf_add(out, label, (size_t)(piece - label));
-    for (piece += 2; piece < label + len - 1;) {
-        const char *end = strstr(piece, ", ");
-        end = end ? end : label + len - 1;
-        if (!is_internal(piece)) {
-            buf_adds(out, before);
-            buf_add(out, piece, (size_t)(end - piece));
-            before = ", ";
-        }
-        piece = end + (*end == ',' ? 2 : 0);
-    }
-    buf_adds(out, *before == ',' ? ")" : "");
-}
-
 void verdict_add_row(struct buf *out, const struct compare_row *row)
 {
-    struct buf label = {0};
-    compare_label(row, &label);
-    add_plain(buf_str(&label), out);
-    buf_drop(out, &label);
+    struct compare_row plain = *row;
+    plain.detail = row->plain;
+    compare_label(&plain, out);
 }
 
 static bool same_name(const struct compare_row *a, const struct compare_row *b, struct buf *out)

@@ -12,7 +12,6 @@
 
 #define DAY_S             INT64_C(86400)
 #define COMMITTED_MONTH_S INT64_C(2628000)
-#define IDLE              "idle to the end of the billing unit"
 
 // Lines of start-up (bill_time.c).
 static const char *const startups[] = {"boot", "image", "download", "install", "kernels"};
@@ -30,25 +29,31 @@ struct making {
     int64_t sum; // of the items so far, nano-USD
 };
 
-static int add_usd(struct making *m, const char *what, const char *how, int64_t usd,
-                   struct err *err)
+static int add_usd(struct making *m, const char *what, const char *how, const char *assumed,
+                   int64_t usd, struct err *err)
 {
     struct bill_item *item = LIST_ADD(&m->bill->items, err);
     TRY(item ? text_set(&item->what, what, err) : ERR_MEMORY);
     item->amount = some_money(usd);
-    TRY(text_set(&item->how, how, err));
+    TRY(TEXTS_SET(err, {&item->how, how}, {&item->assumed, assumed}));
     return money_add(m->sum, usd, &m->sum, err);
 }
 
 // An amount of 0 gets no line.
-static int add_item(struct making *m, const char *what, const char *how, int64_t amount,
-                    struct err *err)
+static int add_time(struct making *m, const char *what, const char *how, const char *assumed,
+                    int64_t amount, struct err *err)
 {
     int64_t usd = 0;
     if (amount == 0)
         return 0;
     TRY(priced_usd(&m->price, amount, &usd, err));
-    return add_usd(m, what, how, usd, err);
+    return add_usd(m, what, how, assumed, usd, err);
+}
+
+static int add_item(struct making *m, const char *what, const char *how, int64_t amount,
+                    struct err *err)
+{
+    return add_time(m, what, how, NULL, amount, err);
 }
 
 static int add_times(struct making *m, const struct bill_time *time, int64_t gpus_used,
@@ -64,18 +69,15 @@ static int add_times(struct making *m, const struct bill_time *time, int64_t gpu
     char how[64];
     for (size_t i = 0; i < time->count; i++) {
         const struct bill_part *part = &time->parts[i];
-        char words[48], with[300];
-        clock_words(part->ns, words, sizeof words);
-        snprintf(with, sizeof with, "%s%s%.200s", words, part->source ? ", assumed: " : "",
-                 part->source ? part->source : "");
-        TRY(add_item(m, part->what, with, prices[i], err));
+        clock_words(part->ns, how, sizeof how);
+        TRY(add_time(m, part->what, how, part->source, prices[i], err));
     }
     clock_words(m->charge.charged_ns - time->total_ns, how, sizeof how);
-    TRY(add_item(m, IDLE, how, prices[time->count], err));
+    TRY(add_item(m, LINE_IDLE, how, prices[time->count], err));
     snprintf(how, sizeof how, "%lld of %lld", (long long)(gpus - used), (long long)gpus);
-    TRY(add_item(m, "unused GPUs", how, unused, err));
+    TRY(add_item(m, LINE_UNUSED, how, unused, err));
     clock_words(wishes_stopped_ns(m->wishes, time->total_ns), how, sizeof how);
-    return add_item(m, "time while stopped", how, m->charge.stopped, err);
+    return add_item(m, LINE_STOPPED, how, m->charge.stopped, err);
 }
 
 // "500 GB", in the provider's GB; "97.8 GB" if it is not whole.
@@ -113,13 +115,13 @@ static int add_rest(struct making *m, struct err *err)
     snprintf(discount, sizeof discount, "%lld.%lld %%", (long long)(permille / 10),
              (long long)(permille % 10));
     const struct charge *c = &m->charge;
-    TRY(add_item(m, "monthly fee", NULL, c->monthly_fee, err));
-    TRY(add_item(m, "set-up fee", NULL, c->setup_fee, err));
-    TRY(add_item(m, "storage", storage, c->storage, err));
-    TRY(add_item(m, "storage while stopped", storage, c->storage_stopped, err));
-    TRY(add_item(m, "egress", egress, c->egress, err));
-    TRY(add_item(m, "ingress", ingress, c->ingress, err));
-    return add_item(m, "discount", discount, -c->discount, err);
+    TRY(add_item(m, LINE_MONTHLY_FEE, NULL, c->monthly_fee, err));
+    TRY(add_item(m, LINE_SETUP_FEE, NULL, c->setup_fee, err));
+    TRY(add_item(m, LINE_STORAGE, storage, c->storage, err));
+    TRY(add_item(m, LINE_STORAGE_STOPPED, storage, c->storage_stopped, err));
+    TRY(add_item(m, LINE_EGRESS, egress, c->egress, err));
+    TRY(add_item(m, LINE_INGRESS, ingress, c->ingress, err));
+    return add_item(m, LINE_DISCOUNT, discount, -c->discount, err);
 }
 
 // In USD. The remainder from converting and rounding each line is a separate line.
@@ -129,7 +131,7 @@ static int add_total(struct making *m, struct err *err)
     TRY(priced_usd(&m->price, m->charge.total, &usd, err));
     TRY(money_sub(usd, m->sum, &rest, err));
     if (rest != 0)
-        TRY(add_usd(m, "rounding", NULL, rest, err));
+        TRY(add_usd(m, LINE_ROUNDING, NULL, NULL, rest, err));
     m->bill->total = some_money(usd);
     return 0;
 }
@@ -235,22 +237,20 @@ static int note_exchange(struct making *m, const char *currency, struct err *err
 {
     struct buf text = {0};
     char begin[16];
-    const char *source = "", *said = m->bill->exchange ? m->bill->exchange : "";
+    const char *said = m->bill->exchange ? m->bill->exchange : "";
+    struct currency_rate rate;
     int64_t usd;
     if (!currency || strcmp(currency, "USD") == 0)
         return 0;
     snprintf(begin, sizeof begin, "1 %.3s = ", currency);
     if (strstr(said, begin))
         return 0;
-    int rc = currency_to_usd(m->currencies, currency, m->price.day, MONEY_UNIT, &usd, NULL, &source,
-                             err);
-    buf_printf(&text, "%s%s%s%s", said, *said ? "; " : "", begin, source);
-    if (rc == 0)
-        rc = buf_check(&text, err);
-    if (rc == 0)
-        rc = text_set(&m->bill->exchange, buf_str(&text), err);
-    buf_release(&text);
-    return rc;
+    TRY(currency_to_usd(m->currencies, currency, m->price.day, MONEY_UNIT, &usd, &rate, err));
+    buf_printf(&text, "%s%s%s", said, *said ? "; " : "", begin);
+    currency_words(&rate, true, &text);
+    if (rate.old)
+        m->bill->exchange_old = some_bool(true);
+    return text_take(&m->bill->exchange, &text, err);
 }
 
 // Marks a price that is an estimate.
@@ -281,7 +281,7 @@ static int note_doubt(struct making *m, struct market *market, struct err *err)
         m->bill->lower_bound = some_bool(true);
     TRY(market_devices(market, &devices, err));
     TRY(currency_to_usd(m->currencies, m->offer->currency, m->price.day, offer_per_hour(m->offer),
-                        &hour, NULL, NULL, err));
+                        &hour, NULL, err));
     const char *doubt = doubt_of(devices, m->offer, hour);
     if (!doubt)
         return 0;
@@ -323,7 +323,7 @@ static int note_commitment(struct making *m, struct err *err)
     m->bill->committed_months = some_int(m->price.committed);
     m->bill->committed = some_money(all);
     TRY(market_currencies(m->price.market, &currencies, err));
-    TRY(currency_to_usd(currencies, m->price.paid_in, m->price.day, all, &owed, NULL, NULL, err));
+    TRY(currency_to_usd(currencies, m->price.paid_in, m->price.day, all, &owed, NULL, err));
     m->bill->owed = some_money(owed);
     return texts_add(&m->bill->notes, text, err);
 }
@@ -383,7 +383,7 @@ static int find_credit(struct making *m, int64_t *credit, char *how, size_t size
     while (rc == 0 && (row = rates_credit(rates, m->offer->provider, name, m->price.day, row))) {
         int64_t usd = 0;
         rc = currency_to_usd(m->currencies, row->currency, m->price.day, row->credit, &usd, NULL,
-                             NULL, err);
+                             err);
         money_short_in(row->credit, row->currency, amount);
         if (*credit > 0)
             snprintf(how, size, "several");
@@ -410,7 +410,7 @@ static int take_credit(struct making *m, int64_t *found, struct err *err)
         return 0;
     int64_t paid = credit < total ? credit : total;
     b->before_credit = b->total;
-    TRY(add_usd(m, "credit", how, -paid, err));
+    TRY(add_usd(m, LINE_CREDIT, how, NULL, -paid, err));
     struct maybe_money *const amounts[] = {&b->total, &b->low, &b->high, &b->by_hours};
     for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
         amounts[i]->nano = amounts[i]->nano > credit ? amounts[i]->nano - credit : 0;
@@ -590,7 +590,7 @@ double bill_share(const struct bill *bill, enum bill_wait which)
         bool startup = false;
         for (size_t k = 0; item->what && k < sizeof startups / sizeof *startups; k++)
             startup |= strcmp(item->what, startups[k]) == 0;
-        bool idle = item->what && strcmp(item->what, IDLE) == 0;
+        bool idle = item->what && strcmp(item->what, LINE_IDLE) == 0;
         wanted += (which == BILL_STARTUP ? startup : idle) ? usd : 0;
         sum += usd;
     }

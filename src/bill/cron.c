@@ -158,8 +158,9 @@ static int note_price(struct job *job, struct err *err)
 {
     const struct priced *p = &job->schedule.priced;
     const struct currencies *currencies;
-    const char *source = "", *const used[] = {p->paid_in, p->fees_in};
+    const char *const used[] = {p->paid_in, p->fees_in};
     bool own = p->own_rate, capped = p->tariff->capped_by_month.v;
+    struct currency_rate rate;
     int64_t ignored;
     TRY(market_currencies(job->market, &currencies, err));
     if (!own && p->offer.day > 0 && offer_old(&p->offer, p->day))
@@ -169,9 +170,16 @@ static int note_price(struct job *job, struct err *err)
     for (size_t i = 0; i < 2; i++) {
         if (!used[i])
             continue;
-        TRY(currency_to_usd(currencies, used[i], p->day, 0, &ignored, NULL, &source, err));
-        if (*source)
-            TRY(note(job, err, "%s: %s.", used[i], source));
+        TRY(currency_to_usd(currencies, used[i], p->day, 0, &ignored, &rate, err));
+        if (!*rate.source)
+            continue;
+        struct buf words = {0};
+        currency_words(&rate, true, &words);
+        int rc = buf_check(&words, err);
+        if (rc == 0)
+            rc = note(job, err, "%s: %s.", used[i], buf_str(&words));
+        buf_release(&words);
+        TRY(rc);
     }
     if (capped && p->rule.monthly_cap < 0 && p->offer.kind == OFFER_ON_DEMAND)
         TRY(note(job, err, "Its monthly price, which would cap a month's hours, is unknown."));

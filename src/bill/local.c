@@ -23,7 +23,7 @@ int local_amount(struct market *market, const char *currency, int day, int64_t u
     if (currency_begins(currencies, currency) > (day != 0 ? day : clock_date_s() / 86400))
         return 0;
     struct err why = {0};
-    int rc = currency_from_usd(currencies, currency, day, usd, amount, NULL, &why);
+    int rc = currency_from_usd(currencies, currency, day, usd, amount, &why);
     if (rc == ERR_OVERFLOW) {
         *amount = -1;
         return 0;
@@ -49,7 +49,7 @@ int local_words(struct market *market, const char *currency, int day, struct buf
                 struct err *err)
 {
     const struct currencies *currencies;
-    const char *source = "";
+    struct currency_rate rate;
     int64_t ignored, known;
     TRY(local_amount(market, currency, day, 0, &known, err));
     if (!currency)
@@ -62,7 +62,9 @@ int local_words(struct market *market, const char *currency, int day, struct buf
                    first);
         return buf_check(out, err);
     }
-    TRY(currency_to_usd(currencies, currency, day, 0, &ignored, NULL, &source, err));
-    buf_printf(out, "1 %s = %s", currency, *source ? source : "1 USD");
+    TRY(currency_to_usd(currencies, currency, day, 0, &ignored, &rate, err));
+    buf_printf(out, "1 %s = %s", currency, *rate.source ? "" : "1 USD");
+    if (*rate.source)
+        currency_words(&rate, true, out);
     return buf_check(out, err);
 }

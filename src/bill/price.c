@@ -57,7 +57,7 @@ static int cap_by_month(struct priced *p, const struct currencies *currencies, s
         p->rule.monthly_cap = month.rate;
         return 0;
     }
-    rc = currency_to_usd(currencies, month.currency, p->day, month.rate, &cap, NULL, NULL, err);
+    rc = currency_to_usd(currencies, month.currency, p->day, month.rate, &cap, NULL, err);
     if (rc == 0) // into the currency of the rule
         rc = money_scale(cap, MONEY_UNIT, p->unit_nano_usd, MONEY_HALF_EVEN, &p->rule.monthly_cap,
                          err);
@@ -73,6 +73,7 @@ static int one_currency(struct priced *p, const struct currencies *currencies, s
     int64_t *fees[RULE_FEES_MAX];
     size_t count = rule_fees(r, fees);
     bool any = false;
+    struct currency_rate unit;
     int64_t ignored;
     for (size_t i = 0; i < count; i++)
         any |= *fees[i] > 0;
@@ -80,14 +81,14 @@ static int one_currency(struct priced *p, const struct currencies *currencies, s
     if (any && strcmp(theirs, p->paid_in) != 0) {
         p->fees_in = theirs;
         p->currency = "USD";
-        TRY(currency_to_usd(currencies, p->paid_in, p->day, r->rate, &r->rate, NULL, NULL, err));
+        TRY(currency_to_usd(currencies, p->paid_in, p->day, r->rate, &r->rate, NULL, err));
         for (size_t i = 0; i < count; i++)
             if (*fees[i] > 0)
-                TRY(currency_to_usd(currencies, theirs, p->day, *fees[i], fees[i], NULL, NULL,
-                                    err));
+                TRY(currency_to_usd(currencies, theirs, p->day, *fees[i], fees[i], NULL, err));
     }
-    return currency_to_usd(currencies, p->currency, p->day, 0, &ignored, &p->unit_nano_usd, NULL,
-                           err);
+    TRY(currency_to_usd(currencies, p->currency, p->day, 0, &ignored, &unit, err));
+    p->unit_nano_usd = unit.usd;
+    return 0;
 }
 
 void rates_name(const struct offer *offer, char *out, size_t size)
@@ -286,8 +287,7 @@ static int set_mean(const struct history *h, struct rule *rule, struct err *err)
     if (p->fees_in)
         TRY(market_currencies(p->market, &currencies, err));
     if (p->fees_in)
-        TRY(currency_to_usd(currencies, p->paid_in, p->day, rule->rate, &rule->rate, NULL, NULL,
-                            err));
+        TRY(currency_to_usd(currencies, p->paid_in, p->day, rule->rate, &rule->rate, NULL, err));
     return 0;
 }
 

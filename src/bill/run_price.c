@@ -122,8 +122,8 @@ static int note_price(struct run_price *price, struct err *err)
     const struct priced *p = &price->priced;
     const struct currencies *currencies;
     bool own = p->own_rate;
+    struct currency_rate rate;
     int64_t usd;
-    const char *source = "";
     if (!own && p->offer.day > 0 && offer_old(&p->offer, p->day))
         add_note(price, "OLD price: last seen %s before",
                  units_count(offer_age(&p->offer, p->day), "day").s);
@@ -134,10 +134,15 @@ static int note_price(struct run_price *price, struct err *err)
     if (p->own && p->own->discount_permille > 0)
         add_note(price, "your own discount for %.40s", p->offer.provider);
     TRY(market_currencies(p->market, &currencies, err));
-    TRY(currency_to_usd(currencies, p->paid_in, p->day, 0, &usd, NULL, &source, err));
-    if (*source) // "OLD: 1.228 USD on 2018-02-01, derived from ..."
-        add_note(price, "1 %.3s = %.*s", p->paid_in, (int)strcspn(source, ","), source);
-    return 0;
+    TRY(currency_to_usd(currencies, p->paid_in, p->day, 0, &usd, &rate, err));
+    if (!*rate.source)
+        return 0;
+    struct buf words = {0};
+    currency_words(&rate, false, &words);
+    int rc = buf_check(&words, err);
+    add_note(price, "1 %.3s = %s", p->paid_in, buf_str(&words));
+    buf_release(&words);
+    return rc;
 }
 
 // ---- the sources of a price

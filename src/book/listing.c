@@ -53,13 +53,13 @@ static int convert(struct listing *list, struct listing_line *line, struct err *
     if (strcmp(o->currency, "USD") == 0)
         return 0;
     struct err why = {0};
-    const char *source = NULL;
+    struct currency_rate rate;
     int rc = currency_to_usd(list->currencies, o->currency, list->day, line->usd_hour,
-                             &line->usd_hour, NULL, &source, &why);
+                             &line->usd_hour, &rate, &why);
     if (rc != 0)
         line->usd_hour = -1;
-    else if (!list->rate)
-        list->rate = source;
+    else if (list->rate.usd == 0)
+        list->rate = rate;
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "book/book.h"
+#include "tables/currency.h"
 #include "tables/device.h"
 #include "tables/offer.h"
 #include "record/offer.h"
@@ -23,7 +24,6 @@ struct listing_line {
                        // listed last; null: nothing speaks against it
 };
 
-struct currencies;
 struct devices;
 struct listing {
     // set by the caller
@@ -36,7 +36,7 @@ struct listing {
     struct listing_line *items;
     size_t count;
     size_t seen, stale;
-    const char *rate; // source of the first exchange rate used; null: none
+    struct currency_rate rate; // the first exchange rate used; 0: none
     // internal
     size_t cap, group;
     int day;

@@ -8,6 +8,7 @@
 
 #include "advise/compare.h"
 #include "advise/compare_estimates.h"
+#include "advise/difference.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
@@ -66,7 +67,7 @@ static void add_against(struct buf *line, const char *what, const struct compare
 {
     if (!against->verdict || !against->low.known)
         return;
-    bool shown = strncmp(against->verdict, "no ", 3) != 0;
+    bool shown = against->confidence.v >= DIFFERENCE_SHOWN;
     buf_printf(line, "%s%s%s%s (%.4g to %.4g)", line->len > 0 ? "; " : "", shown ? "" : what,
                shown ? "" : ": ", against->verdict, against->low.v, against->high.v);
 }
@@ -214,10 +215,9 @@ static void put_legend(struct out *out, const struct compare *compare)
     for (size_t i = 0; i < compare->workloads.count; i++)
         for (size_t j = 0; j < compare->workloads.items[i].rows.count; j++) {
             const struct compare_row *row = &compare->workloads.items[i].rows.items[j];
-            const char *verdict = row->time.verdict;
             projected |= row->kind && strcmp(row->kind, "projected") == 0;
             estimated |= compare_estimated(row);
-            unjudged |= verdict && strstr(verdict, "could be chance");
+            unjudged |= row->time.chance.v;
             costed |= row->cost.nano_usd.known;
         }
     struct buf text = {0};

@@ -162,7 +162,7 @@ static int add_local(struct page *page, const struct prices_view *view, struct e
     TRY(market_currencies(view->market, &currencies, err));
     TRY(market_devices(view->market, &devices, err));
     if (currency_to_usd(currencies, line.offer.currency, view->day, offer_per_hour(&line.offer),
-                        &line.usd_hour, NULL, NULL, NULL) != 0)
+                        &line.usd_hour, NULL, NULL) != 0)
         line.usd_hour = -1;
     line.doubt = listing_doubt(devices, &line, view->day);
     if (line.doubt == doubt_power_words)

@@ -109,13 +109,17 @@ void doubts_print(struct out *out, const struct doubts *doubts)
 }
 
 static int legend(struct out *out, const struct prices_view *view, struct marks marks,
-                  const char *rate, struct err *err)
+                  const struct currency_rate *rate, struct err *err)
 {
-    struct buf words = {0};
+    struct buf words = {0}, exchange = {0};
     doubts_print(out, &marks.doubts);
-    if (marks.foreign)
-        out_wrapf(out, 0, "≈ converted from another currency: %s",
-                  rate ? rate : "no rate is known");
+    if (marks.foreign) {
+        buf_printf(&exchange, "≈ converted from another currency: %s",
+                   rate->usd > 0 ? "" : "no rate is known");
+        if (rate->usd > 0)
+            currency_words(rate, true, &exchange);
+        out_wrap_take(out, 0, &exchange);
+    }
     if (marks.estimated)
         out_wrap(out, 0, "~ estimated: 'fare prices OFFER' shows its source.");
     if (marks.old)
@@ -159,5 +163,5 @@ int prices_table(struct out *out, const struct prices_view *view, const struct l
     table_print(&table, out);
     out->text.failed |= name.failed;
     buf_release(&name);
-    return rc == 0 ? legend(out, view, marks, list->rate, err) : rc;
+    return rc == 0 ? legend(out, view, marks, &list->rate, err) : rc;
 }

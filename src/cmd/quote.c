@@ -364,7 +364,8 @@ static bool has_false_boot(const struct bill *bill, const char *made)
 {
     const struct bill_item *first = bill->items.count > 0 ? bill->items.items : NULL;
     return first && first->what && strcmp(first->what, "boot") == 0 && first->how &&
-           !strstr(first->how, "assumed") && !strstr(made, " boot ");
+           !first->assumed && !strstr(first->how, "assumed") && // quotes until 2026-11
+           !strstr(made, " boot ");
 }
 
 static int show_pinned(void *arg, const char *made, const char *text, struct err *err)

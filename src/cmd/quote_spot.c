@@ -160,9 +160,9 @@ static void say_rows(struct out *out, const struct bill_spot *s)
     for (size_t i = 0; i < s->rows.count; i++) {
         const struct spot_row *r = &s->rows.items[i];
         demand = r->price_date ? r : demand;
-        policies |= strncmp(r->what, "policy", 6) == 0;
+        policies |= strcmp(r->way, SPOT_POLICY) == 0;
         fall_back |= r->deadline_kept.v;
-        if (r->interval_s.known && strcmp(r->what, "spot, best interval by replay") == 0) {
+        if (r->interval_s.known && strcmp(r->way, SPOT_BEST) == 0) {
             char every[48];
             words_of(r->interval_s.v, every);
             out_wrapf(out, 2, "The best interval by replay: a checkpoint after every %s of work.",

@@ -324,12 +324,13 @@ static void show_items(struct out *out, const struct bill *b)
             const char *const before[] = {"before credit", "", amount.s};
             table_row(&table, OUT_PLAIN, before, NULL);
         }
-        // "1 min 41 s, assumed: its source": the source gets a separate line.
-        const char *how = item->how ? item->how : "", *source = strstr(how, ", assumed: ");
-        snprintf(time, sizeof time, "%.*s", source ? (int)(source - how) : (int)strlen(how), how);
+        struct buf source = {0}; // gets a separate line
+        if (item->assumed)
+            buf_printf(&source, "assumed: %s", item->assumed);
         const struct money_words amount = money_exact(item->amount);
-        const char *const cells[] = {item->what, source ? time : how, amount.s};
-        table_row(&table, OUT_PLAIN, cells, source ? source + 2 : NULL);
+        const char *const cells[] = {item->what, item->how ? item->how : "", amount.s};
+        table_row(&table, OUT_PLAIN, cells, item->assumed ? buf_str(&source) : NULL);
+        buf_release(&source);
     }
     bill_time_words(b, time, sizeof time);
     char sum[64], same[64];

@@ -251,7 +251,7 @@ static int against(const struct cmd_call *call, const struct run *a, const struc
 {
     const struct runs_options *o = call->options;
     struct comparison comparison;
-    int rc = comparison_make(a, b, &comparison, err);
+    int rc = comparison_make(a, b, COMPARISON_PAIR, &comparison, err);
     if (rc == 0 && o->common.json) {
         rc = out_record(call->out, comparison_fields, &comparison, err);
     } else if (rc == 0) {

@@ -104,7 +104,8 @@ static void offer_of(const struct row *row, struct buf *out)
                m->region ? "@" : "", or_empty(m->region), spot ? ":spot" : "");
 }
 
-// The offer in "book: aws/p3.2xlarge@us-east-1:spot on 2026-11-01".
+// The offer in "book: aws/p3.2xlarge@us-east-1:spot on 2026-11-01": starts until 2026-11 have no
+// other.
 static void offer_in(const char *source, struct buf *out)
 {
     const char *colon = source ? strstr(source, ": ") : NULL;
@@ -121,7 +122,10 @@ static int put_attempt(const struct backend *backend, void *db, const struct row
         buf_adds(&id, a->run);
     else
         buf_printf(&id, "%s#%lld", or_empty(a->job), (long long)a->epoch.v);
-    offer_in(a->offer, &offer);
+    if (a->billed)
+        buf_adds(&offer, a->billed);
+    else
+        offer_in(a->offer, &offer);
     const struct use use = {.id = buf_str(&id),
                             .started = a->started,
                             .ended = a->ended,

@@ -246,6 +246,15 @@ static int on_demand(const struct measure_price *p, struct priced *out, bool *fo
     return 0;
 }
 
+static int set_offer(const struct measure_price *p, char **member, struct err *err)
+{
+    struct buf name = {0};
+    if (!*p->price.priced.offer.name) // a price by the hour
+        return 0;
+    book_name(&p->price.priced.offer, &name);
+    return text_take(member, &name, err);
+}
+
 int measure_price_attempt(const struct measure_price *p, struct run_attempt *a, struct err *err)
 {
     struct priced other;
@@ -257,6 +266,8 @@ int measure_price_attempt(const struct measure_price *p, struct run_attempt *a, 
     set_cost(&a->usd, &p->price.priced, &wishes, p->ordered_ns, a->wall_s.v);
     if (!a->offer)
         TRY(text_set(&a->offer, p->price.from, err));
+    if (!a->billed)
+        TRY(set_offer(p, &a->billed, err));
     wishes.interrupted = false;
     TRY(on_demand(p, &other, &found, err));
     if (!found)
@@ -274,7 +285,6 @@ int measure_price_spent(const struct measure_price *p, struct run *run, struct e
     struct run_spent *spent = &run->spent;
     struct maybe_money usd = {0};
     int64_t nano;
-    struct buf name = {0};
     if (!p)
         return 0;
     for (size_t i = 0; i < run->saving.attempts.count; i++) {
@@ -292,10 +302,7 @@ int measure_price_spent(const struct measure_price *p, struct run *run, struct e
         spent->usd = some_money(nano);
     spent->usd_per_hour = some_money(p->price.hour);
     TRY(text_set(&spent->from, p->price.from, err));
-    if (!*p->price.priced.offer.name) // a price by the hour
-        return 0;
-    book_name(&p->price.priced.offer, &name);
-    return text_take(&spent->offer, &name, err);
+    return set_offer(p, &spent->offer, err);
 }
 
 // ---- a budget
@@ -313,7 +320,7 @@ static int add_doubts(struct market *market, const struct offer *offer, struct b
                    "--max-spend uses an OLD price, last seen %s, %s ago: 'fare prices update' "
                    "gets new ones\n",
                    bill.price_date, units_count(bill.price_age_days.v, "day").s);
-    if (rc == 0 && bill.exchange && strstr(bill.exchange, "OLD"))
+    if (rc == 0 && bill.exchange_old.v)
         buf_printf(says, "--max-spend uses an OLD exchange rate: %s\n", bill.exchange);
     if (rc == 0 && bill.price_doubt)
         buf_printf(says, "--max-spend uses a doubtful price, %s\n", bill.price_doubt);

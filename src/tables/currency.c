@@ -21,26 +21,14 @@ struct rate {
     char currency[NAME_MAX_BYTES];
     bool own;
     int64_t day;
-    int64_t usd;  // nano-USD for one unit
-    char *source; // "OLD: 1.228 USD on 2018-02-01, ..."; recent rates skip the prefix
-};
-
-struct said { // the source of a rate, made when it is asked for
-    int day;
-    char currency[NAME_MAX_BYTES];
-    char *text; // as in struct rate
-};
-
-struct sources {
-    struct said *items;
-    size_t count, cap;
+    int64_t usd; // nano-USD for one unit
+    char *source;
 };
 
 struct currencies {
     struct rate *rates;
     size_t count;
     struct ecb shipped, imported;
-    struct sources *sources;
 };
 
 // ---- reading
@@ -66,11 +54,8 @@ static int read_row(struct rate *rate, const struct csv *csv, const int at[COLUM
     if (rc != 0)
         return csv_context(csv, at[column], err);
     memcpy(rate->currency, name, len + 1);
-    struct buf text = {0};
-    buf_printf(&text, "OLD: %s USD on %s, %s", csv_text(csv, at[USD]), date,
-               csv_text(csv, at[SOURCE]));
-    rate->source = buf_take(&text, err);
-    return rate->source ? 0 : ERR_MEMORY;
+    rate->source = strdup(csv_text(csv, at[SOURCE]));
+    return rate->source ? 0 : err_memory(err);
 }
 
 static int read_rows(struct currencies *c, struct csv *csv, bool own, struct err *err)
@@ -106,9 +91,7 @@ int currencies_read(struct currencies **out, const char *shipped, const char *ow
 {
     struct currencies *c = calloc(1, sizeof *c);
     *out = NULL;
-    if (c)
-        c->sources = calloc(1, sizeof *c->sources);
-    int rc = c && c->sources ? read_file(c, own, true, err) : err_memory(err);
+    int rc = c ? read_file(c, own, true, err) : err_memory(err);
     if (rc == 0)
         rc = read_file(c, shipped, false, err);
     if (rc == 0)
@@ -161,11 +144,6 @@ void currencies_close(struct currencies *c)
         return;
     for (size_t i = 0; i < c->count; i++)
         free(c->rates[i].source);
-    for (size_t i = 0; c->sources && i < c->sources->count; i++)
-        free(c->sources->items[i].text);
-    if (c->sources)
-        free(c->sources->items);
-    free(c->sources);
     ecb_release(&c->shipped);
     ecb_release(&c->imported);
     free(c->rates);
@@ -182,57 +160,29 @@ static bool better(const struct rate *a, const struct rate *b, int64_t day)
     return files_applies(a->day, b->day, day);
 }
 
-// "OLD: 1.1172 USD on 2026-10-30, ECB reference rate", kept until the tables are closed.
-static int say_ecb(const struct currencies *c, const char *currency, int day, int64_t usd,
-                   const char **text, struct err *err)
-{
-    struct sources *all = c->sources;
-    char date[CLOCK_ISO_BYTES], rate[MONEY_BYTES];
-    for (size_t i = all->count; i-- > 0;)
-        if (all->items[i].day == day && strcmp(all->items[i].currency, currency) == 0) {
-            *text = all->items[i].text;
-            return 0;
-        }
-    TRY(array_grow(&all->items, all->count, &all->cap, sizeof *all->items, err));
-    struct said *said = &all->items[all->count];
-    struct buf words = {0};
-    clock_iso((int64_t)day * DAY_S, date);
-    money_text(usd, rate);
-    buf_printf(&words, "OLD: %s USD on %.10s, ECB reference rate", rate, date);
-    *said = (struct said){.day = day, .text = buf_take(&words, err)};
-    snprintf(said->currency, sizeof said->currency, "%.7s", currency);
-    *text = said->text;
-    all->count += said->text != NULL;
-    return said->text ? 0 : ERR_MEMORY;
-}
-
-struct found {
-    int64_t day, usd;
-    const char *source; // null: the bank's
-    bool known;
-};
-
 // The bank's rate counts where no table has one nearer before the day, and never against the user's
 // own.
-static void try_ecb(const struct ecb *ecb, const char *currency, int64_t day, struct found *found)
+static void try_ecb(const struct ecb *ecb, const char *currency, int64_t day,
+                    struct currency_rate *found)
 {
     int on = 0;
     int64_t usd = 0;
     if (!ecb_find(ecb, currency, (int)day, &on, &usd) ||
-        (found->known && !files_applies(on, found->day, day)))
+        (found->usd > 0 && !files_applies(on, found->day, day)))
         return;
-    *found = (struct found){.day = on, .usd = usd, .known = true};
+    *found = (struct currency_rate){usd, on, "ECB reference rate"};
 }
 
-static struct found find(const struct currencies *c, const char *currency, int64_t day)
+// `usd` is 0 if there is none.
+static struct currency_rate find(const struct currencies *c, const char *currency, int64_t day)
 {
     const struct rate *row = NULL;
     for (size_t i = 0; i < c->count; i++)
         if (strcmp(c->rates[i].currency, currency) == 0 && better(&c->rates[i], row, day))
             row = &c->rates[i];
-    struct found found = {0};
+    struct currency_rate found = {0};
     if (row)
-        found = (struct found){row->day, row->usd, row->source, true};
+        found = (struct currency_rate){row->usd, row->day, row->source};
     if (row && row->own)
         return found;
     try_ecb(&c->shipped, currency, day, &found);
@@ -240,29 +190,31 @@ static struct found find(const struct currencies *c, const char *currency, int64
     return found;
 }
 
-static int rate_of(const struct currencies *c, const char *currency, int day, int64_t *rate,
-                   const char **source, struct err *err)
+static int rate_of(const struct currencies *c, const char *currency, int day,
+                   struct currency_rate *rate, struct err *err)
 {
     int64_t on = day != 0 ? day : clock_date_s() / DAY_S;
-    *rate = MONEY_UNIT;
-    if (source)
-        *source = "";
+    *rate = (struct currency_rate){MONEY_UNIT, on, ""};
     if (strcmp(currency, "USD") == 0)
         return 0;
-    struct found found = find(c, currency, on);
-    if (!found.known) {
+    *rate = find(c, currency, on);
+    if (rate->usd <= 0) {
         err_set(err, ERR_MISSING, "no exchange rate for the currency '%.20s'", currency);
         return err_hint(err, "add one to currencies.csv in your configuration folder: "
                              "date,currency,usd,source");
     }
-    *rate = found.usd;
-    if (!source)
-        return 0;
-    if (!found.source)
-        TRY(say_ecb(c, currency, (int)found.day, found.usd, &found.source, err));
-    int64_t apart = on > found.day ? on - found.day : found.day - on;
-    *source = found.source + (apart > OLD_DAYS ? 0 : strlen("OLD: "));
+    rate->old = llabs(on - rate->day) > OLD_DAYS;
     return 0;
+}
+
+void currency_words(const struct currency_rate *rate, bool with_source, struct buf *out)
+{
+    char date[CLOCK_ISO_BYTES], usd[MONEY_BYTES];
+    clock_iso(rate->day * DAY_S, date);
+    money_text(rate->usd, usd);
+    buf_printf(out, "%s%s USD on %.10s", rate->old ? "OLD: " : "", usd, date);
+    if (with_source)
+        buf_printf(out, ", %s", rate->source);
 }
 
 // ---- names
@@ -300,7 +252,7 @@ static void add_nearby(void *arg, const char *name)
 int currency_check(const struct currencies *c, const char *name, struct err *err)
 {
     struct nearby near = {.name = name};
-    if (strcmp(name, "USD") == 0 || find(c, name, clock_date_s() / DAY_S).known)
+    if (strcmp(name, "USD") == 0 || find(c, name, clock_date_s() / DAY_S).usd > 0)
         return 0;
     each_name(c, add_nearby, &near);
     near.all = near.text.len == 0;
@@ -314,26 +266,25 @@ int currency_check(const struct currencies *c, const char *name, struct err *err
 
 int64_t currency_begins(const struct currencies *c, const char *name)
 {
-    struct found found = find(c, name, INT_MIN); // before all: the first
-    return strcmp(name, "USD") == 0 || !found.known ? INT_MIN : found.day;
+    struct currency_rate found = find(c, name, INT_MIN); // before all: the first
+    return strcmp(name, "USD") == 0 || found.usd <= 0 ? INT_MIN : found.day;
 }
 
 int currency_to_usd(const struct currencies *c, const char *from, int day, int64_t amount,
-                    int64_t *usd, int64_t *rate, const char **source, struct err *err)
+                    int64_t *usd, struct currency_rate *rate, struct err *err)
 {
-    int64_t used;
-    TRY(rate_of(c, from, day, &used, source, err));
-    if (rate)
-        *rate = used;
-    return money_scale(amount, used, MONEY_UNIT, MONEY_HALF_EVEN, usd, err);
+    struct currency_rate used;
+    rate = rate ? rate : &used;
+    TRY(rate_of(c, from, day, rate, err));
+    return money_scale(amount, rate->usd, MONEY_UNIT, MONEY_HALF_EVEN, usd, err);
 }
 
 int currency_from_usd(const struct currencies *c, const char *to, int day, int64_t usd,
-                      int64_t *amount, const char **source, struct err *err)
+                      int64_t *amount, struct err *err)
 {
-    int64_t rate;
-    TRY(rate_of(c, to, day, &rate, source, err));
-    return money_scale(usd, MONEY_UNIT, rate, MONEY_HALF_EVEN, amount, err);
+    struct currency_rate rate;
+    TRY(rate_of(c, to, day, &rate, err));
+    return money_scale(usd, MONEY_UNIT, rate.usd, MONEY_HALF_EVEN, amount, err);
 }
 
 enum { FILE_MAX = 64 << 20 };

@@ -25,12 +25,20 @@ void currencies_close(struct currencies *currencies); // null is fine
 int currencies_read(struct currencies **out, const char *shipped, const char *own,
                     struct err *err) MUST_USE;
 
+struct currency_rate {
+    int64_t usd;        // nano-USD for one unit
+    int64_t day;        // days since 1970
+    const char *source; // belongs to `currencies`; "" for USD
+    bool old;           // over 45 days from the day asked for
+};
+
 // Converts `amount` nano-units of `from` on that day (days since 1970; 0: today) to nano-USD,
-// rounded once, half to even. `*rate` (nano-USD per unit) and `*source` are optional. The source
-// reads "1.228 USD on 2018-02-01, derived from ...", starts with "OLD: " if it is over 45 days from
-// the day, is "" for USD, and belongs to `currencies`. ERR_MISSING for an unlisted currency.
+// rounded once, half to even. `*rate` is optional. ERR_MISSING for an unlisted currency.
 int currency_to_usd(const struct currencies *currencies, const char *from, int day, int64_t amount,
-                    int64_t *usd, int64_t *rate, const char **source, struct err *err) MUST_USE;
+                    int64_t *usd, struct currency_rate *rate, struct err *err) MUST_USE;
+
+// "OLD: 1.228 USD on 2018-02-01", and with its source ", derived from ...".
+void currency_words(const struct currency_rate *rate, bool with_source, struct buf *out);
 
 // ERR_USAGE, with similar names, for a currency without any rate. USD is fine.
 int currency_check(const struct currencies *currencies, const char *name, struct err *err) MUST_USE;
@@ -40,7 +48,7 @@ int64_t currency_begins(const struct currencies *currencies, const char *name);
 
 // The other way round: nano-USD to nano-units of `to`.
 int currency_from_usd(const struct currencies *currencies, const char *to, int day, int64_t usd,
-                      int64_t *amount, const char **source, struct err *err) MUST_USE;
+                      int64_t *amount, struct err *err) MUST_USE;
 
 // ecb: the European Central Bank's reference rates for the euro, a column for each currency and a
 // row for each day, as in its own eurofxref-hist.csv. Its XML files are read too.

@@ -97,19 +97,21 @@ static const struct kind {
     const char *what, *charge, *frequency, *category, *subcategory, *service, *unit;
     enum priced_by by;
 } kinds[] =
-    {{"storage", "Usage", "Usage-Based", "Storage", "Block Storage", "Disks", "GB-Months", BY_DISK},
-     {"storage while stopped", "Usage", "Usage-Based", "Storage", "Block Storage", "Disks",
+    {{LINE_STORAGE, "Usage", "Usage-Based", "Storage", "Block Storage", "Disks", "GB-Months",
+      BY_DISK},
+     {LINE_STORAGE_STOPPED, "Usage", "Usage-Based", "Storage", "Block Storage", "Disks",
       "GB-Months", BY_STOPPED_DISK},
-     {"time while stopped", "Usage", "Usage-Based", "Compute", "Virtual Machines", "Machines",
-      "Hours", BY_STOPPED_TIME},
-     {"egress", "Usage", "Usage-Based", "Networking", "Network Connectivity", "Data transfer", "GB",
-      BY_EGRESS},
-     {"ingress", "Usage", "Usage-Based", "Networking", "Network Connectivity", "Data transfer",
+     {LINE_STOPPED, "Usage", "Usage-Based", "Compute", "Virtual Machines", "Machines", "Hours",
+      BY_STOPPED_TIME},
+     {LINE_EGRESS, "Usage", "Usage-Based", "Networking", "Network Connectivity", "Data transfer",
+      "GB", BY_EGRESS},
+     {LINE_INGRESS, "Usage", "Usage-Based", "Networking", "Network Connectivity", "Data transfer",
       "GB", BY_INGRESS},
-     {"monthly fee", "Purchase", "Recurring", "Other", "Other (Other)", "Fees", "Months", BY_PIECE},
-     {"set-up fee", "Purchase", "One-Time", "Other", "Other (Other)", "Fees", "Units", BY_PIECE},
-     {"rounding", "Adjustment", "One-Time", "Other", "Other (Other)", "Fees", NULL, BY_NOTHING},
-     {"credit", "Credit", "One-Time", "Other", "Other (Other)", "Fees", NULL, BY_NOTHING}},
+     {LINE_MONTHLY_FEE, "Purchase", "Recurring", "Other", "Other (Other)", "Fees", "Months",
+      BY_PIECE},
+     {LINE_SETUP_FEE, "Purchase", "One-Time", "Other", "Other (Other)", "Fees", "Units", BY_PIECE},
+     {LINE_ROUNDING, "Adjustment", "One-Time", "Other", "Other (Other)", "Fees", NULL, BY_NOTHING},
+     {LINE_CREDIT, "Credit", "One-Time", "Other", "Other (Other)", "Fees", NULL, BY_NOTHING}},
   compute = {"",         "Usage", "Usage-Based", "Compute", "Virtual Machines",
              "Machines", "Hours", BY_TIME};
 
@@ -128,7 +130,7 @@ static bool is_time(const struct kind *kind)
 
 static bool is_discount(const struct bill_item *item)
 {
-    return strcmp(item->what, "discount") == 0;
+    return strcmp(item->what, LINE_DISCOUNT) == 0;
 }
 
 static int64_t amount_of(const struct bill *b, const char *what)
@@ -389,7 +391,8 @@ static int take_share(struct export *x, int64_t amount, int64_t *share, struct e
     if (whole <= 0)
         return 0;
     x->before += amount;
-    TRY(money_scale(amount_of(x->bill, "discount"), x->before, whole, MONEY_HALF_EVEN, share, err));
+    TRY(money_scale(amount_of(x->bill, LINE_DISCOUNT), x->before, whole, MONEY_HALF_EVEN, share,
+                    err));
     *share -= x->taken;
     x->taken += *share;
     return 0;

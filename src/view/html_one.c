@@ -62,8 +62,7 @@ static void cost_stat(struct buf *out, const struct page *page, const struct pag
     if (run->usd.known) {
         usd_words(run->usd.nano, words);
         if (run->usd_from)
-            buf_printf(&sub, "price from %s%s", strncmp(run->usd_from, "label", 5) == 0 ? "a " : "",
-                       run->usd_from);
+            buf_printf(&sub, "source of the price: %s", run->usd_from);
         part_stat(out, run->starts.count > 1 ? "this start cost" : "this run cost", words,
                   buf_str(&sub));
     } else if (bill) {

@@ -277,9 +277,8 @@ static int add_price(void *arg, const struct offer *offer, struct err *err)
     const struct currencies *currencies;
     int64_t hour = 0;
     TRY(market_currencies(h->market, &currencies, err));
-    if (h->prices == PRICES_MOST ||
-        currency_to_usd(currencies, offer->currency, offer->day, offer_per_hour(offer), &hour, NULL,
-                        NULL, NULL) != 0)
+    if (h->prices == PRICES_MOST || currency_to_usd(currencies, offer->currency, offer->day,
+                                                    offer_per_hour(offer), &hour, NULL, NULL) != 0)
         return 0;
     h->last = (double)offer_unit(offer, hour) / 1e9;
     h->moved |= h->prices > 0 && h->last != h->first;
@@ -402,7 +401,7 @@ static int models_visit(void *arg, const struct offer *o, struct err *err)
     if (o->day < w->oldest || !*o->gpu)
         return 0;
     if (strcmp(o->currency, "USD") != 0 &&
-        currency_to_usd(w->currencies, o->currency, w->day, hour, &hour, NULL, NULL, NULL) != 0)
+        currency_to_usd(w->currencies, o->currency, w->day, hour, &hour, NULL, NULL) != 0)
         return 0;
     if (w->max_rate >= 0 && hour > w->max_rate)
         return 0;
@@ -545,8 +544,8 @@ struct search {
 static int64_t moved_unit(const struct search *s, const struct offer *o)
 {
     int64_t hour = 0;
-    if (currency_to_usd(s->currencies, o->currency, o->day, offer_per_hour(o), &hour, NULL, NULL,
-                        NULL) != 0 ||
+    if (currency_to_usd(s->currencies, o->currency, o->day, offer_per_hour(o), &hour, NULL, NULL) !=
+            0 ||
         offer_retired(o, 0) || doubt_of(s->devices, o, hour))
         return -1;
     return offer_unit(o, hour);

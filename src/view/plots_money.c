@@ -23,7 +23,7 @@ static bool hour_usd(const struct quote_job *job, const struct offer *offer, dou
     int64_t nano = 0;
     if (market_currencies(job->ask.market, &currencies, NULL) != 0 ||
         currency_to_usd(currencies, offer->currency, offer->day, offer_per_hour(offer), &nano, NULL,
-                        NULL, NULL) != 0)
+                        NULL) != 0)
         return false;
     *usd = (double)nano / 1e9;
     return true;

@@ -30,7 +30,7 @@ static void check(const char *first, const char *second, enum comparable verdict
     read_run(second, &b);
     // Which is named first does not matter to the verdict.
     for (int turn = 0; turn < 2; turn++) {
-        assert_ok(comparison_make(turn ? &b : &a, turn ? &a : &b, &c, &err), &err);
+        assert_ok(comparison_make(turn ? &b : &a, turn ? &a : &b, COMPARISON_PAIR, &c, &err), &err);
         if (c.verdict != verdict)
             fail_msg("%s: %s", second, c.words);
         if (verdict == COMPARABLE_SAME)
@@ -121,7 +121,7 @@ static void recipes(void **state)
         buf_printf(&text[1], "{\"workload\":\"mlp\",\"recipe\":\"%s %s\"}", rest, cases[i].b);
         assert_ok(record_from_text(run_fields, buf_str(&text[0]), text[0].len, &a, &err), &err);
         assert_ok(record_from_text(run_fields, buf_str(&text[1]), text[1].len, &b, &err), &err);
-        assert_ok(comparison_make(&a, &b, &c, &err), &err);
+        assert_ok(comparison_make(&a, &b, COMPARISON_PAIR, &c, &err), &err);
         assert_int_equal(c.verdict, COMPARABLE_NOT);
         assert_string_equal(c.reasons.items[0], cases[i].says);
         comparison_release(&c);

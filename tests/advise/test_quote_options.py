@@ -261,7 +261,7 @@ def currencies():
         same(b["exchange"], "1 EUR = 1.25 USD on 2026-11-05, mine")
         b = bill("20261110T000000Z-h100", "--offer", "rhein/one", "--date", "2026-11-04")
         near(b["total"], 2 * F(3000 + BOOT, 3600) * F("1.5"))
-        same(b["exchange"], "1 EUR = OLD: 1.5 USD on 2026-01-01, mine")
+        same(b["exchange"], "1 EUR = OLD: 1.50 USD on 2026-01-01, mine")
         near(bill(*RUN, "--offer", "tokyo/one")["total"], 300 * F(3000 + BOOT, 3600) * F("0.007"))
         b = bill(*RUN, "--offer", "rhein/fees")  # the price in USD, the fee in EUR
         near(b["total"], 2 * F(3000 + BOOT, 3600) + 10 * F("1.25"))

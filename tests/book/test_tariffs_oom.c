@@ -40,7 +40,7 @@ static void currencies(void **state)
         int64_t usd;
         int rc = currencies_read(&c, SHARE "/currencies.csv", NULL, &err);
         if (rc == 0)
-            rc = currency_to_usd(c, "EUR", 17600, 1000, &usd, NULL, NULL, &err);
+            rc = currency_to_usd(c, "EUR", 17600, 1000, &usd, NULL, &err);
         currencies_close(c);
         OOM_EXPECT(rc, &err);
     }

@@ -40,7 +40,7 @@ static void reading(void **state)
         if (rc == 0)
             rc = record_to_line(run_fields, &run, &line, &err);
         if (rc == 0)
-            rc = comparison_make(&run, &run, &comparison, &err);
+            rc = comparison_make(&run, &run, COMPARISON_PAIR, &comparison, &err);
         record_release(run_fields, &run);
         comparison_release(&comparison);
         buf_release(&line);

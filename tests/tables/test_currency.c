@@ -25,24 +25,27 @@ static void shipped(void **state)
     (void)state;
     struct currencies *c;
     struct err err = {0};
-    int64_t usd, rate;
-    const char *source;
+    int64_t usd;
+    struct currency_rate rate;
+    struct buf words = {0};
     assert_ok(currencies_read(&c, SHARE "/currencies.csv", NULL, &err), &err);
-    assert_ok(
-        currency_to_usd(c, "EUR", day("2018-02-15"), nano("11.616"), &usd, &rate, &source, &err),
-        &err);
-    assert_int_equal(usd, nano("14.264448"));
-    assert_int_equal(rate, nano("1.228"));
-    assert_int_equal(strncmp(source, "1.228 USD on 2018-02-01, derived from published figures", 55),
-                     0);
-    assert_ok(currency_to_usd(c, "EUR", day("2026-11-15"), nano("1"), &usd, NULL, &source, &err),
+    assert_ok(currency_to_usd(c, "EUR", day("2018-02-15"), nano("11.616"), &usd, &rate, &err),
               &err);
-    assert_int_equal(strncmp(source, "OLD: 1.228 USD on 2018-02-01, ", 30), 0);
-    assert_ok(currency_to_usd(c, "USD", 0, 7, &usd, &rate, &source, &err), &err);
+    assert_int_equal(usd, nano("14.264448"));
+    assert_int_equal(rate.usd, nano("1.228"));
+    currency_words(&rate, true, &words);
+    assert_int_equal(
+        strncmp(buf_str(&words), "1.228 USD on 2018-02-01, derived from published figures", 55), 0);
+    buf_reset(&words);
+    assert_ok(currency_to_usd(c, "EUR", day("2026-11-15"), nano("1"), &usd, &rate, &err), &err);
+    currency_words(&rate, false, &words);
+    assert_string_equal(buf_str(&words), "OLD: 1.228 USD on 2018-02-01");
+    buf_release(&words);
+    assert_ok(currency_to_usd(c, "USD", 0, 7, &usd, &rate, &err), &err);
     assert_int_equal(usd, 7);
-    assert_int_equal(rate, nano("1"));
-    assert_string_equal(source, "");
-    assert_int_equal(currency_to_usd(c, "XAU", 0, 1, &usd, NULL, NULL, &err), ERR_MISSING);
+    assert_int_equal(rate.usd, nano("1"));
+    assert_string_equal(rate.source, "");
+    assert_int_equal(currency_to_usd(c, "XAU", 0, 1, &usd, NULL, &err), ERR_MISSING);
     assert_string_equal(err.text, "no exchange rate for the currency 'XAU'");
     currencies_close(c);
     currencies_close(NULL);
@@ -55,7 +58,8 @@ static void by_date(void **state)
     char own[600];
     struct currencies *c;
     struct err err = {0};
-    int64_t rate, usd;
+    struct currency_rate rate;
+    int64_t usd;
     snprintf(own, sizeof own, "%s",
              folder_put(folder, "own.csv", "source,usd,currency,date\nmine,2,GBP,2020-01-01\n"));
     const char *path = folder_put(folder, "shipped.csv",
@@ -70,17 +74,16 @@ static void by_date(void **state)
                  {"EUR", "2020-04-30", "1.15"}, {"EUR", "2030-01-01", "1.2"},
                  {"GBP", "2010-01-01", "2"},    {"GBP", "2020-02-01", "2"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_ok(
-            currency_to_usd(c, cases[i].currency, day(cases[i].date), 1, &usd, &rate, NULL, &err),
-            &err);
-        assert_int_equal(rate, nano(cases[i].rate));
+        assert_ok(currency_to_usd(c, cases[i].currency, day(cases[i].date), 1, &usd, &rate, &err),
+                  &err);
+        assert_int_equal(rate.usd, nano(cases[i].rate));
     }
     // Rounded once, a half to the even neighbour: 1.15 × 10 = 11.5, 1.15 × 30 = 34.5.
-    assert_ok(currency_to_usd(c, "EUR", day("2020-03-01"), 10, &usd, NULL, NULL, &err), &err);
+    assert_ok(currency_to_usd(c, "EUR", day("2020-03-01"), 10, &usd, NULL, &err), &err);
     assert_int_equal(usd, 12);
-    assert_ok(currency_to_usd(c, "EUR", day("2020-03-01"), 30, &usd, NULL, NULL, &err), &err);
+    assert_ok(currency_to_usd(c, "EUR", day("2020-03-01"), 30, &usd, NULL, &err), &err);
     assert_int_equal(usd, 34);
-    assert_int_equal(currency_to_usd(c, "GBP", 1, INT64_MAX, &usd, NULL, NULL, &err), ERR_OVERFLOW);
+    assert_int_equal(currency_to_usd(c, "GBP", 1, INT64_MAX, &usd, NULL, &err), ERR_OVERFLOW);
     currencies_close(c);
 }
 

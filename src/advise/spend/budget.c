@@ -432,5 +432,5 @@ int budget_left_usd(const struct budget_state *s, struct market *market, int64_t
     if (strcmp(s->currency, "USD") == 0)
         return 0;
     TRY(market_currencies(market, &currencies, err));
-    return currency_to_usd(currencies, s->currency, 0, *nano_usd, nano_usd, NULL, NULL, err);
+    return currency_to_usd(currencies, s->currency, 0, *nano_usd, nano_usd, NULL, err);
 }

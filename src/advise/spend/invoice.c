@@ -150,7 +150,7 @@ static int to_usd(struct market *market, const struct ledger_charge *c, int day,
         return 0;
     TRY(market_currencies(market, &currencies, err));
     struct err why = {0};
-    int rc = currency_to_usd(currencies, c->currency, day, amount, usd, NULL, NULL, &why);
+    int rc = currency_to_usd(currencies, c->currency, day, amount, usd, NULL, &why);
     if (rc == ERR_OVERFLOW) {
         *usd = amount < 0 ? -MONEY_MOST : MONEY_MOST;
         return 0;

@@ -86,7 +86,7 @@ static int read_day(void *arg, const struct offer *o, struct err *err)
     struct reading *r = arg;
     struct spot_series *s = &r->made;
     int64_t usd, since_s = o->since * DAY_S, until_s = (o->day + 1) * DAY_S;
-    if (currency_to_usd(r->currencies, o->currency, o->since, offer_per_hour(o), &usd, NULL, NULL,
+    if (currency_to_usd(r->currencies, o->currency, o->since, offer_per_hour(o), &usd, NULL,
                         NULL) != 0 ||
         usd <= 0)
         return 0;
@@ -507,7 +507,7 @@ static int see_on_demand(void *arg, const struct offer *o, struct err *err)
     (void)err;
     struct lowest *low = arg;
     int64_t usd;
-    if (currency_to_usd(low->currencies, o->currency, low->day, offer_per_hour(o), &usd, NULL, NULL,
+    if (currency_to_usd(low->currencies, o->currency, low->day, offer_per_hour(o), &usd, NULL,
                         NULL) == 0 &&
         usd > 0 && (low->nano_usd == 0 || usd < low->nano_usd) && !offer_retired(o, low->day) &&
         o->basis != BASIS_FLOOR) {
