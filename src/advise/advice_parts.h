@@ -19,10 +19,4 @@ void advice_spread(const struct bill *bill, double *low, double *high);
 int advice_several(const struct quote_ask *ask, const struct advice_wishes *wishes,
                    struct quote *quote, struct err *err) MUST_USE;
 
-// Electricity on the machine of the run asked for, and rent or buy (advice_buy.c).
-int advice_power(const struct quote_ask *ask, const struct advice_wishes *wishes,
-                 struct quote *quote, struct err *err) MUST_USE;
-int advice_buy(const struct quote_ask *ask, const struct advice_wishes *wishes, struct quote *quote,
-               struct err *err) MUST_USE;
-
 #endif

@@ -3,13 +3,19 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "advise/estimates.h"
 #include "advise/evidence.h"
 #include "advise/quote_parts.h"
 #include "advise/quote_spot.h"
+#include "advise/quote_spot_parts.h"
+#include "advise/spot/hazard.h"
+#include "advise/spot/policy.h"
 #include "base/clock.h"
+#include "base/units.h"
+#include "bill/local.h"
 #include "book/listing.h"
 
 static const char *machine_words(const struct run_machine *m)
@@ -294,4 +300,514 @@ const char *quote_cannot_run(const struct device *device, int day, char why[EVID
              "its host is an ARM processor: programs for x86-64, such as fare's bundle, do not run "
              "there");
     return "ARM host";
+}
+
+// ---- spot: with interruptions, work done again, restarts
+
+#define REPLAYS             1000
+#define REPLAYS_LEAST       10
+#define ATTEMPTS            100000 // machines in all replays of a row, at most about
+#define BYTES_PER_PARAMETER 12     // fp32: the parameter and Adam's two moments
+#define DISK_BYTES_PER_S    125e6
+#define ASSUMED_NS          (60 * NS_PER_S)
+#define HISTORY_S           (INT64_C(365) * 86400)
+#define SHORTEST_NS         NS_PER_S // between checkpoints
+
+// ---- the training
+
+static void checkpoint_by_size(struct spotting *s, int64_t parameters, struct buf *how)
+{
+    double bytes = (double)parameters * BYTES_PER_PARAMETER;
+    s->replay.checkpoint_ns =
+        (int64_t)fmin(bytes / DISK_BYTES_PER_S * 1e9, (double)BILL_LONGEST_NS);
+    buf_printf(how,
+               "estimated: %s of parameters and optimizer at %.0f MB/s, a network disk without "
+               "extra throughput",
+               units_bytes((int64_t)fmin(bytes, 9e18)).s, DISK_BYTES_PER_S / 1e6);
+}
+
+// Measured in the run, by its size, or assumed.
+static int find_checkpoint(struct spotting *s, const struct run *run, struct err *err)
+{
+    const struct run_phases *p = &run->phases;
+    struct buf how = {0};
+    if (s->ask->checkpoint_ns.known) {
+        s->replay.checkpoint_ns = s->ask->checkpoint_ns.v;
+        buf_adds(&how, "given");
+    } else if (p->checkpoints.known && p->checkpoints.v > 0 && p->checkpoint_ns.known &&
+               p->checkpoint_ns.v > 0) {
+        s->replay.checkpoint_ns = p->checkpoint_ns.v / p->checkpoints.v;
+        buf_printf(&how, "measured: the mean of %s of the run",
+                   units_count(p->checkpoints.v, "checkpoint").s);
+    } else if (run->parameters.known && run->parameters.v > 0) {
+        checkpoint_by_size(s, run->parameters.v, &how);
+    } else {
+        s->replay.checkpoint_ns = ASSUMED_NS;
+        buf_adds(&how, "assumed; --checkpoint-time gives it");
+    }
+    s->bill->spot.checkpoint_s = some_real((double)s->replay.checkpoint_ns / 1e9);
+    return text_take(&s->bill->spot.checkpoint_from, &how, err);
+}
+
+// Start-up, set-up and loading come again on each machine; the rest but checkpoints is work.
+static int split_time(struct spotting *s, struct err *err)
+{
+    static const char *const again[] = {"boot",    "image",  "download", "install",
+                                        "kernels", "set-up", "load"};
+    const struct bill_time *t = s->time;
+    struct buf how = {0};
+    s->replay.work_ns = t->total_ns;
+    for (size_t i = 0; i < t->count; i++) {
+        bool restart = false;
+        char words[48];
+        for (size_t k = 0; k < sizeof again / sizeof *again; k++)
+            restart |= strcmp(t->parts[i].what, again[k]) == 0;
+        if (!restart && strcmp(t->parts[i].what, "checkpoint") != 0)
+            continue;
+        s->replay.work_ns -= t->parts[i].ns;
+        if (!restart)
+            continue;
+        clock_words(t->parts[i].ns, words, sizeof words);
+        buf_printf(&how, "%s%s %s", how.len > 0 ? ", " : "", t->parts[i].what, words);
+        s->replay.restart_ns += t->parts[i].ns;
+    }
+    if (s->replay.work_ns < 1)
+        s->replay.work_ns = 1;
+    s->replay.first_ns = s->replay.restart_ns;
+    s->bill->spot.restart_s = some_real((double)s->replay.restart_ns / 1e9);
+    return how.len > 0 ? text_take(&s->bill->spot.restart_from, &how, err) : (buf_release(&how), 0);
+}
+
+static int find_notice(struct spotting *s, struct err *err)
+{
+    struct warnings warnings;
+    struct buf from = {0};
+    TRY(warnings_open(&warnings, err));
+    const struct warning *n = warnings_find(&warnings, s->offer->provider);
+    if (n && n->ns >= 0)
+        s->bill->spot.notice_s = some_real((double)n->ns / 1e9);
+    if (n)
+        buf_printf(&from, "%s%s%s", n->words ? n->words : "", n->words ? "; " : "", n->source);
+    int rc = n ? text_take(&s->bill->spot.notice_from, &from, err) : 0;
+    warnings_release(&warnings);
+    return rc;
+}
+
+static void choose_interval(struct spotting *s)
+{
+    double cost = (double)s->replay.checkpoint_ns, mean = (double)s->between_ns;
+    if (s->ask->every_ns.known)
+        s->replay.interval_ns = s->ask->every_ns.v;
+    else if (mean > 0)
+        s->replay.interval_ns = (int64_t)fmin(theory_daly(cost, mean), (double)BILL_LONGEST_NS);
+    else
+        s->replay.interval_ns = s->replay.work_ns; // one, at the end
+    if (s->replay.interval_ns < SHORTEST_NS)
+        s->replay.interval_ns = SHORTEST_NS;
+    s->bill->spot.interval_s = some_real((double)s->replay.interval_ns / 1e9);
+}
+
+// ---- the bill
+
+// One disk for all machines, and the last of them while stopped: what they add to one use.
+static int add_kept(const struct spotting *s, double wall_ns, int64_t *nano, struct err *err)
+{
+    struct wishes kept = *s->wishes, machine;
+    struct charge both, alone;
+    int64_t length_ns = (int64_t)fmin(wall_ns + 0.5, (double)BILL_LONGEST_NS);
+    if (!s->kept)
+        return 0;
+    kept.egress_bytes = kept.ingress_bytes = 0;
+    kept.without_history = true;
+    machine = kept;
+    machine.storage_gb = 0;
+    machine.keep_ns.known = false;
+    TRY(priced_charge(&s->price, &kept, length_ns, &both, err));
+    TRY(priced_charge(&s->price, &machine, length_ns, &alone, err));
+    return money_add(*nano, both.total - alone.total, nano, err);
+}
+
+static int course_usd(const struct spotting *s, double nano, double wall_ns, int64_t *usd,
+                      struct err *err)
+{
+    if (!(nano >= 0 && nano < 9e18))
+        return err_set(err, ERR_OVERFLOW, "the bill is too large");
+    int64_t amount = (int64_t)(nano + 0.5);
+    TRY(add_kept(s, wall_ns, &amount, err));
+    return priced_usd(&s->price, amount, usd, err);
+}
+
+int spot_usd(const struct spotting *s, double nano, double wall_ns, int64_t *usd, struct err *err)
+{
+    int64_t amount = 0;
+    TRY(course_usd(s, nano, wall_ns, &amount, err));
+    TRY(money_sub(amount, s->base_nano, &amount, err));
+    return money_add(s->total_nano, amount, usd, err);
+}
+
+// Without interruptions and checkpoints, at today's price.
+static struct replay plain_replay(const struct spotting *s)
+{
+    struct replay plain = s->replay;
+    plain.work_ns = s->time->total_ns - plain.first_ns;
+    plain.interval_ns = plain.mean_ns = plain.life_ns = 0;
+    plain.trace = NULL;
+    plain.prices = NULL;
+    plain.count = 1;
+    return plain;
+}
+
+// The bill's own differs from that in what comes once: traffic.
+static int find_base(struct spotting *s, struct err *err)
+{
+    struct replay plain = plain_replay(s);
+    struct replay_result result;
+    s->total_nano = bill_total(s->bill);
+    TRY(plain.work_ns > 0 ? replay_one(&plain, 0, &result, err) : 0);
+    return plain.work_ns > 0
+               ? course_usd(s, (double)result.nano, (double)result.wall_ns, &s->base_nano, err)
+               : 0;
+}
+
+static int add_line(struct spotting *s, const char *what, const char *how, int64_t more,
+                    struct err *err)
+{
+    struct bill *b = s->bill;
+    struct bill_item *item = LIST_ADD(&b->items, err);
+    if (!item)
+        return ERR_MEMORY;
+    item->amount = some_money(more);
+    TRY(text_set(&item->what, what, err));
+    return text_set(&item->how, how, err);
+}
+
+// What the history's prices make of it without interruptions, and then what those add.
+static int add_lines(struct spotting *s, int64_t extra, struct err *err)
+{
+    char how[96], mean[MONEY_BYTES];
+    struct replay plain = plain_replay(s);
+    struct replay_summary sum = {0};
+    int64_t level = 0;
+    if (s->replay.prices && plain.work_ns > 0) {
+        plain.prices = s->replay.prices;
+        plain.count = REPLAYS;
+        TRY(replay_all(&plain, &sum, err));
+        TRY(spot_usd(s, sum.mean_nano, sum.mean_wall_ns, &level, err));
+        level -= s->total_nano;
+        money_short(replay_price(plain.prices, 0, plain.prices->length_ns), mean);
+        snprintf(how, sizeof how, "%s USD an hour on average", mean);
+        TRY(level != 0 ? add_line(s, "price history", how, level, err) : 0);
+    }
+    snprintf(how, sizeof how, "%.1f interruptions on average", s->bill->spot.interruptions.v);
+    return extra == level ? 0
+                          : add_line(s, "interruptions and checkpoints", how, extra - level, err);
+}
+
+static int add_to(struct maybe_money *amount, int64_t more, struct err *err)
+{
+    int64_t after = 0;
+    if (!amount->known)
+        return 0;
+    TRY(money_add(amount->nano, more, &after, err));
+    *amount = some_money(after > 0 ? after : 0);
+    return 0;
+}
+
+static int set_local(struct spotting *s, struct err *err)
+{
+    struct bill *b = s->bill;
+    const char *to = s->wishes->currency;
+    if (!to)
+        return 0;
+    TRY(local_money(s->market, to, s->price.day, b->total, &b->local_total, err));
+    TRY(local_money(s->market, to, s->price.day, b->low, &b->local_low, err));
+    return local_money(s->market, to, s->price.day, b->high, &b->local_high, err);
+}
+
+// The ends of the time's own interval widen those of the replays in proportion.
+static double stretch(const struct bill_time *t, int64_t end_ns)
+{
+    return end_ns >= 0 && t->total_ns > 0 ? (double)end_ns / (double)t->total_ns : 1;
+}
+
+static int set_bill(struct spotting *s, const struct replay_summary *sum, struct err *err)
+{
+    struct bill *b = s->bill;
+    const struct bill_time *t = s->time;
+    int64_t mean = 0, low = 0, high = 0, waiting = 0;
+    double less = stretch(t, t->low_ns), more = stretch(t, t->high_ns);
+    TRY(spot_usd(s, sum->mean_nano, sum->mean_wall_ns, &mean, err));
+    double low_ns = (double)sum->wall_ns.low * less, high_ns = (double)sum->wall_ns.high * more;
+    TRY(spot_usd(s, (double)sum->nano.low * less, low_ns, &low, err));
+    TRY(spot_usd(s, (double)sum->nano.high * more, high_ns, &high, err));
+    int64_t extra = mean - s->total_nano;
+    b->spot.interruptions = some_real(sum->mean_interruptions);
+    b->spot.lost_s = some_real(sum->mean_lost_ns / 1e9);
+    b->time_s = some_real(sum->mean_wall_ns / 1e9);
+    b->charged_s = some_real(sum->mean_charged_ns / 1e9);
+    b->low_s = some_real(low_ns / 1e9);
+    b->high_s = some_real(high_ns / 1e9);
+    TRY(add_lines(s, extra, err));
+    TRY(add_to(&b->by_hours, extra, err));
+    b->total = some_money(mean > 0 ? mean : 0);
+    b->low = some_money(low > 0 ? low < mean ? low : mean : 0);
+    b->high = some_money(high > mean ? high : mean);
+    if (s->wishes->hour_of_mine.known) {
+        TRY(money_scale(s->wishes->hour_of_mine.v, (int64_t)sum->mean_wall_ns, 3600 * NS_PER_S,
+                        MONEY_HALF_EVEN, &waiting, err));
+        b->waiting = some_money(waiting);
+    }
+    return 0;
+}
+
+// The user's credit pays interruptions too, on each way to do it that was replayed.
+static int take_credit(struct spotting *s, struct err *err)
+{
+    int64_t credit = 0;
+    TRY(bill_take_credit(s->market, s->wishes, s->offer, s->bill, &credit, err));
+    for (size_t i = 0; i < s->bill->spot.rows.count; i++) {
+        struct spot_row *row = &s->bill->spot.rows.items[i];
+        struct maybe_money *const amounts[] = {&row->mean, &row->low, &row->middle, &row->high};
+        for (size_t k = 0; row->interruptions.known && k < sizeof amounts / sizeof *amounts; k++)
+            TRY(add_to(amounts[k], -credit, err));
+    }
+    return set_local(s, err);
+}
+
+// The mean time if interruptions are random; without any otherwise.
+static double expected_ns(const struct spotting *s, const struct replay *r)
+{
+    double mean = (double)s->between_ns, work = (double)r->work_ns, restart = (double)r->restart_ns;
+    if (mean <= 0 || r->trace)
+        return (double)replay_uninterrupted_ns(r);
+    return r->interval_ns > 0 ? theory_expected(work, (double)r->interval_ns,
+                                                (double)r->checkpoint_ns, restart, mean)
+                              : theory_unsaved(work, restart, mean);
+}
+
+// Too many machines would be used: fewer replays say as much.
+static size_t replays(const struct spotting *s, const struct replay *r)
+{
+    double machines = s->between_ns > 0 ? 1 + expected_ns(s, r) / (double)s->between_ns : 1;
+    double count = ATTEMPTS / machines;
+    return count > REPLAYS ? REPLAYS : count < REPLAYS_LEAST ? REPLAYS_LEAST : (size_t)count;
+}
+
+// Whether a formula says already that every replay would be given up.
+static bool hopeless(const struct spotting *s, const struct replay *r)
+{
+    double expected = expected_ns(s, r);
+    if (r->demand)
+        return false;
+    if (r->interval_ns == 0 && r->life_ns > 0 && replay_uninterrupted_ns(r) > r->life_ns)
+        return true;
+    return !r->trace && r->mean_ns > 0 &&
+           !(expected < (double)(r->first_ns + r->work_ns) * REPLAY_LIMIT &&
+             expected < (double)r->mean_ns * REPLAY_MACHINES);
+}
+
+int spot_replay(const struct spotting *s, struct replay *r, struct replay_summary *sum,
+                struct err *err)
+{
+    r->count = replays(s, r);
+    if (!hopeless(s, r))
+        return replay_all(r, sum, err);
+    *sum = (struct replay_summary){.count = 1, .late = 1};
+    return 0;
+}
+
+static int say_unfinished(struct spotting *s, const struct replay_summary *sum, struct err *err)
+{
+    struct buf text = {0};
+    if (sum->late == 0)
+        return 0;
+    if (sum->finished > 0) {
+        buf_printf(&text, "%.0f %% of the replays take more than %d times the uninterrupted time",
+                   100.0 * (double)sum->late / (double)sum->count, REPLAY_LATE);
+        if (sum->finished < sum->count)
+            buf_printf(&text, "; %zu of %zu were given up, so the bill is a lower bound",
+                       sum->count - sum->finished, sum->count);
+        if (sum->finished < sum->count)
+            s->bill->spot.lower_bound = some_bool(true);
+        return texts_take(&s->bill->notes, &text, err);
+    }
+    s->bill->spot.never_ends = some_bool(true);
+    return texts_add(&s->bill->notes,
+                     "it is taken away too often for this training to end there, or cannot be had: "
+                     "the bill is that without interruptions, which nobody gets",
+                     err);
+}
+
+static int expect(struct spotting *s, struct err *err)
+{
+    struct bill_spot *spot = &s->bill->spot;
+    struct replay_summary sum = {0};
+    choose_interval(s);
+    if (s->between_ns > 0)
+        spot->between_s = some_real((double)s->between_ns / 1e9);
+    TRY(text_set(&spot->method, s->hazard.trace ? "replayed" : "simulated", err));
+    TRY(find_base(s, err));
+    spot->uninterrupted = s->bill->total;
+    TRY(spot_replay(s, &s->replay, &sum, err));
+    spot->replays = some_int((int64_t)s->replay.count);
+    TRY(say_unfinished(s, &sum, err));
+    if (sum.finished > 0)
+        TRY(set_bill(s, &sum, err));
+    return s->ask->rows ? spot_add_rows(s, err) : 0;
+}
+
+// Nobody knows how often it is taken away: the bill is the least that it can be.
+static int say_unknown(struct spotting *s, struct err *err)
+{
+    s->bill->spot.lower_bound = some_bool(true);
+    s->bill->spot.uninterrupted = s->bill->total;
+    return texts_add(
+        &s->bill->notes,
+        s->hazard.life_ns > 0 && s->time->total_ns > s->hazard.life_ns
+            ? "how often it is taken away earlier than its provider ends it is unknown, and not "
+              "counted. --mtbi or --trace counts that"
+            : "how often it is taken away is unknown: this is the bill if it never is. --mtbi or "
+              "--trace counts interruptions, as do imports of AWS's spot advisor and of "
+              "availability traces",
+        err);
+}
+
+// Only its last year: older prices say little.
+static void cut_old(struct spot_series *p)
+{
+    int64_t from_s = p->until_s - HISTORY_S;
+    size_t first = p->count - 1;
+    while (first > 0 && p->changes[first].at_s > from_s)
+        first--;
+    if (p->changes[first].at_s < from_s)
+        p->changes[first].at_s = from_s;
+    memmove(p->changes, p->changes + first, (p->count - first) * sizeof *p->changes);
+    p->count -= first;
+}
+
+// The history of the offer's zone, else the first; null: none, or its amounts are not the rule's.
+static struct spot_series *series_of(const struct spotting *s, const struct spot_history *h)
+{
+    struct spot_series *found = h->count > 0 ? &h->series[0] : NULL;
+    if (s->wishes->start_s != 0 || s->price.own_rate || s->price.rate_given ||
+        strcmp(s->price.currency, "USD") != 0)
+        return NULL;
+    for (size_t i = 0; i < h->count; i++)
+        if (h->series[i].zone && strcmp(h->series[i].zone, s->offer->zone) == 0)
+            found = &h->series[i];
+    if (found && found->count > 0)
+        cut_old(found);
+    return found && found->count > 0 ? found : NULL;
+}
+
+// The prices to replay, and words for them if they ever changed.
+static int take_prices(struct spotting *s, const struct spot_series *series,
+                       struct replay_prices *prices, struct err *err)
+{
+    char length[48], mean[MONEY_BYTES];
+    struct buf words = {0};
+    TRY(replay_prices_init(prices, series, err));
+    s->replay.prices = prices;
+    if (series->count < 2)
+        return 0;
+    clock_words(prices->length_ns, length, sizeof length);
+    money_short(replay_price(prices, 0, prices->length_ns), mean);
+    buf_printf(&words, "its history of %s, %s USD an hour on average", length, mean);
+    return text_take(&s->bill->spot.prices, &words, err);
+}
+
+// Nobody knows how often it is taken away; what its price did is known.
+static int with_prices(struct spotting *s, const struct spot_series *series, struct err *err)
+{
+    struct replay_prices prices = {0};
+    struct replay_summary sum = {0};
+    int rc = take_prices(s, series, &prices, err);
+    s->replay.work_ns = s->time->total_ns;
+    s->replay.count = REPLAYS;
+    s->bill->spot.replays = some_int(REPLAYS);
+    if (rc == 0)
+        rc = find_base(s, err);
+    if (rc == 0)
+        rc = replay_all(&s->replay, &sum, err);
+    if (rc == 0 && sum.finished > 0)
+        rc = set_bill(s, &sum, err);
+    replay_prices_release(&prices);
+    return rc;
+}
+
+// Replays with the hazard that was found.
+static int with_hazard(struct spotting *s, const struct run *run, const struct spot_series *series,
+                       struct err *err)
+{
+    struct replay_prices prices = {0};
+    struct replay *r = &s->replay;
+    int rc = find_checkpoint(s, run, err);
+    if (rc == 0)
+        rc = split_time(s, err);
+    if (rc == 0)
+        rc = find_notice(s, err);
+    if (rc == 0 && series)
+        rc = take_prices(s, series, &prices, err);
+    r->trace = s->hazard.trace;
+    r->mean_ns = s->hazard.mean_ns;
+    r->life_ns = s->hazard.life_ns;
+    s->between_ns =
+        s->hazard.trace ? (int64_t)(availability_mean_s(s->hazard.trace) * 1e9) : s->hazard.mean_ns;
+    // Never taken away as far as the trace goes: once in that time, or in the training's, at most.
+    if (s->hazard.trace && availability_share(s->hazard.trace) >= 1 && s->between_ns < r->work_ns)
+        s->between_ns = r->work_ns;
+    if (s->between_ns == 0 || (r->life_ns > 0 && r->life_ns < s->between_ns))
+        s->between_ns = r->life_ns;
+    if (rc == 0)
+        rc = expect(s, err);
+    replay_prices_release(&prices);
+    return rc;
+}
+
+static int find_hazard(struct spotting *s, struct spot_history *history, bool *unknown,
+                       struct err *err)
+{
+    bool bids = s->ask->hazard.bid > 0;
+    TRY(bids ? spot_history_read(s->market, s->offer, history, err) : 0);
+    TRY(hazard_find(s->market, s->offer, wishes_day(s->wishes), &s->ask->hazard,
+                    series_of(s, history), &s->hazard, err));
+    TRY(TEXTS_SET(
+        err, {&s->bill->spot.hazard, hazard_word(s->hazard.kind)},
+        {&s->bill->spot.hazard_words, s->hazard.words.len > 0 ? buf_str(&s->hazard.words) : NULL}));
+    *unknown = s->hazard.kind == HAZARD_UNKNOWN &&
+               (s->hazard.life_ns == 0 || s->time->total_ns <= s->hazard.life_ns);
+    TRY(s->hazard.kind == HAZARD_UNKNOWN ? say_unknown(s, err) : 0);
+    return bids ? 0 : spot_history_read(s->market, s->offer, history, err);
+}
+
+int quote_spot(struct market *market, const struct wishes *wishes, const struct spot_ask *ask,
+               const struct offer *offer, const struct run *run, const struct bill_time *time,
+               struct bill *bill, struct err *err)
+{
+    struct spotting s = {
+        .market = market, .wishes = wishes, .ask = ask, .offer = offer, .time = time, .bill = bill};
+    struct spot_history history = {0};
+    if (offer->kind != OFFER_SPOT)
+        return 0;
+    TRY(market_price(market, offer, wishes, &s.price, err));
+    s.kept = wishes_stopped_ns(wishes, time->total_ns) > 0;
+    s.replay =
+        (struct replay){.rule = &s.price.rule,
+                        .prorated = wishes->prorated,
+                        .start_s = s.price.start_s,
+                        .storage_gb = s.kept ? 0 : wishes->storage_gb,
+                        .discount_permille = s.price.own ? s.price.own->discount_permille : 0,
+                        .seed = 1};
+    bool unknown = true;
+    int rc = find_hazard(&s, &history, &unknown, err);
+    const struct spot_series *series = rc == 0 ? series_of(&s, &history) : NULL;
+    if (rc == 0 && !unknown)
+        rc = with_hazard(&s, run, series, err);
+    else if (rc == 0 && series && series->count > 1 && time->total_ns > 0)
+        rc = with_prices(&s, series, err);
+    if (rc == 0)
+        rc = take_credit(&s, err);
+    hazard_release(&s.hazard);
+    spot_history_release(&history);
+    return rc;
 }

@@ -90,7 +90,7 @@ struct quote_search {
 // When the provider ends the machine; 0: it does not.
 int64_t quote_ends_after_s(struct quote_search *search, const struct offer *offer);
 
-// Adds the bill of ask->offer (quote_named.c).
+// Adds the bill of ask->offer (quote_job.c).
 int quote_add_named(struct quote_search *search, struct err *err) MUST_USE;
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "advise/estimate/estimate.h"
 #include "advise/estimate/rates.h"
-#include "advise/run_history.h"
+#include "advise/evidence.h"
 
 struct source {
     const struct proof *proof;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// again: the cost of a run computed again, for records whose cost was false (record/correct.h).
+// again: the cost of a run computed again, for records whose cost was false (record/run.h).
 #ifndef FARE_BILL_AGAIN_H
 #define FARE_BILL_AGAIN_H
 

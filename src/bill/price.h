@@ -6,7 +6,6 @@
 #define FARE_BILL_PRICE_H
 
 #include "bill/charge.h"
-#include "bill/rule.h"
 #include "bill/market.h"
 #include "record/field.h"
 

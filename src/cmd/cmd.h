@@ -15,7 +15,7 @@
 
 #include "base/opt.h"
 #include "cmd/out.h"
-#include "bill/desk.h"
+#include "bill/market.h"
 
 // The first member of every command's options.
 struct cmd_common {

@@ -11,7 +11,7 @@
 #include "base/fs.h"
 #include "base/tree.h"
 #include "train/data/sets.h"
-#include "bill/desk.h"
+#include "bill/market.h"
 #include "book/book.h"
 #include "tables/device.h"
 #include "record/read.h"

@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 
 #include "bill/again.h"
-#include "record/correct.h"
+#include "record/run.h"
 
 static const char *const color_choices[] = {"auto", "always", "never", NULL};
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "cmd/table.h"
-#include "advise/estimate/memory.h"
+#include "advise/estimate/rates.h"
 #include "view/page.h"
 
 #define KEPT      3  // rows of each workload; bills of each training

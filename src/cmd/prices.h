@@ -3,7 +3,7 @@
 #ifndef FARE_CMD_PRICES_H
 #define FARE_CMD_PRICES_H
 
-#include "advise/words.h"
+#include "advise/quote_job.h"
 #include "cmd/cmd.h"
 #include "bill/local.h"
 #include "book/listing.h"

@@ -16,7 +16,7 @@
 #include "cmd/values.h"
 #include "book/import.h"
 #include "record/price_import.h"
-#include "advise/spot/availability.h"
+#include "advise/spot/hazard.h"
 
 #define TRACE_FORMAT "availability"
 #define CATALOGUE    "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/"

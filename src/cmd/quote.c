@@ -11,7 +11,7 @@
 #include "cmd/table.h"
 #include "ledger/ledger.h"
 #include "bill/local.h"
-#include "record/correct.h"
+#include "record/run.h"
 #include "record/read.h"
 #include "view/focus.h"
 
@@ -354,7 +354,7 @@ static int print_json(struct out *out, struct quote *quote, struct err *err)
 struct pinned {
     struct out *out;
     bool json;
-    bool corrected; // the run had a boot that was none (record/correct.h)
+    bool corrected; // the run had a boot that was none (record/run.h)
     size_t count, false_boots;
     struct table table;
 };

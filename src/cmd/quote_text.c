@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "cmd/prices.h"
 #include "cmd/table.h"
-#include "advise/estimate/memory.h"
+#include "advise/estimate/rates.h"
 #include "book/listing.h"
 
 #define ROWS        15 // without --all

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "advise/words.h"
+#include "advise/quote_job.h"
 #include "base/err.h"
 #include "bill/own.h"
 #include "bill/power.h"

@@ -16,7 +16,7 @@
 //     ledger_free(ledger);
 //
 // Records are stored as received but for secrets, including keys of a newer fare; those with a
-// figure that is known to be false are corrected when they are read (record/correct.h). The first
+// figure that is known to be false are corrected when they are read (record/run.h). The first
 // record of an id stays: ids are unique (run_begin_record), and a measurement does not change.
 #ifndef FARE_LEDGER_LEDGER_H
 #define FARE_LEDGER_LEDGER_H

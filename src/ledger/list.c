@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/tree.h"
 #include "ledger/inside.h"
-#include "record/correct.h"
+#include "record/run.h"
 #include "record/mask.h"
 #include "record/read.h"
 
@@ -183,7 +183,7 @@ void ledger_on_damage(ledger_damage_fn *says, void *arg)
     damage.arg = arg;
 }
 
-// What is handed out of a stored record: corrected (record/correct.h) and, with `masks`, without
+// What is handed out of a stored record: corrected (record/run.h) and, with `masks`, without
 // the secrets that earlier versions stored. Appends nothing if the text stays as it is.
 static int ledger_text(const char *stored, bool masks, struct buf *out, struct err *err)
 {

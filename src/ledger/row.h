@@ -59,7 +59,7 @@ struct row {
     struct row_use use;
 };
 
-// Checks the whole record and reads the row, corrected (record/correct.h). ERR_FORMAT if it is not
+// Checks the whole record and reads the row, corrected (record/run.h). ERR_FORMAT if it is not
 // a run or its id is not valid: 1 to 120 letters, digits and . _ : - without a leading dot.
 int row_read(const char *text, size_t len, struct row *row, struct err *err) MUST_USE;
 

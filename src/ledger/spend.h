@@ -24,7 +24,7 @@ struct ledger_spend {
     int64_t wall_ns;
     int64_t boot_ns;  // charged: of a machine that fare ordered for it
     int64_t nano_usd; // as computed when it ended; an old row's may be out of range
-    bool corrected;   // its record had a false cost; this is the right one (record/correct.h)
+    bool corrected;   // its record had a false cost; this is the right one (record/run.h)
 };
 
 typedef int ledger_spend_fn(void *arg, const struct ledger_spend *spend, struct err *err);

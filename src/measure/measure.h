@@ -13,7 +13,7 @@
 
 #include "base/opt.h"
 #include "base/secret.h"
-#include "bill/desk.h"
+#include "bill/market.h"
 #include "measure/price.h"
 #include "measure/session.h"
 #include "record/run.h"

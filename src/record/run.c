@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/run.h"
 
+#include <float.h>
+#include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +12,7 @@
 #include "base/money.h"
 #include "base/rng.h"
 #include "base/sha256.h"
+#include "record/read.h"
 #include "record/reconcile.h"
 
 #define RECORD_TABLES
@@ -214,4 +218,382 @@ bool run_stopped(const struct run *run)
 {
     return run->ended && (strcmp(run->ended, "stopped") == 0 || strcmp(run->ended, "killed") == 0 ||
                           strcmp(run->ended, "interrupted") == 0);
+}
+
+// ---- false figures of earlier builds
+
+// The members that tell whether a record has a fault.
+struct signs_account {
+    struct maybe_real busy_share, full_step_ms;
+};
+
+struct signs_use {
+    struct maybe_int gpus;
+    struct maybe_real other_cpu_percent;
+};
+
+struct signs {
+    char *schema;
+    struct signs_account account;
+    char *source;
+    struct maybe_real step_ms;
+    struct run_phases phases;
+    struct run_projection projection;
+    struct signs_use use;
+    LIST_OF(double) step_plot_ms;
+};
+
+#define T struct signs_account
+static const struct field signs_account_fields[] = {
+    FIELD(FIELD_REAL, T, busy_share, ""),
+    FIELD(FIELD_REAL, T, full_step_ms, ""),
+    FIELD_END,
+};
+#undef T
+#define T struct signs_use
+static const struct field signs_use_fields[] = {
+    FIELD(FIELD_INT, T, gpus, ""),
+    FIELD(FIELD_REAL, T, other_cpu_percent, ""),
+    FIELD_END,
+};
+#undef T
+#define T struct signs
+static const struct field signs_fields[] = {
+    FIELD(FIELD_TEXT, T, schema, ""),
+    FIELD_IN(T, account, signs_account_fields, ""),
+    FIELD(FIELD_TEXT, T, source, ""),
+    FIELD(FIELD_REAL, T, step_ms, ""),
+    FIELD_IN(T, phases, run_phase_fields, ""),
+    FIELD_IN(T, projection, run_projection_fields, ""),
+    FIELD_IN(T, use, signs_use_fields, ""),
+    FIELD(FIELD_REALS, T, step_plot_ms, ""),
+    FIELD_END,
+};
+#undef T
+
+static run_cost_fn *cost_again;
+
+void run_correct_costs(run_cost_fn *cost)
+{
+    cost_again = cost;
+}
+
+static int note(json_t *run, const char *what, struct err *err)
+{
+    json_t *list = json_object_get(run, "corrected");
+    if (!json_is_array(list)) {
+        list = json_array();
+        if (json_object_set_new(run, "corrected", list) != 0)
+            return err_memory(err);
+    }
+    return json_array_append_new(list, json_string(what)) == 0 ? 0 : err_memory(err);
+}
+
+// ---- boot and cost
+
+// Records without a schema are of that time, or of other programs.
+static bool is_old(const struct signs *s)
+{
+    return !s->schema || strcmp(s->schema, RUN_SCHEMA) != 0;
+}
+
+static bool has_false_boot(const struct signs *s)
+{
+    return s->phases.boot_ns.known && is_old(s);
+}
+
+// A start of a saved job was charged for its own time alone.
+static bool is_attempt(const json_t *run)
+{
+    const char *id = json_string_value(json_object_get(run, "id"));
+    const json_t *attempts = json_object_get(json_object_get(run, "saving"), "attempts");
+    for (size_t i = 0; id && i < json_array_size(attempts); i++) {
+        const json_t *attempt = json_array_get(attempts, i);
+        const char *of = json_string_value(json_object_get(attempt, "run"));
+        if (of && strcmp(of, id) == 0 && json_object_get(attempt, "usd"))
+            return true;
+    }
+    return false;
+}
+
+static int add_bytes(const char *bytes, size_t len, void *out)
+{
+    buf_add(out, bytes, len);
+    return 0;
+}
+
+static int to_text(const json_t *run, struct buf *out, struct err *err)
+{
+    int rc = json_dump_callback(run, add_bytes, out, JSON_COMPACT | JSON_REAL_PRECISION(DBL_DIG));
+    return rc == 0 ? buf_check(out, err) : err_memory(err);
+}
+
+// Of the run or, if it was killed, until then.
+static int set_cost(json_t *json, bool ended, struct err *err)
+{
+    struct buf text = {0};
+    struct run run = {0};
+    char usd[MONEY_BYTES];
+    if (!cost_again)
+        return 0;
+    int rc = to_text(json, &text, err);
+    if (rc == 0)
+        rc = record_from_text(run_fields, buf_str(&text), text.len, &run, err);
+    int64_t nano = -1;
+    if (rc == 0)
+        rc = cost_again(&run, &nano, err);
+    if (rc == 0 && nano >= 0) {
+        json_t *to = json_object_get(json, ended ? "spent" : "live");
+        money_text(nano, usd);
+        if (json_object_set_new(to, ended ? "usd" : "bill_usd", json_string(usd)) != 0)
+            rc = err_memory(err);
+    }
+    record_release(run_fields, &run);
+    buf_release(&text);
+    return rc;
+}
+
+static int mend_boot(const struct signs *signs, json_t *run, struct err *err)
+{
+    static const char *const bills[] = {"bill_usd", "projected_usd", "whole_usd"};
+    (void)signs;
+    json_t *phases = json_object_get(run, "phases"), *live = json_object_get(run, "live");
+    if (json_object_set(run, "idle_before_ns", json_object_get(phases, "boot_ns")) != 0)
+        return err_memory(err);
+    json_object_del(phases, "boot_ns");
+    json_object_del(run, "boot_from");
+    TRY(note(run, "boot", err));
+    bool ended = !is_attempt(run) && json_object_del(json_object_get(run, "spent"), "usd") == 0;
+    bool killed = false;
+    for (size_t i = 0; i < sizeof bills / sizeof *bills; i++)
+        killed |= json_object_del(live, bills[i]) == 0;
+    if (!ended && !killed)
+        return 0;
+    TRY(note(run, "cost", err));
+    return set_cost(run, ended, err);
+}
+
+// ---- the interval of a projection
+
+static bool has_reversed_interval(const struct signs *s)
+{
+    const struct run_projection *p = &s->projection;
+    return p->low_s.known && p->high_s.known && p->low_s.v > p->high_s.v;
+}
+
+static double real_of(const json_t *object, const char *key, double otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+static int set_real(json_t *object, const char *key, double value, struct err *err)
+{
+    return json_object_set_new(object, key, json_real(value)) == 0 ? 0 : err_memory(err);
+}
+
+// The lower end was the time that the sample had taken, the upper end that of a projection below
+// it. The whole takes at least as long as the sample; the upper end stays as far above it.
+static int mend_interval(const struct signs *signs, json_t *run, struct err *err)
+{
+    (void)signs;
+    json_t *p = json_object_get(run, "projection");
+    double low = real_of(p, "low_s", 0), high = real_of(p, "high_s", low);
+    double wall = fmin(real_of(p, "wall_s", high), high);
+    double least = fmax(low, real_of(p, "after_s", low));
+    TRY(set_real(p, "wall_s", least, err));
+    TRY(set_real(p, "high_s", least + (high - wall), err));
+    return note(run, "interval", err);
+}
+
+// The least that the whole can take: the sample without its start, and what was left at a tenth
+// less than its fastest stretch, or at half of that where other programs or parts not seen were in
+// the way. Earlier builds subtracted the scatter of a short sample without an end.
+static double least_s(const struct signs *s)
+{
+    const struct run_projection *p = &s->projection;
+    double fastest = s->step_plot_ms.count > 0 ? (double)INFINITY : 0;
+    for (size_t i = 0; i < s->step_plot_ms.count; i++)
+        fastest = fmin(fastest, s->step_plot_ms.items[i]);
+    double share = s->step_ms.v > 0 ? 0.9 * fmin(fastest / s->step_ms.v, 1) : 0;
+    if (p->assumption.v || (s->use.gpus.v == 0 && s->use.other_cpu_percent.v >= 10))
+        share /= 2;
+    return p->after_s.v - p->load_s.v + share * (p->wall_s.v - p->after_s.v);
+}
+
+static bool has_impossible_interval(const struct signs *s)
+{
+    const struct run_projection *p = &s->projection;
+    return is_old(s) && p->low_s.known && p->after_s.known && p->after_s.v <= p->wall_s.v &&
+           p->low_s.v < least_s(s) && !has_reversed_interval(s);
+}
+
+static int raise_interval(const struct signs *signs, json_t *run, struct err *err)
+{
+    TRY(set_real(json_object_get(run, "projection"), "low_s", least_s(signs), err));
+    return note(run, "interval", err);
+}
+
+// ---- the GPU's account of a step
+
+static bool has_account_alone(const struct signs *s)
+{
+    return s->account.busy_share.known && !s->account.full_step_ms.known && is_old(s);
+}
+
+static json_t *account_to_json(const struct run_account *account, struct err *err)
+{
+    const struct run part = {.account = *account};
+    struct buf text = {0};
+    json_t *made = NULL;
+    int rc = record_to_line(run_fields, &part, &text, err);
+    if (rc == 0 && !(made = json_loadb(text.data, text.len, 0, NULL)))
+        err_memory(err);
+    buf_release(&text);
+    return made;
+}
+
+// The members that this build knows; others stay.
+static int replace_account(json_t *run, const json_t *before, const json_t *after, struct err *err)
+{
+    json_t *account = json_object_get(run, "account"), *value;
+    const char *key;
+    json_object_foreach(json_object_get(before, "account"), key, value)
+        json_object_del(account, key);
+    if (json_object_update(account, json_object_get(after, "account")) != 0)
+        return err_memory(err);
+    return 0;
+}
+
+// One that cannot be read stays as it is.
+static int mend_account(const struct signs *signs, json_t *json, struct err *err)
+{
+    (void)signs;
+    struct run run = {0};
+    json_t *before = NULL, *after = NULL;
+    int rc = record_from_json(run_fields, json, &run, NULL);
+    if (rc == 0) {
+        rc = (before = account_to_json(&run.account, err)) ? 0 : ERR_MEMORY;
+        if (rc == 0 && run_reconcile(&run))
+            rc = note(json, "account", err);
+        if (rc == 0)
+            rc = (after = account_to_json(&run.account, err)) ? 0 : ERR_MEMORY;
+        if (rc == 0)
+            rc = replace_account(json, before, after, err);
+    } else {
+        rc = rc == ERR_MEMORY ? err_memory(err) : 0;
+    }
+    json_decref(before);
+    json_decref(after);
+    record_release(run_fields, &run);
+    return rc;
+}
+
+// ---- epochs that are samples
+
+static bool is_mllog(const struct signs *s)
+{
+    size_t len = s->source ? strlen(s->source) : 0;
+    return is_old(s) && len > 7 && strcmp(s->source + len - 7, "(mllog)") == 0;
+}
+
+// No benchmark of MLPerf trains as many epochs, and none counts so few samples.
+static int mend_epochs(const struct signs *signs, json_t *run, struct err *err)
+{
+    (void)signs;
+    json_t *list = json_object_get(run, "epoch_list"), *one;
+    size_t i;
+    bool had = false;
+    json_array_foreach(list, i, one)
+    {
+        json_t *number = json_object_get(one, "epoch");
+        if (!json_is_integer(number) || json_integer_value(number) <= RUN_EPOCHS_MOST)
+            continue;
+        if (json_object_set(one, "samples", number) != 0)
+            return err_memory(err);
+        had |= json_object_del(one, "epoch") == 0;
+    }
+    return had ? note(run, "samples", err) : 0;
+}
+
+// ---- all of them
+
+static const struct {
+    bool (*found)(const struct signs *signs);
+    int (*mend)(const struct signs *signs, json_t *run, struct err *err);
+} faults[] = {{has_false_boot, mend_boot},
+              {has_reversed_interval, mend_interval},
+              {has_impossible_interval, raise_interval},
+              {has_account_alone, mend_account},
+              {is_mllog, mend_epochs}};
+
+static int mend(const struct signs *signs, const char *text, size_t len, struct buf *out,
+                struct err *err)
+{
+    json_error_t why = {0};
+    json_t *run = json_loadb(text, len, 0, &why);
+    int rc = 0;
+    if (!run) // a failed allocation can look like bad syntax
+        return json_error_code(&why) != json_error_numeric_overflow &&
+                       record_from_text(signs_fields, text, len, NULL, NULL) == 0
+                   ? err_memory(err)
+                   : 0;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults && rc == 0; i++)
+        if (faults[i].found(signs))
+            rc = faults[i].mend(signs, run, err);
+    if (rc == ERR_FORMAT) { // its reader says what is wrong
+        json_decref(run);
+        return 0;
+    }
+    if (rc == 0 && json_object_set_new(run, "schema", json_string(RUN_SCHEMA)) != 0)
+        rc = err_memory(err);
+    if (rc == 0)
+        rc = to_text(run, out, err);
+    json_decref(run);
+    return rc;
+}
+
+int run_correct(const char *text, size_t len, struct buf *out, struct err *err)
+{
+    // No record of this build has a fault; this is how they begin.
+    static const char sound[] = "{\"schema\":\"" RUN_SCHEMA "\"";
+    struct signs signs = {0};
+    if (len >= sizeof sound - 1 && memcmp(text, sound, sizeof sound - 1) == 0)
+        return 0;
+    int rc = record_from_checked(signs_fields, text, len, &signs, NULL);
+    bool found = false;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults && rc == 0; i++)
+        found |= faults[i].found(&signs);
+    if (rc == 0 && found)
+        rc = mend(&signs, text, len, out, err);
+    else if (rc != ERR_MEMORY)
+        rc = 0; // its reader says what is wrong
+    else
+        rc = err_memory(err);
+    record_release(signs_fields, &signs);
+    return rc;
+}
+
+int run_note(const char *text, size_t len, const char *what, struct buf *out, struct err *err)
+{
+    json_t *run = json_loadb(text, len, 0, NULL);
+    char *words = NULL; // an error may quote half a character
+    if (!run)
+        return 0;
+    int rc = text_set(&words, what, err);
+    if (rc == 0)
+        rc = note(run, words, err);
+    if (rc == 0)
+        rc = to_text(run, out, err);
+    json_decref(run);
+    free(words);
+    return rc;
+}
+
+bool run_corrected(const struct run *run, const char *what)
+{
+    for (size_t i = 0; i < run->corrected.count; i++)
+        if (strcmp(run->corrected.items[i], what) == 0)
+            return true;
+    return false;
 }

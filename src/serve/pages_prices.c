@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advise/words.h"
+#include "advise/quote_job.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "advise/verdict_words.h"
-#include "advise/words.h"
+#include "advise/quote_job.h"
 #include "base/buf.h"
 #include "base/money.h"
 #include "view/html.h"

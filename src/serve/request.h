@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/sha256.h"
-#include "bill/desk.h"
+#include "bill/market.h"
 #include "view/run_list.h"
 #include "serve/serve.h"
 

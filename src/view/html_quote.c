@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "advise/estimate/memory.h"
+#include "advise/estimate/rates.h"
 #include "bill/bill.h"
 #include "render/markup.h"
 #include "render/part.h"

@@ -11,7 +11,7 @@
 
 #include "base/array.h"
 #include "ledger/published.h"
-#include "bill/desk.h"
+#include "bill/market.h"
 #include "record/read.h"
 #include "record/share.h"
 #include "view/site_job.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "record/correct.h"
+#include "record/run.h"
 
 struct word {
     const char *name, *words;
@@ -48,7 +48,7 @@ void start_idle_words(const struct run *run, struct buf *out)
                run->phases.boot_ns.known ? "was ready" : "was started");
 }
 
-// Faults of earlier builds are single words (record/correct.h); others are members that were left
+// Faults of earlier builds are single words (record/run.h); others are members that were left
 // out, with the reason (ledger/row.h).
 void start_corrected_words(const struct run *run, struct buf *out)
 {

@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "record/correct.h"
 #include "record/read.h"
 #include "record/run.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of earlier builds with figures that were false. Expected texts are written by hand.
-#include "record/correct.h"
+#include "record/run.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "machine/probe.h"
-#include "record/correct.h"
+#include "record/run.h"
 
 static const char text[] =
     "{\"fare\":{\"debug\":true},\"cpu\":{\"model\":\"X\",\"isa\":[{\"name\":\"a\",\"works\":true},"

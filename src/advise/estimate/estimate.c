@@ -8,7 +8,6 @@
 
 #include "base/units.h"
 #include "advise/estimate/rates.h"
-#include "advise/estimate/memory.h"
 
 #define LEVEL         ESTIMATE_90
 #define FROM_95_TO_90 (1.645 / 1.960) // half-widths of a normal distribution

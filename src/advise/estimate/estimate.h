@@ -22,7 +22,7 @@ enum estimate_kind {
     ESTIMATE_ROUGH, // an order of magnitude: another vendor or processor, or over ×/÷ 2
 };
 
-// Whether the GPU's memory suffices (advise/estimate/memory.h).
+// Whether the GPU's memory suffices (advise/estimate/rates.h).
 enum estimate_fit {
     ESTIMATE_FITS,
     ESTIMATE_FIT_UNSURE,

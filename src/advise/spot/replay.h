@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "bill/rule.h"
-#include "advise/spot/availability.h"
+#include "bill/charge.h"
+#include "advise/spot/hazard.h"
 #include "advise/spot/history.h"
 
 #define REPLAY_COUNT    10000  // of one offer

@@ -2,7 +2,7 @@
 // Whether a training fits into other GPUs. Expectations are worked out by hand: PyTorch's allocator
 // held 1.33 times what was in use, so a training that needs 12 GiB shows 16; 70 billion weights of
 // 16 bits are 140 GB, and eight GPUs of 16 GiB have 137.4 GB.
-#include "advise/estimate/memory.h"
+#include "advise/estimate/rates.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 
 #include "ledger/import.h"
 #include "bill/again.h"
-#include "bill/desk.h"
-#include "record/correct.h"
+#include "bill/market.h"
+#include "record/run.h"
 #include "advise/spend/budget.h"
 #include "advise/spend/spend.h"
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "advise/spot/availability.h"
 
 #include <math.h>
 #include <string.h>
