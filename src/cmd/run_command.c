@@ -63,7 +63,10 @@ static void add_speed(struct buf *to, const struct run *run)
 {
     if (!run->steps.known)
         return;
-    buf_adds(to, units_count(run->steps.v, one(run).s).s);
+    if (run->steps.v == 0 && run->step_ms.known) // parts of one were seen
+        buf_printf(to, "less than one %s", one(run).s);
+    else
+        buf_adds(to, units_count(run->steps.v, one(run).s).s);
     if (run->total_steps.known)
         buf_printf(to, " of %lld", (long long)run->total_steps.v);
     if (run->step_ms.known && !counts(run, "samples"))

@@ -142,6 +142,12 @@ static bool alike(double a, double b)
     return fabs(a / b - 1) <= ALIKE;
 }
 
+// Epochs and samples are not steps of the GPU.
+static bool counts_steps(const struct run *run)
+{
+    return !run->progress.counts || strcmp(run->progress.counts, "steps") == 0;
+}
+
 // How long the account's steps last on average, if the run's last `full_ms`. They may be others:
 // layers, or updates after several batches. Where the number of launches does not tell, the
 // utilisation must agree. 0: nothing does.
@@ -149,13 +155,12 @@ static double lasting_ms(const struct run *run, double full_ms)
 {
     const struct run_account *a = &run->account;
     double between_ms = a->between_ms.known ? a->between_ms.v : 0;
-    bool steps = !run->progress.counts || strcmp(run->progress.counts, "steps") == 0;
     struct range range = plausible(run);
     if (between_ms > 0) {
         bool same = fmax(full_ms / between_ms, between_ms / full_ms) <= SAME_STEPS;
         return same || alike(full_ms, a->step_ms.v) ? full_ms : between_ms;
     }
-    if (!steps && !has_utilisation(run))
+    if (!counts_steps(run) && !has_utilisation(run))
         return a->step_ms.v;
     if (within(range, a->busy_share.v * a->step_ms.v / full_ms))
         return full_ms;
@@ -196,7 +201,7 @@ bool run_reconcile(struct run *run)
         drop(a);
         return true;
     }
-    if (lasts_ms > 0)
+    if (lasts_ms > 0 && counts_steps(run))
         a->launches_per_step.v = fmin(a->launches_per_step.v * (full_ms / lasts_ms), LAUNCHES_MOST);
     if (alike(lasts_ms, step_ms))
         return false;

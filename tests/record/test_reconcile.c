@@ -126,6 +126,17 @@ static void epochs_are_no_steps(void **state)
     assert_false(run_reconcile(&run));
     assert_near(run.account.busy_share.v, 0.92, 1e-9);
     record_release(run_fields, &run);
+    // Trainer without its bar (H200, 2026-11-18): an epoch of 13.4 s "launched 327010 kernels".
+    static const char text[] =
+        "{\"step_ms\":13400,\"steady\":{\"steps\":2,\"from_s\":2,\"to_s\":29},\"phases\":{\"train_"
+        "ns\":"
+        "27000000000},\"progress\":{\"counts\":\"epochs\"},\"account\":{\"steps\":7,\"step_ms\":12,"
+        "\"between_ms\":12,\"busy_share\":0.24,\"host_share\":0.76,\"processes\":1,"
+        "\"launches_per_step\":290}}";
+    read_run(text, sizeof text - 1, &run);
+    run_reconcile(&run);
+    assert_near(run.account.launches_per_step.v, 290, 1e-9);
+    record_release(run_fields, &run);
 }
 
 // Without utilisation the measured step time alone counts.
