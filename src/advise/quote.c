@@ -16,7 +16,8 @@
 
 static void know_provider(struct quote_search *s, const struct offer *offer)
 {
-    if (s->provider && strcmp(s->provider, offer->provider) == 0)
+    if (s->provider == offer->provider ||
+        (s->provider && strcmp(s->provider, offer->provider) == 0))
         return;
     s->provider = offer->provider;
     s->factors = tariff_has_regions(s->tariffs, offer->provider);
@@ -50,7 +51,7 @@ static int hour_in_usd(struct quote_search *s, const struct offer *offer, int64_
     }
     if (rc != 0)
         *usd = INT64_MAX; // it becomes a misfit
-    else if (doubt_of(s->proofs.devices, offer, *usd))
+    else if (doubt_below(s->machine.least_hour, offer, *usd))
         *usd = INT64_MAX; // doubtful: any other region counts first
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
@@ -134,6 +135,12 @@ static double boot_s(const struct quote_search *s, const struct offer *offer)
     return row ? (double)row->ns / 1e9 : 0;
 }
 
+// Without a known time there is nothing to say of each offer.
+static bool has_estimates(const struct quote_search *s)
+{
+    return s->estimates && s->proofs.count > 0;
+}
+
 // Null: there is an estimate; else the reason in a few words, and `*why`, perhaps in `room`.
 static const char *no_estimate(struct quote_search *s, const struct offer *offer,
                                const struct estimated *e, const char **why, char room[EVIDENCE_WHY])
@@ -169,13 +176,12 @@ static const char *no_estimate(struct quote_search *s, const struct offer *offer
 // Only the cheapest region, even if all were asked for: estimates do not tell them apart.
 static int add_estimate(struct quote_search *s, const struct offer *offer, struct err *err)
 {
-    const struct estimated *e = NULL;
+    const struct estimated *e = s->machine.estimate;
     const char *why;
     char room[EVIDENCE_WHY];
     int64_t per_hour = 0;
-    if (!s->estimates || s->proofs.count == 0)
-        return 0; // without a known time there is nothing to say of each offer
-    TRY(estimates_find(s->estimates, offer, &e, err));
+    if (!has_estimates(s))
+        return 0;
     const char *reason = no_estimate(s, offer, e, &why, room);
     if (reason)
         return quote_leave_out(&s->leaving, offer, reason, why,
@@ -193,25 +199,45 @@ static int add_estimate(struct quote_search *s, const struct offer *offer, struc
                             .per_hour = per_hour,
                             .estimated = e,
                             .ends_s = quote_ends_after_s(s, offer)};
-    c->expected = (double)per_hour * (boot_s(s, offer) + e->estimate.time_s);
     return 0;
 }
 
 // One row for each training that was measured on such a machine.
+// Texts of one layer of a book are equal only if their addresses are.
+static bool is_same_machine(const struct offer *a, const struct offer *b)
+{
+    return a->provider == b->provider && a->name == b->name && a->gpu == b->gpu &&
+           a->cpu == b->cpu && a->gpus_milli == b->gpus_milli &&
+           a->gpu_memory_mib == b->gpu_memory_mib && a->vcpus_milli == b->vcpus_milli;
+}
+
+static int know_machine(struct quote_search *s, const struct offer *offer, struct err *err)
+{
+    struct quote_machine *m = &s->machine;
+    if (is_same_machine(&m->offer, offer))
+        return 0;
+    m->estimate = NULL;
+    m->found = proofs_find(&s->proofs, offer, m->best) != NULL;
+    m->least_hour = doubt_least(s->proofs.devices, offer);
+    if (!m->found && has_estimates(s))
+        TRY(estimates_find(s->estimates, offer, &m->estimate, err));
+    m->offer = *offer;
+    return 0;
+}
+
 static int consider(void *search, const struct offer *offer, struct err *err)
 {
     struct quote_search *s = search;
-    struct proof_match best[QUOTE_TRAININGS];
     if (!wanted_gpu(s, offer))
         return 0;
-    bool found = proofs_find(&s->proofs, offer, best) != NULL;
-    count_group(s, offer, found);
-    s->matched |= found;
-    if (!found)
+    TRY(know_machine(s, offer, err));
+    count_group(s, offer, s->machine.found);
+    s->matched |= s->machine.found;
+    if (!s->machine.found)
         TRY(add_estimate(s, offer, err));
     for (size_t i = 0; i < QUOTE_TRAININGS; i++)
-        if (best[i].proof)
-            TRY(add_candidate(s, offer, &best[i], err));
+        if (s->machine.best[i].proof)
+            TRY(add_candidate(s, offer, &s->machine.best[i], err));
     return 0;
 }
 
@@ -390,6 +416,10 @@ static int add_estimates(struct quote_search *s, struct err *err)
         return 0;
     if (most == 0 || most > all->count)
         most = all->count;
+    for (size_t i = 0; i < all->count; i++) {
+        struct candidate *c = &all->items[i];
+        c->expected = (double)c->per_hour * (boot_s(s, &c->offer) + c->estimated->estimate.time_s);
+    }
     if (all->count > 1)
         qsort(all->items, all->count, sizeof *all->items, by_expected);
     // Machines without a GPU are the cheapest by far: a few beside those with one.

@@ -66,6 +66,16 @@ struct candidates { // laid out as any list
     bool known;
 };
 
+// What is known of an offer's machine, whatever its region and price: a book has many offers of one
+// in a row.
+struct quote_machine {
+    struct offer offer; // of which the members that proofs, estimates and doubts depend on count
+    struct proof_match best[QUOTE_TRAININGS];
+    bool found;                       // best[0] is a proof
+    const struct estimated *estimate; // null: none, or it was not asked for
+    int64_t least_hour;               // doubt_least()
+};
+
 struct quote_search {
     const struct quote_ask *ask;
     const struct book *book;
@@ -82,7 +92,8 @@ struct quote_search {
     const char *last_provider, *last_name;
     unsigned int kinds_seen, kinds_found;
     int64_t not_measured;
-    bool matched;         // some offer is a machine with a run
+    struct quote_machine machine; // of the last offer
+    bool matched;                 // some offer is a machine with a run
     const char *provider; // the last one: whether its regions have factors, and its machines an end
     bool factors, ends;
 };

@@ -123,18 +123,28 @@ int listing_make(struct listing *list, const struct book *book, const struct boo
 
 const char doubt_power_words[] = "less than the electricity of its GPUs costs: it cannot be";
 
-bool doubt_power(const struct devices *devices, const struct offer *offer, int64_t hour)
+int64_t doubt_least(const struct devices *devices, const struct offer *offer)
 {
     const struct device *gpu = *offer->gpu ? device_find(devices, offer->gpu) : NULL;
     int64_t cost = 0, mw = gpu ? (int64_t)gpu->watts * offer->gpus_milli : 0;
-    return mw > 0 && offer->kind != OFFER_MONTHLY && strcmp(offer->provider, "own") != 0 &&
-           money_scale(DOUBT_LEAST_KWH, mw, MW_PER_KW, MONEY_HALF_EVEN, &cost, NULL) == 0 &&
-           hour < cost;
+    bool known = mw > 0 && strcmp(offer->provider, "own") != 0 &&
+                 money_scale(DOUBT_LEAST_KWH, mw, MW_PER_KW, MONEY_HALF_EVEN, &cost, NULL) == 0;
+    return known ? cost : 0;
+}
+
+bool doubt_power(const struct devices *devices, const struct offer *offer, int64_t hour)
+{
+    return offer->kind != OFFER_MONTHLY && hour < doubt_least(devices, offer);
 }
 
 const char *doubt_of(const struct devices *devices, const struct offer *offer, int64_t hour)
 {
-    if (hour >= 0 && doubt_power(devices, offer, hour))
+    return doubt_below(doubt_least(devices, offer), offer, hour);
+}
+
+const char *doubt_below(int64_t least, const struct offer *offer, int64_t hour)
+{
+    if (hour >= 0 && hour < least && offer->kind != OFFER_MONTHLY)
         return doubt_power_words;
     if (offer->basis == BASIS_FLOOR)
         return "the lowest bid of an auction: one pays that or more";

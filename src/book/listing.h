@@ -63,6 +63,11 @@ extern const char doubt_power_words[]; // its reason, as doubt_of() gives it
 // is its price of an hour in nano-USD; -1: unknown. A user's own rate is never asked about.
 const char *doubt_of(const struct devices *devices, const struct offer *offer, int64_t hour);
 
+// The same in two steps, for machines with many prices: nano-USD an hour for the electricity of its
+// GPUs (0: unknown), and the doubt about one price.
+int64_t doubt_least(const struct devices *devices, const struct offer *offer);
+const char *doubt_below(int64_t least, const struct offer *offer, int64_t hour);
+
 // offer_record: an offer as a record, and its figures as text.
 
 // Fills a zeroed record, without tariff, interruptions and history. The caller releases it.
