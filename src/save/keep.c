@@ -360,6 +360,17 @@ static int apply_bases(struct keep *keep, int64_t deadline_ns, struct err *err)
     return rc;
 }
 
+// Data is written after the manifest that names it, and deleted before it. So where there is some
+// and no manifest, the list of checkpoints is not true.
+static int expect_by_data(struct keep *keep, int64_t deadline_ns, struct err *err)
+{
+    struct store_list list = {0};
+    int rc = keep->count > 0 ? 0 : store_list(keep->store, "data/", &list, deadline_ns, err);
+    keep->expected |= list.count > 0;
+    store_list_release(&list);
+    return rc;
+}
+
 // What this process knows of checkpoints that are still the same.
 static void remember(struct keep *keep, struct save *old, size_t count)
 {
@@ -395,6 +406,8 @@ int keep_load(struct keep *keep, struct buf *notes, int64_t deadline_ns, struct 
     release_saves(old, old_count);
     if (rc == 0)
         rc = apply_bases(keep, deadline_ns, err);
+    if (rc == 0)
+        rc = expect_by_data(keep, deadline_ns, err);
     TRY(rc);
     for (size_t i = 0; keep->lease && i < keep->count; i++)
         if (keep->saves[i].epoch == lease_epoch(keep->lease) &&

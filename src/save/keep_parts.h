@@ -67,7 +67,8 @@ struct keep {
     size_t count, cap;
     int64_t foreign;           // checkpoints of other jobs
     int64_t number;            // of this epoch's last one
-    bool start_over, expected; // keep_options; expected: or the last epoch began from one
+    bool start_over, expected; // keep_options; expected: or the last epoch began from one, or there
+                               // is data of one
     bool passed;               // this epoch left checkpoints behind that it could not use
     int64_t patience_ns;
     struct keep_entry unusable; // the newest of those that none could be used of

@@ -121,6 +121,18 @@ code, said = p.run(60)
 report("saves that are away: it does not train from 0", code == UNUSABLE and p.begun() == [0] and "--start-over" in said, f"{code} {said}")
 (p.home / "saves-away").rename(p.store / "saves")
 
+# ---- the same, where the first start was killed after its first save and before its history said so
+p = saved()
+kept, history = p.saves(), next(p.store.glob("history/*"))
+history.write_text(json.dumps({k: v for k, v in json.loads(history.read_text()).items() if k != "saves"} | {"ended": "running"}))
+(p.store / "saves").rename(p.home / "saves-away")
+code, said = p.run(60)
+report("saves that no history knows are away: it does not train from 0", code == UNUSABLE and p.begun() == [0] and "--start-over" in said,
+       f"{code} {said}")
+shutil.rmtree(p.store / "saves", ignore_errors=True)
+(p.home / "saves-away").rename(p.store / "saves")
+then_good("saves that no history knows are away", p, kept)
+
 # ---- a store on a disk that is not mounted for one start: an empty folder
 p = saved()
 kept, fstab = p.saves(), p.home / "fstab"
