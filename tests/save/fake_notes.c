@@ -9,10 +9,12 @@
 //     base EPOCH            what the epoch begins from is
 //     beat                  the lease was renewed
 //     pause SECONDS, woke   of a thread that looks
+//     turn                  of the loop in which the main thread watches over the job
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -107,4 +109,11 @@ int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *
     if (looks)
         note("woke\n");
     return rc;
+}
+
+int poll(struct pollfd *fds, nfds_t count, int ms)
+{
+    if (ms > 0 && gettid() == getpid())
+        note("turn\n");
+    return REAL(poll)(fds, count, ms);
 }

@@ -38,7 +38,6 @@ from rehearsal_log import Fault  # noqa: E402
 
 EVERY_S = 0.4       # --save-every
 LEASE_S = 1.5       # --lease
-WOKEN_S = 3.0       # by then, fare has ended the job on a machine that woke up
 STEP_MS, PERIOD = 20, 5
 BUCKETS_AT_ONCE = 3  # one server answers more of them too late for their leases
 KINDS = ["job", "fare", "machine", "term", "notice", "short notice", "pause", "store down", "slow start"]
@@ -50,6 +49,11 @@ LIES = [f"bucket: {lie}" for lie in lying_store.LIES]
 UNUSABLE = 74  # exit code: there are checkpoints, and none can be used
 LASTING = {"store down", "slow start", "pause", "disk full", "network cut", "slow network"}  # the job may go on
 counts, lock, ending = {}, threading.Lock(), threading.Event()
+playing, once = set(), threading.Lock()  # under way; of what all of them share and the first one makes
+
+
+class Ended(Exception):
+    """The run was told to end: what is under way proves nothing."""
 
 
 def count(what, n=1):
@@ -147,7 +151,7 @@ class Server:
 
     @classmethod
     def get(cls):
-        with lock:
+        with once:
             if not cls.tried:
                 cls.tried = True
                 if not s3_server.Swift.missing():
@@ -179,8 +183,10 @@ class Rehearsal:
         self.plan = [self.random.choice(self.kinds) for _ in range(self.random.randint(1, 4))]
         self.machines, self.faults, self.alive = 0, [], []  # faults of the store: from, to
         self.notes, self.noted_by = self.dir / "notes", self.disk.with_name("fake_notes.so")
+        self.noted = "sanitize" not in fare  # else what the notes show is not judged
         self.start_times, self.were_wrong, self.kept = {}, set(), rehearsal_log.Kept()  # starts, by name
         self.announced = {}  # by start: when its machine would be gone
+        self.paused = {}  # by start: when its machine stood still and when it woke up
 
     def mount(self):
         """A store that can be full. Without the right to mount, there is none."""
@@ -208,8 +214,8 @@ class Rehearsal:
 
     def preloaded(self, name, more):
         """The environment that notes what this start does."""
-        if "sanitize" in self.fare or not self.noted_by.exists():
-            return {}
+        if not self.noted:
+            return {"FAKE_NOTES_OF": name}
         first = [more["LD_PRELOAD"]] if "LD_PRELOAD" in more else []
         return {"LD_PRELOAD": ":".join([*first, str(self.noted_by)]), "FAKE_NOTES": str(self.notes), "FAKE_NOTES_OF": name}
 
@@ -227,9 +233,12 @@ class Rehearsal:
             self.were_wrong.add(name)
         self.start_times[name] = time.monotonic()
         with open(self.said(name), "ab") as said:
-            fare = subprocess.Popen(self.command(home), cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+            fare = subprocess.Popen(self.command(home), cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+                                    start_new_session=True)
         fare.home, fare.name = home, name
         self.alive.append(fare)
+        if ending.is_set():
+            raise Ended
         return fare
 
     def said(self, name):
@@ -244,10 +253,9 @@ class Rehearsal:
     # ---- interruptions
 
     def interrupt(self, what, fare):
-        job = [p for p in children(fare.pid) if self.is_job(p)]
         now = time.monotonic()
         if what == "job":
-            send(job, signal.SIGKILL)
+            send(self.jobs(fare), signal.SIGKILL)
         elif what == "fare":
             send([fare.pid], signal.SIGKILL)
         elif what == "machine":
@@ -268,6 +276,10 @@ class Rehearsal:
             getattr(self, what.replace(" ", "_"))(seconds)
             self.faults.append((now, time.monotonic()))
 
+    def jobs(self, fare):
+        """The processes of its job."""
+        return [pid for pid in children(fare.pid) if self.is_job(pid)]
+
     def is_job(self, pid):
         try:
             return b"job.py" in Path(f"/proc/{pid}/cmdline").read_bytes() and b"--save" not in Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -284,11 +296,15 @@ class Rehearsal:
         self.wait(other, 2 * self.lease_s + self.random.uniform(0.5, 2))
         woken = time.monotonic()
         send(everything, signal.SIGCONT)
+        self.paused[fare.name] = (began, woken)
+        while self.noted and self.jobs(fare) and len(self.turns_after(fare.name, woken)) < 2:
+            if time.monotonic() > woken + 60:
+                raise Fault("fare did nothing for a minute after its machine woke up")
+            time.sleep(0.1)
         self.wait(fare, 4)
         if fare.poll() is None and other.poll() is None:
             # The ousted one waits for the other: both live, one with a job.
             send([fare.pid] + children(fare.pid), signal.SIGKILL)
-        self.paused.append((began, woken))
         self.next = other
 
     def disk_full(self, seconds):
@@ -464,12 +480,14 @@ class Rehearsal:
         """A start at which something is wrong shows nothing where nothing was saved."""
         while time.monotonic() < until and not rehearsal_log.Log(self.notes).confirmed():
             code = self.wait(fare, 0.1)
-            if code is not None or "FAKE_NOTES" not in self.preloaded("", {}):
+            if code is not None or not self.noted:
                 return code
         return None
 
     def play(self):
-        self.paused, self.next = [], None
+        if self.noted and not self.noted_by.exists():
+            raise Fault(f"{self.noted_by} is not built")
+        self.next = None
         until, todo = time.monotonic() + self.limit_s, list(self.plan)
         while time.monotonic() < until:
             fare, self.next = self.next or self.start(), None
@@ -535,10 +553,10 @@ class Rehearsal:
         """In the order of their starts: first and last line, first and last step."""
         found = {}
         for who, at, what, *rest in lines:
-            c = found.setdefault(who, {"from": float(at), "first": 0, "steps": {}})
+            c = found.setdefault(who, {"from": float(at), "first": 0, "of": None, "steps": {}})
             c["to"] = float(at)
             if what == "start":
-                c["first"] = int(rest[0])
+                c["first"], c["of"] = int(rest[0]), rest[1]
             if what == "step":
                 c["steps"][int(rest[0])] = float(at)
         in_order = sorted(found.values(), key=lambda c: c["from"])
@@ -546,17 +564,27 @@ class Rehearsal:
 
     def began(self, c, others):
         """A copy that stood still while it started says so when it has woken up, beside the one that took over."""
-        for began, woken in self.paused:
-            if woken <= c["from"] and c["to"] <= woken + WOKEN_S and any(began <= o["from"] < c["from"] < o["to"] for o in others):
-                return began
-        return c["from"]
+        began, woken = self.paused.get(c["of"], (0, c["to"]))
+        return began if woken <= c["from"] and any(began <= o["from"] < c["from"] < o["to"] for o in others) else c["from"]
+
+    def turns_after(self, start, at):
+        return [turn for turn in rehearsal_log.Log(self.notes).turns(start) if turn > at]
+
+    def awake(self, c):
+        """From when to when a copy on a machine that stood still may make steps: fare looks at its lease in every turn of its loop, so
+        that the second turn that begins after the machine woke up follows such a look."""
+        if c["of"] not in self.paused:
+            return 0, 0
+        woken = self.paused[c["of"]][1]
+        turns = self.turns_after(c["of"], max(woken, c["from"]))
+        return woken, turns[1] if len(turns) > 1 else float("inf")
 
     def judge_copies(self, lines):
         copies = self.copies(lines)
         for a, b in zip(copies, copies[1:]):
             late = [at for at in a["steps"].values() if at > b["from"]]
-            # A machine that stood still may finish the step it was in before fare has ended it.
-            stale = [at for at in late if not any(woken <= at <= woken + WOKEN_S for _, woken in self.paused)]
+            woken, until = self.awake(a) if late else (0, 0)
+            stale = [at for at in late if not woken <= at <= until]
             count("steps by a copy that woke up", len(late) - len(stale))
             if stale:
                 raise Fault(f"two copies made progress: {len(stale)} steps, up to {max(stale) - b['from']:.2f} s late")
@@ -577,7 +605,7 @@ class Rehearsal:
 
     def count_loss(self, copies):
         for a, b in zip(copies, copies[1:]):
-            if not a["steps"] or any(began <= a["to"] <= ended for began, ended in self.faults + self.paused):
+            if not a["steps"] or any(began <= a["to"] <= ended for began, ended in [*self.faults, *self.paused.values()]):
                 continue
             kept = [at for step, at in a["steps"].items() if step <= b["first"]]
             count("ms lost", int((a["to"] - (max(kept) if kept else a["from"])) * 1e3))
@@ -604,7 +632,7 @@ class OnS3(Rehearsal):
     def __init__(self, fare, seed):
         super().__init__(fare, seed)
         self.lease_s = 2.0
-        self.links = []  # of each start
+        self.links, self.beyond = [], Server.get().ports["proxy"]  # of each start; where they lead
         self.prefix = f"{seed}-{time.monotonic_ns()}"
         self.store = f"s3://jobs/{self.prefix}"
         self.wrong = [what for what in self.wrong if what in ("folder gone", "folder errors")] + LIES
@@ -615,7 +643,7 @@ class OnS3(Rehearsal):
         def note(what):
             with open(self.notes, "a") as file:
                 file.write(f"{name} network {time.monotonic():.6f} {what}\n")
-        self.links.append(Link(Server.get().ports["proxy"], note))
+        self.links.append(Link(self.beyond, note))
         return Server.get().environment(AWS_ENDPOINT_URL=f"http://127.0.0.1:{self.links[-1].port}")
 
     def names(self, below):
@@ -635,7 +663,12 @@ class OnS3(Rehearsal):
         liar.huge = 1 << 25  # what a manifest may have
         about = self.random.choice(["", "saves", "data"] if lie in lying_store.OBJECTS else ["", "saves", "lease"])
         liar.lie(lie, about)
-        return liar.listener.shutdown, {"AWS_ENDPOINT_URL": liar.endpoint}
+        self.beyond = liar.listener.server_address[1]
+        return lambda: self.end_lies(liar), {}
+
+    def end_lies(self, liar):
+        self.beyond = liar.port
+        liar.listener.shutdown()
 
     def network_cut(self, seconds):
         for link in self.links:
@@ -670,14 +703,14 @@ class Native(Rehearsal):
         self.plan = [what for what in self.plan if what not in ("job", "pause", *self.wrong)] or ["machine"]
         # Its checkpoints have eight megabytes.
         subprocess.run(["umount", "-l", str(self.store)], stderr=subprocess.DEVNULL)
-        with lock:
+        with once:
             if Native.reference is None:
                 Native.reference = self.train(self.dir / "reference", ["--checkpoint", "out"])
 
     def train(self, home, more):
         home.mkdir()
         subprocess.run([self.fare, *self.TRAINING, "--no-ledger", *more], cwd=home, env=self.environment(home), check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         return self.last(home)
 
     def last(self, home):
@@ -706,20 +739,28 @@ def one(fare, seed):
     """Its fault, or None, and the seconds that it took."""
     if ending.is_set():
         return None, 0.0
-    number = int(seed.split("-")[1])
-    s3 = on_bucket(seed) and Server.get()
-    r = (Native if number % 40 == 7 else OnS3 if s3 else Rehearsal)(fare, seed)
-    began = time.monotonic()
-    fault = None
+    began, fault, r = time.monotonic(), None, None
     try:
+        native, s3 = int(seed.split("-")[1]) % 40 == 7, on_bucket(seed) and Server.get()
+        r = (Native if native else OnS3 if s3 else Rehearsal)(fare, seed)
+        playing.add(r)
         r.play()
-    except Fault as why:
-        fault = f"{seed} ({r.kind}, {', '.join(r.plan)}): {why}; see {r.dir}"
     except Exception as why:
-        fault = f"{seed}: {type(why).__name__}: {why}; see {r.dir}"
-    r.close(fault is not None)
-    count("rehearsals")
-    return fault, time.monotonic() - began
+        words = str(why) if isinstance(why, Fault) else f"{type(why).__name__}: {why}"
+        fault = f"{seed} ({r.kind}, {', '.join(r.plan)}): {words}; see {r.dir}" if r else f"{seed}: {words}"
+    cut = ending.is_set()
+    playing.discard(r)
+    if r:
+        r.close(fault is not None and not cut)
+    count("rehearsals cut by the end of the run" if cut else "rehearsals")
+    return None if cut else fault, time.monotonic() - began
+
+
+def end(*_):
+    """No more are begun, and those under way are cut."""
+    ending.set()
+    for r in list(playing):
+        send([pid for fare in r.alive if fare.poll() is None for pid in (fare.pid, *children(fare.pid))], signal.SIGKILL)
 
 
 def main():
@@ -733,8 +774,8 @@ def main():
     fare = str(Path(args.fare).resolve())
     seeds = [args.seed] if "-" in args.seed else [f"{args.seed}-{i}" for i in range(args.first, args.first + args.count)]
     faults, began = [], time.monotonic()
-    for number in (signal.SIGTERM, signal.SIGINT):  # no more are begun
-        signal.signal(number, lambda *_: ending.set())
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, end)
     def play(seed):
         fault, _ = one(fare, seed)
         if fault:

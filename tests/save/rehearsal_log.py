@@ -58,6 +58,10 @@ class Log:
     def beats(self, start):
         return [line[2] for line in self.lines if line[0] == start and line[3] == "beat"]
 
+    def turns(self, start):
+        """Of the loop in which fare watches over the job."""
+        return [line[2] for line in self.lines if line[0] == start and line[3] == "turn"]
+
     def threads(self, start):
         """The cycles of each saving thread of a start."""
         lines = [line for line in self.lines if line[0] == start]

@@ -94,6 +94,7 @@ def free_port():
 
 
 def die_with_parent():
+    """Precisely: with the thread that started it."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
@@ -105,7 +106,6 @@ class Swift:
 
     def __init__(self, folder):
         self.dir = Path(folder)
-        self.children = []
         self.ports = {kind: free_port() for kind in ("account", "container", "object", "cache", "proxy")}
         (self.dir / "disks/d1").mkdir(parents=True)
         (self.dir / "swift.conf").write_text("[swift-hash]\nswift_hash_path_suffix = s\nswift_hash_path_prefix = p\n")
@@ -114,16 +114,12 @@ class Swift:
             (self.dir / f"{kind}.conf").write_text(STORAGE.format(kind=kind, port=self.ports[kind], dir=self.dir, user=user))
         (self.dir / "proxy.conf").write_text(PROXY.format(port=self.ports["proxy"], cache=self.ports["cache"], secret=SECRET,
                                                            dir=self.dir, user=user, domain=DOMAIN))
-        memcached = shutil.which("memcached", path=SEARCH)
-        self.start("memcached", memcached, "-u", user, "-l", "127.0.0.1", "-p", str(self.ports["cache"]), "-m", "16")
-        self.start("servers", "/usr/bin/python3", __file__, str(self.dir), *(f"{k}:{p}" for k, p in self.ports.items()))
+        # It ends with this process, when its input does. Not by die_with_parent(): whoever started it may be a thread of a pool.
+        command = ["/usr/bin/python3", __file__, str(self.dir), *(f"{k}:{p}" for k, p in self.ports.items())]
+        with open(self.dir / "servers.out", "wb") as out:
+            self.servers = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out, start_new_session=True)
         for port in self.ports.values():
             self.wait(port)
-
-    def start(self, name, *command):
-        with open(self.dir / f"{name}.out", "wb") as out:
-            self.children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                                  preexec_fn=die_with_parent))
 
     def wait(self, port):
         for _ in range(2400):  # two minutes: a loaded machine took more than 30 s
@@ -132,9 +128,9 @@ class Swift:
                 return
             except OSError:
                 time.sleep(0.05)
-            if any(c.poll() is not None for c in self.children):
+            if self.servers.poll() is not None:
                 break
-        said = "".join(p.read_text()[-600:] for p in self.dir.glob("*.out"))
+        said = (self.dir / "servers.out").read_text()[-600:]
         self.stop()
         raise RuntimeError(f"swift did not start: {said}")
 
@@ -174,15 +170,15 @@ class Swift:
             raise RuntimeError(f"cannot make the bucket {name}: {status} {answer[:300]}")
 
     def stop(self):
-        for child in self.children:
-            child.kill()
-        for child in self.children:
-            child.wait()
-        self.children = []
+        self.servers.kill()
+        self.servers.wait()
+        self.servers.stdin.close()
 
 
 def serve(folder, ports):
-    """All four servers, each in a child; swift is imported once, which takes longer than the rest."""
+    """All four servers and memcached, each in a child; swift is imported once, which takes longer than the rest."""
+    subprocess.Popen([shutil.which("memcached", path=SEARCH), "-u", getpass.getuser(), "-l", "127.0.0.1", "-p", ports["cache"], "-m", "16"],
+                     stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
     import swift.common.utils
     swift.common.utils.SWIFT_CONF_FILE = os.path.join(folder, "swift.conf")
     from swift.common.ring import RingBuilder
@@ -198,7 +194,7 @@ def serve(folder, ports):
             die_with_parent()
             run_wsgi(os.path.join(folder, f"{kind}.conf"), f"{kind}-server")
             os._exit(0)
-    signal.pause()
+    sys.stdin.read()
 
 
 if __name__ == "__main__":
