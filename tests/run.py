@@ -12,6 +12,7 @@ for both), replays for the last, which is sanitized.
 """
 import argparse
 import os
+import queue
 import re
 import shlex
 import shutil
@@ -21,7 +22,7 @@ import sys
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
@@ -313,11 +314,22 @@ def main():
 
     passed = failed = skipped = 0
     began, cpu_s = time.monotonic(), 0.0
-    # On Linux a thread has a priority of its own, and what it starts inherits that.
-    with ThreadPoolExecutor(args.jobs, initializer=os.nice, initargs=(NICE,)) as pool, ThreadPoolExecutor(WAITING_AT_ONCE) as beside:
-        ends = [(beside if name_of(job) in WAITING else pool).submit(timed, job) for job in jobs]
-        for end in as_completed(ends):
-            outcome = end.result()
+    waiting, computing = (iter([job for job in jobs if (name_of(job) in WAITING) == waits]) for waits in (True, False))
+    ended = queue.SimpleQueue()
+
+    def work(*lists):  # threads share an iterator: each takes the next of its jobs
+        for some in lists:
+            if some is computing:
+                os.nice(NICE)  # on Linux a thread has a priority of its own, and what it starts inherits that
+            for job in some:
+                ended.put(timed(job))
+
+    # Who is done with those that sleep goes on with the others, one more than there are processors: now and then these wait too.
+    with ThreadPoolExecutor(args.jobs + WAITING_AT_ONCE) as pool:
+        for lists in [(computing,)] * args.jobs + [(waiting,)] * (WAITING_AT_ONCE - 1) + [(waiting, computing)]:
+            pool.submit(work, *lists)
+        for _ in jobs:
+            outcome = ended.get()
             passed += len(outcome.passed)
             failed += len(outcome.failed)
             skipped += len(outcome.skipped)

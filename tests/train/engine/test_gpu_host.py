@@ -15,6 +15,7 @@ from tap import done, report  # noqa: E402
 
 FARE = os.environ["FARE"]
 FAKE = os.path.join(os.environ["BUILD"], "tests", "train", "engine", "fake_gpu.so")
+L1 = ("l1", "--n", "512", "--m", "512", "--dim", "64", "--max-time", "100ms")
 
 
 def fare(*args, **env):
@@ -92,18 +93,18 @@ report("and says so to who wants tf32", code == 2 and "compute capability 8.0" i
 code, run, err = fare("mlp", "--steps", "20", "--engine", "cuda", FAKE_GPU_MEMORY=3000000)
 report("too little memory: how much was asked for, and is there", code == 1 and "not enough memory" in err
        and "MiB" in err and "--batch" in err, err)
-code, run, err = fare("l1", "--n", "512", "--m", "512", "--dim", "64", "--precision", "bf16", "--json")
+code, run, err = fare(*L1, "--precision", "bf16", "--json")
 report("l1 only adds: it is in f32", code == 0 and run["precision"] == "f32", err)
 # 512 × 512 × 64 differences, and 2 × 512 × 64 numbers of 4 bytes
 report("l1: transfer and calculation apart", code == 0 and run["l1_transfer_ms"] > 0
        and abs(run["l1_transfer_ms"] / 1e3 * run["l1_copy_bytes_per_s"] / (2 * 512 * 64 * 4) - 1) < 1e-9
        and abs(run["l1_calculation_ms"] / 1e3 * run["l1_pairs_per_s"] / (512 * 512 * 64) - 1) < 1e-9, run)
 for call in (1, 2, 3):
-    code, run, err = fare("l1", "--n", "512", "--m", "512", "--dim", "64", "--json", FAKE_GPU_FAIL=f"cuMemHostAlloc:{call}")
+    code, run, err = fare(*L1, "--json", FAKE_GPU_FAIL=f"cuMemHostAlloc:{call}")
     report(f"l1 without memory that the GPU reaches directly ({call})", code == 0 and run["l1_pairs_per_s"] > 0, err)
 for call in ("cuMemcpyDtoHAsync_v2:2", "cuStreamWaitEvent:2", "cuEventRecord:9", "cuEventSynchronize:3", "cuMemAlloc_v2:1",
              "cuLaunchKernel:2"):
-    code, run, err = fare("l1", "--n", "512", "--m", "512", "--dim", "64", FAKE_GPU_FAIL=call, FAKE_GPU_CODE=719)
+    code, run, err = fare(*L1, FAKE_GPU_FAIL=call, FAKE_GPU_CODE=719)
     report(f"l1 on a GPU that goes away in {call}: an error that names the call", code == 1 and call.split(":")[0][:10] in err
            and "LAUNCH_FAILED" in err, err)
 for call in ("cuGraphLaunch:3", "cuStreamSynchronize:20", "cuMemcpyDtoHAsync_v2:10", "cuGraphCreate:1", "cuGraphAddKernelNode:5",
