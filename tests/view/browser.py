@@ -20,12 +20,11 @@ except ImportError:
 TEXTS = """
 const found = [];
 const opaque = c => { const n = c.match(/[\\d.]+/g).map(Number); return n.length < 4 || n[3] > 0.99 ? n : null; };
+const known = new Map();
 function behind(e) {
-  for (; e; e = e.parentElement) {
-    const c = opaque(getComputedStyle(e).backgroundColor);
-    if (c) return c;
-  }
-  return matchMedia('(prefers-color-scheme: dark)').matches ? [18, 18, 18] : [255, 255, 255];
+  if (!e) return matchMedia('(prefers-color-scheme: dark)').matches ? [18, 18, 18] : [255, 255, 255];
+  if (!known.has(e)) known.set(e, opaque(getComputedStyle(e).backgroundColor) || behind(e.parentElement));
+  return known.get(e);
 }
 const walker = document.createTreeWalker(document, NodeFilter.SHOW_TEXT);
 while (walker.nextNode()) {
@@ -118,7 +117,7 @@ class Browser:
         """The whole page as PNG, or WebP by the path's name; written where one is given. Or a part: from `top`, so high."""
         size = self.cdp("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": top, "width": size["width"], "height": min(size["height"] - top, height or 15000), "scale": 1}
-        kind = {"format": "webp", "quality": 85} if path and path.suffix == ".webp" else {"format": "png"}
+        kind = {"format": "webp", "quality": 85} if path and path.suffix == ".webp" else {"format": "png", "optimizeForSpeed": not path}
         picture = base64.b64decode(self.cdp("Page.captureScreenshot", captureBeyondViewport=True, clip=clip, **kind)["data"])
         if path:
             path.write_bytes(picture)

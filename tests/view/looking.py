@@ -23,7 +23,15 @@ return found;
 # Texts that are there and not to be seen: without room, left of or above the page, cut by what holds
 # them; in fields, longer than these. And words that programs write where they have none.
 MISSING = """
-const found = [];
+const found = [], known = new Map();
+function edges(a) {  // of all that cuts what a holds, from the inside out
+  if (!a) return [];
+  if (!known.has(a)) {
+    const style = getComputedStyle(a), cuts = a.tagName !== 'svg' && ['hidden', 'clip'].some(o => style.overflowX === o || style.overflowY === o);
+    known.set(a, cuts ? [a.getBoundingClientRect(), ...edges(a.parentElement)] : edges(a.parentElement));
+  }
+  return known.get(a);
+}
 const walker = document.createTreeWalker(document, NodeFilter.SHOW_TEXT);
 while (walker.nextNode()) {
   const node = walker.currentNode, e = node.parentElement, text = node.data.trim();
@@ -37,11 +45,8 @@ while (walker.nextNode()) {
   const b = range.getBoundingClientRect();
   if (b.width < 1 || b.height < 1) found.push('no room: ' + text);
   if (b.left + scrollX < -1 || b.top + scrollY < -1) found.push('off the page: ' + text);
-  for (let a = e; a; a = a.parentElement) {
-    const style = getComputedStyle(a), box = a.getBoundingClientRect();
-    if (a.tagName !== 'svg' && ['hidden', 'clip'].some(o => style.overflowX === o || style.overflowY === o) &&
-        (b.right > box.right + 1 || b.bottom > box.bottom + 2)) found.push('cut: ' + text);
-  }
+  for (const box of edges(e))
+    if (b.right > box.right + 1 || b.bottom > box.bottom + 2) found.push('cut: ' + text);
   if (/\\(null\\)|\\b(undefined|null|nan|-nan|inf)\\b/i.test(text)) found.push('no word: ' + text);
 }
 for (const e of document.querySelectorAll('input:not([type=checkbox],[type=hidden]),select')) {
