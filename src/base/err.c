@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 int err_setv(struct err *err, int code, const char *format, va_list args)
@@ -112,4 +113,11 @@ int err_context(struct err *err, const char *format, ...)
     memcpy(err->text, context, len);
     snprintf(err->text + len, sizeof err->text - len, ": %s", text);
     return err->code;
+}
+
+void free_pointer(void *pointer)
+{
+    void *memory; // whatever it points to
+    memcpy(&memory, pointer, sizeof memory);
+    free(memory);
 }

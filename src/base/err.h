@@ -35,8 +35,13 @@ struct err {
 #define MUST_USE          __attribute__((warn_unused_result))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 
+// A local variable that is released on every way out of its block: `SCOPED(buf_release) struct buf
+// text = {0};`. The last declared goes first. What is handed on must leave a zeroed struct behind.
+#define SCOPED(release) __attribute__((cleanup(release)))
+void free_pointer(void *pointer); // SCOPED(free_pointer) char *copy = ...;
+
 // Returns the step's code from the calling function if the step fails. For functions that have
-// nothing to release; the others keep `rc` and continue to their clean-up.
+// nothing to release but what is SCOPED; the others keep `rc` and continue to their clean-up.
 #define TRY(step)                                                                                  \
     do {                                                                                           \
         int try_rc = (step);                                                                       \

@@ -27,14 +27,13 @@ static bool ends_in_lib(const char *dir)
 
 int bundle_program(struct buf *out, struct err *err)
 {
-    struct buf dir = {0};
-    int rc = fs_program_dir(&dir, err);
-    if (rc == 0 && ends_in_lib(buf_str(&dir)))
+    SCOPED(buf_release) struct buf dir = {0};
+    TRY(fs_program_dir(&dir, err));
+    if (ends_in_lib(buf_str(&dir)))
         buf_printf(out, "%.*s/fare", (int)dir.len - 4, buf_str(&dir));
-    else if (rc == 0)
+    else
         buf_printf(out, "%s/fare", buf_str(&dir));
-    buf_release(&dir);
-    return rc != 0 ? rc : buf_check(out, err);
+    return buf_check(out, err);
 }
 
 static int sum_of(const char *file, char hex[SHA256_HEX_BYTES], int64_t *bytes, struct err *err)
@@ -66,34 +65,27 @@ static int describe(struct dispatch_bundle *bundle, const char *file, struct err
 {
     char hex[SHA256_HEX_BYTES];
     int64_t bytes = 0;
-    char *whole = realpath(file, NULL);
+    SCOPED(free_pointer) char *whole = realpath(file, NULL);
     if (!whole) {
         err_errno(err, errno, "cannot open the bundle '%s'", file);
         return err_hint(err, "`make dist` writes one; name it with --bundle FILE");
     }
-    int rc = sum_of(whole, hex, &bytes, err);
-    if (rc == 0)
-        rc = TEXTS_SET(err, {&bundle->file, whole}, {&bundle->version, FARE_VERSION},
-                       {&bundle->sha256, hex});
+    TRY(sum_of(whole, hex, &bytes, err));
+    TRY(TEXTS_SET(err, {&bundle->file, whole}, {&bundle->version, FARE_VERSION},
+                  {&bundle->sha256, hex}));
     bundle->bytes = some_int(bytes);
-    free(whole);
-    return rc;
+    return 0;
 }
 
 // Runs a program that packs; `what` is for the error. Exit codes up to `most` are good.
 static int pack(struct call *call, const char *what, int most, struct err *err)
 {
-    struct call_result result = {0};
+    SCOPED(call_result_release) struct call_result result = {0};
     call->limit_ns = PACK_LIMIT_NS;
     int rc = call_run(call, &result, err);
-    if (rc == 0 && (!result.exited || result.exit_code > most)) {
-        struct buf words = {0};
-        call_words(&result, &words);
-        rc = err_set(err, ERR_FAIL, "cannot pack %s: %.300s", what, buf_str(&words));
-        buf_release(&words);
-    }
+    if (rc == 0 && (!result.exited || result.exit_code > most))
+        rc = call_failed(&result, ERR_FAIL, short_text("cannot pack %s", what).s, err);
     call_release(call);
-    call_result_release(&result);
     return rc;
 }
 
@@ -122,10 +114,10 @@ static int pack_own(const char *dir, const char *folder, struct buf *file, struc
     call_arg(&call, "./lib");
     call_arg(&call, "./share");
     struct short_text packed = short_text("%s.%d", buf_str(file), (int)getpid());
-    int rc = pack(&call, "fare's own folder", 0, err);
-    if (rc == 0 && rename(packed.s, buf_str(file)) != 0)
-        rc = err_errno(err, errno, "cannot write '%s'", buf_str(file));
-    return rc;
+    TRY(pack(&call, "fare's own folder", 0, err));
+    if (rename(packed.s, buf_str(file)) != 0)
+        return err_errno(err, errno, "cannot write '%s'", buf_str(file));
+    return 0;
 }
 
 // dist/ beside the folder of a build, if it was made after the program.
@@ -146,19 +138,14 @@ static int find_dist(const char *dir, struct buf *file, struct err *err)
 int bundle_find(struct dispatch_bundle *bundle, const char *file, const char *folder,
                 struct err *err)
 {
-    struct buf dir = {0}, found = {0};
+    SCOPED(buf_release) struct buf dir = {0}, found = {0};
     const char *named = file ? file : getenv("FARE_BUNDLE");
     if (named && *named)
         return describe(bundle, named, err);
-    int rc = fs_program_dir(&dir, err);
-    if (rc == 0)
-        rc = ends_in_lib(buf_str(&dir)) ? pack_own(buf_str(&dir), folder, &found, err)
-                                        : find_dist(buf_str(&dir), &found, err);
-    if (rc == 0)
-        rc = describe(bundle, buf_str(&found), err);
-    buf_release(&dir);
-    buf_release(&found);
-    return rc;
+    TRY(fs_program_dir(&dir, err));
+    TRY(ends_in_lib(buf_str(&dir)) ? pack_own(buf_str(&dir), folder, &found, err)
+                                   : find_dist(buf_str(&dir), &found, err));
+    return describe(bundle, buf_str(&found), err);
 }
 
 // ---- the user's folder

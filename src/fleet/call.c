@@ -39,14 +39,13 @@ void call_arg(struct call *call, const char *arg)
 
 void call_argf(struct call *call, const char *format, ...)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     va_list args;
     va_start(args, format);
     buf_vprintf(&text, format, args);
     va_end(args);
     call->failed |= text.failed;
     call_arg(call, buf_str(&text));
-    buf_release(&text);
 }
 
 void call_args(struct call *call, char *const *args)
@@ -89,19 +88,29 @@ static void add_last_line(const struct buf *text, struct buf *out)
     buf_add(out, all + begin, len < 300 ? len : 300);
 }
 
-void call_words(const struct call_result *result, struct buf *out)
+bool call_says(const char *text, const char *const *words)
 {
-    size_t before = out->len;
-    add_last_line(&result->err_text, out);
-    bool said = out->len > before;
-    buf_adds(out, said ? " (" : "");
+    for (; *words; words++)
+        if (strstr(text, *words))
+            return true;
+    return false;
+}
+
+int call_failed(const struct call_result *result, int code, const char *what, struct err *err)
+{
+    SCOPED(buf_release) struct buf how = {0};
+    add_last_line(&result->err_text, &how);
+    bool said = how.len > 0;
+    buf_adds(&how, said ? " (" : "");
     if (result->timed_out)
-        buf_printf(out, "no answer within %lld s", (long long)(result->wall_ns / NS_PER_S));
+        buf_printf(&how, "no answer within %lld s", (long long)(result->wall_ns / NS_PER_S));
     else if (result->exited)
-        buf_printf(out, "exit code %d", result->exit_code);
+        buf_printf(&how, "exit code %d", result->exit_code);
     else
-        buf_printf(out, "ended by signal %d", result->signal);
-    buf_adds(out, said ? ")" : "");
+        buf_printf(&how, "ended by signal %d", result->signal);
+    buf_adds(&how, said ? ")" : "");
+    return err_set(err, result->timed_out ? ERR_TIMEOUT : code, "%s%s%.400s", what ? what : "",
+                   what ? ": " : "", buf_str(&how));
 }
 
 // ---- the pool

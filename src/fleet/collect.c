@@ -249,7 +249,7 @@ static bool mean_price(const struct places *places, struct index *names, double 
 void collect_bill(const struct dispatch *dispatch, const struct places *places,
                   struct collect_bill *bill)
 {
-    struct index names = {0};
+    SCOPED(index_release) struct index names = {0};
     double run_s = 0, hours = 0, mean = 0;
     size_t ended = 0;
     bool known = mean_price(places, &names, &mean);
@@ -265,7 +265,6 @@ void collect_bill(const struct dispatch *dispatch, const struct places *places,
             money_sum(&bill->so_far, task->now.cost.nano);
         }
     }
-    index_release(&names);
     if (!known)
         bill->so_far = -1;
     double rest = ended > 0 ? run_s / (double)ended / 3600 * hours : 0;

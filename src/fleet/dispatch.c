@@ -38,14 +38,13 @@ static void order(struct dispatcher *d, struct site *s, enum verb verb)
 // Starts the program for the verb that was ordered.
 static int begin(struct dispatcher *d, struct site *s, struct err *err)
 {
-    struct call call = {0};
+    SCOPED(call_release) struct call call = {0};
     struct call_result nothing = {.exited = true};
     struct err why = {0};
     int rc = s->place->target->prepare(&d->fleet, s->place, s->verb, &s->chosen, &call, &why);
     bool none = rc == 0 && !call.argv;
     if (rc == 0 && !none)
         rc = calls_start(d->calls, &call, s, &why);
-    call_release(&call);
     if (none)
         return site_answered(d, s, &nothing, err);
     if (rc == 0)

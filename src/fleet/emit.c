@@ -285,20 +285,14 @@ static void emit_set_up_head(struct buf *out, const struct emit_task *task, cons
 // Appends share/cron/NAME without its head, which ends with the first empty line.
 static int emit_template(struct buf *out, const char *name, struct err *err)
 {
-    struct buf path = {0}, text = {0};
-    int rc = folder_share(&path, err);
+    SCOPED(buf_release) struct buf path = {0}, text = {0};
+    TRY(folder_share(&path, err));
     buf_printf(&path, "/cron/%s", name);
-    if (rc == 0)
-        rc = buf_check(&path, err);
-    if (rc == 0)
-        rc = fs_read(buf_str(&path), TEMPLATE_MAX, &text, err);
-    if (rc == 0) {
-        const char *body = strstr(buf_str(&text), "\n\n");
-        buf_adds(out, body ? body + 1 : buf_str(&text));
-    }
-    buf_release(&path);
-    buf_release(&text);
-    return rc;
+    TRY(buf_check(&path, err));
+    TRY(fs_read(buf_str(&path), TEMPLATE_MAX, &text, err));
+    const char *body = strstr(buf_str(&text), "\n\n");
+    buf_adds(out, body ? body + 1 : buf_str(&text));
+    return 0;
 }
 
 // The script that a cloud's machine runs at each boot.

@@ -262,21 +262,12 @@ static int complaint(const char *text, struct err *err)
     return err_set(err, later ? ERR_IO : ERR_FAIL, "%.300s", words);
 }
 
-static int not_understood(const struct call_result *result, struct err *err)
-{
-    struct buf words = {0};
-    call_words(result, &words);
-    err_set(err, result->timed_out ? ERR_TIMEOUT : ERR_IO, "%.400s", buf_str(&words));
-    buf_release(&words);
-    return err ? err->code : ERR_IO;
-}
-
 // As target->read, for the answer of a script that was reached.
 static int host_read(const struct fleet *fleet, enum verb verb, struct place *place,
                      const struct chosen *chosen, const struct call_result *result,
                      struct task_report *reports, struct err *err)
 {
-    struct buf words = {0};
+    SCOPED(buf_release) struct buf words = {0};
     int rc = 0;
     const char *error = script_marked(&result->out, ERROR, &words);
     if (error && verb == VERB_START) { // it says itself that nothing was started
@@ -288,7 +279,7 @@ static int host_read(const struct fleet *fleet, enum verb verb, struct place *pl
     } else if (verb == VERB_CHECK || verb == VERB_BRING) {
         const char *state = script_marked(&result->out, PLACE, &words);
         place->needs_bundle = state && strcmp(state, "bundle") == 0;
-        rc = state ? 0 : not_understood(result, err);
+        rc = state ? 0 : call_failed(result, ERR_IO, NULL, err);
     } else {
         char key[TASK_KEY_BYTES];
         task_key(fleet->dispatch, chosen->tasks[0], key);
@@ -297,11 +288,10 @@ static int host_read(const struct fleet *fleet, enum verb verb, struct place *pl
             rc = err_set(err, ERR_FAIL, "its answer is over %zu MiB long",
                          reply_most(fleet->dispatch) >> 20);
         if (rc == 0 && reports[0].state == REPORT_UNKNOWN)
-            rc = not_understood(result, err);
+            rc = call_failed(result, ERR_IO, NULL, err);
         else if (rc == 0 && (verb == VERB_CANCEL || verb == VERB_CLEAN))
             rc = script_left(result, &reports[0], err);
     }
-    buf_release(&words);
     return rc;
 }
 
@@ -318,15 +308,14 @@ static int parse(const char *value, struct places *places, struct err *err)
 static int prepare(const struct fleet *fleet, struct place *place, enum verb verb,
                    const struct chosen *chosen, struct call *call, struct err *err)
 {
-    struct buf command = {0};
-    int rc = host_prepare(fleet, verb, place, chosen, true, call, err);
+    SCOPED(buf_release) struct buf command = {0};
+    TRY(host_prepare(fleet, verb, place, chosen, true, call, err));
     host_command(call, &command);
     call_arg(call, "sh");
     call_arg(call, "-c");
     call_arg(call, buf_str(&command));
     call->failed |= command.failed;
-    buf_release(&command);
-    return rc;
+    return 0;
 }
 
 static int read_answer(const struct fleet *fleet, struct place *place, enum verb verb,
@@ -404,7 +393,7 @@ static int add_line(char *line, struct places *places, struct err *err)
 
 static int add_file(const char *path, struct places *places, struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     size_t before = places->count, number = 0;
     int rc = fs_read(path, HOSTS_BYTES_MOST, &text, err);
     if (rc == 0 && strlen(buf_str(&text)) != text.len)
@@ -424,7 +413,6 @@ static int add_file(const char *path, struct places *places, struct err *err)
     }
     if (rc == 0 && places->count == before)
         rc = err_set(err, ERR_USAGE, "'%s' names no host", path);
-    buf_release(&text);
     return rc;
 }
 
@@ -463,10 +451,10 @@ static int ssh_prepare(const struct fleet *fleet, struct place *place, enum verb
                                           "-oClearAllForwardings=yes",
                                           "-oRemoteCommand=none",
                                           "-oLogLevel=ERROR"};
-    struct buf command = {0};
+    SCOPED(buf_release) struct buf command = {0};
     const char *program = getenv("FARE_SSH");
-    char **words = program && *program ? shell_split(program) : NULL;
-    int rc = host_prepare(fleet, verb, place, chosen, false, call, err);
+    SCOPED(free_pointer) char **words = program && *program ? shell_split(program) : NULL;
+    TRY(host_prepare(fleet, verb, place, chosen, false, call, err));
     if (words)
         call_args(call, words);
     else
@@ -478,38 +466,24 @@ static int ssh_prepare(const struct fleet *fleet, struct place *place, enum verb
     host_command(call, &command);
     call_arg(call, buf_str(&command));
     call->failed |= command.failed;
-    buf_release(&command);
-    free(words);
-    return rc;
-}
-
-// Whether trying again cannot help: the user has to do something first.
-static bool hopeless(const char *says)
-{
-    static const char *const words[] = {
-        "Permission denied",          "Host key verification failed", "Bad configuration option",
-        "Name or service not known",  "hostname contains invalid",    "Too many authentication",
-        "Could not resolve hostname",
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(says, words[i]) && !strstr(says, "Temporary failure"))
-            return true;
-    return false;
+    return 0;
 }
 
 static int ssh_read_answer(const struct fleet *fleet, struct place *place, enum verb verb,
                            const struct chosen *chosen, const struct call_result *result,
                            struct task_report *reports, struct err *err)
 {
-    if (result->timed_out || !result->exited || result->exit_code == 255) {
-        struct buf words = {0};
-        bool never = !result->timed_out && hopeless(buf_str(&result->err_text));
-        call_words(result, &words);
-        int code = result->timed_out ? ERR_TIMEOUT : never ? ERR_FAIL : ERR_IO;
-        err_set(err, code, "%.400s", buf_str(&words));
-        buf_release(&words);
-        return code;
-    }
+    // Trying again cannot help: the user has to do something first.
+    static const char *const hopeless[] = {
+        "Permission denied",          "Host key verification failed",
+        "Bad configuration option",   "Name or service not known",
+        "hostname contains invalid",  "Too many authentication",
+        "Could not resolve hostname", NULL,
+    };
+    const char *says = buf_str(&result->err_text);
+    bool never = call_says(says, hopeless) && !strstr(says, "Temporary failure");
+    if (result->timed_out || !result->exited || result->exit_code == 255)
+        return call_failed(result, never ? ERR_FAIL : ERR_IO, NULL, err);
     return host_read(fleet, verb, place, chosen, result, reports, err);
 }
 

@@ -103,15 +103,13 @@ static void k8s_name(const struct dispatch *dispatch, const struct task *task,
 // Kubernetes replaces $(NAME) in commands by the value of a variable; "$$" is a dollar.
 static json_t *argument(const char *word)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     for (; *word; word++) {
         if (*word == '$')
             buf_addc(&text, '$');
         buf_addc(&text, *word);
     }
-    json_t *json = text.failed ? NULL : json_stringn(buf_str(&text), text.len);
-    buf_release(&text);
-    return json;
+    return text.failed ? NULL : json_stringn(buf_str(&text), text.len);
 }
 
 static int add(json_t *list, json_t *item)
@@ -123,25 +121,21 @@ static int add_words(json_t *list, char *const *written, size_t count)
 {
     int bad = 0;
     for (size_t i = 0; i < count; i++) {
-        struct buf word = {0};
+        SCOPED(buf_release) struct buf word = {0};
         task_word(written[i], &word);
         bad |= word.failed ? -1 : add(list, argument(buf_str(&word)));
-        buf_release(&word);
     }
     return bad;
 }
 
 static int add_option(json_t *list, const char *option, const char *name, const char *value)
 {
-    struct buf text = {0}, word = {0};
+    SCOPED(buf_release) struct buf text = {0}, word = {0};
     if (name)
         task_word(value, &word);
     buf_printf(&text, "%s%s%s%s", option, name ? name : "", name ? "=" : "",
                name ? buf_str(&word) : value);
-    int bad = text.failed || word.failed ? -1 : add(list, argument(buf_str(&text)));
-    buf_release(&text);
-    buf_release(&word);
-    return bad;
+    return text.failed || word.failed ? -1 : add(list, argument(buf_str(&text)));
 }
 
 static json_t *command_of(const struct fleet *fleet, const struct place *place,
@@ -257,7 +251,7 @@ static int k8s_manifest(const struct fleet *fleet, const struct place *place,
                         const struct place_words *words, const struct chosen *chosen,
                         struct buf *out, struct err *err)
 {
-    json_t *items = json_array();
+    json_auto_t *items = json_array();
     bool bad = !items;
     for (size_t i = 0; i < chosen->count && !bad; i++)
         bad = json_array_append_new(items, job(fleet, place, words, chosen->tasks[i])) != 0;
@@ -266,7 +260,6 @@ static int k8s_manifest(const struct fleet *fleet, const struct place *place,
             : json_pack("{s:s, s:s, s:O}", "apiVersion", "v1", "kind", "List", "items", items);
     char *text = list ? json_dumps(list, JSON_ENSURE_ASCII | JSON_INDENT(1)) : NULL;
     json_decref(list);
-    json_decref(items);
     if (!text)
         return err_set(err, ERR_FORMAT,
                        "a word of the command is not UTF-8, as Kubernetes needs it (or memory is "
@@ -548,7 +541,7 @@ static int look_one(const struct fleet *fleet, const struct call_result *result,
 {
     struct k8s_pod want;
     char name[K8S_NAME_BYTES];
-    struct buf reply = {0};
+    SCOPED(buf_release) struct buf reply = {0};
     k8s_name(fleet->dispatch, task, name);
     snprintf(want.job, sizeof want.job, "%s", name);
     const struct k8s_pod *pod =
@@ -572,42 +565,23 @@ static int look_one(const struct fleet *fleet, const struct call_result *result,
     }
     if (pod && pod->created_s >= 0 && pod->started_s >= pod->created_s)
         report->queue_s = (double)(pod->started_s - pod->created_s);
-    buf_release(&reply);
     return rc;
 }
 
-// Whether to ask again later (client-go's words for a server that cannot be reached).
-static bool is_passing(const char *text)
-{
-    static const char *const words[] = {"Unable to connect to the server",
-                                        "connection refused",
-                                        "i/o timeout",
-                                        "TLS handshake timeout",
-                                        "was refused",
-                                        "context deadline exceeded",
-                                        "Client.Timeout",
-                                        "etcdserver:",
-                                        "Too many requests",
-                                        "the server is currently unable",
-                                        "Timeout: request did",
-                                        "unexpected EOF"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(text, words[i]))
-            return true;
-    return false;
-}
-
-static int failed(const struct call_result *result, enum verb verb, struct err *err)
-{
-    struct buf how = {0};
-    bool later =
-        (verb != VERB_CHECK && verb != VERB_START) || is_passing(buf_str(&result->err_text));
-    int rc = result->timed_out ? ERR_TIMEOUT : later ? ERR_IO : ERR_FAIL;
-    call_words(result, &how);
-    err_set(err, rc, "kubectl: %.400s", buf_str(&how));
-    buf_release(&how);
-    return rc;
-}
+// With these words a server cannot be reached now (client-go): ask again later.
+static const char *const passing[] = {"Unable to connect to the server",
+                                      "connection refused",
+                                      "i/o timeout",
+                                      "TLS handshake timeout",
+                                      "was refused",
+                                      "context deadline exceeded",
+                                      "Client.Timeout",
+                                      "etcdserver:",
+                                      "Too many requests",
+                                      "the server is currently unable",
+                                      "Timeout: request did",
+                                      "unexpected EOF",
+                                      NULL};
 
 static int read_answer(const struct fleet *fleet, struct place *place, enum verb verb,
                        const struct chosen *chosen, const struct call_result *result,
@@ -618,8 +592,11 @@ static int read_answer(const struct fleet *fleet, struct place *place, enum verb
     place->needs_bundle = false;
     if (verb == VERB_BRING)
         return 0;
-    if (!result->exited || result->exit_code != 0)
-        return failed(result, verb, err);
+    if (!call_ended_well(result)) {
+        bool later = (verb != VERB_CHECK && verb != VERB_START) ||
+                     call_says(buf_str(&result->err_text), passing);
+        return call_failed(result, later ? ERR_IO : ERR_FAIL, "kubectl", err);
+    }
     if (verb == VERB_CHECK && strncmp(buf_str(&result->out), "yes", 3) != 0)
         return err_set(err, ERR_FAIL, "you may not create Jobs there");
     if (verb == VERB_LOOK)

@@ -42,30 +42,23 @@ static struct task *add_task(struct dispatch *dispatch, const struct place *boun
 static int set_command(struct task *task, const struct plan_what *what, size_t combination,
                        struct err *err)
 {
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     const struct sweep *sweep = what->sweep;
-    int rc = 0;
     buf_adds(&name, program_of(what->command));
-    for (size_t i = 0; rc == 0 && i < sweep->count; i++) {
+    for (size_t i = 0; i < sweep->count; i++) {
         const char *value = sweep_value(sweep, combination, i);
         struct task_setting *setting = LIST_ADD(&task->settings, err);
-        rc = setting ? text_set(&setting->name, sweep->settings[i].name, err) : ERR_MEMORY;
-        if (rc == 0)
-            rc = task_word_set(&setting->value, value, err);
+        TRY(setting ? text_set(&setting->name, sweep->settings[i].name, err) : ERR_MEMORY);
+        TRY(task_word_set(&setting->value, value, err));
         buf_printf(&name, " %s=%.60s", sweep->settings[i].name, value);
     }
-    for (char *const *word = what->command; rc == 0 && *word; word++) {
-        struct buf filled = {0};
+    for (char *const *word = what->command; *word; word++) {
+        SCOPED(buf_release) struct buf filled = {0};
         sweep_fill(sweep, combination, *word, &filled);
-        rc = buf_check(&filled, err);
-        if (rc == 0)
-            rc = task_word_add(&task->command, buf_str(&filled), err);
-        buf_release(&filled);
+        TRY(buf_check(&filled, err));
+        TRY(task_word_add(&task->command, buf_str(&filled), err));
     }
-    if (rc == 0)
-        rc = text_take(&task->name, &name, err);
-    buf_release(&name);
-    return rc;
+    return text_take(&task->name, &name, err);
 }
 
 static int add_tasks(struct dispatch *dispatch, const struct plan_what *what,
@@ -105,7 +98,7 @@ int plan_make(struct dispatch *dispatch, const struct plan_what *what, const str
 
 void plan_unique(struct places *places)
 {
-    struct index names = {0};
+    SCOPED(index_release) struct index names = {0};
     size_t kept = 0;
     for (size_t i = 0; i < places->count; i++) {
         struct place *place = &places->items[i];
@@ -119,7 +112,6 @@ void plan_unique(struct places *places)
         places->items[kept++] = moved;
     }
     places->count = kept;
-    index_release(&names);
 }
 
 int plan_prices(struct places *places, struct err *err)

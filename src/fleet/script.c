@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/fs.h"
 
 enum { LOG_BYTES = 2000, GRACE_S = 30, REMOVE_S = 10 };
 #define REPLY "fare-reply "
@@ -320,4 +321,13 @@ int reply_read(const char *text, size_t len, const char *key, struct task_report
     TRY(buf_check(&report->records, err));
     TRY(buf_check(&report->warning, err));
     return buf_check(&report->words, err);
+}
+
+int script_write(const char *folder, const char *name, const struct buf *text, struct err *err)
+{
+    SCOPED(buf_release) struct buf path = {0};
+    buf_printf(&path, "%s/%s", folder, name);
+    TRY(buf_check(text, err));
+    TRY(buf_check(&path, err));
+    return fs_write(buf_str(&path), buf_str(text), text->len, err);
 }

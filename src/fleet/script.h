@@ -43,6 +43,10 @@ void reply_write(struct buf *out, const char *key, int code, int64_t began_s, in
 int reply_read(const char *text, size_t len, const char *key, struct task_report *report,
                struct err *err) MUST_USE;
 
+// Writes the text to FOLDER/NAME.
+int script_write(const char *folder, const char *name, const struct buf *text,
+                 struct err *err) MUST_USE;
+
 // ==== bundle ====
 // What is brought to other machines: fare's own bundle, and the user's folder.
 

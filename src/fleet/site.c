@@ -54,7 +54,7 @@ static void line_remove(struct line *line, struct item *item)
 static void say(struct dispatcher *d, const char *format, ...) PRINTF_LIKE(2, 3);
 static void say(struct dispatcher *d, const char *format, ...)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     va_list args;
     if (!d->o->says)
         return;
@@ -62,7 +62,6 @@ static void say(struct dispatcher *d, const char *format, ...)
     buf_vprintf(&text, format, args);
     va_end(args);
     d->o->says(d->o->arg, buf_str(&text));
-    buf_release(&text);
 }
 
 static void say_end(struct dispatcher *d, const struct site *s, const struct task *task)
@@ -115,13 +114,12 @@ void site_set_open(struct dispatcher *d, struct site *s, bool open)
 
 void site_say_by_hand(struct dispatcher *d, struct site *s)
 {
-    struct buf hand = {0};
+    SCOPED(buf_release) struct buf hand = {0};
     if (s->open && s->place->target->by_hand) {
         s->place->target->by_hand(&d->fleet, s->place, NULL, &hand);
         say(d, "the machine of %s may still be running and cost money; to end it: %s",
             s->place->name, buf_str(&hand));
     }
-    buf_release(&hand);
 }
 
 void site_set_active(struct dispatcher *d, struct site *s)
@@ -144,7 +142,7 @@ static int cancel_waiting(struct dispatcher *d, struct line *line, enum task_sta
 static int abandon(struct dispatcher *d, struct site *s, struct item *item, const char *why,
                    struct err *err)
 {
-    struct buf hand = {0};
+    SCOPED(buf_release) struct buf hand = {0};
     if (s->place->target->by_hand)
         s->place->target->by_hand(&d->fleet, s->place, item->task, &hand);
     item->task->now.unsettled = some_bool(true);
@@ -153,7 +151,6 @@ static int abandon(struct dispatcher *d, struct site *s, struct item *item, cons
         short_text("%s; it may still run there%s%s", why, hand.len > 0 ? ": " : "", buf_str(&hand))
             .s,
         err);
-    buf_release(&hand);
     TRY(rc);
     say_end(d, s, item->task);
     return 0;
@@ -407,7 +404,7 @@ int site_answered(struct dispatcher *d, struct site *s, const struct call_result
 {
     struct err why = {0};
     size_t count = s->chosen.count;
-    struct task_report *reports = calloc(count + 1, sizeof *reports);
+    SCOPED(free_pointer) struct task_report *reports = calloc(count + 1, sizeof *reports);
     if (!reports)
         return err_memory(err);
     for (size_t i = 0; i < count; i++)
@@ -431,7 +428,6 @@ int site_answered(struct dispatcher *d, struct site *s, const struct call_result
             own = answered(d, s, s->items[i], code, &reports[i], soon, err);
         task_report_release(&reports[i]);
     }
-    free(reports);
     if (own == 0 && code != 0)
         own = site_failed(d, s, code, &why, err);
     site_set_active(d, s);

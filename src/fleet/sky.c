@@ -64,26 +64,26 @@ static int parse(const char *value, struct places *places, struct err *err)
         err_set(err, ERR_USAGE, "--on sky needs offers, or --top N for the best of the quote");
         return err_hint(err, "--on sky:aws/g5.xlarge; 'fare prices' lists offers");
     }
-    int rc = 0;
     if (!strchr(value, ',') || market_find(places->market, value, 0, &whole, NULL) == 0) {
-        rc = add_offer(places, value, err);
+        TRY(add_offer(places, value, err));
     } else {
         char *copy = text_copy(value, err);
-        rc = copy ? 0 : ERR_MEMORY;
-        for (char *name = copy; name && rc == 0;) {
+        if (!copy)
+            return ERR_MEMORY;
+        for (char *name = copy; name;) {
             char *comma = strchr(name, ',');
             if (comma)
                 *comma = '\0';
-            rc = add_offer(places, name, err);
+            TRY(add_offer(places, name, err));
             name = comma ? comma + 1 : NULL;
         }
         free(copy);
     }
-    if (rc == 0 && !proc_in_path("sky")) {
+    if (!proc_in_path("sky")) {
         err_set(err, ERR_MISSING, "--on sky: SkyPilot's program 'sky' is not in PATH");
-        rc = err_hint(err, "install it as docs.skypilot.co says, then run 'sky check'");
+        return err_hint(err, "install it as docs.skypilot.co says, then run 'sky check'");
     }
-    return rc;
+    return 0;
 }
 
 // ---- calls
@@ -184,7 +184,7 @@ const char *sky_status(const char *text, const char *cluster, char out[24])
     for (; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
         if (*at == '[' && (at[1] == ']' || at[1] == '\n' || at[1] == '{'))
             break;
-    json_t *list = at ? json_loads(at, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+    json_auto_t *list = at ? json_loads(at, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
     if (json_is_array(list)) {
         snprintf(out, 24, "%s", "");
         found = out;
@@ -196,14 +196,13 @@ const char *sky_status(const char *text, const char *cluster, char out[24])
         if (name && strcmp(name, cluster) == 0)
             snprintf(out, 24, "%s", status && *status ? status : "?");
     }
-    json_decref(list);
     return found;
 }
 
 bool sky_enabled(const char *text, const char *cloud)
 {
     const char *at = strchr(text, '{');
-    json_t *all = at ? json_loads(at, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+    json_auto_t *all = at ? json_loads(at, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
     bool found = false;
     const char *workspace, *name;
     json_t *clouds, *value;
@@ -211,27 +210,15 @@ bool sky_enabled(const char *text, const char *cloud)
     {
         json_object_foreach(clouds, name, value) found |= strcasecmp(name, cloud) == 0;
     }
-    json_decref(all);
     return found;
 }
 
 // Whether the line "fare-sky WORD" is in the answer.
 static bool says(const struct call_result *result, const char *word)
 {
-    struct buf line = {0};
+    SCOPED(buf_release) struct buf line = {0};
     buf_printf(&line, STATE "%s\n", word);
-    bool found = strstr(buf_str(&result->out), buf_str(&line)) != NULL;
-    buf_release(&line);
-    return found;
-}
-
-static int failed(const struct call_result *result, int code, const char *what, struct err *err)
-{
-    struct buf how = {0};
-    call_words(result, &how);
-    err_set(err, result->timed_out ? ERR_TIMEOUT : code, "%s: %.400s", what, buf_str(&how));
-    buf_release(&how);
-    return result->timed_out ? ERR_TIMEOUT : code;
+    return strstr(buf_str(&result->out), buf_str(&line)) != NULL;
 }
 
 // The machine is known to be gone.
@@ -253,9 +240,9 @@ static int read_start(const struct call_result *result, const char *cluster,
     }
     if (says(result, "failed") && is_gone(result, cluster)) {
         report->state = REPORT_ABSENT;
-        return failed(result, ERR_FAIL, "SkyPilot could not launch it", err);
+        return call_failed(result, ERR_FAIL, "SkyPilot could not launch it", err);
     }
-    return failed(result, ERR_IO, "the launch failed, and the machine may be there", err);
+    return call_failed(result, ERR_IO, "the launch failed, and the machine may be there", err);
 }
 
 // The exit code of `sky logs`; -1: it did not get that far.
@@ -274,12 +261,12 @@ static int logs_code(const struct call_result *result)
 static int read_look(const struct call_result *result, const char *cluster, const char *key,
                      struct task_report *report, struct err *err)
 {
-    struct buf reply = {0};
-    int code = logs_code(result), rc = 0;
+    SCOPED(buf_release) struct buf reply = {0};
+    int code = logs_code(result);
     char status[24];
     report->state = REPORT_UNKNOWN;
     if (frame_read(buf_str(&result->out), result->out.len, key, &reply)) {
-        rc = reply_read(buf_str(&reply), reply.len, key, report, err);
+        TRY(reply_read(buf_str(&reply), reply.len, key, report, err));
     } else if (code == 101) {
         report->state = REPORT_RUNNING;
     } else if (code == 0 || code == 100 || code == 103) {
@@ -294,11 +281,10 @@ static int read_look(const struct call_result *result, const char *cluster, cons
             report->state = REPORT_LOST;
             buf_adds(&report->words, "its machine is gone");
         } else {
-            rc = failed(result, ERR_IO, "no answer from SkyPilot", err);
+            TRY(call_failed(result, ERR_IO, "no answer from SkyPilot", err));
         }
     }
-    buf_release(&reply);
-    return rc;
+    return 0;
 }
 
 static int read_answer(const struct fleet *fleet, struct place *place, enum verb verb,
@@ -318,17 +304,16 @@ static int read_answer(const struct fleet *fleet, struct place *place, enum verb
     }
     if (verb == VERB_CHECK) {
         place->needs_bundle = false;
-        if (result->exited && result->exit_code == 0 &&
-            sky_enabled(buf_str(&result->out), own->cloud))
+        if (call_ended_well(result) && sky_enabled(buf_str(&result->out), own->cloud))
             return 0;
-        if (!result->exited || result->exit_code != 0)
-            return failed(result, ERR_IO, "'sky check' failed", err);
+        if (!call_ended_well(result))
+            return call_failed(result, ERR_IO, "'sky check' failed", err);
         err_set(err, ERR_FAIL, "SkyPilot is not logged in to %s: see 'sky check %s'", own->cloud,
                 own->cloud);
         return ERR_FAIL;
     }
     if (!is_gone(result, cluster))
-        return failed(result, ERR_IO, "the machine may still be running", err);
+        return call_failed(result, ERR_IO, "the machine may still be running", err);
     for (size_t i = 0; i < chosen->count; i++)
         reports[i].state = REPORT_ABSENT;
     return 0;
@@ -397,22 +382,19 @@ static int describe(const struct fleet *fleet, const struct places *places, stru
     }
     for (size_t i = 0; i < places->count; i++)
         machines += places->items[i].target == &target_sky;
-    int rc = 0;
-    for (size_t i = 0; i < places->count && rc == 0; i++) {
+    for (size_t i = 0; i < places->count; i++) {
         const struct place *place = &places->items[i];
         int64_t least = 0, most = 0;
         if (place->target == &target_sky)
-            rc = cost_of(places->market, place, d, out, &least, &most, err);
-        if (rc == 0)
-            rc = money_add(sum, least, &sum, err);
+            TRY(cost_of(places->market, place, d, out, &least, &most, err));
+        TRY(money_add(sum, least, &sum, err));
         more = most - least > more ? most - least : more;
     }
-    if (rc == 0)
-        rc = money_add(sum, more, &sum, err);
+    TRY(money_add(sum, more, &sum, err));
     money_short(sum, amount);
     buf_printf(out, "%zu machine%s, together up to %s USD\n", machines, machines == 1 ? "" : "s",
                amount);
-    return rc != 0 ? rc : buf_check(out, err);
+    return buf_check(out, err);
 }
 
 static void by_hand(const struct fleet *fleet, const struct place *place, const struct task *task,

@@ -271,22 +271,6 @@ static int sky_yaml(const struct fleet *fleet, const struct sky_offer *offer,
 
 // ---- the files
 
-static int write_file(const char *folder, const char *name, struct buf *text, int rc,
-                      struct err *err)
-{
-    struct buf path = {0};
-    buf_printf(&path, "%s/%s", folder, name);
-    if (rc == 0)
-        rc = buf_check(text, err);
-    if (rc == 0)
-        rc = buf_check(&path, err);
-    if (rc == 0)
-        rc = fs_write(buf_str(&path), buf_str(text), text->len, err);
-    buf_release(&path);
-    buf_release(text);
-    return rc;
-}
-
 static void begin_text(const struct fleet *fleet, const struct place *place,
                        const struct task *task, struct buf *out)
 {
@@ -316,21 +300,16 @@ int sky_write(const struct fleet *fleet, const struct place *place, const struct
               const struct task *task, struct err *err)
 {
     char key[TASK_KEY_BYTES];
-    struct buf folder = {0}, in = {0}, yaml = {0}, begin = {0}, reply = {0};
+    SCOPED(buf_release) struct buf folder = {0}, in = {0}, yaml = {0}, begin = {0}, reply = {0};
     task_key(fleet->dispatch, task, key);
     sky_folder(fleet, task, &folder);
     buf_printf(&in, "%s/in", buf_str(&folder));
-    int rc = buf_check(&in, err);
-    if (rc == 0)
-        rc = fs_mkdirs_private(buf_str(&in), err);
+    TRY(buf_check(&in, err));
+    TRY(fs_mkdirs_private(buf_str(&in), err));
     begin_text(fleet, place, task, &begin);
     reply_text(key, &reply);
-    rc = write_file(buf_str(&in), "begin.sh", &begin, rc, err);
-    rc = write_file(buf_str(&in), "reply.sh", &reply, rc, err);
-    if (rc == 0)
-        rc = sky_yaml(fleet, offer, task, &yaml, err);
-    rc = write_file(buf_str(&folder), "task.yaml", &yaml, rc, err);
-    buf_release(&in);
-    buf_release(&folder);
-    return rc;
+    TRY(script_write(buf_str(&in), "begin.sh", &begin, err));
+    TRY(script_write(buf_str(&in), "reply.sh", &reply, err));
+    TRY(sky_yaml(fleet, offer, task, &yaml, err));
+    return script_write(buf_str(&folder), "task.yaml", &yaml, err);
 }

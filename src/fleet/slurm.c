@@ -131,11 +131,9 @@ bool slurm_passing(const char *text)
         "SubmitJob",        // QOSMaxSubmitJobPerUserLimit and its like
         "in standby mode",
         "Unexpected message received",
+        NULL,
     };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(text, words[i]))
-            return true;
-    return false;
+    return call_says(text, words);
 }
 
 // ---- types of nodes
@@ -168,20 +166,17 @@ static void features_of(const char *text, size_t len, struct buf *out)
 
 static bool seen(const struct buf *all, const struct buf *value)
 {
-    struct buf line = {0};
+    SCOPED(buf_release) struct buf line = {0};
     buf_printf(&line, "\n%s\n", buf_str(value));
-    bool found = strstr(buf_str(all), buf_str(&line)) != NULL;
-    buf_release(&line);
-    return found;
+    return strstr(buf_str(all), buf_str(&line)) != NULL;
 }
 
 int slurm_types(const char *text, bool gres, int (*add)(void *arg, const char *value, struct err *),
                 void *arg, struct err *err)
 {
-    struct buf all = {0}, value = {0};
-    int rc = 0;
+    SCOPED(buf_release) struct buf all = {0}, value = {0};
     buf_addc(&all, '\n');
-    while (*text && rc == 0) {
+    while (*text) {
         size_t line = strcspn(text, "\n"), len = gres ? strcspn(text, ",\n") : line;
         buf_reset(&value);
         bool good = gres ? gres_of(text, len, &value) : len > 0 && strncmp(text, "(null)", 6) != 0;
@@ -189,16 +184,12 @@ int slurm_types(const char *text, bool gres, int (*add)(void *arg, const char *v
             features_of(text, len, &value);
         if (good && !seen(&all, &value)) {
             buf_printf(&all, "%s\n", buf_str(&value));
-            rc = add(arg, buf_str(&value), err);
+            TRY(add(arg, buf_str(&value), err));
         }
         text += len;
         text += *text != '\0';
     }
-    if (rc == 0)
-        rc = buf_check(&all, err);
-    buf_release(&value);
-    buf_release(&all);
-    return rc;
+    return buf_check(&all, err);
 }
 
 // ==== slurm ====
@@ -272,18 +263,15 @@ struct adding {
 static int add_type(void *arg, const char *type, struct err *err)
 {
     struct adding *a = arg;
-    struct buf value = {0};
+    SCOPED(buf_release) struct buf value = {0};
     buf_adds(&value, a->words->head);
     for (size_t i = 0; i < SLURM_KEYS; i++)
         if (a->words->values[i] && i != SLURM_EACH && i != a->key)
             buf_printf(&value, ",%s=%s", slurm_keys[i], a->words->values[i]);
     buf_printf(&value, ",%s=%s", slurm_keys[a->key], type);
     a->count++;
-    int rc = buf_check(&value, err);
-    if (rc == 0)
-        rc = add_place(a->places, buf_str(&value), err);
-    buf_release(&value);
-    return rc;
+    TRY(buf_check(&value, err));
+    return add_place(a->places, buf_str(&value), err);
 }
 
 // each=gpu, each=features: one place for each that sinfo lists.
@@ -292,8 +280,8 @@ static int add_each(struct places *places, const struct place_words *words, stru
     const char *each = words->values[SLURM_EACH];
     bool gres = strcmp(each, "gpu") == 0;
     struct adding adding = {places, words, gres ? SLURM_GRES : SLURM_CONSTRAINT, 0};
-    struct call call = {0};
-    struct call_result result = {0};
+    SCOPED(call_release) struct call call = {0};
+    SCOPED(call_result_release) struct call_result result = {0};
     if (!gres && strcmp(each, "features") != 0)
         return err_set(err, ERR_USAGE, "--on slurm: each=gpu or each=features, not '%.40s'", each);
     call_arg(&call, "sinfo");
@@ -302,21 +290,14 @@ static int add_each(struct places *places, const struct place_words *words, stru
     call_arg(&call, gres ? "%G" : "%f");
     if (*words->head)
         call_argf(&call, "--partition=%s", words->head);
-    int rc = call_run(&call, &result, err);
-    if (rc == 0 && (!result.exited || result.exit_code != 0)) {
-        struct buf how = {0};
-        call_words(&result, &how);
-        rc = err_set(err, ERR_FAIL, "sinfo: %.300s", buf_str(&how));
-        buf_release(&how);
-    }
-    if (rc == 0)
-        rc = slurm_types(buf_str(&result.out), gres, add_type, &adding, err);
-    if (rc == 0 && adding.count == 0)
-        rc = err_set(err, ERR_MISSING, "sinfo lists no %s in %s", gres ? "GPUs" : "features",
-                     *words->head ? words->head : "any partition");
-    call_result_release(&result);
-    call_release(&call);
-    return rc;
+    TRY(call_run(&call, &result, err));
+    if (!call_ended_well(&result))
+        return call_failed(&result, ERR_FAIL, "sinfo", err);
+    TRY(slurm_types(buf_str(&result.out), gres, add_type, &adding, err));
+    if (adding.count == 0)
+        return err_set(err, ERR_MISSING, "sinfo lists no %s in %s", gres ? "GPUs" : "features",
+                       *words->head ? words->head : "any partition");
+    return 0;
 }
 
 static int parse(const char *value, struct places *places, struct err *err)
@@ -415,19 +396,11 @@ static int prepare(const struct fleet *fleet, struct place *place, enum verb ver
 // The exit codes of the texts.
 static int failed(const struct place *place, const struct call_result *result, struct err *err)
 {
-    struct buf how = {0};
-    call_words(result, &how);
-    const char *says = buf_str(&result->err_text);
     int code = result->exited ? result->exit_code : -1;
-    int rc = ERR_FAIL;
-    if (result->timed_out)
-        rc = ERR_TIMEOUT;
-    else if (slurm_passing(says) || code == 70 || code == 73)
-        rc = ERR_IO;
-    err_set(err, rc, "%s: %.400s", place->name, buf_str(&how));
+    bool later = slurm_passing(buf_str(&result->err_text)) || code == 70 || code == 73;
+    int rc = call_failed(result, later ? ERR_IO : ERR_FAIL, place->name, err);
     if (code == 70)
         err_hint(err, "the shared folder cannot be used; name another with dir=");
-    buf_release(&how);
     return rc;
 }
 
@@ -436,10 +409,9 @@ static int read_check(struct place *place, const struct fleet *fleet,
 {
     const struct slurm_place *own = place->own;
     const char *text = buf_str(&result->out);
-    struct slurm_pairs partitions = {0};
+    SCOPED(slurm_pairs_release) struct slurm_pairs partitions = {0};
     TRY(slurm_pairs_read(&partitions, "partition", text, result->out.len, err));
     bool any = partitions.count > 0;
-    slurm_pairs_release(&partitions);
     if (!any)
         return err_set(err, ERR_FAIL, "%s: Slurm has no partition '%s'", place->name,
                        own->words.head);
@@ -453,10 +425,10 @@ static int read_start(const struct fleet *fleet, struct place *place, const stru
                       struct err *err)
 {
     struct slurm_place *own = place->own;
-    struct slurm_pairs jobs = {0};
+    SCOPED(slurm_pairs_release) struct slurm_pairs jobs = {0};
     size_t queued = 0;
-    int rc = slurm_pairs_read(&jobs, "job", buf_str(&result->out), result->out.len, err);
-    for (size_t i = 0; i < chosen->count && rc == 0; i++) {
+    TRY(slurm_pairs_read(&jobs, "job", buf_str(&result->out), result->out.len, err));
+    for (size_t i = 0; i < chosen->count; i++) {
         char key[TASK_KEY_BYTES];
         task_key(fleet->dispatch, chosen->tasks[i], key);
         const char *id = slurm_pairs_find(&jobs, key);
@@ -468,11 +440,10 @@ static int read_start(const struct fleet *fleet, struct place *place, const stru
         snprintf(reports[i].handle, sizeof reports[i].handle, "%s", id);
         queued++;
     }
-    slurm_pairs_release(&jobs);
     own->fresh = true;
-    if (rc == 0 && queued == 0 && (!result->exited || result->exit_code != 0))
-        rc = failed(place, result, err);
-    return rc;
+    if (queued == 0 && !call_ended_well(result))
+        TRY(failed(place, result, err));
+    return 0;
 }
 
 // Since when a task is gone, noted when it is asked first.
@@ -561,9 +532,9 @@ static int read_look(const struct fleet *fleet, struct place *place, const struc
     const char *text = buf_str(&result->out);
     size_t len = result->out.len;
     struct looking l = {.fleet = fleet, .own = place->own, .result = result};
-    struct slurm_pairs trouble = {0};
+    SCOPED(slurm_pairs_release) struct slurm_pairs trouble = {0};
     bool ended = false;
-    if (!result->exited || result->exit_code != 0)
+    if (!call_ended_well(result))
         return failed(place, result, err);
     int rc = slurm_pairs_read(&l.queue, "queue", text, len, err);
     if (rc == 0)
@@ -580,7 +551,6 @@ static int read_look(const struct fleet *fleet, struct place *place, const struc
     if (rc == 0 && trouble.count > 0 && !ended) // results count also while slurmctld is away
         rc = err_set(err, ERR_IO, "%s: %.300s", place->name,
                      result->err_text.len > 0 ? buf_str(&result->err_text) : "squeue failed");
-    slurm_pairs_release(&trouble);
     slurm_pairs_release(&l.queue);
     slurm_pairs_release(&l.began);
     slurm_pairs_release(&l.waited);
@@ -593,15 +563,14 @@ static int read_cancel(const struct fleet *fleet, const struct chosen *chosen,
                        const struct call_result *result, struct task_report *reports,
                        struct err *err)
 {
-    struct slurm_pairs still = {0};
-    int rc = slurm_pairs_read(&still, "still", buf_str(&result->out), result->out.len, err);
-    for (size_t i = 0; i < chosen->count && rc == 0; i++) {
+    SCOPED(slurm_pairs_release) struct slurm_pairs still = {0};
+    TRY(slurm_pairs_read(&still, "still", buf_str(&result->out), result->out.len, err));
+    for (size_t i = 0; i < chosen->count; i++) {
         char key[TASK_KEY_BYTES];
         task_key(fleet->dispatch, chosen->tasks[i], key);
         reports[i].state = slurm_pairs_find(&still, key) ? REPORT_RUNNING : REPORT_ABSENT;
     }
-    slurm_pairs_release(&still);
-    return rc;
+    return 0;
 }
 
 static int read_answer(const struct fleet *fleet, struct place *place, enum verb verb,
@@ -612,7 +581,7 @@ static int read_answer(const struct fleet *fleet, struct place *place, enum verb
         return read_start(fleet, place, chosen, result, reports, err);
     if (verb == VERB_LOOK)
         return read_look(fleet, place, chosen, result, reports, err);
-    if (!result->exited || result->exit_code != 0)
+    if (!call_ended_well(result))
         return failed(place, result, err);
     if (verb == VERB_CANCEL)
         TRY(read_cancel(fleet, chosen, result, reports, err));

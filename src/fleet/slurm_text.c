@@ -109,85 +109,58 @@ static const char array_text[] =
     "ln -sn \"$try\" result 2>/dev/null && : >\"$base/ended/$key\"\n"
     "exit 0\n";
 
-static int write_file(const char *base, const char *name, const struct buf *text, struct err *err)
-{
-    struct buf path = {0};
-    buf_printf(&path, "%s/%s", base, name);
-    int rc = buf_check(text, err);
-    if (rc == 0)
-        rc = buf_check(&path, err);
-    if (rc == 0)
-        rc = fs_write(buf_str(&path), buf_str(text), text->len, err);
-    buf_release(&path);
-    return rc;
-}
-
 static int make_folder(const char *base, const char *name, struct err *err)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     buf_printf(&path, "%s/%s", base, name);
-    int rc = buf_check(&path, err);
-    if (rc == 0)
-        rc = fs_mkdirs(buf_str(&path), err);
-    buf_release(&path);
-    return rc;
+    TRY(buf_check(&path, err));
+    return fs_mkdirs(buf_str(&path), err);
 }
 
 static int write_task(const struct fleet *fleet, const struct place *place, const char *base,
                       const struct task *task, struct err *err)
 {
     char key[TASK_KEY_BYTES], name[TASK_KEY_BYTES + 16];
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     task_key(fleet->dispatch, task, key);
     snprintf(name, sizeof name, "%s/run.sh", key);
     script_run(&text, fleet, place, task);
-    int rc = make_folder(base, key, err);
-    if (rc == 0)
-        rc = write_file(base, name, &text, err);
-    buf_release(&text);
-    return rc;
+    TRY(make_folder(base, key, err));
+    return script_write(base, name, &text, err);
 }
 
 static bool is_queued(const char *base, const char *key)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     buf_printf(&path, "%s/%s/job", base, key);
-    bool there = access(buf_str(&path), F_OK) == 0;
-    buf_release(&path);
-    return there;
+    return access(buf_str(&path), F_OK) == 0;
 }
 
 int slurm_write(const struct fleet *fleet, const struct place *place, const char *base,
                 const struct chosen *chosen, struct err *err)
 {
-    struct buf script = {0}, list = {0};
+    SCOPED(buf_release) struct buf script = {0}, list = {0};
     char name[TASK_KEY_BYTES + 16] = "";
     size_t lines = 0;
     buf_adds(&script, array_text);
-    int rc = make_folder(base, "began", err);
-    if (rc == 0)
-        rc = make_folder(base, "ended", err);
-    if (rc == 0)
-        rc = write_file(base, "array.sh", &script, err);
-    for (size_t i = 0; i < chosen->count && rc == 0; i++) {
+    TRY(make_folder(base, "began", err));
+    TRY(make_folder(base, "ended", err));
+    TRY(script_write(base, "array.sh", &script, err));
+    for (size_t i = 0; i < chosen->count; i++) {
         char key[TASK_KEY_BYTES];
         task_key(fleet->dispatch, chosen->tasks[i], key);
         if (is_queued(base, key))
             continue;
-        rc = write_task(fleet, place, base, chosen->tasks[i], err);
+        TRY(write_task(fleet, place, base, chosen->tasks[i], err));
         if (lines++ % SLURM_ELEMENTS == 0) {
-            if (rc == 0 && list.len > 0)
-                rc = write_file(base, name, &list, err);
+            if (list.len > 0)
+                TRY(script_write(base, name, &list, err));
             buf_reset(&list);
             snprintf(name, sizeof name, "list-%s", key);
         }
         buf_printf(&list, "%s\n", key);
     }
-    if (rc == 0 && list.len > 0)
-        rc = write_file(base, name, &list, err);
-    buf_release(&list);
-    buf_release(&script);
-    return rc;
+    return list.len > 0 ? script_write(base, name, &list, err) : 0;
 }
 
 // ---- the verbs

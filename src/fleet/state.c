@@ -33,13 +33,12 @@ static void path_of(const struct state *state, const char *name, struct buf *out
 static int open_file(const struct state *state, const char *name, int flags, int *fd,
                      struct err *err)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     path_of(state, name, &path);
     int rc = buf_check(&path, err);
     *fd = rc == 0 ? open(buf_str(&path), flags | O_CREAT | O_CLOEXEC, 0600) : -1;
     if (rc == 0 && *fd < 0)
         rc = err_errno(err, errno, "cannot open '%s'", buf_str(&path));
-    buf_release(&path);
     return rc;
 }
 
@@ -103,17 +102,12 @@ int state_new(struct state *state, struct err *err)
 
 int state_plan(struct state *state, struct err *err)
 {
-    struct buf path = {0}, text = {0};
+    SCOPED(buf_release) struct buf path = {0}, text = {0};
     path_of(state, "plan.json", &path);
-    int rc = open_log(state, err);
+    TRY(open_log(state, err));
     text.max = PLAN_MOST;
-    if (rc == 0)
-        rc = record_to_line(dispatch_fields, &state->dispatch, &text, err);
-    if (rc == 0)
-        rc = fs_write_private(buf_str(&path), buf_str(&text), text.len, err);
-    buf_release(&path);
-    buf_release(&text);
-    return rc;
+    TRY(record_to_line(dispatch_fields, &state->dispatch, &text, err));
+    return fs_write_private(buf_str(&path), buf_str(&text), text.len, err);
 }
 
 // ---- opening
@@ -122,9 +116,8 @@ int state_apply(struct dispatch *dispatch, const char *line, size_t len, struct 
 {
     struct task_now now = {0};
     struct err why = {0};
-    json_t *json = json_loadb(line, len, 0, NULL);
+    json_auto_t *json = json_loadb(line, len, 0, NULL);
     int rc = json ? record_from_json(task_now_fields, json, &now, &why) : ERR_FORMAT;
-    json_decref(json);
     int64_t number = rc == 0 && now.number.known ? now.number.v : 0;
     if (number >= 1 && (uint64_t)number <= dispatch->tasks.count) {
         struct task *task = &dispatch->tasks.items[number - 1];
@@ -138,7 +131,7 @@ int state_apply(struct dispatch *dispatch, const char *line, size_t len, struct 
 
 static int read_log(struct state *state, struct err *err)
 {
-    struct buf path = {0}, text = {.max = PLAN_MOST};
+    SCOPED(buf_release) struct buf path = {0}, text = {.max = PLAN_MOST};
     struct err why = {0};
     path_of(state, "log.jsonl", &path);
     int rc = fs_read(buf_str(&path), PLAN_MOST, &text, &why);
@@ -150,8 +143,6 @@ static int read_log(struct state *state, struct err *err)
     // A line that was cut off would join the next one.
     if (rc == 0 && *at)
         buf_addc(&state->pending, '\n');
-    buf_release(&path);
-    buf_release(&text);
     return rc == ERR_MISSING ? 0 : rc;
 }
 
@@ -170,7 +161,7 @@ static int check_plan(const struct dispatch *d, struct err *err)
 
 static int read_plan(struct state *state, struct err *err)
 {
-    struct buf path = {0}, text = {.max = PLAN_MOST};
+    SCOPED(buf_release) struct buf path = {0}, text = {.max = PLAN_MOST};
     path_of(state, "plan.json", &path);
     int rc = fs_read(buf_str(&path), PLAN_MOST, &text, err);
     json_t *json = rc == 0 ? json_loadb(buf_str(&text), text.len, 0, NULL) : NULL;
@@ -182,8 +173,6 @@ static int read_plan(struct state *state, struct err *err)
         rc = check_plan(&state->dispatch, err);
     if (rc != 0)
         err_context(err, "%s", buf_str(&path));
-    buf_release(&path);
-    buf_release(&text);
     return rc;
 }
 
@@ -251,7 +240,7 @@ static bool describe(const char *id, struct candidate *out)
 // The id that `word` begins, or the best one; empty: none.
 static int choose(const char *word, char id[32], struct err *err)
 {
-    struct buf home = {0};
+    SCOPED(buf_release) struct buf home = {0};
     struct candidate best = {0}, one;
     size_t fitting = 0;
     int rc = state_home(&home, err);
@@ -268,7 +257,6 @@ static int choose(const char *word, char id[32], struct err *err)
     }
     if (dir)
         closedir(dir);
-    buf_release(&home);
     if (rc == 0 && word && fitting > 1)
         return err_set(err, ERR_USAGE, "several dispatches begin with '%s'", word);
     memcpy(id, best.id, 32);

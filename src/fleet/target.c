@@ -73,13 +73,12 @@ static const struct target *named(const char *text)
 
 static int unknown(const char *word, struct err *err)
 {
-    struct buf names = {0};
+    SCOPED(buf_release) struct buf names = {0};
     for (size_t i = 0; targets[i]; i++)
         buf_printf(&names, "%s%s%s%s", i > 0 ? ", " : "", targets[i]->name,
                    targets[i]->value ? ":" : "", targets[i]->value ? targets[i]->value : "");
     err_set(err, ERR_USAGE, "--on: '%.100s' names no target", word);
     err_hint(err, "%s; a host is ssh:HOST", buf_str(&names));
-    buf_release(&names);
     return ERR_USAGE;
 }
 
@@ -92,7 +91,7 @@ int target_parse(const char *word, struct places *places, struct err *err)
     const char *end = value;
     while (*end && !(*end == ',' && named(end + 1)))
         end++;
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     buf_add(&text, value, (size_t)(end - value));
     int rc = buf_check(&text, err);
     if (rc == 0)
@@ -100,7 +99,6 @@ int target_parse(const char *word, struct places *places, struct err *err)
                            : text.len > 0 ? buf_str(&text)
                                           : NULL,
                            places, err);
-    buf_release(&text);
     if (rc != 0 || *end == '\0')
         return rc;
     return target_parse(end + 1, places, err);
@@ -217,13 +215,12 @@ void place_words_release(struct place_words *words)
 static int usage(const char *target, const char *const *keys, const char *problem,
                  const char *setting, struct err *err)
 {
-    struct buf list = {0};
+    SCOPED(buf_release) struct buf list = {0};
     err_set(err, ERR_USAGE, "--on %s: %s%s%.80s%s", target, problem, *setting ? " '" : "", setting,
             *setting ? "'" : "");
     for (size_t i = 0; keys[i]; i++)
         buf_printf(&list, "%s%s=", i > 0 ? ", " : "", keys[i]);
     err_hint(err, "settings come after commas: %s", buf_str(&list));
-    buf_release(&list);
     return ERR_USAGE;
 }
 
@@ -372,7 +369,7 @@ bool frame_read(const char *text, size_t len, const char *key, struct buf *out)
     char mark[sizeof MARK + KEY_MOST];
     int mark_len = snprintf(mark, sizeof mark, MARK "%s ", key);
     const char *end = text + len;
-    struct buf bytes = {0};
+    SCOPED(buf_release) struct buf bytes = {0};
     size_t next = 1;
     bool whole = false;
     while (text < end && !whole) {
@@ -388,6 +385,5 @@ bool frame_read(const char *text, size_t len, const char *key, struct buf *out)
     }
     if (whole)
         buf_add(out, buf_str(&bytes), bytes.len);
-    buf_release(&bytes);
     return whole;
 }

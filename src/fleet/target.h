@@ -85,9 +85,16 @@ struct call_result {
 };
 void call_result_release(struct call_result *result);
 
-// Appends how it ended, with the last line of its stderr: "ssh: connect to host a port 22:
-// Connection refused (exit code 255)".
-void call_words(const struct call_result *result, struct buf *out);
+static inline bool call_ended_well(const struct call_result *result)
+{
+    return result->exited && result->exit_code == 0;
+}
+bool call_says(const char *text, const char *const *words); // has any of them
+
+// An error from how it ended, with the last line of its stderr: "ssh: connect to host a port 22:
+// Connection refused (exit code 255)". `what` comes before it, if not null. ERR_TIMEOUT after its
+// time limit, else `code`.
+int call_failed(const struct call_result *result, int code, const char *what, struct err *err);
 
 struct calls; // the pool
 

@@ -143,7 +143,7 @@ void event_lines_end(struct event_lines *lines, event_line_fn *each, void *conte
 // in the same line.
 static json_t *without_nan(const char *line, size_t len)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     bool quoted = false;
     for (size_t i = 0; i < len; i++) {
         size_t word = 0;
@@ -164,10 +164,7 @@ static json_t *without_nan(const char *line, size_t len)
             buf_addc(&text, line[i]);
         }
     }
-    json_t *json =
-        buf_check(&text, NULL) == 0 ? json_loadb(buf_str(&text), text.len, 0, NULL) : NULL;
-    buf_release(&text);
-    return json;
+    return buf_check(&text, NULL) == 0 ? json_loadb(buf_str(&text), text.len, 0, NULL) : NULL;
 }
 
 static bool get_count(const json_t *json, const char *key, struct maybe_int *out)
@@ -244,14 +241,12 @@ static enum event_result read_json(const char *line, size_t len, struct event *e
     size_t blank = strspn(line, " \t");
     if (blank == len)
         return EVENT_NONE;
-    json_t *json = json_loadb(line, len, 0, NULL);
+    json_auto_t *json = json_loadb(line, len, 0, NULL);
     if (!json && line[blank] == '{')
         json = without_nan(line, len);
-    enum event_result result = json_is_object(json_object_get(json, "notice")) ? EVENT_NONE
-                               : event_fill(json, event)                       ? EVENT_READ
-                                                                               : EVENT_MALFORMED;
-    json_decref(json);
-    return result;
+    return json_is_object(json_object_get(json, "notice")) ? EVENT_NONE
+           : event_fill(json, event)                       ? EVENT_READ
+                                                           : EVENT_MALFORMED;
 }
 
 const struct event_source event_json = {"FARE_EVENTS", read_json};
@@ -315,7 +310,7 @@ static enum event_result read_mllog(const char *line, size_t len, struct event *
     if (!mark)
         return EVENT_NONE;
     const char *text = mark + sizeof MARK - 1;
-    json_t *json = json_loadb(text, len - (size_t)(text - line), 0, NULL);
+    json_auto_t *json = json_loadb(text, len - (size_t)(text - line), 0, NULL);
     const json_t *metadata = json_object_get(json, "metadata");
     const char *key = json_string_value(json_object_get(json, "key"));
     if (key) {
@@ -326,7 +321,6 @@ static enum event_result read_mllog(const char *line, size_t len, struct event *
         if (strncmp(key, "epoch_", 6) == 0)
             event->epoch = count_of(json_object_get(metadata, "epoch_num"));
     }
-    json_decref(json);
     return key ? EVENT_READ : EVENT_MALFORMED;
 }
 
@@ -424,7 +418,7 @@ static bool is_absurd(const char *pattern)
 
 int event_pattern_compile(const char *pattern, regex_t *out, struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     if (is_absurd(pattern)) {
         err_set(err, ERR_USAGE, "--step-pattern '%.40s%s' is too large to compile", pattern,
                 strlen(pattern) > 40 ? "..." : "");
@@ -451,7 +445,6 @@ int event_pattern_compile(const char *pattern, regex_t *out, struct err *err)
                      why);
         err_hint(err, "use the syntax of grep -E: 'step ([0-9]+)/([0-9]+)'");
     }
-    buf_release(&text);
     return rc;
 }
 

@@ -180,7 +180,7 @@ static void start_workers(struct job *job, struct worker *workers, int wanted)
 static int measure_memory(struct job *job, int wanted, struct machine_bandwidth *out,
                           struct err *err)
 {
-    struct worker *workers = calloc((size_t)wanted, sizeof *workers);
+    SCOPED(free_pointer) struct worker *workers = calloc((size_t)wanted, sizeof *workers);
     if (!workers)
         return err_memory(err);
     pthread_mutex_init(&job->gate, NULL);
@@ -201,7 +201,6 @@ static int measure_memory(struct job *job, int wanted, struct machine_bandwidth 
         pthread_join(workers[i].thread, NULL);
     pthread_barrier_destroy(&job->barrier);
     pthread_mutex_destroy(&job->gate);
-    free(workers);
     return 0;
 }
 
@@ -276,7 +275,7 @@ static int open_nameless(const char *folder, struct err *err)
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0)
         return fd;
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     buf_printf(&path, "%s/.fare-bandwidth-XXXXXX", folder);
     if (buf_check(&path, err) == 0) {
         fd = mkostemp(path.data, O_CLOEXEC);
@@ -285,7 +284,6 @@ static int open_nameless(const char *folder, struct err *err)
         else
             err_errno(err, errno, "cannot create a file in '%s'", folder);
     }
-    buf_release(&path);
     return fd;
 }
 
@@ -684,20 +682,18 @@ int cuda_bandwidth(struct probe *probe, struct machine *machine, struct err *err
 // The driver may hang or crash, so it runs in a process of its own.
 static int gpus_isolated(struct probe *probe, struct machine *machine, struct err *err)
 {
-    struct machine got = {0};
-    struct buf how = {0};
+    SCOPED(machine_release) struct machine got = {0};
+    SCOPED(buf_release) struct buf how = {0};
     struct machine_bandwidth *band = &machine->bandwidth;
-    int rc = probe_isolated(probe, machine, cuda_bandwidth, CUDA_LIMIT_MS, &got, &how, err);
-    if (rc == 0 && how.len > 0) {
+    TRY(probe_isolated(probe, machine, cuda_bandwidth, CUDA_LIMIT_MS, &got, &how, err));
+    if (how.len > 0) {
         struct machine_gpu_bandwidth *row = LIST_ADD(&band->gpus, err);
-        rc = row ? text_set(&row->problem, buf_str(&how), err) : ERR_MEMORY;
-    } else if (rc == 0) {
+        TRY(row ? text_set(&row->problem, buf_str(&how), err) : ERR_MEMORY);
+    } else {
         band->gpus = got.bandwidth.gpus;
         memset(&got.bandwidth.gpus, 0, sizeof got.bandwidth.gpus);
     }
-    buf_release(&how);
-    machine_release(&got);
-    return rc;
+    return 0;
 }
 
 int probe_bandwidth(struct probe *probe, struct machine *machine, struct err *err)

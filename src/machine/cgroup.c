@@ -215,7 +215,7 @@ static void read_v1_cpu(struct tree *tree, const char *dir, void *arg)
 // The number in a line "key number" of memory.stat.
 static int64_t stat_of(struct tree *tree, const char *dir, const char *key)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     int64_t number = 0;
     size_t len = strlen(key);
     if (tree_text(tree, &text, "%s/memory.stat", dir) && text.len > 0) {
@@ -224,7 +224,6 @@ static int64_t stat_of(struct tree *tree, const char *dir, const char *key)
             if (strncmp(line, key, len) == 0 && line[len] == ' ' && text_int(line + len, &number))
                 break;
     }
-    buf_release(&text);
     return number > 0 ? number : 0;
 }
 
@@ -257,7 +256,7 @@ static void read_v2(struct tree *tree, const char *dir, void *arg)
     struct cgroup *out = arg;
     int64_t quota_us, period_us;
     read_memory(tree, dir, "memory.max", "memory.current", "inactive_file", out);
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     if (tree_text(tree, &text, "%s/cpu.max", dir) && text.len > 0) {
         char *space = strchr(text.data, ' ');
         if (space)
@@ -266,7 +265,6 @@ static void read_v2(struct tree *tree, const char *dir, void *arg)
             quota_us > 0 && period_us > 0)
             smaller_real(&out->limit_cpus, (double)quota_us / (double)period_us);
     }
-    buf_release(&text);
 }
 
 static bool has_dots(const char *path)
@@ -282,7 +280,7 @@ static bool has_dots(const char *path)
 static void read_upwards(struct tree *tree, const struct hierarchy *h,
                          void (*read)(struct tree *, const char *, void *), void *out)
 {
-    struct buf dir = {0};
+    SCOPED(buf_release) struct buf dir = {0};
     buf_adds(&dir, h->mount.point);
     size_t top = dir.len;
     if (h->fits && !has_dots(h->path)) {
@@ -299,7 +297,6 @@ static void read_upwards(struct tree *tree, const struct hierarchy *h,
         while (dir.len > top && dir.data[dir.len - 1] != '/')
             dir.data[--dir.len] = '\0';
     }
-    buf_release(&dir);
 }
 
 // Finds the process's groups. The paths in `all` point into the two texts.
@@ -325,7 +322,7 @@ int cgroup_read(struct tree *tree, struct cgroup *out, struct err *err)
 {
     memset(out, 0, sizeof *out);
     struct hierarchy all[HIERARCHIES] = NO_HIERARCHIES;
-    struct buf groups = {0}, mounts = {0};
+    SCOPED(buf_release) struct buf groups = {0}, mounts = {0};
     find_all(tree, 0, all, &groups, &mounts);
     if (all[V1_CPU].mounted)
         read_upwards(tree, &all[V1_CPU], read_v1_cpu, out);
@@ -337,8 +334,6 @@ int cgroup_read(struct tree *tree, struct cgroup *out, struct err *err)
         out->version = "v1";
     else if (all[V2].mounted)
         out->version = "v2";
-    buf_release(&groups);
-    buf_release(&mounts);
     return tree_check(tree, err);
 }
 
@@ -347,14 +342,12 @@ int cgroup_each_cpu(struct tree *tree, pid_t pid,
                     struct err *err)
 {
     struct hierarchy all[HIERARCHIES] = NO_HIERARCHIES;
-    struct buf groups = {0}, mounts = {0};
+    SCOPED(buf_release) struct buf groups = {0}, mounts = {0};
     find_all(tree, pid, all, &groups, &mounts);
     if (all[V1_CPU].mounted)
         read_upwards(tree, &all[V1_CPU], each, arg);
     if (all[V2].mounted)
         read_upwards(tree, &all[V2], each, arg);
-    buf_release(&groups);
-    buf_release(&mounts);
     return tree_check(tree, err);
 }
 

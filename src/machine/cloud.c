@@ -108,14 +108,14 @@ static int parse_aws(const struct buf *const answers[], struct machine_where *wh
                      struct err *err)
 {
     int rc;
-    json_t *document = parse_object(answers[CLOUD_AWS_DOCUMENT], &rc, err);
+    json_auto_t *document = parse_object(answers[CLOUD_AWS_DOCUMENT], &rc, err);
     const char *type = member(document, "instanceType"), *region = member(document, "region");
     const char *id = member(document, "instanceId"), *zone = member(document, "availabilityZone");
     char cycle[CLOUD_TEXT * 2], plain_type[CLOUD_TEXT * 2];
     if (!is_aws_type(type) && line(answers[CLOUD_AWS_TYPE], plain_type))
         type = plain_type; // old documents lack it
     if (rc != 0 || !is_aws_type(type) || !is_aws_region(region) || !is_aws_id(id))
-        goto out;
+        return rc;
     *found = true;
     bool zone_ok = made_of(zone, LOWER DIGITS "-") && strncmp(zone, region, strlen(region)) == 0;
     rc = TEXTS_SET(err, {&where->provider, "aws"}, {&where->source, "metadata"},
@@ -125,8 +125,6 @@ static int parse_aws(const struct buf *const answers[], struct machine_where *wh
         rc = set_date(&where->launched_at, member(document, "pendingTime"), err);
     if (line(answers[CLOUD_AWS_LIFE_CYCLE], cycle) && made_of(cycle, LOWER "-"))
         where->spot = some_bool(strcmp(cycle, "spot") == 0); // on-demand, scheduled, ...
-out:
-    json_decref(document);
     return rc;
 }
 
@@ -171,18 +169,18 @@ static int parse_gcp(const struct buf *const answers[], struct machine_where *wh
         return 0;
     *found = true;
     bool id_ok = line(answers[CLOUD_GCP_ID], id) && made_of(id, DIGITS);
-    int rc = TEXTS_SET(err, {&where->provider, "gcp"}, {&where->source, "metadata"},
-                       {&where->instance_type, type}, {&where->zone, zone},
-                       {&where->instance_id, id_ok ? id : NULL});
+    TRY(TEXTS_SET(err, {&where->provider, "gcp"}, {&where->source, "metadata"},
+                  {&where->instance_type, type}, {&where->zone, zone},
+                  {&where->instance_id, id_ok ? id : NULL}));
     const char *dash = zone ? strrchr(zone, '-') : NULL; // us-central1-a is in us-central1
-    if (rc == 0 && dash && dash > zone) {
+    if (dash && dash > zone) {
         char region[CLOUD_TEXT];
         memcpy(region, zone, (size_t)(dash - zone));
         region[dash - zone] = '\0';
-        rc = text_set(&where->region, region, err);
+        TRY(text_set(&where->region, region, err));
     }
     gcp_spot(answers, where);
-    return rc;
+    return 0;
 }
 
 // "priority" is "Spot", "Low" (its older form), "Regular", or "" if never set.
@@ -190,13 +188,13 @@ static int parse_azure(const struct buf *const answers[], struct machine_where *
                        struct err *err)
 {
     int rc;
-    json_t *compute = parse_object(answers[CLOUD_AZURE_COMPUTE], &rc, err);
+    json_auto_t *compute = parse_object(answers[CLOUD_AZURE_COMPUTE], &rc, err);
     const char *size = member(compute, "vmSize"), *location = member(compute, "location");
     const char *id = member(compute, "vmId"), *zone = member(compute, "zone");
     const char *priority = member(compute, "priority");
     if (rc != 0 || !made_of(size, LOWER UPPER DIGITS "_-") || !made_of(location, LOWER DIGITS) ||
         !made_of(id, LOWER UPPER DIGITS "-"))
-        goto out;
+        return rc;
     *found = true;
     rc = TEXTS_SET(err, {&where->provider, "azure"}, {&where->source, "metadata"},
                    {&where->instance_type, size}, {&where->region, location},
@@ -204,8 +202,6 @@ static int parse_azure(const struct buf *const answers[], struct machine_where *
     if (priority && (!*priority || made_of(priority, LOWER UPPER)))
         where->spot =
             some_bool(strcasecmp(priority, "Spot") == 0 || strcasecmp(priority, "Low") == 0);
-out:
-    json_decref(compute);
     return rc;
 }
 
@@ -229,12 +225,11 @@ int cloud_parse(enum cloud cloud, const struct buf *const answers[CLOUD_ITEMS],
 // A file of the firmware tables; "" if missing.
 static bool dmi(struct tree *tree, const char *name, char out[CLOUD_TEXT * 2])
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     bool there = tree_text(tree, &text, "/sys/class/dmi/id/%s", name);
     size_t len = strnlen(buf_str(&text), CLOUD_TEXT * 2 - 1);
     memcpy(out, buf_str(&text), len);
     out[len] = '\0';
-    buf_release(&text);
     return there;
 }
 
@@ -271,7 +266,7 @@ void cloud_firmware_read(struct tree *tree, struct cloud_firmware *firmware)
                strcmp(tag, "7783-7084-3265-9085-8269-3286-77") == 0) { // else any Hyper-V
         name_provider(firmware, "azure", CLOUD_AZURE);
     } else {
-        struct buf uuid = {0};
+        SCOPED(buf_release) struct buf uuid = {0};
         // Old Xen. One in 4096 foreign UUIDs starts like this too: query AWS, but do not name it.
         if (tree_text(tree, &uuid, "/sys/hypervisor/uuid") &&
             strncasecmp(buf_str(&uuid), "ec2", 3) == 0)
@@ -279,7 +274,6 @@ void cloud_firmware_read(struct tree *tree, struct cloud_firmware *firmware)
         else if (!there)
             for (int i = 0; i < CLOUD_COUNT; i++)
                 firmware->candidate[i] = true;
-        buf_release(&uuid);
     }
 }
 
@@ -451,7 +445,7 @@ static size_t fill(struct search *search, const struct probe *probe,
 static int query_metadata(const struct probe *probe, const bool candidate[CLOUD_COUNT],
                           int64_t deadline_ns, struct machine_where *where, struct err *err)
 {
-    struct search *search = calloc(1, sizeof *search);
+    SCOPED(free_pointer) struct search *search = calloc(1, sizeof *search);
     if (!search)
         return err_memory(err);
     enum cloud_item items[CLOUD_ITEMS];
@@ -478,7 +472,6 @@ static int query_metadata(const struct probe *probe, const bool candidate[CLOUD_
         http_call_release(&search->calls[i]);
         buf_release(&search->urls[i]);
     }
-    free(search);
     return rc;
 }
 

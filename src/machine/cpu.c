@@ -220,7 +220,7 @@ static bool numbered(const char *name, const char *stem, int64_t *number)
 
 static void count_sys(struct tree *tree, struct topology *out)
 {
-    struct buf names = {0}, text = {0};
+    SCOPED(buf_release) struct buf names = {0}, text = {0};
     int64_t number;
     char *cursor = tree_list(tree, &names, "/sys/devices/system/cpu") ? names.data : NULL;
     for (char *name; (name = text_line(&cursor));) {
@@ -237,15 +237,13 @@ static void count_sys(struct tree *tree, struct topology *out)
     cursor = tree_list(tree, &names, "/sys/devices/system/node") ? names.data : NULL;
     for (char *name; (name = text_line(&cursor));)
         out->numa_nodes += numbered(name, "node", &number);
-    buf_release(&names);
-    buf_release(&text);
 }
 
 // For sandboxes that close /sys. /proc/cpuinfo has one paragraph per thread, with its socket and
 // the cores per socket.
 static void count_cpuinfo(struct tree *tree, struct topology *out)
 {
-    struct buf text = {0}, value = {0};
+    SCOPED(buf_release) struct buf text = {0}, value = {0};
     bool seen[1024] = {false};
     int64_t cores = 0;
     char *cursor = tree_text(tree, &text, "/proc/cpuinfo") ? text.data : NULL;
@@ -262,8 +260,6 @@ static void count_cpuinfo(struct tree *tree, struct topology *out)
             cores = v;
     }
     out->cores = out->sockets * cores;
-    buf_release(&text);
-    buf_release(&value);
 }
 
 static void fill_missing(int64_t *have, int64_t other)
@@ -314,17 +310,14 @@ int topology_finish(struct tree *tree, struct proc *child, struct topology *out,
 
 static int read_model(struct tree *tree, struct machine_cpu *cpu, struct err *err)
 {
-    struct buf text = {0}, value = {0};
-    int rc = 0;
+    SCOPED(buf_release) struct buf text = {0}, value = {0};
     if (tree_text(tree, &text, "/proc/cpuinfo")) {
         if (tree_value(tree, buf_str(&text), "model name", ':', &value))
-            rc = text_set(&cpu->model, buf_str(&value), err);
-        if (rc == 0 && tree_value(tree, buf_str(&text), "vendor_id", ':', &value))
-            rc = text_set(&cpu->vendor, buf_str(&value), err);
+            TRY(text_set(&cpu->model, buf_str(&value), err));
+        if (tree_value(tree, buf_str(&text), "vendor_id", ':', &value))
+            TRY(text_set(&cpu->vendor, buf_str(&value), err));
     }
-    buf_release(&text);
-    buf_release(&value);
-    return rc;
+    return 0;
 }
 
 static bool has_word(const char *list, const char *word)
@@ -339,8 +332,7 @@ static bool has_word(const char *list, const char *word)
 // cpufreq has one policy per group of cores that share a clock.
 static int read_clocks(struct tree *tree, struct machine_cpu *cpu, struct err *err)
 {
-    struct buf names = {0}, text = {0}, governors = {0};
-    int rc = 0;
+    SCOPED(buf_release) struct buf names = {0}, text = {0}, governors = {0};
     char *cursor = tree_list(tree, &names, "/sys/devices/system/cpu/cpufreq") ? names.data : NULL;
     for (char *name; (name = text_line(&cursor));) {
         int64_t khz;
@@ -351,23 +343,16 @@ static int read_clocks(struct tree *tree, struct machine_cpu *cpu, struct err *e
             text.len > 0 && !has_word(buf_str(&governors), text.data))
             buf_printf(&governors, "%s%s", governors.len > 0 ? "," : "", text.data);
     }
-    rc = buf_check(&governors, err);
-    if (rc == 0 && governors.len > 0)
-        rc = text_set(&cpu->governor, governors.data, err);
-    buf_release(&names);
-    buf_release(&text);
-    buf_release(&governors);
-    return rc;
+    TRY(buf_check(&governors, err));
+    return governors.len > 0 ? text_set(&cpu->governor, governors.data, err) : 0;
 }
 
 static void read_allowed(struct tree *tree, struct machine_cpu *cpu)
 {
-    struct buf text = {0}, value = {0};
+    SCOPED(buf_release) struct buf text = {0}, value = {0};
     if (tree_text(tree, &text, "/proc/self/status") &&
         tree_value(tree, buf_str(&text), "Cpus_allowed_list", ':', &value))
         cpu->allowed_threads = cpu_list_count(buf_str(&value));
-    buf_release(&text);
-    buf_release(&value);
 }
 
 static struct maybe_int counted(int64_t n)

@@ -100,17 +100,15 @@ static bool find_device(struct tree *tree, const struct mount *mount, struct buf
 // A hypervisor's disk (virtio, Xen) does not tell what is behind it. It may be a network volume.
 static bool is_opaque_device(struct tree *tree, const char *dir)
 {
-    struct buf link = {0};
-    bool opaque = tree_link(tree, &link, "%s", dir) &&
-                  (strstr(buf_str(&link), "/virtio") || strstr(buf_str(&link), "/vbd-"));
-    buf_release(&link);
-    return opaque;
+    SCOPED(buf_release) struct buf link = {0};
+    return tree_link(tree, &link, "%s", dir) &&
+           (strstr(buf_str(&link), "/virtio") || strstr(buf_str(&link), "/vbd-"));
 }
 
 // A device-mapper volume lies on other devices; the first one represents it.
 static void follow_mapper(struct tree *tree, struct buf *dir)
 {
-    struct buf parts = {0};
+    SCOPED(buf_release) struct buf parts = {0};
     for (int depth = 0; depth < 4; depth++) { // encryption on LVM on RAID
         if (!tree_list(tree, &parts, "%s/slaves", buf_str(dir)) || parts.len == 0)
             break;
@@ -119,7 +117,6 @@ static void follow_mapper(struct tree *tree, struct buf *dir)
         buf_printf(dir, "/sys/class/block/%s", parts.data);
         tree->failed |= dir->failed;
     }
-    buf_release(&parts);
 }
 
 static bool is_network_device(struct tree *tree, const struct mount *mount, const char *dir)
@@ -127,65 +124,55 @@ static bool is_network_device(struct tree *tree, const struct mount *mount, cons
     for (size_t i = 0; i < sizeof network_devices / sizeof *network_devices; i++)
         if (strncmp(mount->source, network_devices[i], strlen(network_devices[i])) == 0)
             return true;
-    struct buf model = {0};
+    SCOPED(buf_release) struct buf model = {0};
     // A partition's folder lies in its disk's folder.
-    bool network = (tree_text(tree, &model, "%s/device/model", dir) ||
-                    tree_text(tree, &model, "%s/../device/model", dir)) &&
-                   AMONG(buf_str(&model), network_models);
-    buf_release(&model);
-    return network;
+    return (tree_text(tree, &model, "%s/device/model", dir) ||
+            tree_text(tree, &model, "%s/../device/model", dir)) &&
+           AMONG(buf_str(&model), network_models);
 }
 
 // The kernel's default is "1", so from an opaque disk only "0" means anything.
 static void read_rotational(struct tree *tree, const char *dir, struct machine_disk *disk)
 {
     int64_t rotational;
-    struct buf link = {0};
+    SCOPED(buf_release) struct buf link = {0};
     if ((tree_int(tree, &rotational, "%s/queue/rotational", dir) ||
          tree_int(tree, &rotational, "%s/../queue/rotational", dir)) &&
         (rotational == 0 || !tree_link(tree, &link, "%s", dir) ||
          !strstr(buf_str(&link), "/virtio")))
         disk->rotational = some_bool(rotational != 0);
-    buf_release(&link);
 }
 
 static int read_device(struct tree *tree, const struct mount *mount, struct machine_disk *disk,
                        struct err *err)
 {
-    struct buf dir = {0};
-    int rc = 0;
+    SCOPED(buf_release) struct buf dir = {0};
     if (find_device(tree, mount, &dir)) {
         follow_mapper(tree, &dir);
         read_rotational(tree, buf_str(&dir), disk);
         if (is_network_device(tree, mount, buf_str(&dir)))
-            rc = text_set(&disk->kind, "network", err);
+            TRY(text_set(&disk->kind, "network", err));
         else if (is_opaque_device(tree, buf_str(&dir)))
-            rc = text_set(&disk->kind, "", err);
+            TRY(text_set(&disk->kind, "", err));
     }
-    buf_release(&dir);
-    return rc;
+    return 0;
 }
 
 static int read_mount(struct tree *tree, const char *folder, struct machine_disk *disk,
                       struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct mount mount;
-    if (!mounts_read(tree, &text) || !mounts_over(text.data, folder, &mount)) {
-        buf_release(&text);
+    if (!mounts_read(tree, &text) || !mounts_over(text.data, folder, &mount))
         return 0;
-    }
     // An unknown type gets no kind: a guess could hide a network volume.
     const char *kind = AMONG(mount.type, network_types)  ? "network"
                        : AMONG(mount.type, memory_types) ? "memory"
                        : AMONG(mount.type, local_types)  ? "local"
                                                          : "";
-    int rc = TEXTS_SET(err, {&disk->mount, mount.point}, {&disk->filesystem, mount.type},
-                       {&disk->device, mount.source}, {&disk->kind, kind});
-    if (rc == 0)
-        rc = read_device(tree, &mount, disk, err);
-    buf_release(&text);
-    return rc;
+    TRY(TEXTS_SET(err, {&disk->mount, mount.point}, {&disk->filesystem, mount.type},
+                  {&disk->device, mount.source}, {&disk->kind, kind}));
+    return read_device(tree, &mount, disk, err);
 }
 
 int probe_disk(struct probe *probe, struct machine_disk *disk, struct err *err)

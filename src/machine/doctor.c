@@ -418,10 +418,9 @@ static int64_t by_cloud_init(struct tree *tree, struct buf *text)
 {
     if (!tree_text(tree, text, "/run/cloud-init/status.json"))
         return 0;
-    json_t *status = json_loads(buf_str(text), 0, NULL);
+    json_auto_t *status = json_loads(buf_str(text), 0, NULL);
     const json_t *last = json_object_get(json_object_get(status, "v1"), "modules-final");
     double finished = json_number_value(json_object_get(last, "finished"));
-    json_decref(status);
     return finished > 0 && finished < 9e9 ? (int64_t)finished : 0;
 }
 
@@ -458,7 +457,7 @@ static int64_t by_sshd(struct tree *tree, struct buf *text, int64_t booted_s)
 int probe_ready(struct probe *probe, struct machine_system *system, struct err *err)
 {
     static const char *const names[] = {"cloud-init", "boot target", "sshd"};
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     char date[CLOCK_ISO_BYTES];
     int64_t booted_s = 0, ready_s[3] = {0};
     if (system->container && strcmp(system->container, "none") != 0)
@@ -472,7 +471,6 @@ int probe_ready(struct probe *probe, struct machine_system *system, struct err *
         if (ready_s[1] == 0)
             ready_s[2] = by_sshd(&probe->tree, &text, booted_s);
     }
-    buf_release(&text);
     for (int i = 0; i < 3; i++)
         if (ready_s[i] > 0 && ready_s[i] >= booted_s) { // else that of an earlier start
             clock_iso(ready_s[i], date);

@@ -37,11 +37,10 @@ static bool in_container(const struct search *s)
 static void module_read(struct search *s)
 {
     struct tree *tree = &s->probe->tree;
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     if (tree_text(tree, &text, "/sys/module/nvidia/version") ||
         tree_text(tree, &text, "/proc/driver/nvidia/version"))
         nvml_module_version(buf_str(&text), s->module, sizeof s->module);
-    buf_release(&text);
 }
 
 static struct machine_gpu *add_from_bus(struct search *s, const struct pci_gpu *pci,
@@ -212,24 +211,23 @@ static int intel_add(struct search *s, const struct pci_gpu *pci, struct err *er
 static int others_read(struct search *s, uint16_t vendor, struct err *err)
 {
     int64_t index = 0;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < s->bus.items.count; i++) {
+    for (size_t i = 0; i < s->bus.items.count; i++) {
         const struct pci_gpu *pci = &s->bus.items.items[i];
         if (pci->vendor != vendor)
             continue;
         if (vendor == PCI_INTEL) {
-            rc = intel_add(s, pci, err);
+            TRY(intel_add(s, pci, err));
             continue;
         }
         bool named = pci_names_find(&s->names, pci->vendor, pci->device) != NULL;
         struct machine_gpu *gpu = add_from_bus(s, pci, err);
         if (!gpu)
             return ERR_MEMORY;
-        rc = amd_gpu_read(&s->probe->tree, pci, named, gpu, err);
+        TRY(amd_gpu_read(&s->probe->tree, pci, named, gpu, err));
         if (gpu->works.v)
             gpu->index = some_int(index++);
     }
-    return rc;
+    return 0;
 }
 
 static int read_all(struct probe *probe, const char *dead, struct machine *machine, struct err *err)
@@ -262,17 +260,15 @@ int probe_gpus(struct probe *probe, struct machine *machine, struct err *err)
 {
     if (probe->no_children)
         return read_here(probe, machine, err);
-    struct machine got = {0};
-    struct buf how = {0};
-    int rc = probe_isolated(probe, machine, read_here, DRIVER_LIMIT_MS, &got, &how, err);
-    if (rc == 0 && how.len > 0) {
-        rc = read_all(probe, buf_str(&how), machine, err);
-    } else if (rc == 0) {
+    SCOPED(machine_release) struct machine got = {0};
+    SCOPED(buf_release) struct buf how = {0};
+    TRY(probe_isolated(probe, machine, read_here, DRIVER_LIMIT_MS, &got, &how, err));
+    if (how.len > 0) {
+        TRY(read_all(probe, buf_str(&how), machine, err));
+    } else {
         machine->gpus = got.gpus;
         machine->gpus.known = true;
         memset(&got.gpus, 0, sizeof got.gpus);
     }
-    buf_release(&how);
-    machine_release(&got);
-    return rc;
+    return 0;
 }

@@ -61,17 +61,14 @@ int probe_isolated(struct probe *probe, const struct machine *machine, probe_par
     struct job job = {.probe = probe, .machine = *machine, .part = part};
     const struct proc_options options = {.timeout_ms = timeout_ms, .keep_max = RECORD_MAX};
     struct proc proc;
-    struct proc_result result = {0};
+    SCOPED(proc_result_release) struct proc_result result = {0};
     struct err why = {0};
     if (proc_start_call(&proc, run_part, &job, &options, &why) != 0) {
         buf_adds(how, why.text); // cannot start a process: the part is skipped
         return buf_check(how, err);
     }
-    int rc = proc_finish(&proc, &result, err);
-    if (rc == 0)
-        rc = read_record(&result, got, how, err);
-    proc_result_release(&result);
-    return rc;
+    TRY(proc_finish(&proc, &result, err));
+    return read_record(&result, got, how, err);
 }
 
 // ==== fingerprint ====
@@ -147,7 +144,7 @@ static void add_gpu(struct buf *text, const struct machine_gpu *gpu)
 
 int machine_fingerprint(struct machine *machine, struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     buf_adds(&text, "fare machine 1\n");
     add_cpu(&text, &machine->cpu);
     if (machine->memory.usable_bytes.known)
@@ -163,7 +160,6 @@ int machine_fingerprint(struct machine *machine, struct err *err)
         hex[16] = '\0'; // 64 bits: unique enough, and short enough to read out
         rc = text_set(&machine->fingerprint, hex, err);
     }
-    buf_release(&text);
     return rc;
 }
 
@@ -205,22 +201,17 @@ static int describe_program(struct machine *machine, struct err *err)
     struct machine_program *fare = &machine->fare;
     char now[CLOCK_ISO_BYTES];
     clock_iso(clock_date_s(), now);
-    int rc = text_set(&machine->schema, MACHINE_SCHEMA, err);
-    if (rc == 0)
-        rc = text_set(&machine->taken_at, now, err);
-    if (rc == 0)
-        rc = text_set(&fare->version, FARE_VERSION, err);
-    if (rc == 0)
-        rc = text_set(&fare->build, FARE_BUILD, err);
+    TRY(text_set(&machine->schema, MACHINE_SCHEMA, err));
+    TRY(text_set(&machine->taken_at, now, err));
+    TRY(text_set(&fare->version, FARE_VERSION, err));
+    TRY(text_set(&fare->build, FARE_BUILD, err));
 #ifdef __clang__
-    if (rc == 0)
-        rc = text_set(&fare->compiler, "clang " __clang_version__, err);
+    TRY(text_set(&fare->compiler, "clang " __clang_version__, err));
 #else
-    if (rc == 0)
-        rc = text_set(&fare->compiler, "gcc " __VERSION__, err);
+    TRY(text_set(&fare->compiler, "gcc " __VERSION__, err));
 #endif
     fare->debug = some_bool(BUILT_FOR_DEBUGGING);
-    return rc;
+    return 0;
 }
 
 // Before any driver is asked: a device file, the bus, or a stand-in for NVML.
@@ -228,7 +219,7 @@ static bool may_have_nvidia_gpu(struct probe *probe)
 {
     static const char *const signs[] = {"/dev/nvidiactl", "/proc/driver/nvidia", "/dev/dxg"};
     const struct pci_names none = {0};
-    struct pci_gpus gpus = {0};
+    SCOPED(pci_gpus_release) struct pci_gpus gpus = {0};
     const char *nvml = getenv("FARE_NVML");
     bool found = nvml && *nvml;
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
@@ -236,7 +227,6 @@ static bool may_have_nvidia_gpu(struct probe *probe)
     if (!found && pci_gpus_read(&probe->tree, &none, &gpus, NULL) == 0)
         for (size_t i = 0; i < gpus.items.count; i++)
             found |= gpus.items.items[i].vendor == PCI_NVIDIA;
-    pci_gpus_release(&gpus);
     return found;
 }
 

@@ -396,7 +396,7 @@ static int collect(struct proc *children, const char *flags, struct machine_cpu 
 
 int probe_isa(struct probe *probe, struct machine_cpu *cpu, struct err *err)
 {
-    struct buf text = {0}, flags = {0};
+    SCOPED(buf_release) struct buf text = {0}, flags = {0};
     struct proc children[SETS] = {0};
     struct onednn onednn = {0};
     const struct proc_options options = {.timeout_ms = CHILD_LIMIT_MS, .keep_max = 4096};
@@ -425,7 +425,5 @@ out:
     for (int i = 0; i < SETS; i++)
         proc_kill(&children[i]);
     onednn_kill(&onednn);
-    buf_release(&text);
-    buf_release(&flags);
     return rc;
 }

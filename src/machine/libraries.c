@@ -129,7 +129,7 @@ static void look_in_loader(struct libraries *s)
                                         "/lib",
                                         NULL};
     struct tree *tree = &s->probe->tree;
-    struct buf names = {0}, text = {0};
+    SCOPED(buf_release) struct buf names = {0}, text = {0};
     look_in_each(s, variable(s, "LD_LIBRARY_PATH"), ":;");
     if (tree_text(tree, &text, "/etc/ld.so.conf"))
         look_in_each(s, buf_str(&text), " \t\n");
@@ -140,8 +140,6 @@ static void look_in_loader(struct libraries *s)
             look_in_each(s, buf_str(&text), " \t\n");
     for (size_t i = 0; usual[i]; i++)
         look_in_plain(s, usual[i], "loader");
-    buf_release(&names);
-    buf_release(&text);
 }
 
 static void look_in_cuda(struct libraries *s, const char *home)
@@ -156,7 +154,7 @@ static void look_in_cuda(struct libraries *s, const char *home)
 
 static void look_in_cudas(struct libraries *s)
 {
-    struct buf names = {0};
+    SCOPED(buf_release) struct buf names = {0};
     char home[PATH_BYTES];
     look_in_cuda(s, variable(s, "CUDA_HOME"));
     look_in_cuda(s, variable(s, "CUDA_PATH"));
@@ -168,14 +166,13 @@ static void look_in_cudas(struct libraries *s)
             look_in_cuda(s, home);
     for (size_t i = 0; dl_vendor_dirs[i]; i++)
         look_in_plain(s, dl_vendor_dirs[i], "loader");
-    buf_release(&names);
 }
 
 // NVIDIA's packages install into nvidia/PART/lib.
 static void look_in_packages(struct libraries *s, const char *prefix, const char *packages)
 {
     const struct place place = {.path = prefix, .found_by = "python", .package = packages};
-    struct buf parts = {0};
+    SCOPED(buf_release) struct buf parts = {0};
     char folder[PATH_BYTES];
     tree_list(&s->probe->tree, &parts, "%s/nvidia", packages);
     char *cursor = parts.data;
@@ -184,13 +181,12 @@ static void look_in_packages(struct libraries *s, const char *prefix, const char
         if (len > 0 && (size_t)len < sizeof folder)
             look_in(s, folder, &place);
     }
-    buf_release(&parts);
 }
 
 static void look_in_python(struct libraries *s, const char *prefix)
 {
     static const char *const folders[] = {"site-packages", "dist-packages"};
-    struct buf names = {0};
+    SCOPED(buf_release) struct buf names = {0};
     char folder[PATH_BYTES];
     if (!prefix || *prefix != '/')
         return;
@@ -205,7 +201,6 @@ static void look_in_python(struct libraries *s, const char *prefix)
             if (len > 0 && (size_t)len < sizeof folder)
                 look_in_packages(s, prefix, folder);
         }
-    buf_release(&names);
 }
 
 // "/opt/env/bin/python3" → "/opt/env".
@@ -317,7 +312,7 @@ static void version_by_name(struct tree *tree, const struct file *file, char *ou
     const char *so = realpath(file->full, real) ? strstr(strrchr(real, '/'), ".so.") : NULL;
     if (so)
         version_from(so + 4, file->major, out);
-    struct buf names = {0};
+    SCOPED(buf_release) struct buf names = {0};
     if (*out == '\0' && *file->package)
         tree_list(tree, &names, "%s", file->package);
     char *cursor = names.data;
@@ -328,7 +323,6 @@ static void version_by_name(struct tree *tree, const struct file *file, char *ou
             strstr(dash, ".dist-info"))
             version_from(dash + 1, file->major, out);
     }
-    buf_release(&names);
 }
 
 // Reads the child's one line, or says how it ended.
@@ -361,26 +355,19 @@ static int record(const struct file *file, const char *version, const char *prob
 
 static int finish(struct tree *tree, struct file *file, struct machine *machine, struct err *err)
 {
-    struct proc_result result = {0};
-    struct buf problem = {0};
+    SCOPED(proc_result_release) struct proc_result result = {0};
+    SCOPED(buf_release) struct buf problem = {0};
     char version[VERSION_BYTES] = "";
-    int rc = 0;
     if (file->child.pid > 0) {
-        rc = proc_finish(&file->child, &result, err);
-        if (rc == 0)
-            read_answer(&result, file, version, &problem);
+        TRY(proc_finish(&file->child, &result, err));
+        read_answer(&result, file, version, &problem);
     } else if (*file->named == '\0') {
         buf_adds(&problem, "cannot start a process");
     }
     if (*version == '\0' && *file->named == '\0')
         version_by_name(tree, file, file->named);
-    if (rc == 0)
-        rc = buf_check(&problem, err);
-    if (rc == 0)
-        rc = record(file, *version ? version : file->named, buf_str(&problem), machine, err);
-    proc_result_release(&result);
-    buf_release(&problem);
-    return rc;
+    TRY(buf_check(&problem, err));
+    return record(file, *version ? version : file->named, buf_str(&problem), machine, err);
 }
 
 static int start(struct tree *tree, struct file *file, int64_t limit_ms)
@@ -394,7 +381,7 @@ static int start(struct tree *tree, struct file *file, int64_t limit_ms)
 bool library_file(const char *name, int index, char *out, size_t size)
 {
     struct probe probe = {.tree = {.root = ""}, .env = environ};
-    struct libraries *s = calloc(1, sizeof *s);
+    SCOPED(free_pointer) struct libraries *s = calloc(1, sizeof *s);
     bool found = false;
     if (!s)
         return false;
@@ -403,7 +390,6 @@ bool library_file(const char *name, int index, char *out, size_t size)
     for (size_t i = 0; i < s->count && !found; i++)
         if (strcmp(s->files[i].kind->name, name) == 0 && index-- == 0)
             found = join(out, size, s->files[i].path, "");
-    free(s);
     return found;
 }
 

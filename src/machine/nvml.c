@@ -324,27 +324,25 @@ static bool device_address(struct nvml_reader *r, struct nvml_pci *pci,
 static int read_identity(struct nvml_reader *r, struct machine_gpu *gpu, struct err *err)
 {
     char text[TEXT_BYTES + 1] = ""; // one byte spare: NVML may omit the NUL
-    int rc = 0;
     if (ASK(r, nvmlDeviceGetName, text, TEXT_BYTES))
-        rc = text_set(&gpu->name, text, err);
+        TRY(text_set(&gpu->name, text, err));
     memset(text, 0, sizeof text);
-    if (rc == 0 && ASK(r, nvmlDeviceGetUUID, text, TEXT_BYTES))
-        rc = text_set(&gpu->uuid, text, err);
+    if (ASK(r, nvmlDeviceGetUUID, text, TEXT_BYTES))
+        TRY(text_set(&gpu->uuid, text, err));
     struct nvml_pci pci;
     char address[PCI_ADDRESS_BYTES];
-    if (rc == 0 && device_address(r, &pci, address)) {
+    if (device_address(r, &pci, address)) {
         snprintf(text, sizeof text, "%04x:%04x", pci.pci_device_id & 0xffff,
                  pci.pci_device_id >> 16);
-        rc = text_set(&gpu->pci_address, address, err);
-        if (rc == 0)
-            rc = text_set(&gpu->pci_id, text, err);
+        TRY(text_set(&gpu->pci_address, address, err));
+        TRY(text_set(&gpu->pci_id, text, err));
     }
     int major = 0, minor = 0;
-    if (rc == 0 && ASK(r, nvmlDeviceGetCudaComputeCapability, &major, &minor)) {
+    if (ASK(r, nvmlDeviceGetCudaComputeCapability, &major, &minor)) {
         snprintf(text, sizeof text, "%d.%d", major, minor);
-        rc = text_set(&gpu->compute_capability, text, err);
+        TRY(text_set(&gpu->compute_capability, text, err));
     }
-    return rc;
+    return 0;
 }
 
 static void read_link(struct nvml_reader *r, struct maybe_int *generation, struct maybe_int *width)
@@ -457,39 +455,34 @@ static int add_process(struct machine_gpu *gpu, uint32_t pid, uint64_t bytes, st
 static int add_processes(struct nvml_reader *r, enum nvml_list list, struct nvml_processes *listed,
                          struct machine_gpu *gpu, enum nvml_return *code, struct err *err)
 {
-    int rc = nvml_processes_ask(r->api, r->device, list, listed, code, err);
+    TRY(nvml_processes_ask(r->api, r->device, list, listed, code, err));
     nvml_answered(r, "nvmlDeviceGetComputeRunningProcesses", *code);
-    for (unsigned int i = 0; rc == 0 && *code == NVML_SUCCESS && i < listed->count; i++) {
+    for (unsigned int i = 0; *code == NVML_SUCCESS && i < listed->count; i++) {
         uint64_t memory;
         uint32_t pid = nvml_process(listed, i, &memory);
-        rc = add_process(gpu, pid, memory, err);
+        TRY(add_process(gpu, pid, memory, err));
     }
-    return rc;
+    return 0;
 }
 
 static int read_processes(struct nvml_reader *r, struct tree *tree, struct machine_gpu *gpu,
                           struct err *err)
 {
-    struct nvml_processes listed = {0};
+    SCOPED(nvml_processes_release) struct nvml_processes listed = {0};
     enum nvml_return compute, graphics;
-    int rc = add_processes(r, NVML_COMPUTE, &listed, gpu, &compute, err);
-    if (rc == 0)
-        rc = add_processes(r, NVML_GRAPHICS, &listed, gpu, &graphics, err);
-    nvml_processes_release(&listed);
-    if (rc != 0)
-        return rc;
+    TRY(add_processes(r, NVML_COMPUTE, &listed, gpu, &compute, err));
+    TRY(add_processes(r, NVML_GRAPHICS, &listed, gpu, &graphics, err));
     // The list is complete even if empty. If one query failed, the other still counts.
     gpu->processes.known |=
         compute == NVML_SUCCESS && (graphics == NVML_SUCCESS || graphics == NVML_NOT_SUPPORTED);
-    struct buf name = {0};
-    for (size_t i = 0; rc == 0 && i < gpu->processes.count; i++) {
+    SCOPED(buf_release) struct buf name = {0};
+    for (size_t i = 0; i < gpu->processes.count; i++) {
         struct machine_gpu_process *process = &gpu->processes.items[i];
         if (process->pid.known &&
             tree_text(tree, &name, "/proc/%lld/comm", (long long)process->pid.v))
-            rc = text_set(&process->name, buf_str(&name), err);
+            TRY(text_set(&process->name, buf_str(&name), err));
     }
-    buf_release(&name);
-    return rc;
+    return 0;
 }
 
 static int read_gpu(struct nvml_reader *r, struct tree *tree, struct machine_gpu *gpu,
@@ -533,20 +526,20 @@ enum nvml_return nvml_gpu_handle(const struct nvml_api *api, unsigned int index,
 static int read_driver(const struct nvml_api *api, struct machine_gpu *gpu, struct err *err)
 {
     char text[TEXT_BYTES + 1] = "";
-    int cuda = 0, rc = 0;
+    int cuda = 0;
     if (api->nvmlSystemGetDriverVersion &&
         api->nvmlSystemGetDriverVersion(text, TEXT_BYTES) == NVML_SUCCESS)
-        rc = text_set(&gpu->driver, text, err);
+        TRY(text_set(&gpu->driver, text, err));
     enum nvml_return code = NVML_FUNCTION_NOT_FOUND;
     if (api->nvmlSystemGetCudaDriverVersion_v2)
         code = api->nvmlSystemGetCudaDriverVersion_v2(&cuda);
     if (code != NVML_SUCCESS && api->nvmlSystemGetCudaDriverVersion)
         code = api->nvmlSystemGetCudaDriverVersion(&cuda);
-    if (rc == 0 && code == NVML_SUCCESS && cuda > 0) {
+    if (code == NVML_SUCCESS && cuda > 0) {
         snprintf(text, sizeof text, "%d.%d", cuda / 1000, cuda % 1000 / 10);
-        rc = text_set(&gpu->cuda, text, err);
+        TRY(text_set(&gpu->cuda, text, err));
     }
-    return rc;
+    return 0;
 }
 
 int nvml_read_gpus(struct nvml *nvml, struct tree *tree, struct machine *machine, struct err *err)

@@ -297,7 +297,7 @@ static int add_kernel(struct machine_library *library, const struct trial *trial
     struct machine_kernel *row = LIST_ADD(&library->kernels, err);
     if (!row)
         return ERR_MEMORY;
-    struct buf words = {0};
+    SCOPED(buf_release) struct buf words = {0};
     bool ended = a->ended.exited && !a->ended.timed_out;
     if (ended && a->wrong)
         buf_adds(&words, "wrong result");
@@ -306,12 +306,9 @@ static int add_kernel(struct machine_library *library, const struct trial *trial
     else if (!ended || !a->right)
         proc_result_words(&a->ended, &words);
     row->works = some_bool(ended && a->right);
-    int rc = buf_check(&words, err);
-    if (rc == 0)
-        rc = TEXTS_SET(err, {&row->operation, trial->operation}, {&row->cap, a->cap},
-                       {&row->kernel, a->kernel}, {&row->problem, buf_str(&words)});
-    buf_release(&words);
-    return rc;
+    TRY(buf_check(&words, err));
+    return TEXTS_SET(err, {&row->operation, trial->operation}, {&row->cap, a->cap},
+                     {&row->kernel, a->kernel}, {&row->problem, buf_str(&words)});
 }
 
 // Records the trial's result; sets `*again` if a second try is worth it.

@@ -68,7 +68,7 @@ static int rows_read(struct pci_names *names, struct csv *csv, struct err *err)
 int pci_names_read(struct pci_names *names, const char *path, struct err *err)
 {
     struct err why = {0};
-    struct buf beside = {0};
+    SCOPED(buf_release) struct buf beside = {0};
     struct csv csv;
     int rc = 0;
     if (!path) {
@@ -84,7 +84,6 @@ int pci_names_read(struct pci_names *names, const char *path, struct err *err)
         rc = rows_read(names, &csv, &why);
         csv_release(&csv);
     }
-    buf_release(&beside);
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
 
@@ -150,12 +149,11 @@ static bool device_int(struct tree *tree, const char *address, const char *file,
 
 static void driver_read(struct tree *tree, struct pci_gpu *gpu)
 {
-    struct buf link = {0};
+    SCOPED(buf_release) struct buf link = {0};
     if (tree_link(tree, &link, DEVICES "/%s/driver", gpu->address)) {
         const char *slash = strrchr(buf_str(&link), '/');
         snprintf(gpu->driver, sizeof gpu->driver, "%s", slash ? slash + 1 : buf_str(&link));
     }
-    buf_release(&link);
 }
 
 static bool can_compute(const struct pci_gpu *gpu, int64_t class, const struct pci_name *known)
@@ -187,11 +185,10 @@ static int by_address(const void *a_, const void *b_)
 int pci_gpus_read(struct tree *tree, const struct pci_names *names, struct pci_gpus *gpus,
                   struct err *err)
 {
-    struct buf list = {0};
-    int rc = 0;
+    SCOPED(buf_release) struct buf list = {0};
     if (tree_list(tree, &list, DEVICES)) {
         char *cursor = list.data;
-        for (char *line; rc == 0 && (line = text_line(&cursor));) {
+        for (char *line; (line = text_line(&cursor));) {
             struct pci_gpu gpu = {0};
             int64_t class, vendor, device;
             if (!pci_address_normalise(line, gpu.address) || strcmp(line, gpu.address) != 0 ||
@@ -205,16 +202,14 @@ int pci_gpus_read(struct tree *tree, const struct pci_names *names, struct pci_g
                 continue;
             driver_read(tree, &gpu);
             struct pci_gpu *item = LIST_ADD(&gpus->items, err);
-            if (item)
-                *item = gpu;
-            else
-                rc = ERR_MEMORY;
+            if (!item)
+                return ERR_MEMORY;
+            *item = gpu;
         }
     }
     if (gpus->items.count > 1)
         qsort(gpus->items.items, gpus->items.count, sizeof *gpus->items.items, by_address);
-    buf_release(&list);
-    return rc != 0 ? rc : tree_check(tree, err);
+    return tree_check(tree, err);
 }
 
 void pci_gpus_release(struct pci_gpus *gpus)
@@ -244,7 +239,7 @@ int pci_gpu_describe(const struct pci_gpu *pci, const struct pci_names *names,
 static int chain_read(struct tree *tree, const char *address,
                       char chain[CHAIN_MAX][PCI_ADDRESS_BYTES])
 {
-    struct buf link = {0};
+    SCOPED(buf_release) struct buf link = {0};
     int count = 0;
     if (tree_link(tree, &link, DEVICES "/%s", address)) {
         char *cursor = link.data;
@@ -256,7 +251,6 @@ static int chain_read(struct tree *tree, const char *address,
             cursor = slash ? slash + 1 : NULL;
         }
     }
-    buf_release(&link);
     if (count == 0 || strcmp(chain[count - 1], address) != 0) {
         snprintf(chain[0], PCI_ADDRESS_BYTES, "%s", address);
         count = 1;
@@ -266,11 +260,10 @@ static int chain_read(struct tree *tree, const char *address,
 
 static struct maybe_int speed_read(struct tree *tree, const char *address, const char *file)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     int generation = 0;
     if (tree_text(tree, &text, DEVICES "/%s/%s", address, file))
         generation = pci_link_generation(buf_str(&text));
-    buf_release(&text);
     return generation > 0 ? some_int(generation) : (struct maybe_int){0};
 }
 
@@ -346,22 +339,19 @@ static struct maybe_int number(struct tree *tree, const char *address, const cha
 
 static struct maybe_int clock_max(struct tree *tree, const char *address, const char *file)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     int64_t mhz = 0;
     if (tree_text(tree, &text, DEVICE "%s", address, file))
         mhz = amd_dpm_max_mhz(buf_str(&text));
-    buf_release(&text);
     return mhz > 0 ? some_int(mhz) : (struct maybe_int){0};
 }
 
 // hwmon's units: microwatts, thousandths of a degree, hertz.
 static void sensors_read(struct tree *tree, const char *address, struct machine_gpu *gpu)
 {
-    struct buf names = {0};
-    if (!tree_list(tree, &names, DEVICE "hwmon", address) || names.len == 0) {
-        buf_release(&names);
+    SCOPED(buf_release) struct buf names = {0};
+    if (!tree_list(tree, &names, DEVICE "hwmon", address) || names.len == 0)
         return;
-    }
     names.data[strcspn(names.data, "\n")] = '\0'; // a GPU has one sensor chip
     static const struct {
         const char *file;
@@ -385,7 +375,6 @@ static void sensors_read(struct tree *tree, const char *address, struct machine_
         if (!value->known)
             *value = number(tree, address, file, sensors[i].per, sensors[i].max);
     }
-    buf_release(&names);
 }
 
 static void numbers_read(struct tree *tree, const char *address, struct machine_gpu *gpu)
@@ -408,21 +397,19 @@ static void numbers_read(struct tree *tree, const char *address, struct machine_
 static int identity_read(struct tree *tree, const char *address, bool named,
                          struct machine_gpu *gpu, struct err *err)
 {
-    struct buf text = {0};
-    int rc = 0;
+    SCOPED(buf_release) struct buf text = {0};
     if (tree_text(tree, &text, DEVICE "unique_id", address) && text.len == 16 &&
         strspn(text.data, "0123456789abcdefABCDEF") == 16) {
         char uuid[32];
         snprintf(uuid, sizeof uuid, "GPU-%s", text.data);
-        rc = text_set(&gpu->uuid, uuid, err);
+        TRY(text_set(&gpu->uuid, uuid, err));
     }
-    if (rc == 0 && !named && tree_text(tree, &text, DEVICE "product_name", address) && text.len > 0)
-        rc = text_set(&gpu->name, text.data, err);
+    if (!named && tree_text(tree, &text, DEVICE "product_name", address) && text.len > 0)
+        TRY(text_set(&gpu->name, text.data, err));
     // Only AMD's out-of-tree driver has a version of its own.
-    if (rc == 0 && tree_text(tree, &text, "/sys/module/amdgpu/version") && text.len > 0)
-        rc = text_set(&gpu->driver, text.data, err);
-    buf_release(&text);
-    return rc;
+    if (tree_text(tree, &text, "/sys/module/amdgpu/version") && text.len > 0)
+        TRY(text_set(&gpu->driver, text.data, err));
+    return 0;
 }
 
 static int problem_set(struct tree *tree, const struct pci_gpu *pci, struct machine_gpu *gpu,
@@ -444,10 +431,10 @@ static int problem_set(struct tree *tree, const struct pci_gpu *pci, struct mach
 int amd_gpu_read(struct tree *tree, const struct pci_gpu *pci, bool named, struct machine_gpu *gpu,
                  struct err *err)
 {
-    int rc = problem_set(tree, pci, gpu, err);
-    if (rc == 0 && strcmp(pci->driver, "amdgpu") == 0) {
-        rc = identity_read(tree, pci->address, named, gpu, err);
+    TRY(problem_set(tree, pci, gpu, err));
+    if (strcmp(pci->driver, "amdgpu") == 0) {
+        TRY(identity_read(tree, pci->address, named, gpu, err));
         numbers_read(tree, pci->address, gpu);
     }
-    return rc != 0 ? rc : tree_check(tree, err);
+    return tree_check(tree, err);
 }

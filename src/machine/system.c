@@ -27,19 +27,16 @@ static void unquote(char *text)
 
 static int read_os(struct tree *tree, struct machine_system *system, struct err *err)
 {
-    struct buf text = {0}, value = {0};
-    int rc = 0;
+    SCOPED(buf_release) struct buf text = {0}, value = {0};
     if ((tree_text(tree, &text, "/etc/os-release") ||
          tree_text(tree, &text, "/usr/lib/os-release")) &&
         tree_value(tree, buf_str(&text), "PRETTY_NAME", '=', &value) && value.len > 0) {
         unquote(value.data);
-        rc = text_set(&system->os, value.data, err);
+        TRY(text_set(&system->os, value.data, err));
     }
-    if (rc == 0 && tree_text(tree, &text, "/proc/sys/kernel/osrelease"))
-        rc = text_set(&system->kernel, buf_str(&text), err);
-    buf_release(&text);
-    buf_release(&value);
-    return rc;
+    if (tree_text(tree, &text, "/proc/sys/kernel/osrelease"))
+        TRY(text_set(&system->kernel, buf_str(&text), err));
+    return 0;
 }
 
 // Firmware names of virtual machines; the first match counts.
@@ -123,7 +120,7 @@ static bool is_firecracker(struct tree *tree, struct buf *text)
 // "" if unknown.
 static const char *find_virtualisation(struct tree *tree)
 {
-    struct buf text = {0}, vendor = {0}, product = {0};
+    SCOPED(buf_release) struct buf text = {0}, vendor = {0}, product = {0};
     const char *name = NULL;
     bool hypervisor = tree_text(tree, &text, "/proc/cpuinfo") &&
                       tree_value(tree, buf_str(&text), "flags", ':', &vendor) &&
@@ -147,9 +144,6 @@ static const char *find_virtualisation(struct tree *tree)
         name = by_cpuid();
     if (!name && has_firmware && !hypervisor)
         name = "none";
-    buf_release(&text);
-    buf_release(&vendor);
-    buf_release(&product);
     return name ? name : "";
 }
 
@@ -170,7 +164,7 @@ static const char *by_root(struct tree *tree, bool marked)
         const char *part, *name;
     } engines[] = {
         {"/docker/", "docker"}, {"containers/storage", "podman"}, {"io.containerd.", "containerd"}};
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct mount mount;
     const char *name = marked ? "docker" : NULL;
     if (mounts_read(tree, &text) && mounts_over(text.data, "/", &mount)) {
@@ -180,7 +174,6 @@ static const char *by_root(struct tree *tree, bool marked)
             if (strcmp(mount.type, "overlay") == 0 && strstr(mount.super_options, engines[i].part))
                 name = engines[i].name;
     }
-    buf_release(&text);
     return name;
 }
 
@@ -210,7 +203,7 @@ static const char *by_first_process(struct tree *tree, struct buf *text)
 static int read_container(struct probe *probe, struct machine_system *system, struct err *err)
 {
     struct tree *tree = &probe->tree;
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     const char *name = NULL;
     const char *said = variable(probe->env, "container");
     if (variable(probe->env, "KUBERNETES_SERVICE_HOST") ||
@@ -227,16 +220,14 @@ static int read_container(struct probe *probe, struct machine_system *system, st
         name = by_first_process(tree, &text);
     if (!name)
         name = by_root(tree, tree_exists(tree, "/.dockerenv"));
-    int rc = text_set(&system->container, name ? name : "none", err);
-    buf_release(&text);
-    return rc;
+    return text_set(&system->container, name ? name : "none", err);
 }
 
 // On battery: one is discharging and no supply is plugged in. Batteries of mice and keyboards have
 // the scope "Device". Without battery and supply it stays absent.
 static void read_battery(struct tree *tree, struct machine_system *system)
 {
-    struct buf names = {0}, text = {0};
+    SCOPED(buf_release) struct buf names = {0}, text = {0};
     bool battery = false, supply = false, draining = false, plugged = false;
     char *cursor = tree_list(tree, &names, "/sys/class/power_supply") ? names.data : NULL;
     for (char *name; (name = text_line(&cursor));) {
@@ -257,8 +248,6 @@ static void read_battery(struct tree *tree, struct machine_system *system)
     }
     if (battery || supply)
         system->on_battery = some_bool(draining && !plugged);
-    buf_release(&names);
-    buf_release(&text);
 }
 
 // "cpu  user nice system idle iowait irq softirq steal guest guest_nice": user and nice include the
@@ -285,7 +274,7 @@ static void read_steal(struct tree *tree, struct machine_system *system, struct 
 // "btime 1763200000": when the kernel started.
 static int read_boot(struct tree *tree, struct machine_system *system, struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     char date[CLOCK_ISO_BYTES] = "";
     bool own = !system->container || strcmp(system->container, "none") == 0;
     const char *at =
@@ -293,20 +282,18 @@ static int read_boot(struct tree *tree, struct machine_system *system, struct er
     int64_t boot_s = at ? strtoll(at + 7, NULL, 10) : 0;
     if (boot_s > 0)
         clock_iso(boot_s, date);
-    buf_release(&text);
     return *date ? text_set(&system->booted_at, date, err) : 0;
 }
 
 static void read_load(struct tree *tree, struct machine_system *system)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     if (tree_text(tree, &text, "/proc/loadavg") && isdigit((unsigned char)*buf_str(&text))) {
         double load = strtod(text.data, NULL);
         if (isfinite(load))
             system->load_1min = some_real(load);
     }
     read_steal(tree, system, &text);
-    buf_release(&text);
 }
 
 int probe_system(struct probe *probe, struct machine_system *system, struct err *err)
@@ -332,7 +319,7 @@ int probe_system(struct probe *probe, struct machine_system *system, struct err 
 // "MemTotal:       32658228 kB"
 static struct maybe_int read_kib(struct tree *tree, const char *text, const char *key)
 {
-    struct buf value = {0};
+    SCOPED(buf_release) struct buf value = {0};
     struct maybe_int bytes = {0};
     int64_t kib;
     if (tree_value(tree, text, key, ':', &value) && value.len > 0) {
@@ -340,13 +327,12 @@ static struct maybe_int read_kib(struct tree *tree, const char *text, const char
         if (text_int(value.data, &kib) && kib >= 0 && kib <= INT64_MAX / 1024)
             bytes = some_int(kib * 1024);
     }
-    buf_release(&value);
     return bytes;
 }
 
 static void read_meminfo(struct tree *tree, struct machine_memory *memory)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     if (tree_text(tree, &text, "/proc/meminfo")) {
         memory->total_bytes = read_kib(tree, buf_str(&text), "MemTotal");
         memory->available_bytes = read_kib(tree, buf_str(&text), "MemAvailable");
@@ -356,7 +342,6 @@ static void read_meminfo(struct tree *tree, struct machine_memory *memory)
             swap_free.v <= memory->swap_total_bytes.v)
             memory->swap_used_bytes = some_int(memory->swap_total_bytes.v - swap_free.v);
     }
-    buf_release(&text);
 }
 
 // tmpfs shows its size as "size=65536k", or not at all if it is the default.
@@ -379,7 +364,7 @@ static struct maybe_int size_option(const struct mount *mount)
 // Only if it is in memory: in some chroots /dev/shm is a plain folder on a disk.
 static void read_shm(struct tree *tree, struct machine_memory *memory)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct mount mount;
     bool in_memory = mounts_read(tree, &text) && mounts_over(text.data, "/dev/shm", &mount) &&
                      (strcmp(mount.type, "tmpfs") == 0 || strcmp(mount.type, "devtmpfs") == 0);
@@ -391,7 +376,6 @@ static void read_shm(struct tree *tree, struct machine_memory *memory)
         memory->shm_total_bytes = some_int((int64_t)(st.f_blocks * st.f_frsize));
         memory->shm_free_bytes = some_int((int64_t)(st.f_bavail * st.f_frsize));
     }
-    buf_release(&text);
 }
 
 int probe_memory(struct probe *probe, struct machine_memory *memory, struct err *err)

@@ -433,12 +433,11 @@ int then_run(const char *what, const struct run *run, struct err *err)
     if (strcmp(what, "poweroff") == 0)
         return power_off(run, err);
     static char sh[] = "sh", c[] = "-c";
-    char *command = strdup(what);
+    SCOPED(free_pointer) char *command = strdup(what);
     if (!command)
         return err_memory(err);
     char *const argv[] = {sh, c, command, NULL};
     int code = start(argv, run);
-    free(command);
     return code == 0 ? 0
                      : err_set(err, ERR_FAIL, "--then: '%s' ended with exit code %d", what, code);
 }

@@ -23,7 +23,7 @@ static int ask(void *context)
 {
     const struct asking *a = context;
     struct budgets budgets = {0};
-    struct buf text = {0}, says = {0};
+    SCOPED(buf_release) struct buf text = {0}, says = {0};
     ledger_only_look(a->ledger);
     int rc = ledger_connect(a->ledger, &says, NULL);
     if (rc == 0)
@@ -35,8 +35,6 @@ static int ask(void *context)
     (void)!fs_write_fd(STDERR_FILENO, buf_str(&says), says.len, "the pipe", NULL);
     record_release(budgets_fields, &budgets);
     ledger_disconnect(a->ledger);
-    buf_release(&text);
-    buf_release(&says);
     return rc != 0;
 }
 
@@ -46,7 +44,7 @@ int measure_budget_read(struct ledger *ledger, struct market *market, const stru
     struct asking a = {ledger, market, {run->project, run->user, run->host}};
     const struct proc_options options = {.timeout_ms = ASK_MS, .keep_max = 4 << 20};
     struct proc proc = {0};
-    struct proc_result result = {0};
+    SCOPED(proc_result_release) struct proc_result result = {0};
     int rc = 0;
     // Somebody whose names are all unknown still counts towards the budget of all.
     if (!a.whose.project && !a.whose.user && !a.whose.host)
@@ -58,7 +56,6 @@ int measure_budget_read(struct ledger *ledger, struct market *market, const stru
         if (result.exited && result.exit_code == 0 && result.out.len > 0)
             rc = record_from_text(budgets_fields, buf_str(&result.out), result.out.len, out, err);
     }
-    proc_result_release(&result);
     return rc == ERR_MEMORY ? rc : 0;
 }
 

@@ -17,13 +17,12 @@ enum { GIT_FILE_MAX = 4 << 20, GIT_MS = 1000 };
 // Reads a small file; its white space at the end is dropped.
 static bool read_small(const char *folder, const char *name, struct buf *out)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     buf_printf(&path, "%s/%s", folder, name);
     buf_reset(out);
     bool good = !path.failed && fs_is_file(buf_str(&path)) &&
                 fs_read(buf_str(&path), GIT_FILE_MAX, out, NULL) == 0;
     buf_trim(out);
-    buf_release(&path);
     return good && out->len > 0 && !out->failed;
 }
 
@@ -31,7 +30,7 @@ static bool read_small(const char *folder, const char *name, struct buf *out)
 static bool find_git(const char *here, struct buf *git)
 {
     char at[PATH_MAX];
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     size_t len = strlen(here);
     memcpy(at, here, len + 1);
     bool found = false;
@@ -47,7 +46,6 @@ static bool find_git(const char *here, struct buf *git)
         buf_reset(git);
         buf_printf(git, "%s%s%s", named[0] == '/' ? "" : at, named[0] == '/' ? "" : "/", named);
     }
-    buf_release(&text);
     return found && !git->failed;
 }
 
@@ -75,18 +73,17 @@ static bool in_packed(const char *list, const char *name, struct buf *out)
 // A further work tree has only its HEAD; the rest is in the main one's folder.
 static void find_common(const char *git, struct buf *common)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     if (read_small(git, "commondir", &text))
         buf_printf(common, "%s%s%s", text.data[0] == '/' ? "" : git, text.data[0] == '/' ? "" : "/",
                    buf_str(&text));
     else
         buf_adds(common, git);
-    buf_release(&text);
 }
 
 static bool find_commit(const char *git, struct buf *out)
 {
-    struct buf common = {0}, text = {0};
+    SCOPED(buf_release) struct buf common = {0}, text = {0};
     char name[PATH_MAX] = "";
     bool good = read_small(git, "HEAD", out);
     if (good && strncmp(buf_str(out), "ref: ", 5) == 0) {
@@ -98,8 +95,6 @@ static bool find_commit(const char *git, struct buf *out)
                         (read_small(buf_str(&common), "packed-refs", &text) &&
                          in_packed(buf_str(&text), name, out)));
     }
-    buf_release(&common);
-    buf_release(&text);
     return good && is_commit(buf_str(out), out->len);
 }
 
@@ -118,28 +113,24 @@ static struct maybe_bool is_dirty(const char *folder)
 {
     const struct proc_options options = {.timeout_ms = GIT_MS};
     struct proc proc = {0};
-    struct proc_result result = {0};
+    SCOPED(proc_result_release) struct proc_result result = {0};
     struct maybe_bool dirty = {0};
     if (proc_start_call(&proc, run_git, (void *)(uintptr_t)folder, &options, NULL) == 0 &&
         proc_finish(&proc, &result, NULL) == 0 && result.exited && result.exit_code == 0)
         dirty = some_bool(result.out.len > 0);
-    proc_result_release(&result);
     return dirty;
 }
 
 // Sets `commit` and `dirty` of `code` if the folder (an absolute path) is in a work tree.
 static int git_describe(const char *folder, struct run_code *code, struct err *err)
 {
-    struct buf git = {0}, commit = {0};
-    int rc = 0;
+    SCOPED(buf_release) struct buf git = {0}, commit = {0};
     if (strlen(folder) < PATH_MAX && find_git(folder, &git) &&
         find_commit(buf_str(&git), &commit)) {
-        rc = text_set(&code->commit, buf_str(&commit), err);
+        TRY(text_set(&code->commit, buf_str(&commit), err));
         code->dirty = is_dirty(folder);
     }
-    buf_release(&git);
-    buf_release(&commit);
-    return rc;
+    return 0;
 }
 
 // ---- the name
@@ -179,7 +170,7 @@ static bool find_origin(const char *config, struct buf *name)
 
 void git_name(const char *folder, struct buf *name)
 {
-    struct buf git = {0}, common = {0}, config = {0};
+    SCOPED(buf_release) struct buf git = {0}, common = {0}, config = {0};
     char real[PATH_MAX];
     if (strlen(folder) < PATH_MAX && find_git(folder, &git)) {
         find_common(buf_str(&git), &common);
@@ -188,9 +179,6 @@ void git_name(const char *folder, struct buf *name)
         if (!known && realpath(buf_str(&common), real))
             add_last_part(real, strlen(real), name);
     }
-    buf_release(&git);
-    buf_release(&common);
-    buf_release(&config);
 }
 
 // ---- The command
@@ -361,7 +349,7 @@ static void take_apart(char *const *argv, struct code_parts *p)
 int code_name(char *const *argv, char **name, struct err *err)
 {
     struct code_parts p;
-    struct buf path = {0}, text = {0};
+    SCOPED(buf_release) struct buf path = {0}, text = {0};
     take_apart(argv, &p);
     if (p.script)
         buf_add(&path, p.script, p.script_len);
@@ -371,7 +359,6 @@ int code_name(char *const *argv, char **name, struct err *err)
     size_t len = strlen(base);
     buf_add(&text, base, ends_in_py(base, len) ? len - 3 : len);
     text.failed |= path.failed;
-    buf_release(&path);
     return text_take(name, &text, err);
 }
 
@@ -434,23 +421,19 @@ static const char *loop_of(const char *script)
 static int describe_script(const struct code_parts *p, const char *folder, struct run_code *code,
                            struct err *err)
 {
-    struct buf name = {0}, path = {0}, text = {0};
+    SCOPED(buf_release) struct buf name = {0}, path = {0}, text = {0};
     char sum[SHA256_HEX_BYTES];
     int rc = 0;
     if (find_script(p, folder, &name, &path, &text)) {
         sha256_hex_of(buf_str(&text), text.len, sum);
         rc = TEXTS_SET(err, {&code->script, buf_str(&name)}, {&code->script_sha256, sum},
                        {&code->loop, loop_of(buf_str(&text))});
-        char *real = rc == 0 ? realpath(buf_str(&path), NULL) : NULL;
+        SCOPED(free_pointer) char *real = rc == 0 ? realpath(buf_str(&path), NULL) : NULL;
         if (real) {
             *strrchr(real, '/') = '\0';
             rc = git_describe(real, code, err);
         }
-        free(real);
     }
-    buf_release(&name);
-    buf_release(&path);
-    buf_release(&text);
     return rc;
 }
 

@@ -281,7 +281,7 @@ static int start_child(struct command_job *job, char *const *env, const sigset_t
 static int launch(struct command_job *job, const sigset_t *mask, struct err *err)
 {
     static char unbuffered[] = "PYTHONUNBUFFERED=1";
-    struct buf events = {0};
+    SCOPED(buf_release) struct buf events = {0};
     char *own[5 + SAVING_VARIABLES + PARALLEL_VARIABLES] = {NULL};
     size_t count = 0;
     if (job->session->saving)
@@ -295,11 +295,9 @@ static int launch(struct command_job *job, const sigset_t *mask, struct err *err
     count = tracing_environment(&job->tracing, own, count);
     parallel_environment(job->parallel, own, count);
     int rc = buf_check(&events, err);
-    char **env = rc == 0 ? make_environment(own, err) : NULL;
+    SCOPED(free_pointer) char **env = rc == 0 ? make_environment(own, err) : NULL;
     if (rc == 0)
         rc = env ? start_child(job, env, mask, err) : ERR_MEMORY;
-    free(env);
-    buf_release(&events);
     return rc;
 }
 
@@ -444,11 +442,10 @@ static void show(struct command_job *job)
         beside->last = '\n';
     if (job->screen || job->streams.modes || within_a_line)
         return;
-    struct buf note = {0};
+    SCOPED(buf_release) struct buf note = {0};
     if (live.steps == 0 || live.timed)
         watch_place(&live, &note);
     watch_show(&s->watch, &live, buf_str(&note));
-    buf_release(&note);
 }
 
 // SIGTERM, then SIGKILL repeatedly until no process is left.
@@ -564,12 +561,11 @@ static void say_now(struct command_job *job, const struct buf *lines)
 static enum sampling_end keep_safe(struct command_job *job)
 {
     struct saving *saving = job->session->saving;
-    struct buf lines = {0};
+    SCOPED(buf_release) struct buf lines = {0};
     if (!saving)
         return SAMPLING_GOES_ON;
     unsigned wishes = saving_look(saving, &lines);
     say_now(job, &lines);
-    buf_release(&lines);
     if (wishes & (GUARD_SAVE | GUARD_TELL | GUARD_RECALL)) {
         char line[240];
         saving_line(saving, line, sizeof line);

@@ -93,29 +93,25 @@ static int find_far_below(struct expecting *e, const struct machine_expectation 
 {
     bool gpu = is_gpu(x->device),
          link = strcmp(x->operation, "to") == 0 || strcmp(x->operation, "from") == 0;
-    struct buf evidence = {0};
+    SCOPED(buf_release) struct buf evidence = {0};
     if (!x->usual_low.known || x->share.v >= FAR_BELOW * x->usual_low.v)
         return 0;
     expect_words(x, &evidence);
-    int rc = buf_check(&evidence, e->err);
-    if (rc == 0)
-        rc = add_finding(
-            e->machine, "warning", "below-usual", buf_str(&evidence),
-            link  ? "Data reaches the GPU more slowly than on machines of the same type."
-            : gpu ? "A training takes longer here than on other machines with this GPU."
-                  : "A training on the CPU takes longer here than on other machines of this type.",
-            link ? "Check the link's width and generation under load (nvidia-smi -q), and run on "
-                   "the "
-                   "processor next to the GPU (numactl). On a rented machine, return it and take "
-                   "another."
-            : gpu
-                ? "Look for other programs on the GPU, throttling and a lowered power limit "
-                  "(nvidia-smi -q -d PERFORMANCE). On a rented machine, return it and take another."
-                : "Measure again when no other program runs. If it stays, the machine is shared or "
-                  "lacks memory modules: take another.",
-            e->err);
-    buf_release(&evidence);
-    return rc;
+    TRY(buf_check(&evidence, e->err));
+    return add_finding(
+        e->machine, "warning", "below-usual", buf_str(&evidence),
+        link  ? "Data reaches the GPU more slowly than on machines of the same type."
+        : gpu ? "A training takes longer here than on other machines with this GPU."
+              : "A training on the CPU takes longer here than on other machines of this type.",
+        link  ? "Check the link's width and generation under load (nvidia-smi -q), and run on "
+                "the "
+                "processor next to the GPU (numactl). On a rented machine, return it and take "
+                "another."
+        : gpu ? "Look for other programs on the GPU, throttling and a lowered power limit "
+                "(nvidia-smi -q -d PERFORMANCE). On a rented machine, return it and take another."
+              : "Measure again when no other program runs. If it stays, the machine is shared or "
+                "lacks memory modules: take another.",
+        e->err);
 }
 
 // ---- expectations

@@ -122,18 +122,17 @@ static void add_entries(struct framework_job *job, const struct data_pair *data)
 
 static int write_files(struct framework_job *job, const struct dataset *set, struct err *err)
 {
-    uint8_t *pixels = malloc((size_t)IMAGES_AT_ONCE * IMAGES_BYTES);
-    int rc = pixels ? 0 : err_memory(err);
-    for (int64_t first = 0; rc == 0 && first < set->count && !over(job); first += IMAGES_AT_ONCE) {
+    SCOPED(free_pointer) uint8_t *pixels = malloc((size_t)IMAGES_AT_ONCE * IMAGES_BYTES);
+    if (!pixels)
+        return err_memory(err);
+    for (int64_t first = 0; first < set->count && !over(job); first += IMAGES_AT_ONCE) {
         int64_t left = set->count - first, count = left < IMAGES_AT_ONCE ? left : IMAGES_AT_ONCE;
         int64_t began_ns = clock_now_ns();
-        rc = images_read(set->files, first, count, job->threads, pixels, err);
+        TRY(images_read(set->files, first, count, job->threads, pixels, err));
         job->handover->took_ns += clock_now_ns() - began_ns;
-        if (rc == 0)
-            rc = write_bytes(job, pixels, count * IMAGES_BYTES, err);
+        TRY(write_bytes(job, pixels, count * IMAGES_BYTES, err));
     }
-    free(pixels);
-    return rc;
+    return 0;
 }
 
 // ---- the file
@@ -202,25 +201,22 @@ static int write_file(struct framework_job *job, const struct data_pair *data, s
 static int write_orders(struct safetensors_writer *w, int64_t count, uint64_t seed, int64_t epochs,
                         struct err *err)
 {
-    uint32_t *order = malloc((size_t)count * sizeof *order);
-    int rc = order ? 0 : err_memory(err);
-    for (int64_t epoch = 0; rc == 0 && epoch < epochs; epoch++) {
+    SCOPED(free_pointer) uint32_t *order = malloc((size_t)count * sizeof *order);
+    if (!order)
+        return err_memory(err);
+    for (int64_t epoch = 0; epoch < epochs; epoch++) {
         batcher_order(seed, epoch, order, count);
-        rc = safetensors_add_bytes(w, order, count * (int64_t)sizeof *order, err);
+        TRY(safetensors_add_bytes(w, order, count * (int64_t)sizeof *order, err));
     }
-    free(order);
-    return rc;
+    return 0;
 }
 
 static int write_param(struct safetensors_writer *w, const struct net_param *param, uint64_t seed,
                        struct err *err)
 {
-    float *values = malloc((size_t)param->count * sizeof *values);
-    int rc = values ? net_init_param(param, seed, values, err) : err_memory(err);
-    if (rc == 0)
-        rc = safetensors_add(w, values, param->count, err);
-    free(values);
-    return rc;
+    SCOPED(free_pointer) float *values = malloc((size_t)param->count * sizeof *values);
+    TRY(values ? net_init_param(param, seed, values, err) : err_memory(err));
+    return safetensors_add(w, values, param->count, err);
 }
 
 static int write_start(const char *path, const struct safetensors_entry *entries, int count,
@@ -331,7 +327,7 @@ static void add_names(struct buf *names, const char *folder)
 
 static int no_framework(const char *with, struct err *err)
 {
-    struct buf dir = {0}, names = {0};
+    SCOPED(buf_release) struct buf dir = {0}, names = {0};
     struct dirent **entries = NULL;
     int count =
         framework_dir("", &dir, NULL) == 0 ? scandir(buf_str(&dir), &entries, NULL, alphasort) : 0;
@@ -346,8 +342,6 @@ static int no_framework(const char *with, struct err *err)
     free(entries);
     err_set(err, ERR_USAGE, "there is no framework '%s'", with);
     err_hint(err, "available: %s", names.len ? buf_str(&names) : "none");
-    buf_release(&dir);
-    buf_release(&names);
     return ERR_USAGE;
 }
 
@@ -445,17 +439,13 @@ static int note_definition(const struct session *s, const struct net *net, struc
 {
     char net_sum[SHA256_HEX_BYTES], identity[SHA256_HEX_BYTES + 8];
     struct recipe recipe = recipe_of(s);
-    struct buf words = {0};
+    SCOPED(buf_release) struct buf words = {0};
     checkpoint_fingerprint(net, net_sum);
     checkpoint_recipe_text(&recipe, &words);
     snprintf(identity, sizeof identity, "sha256:%s", net_sum);
-    int rc = buf_check(&words, err);
-    if (rc == 0)
-        rc = text_set(&s->run->net, identity, err);
-    if (rc == 0)
-        rc = text_set(&s->run->recipe, buf_str(&words), err);
-    buf_release(&words);
-    return rc;
+    TRY(buf_check(&words, err));
+    TRY(text_set(&s->run->net, identity, err));
+    return text_set(&s->run->recipe, buf_str(&words), err);
 }
 
 // Stages count steps; they begin with an epoch each.
@@ -551,7 +541,7 @@ static int run_script(struct session *s, const char *script, bool compiled,
 static int hand_over(struct session *s, struct handover *handover, bool *target, struct err *err)
 {
     struct data_pair data = {0};
-    struct net net = {0};
+    SCOPED(net_release) struct net net = {0};
     int64_t began_ns = clock_now_ns();
     int rc =
         workload_data_open(s->workload, s->o->data, &s->o->variant, (int)s->o->threads, &data, err);
@@ -571,7 +561,6 @@ static int hand_over(struct session *s, struct handover *handover, bool *target,
         rc = handover_start(handover, &net, &data.train, (uint64_t)s->o->seed,
                             count_epochs(s, data.train.count), err);
     *target = workload_is_target(s->workload, &data);
-    net_release(&net);
     data_release(&data);
     return rc;
 }
@@ -590,7 +579,7 @@ static int choose_backend(const struct session *s, const struct framework *f, st
 static int run(struct session *s, struct err *err)
 {
     const struct measure_options *o = s->o;
-    struct buf script = {0};
+    SCOPED(buf_release) struct buf script = {0};
     struct handover handover = {0};
     struct framework framework;
     bool target = false;
@@ -629,7 +618,6 @@ static int run(struct session *s, struct err *err)
          text_set(&s->run->problem, err->text, &other) != 0))
         rc = err_memory(err);
     handover_remove(&handover);
-    buf_release(&script);
     return rc;
 }
 

@@ -71,7 +71,7 @@ static int make_secret(const char *path, struct err *err)
 {
     uint8_t bytes[SHA256_BYTES];
     char hex[SHA256_HEX_BYTES];
-    struct buf draft = {0};
+    SCOPED(buf_release) struct buf draft = {0};
     if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
         return err_errno(err, errno, "cannot get random bytes");
     sha256_hex(bytes, hex);
@@ -86,26 +86,21 @@ static int make_secret(const char *path, struct err *err)
         unlink(buf_str(&draft));
     }
     explicit_bzero(hex, sizeof hex);
-    buf_release(&draft);
     return rc;
 }
 
 // This user's own, made when it is first needed.
 static int own_secret(struct join *j, struct buf *out, struct err *err)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     struct stat st;
-    int rc = folder_data(&path, err);
-    if (rc == 0)
-        rc = fs_mkdirs_private(buf_str(&path), err);
+    TRY(folder_data(&path, err));
+    TRY(fs_mkdirs_private(buf_str(&path), err));
     buf_adds(&path, "/join.secret");
-    if (rc == 0 && lstat(buf_str(&path), &st) != 0)
-        rc = make_secret(buf_str(&path), err);
-    if (rc == 0)
-        rc = read_secret(buf_str(&path), O_NOFOLLOW, out, err);
     snprintf(j->from, sizeof j->from, "%s", buf_str(&path));
-    buf_release(&path);
-    return rc;
+    if (lstat(buf_str(&path), &st) != 0)
+        TRY(make_secret(buf_str(&path), err));
+    return read_secret(buf_str(&path), O_NOFOLLOW, out, err);
 }
 
 // What mpirun draws for each job and puts into the environment of its processes alone. Where Slurm
@@ -151,7 +146,7 @@ static int find_secret(struct join *j, struct buf *out, struct err *err)
 // used; without one, `problem` says why.
 static int join_find_key(struct join *j, struct err *err)
 {
-    struct buf secret = {0};
+    SCOPED(buf_release) struct buf secret = {0};
     struct hmac mac;
     int rc = find_secret(j, &secret, err);
     if (j->problem[0])
@@ -161,7 +156,6 @@ static int join_find_key(struct join *j, struct err *err)
     hmac_done(&mac, j->key);
     if (secret.data)
         explicit_bzero(secret.data, secret.cap);
-    buf_release(&secret);
     return rc;
 }
 

@@ -182,7 +182,7 @@ static void wait_news(struct join *j, int ms)
 // Sends the news until the end, or until the connection breaks.
 static void talk(struct join *j, int fd, struct join_session *session)
 {
-    struct join_message *m = malloc(sizeof *m);
+    SCOPED(free_pointer) struct join_message *m = malloc(sizeof *m);
     bool end = false;
     while (m && !end) {
         pthread_mutex_lock(&j->lock);
@@ -199,7 +199,6 @@ static void talk(struct join *j, int fd, struct join_session *session)
         pthread_mutex_unlock(&j->lock);
         wait_news(j, NEWS_MS);
     }
-    free(m);
 }
 
 // Talks with the first one, if that is who is there; false: it is not.

@@ -240,7 +240,7 @@ static int run_in_child(void *context)
 {
     struct apart *a = context;
     struct err err = {0};
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     catch_signals(a->session->o);
     signal(SIGTTOU, SIG_IGN); // it draws its line from the terminal's background
     int rc = a->runner->run(a->session, &err);
@@ -251,14 +251,13 @@ static int run_in_child(void *context)
         rc = fs_write_fd(STDOUT_FILENO, buf_str(&text), text.len, "the pipe", &err);
     if (rc != 0)
         (void)!fs_write_fd(STDERR_FILENO, err.text, strlen(err.text), "the pipe", NULL);
-    buf_release(&text);
     return rc != 0;
 }
 
 // If the process was killed, the journal has the last record.
 static void take_journal(const struct journal *journal, struct run *run)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct run part = {0};
     if (journal && journal_read(journal, &text, NULL) == 0 &&
         record_from_text(run_fields, buf_str(&text), text.len, &part, NULL) == 0) {
@@ -267,7 +266,6 @@ static void take_journal(const struct journal *journal, struct run *run)
     } else {
         record_release(run_fields, &part);
     }
-    buf_release(&text);
 }
 
 static int run_apart(const struct runner *runner, struct session *s, struct err *err)
@@ -278,7 +276,7 @@ static int run_apart(const struct runner *runner, struct session *s, struct err 
     struct apart a = {runner, s};
     int64_t began_ns = clock_now_ns();
     struct proc proc = {0};
-    struct proc_result result = {0};
+    SCOPED(proc_result_release) struct proc_result result = {0};
     const struct proc_options how = {.keep_max = 64 << 20};
     int rc = proc_start_call(&proc, run_in_child, &a, &how, err);
     apart_pid = proc.pid;
@@ -296,15 +294,13 @@ static int run_apart(const struct runner *runner, struct session *s, struct err 
         record_release(run_fields, s->run);
         *s->run = told;
     } else {
-        struct buf words = {0};
+        SCOPED(buf_release) struct buf words = {0};
         record_release(run_fields, &told);
         take_journal(s->journal, s->run);
         proc_result_words(&result, &words);
         rc = err_set(err, ERR_FAIL, "%s",
                      result.err_text.len > 0 ? buf_str(&result.err_text) : buf_str(&words));
-        buf_release(&words);
     }
-    proc_result_release(&result);
     return rc;
 }
 

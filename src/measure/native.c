@@ -30,13 +30,10 @@ int describe_workload(const struct session *s, const char *framework, struct err
 
 int describe_variant(const struct session *s, struct err *err)
 {
-    struct buf variant = {0};
+    SCOPED(buf_release) struct buf variant = {0};
     workload_variant(&s->o->variant, &variant);
-    int rc = buf_check(&variant, err);
-    if (rc == 0 && variant.len > 0)
-        rc = text_set(&s->run->variant, buf_str(&variant), err);
-    buf_release(&variant);
-    return rc;
+    TRY(buf_check(&variant, err));
+    return variant.len > 0 ? text_set(&s->run->variant, buf_str(&variant), err) : 0;
 }
 
 int describe_data(const struct data_pair *data, struct run *run, struct err *err)
@@ -77,8 +74,7 @@ void describe_reached(const struct session *s, bool target)
 static int describe_libraries(struct run *run, const struct engine *engine, struct err *err)
 {
     struct engine_library library;
-    int rc = 0;
-    for (int i = 0; rc == 0 && engine->library && engine->library(i, &library); i++) {
+    for (int i = 0; engine->library && engine->library(i, &library); i++) {
         struct run_library *to = NULL;
         for (size_t k = 0; k < run->libraries.count && !to; k++)
             if (run->libraries.items[k].name &&
@@ -88,13 +84,11 @@ static int describe_libraries(struct run *run, const struct engine *engine, stru
             to = LIST_ADD(&run->libraries, err);
         if (!to)
             return ERR_MEMORY;
-        rc = text_set(&to->name, library.name, err);
-        if (rc == 0)
-            rc = text_set(&to->version, library.version, err);
-        if (rc == 0)
-            rc = text_set(&to->kernels, library.kernels, err);
+        TRY(text_set(&to->name, library.name, err));
+        TRY(text_set(&to->version, library.version, err));
+        TRY(text_set(&to->kernels, library.kernels, err));
     }
-    return rc;
+    return 0;
 }
 
 static int describe_engine(const struct session *s, const struct engine_run *e, struct err *err)
@@ -561,7 +555,7 @@ static double since_start(const struct session *s, int64_t now_ns)
 static void keep_safe(struct session *s, int64_t now_ns)
 {
     struct native *n = s->runner;
-    struct buf lines = {0};
+    SCOPED(buf_release) struct buf lines = {0};
     if (!s->saving || now_ns < n->look_ns)
         return;
     n->look_ns = now_ns + LOOK_NS;
@@ -572,7 +566,6 @@ static void keep_safe(struct session *s, int64_t now_ns)
     n->wish.end |= (wishes & (GUARD_TELL | GUARD_END | GUARD_KILL)) != 0;
     if (lines.len > 0)
         watch_say(&s->watch, buf_str(&lines), false);
-    buf_release(&lines);
 }
 
 static void progress(void *context, const struct trainer_progress *p)

@@ -93,14 +93,13 @@ int parallel_open(struct parallel **parallel, const struct session *s, char *con
         return err_memory(err);
     }
     t->start_ns = clock_now_ns();
-    int rc = 0;
     if (!s->o->no_trace && (joined || launches(argv)))
-        rc = exchanges_new(&t->calls, NULL, err);
-    if (rc == 0 && joined) {
+        TRY(exchanges_new(&t->calls, NULL, err));
+    if (joined) {
         t->place = place;
-        rc = join_new(&t->join, &place, err);
+        TRY(join_new(&t->join, &place, err));
     }
-    return rc;
+    return 0;
 }
 
 void parallel_free(struct parallel *t)
@@ -151,7 +150,7 @@ static void see(struct parallel *t, const char *by, int rank, int size, int node
 static bool look_at(struct parallel *t, pid_t pid)
 {
     char path[64];
-    struct buf block = {0};
+    SCOPED(buf_release) struct buf block = {0};
     struct worker place;
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
     int rc = fs_read(path, ENVIRONMENT_MAX, &block, NULL);
@@ -159,7 +158,6 @@ static bool look_at(struct parallel *t, pid_t pid)
     bool failed = block.failed || rc == ERR_MEMORY;
     if (rc == 0 && !failed && worker_find(worker_block, block.data, &place))
         see(t, place.by, place.rank, place.size, place.nodes);
-    buf_release(&block);
     return !failed;
 }
 
@@ -339,14 +337,11 @@ static struct shares add_up(const struct rank_times *begin, const struct rank_ti
 
 static int name_sources(unsigned by, struct run_parallel *to, struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     buf_printf(&text, "%s%s%s", by & RANK_NCCL ? ", NCCL's kernels" : "",
                by & RANK_MPI ? ", MPI's calls" : "", by & RANK_GLOO ? ", gloo's calls" : "");
-    int rc = text_set(&to->from, text.len > 2 ? buf_str(&text) + 2 : NULL, err);
-    if (text.failed)
-        rc = err_memory(err);
-    buf_release(&text);
-    return rc;
+    TRY(text_set(&to->from, text.len > 2 ? buf_str(&text) + 2 : NULL, err));
+    return text.failed ? err_memory(err) : 0;
 }
 
 int parallel_derive(const struct rank_times *begin, const struct rank_times *end, int count,
@@ -417,7 +412,7 @@ static int note_missing(struct parallel *t, int rank, int missing, struct run *r
     int count;
     const struct join_seat *one = &join_look(t->join, &count)[rank - 1];
     bool absent = one->state == JOIN_ABSENT;
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     buf_printf(&text, "%d of %d fare processes did not tell how they ended: rank %d %s%s%s%s",
                missing, count + 1, rank,
                absent                    ? "was never heard of"
@@ -430,9 +425,7 @@ static int note_missing(struct parallel *t, int rank, int missing, struct run *r
         join_say_secret(t->join, says);
         buf_addc(says, '\n');
     }
-    int rc = text.failed ? err_memory(err) : run_taint(run, buf_str(&text), err);
-    buf_release(&text);
-    return rc;
+    return text.failed ? err_memory(err) : run_taint(run, buf_str(&text), err);
 }
 
 // The other fare processes: which were not heard to the end, and how one of them failed.
@@ -470,29 +463,26 @@ static int note_seats(struct parallel *t, struct run *run, struct buf *says, str
 
 static int parallel_fill(struct parallel *t, struct run *run, struct buf *says, struct err *err)
 {
-    struct rank_times *begin = calloc(RANKS_MOST, sizeof *begin);
-    struct rank_times *end = calloc(RANKS_MOST, sizeof *end);
+    SCOPED(free_pointer) struct rank_times *begin = calloc(RANKS_MOST, sizeof *begin);
+    SCOPED(free_pointer) struct rank_times *end = calloc(RANKS_MOST, sizeof *end);
     int count = begin && end ? choose(t, begin, end) : 0;
-    int rc = begin && end ? 0 : err_memory(err);
+    TRY(begin && end ? 0 : err_memory(err));
     // An environment alone proves nothing: a variable may be left from another job.
     bool several = t->seen_count > 1 || count > 0;
-    if (rc == 0 && several) {
+    if (several) {
         run->ranks = some_int(t->size);
         if (t->nodes > 0)
             run->nodes = some_int(t->nodes);
-        rc = text_set(&run->parallel.launcher, t->by, err);
-        if (rc == 0)
-            rc = parallel_derive(begin, end, count, t->size, run, err);
-        if (rc == 0 && t->differs)
-            rc = run_taint(run, "its processes do not agree how many they are", err);
-    } else if (rc == 0 && t->size > 1) {
+        TRY(text_set(&run->parallel.launcher, t->by, err));
+        TRY(parallel_derive(begin, end, count, t->size, run, err));
+        if (t->differs)
+            TRY(run_taint(run, "its processes do not agree how many they are", err));
+    } else if (t->size > 1) {
         buf_printf(says,
                    "its environment says that it is one of %d processes, but no other was seen\n",
                    t->size);
     }
-    free(begin);
-    free(end);
-    return rc;
+    return 0;
 }
 
 int parallel_finish(struct parallel *t, int status, bool (*hurry)(void), struct run *run,

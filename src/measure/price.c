@@ -29,7 +29,7 @@ struct measure_price {
 
 static int contradicts(const struct offer *offer, const struct run_machine *m, struct err *err)
 {
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     book_name(offer, &name);
     int count = (offer->gpus_milli + 999) / 1000;
     if (!m->gpu)
@@ -39,7 +39,6 @@ static int contradicts(const struct offer *offer, const struct run_machine *m, s
         err_set(err, ERR_USAGE, "--offer %s: that machine has %d × %s, and this one %lld × %s",
                 buf_str(&name), count, offer->gpu, (long long)m->gpus.v, m->gpu);
     err_hint(err, "run it on that machine, or name the offer that this machine is");
-    buf_release(&name);
     return ERR_USAGE;
 }
 
@@ -78,7 +77,7 @@ static int cost(const void *price, int64_t ns, int64_t *nano_usd, struct err *er
 static void describe(struct measure_price *p)
 {
     char hour[MONEY_BYTES];
-    struct buf rule = {0};
+    SCOPED(buf_release) struct buf rule = {0};
     money_short(p->price.hour, hour);
     priced_words(&p->price.priced, false, &rule);
     const char *words = rule.failed ? "" : buf_str(&rule);
@@ -87,7 +86,6 @@ static void describe(struct measure_price *p)
              (int)strcspn(words, ";"), words,
              p->price.priced.assumed ? " (assumed: this provider's rules are unknown)" : "",
              p->price.note[0] ? "; " : "", p->price.note);
-    buf_release(&rule);
 }
 
 int measure_price_open(struct measure_price **out, struct market *market, const char *offer,
@@ -122,19 +120,18 @@ int measure_price_between(const struct measure_price *p, int64_t *mean_ns, struc
                           struct err *err)
 {
     const struct hazard_given nothing = {0};
-    struct hazard hazard = {0};
+    SCOPED(hazard_release) struct hazard hazard = {0};
     *mean_ns = 0;
     if (!p || !p->price.known || p->price.priced.offer.kind != OFFER_SPOT)
         return 0;
-    int rc = hazard_find(p->market, &p->price.priced.offer, 0, &nothing, NULL, &hazard, err);
-    if (rc == 0 && hazard.kind != HAZARD_UNKNOWN) {
+    TRY(hazard_find(p->market, &p->price.priced.offer, 0, &nothing, NULL, &hazard, err));
+    if (hazard.kind != HAZARD_UNKNOWN) {
         *mean_ns =
             hazard.trace ? (int64_t)(availability_mean_s(hazard.trace) * 1e9) : hazard.mean_ns;
         buf_adds(words, buf_str(&hazard.words));
-        rc = buf_check(words, err);
+        TRY(buf_check(words, err));
     }
-    hazard_release(&hazard);
-    return rc;
+    return 0;
 }
 
 void measure_price_close(struct measure_price *p)

@@ -25,18 +25,14 @@
 static int note_command_line(const struct secrets *secrets, struct run_program *program,
                              struct err *err)
 {
-    struct buf line = {0}, shown = {0};
-    if (fs_read("/proc/self/cmdline", 1 << 20, &line, NULL) != 0) {
-        buf_release(&line);
+    SCOPED(buf_release) struct buf line = {0}, shown = {0};
+    if (fs_read("/proc/self/cmdline", 1 << 20, &line, NULL) != 0)
         return 0;
-    }
-    size_t len = line.len;
-    char *text = buf_take(&line, err);
-    if (!text)
-        return ERR_MEMORY;
+    TRY(buf_check(&line, err));
+    const char *text = buf_str(&line), *end = text + line.len;
     int number = 0, first = LAUNCHED; // of the argument after the name
     const char *before = NULL;
-    for (const char *arg = text; arg < text + len; arg += strlen(arg) + 1, number++) {
+    for (const char *arg = text; arg < end; arg += strlen(arg) + 1, number++) {
         if (number == 1 && strcmp(arg, "--library-path") != 0)
             first = 1;
         if (number > 0 && number < first)
@@ -45,12 +41,8 @@ static int note_command_line(const struct secrets *secrets, struct run_program *
         secret_mask_word(secrets, before, arg, &shown);
         before = arg;
     }
-    int rc = buf_check(&shown, err);
-    if (rc == 0)
-        rc = text_set(&program->command_line, buf_str(&shown), err);
-    buf_release(&shown);
-    free(text);
-    return rc;
+    TRY(buf_check(&shown, err));
+    return text_set(&program->command_line, buf_str(&shown), err);
 }
 
 static int add_labels(const struct opt_texts *labels, struct run *run, struct err *err)
@@ -88,13 +80,11 @@ static int add_offer(const char *offer, struct run *run, struct err *err)
         rc = text_set(&label->value, offer, err);
     if (rc != 0 || !slash || run->machine.provider || run->machine.instance_type)
         return rc;
-    char *provider = strndup(offer, (size_t)(slash - offer));
-    char *name = strndup(slash + 1, strcspn(slash + 1, "@:"));
+    SCOPED(free_pointer) char *provider = strndup(offer, (size_t)(slash - offer));
+    SCOPED(free_pointer) char *name = strndup(slash + 1, strcspn(slash + 1, "@:"));
     rc = provider && name ? text_set(&run->machine.provider, provider, err) : err_memory(err);
     if (rc == 0)
         rc = text_set(&run->machine.instance_type, name, err);
-    free(provider);
-    free(name);
     return rc;
 }
 
@@ -167,7 +157,7 @@ int provenance_set(const struct measure_options *o, const struct secrets *secret
 // written, every run counts the start.
 static bool launch_is_new(const struct machine_where *where, const char *started, bool kept)
 {
-    struct buf path = {0}, now = {0}, counted = {0};
+    SCOPED(buf_release) struct buf path = {0}, now = {0}, counted = {0};
     buf_printf(&now, "%s %s\n", where->instance_id ? where->instance_id : "-", started);
     bool is_new = true;
     if (folder_data(&path, NULL) == 0 && (!kept || fs_mkdirs_private(buf_str(&path), NULL) == 0)) {
@@ -177,9 +167,6 @@ static bool launch_is_new(const struct machine_where *where, const char *started
         if (is_new && kept)
             (void)!fs_write_private(buf_str(&path), buf_str(&now), now.len, NULL);
     }
-    buf_release(&path);
-    buf_release(&now);
-    buf_release(&counted);
     return is_new;
 }
 

@@ -114,7 +114,7 @@ static bool read_file(const char *path, size_t max, struct buf *out)
 // Follows "#!/venv/bin/python3 -u" and "#!/usr/bin/env python3".
 static bool follow_script(const struct python_place *place, const char *script, char out[PATH_MAX])
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     bool found = false;
     if (read_file(script, SMALL_MAX, &text) && strncmp(buf_str(&text), "#!", 2) == 0) {
         char *line = text.data + 2, *rest;
@@ -127,7 +127,6 @@ static bool follow_script(const struct python_place *place, const char *script, 
             while (word && word[0] == '-');
         found = word && python_is(word) && find_program(place, word, out);
     }
-    buf_release(&text);
     return found;
 }
 
@@ -168,7 +167,7 @@ static bool version_in(const char *path, const struct python *p, char out[VERSIO
 {
     char start[32];
     size_t len = (size_t)snprintf(start, sizeof start, "%d.%d.", p->major, p->minor);
-    struct buf bytes = {0};
+    SCOPED(buf_release) struct buf bytes = {0};
     bool found = false, alone = false;
     if (read_file(path, BINARY_MAX, &bytes)) {
         const char *at = bytes.data, *end = bytes.data + bytes.len;
@@ -184,7 +183,6 @@ static bool version_in(const char *path, const struct python *p, char out[VERSIO
             at += len;
         }
     }
-    buf_release(&bytes);
     return found;
 }
 
@@ -295,13 +293,11 @@ static size_t prefix_of(const char *program)
 // The settings of a virtual environment (docs.python.org/3/library/venv.html).
 static bool read_settings(const char *program, struct buf *out)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     size_t len = prefix_of(program);
     buf_add(&path, program, len);
     buf_adds(&path, "/pyvenv.cfg");
-    bool good = len > 0 && !path.failed && read_file(buf_str(&path), SMALL_MAX, out);
-    buf_release(&path);
-    return good;
+    return len > 0 && !path.failed && read_file(buf_str(&path), SMALL_MAX, out);
 }
 
 static void find_packages(struct python *p, bool environment, bool system)
@@ -359,7 +355,7 @@ static int set_interpreter(struct run_code *code, const char *path, struct err *
 int python_describe(const struct python_place *place, struct run_code *code, struct err *err)
 {
     struct python p = {.place = place};
-    struct buf settings = {0}, value = {0};
+    SCOPED(buf_release) struct buf settings = {0}, value = {0};
     struct tree tree = {.root = ""};
     char version[VERSION_BYTES];
     if (!find_python(place, &p))
@@ -369,22 +365,18 @@ int python_describe(const struct python_place *place, struct run_code *code, str
     bool system = !environment || (tree_value(&tree, buf_str(&settings),
                                               "include-system-site-packages", '=', &value) &&
                                    strcmp(buf_str(&value), "true") == 0);
-    int rc = tree_check(&tree, err);
-    if (rc == 0 && sscanf(name, "/python%3d.%3d", &p.major, &p.minor) == 2) {
+    TRY(tree_check(&tree, err));
+    if (sscanf(name, "/python%3d.%3d", &p.major, &p.minor) == 2) {
         find_version(&p, version);
         find_packages(&p, environment, system);
-        rc = text_set(&code->python, version, err);
-        if (rc == 0)
-            rc = set_interpreter(code, p.program, err);
-        for (size_t i = 0; rc == 0 && i < PACKAGES; i++)
+        TRY(text_set(&code->python, version, err));
+        TRY(set_interpreter(code, p.program, err));
+        for (size_t i = 0; i < PACKAGES; i++)
             if (p.found[i].place > 0)
-                rc = add_package(code, packages[i].shown, p.found[i].version, err);
-        if (rc == 0)
-            rc = add_cuda(code, p.found[0].version, err);
+                TRY(add_package(code, packages[i].shown, p.found[i].version, err));
+        TRY(add_cuda(code, p.found[0].version, err));
     }
-    buf_release(&settings);
-    buf_release(&value);
-    return rc;
+    return 0;
 }
 
 // ---- The Python among a command's processes
@@ -460,7 +452,7 @@ static bool has_line(const struct buf *lines, const char *line, size_t len)
 static void find_opened(pid_t pid, struct buf *out)
 {
     static const char *const names[] = {"/site-packages/", "/dist-packages/"};
-    struct buf maps = {0};
+    SCOPED(buf_release) struct buf maps = {0};
     if (!read_proc(pid, "maps", &maps))
         buf_reset(&maps);
     char *cursor = maps.data;
@@ -475,13 +467,13 @@ static void find_opened(pid_t pid, struct buf *out)
             }
         }
     }
-    buf_release(&maps);
 }
 
 static int describe(struct interpreter *it, struct tree *tree, struct interpreter_found *f,
                     struct run_code *code, struct err *err)
 {
-    struct buf folder = {0}, environment = {0}, opened = {0}, known = {0};
+    SCOPED(buf_release) struct buf folder = {0}, environment = {0}, opened = {0};
+    struct buf known = {0};
     char *words[WORDS_MOST + 1];
     int rc = 0;
     find_opened(f->pid, &opened);
@@ -504,9 +496,6 @@ static int describe(struct interpreter *it, struct tree *tree, struct interprete
         it->known = known;
         known = (struct buf){0};
     }
-    buf_release(&folder);
-    buf_release(&environment);
-    buf_release(&opened);
     buf_release(&known);
     return rc;
 }

@@ -128,10 +128,9 @@ static int train(struct group *group, const struct measure_options *o,
                                    .plan = &plan,
                                    .batch = order->batch};
     native_options(o, &data, &with);
-    struct trainer_result result = {0};
+    SCOPED(trainer_result_release) struct trainer_result result = {0};
     if (rc == 0)
         rc = trainer_run(workload, &with, &result, err);
-    trainer_result_release(&result);
     meter_free(meter);
     data_release(&data);
     return rc;

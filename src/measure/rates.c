@@ -142,26 +142,23 @@ static int blas_products(struct probe *probe, struct machine *machine, struct er
 static int isolated(struct machine *machine, probe_part *part, int64_t limit_ms, const char *device,
                     const char *by, struct err *err)
 {
-    struct machine asked = *machine, got = {0};
-    struct buf how = {0};
+    SCOPED(machine_release) struct machine got = {0};
+    struct machine asked = *machine;
+    SCOPED(buf_release) struct buf how = {0};
     memset(&asked.rates, 0, sizeof asked.rates); // a shallow copy, with rows of its own
-    int rc = probe_isolated(NULL, &asked, part, limit_ms, &got, &how, err);
-    if (rc == 0 && how.len > 0) {
+    TRY(probe_isolated(NULL, &asked, part, limit_ms, &got, &how, err));
+    if (how.len > 0) {
         struct machine_rate *row = add_row(&machine->rates, device, NULL, "product", NULL, err);
-        rc = row ? TEXTS_SET(err, {&row->problem, buf_str(&how)}, {&row->by, by}) : ERR_MEMORY;
+        TRY(row ? TEXTS_SET(err, {&row->problem, buf_str(&how)}, {&row->by, by}) : ERR_MEMORY);
     }
-    for (size_t i = 0; rc == 0 && i < got.rates.list.count; i++) {
+    for (size_t i = 0; i < got.rates.list.count; i++) {
         struct machine_rate *row = LIST_ADD(&machine->rates.list, err);
         if (!row)
-            rc = ERR_MEMORY;
-        else
-            *row = got.rates.list.items[i];
-        if (row)
-            memset(&got.rates.list.items[i], 0, sizeof *row);
+            return ERR_MEMORY;
+        *row = got.rates.list.items[i];
+        memset(&got.rates.list.items[i], 0, sizeof *row);
     }
-    buf_release(&how);
-    machine_release(&got);
-    return rc;
+    return 0;
 }
 
 static int add_copy(struct machine_rates *to, const char *device, const char *name,
@@ -226,20 +223,15 @@ static int path_of(const char *fingerprint, bool make, struct buf *path, struct 
 
 int rates_keep(const struct machine_rates *rates, struct err *err)
 {
-    struct buf path = {0}, text = {0};
-    int rc = path_of(rates->fingerprint, true, &path, err);
-    if (rc == 0)
-        rc = record_to_text(machine_rates_fields, rates, &text, err);
-    if (rc == 0)
-        rc = fs_write(buf_str(&path), buf_str(&text), text.len, err);
-    buf_release(&path);
-    buf_release(&text);
-    return rc;
+    SCOPED(buf_release) struct buf path = {0}, text = {0};
+    TRY(path_of(rates->fingerprint, true, &path, err));
+    TRY(record_to_text(machine_rates_fields, rates, &text, err));
+    return fs_write(buf_str(&path), buf_str(&text), text.len, err);
 }
 
 int rates_recall(const char *fingerprint, struct machine_rates *out, struct err *err)
 {
-    struct buf path = {0}, text = {0};
+    SCOPED(buf_release) struct buf path = {0}, text = {0};
     struct err why = {0};
     int rc = fingerprint ? path_of(fingerprint, false, &path, &why) : ERR_MISSING;
     if (rc == 0)
@@ -253,7 +245,5 @@ int rates_recall(const char *fingerprint, struct machine_rates *out, struct err 
         whole = out->list.items[i].device && out->list.items[i].operation;
     if (!whole)
         record_release(machine_rates_fields, out);
-    buf_release(&path);
-    buf_release(&text);
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }

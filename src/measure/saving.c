@@ -216,14 +216,13 @@ static const char *folder_in(char *const *argv)
 
 static int own_folder(struct saving *v, struct err *err)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     int rc = folder_data(&path, err);
     buf_adds(&path, "/jobs/");
     for (const char *c = v->job; *c; c++)
         buf_addc(&path, *c == '/' ? '-' : *c);
     if (rc == 0 && !(v->folder = buf_take(&path, err)))
         rc = ERR_MEMORY;
-    buf_release(&path);
     return rc == 0 ? fs_mkdirs_private(v->folder, err) : rc;
 }
 
@@ -285,9 +284,8 @@ static int add_argument(struct saving *v, size_t *count, const char *word, struc
         }
         return 0;
     }
-    char *one = replace(word, "{resume}", resume ? resume : "", err);
+    SCOPED(free_pointer) char *one = replace(word, "{resume}", resume ? resume : "", err);
     char *two = one ? replace(one, "{checkpoints}", v->folder, err) : NULL;
-    free(one);
     if (!two)
         return ERR_MEMORY;
     v->argv[(*count)++] = two;
@@ -345,13 +343,12 @@ static int cost(void *context, struct run_attempt *attempt, struct err *err)
 {
     const struct saving *v = context;
     const struct run_machine *m = &v->session->run->machine;
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     if (m->provider && m->instance_type)
         buf_printf(&name, "%s/%s", m->provider, m->instance_type);
     else
         buf_adds(&name, m->gpu ? m->gpu : m->cpu ? m->cpu : "");
     int rc = name.len > 0 ? text_set(&attempt->machine, buf_str(&name), err) : 0;
-    buf_release(&name);
     return rc == 0 ? measure_price_attempt(v->price, attempt, err) : rc;
 }
 
@@ -534,11 +531,10 @@ void saving_event(struct saving *v, const char *line)
 {
     if (!strstr(line, "\"saved\""))
         return;
-    json_t *json = json_loads(line, 0, NULL);
+    json_auto_t *json = json_loads(line, 0, NULL);
     const char *path = json_string_value(json_object_get(json, "saved"));
     if (path && *path)
         guard_told(v->guard, path);
-    json_decref(json);
 }
 
 static void start_hook(struct saving *v, pid_t pid)

@@ -284,7 +284,7 @@ bool watch_tell(struct watch *w, const struct live *live, bool within_a_line)
     if (!watch_due(w, live->elapsed_s - (within_a_line ? PATIENCE_S : 0)) || isatty(fd) ||
         poll(&(struct pollfd){fd, POLLOUT, 0}, 1, 0) <= 0)
         return false;
-    struct buf line = {0};
+    SCOPED(buf_release) struct buf line = {0};
     buf_printf(&line, "%sfare: %s", within_a_line ? "\n" : "", w->name);
     if (w->number > 0)
         buf_printf(&line, ", run %lld,", (long long)w->number);
@@ -292,7 +292,6 @@ bool watch_tell(struct watch *w, const struct live *live, bool within_a_line)
     watch_words(live, &line);
     buf_addc(&line, '\n');
     ssize_t put = line.failed ? -1 : write(fd, line.data, line.len);
-    buf_release(&line);
     w->told_s = w->before_s + live->elapsed_s;
     return put > 0;
 }
@@ -300,7 +299,7 @@ bool watch_tell(struct watch *w, const struct live *live, bool within_a_line)
 bool watch_say(struct watch *w, const char *lines, bool within_a_line)
 {
     int fd = w->fd > 0 ? w->fd : STDERR_FILENO;
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     buf_adds(&text, within_a_line ? "\n" : "");
     for (size_t len; *lines; lines += len + (lines[len] == '\n')) {
         len = strcspn(lines, "\n");
@@ -310,7 +309,6 @@ bool watch_say(struct watch *w, const char *lines, bool within_a_line)
     ssize_t put = text.failed || poll(&(struct pollfd){fd, POLLOUT, 0}, 1, 0) <= 0
                       ? -1
                       : write(fd, text.data, text.len);
-    buf_release(&text);
     return put > 0;
 }
 
@@ -459,7 +457,7 @@ void session_keep(struct session *s)
     warn(s);
     int64_t before_ns = clock_thread_ns(); // thread time: excludes other processes
     struct run part = {0};
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct err ignored = {0};
     int rc = record_copy(run_fields, s->run, &part, &ignored);
     if (rc == 0)
@@ -472,7 +470,6 @@ void session_keep(struct session *s)
         rc = record_to_line(run_fields, &part, &text, &ignored);
     if (rc == 0)
         journal_put(s->journal, &text);
-    buf_release(&text);
     record_release(run_fields, &part);
     int64_t now_ns = clock_now_ns(), wait_ns = (now_ns - s->start_ns) / PARTS;
     wait_ns = wait_ns < LEAST_NS ? LEAST_NS : wait_ns > MOST_NS ? MOST_NS : wait_ns;

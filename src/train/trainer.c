@@ -101,7 +101,7 @@ static int agree_parameters(const struct agree *a, const struct engine *engine,
                             struct err *err)
 {
     int64_t most = 1;
-    int count = engine->tensor_count(program), stage = place->stage, rc = 0;
+    int count = engine->tensor_count(program), stage = place->stage;
     struct engine_tensor tensor;
     TRY(group_broadcast(a->group, place, sizeof *place, err));
     if (place->stage != stage)
@@ -110,20 +110,18 @@ static int agree_parameters(const struct agree *a, const struct engine *engine,
         engine->tensor(program, i, &tensor);
         most = tensor.count > most ? tensor.count : most;
     }
-    float *values = malloc((size_t)most * sizeof *values);
+    SCOPED(free_pointer) float *values = malloc((size_t)most * sizeof *values);
     if (!values)
         return err_memory(err);
-    for (int i = 0; rc == 0 && i < count; i++) {
+    for (int i = 0; i < count; i++) {
         engine->tensor(program, i, &tensor);
         if (agree_leads(a))
-            rc = engine->read(program, i, values, err);
-        if (rc == 0)
-            rc = group_broadcast(a->group, values, (size_t)tensor.count * sizeof *values, err);
-        if (rc == 0 && !agree_leads(a))
-            rc = engine->write(program, i, values, err);
+            TRY(engine->read(program, i, values, err));
+        TRY(group_broadcast(a->group, values, (size_t)tensor.count * sizeof *values, err));
+        if (!agree_leads(a))
+            TRY(engine->write(program, i, values, err));
     }
-    free(values);
-    return rc;
+    return 0;
 }
 
 // The time that the group took since the last call: counted to the steps, or not.
@@ -310,7 +308,7 @@ static void plan_meter(struct trainer *t)
 
 static int resume(struct trainer *t, struct err *err)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     int rc = checkpoint_newest(t->o->dir, t->workload->name, &path, &t->result->notes, err);
     if (rc > 0) {
         rc = checkpoint_restore(buf_str(&path), &t->subject, t->program, &t->place,
@@ -326,21 +324,19 @@ static int resume(struct trainer *t, struct err *err)
         buf_printf(&t->result->notes, "no checkpoint of %s in %s: started from the beginning\n",
                    t->workload->name, t->o->dir);
     }
-    buf_release(&path);
     return rc;
 }
 
 // Checkpoints of a new training could be mistaken for those of an old one in the same folder.
 static int refuse_used_folder(const struct trainer *t, struct err *err)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     int rc = checkpoint_newest(t->o->dir, t->workload->name, &path, NULL, err);
     if (rc > 0) {
         rc = err_set(err, ERR_USAGE, "'%s' already holds a training of %s: %s", t->o->dir,
                      t->workload->name, buf_str(&path));
         err_hint(err, "--resume continues it; a new training needs another folder");
     }
-    buf_release(&path);
     return rc;
 }
 
@@ -410,7 +406,7 @@ static int load_set(struct trainer *t, const struct dataset *from,
     if (t->form == BATCH_BYTES || !from->files)
         return give_set(t, from, t->form == BATCH_BYTES ? NULL : from->pixels, batches, held_out,
                         err);
-    uint8_t *pixels = malloc((size_t)image_bytes(from) + 1);
+    SCOPED(free_pointer) uint8_t *pixels = malloc((size_t)image_bytes(from) + 1);
     if (!pixels)
         return err_memory(err);
     meter_phase(t->o->meter, METER_LOAD);
@@ -418,7 +414,6 @@ static int load_set(struct trainer *t, const struct dataset *from,
     meter_phase(t->o->meter, METER_SETUP);
     if (rc == 0)
         rc = give_set(t, from, pixels, batches, held_out, err);
-    free(pixels);
     return rc;
 }
 
@@ -532,7 +527,7 @@ static int save(struct trainer *t, struct err *err)
         return 0;
     TRY(ask(t, 0, err));
     meter_phase(t->o->meter, METER_CHECKPOINT);
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     bool writes = agree_leads(&t->agree);
     int rc =
         writes ? checkpoint_path(t->o->dir, t->workload->name, t->place.iteration, &path, err) : 0;
@@ -543,7 +538,6 @@ static int save(struct trainer *t, struct err *err)
     if (rc == 0 && writes)
         rc = checkpoint_prune(t->o->dir, t->workload->name, KEEP_CHECKPOINTS, t->place.iteration,
                               err);
-    buf_release(&path);
     if (t->o->plan->wish)
         t->o->plan->wish->save = false;
     t->agree.now.save = false;

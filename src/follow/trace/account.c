@@ -450,7 +450,7 @@ int pattern_find(const struct trace_item *items, size_t count, struct pattern *o
     *out = (struct pattern){0};
     if (count < PATTERN_LEAST * NAMES_LEAST || count > UINT32_MAX)
         return 0;
-    struct trace_work *w = calloc(1, sizeof *w);
+    SCOPED(free_pointer) struct trace_work *w = calloc(1, sizeof *w);
     if (!w)
         return err_memory(err);
     w->items = items;
@@ -474,7 +474,6 @@ int pattern_find(const struct trace_item *items, size_t count, struct pattern *o
     free(w->at);
     free(w->optimizer);
     free(w->lengths);
-    free(w);
     return rc;
 }
 
@@ -657,8 +656,8 @@ int account_make(const struct trace_item *items, size_t count, const struct patt
     *out = (struct account){0};
     if (pattern->count < 2)
         return 0;
-    double *each = malloc(pattern->count * sizeof *each);
-    struct trace_step *steps = calloc(pattern->count, sizeof *steps);
+    SCOPED(free_pointer) double *each = malloc(pattern->count * sizeof *each);
+    SCOPED(free_pointer) struct trace_step *steps = calloc(pattern->count, sizeof *steps);
     if (each && steps) {
         struct trace_walk w = {items,     count,     0, busiest(items, count),
                                INT64_MIN, INT64_MIN, 0, false};
@@ -671,10 +670,7 @@ int account_make(const struct trace_item *items, size_t count, const struct patt
         walk(&w, pattern, steps, &usual, out);
         out->step_ns = out->steps > 0 ? out->covered_ns / out->steps : 0;
     }
-    int rc = each && steps ? 0 : err_memory(err);
-    free(each);
-    free(steps);
-    return rc;
+    return each && steps ? 0 : err_memory(err);
 }
 
 void account_add(struct account *to, const struct account *other)

@@ -58,7 +58,7 @@ static void set_library(struct exchanges *c, const char *path)
 int exchanges_new(struct exchanges **calls, const char *library, struct err *err)
 {
     struct exchanges *c = *calls = calloc(1, sizeof *c);
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     struct err why = {0};
     if (!c)
         return err_memory(err);
@@ -70,7 +70,6 @@ int exchanges_new(struct exchanges **calls, const char *library, struct err *err
         set_library(c, buf_str(&path));
     bool failed =
         why.code == ERR_MEMORY || path.failed || c->folder_entry.failed || c->library_entry.failed;
-    buf_release(&path);
     if (!failed)
         return 0;
     exchanges_free(c);

@@ -78,24 +78,21 @@ static int find_library(struct injection *in, const char *given, struct buf *pat
 // is to be released even after a failure.
 static int injection_open(struct injection *in, const char *library, struct err *err)
 {
-    struct buf path = {0};
-    int rc = 0;
+    SCOPED(buf_release) struct buf path = {0};
     in->off = other_profiler();
     if (!in->off)
-        rc = find_library(in, library, &path, err);
-    if (rc == 0 && !in->off)
-        rc = make_folder(in, err);
-    if (rc == 0 && !in->off) {
-        buf_printf(&in->folder_entry, TRACE_FOLDER "=%s", in->folder.path);
-        buf_printf(&in->library_entry, INJECTION "=%s", buf_str(&path));
-        rc = buf_check(&in->folder_entry, err);
-        if (rc == 0)
-            rc = buf_check(&in->library_entry, err);
-        in->environment[0] = in->folder_entry.data;
-        in->environment[1] = in->library_entry.data;
-    }
-    buf_release(&path);
-    return rc;
+        TRY(find_library(in, library, &path, err));
+    if (!in->off)
+        TRY(make_folder(in, err));
+    if (in->off)
+        return 0;
+    buf_printf(&in->folder_entry, TRACE_FOLDER "=%s", in->folder.path);
+    buf_printf(&in->library_entry, INJECTION "=%s", buf_str(&path));
+    TRY(buf_check(&in->folder_entry, err));
+    TRY(buf_check(&in->library_entry, err));
+    in->environment[0] = in->folder_entry.data;
+    in->environment[1] = in->library_entry.data;
+    return 0;
 }
 
 static void injection_release(struct injection *in)
@@ -451,7 +448,7 @@ static int by_size(const void *a, const void *b)
 static int launches_per_step(const struct pattern *p, uint32_t *launches, struct err *err)
 {
     size_t count = p->count - 1, close = 0;
-    uint32_t *each = malloc(count * sizeof *each);
+    SCOPED(free_pointer) uint32_t *each = malloc(count * sizeof *each);
     *launches = 0;
     if (!each)
         return err_memory(err);
@@ -463,7 +460,6 @@ static int launches_per_step(const struct pattern *p, uint32_t *launches, struct
         close += each[i] >= median - median / 20 && each[i] <= median + median / 20;
     if (close * 3 >= count * 2)
         *launches = median;
-    free(each);
     return 0;
 }
 

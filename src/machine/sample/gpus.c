@@ -346,11 +346,11 @@ static void open_files(struct amdgpu_card *card, struct tree *tree, const char *
 static int add_card(struct amd *amd, struct sample_place *place, const struct pci_gpu *pci,
                     const struct pci_names *names, struct err *err)
 {
-    struct machine machine = {0};
+    SCOPED(machine_release) struct machine machine = {0};
     struct machine_gpu *about = LIST_ADD(&machine.gpus, err);
     if (!about)
         return ERR_MEMORY;
-    struct buf hwmon = {0};
+    SCOPED(buf_release) struct buf hwmon = {0};
     bool named = pci_names_find(names, pci->vendor, pci->device) != NULL;
     int rc = pci_gpu_describe(pci, names, about, err);
     if (rc == 0)
@@ -366,8 +366,6 @@ static int add_card(struct amd *amd, struct sample_place *place, const struct pc
         snprintf(gpu->name, sizeof gpu->name, "%s", about->name ? about->name : "");
         snprintf(gpu->uuid, sizeof gpu->uuid, "%s", about->uuid ? about->uuid : "");
     }
-    buf_release(&hwmon);
-    machine_release(&machine);
     return rc != 0 ? rc : tree_check(&place->tree, err);
 }
 
@@ -376,8 +374,8 @@ static int amd_open(void *state, struct sample_place *place, struct err *err)
     struct amd *amd = state;
     if (!tree_exists(&place->tree, "/sys/module/amdgpu"))
         return ERR_MISSING;
-    struct pci_names names = {0};
-    struct pci_gpus bus = {0};
+    SCOPED(pci_names_release) struct pci_names names = {0};
+    SCOPED(pci_gpus_release) struct pci_gpus bus = {0};
     amd->first = place->gpu_count;
     int rc = pci_names_read(&names, NULL, err);
     if (rc == 0)
@@ -385,8 +383,6 @@ static int amd_open(void *state, struct sample_place *place, struct err *err)
     for (size_t i = 0; rc == 0 && i < bus.items.count && place->gpu_count < GPUS_MAX; i++)
         if (bus.items.items[i].vendor == PCI_AMD)
             rc = add_card(amd, place, &bus.items.items[i], &names, err);
-    pci_gpus_release(&bus);
-    pci_names_release(&names);
     if (rc == 0 && amd->count == 0)
         return ERR_MISSING;
     place->gpus_known |= rc == 0;

@@ -129,12 +129,11 @@ static int cpu_open(void *state, struct sample_place *place, struct err *err)
     if (!proc_file_open(&cpu->stat, &place->tree, "/proc/stat"))
         return 0;                  // the run's own time can still be read
     size_t size = (size_t)1 << 18; // 2000 lines of CPUs
-    char *text = malloc(size);
+    SCOPED(free_pointer) char *text = malloc(size);
     if (!text)
         return err_memory(err);
     if (proc_file_read(&cpu->stat, text, size) > 0)
         cpu->cpus = count_cpus(text);
-    free(text);
     return 0;
 }
 
@@ -321,8 +320,8 @@ static void group_add(struct tree *tree, const char *dir, void *arg)
 static int cgroup_open(void *state, struct sample_place *place, struct err *err)
 {
     struct throttle *t = state;
-    int rc = cgroup_each_cpu(&place->tree, place->pid, group_add, t, err);
-    return rc != 0 ? rc : t->count == 0 ? ERR_MISSING : 0;
+    TRY(cgroup_each_cpu(&place->tree, place->pid, group_add, t, err));
+    return t->count == 0 ? ERR_MISSING : 0;
 }
 
 static void cgroup_sample(void *state, struct sample_place *place, struct sample_reading *reading)
@@ -500,7 +499,7 @@ static int rapl_open(void *state, struct sample_place *place, struct err *err)
 {
     struct rapl *rapl = state;
     struct tree *tree = &place->tree;
-    struct buf names = {0}, kind = {0};
+    SCOPED(buf_release) struct buf names = {0}, kind = {0};
     bool listed = tree_list(tree, &names, "/sys/class/powercap");
     char *cursor = listed ? names.data : NULL;
     bool unreadable = false;
@@ -523,8 +522,6 @@ static int rapl_open(void *state, struct sample_place *place, struct err *err)
             package->range_uj = 0;
         rapl->count++;
     }
-    buf_release(&names);
-    buf_release(&kind);
     TRY(tree_check(tree, err));
     return rapl->count == 0 || unreadable ? ERR_MISSING : 0; // a partial sum would mislead
 }

@@ -466,15 +466,14 @@ static int fill_card(struct filler *f, int i, struct err *err)
     if (pcie.known)
         out->pcie_bytes =
             some_int((int64_t)(pcie.v * 1e-9 * (double)(t->last.at_ns - t->first.at_ns)));
-    int rc = text_set(&out->name, t->gpus[i].name, err);
-    if (rc == 0)
-        rc = text_set(&out->uuid, t->gpus[i].uuid, err);
+    TRY(text_set(&out->name, t->gpus[i].name, err));
+    TRY(text_set(&out->uuid, t->gpus[i].uuid, err));
     out->throttling.known = card->reasons_readings > 0;
-    for (int r = 0; rc == 0 && r < NVML_REASONS; r++)
-        for (int b = 0; rc == 0 && b < THROTTLE_BITS; b++)
+    for (int r = 0; r < NVML_REASONS; r++)
+        for (int b = 0; b < THROTTLE_BITS; b++)
             if (nvml_reasons[r].bit == 1ULL << b && card->throttle_readings[b] > 0)
-                rc = texts_add(&out->throttling, nvml_reasons[r].words, err);
-    return rc != 0 ? rc : taint_card(f, i, err);
+                TRY(texts_add(&out->throttling, nvml_reasons[r].words, err));
+    return taint_card(f, i, err);
 }
 
 static int fill_cards(struct filler *f, struct err *err)

@@ -249,21 +249,15 @@ int checkpoint_save(const char *path, const struct checkpoint_subject *subject,
                     struct err *err)
 {
     char net[SHA256_HEX_BYTES];
-    struct buf recipe = {0};
+    SCOPED(buf_release) struct buf recipe = {0};
     struct texts texts = {.count = 0};
-    struct tensors tensors = {0};
+    SCOPED(tensors_release) struct tensors tensors = {0};
     checkpoint_fingerprint(subject->net, net);
     checkpoint_recipe_text(subject->recipe, &recipe);
-    int rc = buf_check(&recipe, err);
-    if (rc == 0)
-        rc = tensors_init(&tensors, subject->engine, program, err);
-    if (rc == 0) {
-        describe(&texts, subject, place, buf_str(&recipe), net);
-        rc = write_file(path, &texts, subject->engine, program, &tensors, err);
-    }
-    tensors_release(&tensors);
-    buf_release(&recipe);
-    return rc;
+    TRY(buf_check(&recipe, err));
+    TRY(tensors_init(&tensors, subject->engine, program, err));
+    describe(&texts, subject, place, buf_str(&recipe), net);
+    return write_file(path, &texts, subject->engine, program, &tensors, err);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -321,22 +315,15 @@ static int get_place(const struct safetensors *st, const struct recipe *recipe,
 {
     int64_t stage = 0;
     memset(place, 0, sizeof *place);
-    int rc = get_int(st, "epoch", INT64_MAX, &place->epoch, err);
-    if (rc == 0)
-        rc = get_int(st, "step", INT64_MAX, &place->step, err);
-    if (rc == 0)
-        rc = get_int(st, "iteration", INT64_MAX, &place->iteration, err);
-    if (rc == 0)
-        rc = get_int(st, "phase", recipe->stage_count > 0 ? recipe->stage_count - 1 : 0, &stage,
-                     err);
-    if (rc == 0)
-        rc = get_int(st, "count", INT64_MAX, &place->score.count, err);
-    if (rc == 0)
-        rc = get_int(st, "correct", place->score.count, &place->score.correct, err);
-    if (rc == 0)
-        rc = get_loss(st, &place->score.loss, err);
+    TRY(get_int(st, "epoch", INT64_MAX, &place->epoch, err));
+    TRY(get_int(st, "step", INT64_MAX, &place->step, err));
+    TRY(get_int(st, "iteration", INT64_MAX, &place->iteration, err));
+    TRY(get_int(st, "phase", recipe->stage_count > 0 ? recipe->stage_count - 1 : 0, &stage, err));
+    TRY(get_int(st, "count", INT64_MAX, &place->score.count, err));
+    TRY(get_int(st, "correct", place->score.count, &place->score.correct, err));
+    TRY(get_loss(st, &place->score.loss, err));
     place->stage = (int)stage;
-    return rc;
+    return 0;
 }
 
 // Two recipes as words; the error shows the first that differ.
@@ -402,12 +389,11 @@ static int check_subject(const struct safetensors *st, const struct checkpoint_s
     if (strcmp(net, here) != 0)
         return other_net(st, subject->net, err);
 
-    struct buf words = {0};
+    SCOPED(buf_release) struct buf words = {0};
     checkpoint_recipe_text(subject->recipe, &words);
     rc = buf_check(&words, err);
     if (rc == 0)
         rc = compare_recipes(recipe, buf_str(&words), st->path, err);
-    buf_release(&words);
     if (rc != 0)
         return rc;
     char number[32];
@@ -445,21 +431,19 @@ static int note_differences(const struct safetensors *st, const struct checkpoin
 static int restore_tensors(const struct safetensors *st, const struct engine *engine,
                            struct engine_program *program, struct err *err)
 {
-    struct tensors tensors = {0};
+    SCOPED(tensors_release) struct tensors tensors = {0};
     const struct safetensors_tensor *found;
-    int rc = tensors_init(&tensors, engine, program, err);
-    for (int i = 0; rc == 0 && i < tensors.count; i++) {
+    TRY(tensors_init(&tensors, engine, program, err));
+    for (int i = 0; i < tensors.count; i++) {
         const struct engine_tensor *t = &tensors.list[i];
-        rc = safetensors_want(st, t->name, t->rank, t->dim, &found, err);
+        TRY(safetensors_want(st, t->name, t->rank, t->dim, &found, err));
     }
-    for (int i = 0; rc == 0 && i < tensors.count; i++) {
+    for (int i = 0; i < tensors.count; i++) {
         found = safetensors_find(st, tensors.list[i].name);
-        rc = safetensors_floats(st, found, tensors.values, err);
-        if (rc == 0)
-            rc = engine->write(program, i, tensors.values, err);
+        TRY(safetensors_floats(st, found, tensors.values, err));
+        TRY(engine->write(program, i, tensors.values, err));
     }
-    tensors_release(&tensors);
-    return rc;
+    return 0;
 }
 
 int checkpoint_restore(const char *path, const struct checkpoint_subject *subject,
@@ -621,7 +605,7 @@ int checkpoint_prune(const char *dir, const char *name, int keep, int64_t curren
 {
     assert(keep >= 1);
     struct iterations found = {0};
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     int kept = 0;
     int rc = list_iterations(dir, name, true, &found, err);
     for (size_t i = 0; rc == 0 && i < found.count; i++) {
@@ -641,7 +625,6 @@ int checkpoint_prune(const char *dir, const char *name, int keep, int64_t curren
             rc = err_errno(err, errno, "cannot remove '%s'", buf_str(&path));
         }
     }
-    buf_release(&path);
     free(found.list);
     return rc;
 }

@@ -599,7 +599,7 @@ static int check_share(const struct loader *l, struct err *err)
     }
     if (fit > 0 && fit * 100 >= total * LEAST_PERCENT)
         return 0;
-    struct buf examples = {0};
+    SCOPED(buf_release) struct buf examples = {0};
     add_examples(l, &examples);
     int rc = buf_check(&examples, err);
     if (rc == 0) {
@@ -607,7 +607,6 @@ static int check_share(const struct loader *l, struct err *err)
                      buf_str(&examples), l->st.path);
         err_hint(err, "docs/checkpoints.md lists the names that are known");
     }
-    buf_release(&examples);
     return rc;
 }
 
@@ -722,16 +721,14 @@ static int load_all(struct loader *l, int *loaded, struct err *err)
         int64_t with_one_more = p->count + p->count / p->dim[0];
         largest = with_one_more > largest ? with_one_more : largest;
     }
-    float *raw = malloc((size_t)largest * sizeof *raw);
-    float *values = malloc((size_t)largest * sizeof *values);
+    SCOPED(free_pointer) float *raw = malloc((size_t)largest * sizeof *raw);
+    SCOPED(free_pointer) float *values = malloc((size_t)largest * sizeof *values);
     int rc = raw && values ? 0 : err_memory(err);
     for (int i = 0; rc == 0 && i < l->net->param_count; i++)
         if (l->fits[i] == FITS || l->fits[i] == FITS_BUT_FIRST) {
             rc = load_one(l, i, raw, values, err);
             *loaded += rc == 0;
         }
-    free(raw);
-    free(values);
     return rc;
 }
 
@@ -794,7 +791,7 @@ static bool is_gpt2(const struct net *net, struct shape *shape)
 
 static int write_config(const char *dir, const struct shape *s, struct err *err)
 {
-    struct buf text = {0}, path = {0};
+    SCOPED(buf_release) struct buf text = {0}, path = {0};
     buf_adds(&text, "{\"architectures\": [\"GPT2LMHeadModel\"], \"model_type\": \"gpt2\",\n");
     buf_printf(&text,
                " \"n_layer\": %d, \"n_head\": %d, \"n_embd\": %d, \"n_positions\": %d, "
@@ -806,34 +803,24 @@ static int write_config(const char *dir, const struct shape *s, struct err *err)
                " \"initializer_range\": 0.02, \"tie_word_embeddings\": true}\n",
                (double)s->epsilon);
     buf_printf(&path, "%s/config.json", dir);
-    int rc = buf_check(&text, err);
-    if (rc == 0)
-        rc = buf_check(&path, err);
-    if (rc == 0)
-        rc = fs_write(buf_str(&path), text.data, text.len, err);
-    buf_release(&text);
-    buf_release(&path);
-    return rc;
+    TRY(buf_check(&text, err));
+    TRY(buf_check(&path, err));
+    return fs_write(buf_str(&path), text.data, text.len, err);
 }
 
 static int link_newest(const char *dir, const char *checkpoint, struct err *err)
 {
     const char *slash = strrchr(checkpoint, '/');
-    struct buf link = {0}, temporary = {0};
+    SCOPED(buf_release) struct buf link = {0}, temporary = {0};
     buf_printf(&link, "%s/" LINK, dir);
     buf_printf(&temporary, "%s/" TEMPORARY, dir);
-    int rc = buf_check(&link, err);
-    if (rc == 0)
-        rc = buf_check(&temporary, err);
-    if (rc == 0) {
-        unlink(buf_str(&temporary));
-        if (symlink(slash ? slash + 1 : checkpoint, buf_str(&temporary)) != 0 ||
-            rename(buf_str(&temporary), buf_str(&link)) != 0)
-            rc = err_errno(err, errno, "cannot make the link '%s'", buf_str(&link));
-    }
-    buf_release(&link);
-    buf_release(&temporary);
-    return rc;
+    TRY(buf_check(&link, err));
+    TRY(buf_check(&temporary, err));
+    unlink(buf_str(&temporary));
+    if (symlink(slash ? slash + 1 : checkpoint, buf_str(&temporary)) != 0 ||
+        rename(buf_str(&temporary), buf_str(&link)) != 0)
+        return err_errno(err, errno, "cannot make the link '%s'", buf_str(&link));
+    return 0;
 }
 
 int checkpoint_for_transformers(const char *dir, const char *checkpoint, const struct net *net,

@@ -333,25 +333,19 @@ static int read_header(struct safetensors *st, uint64_t file_bytes, struct err *
                        "its header has %" PRIu64 " bytes, but the file only %" PRIu64, length,
                        file_bytes);
 
-    char *text = malloc((size_t)length + 1);
+    SCOPED(free_pointer) char *text = malloc((size_t)length + 1);
     if (!text)
         return err_memory(err);
-    struct buf word = {.max = (size_t)length + 1};
+    SCOPED(buf_release) struct buf word = {.max = (size_t)length + 1};
     struct scan scan;
-    int rc = read_at(st, text, (size_t)length, LENGTH_BYTES, err);
-    if (rc == 0 && (length == 0 || text[0] != '{'))
-        rc = err_set(err, ERR_FORMAT, "the header does not begin with '{'");
-    if (rc == 0)
-        rc = scan_init(&scan, text, (size_t)length, LENGTH_BYTES, err);
-    if (rc == 0)
-        rc = read_entries(st, &scan, &word, err);
-    buf_release(&word);
-    free(text);
-    if (rc != 0)
-        return rc;
+    TRY(read_at(st, text, (size_t)length, LENGTH_BYTES, err));
+    if (length == 0 || text[0] != '{')
+        return err_set(err, ERR_FORMAT, "the header does not begin with '{'");
+    TRY(scan_init(&scan, text, (size_t)length, LENGTH_BYTES, err));
+    TRY(read_entries(st, &scan, &word, err));
     st->data_at = LENGTH_BYTES + length;
-    rc = check_places(st, file_bytes - st->data_at, err);
-    return rc != 0 ? rc : check_names(st, err);
+    TRY(check_places(st, file_bytes - st->data_at, err));
+    return check_names(st, err);
 }
 
 int safetensors_open(struct safetensors *st, const char *path, struct err *err)
@@ -441,18 +435,13 @@ int safetensors_want(const struct safetensors *st, const char *name, int rank, c
         return err_set(err, ERR_MISSING, "'%s' has no tensor '%s'", st->path, name);
     if (safetensors_fits(t, rank, dim))
         return 0;
-    struct buf there = {0}, here = {0};
+    SCOPED(buf_release) struct buf there = {0}, here = {0};
     safetensors_shape(&there, t->rank, t->dim);
     safetensors_shape(&here, rank, dim);
-    int rc = buf_check(&there, err);
-    if (rc == 0)
-        rc = buf_check(&here, err);
-    if (rc == 0)
-        rc = err_set(err, ERR_FORMAT, "'%s': tensor '%s' is %s in it, %s here", st->path, name,
-                     buf_str(&there), buf_str(&here));
-    buf_release(&there);
-    buf_release(&here);
-    return rc;
+    TRY(buf_check(&there, err));
+    TRY(buf_check(&here, err));
+    return err_set(err, ERR_FORMAT, "'%s': tensor '%s' is %s in it, %s here", st->path, name,
+                   buf_str(&there), buf_str(&here));
 }
 
 static float from_bits(uint32_t bits)
@@ -644,7 +633,7 @@ int safetensors_begin(struct safetensors_writer *w, const char *path,
                       const struct safetensors_entry *entries, int count, struct err *err)
 {
     memset(w, 0, sizeof *w);
-    struct buf header = {0};
+    SCOPED(buf_release) struct buf header = {0};
     int rc = check_entry_names(entries, count, err);
     if (rc == 0)
         rc = make_header(&header, texts, text_count, entries, count, &w->left, err);
@@ -655,7 +644,6 @@ int safetensors_begin(struct safetensors_writer *w, const char *path,
         if (rc != 0)
             fs_abandon(&w->file);
     }
-    buf_release(&header);
     return rc;
 }
 

@@ -54,8 +54,8 @@ int scan_item(struct scan *scan, char close, bool first, struct err *err)
     }
     if (first)
         return 1;
-    int rc = scan_expect(scan, ',', err);
-    return rc != 0 ? rc : 1;
+    TRY(scan_expect(scan, ',', err));
+    return 1;
 }
 
 static int hex4(struct scan *scan, uint32_t *out, struct err *err)
@@ -140,8 +140,8 @@ int scan_text(struct scan *scan, struct buf *out, struct err *err)
 
 int scan_key(struct scan *scan, struct buf *out, struct err *err)
 {
-    int rc = scan_text(scan, out, err);
-    return rc != 0 ? rc : scan_expect(scan, ':', err);
+    TRY(scan_text(scan, out, err));
+    return scan_expect(scan, ':', err);
 }
 
 static bool is_digit(char c)
@@ -238,10 +238,8 @@ static int skip_value(struct scan *scan, int depth, struct buf *text, struct err
 
 int scan_skip(struct scan *scan, struct err *err)
 {
-    struct buf text = {.max = scan->len};
-    int rc = skip_value(scan, 0, &text, err);
-    buf_release(&text);
-    return rc;
+    SCOPED(buf_release) struct buf text = {.max = scan->len};
+    return skip_value(scan, 0, &text, err);
 }
 
 int scan_end(struct scan *scan, struct err *err)

@@ -187,10 +187,9 @@ static int by_rank(const void *a_, const void *b_)
 int vocabulary_rank(const struct vocabulary *v, int32_t **ranks, struct err *err)
 {
     size_t count = (size_t)v->count;
-    struct met *order = malloc((count ? count : 1) * sizeof *order);
+    SCOPED(free_pointer) struct met *order = malloc((count ? count : 1) * sizeof *order);
     *ranks = malloc((count ? count : 1) * sizeof **ranks);
     if (!order || !*ranks) {
-        free(order);
         free(*ranks);
         *ranks = NULL;
         return err_memory(err);
@@ -200,7 +199,6 @@ int vocabulary_rank(const struct vocabulary *v, int32_t **ranks, struct err *err
     qsort(order, count, sizeof *order, by_rank);
     for (size_t i = 0; i < count; i++)
         (*ranks)[order[i].number] = (int32_t)i;
-    free(order);
     return 0;
 }
 

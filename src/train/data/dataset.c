@@ -94,25 +94,21 @@ static int name_pair(const struct public_set *set, struct data_pair *pair, struc
 static int open_dir(const struct public_set *set, const struct data_options *options,
                     struct data_pair *pair, struct err *err)
 {
-    struct buf deeper = {0};
+    SCOPED(buf_release) struct buf deeper = {0};
     const char *dir = options->dir;
-    int rc = 0;
     if (set->folder) {
         buf_printf(&deeper, "%s/%s", dir, set->folder);
-        rc = buf_check(&deeper, err);
-        if (rc == 0 && folder_is(buf_str(&deeper)))
+        TRY(buf_check(&deeper, err));
+        if (folder_is(buf_str(&deeper)))
             dir = buf_str(&deeper);
     }
-    if (rc == 0)
-        rc = set->open(dir, options, pair, err);
-    if (rc == 0 && !pair->source) {
+    TRY(set->open(dir, options, pair, err));
+    if (!pair->source) {
         pair->source = text_copy(dir, err);
-        rc = pair->source ? 0 : ERR_MEMORY;
+        if (!pair->source)
+            return ERR_MEMORY;
     }
-    if (rc == 0)
-        rc = name_pair(set, pair, err);
-    buf_release(&deeper);
-    return rc;
+    return name_pair(set, pair, err);
 }
 
 static int make(const struct public_set *set, const struct data_options *options,

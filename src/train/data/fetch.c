@@ -135,7 +135,7 @@ static int download_from(struct job *job, const struct public_file *file, const 
 // Tries the addresses in turn; where all fail, the error is that of the first.
 static int download(struct job *job, const struct public_file *file, struct err *err)
 {
-    struct buf path = {0}, url = {0};
+    SCOPED(buf_release) struct buf path = {0}, url = {0};
     struct err first = {0};
     int rc = path_in(job, file->name, strlen(file->name), &path, err);
     int said = rc == 0 ? ERR_MISSING : rc;
@@ -165,8 +165,6 @@ static int download(struct job *job, const struct public_file *file, struct err 
         rc = sum_file(buf_str(&path), &sha, &bytes, err);
     if (rc == 0)
         rc = check_file(job, file, &sha, bytes, err);
-    buf_release(&path);
-    buf_release(&url);
     return rc;
 }
 
@@ -193,12 +191,11 @@ static ptrdiff_t read_zip(void *zip, void *into, size_t size, struct err *err)
 // Never an existing file, nor through a link.
 static int create(const char *path, int *fd, struct err *err)
 {
-    struct buf dir = {0};
+    SCOPED(buf_release) struct buf dir = {0};
     buf_add(&dir, path, (size_t)(strrchr(path, '/') - path));
     int rc = buf_check(&dir, err);
     if (rc == 0)
         rc = fs_mkdirs(buf_str(&dir), err);
-    buf_release(&dir);
     if (rc != 0)
         return rc;
     *fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -299,7 +296,7 @@ static int unpack_tar(struct job *job, const char *name, const char *archive, si
                       struct err *err)
 {
     struct tar tar;
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     int rc = tar_open(&tar, archive, BOUND_DATA_BYTES, err);
     while (rc == 0 && (rc = tar_next(&tar, err)) > 0) {
         bool folder;
@@ -313,7 +310,6 @@ static int unpack_tar(struct job *job, const char *name, const char *archive, si
         found[file - job->get->set->files]++;
     }
     tar_release(&tar);
-    buf_release(&path);
     return rc;
 }
 
@@ -326,32 +322,24 @@ static bool is_tar(const char *archive)
 static int unpack(struct job *job, const struct public_file *file, size_t *found, struct err *err)
 {
     size_t len = strcspn(file->from, ":");
-    struct buf archive = {0}, name = {0}, path = {0};
+    SCOPED(buf_release) struct buf archive = {0}, name = {0}, path = {0};
     buf_add(&name, file->from, len);
-    int rc = buf_check(&name, err);
-    if (rc == 0)
-        rc = path_in(job, file->from, len, &archive, err);
-    if (rc == 0)
-        rc = path_in(job, file->name, strlen(file->name), &path, err);
-    if (rc != 0)
-        goto out;
+    TRY(buf_check(&name, err));
+    TRY(path_in(job, file->from, len, &archive, err));
+    TRY(path_in(job, file->name, strlen(file->name), &path, err));
     size_t *members = &found[file - job->get->set->files];
     if (is_tar(buf_str(&name))) {
         if (*members == 0)
-            rc = unpack_tar(job, buf_str(&name), buf_str(&archive), found, err);
-        if (rc == 0 && *members == 0)
-            rc = err_set(err, ERR_MISSING, "'%s' has no member '%s'", buf_str(&archive),
-                         file->from + len + 1);
+            TRY(unpack_tar(job, buf_str(&name), buf_str(&archive), found, err));
+        if (*members == 0)
+            return err_set(err, ERR_MISSING, "'%s' has no member '%s'", buf_str(&archive),
+                           file->from + len + 1);
     } else if (file->from[len] == ':') {
-        rc = unpack_zip(job, file, buf_str(&archive), file->from + len + 1, buf_str(&path), err);
+        TRY(unpack_zip(job, file, buf_str(&archive), file->from + len + 1, buf_str(&path), err));
     } else {
-        rc = unpack_gzip(job, file, buf_str(&archive), buf_str(&path), err);
+        TRY(unpack_gzip(job, file, buf_str(&archive), buf_str(&path), err));
     }
-out:
-    buf_release(&archive);
-    buf_release(&name);
-    buf_release(&path);
-    return rc;
+    return 0;
 }
 
 // ---- a whole set ----
@@ -362,31 +350,29 @@ static int get_files(struct job *job, struct err *err)
     size_t count = 0;
     while (files[count].name)
         count++;
-    size_t *found = calloc(count + 1, sizeof *found);
-    int rc = found ? 0 : err_memory(err);
-    for (file = files; rc == 0 && file->name; file++)
+    SCOPED(free_pointer) size_t *found = calloc(count + 1, sizeof *found);
+    if (!found)
+        return err_memory(err);
+    for (file = files; file->name; file++)
         if (file->url)
-            rc = download(job, file, err);
-    for (file = files; rc == 0 && file->name; file++)
+            TRY(download(job, file, err));
+    for (file = files; file->name; file++)
         if (file->from)
-            rc = unpack(job, file, found, err);
-    free(found);
-    return rc;
+            TRY(unpack(job, file, found, err));
+    return 0;
 }
 
 static int remove_archives(const struct job *job, struct err *err)
 {
-    struct buf path = {0};
-    int rc = 0;
-    for (const struct public_file *file = job->get->set->files; rc == 0 && file->name; file++) {
+    SCOPED(buf_release) struct buf path = {0};
+    for (const struct public_file *file = job->get->set->files; file->name; file++) {
         if (!file->from)
             continue;
-        rc = path_in(job, file->from, strcspn(file->from, ":"), &path, err);
-        if (rc == 0 && unlink(buf_str(&path)) != 0 && errno != ENOENT)
-            rc = err_errno(err, errno, "cannot remove '%s'", buf_str(&path));
+        TRY(path_in(job, file->from, strcspn(file->from, ":"), &path, err));
+        if (unlink(buf_str(&path)) != 0 && errno != ENOENT)
+            return err_errno(err, errno, "cannot remove '%s'", buf_str(&path));
     }
-    buf_release(&path);
-    return rc;
+    return 0;
 }
 
 // All files reach the disk in one go, then the set appears.
@@ -408,7 +394,7 @@ static int put_in_place(const struct job *job, const char *final, struct err *er
 static int build(struct job *job, const char *final, struct err *err)
 {
     static const char *const header[] = {"file", "from", "sha256", "bytes", "sum", "date"};
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     job->writer.out = &job->record;
     for (size_t i = 0; i < sizeof header / sizeof *header; i++)
         csv_put(&job->writer, header[i]);
@@ -427,34 +413,28 @@ static int build(struct job *job, const char *final, struct err *err)
         rc = put_in_place(job, final, err);
     if (rc != 0)
         fs_remove_tree(buf_str(&job->part));
-    buf_release(&path);
     return rc;
 }
 
 // One process at a time. A lock, unlike a file that merely exists, ends with its process.
 static int lock(const char *dir, const char *name, int *fd, struct err *err)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     buf_printf(&path, "%s/.%s.lock", dir, name);
-    int rc = buf_check(&path, err);
-    if (rc == 0)
-        rc = fs_mkdirs_private(dir, err);
-    if (rc != 0)
-        goto out;
+    TRY(buf_check(&path, err));
+    TRY(fs_mkdirs_private(dir, err));
     *fd = open(buf_str(&path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (*fd < 0)
-        rc = err_errno(err, errno, "cannot create '%s'", buf_str(&path));
+        return err_errno(err, errno, "cannot create '%s'", buf_str(&path));
     else if (flock(*fd, LOCK_EX | LOCK_NB) != 0)
-        rc = errno == EWOULDBLOCK ? err_set(err, ERR_FAIL, "another process is getting '%s'", name)
-                                  : err_errno(err, errno, "cannot lock '%s'", buf_str(&path));
-out:
-    buf_release(&path);
-    return rc;
+        TRY(errno == EWOULDBLOCK ? err_set(err, ERR_FAIL, "another process is getting '%s'", name)
+                                 : err_errno(err, errno, "cannot lock '%s'", buf_str(&path)));
+    return 0;
 }
 
 static int get_into(struct job *job, const char *dir, struct err *err)
 {
-    struct buf final = {0};
+    SCOPED(buf_release) struct buf final = {0};
     int fd = -1;
     buf_printf(&final, "%s/%s", dir, job->get->set->name);
     buf_printf(&job->part, "%s/.%s.part", dir, job->get->set->name);
@@ -474,14 +454,13 @@ static int get_into(struct job *job, const char *dir, struct err *err)
     }
     if (fd >= 0)
         close(fd);
-    buf_release(&final);
     return rc;
 }
 
 int data_get(const struct data_get *get, struct data_got *got, struct err *err)
 {
     struct job job = {.get = get, .got = got};
-    struct buf dir = {0};
+    SCOPED(buf_release) struct buf dir = {0};
     memset(got, 0, sizeof *got);
     int rc = get->cache_dir ? 0 : data_cache_dir(NULL, &dir, err);
     if (rc == 0)
@@ -490,7 +469,6 @@ int data_get(const struct data_get *get, struct data_got *got, struct err *err)
         data_got_release(got);
     buf_release(&job.part);
     buf_release(&job.record);
-    buf_release(&dir);
     return rc;
 }
 

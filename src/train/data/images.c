@@ -522,7 +522,7 @@ static int list_class(struct listing *list, const char *path, const char *class,
 static int list_all(struct listing *list, const char *dir, struct err *err)
 {
     struct folder folder;
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     int rc = folder_open(&folder, dir, err);
     if (rc != 0)
         return rc;
@@ -533,7 +533,6 @@ static int list_all(struct listing *list, const char *dir, struct err *err)
             rc = list_class(list, buf_str(&path), folder.names[i], err);
     }
     folder_release(&folder);
-    buf_release(&path);
     if (rc == 0 && (list->classes < 2 || list->count < 10 || list->count > MAX_COUNT))
         rc =
             err_set(err, list->classes < 2 ? ERR_MISSING : ERR_FORMAT,
@@ -656,7 +655,7 @@ static int fill(struct dataset *set, const struct listing *list, const int32_t *
 static int split(struct data_pair *pair, const struct listing *list, uint64_t seed, struct err *err)
 {
     int64_t held = list->count / 10 > MAX_HELD ? MAX_HELD : list->count / 10;
-    int32_t *order = malloc((size_t)list->count * sizeof *order);
+    SCOPED(free_pointer) int32_t *order = malloc((size_t)list->count * sizeof *order);
     if (!order)
         return err_memory(err);
     for (int64_t i = 0; i < list->count; i++)
@@ -665,11 +664,8 @@ static int split(struct data_pair *pair, const struct listing *list, uint64_t se
     rng_init(&root, seed);
     rng_split(&root, "images held out", 0, &shuffle);
     rng_shuffle(&shuffle, order, (size_t)list->count, sizeof *order);
-    int rc = fill(&pair->train, list, order, list->count - held, err);
-    if (rc == 0)
-        rc = fill(&pair->test, list, order + (list->count - held), held, err);
-    free(order);
-    return rc;
+    TRY(fill(&pair->train, list, order, list->count - held, err));
+    return fill(&pair->test, list, order + (list->count - held), held, err);
 }
 
 int images_open(const char *dir, const struct data_options *options, struct data_pair *pair,

@@ -93,7 +93,7 @@ static int read_half(const struct folder *folder, const char *const images[],
                      const char *const labels[], struct dataset *set, struct identity *identity,
                      struct err *err)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     uint8_t *bytes = NULL;
     int64_t count = 0;
     int rc = find_and_read(folder, images, true, &set->pixels, &set->count, identity, &path, err);
@@ -119,7 +119,6 @@ static int read_half(const struct folder *folder, const char *const images[],
     set->height = set->width = IDX_SIDE;
 out:
     free(bytes);
-    buf_release(&path);
     return rc;
 }
 
@@ -217,7 +216,7 @@ int cifar_file(const char *path, struct dataset *set, uint8_t sum[SHA256_BYTES],
     struct gzip gzip;
     int64_t capacity = set->count, number = 0;
     size_t have = 0;
-    uint8_t *block = malloc((size_t)BLOCK * RECORD);
+    SCOPED(free_pointer) uint8_t *block = malloc((size_t)BLOCK * RECORD);
     if (!block)
         return err_memory(err);
     int rc = gzip_open(&gzip, path, CIFAR_MAX_BYTES, err);
@@ -241,7 +240,6 @@ int cifar_file(const char *path, struct dataset *set, uint8_t sum[SHA256_BYTES],
         rc = gzip_end(&gzip, sum, err);
     gzip_release(&gzip);
 out:
-    free(block);
     return rc;
 }
 
@@ -249,15 +247,12 @@ static int find_file(const struct folder *folder, const char *name, struct datas
                      struct identity *identity, struct err *err)
 {
     const char *const endings[] = {name, NULL};
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     uint8_t sum[SHA256_BYTES];
-    int rc = folder_find(folder, endings, &path, err);
-    if (rc == 0)
-        rc = cifar_file(buf_str(&path), set, sum, err);
-    if (rc == 0)
-        identity_add(identity, sum, name);
-    buf_release(&path);
-    return rc;
+    TRY(folder_find(folder, endings, &path, err));
+    TRY(cifar_file(buf_str(&path), set, sum, err));
+    identity_add(identity, sum, name);
+    return 0;
 }
 
 static bool has(const struct folder *folder, const char *name)

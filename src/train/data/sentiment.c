@@ -133,18 +133,13 @@ static int read_table(struct reading *r, const char *path, const char *name, str
 static int read_tables(struct reading *r, const struct folder *folder, struct err *err)
 {
     static const char *const train[] = {"train.tsv", NULL}, *const test[] = {"test.tsv", NULL};
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     r->into = &r->train;
-    int rc = folder_find(folder, train, &path, err);
-    if (rc == 0)
-        rc = read_table(r, buf_str(&path), train[0], err);
+    TRY(folder_find(folder, train, &path, err));
+    TRY(read_table(r, buf_str(&path), train[0], err));
     r->into = &r->test;
-    if (rc == 0)
-        rc = folder_find(folder, test, &path, err);
-    if (rc == 0)
-        rc = read_table(r, buf_str(&path), test[0], err);
-    buf_release(&path);
-    return rc;
+    TRY(folder_find(folder, test, &path, err));
+    return read_table(r, buf_str(&path), test[0], err);
 }
 
 // ---- one file per review ----
@@ -192,7 +187,7 @@ static size_t list_files(const struct folder *folder, int label, struct file *fi
 static int read_file(struct reading *r, const struct folder *folder, const struct file *file,
                      const char *part, struct buf *text, struct err *err)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     buf_reset(text);
     int rc = folder_path(folder, file->name, &path, err);
     if (rc == 0)
@@ -214,7 +209,6 @@ static int read_file(struct reading *r, const struct folder *folder, const struc
     if (rc != 0 && rc != ERR_MEMORY)
         err_context(err, "'%s'", buf_str(&path));
 out:
-    buf_release(&path);
     return rc;
 }
 
@@ -223,7 +217,7 @@ static int read_part(struct reading *r, const char *dir, const char *part, struc
 {
     struct folder folders[2] = {0}; // neg, pos
     struct file *files = NULL;
-    struct buf path = {0}, text = {0};
+    SCOPED(buf_release) struct buf path = {0}, text = {0};
     size_t count = 0, names = 0;
     int rc = 0;
     r->into = into;
@@ -255,8 +249,6 @@ static int read_part(struct reading *r, const char *dir, const char *part, struc
         rc = read_file(r, &folders[files[i].label], &files[i], part, &text, err);
 out:
     free(files);
-    buf_release(&path);
-    buf_release(&text);
     folder_release(&folders[0]);
     folder_release(&folders[1]);
     return rc;
@@ -322,7 +314,7 @@ int reviews_open(const char *dir, const struct data_options *options, struct dat
     (void)options;
     struct reading r = {0};
     struct folder folder;
-    struct buf train = {0};
+    SCOPED(buf_release) struct buf train = {0};
     identity_init(&r.identity);
     int rc = folder_open(&folder, dir, err);
     if (rc != 0)
@@ -340,7 +332,6 @@ int reviews_open(const char *dir, const struct data_options *options, struct dat
     if (rc == 0)
         rc = finish(&r, pair, err);
 out:
-    buf_release(&train);
     folder_release(&folder);
     vocabulary_release(&r.vocabulary);
     corpus_release(&r.train);
@@ -409,25 +400,22 @@ int tweets_split(const char *text, size_t len, tweets_word_fn *word, void *conte
     struct clean c = {.text = text, .end = text + len};
     char token[WORD_MAX];
     size_t have = 0;
-    int rc = 0;
     for (size_t i = 0; i < sizeof c.ahead; i++)
         advance(&c);
-    for (; rc == 0 && c.ahead[0] != 0; advance(&c)) {
+    for (; c.ahead[0] != 0; advance(&c)) {
         unsigned char byte = c.ahead[0];
         if (kinds[byte] != LETTER || ending_begins(c.ahead)) {
             if (have > 0)
-                rc = word(context, token, have, err);
+                TRY(word(context, token, have, err));
             have = 0;
         }
         char mark = (char)byte;
-        if (kinds[byte] == MARK && rc == 0)
-            rc = word(context, &mark, 1, err);
+        if (kinds[byte] == MARK)
+            TRY(word(context, &mark, 1, err));
         else if (kinds[byte] == LETTER && have < sizeof token)
             token[have++] = (char)(byte >= 'A' && byte <= 'Z' ? byte + 32 : byte);
     }
-    if (rc == 0 && have > 0)
-        rc = word(context, token, have, err);
-    return rc;
+    return have > 0 ? word(context, token, have, err) : 0;
 }
 
 // ---- reading ----
@@ -582,7 +570,7 @@ static int split(const struct tweets_reading *r, uint64_t seed, const int32_t *r
                  struct data_pair *pair, struct err *err)
 {
     int64_t count = r->corpus.count, held = count / 10;
-    int32_t *order = malloc((size_t)count * sizeof *order);
+    SCOPED(free_pointer) int32_t *order = malloc((size_t)count * sizeof *order);
     if (!order)
         return err_memory(err);
     for (int64_t i = 0; i < count; i++)
@@ -591,12 +579,10 @@ static int split(const struct tweets_reading *r, uint64_t seed, const int32_t *r
     rng_init(&root, seed);
     rng_split(&root, "tweets held out", 0, &shuffle);
     rng_shuffle(&shuffle, order, (size_t)count, sizeof *order);
-    int rc = tweets_fill(&pair->train, r, ranks, order, count - held, err);
-    if (rc == 0)
-        rc = tweets_fill(&pair->test, r, ranks, order + (count - held), held, err);
+    TRY(tweets_fill(&pair->train, r, ranks, order, count - held, err));
+    TRY(tweets_fill(&pair->test, r, ranks, order + (count - held), held, err));
     pair->test.time = pair->train.time;
-    free(order);
-    return rc;
+    return 0;
 }
 
 static int tweets_finish(const struct tweets_reading *r, uint64_t seed, struct data_pair *pair,
@@ -621,7 +607,7 @@ static int tweets_finish(const struct tweets_reading *r, uint64_t seed, struct d
 static int find_file(const char *path, struct buf *file, struct err *err)
 {
     struct folder folder;
-    struct buf each = {0};
+    SCOPED(buf_release) struct buf each = {0};
     int64_t largest = -1;
     if (folder_has_file(path)) {
         buf_adds(file, path);
@@ -645,7 +631,6 @@ static int find_file(const char *path, struct buf *file, struct err *err)
     }
     if (rc == 0 && largest < 0)
         rc = err_set(err, ERR_MISSING, "'%s' has no file that ends in .csv", path);
-    buf_release(&each);
     folder_release(&folder);
     return rc;
 }
@@ -655,7 +640,7 @@ int tweets_open(const char *path, const struct data_options *options, struct dat
 {
     struct tweets_reading r = {0};
     struct identity identity;
-    struct buf file = {0};
+    SCOPED(buf_release) struct buf file = {0};
     identity_init(&identity);
     int rc = find_file(path, &file, err);
     if (rc == 0)
@@ -673,7 +658,6 @@ int tweets_open(const char *path, const struct data_options *options, struct dat
         pair->source = buf_take(&file, err);
         rc = pair->identity && pair->source ? 0 : ERR_MEMORY;
     }
-    buf_release(&file);
     vocabulary_release(&r.vocabulary);
     corpus_release(&r.corpus);
     return rc;

@@ -432,13 +432,10 @@ static int make_tokens_of(const struct data_options *o, const struct law *law, b
 int synth_make_tokens(const struct data_options *o, int64_t train, int64_t test,
                       struct data_pair *pair, struct err *err)
 {
-    struct law *law = malloc(sizeof *law);
+    SCOPED(free_pointer) struct law *law = malloc(sizeof *law);
     if (!law)
         return err_memory(err);
     law_init(law, o->seed);
-    int rc = make_tokens_of(o, law, false, train, pair, err);
-    if (rc == 0 && test > 0)
-        rc = make_tokens_of(o, law, true, test, pair, err);
-    free(law);
-    return rc;
+    TRY(make_tokens_of(o, law, false, train, pair, err));
+    return test > 0 ? make_tokens_of(o, law, true, test, pair, err) : 0;
 }

@@ -83,7 +83,7 @@ static int number_them(int32_t *all, int64_t count, struct data_pair *pair, stru
     int n = 0, rc = 0;
     for (int64_t i = 0; i < count; i++)
         highest = all[i] > highest ? all[i] : highest;
-    int32_t *token_of = calloc((size_t)highest + 1, sizeof *token_of);
+    SCOPED(free_pointer) int32_t *token_of = calloc((size_t)highest + 1, sizeof *token_of);
     if (!token_of)
         return err_memory(err);
     for (int64_t i = 0; i < count; i++)
@@ -109,7 +109,6 @@ static int number_them(int32_t *all, int64_t count, struct data_pair *pair, stru
         pair->word_count = n;
 out:
     free(distinct);
-    free(token_of);
     return rc;
 }
 
@@ -162,27 +161,19 @@ int text_open(const char *path, const struct data_options *options, struct data_
               struct err *err)
 {
     (void)options;
-    struct buf file = {0}, text = {0};
+    SCOPED(buf_release) struct buf file = {0}, text = {0};
     struct identity identity;
     uint8_t sum[SHA256_BYTES];
-    int rc = find_file(path, &file, err);
-    if (rc == 0)
-        rc = gzip_load(buf_str(&file), MAX_BYTES, &text, sum, err);
-    if (rc == 0 && text.len == 0)
-        rc = err_set(err, ERR_FORMAT, "'%s' is empty", buf_str(&file));
-    if (rc == 0)
-        rc = make_set(buf_str(&file), &text, pair, err);
-    if (rc != 0)
-        goto out;
+    TRY(find_file(path, &file, err));
+    TRY(gzip_load(buf_str(&file), MAX_BYTES, &text, sum, err));
+    if (text.len == 0)
+        return err_set(err, ERR_FORMAT, "'%s' is empty", buf_str(&file));
+    TRY(make_set(buf_str(&file), &text, pair, err));
     identity_init(&identity);
     identity_add(&identity, sum, "text.txt");
     pair->identity = identity_text(&identity, err);
     pair->source = buf_take(&file, err);
-    rc = pair->identity && pair->source ? 0 : ERR_MEMORY;
-out:
-    buf_release(&file);
-    buf_release(&text);
-    return rc;
+    return pair->identity && pair->source ? 0 : ERR_MEMORY;
 }
 
 // ==== tokens ====
@@ -304,7 +295,7 @@ static int map_file(const char *path, struct token_memory *memory, struct err *e
 static int read_text(const char *path, struct token_memory *memory, struct source *source,
                      struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     uint16_t token_of[256], *stream = NULL;
     int rc = gzip_load(path, TOKENS_MAX_BYTES, &text, source->sum, err);
     if (rc == 0 && !(stream = malloc((text.len + 1) * sizeof *stream)))
@@ -316,7 +307,6 @@ static int read_text(const char *path, struct token_memory *memory, struct sourc
     source->stream = stream;
     source->count = (int64_t)text.len;
     *memory = (struct token_memory){stream, 0, false};
-    buf_release(&text);
     return rc;
 }
 
@@ -365,7 +355,7 @@ static int find_part(const struct folder *folder, const char *const parts[2], st
                      struct err *err)
 {
     const char *found = NULL;
-    struct buf here = {0};
+    SCOPED(buf_release) struct buf here = {0};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < folder->count; i++) {
         const char *name = folder->names[i];
@@ -381,7 +371,6 @@ static int find_part(const struct folder *folder, const char *const parts[2], st
         }
         found = name;
     }
-    buf_release(&here);
     if (rc == 0 && found)
         rc = folder_path(folder, found, path, err);
     return rc != 0 ? rc : found != NULL;

@@ -114,25 +114,20 @@ static void find_path(const struct buf *records, struct buf *name)
 static int read_long_name(struct tar *tar, int64_t size, bool pax, struct buf *name,
                           struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     if (size > EXTRA_MAX)
         return bad(tar, "a name of more than 64 KiB", err);
     char *into = buf_reserve(&text, (size_t)size);
-    int rc = into ? gzip_exactly(&tar->gzip, into, (size_t)size, err) : err_memory(err);
-    if (rc == 0) {
-        buf_advance(&text, (size_t)size);
-        if (pax) {
-            find_path(&text, name);
-        } else {
-            buf_reset(name);
-            buf_adds(name, buf_str(&text));
-        }
-        rc = buf_check(name, err);
+    TRY(into ? gzip_exactly(&tar->gzip, into, (size_t)size, err) : err_memory(err));
+    buf_advance(&text, (size_t)size);
+    if (pax) {
+        find_path(&text, name);
+    } else {
+        buf_reset(name);
+        buf_adds(name, buf_str(&text));
     }
-    if (rc == 0)
-        rc = skip(tar, -size & (BLOCK - 1), err);
-    buf_release(&text);
-    return rc;
+    TRY(buf_check(name, err));
+    return skip(tar, -size & (BLOCK - 1), err);
 }
 
 // The next header. 1: there is one; 0: the archive ends here.
@@ -198,14 +193,13 @@ static int next_plain(struct tar *tar, struct buf *long_name, struct err *err)
 
 int tar_next(struct tar *tar, struct err *err)
 {
-    struct buf long_name = {.max = NAME_MAX_BYTES};
+    SCOPED(buf_release) struct buf long_name = {.max = NAME_MAX_BYTES};
     int rc = skip(tar, tar->left, err);
     if (rc == 0)
         rc = skip(tar, tar->padding, err);
     tar->left = tar->padding = 0;
     if (rc == 0)
         rc = next_plain(tar, &long_name, err);
-    buf_release(&long_name);
     return rc;
 }
 

@@ -99,7 +99,7 @@ static int fill_orthogonal_blocks(const struct net_param *param, struct rng *rng
 {
     int64_t n = param->dim[1];
     assert(param->rank == 2 && param->dim[0] % n == 0);
-    double *block = calloc((size_t)n * (size_t)n, sizeof *block);
+    SCOPED(free_pointer) double *block = calloc((size_t)n * (size_t)n, sizeof *block);
     if (!block)
         return err_memory(err);
     for (int64_t at = 0; at < param->count; at += n * n) {
@@ -107,7 +107,6 @@ static int fill_orthogonal_blocks(const struct net_param *param, struct rng *rng
         for (int64_t i = 0; i < n * n; i++)
             values[at + i] = (float)block[i];
     }
-    free(block);
     return 0;
 }
 

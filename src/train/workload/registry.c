@@ -123,15 +123,15 @@ static int find_dir(const struct workload *workload, const char *data, struct bu
         return buf_check(dir, err) == 0 ? 1 : ERR_MEMORY;
     }
     // Where `fare workloads data get` puts it.
-    int rc = data_cache_dir(workload->data, dir, err);
-    return rc != 0 ? rc : is_folder(buf_str(dir));
+    TRY(data_cache_dir(workload->data, dir, err));
+    return is_folder(buf_str(dir));
 }
 
 int workload_data_open(const struct workload *workload, const char *data,
                        const struct workload_options *options, int threads, struct data_pair *out,
                        struct err *err)
 {
-    struct buf dir = {0};
+    SCOPED(buf_release) struct buf dir = {0};
     int found = find_dir(workload, data, &dir, err);
     const struct data_options data_options = {
         .dir = found > 0 ? buf_str(&dir) : NULL,
@@ -141,9 +141,7 @@ int workload_data_open(const struct workload *workload, const char *data,
         .threads = threads,
         .context = options ? (int)options->context : 0,
     };
-    int rc = found < 0 ? found : data_open(workload->data, &data_options, out, err);
-    buf_release(&dir);
-    return rc;
+    return found < 0 ? found : data_open(workload->data, &data_options, out, err);
 }
 
 bool workload_is_target(const struct workload *workload, const struct data_pair *data)
@@ -260,16 +258,14 @@ static int describe_net(const struct workload *w, bool layers, struct workload_i
 int workload_describe(const struct workload *w, bool layers, struct workload_info *info,
                       struct err *err)
 {
-    int rc = text_set(&info->name, w->name, err);
-    if (rc == 0)
-        rc = text_set(&info->summary, w->summary, err);
-    if (rc == 0)
-        rc = text_set(&info->origin, w->origin, err);
-    if (rc == 0 && w->build)
-        rc = describe_net(w, layers, info, err);
+    TRY(text_set(&info->name, w->name, err));
+    TRY(text_set(&info->summary, w->summary, err));
+    TRY(text_set(&info->origin, w->origin, err));
+    if (w->build)
+        TRY(describe_net(w, layers, info, err));
     if (w->metric == WORKLOAD_ACCURACY)
         info->reach_accuracy = some_real(w->reach);
     if (w->metric == WORKLOAD_LOSS)
         info->reach_loss = some_real(w->reach);
-    return rc;
+    return 0;
 }

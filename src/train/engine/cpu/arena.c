@@ -66,7 +66,7 @@ static size_t lowest(const struct buffer *buffer, struct buffer *const *neighbou
 int arena_place(struct arena *arena, struct err *err)
 {
     size_t count = (size_t)arena->count;
-    struct buffer **order = malloc((2 * count + 1) * sizeof *order);
+    SCOPED(free_pointer) struct buffer **order = malloc((2 * count + 1) * sizeof *order);
     if (!order)
         return err_memory(err);
     struct buffer **neighbours = order + count;
@@ -88,7 +88,6 @@ int arena_place(struct arena *arena, struct err *err)
         if (buffer->offset + buffer->bytes > arena->bytes)
             arena->bytes = buffer->offset + buffer->bytes;
     }
-    free(order);
     return 0;
 }
 

@@ -84,7 +84,7 @@ static int try_kernels(struct err *err)
     if (trial.tried)
         return 0;
     struct onednn onednn;
-    struct machine machine = {0};
+    SCOPED(machine_release) struct machine machine = {0};
     int threads = team_size();
     team_set(1);
     int rc = onednn_start(&onednn, true, err);
@@ -96,7 +96,6 @@ static int try_kernels(struct err *err)
         read_trial(&machine.cpu);
         trial.tried = true;
     }
-    machine_release(&machine);
     return rc;
 }
 
@@ -490,18 +489,15 @@ static int fill_factor(struct product_job *job, int part, const dnnl_memory_desc
                        struct err *err)
 {
     size_t bytes = dnn_bytes(md), count = bytes / (job->bf16 ? 2 : 4);
-    float *values = malloc(count * sizeof *values);
+    SCOPED(free_pointer) float *values = malloc(count * sizeof *values);
     uint8_t *to = job->memory[part] = product_memory(bytes);
-    if (!values || !to) {
-        free(values);
+    if (!values || !to)
         return err_memory(err);
-    }
     product_fill(values, (int64_t)count);
     if (!job->bf16)
         memcpy(to, values, count * 4);
     for (size_t i = 0; job->bf16 && i < count; i++)
         memcpy(to + 2 * i, (const uint8_t *)&values[i] + 2, 2);
-    free(values);
     return 0;
 }
 

@@ -161,22 +161,21 @@ int params_start(struct params *params, uint64_t seed, struct err *err)
     for (int i = 0; i < params->count; i++)
         if (params->slots[i].chosen && params->slots[i].param.count > most)
             most = params->slots[i].param.count;
-    float *values = malloc((size_t)most * sizeof *values);
-    int rc = values ? 0 : err_memory(err);
-    for (int i = 0; rc == 0 && i < params->count; i++) {
+    SCOPED(free_pointer) float *values = malloc((size_t)most * sizeof *values);
+    if (!values)
+        return err_memory(err);
+    for (int i = 0; i < params->count; i++) {
         struct slot *slot = &params->slots[i];
         float *to = slot->embedding ? embedding_table(slot->embedding)
                     : slot->chosen  ? values
                                     : slot->value;
-        rc = net_init_param(&slot->param, seed, to, err);
-        if (rc == 0 && slot->chosen)
+        TRY(net_init_param(&slot->param, seed, to, err));
+        if (slot->chosen)
             convert(slot, slot->value, values, false);
     }
-    free(values);
     params->version++;
-    if (rc == 0)
-        params_reset_states(params);
-    return rc;
+    params_reset_states(params);
+    return 0;
 }
 
 // Padding starts like the rest: without gradient its value stays zero.

@@ -45,7 +45,7 @@ int together_check(struct group *group, const struct params *params, struct err 
     if (size == 1)
         return 0;
     struct layout mine = layout_of(params);
-    struct layout *all = calloc((size_t)size, sizeof *all);
+    SCOPED(free_pointer) struct layout *all = calloc((size_t)size, sizeof *all);
     int rc = all ? group_gather(group, &mine, sizeof mine, all, err) : err_memory(err);
     for (int i = 1; rc == 0 && i < size; i++)
         if (memcmp(&all[i], &all[0], sizeof *all) != 0) {
@@ -55,7 +55,6 @@ int together_check(struct group *group, const struct params *params, struct err 
                          i, all[i].kernels, all[i].threads, all[0].kernels, all[0].threads);
             err_hint(err, "use machines with the same kind of processor, and --threads N");
         }
-    free(all);
     return rc;
 }
 
