@@ -497,6 +497,19 @@ void csv_put(struct csv_writer *w, const char *text)
     buf_addc(w->out, '"');
 }
 
+// Spreadsheets take such text for a formula; a leading apostrophe prevents this.
+void csv_put_text(struct csv_writer *w, const char *text)
+{
+    if (!text || !strchr("=+-@\t\r", text[0]) || text[0] == '\0' || strcmp(text, "-") == 0) {
+        csv_put(w, text);
+        return;
+    }
+    struct buf quoted = {0};
+    buf_printf(&quoted, "'%s", text);
+    csv_put(w, buf_str(&quoted));
+    buf_drop(w->out, &quoted);
+}
+
 void csv_end(struct csv_writer *w)
 {
     if (w->fields == 1 && w->first_empty)

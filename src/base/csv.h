@@ -128,6 +128,8 @@ struct csv_writer {
     bool first_empty;
 };
 void csv_put(struct csv_writer *w, const char *text); // null is an empty field
-void csv_end(struct csv_writer *w);                   // ends the record
+// The same for a text from elsewhere, which a spreadsheet must not take for a formula.
+void csv_put_text(struct csv_writer *w, const char *text);
+void csv_end(struct csv_writer *w); // ends the record
 
 #endif

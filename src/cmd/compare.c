@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // compare: runs side by side, relative to a base, in time and money.
-#include "cmd/compare.h"
+#include "cmd/cmd.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "ledger/published.h"
 #include "ledger/row.h"
 #include "bill/local.h"
+#include "view/compare.h"
 
 struct compare_cmd_options {
     struct cmd_common common;
@@ -185,12 +186,14 @@ static int print(const struct cmd_call *call, const struct compare *compare, con
     TRY(value_format(o->common.json, o->format, "table", &format, err));
     if (strcmp(format, "json") == 0)
         return out_record(out, compare_fields, compare, err);
+    struct doc doc = {0};
+    view_compare(&doc, compare);
     if (strcmp(format, "csv") == 0)
         compare_csv(&out->text, compare);
     else if (strcmp(format, "md") == 0)
-        compare_markdown(&out->text, compare);
+        doc_markdown(&out->text, &doc, 2);
     else if (compare->runs.v > 0)
-        compare_table(out, compare);
+        out_doc(out, &doc);
     else if (o->workload)
         out_wrap(out, 0, "No run of that workload. 'fare runs --all' lists the ledger.");
     else
@@ -201,6 +204,7 @@ static int print(const struct cmd_call *call, const struct compare *compare, con
         out_styled(out, OUT_DIM, "The ledger is %s", ledger);
         out_printf(out, "\n");
     }
+    doc_release(&doc);
     return 0;
 }
 

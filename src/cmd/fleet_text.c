@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "cmd/compare.h"
+#include "view/compare.h"
 #include "cmd/fleet.h"
 #include "cmd/runs.h"
 #include "cmd/table.h"
@@ -214,8 +214,11 @@ static int print_comparison(struct out *out, const struct dispatch *d, struct le
     if (rc == 0 && added > 1)
         rc = comparing_finish(comparing, &compare, err);
     if (rc == 0 && added > 1 && compare.runs.v > 0) {
+        struct doc doc = {0};
+        view_compare(&doc, &compare);
         out_printf(out, "\n");
-        compare_table(out, &compare);
+        out_doc(out, &doc);
+        doc_release(&doc);
     }
     record_release(compare_fields, &compare);
     comparing_free(comparing);

@@ -10,6 +10,8 @@
 #include "base/buf.h"
 #include "record/field.h"
 
+struct doc;
+
 enum out_style { OUT_PLAIN, OUT_BOLD, OUT_DIM, OUT_RED, OUT_YELLOW, OUT_GREEN };
 
 struct out {
@@ -63,6 +65,9 @@ void out_block(struct buf *line, double share, bool unicode);
 // The line alone, of at most `columns`, appended.
 void out_blocks(struct buf *line, const double *values, size_t count, size_t columns, bool unicode,
                 double *low, double *high);
+
+// A document (render/doc.h) as text.
+void out_doc(struct out *out, const struct doc *doc);
 
 // A record as JSON, indented, with a newline at the end.
 int out_record(struct out *out, const struct field *fields, const void *record,

@@ -24,7 +24,7 @@ struct table_column {
     const char *below; // (optional) if left out, its cells are printed below, followed by this
 };
 
-enum { TABLE_COLUMNS = 16 }; // at most
+enum { TABLE_COLUMNS = 24 }; // at most
 
 struct table {
     const struct table_column *columns;

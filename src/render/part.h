@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // part: the small pieces that all pages are made of: chips, the figures that matter, sparklines,
-// intervals and strips as large as a word, what to do on an empty page, a command to copy.
+// intervals and strips as large as a word, what to do on an empty page, a command to copy; and
+// headings, sentences and tables.
 //
 // Each appends to a buffer whose failure is sticky; texts are escaped here. Small drawings repeat
 // figures that stand beside them as text, so screen readers pass over them.
@@ -63,5 +64,27 @@ void part_rug_axis(struct buf *out); // the scale's numbers, for the head of the
 // part_seen_note() explains once below the table; if all are old, it says so and none has a mark.
 void part_seen(struct buf *out, const char *date, bool marked);
 void part_seen_note(struct buf *out, size_t old, size_t all);
+
+// ==== headings, sentences and tables ====
+
+void html_piece(struct buf *out, struct buf *piece); // appends it and releases it
+
+void html_heading(struct buf *out, int level, const char *text);
+void html_paragraph(struct buf *out, const char *class, const char *text); // null or "": nothing
+void html_item(struct buf *out, const char *text);                         // of a list
+
+// A table that scrolls if wider than the page, and can be reached with the keyboard. The caller
+// writes the rows.
+struct html_column {
+    const char *name;
+    const char *class; // "num", "long" or ""; "more" with it: a phone has no room for it
+};
+void html_begin_table(struct buf *out, const char *label);
+void html_table_head(struct buf *out, const struct html_column *columns, size_t count);
+void html_head_cell(struct buf *out, const char *class, const char *name);
+void html_cell(struct buf *out, const char *class, const char *text);
+void html_figure(struct buf *out, const char *text); // with places to break it
+void html_end_table(struct buf *out);
+void html_offer(struct buf *out, const char *name); // with places to break it
 
 #endif

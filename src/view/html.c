@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "view/html.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,114 +13,6 @@
 enum { OPEN_ROWS = 40 };
 
 // ---- pieces
-
-void html_piece(struct buf *out, struct buf *piece)
-{
-    buf_add(out, buf_str(piece), piece->len);
-    buf_drop(out, piece);
-}
-
-void html_heading(struct buf *out, int level, const char *text)
-{
-    buf_printf(out, "<h%d>", level);
-    markup_words(out, text);
-    buf_printf(out, "</h%d>\n", level);
-}
-
-void html_paragraph(struct buf *out, const char *class, const char *text)
-{
-    if (!text || !*text)
-        return;
-    buf_printf(out, *class ? "<p class=\"%s\">" : "<p>", class);
-    markup_words(out, text);
-    buf_adds(out, "</p>\n");
-}
-
-void html_item(struct buf *out, const char *text)
-{
-    buf_adds(out, "<li>");
-    markup_words(out, text);
-    buf_adds(out, "</li>\n");
-}
-
-void html_begin_table(struct buf *out, const char *label)
-{
-    markup_in(out, "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"", label,
-              "\"><table>\n");
-}
-
-void html_end_table(struct buf *out)
-{
-    buf_adds(out, "</tbody></table></div>\n");
-}
-
-void html_head_cell(struct buf *out, const char *class, const char *name)
-{
-    buf_adds(out, "<th scope=\"col\"");
-    if (*class)
-        buf_printf(out, " class=\"%s\"", class);
-    buf_addc(out, '>');
-    markup_text(out, name);
-    buf_adds(out, "</th>");
-}
-
-void html_table_head(struct buf *out, const struct html_column *columns, size_t count)
-{
-    buf_adds(out, "<thead><tr>");
-    for (size_t i = 0; i < count; i++)
-        html_head_cell(out, columns[i].class, columns[i].name);
-    buf_adds(out, "</tr></thead>\n<tbody>\n");
-}
-
-// Where a figure may break: before and within its interval, and between date and time. Null:
-// nowhere.
-static const char *next_break(const char *text)
-{
-    for (const char *p = strchr(text, ' '); p && p > text; p = strchr(p + 1, ' '))
-        if (p[1] == '(' || strncmp(p, " to ", 4) == 0 ||
-            (isdigit((unsigned char)p[-1]) && isdigit((unsigned char)p[1])))
-            return p + 1;
-    return NULL;
-}
-
-void html_figure(struct buf *out, const char *text)
-{
-    for (const char *to; (to = next_break(text)); text = to) {
-        struct buf piece = {0};
-        buf_add(&piece, text, (size_t)(to - text));
-        markup_text(out, buf_str(&piece));
-        buf_adds(out, "<wbr>");
-        buf_drop(out, &piece);
-    }
-    markup_text(out, text);
-}
-
-void html_cell(struct buf *out, const char *class, const char *text)
-{
-    buf_adds(out, *class ? "<td class=\"" : "<td");
-    if (*class)
-        buf_printf(out, "%s\"", class);
-    buf_addc(out, '>');
-    if (text && strncmp(class, "num", 3) == 0)
-        html_figure(out, text);
-    else
-        markup_text(out, text);
-    buf_adds(out, "</td>");
-}
-
-void html_offer(struct buf *out, const char *name)
-{
-    while (name && *name) {
-        size_t len = 1 + strcspn(name + 1, "/@_");
-        struct buf piece = {0};
-        while (name[len] == '/' || name[len] == '_')
-            len++;
-        buf_add(&piece, name, len);
-        markup_in(out, "", buf_str(&piece), name[len] ? "<wbr>" : "");
-        buf_drop(out, &piece);
-        name += len;
-    }
-}
 
 void html_begin(struct buf *out, const char *title, int refresh_s)
 {

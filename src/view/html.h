@@ -6,6 +6,7 @@
 #ifndef FARE_VIEW_HTML_H
 #define FARE_VIEW_HTML_H
 
+#include "render/part.h"
 #include "view/page.h"
 
 // The complete page, from <!doctype html> to </html>.
@@ -14,26 +15,6 @@ void html_page(struct buf *out, const struct page *page);
 // From the doctype to <body>, with the style; html_end() closes it.
 void html_begin(struct buf *out, const char *title, int refresh_s); // reload interval; 0: none
 void html_end(struct buf *out);
-
-void html_piece(struct buf *out, struct buf *piece); // appends it and releases it
-
-void html_heading(struct buf *out, int level, const char *text);
-void html_paragraph(struct buf *out, const char *class, const char *text); // null or "": nothing
-void html_item(struct buf *out, const char *text);                         // of a list
-
-// A table that scrolls if wider than the page, and can be reached with the keyboard. The caller
-// writes the rows.
-struct html_column {
-    const char *name;
-    const char *class; // "num", "long" or ""; "more" with it: a phone has no room for it
-};
-void html_begin_table(struct buf *out, const char *label);
-void html_table_head(struct buf *out, const struct html_column *columns, size_t count);
-void html_head_cell(struct buf *out, const char *class, const char *name);
-void html_cell(struct buf *out, const char *class, const char *text);
-void html_figure(struct buf *out, const char *text); // with places to break it
-void html_end_table(struct buf *out);
-void html_offer(struct buf *out, const char *name); // with places to break it
 
 // The cell that identifies a run: "mlp, batch 128 on H200 + fare", with the id below. Null members
 // are left out.

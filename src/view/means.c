@@ -317,7 +317,7 @@ void means_markdown(struct buf *out, const struct page_means *means)
         return;
     explain(means, &words);
     buf_printf(out, "\n## Geometric mean over %zu workloads\n\n", means->workloads.count);
-    table_markdown_text(out, buf_str(&words));
+    markdown_text(out, buf_str(&words));
     buf_adds(out, "\n\n|");
     for (size_t c = 0; c < shown_columns(means); c++)
         buf_printf(out, " %s |", columns[c].name);
@@ -328,7 +328,7 @@ void means_markdown(struct buf *out, const struct page_means *means)
             struct buf text = {0};
             cell(&means->rows.items[i], c, &text);
             buf_addc(out, ' ');
-            table_markdown_text(out, buf_str(&text));
+            markdown_text(out, buf_str(&text));
             buf_adds(out, " |");
             buf_drop(out, &text);
         }

@@ -159,11 +159,10 @@ static void fastest_words(const struct compare *compare, char out[SITE_WORDS])
 {
     const struct compare_row *row = best_row(compare, VERDICT_TIME);
     struct buf text = {0};
-    char words[COMPARE_CELL];
     if (!row)
         return;
-    compare_time_words(row, words);
-    buf_adds(&text, words);
+    const struct cell time = compare_time(row);
+    cell_words(&time, &text);
     add_row(&text, row);
     snprintf(out, SITE_WORDS, "%s", buf_str(&text));
     buf_release(&text);
@@ -174,11 +173,12 @@ static void lowest_words(const struct page *page, char out[SITE_WORDS])
 {
     const struct compare_row *row = best_row(&page->compare, VERDICT_COST);
     const struct quote *quote = page->quotes.count > 0 ? &page->quotes.items[0] : NULL;
-    char words[COMPARE_CELL], amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES], offer[96];
+    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES], offer[96];
     struct buf text = {0};
     if (row) {
-        compare_cost_words(row, words);
-        buf_printf(&text, "%s USD", words);
+        const struct cell cost = compare_cost(row);
+        cell_words(&cost, &text);
+        buf_adds(&text, " USD");
         add_row(&text, row);
     } else if (quote && verdict_of_quote(quote).cheapest) {
         const struct bill *bill = verdict_of_quote(quote).cheapest;

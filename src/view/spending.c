@@ -83,7 +83,7 @@ void spending_csv(struct buf *out, const struct spending *s)
     for (size_t i = 0; i < s->rows.count; i++) {
         const struct spending_row *row = &s->rows.items[i];
         for (size_t k = 0; k < s->by.count; k++)
-            table_csv_text(&w, spend_value(row, key_of(s->by.items[k])));
+            csv_put_text(&w, spend_value(row, key_of(s->by.items[k])));
         put_count(&w, row->runs);
         put_count(&w, row->failed);
         put_count(&w, row->unknown);
@@ -126,7 +126,7 @@ static void markdown_row(struct buf *out, const struct spending *s, const struct
     for (size_t k = 0; k < s->by.count; k++) {
         const char *value = spend_value(row, key_of(s->by.items[k]));
         buf_adds(out, "| ");
-        table_markdown_text(out, total ? (k == 0 ? "total" : "") : value ? value : "unknown");
+        markdown_text(out, total ? (k == 0 ? "total" : "") : value ? value : "unknown");
         buf_addc(out, ' ');
     }
     buf_printf(out, "| %s%lld%s | %lld | %s | %.1f | %s%s%s |", mark, (long long)row->runs.v, mark,

@@ -11,34 +11,6 @@
 #include "base/units.h"
 #include "view/compare.h"
 
-// Escapes characters with a meaning inside a line; line starts are our own.
-void table_markdown_text(struct buf *out, const char *text)
-{
-    for (; text && *text; text++) {
-        if (*text == '<')
-            buf_adds(out, "&lt;");
-        else if (*text == '>')
-            buf_adds(out, "&gt;");
-        else if (*text == '&')
-            buf_adds(out, "&amp;");
-        else
-            buf_printf(out, "%s%c", strchr("\\`*_[]()!|~$", *text) ? "\\" : "", *text);
-    }
-}
-
-// Spreadsheets take such text for a formula; a leading apostrophe prevents this.
-void table_csv_text(struct csv_writer *w, const char *text)
-{
-    if (!text || !strchr("=+-@\t\r", text[0]) || text[0] == '\0' || strcmp(text, "-") == 0) {
-        csv_put(w, text);
-        return;
-    }
-    struct buf quoted = {0};
-    buf_printf(&quoted, "'%s", text);
-    csv_put(w, buf_str(&quoted));
-    buf_drop(w->out, &quoted);
-}
-
 // ---- a plot's figures
 
 static bool is_number(enum plot_column column)
@@ -76,7 +48,7 @@ static void markdown_row(void *arg, const struct plot_panel *panel,
             continue;
         plot_cell(panel, series, point, c, &cell);
         buf_addc(m->out, ' ');
-        table_markdown_text(m->out, buf_str(&cell));
+        markdown_text(m->out, buf_str(&cell));
         buf_adds(m->out, " |");
         buf_drop(m->out, &cell);
     }
@@ -88,7 +60,7 @@ static void markdown_foot(struct buf *out, const struct page *page)
     struct buf text = {0};
     page_provenance(page, &text);
     buf_addc(out, '\n');
-    table_markdown_text(out, buf_str(&text));
+    markdown_text(out, buf_str(&text));
     buf_addc(out, '\n');
     buf_drop(out, &text);
 }
@@ -97,7 +69,7 @@ void plot_markdown(struct buf *out, const struct plot *plot, const struct page *
 {
     struct markdown m = {out, plot};
     buf_adds(out, "## ");
-    table_markdown_text(out, plot->title);
+    markdown_text(out, plot->title);
     buf_adds(out, "\n\n|");
     for (enum plot_column c = 0; c < PLOT_COLUMNS; c++) {
         struct buf head = {0};
@@ -105,7 +77,7 @@ void plot_markdown(struct buf *out, const struct plot *plot, const struct page *
             continue;
         plot_head(plot, c, &head);
         buf_addc(out, ' ');
-        table_markdown_text(out, buf_str(&head));
+        markdown_text(out, buf_str(&head));
         buf_adds(out, " |");
         buf_drop(out, &head);
     }
@@ -134,7 +106,7 @@ static void csv_point(void *arg, const struct plot_panel *panel, const struct pl
     const struct maybe_real numbers[] = {point->x, point->x_low, point->x_high,
                                          point->y, point->y_low, point->y_high};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        table_csv_text(w, texts[i]);
+        csv_put_text(w, texts[i]);
     csv_put(w, panel->x.unit);
     for (size_t i = 0; i < 3; i++)
         csv_number(w, numbers[i]);
@@ -142,7 +114,7 @@ static void csv_point(void *arg, const struct plot_panel *panel, const struct pl
     for (size_t i = 3; i < 6; i++)
         csv_number(w, numbers[i]);
     csv_put(w, point->marked.v ? panel->marks : NULL);
-    table_csv_text(w, point->note);
+    csv_put_text(w, point->note);
     csv_end(w);
 }
 
@@ -164,7 +136,7 @@ enum { BILLS_SHOWN = 15 };
 
 static void markdown_cell(struct buf *out, const char *text)
 {
-    table_markdown_text(out, text);
+    markdown_text(out, text);
     buf_adds(out, " | ");
 }
 
@@ -198,7 +170,7 @@ static void markdown_bill(struct buf *out, const struct quote *quote, const stru
     }
     buf_printf(out, "%s%s | ", b->price_date ? b->price_date : "", b->price_old.v ? ", OLD" : "");
     advice_whose(quote, b, &whose);
-    table_markdown_text(out, buf_str(&whose));
+    markdown_text(out, buf_str(&whose));
     buf_adds(out, " |\n");
     out->failed |= whose.failed;
     buf_release(&whose);
@@ -213,7 +185,7 @@ static void markdown_bills(struct buf *out, const struct quote *quote, const str
         markdown_bill(out, quote, rows[i], other);
     if (rows && rows[0] && rows[0]->local_currency && rows[0]->exchange) {
         buf_addc(out, '\n');
-        table_markdown_text(out, rows[0]->exchange);
+        markdown_text(out, rows[0]->exchange);
         buf_addc(out, '\n');
     }
     free(rows);
@@ -228,7 +200,7 @@ static void markdown_left_out(struct buf *out, const struct quote *quote)
         buf_printf(out, "- %s: ", units_count(l->count.v, "offer").s);
         const char *const texts[] = {l->reason, ", such as ", l->examples.items[0], ": ", l->why};
         for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
-            table_markdown_text(out, texts[k]);
+            markdown_text(out, texts[k]);
         buf_addc(out, '\n');
     }
 }
@@ -239,7 +211,7 @@ static void markdown_quote(struct buf *out, const struct quote *quote)
     bool rows = quote->bills.count + quote->estimates.count > 0;
     if (rows) {
         buf_adds(out, "\n## Cost of ");
-        table_markdown_text(out, quote->workload);
+        markdown_text(out, quote->workload);
         buf_adds(out, " by offer\n\n"
                       "| offer | time | start-up | USD | basis | with | year | price seen | run "
                       "|\n|---|--:|--:|--:|---|---|--:|---|---|\n");
@@ -248,7 +220,7 @@ static void markdown_quote(struct buf *out, const struct quote *quote)
     markdown_left_out(out, quote);
     if (quote->others.count > 0) {
         buf_adds(out, "\n## Other trainings of ");
-        table_markdown_text(out, quote->workload);
+        markdown_text(out, quote->workload);
         buf_printf(out, ", not comparable with the one %s\n\n", rows ? "above" : "asked for");
         buf_adds(out, "| offer | time | start-up | USD | basis | training | price seen | run |\n"
                       "|---|--:|--:|--:|---|---|---|---|\n");
@@ -256,17 +228,30 @@ static void markdown_quote(struct buf *out, const struct quote *quote)
     markdown_bills(out, quote, &others, true);
 }
 
+static void markdown_compare(struct buf *out, const struct compare *compare)
+{
+    struct doc doc = {0};
+    if (compare->workloads.count == 0)
+        return;
+    buf_adds(out, "\n## Comparison\n");
+    for (size_t i = 0; i < compare->workloads.count; i++)
+        view_compare_workload(&doc, compare, i, compare->workloads.count == 1);
+    view_compare_rates(&doc, compare);
+    doc_markdown(out, &doc, 3);
+    doc_release(&doc);
+}
+
 void page_markdown(struct buf *out, const struct page *page)
 {
     buf_adds(out, "# ");
-    table_markdown_text(out, page->title);
+    markdown_text(out, page->title);
     buf_adds(out, "\n\n");
     for (size_t i = 0; i < page->verdict.count; i++) {
-        table_markdown_text(out, page->verdict.items[i]);
+        markdown_text(out, page->verdict.items[i]);
         buf_adds(out, i + 1 < page->verdict.count ? " " : "\n");
     }
     means_markdown(out, &page->means);
-    compare_markdown_tables(out, &page->compare, page->compare.workloads.count == 1);
+    markdown_compare(out, &page->compare);
     for (size_t i = 0; i < page->quotes.count; i++)
         markdown_quote(out, &page->quotes.items[i]);
     markdown_foot(out, page);

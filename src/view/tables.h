@@ -5,11 +5,8 @@
 #define FARE_VIEW_TABLES_H
 
 #include "base/csv.h"
+#include "render/doc.h"
 #include "view/page.h"
-
-// `text` (null: nothing) as a cell: without Markdown syntax, and never a formula in a spreadsheet.
-void table_markdown_text(struct buf *out, const char *text);
-void table_csv_text(struct csv_writer *w, const char *text);
 
 // The figures of a plot. The Markdown ends with the page's provenance.
 void plot_markdown(struct buf *out, const struct plot *plot, const struct page *page);

@@ -3,7 +3,8 @@
 #include "oom.h"
 
 #include "advise/compare_cases.h"
-#include "cmd/compare.h"
+#include "cmd/out.h"
+#include "view/compare.h"
 
 static const char *const texts[] = {
     RUN("1111-a", "k80", "x", FULL("70000000000") "," PRICE),
@@ -39,20 +40,27 @@ static void tables(void **state)
 {
     (void)state;
     const struct compare_options options = {.pricing = {.prorated = true}};
-    void (*const writers[])(struct buf *, const struct compare *) = {compare_csv, compare_markdown};
     struct compare c = {0};
     struct err why = {0};
     assert_ok(compare_texts(&options, texts, &c, &why), &why);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 4; i++)
         OOM_EACH
         {
             struct out out;
+            struct doc doc = {0};
             struct err err = {0};
             out_init(&out, "never");
-            if (i < 2)
-                writers[i](&out.text, &c);
+            if (i > 0)
+                view_compare(&doc, &c);
+            if (i == 0)
+                compare_csv(&out.text, &c);
+            else if (i == 1)
+                doc_markdown(&out.text, &doc, 2);
+            else if (i == 2)
+                doc_html(&out.text, &doc, 2);
             else
-                compare_table(&out, &c);
+                out_doc(&out, &doc);
+            doc_release(&doc);
             int rc = buf_check(&out.text, &err);
             out_release(&out);
             OOM_EXPECT(rc, &err);

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "advise/compare.h"
-#include "cmd/compare.h"
+#include "cmd/out.h"
+#include "view/compare.h"
 
 static char share[] = "/tmp/fare-fuzz-compare-XXXXXX";
 
@@ -36,16 +37,16 @@ static void make_share(void)
 
 static void print(const struct compare *compare)
 {
-    void (*const writers[])(struct buf *, const struct compare *) = {compare_csv, compare_markdown};
-    for (size_t i = 0; i < 3; i++) {
-        struct out out = {.width = 80};
-        if (i < 2)
-            writers[i](&out.text, compare);
-        else
-            compare_table(&out, compare);
-        assert(buf_check(&out.text, NULL) == 0);
-        out_release(&out);
-    }
+    struct out out = {.width = 80};
+    struct doc doc = {0};
+    view_compare(&doc, compare);
+    compare_csv(&out.text, compare);
+    doc_markdown(&out.text, &doc, 2);
+    doc_html(&out.text, &doc, 2);
+    out_doc(&out, &doc);
+    assert(buf_check(&out.text, NULL) == 0);
+    doc_release(&doc);
+    out_release(&out);
     struct buf json = {0};
     assert(record_to_text(compare_fields, compare, &json, NULL) == 0);
     buf_release(&json);

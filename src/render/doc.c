@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/doc.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+enum { CHUNK = 4096 };
+
+struct doc_chunk {
+    struct doc_chunk *next;
+    size_t used, size;
+    char bytes[];
+};
+
+void doc_release(struct doc *doc)
+{
+    for (struct doc_chunk *chunk = doc->texts, *next; chunk; chunk = next) {
+        next = chunk->next;
+        free(chunk);
+    }
+    for (size_t i = 0; i < doc->count; i++) {
+        struct doc_table *t = doc->blocks[i].table;
+        if (!t)
+            continue;
+        free(t->columns);
+        free(t->cells);
+        free(t->rows);
+        free(t->notes);
+        free(t->marks);
+        free(t);
+    }
+    free(doc->blocks);
+    *doc = (struct doc){0};
+}
+
+int doc_check(const struct doc *doc, struct err *err)
+{
+    return doc->failed ? err_memory(err) : 0;
+}
+
+// ---- texts
+
+// Null after a failure.
+static char *room(struct doc *doc, size_t len)
+{
+    struct doc_chunk *chunk = doc->texts;
+    if (!doc->failed && (!chunk || chunk->size - chunk->used < len)) {
+        size_t size = len > CHUNK ? len : CHUNK;
+        chunk = malloc(sizeof *chunk + size);
+        doc->failed = !chunk;
+        if (chunk) {
+            *chunk = (struct doc_chunk){.next = doc->texts, .size = size};
+            doc->texts = chunk;
+        }
+    }
+    if (doc->failed)
+        return NULL;
+    chunk->used += len;
+    return chunk->bytes + chunk->used - len;
+}
+
+// A copy on one line; null stays null.
+static const char *keep(struct doc *doc, const char *text)
+{
+    size_t size = text ? strlen(text) + 1 : 0;
+    char *copy = text ? room(doc, size) : NULL;
+    for (size_t i = 0; copy && i < size; i++)
+        copy[i] = text[i] == '\n' || text[i] == '\t' ? ' ' : text[i];
+    return copy ? copy : text ? "" : NULL;
+}
+
+const char *doc_text(struct doc *doc, const char *format, ...)
+{
+    struct buf text = {0};
+    va_list args;
+    va_start(args, format);
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    const char *kept = doc_take(doc, &text);
+    return kept ? kept : "";
+}
+
+const char *doc_take(struct doc *doc, struct buf *text)
+{
+    doc->failed |= text->failed;
+    const char *kept = text->len > 0 ? keep(doc, text->data) : NULL;
+    buf_release(text);
+    return kept;
+}
+
+// ---- blocks
+
+// One more item, zeroed, at the end of a list; null after a failure.
+static void *push(struct doc *doc, void *list, size_t *count, size_t *cap, size_t size)
+{
+    char *items;
+    doc->failed = doc->failed || array_grow(list, *count, cap, size, NULL) != 0;
+    if (doc->failed)
+        return NULL;
+    memcpy(&items, list, sizeof items);
+    return memset(items + size * (*count)++, 0, size);
+}
+
+static struct doc_block *add(struct doc *doc, enum doc_kind kind, int role, const char *text)
+{
+    struct doc_block *block = push(doc, &doc->blocks, &doc->count, &doc->cap, sizeof *block);
+    if (block)
+        *block = (struct doc_block){.kind = kind, .role = role, .text = keep(doc, text)};
+    return block;
+}
+
+void doc_heading(struct doc *doc, int depth, const char *text)
+{
+    add(doc, DOC_HEADING, depth, text);
+}
+
+void doc_say(struct doc *doc, enum doc_role role, const char *text)
+{
+    if (text && *text)
+        add(doc, DOC_SENTENCE, role, text);
+}
+
+void doc_say_all(struct doc *doc, enum doc_role role, char *const *texts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        doc_say(doc, role, texts[i]);
+}
+
+void doc_item(struct doc *doc, const char *text)
+{
+    add(doc, DOC_ITEM, 0, text);
+}
+
+void doc_fact(struct doc *doc, const char *name, const char *value)
+{
+    struct doc_block *block = value && *value ? add(doc, DOC_FACT, 0, name) : NULL;
+    if (block)
+        block->more = keep(doc, value);
+}
+
+void doc_fold(struct doc *doc, const char *summary)
+{
+    add(doc, DOC_FOLD, 0, summary);
+}
+
+void doc_unfold(struct doc *doc)
+{
+    add(doc, DOC_UNFOLD, 0, NULL);
+}
+
+// ---- tables
+
+void doc_table(struct doc *doc, const char *label)
+{
+    struct doc_block *block = add(doc, DOC_TABLE, 0, NULL);
+    if (block)
+        block->table = calloc(1, sizeof *block->table);
+    doc->failed |= !block || !block->table;
+    if (!doc->failed)
+        block->table->label = keep(doc, label ? label : "");
+}
+
+// The table that rows go to; null after a failure.
+static struct doc_table *last_table(const struct doc *doc)
+{
+    if (doc->failed)
+        return NULL;
+    assert(doc->count > 0 && doc->blocks[doc->count - 1].table);
+    return doc->blocks[doc->count - 1].table;
+}
+
+void doc_row(struct doc *doc, enum doc_style style)
+{
+    struct doc_table *t = last_table(doc);
+    if (!t)
+        return;
+    assert(t->cell_count == t->row_count * t->column_count);
+    struct doc_row *row = push(doc, &t->rows, &t->row_count, &t->row_cap, sizeof *row);
+    if (row)
+        *row = (struct doc_row){.style = style, .marks = t->mark_count, .mark_end = t->mark_count};
+}
+
+void doc_cell(struct doc *doc, const struct doc_column *column, struct cell cell)
+{
+    struct doc_table *t = last_table(doc);
+    if (t && t->row_count == 1) {
+        struct doc_column *first =
+            push(doc, &t->columns, &t->column_count, &t->column_cap, sizeof *first);
+        if (first)
+            *first = (struct doc_column){.head = keep(doc, column->head),
+                                         .brief = keep(doc, column->brief),
+                                         .what = keep(doc, column->what),
+                                         .priority = column->priority,
+                                         .least = column->least,
+                                         .kind = cell.kind,
+                                         .known = t->column_count == 1};
+    }
+    struct cell *new = t ? push(doc, &t->cells, &t->cell_count, &t->cell_cap, sizeof *new) : NULL;
+    if (!new)
+        return;
+    assert(t->cell_count <= t->row_count * t->column_count);
+    struct doc_column *of = &t->columns[(t->cell_count - 1) % t->column_count];
+    *new = cell;
+    new->currency = cell.amount.known ? cell.currency : NULL;
+    const char **const texts[] = {&new->text, &new->sub,      &new->mark,   &new->flag,
+                                  &new->href, &new->currency, &new->verdict};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        *texts[i] = keep(doc, *texts[i]);
+    for (size_t i = 0; i < CELL_CHIPS; i++)
+        new->chips[i].text = keep(doc, cell.chips[i].text);
+    of->known |= cell_known(new);
+    of->currency = new->currency ? new->currency : of->currency;
+    of->most = fmax(of->most, money_real(new->amount).v);
+}
+
+void doc_note(struct doc *doc, const char *text, const char *hint)
+{
+    struct doc_table *t = last_table(doc);
+    size_t number = 0;
+    while (t && number < t->note_count && strcmp(t->notes[number].text, text) != 0)
+        number++;
+    if (t && number == t->note_count) {
+        struct doc_note *note = push(doc, &t->notes, &t->note_count, &t->note_cap, sizeof *note);
+        if (note)
+            *note = (struct doc_note){keep(doc, text), keep(doc, hint)};
+    }
+    size_t *mark = t ? push(doc, &t->marks, &t->mark_count, &t->mark_cap, sizeof *mark) : NULL;
+    if (mark) {
+        *mark = number;
+        t->rows[t->row_count - 1].mark_end = t->mark_count;
+    }
+}
+
+void doc_below(struct doc *doc, const char *text)
+{
+    struct doc_table *t = text && *text ? last_table(doc) : NULL;
+    struct doc_row *row = t ? &t->rows[t->row_count - 1] : NULL;
+    if (row)
+        row->below = row->below ? doc_text(doc, "%s; %s", row->below, text) : keep(doc, text);
+}
+
+// ---- for renderers
+
+void doc_marks(const struct doc_table *t, const struct doc_row *row, struct buf *out)
+{
+    for (size_t i = row->marks; i < row->mark_end; i++)
+        buf_printf(out, "%s%zu", i > row->marks ? "," : "", t->marks[i] + 1);
+}

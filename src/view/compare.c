@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "view/compare.h"
+
+#include <string.h>
+
+#include "advise/compare.h"
+#include "advise/compare_estimates.h"
+#include "advise/difference.h"
+#include "base/units.h"
+#include "record/flat.h"
+
+// ---- values
+
+static struct cell figure(enum cell_kind kind, const struct compare_figure *f)
+{
+    return (struct cell){.kind = kind, .value = f->value, .low = f->low, .high = f->high};
+}
+
+struct cell compare_time(const struct compare_row *row)
+{
+    struct cell cell = figure(CELL_TIME, &row->time_s);
+    bool projected = row->kind && strcmp(row->kind, "projected") == 0;
+    cell.mark = projected ? "~" : compare_estimated(row) ? "≈" : NULL;
+    return cell;
+}
+
+static struct cell amount(const struct compare_row *row, struct maybe_money usd)
+{
+    return (struct cell){
+        .kind = CELL_AMOUNT, .amount = usd, .mark = row->cost.lower_bound.v ? "≥" : NULL};
+}
+
+struct cell compare_cost(const struct compare_row *row)
+{
+    const struct compare_cost *cost = &row->cost;
+    struct cell cell = amount(row, cost->usd);
+    cell.least = cost->low_usd;
+    cell.most = cost->high_usd;
+    cell.currency = cost->local.known || cost->exchange ? cost->local_currency : NULL;
+    cell.local = cost->local;
+    return cell;
+}
+
+// "faster with 97 % confidence"; where none is shown, `what` says of what: "time: no ...".
+static struct cell against(struct doc *doc, const struct compare_row *row, const char *what,
+                           const struct compare_against *a)
+{
+    struct cell cell = {.kind = CELL_RATIO, .value = a->ratio, .low = a->low, .high = a->high};
+    bool shown = a->confidence.v >= DIFFERENCE_SHOWN;
+    cell.text = row->base.known && a->ratio.known ? "base" : NULL;
+    if (a->verdict)
+        cell.verdict = doc_text(doc, "%s%s%s", shown ? "" : what, shown ? "" : ": ", a->verdict);
+    return cell;
+}
+
+// "290 ms, 4.14 ×"
+static struct cell part_of_l1(struct doc *doc, const struct compare_row *row,
+                              const struct compare_figure *ms, const struct compare_against *a)
+{
+    struct cell cell = figure(CELL_STEP, ms);
+    if (a->ratio.known && !row->base.known)
+        cell.flag = doc_text(doc, ", %.3g ×", a->ratio.v);
+    return cell;
+}
+
+static struct cell quality(struct doc *doc, const struct compare_row *row)
+{
+    if (row->accuracy.value.known || !row->metric)
+        return figure(CELL_SHARE, &row->accuracy);
+    struct cell cell = figure(CELL_SCORE, &row->quality);
+    cell.mark = doc_text(doc, "%.40s ", row->metric);
+    return cell;
+}
+
+static struct cell energy(struct doc *doc, const struct compare_power *power)
+{
+    struct cell cell = {.kind = CELL_NUMBER, .value = power->kwh};
+    if (power->kwh.known)
+        cell.sub = doc_text(doc, "%.0f W, %s", power->watts.v, power->how);
+    return cell;
+}
+
+// "k80 + tensorflow"; below it what tells it from others of that name.
+static struct cell name(struct doc *doc, const struct compare_row *row)
+{
+    const struct compare_row bare = {.machine = row->machine, .framework = row->framework};
+    struct buf text = {0}, sub = {0};
+    compare_label(&bare, &text);
+    buf_adds(&sub, row->detail ? row->detail : "");
+    if (row->runs.v > 1)
+        buf_printf(&sub, "%s%lld runs", sub.len > 0 ? "; " : "", (long long)row->runs.v);
+    return (struct cell){.text = doc_take(doc, &text), .sub = doc_take(doc, &sub)};
+}
+
+// ---- the table
+
+// What all rows of a workload decide together.
+struct heads {
+    bool costed, scored;
+};
+
+static struct heads heads_of(const struct compare_workload *w)
+{
+    struct heads heads = {0};
+    for (size_t i = 0; i < w->rows.count; i++) {
+        heads.costed |= w->rows.items[i].cost.usd.known;
+        heads.scored |= w->rows.items[i].metric != NULL;
+    }
+    return heads;
+}
+
+#define COLUMN(...)                                                                                \
+    &(const struct doc_column)                                                                     \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+static void add_row(struct doc *doc, const struct heads *heads, const struct compare_row *row)
+{
+    const char *right = heads->scored ? "quality" : "accuracy";
+    doc_row(doc, DOC_NORMAL);
+    doc_cell(doc, COLUMN("on + with", .least = 34), name(doc, row));
+    doc_cell(doc, COLUMN("time", .what = ""), compare_time(row));
+    // A phone has room for the cost or the ratio of times.
+    doc_cell(doc, COLUMN("time ÷ base", "time ÷", "of the base's time", heads->costed),
+             against(doc, row, "time", &row->time));
+    doc_cell(doc, COLUMN("transfer", NULL, "transfer", 8),
+             part_of_l1(doc, row, &row->transfer_ms, &row->transfer));
+    doc_cell(doc, COLUMN("calculation", NULL, "calculation", 7),
+             part_of_l1(doc, row, &row->calculation_ms, &row->calculation));
+    doc_cell(doc, COLUMN("cost, $", "cost $", "USD"), compare_cost(row));
+    doc_cell(doc, COLUMN("cost ÷ base", "cost ÷", "of the base's cost", 2),
+             against(doc, row, "cost", &row->money));
+    doc_cell(doc, COLUMN("power, $", "power $", "USD of power", 7), amount(row, row->power.usd));
+    doc_cell(doc, COLUMN("kWh", NULL, "kWh", 9), energy(doc, &row->power));
+    doc_cell(doc, COLUMN("per $", NULL, "trainings for a dollar", 3),
+             figure(CELL_NUMBER, &row->trainings_per_usd));
+    doc_cell(doc,
+             COLUMN(right, heads->scored ? right : "right", heads->scored ? right : "right", 4),
+             quality(doc, row));
+    doc_cell(doc, COLUMN("GPU use", "GPU", "use of the GPUs", 5),
+             figure(CELL_PERCENT, &row->gpu_percent));
+    doc_cell(doc, COLUMN("of spec", "spec", "of the specification", 6),
+             figure(CELL_SHARE, &row->share_of_peak));
+    doc_cell(doc, COLUMN("tokens/s", NULL, "tokens/s", 10),
+             cell_number(CELL_NUMBER, row->tokens_per_s));
+    doc_cell(doc, COLUMN("MFU", NULL, "MFU", 10), cell_number(CELL_SHARE, row->mfu));
+    doc_cell(doc, COLUMN("J per Mtoken", NULL, "J per million tokens", 11),
+             cell_number(CELL_SCORE, row->joules_per_mtoken));
+    doc_cell(doc, COLUMN("$ per Mtoken", NULL, "USD per million tokens", 11),
+             amount(row, row->usd_per_mtoken));
+    for (size_t i = 0; i < row->notes.count; i++) {
+        bool unpriced = strcmp(row->notes.items[i], COMPARE_UNPRICED) == 0;
+        doc_note(doc, row->notes.items[i], unpriced ? ": --price NAME=USD_PER_HOUR sets it" : NULL);
+    }
+}
+
+static void add_apart(struct doc *doc, const struct compare_workload *w)
+{
+    if (w->apart.count > 0)
+        doc_say(
+            doc, DOC_PLAIN,
+            doc_text(doc, "Not comparable%s%s:", w->base ? " with " : "", w->base ? w->base : ""));
+    for (size_t i = 0; i < w->apart.count; i++) {
+        const struct compare_row *row = &w->apart.items[i];
+        const struct cell time = compare_time(row), cost = compare_cost(row);
+        struct buf line = {0};
+        compare_label(row, &line);
+        if (row->runs.v > 1)
+            buf_printf(&line, ", %lld runs", (long long)row->runs.v);
+        if (cell_known(&time)) {
+            buf_adds(&line, ", ");
+            cell_words(&time, &line);
+        }
+        if (cell_known(&cost)) {
+            buf_adds(&line, ", $");
+            cell_words(&cost, &line);
+        }
+        for (size_t j = 0; j < row->reasons.count; j++)
+            buf_printf(&line, "%s%s", j ? "; " : ": ", row->reasons.items[j]);
+        doc_item(doc, doc_take(doc, &line));
+    }
+}
+
+void view_compare_workload(struct doc *doc, const struct compare *compare, size_t number, bool said)
+{
+    const struct compare_workload *w = &compare->workloads.items[number];
+    const struct heads heads = heads_of(w);
+    if (!said) {
+        doc_heading(doc, 0,
+                    doc_text(doc, "%s%s%s", w->workload,
+                             w->base ? ", against " : ": the base has no run of it",
+                             w->base ? w->base : ""));
+        doc_say_all(doc, DOC_PLAIN, w->sentences.items, w->sentences.count);
+    }
+    doc_table(doc, w->workload);
+    for (size_t i = 0; i < w->rows.count; i++)
+        add_row(doc, &heads, &w->rows.items[i]);
+    add_apart(doc, w);
+}
+
+void view_compare_rates(struct doc *doc, const struct compare *compare)
+{
+    enum { MOST = 6 };
+    struct buf text = {0};
+    size_t said = 0;
+    for (size_t i = 0; i < compare->workloads.count; i++)
+        for (size_t j = 0; j < compare->workloads.items[i].rows.count; j++) {
+            const char *rate = compare->workloads.items[i].rows.items[j].cost.exchange;
+            if (rate && !strstr(buf_str(&text), rate) && ++said <= MOST)
+                buf_printf(&text, "%s%s", said > 1 ? "; " : "", rate);
+        }
+    if (said > 0)
+        buf_adds(&text, said > MOST ? "; and more." : ".");
+    doc_say(doc, DOC_ASIDE, doc_take(doc, &text));
+}
+
+static void add_legend(struct doc *doc, const struct compare *compare)
+{
+    bool projected = false, estimated = false, unjudged = false, costed = false;
+    bool prorated = strcmp(compare->rule, "prorated") == 0;
+    for (size_t i = 0; i < compare->workloads.count; i++)
+        for (size_t j = 0; j < compare->workloads.items[i].rows.count; j++) {
+            const struct compare_row *row = &compare->workloads.items[i].rows.items[j];
+            projected |= row->kind && strcmp(row->kind, "projected") == 0;
+            estimated |= compare_estimated(row);
+            unjudged |= row->time.chance.v;
+            costed |= row->cost.usd.known;
+        }
+    if (projected)
+        doc_say(doc, DOC_ASIDE, "~ is projected.");
+    if (estimated)
+        doc_say(doc, DOC_ASIDE, "≈ is estimated: nobody measured it.");
+    if (costed)
+        doc_say(doc, DOC_ASIDE,
+                prorated ? "Costs are rate × time, tax left out."
+                         : "Costs are as the provider charges, tax left out.");
+    view_compare_rates(doc, compare);
+    if (unjudged)
+        doc_say(doc, DOC_ASIDE,
+                "Without a confidence there is only one run: the difference could be chance.");
+    if (costed)
+        doc_say(doc, DOC_HINT,
+                prorated ? "--rule paid shows costs as the provider charges."
+                         : "--rule prorated shows rate × time.");
+}
+
+void view_compare(struct doc *doc, const struct compare *compare)
+{
+    doc_say_all(doc, DOC_PLAIN, compare->sentences.items, compare->sentences.count);
+    for (size_t i = 0; i < compare->workloads.count; i++)
+        view_compare_workload(doc, compare, i, false);
+    add_legend(doc, compare);
+}
+
+// ---- CSV
+
+static const struct flat_column csv_columns[] = {
+    {"machine", "machine"},
+    {"framework", "framework"},
+    {"detail", "detail"},
+    {"runs", "runs"},
+    {"kind", "kind"},
+    {"time_s", "time_s.value"},
+    {"time_low_s", "time_s.low"},
+    {"time_high_s", "time_s.high"},
+    {"time_ratio", "time.ratio"},
+    {"time_ratio_low", "time.low"},
+    {"time_ratio_high", "time.high"},
+    {"time_confidence", "time.confidence"},
+    {"time_verdict", "time.verdict"},
+    {"usd_per_hour", "price.usd_per_hour"},
+    {"price_from", "price.from"},
+    {"price_rule", "price.rule"},
+    {"cost_usd", "cost.usd"},
+    {"cost_low_usd", "cost.low_usd"},
+    {"cost_high_usd", "cost.high_usd"},
+    {"cost_ratio", "money.ratio"},
+    {"cost_ratio_low", "money.low"},
+    {"cost_ratio_high", "money.high"},
+    {"cost_confidence", "money.confidence"},
+    {"cost_verdict", "money.verdict"},
+    {"trainings_per_usd", "trainings_per_usd.value"},
+    {"trainings_per_usd_low", "trainings_per_usd.low"},
+    {"trainings_per_usd_high", "trainings_per_usd.high"},
+    {"accuracy", "accuracy.value"},
+    {"accuracy_low", "accuracy.low"},
+    {"accuracy_high", "accuracy.high"},
+    {"gpu_percent", "gpu_percent.value"},
+    {"gpu_percent_low", "gpu_percent.low"},
+    {"gpu_percent_high", "gpu_percent.high"},
+    {"share_of_peak", "share_of_peak.value"},
+    {"share_of_peak_low", "share_of_peak.low"},
+    {"share_of_peak_high", "share_of_peak.high"},
+    {"notes", "notes"},
+    {"reasons", "reasons"},
+    {"metric", "metric"},
+    {"quality", "quality.value"},
+    {"quality_low", "quality.low"},
+    {"quality_high", "quality.high"},
+    {"transfer_ms", "transfer_ms.value"},
+    {"transfer_ratio", "transfer.ratio"},
+    {"calculation_ms", "calculation_ms.value"},
+    {"calculation_ratio", "calculation.ratio"},
+    {"power_kwh", "power.kwh"},
+    {"power_usd", "power.usd"},
+    {"local_currency", "cost.local_currency"},
+    {"cost_local", "cost.local"},
+    {"cost_low_local", "cost.local_low"},
+    {"cost_high_local", "cost.local_high"},
+};
+enum { CSV_COLUMNS = sizeof csv_columns / sizeof *csv_columns };
+
+static void csv_rows(struct csv_writer *w, const char *workload, const struct compare_row *rows,
+                     size_t count, const char *role)
+{
+    const struct field *fields = flat_part(compare_fields, "workloads.rows");
+    for (size_t i = 0; i < count; i++) {
+        csv_put_text(w, workload);
+        csv_put(w, rows[i].base.known ? "base" : role);
+        flat_put(w, fields, &rows[i], csv_columns, CSV_COLUMNS);
+        csv_end(w);
+    }
+}
+
+void compare_csv(struct buf *out, const struct compare *compare)
+{
+    struct csv_writer w = {.out = out};
+    csv_put(&w, "workload");
+    csv_put(&w, "role");
+    flat_heads(&w, csv_columns, CSV_COLUMNS);
+    csv_end(&w);
+    for (size_t i = 0; i < compare->workloads.count; i++) {
+        const struct compare_workload *of = &compare->workloads.items[i];
+        csv_rows(&w, of->workload, of->rows.items, of->rows.count, "row");
+        csv_rows(&w, of->workload, of->apart.items, of->apart.count, "apart");
+    }
+}
