@@ -437,11 +437,6 @@ bool offer_lacks_parse(const char *words, unsigned int *lacks)
     return true;
 }
 
-bool offer_currency_good(const char *text)
-{
-    return strlen(text) == 3 && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 3;
-}
-
 bool offer_retired(const struct offer *offer, int day)
 {
     return offer->valid_to > 0 && (day ? day : book_today()) >= offer->valid_to;

@@ -116,8 +116,6 @@ bool offer_basis_parse(const char *word, enum offer_basis *basis);
 void offer_lacks_words(unsigned int lacks, struct buf *out);
 bool offer_lacks_parse(const char *words, unsigned int *lacks);
 
-bool offer_currency_good(const char *text); // three capital letters
-
 // On that day (0: today) it can no longer be ordered.
 bool offer_retired(const struct offer *offer, int day);
 

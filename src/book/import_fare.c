@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/tree.h"
 #include "book/book.h"
+#include "tables/currency.h"
 #include "tables/files.h"
 #include "book/format.h"
 #include "book/image.h"
@@ -68,7 +69,7 @@ static int words(const struct table *t, struct offer *o, struct err *err)
         return csv_fault(&t->csv, t->at[SOURCE], err, "the source of the price is missing");
     if (*o->currency == '\0')
         o->currency = "USD";
-    if (!offer_currency_good(o->currency))
+    if (!currency_is_name(o->currency))
         return csv_fault(&t->csv, t->at[CURRENCY], err, "'%.20s' is not a currency: USD, EUR, ...",
                          o->currency);
     return 0;

@@ -13,12 +13,14 @@
 #include "base/csv.h"
 #include "base/fs.h"
 #include "base/money.h"
+#include "record/field.h"
+#include "tables/columns.h"
 #include "tables/files.h"
 
-enum { OLD_DAYS = 45, DAY_S = 86400, NAME_MAX_BYTES = 8 };
+enum { OLD_DAYS = 45, DAY_S = 86400 };
 
 struct rate {
-    char currency[NAME_MAX_BYTES];
+    char *currency;
     bool own;
     int64_t day;
     int64_t usd; // nano-USD for one unit
@@ -26,74 +28,44 @@ struct rate {
 };
 
 struct currencies {
-    struct rate *rates;
-    size_t count;
+    LIST_OF(struct rate) rates;
     struct ecb shipped, imported;
 };
 
 // ---- reading
 
-enum { DATE, CURRENCY, USD, SOURCE, COLUMNS };
-static const char *const columns[COLUMNS] = {"date", "currency", "usd", "source"};
+#define AT(member) offsetof(struct rate, member)
+static const struct column columns[] = {
+    {"date", COLUMN_DAY, AT(day)},
+    {"currency", COLUMN_STRING, AT(currency)},
+    {"usd", COLUMN_NANO, AT(usd), .least = COLUMN_ABOVE_0, .most = 1e9},
+    {"source", COLUMN_STRING, AT(source), COLUMN_EMPTY},
+    {0}};
 
-static int read_row(struct rate *rate, const struct csv *csv, const int at[COLUMNS],
-                    struct err *err)
+bool currency_is_name(const char *text)
 {
-    const char *date = csv_text(csv, at[DATE]), *name = csv_text(csv, at[CURRENCY]);
-    size_t len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-    int column = DATE;
-    int rc = files_day(date, &rate->day, err);
-    if (rc == 0 && (column = CURRENCY, len != 3 || name[len] != '\0' || strcmp(name, "USD") == 0))
-        rc = err_set(err, ERR_FORMAT, "expected a currency other than USD, such as EUR");
-    if (rc == 0) {
-        column = USD;
-        rc = money_parse(csv_text(csv, at[USD]), &rate->usd, err);
-    }
-    if (rc == 0 && rate->usd <= 0)
-        rc = err_set(err, ERR_FORMAT, "expected a rate above zero");
-    if (rc != 0)
-        return csv_context(csv, at[column], err);
-    memcpy(rate->currency, name, len + 1);
-    rate->source = strdup(csv_text(csv, at[SOURCE]));
-    return rate->source ? 0 : err_memory(err);
+    return strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 3 && text[3] == '\0';
 }
 
-static int read_rows(struct currencies *c, struct csv *csv, bool own, struct err *err)
+static int finish(const struct columns_row *at, void *row, struct err *err)
 {
-    int at[COLUMNS];
-    int rc = csv_find(csv, columns, COLUMNS, COLUMNS, at, err);
-    while (rc == 0 && (rc = csv_next(csv, err)) > 0) {
-        struct rate *rates = realloc(c->rates, (c->count + 1) * sizeof *rates);
-        if (!rates)
-            return err_memory(err);
-        c->rates = rates;
-        rates[c->count] = (struct rate){.own = own};
-        rc = read_row(&rates[c->count], csv, at, err);
-        c->count += rc == 0;
-    }
-    return rc;
+    struct rate *rate = row;
+    rate->own = at->own;
+    return currency_is_name(rate->currency) && strcmp(rate->currency, "USD") != 0
+               ? 0
+               : columns_fault(at, "currency", err,
+                               "expected a currency other than USD, such as EUR");
 }
 
-static int read_file(struct currencies *c, const char *path, bool own, struct err *err)
-{
-    struct csv csv;
-    if (!path || !*path || (own && access(path, F_OK) != 0))
-        return 0;
-    int rc = csv_open(&csv, path, NULL, err);
-    if (rc == 0) {
-        rc = read_rows(c, &csv, own, err);
-        csv_release(&csv);
-    }
-    return rc;
-}
+static const struct columns table = {columns, sizeof(struct rate), false, finish};
 
 int currencies_read(struct currencies **out, const char *shipped, const char *own, struct err *err)
 {
     struct currencies *c = calloc(1, sizeof *c);
     *out = NULL;
-    int rc = c ? read_file(c, own, true, err) : err_memory(err);
-    if (rc == 0)
-        rc = read_file(c, shipped, false, err);
+    int rc = c ? columns_load(&table, own, true, &c->rates, NULL, err) : err_memory(err);
+    if (rc == 0 && shipped)
+        rc = columns_load(&table, shipped, false, &c->rates, NULL, err);
     if (rc == 0)
         *out = c;
     else
@@ -142,11 +114,9 @@ void currencies_close(struct currencies *c)
 {
     if (!c)
         return;
-    for (size_t i = 0; i < c->count; i++)
-        free(c->rates[i].source);
+    columns_release(&table, &c->rates);
     ecb_release(&c->shipped);
     ecb_release(&c->imported);
-    free(c->rates);
     free(c);
 }
 
@@ -177,9 +147,10 @@ static void try_ecb(const struct ecb *ecb, const char *currency, int64_t day,
 static struct currency_rate find(const struct currencies *c, const char *currency, int64_t day)
 {
     const struct rate *row = NULL;
-    for (size_t i = 0; i < c->count; i++)
-        if (strcmp(c->rates[i].currency, currency) == 0 && better(&c->rates[i], row, day))
-            row = &c->rates[i];
+    for (size_t i = 0; i < c->rates.count; i++)
+        if (strcmp(c->rates.items[i].currency, currency) == 0 &&
+            better(&c->rates.items[i], row, day))
+            row = &c->rates.items[i];
     struct currency_rate found = {0};
     if (row)
         found = (struct currency_rate){row->usd, row->day, row->source};
@@ -223,8 +194,8 @@ void currency_words(const struct currency_rate *rate, bool with_source, struct b
 static void each_name(const struct currencies *c, void (*add)(void *, const char *), void *arg)
 {
     const struct ecb *const tables[] = {&c->shipped, &c->imported};
-    for (size_t i = 0; i < c->count; i++)
-        add(arg, c->rates[i].currency);
+    for (size_t i = 0; i < c->rates.count; i++)
+        add(arg, c->rates.items[i].currency);
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (size_t i = 0; i < tables[t]->name_count; i++)
             add(arg, tables[t]->names[i]);

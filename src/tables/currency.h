@@ -43,6 +43,9 @@ void currency_words(const struct currency_rate *rate, bool with_source, struct b
 // ERR_USAGE, with similar names, for a currency without any rate. USD is fine.
 int currency_check(const struct currencies *currencies, const char *name, struct err *err) MUST_USE;
 
+// Three capital letters.
+bool currency_is_name(const char *text);
+
 // The day of its first rate, in days since 1970; of USD, and of one without any, INT_MIN.
 int64_t currency_begins(const struct currencies *currencies, const char *name);
 

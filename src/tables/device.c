@@ -11,12 +11,11 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/csv.h"
-#include "base/money.h"
+#include "record/field.h"
+#include "tables/columns.h"
 #include "tables/files.h"
 
 #define NAME_MAX_BYTES 96
-#define NEVER          "never"
 
 struct alias {
     char *key; // as made by plain()
@@ -24,8 +23,7 @@ struct alias {
 };
 
 struct devices {
-    struct device *devices; // their texts are owned
-    size_t count, capacity;
+    LIST_OF(struct device) list; // the user's own first
     struct alias *aliases;
     size_t alias_count, alias_capacity;
 };
@@ -96,165 +94,83 @@ static int add_aliases(struct devices *d, const char *list, size_t device, struc
     return 0;
 }
 
-// The columns, and where their values go. MILLI: in thousandths; MEMORY: GiB as MiB, MiB as KiB.
-enum kind { TEXT, DATE, UNTIL, PRECISIONS, WHOLE, MILLI, MEMORY }; // UNTIL: a date or "never"
-static const struct {
-    const char *name;
-    enum kind kind;
-    size_t offset;
-} columns[] = {
-#define COLUMN(name, kind, member)                                                                 \
+static const char *const precisions[] = {"fp64", "fp32", "tf32", "fp16",
+                                         "bf16", "fp8",  "int8", NULL};
+static const char *const never[] = {"never", NULL};
+
+#define AT(member) offsetof(struct device, member)
+#define TEXT(name, member)                                                                         \
     {                                                                                              \
-        name, kind, offsetof(struct device, member)                                                \
+        name, COLUMN_STRING, AT(member), COLUMN_ABSENT                                             \
     }
-    COLUMN("name", TEXT, name),
-    COLUMN("vendor", TEXT, vendor),
-    COLUMN("architecture", TEXT, architecture),
-    COLUMN("part_of", TEXT, part_of),
-    COLUMN("lacks", PRECISIONS, lacks),
-    COLUMN("offers", TEXT, offers),
-    COLUMN("host_isa", TEXT, host_isa),
-    COLUMN("trains_until", UNTIL, trains_until),
-    COLUMN("trains_source", TEXT, trains_source),
-    COLUMN("source", TEXT, source),
-    COLUMN("rates_source", TEXT, rates_source),
-    COLUMN("date", DATE, date),
-    COLUMN("year", WHOLE, year),
-    COLUMN("units", WHOLE, units),
-    COLUMN("base_mhz", WHOLE, base_mhz),
-    COLUMN("boost_mhz", WHOLE, boost_mhz),
-    COLUMN("watts", WHOLE, watts),
-    COLUMN("threads_per_core", WHOLE, threads_per_core),
-    COLUMN("vector_bits", WHOLE, vector_bits),
-    COLUMN("fp32_per_cycle", WHOLE, fp32_per_cycle),
-    COLUMN("memory_channels", WHOLE, memory_channels),
-    COLUMN("memory_gib", MEMORY, memory_mib),
-    COLUMN("l2_mib", MEMORY, l2_kib),
-    COLUMN("l3_mib", MEMORY, l3_kib),
-    COLUMN("memory_gbs", MILLI, memory_mbs),
-    COLUMN("link_gbs", MILLI, link_mbs),
-    COLUMN("host_gbs", MILLI, host_mbs),
-    COLUMN("fp64_tflops", MILLI, fp64_gflops),
-    COLUMN("fp32_tflops", MILLI, fp32_gflops),
-    COLUMN("tf32_tflops", MILLI, tf32_gflops),
-    COLUMN("fp16_tflops", MILLI, fp16_gflops),
-    COLUMN("bf16_tflops", MILLI, bf16_gflops),
-    COLUMN("fp8_tflops", MILLI, fp8_gflops),
-    COLUMN("int8_tops", MILLI, int8_gops),
-#undef COLUMN
-};
-enum { COLUMNS = sizeof columns / sizeof *columns, ALIASES = COLUMNS };
+#define NUMBER(name, kind, member)                                                                 \
+    {                                                                                              \
+        name, COLUMN_##kind, AT(member), COLUMN_ABSENT, NULL, 0, 1e6                               \
+    }
+static const struct column columns[] = {
+    {"name", COLUMN_STRING, AT(name)},
+    TEXT("vendor", vendor),
+    TEXT("architecture", architecture),
+    TEXT("part_of", part_of),
+    TEXT("lacks", lacks),
+    TEXT("offers", offers),
+    TEXT("host_isa", host_isa),
+    {"trains_until", COLUMN_DATE, AT(trains_until), COLUMN_ABSENT, never},
+    TEXT("trains_source", trains_source),
+    TEXT("source", source),
+    TEXT("rates_source", rates_source),
+    {"date", COLUMN_DATE, AT(date), COLUMN_ABSENT},
+    NUMBER("year", INT, year),
+    NUMBER("units", INT, units),
+    NUMBER("base_mhz", INT, base_mhz),
+    NUMBER("boost_mhz", INT, boost_mhz),
+    NUMBER("watts", INT, watts),
+    NUMBER("threads_per_core", INT, threads_per_core),
+    NUMBER("vector_bits", INT, vector_bits),
+    NUMBER("fp32_per_cycle", INT, fp32_per_cycle),
+    NUMBER("memory_channels", INT, memory_channels),
+    NUMBER("memory_gib", KIBI, memory_mib),
+    NUMBER("l2_mib", KIBI, l2_kib),
+    NUMBER("l3_mib", KIBI, l3_kib),
+    NUMBER("memory_gbs", MILLI, memory_mbs),
+    NUMBER("link_gbs", MILLI, link_mbs),
+    NUMBER("host_gbs", MILLI, host_mbs),
+    NUMBER("fp64_tflops", MILLI, fp64_gflops),
+    NUMBER("fp32_tflops", MILLI, fp32_gflops),
+    NUMBER("tf32_tflops", MILLI, tf32_gflops),
+    NUMBER("fp16_tflops", MILLI, fp16_gflops),
+    NUMBER("bf16_tflops", MILLI, bf16_gflops),
+    NUMBER("fp8_tflops", MILLI, fp8_gflops),
+    NUMBER("int8_tops", MILLI, int8_gops),
+    TEXT("aliases", aliases),
+    {0}};
 
-static bool is_text(enum kind kind)
+static int finish(const struct columns_row *at, void *row, struct err *err)
 {
-    return kind == TEXT || kind == DATE || kind == UNTIL || kind == PRECISIONS;
-}
-
-static int *number_of(struct device *device, size_t column)
-{
-    return (int *)(void *)((char *)device + columns[column].offset);
-}
-
-static char **text_of(struct device *device, size_t column)
-{
-    return (char **)(void *)((char *)device + columns[column].offset);
-}
-
-// Empty is 0: unknown.
-static int read_number(const struct csv *csv, int at, enum kind kind, int *out, struct err *err)
-{
-    int64_t nano = 0;
-    const char *text = csv_text(csv, at);
-    *out = 0;
-    if (!text || !*text)
-        return 0;
-    int rc = money_parse(text, &nano, err);
-    if (rc == 0 && (nano < 0 || nano > 1000000 * MONEY_UNIT))
-        rc = err_set(err, ERR_FORMAT, "'%s' is out of range", text);
-    if (rc == 0 && kind == WHOLE && nano % MONEY_UNIT != 0)
-        rc = err_set(err, ERR_FORMAT, "'%s' is not a whole number", text);
-    if (rc != 0)
-        return csv_context(csv, at, err);
-    int64_t milli = nano / (MONEY_UNIT / 1000);
-    *out = (int)(kind == WHOLE ? milli / 1000 : kind == MEMORY ? milli * 1024 / 1000 : milli);
-    return 0;
-}
-
-static const char *const precisions[] = {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8"};
-enum { PRECISION_COUNT = sizeof precisions / sizeof *precisions };
-
-static int read_text(const struct csv *csv, int at, enum kind kind, char **out, struct err *err)
-{
-    const char *text = csv_text(csv, at) ? csv_text(csv, at) : "", *list = text, *word;
-    int64_t day;
-    bool dated = kind == DATE || (kind == UNTIL && strcmp(text, NEVER) != 0);
-    if (dated && *text && files_day(text, &day, err) != 0)
-        return csv_context(csv, at, err);
-    while (kind == PRECISIONS && *list) {
+    const struct device *device = row;
+    struct devices *d = at->arg;
+    const char *list = device->lacks, *word;
+    while (*list) {
         size_t len = next_word(&list, &word), i = 0;
-        while (i < PRECISION_COUNT && !is_word(word, len, precisions[i]))
+        while (precisions[i] && !is_word(word, len, precisions[i]))
             i++;
-        if (i == PRECISION_COUNT)
-            return csv_fault(csv, at, err, "'%.*s' is not a precision: tf32, bf16, ...",
-                             len < 40 ? (int)len : 40, word);
+        if (!precisions[i])
+            return columns_fault(at, "lacks", err, "'%.*s' is not a precision: tf32, bf16, ...",
+                                 len < 40 ? (int)len : 40, word);
     }
-    *out = strdup(text);
-    return *out ? 0 : err_memory(err);
+    int rc = add_alias(d, device->name, strlen(device->name), d->list.count - 1, err);
+    if (rc == 0)
+        rc = add_aliases(d, device->aliases, d->list.count - 1, err);
+    return rc == 0 ? 0 : csv_context(at->csv, -1, err);
 }
 
-static int add_row(struct devices *d, const struct csv *csv, const int *at, struct err *err)
-{
-    TRY(array_grow(&d->devices, d->count, &d->capacity, sizeof *d->devices, err));
-    struct device *device = &d->devices[d->count++]; // its texts are released with `d`
-    memset(device, 0, sizeof *device);
-    for (size_t c = 0; c < COLUMNS; c++) {
-        enum kind kind = columns[c].kind;
-        TRY(is_text(kind) ? read_text(csv, at[c], kind, text_of(device, c), err)
-                          : read_number(csv, at[c], kind, number_of(device, c), err));
-    }
-    if (!*device->name)
-        return csv_fault(csv, at[0], err, "a device needs a name");
-    int rc = add_alias(d, device->name, strlen(device->name), d->count - 1, err);
-    if (rc == 0)
-        rc = add_aliases(d, csv_text(csv, at[ALIASES]), d->count - 1, err);
-    return rc == 0 ? 0 : csv_context(csv, -1, err);
-}
-
-static int read_table(struct devices *d, const char *path, struct err *err)
-{
-    struct csv csv;
-    const char *names[COLUMNS + 1];
-    int at[COLUMNS + 1];
-    for (size_t c = 0; c < COLUMNS; c++)
-        names[c] = columns[c].name;
-    names[ALIASES] = "aliases";
-    int rc = csv_open(&csv, path, NULL, err);
-    if (rc != 0)
-        return rc;
-    rc = csv_find(&csv, names, COLUMNS + 1, 1, at, err);
-    if (rc == 0)
-        rc = csv_only(&csv, names, COLUMNS + 1, err);
-    while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
-        rc = add_row(d, &csv, at, err);
-    csv_release(&csv);
-    return rc;
-}
+static const struct columns table = {columns, sizeof(struct device), true, finish};
 
 static int by_key(const void *a, const void *b)
 {
     const struct alias *x = a, *y = b;
     int order = strcmp(x->key, y->key);
     return order ? order : (x->device > y->device) - (x->device < y->device);
-}
-
-static int read_file(struct devices *d, bool own, const char *name, struct err *err)
-{
-    struct buf path = {0};
-    int rc = own ? files_own(name, &path, err) : files_shipped(name, &path, err);
-    if (rc == 0 && (!own || (path.len > 0 && access(buf_str(&path), F_OK) == 0)))
-        rc = read_table(d, buf_str(&path), err);
-    buf_release(&path);
-    return rc;
 }
 
 // A share of a whole GPU's figure; 0: unknown.
@@ -293,26 +209,28 @@ static void derive_part(const struct devices *d, struct device *part)
 
 int devices_open(struct devices **out, struct err *err)
 {
-    static const struct {
-        bool own; // read first, so that they win
-        const char *name;
-    } files[] = {{true, "gpus.csv"},
-                 {true, "cpus.csv"},
-                 {false, "devices/gpus.csv"},
-                 {false, "devices/cpus.csv"}};
+    // Both of the user's first, so that they win.
+    static const char *const own[] = {"gpus.csv", "cpus.csv"};
+    static const char *const shipped[] = {"devices/gpus.csv", "devices/cpus.csv"};
     struct devices *d = calloc(1, sizeof *d);
+    struct buf path = {0};
     *out = NULL;
     int rc = d ? 0 : err_memory(err);
-    for (size_t i = 0; i < sizeof files / sizeof *files && rc == 0; i++)
-        rc = read_file(d, files[i].own, files[i].name, err);
+    for (size_t i = 0; i < 4 && rc == 0; i++) {
+        buf_reset(&path);
+        rc = i < 2 ? files_own(own[i], &path, err) : files_shipped(shipped[i - 2], &path, err);
+        if (rc == 0)
+            rc = columns_load(&table, buf_str(&path), i < 2, &d->list, d, err);
+    }
+    buf_release(&path);
     if (rc != 0) {
         devices_close(d);
         return rc;
     }
     if (d->alias_count > 0)
         qsort(d->aliases, d->alias_count, sizeof *d->aliases, by_key);
-    for (size_t i = 0; i < d->count; i++)
-        derive_part(d, &d->devices[i]);
+    for (size_t i = 0; i < d->list.count; i++)
+        derive_part(d, &d->list.items[i]);
     *out = d;
     return 0;
 }
@@ -321,20 +239,16 @@ void devices_close(struct devices *d)
 {
     if (!d)
         return;
-    for (size_t i = 0; i < d->count; i++)
-        for (size_t c = 0; c < COLUMNS; c++)
-            if (is_text(columns[c].kind))
-                free(*text_of(&d->devices[i], c));
+    columns_release(&table, &d->list);
     for (size_t i = 0; i < d->alias_count; i++)
         free(d->aliases[i].key);
-    free(d->devices);
     free(d->aliases);
     free(d);
 }
 
 const struct device *device_at(const struct devices *d, size_t i)
 {
-    return d && i < d->count ? &d->devices[i] : NULL;
+    return d && i < d->list.count ? &d->list.items[i] : NULL;
 }
 
 bool device_trains(const struct device *device, int day)
@@ -388,7 +302,7 @@ const struct device *device_find(const struct devices *d, const char *text)
     }
     if (low == d->alias_count || strcmp(d->aliases[low].key, key) != 0)
         return NULL;
-    return &d->devices[d->aliases[low].device];
+    return &d->list.items[d->aliases[low].device];
 }
 
 // "PCIE-32GB": forms of a board and sizes of its memory, not another model such as "Ada".
@@ -422,8 +336,8 @@ size_t device_family(const struct devices *d, const char *text, const struct dev
         strcmp(asked, name) != 0)
         return count;
     size_t len = strlen(first->name);
-    for (size_t i = 0; i < d->count && count < most; i++) {
-        const struct device *other = &d->devices[i];
+    for (size_t i = 0; i < d->list.count && count < most; i++) {
+        const struct device *other = &d->list.items[i];
         bool fits = strncasecmp(other->name, first->name, len) == 0 && other->name[len] == '-' &&
                     is_form(other->name + len + 1);
         for (size_t j = 0; fits && j < count; j++) // the user's own table may repeat a row
@@ -456,8 +370,8 @@ const struct device *device_of_offer(const struct devices *d, const char *provid
     char offer[2 * NAME_MAX_BYTES];
     if ((size_t)snprintf(offer, sizeof offer, "%s/%s", provider, name) >= sizeof offer)
         return NULL;
-    for (size_t i = 0; d && i < d->count; i++)
-        if (has_offer(d->devices[i].offers, offer))
-            return &d->devices[i];
+    for (size_t i = 0; d && i < d->list.count; i++)
+        if (has_offer(d->list.items[i].offers, offer))
+            return &d->list.items[i];
     return NULL;
 }

@@ -32,6 +32,7 @@ struct device {
     int fp64_gflops, fp32_gflops; // dense peaks in GFLOP/s, without matrix units
     int tf32_gflops, fp16_gflops, bf16_gflops, fp8_gflops; // of matrix units, sums in fp32
     int int8_gops;
+    char *aliases;      // "A100;A100-SXM4-40GB"
     char *part_of;      // MIG: the whole GPU; rates not listed follow from its own
     char *lacks;        // precisions it cannot compute in, "bf16;fp8": see device_lacks()
     char *offers;       // processors: offers that have them, "aws/c7a.*;aws/m7a.*"

@@ -27,22 +27,6 @@ int files_own(const char *name, struct buf *path, struct err *err)
     return rc == 0 ? buf_check(path, err) : err_memory(err);
 }
 
-int files_both(const char *own, const char *shipped, files_visit_fn *read, void *arg,
-               struct err *err)
-{
-    struct buf path = {0};
-    int rc = files_own(own, &path, err);
-    if (rc == 0 && path.len > 0 && access(buf_str(&path), F_OK) == 0)
-        rc = read(arg, buf_str(&path), err);
-    buf_reset(&path);
-    if (rc == 0)
-        rc = files_shipped(shipped, &path, err);
-    if (rc == 0)
-        rc = read(arg, buf_str(&path), err);
-    buf_release(&path);
-    return rc;
-}
-
 int files_day(const char *text, int64_t *day, struct err *err)
 {
     int64_t s;

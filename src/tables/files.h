@@ -21,10 +21,6 @@ typedef int files_visit_fn(void *arg, const char *path, struct err *err);
 int files_each(const char *dir, const char *ending, files_visit_fn *visit, void *arg,
                struct err *err) MUST_USE;
 
-// Reads the user's table `own`, if there is one, then the shipped one.
-int files_both(const char *own, const char *shipped, files_visit_fn *read, void *arg,
-               struct err *err) MUST_USE;
-
 // A date in a table, "2026-01-31", in days since 1970. ERR_FORMAT for anything else.
 int files_day(const char *text, int64_t *day, struct err *err) MUST_USE;
 

@@ -17,8 +17,8 @@
 #include "base/err.h"
 
 struct rates_row {
-    const char *provider, *offer; // belong to the table
-    const char *currency;
+    char *provider, *offer; // belong to the table
+    char *currency;
     int64_t discount_permille; // 0: none
     int64_t credit;            // nano-units; 0: none. See rates_credit()
     int64_t rate;              // nano-units per hour; -1: the list price

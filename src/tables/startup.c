@@ -1,124 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tables/startup.h"
 
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/csv.h"
-#include "base/money.h"
-#include "tables/files.h"
 #include "record/field.h"
-
-#define MOST_NS (INT64_C(86400) * NS_PER_S)
+#include "tables/columns.h"
 
 struct startups {
     LIST_OF(struct startup_row) rows; // the user's own first
 };
 
-enum { PROVIDER, MACHINE, PART, SECONDS, LOW, HIGH, SOURCE, DATE, COLUMNS };
-static const char *const names[COLUMNS] = {"provider", "machine", "part",   "seconds",
-                                           "low",      "high",    "source", "date"};
+enum { DAY_S = 86400 };
+static const char *const machines[] = {"vm", "container", "bare-metal", "any", NULL};
+static const char *const parts[] = {"boot", "image", "kernels", NULL};
 
-// Seconds have the nine decimals of money.
-static int read_time(const struct csv *csv, int column, int64_t *ns, struct err *err)
+#define AT(member) offsetof(struct startup_row, member)
+static const struct column columns[] = {{"provider", COLUMN_TEXT, AT(provider)},
+                                        {"machine", COLUMN_TEXT, AT(machine), .words = machines},
+                                        {"part", COLUMN_TEXT, AT(part), .words = parts},
+                                        {"seconds", COLUMN_NANO, AT(ns), .most = DAY_S},
+                                        {"low", COLUMN_NANO, AT(low_ns), .most = DAY_S},
+                                        {"high", COLUMN_NANO, AT(high_ns), .most = DAY_S},
+                                        {"source", COLUMN_TEXT, AT(source), COLUMN_EMPTY},
+                                        {"date", COLUMN_JOINED, AT(source), COLUMN_EMPTY},
+                                        {0}};
+
+static int finish(const struct columns_row *at, void *arg, struct err *err)
 {
-    int rc = money_parse(csv_text(csv, column), ns, err);
-    if (rc == 0 && (*ns < 0 || *ns > MOST_NS))
-        rc = err_set(err, ERR_FORMAT, "expected 0 to 86400 seconds");
-    return rc == 0 ? 0 : csv_context(csv, column, err);
+    const struct startup_row *row = arg;
+    return row->low_ns <= row->ns && row->ns <= row->high_ns
+               ? 0
+               : columns_fault(at, "low", err, "expected low, seconds and high in ascending order");
 }
 
-// A misspelt word would hide the row that it was meant to replace.
-static int check_word(const struct csv *csv, int column, const char *const *words, struct err *err)
-{
-    const char *text = csv_text(csv, column);
-    for (size_t i = 0; words[i]; i++)
-        if (strcmp(words[i], text) == 0)
-            return 0;
-    struct buf expected = {0};
-    for (size_t i = 0; words[i]; i++)
-        buf_printf(&expected, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
-    int rc = buf_check(&expected, err);
-    if (rc == 0) {
-        err_set(err, ERR_FORMAT, "expected %s", buf_str(&expected));
-        rc = csv_context(csv, column, err);
-    }
-    buf_release(&expected);
-    return rc;
-}
-
-static int read_row(const struct csv *csv, const int *at, struct startup_row *row, struct err *err)
-{
-    static const char *const machines[] = {"vm", "container", "bare-metal", "any", NULL};
-    static const char *const parts[] = {"boot", "image", "kernels", NULL};
-    struct buf source = {0};
-    int rc = *csv_text(csv, at[PROVIDER]) ? check_word(csv, at[MACHINE], machines, err)
-                                          : csv_fault(csv, at[PROVIDER], err, "no provider");
-    if (rc == 0)
-        rc = check_word(csv, at[PART], parts, err);
-    if (rc == 0)
-        rc = read_time(csv, at[SECONDS], &row->ns, err);
-    if (rc == 0)
-        rc = read_time(csv, at[LOW], &row->low_ns, err);
-    if (rc == 0)
-        rc = read_time(csv, at[HIGH], &row->high_ns, err);
-    if (rc == 0 && (row->low_ns > row->ns || row->high_ns < row->ns))
-        rc = csv_fault(csv, at[LOW], err, "expected low, seconds and high in ascending order");
-    buf_printf(&source, "%s, %s", csv_text(csv, at[SOURCE]), csv_text(csv, at[DATE]));
-    if (rc == 0)
-        rc = text_take(&row->source, &source, err);
-    if (rc == 0)
-        rc = TEXTS_SET(err, {&row->provider, csv_text(csv, at[PROVIDER])},
-                       {&row->machine, csv_text(csv, at[MACHINE])},
-                       {&row->part, csv_text(csv, at[PART])});
-    buf_release(&source);
-    return rc;
-}
-
-static int read_file(void *arg, const char *path, struct err *err)
-{
-    struct startups *startups = arg;
-    struct csv csv;
-    int at[COLUMNS] = {0};
-    int rc = csv_open(&csv, path, NULL, err);
-    if (rc != 0)
-        return rc;
-    rc = csv_find(&csv, names, COLUMNS, COLUMNS, at, err);
-    while (rc == 0 && (rc = csv_next(&csv, err)) > 0) {
-        struct startup_row *row = LIST_ADD(&startups->rows, err);
-        rc = row ? read_row(&csv, at, row, err) : ERR_MEMORY;
-    }
-    csv_release(&csv);
-    return rc;
-}
+static const struct columns table = {columns, sizeof(struct startup_row), false, finish};
 
 int startups_open(struct startups **out, struct err *err)
 {
-    struct startups *startups = calloc(1, sizeof *startups);
-    *out = NULL;
-    if (!startups)
-        return err_memory(err);
-    int rc = files_both("startup.csv", "startup.csv", read_file, startups, err);
-    if (rc == 0)
-        *out = startups;
-    else
-        startups_close(startups);
+    int rc;
+    *out = columns_new(&table, "startup.csv", "startup.csv", &rc, err);
     return rc;
 }
 
 void startups_close(struct startups *startups)
 {
-    for (size_t i = 0; startups && i < startups->rows.count; i++) {
-        struct startup_row *row = &startups->rows.items[i];
-        free(row->provider);
-        free(row->machine);
-        free(row->part);
-        free(row->source);
-    }
-    if (startups)
-        free(startups->rows.items);
-    free(startups);
+    columns_free(&table, startups);
 }
 
 // A provider rents out the kind of machine that its own row says, and whole machines.

@@ -523,7 +523,7 @@ def kinds():
     with own("startup.csv", head + "runpod,any,boot,10,10,10,mine,2026-11-01\n"):
         same(bill(*args, "runpod/pod")["startup_s"], 10.0 + 270.0)
     for row, expected in (("aws,VM,boot", "expected vm, container, bare-metal or any"),
-                          ("aws,vm,bot", "expected boot, image or kernels"), (",vm,boot", "column 'provider': no provider")):
+                          ("aws,vm,bot", "expected boot, image or kernels"), (",vm,boot", "column 'provider': expected a value")):
         with own("startup.csv", head + row + ",10,10,10,mine,2026-11-01\n"):
             text = fare("quote", RUN + "here", "--offer", "aws/fast", code=1)
         assert expected in " ".join(text.split()) and "startup.csv" in text, text

@@ -101,7 +101,7 @@ static void malformed(void **state)
         {"date,currency,usd,source\n2020-01-01,USD,1,x\n", "column 'currency'"},
         {"date,currency,usd,source\n2020-01-01,EUROS,1,x\n", "column 'currency'"},
         {"date,currency,usd,source\n2020-01-01,EUR,0,x\n",
-         "line 2, column 'usd': expected a rate above zero"},
+         "line 2, column 'usd': '0' is out of range: expected more than 0"},
         {"date,currency,usd,source\n2020-01-01,EUR,-1,x\n", "column 'usd'"},
         {"date,currency,usd,source\n2020-01-01,EUR,1e400,x\n", "column 'usd'"},
         {"date,currency,usd,source\n2020-01-01,EUR,NaN,x\n", "column 'usd'"},

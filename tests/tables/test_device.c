@@ -422,7 +422,7 @@ static void the_users_table_wins(void **state)
         {"name,lacks\nX,bf16;fp7\n", "'fp7' is not a precision"},
         {"name,lacks\nX,;\n", "'' is not a precision"},
         {"name,date\nX,yesterday\n", "line 2, column 'date'"},
-        {"name,vendor\n,nvidia\n", "a device needs a name"},
+        {"name,vendor\n,nvidia\n", "column 'name': expected a value"},
         {"name,bf16_tflop\nX,1\n", "bf16_tflop"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

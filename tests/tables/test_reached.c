@@ -93,7 +93,7 @@ static void faults_name_their_place(void **state)
         {"gpu,H100,copy,,nan,a,b,2026-11-16\n", "column 'rate'"},
         {"gpu,H100,copy,,inf,a,b,2026-11-16\n", "column 'rate'"},
         {"gpu,H100,copy,,1e9,a,b,2026-11-16\n", "column 'rate'"},
-        {"gpu,H100,copy,,,a,b,2026-11-16\n", "a row needs a rate"},
+        {"gpu,H100,copy,,,a,b,2026-11-16\n", "column 'rate': expected a value"},
         {"gpu,H100,copy,,1,a,b,today\n", "column 'date'"},
         {"gpu,H100,copy\n", "line 2"},
     };

@@ -8,27 +8,16 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/csv.h"
-#include "base/money.h"
-#include "tables/files.h"
-
-enum { MOST_ROWS = 4096, MOST_COLUMNS = 16 };
-
-struct column {
-    const char *name;
-    size_t at;
-    bool text;
-    bool may_be_empty;  // a number is then -1
-    double least, most; // numbers
-};
+#include "tables/columns.h"
 
 #define TEXT(type, member, title)                                                                  \
     {                                                                                              \
-        .name = title, .at = offsetof(struct type, member), .text = true                           \
+        title, COLUMN_TEXT, offsetof(struct type, member)                                          \
     }
 #define NUMBER(type, member, title, from, to)                                                      \
     {                                                                                              \
-        .name = title, .at = offsetof(struct type, member), .least = from, .most = to              \
+        .name = title, .kind = COLUMN_REAL, .at = offsetof(struct type, member), .least = from,    \
+        .most = to                                                                                 \
     }
 
 static const struct column model_columns[] = {
@@ -43,8 +32,10 @@ static const struct column pattern_columns[] = {
     TEXT(estimate_pattern, pattern, "pattern"), TEXT(estimate_pattern, kind, "kind"), {0}};
 static const struct column bound_columns[] = {
     TEXT(estimate_bound, bound, "bound"),
-    {"busy_from", offsetof(struct estimate_bound, busy_from), false, true, 0, 1},
-    {"busy_below", offsetof(struct estimate_bound, busy_below), false, true, 0, 1},
+    {"busy_from", COLUMN_REAL, offsetof(struct estimate_bound, busy_from), COLUMN_EMPTY, NULL, 0, 1,
+     -1},
+    {"busy_below", COLUMN_REAL, offsetof(struct estimate_bound, busy_below), COLUMN_EMPTY, NULL, 0,
+     1, -1},
     NUMBER(estimate_bound, power, "power", 0, 2),
     {0}};
 static const struct column class_columns[] = {TEXT(estimate_powers, name, "class"),
@@ -66,7 +57,7 @@ static const struct column error_columns[] = {
     NUMBER(estimate_errors, factor[ESTIMATE_95], "factor95", 1, 1e6),
     NUMBER(estimate_errors, pairs, "pairs", 0, 1e9),
     TEXT(estimate_errors, sources, "sources"),
-    {"borrowed", offsetof(struct estimate_errors, borrowed), true, true, 0, 0},
+    {"borrowed", COLUMN_TEXT, offsetof(struct estimate_errors, borrowed), COLUMN_EMPTY},
     {0}};
 static const struct column scaling_columns[] = {
     TEXT(estimate_scaling, link, "link"),
@@ -88,41 +79,42 @@ static const struct column launch_columns[] = {
 static const struct column constant_columns[] = {
     TEXT(estimate_constant, name, "name"), NUMBER(estimate_constant, value, "value", 0, 1e9), {0}};
 
-static const char *check_pattern(const struct estimate_tables *tables, const void *row)
+static int check_pattern(const struct columns_row *at, void *row, struct err *err)
 {
     const struct estimate_pattern *p = row;
-    return estimate_model(tables, p->kind) ? NULL : "no such kind in model.csv";
+    return estimate_model(at->arg, p->kind)
+               ? 0
+               : columns_fault(at, "kind", err, "no such kind in model.csv");
 }
 
-static const char *check_errors(const struct estimate_tables *tables, const void *row)
+static int check_errors(const struct columns_row *at, void *row, struct err *err)
 {
     const struct estimate_errors *e = row;
-    (void)tables;
     for (size_t i = 1; i < ESTIMATE_LEVELS; i++)
         if (e->factor[i] < e->factor[i - 1])
-            return "expected factors in ascending order";
-    return NULL;
+            return columns_fault(at, NULL, err, "expected factors in ascending order");
+    return 0;
 }
 
-static const char *check_scaling(const struct estimate_tables *tables, const void *row)
+static int check_scaling(const struct columns_row *at, void *row, struct err *err)
 {
     const struct estimate_scaling *s = row;
-    (void)tables;
-    return s->low <= s->median && s->median <= s->high ? NULL
-                                                       : "expected low90, median and high90 in "
-                                                         "ascending order";
+    return s->low <= s->median && s->median <= s->high
+               ? 0
+               : columns_fault(at, NULL, err,
+                               "expected low90, median and high90 in ascending order");
 }
 
 static const struct file {
     const char *name;
-    const struct column *columns;
-    size_t list, size;
-    const char *(*check)(const struct estimate_tables *tables, const void *row); // (optional)
+    struct columns columns;
+    size_t list;
 } files[] = {
 #define FILE_OF(name, columns, list, check)                                                        \
     {                                                                                              \
-        "estimate/" name ".csv", columns, offsetof(struct estimate_tables, list),                  \
-            sizeof *((struct estimate_tables *)0)->list.items, check                               \
+        "estimate/" name ".csv",                                                                   \
+            {columns, sizeof *((struct estimate_tables *)0)->list.items, false, check},            \
+            offsetof(struct estimate_tables, list)                                                 \
     }
     FILE_OF("model", model_columns, models, NULL), // before kinds, which it checks
     FILE_OF("kinds", pattern_columns, patterns, check_pattern),
@@ -136,93 +128,14 @@ static const struct file {
 };
 enum { FILES = sizeof files / sizeof *files };
 
-static char **text_at(void *row, const struct column *c)
-{
-    return (char **)(void *)((char *)row + c->at);
-}
-
-static int read_number(const struct csv *csv, int at, const struct column *c, double *out,
-                       struct err *err)
-{
-    const char *text = csv_text(csv, at);
-    int64_t nano;
-    *out = -1;
-    if (c->may_be_empty && *text == '\0')
-        return 0;
-    if (money_parse(text, &nano, err) != 0)
-        return csv_context(csv, at, err);
-    double value = (double)nano / (double)MONEY_UNIT;
-    if (value < c->least || value > c->most)
-        return csv_fault(csv, at, err, "'%.40s' is out of range: expected %g to %g", text, c->least,
-                         c->most);
-    *out = value;
-    return 0;
-}
-
-static int read_row(const struct csv *csv, const int *at, const struct file *file,
-                    struct estimate_tables *tables, void *row, struct err *err)
-{
-    for (size_t i = 0; file->columns[i].name; i++) {
-        const struct column *c = &file->columns[i];
-        if (!c->text) {
-            double *number = (double *)(void *)((char *)row + c->at);
-            TRY(read_number(csv, at[i], c, number, err));
-        } else if (*csv_text(csv, at[i]) != '\0') {
-            TRY(text_set(text_at(row, c), csv_text(csv, at[i]), err));
-        }
-        if (c->text && !c->may_be_empty && !*text_at(row, c))
-            return csv_fault(csv, at[i], err, "expected a word");
-    }
-    const char *fault = file->check ? file->check(tables, row) : NULL;
-    return fault ? csv_fault(csv, -1, err, "%s", fault) : 0;
-}
-
-static int read_file(struct estimate_tables *tables, const struct file *file, const char *path,
-                     struct err *err)
-{
-    const char *names[MOST_COLUMNS];
-    int at[MOST_COLUMNS] = {0};
-    size_t count = 0;
-    struct csv csv;
-    struct list *list = (struct list *)(void *)((char *)tables + file->list);
-    for (; file->columns[count].name; count++)
-        names[count] = file->columns[count].name;
-    TRY(csv_open(&csv, path, NULL, err));
-    int rc = csv_find(&csv, names, count, count, at, err);
-    while (rc == 0 && (rc = csv_next(&csv, err)) > 0) {
-        void *row = list->count < MOST_ROWS ? list_add(list, file->size, err) : NULL;
-        if (row)
-            rc = read_row(&csv, at, file, tables, row, err);
-        else
-            rc = list->count < MOST_ROWS ? ERR_MEMORY
-                                         : csv_fault(&csv, -1, err, "more than %d rows", MOST_ROWS);
-    }
-    csv_release(&csv);
-    return rc;
-}
-
-static int read_both(struct estimate_tables *tables, const struct file *file, struct err *err)
-{
-    struct buf shipped = {0}, own = {0};
-    int rc = files_shipped(file->name, &shipped, err);
-    if (rc == 0)
-        rc = files_own(file->name, &own, err);
-    if (rc == 0 && own.len > 0 && access(buf_str(&own), F_OK) == 0)
-        rc = read_file(tables, file, buf_str(&own), err);
-    if (rc == 0)
-        rc = read_file(tables, file, buf_str(&shipped), err);
-    buf_release(&shipped);
-    buf_release(&own);
-    return rc;
-}
-
 int estimate_tables_open(struct estimate_tables **out, struct err *err)
 {
     struct estimate_tables *tables = calloc(1, sizeof *tables);
     *out = NULL;
     int rc = tables ? 0 : err_memory(err);
     for (size_t i = 0; i < FILES && rc == 0; i++)
-        rc = read_both(tables, &files[i], err);
+        rc = columns_both(&files[i].columns, files[i].name, files[i].name,
+                          (char *)tables + files[i].list, tables, err);
     if (rc == 0 && !estimate_model(tables, "unknown"))
         rc = err_set(err, ERR_FORMAT, "estimate/model.csv: expected a row of kind 'unknown'");
     if (rc == 0)
@@ -234,14 +147,8 @@ int estimate_tables_open(struct estimate_tables **out, struct err *err)
 
 void estimate_tables_close(struct estimate_tables *tables)
 {
-    for (size_t f = 0; tables && f < FILES; f++) {
-        struct list *list = (struct list *)(void *)((char *)tables + files[f].list);
-        for (size_t i = 0; i < list->count; i++)
-            for (const struct column *c = files[f].columns; c->name; c++)
-                if (c->text)
-                    free(*text_at((char *)list->items + i * files[f].size, c));
-        free(list->items);
-    }
+    for (size_t f = 0; tables && f < FILES; f++)
+        columns_release(&files[f].columns, (char *)tables + files[f].list);
     free(tables);
 }
 

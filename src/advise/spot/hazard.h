@@ -120,7 +120,7 @@ struct warning {
     char *provider, *source; // `source` ends in its date
     char *words;             // null: none
     int64_t ns;              // -1: unknown
-    bool by_price;           // whoever bids more gets it
+    char *taken;             // "capacity", or "price": whoever bids more gets it
 };
 
 struct warnings {
