@@ -87,6 +87,13 @@ def send(pids, number):
             pass
 
 
+def lose(fare):
+    """The machine is gone, with all of its processes at once."""
+    everything = [fare.pid, *children(fare.pid)]
+    send(everything, signal.SIGSTOP)
+    send({*everything, *children(fare.pid)}, signal.SIGKILL)
+
+
 class Link:
     """The network between a machine and the S3 server: it can be cut, or slow. `note` is told of each save that the server has."""
 
@@ -259,9 +266,7 @@ class Rehearsal:
         elif what == "fare":
             send([fare.pid], signal.SIGKILL)
         elif what == "machine":
-            everything = [fare.pid] + children(fare.pid)
-            send(everything, signal.SIGSTOP)
-            send(set(everything + children(fare.pid)), signal.SIGKILL)
+            lose(fare)
         elif what == "term":
             self.announced[fare.name] = now + 3  # --notice signal@3s
             send([fare.pid], signal.SIGTERM)
@@ -304,7 +309,7 @@ class Rehearsal:
         self.wait(fare, 4)
         if fare.poll() is None and other.poll() is None:
             # The ousted one waits for the other: both live, one with a job.
-            send([fare.pid] + children(fare.pid), signal.SIGKILL)
+            lose(fare)
         self.next = other
 
     def disk_full(self, seconds):
@@ -437,9 +442,7 @@ class Rehearsal:
         return False
 
     def start_wrong(self, what, fare):
-        everything = [fare.pid] + children(fare.pid)
-        send(everything, signal.SIGSTOP)
-        send(set(everything + children(fare.pid)), signal.SIGKILL)
+        lose(fare)
         fare.wait()
         self.settle()
         before, begun, home = self.saves()[0], len(self.lines()), self.place()
@@ -458,7 +461,7 @@ class Rehearsal:
         code = self.wait(other, 4 * self.lease_s + 60)
         self.faults.append((began, time.monotonic()))
         if code is None:
-            send([other.pid] + children(other.pid), signal.SIGKILL)
+            lose(other)
             other.wait()
         right()
         first = [int(line[3]) for line in self.lines()[begun:] if line[2] == "start"]
@@ -614,7 +617,7 @@ class Rehearsal:
     def close(self, keep):
         for fare in self.alive:
             if fare.poll() is None:
-                send([fare.pid] + children(fare.pid), signal.SIGKILL)
+                lose(fare)
                 fare.wait()
         while os.path.ismount(self.store):
             if subprocess.run(["umount", "-l", str(self.store)], stderr=subprocess.DEVNULL).returncode != 0:
@@ -759,8 +762,8 @@ def one(fare, seed):
 def end(*_):
     """No more are begun, and those under way are cut."""
     ending.set()
-    for r in list(playing):
-        send([pid for fare in r.alive if fare.poll() is None for pid in (fare.pid, *children(fare.pid))], signal.SIGKILL)
+    for fare in [fare for r in list(playing) for fare in r.alive if fare.poll() is None]:
+        lose(fare)
 
 
 def main():
