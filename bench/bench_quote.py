@@ -43,22 +43,27 @@ def once(*args):
     return 1e3 * (time.monotonic() - start)
 
 
-folder = Path(tempfile.mkdtemp(prefix="fare-bench-"))
-try:
-    os.environ.update(XDG_DATA_HOME=str(folder), XDG_CONFIG_HOME=str(folder / "config"), FARE_METADATA="off")
-    (folder / "run.jsonl").write_text(json.dumps(RUN) + "\n")
-    once("runs", "import", folder / "run.jsonl")
-    for size in SIZES:
-        made(folder / "made.csv", size)
-        book = folder / f"book-{size}"
-        once("prices", "import", folder / "made.csv", "--book", book)
-        for name, args in (("quote", []), ("quote --gpu h100 --kind spot", ["--gpu", "h100", "--kind", "spot"]),
-                           ("quote --offer OFFER", ["--offer", "p0/type-0"]), ("quote --all", ["--all"]),
-                           ("quote --all --json", ["--all", "--json"])):
-            times = [once("quote", RUN["id"], *args, "--book", book) for _ in range(11)][1:]
-            print(f"{size:9,} offers: {name:32}{statistics.median(times):8.1f} ms"
-                  + ("   asked 100 ms" if size == 200000 and name == "quote" else ""))
-        best = min(once("quote", "cnn", "--book", book) for _ in range(5))
-        print(f"{size:9,} offers: {'quote cnn, best of five':32}{best:8.1f} ms" + ("   asked 150 ms" if size == 200000 else ""))
-finally:
-    shutil.rmtree(folder)
+def main():
+    folder = Path(tempfile.mkdtemp(prefix="fare-bench-"))
+    try:
+        os.environ.update(XDG_DATA_HOME=str(folder), XDG_CONFIG_HOME=str(folder / "config"), FARE_METADATA="off")
+        (folder / "run.jsonl").write_text(json.dumps(RUN) + "\n")
+        once("runs", "import", folder / "run.jsonl")
+        for size in SIZES:
+            made(folder / "made.csv", size)
+            book = folder / f"book-{size}"
+            once("prices", "import", folder / "made.csv", "--book", book)
+            for name, args in (("quote", []), ("quote --gpu h100 --kind spot", ["--gpu", "h100", "--kind", "spot"]),
+                               ("quote --offer OFFER", ["--offer", "p0/type-0"]), ("quote --all", ["--all"]),
+                               ("quote --all --json", ["--all", "--json"])):
+                times = [once("quote", RUN["id"], *args, "--book", book) for _ in range(11)][1:]
+                print(f"{size:9,} offers: {name:32}{statistics.median(times):8.1f} ms"
+                      + ("   asked 100 ms" if size == 200000 and name == "quote" else ""))
+            best = min(once("quote", "cnn", "--book", book) for _ in range(5))
+            print(f"{size:9,} offers: {'quote cnn, best of five':32}{best:8.1f} ms" + ("   asked 150 ms" if size == 200000 else ""))
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

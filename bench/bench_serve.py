@@ -76,9 +76,11 @@ def script(addresses):
 
 
 IDS = []
+
+
 class Server:
-    def __init__(self, ledger):
-        self.process = subprocess.Popen([FARE, "serve", "--listen", "127.0.0.1:0", "--ledger", str(ledger)],
+    def __init__(self, ledger, fare=FARE):
+        self.process = subprocess.Popen([fare, "serve", "--listen", "127.0.0.1:0", "--ledger", str(ledger)],
                                         stdout=subprocess.PIPE, text=True)
         self.url = re.search(r"http://\S+", self.process.stdout.readline()).group(0)
 
@@ -171,29 +173,40 @@ def memory(server, folder):
     return flat
 
 
-os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:2]))
-folder = Path(tempfile.mkdtemp(prefix="fare-bench-"))
-server, good = None, True
-try:
-    os.environ.update(XDG_DATA_HOME=str(folder), XDG_CONFIG_HOME=str(folder), FARE_METADATA="off")
+def fill(folder, runs=RUNS, fare=FARE):
+    """A ledger with so many runs; IDS has theirs, the newest first."""
     with open(folder / "runs.jsonl", "w") as f:
-        for i in range(RUNS):
+        for i in range(runs):
             line = record(i)
             IDS.append(json.loads(line[:200].split(',"started"')[0] + "}")["id"])
             f.write(line + "\n")
     IDS.reverse()
     ledger = folder / "ledger.db"
-    subprocess.run([FARE, "runs", "import", str(folder / "runs.jsonl"), "--ledger", str(ledger)], check=True,
+    subprocess.run([fare, "runs", "import", str(folder / "runs.jsonl"), "--ledger", str(ledger)], check=True,
                    stdout=subprocess.DEVNULL)
-    if ONLY != "memory":
-        server = Server(ledger)
-        good &= pages(server, folder)
-        server.stop()
-    if ONLY != "pages":
-        server = Server(ledger)
-        good &= memory(server, folder)
-finally:
-    if server:
-        server.stop()
-    shutil.rmtree(folder)
-sys.exit(not good)
+    return ledger
+
+
+def main():
+    os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:2]))
+    folder = Path(tempfile.mkdtemp(prefix="fare-bench-"))
+    server, good = None, True
+    try:
+        os.environ.update(XDG_DATA_HOME=str(folder), XDG_CONFIG_HOME=str(folder), FARE_METADATA="off")
+        ledger = fill(folder)
+        if ONLY != "memory":
+            server = Server(ledger)
+            good &= pages(server, folder)
+            server.stop()
+        if ONLY != "pages":
+            server = Server(ledger)
+            good &= memory(server, folder)
+    finally:
+        if server:
+            server.stop()
+        shutil.rmtree(folder)
+    sys.exit(not good)
+
+
+if __name__ == "__main__":
+    main()
