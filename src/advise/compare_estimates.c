@@ -6,7 +6,7 @@
 
 #include "advise/compare_parts.h"
 #include "advise/estimates.h"
-#include "bill/local.h"
+#include "bill/price.h"
 
 struct target {
     const char *name;

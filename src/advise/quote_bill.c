@@ -15,7 +15,7 @@
 #include "advise/spot/policy.h"
 #include "base/clock.h"
 #include "base/units.h"
-#include "bill/local.h"
+#include "bill/price.h"
 #include "book/listing.h"
 
 static const char *machine_words(const struct run_machine *m)

@@ -276,7 +276,8 @@ static int own_power(struct quote_job *job, struct err *err)
     if (own->use_s_a_month == 0) // a page: nothing was given
         own->busy_mw = own->idle_mw = own->kwh = -1;
     const struct power_given given = {own->busy_mw, own->kwh};
-    if (job->runs.count == 0 || job->ask.own_gpu)
+    bool asked = own->kwh >= 0 || job->wishes.buy;
+    if (!asked || job->runs.count == 0 || job->ask.own_gpu)
         return 0;
     TRY(power_of_run(job->ask.market, &job->runs.items[0], &given, &job->wishes.power, err));
     own->busy_mw = job->wishes.power.mw;

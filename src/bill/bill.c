@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
-#include "bill/local.h"
+#include "bill/price.h"
 #include "book/listing.h"
 
 #define DAY_S             INT64_C(86400)

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "book/book.h"
-#include "book/timeline.h"
+#include "book/image.h"
 #include "book/stock.h"
 
 struct making {

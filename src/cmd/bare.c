@@ -16,7 +16,7 @@
 #include "cmd/values.h"
 #include "cmd/report.h"
 #include "cmd/run_text.h"
-#include "bill/local.h"
+#include "bill/price.h"
 #include "record/bill.h"
 #include "record/compare.h"
 #include "record/dispatch.h"

@@ -11,7 +11,7 @@
 #include "cmd/values.h"
 #include "ledger/published.h"
 #include "ledger/row.h"
-#include "bill/local.h"
+#include "bill/price.h"
 #include "view/compare.h"
 
 struct compare_cmd_options {

@@ -14,7 +14,7 @@
 #include "ledger/ledger.h"
 #include "bill/bill.h"
 #include "bill/cron.h"
-#include "bill/local.h"
+#include "bill/price.h"
 #include "record/read.h"
 #include "record/schedule.h"
 

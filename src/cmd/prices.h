@@ -5,7 +5,7 @@
 
 #include "advise/quote_job.h"
 #include "cmd/cmd.h"
-#include "bill/local.h"
+#include "bill/price.h"
 #include "book/listing.h"
 
 // The options of all subcommands; each has a table with those it takes.

@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/values.h"
-#include "bill/local.h"
+#include "bill/price.h"
 #include "view/compare.h"
 #include "view/gpu.h"
 #include "view/html.h"

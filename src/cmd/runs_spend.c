@@ -6,7 +6,7 @@
 #include "base/money.h"
 #include "cmd/runs.h"
 #include "cmd/table.h"
-#include "bill/local.h"
+#include "bill/price.h"
 #include "view/spending.h"
 #include "advise/spend/budget.h"
 #include "advise/spend/spend.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes of a spot price from several files: what is one series, by hand.
 #include "book/scratch.h"
-#include "book/timeline.h"
+#include "book/image.h"
 
 #define DAY_S INT64_C(86400)
 #define HOLE  INT64_C(0)
