@@ -111,7 +111,8 @@ void out_doc(struct out *out, const struct doc *doc)
     out->text.failed |= doc->failed;
     for (size_t i = 0; i < doc->count && !out->text.failed; i++) {
         const struct doc_block *block = &doc->blocks[i];
-        if (block->kind == DOC_UNFOLD || (block->table && block->table->row_count == 0))
+        if (block->kind == DOC_UNFOLD || (block->table && block->table->row_count == 0) ||
+            (block->kind == DOC_SENTENCE && block->role == DOC_DRAWN))
             continue;
         bool heading = block->kind == DOC_HEADING || block->kind == DOC_FOLD;
         bool apart = block->kind == DOC_SENTENCE && (last == DOC_TABLE || last == DOC_ITEM);

@@ -48,6 +48,7 @@ enum cell_kind {
     CELL_NUMBER,  // three digits: "18.3", "4160"
     CELL_SCORE,   // four: "25.31"
     CELL_AMOUNT,  // of money: "0.0546"
+    CELL_DATE,    // a text that stands with the figures
     CELL_BAR,     // `amount` to the scale of its column; on pages only
 };
 
@@ -55,7 +56,7 @@ struct chip {
     enum part_tone tone;
     const char *text; // null: none
 };
-enum { CELL_CHIPS = 4 };
+enum { CELL_CHIPS = 5 };
 
 // All members but the kind are optional.
 struct cell {
@@ -122,6 +123,7 @@ enum doc_role {
     DOC_VERDICT, // the answer
     DOC_ASIDE,   // an explanation, paler
     DOC_HINT,    // what to type; on a terminal only
+    DOC_DRAWN,   // about what a page draws; there only
 };
 
 enum doc_style { DOC_NORMAL, DOC_TOTAL, DOC_PALE, DOC_BAD, DOC_WARN }; // of a row

@@ -135,6 +135,27 @@ static const char *around(const struct doc_block *block, bool end)
     return NULL;
 }
 
+// A sentence; commands in it, between quotes, are set as such.
+static void put_sentence(struct buf *out, const struct doc_block *block)
+{
+    static const char *const begins[] = {
+        [DOC_ASIDE] = "<p class=\"mute\">", [DOC_DRAWN] = "<p class=\"mute more\">"};
+    const char *text = block->text, *begin = begins[block->role], *from, *to;
+    buf_adds(out, begin ? begin : "<p>");
+    while ((from = strstr(text, "'fare ")) && (to = strchr(from + 1, '\''))) {
+        struct buf before = {0}, command = {0};
+        buf_add(&before, text, (size_t)(from - text));
+        buf_add(&command, from + 1, (size_t)(to - from - 1));
+        markup_words(out, buf_str(&before));
+        part_code(out, buf_str(&command));
+        buf_drop(out, &before);
+        buf_drop(out, &command);
+        text = to + 1;
+    }
+    markup_words(out, text);
+    buf_adds(out, "</p>\n");
+}
+
 static void put_block(struct buf *out, const struct doc_block *block, int level)
 {
     switch (block->kind) {
@@ -142,7 +163,7 @@ static void put_block(struct buf *out, const struct doc_block *block, int level)
         html_heading(out, level + block->role, block->text);
         break;
     case DOC_SENTENCE:
-        html_paragraph(out, block->role == DOC_ASIDE ? "mute" : "", block->text);
+        put_sentence(out, block);
         break;
     case DOC_ITEM:
         html_item(out, block->text);

@@ -136,7 +136,7 @@ void doc_markdown(struct buf *out, const struct doc *doc, int level)
         const struct doc_block *block = &doc->blocks[i];
         bool nothing = block->kind == DOC_UNFOLD ||
                        (block->kind == DOC_TABLE && block->table->row_count == 0) ||
-                       (block->kind == DOC_SENTENCE && block->role == DOC_HINT);
+                       (block->kind == DOC_SENTENCE && block->role >= DOC_HINT);
         if (nothing)
             continue;
         bool goes_on = last && last->kind == block->kind && last->role == block->role;

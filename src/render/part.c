@@ -73,9 +73,9 @@ static size_t option_len(const char *text)
 }
 
 // A browser may end a line after a hyphen, and "--" at its end would read as a word of its own.
-void part_command(struct buf *out, const char *line)
+void part_code(struct buf *out, const char *line)
 {
-    buf_adds(out, "<pre><code>");
+    buf_adds(out, "<code>");
     while (*line) {
         struct buf piece = {0};
         size_t option = option_len(line);
@@ -86,7 +86,14 @@ void part_command(struct buf *out, const char *line)
         buf_drop(out, &piece);
         line += len;
     }
-    buf_adds(out, "</code></pre>\n");
+    buf_adds(out, "</code>");
+}
+
+void part_command(struct buf *out, const char *line)
+{
+    buf_adds(out, "<pre>");
+    part_code(out, line);
+    buf_adds(out, "</pre>\n");
 }
 
 void part_empty(struct buf *out, const char *says, const char *command)
@@ -269,19 +276,17 @@ void part_rug_axis(struct buf *out)
 
 // ---- how old a price is
 
-#define SEEN_OLD "last seen over 30 days ago (spot: over 7)"
-
 void part_seen(struct buf *out, const char *date, bool marked)
 {
     markup_in(out, "<td class=\"num more\">", date,
-              marked ? "<span class=\"old\" title=\"" SEEN_OLD "\">†</span></td>" : "</td>");
+              marked ? "<span class=\"old\" title=\"" PART_SEEN_OLD "\">†</span></td>" : "</td>");
 }
 
 void part_seen_note(struct buf *out, size_t old, size_t all)
 {
     if (old > 0)
         buf_printf(out,
-                   "<p class=\"mute\">%s " SEEN_OLD
+                   "<p class=\"mute\">%s " PART_SEEN_OLD
                    "; <code>fare prices update</code> fetches newer "
                    "ones.</p>\n",
                    old == all ? "All of these prices were" : "†");

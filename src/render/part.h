@@ -30,6 +30,7 @@ void part_stats_end(struct buf *out);
 void part_empty(struct buf *out, const char *says, const char *command);
 
 void part_command(struct buf *out, const char *line);
+void part_code(struct buf *out, const char *line); // within a sentence
 
 #define PART_WIDE 96 // pixels of the drawings below
 #define PART_HIGH 20
@@ -62,6 +63,7 @@ void part_rug_axis(struct buf *out); // the scale's numbers, for the head of the
 
 // When a price was seen, as a cell of a table. An old one has a small mark, which
 // part_seen_note() explains once below the table; if all are old, it says so and none has a mark.
+#define PART_SEEN_OLD "last seen over 30 days ago (spot: over 7)"
 void part_seen(struct buf *out, const char *date, bool marked);
 void part_seen_note(struct buf *out, size_t old, size_t all);
 

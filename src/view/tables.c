@@ -10,6 +10,7 @@
 #include "base/money.h"
 #include "base/units.h"
 #include "view/compare.h"
+#include "view/quote.h"
 
 // ---- a plot's figures
 
@@ -132,100 +133,13 @@ void plot_csv(struct buf *out, const struct plot *plot)
 
 // ---- the whole report in Markdown
 
-enum { BILLS_SHOWN = 15 };
-
-static void markdown_cell(struct buf *out, const char *text)
-{
-    markdown_text(out, text);
-    buf_adds(out, " | ");
-}
-
-static void markdown_bill(struct buf *out, const struct quote *quote, const struct bill *b,
-                          bool other)
-{
-    char time[48], startup[48] = "", name[200], local[BILL_LOCAL_BYTES];
-    char cost[MONEY_BYTES + MONEY_INTERVAL_BYTES + BILL_LOCAL_BYTES + 4];
-    char amount[MONEY_BYTES], interval[MONEY_INTERVAL_BYTES];
-    struct buf whose = {0};
-    bill_time_words(b, time, sizeof time);
-    if (b->startup_s.v > 0)
-        clock_words((int64_t)(b->startup_s.v * 1e9), startup, sizeof startup);
-    bill_amount(b, amount, interval);
-    bool shown = b->certainty && *interval;
-    bill_local(b, local);
-    snprintf(cost, sizeof cost, "%s%s%s%s%s", amount, shown ? " (" : "", shown ? interval : "",
-             shown ? ")" : "", local);
-    page_offer(b, name, sizeof name);
-    buf_adds(out, "| ");
-    markdown_cell(out, name);
-    buf_printf(out, "%s | %s | %s | ", time, startup, cost);
-    markdown_cell(out, b->certainty ? b->certainty : b->basis);
-    if (other) {
-        markdown_cell(out, b->variant);
-    } else {
-        markdown_cell(out, b->framework);
-        if (b->year.known)
-            buf_printf(out, "%lld", (long long)b->year.v);
-        buf_adds(out, " | ");
-    }
-    buf_printf(out, "%s%s | ", b->price_date ? b->price_date : "", b->price_old.v ? ", OLD" : "");
-    advice_whose(quote, b, &whose);
-    markdown_text(out, buf_str(&whose));
-    buf_adds(out, " |\n");
-    out->failed |= whose.failed;
-    buf_release(&whose);
-}
-
-static void markdown_bills(struct buf *out, const struct quote *quote, const struct quote *shown,
-                           bool other)
-{
-    const struct bill **rows = quote_rows(shown, NULL);
-    out->failed |= !rows;
-    for (size_t i = 0; rows && rows[i] && i < BILLS_SHOWN; i++)
-        markdown_bill(out, quote, rows[i], other);
-    if (rows && rows[0] && rows[0]->local_currency && rows[0]->exchange) {
-        buf_addc(out, '\n');
-        markdown_text(out, rows[0]->exchange);
-        buf_addc(out, '\n');
-    }
-    free(rows);
-}
-
-static void markdown_left_out(struct buf *out, const struct quote *quote)
-{
-    if (quote->left_out.count > 0)
-        buf_adds(out, "\nLeft out:\n\n");
-    for (size_t i = 0; i < quote->left_out.count; i++) {
-        const struct quote_left_out *l = &quote->left_out.items[i];
-        buf_printf(out, "- %s: ", units_count(l->count.v, "offer").s);
-        const char *const texts[] = {l->reason, ", such as ", l->examples.items[0], ": ", l->why};
-        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
-            markdown_text(out, texts[k]);
-        buf_addc(out, '\n');
-    }
-}
-
 static void markdown_quote(struct buf *out, const struct quote *quote)
 {
-    const struct quote others = {.bills = {quote->others.items, quote->others.count, true}};
-    bool rows = quote->bills.count + quote->estimates.count > 0;
-    if (rows) {
-        buf_adds(out, "\n## Cost of ");
-        markdown_text(out, quote->workload);
-        buf_adds(out, " by offer\n\n"
-                      "| offer | time | start-up | USD | basis | with | year | price seen | run "
-                      "|\n|---|--:|--:|--:|---|---|--:|---|---|\n");
-    }
-    markdown_bills(out, quote, quote, false);
-    markdown_left_out(out, quote);
-    if (quote->others.count > 0) {
-        buf_adds(out, "\n## Other trainings of ");
-        markdown_text(out, quote->workload);
-        buf_printf(out, ", not comparable with the one %s\n\n", rows ? "above" : "asked for");
-        buf_adds(out, "| offer | time | start-up | USD | basis | training | price seen | run |\n"
-                      "|---|--:|--:|--:|---|---|---|---|\n");
-    }
-    markdown_bills(out, quote, &others, true);
+    struct doc doc = {0};
+    doc_heading(&doc, 0, doc_text(&doc, "Cost of %s by offer", quote->workload));
+    view_bills(&doc, quote);
+    doc_markdown(out, &doc, 2);
+    doc_release(&doc);
 }
 
 static void markdown_compare(struct buf *out, const struct compare *compare)
