@@ -115,7 +115,7 @@ text = fare("compare", "--currency", "EUR", "--rule", "prorated", "desk", "shed"
 report("compare: before the history", "unknown" in text and "the first known rate is of 2014-12-31" in text, text)
 
 # ---- run and bare fare
-text = fare("run", "l1", "--n", "64", "--m", "64", "--dim", "16", "--no-ledger", "--no-cloud", "--offer", "acme/plain", "--currency", "EUR")
+text = fare("run", "l1", "--n", "64", "--m", "64", "--dim", "16", "--max-time", "100ms", "--no-ledger", "--no-cloud", "--offer", "acme/plain", "--currency", "EUR")
 report("run: the bill in both", " EUR) for this run" in text and "; 1 EUR = " in text, text)
 text = fare("run", "--no-ledger", "--no-cloud", "--offer", "acme/plain", "--currency", "EUR", "--", "true")
 report("run: a command's bill in both", " EUR) for this run" in text and text.count("1 EUR = ") == 1, text)
