@@ -6,6 +6,8 @@
     tap.report("two and two", 2 + 2 == 4)
     tap.done()
 """
+import os
+import subprocess
 import sys
 
 count = failures = 0
@@ -23,6 +25,24 @@ def report(name, good, text="", skip="", lines=20):
 
 def skip(name, why):
     report(name, True, skip=why)
+
+
+def check(name, action):
+    """A check that asserts: it holds where nothing is raised."""
+    try:
+        action()
+    except (AssertionError, LookupError, StopIteration) as e:
+        report(name, False, f"{type(e).__name__}: {e}")
+    else:
+        report(name, True)
+
+
+def fare(*args, code=0):
+    """What the program prints; where it should fail, what it says on stderr."""
+    p = subprocess.run([os.environ["FARE"], *map(str, args)], capture_output=True, text=True)
+    if p.returncode != code:
+        raise AssertionError(f"{args}: {p.returncode}\n{p.stdout}\n{p.stderr}")
+    return p.stdout if code == 0 else p.stderr
 
 
 def done():

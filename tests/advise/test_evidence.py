@@ -10,6 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
 import tap  # noqa: E402
+from tap import check  # noqa: E402
 
 FARE = os.environ["FARE"]
 HERE = Path(os.environ["TMPDIR"])
@@ -30,14 +31,6 @@ def quote(*args):
 
 def rows(q, which="bills"):
     return {(b["name"], b["variant"]): F(b["total"]) for b in q.get(which, [])}
-
-
-def check(name, action):
-    try:
-        action()
-        tap.report(name, True)
-    except (AssertionError, KeyError, IndexError) as e:
-        tap.report(name, False, f"{type(e).__name__}: {e}")
 
 
 def same(got, expected, what=""):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
 import tap  # noqa: E402
+from tap import check  # noqa: E402
 
 SHARE = Path(os.environ["TESTS"]).parent / "share"
 RUNS = [json.loads(line) for line in (SHARE / "published/2018-tweets.jsonl").read_text().splitlines()]
@@ -21,14 +22,6 @@ def quote(*words):
     p = subprocess.run([os.environ["FARE"], "quote", *words, "--json"], capture_output=True, text=True)
     assert p.returncode == 0, (words, p.stderr)
     return json.loads(p.stdout)
-
-
-def check(name, action):
-    try:
-        action()
-        tap.report(name, True)
-    except (AssertionError, KeyError, StopIteration) as e:
-        tap.report(name, False, repr(e)[:3000])
 
 
 def slowest(bill):

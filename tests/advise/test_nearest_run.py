@@ -10,6 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
 import tap  # noqa: E402
+from tap import check  # noqa: E402
 
 FARE = os.environ["FARE"]
 HERE = Path(os.environ["TMPDIR"])
@@ -31,14 +32,6 @@ def quote(*words):
 
 def bill(q, offer):
     return next(b for b in q["bills"] if b["offer"] == offer)
-
-
-def check(name, action):
-    try:
-        action()
-        tap.report(name, True)
-    except (AssertionError, KeyError, StopIteration) as e:
-        tap.report(name, False, repr(e)[:3000])
 
 
 def provider():

@@ -7,15 +7,14 @@ import math
 import os
 import re
 import sqlite3
-import subprocess
 import sys
 from fractions import Fraction as F
 from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
 import tap  # noqa: E402
+from tap import check  # noqa: E402
 
-FARE = os.environ["FARE"]
 HERE = Path(os.environ["TMPDIR"])
 CONFIG = Path(os.environ["XDG_CONFIG_HOME"]) / "fare"
 
@@ -23,22 +22,11 @@ CONFIG = Path(os.environ["XDG_CONFIG_HOME"]) / "fare"
 def fare(*args, code=0):
     if args[0] == "quote" and "--boot" not in args and "--pinned" not in args:
         args = (*args, "--boot", "0")  # start-up has tests of its own: tests/bill/test_startup.py
-    p = subprocess.run([FARE, *args], capture_output=True, text=True)
-    if p.returncode != code:
-        raise AssertionError(f"{args}: {p.returncode}\n{p.stdout}\n{p.stderr}")
-    return p.stdout if code == 0 else p.stderr
+    return tap.fare(*args, code=code)
 
 
 def quote(*args):
     return json.loads(fare("quote", *args, "--json"))
-
-
-def check(name, action):
-    try:
-        action()
-        tap.report(name, True)
-    except (AssertionError, KeyError, IndexError, StopIteration) as e:
-        tap.report(name, False, f"{type(e).__name__}: {e}")
 
 
 def same(got, expected, what=""):

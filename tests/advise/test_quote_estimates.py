@@ -6,12 +6,12 @@ import math
 import os
 import re
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
 import tap  # noqa: E402
+from tap import check, fare  # noqa: E402
 
 FARE, ROOT = os.environ["FARE"], Path(os.environ["ROOT"])
 HERE = Path(os.environ["TMPDIR"])
@@ -74,13 +74,6 @@ LORA = {"schema": "fare.run/1", "id": "20261114T000000Z-lora", "started": "2026-
 (HERE / "runs.jsonl").write_text("".join(json.dumps(r) + "\n" for r in (RUN, LAPTOP, DAYS, OURS, CACHED, LORA)))
 
 
-def fare(*args, code=0):
-    p = subprocess.run([FARE, *args], capture_output=True, text=True, check=False)
-    if p.returncode != code:
-        raise AssertionError(f"{args}: {p.returncode}\n{p.stdout}\n{p.stderr}")
-    return p.stdout
-
-
 def quote(*args, provider="acme"):
     provider = ("--provider", provider) if provider else ()
     return json.loads(fare("quote", *args, *provider, "--boot", "0", "--image", "0s", "--json"))
@@ -89,14 +82,6 @@ def quote(*args, provider="acme"):
 def text_of(*args):
     """The text for people, in one line."""
     return " ".join(fare("quote", *args, "--boot", "0", "--image", "0s").split())
-
-
-def check(name, action):
-    try:
-        action()
-        tap.report(name, True)
-    except (AssertionError, KeyError, IndexError, StopIteration) as e:
-        tap.report(name, False, f"{type(e).__name__}: {e}")
 
 
 def table(name):

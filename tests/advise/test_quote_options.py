@@ -13,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
 import tap  # noqa: E402
+from tap import check  # noqa: E402
 
 FARE = os.environ["FARE"]
 HERE = Path(os.environ["TMPDIR"])
@@ -23,10 +24,7 @@ NANO = F(1, 10**9)
 def fare(*args, code=0):
     if args[0] == "quote" and "--boot" not in args and "--pinned" not in args:
         args = (*args, "--boot", "30s")  # as the run's own; defaults have tests in tests/bill/test_startup.py
-    p = subprocess.run([FARE, *args], capture_output=True, text=True)
-    if p.returncode != code:
-        raise AssertionError(f"{args}: {p.returncode}\n{p.stdout}\n{p.stderr}")
-    return p.stdout if code == 0 else p.stderr
+    return tap.fare(*args, code=code)
 
 
 def quote(*args):
@@ -39,14 +37,6 @@ def bill(*args):
 
 def items(b):
     return {i["what"]: F(i["amount"]) for i in b["items"]}
-
-
-def check(name, action):
-    try:
-        action()
-        tap.report(name, True)
-    except (AssertionError, KeyError, IndexError, StopIteration) as e:
-        tap.report(name, False, f"{type(e).__name__}: {e}")
 
 
 def same(got, expected, what=""):

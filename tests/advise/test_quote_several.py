@@ -4,12 +4,12 @@ import csv
 import json
 import math
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
 import tap  # noqa: E402
+from tap import fare  # noqa: E402
 
 FARE, ROOT = os.environ["FARE"], Path(os.environ["ROOT"])
 HERE = Path(os.environ["TMPDIR"])
@@ -56,23 +56,12 @@ FAST, HOST = ({**{k: v for k, v in RUN.items() if k != "parameters"}, "id": f"20
 (HERE / "runs.jsonl").write_text("".join(json.dumps(r) + "\n" for r in (RUN, WAITS, BOTH, EIGHT, FAST, HOST)))
 
 
-def fare(*args, code=0):
-    p = subprocess.run([FARE, *args], capture_output=True, text=True, check=False)
-    if p.returncode != code:
-        raise AssertionError(f"{args}: {p.returncode}\n{p.stdout}\n{p.stderr}")
-    return p.stdout
-
-
 def quote(run, *args):
     return json.loads(fare("quote", run["id"], *args, "--provider", "acme", "--boot", "0", "--image", "0s", "--json"))
 
 
 def check(action):
-    try:
-        action()
-        tap.report(action.__doc__, True)
-    except (AssertionError, KeyError, IndexError) as e:
-        tap.report(action.__doc__, False, f"{type(e).__name__}: {e}")
+    tap.check(action.__doc__, action)
 
 
 def table(name):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
 import tap  # noqa: E402
+from tap import check  # noqa: E402
 
 HERE = Path(tempfile.mkdtemp())
 ENV = dict({k: v for k, v in os.environ.items() if k != "FARE_BOOK"}, XDG_DATA_HOME=str(HERE / "data"), XDG_CONFIG_HOME=str(HERE / "config"))
@@ -46,14 +47,6 @@ def quote(*words):
 def offer(*words):
     (bill,) = json.loads(fare("quote", "--offer", "acme/one@here:spot", "--boot", "0", "--json", *words))["bills"]
     return bill
-
-
-def check(name, action):
-    try:
-        action()
-        tap.report(name, True)
-    except (AssertionError, KeyError) as e:
-        tap.report(name, False, repr(e)[:3000])
 
 
 def daly(cost, mean):

@@ -5,12 +5,12 @@ import csv
 import json
 import math
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
 import tap  # noqa: E402
+from tap import check, fare  # noqa: E402
 
 FARE, ROOT = os.environ["FARE"], Path(os.environ["ROOT"])
 HERE = Path(os.environ["TMPDIR"])
@@ -41,24 +41,9 @@ def record(number, script, gpu, seconds, **more):
             "projection": {"after_s": 60, "wall_s": seconds + 100, "train_s": seconds, "load_s": 100}} | more
 
 
-def fare(*args, code=0):
-    p = subprocess.run([FARE, *args], capture_output=True, text=True, check=False)
-    if p.returncode != code:
-        raise AssertionError(f"{args}: {p.returncode}\n{p.stdout}\n{p.stderr}")
-    return p.stdout
-
-
 def add(*records):
     (HERE / "runs.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
     fare("runs", "import", str(HERE / "runs.jsonl"))
-
-
-def check(name, action):
-    try:
-        action()
-        tap.report(name, True)
-    except (AssertionError, KeyError, IndexError, StopIteration) as e:
-        tap.report(name, False, f"{type(e).__name__}: {e}")
 
 
 def table(name):

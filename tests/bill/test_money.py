@@ -9,17 +9,11 @@ from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
 import tap  # noqa: E402
+from tap import fare  # noqa: E402
 
 FARE = os.environ["FARE"]
 HERE = Path(os.environ["TMPDIR"])
 CONFIG = Path(os.environ["XDG_CONFIG_HOME"]) / "fare"
-
-
-def fare(*args, code=0):
-    p = subprocess.run([FARE, *args], capture_output=True, text=True)
-    if p.returncode != code:
-        raise AssertionError(f"{args}: {p.returncode}\n{p.stdout}\n{p.stderr}")
-    return p.stdout if code == 0 else p.stderr
 
 
 def quote(*args):
@@ -49,13 +43,7 @@ def same(got, expected, what=""):
 
 
 def check(name):
-    def run(action):
-        try:
-            action()
-            tap.report(name, True)
-        except (AssertionError, KeyError, IndexError, StopIteration) as e:
-            tap.report(name, False, f"{type(e).__name__}: {e}")
-    return run
+    return lambda action: tap.check(name, action)
 
 
 def record(name, wall_s, gpu=None, **more):

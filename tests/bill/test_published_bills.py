@@ -13,22 +13,15 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tap import done, report  # noqa: E402
+
 ROOT = Path(os.environ.get("ROOT", Path(__file__).resolve().parents[2]))
 BUILD = Path(os.environ.get("BUILD", ROOT / "build"))
 FARE = os.environ.get("FARE", BUILD / "fare")
 PAGE = ROOT / "docs/published-bills.md"
 DATE, START = "2018-02-15", 1518652800  # within the month of publication
 S = 10**9
-count = failures = 0
-
-
-def report(name, good, text=""):
-    global count, failures
-    count += 1
-    failures += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}", flush=True)
-    if not good:
-        print("\n".join(f"  # {line}" for line in str(text).splitlines()[:20]))
 
 
 # ---- tariffs, and what our program charges by them
@@ -294,5 +287,4 @@ if "--write" in sys.argv:
     PAGE.write_text(text)
 report("docs/published-bills.md says what these sums say (--write writes it)",
        PAGE.exists() and PAGE.read_text() == text, text)
-print(f"1..{count}")
-sys.exit(failures != 0)
+done()

@@ -9,23 +9,15 @@ import csv
 import json
 import os
 import re
-import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
 
 sys.path.insert(0, os.environ["TESTS"])
-from tap import done, report  # noqa: E402
+from tap import done, fare, report  # noqa: E402
 
 FARE, SHARE, HERE = os.environ["FARE"], Path(os.environ["ROOT"]) / "share", Path(os.environ["TMPDIR"])
 CONFIG = Path(os.environ["XDG_CONFIG_HOME"]) / "fare"
-
-
-def fare(*args, code=0):
-    p = subprocess.run([FARE, *map(str, args)], capture_output=True, text=True)
-    if p.returncode != code:
-        raise AssertionError(f"{args}: {p.returncode}\n{p.stdout}\n{p.stderr}")
-    return p.stdout if code == 0 else p.stderr
 
 
 def quote(*args):

@@ -22,26 +22,13 @@ from collections import defaultdict
 from decimal import Decimal
 from pathlib import Path
 
+sys.path.insert(0, os.environ["TESTS"])
+from tap import done, report, skip  # noqa: E402
+
 FARE, ROOT = os.environ["FARE"], Path(os.environ["ROOT"])
 SCRATCH = Path(os.environ.get("TMPDIR", "/tmp"))
 DATA = Path(os.environ.get("FARE_DATA", "/nonexistent")) / "prices"
-count = failures = 0
 random.seed(5)
-
-
-def report(name, good, text=""):
-    global count, failures
-    count += 1
-    failures += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}", flush=True)
-    if not good:
-        print("\n".join(f"  # {line}" for line in str(text).splitlines()[-20:]))
-
-
-def skip(name):
-    global count
-    count += 1
-    print(f"ok {count} - {name} # skip FARE_DATA has no prices")
 
 
 def fare(*args, home=None, **kwargs):
@@ -406,9 +393,9 @@ if DATA.is_dir():
     shipped()
 else:
     for name in ("the real catalogues", "the spot history", "shipped offers against the catalogue"):
-        skip(name)
+        skip(name, "FARE_DATA has no prices")
 shipped_size()
 killed()
 crowd()
 update()
-sys.exit(failures != 0)
+done()
