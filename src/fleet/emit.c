@@ -394,21 +394,19 @@ static int aws_user_data(struct buf *out, const struct emit_task *task, struct e
 static int aws_set_up(const struct emit_task *task, struct emit_files *files, struct err *err)
 {
     enum { MOST = 16384 }; // bytes of user data
-    struct buf first = {0}, second = {0};
+    SCOPED(buf_release) struct buf first = {0}, second = {0};
     if (task->spot) {
         err_set(err, ERR_USAGE, "a spot instance of AWS cannot be stopped and started like this");
         return err_hint(err, "leave ':spot' out of --offer");
     }
     struct buf *out = emit_add(files, "set-up.sh", true);
     struct buf *data = emit_add(files, "user-data.yaml", false);
-    int rc = emit_eventbridge(&first, &second, &task->tab, err);
-    if (rc == 0)
-        rc = aws_user_data(data, task, err);
-    if (rc == 0)
-        rc = emit_boot(emit_add(files, "boot.sh", true), task, err);
-    if (rc == 0 && data->len > MOST)
-        rc = err_set(err, ERR_USAGE, "the command is too long: AWS takes %d bytes of user data",
-                     MOST);
+    TRY(emit_eventbridge(&first, &second, &task->tab, err));
+    TRY(aws_user_data(data, task, err));
+    TRY(emit_boot(emit_add(files, "boot.sh", true), task, err));
+    if (data->len > MOST)
+        return err_set(err, ERR_USAGE, "the command is too long: AWS takes %d bytes of user data",
+                       MOST);
     emit_set_up_head(out, task, "sets the task up on AWS.");
     shell_set(out, "expression", buf_str(&first));
     shell_set(out, "expression_2", buf_str(&second));
@@ -419,7 +417,7 @@ static int aws_set_up(const struct emit_task *task, struct emit_files *files, st
     buf_printf(out, "disk_gb=%lld\n", (long long)task->disk_gb);
     buf_drop(out, &first);
     buf_drop(out, &second);
-    return rc == 0 ? emit_template(out, "aws-set-up.sh", err) : rc;
+    return emit_template(out, "aws-set-up.sh", err);
 }
 
 static const struct emitter emit_aws = {

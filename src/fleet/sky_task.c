@@ -242,22 +242,19 @@ static int sky_yaml(const struct fleet *fleet, const struct sky_offer *offer,
                     const struct task *task, struct buf *out, struct err *err)
 {
     char key[TASK_KEY_BYTES];
-    struct buf text = {0}, folder = {0};
+    SCOPED(buf_release) struct buf text = {0}, folder = {0};
     task_key(fleet->dispatch, task, key);
     sky_folder(fleet, task, &folder);
     buf_adds(&folder, "/in");
     buf_adds(out, "# Written by fare for SkyPilot.\n");
-    int rc = add_text(out, "name: ", key, err);
-    if (rc == 0)
-        rc = add_resources(offer, out, err);
+    TRY(add_text(out, "name: ", key, err));
+    TRY(add_resources(offer, out, err));
     buf_adds(out, "file_mounts:\n");
-    if (rc == 0)
-        rc = add_text(out, "  ~/fare-in/bundle.tar.gz: ", fleet->dispatch->bundle.file, err);
-    if (rc == 0 && fleet->dispatch->folder.file)
-        rc = add_text(out, "  ~/fare-in/folder.tar.gz: ", fleet->dispatch->folder.file, err);
+    TRY(add_text(out, "  ~/fare-in/bundle.tar.gz: ", fleet->dispatch->bundle.file, err));
+    if (fleet->dispatch->folder.file)
+        TRY(add_text(out, "  ~/fare-in/folder.tar.gz: ", fleet->dispatch->folder.file, err));
     buf_printf(out, "  ~/fare-in/%s: ", key);
-    if (rc == 0)
-        rc = yaml_quote(out, buf_str(&folder), err);
+    TRY(yaml_quote(out, buf_str(&folder), err));
     buf_addc(out, '\n');
     setup_text(fleet, &text);
     add_block(out, "setup", buf_str(&text));
@@ -266,7 +263,7 @@ static int sky_yaml(const struct fleet *fleet, const struct sky_offer *offer,
     add_block(out, "run", buf_str(&text));
     buf_drop(out, &text);
     buf_drop(out, &folder);
-    return rc != 0 ? rc : buf_check(out, err);
+    return buf_check(out, err);
 }
 
 // ---- the files

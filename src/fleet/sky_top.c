@@ -62,16 +62,13 @@ static int take(const struct quote_job *job, struct places *places, size_t top, 
 int sky_top(struct places *places, const char *workload, char *const *command,
             struct ledger *ledger, size_t top, struct err *err)
 {
+    SCOPED(quote_release)
     struct quote_job job = {
         .asked = !workload,
         .ask = {.market = places->market, .max_age = QUOTE_MAX_AGE, .estimates = true}};
-    int rc = quote_load(&job, workload, ledger, err);
-    if (rc == 0 && command)
-        rc = check_command(&job, command, err);
-    if (rc == 0)
-        rc = quote_assemble(&job, err);
-    if (rc == 0)
-        rc = take(&job, places, top, err);
-    quote_release(&job);
-    return rc;
+    TRY(quote_load(&job, workload, ledger, err));
+    if (command)
+        TRY(check_command(&job, command, err));
+    TRY(quote_assemble(&job, err));
+    return take(&job, places, top, err);
 }

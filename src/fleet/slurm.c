@@ -302,27 +302,23 @@ static int add_each(struct places *places, const struct place_words *words, stru
 
 static int parse(const char *value, struct places *places, struct err *err)
 {
-    struct place_words words;
+    SCOPED(place_words_release) struct place_words words = {0};
     TRY(place_words_read(&words, "slurm", value, slurm_keys, err));
     const char *dir = words.values[SLURM_DIR], *push = words.values[SLURM_PUSH];
-    int rc = 0;
     if (dir && *dir != '/')
-        rc = err_set(err, ERR_USAGE, "--on slurm: dir=%.80s is not a path from the root", dir);
-    if (rc == 0 && push && strncmp(push, "http://", 7) != 0 && strncmp(push, "https://", 8) != 0)
-        rc = err_set(err, ERR_USAGE, "--on slurm: push=%.80s is not an address (http://...)", push);
-    if (rc == 0 && !push != !words.values[SLURM_TOKEN])
-        rc = err_set(err, ERR_USAGE,
-                     "--on slurm: push= and token= go together: the address of a 'fare serve', and "
-                     "a file on the nodes with its token");
-    if (rc == 0 && !proc_in_path("sbatch")) {
+        return err_set(err, ERR_USAGE, "--on slurm: dir=%.80s is not a path from the root", dir);
+    if (push && strncmp(push, "http://", 7) != 0 && strncmp(push, "https://", 8) != 0)
+        return err_set(err, ERR_USAGE, "--on slurm: push=%.80s is not an address (http://...)",
+                       push);
+    if (!push != !words.values[SLURM_TOKEN])
+        return err_set(err, ERR_USAGE,
+                       "--on slurm: push= and token= go together: the address of a 'fare serve', "
+                       "and a file on the nodes with its token");
+    if (!proc_in_path("sbatch")) {
         err_set(err, ERR_MISSING, "--on slurm: sbatch is not in PATH");
-        rc = err_hint(err, "run fare on a machine from which you can submit jobs");
+        return err_hint(err, "run fare on a machine from which you can submit jobs");
     }
-    if (rc == 0)
-        rc = words.values[SLURM_EACH] ? add_each(places, &words, err)
-                                      : add_place(places, value, err);
-    place_words_release(&words);
-    return rc;
+    return words.values[SLURM_EACH] ? add_each(places, &words, err) : add_place(places, value, err);
 }
 
 // ---- calls
@@ -502,6 +498,14 @@ struct looking {
     bool asked; // squeue answered
 };
 
+static void looking_release(struct looking *l)
+{
+    slurm_pairs_release(&l->queue);
+    slurm_pairs_release(&l->began);
+    slurm_pairs_release(&l->waited);
+    slurm_pairs_release(&l->later);
+}
+
 static int look_one(struct looking *l, const struct task *task, struct task_report *report,
                     bool *ended, struct err *err)
 {
@@ -531,31 +535,24 @@ static int read_look(const struct fleet *fleet, struct place *place, const struc
 {
     const char *text = buf_str(&result->out);
     size_t len = result->out.len;
+    SCOPED(looking_release)
     struct looking l = {.fleet = fleet, .own = place->own, .result = result};
     SCOPED(slurm_pairs_release) struct slurm_pairs trouble = {0};
     bool ended = false;
     if (!call_ended_well(result))
         return failed(place, result, err);
-    int rc = slurm_pairs_read(&l.queue, "queue", text, len, err);
-    if (rc == 0)
-        rc = slurm_pairs_read(&l.began, "began", text, len, err);
-    if (rc == 0)
-        rc = slurm_pairs_read(&l.waited, "waited", text, len, err);
-    if (rc == 0)
-        rc = slurm_pairs_read(&l.later, "later", text, len, err);
-    if (rc == 0)
-        rc = slurm_pairs_read(&trouble, "squeue", text, len, err);
+    TRY(slurm_pairs_read(&l.queue, "queue", text, len, err));
+    TRY(slurm_pairs_read(&l.began, "began", text, len, err));
+    TRY(slurm_pairs_read(&l.waited, "waited", text, len, err));
+    TRY(slurm_pairs_read(&l.later, "later", text, len, err));
+    TRY(slurm_pairs_read(&trouble, "squeue", text, len, err));
     l.asked = trouble.count == 0 && !result->cut;
-    for (size_t i = 0; i < chosen->count && rc == 0; i++)
-        rc = look_one(&l, chosen->tasks[i], &reports[i], &ended, err);
-    if (rc == 0 && trouble.count > 0 && !ended) // results count also while slurmctld is away
-        rc = err_set(err, ERR_IO, "%s: %.300s", place->name,
-                     result->err_text.len > 0 ? buf_str(&result->err_text) : "squeue failed");
-    slurm_pairs_release(&l.queue);
-    slurm_pairs_release(&l.began);
-    slurm_pairs_release(&l.waited);
-    slurm_pairs_release(&l.later);
-    return rc;
+    for (size_t i = 0; i < chosen->count; i++)
+        TRY(look_one(&l, chosen->tasks[i], &reports[i], &ended, err));
+    if (trouble.count > 0 && !ended) // results count also while slurmctld is away
+        return err_set(err, ERR_IO, "%s: %.300s", place->name,
+                       result->err_text.len > 0 ? buf_str(&result->err_text) : "squeue failed");
+    return 0;
 }
 
 // They are gone once squeue lists none of them; the text has waited for that.

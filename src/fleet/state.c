@@ -178,18 +178,14 @@ static int read_plan(struct state *state, struct err *err)
 
 static int open_one(struct state *state, const char *id, bool lock, struct err *err)
 {
-    int rc = set_folder(state, id, err);
-    if (rc == 0 && lock)
-        rc = text_set(&state->dispatch.id, id, err); // for the error of the lock
-    if (rc == 0 && lock)
-        rc = take_lock(state, err);
-    if (rc == 0)
-        rc = read_plan(state, err);
-    if (rc == 0)
-        rc = read_log(state, err);
-    if (rc == 0 && lock)
-        rc = open_log(state, err);
-    return rc;
+    TRY(set_folder(state, id, err));
+    if (lock) {
+        TRY(text_set(&state->dispatch.id, id, err)); // for the error of the lock
+        TRY(take_lock(state, err));
+    }
+    TRY(read_plan(state, err));
+    TRY(read_log(state, err));
+    return lock ? open_log(state, err) : 0;
 }
 
 // Whether `a` is to be preferred to `b` where no id was given.

@@ -230,25 +230,23 @@ static int others_read(struct search *s, uint16_t vendor, struct err *err)
     return 0;
 }
 
+static void search_release(struct search *s)
+{
+    nvml_close(&s->nvml);
+    pci_gpus_release(&s->bus);
+    pci_names_release(&s->names);
+}
+
 static int read_all(struct probe *probe, const char *dead, struct machine *machine, struct err *err)
 {
-    struct search s = {.probe = probe, .machine = machine, .dead = dead};
+    SCOPED(search_release) struct search s = {.probe = probe, .machine = machine, .dead = dead};
     machine->gpus.known = true;
-    int rc = pci_names_read(&s.names, NULL, err);
-    if (rc == 0)
-        rc = pci_gpus_read(&probe->tree, &s.names, &s.bus, err);
-    if (rc == 0)
-        rc = nvidia_read(&s, err);
-    if (rc == 0)
-        rc = others_read(&s, PCI_AMD, err);
-    if (rc == 0)
-        rc = others_read(&s, PCI_INTEL, err);
-    if (rc == 0)
-        rc = tree_check(&probe->tree, err);
-    nvml_close(&s.nvml);
-    pci_gpus_release(&s.bus);
-    pci_names_release(&s.names);
-    return rc;
+    TRY(pci_names_read(&s.names, NULL, err));
+    TRY(pci_gpus_read(&probe->tree, &s.names, &s.bus, err));
+    TRY(nvidia_read(&s, err));
+    TRY(others_read(&s, PCI_AMD, err));
+    TRY(others_read(&s, PCI_INTEL, err));
+    return tree_check(&probe->tree, err);
 }
 
 static int read_here(struct probe *probe, struct machine *machine, struct err *err)

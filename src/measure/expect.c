@@ -356,23 +356,21 @@ static int facts(struct expecting *e)
     return 0;
 }
 
+static void expecting_release(struct expecting *e)
+{
+    reached_close(e->reached);
+    devices_close(e->devices);
+}
+
 int expect_fill(struct machine *machine, struct err *err)
 {
-    struct expecting e = {.machine = machine, .err = err};
-    int rc = devices_open(&e.devices, err);
-    if (rc == 0)
-        rc = reached_open(&e.reached, err);
+    SCOPED(expecting_release) struct expecting e = {.machine = machine, .err = err};
     machine->expectations.known =
         machine->rates.list.count > 0 || machine->bandwidth.gpus.count > 0;
-    if (rc == 0)
-        rc = gpu_rates(&e);
-    if (rc == 0)
-        rc = gpu_links(&e);
-    if (rc == 0)
-        rc = processor(&e);
-    if (rc == 0)
-        rc = facts(&e);
-    reached_close(e.reached);
-    devices_close(e.devices);
-    return rc;
+    TRY(devices_open(&e.devices, err));
+    TRY(reached_open(&e.reached, err));
+    TRY(gpu_rates(&e));
+    TRY(gpu_links(&e));
+    TRY(processor(&e));
+    return facts(&e);
 }

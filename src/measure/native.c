@@ -102,14 +102,11 @@ static int describe_engine(const struct session *s, const struct engine_run *e, 
     }
     run->seed = some_int(s->o->seed);
     run->full = some_bool(false); // until it finishes
-    int rc = describe_workload(s, "fare", err);
-    if (rc == 0)
-        rc = describe_variant(s, err);
-    if (rc == 0)
-        rc = text_set(&run->engine, e->engine->name, err);
-    if (rc == 0)
-        rc = text_set(&run->precision, engine_precisions[e->options.precision], err);
-    return rc == 0 ? describe_libraries(run, e->engine, err) : rc;
+    TRY(describe_workload(s, "fare", err));
+    TRY(describe_variant(s, err));
+    TRY(text_set(&run->engine, e->engine->name, err));
+    TRY(text_set(&run->precision, engine_precisions[e->options.precision], err));
+    return describe_libraries(run, e->engine, err);
 }
 
 // Resets the peak, so that it is not that of an earlier run in the same process. If that fails, it
@@ -144,13 +141,11 @@ static int work_on(struct session *s, const struct engine_run *e,
         rc = e->engine->available(&e->options, err);
     if (rc != 0 && e->engine->gpu && !s->o->engine)
         err_hint(err, "--engine cpu trains on the CPU; 'fare check' shows the problem");
-    if (rc == 0)
-        rc = describe_engine(s, e, err); // its libraries are known once it is available
-    if (rc == 0)
-        session_keep(s);
-    if (rc == 0)
-        rc = work(s, err);
-    return rc == 0 ? describe_libraries(s->run, e->engine, err) : rc;
+    TRY(rc);
+    TRY(describe_engine(s, e, err)); // its libraries are known once it is available
+    session_keep(s);
+    TRY(work(s, err));
+    return describe_libraries(s->run, e->engine, err);
 }
 
 int engine_run_choose(const struct measure_options *o, const struct workload *workload,

@@ -391,11 +391,8 @@ static int check_subject(const struct safetensors *st, const struct checkpoint_s
 
     SCOPED(buf_release) struct buf words = {0};
     checkpoint_recipe_text(subject->recipe, &words);
-    rc = buf_check(&words, err);
-    if (rc == 0)
-        rc = compare_recipes(recipe, buf_str(&words), st->path, err);
-    if (rc != 0)
-        return rc;
+    TRY(buf_check(&words, err));
+    TRY(compare_recipes(recipe, buf_str(&words), st->path, err));
     char number[32];
     snprintf(number, sizeof number, "%" PRIu64, subject->options.seed);
     if (strcmp(seed, number) != 0)
@@ -450,24 +447,17 @@ int checkpoint_restore(const char *path, const struct checkpoint_subject *subjec
                        struct engine_program *program, struct checkpoint_place *place,
                        struct buf *notes, struct err *err)
 {
-    struct safetensors st;
+    SCOPED(safetensors_release) struct safetensors st = {0};
     TRY(safetensors_open(&st, path, err));
-    int rc = check_format(&st, err);
-    if (rc == 0)
-        rc = check_subject(&st, subject, err);
-    if (rc == 0)
-        rc = get_place(&st, subject->recipe, place, err);
-    if (rc == 0)
-        rc = note_differences(&st, subject, notes, err);
+    TRY(check_format(&st, err));
+    TRY(check_subject(&st, subject, err));
+    TRY(get_place(&st, subject->recipe, place, err));
+    TRY(note_differences(&st, subject, notes, err));
     // The phase first, because it resets the optimizer's state.
-    if (rc == 0)
-        rc = subject->engine->set_stage(program, place->stage, err);
-    if (rc == 0)
-        rc = restore_tensors(&st, subject->engine, program, err);
-    if (rc == 0)
-        subject->engine->set_iteration(program, place->iteration);
-    safetensors_release(&st);
-    return rc;
+    TRY(subject->engine->set_stage(program, place->stage, err));
+    TRY(restore_tensors(&st, subject->engine, program, err));
+    subject->engine->set_iteration(program, place->iteration);
+    return 0;
 }
 
 // ==== checkpoint_folder ====

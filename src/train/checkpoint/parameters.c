@@ -713,6 +713,13 @@ static int load_one(struct loader *l, int param, float *raw, float *values, stru
     return l->engine->write(l->program, program_index(l, param), values, err);
 }
 
+static void loader_release(struct loader *l)
+{
+    names_release(&l->names);
+    safetensors_release(&l->st);
+    free(l->fits);
+}
+
 static int load_all(struct loader *l, int *loaded, struct err *err)
 {
     int64_t largest = 0;
@@ -736,25 +743,17 @@ int checkpoint_load_parameters(const char *path, const struct checkpoint_subject
                                struct engine_program *program, int *loaded, struct buf *notes,
                                struct err *err)
 {
+    SCOPED(loader_release)
     struct loader l = {.net = subject->net, .engine = subject->engine, .program = program};
     *loaded = 0;
     TRY(safetensors_open(&l.st, path, err));
     l.fits = calloc((size_t)l.net->param_count + 1, sizeof *l.fits);
-    int rc = l.fits ? names_init(&l.names, &l.st, l.net, err) : err_memory(err);
-    if (rc == 0) {
-        judge(&l);
-        rc = check_share(&l, err);
-    }
-    if (rc == 0)
-        rc = load_all(&l, loaded, err);
-    if (rc == 0) {
-        note(&l, notes);
-        rc = buf_check(notes, err);
-    }
-    names_release(&l.names);
-    safetensors_release(&l.st);
-    free(l.fits);
-    return rc;
+    TRY(l.fits ? names_init(&l.names, &l.st, l.net, err) : err_memory(err));
+    judge(&l);
+    TRY(check_share(&l, err));
+    TRY(load_all(&l, loaded, err));
+    note(&l, notes);
+    return buf_check(notes, err);
 }
 
 // ==== transformers ====

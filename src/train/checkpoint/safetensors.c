@@ -205,9 +205,8 @@ static int read_texts(struct safetensors *st, struct scan *scan, struct buf *tex
 {
     if (scan_is(scan, 'n')) // null counts as none, as for the reference
         return scan_null(scan, err);
-    int rc = scan_expect(scan, '{', err);
-    if (rc != 0)
-        return rc;
+    int rc;
+    TRY(scan_expect(scan, '{', err));
     while ((rc = scan_item(scan, '}', st->text_count == 0, err)) == 1) {
         char **texts = grow(st->texts, st->text_count, 2 * sizeof *texts, err);
         if (!texts)
@@ -215,15 +214,12 @@ static int read_texts(struct safetensors *st, struct scan *scan, struct buf *tex
         st->texts = texts;
         char **pair = &texts[2 * st->text_count++];
         pair[0] = pair[1] = NULL;
-        rc = scan_key(scan, text, err);
-        if (rc == 0 && !(pair[0] = text_copy(buf_str(text), err)))
-            rc = ERR_MEMORY;
-        if (rc == 0)
-            rc = scan_text(scan, text, err);
-        if (rc == 0 && !(pair[1] = text_copy(buf_str(text), err)))
-            rc = ERR_MEMORY;
-        if (rc != 0)
-            return rc;
+        TRY(scan_key(scan, text, err));
+        if (!(pair[0] = text_copy(buf_str(text), err)))
+            return ERR_MEMORY;
+        TRY(scan_text(scan, text, err));
+        if (!(pair[1] = text_copy(buf_str(text), err)))
+            return ERR_MEMORY;
     }
     if (rc == 0 && st->text_count > 0)
         qsort(st->texts, (size_t)st->text_count, 2 * sizeof *st->texts, by_key);
@@ -569,25 +565,23 @@ static int by_text(const void *a, const void *b)
 // Refuses a file that we could not read back.
 static int check_entry_names(const struct safetensors_entry *entries, int count, struct err *err)
 {
-    int rc = 0;
-    const char **names = malloc(((size_t)count + 1) * sizeof *names);
+    SCOPED(free_pointer) const char **names = malloc(((size_t)count + 1) * sizeof *names);
     if (!names)
         return err_memory(err);
-    for (int i = 0; rc == 0 && i < count; i++) {
-        char *clean = NULL;
+    for (int i = 0; i < count; i++) {
+        SCOPED(free_pointer) char *clean = NULL;
         names[i] = entries[i].name;
-        rc = text_set(&clean, names[i], err);
-        if (rc == 0 && strcmp(clean ? clean : "", names[i]) != 0)
-            rc = err_set(err, ERR_FORMAT, "'%.64s' cannot be a tensor's name", clean ? clean : "");
-        free(clean);
+        TRY(text_set(&clean, names[i], err));
+        if (strcmp(clean ? clean : "", names[i]) != 0)
+            return err_set(err, ERR_FORMAT, "'%.64s' cannot be a tensor's name",
+                           clean ? clean : "");
     }
-    if (rc == 0 && count > 0)
+    if (count > 0)
         qsort(names, (size_t)count, sizeof *names, by_text);
-    for (int i = 1; rc == 0 && i < count; i++)
+    for (int i = 1; i < count; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
-            rc = err_set(err, ERR_FORMAT, "two tensors are called '%.64s'", names[i]);
-    free(names);
-    return rc;
+            return err_set(err, ERR_FORMAT, "two tensors are called '%.64s'", names[i]);
+    return 0;
 }
 
 static int bytes_of(const char *type)

@@ -521,25 +521,22 @@ static int list_class(struct listing *list, const char *path, const char *class,
 
 static int list_all(struct listing *list, const char *dir, struct err *err)
 {
-    struct folder folder;
+    SCOPED(folder_release) struct folder folder = {0};
     SCOPED(buf_release) struct buf path = {0};
-    int rc = folder_open(&folder, dir, err);
-    if (rc != 0)
-        return rc;
+    TRY(folder_open(&folder, dir, err));
     list->pool.max = (size_t)1 << 32;
-    for (size_t i = 0; rc == 0 && i < folder.count; i++) {
-        rc = folder_path(&folder, folder.names[i], &path, err);
-        if (rc == 0 && folder_is(buf_str(&path)))
-            rc = list_class(list, buf_str(&path), folder.names[i], err);
+    for (size_t i = 0; i < folder.count; i++) {
+        TRY(folder_path(&folder, folder.names[i], &path, err));
+        if (folder_is(buf_str(&path)))
+            TRY(list_class(list, buf_str(&path), folder.names[i], err));
     }
-    folder_release(&folder);
-    if (rc == 0 && (list->classes < 2 || list->count < 10 || list->count > MAX_COUNT))
-        rc =
-            err_set(err, list->classes < 2 ? ERR_MISSING : ERR_FORMAT,
-                    "'%s' holds %lld JPEGs in %d folders; at least two folders, one per class, and "
-                    "ten images are needed",
-                    dir, (long long)list->count, list->classes);
-    return rc;
+    if (list->classes < 2 || list->count < 10 || list->count > MAX_COUNT)
+        return err_set(
+            err, list->classes < 2 ? ERR_MISSING : ERR_FORMAT,
+            "'%s' holds %lld JPEGs in %d folders; at least two folders, one per class, and "
+            "ten images are needed",
+            dir, (long long)list->count, list->classes);
+    return 0;
 }
 
 // ---- sums ----

@@ -213,34 +213,27 @@ static int add_record(struct dataset *set, const uint8_t *record, const char *pa
 
 int cifar_file(const char *path, struct dataset *set, uint8_t sum[SHA256_BYTES], struct err *err)
 {
-    struct gzip gzip;
+    SCOPED(gzip_release) struct gzip gzip = {0};
     int64_t capacity = set->count, number = 0;
     size_t have = 0;
     SCOPED(free_pointer) uint8_t *block = malloc((size_t)BLOCK * RECORD);
     if (!block)
         return err_memory(err);
-    int rc = gzip_open(&gzip, path, CIFAR_MAX_BYTES, err);
-    if (rc != 0)
-        goto out;
+    TRY(gzip_open(&gzip, path, CIFAR_MAX_BYTES, err));
     do {
-        rc = read_block(&gzip, block, &have, err);
-        if (rc == 0)
-            rc = grow(set, &capacity, err);
-        for (size_t i = 0; rc == 0 && i < have / RECORD; i++)
-            rc = add_record(set, block + i * RECORD, path, number++, err);
-    } while (rc == 0 && have == (size_t)BLOCK * RECORD);
-    if (rc == 0 && have % RECORD != 0)
-        rc = err_set(err, ERR_FORMAT,
-                     "'%s' is cut off: it ends at byte %lld, in the middle of image %lld (each has "
-                     "%d bytes)",
-                     path, (long long)gzip.given, (long long)number, RECORD);
-    if (rc == 0 && number == 0)
-        rc = err_set(err, ERR_FORMAT, "'%s' is empty", path);
-    if (rc == 0)
-        rc = gzip_end(&gzip, sum, err);
-    gzip_release(&gzip);
-out:
-    return rc;
+        TRY(read_block(&gzip, block, &have, err));
+        TRY(grow(set, &capacity, err));
+        for (size_t i = 0; i < have / RECORD; i++)
+            TRY(add_record(set, block + i * RECORD, path, number++, err));
+    } while (have == (size_t)BLOCK * RECORD);
+    if (have % RECORD != 0)
+        return err_set(err, ERR_FORMAT,
+                       "'%s' is cut off: it ends at byte %lld, in the middle of image %lld (each "
+                       "has %d bytes)",
+                       path, (long long)gzip.given, (long long)number, RECORD);
+    if (number == 0)
+        return err_set(err, ERR_FORMAT, "'%s' is empty", path);
+    return gzip_end(&gzip, sum, err);
 }
 
 static int find_file(const struct folder *folder, const char *name, struct dataset *set,

@@ -290,20 +290,13 @@ static int fill(struct dataset *set, const struct corpus *from, const int32_t *r
 static int finish(struct reading *r, struct data_pair *pair, struct err *err)
 {
     static const char *const special[] = {"<padding>", "<start>", "<unknown>"};
-    int32_t *ranks = NULL;
-    int rc = vocabulary_rank(&r->vocabulary, &ranks, err);
-    if (rc == 0)
-        rc = fill(&pair->train, &r->train, ranks, err);
-    if (rc == 0)
-        rc = fill(&pair->test, &r->test, ranks, err);
-    if (rc == 0)
-        rc = vocabulary_words(&r->vocabulary, ranks, special, REVIEWS_FIRST, REVIEWS_VOCABULARY,
-                              &pair->words, err);
-    if (rc == 0)
-        pair->word_count = REVIEWS_VOCABULARY;
-    free(ranks);
-    if (rc != 0)
-        return rc;
+    SCOPED(free_pointer) int32_t *ranks = NULL;
+    TRY(vocabulary_rank(&r->vocabulary, &ranks, err));
+    TRY(fill(&pair->train, &r->train, ranks, err));
+    TRY(fill(&pair->test, &r->test, ranks, err));
+    TRY(vocabulary_words(&r->vocabulary, ranks, special, REVIEWS_FIRST, REVIEWS_VOCABULARY,
+                         &pair->words, err));
+    pair->word_count = REVIEWS_VOCABULARY;
     pair->identity = identity_text(&r->identity, err);
     return pair->identity ? 0 : ERR_MEMORY;
 }
