@@ -128,16 +128,6 @@ static int is_same(const struct evidence_ask *ask, const struct run *reference,
 
 // ---- labels
 
-static void add_grouped(struct buf *out, int64_t count)
-{
-    if (count >= 1000) {
-        add_grouped(out, count / 1000);
-        buf_printf(out, ",%03lld", (long long)(count % 1000));
-    } else {
-        buf_printf(out, "%lld", (long long)count);
-    }
-}
-
 static void add_part(struct buf *out, const char *text)
 {
     if (text)
@@ -157,8 +147,8 @@ static void add_label(struct buf *out, const struct run *run, const struct run *
         buf_adds(out, " (generated)");
     if (comparable_samples(run) > 0) {
         add_part(out, "");
-        add_grouped(out, comparable_samples(run));
-        buf_adds(out, " samples");
+        buf_printf(out, "%s samples",
+                   units_grouped(short_text("%lld", (long long)comparable_samples(run)).s).s);
     }
     if (!comparable_length(run, reference))
         add_part(out, run->epochs.known ? units_count(run->epochs.v, "epoch").s

@@ -99,6 +99,21 @@ struct units_text units_count(int64_t count, const char *noun)
     return out;
 }
 
+struct units_text units_grouped(const char *number)
+{
+    enum { THIRD = 3 };
+    struct units_text out;
+    const size_t sign = *number == '-', whole = sign + strspn(number + sign, "0123456789");
+    size_t len = 0;
+    for (size_t i = 0; number[i] && len + 2 < sizeof out.s; i++) {
+        if (i > sign && i < whole && (whole - i) % THIRD == 0)
+            out.s[len++] = ',';
+        out.s[len++] = number[i];
+    }
+    out.s[len] = '\0';
+    return out;
+}
+
 static struct units_text seconds(double s)
 {
     struct units_text out;

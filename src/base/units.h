@@ -26,6 +26,9 @@ struct units_text units_flops(double flops_per_s);
 // "1 day", "0 days", "14 days": `noun` in the singular, whose plural ends in s.
 struct units_text units_count(int64_t count, const char *noun);
 
+// A decimal number with its thousands apart: "1,310.73" from "1310.73".
+struct units_text units_grouped(const char *number);
+
 // How well a time is known: half the width of its interval in per cent, and 0.1 at least. Ends that
 // are the wrong way round, as in records of earlier builds, count as one.
 double units_half_width(double low, double high, double middle);

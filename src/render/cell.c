@@ -34,7 +34,7 @@ static struct short_text number(enum cell_kind kind, double v)
     case CELL_PERCENT:
         return short_text("%.0f %%", v);
     case CELL_COUNT:
-        return short_text("%.0f", v);
+        return short_text("%s", units_grouped(short_text("%.0f", v).s).s);
     case CELL_NUMBER:
         if (v >= 99.95 && v < 1e6)
             return short_text("%.0f", v);

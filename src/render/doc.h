@@ -190,6 +190,11 @@ void doc_unfold(struct doc *doc);
 void doc_table(struct doc *doc, const char *label); // for screen readers
 void doc_row(struct doc *doc, enum doc_style style);
 void doc_cell(struct doc *doc, const struct doc_column *column, struct cell cell);
+#define COLUMN(...)                                                                                \
+    &(const struct doc_column)                                                                     \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 
 // A remark on the row, numbered in a last column and explained below the table; `hint` (optional)
 // follows it on a terminal.

@@ -21,12 +21,15 @@ void markdown_text(struct buf *out, const char *text)
     }
 }
 
-static void put_cell(struct buf *out, const struct cell *cell)
+static void put_cell(struct buf *out, const struct cell *cell, bool bold)
 {
     struct buf words = {0}, interval = {0}, besides = {0};
     cell_words(cell, &words);
+    bold &= words.len > 0;
     buf_adds(out, cell->href ? "[" : "");
+    buf_adds(out, bold ? "**" : "");
     markdown_text(out, buf_str(&words));
+    buf_adds(out, bold ? "**" : "");
     if (cell->href)
         buf_printf(out, "](%s)", cell->href);
     if (cell_interval(cell, &interval))
@@ -62,7 +65,7 @@ static void put_row(struct buf *out, const struct doc_table *t, size_t number)
         if (!shows(&t->columns[c]))
             continue;
         buf_addc(out, ' ');
-        put_cell(out, &t->cells[number * t->column_count + c]);
+        put_cell(out, &t->cells[number * t->column_count + c], t->rows[number].style == DOC_TOTAL);
         buf_adds(out, " |");
     }
     if (t->note_count > 0) {

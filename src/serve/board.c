@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/board.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 #include "view/html.h"
 #include "render/markup.h"
 #include "view/offers.h"
-#include "render/part.h"
 #include "view/spending.h"
 #include "advise/spend/spend.h"
 
@@ -89,28 +87,11 @@ static int board_count(struct ledger *ledger, struct board_facets *out, struct e
 static void show_spend(const struct spending *month, const char *since, struct buf *out)
 {
     enum { PROJECTS = 6 };
-    static const struct html_column columns[] = {
-        {"project", "long"}, {"USD", "num"}, {"to scale", ""}, {"runs", "num"}};
     static const char *const others[] = {"user", "host", "offer"};
-    double most = 0;
-    for (size_t i = 0; i < month->rows.count; i++)
-        most = fmax(most, money_real(month->rows.items[i].usd).v);
-    html_begin_table(out, "Spending of this month by project");
-    html_table_head(out, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < month->rows.count && i < PROJECTS; i++) {
-        const struct spending_row *row = &month->rows.items[i];
-        buf_adds(out, "<tr>");
-        html_cell(out, "long", row->project ? row->project : "(no project)");
-        html_cell(out, "num", row->usd.known ? spending_amount(row->usd).s : "unknown");
-        buf_adds(out, "<td>");
-        if (row->usd.known)
-            part_bar(out, &(struct part_interval){.value = money_real(row->usd).v, .low = 1}, most,
-                     NULL);
-        buf_adds(out, "</td>");
-        frame_count_cell(out, "num", row->runs.v);
-        buf_adds(out, "</tr>\n");
-    }
-    html_end_table(out);
+    struct doc doc = {0};
+    view_sums(&doc, month, PROJECTS, true);
+    doc_html(out, &doc, 2);
+    doc_release(&doc);
     buf_adds(out, "<p>The same by");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         buf_printf(out, "%s <a href=\"/spend?by=%s&amp;since=%.10s\">%s</a>", i ? " or" : "",

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/opt.h"
+#include "base/units.h"
 #include "view/html.h"
 #include "render/markup.h"
 #include "serve/request.h"
@@ -84,17 +85,7 @@ void frame_pair(struct buf *out, const char *before, const struct parameter *par
 
 void frame_count(struct buf *out, int64_t count)
 {
-    if (count >= 1000)
-        frame_count(out, count / 1000);
-    buf_printf(out, count >= 1000 ? ",%03lld" : "%lld",
-               (long long)(count >= 1000 ? count % 1000 : count));
-}
-
-void frame_count_cell(struct buf *out, const char *class, int64_t count)
-{
-    buf_printf(out, "<td class=\"%s\">", class);
-    frame_count(out, count);
-    buf_adds(out, "</td>");
+    buf_adds(out, units_grouped(short_text("%lld", (long long)count).s).s);
 }
 
 void frame_json_link(struct buf *out, const struct request *request, const char *path)

@@ -154,7 +154,6 @@ void frame_pair(struct buf *out, const char *before, const struct parameter *par
 
 // Appends "13,421"; as a cell of a table.
 void frame_count(struct buf *out, int64_t count);
-void frame_count_cell(struct buf *out, const char *class, int64_t count);
 
 // A text field of a form, filled with the request's value.
 void frame_field(struct buf *out, const struct request *request, const char *name,

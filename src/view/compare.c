@@ -109,11 +109,6 @@ static struct heads heads_of(const struct compare_workload *w)
     return heads;
 }
 
-#define COLUMN(...)                                                                                \
-    &(const struct doc_column)                                                                     \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
 static void add_row(struct doc *doc, const struct heads *heads, const struct compare_row *row)
 {
     const char *right = heads->scored ? "quality" : "accuracy";

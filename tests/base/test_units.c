@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test.h"
 
+#include <string.h>
+
 #include "base/units.h"
 
 // IEC 80000-13: Ki = 1024, k = 1000; a bare letter means 1024s, as in dd and truncate.
@@ -70,6 +72,27 @@ static void counts_of_things(void **state)
                         "9223372036854775807 other offers");
 }
 
+static void thousands_apart(void **state)
+{
+    (void)state;
+    static const char *const numbers[][2] = {
+        {"0", "0"},
+        {"999", "999"},
+        {"1000", "1,000"},
+        {"-123", "-123"},
+        {"-1310.7325", "-1,310.7325"},
+        {"9223372036.85", "9,223,372,036.85"},
+        {"-9223372036854775808", "-9,223,372,036,854,775,808"},
+        {"-", "-"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        assert_string_equal(units_grouped(numbers[i][0]).s, numbers[i][1]);
+    // What is too long is cut, not written past the end.
+    assert_int_equal(strlen(units_grouped("123456789012345678901234567890123456789012345").s),
+                     UNITS_TEXT - 2);
+}
+
 static void step_times_and_paces(void **state)
 {
     (void)state;
@@ -107,6 +130,7 @@ int main(void)
         cmocka_unit_test(sizes_as_people_write_them),
         cmocka_unit_test(sizes_as_people_read_them),
         cmocka_unit_test(counts_of_things),
+        cmocka_unit_test(thousands_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

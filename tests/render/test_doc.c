@@ -105,7 +105,7 @@ static void as_markdown(void **state)
                                        "| [a\\|b](run/1) (late, &lt;b&gt;, bf16) "
                                        "| \\~1 min 04 s (1 min 00 s to 1 min 08 s) "
                                        "| 2.00, 1.00 EUR | 1,2 |\n"
-                                       "| =c&amp;d | \\~5.0 s | - | 2 |\n\n"
+                                       "| **=c&amp;d** | **\\~5.0 s** | **-** | 2 |\n\n"
                                        "1. OLD price\n2. \\_noisy\\_\n\n"
                                        "- x &lt; y\n- z\n\n"
                                        "### Folded\n\nInside.\n");
