@@ -301,9 +301,13 @@ static int by_path(const void *a, const void *b)
                   ((const struct manifest_entry *)b)->path);
 }
 
-static int scan_any(struct scan_walk *w, const char *path, struct err *err)
+// Fills items, name and `file` of a zeroed manifest. ERR_FORMAT: a file changed while it was read.
+// Sockets, pipes and fare's own temporary files are left out; a link that leads out of the tree is
+// taken as the file it leads to.
+static int scan_tree(struct tree_scan *scan, const char *path, int64_t deadline_ns,
+                     struct manifest *m, struct err *err)
 {
-    struct manifest *m = w->manifest;
+    const struct scan_walk w = {scan, m, deadline_ns};
     struct stat st;
     size_t len = strlen(path);
     *m = (struct manifest){0};
@@ -326,9 +330,9 @@ static int scan_any(struct scan_walk *w, const char *path, struct err *err)
         if (m->file && !S_ISREG(st.st_mode))
             rc = err_set(err, ERR_USAGE, "'%s' is neither a file nor a folder", path);
         else if (m->file)
-            rc = add_file(w, path, "", &st, err);
+            rc = add_file(&w, path, "", &st, err);
         else
-            rc = scan_walk(w, buf_str(&clean), "", 0, err);
+            rc = scan_walk(&w, buf_str(&clean), "", 0, err);
     }
     if (rc == 0 && m->count > 0)
         qsort(m->items, m->count, sizeof *m->items, by_path);
@@ -336,15 +340,6 @@ static int scan_any(struct scan_walk *w, const char *path, struct err *err)
         manifest_release(m);
     buf_release(&clean);
     return rc;
-}
-
-// Fills items, name and `file` of a zeroed manifest. ERR_FORMAT: a file changed while it was read.
-// Sockets, pipes and fare's own temporary files are left out; a link that leads out of the tree is
-// taken as the file it leads to.
-static int scan_tree(struct tree_scan *scan, const char *path, int64_t deadline_ns,
-                     struct manifest *manifest, struct err *err)
-{
-    return scan_any(&(struct scan_walk){scan, manifest, deadline_ns}, path, err);
 }
 
 // ---- Saving: manifest, then data, then the marker, then a look at the lease.
