@@ -332,7 +332,7 @@ static void add_sources(const struct estimated *e, struct buf *out)
 
 static void add_factor(const struct estimated *e, struct buf *out)
 {
-    const struct source *s = &e->sources[0];
+    const struct estimate_source *s = &e->sources[0];
     buf_printf(out, "factor of a step: %.3g", e->estimate.device);
     if (s->references > 0)
         buf_printf(out, ", of which × %.3g by %s measured on both GPUs", s->corrected,

@@ -126,7 +126,8 @@ void references_release(struct references *all)
 }
 
 static struct estimate_calibration find_references(const struct sources_ask *ask,
-                                                   const struct source *s, const struct estimate *e)
+                                                   const struct estimate_source *s,
+                                                   const struct estimate *e)
 {
     enum rate_precision precision = precision_of(s->proof->run);
     struct estimate_calibration found = {0};
@@ -148,7 +149,7 @@ static struct estimate_calibration find_references(const struct sources_ask *ask
 // ---- sources
 
 struct candidate {
-    struct source source;
+    struct estimate_source source;
     struct estimate estimate;
     bool alike; // in precision and batch to the run asked for
     double half;

@@ -8,7 +8,7 @@
 #include "advise/estimate/rates.h"
 #include "advise/evidence.h"
 
-struct source {
+struct estimate_source {
     const struct proof *proof;
     struct estimate_place from, to;
     size_t references; // trainings that were measured on both devices
@@ -20,7 +20,7 @@ struct estimated {
     const struct proof *proof; // the nearest source; null: no run has a time
     struct estimate_place from, to;
     struct estimate estimate; // from all sources
-    struct source sources[ESTIMATE_SOURCES];
+    struct estimate_source sources[ESTIMATE_SOURCES];
     size_t source_count;
     const struct proof *apart; // a run whose own estimate does not meet the others'; null: none
     struct estimate_time apart_time;

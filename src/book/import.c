@@ -186,7 +186,7 @@ static int open_text(struct gzip *file, const char *format, const char *path, st
 // ---- into the book ----
 
 struct importing {
-    struct import_options options;
+    struct price_import_options options;
     struct stock stock;
     struct devices *devices;
     struct catalogues *catalogues;
@@ -223,7 +223,8 @@ static int take_lock(struct importing *m, struct err *err)
     return rc;
 }
 
-int importing_begin(struct importing **out, const struct import_options *options, struct err *err)
+int importing_begin(struct importing **out, const struct price_import_options *options,
+                    struct err *err)
 {
     struct importing *m = calloc(1, sizeof *m);
     *out = NULL;

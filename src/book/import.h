@@ -41,14 +41,14 @@ struct import_report {
 // The names of the formats; null after the last.
 const char *import_format(size_t i);
 
-struct import_options {
+struct price_import_options {
     const char *book;   // (optional) as book_path() takes it
     const char *format; // (optional) one of import_format()
     int day;            // 0: the date in the file's name, or that of its last change
 };
 
 struct importing;
-int importing_begin(struct importing **out, const struct import_options *options,
+int importing_begin(struct importing **out, const struct price_import_options *options,
                     struct err *err) MUST_USE;
 
 // `known_as` (optional) replaces the path if its name matters: "skypilot/aws/vms.csv" means the

@@ -156,7 +156,7 @@ static int begin(const struct cmd_call *call, struct importing **importing,
                  struct price_import *import, struct err *err)
 {
     const struct prices_options *o = call->options;
-    struct import_options options = {.book = o->book, .format = o->format};
+    struct price_import_options options = {.book = o->book, .format = o->format};
     import->files.known = true;
     TRY(value_day(o->date, &options.day, err));
     if (o->book && strcmp(o->book, "-") == 0)

@@ -25,7 +25,7 @@ static void on_stop(int number)
 // ---- what is next
 
 // Orders a verb at a place for the next round; `s->chosen` is set.
-static void order(struct dispatcher *d, struct site *s, enum verb verb)
+static void order(struct dispatcher *d, struct fleet_site *s, enum verb verb)
 {
     s->verb = verb;
     s->at_work = true;
@@ -36,7 +36,7 @@ static void order(struct dispatcher *d, struct site *s, enum verb verb)
 }
 
 // Starts the program for the verb that was ordered.
-static int begin(struct dispatcher *d, struct site *s, struct err *err)
+static int begin(struct dispatcher *d, struct fleet_site *s, struct err *err)
 {
     SCOPED(call_release) struct call call = {0};
     struct call_result nothing = {.exited = true};
@@ -64,7 +64,7 @@ static int begin(struct dispatcher *d, struct site *s, struct err *err)
 // next dispatcher, and no folder is removed before its end is known. A disk is forced once for all.
 static int round_begin(struct dispatcher *d, struct err *err)
 {
-    struct site *s = d->ordered, *next;
+    struct fleet_site *s = d->ordered, *next;
     d->ordered = NULL;
     d->ordered_end = &d->ordered;
     d->round_ns = d->now_ns;
@@ -77,7 +77,7 @@ static int round_begin(struct dispatcher *d, struct err *err)
 }
 
 // Chooses the tasks here with this wish that are due: the first, or all where a target takes many.
-static bool choose(struct dispatcher *d, struct site *s, enum wish wish)
+static bool choose(struct dispatcher *d, struct fleet_site *s, enum wish wish)
 {
     s->chosen.count = 0;
     for (struct item *item = s->here.first; item; item = item->next) {
@@ -90,14 +90,14 @@ static bool choose(struct dispatcher *d, struct site *s, enum wish wish)
 }
 
 // The next task that waits for this place.
-static struct item *next_waiting(struct dispatcher *d, struct site *s)
+static struct item *next_waiting(struct dispatcher *d, struct fleet_site *s)
 {
     if (s->waiting.first)
         return line_take(&s->waiting);
     return d->waiting.first ? line_take(&d->waiting) : NULL;
 }
 
-static int assign(struct dispatcher *d, struct site *s, struct err *err)
+static int assign(struct dispatcher *d, struct fleet_site *s, struct err *err)
 {
     struct item *item;
     while (s->begun < s->place->at_once && (item = next_waiting(d, s)) != NULL) {
@@ -119,13 +119,13 @@ static int assign(struct dispatcher *d, struct site *s, struct err *err)
     return 0;
 }
 
-static bool has_work(const struct dispatcher *d, const struct site *s)
+static bool has_work(const struct dispatcher *d, const struct fleet_site *s)
 {
     return s->begun < s->place->at_once && (s->waiting.first || d->waiting.first);
 }
 
 // Orders what is next at this place, if something is.
-static int advance(struct dispatcher *d, struct site *s, struct err *err)
+static int advance(struct dispatcher *d, struct fleet_site *s, struct err *err)
 {
     static const enum wish by_rank[] = {WISH_CANCEL, WISH_CLEAN, WISH_START, WISH_LOOK};
     if (s->at_work || s->gone || s->due_ns > d->now_ns)
@@ -153,14 +153,14 @@ static int advance(struct dispatcher *d, struct site *s, struct err *err)
 
 static int cheaper(const void *a, const void *b)
 {
-    const struct site *x = a, *y = b;
+    const struct fleet_site *x = a, *y = b;
     int64_t p = x->place->hour_nano, q = y->place->hour_nano;
     if ((p < 0) != (q < 0))
         return p < 0 ? 1 : -1; // unknown prices last
     return p != q ? (p > q) - (p < q) : (x->place > y->place) - (x->place < y->place);
 }
 
-static struct site *site_named(struct dispatcher *d, const char *name)
+static struct fleet_site *site_named(struct dispatcher *d, const char *name)
 {
     size_t number = d->site_count;
     if (!name || index_number(&d->names, name, strlen(name), &number, NULL) != 0)
@@ -172,7 +172,7 @@ static struct site *site_named(struct dispatcher *d, const char *name)
 static int continue_task(struct dispatcher *d, struct item *item, struct err *err)
 {
     struct task *task = item->task;
-    struct site *s = site_named(d, task->now.place);
+    struct fleet_site *s = site_named(d, task->now.place);
     bool unsettled = task_unsettled(task), dirty = task_left(task);
     bool begun = task_begun(task) || unsettled;
     if (!s || !(begun || dirty))
@@ -211,7 +211,7 @@ static int place_tasks(struct dispatcher *d, struct err *err)
         } else if (!task->bound) {
             line_add(&d->waiting, item);
         } else {
-            struct site *s = site_named(d, task->bound);
+            struct fleet_site *s = site_named(d, task->bound);
             if (s)
                 line_add(&s->waiting, item);
             else
@@ -232,7 +232,7 @@ static int open_dispatcher(struct dispatcher *d, struct places *places, struct e
     d->left = plan->tasks.count;
     d->site_count = d->usable = places->count;
     for (size_t i = 0; i < places->count; i++) {
-        struct site *s = &d->sites[i];
+        struct fleet_site *s = &d->sites[i];
         s->place = &places->items[i];
         if (s->place->target->unlimited)
             s->place->at_once = plan->tasks.count;
@@ -362,7 +362,7 @@ const struct dispatch *dispatcher_dispatch(const struct dispatcher *d)
     return d->fleet.dispatch;
 }
 
-static const char *doing(const struct site *s)
+static const char *doing(const struct fleet_site *s)
 {
     static const char *const words[VERBS] = {"checking",          "copying fare", "starting",
                                              "running",           "cancelling",   "cleaning up",
@@ -378,7 +378,7 @@ static const char *doing(const struct site *s)
 
 void dispatcher_site(const struct dispatcher *d, size_t i, struct site_view *view)
 {
-    const struct site *s = &d->sites[i];
+    const struct fleet_site *s = &d->sites[i];
     const struct item *first = s->here.first;
     *view = (struct site_view){.place = s->place,
                                .task = first ? first->task : NULL,

@@ -64,7 +64,7 @@ static void say(struct dispatcher *d, const char *format, ...)
     d->o->says(d->o->arg, buf_str(&text));
 }
 
-static void say_end(struct dispatcher *d, const struct site *s, const struct task *task)
+static void say_end(struct dispatcher *d, const struct fleet_site *s, const struct task *task)
 {
     char time[32] = "";
     if (task->now.run_s.known)
@@ -92,7 +92,8 @@ int site_finish(struct dispatcher *d, struct item *item, enum task_state state, 
 }
 
 // Back into the queue that it came from.
-static int wait_again(struct dispatcher *d, struct site *s, struct item *item, struct err *err)
+static int wait_again(struct dispatcher *d, struct fleet_site *s, struct item *item,
+                      struct err *err)
 {
     struct task *task = item->task;
     TRY(task_set_state(task, TASK_WAITING, err));
@@ -104,7 +105,7 @@ static int wait_again(struct dispatcher *d, struct site *s, struct item *item, s
 }
 
 // A place of a target that rents has a machine from the first start on, until CLOSE.
-void site_set_open(struct dispatcher *d, struct site *s, bool open)
+void site_set_open(struct dispatcher *d, struct fleet_site *s, bool open)
 {
     open &= s->place->target->describe != NULL;
     d->open += open;
@@ -112,7 +113,7 @@ void site_set_open(struct dispatcher *d, struct site *s, bool open)
     s->open = open;
 }
 
-void site_say_by_hand(struct dispatcher *d, struct site *s)
+void site_say_by_hand(struct dispatcher *d, struct fleet_site *s)
 {
     SCOPED(buf_release) struct buf hand = {0};
     if (s->open && s->place->target->by_hand) {
@@ -122,7 +123,7 @@ void site_say_by_hand(struct dispatcher *d, struct site *s)
     }
 }
 
-void site_set_active(struct dispatcher *d, struct site *s)
+void site_set_active(struct dispatcher *d, struct fleet_site *s)
 {
     bool active = s->at_work || (s->here.first && s->fails == 0 && !s->gone);
     d->active += active;
@@ -139,7 +140,7 @@ static int cancel_waiting(struct dispatcher *d, struct line *line, enum task_sta
 }
 
 // A task that nothing more can be learned of. Where a person can end it, its problem says how.
-static int abandon(struct dispatcher *d, struct site *s, struct item *item, const char *why,
+static int abandon(struct dispatcher *d, struct fleet_site *s, struct item *item, const char *why,
                    struct err *err)
 {
     SCOPED(buf_release) struct buf hand = {0};
@@ -157,7 +158,7 @@ static int abandon(struct dispatcher *d, struct site *s, struct item *item, cons
 }
 
 // The place cannot be used any more: what is there may still run.
-static int give_up(struct dispatcher *d, struct site *s, struct err *err)
+static int give_up(struct dispatcher *d, struct fleet_site *s, struct err *err)
 {
     struct short_text why = short_text("%s: %s", s->place->name, s->problem);
     s->gone = true;
@@ -189,7 +190,7 @@ static int64_t patience_ns(const struct dispatcher *d)
     return given.known ? given.v : DISPATCH_PATIENCE_NS;
 }
 
-int site_failed(struct dispatcher *d, struct site *s, int code, const struct err *why,
+int site_failed(struct dispatcher *d, struct fleet_site *s, int code, const struct err *why,
                 struct err *err)
 {
     bool later = code == ERR_TIMEOUT || code == ERR_IO || code == ERR_MISSING;
@@ -210,7 +211,7 @@ int site_failed(struct dispatcher *d, struct site *s, int code, const struct err
     return 0;
 }
 
-static void place_answered(struct dispatcher *d, struct site *s)
+static void place_answered(struct dispatcher *d, struct fleet_site *s)
 {
     if (s->fails > 0)
         say(d, "%s answers again", s->place->name);
@@ -222,7 +223,7 @@ static void place_answered(struct dispatcher *d, struct site *s)
 // ---- answers
 
 // It was ended from outside. What may be left of it goes first, then it starts anew.
-static int lost(struct dispatcher *d, struct site *s, struct item *item,
+static int lost(struct dispatcher *d, struct fleet_site *s, struct item *item,
                 const struct task_report *report, struct err *err)
 {
     bool often = item->task->now.attempts.v >= LOSSES_MOST;
@@ -243,7 +244,7 @@ static int lost(struct dispatcher *d, struct site *s, struct item *item,
     return text_take(&item->task->now.problem, &text, err);
 }
 
-static int ended(struct dispatcher *d, struct site *s, struct item *item,
+static int ended(struct dispatcher *d, struct fleet_site *s, struct item *item,
                  const struct task_report *report, struct err *err)
 {
     bool again = false;
@@ -267,7 +268,7 @@ static int ended(struct dispatcher *d, struct site *s, struct item *item,
     return 0;
 }
 
-static int is_running(struct dispatcher *d, struct site *s, struct item *item,
+static int is_running(struct dispatcher *d, struct fleet_site *s, struct item *item,
                       const struct task_report *report, bool soon, struct err *err)
 {
     struct task *task = item->task;
@@ -290,7 +291,8 @@ static int is_running(struct dispatcher *d, struct site *s, struct item *item,
     return 0;
 }
 
-static void say_left(struct dispatcher *d, const struct site *s, const struct task_report *report)
+static void say_left(struct dispatcher *d, const struct fleet_site *s,
+                     const struct task_report *report)
 {
     if (report->words.len > 0)
         say(d, "%s: a folder is left there: %s", s->place->name, buf_str(&report->words));
@@ -298,7 +300,7 @@ static void say_left(struct dispatcher *d, const struct site *s, const struct ta
 
 // After CANCEL: nothing of it runs there; or it still does, and is ended again as long as the place
 // would be waited for.
-static int cancelled(struct dispatcher *d, struct site *s, struct item *item,
+static int cancelled(struct dispatcher *d, struct fleet_site *s, struct item *item,
                      const struct task_report *report, struct err *err)
 {
     if (report->state != REPORT_ABSENT) {
@@ -325,7 +327,7 @@ static int cancelled(struct dispatcher *d, struct site *s, struct item *item,
     return 0;
 }
 
-static int cleaned(struct dispatcher *d, struct site *s, struct item *item,
+static int cleaned(struct dispatcher *d, struct fleet_site *s, struct item *item,
                    const struct task_report *report, struct err *err)
 {
     say_left(d, s, report);
@@ -336,7 +338,7 @@ static int cleaned(struct dispatcher *d, struct site *s, struct item *item,
 }
 
 // Its machine is gone, and with it what was left of its tasks.
-static int closed(struct dispatcher *d, struct site *s, struct err *err)
+static int closed(struct dispatcher *d, struct fleet_site *s, struct err *err)
 {
     site_set_open(d, s, false);
     for (size_t i = 0; i < d->fleet.dispatch->tasks.count; i++) {
@@ -349,7 +351,7 @@ static int closed(struct dispatcher *d, struct site *s, struct err *err)
     return 0;
 }
 
-static int answered(struct dispatcher *d, struct site *s, struct item *item, int rc,
+static int answered(struct dispatcher *d, struct fleet_site *s, struct item *item, int rc,
                     const struct task_report *report, bool soon, struct err *err)
 {
     if (rc != 0) {
@@ -383,7 +385,7 @@ static int answered(struct dispatcher *d, struct site *s, struct item *item, int
     return 0;
 }
 
-static int place_ready(struct dispatcher *d, struct site *s, struct err *err)
+static int place_ready(struct dispatcher *d, struct fleet_site *s, struct err *err)
 {
     if (s->place->target->no_bundle)
         s->place->needs_bundle = false;
@@ -399,7 +401,7 @@ static int place_ready(struct dispatcher *d, struct site *s, struct err *err)
     return 0;
 }
 
-int site_answered(struct dispatcher *d, struct site *s, const struct call_result *result,
+int site_answered(struct dispatcher *d, struct fleet_site *s, const struct call_result *result,
                   struct err *err)
 {
     struct err why = {0};

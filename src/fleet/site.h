@@ -23,7 +23,7 @@ struct line { // a queue of items
     struct item *first, *last;
 };
 
-struct site { // a place
+struct fleet_site { // a place
     struct place *place;
     struct line waiting, here; // its bound tasks; those that are at the place
     size_t begun;
@@ -34,7 +34,7 @@ struct site { // a place
     bool met;       // it has answered before
     bool unstarted; // the last start failed: that it answers a check proves nothing
     enum verb verb;
-    struct site *next_ordered;
+    struct fleet_site *next_ordered;
     struct chosen chosen;
     struct item **items; // of `chosen`
     int fails;
@@ -49,12 +49,12 @@ struct dispatcher {
     const struct dispatch_options *o;
     struct calls *calls;
     struct item *items;
-    struct site *sites;
-    size_t site_count, usable, active, left; // left: tasks that are not over, or not cleaned
-    size_t open;                             // places where something may be rented
-    struct line waiting;                     // tasks for any place
-    struct index names;                      // of the sites, by number
-    struct site *ordered, **ordered_end;     // to be begun in the next round
+    struct fleet_site *sites;
+    size_t site_count, usable, active, left;   // left: tasks that are not over, or not cleaned
+    size_t open;                               // places where something may be rented
+    struct line waiting;                       // tasks for any place
+    struct index names;                        // of the sites, by number
+    struct fleet_site *ordered, **ordered_end; // to be begun in the next round
     int64_t now_ns, drawn_ns, round_ns;
 };
 
@@ -69,18 +69,19 @@ int site_finish(struct dispatcher *d, struct item *item, enum task_state state, 
                 struct err *err) MUST_USE;
 
 // A place of a target that rents has a machine from the first start on, until CLOSE.
-void site_set_open(struct dispatcher *d, struct site *s, bool open);
-void site_say_by_hand(struct dispatcher *d, struct site *s); // how to end that machine, if open
+void site_set_open(struct dispatcher *d, struct fleet_site *s, bool open);
+void site_say_by_hand(struct dispatcher *d,
+                      struct fleet_site *s); // how to end that machine, if open
 
 // Counts the places that are at work.
-void site_set_active(struct dispatcher *d, struct site *s);
+void site_set_active(struct dispatcher *d, struct fleet_site *s);
 
 // The place did not answer (`code`, as of target->read): asked again after a pause, or given up.
-int site_failed(struct dispatcher *d, struct site *s, int code, const struct err *why,
+int site_failed(struct dispatcher *d, struct fleet_site *s, int code, const struct err *why,
                 struct err *err) MUST_USE;
 
 // The call for s->verb and s->chosen ended. Errors are those of this machine.
-int site_answered(struct dispatcher *d, struct site *s, const struct call_result *result,
+int site_answered(struct dispatcher *d, struct fleet_site *s, const struct call_result *result,
                   struct err *err) MUST_USE;
 
 #endif

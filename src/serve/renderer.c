@@ -44,9 +44,9 @@ struct render {
     struct render *next;
     struct buf key; // its address; empty: for one request alone
     size_t users;   // calls that use it, plus one for the list
-    struct call *waiting;
-    struct asked *asked;                          // null: what the first that waits asks for
-    uint8_t from[sizeof((struct call *)0)->from]; // who asked first
+    struct render_call *waiting;
+    struct asked *asked;                                 // null: what the first that waits asks for
+    uint8_t from[sizeof((struct render_call *)0)->from]; // who asked first
     bool writes, has_ledger, heavy, started, done;
     bool replaced; // by one that is queued or being rendered
     unsigned status;
@@ -166,7 +166,7 @@ static bool is_from(const struct render *render, const uint8_t *from)
     return memcmp(render->from, from, sizeof render->from) == 0;
 }
 
-static bool is_crowded(const struct renderer *r, const struct call *call)
+static bool is_crowded(const struct renderer *r, const struct render_call *call)
 {
     size_t waiting = 0;
     for (const struct render *render = r->renders; render; render = render->next)
@@ -175,7 +175,7 @@ static bool is_crowded(const struct renderer *r, const struct call *call)
 }
 
 // Queues a new render, which takes over the key.
-static struct render *add(struct renderer *r, const struct call *call, struct buf *key)
+static struct render *add(struct renderer *r, const struct render_call *call, struct buf *key)
 {
     struct render *render = calloc(1, sizeof *render);
     if (!render)
@@ -195,7 +195,7 @@ static struct render *add(struct renderer *r, const struct call *call, struct bu
 }
 
 // A copy of what the call asks for; null if out of memory.
-static struct asked *copy_asked(const struct call *call)
+static struct asked *copy_asked(const struct render_call *call)
 {
     const struct request *from = &call->request;
     size_t len = strlen(call->head.path) + 1;
@@ -220,7 +220,7 @@ static struct asked *copy_asked(const struct call *call)
 
 // Queues the replacement of an answer that is no longer fresh; no call waits for it. Without
 // memory for it the answer gets too old, and a later call waits for the next.
-static void replace(struct renderer *r, const struct call *call, struct render *old)
+static void replace(struct renderer *r, const struct render_call *call, struct render *old)
 {
     struct buf key = {0};
     struct asked *asked = copy_asked(call);
@@ -238,7 +238,7 @@ static void replace(struct renderer *r, const struct call *call, struct render *
 // ---- calls
 
 // The address and the number of pushes so far, since a push makes earlier answers wrong.
-static void key_of(const struct call *call, struct buf *key)
+static void key_of(const struct render_call *call, struct buf *key)
 {
     const struct request *request = &call->request;
     struct site *site = request->site;
@@ -256,7 +256,7 @@ static void key_of(const struct call *call, struct buf *key)
 
 // Attaches the call to a render and suspends its connection until that is done. False if closing,
 // crowded or out of memory.
-static bool attach(struct renderer *r, struct call *call, struct buf *key)
+static bool attach(struct renderer *r, struct render_call *call, struct buf *key)
 {
     expire(r);
     bool old_alone;
@@ -280,7 +280,7 @@ static bool attach(struct renderer *r, struct call *call, struct buf *key)
     return true;
 }
 
-static enum MHD_Result refuse(struct call *call)
+static enum MHD_Result refuse(struct render_call *call)
 {
     call->answer.wait = true;
     route_error(&call->request, &call->answer, 429, CROWDED);
@@ -292,7 +292,7 @@ static enum MHD_Result refuse(struct call *call)
     return result;
 }
 
-enum MHD_Result renderer_answer(struct renderer *r, struct call *call)
+enum MHD_Result renderer_answer(struct renderer *r, struct render_call *call)
 {
     struct buf key = {0};
     bool attached = call->render != NULL;
@@ -315,7 +315,7 @@ enum MHD_Result renderer_answer(struct renderer *r, struct call *call)
                : MHD_NO;
 }
 
-void renderer_leave(struct renderer *r, struct call *call)
+void renderer_leave(struct renderer *r, struct render_call *call)
 {
     if (!call->render)
         return;
@@ -331,8 +331,8 @@ void renderer_leave(struct renderer *r, struct call *call)
 
 static void wake_waiting(struct render *render)
 {
-    struct call *next;
-    for (struct call *call = render->waiting; call; call = next) {
+    struct render_call *next;
+    for (struct render_call *call = render->waiting; call; call = next) {
         next = call->next; // once awake, the call may be freed
         mhd.resume_connection(call->connection);
     }
@@ -341,7 +341,7 @@ static void wake_waiting(struct render *render)
 
 // libmicrohttpd does not watch a suspended connection. A client that closed its side counts as
 // gone, as with most servers.
-static bool has_left(const struct call *call)
+static bool has_left(const struct render_call *call)
 {
     struct pollfd peer = {.fd = call->fd, .events = POLLRDHUP};
     return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR));
@@ -351,7 +351,7 @@ static bool is_wanted(const struct render *render)
 {
     if (render->asked)
         return true;
-    for (const struct call *call = render->waiting; call; call = call->next)
+    for (const struct render_call *call = render->waiting; call; call = call->next)
         if (!has_left(call))
             return true;
     return false;

@@ -19,7 +19,7 @@
 #include "serve/request.h"
 
 // One incoming request. It must stay in place while it waits.
-struct call {
+struct render_call {
     uint8_t from[8]; // the client's address; of IPv6, its network
     int fd;          // its socket
     struct request request;
@@ -29,8 +29,8 @@ struct call {
     size_t body_reserved; // bytes of memory promised to the body, see server.c
     bool writes, refused, too_long, crowded;
     struct MHD_Connection *connection;
-    struct render *render; // owned by the renderer
-    struct call *next;     // the next one that waits for the same render
+    struct render *render;    // owned by the renderer
+    struct render_call *next; // the next one that waits for the same render
 };
 
 struct renderer;
@@ -38,9 +38,9 @@ int renderer_new(struct renderer **out, struct err *err) MUST_USE;
 
 // Sends the answer, or suspends the connection: libmicrohttpd calls again once the answer is done.
 // Call both only from its callbacks.
-enum MHD_Result renderer_answer(struct renderer *renderer, struct call *call);
+enum MHD_Result renderer_answer(struct renderer *renderer, struct render_call *call);
 // The call is over, with or without its answer.
-void renderer_leave(struct renderer *renderer, struct call *call);
+void renderer_leave(struct renderer *renderer, struct render_call *call);
 
 // Finishes started renders, refuses those that wait and new calls, and waits up to a second for
 // answers being sent. Call it before stopping the daemon, which must not have suspended

@@ -184,7 +184,7 @@ static unsigned long long announced(struct MHD_Connection *connection)
 }
 
 // Makes sure that memory for `len` bytes of the call's body is promised. False if too much is.
-static bool reserve(struct serve *serve, struct call *call, size_t len)
+static bool reserve(struct serve *serve, struct render_call *call, size_t len)
 {
     enum { STEP = 1 << 20 };
     if (len <= call->body_reserved)
@@ -199,7 +199,7 @@ static bool reserve(struct serve *serve, struct call *call, size_t len)
 }
 
 // The client's address: a network of IPv6 may belong to one client.
-static void note_address(struct MHD_Connection *connection, struct call *call)
+static void note_address(struct MHD_Connection *connection, struct render_call *call)
 {
     const union MHD_ConnectionInfo *info =
         mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
@@ -218,7 +218,7 @@ static void note_address(struct MHD_Connection *connection, struct call *call)
 }
 
 // Answers at once, without the renderer.
-static enum MHD_Result respond(struct MHD_Connection *connection, struct call *call)
+static enum MHD_Result respond(struct MHD_Connection *connection, struct render_call *call)
 {
     struct MHD_Response *response = renderer_response(&call->answer);
     if (!response)
@@ -230,7 +230,7 @@ static enum MHD_Result respond(struct MHD_Connection *connection, struct call *c
 }
 
 // Only requests that write have a use for their body.
-static void add_body(struct serve *serve, struct call *call, const char *bytes, size_t len)
+static void add_body(struct serve *serve, struct render_call *call, const char *bytes, size_t len)
 {
     if (!call->writes || call->refused || call->too_long || call->crowded)
         return;
@@ -241,7 +241,7 @@ static void add_body(struct serve *serve, struct call *call, const char *bytes, 
 }
 
 // The body is not read; the connection ends with the answer.
-static enum MHD_Result refuse_unread(struct MHD_Connection *connection, struct call *call,
+static enum MHD_Result refuse_unread(struct MHD_Connection *connection, struct render_call *call,
                                      int status, const char *says)
 {
     call->request.json = true;
@@ -253,7 +253,7 @@ static enum MHD_Result refuse_unread(struct MHD_Connection *connection, struct c
 static enum MHD_Result begin(struct serve *serve, struct MHD_Connection *connection,
                              const char *path, const char *method, void **state)
 {
-    struct call *call = calloc(1, sizeof *call);
+    struct render_call *call = calloc(1, sizeof *call);
     if (!call)
         return MHD_NO;
     *state = call;
@@ -283,7 +283,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
 {
     (void)version;
     struct serve *serve = arg;
-    struct call *call = *state;
+    struct render_call *call = *state;
     if (!call)
         return begin(serve, connection, path, method, state);
     if (call->render)
@@ -315,7 +315,7 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
                       enum MHD_RequestTerminationCode code)
 {
     struct serve *serve = arg;
-    struct call *call = *state;
+    struct render_call *call = *state;
     (void)code;
     struct connection *c = connection_of(connection);
     pthread_mutex_lock(&serve->lock);

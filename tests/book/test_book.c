@@ -31,7 +31,7 @@ static void import(const char *text)
     struct import_report report;
     struct stock_counts counts;
     struct err err = {0};
-    const struct import_options options = {0};
+    const struct price_import_options options = {0};
     char path[256];
     put("in.csv", text);
     snprintf(path, sizeof path, "%s/in.csv", folder);

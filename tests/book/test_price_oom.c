@@ -78,7 +78,7 @@ static int import_file(struct err *err)
     struct importing *m = NULL;
     struct import_report report;
     struct stock_counts counts;
-    const struct import_options options = {.book = path, .day = DAY};
+    const struct price_import_options options = {.book = path, .day = DAY};
     char from[128];
     snprintf(from, sizeof from, "%s.csv", path);
     int rc = importing_begin(&m, &options, err);

@@ -104,7 +104,7 @@ struct seen {
 static struct seen ask_for(const char *path, const struct parameter *query, long failing)
 {
     struct MHD_Connection connection = {.status = 0};
-    struct call *call = calloc(1, sizeof *call);
+    struct render_call *call = calloc(1, sizeof *call);
     assert_non_null(call);
     call->fd = -1;
     call->connection = &connection;
