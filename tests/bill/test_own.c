@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine that is bought: published and hand-made sums. `test_own PURCHASE RENT OWN RENTED`
 // prints the break-even in seconds, for test_published_bills.py.
-#include "test.h"
+#include "amounts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/money.h"
 #include "bill/own.h"
-
-static int64_t nano(const char *text)
-{
-    int64_t n;
-    assert_int_equal(money_parse(text, &n, NULL), 0);
-    return n;
-}
 
 static struct own_machine bought(const char *purchase)
 {

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scheduled tasks: the published case (November 2018) and sums by hand.
-#include "test.h"
+#include "amounts.h"
 
 #include <string.h>
 
-#include "base/clock.h"
 #include "bill/schedule.h"
 
 #define S INT64_C(1000000000)
-
-static int64_t nano(const char *text)
-{
-    int64_t n;
-    assert_int_equal(money_parse(text, &n, NULL), 0);
-    return n;
-}
 
 // Preemptible n1-standard-1 at $0.01/h, 10 GB at $0.04, two rules at $0.10, functions of 60 s at
 // $0.000000463 per 100 ms.

@@ -2,7 +2,7 @@
 // The three layers as one book: what holds, names, filters, histories, ages.
 #include "book/scratch.h"
 
-#include "base/clock.h"
+#include "amounts.h"
 
 static char folder[64];
 
@@ -12,13 +12,6 @@ static void put(const char *path, const char *text)
     char full[256];
     snprintf(full, sizeof full, "%s/%s", folder, path);
     assert_ok(fs_write(full, text, strlen(text), &err), &err);
-}
-
-static int day(const char *date)
-{
-    int64_t s;
-    assert_true(clock_parse(date, &s));
-    return (int)(s / 86400);
 }
 
 #define HEAD                                                                                       \

@@ -2,14 +2,7 @@
 // The other formats: gpuhunt, AWS's spot prices and advisor, fare's own tables.
 #include "book/scratch.h"
 
-#include "base/clock.h"
-
-static int day(const char *date)
-{
-    int64_t s;
-    assert_true(clock_parse(date, &s));
-    return (int)(s / 86400);
-}
+#include "amounts.h"
 
 static void expect_fault(const char *format, const char *name, const char *text, const char *says)
 {

@@ -2,17 +2,10 @@
 // Which tariff holds when and for what, whose comes first, what a bad file says.
 #include "folder.h"
 
+#include "amounts.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "tables/files.h"
 #include "book/tariffs.h"
-
-static int day(const char *date)
-{
-    int64_t s;
-    assert_true(clock_parse(date, &s));
-    return (int)(s / 86400);
-}
 
 static struct tariff_book *shipped(const char *own)
 {

@@ -1,23 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "book/folder.h"
 
-#include "base/clock.h"
-#include "base/money.h"
+#include "amounts.h"
 #include "tables/currency.h"
-
-static int day(const char *date)
-{
-    int64_t s;
-    assert_true(clock_parse(date, &s));
-    return (int)(s / 86400);
-}
-
-static int64_t nano(const char *text)
-{
-    int64_t n;
-    assert_int_equal(money_parse(text, &n, NULL), 0);
-    return n;
-}
 
 // 2.42 h at 0.08 EUR a minute are 11.616 EUR; published as $14.26.
 static void shipped(void **state)

@@ -2,26 +2,11 @@
 // A user's own rates, and what starting by the clock costs: which row holds, what is refused.
 #include "book/folder.h"
 
-#include "base/clock.h"
-#include "base/money.h"
+#include "amounts.h"
 #include "tables/rates.h"
 #include "tables/scheduling.h"
 
 #define HEAD "provider,offer,discount_percent,credit,rate,currency,from,to\n"
-
-static int day(const char *date)
-{
-    int64_t s;
-    assert_true(clock_parse(date, &s));
-    return (int)(s / 86400);
-}
-
-static int64_t nano(const char *text)
-{
-    int64_t n;
-    assert_int_equal(money_parse(text, &n, NULL), 0);
-    return n;
-}
 
 static void which_row(void **state)
 {
