@@ -186,11 +186,13 @@ static int print(const struct cmd_call *call, const struct compare *compare, con
     TRY(value_format(o->common.json, o->format, "table", &format, err));
     if (strcmp(format, "json") == 0)
         return out_record(out, compare_fields, compare, err);
+    if (strcmp(format, "csv") == 0) {
+        compare_csv(&out->text, compare);
+        return 0;
+    }
     struct doc doc = {0};
     view_compare(&doc, compare);
-    if (strcmp(format, "csv") == 0)
-        compare_csv(&out->text, compare);
-    else if (strcmp(format, "md") == 0)
+    if (strcmp(format, "md") == 0)
         doc_markdown(&out->text, &doc, 2);
     else if (compare->runs.v > 0)
         out_doc(out, &doc);

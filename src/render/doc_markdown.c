@@ -16,8 +16,11 @@ void markdown_text(struct buf *out, const char *text)
             buf_adds(out, "&amp;");
         else if ((unsigned char)*text < ' ' || *text == '\x7f')
             buf_addc(out, ' ');
-        else
-            buf_printf(out, "%s%c", strchr("\\`*_[]()!|~$", *text) ? "\\" : "", *text);
+        else {
+            if (strchr("\\`*_[]()!|~$", *text))
+                buf_addc(out, '\\');
+            buf_addc(out, *text);
+        }
     }
 }
 
