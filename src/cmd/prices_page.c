@@ -7,10 +7,10 @@
 
 #include "base/money.h"
 #include "base/units.h"
-#include "cmd/table.h"
 #include "cmd/values.h"
 #include "book/listing.h"
 #include "advise/spot/history.h"
+#include "view/offer.h"
 
 struct page {
     const struct offer *offer;
@@ -134,22 +134,11 @@ static void around_rows(struct out *out, const struct page *page, int day)
 static void history_rows(struct out *out, const struct offer_record *r)
 {
     enum { MOST = 40 };
-    static const struct table_column columns[] = {{"since", TABLE_LEFT},
-                                                  {"last seen", TABLE_LEFT},
-                                                  {"price", TABLE_POINT},
-                                                  {"source", TABLE_LEFT, 1, 24, ""}};
-    struct table table = TABLE(columns);
-    size_t count = r->history.count, first = count > MOST ? count - MOST : 0;
+    struct doc doc = {0};
+    view_price_history(&doc, r, MOST);
     out_printf(out, "\n");
-    for (size_t i = first; i < count; i++) {
-        const struct offer_price *p = &r->history.items[i];
-        const struct money_words price = money_exact(p->price);
-        const char *const cells[] = {p->since, p->seen, price.s, p->source ? p->source : "-"};
-        table_row(&table, OUT_PLAIN, cells, NULL);
-    }
-    table_print(&table, out);
-    if (first > 0)
-        out_printf(out, "%zu older ones are in --json.\n", first);
+    out_doc(out, &doc);
+    doc_release(&doc);
 }
 
 // What --currency asks for, and why the price is doubtful.

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pages about prices: the book, a GPU model, and one offer with its history.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "advise/quote_job.h"
-#include "base/clock.h"
 #include "base/money.h"
 #include "base/units.h"
 #include "book/listing.h"
 #include "view/gpu.h"
 #include "view/html.h"
 #include "render/markup.h"
+#include "view/offer.h"
 #include "view/offers.h"
 #include "view/page.h"
 #include "render/part.h"
@@ -258,58 +257,6 @@ int page_gpu(const struct request *request, struct answer *answer, struct err *e
 
 // ---- one offer
 
-static void price_for(int64_t seconds, char *out, size_t size)
-{
-    bool days = seconds % 86400 == 0, hours = seconds % 3600 == 0;
-    snprintf(out, size, "price for %s",
-             units_count(seconds / (days    ? 86400
-                                    : hours ? 3600
-                                            : 1),
-                         days    ? "day"
-                         : hours ? "hour"
-                                 : "second")
-                 .s);
-}
-
-// Prices as they are, times in words.
-static void show_spot(struct buf *out, const struct spot_prices *s)
-{
-    static const struct html_column columns[] = {
-        {"zone", "long"},  {"last", "num"},          {"10 %", "num"},
-        {"50 %", "num"},   {"90 %", "num"},          {"changes a day", "num"},
-        {"steady", "num"}, {"longest under", "num"}, {"count on", "num"},
-    };
-    html_begin_table(out, "Spot price by zone");
-    html_table_head(out, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < s->zones.count; i++) {
-        const struct spot_zone *z = &s->zones.items[i];
-        char changes[24], steady[32], longest[32] = "never";
-        snprintf(changes, sizeof changes, "%.1f", z->changes_per_day.v);
-        clock_words(z->steady_s.v * NS_PER_S, steady, sizeof steady);
-        if (z->longest_under_s.v > 0)
-            clock_words(z->longest_under_s.v * NS_PER_S, longest, sizeof longest);
-        const struct maybe_money prices[] = {z->price, z->p10, z->p50, z->p90};
-        const char *const others[] = {changes, steady, longest};
-        buf_adds(out, "<tr>");
-        html_cell(out, "long", z->zone);
-        for (size_t k = 0; k < sizeof prices / sizeof *prices; k++)
-            html_cell(out, "num", money_exact(prices[k]).s);
-        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
-            html_cell(out, "num", others[k]);
-        html_cell(out, "num", money_exact(z->count_on).s);
-        buf_adds(out, "</tr>\n");
-    }
-    html_end_table(out);
-    buf_adds(out, "<p>USD an hour; 10, 50, 90 %: at or below this price for that share of the "
-                  "time. Steady: time since the last change. Longest under: longest time at or "
-                  "below ");
-    markup_text(out, money_exact(s->under).s);
-    bool demand = strcmp(s->under_is, "on-demand") == 0 && s->on_demand_seen;
-    buf_printf(out, "%s%s. Count on: the 90 %% price of all the time seen.</p>\n",
-               demand ? ", the on-demand price, seen " : ", the lowest median",
-               demand ? s->on_demand_seen : "");
-}
-
 static int add_spot(struct market *market, const struct offer *offer, struct offer_record *record,
                     struct page *plots, struct err *err)
 {
@@ -371,15 +318,9 @@ static void offer_billing(struct buf *out, const char *tariff)
 static void show_offer(struct buf *out, const struct request *request, const struct offer_record *r,
                        const struct page *plots)
 {
-    char price[48] = "price an hour", hour[MONEY_BYTES + 16];
+    char hour[MONEY_BYTES + 16];
     struct buf title = {0};
-    const struct html_column columns[] = {{"since", "num"},
-                                          {"last seen", "num more"},
-                                          {price, "num"},
-                                          {"currency", ""},
-                                          {"source", "long"}};
-    if (r->per_s.known && r->per_s.v != 3600)
-        price_for(r->per_s.v, price, sizeof price);
+    struct doc doc = {0};
     buf_adds(&title, r->offer);
     if (*amount_of(r->price_per_hour, r->currency, hour))
         buf_printf(&title, ": %s an hour", hour);
@@ -396,21 +337,11 @@ static void show_offer(struct buf *out, const struct request *request, const str
     for (size_t i = 0; i < plots->plots.count; i++)
         html_plot(out, &plots->plots.items[i], 2, i);
     if (r->spot.zones.count > 0 && plots->plots.count > 0)
-        show_spot(out, &r->spot);
-    html_heading(out, 2, "Price history");
-    html_begin_table(out, "Price history");
-    html_table_head(out, columns, sizeof columns / sizeof *columns);
-    for (size_t i = r->history.count; i-- > 0;) { // the newest first
-        const struct offer_price *p = &r->history.items[i];
-        buf_adds(out, "<tr>");
-        html_cell(out, "num", p->since);
-        html_cell(out, "num more", p->seen);
-        html_cell(out, "num", money_exact(p->price).s);
-        html_cell(out, "", p->currency);
-        html_cell(out, "long", p->source);
-        buf_adds(out, "</tr>\n");
-    }
-    html_end_table(out);
+        view_spot(&doc, &r->spot);
+    doc_heading(&doc, 0, "Price history");
+    view_price_history(&doc, r, SIZE_MAX);
+    doc_html(out, &doc, 2);
+    doc_release(&doc);
     frame_json_link(out, request, "/offer");
     frame_end(out);
 }
