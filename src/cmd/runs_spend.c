@@ -27,13 +27,14 @@ int runs_spending(const struct cmd_call *call, struct ledger *ledger,
     const struct spend_options options = {
         .keys = keys, .key_count = count, .currency = o->currency};
     int rc = spend_sum(ledger, call->desk->market, filter, &options, &spending, err);
-    if (rc == 0)
+    bool shown = strcmp(format, "md") == 0 || strcmp(format, "table") == 0;
+    if (rc == 0 && shown)
         view_spending(&doc, &spending, SIZE_MAX);
     if (rc != 0)
         ;
     else if (strcmp(format, "json") == 0)
         rc = out_record(out, spending_fields, &spending, err);
-    else if (strcmp(format, "csv") == 0)
+    else if (!shown)
         spending_csv(&out->text, &spending);
     else if (strcmp(format, "md") == 0)
         doc_markdown(&out->text, &doc, 2);

@@ -121,7 +121,8 @@ const char plot_style[] =
     ".id{display:block;font-size:.75rem;color:var(--mute)}"                                        \
     "thead th{white-space:nowrap;border-bottom:2px solid var(--mute)}thead "                       \
     ".long{white-space:normal}"                                                                    \
-    ".num,.fig td:not([class]){text-align:right;white-space:pre}"
+    ".num,.fig td:not([class]){text-align:right;white-space:pre}"                                  \
+    "tr.total>*{font-weight:600}tr.bad>*{background:var(--bad)}tr.wait>*{background:var(--wait)}"
 #define FORMS                                                                                      \
     "form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:.75rem 0}"             \
     "form>.scroll,form>p{flex:1 1 100%;max-width:100%}form table{width:100%;max-width:80rem}"      \

@@ -280,7 +280,10 @@ static int add_price(void *arg, const struct offer *offer, struct err *err)
     if (h->prices == PRICES_MOST || currency_to_usd(currencies, offer->currency, offer->day,
                                                     offer_per_hour(offer), &hour, NULL, NULL) != 0)
         return 0;
-    h->last = (double)offer_unit(offer, hour) / 1e9;
+    int64_t unit = offer_unit(offer, hour);
+    if (unit < 0) // its GPUs are not known
+        return 0;
+    h->last = (double)unit / 1e9;
     h->moved |= h->prices > 0 && h->last != h->first;
     h->first = h->prices++ == 0 ? h->last : h->first;
     if (offer->since < offer->day)
