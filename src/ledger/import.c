@@ -126,23 +126,21 @@ static int add_gpu_price(struct run *run, const char *text, struct err *err)
 
 static int add_labels(struct run *run, const struct import_options *o, struct err *err)
 {
-    int rc = 0;
     if (o->price_per_hour) {
         int64_t nano;
         TRY(read_price("--price-per-hour", o->price_per_hour, &nano, err));
-        rc = import_label(run, "price_per_hour_usd", o->price_per_hour, err);
+        TRY(import_label(run, "price_per_hour_usd", o->price_per_hour, err));
     }
-    if (rc == 0 && o->price_per_gpu_hour)
-        rc = add_gpu_price(run, o->price_per_gpu_hour, err);
-    for (size_t i = 0; i < o->label_count && rc == 0; i++) {
+    if (o->price_per_gpu_hour)
+        TRY(add_gpu_price(run, o->price_per_gpu_hour, err));
+    for (size_t i = 0; i < o->label_count; i++) {
         const char *equals = strchr(o->labels[i], '=');
         if (!equals || equals == o->labels[i])
             return err_set(err, ERR_USAGE, "a label is key=value, not '%s'", o->labels[i]);
-        char *key = strndup(o->labels[i], (size_t)(equals - o->labels[i]));
-        rc = key ? import_label(run, key, equals + 1, err) : err_memory(err);
-        free(key);
+        SCOPED(free_pointer) char *key = strndup(o->labels[i], (size_t)(equals - o->labels[i]));
+        TRY(key ? import_label(run, key, equals + 1, err) : err_memory(err));
     }
-    return rc;
+    return 0;
 }
 
 static int add_started(struct run *run, const char *text, struct err *err)
@@ -159,13 +157,12 @@ static int add_started(struct run *run, const char *text, struct err *err)
 
 static int set_id(struct run *run, struct err *err)
 {
-    struct buf line = {0};
+    SCOPED(buf_release) struct buf line = {0};
     char sum[SHA256_HEX_BYTES], id[48];
-    int rc = record_to_line(run_fields, run, &line, err);
+    TRY(record_to_line(run_fields, run, &line, err));
     sha256_hex_of(buf_str(&line), line.len, sum);
     snprintf(id, sizeof id, "import-%.16s", sum);
-    buf_release(&line);
-    return rc == 0 ? text_set(&run->id, id, err) : rc;
+    return text_set(&run->id, id, err);
 }
 
 static int set_name(struct run *run, const char *file, const struct import_options *o,
@@ -191,28 +188,23 @@ static int finish(struct run *run, const struct importer *importer, const char *
         {&run->machine.name, o->machine},      {&run->machine.gpu, o->gpu},
         {&run->machine.provider, o->provider},
     };
-    int rc = text_set(&run->schema, RUN_SCHEMA, err);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && rc == 0; i++)
+    TRY(text_set(&run->schema, RUN_SCHEMA, err));
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (texts[i].from)
-            rc = text_set(texts[i].to, texts[i].from, err);
+            TRY(text_set(texts[i].to, texts[i].from, err));
     if (o->gpus > 0)
         run->machine.gpus = some_int(o->gpus);
-    if (rc == 0 && o->started)
-        rc = add_started(run, o->started, err);
-    if (rc == 0)
-        rc = add_labels(run, o, err);
-    if (rc == 0 && !run->id)
-        rc = set_id(run, err);
+    if (o->started)
+        TRY(add_started(run, o->started, err));
+    TRY(add_labels(run, o, err));
+    if (!run->id)
+        TRY(set_id(run, err));
     // After the id, so that the same log under another name is the same run.
-    if (rc == 0)
-        rc = set_name(run, file, o, err);
+    TRY(set_name(run, file, o, err));
     const char *slash = strrchr(file, '/');
-    struct buf source = {0};
+    SCOPED(buf_release) struct buf source = {0};
     buf_printf(&source, "imported from %s (%s)", slash ? slash + 1 : file, importer->name);
-    if (rc == 0)
-        rc = text_take(&run->source, &source, err);
-    buf_release(&source);
-    return rc;
+    return text_take(&run->source, &source, err);
 }
 
 struct completing {

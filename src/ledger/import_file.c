@@ -124,7 +124,7 @@ static int parse(const struct buf *text, struct site_index *index, struct err *e
 static int read_folder(struct import_site *site, int dir, struct err *err)
 {
     struct site_index index = {0};
-    struct buf text = {.max = SITE_BYTES_MOST + (1 << 16)};
+    SCOPED(buf_release) struct buf text = {.max = SITE_BYTES_MOST + (1 << 16)};
     const struct site_file **files = NULL;
     size_t count = 0;
     int rc = fs_read_at(dir, SITE_INDEX, false, SITE_BYTES_MOST, &text, err);
@@ -151,7 +151,6 @@ static int read_folder(struct import_site *site, int dir, struct err *err)
     if (runs >= 0)
         close(runs);
     free(files);
-    buf_release(&text);
     record_release(site_index_fields, &index);
     return rc;
 }
@@ -288,28 +287,23 @@ static int fetch_some(struct fetching *f, size_t first, struct err *err)
 
 static int fetch_index(struct fetching *f, struct site_index *index, struct err *err)
 {
-    struct buf url = {0};
+    SCOPED(buf_release) struct buf url = {0};
     buf_printf(&url, "%s%s", f->base, SITE_INDEX);
-    int rc = buf_check(&url, err);
-    struct http_call call = call_of(buf_str(&url), SITE_BYTES_MOST);
-    if (rc == 0)
-        rc = call_all(f->session, &call, 1, f->until_ns, err);
-    if (rc == 0 && outcome(&call, err) != 0)
-        rc = call.status == 404 ? err_hint(err, "is this the address of a site of 'fare report "
-                                                "--site'?")
-                                : err->code;
-    if (rc == 0)
-        rc = parse(&call.answer, index, err);
-    http_call_release(&call);
-    buf_release(&url);
-    return rc;
+    TRY(buf_check(&url, err));
+    SCOPED(http_call_release) struct http_call call = call_of(buf_str(&url), SITE_BYTES_MOST);
+    TRY(call_all(f->session, &call, 1, f->until_ns, err));
+    if (outcome(&call, err) != 0)
+        return call.status == 404 ? err_hint(err, "is this the address of a site of 'fare report "
+                                                  "--site'?")
+                                  : err->code;
+    return parse(&call.answer, index, err);
 }
 
 static int from_address(struct import_site *site, struct err *err)
 {
     struct fetching f = {.site = site, .until_ns = clock_now_ns() + BOUND_SITE_NS};
     struct site_index index = {0};
-    struct buf base = {0};
+    SCOPED(buf_release) struct buf base = {0};
     int rc = import_site_base(site->place, &base, err);
     f.base = buf_str(&base);
     if (rc == 0 && !(f.session = http_session_new(err)))
@@ -328,7 +322,6 @@ static int from_address(struct import_site *site, struct err *err)
     free(f.files);
     http_session_free(f.session);
     record_release(site_index_fields, &index);
-    buf_release(&base);
     return rc;
 }
 
@@ -376,8 +369,7 @@ static int import_whole_lines(struct import_job *m, const char *path, struct buf
                               size_t *number, struct err *err)
 {
     char *line = text->data, *end = text->data + text->len, *stop;
-    int rc = 0;
-    while (rc == 0 && line < end && (stop = memchr(line, '\n', (size_t)(end - line)))) {
+    while (line < end && (stop = memchr(line, '\n', (size_t)(end - line)))) {
         ++*number;
         *stop = '\0';
         size_t len = (size_t)(stop - line);
@@ -385,7 +377,7 @@ static int import_whole_lines(struct import_job *m, const char *path, struct buf
         if ((line[strspn(line, " \t\r")] != '\0' || strlen(line) != len) &&
             add_text(m, line, len, &why) != 0) {
             err_context(&why, "'%s', line %zu", path, *number);
-            rc = refuse(m, &why, err);
+            TRY(refuse(m, &why, err));
         }
         line = stop + 1;
     }
@@ -393,7 +385,7 @@ static int import_whole_lines(struct import_job *m, const char *path, struct buf
     if (left > 0)
         memmove(text->data, line, left);
     text->len = left;
-    return rc;
+    return 0;
 }
 
 // Appends up to CHUNK_BYTES of the file.
@@ -440,11 +432,10 @@ static int add_json(struct import_job *m, const char *path, int64_t index, json_
                     struct err *err)
 {
     struct err why = {0};
-    char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    SCOPED(free_pointer) char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (!text)
         return err_memory(err);
     int rc = add_text(m, text, strlen(text), &why);
-    free(text);
     if (rc == 0)
         return 0;
     if (index >= 0)
@@ -458,21 +449,18 @@ static int import_document(struct import_job *m, const char *path, const struct 
                            struct err *err)
 {
     json_error_t why;
-    json_t *json = json_loadb(buf_str(text), text->len, 0, &why);
+    json_auto_t *json = json_loadb(buf_str(text), text->len, 0, &why);
     if (!json)
         return err_set(err, ERR_FORMAT, "'%s', line %d: %s", path, why.line, why.text);
     json_t *runs = json_object_get(json, "runs"), *one;
     size_t index;
-    int rc = 0;
     if (!runs)
-        rc = add_json(m, path, -1, json, err);
+        return add_json(m, path, -1, json, err);
     json_array_foreach(runs, index, one)
     {
-        if (rc == 0)
-            rc = add_json(m, path, (int64_t)index, one, err);
+        TRY(add_json(m, path, (int64_t)index, one, err));
     }
-    json_decref(json);
-    return rc;
+    return 0;
 }
 
 struct importing {
@@ -485,7 +473,7 @@ static int import_run(void *arg, struct run *run, struct err *err)
 {
     struct importing *i = arg;
     struct import_job *m = i->job;
-    struct buf line = {0};
+    SCOPED(buf_release) struct buf line = {0};
     struct err why = {0};
     i->number++;
     int rc = record_bound(run_fields, run, &why);
@@ -493,7 +481,6 @@ static int import_run(void *arg, struct run *run, struct err *err)
         rc = ledger_line(run, &line, &why);
     if (rc == 0)
         rc = add_text(m, buf_str(&line), line.len, &why);
-    buf_release(&line);
     if (rc != 0) {
         err_context(&why, "%s, run %zu", i->path, i->number);
         return refuse(m, &why, err);
@@ -623,24 +610,21 @@ static bool is_zeros(const struct buf *text)
 
 static int copy(int from, const char *name, int to, struct err *err)
 {
-    struct buf text = {.max = 2 * CHUNK_BYTES};
+    SCOPED(buf_release) struct buf text = {.max = 2 * CHUNK_BYTES};
     int64_t copied = 0;
-    int rc = 0;
-    for (bool ended = false; rc == 0 && !ended;) {
+    for (bool ended = false; !ended;) {
         buf_reset(&text);
-        rc = read_chunk(from, name, &text, &ended, err);
-        if (rc == 0 && is_zeros(&text))
-            rc = err_set(err, ERR_FORMAT, "'%s' is not text", name);
-        if (rc == 0)
-            rc = fs_write_fd(to, buf_str(&text), text.len, "the temporary file", err);
+        TRY(read_chunk(from, name, &text, &ended, err));
+        if (is_zeros(&text))
+            return err_set(err, ERR_FORMAT, "'%s' is not text", name);
+        TRY(fs_write_fd(to, buf_str(&text), text.len, "the temporary file", err));
         copied += (int64_t)text.len;
-        if (rc == 0 && copied > COPY_MAX_BYTES)
-            rc = err_set(err, ERR_FORMAT, "'%s' is over %d GB", name, COPY_MAX_GB);
+        if (copied > COPY_MAX_BYTES)
+            return err_set(err, ERR_FORMAT, "'%s' is over %d GB", name, COPY_MAX_GB);
     }
-    buf_release(&text);
-    if (rc == 0 && lseek(to, 0, SEEK_SET) != 0)
-        rc = err_errno(err, errno, "cannot read the temporary file");
-    return rc;
+    if (lseek(to, 0, SEEK_SET) != 0)
+        return err_errno(err, errno, "cannot read the temporary file");
+    return 0;
 }
 
 static int refuse_record(void *arg, const struct err *why, struct err *err)
@@ -708,7 +692,7 @@ int import_file(struct import_job *m, const char *path, int fd, struct err *err)
     if (fd < 0)
         TRY(open_path(path, &fd, err));
     path = name_of(path);
-    struct buf text = {.max = IMPORT_MAX + 2 * CHUNK_BYTES};
+    SCOPED(buf_release) struct buf text = {.max = IMPORT_MAX + 2 * CHUNK_BYTES};
     int rc = 0;
     while (rc == 0 && !ended && text.len < HEAD_BYTES)
         rc = read_chunk(fd, path, &text, &ended, err);
@@ -723,7 +707,6 @@ int import_file(struct import_job *m, const char *path, int fd, struct err *err)
         rc = import_whole(m, fd, path, importer, &text, err);
     if (fd != STDIN_FILENO)
         close(fd);
-    buf_release(&text);
     return rc;
 }
 

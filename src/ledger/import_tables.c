@@ -37,16 +37,15 @@ static int read_times(struct run *run, const json_t *result, struct err *err)
         return 0;
     // Keep every n-th execution so that the plot has at most 200 points.
     size_t every = (count + 199) / 200, points = 0;
-    double *ms = malloc((count / every + 1) * sizeof *ms);
+    SCOPED(free_pointer) double *ms = malloc((count / every + 1) * sizeof *ms);
     if (!ms)
         return err_memory(err);
     for (size_t i = 0; i < count; i += every)
         ms[points++] = json_number_value(json_array_get(times, i)) * 1000;
-    int rc = reals_set(&run->step_plot_ms, ms, points, err);
-    free(ms);
+    TRY(reals_set(&run->step_plot_ms, ms, points, err));
     char text[24];
     snprintf(text, sizeof text, "%zu", count);
-    return rc == 0 ? import_label(run, "executions", text, err) : rc;
+    return import_label(run, "executions", text, err);
 }
 
 static int read_result(const json_t *result, struct run *run, struct err *err)
@@ -88,7 +87,7 @@ static int read_log(const char *file, const char *text, size_t len, struct runs 
                     struct err *err)
 {
     int line;
-    json_t *json = import_json(text, len, &line, err);
+    json_auto_t *json = import_json(text, len, &line, err);
     if (!json)
         return err_context(err, "%s, line %d", file, line);
     json_t *results = json_object_get(json, "results"), *result;
@@ -104,7 +103,6 @@ static int read_log(const char *file, const char *text, size_t len, struct runs 
         if (rc != 0)
             break;
     }
-    json_decref(json);
     return rc;
 }
 

@@ -160,17 +160,13 @@ static int insert_labels(struct ledger *ledger, const struct row *row, struct er
 static int insert_head(struct ledger *ledger, const struct row *row, const char *text,
                        struct err *err)
 {
-    struct buf head = {0};
-    int rc = 0;
-    if (row_head(row, text, strlen(text), &head)) {
-        const char *const values[] = {row->id, buf_str(&head)};
-        rc = buf_check(&head, err);
-        if (rc == 0)
-            rc = ledger->place.backend->run(ledger->db, SCHEMA_INSERT_HEAD, values, 2, NULL, NULL,
-                                            NULL, err);
-    }
-    buf_release(&head);
-    return rc;
+    SCOPED(buf_release) struct buf head = {0};
+    if (!row_head(row, text, strlen(text), &head))
+        return 0;
+    const char *const values[] = {row->id, buf_str(&head)};
+    TRY(buf_check(&head, err));
+    return ledger->place.backend->run(ledger->db, SCHEMA_INSERT_HEAD, values, 2, NULL, NULL, NULL,
+                                      err);
 }
 
 static const char *or_empty(const char *text)
@@ -187,11 +183,11 @@ static int insert(struct ledger *ledger, const struct row *row, const char *text
     bool has_wall = row_wall_s(row, &wall_s);
     bool has_steady = row->steady.step_ms.known;
     ledger_date(row->started, started);
-    struct buf machine = {0};
+    SCOPED(buf_release) struct buf machine = {0};
     buf_printf(&machine, "%s %s %s %s", or_empty(row->machine.name),
                or_empty(row->machine.instance_type), or_empty(row->machine.cpu),
                or_empty(row->machine.fingerprint));
-    int rc = buf_check(&machine, err);
+    TRY(buf_check(&machine, err));
     const char *values[] = {row->id,
                             started,
                             or_empty(row->name ? row->name : row->workload),
@@ -207,22 +203,18 @@ static int insert(struct ledger *ledger, const struct row *row, const char *text
            has_steady ? row->steady.step_ms.v : row->step_ms.v, &values[8]);
     number(wall, has_wall, wall_s, &values[9]);
     int64_t changed = 0;
-    if (rc == 0)
-        rc = ledger->place.backend->run(
-            ledger->db,
-            "INSERT INTO fare_run (id, started, name, workload, framework, ended, machine, gpu, "
-            "step_ms, wall_s, record) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
-            "ON CONFLICT DO NOTHING",
-            values, sizeof values / sizeof *values, NULL, NULL, &changed, err);
+    TRY(ledger->place.backend->run(
+        ledger->db,
+        "INSERT INTO fare_run (id, started, name, workload, framework, ended, machine, gpu, "
+        "step_ms, wall_s, record) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
+        "ON CONFLICT DO NOTHING",
+        values, sizeof values / sizeof *values, NULL, NULL, &changed, err));
     *added = changed > 0;
-    if (rc == 0 && *added)
-        rc = insert_labels(ledger, row, err);
-    if (rc == 0 && *added)
-        rc = insert_head(ledger, row, text, err);
-    if (rc == 0 && *added)
-        rc = spend_insert(ledger->place.backend, ledger->db, row, err);
-    buf_release(&machine);
-    return rc;
+    if (!*added)
+        return 0;
+    TRY(insert_labels(ledger, row, err));
+    TRY(insert_head(ledger, row, text, err));
+    return spend_insert(ledger->place.backend, ledger->db, row, err);
 }
 
 static int insert_one(struct ledger *ledger, const struct row *row, const char *text, bool *added,
@@ -259,16 +251,14 @@ static void say_mended(const struct row *row, struct buf *says)
 static int deliver_file(struct ledger *ledger, const char *path, bool *bad, struct buf *says,
                         struct err *err)
 {
-    struct buf text = {0}, right = {0};
-    struct row row = {0};
+    SCOPED(buf_release) struct buf text = {0}, right = {0};
+    SCOPED(row_release) struct row row = {0};
     bool added = false;
     *bad = true;
     struct err reading = {0};
     int rc = fs_read(path, RECORD_MAX, &text, &reading);
-    if (rc == ERR_MISSING) { // another process has delivered it
-        buf_release(&text);
+    if (rc == ERR_MISSING) // another process has delivered it
         return 0;
-    }
     if (rc != 0)
         err_pass(err, rc, &reading);
     buf_trim(&text);
@@ -284,9 +274,6 @@ static int deliver_file(struct ledger *ledger, const char *path, bool *bad, stru
         say_killed(&row, says);
     if (rc == 0 && added && right.len > 0)
         say_mended(&row, says);
-    row_release(&row);
-    buf_release(&text);
-    buf_release(&right);
     return rc;
 }
 
@@ -340,13 +327,10 @@ static int open_in(struct ledger *ledger, const char *where, struct err *err)
 
 static int make_folder(const struct ledger_place *place, struct err *err)
 {
-    struct buf folder = {0};
+    SCOPED(buf_release) struct buf folder = {0};
     buf_add(&folder, place->where, (size_t)(strrchr(place->where, '/') - place->where));
-    int rc = buf_check(&folder, err);
-    if (rc == 0 && folder.len > 0)
-        rc = fs_mkdirs_private(buf_str(&folder), err);
-    buf_release(&folder);
-    return rc;
+    TRY(buf_check(&folder, err));
+    return folder.len > 0 ? fs_mkdirs_private(buf_str(&folder), err) : 0;
 }
 
 static bool exists(const struct ledger_place *place)
@@ -435,7 +419,7 @@ int ledger_running(struct ledger *ledger, const char *id, ledger_visit_fn *visit
         deliver(ledger, NULL);
     for (size_t i = 0; rc == 0 && i < list.count; i++) {
         char own[128];
-        struct buf text = {0};
+        SCOPED(buf_release) struct buf text = {0};
         id_of(list.paths[i], own, sizeof own);
         int got = ERR_MISSING;
         if (!id || strcmp(id, own) == 0)
@@ -444,7 +428,6 @@ int ledger_running(struct ledger *ledger, const char *id, ledger_visit_fn *visit
             rc = visit(arg, own, buf_str(&text), err);
         else if (got == ERR_MEMORY) // after other errors the run has just ended
             rc = err_memory(err);
-        buf_release(&text);
     }
     spool_list_release(&list);
     return rc;
@@ -467,9 +450,9 @@ static int record_directly(struct ledger *ledger, const struct row *row, const c
 
 int ledger_record(struct ledger *ledger, const struct run *run, struct buf *says, struct err *err)
 {
-    struct buf text = {0}, right = {0};
+    SCOPED(buf_release) struct buf text = {0}, right = {0};
     struct err spool = {0};
-    struct row row = {0};
+    SCOPED(row_release) struct row row = {0};
     char *path = NULL;
     int rc = ledger_line(run, &text, err);
     if (rc == 0) // checks the id before it becomes a file name
@@ -492,10 +475,7 @@ int ledger_record(struct ledger *ledger, const struct run *run, struct buf *says
                        path, why.text, why.hint[0] ? "; " : "", why.hint);
     }
 out:
-    row_release(&row);
     free(path);
-    buf_release(&text);
-    buf_release(&right);
     return rc;
 }
 
@@ -518,30 +498,23 @@ static void bulk_end(struct ledger *ledger)
 
 int ledger_check(const char *text, size_t len, struct err *err)
 {
-    struct row row = {0};
-    TRY(row_judge(text, len, &row, err));
-    row_release(&row);
-    return 0;
+    SCOPED(row_release) struct row row = {0};
+    return row_judge(text, len, &row, err);
 }
 
 int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool *added,
                       struct err *err)
 {
-    struct row row = {0};
-    struct buf masked = {0};
+    SCOPED(row_release) struct row row = {0};
+    SCOPED(buf_release) struct buf masked = {0};
     *added = false;
-    int rc = memchr(text, '\0', len) ? 0 : mask_json(NULL, text, &masked, err);
-    if (rc == 0 && masked.len > 0) {
+    TRY(memchr(text, '\0', len) ? 0 : mask_json(NULL, text, &masked, err));
+    if (masked.len > 0) {
         text = buf_str(&masked);
         len = masked.len;
     }
-    if (rc == 0)
-        rc = row_judge(text, len, &row, err);
-    if (rc == 0)
-        rc = insert(ledger, &row, text, added, err);
-    row_release(&row);
-    buf_release(&masked);
-    return rc;
+    TRY(row_judge(text, len, &row, err));
+    return insert(ledger, &row, text, added, err);
 }
 
 int ledger_import_end(struct ledger *ledger, struct err *err)
@@ -629,7 +602,7 @@ static int set_spools(struct ledger_place *place, const char *folder, struct err
 int place_find(struct ledger_place *place, const char *where, struct err *err)
 {
     memset(place, 0, sizeof *place);
-    struct buf folder = {0}, path = {0};
+    SCOPED(buf_release) struct buf folder = {0}, path = {0};
     place->named = where && *where;
     if (!place->named)
         where = getenv("FARE_LEDGER");
@@ -659,8 +632,6 @@ int place_find(struct ledger_place *place, const char *where, struct err *err)
         else // without a home folder only the last spool works
             rc = set_spools(place, rc == 0 ? buf_str(&folder) : "/nonexistent", err);
     }
-    buf_release(&folder);
-    buf_release(&path);
     if (rc != 0)
         place_release(place);
     return rc;

@@ -187,16 +187,15 @@ void ledger_on_damage(ledger_damage_fn *says, void *arg)
 // the secrets that earlier versions stored. Appends nothing if the text stays as it is.
 static int ledger_text(const char *stored, bool masks, struct buf *out, struct err *err)
 {
-    struct buf masked = {0};
+    SCOPED(buf_release) struct buf masked = {0};
     size_t before = out->len;
-    int rc = masks ? mask_stored(stored, &masked, err) : 0;
+    if (masks)
+        TRY(mask_stored(stored, &masked, err));
     const char *text = masked.len > 0 ? buf_str(&masked) : stored;
-    if (rc == 0)
-        rc = run_correct(text, strlen(text), out, err);
-    if (rc == 0 && out->len == before && masked.len > 0)
+    TRY(run_correct(text, strlen(text), out, err));
+    if (out->len == before && masked.len > 0)
         buf_add(out, buf_str(&masked), masked.len);
-    buf_release(&masked);
-    return rc == 0 ? buf_check(out, err) : rc;
+    return buf_check(out, err);
 }
 
 // Leaves out a record that cannot be read, if there
@@ -205,11 +204,10 @@ static int visit_record(void *arg, const char *const *values, struct err *err)
 {
     const struct ledger_visit *v = arg;
     struct err why = {0};
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     int rc = ledger_text(values[1], !v->stored, &text, err);
     if (rc == 0)
         rc = v->visit(v->arg, values[0], text.len > 0 ? buf_str(&text) : values[1], err);
-    buf_release(&text);
     if (rc != ERR_FORMAT || !damage.says ||
         record_from_text(run_fields, values[1], strlen(values[1]), NULL, &why) != ERR_FORMAT)
         return rc;
@@ -389,35 +387,29 @@ static int pattern_of(const char *before, const char *word, struct buf *out, str
 // Finds a run by its id, a prefix of it, or a prefix of the part after its date or "import-".
 static int find_by_id(struct ledger *ledger, const char *word, struct found *found, struct err *err)
 {
-    struct buf end = {0}, dated = {0}, imported = {0};
+    SCOPED(buf_release) struct buf end = {0}, dated = {0}, imported = {0};
     buf_printf(&end, "%s~", word); // '~' sorts after every character of an id
-    int rc = buf_check(&end, err);
-    if (rc == 0)
-        rc = pattern_of("%Z-", word, &dated, err);
-    if (rc == 0)
-        rc = pattern_of("import-", word, &imported, err);
-    if (rc == 0)
-        rc = query(ledger, "SELECT id, record FROM fare_run WHERE id = $1", &word, 1, found, err);
+    TRY(buf_check(&end, err));
+    TRY(pattern_of("%Z-", word, &dated, err));
+    TRY(pattern_of("import-", word, &imported, err));
+    TRY(query(ledger, "SELECT id, record FROM fare_run WHERE id = $1", &word, 1, found, err));
     const char *range[] = {word, buf_str(&end)};
-    if (rc == 0 && found->count == 0)
-        rc = query(ledger,
-                   "SELECT id, record FROM fare_run WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2",
-                   range, 2, found, err);
+    if (found->count == 0)
+        TRY(query(ledger,
+                  "SELECT id, record FROM fare_run WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2",
+                  range, 2, found, err));
     const char *patterns[] = {buf_str(&dated), buf_str(&imported)};
-    if (rc == 0 && found->count == 0 && strlen(word) >= 4)
-        rc = query(ledger,
-                   "SELECT id, record FROM fare_run WHERE id LIKE $1 ESCAPE '!' OR id LIKE $2 "
-                   "ESCAPE '!' ORDER BY id LIMIT 2",
-                   patterns, 2, found, err);
-    if (rc == 0 && found->count > 1) {
+    if (found->count == 0 && strlen(word) >= 4)
+        TRY(query(ledger,
+                  "SELECT id, record FROM fare_run WHERE id LIKE $1 ESCAPE '!' OR id LIKE $2 "
+                  "ESCAPE '!' ORDER BY id LIMIT 2",
+                  patterns, 2, found, err));
+    if (found->count > 1) {
         err_set(err, ERR_USAGE, "several runs start with '%s': %s, %s, ...", word,
                 buf_str(&found->id), buf_str(&found->second));
-        rc = err_hint(err, "give more of the id");
+        return err_hint(err, "give more of the id");
     }
-    buf_release(&end);
-    buf_release(&dated);
-    buf_release(&imported);
-    return rc;
+    return 0;
 }
 
 static int missing(const char *word, struct err *err)
@@ -438,51 +430,45 @@ static void found_release(struct found *found)
 static int name_out_of_range(struct buf *text, size_t before, struct err *err)
 {
     struct err why = {0};
-    struct buf noted = {0};
+    SCOPED(buf_release) struct buf noted = {0};
     const char *record = buf_str(text) + before;
     if (record_judge_text(run_fields, record, text->len - before, &why) != ERR_FORMAT)
         return 0;
-    int rc = run_note(record, text->len - before, why.text, &noted, err);
-    if (rc == 0 && noted.len > 0) {
+    TRY(run_note(record, text->len - before, why.text, &noted, err));
+    if (noted.len > 0) {
         text->len = before;
         buf_add(text, buf_str(&noted), noted.len);
     }
-    buf_release(&noted);
-    return rc == 0 ? buf_check(text, err) : rc;
+    return buf_check(text, err);
 }
 
 int ledger_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
 {
-    struct found found = {0};
-    int rc = ledger_connect(ledger, NULL, err);
+    SCOPED(found_release) struct found found = {0};
+    TRY(ledger_connect(ledger, NULL, err));
     bool last = strcmp(word, "last") == 0;
-    if (rc == 0 && last)
-        rc = query(ledger, "SELECT id, record FROM fare_run ORDER BY started DESC, id DESC LIMIT 1",
-                   NULL, 0, &found, err);
-    else if (rc == 0)
-        rc = find_by_id(ledger, word, &found, err);
-    if (rc == 0 && found.count == 0 && !last)
-        rc = query(ledger,
-                   "SELECT id, record FROM fare_run WHERE name = $1 "
-                   "ORDER BY started DESC, id DESC LIMIT 1",
-                   &word, 1, &found, err);
-    if (rc == 0 && found.count == 0 && last) {
+    if (last)
+        TRY(query(ledger, "SELECT id, record FROM fare_run ORDER BY started DESC, id DESC LIMIT 1",
+                  NULL, 0, &found, err));
+    else
+        TRY(find_by_id(ledger, word, &found, err));
+    if (found.count == 0 && !last)
+        TRY(query(ledger,
+                  "SELECT id, record FROM fare_run WHERE name = $1 "
+                  "ORDER BY started DESC, id DESC LIMIT 1",
+                  &word, 1, &found, err));
+    if (found.count == 0 && last) {
         err_set(err, ERR_MISSING, "the ledger has no runs yet");
-        rc = err_hint(err, "'fare run mlp' makes one");
-    } else if (rc == 0 && found.count == 0) {
-        rc = missing(word, err);
+        return err_hint(err, "'fare run mlp' makes one");
     }
+    if (found.count == 0)
+        return missing(word, err);
     size_t before = text->len;
-    if (rc == 0)
-        rc = ledger_text(buf_str(&found.text), true, text, err);
-    if (rc == 0 && text->len == before)
+    TRY(ledger_text(buf_str(&found.text), true, text, err));
+    if (text->len == before)
         buf_add(text, buf_str(&found.text), found.text.len);
-    if (rc == 0)
-        rc = buf_check(text, err);
-    if (rc == 0)
-        rc = name_out_of_range(text, before, err);
-    found_release(&found);
-    return rc;
+    TRY(buf_check(text, err));
+    return name_out_of_range(text, before, err);
 }
 
 static int count_row(void *arg, const char *const *values, struct err *err)
@@ -503,7 +489,7 @@ int ledger_has(struct ledger *ledger, const char *id, bool *has, struct err *err
 
 int ledger_delete(struct ledger *ledger, const char *word, struct buf *id, struct err *err)
 {
-    struct found found = {0};
+    SCOPED(found_release) struct found found = {0};
     int rc = ledger_connect(ledger, NULL, err);
     if (rc == 0)
         rc = find_by_id(ledger, word, &found, err);
@@ -529,7 +515,6 @@ int ledger_delete(struct ledger *ledger, const char *word, struct buf *id, struc
         buf_adds(id, value);
         rc = buf_check(id, err);
     }
-    found_release(&found);
     return rc;
 }
 

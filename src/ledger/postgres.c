@@ -118,7 +118,7 @@ static int complain_late(const struct db *db, struct err *err)
 // Sets the server's message as error: on one line and without the password.
 static int complain(struct db *db, const char *message, struct err *err)
 {
-    struct buf clean = {0};
+    SCOPED(buf_release) struct buf clean = {0};
     size_t secret = db->password ? strlen(db->password) : 0;
     for (const char *p = message; *p;) {
         if (secret > 0 && strncmp(p, db->password, secret) == 0) {
@@ -130,10 +130,8 @@ static int complain(struct db *db, const char *message, struct err *err)
         }
     }
     buf_trim(&clean);
-    int rc = err_set(err, ERR_IO, "the ledger %s: %s", db->name,
-                     clean.len ? buf_str(&clean) : "the connection was lost");
-    buf_release(&clean);
-    return rc;
+    return err_set(err, ERR_IO, "the ledger %s: %s", db->name,
+                   clean.len ? buf_str(&clean) : "the connection was lost");
 }
 
 static void close_db(void *db_)

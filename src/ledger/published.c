@@ -22,7 +22,7 @@ static int each_line(const char *path, char *text, ledger_visit_fn *visit, void 
 {
     int rc = 0;
     for (char *line; rc == 0 && (line = text_line(&text));) {
-        struct row row = {0};
+        SCOPED(row_release) struct row row = {0};
         if (*line == '\0')
             continue;
         rc = row_read(line, strlen(line), &row, err);
@@ -30,7 +30,6 @@ static int each_line(const char *path, char *text, ledger_visit_fn *visit, void 
             err_context(err, "'%s'", path);
         else
             rc = visit(arg, row.id, line, err);
-        row_release(&row);
     }
     return rc;
 }
@@ -43,13 +42,12 @@ static bool is_set(const char *file, const char *set)
 
 static int no_set(struct dirent *const *names, int count, const char *set, struct err *err)
 {
-    struct buf sets = {0};
+    SCOPED(buf_release) struct buf sets = {0};
     for (int i = 0; i < count; i++)
         buf_printf(&sets, "%s%.*s", i > 0 ? ", " : "", (int)strlen(names[i]->d_name) - 6,
                    names[i]->d_name);
     err_set(err, ERR_USAGE, "no set of published results is called '%s'", set);
     err_hint(err, "choose one of %s", buf_str(&sets));
-    buf_release(&sets);
     return ERR_USAGE;
 }
 
@@ -93,15 +91,11 @@ int published_set(const char *dir, const char *set, ledger_visit_fn *visit, void
 {
     if (dir)
         return each_in(dir, set, visit, arg, err);
-    struct buf shipped = {0};
-    int rc = folder_share(&shipped, err);
+    SCOPED(buf_release) struct buf shipped = {0};
+    TRY(folder_share(&shipped, err));
     buf_adds(&shipped, "/published");
-    if (rc == 0)
-        rc = buf_check(&shipped, err);
-    if (rc == 0)
-        rc = each_in(buf_str(&shipped), set, visit, arg, err);
-    buf_release(&shipped);
-    return rc;
+    TRY(buf_check(&shipped, err));
+    return each_in(buf_str(&shipped), set, visit, arg, err);
 }
 
 int published_each(const char *dir, ledger_visit_fn *visit, void *arg, struct err *err)

@@ -89,14 +89,13 @@ static bool is_id(const char *id)
 // `text` was checked before.
 static int read_head(const char *text, size_t len, struct row *row, struct err *err)
 {
-    struct buf corrected = {0};
+    SCOPED(buf_release) struct buf corrected = {0};
     memset(row, 0, sizeof *row);
     int rc = run_correct(text, len, &corrected, err);
     bool other = corrected.len > 0;
     if (rc == 0)
         rc = record_from_checked(row_fields, other ? buf_str(&corrected) : text,
                                  other ? corrected.len : len, row, err);
-    buf_release(&corrected);
     if (rc == 0 && row->schema && strcmp(row->schema, RUN_SCHEMA) != 0 &&
         strcmp(row->schema, RUN_SCHEMA_1) != 0)
         rc = err_set(err, ERR_FORMAT, "schema: '%s' is not %s", row->schema, RUN_SCHEMA);
@@ -119,18 +118,17 @@ int row_read(const char *text, size_t len, struct row *row, struct err *err)
 // Lists of runs hold the heads of fifty at a time.
 static int judge_size(const struct row *row, const char *text, size_t len, struct err *err)
 {
-    struct buf head = {0};
+    SCOPED(buf_release) struct buf head = {0};
     if (len <= RUN_HEAD_BYTES_MOST)
         return 0;
     size_t head_len = row_head(row, text, len, &head) ? head.len : len;
-    int rc = buf_check(&head, err);
-    buf_release(&head);
-    if (rc == 0 && head_len > RUN_HEAD_BYTES_MOST)
-        rc = err_set(err, ERR_FORMAT,
-                     "the record: more than %d bytes without its lists of epochs, step times and "
-                     "samples",
-                     RUN_HEAD_BYTES_MOST);
-    return rc;
+    TRY(buf_check(&head, err));
+    if (head_len > RUN_HEAD_BYTES_MOST)
+        return err_set(err, ERR_FORMAT,
+                       "the record: more than %d bytes without its lists of epochs, step times and "
+                       "samples",
+                       RUN_HEAD_BYTES_MOST);
+    return 0;
 }
 
 // The price that a label gives.
@@ -305,14 +303,12 @@ struct mending {
 // Whether the record so far is acceptable; ERR_FORMAT if not.
 static int judge_so_far(struct mending *m, struct err *err)
 {
-    struct row row = {0};
-    char *line = json_dumps(m->run, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    SCOPED(row_release) struct row row = {0};
+    SCOPED(free_pointer) char *line = json_dumps(m->run, JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (!line)
         return err_memory(err);
     m->last_err = (struct err){0};
     int rc = row_judge(line, strlen(line), &row, &m->last_err);
-    row_release(&row);
-    free(line);
     return rc == ERR_FORMAT ? rc : rc != 0 ? err_memory(err) : 0;
 }
 
@@ -584,29 +580,22 @@ static void spell(const struct backend *backend, const char *statement, struct b
 static int apply(const struct backend *backend, void *db, const char *const *statements,
                  struct err *err)
 {
-    int rc = 0;
-    for (; *statements && rc == 0; statements++) {
-        struct buf sql = {0};
+    for (; *statements; statements++) {
+        SCOPED(buf_release) struct buf sql = {0};
         spell(backend, *statements, &sql);
-        rc = buf_check(&sql, err);
-        if (rc == 0)
-            rc = backend->run(db, buf_str(&sql), NULL, 0, NULL, NULL, NULL, err);
-        buf_release(&sql);
+        TRY(buf_check(&sql, err));
+        TRY(backend->run(db, buf_str(&sql), NULL, 0, NULL, NULL, NULL, err));
     }
-    return rc;
+    return 0;
 }
 
 static int set_version(const struct backend *backend, void *db, struct err *err)
 {
-    struct buf sql = {0};
-    int rc = backend->run(db, "DELETE FROM fare_schema", NULL, 0, NULL, NULL, NULL, err);
+    SCOPED(buf_release) struct buf sql = {0};
+    TRY(backend->run(db, "DELETE FROM fare_schema", NULL, 0, NULL, NULL, NULL, err));
     buf_printf(&sql, "INSERT INTO fare_schema (version) VALUES (%d)", SCHEMA_VERSION);
-    if (rc == 0)
-        rc = buf_check(&sql, err);
-    if (rc == 0)
-        rc = backend->run(db, buf_str(&sql), NULL, 0, NULL, NULL, NULL, err);
-    buf_release(&sql);
-    return rc;
+    TRY(buf_check(&sql, err));
+    return backend->run(db, buf_str(&sql), NULL, 0, NULL, NULL, NULL, err);
 }
 
 // ---- heads and bills for existing runs
@@ -627,7 +616,7 @@ static int add_item(void *arg, const char *const *values, struct err *err)
 {
     struct batch *batch = arg;
     struct item *item = &batch->items[batch->count++]; // the statement's limit is ours
-    struct buf head = {0};
+    SCOPED(buf_release) struct buf head = {0};
     struct err ignored = {0};
     size_t len = values[1] ? strlen(values[1]) : 0;
     item->run = text_copy(values[0], err);
@@ -638,7 +627,6 @@ static int add_item(void *arg, const char *const *values, struct err *err)
     bool has_head = rc == 0 && batch->heads && row_head(&item->row, values[1], len, &head);
     if (has_head)
         item->head = buf_take(&head, err);
-    buf_release(&head);
     bool failed = rc == ERR_MEMORY || (has_head && !item->head);
     return failed ? err_memory(err) : 0;
 }
@@ -677,7 +665,7 @@ static int fill(const struct backend *backend, void *db, bool heads, struct err 
     if (rc == 0 && !batch)
         rc = err_memory(err);
     size_t count = AT_ONCE;
-    struct buf sql = {0};
+    SCOPED(buf_release) struct buf sql = {0};
     buf_printf(&sql, "SELECT id, record FROM fare_run WHERE id > $1 ORDER BY id LIMIT %d", AT_ONCE);
     if (rc == 0)
         rc = buf_check(&sql, err);
@@ -690,7 +678,6 @@ static int fill(const struct backend *backend, void *db, bool heads, struct err 
         count = batch->count;
         empty(batch, &last);
     }
-    buf_release(&sql);
     free(batch);
     free(last);
     return rc;

@@ -117,7 +117,7 @@ static void offer_in(const char *source, struct buf *out)
 static int put_attempt(const struct backend *backend, void *db, const struct row *row,
                        const struct run_attempt *a, int64_t told, struct err *err)
 {
-    struct buf id = {0}, offer = {0};
+    SCOPED(buf_release) struct buf id = {0}, offer = {0};
     if (a->run)
         buf_adds(&id, a->run);
     else
@@ -134,14 +134,9 @@ static int put_attempt(const struct backend *backend, void *db, const struct row
                             .wall_ns = ns_of(a->wall_s),
                             .usd = a->usd,
                             .told = told};
-    int rc = buf_check(&id, err);
-    if (rc == 0)
-        rc = buf_check(&offer, err);
-    if (rc == 0)
-        rc = put(backend, db, row, &use, err);
-    buf_release(&id);
-    buf_release(&offer);
-    return rc;
+    TRY(buf_check(&id, err));
+    TRY(buf_check(&offer, err));
+    return put(backend, db, row, &use, err);
 }
 
 static bool cost_corrected(const struct row *row)
@@ -156,20 +151,19 @@ int spend_insert(const struct backend *backend, void *db, const struct row *row,
 {
     const struct run_attempt *own = NULL;
     int64_t told = 0;
-    int rc = 0;
     for (size_t i = 0; i < row->saving.attempts.count; i++) {
         const struct run_attempt *a = &row->saving.attempts.items[i];
         told = a->epoch.known && a->epoch.v > told ? a->epoch.v : told;
         if (a->run && strcmp(a->run, row->id) == 0)
             own = a;
     }
-    for (size_t i = 0; i < row->saving.attempts.count && rc == 0; i++)
+    for (size_t i = 0; i < row->saving.attempts.count; i++)
         if (&row->saving.attempts.items[i] != own)
-            rc = put_attempt(backend, db, row, &row->saving.attempts.items[i], told, err);
+            TRY(put_attempt(backend, db, row, &row->saving.attempts.items[i], told, err));
     const struct maybe_money usd = row->spent.usd.known    ? row->spent.usd
                                    : own && own->usd.known ? own->usd
                                                            : row->live.bill_usd;
-    struct buf offer = {0};
+    SCOPED(buf_release) struct buf offer = {0};
     offer_of(row, &offer);
     bool ordered = row->boot_from && strcmp(row->boot_from, RUN_BOOT_ORDERED) == 0;
     const struct use use = {.id = row->id,
@@ -186,12 +180,8 @@ int spend_insert(const struct backend *backend, void *db, const struct row *row,
                             .own = true,
                             .corrected = cost_corrected(row),
                             .told = told};
-    if (rc == 0)
-        rc = buf_check(&offer, err);
-    if (rc == 0)
-        rc = put(backend, db, row, &use, err);
-    buf_release(&offer);
-    return rc;
+    TRY(buf_check(&offer, err));
+    return put(backend, db, row, &use, err);
 }
 
 // ---- reading

@@ -237,13 +237,13 @@ static bool is_writable(const char *where)
 // On media that cannot change, SQLite needs neither locks nor the files beside the ledger.
 static int open_immutable(struct db *db, const char *where, struct err *err)
 {
-    struct buf url = {0}, log = {0};
+    SCOPED(buf_release) struct buf url = {0}, log = {0};
     struct stat st;
     buf_printf(&log, "%s-wal", where);
-    int rc = buf_check(&log, err);
-    if (rc == 0 && stat(buf_str(&log), &st) == 0 && st.st_size > 0) {
+    TRY(buf_check(&log, err));
+    if (stat(buf_str(&log), &st) == 0 && st.st_size > 0) {
         err_set(err, ERR_IO, "the ledger '%s' was in use when it was copied here", db->name);
-        rc = err_hint(err, "copy it and '%s' to a folder where you may write", buf_str(&log));
+        return err_hint(err, "copy it and '%s' to a folder where you may write", buf_str(&log));
     }
     buf_adds(&url, "file:");
     for (const char *p = where; *p; p++)
@@ -252,18 +252,11 @@ static int open_immutable(struct db *db, const char *where, struct err *err)
         else
             buf_addc(&url, *p);
     buf_adds(&url, "?immutable=1");
-    if (rc == 0)
-        rc = buf_check(&url, err);
-    if (rc == 0) {
-        close_handle(db);
-        int code =
-            api.open_v2(buf_str(&url), &db->handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
-        if (code != SQLITE_OK)
-            rc = db->handle ? complain(db, code, err) : err_memory(err);
-    }
-    buf_release(&url);
-    buf_release(&log);
-    return rc;
+    TRY(buf_check(&url, err));
+    close_handle(db);
+    int code =
+        api.open_v2(buf_str(&url), &db->handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+    return code == SQLITE_OK ? 0 : db->handle ? complain(db, code, err) : err_memory(err);
 }
 
 // `db` is open for reading. Another program may be writing, from where it can.
