@@ -153,14 +153,12 @@ static json_t *text_to_json(const struct field *field, const char *text)
     size_t len = strlen(text), most = text_most(field);
     if (len <= most)
         return json_string(text);
-    struct buf shown = {0};
+    SCOPED(buf_release) struct buf shown = {0};
     for (len = most - strlen(cut); len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80; len--)
         ; // to the start of a character
     buf_add(&shown, text, len);
     buf_adds(&shown, cut);
-    json_t *json = shown.failed ? NULL : json_string(buf_str(&shown));
-    buf_release(&shown);
-    return json;
+    return shown.failed ? NULL : json_string(buf_str(&shown));
 }
 
 static json_t *list_to_json(const struct field *field, const struct list *list, struct err *err)
@@ -237,12 +235,11 @@ static int add_dump(const char *bytes, size_t len, void *out)
 static int dump(const struct field *fields, const void *record, size_t flags, struct buf *out,
                 struct err *err)
 {
-    json_t *json = record_to_json(fields, record, err);
+    json_auto_t *json = record_to_json(fields, record, err);
     if (!json)
         return ERR_MEMORY;
     // DBL_DIG digits preserve every decimal: 0.1 prints as 0.1, a day keeps its nanoseconds.
     int rc = json_dump_callback(json, add_dump, out, flags | JSON_REAL_PRECISION(DBL_DIG));
-    json_decref(json);
     if (rc != 0)
         return err_memory(err);
     return buf_check(out, err);
@@ -484,7 +481,7 @@ static size_t next_character(const unsigned char *p, size_t left, uint32_t *c)
 
 int text_set(char **member, const char *text, struct err *err)
 {
-    struct buf clean = {0};
+    SCOPED(buf_release) struct buf clean = {0};
     const unsigned char *p = (const unsigned char *)(text ? text : "");
     size_t left = strlen((const char *)p);
     while (left > 0 && isspace(*p))
@@ -515,7 +512,6 @@ int text_set(char **member, const char *text, struct err *err)
         if (!copy)
             return ERR_MEMORY;
     }
-    buf_release(&clean);
     free(*member);
     *member = copy;
     return 0;

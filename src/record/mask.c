@@ -63,15 +63,13 @@ static int read_text(const char *at, const char *end, bool plain, struct buf *to
 // The masked text takes the place of the one at [at, end).
 static int replace(struct walk *w, const char *at, const char *end, struct err *err)
 {
-    json_t *json = json_stringn(buf_str(&w->as), w->as.len);
-    char *quoted = json ? json_dumps(json, JSON_ENCODE_ANY) : NULL;
-    json_decref(json);
+    json_auto_t *json = json_stringn(buf_str(&w->as), w->as.len);
+    SCOPED(free_pointer) char *quoted = json ? json_dumps(json, JSON_ENCODE_ANY) : NULL;
     if (!quoted)
         return err_memory(err);
     buf_add(w->out, w->text + w->copied, (size_t)(at - w->text) - w->copied);
     buf_adds(w->out, quoted);
     w->copied = (size_t)(end - w->text);
-    free(quoted);
     return 0;
 }
 
@@ -190,7 +188,7 @@ int mask_stored(const char *text, struct buf *out, struct err *err)
 
 int mask_run(const struct secrets *own, struct run *run, struct err *err)
 {
-    struct buf line = {0}, masked = {0};
+    SCOPED(buf_release) struct buf line = {0}, masked = {0};
     struct run other = {0};
     int rc = record_to_line(run_fields, run, &line, err);
     if (rc == 0)
@@ -204,7 +202,5 @@ int mask_run(const struct secrets *own, struct run *run, struct err *err)
             record_release(run_fields, &other);
         }
     }
-    buf_release(&line);
-    buf_release(&masked);
     return rc;
 }

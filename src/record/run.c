@@ -37,7 +37,7 @@ int run_begin_record(struct run *run, int64_t date_s, struct err *err)
 // "NVIDIA H200"; several models are joined.
 static int set_gpus(struct run_machine *to, const struct machine *machine, struct err *err)
 {
-    struct buf names = {0};
+    SCOPED(buf_release) struct buf names = {0};
     const struct machine_gpu *last = NULL;
     int64_t count = 0;
     for (size_t i = 0; i < machine->gpus.count; i++) {
@@ -54,13 +54,12 @@ static int set_gpus(struct run_machine *to, const struct machine *machine, struc
         last = gpu;
         count++;
     }
-    int rc = buf_check(&names, err);
-    if (rc == 0 && names.len > 0)
-        rc = text_set(&to->gpu, buf_str(&names), err);
+    TRY(buf_check(&names, err));
+    if (names.len > 0)
+        TRY(text_set(&to->gpu, buf_str(&names), err));
     if (machine->gpus.known)
         to->gpus = some_int(count);
-    buf_release(&names);
-    return rc;
+    return 0;
 }
 
 int run_set_machine(struct run *run, const struct machine *machine, struct err *err)
@@ -68,13 +67,13 @@ int run_set_machine(struct run *run, const struct machine *machine, struct err *
     struct run_machine *to = &run->machine;
     to->usable_cpus = machine->cpu.usable_cpus;
     to->memory_bytes = machine->memory.usable_bytes;
-    int rc = TEXTS_SET(err, {&to->fingerprint, machine->fingerprint},
-                       {&to->cpu, machine->cpu.model}, {&to->provider, machine->where.provider},
-                       {&to->instance_type, machine->where.instance_type},
-                       {&to->region, machine->where.region},
-                       {&to->virtualisation, machine->system.virtualisation},
-                       {&to->container, machine->system.container});
-    return rc != 0 ? rc : set_gpus(to, machine, err);
+    TRY(TEXTS_SET(err, {&to->fingerprint, machine->fingerprint}, {&to->cpu, machine->cpu.model},
+                  {&to->provider, machine->where.provider},
+                  {&to->instance_type, machine->where.instance_type},
+                  {&to->region, machine->where.region},
+                  {&to->virtualisation, machine->system.virtualisation},
+                  {&to->container, machine->system.container}));
+    return set_gpus(to, machine, err);
 }
 
 void run_hashed_name(const char *name, char out[RUN_HASHED_BYTES])
@@ -331,7 +330,7 @@ static int to_text(const json_t *run, struct buf *out, struct err *err)
 // Of the run or, if it was killed, until then.
 static int set_cost(json_t *json, bool ended, struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct run run = {0};
     char usd[MONEY_BYTES];
     if (!cost_again)
@@ -349,7 +348,6 @@ static int set_cost(json_t *json, bool ended, struct err *err)
             rc = err_memory(err);
     }
     record_release(run_fields, &run);
-    buf_release(&text);
     return rc;
 }
 
@@ -444,12 +442,11 @@ static bool has_account_alone(const struct signs *s)
 static json_t *account_to_json(const struct run_account *account, struct err *err)
 {
     const struct run part = {.account = *account};
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     json_t *made = NULL;
     int rc = record_to_line(run_fields, &part, &text, err);
     if (rc == 0 && !(made = json_loadb(text.data, text.len, 0, NULL)))
         err_memory(err);
-    buf_release(&text);
     return made;
 }
 
@@ -531,7 +528,7 @@ static int mend(const struct signs *signs, const char *text, size_t len, struct 
                 struct err *err)
 {
     json_error_t why = {0};
-    json_t *run = json_loadb(text, len, 0, &why);
+    json_auto_t *run = json_loadb(text, len, 0, &why);
     int rc = 0;
     if (!run) // a failed allocation can look like bad syntax
         return json_error_code(&why) != json_error_numeric_overflow &&
@@ -541,16 +538,11 @@ static int mend(const struct signs *signs, const char *text, size_t len, struct 
     for (size_t i = 0; i < sizeof faults / sizeof *faults && rc == 0; i++)
         if (faults[i].found(signs))
             rc = faults[i].mend(signs, run, err);
-    if (rc == ERR_FORMAT) { // its reader says what is wrong
-        json_decref(run);
+    if (rc == ERR_FORMAT) // its reader says what is wrong
         return 0;
-    }
     if (rc == 0 && json_object_set_new(run, "schema", json_string(RUN_SCHEMA)) != 0)
         rc = err_memory(err);
-    if (rc == 0)
-        rc = to_text(run, out, err);
-    json_decref(run);
-    return rc;
+    return rc == 0 ? to_text(run, out, err) : rc;
 }
 
 int run_correct(const char *text, size_t len, struct buf *out, struct err *err)
@@ -576,18 +568,13 @@ int run_correct(const char *text, size_t len, struct buf *out, struct err *err)
 
 int run_note(const char *text, size_t len, const char *what, struct buf *out, struct err *err)
 {
-    json_t *run = json_loadb(text, len, 0, NULL);
-    char *words = NULL; // an error may quote half a character
+    json_auto_t *run = json_loadb(text, len, 0, NULL);
+    SCOPED(free_pointer) char *words = NULL; // an error may quote half a character
     if (!run)
         return 0;
-    int rc = text_set(&words, what, err);
-    if (rc == 0)
-        rc = note(run, words, err);
-    if (rc == 0)
-        rc = to_text(run, out, err);
-    json_decref(run);
-    free(words);
-    return rc;
+    TRY(text_set(&words, what, err));
+    TRY(note(run, words, err));
+    return to_text(run, out, err);
 }
 
 bool run_corrected(const struct run *run, const char *what)

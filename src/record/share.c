@@ -105,7 +105,7 @@ static bool hide(const struct walk *w, const char *p, const char *end, struct bu
 // A name may be written with escapes.
 static void copy_escaped(struct walk *w, const char *p, const char *end)
 {
-    struct buf text = {0}, hidden = {0};
+    SCOPED(buf_release) struct buf text = {0}, hidden = {0};
     char *quoted = NULL;
     struct err err = {0};
     int rc = record_read_string(p, (size_t)(end - p), &text, &err);
@@ -120,8 +120,6 @@ static void copy_escaped(struct walk *w, const char *p, const char *end)
     }
     w->out->failed |= rc == ERR_MEMORY || (any && !quoted);
     free(quoted);
-    buf_release(&text);
-    buf_release(&hidden);
 }
 
 static void copy_text(struct walk *w, const char *p, const char *end)
