@@ -72,7 +72,7 @@ typedef int folder_fn(struct buf *out, struct err *err);
 
 static int open_folder(struct image *image, folder_fn *folder, struct err *err)
 {
-    struct buf dir = {0};
+    SCOPED(buf_release) struct buf dir = {0};
     struct err why = {0};
     int rc = folder(&dir, &why);
     buf_adds(&dir, "/offers");
@@ -84,7 +84,6 @@ static int open_folder(struct image *image, folder_fn *folder, struct err *err)
         err_pass(err, rc, &why);
     if (rc == 0 && why.code == 0)
         rc = open_tables(image, buf_str(&dir), folder == folder_config, err);
-    buf_release(&dir);
     return rc;
 }
 
@@ -101,7 +100,7 @@ static int open_imported(struct image *image, const char *path, bool named, stru
 int book_open(struct book **out, const char *path, struct err *err)
 {
     struct book *book = calloc(1, sizeof *book);
-    struct buf imported = {0};
+    SCOPED(buf_release) struct buf imported = {0};
     *out = NULL;
     if (!book)
         return err_memory(err);
@@ -121,7 +120,6 @@ int book_open(struct book **out, const char *path, struct err *err)
         rc = open_folder(&book->layers[LAYER_OWN], folder_config, err);
     if (rc == 0)
         rc = layers_match(book, err);
-    buf_release(&imported);
     if (rc == 0)
         *out = book;
     else

@@ -125,7 +125,7 @@ static int collect(void *arg, const struct offer *offer, struct err *err)
 static int missing(const struct book *book, const struct wish *wish, const char *name,
                    struct err *err)
 {
-    struct alike *alike = calloc(1, sizeof *alike);
+    SCOPED(free_pointer) struct alike *alike = calloc(1, sizeof *alike);
     if (!alike)
         return err_memory(err);
     err_set(err, ERR_MISSING, "no offer is called '%s'", name);
@@ -144,7 +144,6 @@ static int missing(const struct book *book, const struct wish *wish, const char 
     else
         err_hint(err, "'fare prices TEXT' searches for offers");
     buf_release(&alike->found);
-    free(alike);
     return ERR_MISSING;
 }
 
@@ -152,12 +151,11 @@ static int missing(const struct book *book, const struct wish *wish, const char 
 static int elsewhere(const struct wish *wish, const char *name, const struct offer *has,
                      struct err *err)
 {
-    struct buf other = {0};
+    SCOPED(buf_release) struct buf other = {0};
     book_name(has, &other);
     err_set(err, ERR_MISSING, "no offer is called '%s'", name);
     if (wish->place || wish->kind_given)
         err_hint(err, "there is %s", buf_str(&other));
-    buf_release(&other);
     return ERR_MISSING;
 }
 

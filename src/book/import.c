@@ -138,19 +138,16 @@ int import_text(struct stock *stock, const struct devices *devices, const char *
 int import_table(struct stock *stock, const char *path, const struct devices *devices,
                  struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct import_report report = {0};
-    int rc = gzip_load(path, TEXT_MAX, &text, NULL, err);
+    TRY(gzip_load(path, TEXT_MAX, &text, NULL, err));
     struct import im = {.name = path,
                         .text = buf_str(&text),
                         .len = text.len,
                         .stock = stock,
                         .devices = devices,
                         .report = &report};
-    if (rc == 0)
-        rc = read_one(&im, &format_fare, path, err);
-    buf_release(&text);
-    return rc;
+    return read_one(&im, &format_fare, path, err);
 }
 
 // Appends at least `most` bytes, or all there are.
@@ -198,29 +195,23 @@ struct importing {
 
 static int take_lock(struct importing *m, struct err *err)
 {
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     const char *path = buf_str(&m->path), *slash = strrchr(path, '/');
-    int rc = 0;
     if (slash && slash > path) {
         buf_add(&name, path, (size_t)(slash - path));
-        rc = buf_check(&name, err);
-        if (rc == 0)
-            rc = fs_mkdirs_private(buf_str(&name), err);
+        TRY(buf_check(&name, err));
+        TRY(fs_mkdirs_private(buf_str(&name), err));
         buf_reset(&name);
     }
     buf_printf(&name, "%s.lock", path);
-    if (rc == 0)
-        rc = buf_check(&name, err);
-    if (rc == 0) {
-        m->lock = open(buf_str(&name), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (m->lock < 0)
-            rc = err_errno(err, errno, "cannot create '%s'", buf_str(&name));
-    }
-    while (rc == 0 && flock(m->lock, LOCK_EX) != 0)
+    TRY(buf_check(&name, err));
+    m->lock = open(buf_str(&name), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (m->lock < 0)
+        return err_errno(err, errno, "cannot create '%s'", buf_str(&name));
+    while (flock(m->lock, LOCK_EX) != 0)
         if (errno != EINTR)
-            rc = err_errno(err, errno, "cannot lock '%s'", buf_str(&name));
-    buf_release(&name);
-    return rc;
+            return err_errno(err, errno, "cannot lock '%s'", buf_str(&name));
+    return 0;
 }
 
 int importing_begin(struct importing **out, const struct price_import_options *options,
@@ -262,8 +253,8 @@ void importing_free(struct importing *m)
 int importing_file(struct importing *m, const char *path, const char *known_as,
                    struct import_report *report, struct err *err)
 {
-    struct buf text = {0};
-    struct gzip file = {0};
+    SCOPED(buf_release) struct buf text = {0};
+    SCOPED(gzip_release) struct gzip file = {0};
     struct stat st;
     const struct price_format *format = NULL;
     int rc = gzip_open(&file, path, TEXT_MAX, err);
@@ -296,8 +287,6 @@ int importing_file(struct importing *m, const char *path, const char *known_as,
             m->stock.series_count = series;
         }
     }
-    gzip_release(&file);
-    buf_release(&text);
     return rc;
 }
 
@@ -309,8 +298,8 @@ const char *importing_unknown(const struct importing *m, size_t i)
 // Adds the exchange rates to those imported before.
 static int commit_rates(const struct importing *m, struct err *err)
 {
-    struct ecb all = {0};
-    struct buf path = {0}, fresh = {0}, text = {0};
+    SCOPED(ecb_release) struct ecb all = {0};
+    SCOPED(buf_release) struct buf path = {0}, fresh = {0}, text = {0};
     if (m->rates.count == 0)
         return 0;
     int rc = ecb_path(&path, err);
@@ -330,27 +319,16 @@ static int commit_rates(const struct importing *m, struct err *err)
     }
     if (rc == 0)
         rc = fs_write(buf_str(&path), text.data, text.len, err);
-    ecb_release(&all);
-    buf_release(&path);
-    buf_release(&fresh);
-    buf_release(&text);
     return rc;
 }
 
 int importing_commit(struct importing *m, struct stock_counts *counts, struct err *err)
 {
-    struct image old = {0};
-    struct buf bytes = {0};
-    int rc = take_lock(m, err);
-    if (rc == 0)
-        rc = image_open(&old, buf_str(&m->path), err);
-    if (rc == 0)
-        rc = stock_build(&m->stock, &old, &bytes, counts, err);
-    if (rc == 0)
-        rc = fs_write(buf_str(&m->path), bytes.data, bytes.len, err);
-    if (rc == 0)
-        rc = commit_rates(m, err);
-    image_release(&old);
-    buf_release(&bytes);
-    return rc;
+    SCOPED(image_release) struct image old = {0};
+    SCOPED(buf_release) struct buf bytes = {0};
+    TRY(take_lock(m, err));
+    TRY(image_open(&old, buf_str(&m->path), err));
+    TRY(stock_build(&m->stock, &old, &bytes, counts, err));
+    TRY(fs_write(buf_str(&m->path), bytes.data, bytes.len, err));
+    return commit_rates(m, err);
 }

@@ -74,10 +74,9 @@ static size_t line_of(const struct import *im, const char *region, const char *t
     const char *at = im->text;
     size_t line = 1;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct buf key = {0};
+        SCOPED(buf_release) struct buf key = {0};
         buf_printf(&key, "\"%s\"", names[i]);
         const char *found = strstr(at, buf_str(&key));
-        buf_release(&key);
         for (; found && at < found; at++)
             line += *at == '\n';
     }
@@ -139,13 +138,12 @@ static int read_advisor(struct import *im, struct err *err)
     json_error_t why;
     if (im->len > JSON_MAX)
         return err_set(err, ERR_FORMAT, "%.200s is larger than %d MiB", im->name, JSON_MAX >> 20);
-    json_t *document = json_loadb(im->text, im->len, 0, &why);
+    json_auto_t *document = json_loadb(im->text, im->len, 0, &why);
     if (!document)
         return json_error_code(&why) == json_error_out_of_memory
                    ? err_memory(err)
                    : err_set(err, ERR_FORMAT, "%.200s, line %d: %s", im->name, why.line, why.text);
     int rc = each_region(im, document, err);
-    json_decref(document);
     if (rc == ERR_FORMAT)
         err_context(err, "%.200s", im->name);
     return rc;

@@ -503,12 +503,11 @@ static int read_table(struct instances *all, const char *path, struct err *err)
 int instances_open(struct instances **out, struct err *err)
 {
     struct instances *all = calloc(1, sizeof *all);
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     *out = NULL;
     int rc = all ? files_shipped("devices/instances.csv", &path, err) : err_memory(err);
     if (rc == 0)
         rc = read_table(all, buf_str(&path), err);
-    buf_release(&path);
     if (rc == 0)
         *out = all;
     else

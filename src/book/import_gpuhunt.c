@@ -30,18 +30,15 @@ static int read_row(const struct csv *csv, const int *at, struct offer *o, bool 
                     const char **vendor, struct err *err)
 {
     bool spot = false;
-    int rc = FORMAT_FIELDS(csv, at, err, {NAME, .word = &o->name}, {LOCATION, .word = &o->region},
-                           {GPU, .word = &o->gpu}, {VENDOR, .word = vendor});
-    if (rc == 0)
-        rc = format_price(csv, at[PRICE], &o->rate, priced, err);
-    if (rc == 0)
-        rc = FORMAT_FIELDS(csv, at, err, {CPU, .milli = &o->vcpus_milli},
-                           {MEMORY, .gib = &o->memory_mib}, {GPUS, .milli = &o->gpus_milli},
-                           {GPU_MEMORY, .gib = &o->gpu_memory_mib});
-    if (rc == 0)
-        rc = is_spot(csv, at[SPOT], &spot, err);
+    TRY(FORMAT_FIELDS(csv, at, err, {NAME, .word = &o->name}, {LOCATION, .word = &o->region},
+                      {GPU, .word = &o->gpu}, {VENDOR, .word = vendor}));
+    TRY(format_price(csv, at[PRICE], &o->rate, priced, err));
+    TRY(FORMAT_FIELDS(csv, at, err, {CPU, .milli = &o->vcpus_milli},
+                      {MEMORY, .gib = &o->memory_mib}, {GPUS, .milli = &o->gpus_milli},
+                      {GPU_MEMORY, .gib = &o->gpu_memory_mib}));
+    TRY(is_spot(csv, at[SPOT], &spot, err));
     o->kind = spot ? OFFER_SPOT : OFFER_ON_DEMAND;
-    return rc;
+    return 0;
 }
 
 static int add_row(struct import *im, const struct csv *csv, const int *at, struct err *err)

@@ -96,14 +96,13 @@ int sky_add(struct import *im, const struct sky_row *given, struct err *err)
         format_noted(im, row.line, "a spot price above on demand: kept", row.type);
     if (row.has_spot && !row.has_price && !given->has_price)
         format_noted(im, row.line, "only a spot price", row.type);
-    int rc = 0;
     if (row.has_price)
-        rc = add_kind(im, &row, OFFER_ON_DEMAND, row.price, err);
-    if (rc == 0 && row.has_spot)
-        rc = add_kind(im, &row, OFFER_SPOT, row.spot, err);
+        TRY(add_kind(im, &row, OFFER_ON_DEMAND, row.price, err));
+    if (row.has_spot)
+        TRY(add_kind(im, &row, OFFER_SPOT, row.spot, err));
     if (!row.has_price && !row.has_spot && !given->has_price)
         format_left_out(im, row.line, "no price", row.type);
-    return rc;
+    return 0;
 }
 
 // ---- the GPUs of a row ----
@@ -350,13 +349,11 @@ static int grows(struct model *models, size_t *count, const struct sky_row *row,
 static int find_totals(struct import *im, bool *totals, struct err *err)
 {
     struct table t = {0};
-    struct model *models = malloc(MODELS * sizeof *models);
+    SCOPED(free_pointer) struct model *models = malloc(MODELS * sizeof *models);
     size_t count = 0, growing = 0, others = 0;
     int rc = models ? format_csv(im, &t.csv, err) : err_memory(err);
-    if (rc != 0) {
-        free(models);
+    if (rc != 0)
         return rc;
-    }
     rc = csv_find(&t.csv, columns, COLUMNS, REGION + 1, t.at, err);
     while (rc == 0 && (rc = csv_next(&t.csv, err)) > 0) {
         struct sky_row row;
@@ -371,7 +368,6 @@ static int find_totals(struct import *im, bool *totals, struct err *err)
         others += told < 0;
     }
     *totals = growing > 0 && others == 0;
-    free(models);
     csv_release(&t.csv);
     return rc;
 }

@@ -214,14 +214,13 @@ static int record_limits(const struct offer *o, struct offer_record *r, struct e
 
 int offer_to_record(const struct offer *o, int day, struct offer_record *r, struct err *err)
 {
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     book_name(o, &name);
     int rc = buf_check(&name, err);
     if (rc == 0)
         rc = TEXTS_SET(err, {&r->offer, buf_str(&name)}, {&r->provider, o->provider},
                        {&r->name, o->name}, {&r->region, o->region}, {&r->zone, o->zone},
                        {&r->gpu, o->gpu}, {&r->cpu, o->cpu}, {&r->kind, offer_kind_word(o->kind)});
-    buf_release(&name);
     if (o->vcpus_milli > 0 || o->gpus_milli > 0)
         r->gpus = some_real(o->gpus_milli / 1000.0);
     if (o->gpu_memory_mib > 0)

@@ -49,7 +49,7 @@ static int check_file(const struct tariffs *file, struct err *err)
 static int read_file(void *arg, const char *path, struct err *err)
 {
     struct tariff_book *book = arg;
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct tariffs *file = calloc(1, sizeof *file);
     struct tariffs **files = realloc(book->files, (book->count + 1) * sizeof *files);
     if (files)
@@ -62,7 +62,6 @@ static int read_file(void *arg, const char *path, struct err *err)
         if (rc == ERR_FORMAT)
             err_context(err, "'%s'", path);
     }
-    buf_release(&text);
     if (rc == 0) {
         book->files[book->count++] = file;
     } else if (file) {
@@ -94,16 +93,11 @@ int tariff_book_read(struct tariff_book **out, const char *shipped, const char *
 
 int tariff_book_open(struct tariff_book **out, struct err *err)
 {
-    struct buf shipped = {0}, own = {0};
+    SCOPED(buf_release) struct buf shipped = {0}, own = {0};
     *out = NULL;
-    int rc = files_shipped("providers", &shipped, err);
-    if (rc == 0)
-        rc = files_own("providers", &own, err);
-    if (rc == 0)
-        rc = tariff_book_read(out, buf_str(&shipped), buf_str(&own), err);
-    buf_release(&shipped);
-    buf_release(&own);
-    return rc;
+    TRY(files_shipped("providers", &shipped, err));
+    TRY(files_own("providers", &own, err));
+    return tariff_book_read(out, buf_str(&shipped), buf_str(&own), err);
 }
 
 void tariff_book_close(struct tariff_book *book)
