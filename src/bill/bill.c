@@ -256,16 +256,13 @@ static int note_exchange(struct making *m, const char *currency, struct err *err
 // Marks a price that is an estimate.
 static int note_estimated(struct making *m, struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     if (!offer_estimated(m->offer) || own_rate(m))
         return 0;
     m->bill->price_estimated = some_bool(true);
     buf_printf(&text, "the price is %s", m->offer->source);
-    int rc = buf_check(&text, err);
-    if (rc == 0)
-        rc = texts_add(&m->bill->notes, buf_str(&text), err);
-    buf_release(&text);
-    return rc;
+    TRY(buf_check(&text, err));
+    return texts_add(&m->bill->notes, buf_str(&text), err);
 }
 
 // What the price is, and why it is not to be believed. A floor makes the bill a lower bound.
@@ -375,26 +372,23 @@ static int find_credit(struct making *m, int64_t *credit, char *how, size_t size
     const struct rates *rates = m->rates;
     const struct rates_row *row = NULL;
     char name[256], amount[MONEY_BYTES];
-    int rc = 0;
     *credit = 0;
     if (!rates || m->wishes->without_credit)
         return 0;
     rates_name(m->offer, name, sizeof name);
-    while (rc == 0 && (row = rates_credit(rates, m->offer->provider, name, m->price.day, row))) {
+    while ((row = rates_credit(rates, m->offer->provider, name, m->price.day, row))) {
         int64_t usd = 0;
-        rc = currency_to_usd(m->currencies, row->currency, m->price.day, row->credit, &usd, NULL,
-                             err);
+        TRY(currency_to_usd(m->currencies, row->currency, m->price.day, row->credit, &usd, NULL,
+                            err));
         money_short_in(row->credit, row->currency, amount);
         if (*credit > 0)
             snprintf(how, size, "several");
         else
             snprintf(how, size, "of %s %s", amount, row->currency);
-        if (rc == 0)
-            rc = money_add(*credit, usd, credit, err);
-        if (rc == 0)
-            rc = note_exchange(m, row->currency, err);
+        TRY(money_add(*credit, usd, credit, err));
+        TRY(note_exchange(m, row->currency, err));
     }
-    return rc;
+    return 0;
 }
 
 // A credit pays as much of the bill as it covers, as a separate line, and reduces both interval

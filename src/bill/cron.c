@@ -173,13 +173,10 @@ static int note_price(struct job *job, struct err *err)
         TRY(currency_to_usd(currencies, used[i], p->day, 0, &ignored, &rate, err));
         if (!*rate.source)
             continue;
-        struct buf words = {0};
+        SCOPED(buf_release) struct buf words = {0};
         currency_words(&rate, true, &words);
-        int rc = buf_check(&words, err);
-        if (rc == 0)
-            rc = note(job, err, "%s: %s.", used[i], buf_str(&words));
-        buf_release(&words);
-        TRY(rc);
+        TRY(buf_check(&words, err));
+        TRY(note(job, err, "%s: %s.", used[i], buf_str(&words)));
     }
     if (capped && p->rule.monthly_cap < 0 && p->offer.kind == OFFER_ON_DEMAND)
         TRY(note(job, err, "Its monthly price, which would cap a month's hours, is unknown."));
@@ -218,7 +215,7 @@ static int find_rule(struct job *job, struct err *err)
     struct schedule_record *r = job->record;
     struct priced *p = &job->schedule.priced;
     struct offer offer;
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     int64_t hour = 0;
     int rc = find_offer(job, &offer, err);
     if (rc == 0 && job->ask->run)
@@ -249,7 +246,6 @@ static int find_rule(struct job *job, struct err *err)
         r->rate_per_hour = some_money(hour);
     if (rc == 0)
         rc = text_set(&r->rate_source, p->own_rate ? "from your rates.csv" : offer.source, err);
-    buf_release(&text);
     return rc == 0 ? note_price(job, err) : rc;
 }
 
@@ -317,18 +313,15 @@ static int add_local(struct job *job, struct err *err)
     struct schedule_record *r = job->record;
     const char *currency = job->ask->currency;
     int day = job->ask->day;
-    struct buf words = {0};
+    SCOPED(buf_release) struct buf words = {0};
     if (!currency)
         return 0;
     TRY(text_set(&r->local_currency, currency, err));
     TRY(local_money(job->market, currency, day, r->total, &r->local_total, err));
     TRY(local_money(job->market, currency, day, r->total_with_allowances,
                     &r->local_total_with_allowances, err));
-    int rc = local_words(job->market, currency, day, &words, err);
-    if (rc == 0)
-        rc = note(job, err, "%s", buf_str(&words));
-    buf_release(&words);
-    return rc;
+    TRY(local_words(job->market, currency, day, &words, err));
+    return note(job, err, "%s", buf_str(&words));
 }
 
 static int add_items(struct job *job, const struct schedule_bill *bill, struct err *err)

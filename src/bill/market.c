@@ -67,24 +67,22 @@ static int in_share(const struct market *m, const char *name, struct buf *path, 
 
 int market_tariffs(struct market *m, const struct tariff_book **out, struct err *err)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     int rc = m->share ? in_share(m, "providers", &path, err) : 0;
     if (rc == 0 && !m->tariffs)
         rc = m->share ? tariff_book_read(&m->tariffs, buf_str(&path), NULL, err)
                       : tariff_book_open(&m->tariffs, err);
-    buf_release(&path);
     *out = m->tariffs;
     return rc;
 }
 
 int market_currencies(struct market *m, const struct currencies **out, struct err *err)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     int rc = m->share ? in_share(m, "currencies.csv", &path, err) : 0;
     if (rc == 0 && !m->currencies)
         rc = m->share ? currencies_read(&m->currencies, buf_str(&path), NULL, err)
                       : currencies_open(&m->currencies, err);
-    buf_release(&path);
     *out = m->currencies;
     return rc;
 }
@@ -142,7 +140,7 @@ int market_find(struct market *m, const char *name, int day, struct offer *out, 
 int market_on_demand(struct market *m, const struct offer *spot, int day, struct offer *out,
                      bool *found, struct err *err)
 {
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     struct offer same = *spot;
     struct err why = {0};
     same.kind = OFFER_ON_DEMAND;
@@ -154,7 +152,6 @@ int market_on_demand(struct market *m, const struct offer *spot, int day, struct
         rc = market_find(m, buf_str(&name), day, out, &why);
     *found = rc == 0 && out->kind == OFFER_ON_DEMAND && !offer_retired(out, day) &&
              out->basis != BASIS_FLOOR;
-    buf_release(&name);
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
 

@@ -41,14 +41,13 @@ static int cap_by_month(struct priced *p, const struct currencies *currencies, s
         return 0;
     }
     struct offer month, wanted = p->offer;
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     struct err why = {0};
     int64_t cap;
     wanted.kind = OFFER_MONTHLY;
     book_name(&wanted, &name);
     int rc = buf_check(&name, err);
     int found = rc == 0 ? market_find(p->market, buf_str(&name), p->day, &month, &why) : rc;
-    buf_release(&name);
     if (rc != 0 || found == ERR_MISSING)
         return rc; // no monthly price is known
     if (found != 0)

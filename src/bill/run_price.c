@@ -73,13 +73,12 @@ static int number_of(struct index *keys, const struct buf *key, void **items, si
 static int find_offer(struct run_prices *p, const char *name, int day,
                       const struct known_offer **out, struct err *err)
 {
-    struct buf key = {0};
+    SCOPED(buf_release) struct buf key = {0};
     size_t number = 0;
     bool fresh;
     buf_printf(&key, "%s\x1f%d", name, day);
     int rc = number_of(&p->offer_keys, &key, (void **)&p->offers, &p->offer_space,
                        sizeof *p->offers, &number, &fresh, err);
-    buf_release(&key);
     if (rc == 0 && fresh) {
         struct err why = {0};
         struct known_offer *known = &p->offers[number];
@@ -137,12 +136,11 @@ static int note_price(struct run_price *price, struct err *err)
     TRY(currency_to_usd(currencies, p->paid_in, p->day, 0, &usd, &rate, err));
     if (!*rate.source)
         return 0;
-    struct buf words = {0};
+    SCOPED(buf_release) struct buf words = {0};
     currency_words(&rate, false, &words);
-    int rc = buf_check(&words, err);
+    TRY(buf_check(&words, err));
     add_note(price, "1 %.3s = %s", p->paid_in, buf_str(&words));
-    buf_release(&words);
-    return rc;
+    return 0;
 }
 
 // ---- the sources of a price
@@ -173,7 +171,7 @@ static int by_book(struct run_prices *p, const char *name, struct run_price *out
                  name, date);
         return 0;
     }
-    struct buf full = {0};
+    SCOPED(buf_release) struct buf full = {0};
     book_name(&known->offer, &full);
     rc = buf_check(&full, err);
     if (rc == 0)
@@ -181,7 +179,6 @@ static int by_book(struct run_prices *p, const char *name, struct run_price *out
     bool own = rc == 0 && out->priced.own_rate;
     snprintf(out->from, sizeof out->from, "%s: %.100s on %.10s%s", own ? "rates.csv" : "book",
              buf_str(&full), date, !own && offer_estimated(&known->offer) ? ", estimated" : "");
-    buf_release(&full);
     return rc;
 }
 
@@ -214,7 +211,7 @@ static int by_hour(struct run_prices *p, const struct run *run, enum offer_kind 
                                 .kind = kind,
                                 .rate = nano,
                                 .per_s = 3600};
-    struct buf key = {0};
+    SCOPED(buf_release) struct buf key = {0};
     size_t number = 0;
     bool fresh;
     out->wishes.rate_given = true; // whatever its region
@@ -222,7 +219,6 @@ static int by_hour(struct run_prices *p, const struct run *run, enum offer_kind 
                offer.provider, offer.name);
     int rc = number_of(&p->rule_keys, &key, (void **)&p->rules, &p->rule_space, sizeof *p->rules,
                        &number, &fresh, err);
-    buf_release(&key);
     if (rc != 0)
         return rc;
     struct run_price *cached = &p->rules[number];
@@ -247,7 +243,7 @@ static int by_machine(struct run_prices *p, const struct run *run, const enum of
 {
     enum offer_kind kind = asked ? *asked : kind_of(run);
     const struct run_machine *m = &run->machine;
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     if (!m->provider || !m->instance_type)
         return 0;
     buf_printf(&name, "%s/%s%s%s", m->provider, m->instance_type, m->region ? "@" : "",
@@ -267,7 +263,6 @@ static int by_machine(struct run_prices *p, const struct run *run, const enum of
         if (rc == 0 && monthly.known)
             *out = monthly;
     }
-    buf_release(&name);
     return rc;
 }
 
@@ -286,7 +281,7 @@ static int by_label(struct run_prices *p, const struct run *run, const char *lab
 static int by_offer(struct run_prices *p, const struct run_price_said *said, struct run_price *out,
                     struct err *err)
 {
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     struct offer newest;
     buf_adds(&name, said->offer);
     if (said->kind && !strchr(said->offer, ':'))
@@ -296,7 +291,6 @@ static int by_offer(struct run_prices *p, const struct run_price_said *said, str
         rc = by_book(p, buf_str(&name), out, err);
     if (rc == 0 && !out->known) // on no date at all: the name is wrong
         rc = market_find(p->market, said->offer, 0, &newest, err);
-    buf_release(&name);
     return rc;
 }
 

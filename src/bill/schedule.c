@@ -86,13 +86,11 @@ static int one_start(const struct schedule *s, int64_t start_s, int64_t used_ns,
     struct charge charge = {0};
     priced.start_s = start_s;
     priced.rule.monthly_fee = priced.rule.setup_fee = 0;
-    int rc = priced_charge(&priced, &wishes, s->up_ns, &charge, err);
-    if (rc == 0)
-        rc = priced_usd(&priced, charge.total, &out->total, err);
-    if (rc == 0)
-        rc = priced_usd(&priced, charge.discount, &out->discount, err);
+    TRY(priced_charge(&priced, &wishes, s->up_ns, &charge, err));
+    TRY(priced_usd(&priced, charge.total, &out->total, err));
+    TRY(priced_usd(&priced, charge.discount, &out->discount, err));
     out->charged_ns = charge.charged_ns;
-    return rc;
+    return 0;
 }
 
 static int add_start(struct start *sum, const struct start *start, int64_t times, int64_t in,
@@ -148,14 +146,13 @@ static int by_history(const struct schedule *s, const struct start *first,
                       struct schedule_bill *bill, struct start *sum, struct err *err)
 {
     int64_t length_s, from = s->month_s / DAY_S, even = 0;
-    int rc = month_length_s(s, &length_s, err);
-    for (int64_t day = from; rc == 0 && day < from + length_s / DAY_S; day++)
+    TRY(month_length_s(s, &length_s, err));
+    for (int64_t day = from; day < from + length_s / DAY_S; day++)
         if (crontab_count(&s->tab, day, day + 1) > 0)
-            rc = day_price(s, day * DAY_S, sum, err);
-    if (rc == 0)
-        rc = money_scale(first->total, bill->starts, 1, MONEY_DOWN, &even, err);
+            TRY(day_price(s, day * DAY_S, sum, err));
+    TRY(money_scale(first->total, bill->starts, 1, MONEY_DOWN, &even, err));
     bill->by_day = sum->total != even;
-    return rc;
+    return 0;
 }
 
 // Where units begin on the clock, starts at different times touch more or fewer of them.
@@ -164,11 +161,11 @@ static int by_clock(const struct schedule *s, struct schedule_bill *bill, struct
 {
     struct start day = {0};
     int64_t count = __builtin_popcount(s->tab.hours) * __builtin_popcountll(s->tab.minutes);
-    int rc = day_price(s, first_s(s), &day, err);
-    if (rc == 0 && count > 0)
-        rc = add_start(sum, &day, bill->starts, bill->starts_in * count, err);
+    TRY(day_price(s, first_s(s), &day, err));
+    if (count > 0)
+        TRY(add_start(sum, &day, bill->starts, bill->starts_in * count, err));
     bill->up_ns = count > 0 ? day.charged_ns / count : bill->up_ns;
-    return rc;
+    return 0;
 }
 
 // One after the other, as the time before counts for tiers and caps: a month has at most 44640
@@ -176,19 +173,18 @@ static int by_clock(const struct schedule *s, struct schedule_bill *bill, struct
 static int in_turn(const struct schedule *s, const struct schedule_bill *bill, struct start *sum,
                    struct err *err)
 {
-    int minutes[DAY_MINUTES] = {0}, rc = 0;
+    int minutes[DAY_MINUTES] = {0};
     size_t count = starts_of_day(&s->tab, minutes);
     int64_t whole = bill->starts / bill->starts_in, rest = bill->starts % bill->starts_in;
     int64_t used_ns = 0, used_most = 62 * DAY_S * NS_PER_S;
     struct start start;
-    for (int64_t i = 0; i <= whole && rc == 0; i++) {
+    for (int64_t i = 0; i <= whole; i++) {
         int minute = count > 0 ? minutes[(size_t)i % count] : 0;
-        rc = one_start(s, first_s(s) + INT64_C(60) * minute, used_ns, &start, err);
-        if (rc == 0)
-            rc = add_start(sum, &start, i < whole ? 1 : rest, i < whole ? 1 : bill->starts_in, err);
+        TRY(one_start(s, first_s(s) + INT64_C(60) * minute, used_ns, &start, err));
+        TRY(add_start(sum, &start, i < whole ? 1 : rest, i < whole ? 1 : bill->starts_in, err));
         used_ns = used_ns + start.charged_ns < used_most ? used_ns + start.charged_ns : used_most;
     }
-    return rc;
+    return 0;
 }
 
 // All starts of a month on one machine.
@@ -245,24 +241,20 @@ static int disks(const struct schedule *s, const struct schedule_bill *starts, i
     rule.storage_rate = s->extras.disk_rate;
     rule.storage_stopped_rate = off >= 0 ? off : s->extras.disk_rate;
     rule.billed_while_stopped = false; // the disk alone
-    int rc = month_length_s(s, &length_s, err);
+    TRY(month_length_s(s, &length_s, err));
     int64_t month_ns = length_s * NS_PER_S, up_ns = up_in_month(s, starts, month_ns);
     const struct charge_use use = {.start_s = first_s(s),
                                    .storage_gb = s->disk_gb,
                                    .storage_ns = up_ns,
                                    .stopped_ns = month_ns - up_ns};
     int64_t priced_s = rule.storage_calendar_month ? length_s : rule.storage_month_ns / NS_PER_S;
-    if (rc == 0)
-        rc = charge_use(&rule, &use, &charge, err);
-    if (rc == 0)
-        rc = money_add(charge.storage, charge.storage_stopped, &line->price, err);
-    if (rc == 0)
-        rc = money_scale(line->price, machines, 1, MONEY_DOWN, &line->price, err);
-    if (rc == 0)
-        rc = money_scale(s->extras.disk_rate, above_zero(s->extras.free_disk_gb) * length_s,
-                         priced_s, MONEY_HALF_EVEN, &free_price, err);
+    TRY(charge_use(&rule, &use, &charge, err));
+    TRY(money_add(charge.storage, charge.storage_stopped, &line->price, err));
+    TRY(money_scale(line->price, machines, 1, MONEY_DOWN, &line->price, err));
+    TRY(money_scale(s->extras.disk_rate, above_zero(s->extras.free_disk_gb) * length_s, priced_s,
+                    MONEY_HALF_EVEN, &free_price, err));
     line->free_price = above_zero(line->price - free_price);
-    return rc;
+    return 0;
 }
 
 static int rules(const struct schedule *s, int64_t tasks, struct schedule_line *line,
@@ -328,12 +320,11 @@ static int month_fee(const struct schedule *s, int64_t machines, struct schedule
                      struct err *err)
 {
     int64_t fee = 0;
-    int rc = priced_usd(&s->priced, s->priced.rule.monthly_fee, &fee, err);
-    if (rc == 0)
-        rc = money_scale(fee, machines, 1, MONEY_DOWN, &line->price, err);
+    TRY(priced_usd(&s->priced, s->priced.rule.monthly_fee, &fee, err));
+    TRY(money_scale(fee, machines, 1, MONEY_DOWN, &line->price, err));
     line->known = fee > 0;
     line->free_price = line->price;
-    return rc;
+    return 0;
 }
 
 // The number of starts and the price of one machine.
@@ -350,33 +341,25 @@ static int price_tasks(const struct schedule *s, int64_t tasks, const struct sta
 {
     struct start all = {0};
     bill->discount = bill->total = (struct schedule_line){.known = true};
-    int rc = add_start(&all, start, tasks, 1, err);
-    if (rc == 0)
-        rc = money_add(all.total, all.discount, &bill->machine.price, err);
+    TRY(add_start(&all, start, tasks, 1, err));
+    TRY(money_add(all.total, all.discount, &bill->machine.price, err));
     bill->machine.known = true;
     bill->machine.free_price = bill->machine.price;
     bill->discount.price = bill->discount.free_price = -all.discount;
-    if (rc == 0)
-        rc = month_fee(s, tasks, &bill->fees, err);
-    if (rc == 0)
-        rc = disks(s, bill, tasks, &bill->disk, err);
-    if (rc == 0)
-        rc = rules(s, tasks, &bill->rules, err);
-    if (rc == 0)
-        rc = functions(s, tasks, bill, &bill->functions, err);
+    TRY(month_fee(s, tasks, &bill->fees, err));
+    TRY(disks(s, bill, tasks, &bill->disk, err));
+    TRY(rules(s, tasks, &bill->rules, err));
+    TRY(functions(s, tasks, bill, &bill->functions, err));
     const struct schedule_line *const extras[] = {&bill->fees, &bill->disk, &bill->rules,
                                                   &bill->functions};
-    if (rc == 0)
-        rc = add_line(&bill->total, &bill->machine, err);
-    for (size_t i = 0; i < sizeof extras / sizeof *extras && rc == 0; i++) {
-        rc = discount_line(s, extras[i], &bill->discount, err);
-        if (rc == 0)
-            rc = add_line(&bill->total, extras[i], err);
+    TRY(add_line(&bill->total, &bill->machine, err));
+    for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
+        TRY(discount_line(s, extras[i], &bill->discount, err));
+        TRY(add_line(&bill->total, extras[i], err));
     }
-    if (rc == 0)
-        rc = add_line(&bill->total, &bill->discount, err);
+    TRY(add_line(&bill->total, &bill->discount, err));
     bill->discount.known = permille(s) > 0;
-    return rc;
+    return 0;
 }
 
 int schedule_bill(const struct schedule *s, int64_t tasks, struct schedule_bill *bill,
@@ -405,30 +388,24 @@ int schedule_always(const struct schedule *s, struct schedule_line *line, struct
     struct schedule_line disk = {0}, fee = {0}, discount = {.known = true};
     struct start start;
     int64_t length_s;
-    int rc = month_length_s(s, &length_s, err);
+    TRY(month_length_s(s, &length_s, err));
     whole.up_ns = priced_by_month(&s->priced) ? 1 : length_s * NS_PER_S; // however long a month
-    if (rc == 0)
-        rc = one_start(&whole, first_s(s), 0, &start, err);
+    TRY(one_start(&whole, first_s(s), 0, &start, err));
     *line = (struct schedule_line){.known = true};
     bool hours = s->month_s < 0 && s->priced.offer.kind != OFFER_MONTHLY;
-    if (rc == 0)
-        rc = money_scale(start.total, hours ? SCHEDULE_MONTH_H : 720, 720, MONEY_HALF_EVEN,
-                         &line->price, err);
-    if (rc == 0 && s->priced.rule.monthly_cap >= 0)
-        rc = at_most_cap(s, &line->price, err);
+    TRY(money_scale(start.total, hours ? SCHEDULE_MONTH_H : 720, 720, MONEY_HALF_EVEN, &line->price,
+                    err));
+    if (s->priced.rule.monthly_cap >= 0)
+        TRY(at_most_cap(s, &line->price, err));
     line->free_price = line->price;
-    if (rc == 0)
-        rc = month_fee(s, 1, &fee, err);
-    if (rc == 0)
-        rc = disks(s, NULL, 1, &disk, err);
-    if (rc == 0)
-        rc = discount_line(s, &fee, &discount, err);
-    if (rc == 0)
-        rc = discount_line(s, &disk, &discount, err);
+    TRY(month_fee(s, 1, &fee, err));
+    TRY(disks(s, NULL, 1, &disk, err));
+    TRY(discount_line(s, &fee, &discount, err));
+    TRY(discount_line(s, &disk, &discount, err));
     const struct schedule_line *const lines[] = {&fee, &disk, &discount};
-    for (size_t i = 0; i < 3 && rc == 0; i++)
-        rc = add_line(line, lines[i], err);
-    return rc;
+    for (size_t i = 0; i < 3; i++)
+        TRY(add_line(line, lines[i], err));
+    return 0;
 }
 
 int64_t schedule_capacity(const struct schedule *s)

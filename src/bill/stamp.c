@@ -48,7 +48,7 @@ uint64_t market_stamp(const char *book)
 {
     static const char *const folders[] = {"", "/offers", "/providers", "/devices", "/published"};
     uint64_t hash = UINT64_C(14695981039346656037);
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     struct err ignored = {0};
     bool whole = true;
     if (book_path(book, &path, &ignored) == 0)
@@ -66,6 +66,5 @@ uint64_t market_stamp(const char *book)
         whole &= !path.failed;
     }
     whole &= ignored.code != ERR_MEMORY;
-    buf_release(&path);
     return whole ? hash | 1 : 0;
 }
