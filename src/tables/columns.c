@@ -32,14 +32,11 @@ static bool is_one_of(const char *const *words, const char *text)
 // A misspelt word would hide the row that it was meant to replace.
 static int expect_words(const char *const *words, struct err *err)
 {
-    struct buf expected = {0};
+    SCOPED(buf_release) struct buf expected = {0};
     for (size_t i = 0; words[i]; i++)
         buf_printf(&expected, "%s%s", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
-    int rc = buf_check(&expected, err);
-    if (rc == 0)
-        rc = err_set(err, ERR_FORMAT, "expected %s", buf_str(&expected));
-    buf_release(&expected);
-    return rc;
+    TRY(buf_check(&expected, err));
+    return err_set(err, ERR_FORMAT, "expected %s", buf_str(&expected));
 }
 
 static int join(char **member, const char *text, struct err *err)
@@ -158,17 +155,12 @@ int columns_load(const struct columns *of, const char *path, bool own, void *lis
 int columns_both(const struct columns *of, const char *own, const char *shipped, void *list,
                  void *arg, struct err *err)
 {
-    struct buf path = {0};
-    int rc = files_own(own, &path, err);
-    if (rc == 0)
-        rc = columns_load(of, buf_str(&path), true, list, arg, err);
+    SCOPED(buf_release) struct buf path = {0};
+    TRY(files_own(own, &path, err));
+    TRY(columns_load(of, buf_str(&path), true, list, arg, err));
     buf_reset(&path);
-    if (rc == 0)
-        rc = files_shipped(shipped, &path, err);
-    if (rc == 0)
-        rc = columns_load(of, buf_str(&path), false, list, arg, err);
-    buf_release(&path);
-    return rc;
+    TRY(files_shipped(shipped, &path, err));
+    return columns_load(of, buf_str(&path), false, list, arg, err);
 }
 
 void columns_release(const struct columns *of, void *list)

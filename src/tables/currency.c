@@ -76,23 +76,19 @@ int currencies_read(struct currencies **out, const char *shipped, const char *ow
 // The bank's month ends, and the days that were imported since.
 static int read_ecb(struct currencies *c, struct err *err)
 {
-    struct buf shipped = {0}, imported = {0};
-    int rc = files_shipped("ecb-rates.csv", &shipped, err);
-    if (rc == 0)
-        rc = ecb_load(&c->shipped, buf_str(&shipped), err);
-    int home = rc == 0 ? ecb_path(&imported, NULL) : rc; // without one nothing was imported
-    if (rc == 0 && home == ERR_MEMORY)
-        rc = err_memory(err);
-    if (rc == 0 && home == 0 && access(buf_str(&imported), F_OK) == 0)
-        rc = ecb_load(&c->imported, buf_str(&imported), err);
-    buf_release(&shipped);
-    buf_release(&imported);
-    return rc;
+    SCOPED(buf_release) struct buf shipped = {0}, imported = {0};
+    TRY(files_shipped("ecb-rates.csv", &shipped, err));
+    TRY(ecb_load(&c->shipped, buf_str(&shipped), err));
+    int home = ecb_path(&imported, NULL); // without one nothing was imported
+    if (home == ERR_MEMORY)
+        return err_memory(err);
+    bool any = home == 0 && access(buf_str(&imported), F_OK) == 0;
+    return any ? ecb_load(&c->imported, buf_str(&imported), err) : 0;
 }
 
 int currencies_open(struct currencies **out, struct err *err)
 {
-    struct buf shipped = {0}, own = {0};
+    SCOPED(buf_release) struct buf shipped = {0}, own = {0};
     *out = NULL;
     int rc = files_shipped("currencies.csv", &shipped, err);
     if (rc == 0)
@@ -105,8 +101,6 @@ int currencies_open(struct currencies **out, struct err *err)
         currencies_close(*out);
         *out = NULL;
     }
-    buf_release(&shipped);
-    buf_release(&own);
     return rc;
 }
 
@@ -324,7 +318,7 @@ static int sort_days(struct ecb *ecb, struct err *err)
 {
     if (ecb->count == 0)
         return 0;
-    struct order *order = calloc(ecb->count, sizeof *order);
+    SCOPED(free_pointer) struct order *order = calloc(ecb->count, sizeof *order);
     struct ecb_day *sorted = calloc(ecb->count, sizeof *sorted);
     int rc = order && sorted ? 0 : err_memory(err);
     size_t left = 0;
@@ -335,7 +329,6 @@ static int sort_days(struct ecb *ecb, struct err *err)
     for (size_t i = 0; rc == 0 && i < ecb->count; i++)
         if (i + 1 == ecb->count || order[i].day != order[i + 1].day)
             sorted[left++] = ecb->days[order[i].at];
-    free(order);
     if (rc != 0) {
         free(sorted);
         return rc;
@@ -463,12 +456,9 @@ int ecb_read(struct ecb *ecb, const char *name, const char *text, size_t len, si
 
 int ecb_load(struct ecb *ecb, const char *path, struct err *err)
 {
-    struct buf text = {0};
-    int rc = fs_read(path, FILE_MAX, &text, err);
-    if (rc == 0)
-        rc = ecb_read(ecb, path, buf_str(&text), text.len, NULL, err);
-    buf_release(&text);
-    return rc;
+    SCOPED(buf_release) struct buf text = {0};
+    TRY(fs_read(path, FILE_MAX, &text, err));
+    return ecb_read(ecb, path, buf_str(&text), text.len, NULL, err);
 }
 
 int ecb_path(struct buf *out, struct err *err)

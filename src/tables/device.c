@@ -213,7 +213,7 @@ int devices_open(struct devices **out, struct err *err)
     static const char *const own[] = {"gpus.csv", "cpus.csv"};
     static const char *const shipped[] = {"devices/gpus.csv", "devices/cpus.csv"};
     struct devices *d = calloc(1, sizeof *d);
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     *out = NULL;
     int rc = d ? 0 : err_memory(err);
     for (size_t i = 0; i < 4 && rc == 0; i++) {
@@ -222,7 +222,6 @@ int devices_open(struct devices **out, struct err *err)
         if (rc == 0)
             rc = columns_load(&table, buf_str(&path), i < 2, &d->list, d, err);
     }
-    buf_release(&path);
     if (rc != 0) {
         devices_close(d);
         return rc;

@@ -71,14 +71,13 @@ int files_each(const char *dir, const char *ending, files_visit_fn *visit, void 
         return fs_refused("cannot open the folder", dir, errno, err);
     int rc = 0;
     for (int i = 0; i < count; i++) {
-        struct buf path = {0};
+        SCOPED(buf_release) struct buf path = {0};
         if (rc == 0 && ends_in(names[i]->d_name, ending)) {
             buf_printf(&path, "%s/%s", dir, names[i]->d_name);
             rc = buf_check(&path, err);
             if (rc == 0)
                 rc = visit(arg, buf_str(&path), err);
         }
-        buf_release(&path);
         free(names[i]);
     }
     free(names);

@@ -49,13 +49,12 @@ static const struct columns table = {columns, sizeof(struct rates_row), true, fi
 
 int rates_open(struct rates **out, const char *path, struct err *err)
 {
-    struct buf own = {0};
+    SCOPED(buf_release) struct buf own = {0};
     struct rates *rates = calloc(1, sizeof *rates);
     *out = NULL;
     int rc = !rates ? err_memory(err) : path ? 0 : files_own("rates.csv", &own, err);
     if (rc == 0)
         rc = columns_load(&table, path ? path : buf_str(&own), true, rates, NULL, err);
-    buf_release(&own);
     if (rc == 0)
         *out = rates;
     else
