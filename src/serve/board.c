@@ -88,10 +88,9 @@ static void show_spend(const struct spending *month, const char *since, struct b
 {
     enum { PROJECTS = 6 };
     static const char *const others[] = {"user", "host", "offer"};
-    struct doc doc = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     view_sums(&doc, month, PROJECTS, true);
     doc_html(out, &doc, 2);
-    doc_release(&doc);
     buf_adds(out, "<p>The same by");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         buf_printf(out, "%s <a href=\"/spend?by=%s&amp;since=%.10s\">%s</a>", i ? " or" : "",
@@ -158,10 +157,9 @@ static int board_machines(struct board *board, struct ledger *ledger, struct mar
 {
     enum { TRAININGS = 6 };
     const struct board_values *names = &facets->values[BOARD_TRAINING];
-    int rc = 0;
-    for (size_t i = 0; i < names->count && i < TRAININGS && rc == 0 && !board_stops(board); i++)
-        rc = add_training(ledger, market, names->items[i], out, err);
-    return rc;
+    for (size_t i = 0; i < names->count && i < TRAININGS && !board_stops(board); i++)
+        TRY(add_training(ledger, market, names->items[i], out, err));
+    return 0;
 }
 
 // ---- prices that moved
@@ -183,33 +181,23 @@ static int make(struct board *board, struct desk *desk, struct err *err)
     struct ledger *ledger = desk->ledger;
     struct market *market;
     struct board_facets facets = {0};
-    struct board_figures figures = {0};
-    int rc = site_market(board->site, desk, &market, err);
-    if (rc == 0)
-        rc = board_count(ledger, &facets, err);
-    if (rc == 0)
-        rc = board_spend(ledger, market, &figures, err);
-    if (rc == 0)
-        rc = board_machines(board, ledger, market, &facets, &figures.machines, err);
-    if (rc == 0)
-        rc = board_moved(market, &figures.moved, err);
-    if (rc == 0)
-        rc = buf_check(&figures.spend, err);
-    if (rc == 0)
-        rc = buf_check(&figures.machines, err);
-    if (rc == 0)
-        rc = buf_check(&figures.moved, err);
-    if (rc == 0) {
-        pthread_mutex_lock(&board->lock);
-        struct board_figures old = board->figures;
-        board->figures = figures;
-        board->facets = facets;
-        board->made = true;
-        pthread_mutex_unlock(&board->lock);
-        figures = old;
-    }
-    release(&figures);
-    return rc;
+    SCOPED(release) struct board_figures figures = {0};
+    TRY(site_market(board->site, desk, &market, err));
+    TRY(board_count(ledger, &facets, err));
+    TRY(board_spend(ledger, market, &figures, err));
+    TRY(board_machines(board, ledger, market, &facets, &figures.machines, err));
+    TRY(board_moved(market, &figures.moved, err));
+    TRY(buf_check(&figures.spend, err));
+    TRY(buf_check(&figures.machines, err));
+    TRY(buf_check(&figures.moved, err));
+    pthread_mutex_lock(&board->lock);
+    struct board_figures old = board->figures;
+    board->figures = figures;
+    board->facets = facets;
+    board->made = true;
+    pthread_mutex_unlock(&board->lock);
+    figures = old;
+    return 0;
 }
 
 struct last { // what was made last

@@ -183,27 +183,17 @@ int page_home(const struct request *request, struct answer *answer, struct err *
 {
     static const struct ledger_filter newest = {.limit = 50, .heads = true};
     struct ledger *ledger;
-    struct latest latest = {.table = {.link = list_run_link}};
-    struct buf live = {0}, warnings = {0};
+    SCOPED(latest_release) struct latest latest = {.table = {.link = list_run_link}};
+    SCOPED(buf_release) struct buf live = {0}, warnings = {0};
     if (request->query_count > 0)
         return page_list(request, answer, err);
-    int rc = request_ledger(request, &ledger, err);
-    if (rc == 0)
-        rc = live_list(request, ledger, &live, err);
-    if (rc == 0)
-        rc = spend_warnings(request, ledger, &warnings, err);
-    if (rc == 0)
-        rc = ledger_each(ledger, &newest, add_latest, &latest, err);
-    if (rc == 0)
-        rc = buf_check(&live, err);
-    if (rc == 0)
-        rc = buf_check(&warnings, err);
-    if (rc == 0)
-        rc = buf_check(&latest.findings, err);
-    if (rc == 0)
-        show(&answer->text, request, &latest, &live, &warnings);
-    latest_release(&latest);
-    buf_release(&live);
-    buf_release(&warnings);
-    return rc;
+    TRY(request_ledger(request, &ledger, err));
+    TRY(live_list(request, ledger, &live, err));
+    TRY(spend_warnings(request, ledger, &warnings, err));
+    TRY(ledger_each(ledger, &newest, add_latest, &latest, err));
+    TRY(buf_check(&live, err));
+    TRY(buf_check(&warnings, err));
+    TRY(buf_check(&latest.findings, err));
+    show(&answer->text, request, &latest, &live, &warnings);
+    return 0;
 }

@@ -388,9 +388,9 @@ static int list_json(struct ledger *ledger, const struct ledger_filter *filter,
 {
     struct json_list list = {.out = out};
     buf_printf(out, "{\"schema\":\"%s\",\"running\":[%s],\"runs\":[", RUNS_SCHEMA, buf_str(live));
-    int rc = ledger_each(ledger, filter, json_row, &list, err);
+    TRY(ledger_each(ledger, filter, json_row, &list, err));
     buf_printf(out, "\n],\"more\":%s}\n", list.more ? "true" : "false");
-    return rc;
+    return 0;
 }
 
 static int list_page(const struct request *request, struct ledger *ledger,
@@ -418,18 +418,13 @@ int page_list(const struct request *request, struct answer *answer, struct err *
     const char *labels[LABELS_MOST];
     struct ledger_filter filter;
     struct ledger *ledger;
-    struct buf live = {0};
+    SCOPED(buf_release) struct buf live = {0};
     int64_t page;
     TRY(list_filter(request, labels, &filter, &page, err));
-    int rc = request_ledger(request, &ledger, err);
-    if (rc == 0 && request->query_count == 0)
-        rc = live_list(request, ledger, &live, err);
-    if (rc == 0)
-        rc = buf_check(&live, err);
-    if (rc == 0 && request->json)
-        rc = list_json(ledger, &filter, &live, &answer->text, err);
-    else if (rc == 0)
-        rc = list_page(request, ledger, &filter, &live, page, &answer->text, err);
-    buf_release(&live);
-    return rc;
+    TRY(request_ledger(request, &ledger, err));
+    if (request->query_count == 0)
+        TRY(live_list(request, ledger, &live, err));
+    TRY(buf_check(&live, err));
+    return request->json ? list_json(ledger, &filter, &live, &answer->text, err)
+                         : list_page(request, ledger, &filter, &live, page, &answer->text, err);
 }

@@ -326,9 +326,8 @@ int live_run(const struct request *request, struct answer *answer, bool *found, 
 {
     struct live_page page = {.request = request, .answer = answer};
     struct ledger *ledger;
-    int rc = request_ledger(request, &ledger, err);
-    if (rc == 0)
-        rc = ledger_running(ledger, request->rest, show_one, &page, err);
+    TRY(request_ledger(request, &ledger, err));
+    TRY(ledger_running(ledger, request->rest, show_one, &page, err));
     *found = page.found;
-    return rc;
+    return 0;
 }

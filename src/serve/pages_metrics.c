@@ -93,7 +93,7 @@ int page_metrics(const struct request *request, struct answer *answer, struct er
 {
     struct site *site = request->site;
     struct ledger *ledger;
-    struct buf stamp = {0};
+    SCOPED(buf_release) struct buf stamp = {0};
     int rc = request_ledger(request, &ledger, err);
     if (rc == 0)
         rc = ledger_stamp(ledger, &stamp, err);
@@ -109,6 +109,5 @@ int page_metrics(const struct request *request, struct answer *answer, struct er
         running_openmetrics(&answer->text, running.runs.items, running.runs.count);
     record_release(runs_fields, &running);
     answer->type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    buf_release(&stamp);
     return rc;
 }

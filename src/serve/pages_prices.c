@@ -199,7 +199,7 @@ int page_prices(const struct request *request, struct answer *answer, struct err
                                       .max_price = request_value(request, "max_price")};
     struct book_filter filter;
     enum offer_kind kind;
-    struct listing list = {.oldest = book_today() - LISTING_STALE_DAYS};
+    SCOPED(listing_release) struct listing list = {.oldest = book_today() - LISTING_STALE_DAYS};
     struct beside beside = {0};
     int rc = request_market(request, &market, err);
     if (rc == 0)
@@ -222,7 +222,6 @@ int page_prices(const struct request *request, struct answer *answer, struct err
         show_prices(&answer->text, request, &list, &beside);
     record_release(page_fields, &beside.page);
     models_release(&beside.models);
-    listing_release(&list);
     return rc;
 }
 

@@ -112,7 +112,7 @@ int page_run(const struct request *request, struct answer *answer, struct err *e
     int rc = live_run(request, answer, &running, err);
     if (rc != 0 || running)
         return rc;
-    struct buf record = {0};
+    SCOPED(buf_release) struct buf record = {0};
     bool damaged = false;
     rc = find_record(request, answer, &record, &damaged, err);
     if (rc == 0 && !damaged && request->json) {
@@ -125,7 +125,6 @@ int page_run(const struct request *request, struct answer *answer, struct err *e
         if (rc == 0)
             show_run(&answer->text, request, &page);
     }
-    buf_release(&record);
     record_release(page_fields, &page);
     return rc;
 }

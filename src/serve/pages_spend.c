@@ -12,7 +12,7 @@ int spend_warnings(const struct request *request, struct ledger *ledger, struct 
 {
     const struct budget_whose everybody = {0};
     struct budgets budgets = {0};
-    struct doc doc = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     struct market *market;
     int rc = request_market(request, &market, err);
     if (rc == 0)
@@ -23,7 +23,6 @@ int spend_warnings(const struct request *request, struct ledger *ledger, struct 
             view_budget(&doc, state);
     }
     doc_html(out, &doc, 2);
-    doc_release(&doc);
     record_release(budgets_fields, &budgets);
     return rc;
 }
@@ -68,7 +67,7 @@ static void show(struct buf *out, const struct request *request, const struct sp
                  const struct budgets *budgets)
 {
     struct buf title = {0};
-    struct doc doc = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     title_of(s, &title);
     frame_begin(out, request, buf_str(&title));
     buf_drop(out, &title);
@@ -85,7 +84,6 @@ static void show(struct buf *out, const struct request *request, const struct sp
         doc_heading(&doc, 0, "Budgets");
     view_budgets(&doc, budgets, ROWS_MOST);
     doc_html(out, &doc, 2);
-    doc_release(&doc);
     frame_json_link(out, request, "/spend");
     frame_end(out);
 }

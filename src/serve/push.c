@@ -50,7 +50,7 @@ static int refuse(struct pushed *pushed, const struct err *why, struct err *err)
 static int add_lines(struct ledger *ledger, const struct request *request, struct pushed *pushed,
                      struct err *err)
 {
-    struct buf line = {0};
+    SCOPED(buf_release) struct buf line = {0};
     const char *at = request->body, *end = at + request->body_len;
     int rc = 0;
     for (size_t number = 1; at < end && rc == 0; number++) {
@@ -74,7 +74,6 @@ static int add_lines(struct ledger *ledger, const struct request *request, struc
         pushed->existing += put == 0 && !blank && !added;
         at += len + 1;
     }
-    buf_release(&line);
     return rc;
 }
 
@@ -83,11 +82,10 @@ static int write_answer(const struct pushed *pushed, struct buf *out, struct err
 {
     buf_printf(out, "{\"added\":%lld,\"there\":%lld", pushed->added, pushed->existing);
     if (pushed->left_out > 0) {
-        char *problems = json_dumps(pushed->problems, JSON_COMPACT);
+        SCOPED(free_pointer) char *problems = json_dumps(pushed->problems, JSON_COMPACT);
         if (!problems)
             return err_memory(err);
         buf_printf(out, ",\"left_out\":%lld,\"problems\":%s", pushed->left_out, problems);
-        free(problems);
     }
     buf_adds(out, "}\n");
     return buf_check(out, err);

@@ -222,7 +222,7 @@ static struct asked *copy_asked(const struct render_call *call)
 // memory for it the answer gets too old, and a later call waits for the next.
 static void replace(struct renderer *r, const struct render_call *call, struct render *old)
 {
-    struct buf key = {0};
+    SCOPED(buf_release) struct buf key = {0};
     struct asked *asked = copy_asked(call);
     buf_add(&key, buf_str(&old->key), old->key.len);
     struct render *next = asked && !key.failed ? add(r, call, &key) : NULL;
@@ -232,7 +232,6 @@ static void replace(struct renderer *r, const struct render_call *call, struct r
     } else {
         free(asked);
     }
-    buf_release(&key);
 }
 
 // ---- calls
@@ -294,7 +293,7 @@ static enum MHD_Result refuse(struct render_call *call)
 
 enum MHD_Result renderer_answer(struct renderer *r, struct render_call *call)
 {
-    struct buf key = {0};
+    SCOPED(buf_release) struct buf key = {0};
     bool attached = call->render != NULL;
     if (!attached)
         key_of(call, &key);
@@ -304,7 +303,6 @@ enum MHD_Result renderer_answer(struct renderer *r, struct render_call *call)
     const struct render *render = call->render;
     bool done = attached && render->done;
     pthread_mutex_unlock(&r->lock);
-    buf_release(&key);
     if (attached && !done)
         return MHD_YES;
     if (call->crowded)

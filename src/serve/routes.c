@@ -77,11 +77,9 @@ static const char *type_of(const struct request *request)
 
 static void error_json(struct answer *answer, const char *says)
 {
-    json_t *json = json_pack("{s:s}", "error", says);
-    char *text = json ? json_dumps(json, 0) : NULL;
+    json_auto_t *json = json_pack("{s:s}", "error", says);
+    SCOPED(free_pointer) char *text = json ? json_dumps(json, 0) : NULL;
     buf_printf(&answer->text, "%s\n", text ? text : "{\"error\": \"failed\"}");
-    free(text);
-    json_decref(json);
 }
 
 // Includes the page's form, if any, with the values entered.
@@ -222,11 +220,10 @@ static int check_parameters(const struct request *request, const struct route *r
         if (route->parameters[k])
             continue;
         err_set(err, ERR_USAGE, "this page has no parameter '%.40s'", request->query[i].key);
-        struct buf names = {0};
+        SCOPED(buf_release) struct buf names = {0};
         for (k = 0; route->parameters[k]; k++)
             buf_printf(&names, "%s%s", k ? ", " : "", route->parameters[k]);
         err_hint(err, "it takes %s", names.len > 0 ? buf_str(&names) : "none");
-        buf_release(&names);
         return ERR_USAGE;
     }
     return 0;

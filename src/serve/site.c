@@ -53,7 +53,7 @@ int serve_token(const char *path, struct buf *token, struct err *err)
 
 int site_init(struct site *site, const struct serve_options *options, bool local, struct err *err)
 {
-    struct buf token = {0};
+    SCOPED(buf_release) struct buf token = {0};
     *site = (struct site){.options = *options,
                           .reading_guarded = !local && !options->everyone,
                           .only_local = local && !options->everyone};
@@ -65,7 +65,6 @@ int site_init(struct site *site, const struct serve_options *options, bool local
     }
     if (token.data)
         explicit_bzero(token.data, token.cap);
-    buf_release(&token);
     if (rc == 0 && site->reading_guarded && !site->has_token) {
         rc = err_set(err, ERR_USAGE, "other machines can reach '%s' and would read every run",
                      options->listen);
@@ -192,13 +191,12 @@ int site_check(struct site *site, struct err *err)
 {
     struct ledger *ledger;
     struct desk desk = {0};
-    struct buf stamp = {0};
+    SCOPED(buf_release) struct buf stamp = {0};
     int rc = site_ledger(site, &desk, &ledger, err);
     if (rc == 0 && site->has_token)
         rc = ledger_make(ledger, NULL, err);
     if (rc == 0)
         rc = ledger_stamp(ledger, &stamp, err);
-    buf_release(&stamp);
     site_give_back(site, &desk, rc);
     return rc;
 }
