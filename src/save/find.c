@@ -68,7 +68,7 @@ static bool zip_fits(int fd, int64_t end, const unsigned char *record)
 static enum whole whole_zip(int fd, int64_t size)
 {
     int64_t len = size < END_MAX ? size : END_MAX;
-    unsigned char *tail = malloc((size_t)len);
+    SCOPED(free_pointer) unsigned char *tail = malloc((size_t)len);
     enum whole result = WHOLE_NO;
     if (!tail || !read_at(fd, tail, (size_t)len, size - len))
         len = 0;
@@ -77,7 +77,6 @@ static enum whole whole_zip(int fd, int64_t size)
             i + 22 + (int64_t)little(tail + i + 20, 2) == len &&
             zip_fits(fd, size - len + i, tail + i))
             result = WHOLE_YES;
-    free(tail);
     return result;
 }
 
@@ -100,12 +99,11 @@ static int64_t last_offset(const char *header, size_t len)
 static enum whole whole_safetensors(int fd, int64_t size, int64_t header)
 {
     enum whole result = WHOLE_NO;
-    char *text = header <= size - 8 ? malloc((size_t)header) : NULL;
+    SCOPED(free_pointer) char *text = header <= size - 8 ? malloc((size_t)header) : NULL;
     if (text && read_at(fd, text, (size_t)header, 8)) {
         int64_t last = last_offset(text, (size_t)header);
         result = last >= 0 && 8 + header + last == size ? WHOLE_YES : WHOLE_NO;
     }
-    free(text);
     return result;
 }
 
@@ -198,7 +196,7 @@ static bool ends_in(const char *name, const char *end)
 // Every file that an index of shards names is there.
 static bool shards_are_there(const char *folder, const char *index)
 {
-    struct buf text = {0}, path = {0};
+    SCOPED(buf_release) struct buf text = {0}, path = {0};
     buf_printf(&path, "%s/%s", folder, index);
     json_t *json = NULL, *shard;
     const char *name;
@@ -218,8 +216,6 @@ static bool shards_are_there(const char *folder, const char *index)
         last = file;
     }
     json_decref(json);
-    buf_release(&text);
-    buf_release(&path);
     return good;
 }
 
@@ -249,7 +245,7 @@ static void walk(struct folder_seen *f, const char *path, int depth)
     const struct dirent *entry;
     f->broken |= !dir || depth > DEPTH_MAX;
     while (dir && !f->broken && (entry = readdir(dir))) {
-        struct buf below = {0};
+        SCOPED(buf_release) struct buf below = {0};
         struct stat st;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
@@ -262,7 +258,6 @@ static void walk(struct folder_seen *f, const char *path, int depth)
         else if (S_ISREG(st.st_mode))
             look_at_file(f, path, entry->d_name, buf_str(&below));
         f->broken |= below.failed;
-        buf_release(&below);
     }
     if (dir)
         closedir(dir);
@@ -414,7 +409,7 @@ static void add_tree(struct finder *f, struct find_known *k, const char *path, i
     uint64_t sum = 0; // whatever the order of the entries
     uint64_t outer = k->state;
     while (dir && (entry = readdir(dir)) && f->entries < ENTRIES_MAX) {
-        struct buf below = {0};
+        SCOPED(buf_release) struct buf below = {0};
         struct stat st;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
@@ -427,7 +422,6 @@ static void add_tree(struct finder *f, struct find_known *k, const char *path, i
                 add_tree(f, k, buf_str(&below), depth + 1);
         }
         sum += k->state;
-        buf_release(&below);
     }
     k->state = mix(outer, sum);
     if (dir)
@@ -560,13 +554,12 @@ static void look_below(struct finder *f, const char *path, int depth)
     if (dir)
         (void)beside_read(path, &beside);
     while (dir && (entry = readdir(dir)) && f->entries++ < ENTRIES_MAX) {
-        struct buf below = {0};
+        SCOPED(buf_release) struct buf below = {0};
         if (entry->d_name[0] == '.' || whole_is_temporary(entry->d_name))
             continue;
         buf_printf(&below, "%s/%s", path, entry->d_name);
         if (!below.failed)
             look_at(f, buf_str(&below), &beside, depth);
-        buf_release(&below);
     }
     if (dir)
         closedir(dir);
@@ -691,11 +684,10 @@ bool finder_same(struct finder *f, const struct find_item *item)
     if (stat(item->path, &st) != 0)
         return false;
     if (item->beside) {
-        struct buf folder = {0};
+        SCOPED(buf_release) struct buf folder = {0};
         buf_add(&folder, item->path, (size_t)(last_part(item->path) - item->path));
         bool read = !folder.failed && beside_read(buf_str(&folder), &beside) &&
                     strcmp(beside.item, last_part(item->path)) == 0;
-        buf_release(&folder);
         if (!read)
             return false;
     }

@@ -25,13 +25,10 @@ static int history_write(struct store *store, const struct run_attempt *a, int64
                          struct err *err)
 {
     char name[STORE_NAME_BYTES];
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     snprintf(name, sizeof name, NAME, (long long)a->epoch.v);
-    int rc = record_to_line(run_attempt_fields, a, &text, err);
-    if (rc == 0)
-        rc = store_put(store, name, buf_str(&text), text.len, deadline_ns, err);
-    buf_release(&text);
-    return rc;
+    TRY(record_to_line(run_attempt_fields, a, &text, err));
+    return store_put(store, name, buf_str(&text), text.len, deadline_ns, err);
 }
 
 // Work lost by a start with the figures it has.
@@ -47,7 +44,7 @@ static void history_lost(struct run_attempt *a)
 static int read_one(struct store *store, const char *name, const char *job,
                     struct run_saving *saving, int64_t deadline_ns, struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct run_attempt one = {0};
     int rc = store_get(store, name, BOUND_ATTEMPT, &text, deadline_ns, err);
     if (rc == 0)
@@ -65,7 +62,6 @@ static int read_one(struct store *store, const char *name, const char *job,
         *row = one;
     else
         record_release(run_attempt_fields, &one);
-    buf_release(&text);
     return rc == ERR_MISSING || rc == ERR_FORMAT ? 0 : rc; // that one is left out
 }
 
@@ -74,7 +70,7 @@ static int read_one(struct store *store, const char *name, const char *job,
 static int history_read(struct store *store, const char *job, int64_t epoch,
                         struct run_saving *saving, int64_t deadline_ns, struct err *err)
 {
-    struct store_list list = {0};
+    SCOPED(store_list_release) struct store_list list = {0};
     char mine[STORE_NAME_BYTES];
     snprintf(mine, sizeof mine, NAME, (long long)epoch);
     saving->attempts.known = true;
@@ -86,7 +82,6 @@ static int history_read(struct store *store, const char *job, int64_t epoch,
             if (rc != 0 && err)
                 *err = why;
         }
-    store_list_release(&list);
     return rc;
 }
 

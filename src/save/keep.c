@@ -249,7 +249,7 @@ static int read_marker(struct keep *keep, struct save *save, struct buf *notes, 
 {
     char name[STORE_NAME_BYTES];
     struct marker marker;
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct err why = {0};
     keep_name("saves", save->epoch, save->number, "complete", name);
     int rc = store_get(keep->store, name, BOUND_MARKER, &text, deadline_ns, &why);
@@ -269,15 +269,14 @@ static int read_marker(struct keep *keep, struct save *save, struct buf *notes, 
         keep->foreign += !save->ours;
         memcpy(save->sum, marker.sum, sizeof save->sum);
     }
-    buf_release(&text);
     return rc;
 }
 
 static int read_saves(struct keep *keep, struct buf *notes, int64_t deadline_ns, struct err *err)
 {
-    struct store_list list = {0};
-    int rc = store_list(keep->store, "saves/", &list, deadline_ns, err);
-    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+    SCOPED(store_list_release) struct store_list list = {0};
+    TRY(store_list(keep->store, "saves/", &list, deadline_ns, err));
+    for (size_t i = 0; i < list.count; i++) {
         int64_t epoch, number;
         const char *what = name_read(list.items[i].name, &epoch, &number);
         if (!what)
@@ -285,18 +284,15 @@ static int read_saves(struct keep *keep, struct buf *notes, int64_t deadline_ns,
         struct save *save = keep->count ? &keep->saves[keep->count - 1] : NULL;
         if (!save || save->epoch != epoch || save->number != number)
             save = keep_add(keep, epoch, number, err);
-        if (!save) {
-            rc = ERR_MEMORY;
-        } else {
-            save->has_manifest |= strcmp(what, "manifest") == 0;
-            save->has_marker |= strcmp(what, "complete") == 0;
-        }
+        if (!save)
+            return ERR_MEMORY;
+        save->has_manifest |= strcmp(what, "manifest") == 0;
+        save->has_marker |= strcmp(what, "complete") == 0;
     }
-    store_list_release(&list);
-    for (size_t i = 0; rc == 0 && i < keep->count; i++)
+    for (size_t i = 0; i < keep->count; i++)
         if (keep->saves[i].has_marker)
-            rc = read_marker(keep, &keep->saves[i], notes, deadline_ns, err);
-    return rc;
+            TRY(read_marker(keep, &keep->saves[i], notes, deadline_ns, err));
+    return 0;
 }
 
 static bool newer(int64_t epoch, int64_t number, int64_t than_epoch, int64_t than_number)
@@ -309,7 +305,7 @@ static bool newer(int64_t epoch, int64_t number, int64_t than_epoch, int64_t tha
 static int apply_base(struct keep *keep, const char *name, int64_t epoch, bool *began,
                       int64_t deadline_ns, struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct marker base = {0};
     struct err why = {0};
     int rc = store_get(keep->store, name, BOUND_MARKER, &text, deadline_ns, &why);
@@ -326,13 +322,12 @@ static int apply_base(struct keep *keep, const char *name, int64_t epoch, bool *
                 keep->saves[i].passed |= base.passed;
             }
     *began = rc == 0 && base.number > 0;
-    buf_release(&text);
     return rc;
 }
 
 static int apply_bases(struct keep *keep, int64_t deadline_ns, struct err *err)
 {
-    struct store_list list = {0};
+    SCOPED(store_list_release) struct store_list list = {0};
     const char *what;
     int64_t oldest = INT64_MAX;
     for (size_t i = 0; i < keep->count; i++) {
@@ -341,33 +336,31 @@ static int apply_bases(struct keep *keep, int64_t deadline_ns, struct err *err)
         if (save->has_marker && (save->ours || save->bad) && save->epoch < oldest)
             oldest = save->epoch;
     }
-    int rc = store_list(keep->store, "lease/", &list, deadline_ns, err);
+    TRY(store_list(keep->store, "lease/", &list, deadline_ns, err));
     const char *last = NULL; // base of the epoch before this one
     int64_t own = keep->lease ? lease_epoch(keep->lease) : INT64_MAX;
     bool began = false;
-    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+    for (size_t i = 0; i < list.count; i++) {
         int64_t epoch = lease_name_read(list.items[i].name, &what);
         if (epoch <= 0 || strcmp(what, "base") != 0)
             continue;
         last = epoch < own ? list.items[i].name : last;
         if (epoch > oldest)
-            rc = apply_base(keep, list.items[i].name, epoch, &began, deadline_ns, err);
+            TRY(apply_base(keep, list.items[i].name, epoch, &began, deadline_ns, err));
     }
-    if (rc == 0 && last)
-        rc = apply_base(keep, last, lease_name_read(last, &what), &began, deadline_ns, err);
+    if (last)
+        TRY(apply_base(keep, last, lease_name_read(last, &what), &began, deadline_ns, err));
     keep->expected |= last && began;
-    store_list_release(&list);
-    return rc;
+    return 0;
 }
 
 // Data is written after the manifest that names it, and deleted before it. So where there is some
 // and no manifest, the list of checkpoints is not true.
 static int expect_by_data(struct keep *keep, int64_t deadline_ns, struct err *err)
 {
-    struct store_list list = {0};
+    SCOPED(store_list_release) struct store_list list = {0};
     int rc = keep->count > 0 ? 0 : store_list(keep->store, "data/", &list, deadline_ns, err);
     keep->expected |= list.count > 0;
-    store_list_release(&list);
     return rc;
 }
 
@@ -420,7 +413,7 @@ int keep_load(struct keep *keep, struct buf *notes, int64_t deadline_ns, struct 
 int keep_manifest(struct keep *keep, struct save *save, int64_t deadline_ns, struct err *err)
 {
     char name[STORE_NAME_BYTES], sum[SHA256_HEX_BYTES];
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct err why = {0};
     if (save->loaded)
         return 0;
@@ -444,7 +437,6 @@ int keep_manifest(struct keep *keep, struct save *save, int64_t deadline_ns, str
         save->ours = strcmp(save->manifest.job, keep->job) == 0;
         save->loaded = true;
     }
-    buf_release(&text);
     return rc;
 }
 

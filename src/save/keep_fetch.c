@@ -77,11 +77,9 @@ static int verify(const char *path, const struct manifest_entry *entry, int64_t 
 // The same file of the checkpoint that will be replaced need not be fetched.
 static bool take_file(const struct placing *p, const struct manifest_entry *entry, const char *path)
 {
-    struct buf old = {0};
-    bool taken = p->moves && path_of(&p->final, entry, &old, NULL) == 0 &&
-                 have_file(buf_str(&old), entry) && link(buf_str(&old), path) == 0;
-    buf_release(&old);
-    return taken;
+    SCOPED(buf_release) struct buf old = {0};
+    return p->moves && path_of(&p->final, entry, &old, NULL) == 0 &&
+           have_file(buf_str(&old), entry) && link(buf_str(&old), path) == 0;
 }
 
 static int fetch_file(struct placing *p, const struct manifest_entry *entry, const char *path,
@@ -123,39 +121,35 @@ static int make_link(const char *path, const char *target, struct err *err)
 // Folders come before what is in them; links last, so that nothing is written through one.
 static int fetch_kind(struct placing *p, enum manifest_kind kind, struct err *err)
 {
-    struct buf path = {0};
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < p->manifest->count; i++) {
+    SCOPED(buf_release) struct buf path = {0};
+    for (size_t i = 0; i < p->manifest->count; i++) {
         const struct manifest_entry *entry = &p->manifest->items[i];
         if (entry->kind != kind)
             continue;
-        rc = path_of(&p->root, entry, &path, err);
-        if (rc == 0 && kind == MANIFEST_FOLDER)
-            rc = fs_mkdirs_private(buf_str(&path), err);
-        else if (rc == 0 && kind == MANIFEST_FILE)
-            rc = fetch_file(p, entry, buf_str(&path), err);
-        else if (rc == 0)
-            rc = make_link(buf_str(&path), entry->target, err);
+        TRY(path_of(&p->root, entry, &path, err));
+        if (kind == MANIFEST_FOLDER)
+            TRY(fs_mkdirs_private(buf_str(&path), err));
+        else if (kind == MANIFEST_FILE)
+            TRY(fetch_file(p, entry, buf_str(&path), err));
+        else
+            TRY(make_link(buf_str(&path), entry->target, err));
     }
-    buf_release(&path);
-    return rc;
+    return 0;
 }
 
 // Last, and from the inside out: a folder may be read-only.
 static int set_modes(const struct placing *p, const struct buf *root, struct err *err)
 {
-    struct buf path = {0};
-    int rc = 0;
-    for (size_t i = p->manifest->count; i-- > 0 && rc == 0;) {
+    SCOPED(buf_release) struct buf path = {0};
+    for (size_t i = p->manifest->count; i-- > 0;) {
         const struct manifest_entry *entry = &p->manifest->items[i];
         if (entry->kind != MANIFEST_FOLDER)
             continue;
-        rc = path_of(root, entry, &path, err);
-        if (rc == 0 && chmod(buf_str(&path), entry->mode) != 0)
-            rc = err_errno(err, errno, "cannot set the mode of '%s'", buf_str(&path));
+        TRY(path_of(root, entry, &path, err));
+        if (chmod(buf_str(&path), entry->mode) != 0)
+            return err_errno(err, errno, "cannot set the mode of '%s'", buf_str(&path));
     }
-    buf_release(&path);
-    return rc;
+    return 0;
 }
 
 // Removes what a cut fetch of another checkpoint left: what this one does not have.
@@ -260,7 +254,7 @@ static int fetch_tree(struct placing *p, struct err *err)
 // The old one goes aside first, and is removed last.
 static int move_in(struct placing *p, struct err *err)
 {
-    struct buf old = {0};
+    SCOPED(buf_release) struct buf old = {0};
     const char *final = buf_str(&p->final);
     buf_printf(&old, "%s/old", buf_str(&p->own));
     int rc = buf_check(&old, err);
@@ -269,7 +263,6 @@ static int move_in(struct placing *p, struct err *err)
     if (rc == 0 && rename(buf_str(&p->root), final) != 0)
         rc = err_errno(err, errno, "cannot put '%s' in place", final);
     fs_remove_tree(buf_str(&old));
-    buf_release(&old);
     return rc;
 }
 
@@ -358,16 +351,14 @@ static int write_base(struct keep *keep, const struct save *save, int64_t deadli
                       struct err *err)
 {
     char name[STORE_NAME_BYTES];
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct marker base = {
         .epoch = save ? save->epoch : 0, .number = save ? save->number : 0, .passed = keep->passed};
     snprintf(base.job, sizeof base.job, "%s", keep->job);
     lease_name(lease_epoch(keep->lease), "base", name);
-    int rc = marker_write(&base, &text, err);
-    if (rc == 0)
-        rc = store_put(keep->store, name, text.data, text.len, deadline_ns, err);
-    buf_release(&text);
-    return rc == 0 ? lease_confirm(keep->lease, deadline_ns, err) : rc;
+    TRY(marker_write(&base, &text, err));
+    TRY(store_put(keep->store, name, text.data, text.len, deadline_ns, err));
+    return lease_confirm(keep->lease, deadline_ns, err);
 }
 
 // A checkpoint that no later start has left behind, whole or not.
@@ -416,7 +407,7 @@ static int fetch_one(struct keep *keep, struct save *save, const char *dir, char
 static int fetch_newest(struct keep *keep, const char *dir, struct save **found, char **path,
                         struct buf *notes, const struct limits *l, struct err *err)
 {
-    struct buf passed = {0};
+    SCOPED(buf_release) struct buf passed = {0};
     int rc = 0;
     struct save *newest = NULL;
     for (size_t i = keep->count; i-- > 0 && !*found && (rc == 0 || not_whole(rc));) {
@@ -436,7 +427,6 @@ static int fetch_newest(struct keep *keep, const char *dir, struct save **found,
     }
     if (*found)
         buf_adds(notes, buf_str(&passed));
-    buf_release(&passed);
     if (*found)
         return 1;
     if (newest) {
@@ -501,7 +491,7 @@ int keep_fetch(struct keep *keep, const char *dir, struct keep_entry *entry, cha
                struct buf *notes, int64_t deadline_ns, struct err *err)
 {
     struct save *found = NULL;
-    struct buf said = {0};
+    SCOPED(buf_release) struct buf said = {0};
     *path = NULL;
     *entry = (struct keep_entry){.step = -1};
     int rc = keep->start_over ? keep_load(keep, &said, deadline_ns, err)
@@ -511,7 +501,6 @@ int keep_fetch(struct keep *keep, const char *dir, struct keep_entry *entry, cha
                    (long long)keep->foreign, keep->foreign == 1 ? "" : "s",
                    store_shown(keep->store), keep->foreign == 1 ? "is" : "are");
     buf_adds(notes, buf_str(&said));
-    buf_release(&said);
     if (rc >= 0)
         rc = buf_check(notes, err);
     if (rc == 0)

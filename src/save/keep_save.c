@@ -313,7 +313,7 @@ static int scan_tree(struct tree_scan *scan, const char *path, int64_t deadline_
     *m = (struct manifest){0};
     while (len > 1 && path[len - 1] == '/')
         len--;
-    struct buf clean = {0};
+    SCOPED(buf_release) struct buf clean = {0};
     buf_add(&clean, path, len);
     const char *slash = strrchr(buf_str(&clean), '/');
     int rc = buf_check(&clean, err);
@@ -338,7 +338,6 @@ static int scan_tree(struct tree_scan *scan, const char *path, int64_t deadline_
         qsort(m->items, m->count, sizeof *m->items, by_path);
     if (rc != 0)
         manifest_release(m);
-    buf_release(&clean);
     return rc;
 }
 
@@ -473,26 +472,23 @@ static int hold(struct held_files *held, const struct manifest *m, const char *r
     struct statvfs disk;
     bool room = statvfs(root, &disk) == 0 &&
                 (int64_t)(disk.f_bavail * disk.f_frsize) / HELD_SPACE > manifest_bytes(m);
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     size_t files = 0;
-    int rc = 0;
     held->fds = malloc((m->count + 1) * sizeof *held->fds);
     if (!held->fds)
         return err_memory(err);
-    for (; held->count < m->count && rc == 0; held->count++) {
+    for (; held->count < m->count; held->count++) {
         const struct manifest_entry *entry = &m->items[held->count];
         int fd = -1;
         if (room && entry->kind == MANIFEST_FILE && files++ < HELD_FILES) {
             buf_reset(&path);
             add_path(&path, root, entry);
-            rc = buf_check(&path, err);
-            if (rc == 0)
-                fd = open(buf_str(&path), O_RDONLY | O_CLOEXEC);
+            TRY(buf_check(&path, err));
+            fd = open(buf_str(&path), O_RDONLY | O_CLOEXEC);
         }
         held->fds[held->count] = fd;
     }
-    buf_release(&path);
-    return rc;
+    return 0;
 }
 
 // ---- Sending
@@ -516,7 +512,7 @@ struct sending {
 static int send_entry(struct sending *s, const struct manifest_entry *entry, bool alone,
                       int64_t *moved, struct err *err)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     int fd = s->held[entry - s->manifest->items];
     if (fd >= 0)
         buf_printf(&path, "/proc/self/fd/%d", fd);
@@ -532,7 +528,6 @@ static int send_entry(struct sending *s, const struct manifest_entry *entry, boo
     if (rc == 0)
         rc = store_send(s->keep->store, &file, s->deadline_ns, err);
     *moved = file.sent_bytes;
-    buf_release(&path);
     return rc;
 }
 
@@ -626,7 +621,7 @@ static int write_manifest(struct keep *keep, struct save *self, int64_t deadline
                           struct err *err)
 {
     char name[STORE_NAME_BYTES];
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     keep_name("saves", self->epoch, self->number, "manifest", name);
     int rc = manifest_write(&self->manifest, &text, err);
     if (rc == 0 && text.len > BOUND_MANIFEST)
@@ -637,25 +632,22 @@ static int write_manifest(struct keep *keep, struct save *self, int64_t deadline
         rc = store_put(keep->store, name, text.data, text.len, deadline_ns, err);
     }
     self->has_manifest |= rc == 0;
-    buf_release(&text);
     return rc;
 }
 
 static int write_marker(struct keep *keep, struct save *self, int64_t deadline_ns, struct err *err)
 {
     char name[STORE_NAME_BYTES];
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct marker marker = {.epoch = self->epoch, .number = self->number};
     snprintf(marker.job, sizeof marker.job, "%s", keep->job);
     memcpy(marker.sum, self->sum, sizeof marker.sum);
     keep_name("saves", self->epoch, self->number, "complete", name);
     TRY(lease_check(keep->lease, err));
-    int rc = marker_write(&marker, &text, err);
-    if (rc == 0)
-        rc = store_put(keep->store, name, text.data, text.len, deadline_ns, err);
-    buf_release(&text);
+    TRY(marker_write(&marker, &text, err));
+    TRY(store_put(keep->store, name, text.data, text.len, deadline_ns, err));
     // After the marker: a machine that claims the next epoch later will see it.
-    return rc == 0 ? lease_confirm(keep->lease, deadline_ns, err) : rc;
+    return lease_confirm(keep->lease, deadline_ns, err);
 }
 
 // ---- A save
@@ -719,18 +711,13 @@ static int write_save(struct keep *keep, struct save *self, const struct keep_so
                       const struct held_files *held, struct keep_saved *saved, int64_t deadline_ns,
                       struct err *err)
 {
-    bool *skip = calloc(self->manifest.count + 1, sizeof *skip);
-    int rc = skip ? place_all(keep, self, skip, err) : err_memory(err);
-    if (rc == 0)
-        rc = write_manifest(keep, self, deadline_ns, err);
-    if (rc == 0)
-        rc = send_data(keep, self, source->path, held, saved, deadline_ns, skip, err);
-    if (rc == 0)
-        rc = write_marker(keep, self, deadline_ns, err);
-    if (rc == 0)
-        self->has_marker = self->counts = self->verified = true;
-    free(skip);
-    return rc;
+    SCOPED(free_pointer) bool *skip = calloc(self->manifest.count + 1, sizeof *skip);
+    TRY(skip ? place_all(keep, self, skip, err) : err_memory(err));
+    TRY(write_manifest(keep, self, deadline_ns, err));
+    TRY(send_data(keep, self, source->path, held, saved, deadline_ns, skip, err));
+    TRY(write_marker(keep, self, deadline_ns, err));
+    self->has_marker = self->counts = self->verified = true;
+    return 0;
 }
 
 // After the hashes are known: what is sent must have them, so later changes do no harm; and after
@@ -775,7 +762,7 @@ static int save_describe(struct keep *keep, const struct keep_source *source, st
 int keep_save(struct keep *keep, const struct keep_source *source, struct keep_saved *saved,
               struct buf *notes, int64_t deadline_ns, struct err *err)
 {
-    struct manifest m = {0};
+    SCOPED(manifest_release) struct manifest m = {0};
     struct held_files held = {0};
     struct save *self = NULL;
     *saved = (struct keep_saved){0};
@@ -793,7 +780,6 @@ int keep_save(struct keep *keep, const struct keep_source *source, struct keep_s
         if (rc == 0)
             rc = write_save(keep, self, source, &held, saved, deadline_ns, err);
     }
-    manifest_release(&m);
     held_release(&held);
     if (rc != 0)
         return rc;

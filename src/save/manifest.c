@@ -40,13 +40,12 @@ static void iteration_item(const char *folder, const char *text, char out[BESIDE
     snprintf(out, BESIDE_TEXT, "%s", strcmp(name, "release") == 0 ? name : "");
     if (!number)
         return;
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     buf_printf(&path, "%s/global_step_%s", folder, name);
     if (!path.failed && access(buf_str(&path), F_OK) == 0)
         snprintf(out, BESIDE_TEXT, "global_step_%.18s", name);
     else
         snprintf(out, BESIDE_TEXT, "iter_%0*lld", MEGATRON_DIGITS, strtoll(name, NULL, 10));
-    buf_release(&path);
 }
 
 static void keras_item(const char *folder, const char *text, char out[BESIDE_TEXT])
@@ -65,7 +64,7 @@ static const struct {
 static bool read_kind(const char *folder, size_t i, struct beside *out)
 {
     char path[PATH_MAX];
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct stat st;
     bool good = snprintf(path, sizeof path, "%s/%s", folder, kinds[i].name) < (int)sizeof path &&
                 stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < BESIDE_TEXT &&
@@ -78,7 +77,6 @@ static bool read_kind(const char *folder, size_t i, struct beside *out)
         out->name = kinds[i].name;
         out->modified_ns = (int64_t)st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
     }
-    buf_release(&text);
     return good && out->item[0];
 }
 
@@ -246,7 +244,7 @@ static json_t *entry_json(const struct manifest_entry *entry, struct buf *parts)
 int manifest_write(const struct manifest *m, struct buf *out, struct err *err)
 {
     char date[CLOCK_ISO_BYTES];
-    struct buf parts = {0};
+    SCOPED(buf_release) struct buf parts = {0};
     json_t *entries = json_array();
     int rc = entries ? 0 : err_memory(err);
     for (size_t i = 0; rc == 0 && i < m->count; i++)
@@ -269,7 +267,6 @@ int manifest_write(const struct manifest *m, struct buf *out, struct err *err)
                         out, err);
     else
         json_decref(entries), json_decref(beside);
-    buf_release(&parts);
     return rc;
 }
 
@@ -488,13 +485,12 @@ int manifest_read(const char *text, struct manifest *m, struct err *err)
     *m = (struct manifest){0};
     if (!few_values(text))
         return bad(err, "it has too many values");
-    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     int rc = json ? read_head(json, m, err) : bad(err, "no JSON");
     if (rc == 0)
         rc = read_beside(json_object_get(json, "beside"), m, err);
     if (rc == 0)
         rc = read_entries(json_object_get(json, "entries"), m, err);
-    json_decref(json);
     if (rc != 0)
         manifest_release(m);
     return rc;
@@ -514,7 +510,7 @@ int marker_write(const struct marker *marker, struct buf *out, struct err *err)
 
 bool marker_read(const char *text, struct marker *marker)
 {
-    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     const char *format = json_string_value(json_object_get(json, "format"));
     const char *job = json_string_value(json_object_get(json, "job"));
     const char *sum = json_string_value(json_object_get(json, "manifest"));
@@ -529,6 +525,5 @@ bool marker_read(const char *text, struct marker *marker)
         snprintf(marker->sum, sizeof marker->sum, "%s", sum);
         marker->passed = json_is_true(json_object_get(json, "passed"));
     }
-    json_decref(json);
     return whole;
 }

@@ -27,7 +27,7 @@ void notice_aws_action(int status, const char *text, size_t len, struct notice_f
     *found = (struct notice_found){.known = status == 404};
     if (status != 200)
         return;
-    json_t *json = json_loadb(text, len, 0, NULL);
+    json_auto_t *json = json_loadb(text, len, 0, NULL);
     const char *action = json_string_value(json_object_get(json, "action"));
     const char *time = json_string_value(json_object_get(json, "time"));
     if (action && (strcmp(action, "terminate") == 0 || strcmp(action, "stop") == 0 ||
@@ -37,14 +37,13 @@ void notice_aws_action(int status, const char *text, size_t len, struct notice_f
         found->dated = time && clock_parse(time, &found->date_s);
         snprintf(found->words, sizeof found->words, "AWS will %s this machine", action);
     }
-    json_decref(json);
 }
 
 void notice_aws_rebalance(int status, const char *text, size_t len, struct notice_found *found)
 {
     if (status != 200 || found->kind != NOTICE_NONE)
         return;
-    json_t *json = json_loadb(text, len, 0, NULL);
+    json_auto_t *json = json_loadb(text, len, 0, NULL);
     int64_t ignored;
     const char *time = json_string_value(json_object_get(json, "noticeTime"));
     if (time && clock_parse(time, &ignored)) {
@@ -53,7 +52,6 @@ void notice_aws_rebalance(int status, const char *text, size_t len, struct notic
         snprintf(found->words, sizeof found->words,
                  "AWS says that this machine is at an elevated risk of interruption");
     }
-    json_decref(json);
 }
 
 // False: there is none now. A service without tokens is asked without.
@@ -89,7 +87,7 @@ static bool renew_token(struct notice_asker *a)
 
 static void aws_ask(struct notice_asker *a, struct notice_found *found)
 {
-    struct buf answer = {0};
+    SCOPED(buf_release) struct buf answer = {0};
     if (!renew_token(a))
         return;
     const char *token = a->token[0] ? a->token : NULL;
@@ -103,7 +101,6 @@ static void aws_ask(struct notice_asker *a, struct notice_found *found)
                             WITHIN_NS, &answer);
         notice_aws_rebalance(status, buf_str(&answer), answer.len, found);
     }
-    buf_release(&answer);
 }
 
 const struct notice_source notice_aws = {
@@ -182,7 +179,7 @@ void notice_azure_read(int status, const char *text, size_t len, const char *nam
                        struct notice_found *found)
 {
     *found = (struct notice_found){0};
-    json_t *json = status == 200 ? json_loadb(text, len, 0, NULL) : NULL;
+    json_auto_t *json = status == 200 ? json_loadb(text, len, 0, NULL) : NULL;
     const json_t *events = json_object_get(json, "Events");
     found->known = json_is_array(events);
     for (size_t i = 0; i < json_array_size(events); i++) {
@@ -191,12 +188,11 @@ void notice_azure_read(int status, const char *text, size_t len, const char *nam
             concerns(event, name))
             read_event(event, found);
     }
-    json_decref(json);
 }
 
 static void azure_ask(struct notice_asker *a, struct notice_found *found)
 {
-    struct buf answer = {0};
+    SCOPED(buf_release) struct buf answer = {0};
     if (a->name[0] == '\0' && notice_get(a, NAME, METADATA, 5 * NS_PER_S, &answer) == 200 &&
         answer.len < sizeof a->name) {
         buf_trim(&answer);
@@ -207,7 +203,6 @@ static void azure_ask(struct notice_asker *a, struct notice_found *found)
     int64_t within_ns = (a->asked == 0 ? 150 : 10) * NS_PER_S;
     int status = notice_get(a, EVENTS, METADATA, within_ns, &answer);
     notice_azure_read(status, buf_str(&answer), answer.len, a->name, found);
-    buf_release(&answer);
 }
 
 const struct notice_source notice_azure = {
@@ -243,7 +238,7 @@ void notice_gcp_read(int status, const char *text, size_t len, struct notice_fou
 
 static void gcp_ask(struct notice_asker *a, struct notice_found *found)
 {
-    struct buf answer = {0};
+    SCOPED(buf_release) struct buf answer = {0};
     char path[120];
     // One that failed, or stands, is not waited for: a server that ignores the wish to wait must
     // not be asked in a loop, and a notice may be withdrawn.
@@ -252,7 +247,6 @@ static void gcp_ask(struct notice_asker *a, struct notice_found *found)
     int status = notice_get(a, wait ? path : PATH, "Metadata-Flavor: Google",
                             (wait ? WAIT_S * NS_PER_S : 0) + SLACK_NS, &answer);
     notice_gcp_read(status, buf_str(&answer), answer.len, found);
-    buf_release(&answer);
 }
 
 const struct notice_source notice_gcp = {
@@ -294,24 +288,22 @@ void notice_file_read(const char *text, size_t len, struct notice_found *found)
         count(seconds, found);
     else
         found->dated = clock_parse(line, &found->date_s);
-    json_t *json = line[0] == '{' ? json_loadb(text, len, 0, NULL) : NULL;
+    json_auto_t *json = line[0] == '{' ? json_loadb(text, len, 0, NULL) : NULL;
     const json_t *in = json_object_get(json, "in_s");
     const char *time = json_string_value(json_object_get(json, "time"));
     if (json_is_number(in))
         count(json_number_value(in), found);
     else if (time)
         found->dated = clock_parse(time, &found->date_s);
-    json_decref(json);
 }
 
 static void file_ask(struct notice_asker *a, struct notice_found *found)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     int rc = fs_read(a->value, FILE_MAX, &text, NULL);
     *found = (struct notice_found){.known = rc == ERR_MISSING};
     if (rc == 0)
         notice_file_read(buf_str(&text), text.len, found);
-    buf_release(&text);
 }
 
 const struct notice_source notice_file = {

@@ -483,7 +483,7 @@ static int ask_once(struct s3 *s3, const struct s3_request *r, const char *url,
                     const char *sha256_header, struct http_call *call, struct err *err)
 {
     struct s3_keys keys;
-    struct buf token = {0};
+    SCOPED(buf_release) struct buf token = {0};
     const char *headers[5] = {sha256_header};
     size_t count = 1;
     TRY(take_keys(s3, &keys, r->deadline_ns, err));
@@ -517,7 +517,6 @@ static int ask_once(struct s3 *s3, const struct s3_request *r, const char *url,
     call->headers = NULL, call->user = call->password = call->url = NULL;
     if (token.data)
         explicit_bzero(token.data, token.len);
-    buf_release(&token);
     s3_keys_wipe(&keys);
     return rc;
 }
@@ -538,7 +537,7 @@ static void url_of(const struct s3 *s3, const struct s3_request *r, struct buf *
 
 int s3_ask(struct s3 *s3, const struct s3_request *r, struct http_call *call, struct err *err)
 {
-    struct buf url = {0};
+    SCOPED(buf_release) struct buf url = {0};
     char sum[SHA256_HEX_BYTES], header[128];
     struct pause pause = pause_begin(s3->pause_ms, r->deadline_ns, r->stop);
     if (!r->body_sha256)
@@ -563,7 +562,6 @@ int s3_ask(struct s3 *s3, const struct s3_request *r, struct http_call *call, st
             err_hint(err, "%s%s", call->err.hint,
                      code == ERR_USAGE ? " or, for S3 alone, AWS_CA_BUNDLE" : "");
     }
-    buf_release(&url);
     return rc;
 }
 

@@ -111,7 +111,7 @@ static void path_of(const char *variable, const char *name, char *out, size_t si
 static int read_profile(const char *path, const char *name, bool config, bool *found,
                         struct s3_profile *out, struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     struct err why = {0};
     int rc = fs_read(path, FILE_MAX, &text, &why);
     if (rc == ERR_MISSING)
@@ -122,7 +122,6 @@ static int read_profile(const char *path, const char *name, bool config, bool *f
         *found |= s3_profile_parse(buf_str(&text), name, config, out);
     if (text.data)
         explicit_bzero(text.data, text.len);
-    buf_release(&text);
     return rc;
 }
 
@@ -188,7 +187,7 @@ static bool text_member(json_t *object, const char *name, char *out, size_t size
 
 int s3_role_parse(const char *text, struct s3_keys *keys, struct err *err)
 {
-    json_t *json = json_loads(text, 0, NULL);
+    json_auto_t *json = json_loads(text, 0, NULL);
     char until[64] = "";
     struct s3_keys got = {.role = true};
     bool whole = text_member(json, "AccessKeyId", got.id, sizeof got.id) &&
@@ -196,7 +195,6 @@ int s3_role_parse(const char *text, struct s3_keys *keys, struct err *err)
                  text_member(json, "Token", got.token, sizeof got.token) &&
                  text_member(json, "Expiration", until, sizeof until) &&
                  clock_parse(until, &got.until_s) && got.id[0] && got.secret[0];
-    json_decref(json);
     if (whole) {
         snprintf(got.from, sizeof got.from, "the instance's role");
         got.until_s -= EARLY_S;
@@ -210,7 +208,7 @@ int s3_role_parse(const char *text, struct s3_keys *keys, struct err *err)
 static int ask(const char *metadata, const char *method, const char *path, const char *header,
                struct buf *out, int64_t deadline_ns, struct err *err)
 {
-    struct buf url = {0};
+    SCOPED(buf_release) struct buf url = {0};
     const char *headers[] = {header, NULL};
     buf_printf(&url, "%s%s", metadata, path);
     struct http_call call = {.method = method,
@@ -232,14 +230,13 @@ static int ask(const char *metadata, const char *method, const char *path, const
     if (call.answer.data)
         explicit_bzero(call.answer.data, call.answer.len);
     http_call_release(&call);
-    buf_release(&url);
     return rc;
 }
 
 int s3_keys_of_role(struct s3_keys *keys, const char *metadata, int64_t deadline_ns,
                     struct err *err)
 {
-    struct buf token = {0}, role = {0}, path = {0}, answer = {0}, header = {0};
+    SCOPED(buf_release) struct buf token = {0}, role = {0}, path = {0}, answer = {0}, header = {0};
     struct err why = {0};
     int rc = ask(metadata, "PUT", "/latest/api/token",
                  "X-aws-ec2-metadata-token-ttl-seconds: 21600", &token, deadline_ns, &why);
@@ -265,7 +262,5 @@ int s3_keys_of_role(struct s3_keys *keys, const char *metadata, int64_t deadline
     }
     if (answer.data)
         explicit_bzero(answer.data, answer.len);
-    buf_release(&answer), buf_release(&token), buf_release(&role), buf_release(&path);
-    buf_release(&header);
     return rc;
 }

@@ -86,7 +86,7 @@ static void *part_thread(void *pool_)
     struct part_pool *pool = pool_;
     const struct store_work *work = pool->work;
     struct err err = {0};
-    void *buffer = malloc((size_t)store_part_bytes(work->file->bytes));
+    SCOPED(free_pointer) void *buffer = malloc((size_t)store_part_bytes(work->file->bytes));
     int rc = buffer ? 0 : err_memory(&err);
     pthread_mutex_lock(&pool->lock);
     for (int64_t part; rc == 0 && (part = store_take(pool)) >= 0;) {
@@ -101,7 +101,6 @@ static void *part_thread(void *pool_)
     pool->running--;
     pthread_cond_signal(&pool->moved);
     pthread_mutex_unlock(&pool->lock);
-    free(buffer);
     return NULL;
 }
 
@@ -259,7 +258,7 @@ int store_put(struct store *store, const char *name, const void *bytes, size_t l
 int store_create(struct store *store, const char *name, const void *bytes, size_t len,
                  bool *created, int64_t deadline_ns, struct err *err)
 {
-    struct buf there = {0};
+    SCOPED(buf_release) struct buf there = {0};
     assert(store_name_fits(name));
     *created = false;
     deadline_ns = until(deadline_ns, len);
@@ -273,7 +272,6 @@ int store_create(struct store *store, const char *name, const void *bytes, size_
         if (rc != 0)
             err_pass(err, rc, &why);
     }
-    buf_release(&there);
     return rc;
 }
 
@@ -329,7 +327,7 @@ static void trial_name(const char *what, char out[STORE_NAME_BYTES])
 int store_check(struct store *store, int64_t deadline_ns, struct err *err)
 {
     char name[STORE_NAME_BYTES];
-    struct buf back = {0};
+    SCOPED(buf_release) struct buf back = {0};
     struct err why = {0};
     trial_name("check", name);
     int rc = store_put(store, name, name, strlen(name), deadline_ns, err);
@@ -343,7 +341,6 @@ int store_check(struct store *store, int64_t deadline_ns, struct err *err)
         rc = err_pass(err, removed, &why);
     if (rc != 0 && rc != ERR_MEMORY)
         err_context(err, "cannot save to '%s'", store->shown);
-    buf_release(&back);
     return rc;
 }
 
@@ -384,13 +381,12 @@ int store_exclusive(struct store *store, bool *exclusive, int64_t deadline_ns, s
 
 int store_json(json_t *json, struct buf *out, struct err *err)
 {
-    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    int rc = text ? 0 : err_memory(err);
-    if (text)
-        buf_adds(out, text);
-    free(text);
+    SCOPED(free_pointer) char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
-    return rc == 0 ? buf_check(out, err) : rc;
+    if (!text)
+        return err_memory(err);
+    buf_adds(out, text);
+    return buf_check(out, err);
 }
 
 // ---- Lists and parts

@@ -75,11 +75,10 @@ static int folder_open(void **state, const char *place, const struct store_optio
         return err_context(err, "cannot save to '%s'", place);
     }
     struct folder_store *folder = calloc(1, sizeof *folder);
-    struct buf root = {0};
+    SCOPED(buf_release) struct buf root = {0};
     buf_add(&root, place, len);
     if (folder)
         folder->root = buf_take(&root, err);
-    buf_release(&root);
     if (!folder || !folder->root) {
         free(folder);
         return err_memory(err);
@@ -350,21 +349,21 @@ static int copy_all(struct copy *c, struct err *err)
     int64_t count = store_part_count(file->bytes);
     if (fstat(c->to, &st) != 0)
         return err_errno(err, errno, "cannot read '%s'", c->to_path);
-    char *buffer = malloc((size_t)store_part_bytes(file->bytes));
-    int rc = buffer ? 0 : err_memory(err);
-    for (int64_t i = 0; rc == 0 && i < count; i++) {
-        rc = copy_part(c, i, buffer, st.st_size, err);
+    SCOPED(free_pointer) char *buffer = malloc((size_t)store_part_bytes(file->bytes));
+    if (!buffer)
+        return err_memory(err);
+    for (int64_t i = 0; i < count; i++) {
+        TRY(copy_part(c, i, buffer, st.st_size, err));
         int64_t done = (i + 1) * store_part_bytes(file->bytes);
-        if (rc == 0 && file->progress &&
+        if (file->progress &&
             !file->progress(file->context, done < file->bytes ? done : file->bytes))
-            rc = err_set(err, ERR_FAIL, "stopped");
+            return err_set(err, ERR_FAIL, "stopped");
     }
-    free(buffer);
-    if (rc == 0 && ftruncate(c->to, file->bytes) != 0)
-        rc = err_errno(err, errno, "cannot write '%s'", c->to_path);
-    if (rc == 0 && fsync(c->to) != 0)
-        rc = err_errno(err, errno, "cannot write '%s' to the disk", c->to_path);
-    return rc;
+    if (ftruncate(c->to, file->bytes) != 0)
+        return err_errno(err, errno, "cannot write '%s'", c->to_path);
+    if (fsync(c->to) != 0)
+        return err_errno(err, errno, "cannot write '%s' to the disk", c->to_path);
+    return 0;
 }
 
 static bool is_there(void *state, const struct store_file *file)

@@ -43,16 +43,14 @@ static void bucket_rest(void *state)
 static int plain(struct s3 *s3, const struct s3_request *request, const char *doing,
                  struct err *err)
 {
-    struct http_call call = {0};
-    int rc = s3_must(s3, request, doing, &call, err);
-    http_call_release(&call);
-    return rc;
+    SCOPED(http_call_release) struct http_call call = {0};
+    return s3_must(s3, request, doing, &call, err);
 }
 
 static int bucket_get(void *state, const char *name, size_t max, struct buf *out,
                       int64_t deadline_ns, struct err *err)
 {
-    struct http_call call = {0};
+    SCOPED(http_call_release) struct http_call call = {0};
     DOING(doing, "read", name);
     struct err why = {0};
     int rc = s3_must(
@@ -67,7 +65,6 @@ static int bucket_get(void *state, const char *name, size_t max, struct buf *out
         buf_add(out, buf_str(&call.answer), call.answer.len);
         rc = buf_check(out, err);
     }
-    http_call_release(&call);
     return rc;
 }
 
@@ -87,7 +84,7 @@ static int bucket_put(void *state, const char *name, const void *bytes, size_t l
 static int bucket_create(void *state, const char *name, const void *bytes, size_t len,
                          bool *created, int64_t deadline_ns, struct err *err)
 {
-    struct http_call call = {0};
+    SCOPED(http_call_release) struct http_call call = {0};
     DOING(doing, "create", name);
     int rc = s3_ask(state,
                     &(struct s3_request){.method = "PUT",
@@ -101,41 +98,37 @@ static int bucket_create(void *state, const char *name, const void *bytes, size_
     if (rc == 0 && !*created && call.status != 412 && call.status != 409)
         rc = call.status == 501 ? err_set(err, ERR_FORMAT, "%s: no conditions here", doing)
                                 : s3_refused(state, &call, doing, err);
-    http_call_release(&call);
     return rc;
 }
 
 static int bucket_remove(void *state, const char *name, int64_t deadline_ns, struct err *err)
 {
-    struct http_call call = {0};
+    SCOPED(http_call_release) struct http_call call = {0};
     DOING(doing, "delete", name);
-    int rc = s3_ask(
-        state, &(struct s3_request){.method = "DELETE", .name = name, .deadline_ns = deadline_ns},
-        &call, err);
-    if (rc == 0 && call.status != 404 && (call.status < 200 || call.status >= 300))
-        rc = s3_refused(state, &call, doing, err);
-    http_call_release(&call);
-    return rc;
+    TRY(s3_ask(state,
+               &(struct s3_request){.method = "DELETE", .name = name, .deadline_ns = deadline_ns},
+               &call, err));
+    if (call.status != 404 && (call.status < 200 || call.status >= 300))
+        return s3_refused(state, &call, doing, err);
+    return 0;
 }
 
 // As in store.h; `state` is a struct s3.
 static int bucket_size(void *state, const char *name, int64_t *bytes, int64_t deadline_ns,
                        struct err *err)
 {
-    struct http_call call = {0};
+    SCOPED(http_call_release) struct http_call call = {0};
     char text[32];
     DOING(doing, "find", name);
-    int rc = s3_must(state,
-                     &(struct s3_request){.method = "HEAD",
-                                          .name = name,
-                                          .max_bytes = SIZE_MAX / 4, // what it would send
-                                          .deadline_ns = deadline_ns},
-                     doing, &call, err);
-    if (rc == 0 &&
-        (!http_header(&call, "Content-Length", text, sizeof text) || !text_int(text, bytes)))
-        rc = err_set(err, ERR_FORMAT, "%s: the answer has no Content-Length", doing);
-    http_call_release(&call);
-    return rc;
+    TRY(s3_must(state,
+                &(struct s3_request){.method = "HEAD",
+                                     .name = name,
+                                     .max_bytes = SIZE_MAX / 4, // what it would send
+                                     .deadline_ns = deadline_ns},
+                doing, &call, err));
+    if (!http_header(&call, "Content-Length", text, sizeof text) || !text_int(text, bytes))
+        return err_set(err, ERR_FORMAT, "%s: the answer has no Content-Length", doing);
+    return 0;
 }
 
 // ---- Lists
@@ -178,8 +171,8 @@ static int list_element(void *context, const char *parent, const char *name, con
 static int list_page(struct s3 *s3, const char *under, struct s3_listing *l, int64_t deadline_ns,
                      struct err *err)
 {
-    struct buf query = {0};
-    struct http_call call = {0};
+    SCOPED(buf_release) struct buf query = {0};
+    SCOPED(http_call_release) struct http_call call = {0};
     DOING(doing, "list", under);
     memcpy(l->asked, l->more, sizeof l->asked);
     if (l->more[0]) {
@@ -191,21 +184,18 @@ static int list_page(struct s3 *s3, const char *under, struct s3_listing *l, int
     s3_encode(l->prefix, false, &query);
     s3_encode(under, false, &query);
     l->more[0] = '\0', l->truncated = l->is_list = false;
-    int rc = buf_check(&query, err);
-    if (rc == 0)
-        rc = s3_must(s3, &(struct s3_request){.query = buf_str(&query), .deadline_ns = deadline_ns},
-                     doing, &call, err);
-    if (rc == 0)
-        rc = xml_walk(buf_str(&call.answer), call.answer.len, list_element, l, err);
-    if (rc == 0 && !l->is_list)
-        rc = err_set(err, ERR_FORMAT, "%s: the answer is not a list of S3", doing);
-    if (rc == 0 && l->truncated && !l->more[0])
-        rc = err_set(err, ERR_FORMAT, "%s: a page is missing", doing);
-    if (rc == 0 && l->truncated && strcmp(l->more, l->asked) == 0)
-        rc = err_set(err, ERR_FORMAT, "%s: the server sends the same page again and again", doing);
-    buf_release(&query);
-    http_call_release(&call);
-    return rc;
+    TRY(buf_check(&query, err));
+    TRY(s3_must(s3, &(struct s3_request){.query = buf_str(&query), .deadline_ns = deadline_ns},
+                doing, &call, err));
+    TRY(xml_walk(buf_str(&call.answer), call.answer.len, list_element, l, err));
+    if (!l->is_list)
+        return err_set(err, ERR_FORMAT, "%s: the answer is not a list of S3", doing);
+    if (l->truncated && !l->more[0])
+        return err_set(err, ERR_FORMAT, "%s: a page is missing", doing);
+    if (l->truncated && strcmp(l->more, l->asked) == 0)
+        return err_set(err, ERR_FORMAT, "%s: the server sends the same page again and again",
+                       doing);
+    return 0;
 }
 
 static int by_name(const void *a, const void *b)
@@ -254,7 +244,7 @@ static int fetch_part(void *context, int64_t index, void *buffer, const atomic_b
     snprintf(range, sizeof range, "Range: bytes=%lld-%lld", (long long)at,
              (long long)(at + len - 1));
     for (int i = 0; rc == 0 && !right && i < 2; i++) {
-        struct http_call call = {0};
+        SCOPED(http_call_release) struct http_call call = {0};
         rc = s3_must(d->s3,
                      &(struct s3_request){.name = d->file->name,
                                           .header = range,
@@ -266,7 +256,6 @@ static int fetch_part(void *context, int64_t index, void *buffer, const atomic_b
                 store_part_right(d->file, index, buf_str(&call.answer));
         if (right)
             rc = store_write_at(d->fd, call.answer.data, len, at, d->file->path, err);
-        http_call_release(&call);
     }
     if (rc == 0 && !right)
         rc = err_set(err, ERR_FORMAT, "part %lld of '%s' has not the bytes that were saved",
@@ -371,8 +360,8 @@ static bool has_none(const struct http_call *call)
 // An upload of this name that was cut: its id, or "".
 static int find_upload(struct upload *u, struct err *err)
 {
-    struct buf query = {0};
-    struct http_call call = {0};
+    SCOPED(buf_release) struct buf query = {0};
+    SCOPED(http_call_release) struct http_call call = {0};
     DOING(doing, "list uploads of", u->file->name);
     u->id[0] = '\0';
     buf_adds(&query, "prefix=");
@@ -390,8 +379,6 @@ static int find_upload(struct upload *u, struct err *err)
         rc = s3_refused(u->s3, &call, doing, err);
     else if (call.status == 200)
         rc = xml_walk(buf_str(&call.answer), call.answer.len, upload_element, u, err);
-    buf_release(&query);
-    http_call_release(&call);
     return rc;
 }
 
@@ -430,8 +417,8 @@ static int find_parts(struct upload *u, struct err *err)
     DOING(doing, "list parts of", u->file->name);
     int rc = 0;
     do {
-        struct buf query = {0};
-        struct http_call call = {0};
+        SCOPED(buf_release) struct buf query = {0};
+        SCOPED(http_call_release) struct http_call call = {0};
         u->truncated = false;
         rc = upload_query(u, after, &query, err);
         if (rc == 0)
@@ -453,61 +440,53 @@ static int find_parts(struct upload *u, struct err *err)
                          u->more, (long long)last);
         last = next;
         snprintf(after, sizeof after, "part-number-marker=%s&", u->more);
-        buf_release(&query);
-        http_call_release(&call);
     } while (rc == 0 && u->truncated);
     return rc;
 }
 
 static int begin_upload(struct upload *u, struct err *err)
 {
-    struct http_call call = {0};
+    SCOPED(http_call_release) struct http_call call = {0};
     DOING(doing, "begin to send", u->file->name);
-    int rc = s3_must(u->s3,
-                     &(struct s3_request){.method = "POST",
-                                          .name = u->file->name,
-                                          .query = "uploads=",
-                                          .deadline_ns = u->deadline_ns},
-                     doing, &call, err);
-    if (rc == 0 &&
-        (!xml_find(buf_str(&call.answer), call.answer.len, "UploadId", u->id, sizeof u->id) ||
-         !u->id[0]))
-        rc = err_set(err, ERR_FORMAT, "%s: the answer has no UploadId", doing);
-    http_call_release(&call);
-    return rc;
+    TRY(s3_must(u->s3,
+                &(struct s3_request){.method = "POST",
+                                     .name = u->file->name,
+                                     .query = "uploads=",
+                                     .deadline_ns = u->deadline_ns},
+                doing, &call, err));
+    if (!xml_find(buf_str(&call.answer), call.answer.len, "UploadId", u->id, sizeof u->id) ||
+        !u->id[0])
+        return err_set(err, ERR_FORMAT, "%s: the answer has no UploadId", doing);
+    return 0;
 }
 
 static int send_part(void *context, int64_t index, void *buffer, const atomic_bool *stop,
                      struct err *err)
 {
     struct upload *u = context;
-    struct buf query = {0};
-    struct http_call call = {0};
+    SCOPED(buf_release) struct buf query = {0};
+    SCOPED(http_call_release) struct http_call call = {0};
     char number[48], sum[SHA256_HEX_BYTES];
     int64_t len = store_part_len(u->file->bytes, index);
     DOING(doing, "send", u->file->name);
     TRY(store_part_read(u->fd, u->file, index, buffer, err));
     sha256_hex(u->file->parts[index], sum);
     snprintf(number, sizeof number, "partNumber=%lld&", (long long)index + 1);
-    int rc = upload_query(u, number, &query, err);
-    if (rc == 0)
-        rc = s3_must(u->s3,
-                     &(struct s3_request){.method = "PUT",
-                                          .name = u->file->name,
-                                          .query = buf_str(&query),
-                                          .body = buffer,
-                                          .body_len = (size_t)len,
-                                          .body_sha256 = sum,
-                                          .stop = stop,
-                                          .deadline_ns = u->deadline_ns},
-                     doing, &call, err);
-    if (rc == 0 && !http_header(&call, "ETag", u->etags[index], ETAG_BYTES))
-        rc = err_set(err, ERR_FORMAT, "%s: the answer has no ETag", doing);
-    if (rc == 0)
-        atomic_fetch_add(&u->sent, len);
-    buf_release(&query);
-    http_call_release(&call);
-    return rc;
+    TRY(upload_query(u, number, &query, err));
+    TRY(s3_must(u->s3,
+                &(struct s3_request){.method = "PUT",
+                                     .name = u->file->name,
+                                     .query = buf_str(&query),
+                                     .body = buffer,
+                                     .body_len = (size_t)len,
+                                     .body_sha256 = sum,
+                                     .stop = stop,
+                                     .deadline_ns = u->deadline_ns},
+                doing, &call, err));
+    if (!http_header(&call, "ETag", u->etags[index], ETAG_BYTES))
+        return err_set(err, ERR_FORMAT, "%s: the answer has no ETag", doing);
+    atomic_fetch_add(&u->sent, len);
+    return 0;
 }
 
 static void complete_body(const struct upload *u, struct buf *body)
@@ -530,8 +509,8 @@ static void complete_body(const struct upload *u, struct buf *body)
 // that is gone may have been completed by a try whose answer was lost.
 static int end_upload(struct upload *u, bool *gone, struct err *err)
 {
-    struct buf query = {0}, body = {0};
-    struct http_call call = {0};
+    SCOPED(buf_release) struct buf query = {0}, body = {0};
+    SCOPED(http_call_release) struct http_call call = {0};
     char code[64];
     int64_t bytes = -1;
     DOING(doing, "complete", u->file->name);
@@ -565,9 +544,6 @@ static int end_upload(struct upload *u, bool *gone, struct err *err)
         rc = refused ? s3_refused(u->s3, &call, doing, err)
                      : err_set(err, ERR_FORMAT, "%s: the object has %lld bytes instead of %lld",
                                doing, (long long)bytes, (long long)u->file->bytes);
-    buf_release(&query);
-    buf_release(&body);
-    http_call_release(&call);
     return rc;
 }
 
@@ -625,7 +601,7 @@ static int send_small(struct s3 *s3, struct store_file *file, int fd, int64_t de
                       struct err *err)
 {
     char sum[SHA256_HEX_BYTES];
-    struct http_call call = {0};
+    SCOPED(http_call_release) struct http_call call = {0};
     DOING(doing, "send", file->name);
     void *buffer = malloc((size_t)file->bytes + 1);
     int rc = !buffer ? err_memory(err) : 0;
@@ -645,7 +621,6 @@ static int send_small(struct s3 *s3, struct store_file *file, int fd, int64_t de
                      doing, &call, err);
     if (rc == 0)
         file->sent_bytes = file->bytes;
-    http_call_release(&call);
     free(buffer);
     return rc;
 }
@@ -664,26 +639,21 @@ static int bucket_send(void *state, struct store_file *file, int64_t deadline_ns
 static int bucket_forget(void *state, const char *name, int64_t deadline_ns, struct err *err)
 {
     struct store_file file = {.name = name};
-    struct upload *u = calloc(1, sizeof *u);
-    struct buf query = {0};
-    struct http_call call = {0};
+    SCOPED(free_pointer) struct upload *u = calloc(1, sizeof *u);
+    SCOPED(buf_release) struct buf query = {0};
+    SCOPED(http_call_release) struct http_call call = {0};
     if (!u)
         return err_memory(err);
     *u = (struct upload){.s3 = state, .file = &file, .deadline_ns = deadline_ns};
-    int rc = find_upload(u, err);
-    if (rc == 0 && u->id[0])
-        rc = upload_query(u, "", &query, err);
-    if (rc == 0 && u->id[0])
-        rc = s3_ask(state,
-                    &(struct s3_request){.method = "DELETE",
-                                         .name = name,
-                                         .query = buf_str(&query),
-                                         .deadline_ns = deadline_ns},
-                    &call, err);
-    buf_release(&query);
-    http_call_release(&call);
-    free(u);
-    return rc;
+    TRY(find_upload(u, err));
+    if (!u->id[0])
+        return 0;
+    TRY(upload_query(u, "", &query, err));
+    return s3_ask(
+        state,
+        &(struct s3_request){
+            .method = "DELETE", .name = name, .query = buf_str(&query), .deadline_ns = deadline_ns},
+        &call, err);
 }
 
 const struct store_kind store_s3 = {
