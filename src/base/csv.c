@@ -292,13 +292,12 @@ static int check_names(const struct csv *csv, struct err *err)
 
 static int given_names(struct csv *csv, struct err *err)
 {
-    int rc = 0;
-    for (const char *const *name = csv->options.names; *name && rc == 0; name++) {
-        rc = row_begin_field(&csv->header, err);
+    for (const char *const *name = csv->options.names; *name; name++) {
+        TRY(row_begin_field(&csv->header, err));
         buf_add(&csv->header.text, *name, strlen(*name) + 1);
     }
     csv->options.names = NULL; // the caller's array may go away
-    return rc != 0 ? rc : buf_check(&csv->header.text, err);
+    return buf_check(&csv->header.text, err);
 }
 
 static int read_header(struct csv *csv, struct err *err)
@@ -421,13 +420,12 @@ int csv_need(const struct csv *csv, const char *name, int *column, struct err *e
 int csv_find(const struct csv *csv, const char *const *names, size_t count, size_t needed, int *at,
              struct err *err)
 {
-    int rc = 0;
     for (size_t i = 0; i < count; i++) {
         at[i] = csv_column(csv, names[i]);
-        if (i < needed && at[i] < 0 && rc == 0)
-            rc = csv_need(csv, names[i], &at[i], err);
+        if (i < needed && at[i] < 0)
+            TRY(csv_need(csv, names[i], &at[i], err));
     }
-    return rc;
+    return 0;
 }
 
 int csv_only(const struct csv *csv, const char *const *names, size_t count, struct err *err)

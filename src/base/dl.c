@@ -71,7 +71,7 @@ static bool find(struct dl *dl, const struct dl_spec *spec, struct buf *why)
 int dl_open(struct dl *dl, const struct dl_spec *spec, void *table, struct err *err)
 {
     unsigned user = spec->user ? spec->user : DL_REQUIRED;
-    struct buf why = {0};
+    SCOPED(buf_release) struct buf why = {0};
     int rc = 0;
     memset(dl, 0, sizeof *dl);
     if (!find(dl, spec, &why)) {
@@ -85,7 +85,7 @@ int dl_open(struct dl *dl, const struct dl_spec *spec, void *table, struct err *
                                     : "in the loader's paths");
         if (spec->hint && err)
             err_hint(err, "%s", spec->hint);
-        goto out;
+        return rc;
     }
     for (size_t i = 0; i < spec->symbol_count; i++) {
         const struct dl_symbol *symbol = &spec->symbols[i];
@@ -95,14 +95,12 @@ int dl_open(struct dl *dl, const struct dl_spec *spec, void *table, struct err *
                          symbol->name);
             dl_close(dl);
             dl->broken = true;
-            goto out;
+            return rc;
         }
         // Copies a data pointer into a function pointer, as POSIX requires of dlsym().
         memcpy((char *)table + symbol->at, &address, sizeof address);
     }
-out:
-    buf_release(&why);
-    return rc;
+    return 0;
 }
 
 int dl_open_once(struct dl *dl, const struct dl_spec *spec, void *table, struct err *err)

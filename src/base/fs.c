@@ -198,10 +198,8 @@ static int follow_links(char **path, struct err *err)
 
 bool fs_is_stdout(const char *path)
 {
-    char *at = text_copy(path, NULL);
-    bool is = at && follow_links(&at, NULL) == 0 && own_descriptor(at) == STDOUT_FILENO;
-    free(at);
-    return is;
+    SCOPED(free_pointer) char *at = text_copy(path, NULL);
+    return at && follow_links(&at, NULL) == 0 && own_descriptor(at) == STDOUT_FILENO;
 }
 
 // A pipe, a device or a descriptor of ours is written as it is.
@@ -397,7 +395,7 @@ static bool mapped_file(char *line, uintptr_t address, char **path)
 int fs_program_dir(struct buf *out, struct err *err)
 {
     // Not /proc/self/exe: in the bundle that is the loader, and it may be the host's.
-    struct buf maps = {0};
+    SCOPED(buf_release) struct buf maps = {0};
     int rc = fs_read("/proc/self/maps", 16 << 20, &maps, err);
     if (rc == 0)
         rc = buf_check(&maps, err);
@@ -421,7 +419,6 @@ int fs_program_dir(struct buf *out, struct err *err)
 out:
     if (rc != 0)
         err_context(err, "cannot tell where this program lies");
-    buf_release(&maps);
     return rc;
 }
 

@@ -235,7 +235,7 @@ static void set_method(struct transfer *t, const struct http_call *call)
 
 static int set_certificates(struct transfer *t, bool https)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     struct err err = {0};
     int rc = 0;
     if (t->call->ca_file)
@@ -250,7 +250,6 @@ static int set_certificates(struct transfer *t, bool https)
     } else {
         t->call->err = err;
     }
-    buf_release(&path);
     return rc;
 }
 
@@ -646,7 +645,7 @@ bool http_header(const struct http_call *call, const char *name, char *out, size
 static int all_with(CURLM *multi, struct http_call *calls, size_t count, int64_t deadline_ns,
                     struct err *err)
 {
-    struct transfer *transfers = calloc(count ? count : 1, sizeof *transfers);
+    SCOPED(free_pointer) struct transfer *transfers = calloc(count ? count : 1, sizeof *transfers);
     if (!transfers)
         return err_memory(err);
     for (size_t i = 0; i < count; i++) {
@@ -659,9 +658,7 @@ static int all_with(CURLM *multi, struct http_call *calls, size_t count, int64_t
         // The cap is counted before the bytes are added, so a buffer that fails is out of memory.
         calls[i].answer.max = SIZE_MAX / 2;
     }
-    int rc = run(multi, transfers, count, deadline_ns, err);
-    free(transfers);
-    return rc;
+    return run(multi, transfers, count, deadline_ns, err);
 }
 
 int http_all_in(struct http_session *session, struct http_call *calls, size_t count,

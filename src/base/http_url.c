@@ -103,21 +103,16 @@ static int file_path(const char *url, struct buf *path, struct err *err)
 // Only a regular file; a pipe must not make us wait.
 static int file_open(const char *url, int *fd, struct err *err)
 {
-    struct buf path = {0};
-    int rc = file_path(url, &path, err);
-    if (rc != 0)
-        goto out;
+    SCOPED(buf_release) struct buf path = {0};
+    TRY(file_path(url, &path, err));
     *fd = open(buf_str(&path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
-    if (*fd < 0) {
-        rc = err_errno(err, errno, "cannot open '%s'", buf_str(&path));
-    } else if (fstat(*fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        rc = err_set(err, ERR_IO, "cannot read '%s': not a regular file", buf_str(&path));
-        close(*fd);
-    }
-out:
-    buf_release(&path);
-    return rc;
+    if (*fd < 0)
+        return err_errno(err, errno, "cannot open '%s'", buf_str(&path));
+    if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode))
+        return 0;
+    close(*fd);
+    return err_set(err, ERR_IO, "cannot read '%s': not a regular file", buf_str(&path));
 }
 
 // The file piece by piece, to a buffer or to another file.
@@ -129,7 +124,7 @@ static int file_move(const char *url, int64_t max, struct buf *out, struct fs_wr
     if (rc != 0)
         return rc;
     size_t piece = 65536;
-    char *bytes = malloc(piece);
+    SCOPED(free_pointer) char *bytes = malloc(piece);
     if (!bytes)
         rc = err_memory(err);
     for (*moved = 0; rc == 0;) {
@@ -150,7 +145,6 @@ static int file_move(const char *url, int64_t max, struct buf *out, struct fs_wr
             rc = buf_check(out, err);
         }
     }
-    free(bytes);
     close(fd);
     return rc;
 }
@@ -187,20 +181,17 @@ int http_ca_file(const char *root, struct buf *out, struct err *err)
         buf_adds(out, file);
         return buf_check(out, err);
     }
-    struct buf looked = {0};
+    SCOPED(buf_release) struct buf looked = {0};
     int rc = 0;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        struct buf path = {0};
+        SCOPED(buf_release) struct buf path = {0};
         buf_printf(&path, "%s%s", root, places[i]);
         bool there = !path.failed && access(buf_str(&path), R_OK) == 0;
         if (there)
             buf_adds(out, buf_str(&path));
         rc = buf_check(&path, err);
-        buf_release(&path);
-        if (there || rc != 0) {
-            buf_release(&looked);
+        if (there || rc != 0)
             return rc != 0 ? rc : buf_check(out, err);
-        }
         buf_printf(&looked, "%s%s", i ? ", " : "", places[i]);
     }
     rc = buf_check(&looked, err);
@@ -209,6 +200,5 @@ int http_ca_file(const char *root, struct buf *out, struct err *err)
                      buf_str(&looked));
     if (err)
         err_hint(err, "install the package ca-certificates, or set SSL_CERT_FILE");
-    buf_release(&looked);
     return rc;
 }

@@ -112,11 +112,10 @@ static int set_choice(const struct opt *opt, const char *name, const char *text,
 {
     enum { MOST = 64 };
     const char *words[MOST] = {NULL}, *word;
-    struct buf list = {0};
+    SCOPED(buf_release) struct buf list = {0};
     for (size_t i = 0; (word = opt_choice(opt, i)); i++) {
         if (strcmp(word, text) == 0) {
             *at = word;
-            buf_release(&list);
             return 0;
         }
         if (i < MOST - 1)
@@ -127,7 +126,6 @@ static int set_choice(const struct opt *opt, const char *name, const char *text,
     const char *nearest = opt_nearest(text, words);
     if (nearest)
         err_hint(err, "did you mean '%s'?", nearest);
-    buf_release(&list);
     return ERR_USAGE;
 }
 

@@ -243,12 +243,11 @@ bool proc_in_path(const char *name)
     const char *path = getenv("PATH");
     bool found = false;
     while (path && *path && !found && !strchr(name, '/')) {
-        struct buf file = {0};
+        SCOPED(buf_release) struct buf file = {0};
         size_t len = strcspn(path, ":");
         buf_add(&file, path, len);
         buf_printf(&file, "/%s", name);
         found = !file.failed && access(buf_str(&file), X_OK) == 0;
-        buf_release(&file);
         path += len + (path[len] == ':');
     }
     return found;

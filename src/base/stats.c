@@ -156,15 +156,11 @@ int stats_bootstrap_median(const double *x, size_t n, size_t resamples, double l
                            struct rng *rng, struct stats_interval *out, struct err *err)
 {
     assert(resamples > 0 && level > 0 && level < 1);
-    int rc = check_values(x, n, err);
-    if (rc != 0)
-        return rc;
-    double *sample = malloc(n * sizeof *sample);
-    double *medians = malloc(resamples * sizeof *medians);
-    if (!sample || !medians) {
-        rc = err_memory(err);
-        goto out;
-    }
+    TRY(check_values(x, n, err));
+    SCOPED(free_pointer) double *sample = malloc(n * sizeof *sample);
+    SCOPED(free_pointer) double *medians = malloc(resamples * sizeof *medians);
+    if (!sample || !medians)
+        return err_memory(err);
     for (size_t r = 0; r < resamples; r++) {
         for (size_t i = 0; i < n; i++)
             sample[i] = x[rng_below(rng, n)];
@@ -172,10 +168,7 @@ int stats_bootstrap_median(const double *x, size_t n, size_t resamples, double l
     }
     out->low = stats_quantile_of(medians, resamples, (1 - level) / 2);
     out->high = stats_quantile_of(medians, resamples, (1 + level) / 2);
-out:
-    free(sample);
-    free(medians);
-    return rc;
+    return 0;
 }
 
 // ==== stats_student ====

@@ -73,13 +73,12 @@ bool tree_text(struct tree *tree, struct buf *out, const char *format, ...)
 bool tree_int(struct tree *tree, int64_t *out, const char *format, ...)
 {
     WITH_PATH(path, tree, format);
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     bool ok = read_path(tree, path, &text) && text.len > 0;
     if (ok) {
         text.data[strcspn(text.data, " \t\n")] = '\0';
         ok = text_int(text.data, out);
     }
-    buf_release(&text);
     return ok;
 }
 
