@@ -578,7 +578,7 @@ static void spread(struct end *ends, size_t count, double top, double bottom)
 void points_name_lines(struct buf *out, const struct layout *l)
 {
     size_t count = 0;
-    struct end *ends = calloc(l->panel->series.count + 1, sizeof *ends);
+    SCOPED(free_pointer) struct end *ends = calloc(l->panel->series.count + 1, sizeof *ends);
     if (!ends) {
         out->failed = true;
         return;
@@ -602,7 +602,6 @@ void points_name_lines(struct buf *out, const struct layout *l)
         svg_text(out, l->right + NAMES_AT, ends[i].y + 4, "", buf_str(&name));
         buf_drop(out, &name);
     }
-    free(ends);
 }
 
 // Below the plot, for phones.

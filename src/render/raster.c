@@ -112,8 +112,8 @@ static int try_one(struct job *job, const struct rasteriser *r, struct buf *png,
 {
     const struct proc_options options = {.timeout_ms = LIMIT_MS, .keep_max = 4096};
     struct proc proc;
-    struct proc_result result = {0};
-    struct buf path = {0}, found = {0};
+    SCOPED(proc_result_release) struct proc_result result = {0};
+    SCOPED(buf_release) struct buf path = {0}, found = {0};
     TRY(set_arguments(job, r, err));
     TRY(proc_start_call(&proc, start, job, &options, err));
     int rc = proc_finish(&proc, &result, err);
@@ -134,39 +134,32 @@ static int try_one(struct job *job, const struct rasteriser *r, struct buf *png,
         }
     }
     unlink(buf_str(&path));
-    buf_release(&path);
-    buf_release(&found);
-    proc_result_release(&result);
     return rc;
 }
 
 static void clean(const char *folder)
 {
-    struct buf path = {0};
+    SCOPED(buf_release) struct buf path = {0};
     buf_printf(&path, "%s/profile", folder); // of Chromium
     if (!path.failed)
         fs_remove_tree(buf_str(&path));
-    buf_release(&path);
 }
 
 static int draw(struct job *job, const struct buf *svg, struct buf *png, struct err *err)
 {
-    struct buf path = {0}, why = {0};
+    SCOPED(buf_release) struct buf path = {0}, why = {0};
     bool done = false;
     buf_printf(&path, "%s/in.svg", job->folder);
-    int rc = buf_check(&path, err);
-    if (rc == 0)
-        rc = fs_write_private(buf_str(&path), buf_str(svg), svg->len, err);
-    for (size_t i = 0; i < RASTERISERS && rc == 0 && !done; i++)
-        rc = try_one(job, &rasterisers[i], png, &done, &why, err);
-    if (rc == 0 && !done) {
-        rc = why.len > 0
+    TRY(buf_check(&path, err));
+    TRY(fs_write_private(buf_str(&path), buf_str(svg), svg->len, err));
+    for (size_t i = 0; i < RASTERISERS && !done; i++)
+        TRY(try_one(job, &rasterisers[i], png, &done, &why, err));
+    if (done)
+        return 0;
+    int rc = why.len > 0
                  ? err_set(err, ERR_FAIL, "cannot make a PNG of the plot: %s", buf_str(&why))
                  : err_set(err, ERR_MISSING, "no program that makes a PNG of an SVG was found");
-        err_hint(err, "install the package librsvg2-bin (rsvg-convert), or write .svg");
-    }
-    buf_release(&path);
-    buf_release(&why);
+    err_hint(err, "install the package librsvg2-bin (rsvg-convert), or write .svg");
     return rc;
 }
 
