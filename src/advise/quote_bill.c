@@ -23,41 +23,40 @@ static const char *machine_words(const struct run_machine *m)
     return m->instance_type ? m->instance_type : m->name ? m->name : m->gpu ? m->gpu : m->cpu;
 }
 
-static int note_median(size_t runs, struct bill *bill, struct err *err)
+static void note_median(size_t runs, struct bill *bill, struct err *err)
 {
     struct buf text = {0};
     buf_printf(&text,
                "the time is the median of %zu runs on such a machine; the others are in its "
                "interval",
                runs);
-    return texts_take(&bill->notes, &text, err);
+    texts_take(&bill->notes, &text, err);
 }
 
-static int add_notes(const struct candidate *c, struct bill *bill, struct err *err)
+static void add_notes(const struct candidate *c, struct bill *bill, struct err *err)
 {
     const struct run *run = c->proof->run;
     const struct comparison *against = c->proof->from->against;
     size_t runs = c->match.proof ? c->match.runs : c->proof->runs;
     if (runs > 1 && !c->estimated)
-        TRY(note_median(runs, bill, err));
+        note_median(runs, bill, err);
     if (c->proof->gpus > 0)
         bill->gpus_used = some_int(c->proof->gpus);
     if (run_failed(run))
-        TRY(texts_add(&bill->notes, "the run failed: its time is a guess", err));
+        texts_add(&bill->notes, "the run failed: its time is a guess", err);
     else if (run_stopped(run) && !against)
-        TRY(texts_add(&bill->notes, "the run was stopped early", err));
+        texts_add(&bill->notes, "the run was stopped early", err);
     for (size_t i = 0; i < run->taints.count; i++)
-        TRY(texts_add(&bill->notes, run->taints.items[i], err));
+        texts_add(&bill->notes, run->taints.items[i], err);
     for (size_t i = 0; against && i < against->reasons.count; i++)
-        TRY(texts_add(&bill->notes, against->reasons.items[i], err));
+        texts_add(&bill->notes, against->reasons.items[i], err);
     if (run->projection.assumption.known && run->projection.assumption.v &&
         strcmp(c->proof->time.basis, "projected") == 0)
-        TRY(texts_add(&bill->notes,
-                      "part of the training was not in the sample: its time was assumed", err));
-    return 0;
+        texts_add(&bill->notes, "part of the training was not in the sample: its time was assumed",
+                  err);
 }
 
-static int set_certainty(const struct estimated *e, struct bill *bill, struct err *err)
+static void set_certainty(const struct estimated *e, struct bill *bill, struct err *err)
 {
     char words[ESTIMATE_WORDS];
     struct buf class = {0};
@@ -74,48 +73,48 @@ static int set_certainty(const struct estimated *e, struct bill *bill, struct er
         bill->gpus_used = some_int(e->to.gpus);
     if (e->estimate.unknown_processor) {
         bill->processor_unknown = some_bool(true);
-        TRY(texts_add(&bill->notes,
-                      "its processor is unknown: one in the middle of the device table is assumed",
-                      err));
+        texts_add(&bill->notes,
+                  "its processor is unknown: one in the middle of the device table is assumed",
+                  err);
     }
     if (e->estimate.fit != ESTIMATE_FITS) {
         bool unsure = e->estimate.fit == ESTIMATE_FIT_UNSURE;
-        TRY(text_set(&bill->gpu_memory, unsure ? "unsure" : "unknown", err));
+        text_set(&bill->gpu_memory, unsure ? "unsure" : "unknown", err);
         buf_printf(&class, "GPU memory: %s", e->estimate.memory);
-        TRY(texts_take(&bill->notes, &class, err));
+        texts_take(&bill->notes, &class, err);
     }
     if (e->apart) {
         estimated_apart(e, &class);
-        TRY(texts_take(&bill->notes, &class, err));
+        texts_take(&bill->notes, &class, err);
     }
     if (e->estimate.several.to.link)
         bill->efficiency = some_real(e->estimate.several.to.median);
     estimate_class_words(&e->estimate, &class);
-    TRY(text_take(&bill->class, &class, err));
-    return text_set(&bill->certainty, words, err);
+    text_take(&bill->class, &class, err);
+    text_set(&bill->certainty, words, err);
 }
 
 // An offer that was asked for by name although the training would hardly run there.
-static int note_unfit(const struct quote_ask *ask, const struct estimated *e, struct bill *bill,
-                      struct err *err)
+static void note_unfit(const struct quote_ask *ask, const struct estimated *e, struct bill *bill,
+                       struct err *err)
 {
     char why[EVIDENCE_WHY];
     int day = wishes_day(&ask->wishes) ? wishes_day(&ask->wishes) : book_today();
-    return quote_cannot_run(e->to.device, day, why) ? texts_add(&bill->notes, why, err) : 0;
+    if (quote_cannot_run(e->to.device, day, why))
+        texts_add(&bill->notes, why, err);
 }
 
 // It may not finish there.
-static int note_end(const struct candidate *c, struct bill *bill, struct err *err)
+static void note_end(const struct candidate *c, struct bill *bill, struct err *err)
 {
     char why[EVIDENCE_WHY];
     double longest = bill->high_s.known ? bill->high_s.v : bill->time_s.v;
-    if (quote_too_late(c->ends_s, bill->time_s.v, why))
-        return texts_add(&bill->notes, why, err);
-    if (!quote_too_late(c->ends_s, longest, why))
-        return 0;
     struct buf text = {0};
-    buf_printf(&text, "%s at the end of its interval", why);
-    return texts_take(&bill->notes, &text, err);
+    if (quote_too_late(c->ends_s, bill->time_s.v, why))
+        buf_adds(&text, why);
+    else if (quote_too_late(c->ends_s, longest, why))
+        buf_printf(&text, "%s at the end of its interval", why);
+    texts_take(&bill->notes, &text, err);
 }
 
 // Other runs that are as near as this one were faster or slower.
@@ -172,25 +171,24 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
                      : ERR_MEMORY;
     }
     const struct run *run = c->proof->run;
-    if (rc == 0)
-        rc = TEXTS_SET(err, {&bill.run, run->id}, {&bill.machine, machine_words(&run->machine)},
-                       {&bill.data, run->data.name}, {&bill.framework, run->framework},
-                       {&bill.variant, c->proof->from->label});
-    bill.batch = run->batch;
-    if (c->proof->from->year > 0)
-        bill.year = some_int(c->proof->from->year);
-    if (rc == 0 && basis)
-        rc = text_set(&bill.basis, basis, err);
-    if (rc == 0)
-        rc = add_notes(c, &bill, err);
-    if (rc == 0 && c->estimated)
-        rc = set_certainty(c->estimated, &bill, err);
-    if (rc == 0 && c->estimated)
-        rc = note_unfit(ask, c->estimated, &bill, err);
-    if (rc == 0)
+    if (rc == 0) {
+        TEXTS_SET(err, {&bill.run, run->id}, {&bill.machine, machine_words(&run->machine)},
+                  {&bill.data, run->data.name}, {&bill.framework, run->framework},
+                  {&bill.variant, c->proof->from->label});
+        bill.batch = run->batch;
+        if (c->proof->from->year > 0)
+            bill.year = some_int(c->proof->from->year);
+        if (basis)
+            text_set(&bill.basis, basis, err);
+        add_notes(c, &bill, err);
+        if (c->estimated) {
+            set_certainty(c->estimated, &bill, err);
+            note_unfit(ask, c->estimated, &bill, err);
+        }
         rc = quote_spot(ask->market, &ask->wishes, &ask->spot, &c->offer, run, &time, &bill, err);
-    if (rc == 0)
-        rc = note_end(c, &bill, err);
+        note_end(c, &bill, err);
+        rc = rc == 0 ? err->code : rc;
+    }
     int64_t each;
     if (rc == 0 && bill.total.known && run_million_tokens(run, bill_total(&bill), &each))
         bill.usd_per_mtoken = some_money(each);

@@ -8,6 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+static _Thread_local bool lost;
+
+int buf_lost(struct err *err)
+{
+    return lost ? err_memory(err) : 0;
+}
+
+void buf_lost_forget(void)
+{
+    lost = false;
+}
+
 void buf_release(struct buf *buf)
 {
     free(buf->data);
@@ -50,7 +62,7 @@ char *buf_reserve(struct buf *buf, size_t len)
             cap *= 2;
         char *data = realloc(buf->data, cap);
         if (!data) {
-            buf->failed = true;
+            buf->failed = lost = true;
             return NULL;
         }
         buf->data = data;

@@ -199,7 +199,9 @@ static int follow_links(char **path, struct err *err)
 bool fs_is_stdout(const char *path)
 {
     SCOPED(free_pointer) char *at = text_copy(path, NULL);
-    return at && follow_links(&at, NULL) == 0 && own_descriptor(at) == STDOUT_FILENO;
+    int rc = at ? follow_links(&at, NULL) : ERR_MEMORY;
+    // If nobody can tell, nothing is mixed into what may be there.
+    return rc == ERR_MEMORY || (rc == 0 && own_descriptor(at) == STDOUT_FILENO);
 }
 
 // A pipe, a device or a descriptor of ours is written as it is.

@@ -33,9 +33,10 @@ static int add_usd(struct making *m, const char *what, const char *how, const ch
                    int64_t usd, struct err *err)
 {
     struct bill_item *item = LIST_ADD(&m->bill->items, err);
-    TRY(item ? text_set(&item->what, what, err) : ERR_MEMORY);
+    if (!item)
+        return ERR_MEMORY;
     item->amount = some_money(usd);
-    TRY(TEXTS_SET(err, {&item->how, how}, {&item->assumed, assumed}));
+    TRY(TEXTS_SET(err, {&item->what, what}, {&item->how, how}, {&item->assumed, assumed}));
     return money_add(m->sum, usd, &m->sum, err);
 }
 
@@ -163,20 +164,20 @@ static int add_interval(struct making *m, const struct bill_time *time, struct e
         return 0;
     TRY(total_at(m, range ? time->low_ns : time->total_ns, CLOCK_BEST, &bill->low, err));
     TRY(total_at(m, range ? time->high_ns : time->total_ns, CLOCK_WORST, &bill->high, err));
-    return any_start(m) ? texts_add(&bill->notes,
-                                    "units begin on the clock: the bill is the mean over all times "
-                                    "of day at which it may start, its interval from the best of "
-                                    "them to the worst",
-                                    err)
-                        : 0;
+    if (any_start(m))
+        texts_add(&bill->notes,
+                  "units begin on the clock: the bill is the mean over all times of day at which "
+                  "it may start, its interval from the best of them to the worst",
+                  err);
+    return 0;
 }
 
-static int set_date(char **member, int day, struct err *err)
+static void set_date(char **member, int day, struct err *err)
 {
     char text[CLOCK_ISO_BYTES];
     clock_iso((int64_t)day * DAY_S, text);
     text[10] = '\0';
-    return text_set(member, text, err);
+    text_set(member, text, err);
 }
 
 // A price seen again after the date of the bill was valid on that date.
@@ -192,35 +193,28 @@ static bool own_rate(const struct making *m)
     return m->price.own_rate;
 }
 
-static int set_own_date(struct making *m, struct err *err)
-{
-    m->bill->price_own = some_bool(true);
-    return m->price.own->from > 0 ? set_date(&m->bill->price_date, (int)m->price.own->from, err)
-                                  : 0;
-}
-
-static int set_seen(struct making *m, struct err *err)
-{
-    m->bill->price_age_days = some_int(offer_age(m->offer, m->price.day));
-    m->bill->price_old = some_bool(offer_old(m->offer, m->price.day));
-    return set_date(&m->bill->price_date, seen_day(m), err);
-}
-
-static int describe(struct making *m, const char *name, struct err *err)
+static void describe(struct making *m, const char *name, struct err *err)
 {
     const struct tariff *tariff = m->price.tariff;
     struct bill *b = m->bill;
     const struct offer *o = m->offer;
     struct buf words = {0};
     priced_words(&m->price, false, &words);
-    TRY(text_take(&b->words, &words, err));
-    TRY(TEXTS_SET(err, {&b->offer, name}, {&b->provider, o->provider}, {&b->name, o->name},
-                  {&b->region, o->region}, {&b->zone, o->zone},
-                  {&b->kind, offer_kind_word(o->kind)}, {&b->gpu, o->gpu},
-                  {&b->currency, m->price.paid_in},
-                  {&b->price_source, own_rate(m) ? "your rates.csv" : o->source},
-                  {&b->rule, m->wishes->prorated ? "prorated" : "paid"}, {&b->tariff, tariff->id}));
-    TRY(own_rate(m) ? set_own_date(m, err) : set_seen(m, err));
+    text_take(&b->words, &words, err);
+    TEXTS_SET(err, {&b->offer, name}, {&b->provider, o->provider}, {&b->name, o->name},
+              {&b->region, o->region}, {&b->zone, o->zone}, {&b->kind, offer_kind_word(o->kind)},
+              {&b->gpu, o->gpu}, {&b->currency, m->price.paid_in},
+              {&b->price_source, own_rate(m) ? "your rates.csv" : o->source},
+              {&b->rule, m->wishes->prorated ? "prorated" : "paid"}, {&b->tariff, tariff->id});
+    if (own_rate(m)) {
+        b->price_own = some_bool(true);
+        if (m->price.own->from > 0)
+            set_date(&b->price_date, (int)m->price.own->from, err);
+    } else {
+        b->price_age_days = some_int(offer_age(o, m->price.day));
+        b->price_old = some_bool(offer_old(o, m->price.day));
+        set_date(&b->price_date, seen_day(m), err);
+    }
     b->rate = some_money(m->price.rate);
     b->per_s = some_int(m->price.per_s);
     if (o->gpus_milli > 0)
@@ -229,7 +223,6 @@ static int describe(struct making *m, const char *name, struct err *err)
         b->vcpus = some_real(o->vcpus_milli / 1000.0);
     if (m->price.assumed)
         b->tariff_assumed = some_bool(true);
-    return 0;
 }
 
 // Notes each exchange rate used and its date, once. `currency` may be null.
@@ -254,15 +247,14 @@ static int note_exchange(struct making *m, const char *currency, struct err *err
 }
 
 // Marks a price that is an estimate.
-static int note_estimated(struct making *m, struct err *err)
+static void note_estimated(struct making *m, struct err *err)
 {
-    SCOPED(buf_release) struct buf text = {0};
+    struct buf text = {0};
     if (!offer_estimated(m->offer) || own_rate(m))
-        return 0;
+        return;
     m->bill->price_estimated = some_bool(true);
     buf_printf(&text, "the price is %s", m->offer->source);
-    TRY(buf_check(&text, err));
-    return texts_add(&m->bill->notes, buf_str(&text), err);
+    texts_take(&m->bill->notes, &text, err);
 }
 
 // What the price is, and why it is not to be believed. A floor makes the bill a lower bound.
@@ -273,7 +265,7 @@ static int note_doubt(struct making *m, struct market *market, struct err *err)
     int64_t hour = 0;
     if (own_rate(m))
         return 0;
-    TRY(text_set(&m->bill->price_is, offer_basis_word(m->offer->basis), err));
+    text_set(&m->bill->price_is, offer_basis_word(m->offer->basis), err);
     if (m->offer->basis == BASIS_FLOOR)
         m->bill->lower_bound = some_bool(true);
     TRY(market_devices(market, &devices, err));
@@ -285,7 +277,7 @@ static int note_doubt(struct making *m, struct market *market, struct err *err)
     if (doubt_power(devices, m->offer, hour))
         m->bill->price_impossible = some_bool(true);
     buf_printf(&text, "the price is %s", doubt);
-    TRY(text_set(&m->bill->price_doubt, doubt, err));
+    text_set(&m->bill->price_doubt, doubt, err);
     return texts_take(&m->bill->notes, &text, err);
 }
 
@@ -326,20 +318,20 @@ static int note_commitment(struct making *m, struct err *err)
 }
 
 // The user's own rate replaces the list price.
-static int note_own(struct making *m, struct err *err)
+static void note_own(struct making *m, struct err *err)
 {
     char list[MONEY_BYTES], seen[CLOCK_ISO_BYTES], text[160];
     if (!own_rate(m))
-        return 0;
+        return;
     money_text(m->offer->rate, list);
     clock_iso((int64_t)seen_day(m) * DAY_S, seen);
     snprintf(text, sizeof text, "your own rate; the list price is %s %s, seen %.10s", list,
              m->offer->currency, seen);
-    return texts_add(&m->bill->notes, text, err);
+    texts_add(&m->bill->notes, text, err);
 }
 
 // Items without a price in the tariff are not free: their cost is unknown.
-static int note_unpriced(struct making *m, int64_t length_ns, struct err *err)
+static void note_unpriced(struct making *m, int64_t length_ns, struct err *err)
 {
     const struct tariff *tariff = m->price.tariff;
     bool disk = m->wishes->storage_gb > 0;
@@ -361,9 +353,8 @@ static int note_unpriced(struct making *m, int64_t length_ns, struct err *err)
         if (!parts[i].asked || parts[i].rate)
             continue;
         m->bill->incomplete = some_bool(true);
-        TRY(texts_add(&m->bill->notes, text, err));
+        texts_add(&m->bill->notes, text, err);
     }
-    return 0;
 }
 
 // The sum of the user's credits that are valid on the day, in USD, and its description.
@@ -425,12 +416,13 @@ static int add_local(struct making *m, struct market *market, struct err *err)
     TRY(local_money(market, to, day, b->total, &b->local_total, err));
     TRY(local_money(market, to, day, b->low, &b->local_low, err));
     TRY(local_money(market, to, day, b->high, &b->local_high, err));
-    TRY(text_set(&b->local_currency, to, err));
+    text_set(&b->local_currency, to, err);
     if (b->local_total.known)
         return note_exchange(m, to, err);
     struct buf why = {0};
     int rc = local_words(market, to, day, &why, err);
-    return rc == 0 ? texts_take(&b->notes, &why, err) : (buf_release(&why), rc);
+    texts_take(&b->notes, &why, err);
+    return rc;
 }
 
 static int count_waiting(struct making *m, const struct bill_time *time, struct err *err)
@@ -499,46 +491,27 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
 {
     struct making m = {.wishes = wishes, .offer = offer, .bill = bill};
     int64_t credit;
-    int rc = open_making(&m, market, err);
-    if (rc != 0)
-        return rc;
+    TRY(open_making(&m, market, err));
     struct bill_time charged = priced_boots_free(&m.price) ? without_boot(whole) : *whole;
     const struct bill_time *time = &charged;
-    rc = priced_charge(&m.price, wishes, time->total_ns, &m.charge, err);
-    if (rc == 0)
-        rc = describe(&m, name, err);
-    if (rc == 0)
-        rc = note_exchange(&m, m.price.paid_in, err);
-    if (rc == 0)
-        rc = note_exchange(&m, m.price.fees_in, err);
-    if (rc == 0)
-        rc = note_own(&m, err);
-    if (rc == 0)
-        rc = note_estimated(&m, err);
-    if (rc == 0)
-        rc = note_doubt(&m, market, err);
-    if (rc == 0)
-        rc = note_commitment(&m, err);
-    if (rc == 0)
-        rc = text_set(&bill->basis, time->basis, err);
-    if (rc == 0)
-        rc = add_times(&m, time, gpus_used, err);
-    if (rc == 0)
-        rc = add_rest(&m, err);
-    if (rc == 0)
-        rc = add_total(&m, err);
-    if (rc == 0)
-        rc = add_interval(&m, time, err);
-    if (rc == 0)
-        rc = add_by_hours(&m, time->total_ns, err);
-    if (rc == 0)
-        rc = note_unpriced(&m, time->total_ns, err);
-    if (rc == 0)
-        rc = take_credit(&m, &credit, err);
-    if (rc == 0)
-        rc = add_local(&m, market, err);
-    if (rc == 0)
-        rc = count_waiting(&m, whole, err);
+    TRY(priced_charge(&m.price, wishes, time->total_ns, &m.charge, err));
+    describe(&m, name, err);
+    TRY(note_exchange(&m, m.price.paid_in, err));
+    TRY(note_exchange(&m, m.price.fees_in, err));
+    note_own(&m, err);
+    note_estimated(&m, err);
+    TRY(note_doubt(&m, market, err));
+    TRY(note_commitment(&m, err));
+    text_set(&bill->basis, time->basis, err);
+    TRY(add_times(&m, time, gpus_used, err));
+    TRY(add_rest(&m, err));
+    TRY(add_total(&m, err));
+    TRY(add_interval(&m, time, err));
+    TRY(add_by_hours(&m, time->total_ns, err));
+    note_unpriced(&m, time->total_ns, err);
+    TRY(take_credit(&m, &credit, err));
+    TRY(add_local(&m, market, err));
+    TRY(count_waiting(&m, whole, err));
     bill->time_s = some_real((double)whole->total_ns / 1e9);
     if (whole->startup_ns > 0)
         bill->startup_s = some_real((double)whole->startup_ns / 1e9);
@@ -546,7 +519,7 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
         bill->low_s = some_real((double)whole->low_ns / 1e9);
         bill->high_s = some_real((double)whole->high_ns / 1e9);
     }
-    return rc;
+    return err->code;
 }
 
 bool bill_doubtful(const struct bill *bill)

@@ -90,7 +90,8 @@ static int find_offer(struct run_prices *p, const char *name, int day,
         else if (rc != 0 && err)
             *err = why;
     }
-    *out = &p->offers[number];
+    if (rc == 0)
+        *out = &p->offers[number];
     return rc;
 }
 

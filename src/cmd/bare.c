@@ -346,6 +346,7 @@ static int sample_command(const struct cmd_call *call, const struct bare_options
         rc = inspect(call, &report, err);
     if (rc == 0)
         rc = measuring_command(call, &m, true, err);
+    buf_lost_forget(); // a line on the screen; the record was checked
     if (rc == 0 && !own.json && !own.follows)
         run_text_command(call->out, &m, false);
     if (rc == 0 && !own.follows) {

@@ -95,7 +95,7 @@ static int split_offer(const struct emitter *emitter, const char *offer, struct 
             len -= 1;
         buf_add(region, at + 1, len);
     }
-    return buf_check(machine, err);
+    return buf_lost(err);
 }
 
 // ---- the cost, for the heads of the files
@@ -158,6 +158,7 @@ static int put_files(const struct emit_options *o, const struct emit_files *file
 {
     for (size_t i = 0; i < files->count; i++)
         TRY(buf_check(&files->items[i].text, err));
+    TRY(buf_lost(err));
     if (!o->output) {
         print_files(out, files);
         return 0;

@@ -240,6 +240,8 @@ static int run_command(const struct command *const *commands, const struct comma
         const struct cmd_call call = {commands, options, &rest, &out, &desk, code};
         if (rc == 0)
             rc = command->run(&call, err);
+        if (rc == 0)
+            rc = buf_lost(err);
     }
     // Output from before a failure is still worth reading.
     int written = out_write(&out, err);

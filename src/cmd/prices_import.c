@@ -291,10 +291,11 @@ static int update_all(struct updating *u, const struct opt_rest *rest, struct er
         return rc;
     struct buf path = {0}, text = {0};
     bool listed = false;
-    if (folder_config(&path, NULL) == 0) {
+    if (folder_config(&path, NULL) == 0)
         buf_adds(&path, "/price-sources");
-        rc = buf_check(&path, err);
-        if (rc == 0 && access(buf_str(&path), F_OK) == 0) {
+    rc = buf_lost(err); // else the user's list would be overlooked
+    if (rc == 0 && path.len > 0) {
+        if (access(buf_str(&path), F_OK) == 0) {
             rc = fs_read(buf_str(&path), SOURCES_MAX, &text, err);
             listed = true;
         }

@@ -148,6 +148,7 @@ static int read_options(const struct cmd_call *call, struct page_ask *ask, struc
 int report_write(struct out *out, const char *path, const struct buf *text, struct err *err)
 {
     TRY(buf_check(text, err));
+    TRY(buf_lost(err));
     if (!path || strcmp(path, "-") == 0) {
         buf_add(&out->text, buf_str(text), text->len);
         return 0;

@@ -683,6 +683,7 @@ static int run(const struct cmd_call *call, struct err *err)
     if (*key)
         fleet_frame(key, runs, rc == 0 ? *call->exit_code : cmd_exit_code(rc), began_s);
     measure_close(&m);
+    buf_lost_forget(); // a line on the screen; the record was checked
     return rc;
 }
 

@@ -182,6 +182,9 @@ static int job_note_output(struct command_job *job, struct err *err)
 static int job_exit_code(const struct command_job *job, int rc)
 {
     const struct run *run = job->run;
+    if (rc == ERR_MEMORY && job->child.ended) // what it did is not our fault to change
+        return WIFSIGNALED(job->child.wait_status) ? 128 + WTERMSIG(job->child.wait_status)
+                                                   : WEXITSTATUS(job->child.wait_status);
     if (rc != 0)
         return rc == ERR_MISSING ? 127 : rc == ERR_IO ? 126 : 0;
     if ((job->ended != SAMPLING_GOES_ON && !job->interrupted) ||
@@ -710,6 +713,14 @@ static int measure(struct command_job *job, struct err *err)
     return rc == 0 ? job_note_output(job, err) : rc;
 }
 
+// Without memory to measure it with, a command that was started goes on to its end all the same.
+static void run_unmeasured(struct command_job *job)
+{
+    while (!job->child.ended && job->child.status >= 0)
+        wait_for_something(job, TICK_MS);
+    wait_for_the_rest(job);
+}
+
 int command_run(const struct command_options *options, struct session *session, struct err *err)
 {
     struct command_job job = {.options = options,
@@ -734,10 +745,13 @@ int command_run(const struct command_options *options, struct session *session, 
         if (rc == 0)
             rc = launch(&job, &mask, err);
         signals_unblock(&mask);
-        if (rc == 0)
+        if (rc == 0) {
             rc = start_measuring(&job, err);
-        if (rc == 0)
-            rc = measure(&job, err);
+            if (rc == 0)
+                rc = measure(&job, err);
+            else
+                run_unmeasured(&job);
+        }
         // After any failure on our side, leave no process behind.
         for (int i = 0; i < 100 && job.child.keeper > 0 && job.child.status >= 0; i++) {
             child_signal_all(&job.child, SIGKILL);

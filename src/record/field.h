@@ -216,17 +216,21 @@ void record_release(const struct field *fields, void *record);
 // Replaces a text member. Control characters (base/utf8.h) and invalid UTF-8 become '?', because
 // device names and metadata may hold anything; surrounding white space is trimmed. Empty or null
 // becomes null.
-int text_set(char **member, const char *text, struct err *err) MUST_USE;
+//
+// Like a buf's, a failure of these functions, texts_add() and texts_take() sticks: in `err`. It can
+// only be a lack of memory, so a function that sets many texts may ignore what each returns and
+// look at err->code once, at its end; `err` must not be null then.
+int text_set(char **member, const char *text, struct err *err);
 
 // text_set() from a buffer, which it checks and releases.
-int text_take(char **member, struct buf *text, struct err *err) MUST_USE;
+int text_take(char **member, struct buf *text, struct err *err);
 
 // text_set() for several members: TEXTS_SET(err, {&run->id, id}, {&run->name, name}).
 struct text_pair {
     char **to;
     const char *from;
 };
-int texts_set(const struct text_pair *pairs, size_t count, struct err *err) MUST_USE;
+int texts_set(const struct text_pair *pairs, size_t count, struct err *err);
 #define TEXTS_SET(err, ...)                                                                        \
     texts_set((const struct text_pair[]){__VA_ARGS__},                                             \
               sizeof((const struct text_pair[]){__VA_ARGS__}) / sizeof(struct text_pair), err)
@@ -235,8 +239,8 @@ int texts_set(const struct text_pair *pairs, size_t count, struct err *err) MUST
 // for the next power of two, and so has no items from elsewhere.
 void *list_add(void *list, size_t item_size, struct err *err) MUST_USE;
 #define LIST_ADD(list, err) list_add((list), sizeof *(list)->items, (err))
-int texts_add(void *texts, const char *text, struct err *err) MUST_USE;  // an empty one: nothing
-int texts_take(void *texts, struct buf *text, struct err *err) MUST_USE; // releases `text`
+int texts_add(void *texts, const char *text, struct err *err);  // an empty one: nothing
+int texts_take(void *texts, struct buf *text, struct err *err); // releases `text`
 int reals_set(void *reals, const double *values, size_t count, struct err *err) MUST_USE;
 
 // The table as Markdown rows ("| `cpu.sockets` | integer | ... |"), for docs/json.md.

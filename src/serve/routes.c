@@ -111,6 +111,8 @@ static void answer_error(const struct request *request, struct answer *answer, i
     else if (status == 404)
         buf_adds(&answer->text, "<p><a href=\"/runs\">The list of runs</a></p>\n");
     frame_end(&answer->text);
+    if (status < 500 && (answer->text.failed || buf_lost(NULL) != 0))
+        answer->status = 500; // half a sentence explains nothing
 }
 
 void route_error(const struct request *request, struct answer *answer, int status, const char *says)
@@ -163,6 +165,7 @@ bool route_refuses(struct request *request, const struct http_head *head, struct
     const struct site *site = request->site;
     const struct route *route = find(request, head->path, plain, sizeof plain);
     bool reading = route_reads(head);
+    buf_lost_forget(); // by the request before
     if (site->only_local && !host_is_ours(head->host))
         return refuse(request, answer, 403,
                       "This server answers only this machine, under the name localhost.");
@@ -240,6 +243,7 @@ void route_answer(struct request *request, const struct http_head *head, struct 
     request->json |= !reading;
     answer->status = 200;
     answer->type = type_of(request);
+    buf_lost_forget(); // by the request before
     int rc = reading ? check_parameters(request, route, &err) : 0;
     if (rc == 0 && reading && route->has_ledger)
         rc = site_reach(request->site, &desk, &err);
@@ -247,6 +251,8 @@ void route_answer(struct request *request, const struct http_head *head, struct 
         rc = (reading ? route->read : route->write)(request, answer, &err);
     if (rc == 0)
         rc = buf_check(&answer->text, &err);
+    if (rc == 0)
+        rc = buf_lost(&err);
     if (rc != 0)
         report_failure(request, route->form, answer, rc, &err);
     site_give_back(request->site, &desk, rc);

@@ -216,6 +216,7 @@ int site_keep(struct site_job *job, const struct site_run *run, const char *path
 
 int site_put(struct site_job *job, const char *path, const struct buf *bytes, struct err *err)
 {
+    TRY(buf_lost(err));
     pthread_mutex_lock(&job->lock);
     int rc = site_store_put(&job->store, path, NULL, bytes, err);
     pthread_mutex_unlock(&job->lock);

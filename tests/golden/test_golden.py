@@ -22,18 +22,15 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE))
+import stage  # noqa: E402
 from tap import done, report, skip  # noqa: E402
 
 FARE = Path(os.environ.get("FARE", ROOT / "build/fare")).resolve()
-CASES = dict(line.split(": ", 1) for line in (HERE / "cases").read_text().splitlines() if line and line[0] != "#")
+CASES = stage.cases()
 MOST_BYTES = 3_000_000
 SCRATCH = Path(tempfile.mkdtemp(prefix="golden-", dir=os.environ.get("TMPDIR")))
-ENV = {"PATH": f"{FARE.parent}:/usr/bin:/bin", "HOME": f"{SCRATCH}/home", "TMPDIR": str(SCRATCH), "XDG_CONFIG_HOME": f"{SCRATCH}/config",
-       "XDG_DATA_HOME": f"{SCRATCH}/data", "XDG_CACHE_HOME": f"{SCRATCH}/cache", "LOGNAME": "ann", "LC_ALL": "C.UTF-8", "TZ": "UTC",
-       "COLUMNS": "80", "FARE_TEST_NOW": "2026-11-20T10:00:00Z", "FARE_METADATA": "off", "FARE_LEDGER": "ledger.db", "FARE_BOOK": "book",
-       "FARE": str(FARE), "ROOT": str(ROOT), "TREES": str(HERE.parent / "machine/trees"),
-       "NVML": str(FARE.parent / "tests/machine/fake_nvml.so"),
-       **{k: os.environ[k] for k in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS") if k in os.environ}}
+ENV = stage.environment(FARE, SCRATCH)
 
 # What nothing can pin, and why.
 VARYING = [(re.escape(str(SCRATCH)), "SCRATCH"),  # folders of this run of the test
@@ -93,18 +90,6 @@ def laid_out(name, text, more=""):
     for pattern, word in VARYING:
         text, more = re.sub(pattern, word, text), re.sub(pattern, word, more)
     return text + more
-
-
-def prepare():
-    """The ledger and the book, made once from given/ and copied for each case."""
-    (SCRATCH / "home").mkdir()
-    (SCRATCH / "config/fare/offers").mkdir(parents=True)
-    shutil.copytree(HERE / "given", SCRATCH / "given")
-    shutil.copy(HERE.parent / "ledger/sacct/jobs.txt", SCRATCH / "given")
-    (SCRATCH / "given/own.csv").rename(SCRATCH / "config/fare/offers/own.csv")
-    p = subprocess.run("fare runs import runs.jsonl && fare runs import invoice.csv && fare prices import spot.csv --date 2026-11-14",
-                       shell=True, cwd=SCRATCH / "given", env=ENV, capture_output=True, text=True)
-    report("the ledger and the book", p.returncode == 0, p.stdout + p.stderr)
 
 
 def run(name):
@@ -173,7 +158,8 @@ def rewrite(texts):
 
 
 try:
-    prepare()
+    wrong = stage.prepare(SCRATCH, ENV)
+    report("the ledger and the book", not wrong, wrong)
     texts = outputs()
 finally:
     shutil.rmtree(SCRATCH, ignore_errors=True)
