@@ -103,6 +103,8 @@ soak: build ## hostile use of the server, the ledger and the command line, and h
 	@/usr/bin/python3 tests/save/rehearsal.py build/fare --count $(REHEARSALS)
 	@/usr/bin/python3 tests/fleet/rehearsal.py build/fare --count $(MEASUREMENTS)
 	@/usr/bin/python3 tests/fleet/test_slurm.py --count $(MEASUREMENTS)
+	@test ! -f build/sanitize/build.ninja || { ninja -C build/sanitize --quiet fare oom_fare && \
+	    /usr/bin/python3 tests/oom/test_oom.py --whole; }
 
 clean: ## remove build/ and dist/
 	@rm -rf build dist

@@ -42,13 +42,13 @@ WAITING = ["fleet/test_kubernetes", "measure/test_sample_command", "fleet/test_s
            "measure/test_gpus"]
 WAITING_AT_ONCE = 4
 # These compute for ten seconds or more: they begin first. The others fill what is left at the end.
-LONG = ["train/engine/test_kernels", "measure/test_frameworks", "dist/test_gpu_check", "cli/bare", "train/engine/test_gpu_host",
+LONG = ["oom/test_oom", "train/engine/test_kernels", "measure/test_frameworks", "dist/test_gpu_check", "cli/bare", "train/engine/test_gpu_host",
         "cli/check-bandwidth-gpu", "train/engine/test_cpu_nets", "view/test_site", "train/engine/test_cpu", "advise/estimate/test_tables",
         "view/test_bare", "runner/test_lint", "bill/test_agreement", "serve/test_serve_pages", "follow/test_adapters",
         "dist/test_bundle", "train/checkpoint/test_public_names", "cli/run-sample-to-the-end", "measure/test_ranks",
         "train/engine/test_gpu_resume", "view/test_pages", "train/engine/test_cuda_ranks", "cmd/test_price_widths",
-        "serve/test_serve_hostile", "cmd/test_cron_oom", "advise/spend/test_spend", "bill/test_second", "measure/test_measuring",
-        "serve/test_live", "measure/test_training", "train/workload/test_gpt2", "measure/test_handover", "advise/test_quote_oom",
+        "serve/test_serve_hostile", "advise/spend/test_spend", "bill/test_second", "measure/test_measuring",
+        "serve/test_live", "measure/test_training", "train/workload/test_gpt2", "measure/test_handover",
         "cli/run-l1-times", "cli/check-expected", "fleet/test_emit_clouds", "train/engine/test_lstm", "advise/estimate/test_scaling",
         "measure/test_bare_gpu", "dist/test_image", "view/test_valid", "measure/test_gate", "book/test_real",
         "save/test_torch", "ledger/test_postgres", "serve/test_serve_size", "cmd/test_docs_commands"]
@@ -58,7 +58,7 @@ NICE = 3
 NOT_QUICK = ["bill/test_shipped", "cmd/test_completion", "view/test_looking", "bill/test_crontab",
              "dist/test_publish_runs", "view/test_pictures", "cli/check-bandwidth", "measure/test_command_estimates",
              "measure/test_rates", "machine/test_bandwidth", "save/test_model", "fleet/test_emit_time",
-             "serve/test_serve_oom", "train/engine/test_cublas", "view/test_png", "measure/test_keras_installed", "golden/test_golden",
+             "train/engine/test_cublas", "view/test_png", "measure/test_keras_installed", "golden/test_golden",
              "measure/test_gate_limits", "advise/test_quote_spot", "bill/test_independent", "view/test_formats", "advise/test_quote",
              "follow/test_replay", "bill/test_power", "advise/test_guarantees", "cli/run-rates", "cli/deleted-folder",
              "advise/test_quote_several", "view/test_plots", "dist/test_setup", "cli/prices-filters", "advise/spot/test_second",
@@ -67,11 +67,11 @@ NOT_QUICK = ["bill/test_shipped", "cmd/test_completion", "view/test_looking", "b
 
 # Scripts that are quick, or mostly sleep, and reach code that no unit test does.
 SANITIZED = ["fleet/test_emit_slurm", "fleet/test_emit_systemd", "fleet/test_kubernetes", "fleet/test_many", "record/test_hostile_records",
-             "view/test_bare"]
+             "view/test_bare", "oom/test_oom"]
 # With two builds, these run in one of them: they measure for as long as they are told, so a slower program tells nothing more
 # (view/test_bare has what is short of it sanitized); or they go through so much that the sanitized program takes in all.
 IN_THE_FIRST = ["cli/bare", "cli/check-bandwidth-gpu", "cli/check-expected", "cli/run-rates", "cli/run-sample-to-the-end"]
-IN_THE_LAST = ["advise/test_quote_oom", "cmd/test_cron_oom", "train/engine/test_cuda_ranks", "bill/test_agreement", "measure/test_handover"]
+IN_THE_LAST = ["oom/test_oom", "train/engine/test_cuda_ranks", "bill/test_agreement", "measure/test_handover"]
 
 
 class Outcome:

@@ -104,6 +104,7 @@ int state_plan(struct state *state, struct err *err)
 {
     SCOPED(buf_release) struct buf path = {0}, text = {0};
     path_of(state, "plan.json", &path);
+    TRY(buf_check(&path, err));
     TRY(open_log(state, err));
     text.max = PLAN_MOST;
     TRY(record_to_line(dispatch_fields, &state->dispatch, &text, err));

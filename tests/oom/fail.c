@@ -31,7 +31,7 @@ static struct control {
     int64_t share;           // of the places, one in so many fails
     _Atomic int64_t skipped; // by FORK, as there were threads
     _Atomic uint64_t places[PLACES];
-} *control;
+} * control;
 
 static struct {
     uint64_t place;
