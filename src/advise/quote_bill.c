@@ -172,6 +172,7 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
     }
     const struct run *run = c->proof->run;
     if (rc == 0) {
+        err->code = 0; // texts that fail set it
         TEXTS_SET(err, {&bill.run, run->id}, {&bill.machine, machine_words(&run->machine)},
                   {&bill.data, run->data.name}, {&bill.framework, run->framework},
                   {&bill.variant, c->proof->from->label});

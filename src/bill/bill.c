@@ -491,6 +491,9 @@ int bill_make(struct market *market, const struct wishes *wishes, const struct o
 {
     struct making m = {.wishes = wishes, .offer = offer, .bill = bill};
     int64_t credit;
+    struct err own;
+    err = err ? err : &own;
+    err->code = 0; // texts that fail set it
     TRY(open_making(&m, market, err));
     struct bill_time charged = priced_boots_free(&m.price) ? without_boot(whole) : *whole;
     const struct bill_time *time = &charged;
