@@ -269,7 +269,7 @@ def collect(builds, only):
             jobs.append((run_script, path, builds[1]))
     names = [name_of(job) for job in jobs]
     for name in WAITING + LONG + NOT_QUICK + SANITIZED + IN_THE_FIRST + IN_THE_LAST:
-        if name not in names:
+        if name not in names and not only:  # some tests may be run where not all are built
             raise SystemExit(f"run.py: there is no test '{name}', which one of its lists names")
     if len(builds) > 1:
         jobs = [job for job in jobs if not (name_of(job) in IN_THE_FIRST and job[2] == builds[1])
