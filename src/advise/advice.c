@@ -222,7 +222,7 @@ static int buy_by_speed(const struct quote_ask *ask, const struct own_machine *o
 {
     struct run_prices *prices = NULL;
     size_t count = 0;
-    struct speed_rent *rents = calloc(ask->evidence_count, sizeof *rents);
+    SCOPED(free_pointer) struct speed_rent *rents = calloc(ask->evidence_count, sizeof *rents);
     int rc = rents ? run_prices_new(&prices, ask->market, ask->wishes.prorated,
                                     ask->wishes.start_s != 0, ask->wishes.start_s, err)
                    : err_memory(err);
@@ -231,7 +231,6 @@ static int buy_by_speed(const struct quote_ask *ask, const struct own_machine *o
     if (rc == 0)
         rc = say_rents(ask, own, rents, count, quote, err);
     run_prices_free(prices);
-    free(rents);
     return rc;
 }
 
@@ -311,7 +310,7 @@ static int say_rent(const struct quote_ask *ask, const struct advice_wishes *w,
                     const struct bill *bought, const struct bill *rent, double own_s,
                     struct quote *quote, struct err *err)
 {
-    struct buf text = {0}, name = {0};
+    SCOPED(buf_release) struct buf text = {0}, name = {0};
     struct paid paid;
     TRY(advice_break_even(ask, &w->own, rent, own_s, &paid.use_s, &paid.tenths, err));
     buf_adds(&name, rent->offer);
@@ -319,13 +318,10 @@ static int say_rent(const struct quote_ask *ask, const struct advice_wishes *w,
     add_machine(&text, ask, &w->own, bought);
     add_paid(&text, ask, &w->own, &paid, buf_str(&name), bill_is_bound(rent));
     buf_drop(&text, &name);
-    int rc = add_estimated(&text, ask, &w->own, bought, rent, own_s, err);
+    TRY(add_estimated(&text, ask, &w->own, bought, rent, own_s, err));
     buf_adds(&text, ".");
     add_assumptions(&text, &w->own);
-    if (rc == 0)
-        return texts_take(&quote->advice, &text, err);
-    buf_release(&text);
-    return rc;
+    return texts_take(&quote->advice, &text, err);
 }
 
 // Against the cheapest measured rent, and an estimated one if that is cheaper.
@@ -410,7 +406,7 @@ void advice_whose(const struct quote *quote, const struct bill *bill, struct buf
 // sorted, cheapest first.
 static int say_frontier(struct quote *quote, struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     double best = 0;
     size_t count = 0;
     bool bounds = false;
@@ -435,9 +431,7 @@ static int say_frontier(struct quote *quote, struct err *err)
     buf_adds(&text, ".");
     if (count > 1)
         return texts_take(&quote->advice, &text, err);
-    int rc = buf_check(&text, err);
-    buf_release(&text);
-    return rc;
+    return buf_check(&text, err);
 }
 
 const char *advice_machine(const struct quote_ask *ask)
@@ -503,16 +497,13 @@ void advice_deadline(const struct quote_ask *ask, int64_t deadline_ns, const str
 static int say_limits(const struct quote_ask *ask, const struct advice_wishes *w,
                       struct quote *quote, struct err *err)
 {
-    struct buf deadline = {0}, budget = {0};
+    SCOPED(buf_release) struct buf deadline = {0}, budget = {0};
     if (w->deadline_ns.known)
         advice_deadline(ask, w->deadline_ns.v, quote, &deadline);
     if (w->budget.known && quote_count(quote) > 0)
         verdict_say_budget(quote, w->budget.v, &budget);
-    int rc = texts_take(&quote->advice, &deadline, err);
-    if (rc == 0)
-        rc = texts_take(&quote->advice, &budget, err);
-    buf_release(&budget);
-    return rc;
+    TRY(texts_take(&quote->advice, &deadline, err));
+    return texts_take(&quote->advice, &budget, err);
 }
 
 // Says that there is no offer, and why, if that is known.
@@ -571,14 +562,11 @@ static size_t copy_possible(const struct bill *bills, size_t count, struct bill 
 
 static int say_verdict(struct quote *quote, struct err *err)
 {
-    struct buf bills = {0}, estimate = {0};
+    SCOPED(buf_release) struct buf bills = {0}, estimate = {0};
     verdict_say_bills(quote, &bills);
     verdict_say_estimate(quote, &estimate);
-    int rc = texts_take(&quote->advice, &bills, err);
-    if (rc == 0)
-        rc = texts_take(&quote->advice, &estimate, err);
-    buf_release(&estimate);
-    return rc;
+    TRY(texts_take(&quote->advice, &bills, err));
+    return texts_take(&quote->advice, &estimate, err);
 }
 
 // No sentence names an offer whose price cannot be.

@@ -45,13 +45,12 @@ static int time_for(const struct quote_ask *ask, const struct bill *bill, const 
 {
     const struct run *run = NULL;
     bool known = false;
-    int rc = 0;
     for (size_t i = 0; i < ask->evidence_count && !run; i++) {
         const char *id = ask->evidence[i].run->id;
         run = id && bill->run && strcmp(id, bill->run) == 0 ? ask->evidence[i].run : NULL;
     }
     if (run && !advice_is_own(bill))
-        rc = quote_time(ask, run, offer, time, &known, err);
+        TRY(quote_time(ask, run, offer, time, &known, err));
     if (!known)
         *time = (struct bill_time){.total_ns = (int64_t)(bill->time_s.v * 1e9)};
     double one_ns = (double)(time->total_ns - time->startup_ns);
@@ -65,7 +64,7 @@ static int time_for(const struct quote_ask *ask, const struct bill *bill, const 
     time->total_ns = time->startup_ns + (int64_t)ns;
     time->low_ns = time->high_ns = -1;
     time->basis = "derived";
-    return rc;
+    return 0;
 }
 
 struct cost { // of several runs; `low` and `high`: at the ends of an estimate, else the total
@@ -276,7 +275,7 @@ static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, s
     if (base <= 0)
         return 0;
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
-        struct buf text = {0};
+        SCOPED(buf_release) struct buf text = {0};
         buf_printf(&text, "For %s", levels[i].name);
         if (i == 1) {
             buf_adds(&text, ", ");
@@ -288,12 +287,8 @@ static int say_use(const struct quote_ask *ask, const struct advice_wishes *w, s
                        advice_machine(ask) ? advice_machine(ask) : "the machine measured",
                        levels[i].runs < 100, levels[i].runs);
         }
-        int rc = add_level(ask, quote, levels[i].runs, &text, err);
-        if (rc == 0)
-            rc = texts_take(&quote->advice, &text, err);
-        buf_release(&text);
-        if (rc != 0)
-            return rc;
+        TRY(add_level(ask, quote, levels[i].runs, &text, err));
+        TRY(texts_take(&quote->advice, &text, err));
     }
     return 0;
 }
@@ -392,7 +387,7 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w,
                          time = verdict_of_bills(bills->items, bills->count, VERDICT_TIME);
     const struct bill *cheap = cost.winner.bill ? cost.winner.bill : cost.bound.bill,
                       *strong = time.winner.bill ? time.winner.bill : cheap;
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     if (!cheap || bill_time_is_bound(cheap))
         return 0;
     buf_adds(&text, strong->certainty ? "By estimate: " : "");
@@ -405,7 +400,6 @@ static int say_runs(const struct quote_ask *ask, const struct advice_wishes *w,
     }
     if (rc == 0)
         rc = texts_take(&quote->advice, &text, err);
-    buf_release(&text);
     return rc;
 }
 

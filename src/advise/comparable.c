@@ -121,7 +121,7 @@ static void own_words(const char *recipe, const char *other, struct buf *out)
 static void compare_recipes(struct maker *m)
 {
     const char *a = m->a->recipe, *b = m->b->recipe;
-    struct buf only_a = {0}, only_b = {0};
+    SCOPED(buf_release) struct buf only_a = {0}, only_b = {0};
     if (!a || !b || strcmp(a, b) == 0)
         return;
     own_words(a, b, &only_a);
@@ -135,8 +135,6 @@ static void compare_recipes(struct maker *m)
             buf_str(only_a.len > 0 ? &only_a : &only_b));
     else // the same words in another order
         say(m, COMPARABLE_NOT, "the recipes differ: %s and %s", a, b);
-    buf_release(&only_a);
-    buf_release(&only_b);
 }
 
 static void compare_definition(struct maker *m)

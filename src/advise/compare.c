@@ -500,16 +500,11 @@ static int place_run(struct comparing *c, struct run *run, const struct part *pa
     // A base that is one run, or one label's, is a row of its own.
     if (!named && fit >= SELECTOR_LABEL)
         named = c->base.text;
-    char *id = run->id ? strdup(run->id) : NULL;
-    int rc = run->id && !id ? err_memory(err) : find_section(c, run, &section, err);
-    if (rc == 0)
-        rc = find_group(c, section, run, named, part, &group, err);
-    if (rc == 0) {
-        group->base_fit = fit > group->base_fit ? fit : group->base_fit;
-        rc = keep(group, id, part, price, power, err);
-    }
-    free(id);
-    return rc;
+    SCOPED(free_pointer) char *id = run->id ? strdup(run->id) : NULL;
+    TRY(run->id && !id ? err_memory(err) : find_section(c, run, &section, err));
+    TRY(find_group(c, section, run, named, part, &group, err));
+    group->base_fit = fit > group->base_fit ? fit : group->base_fit;
+    return keep(group, id, part, price, power, err);
 }
 
 static bool is_same(const char *a, const char *b)

@@ -38,12 +38,11 @@ static void add_name(const struct group *group, struct buf *out)
 static int several(const struct comparing *c, const struct section *section, const struct group *a,
                    const struct group *b, struct err *err)
 {
-    struct buf names = {0};
+    SCOPED(buf_release) struct buf names = {0};
     add_name(a, &names);
     add_name(b, &names);
     err_set(err, ERR_USAGE, "--base '%s' fits several rows of %s: %s", c->base.text, section->title,
             buf_str(&names));
-    buf_release(&names);
     return err_hint(err, "name one by machine+framework or by a run's id");
 }
 
@@ -73,7 +72,7 @@ static int choose_in(const struct comparing *c, struct section *section, struct 
 
 static int fits_nothing(const struct comparing *c, struct err *err)
 {
-    struct buf names = {0};
+    SCOPED(buf_release) struct buf names = {0};
     err_set(err, ERR_USAGE, "no run that can be compared fits --base '%s'", c->base.text);
     for (size_t i = 0; i < c->group_count && names.len < 120; i++) {
         bool said = !can_be_base(&c->groups[i]);
@@ -84,7 +83,6 @@ static int fits_nothing(const struct comparing *c, struct err *err)
     }
     if (names.len > 0)
         err_hint(err, "there are %s", buf_str(&names));
-    buf_release(&names);
     return ERR_USAGE;
 }
 

@@ -139,7 +139,7 @@ static int fill_row(const struct compare_targets *all, const struct target *t,
 {
     const struct run *run = e->proof->run;
     struct bill_time time = e->proof->time;
-    struct buf class = {0}, note = {0};
+    SCOPED(buf_release) struct buf class = {0}, note = {0};
     char words[ESTIMATE_WORDS];
     estimated_time(e, &e->proof->time, &time);
     estimate_words(&e->estimate, words);
@@ -155,8 +155,6 @@ static int fill_row(const struct compare_targets *all, const struct target *t,
         rc = texts_take(&row->notes, &note, err);
     if (rc == 0 && run->id)
         rc = texts_add(&row->ids, run->id, err);
-    buf_release(&class);
-    buf_release(&note);
     return rc == 0 ? fill_cost(all, t, &time, row, err) : rc;
 }
 
@@ -203,7 +201,7 @@ int compare_targets_add(const struct compare_targets *all, const struct run *con
 {
     struct quote_evidence *evidence = calloc(count + 1, sizeof *evidence);
     struct quote_ask ask = {.evidence = evidence, .evidence_count = count, .market = all->market};
-    struct proofs proofs = {0};
+    SCOPED(proofs_release) struct proofs proofs = {0};
     struct estimates *estimates = NULL;
     int rc = evidence ? 0 : err_memory(err);
     for (size_t i = 0; rc == 0 && i < count; i++)
@@ -215,7 +213,6 @@ int compare_targets_add(const struct compare_targets *all, const struct run *con
     for (size_t i = 0; rc == 0 && i < all->count; i++)
         rc = add_target(all, &all->items[i], estimates, to, err);
     estimates_close(estimates);
-    proofs_release(&proofs);
     free(evidence);
     return rc;
 }

@@ -48,12 +48,11 @@ static int estimate_all(struct comparing *c, struct err *err)
     size_t most = 1;
     for (size_t i = 0; i < c->group_count; i++)
         most = c->groups[i].parts.count > most ? c->groups[i].parts.count : most;
-    struct measured *measured = calloc(most, sizeof *measured);
+    SCOPED(free_pointer) struct measured *measured = calloc(most, sizeof *measured);
     if (!measured)
         return err_memory(err);
     for (size_t i = 0; i < c->group_count; i++)
         estimate_group(&c->groups[i], measured);
-    free(measured);
     return 0;
 }
 
@@ -95,11 +94,10 @@ static int by_cost(const void *a, const void *b)
 static int add_reasons(struct compare_row *row, const struct comparison *verdict, bool apart,
                        struct err *err)
 {
-    int rc = 0;
-    for (size_t i = 0; i < verdict->reasons.count && rc == 0; i++)
-        rc = apart ? texts_add(&row->reasons, verdict->reasons.items[i], err)
-                   : texts_add(&row->notes, verdict->reasons.items[i], err);
-    return rc;
+    for (size_t i = 0; i < verdict->reasons.count; i++)
+        TRY(apart ? texts_add(&row->reasons, verdict->reasons.items[i], err)
+                  : texts_add(&row->notes, verdict->reasons.items[i], err));
+    return 0;
 }
 
 // A time and a relative speed cannot be compared.
@@ -177,19 +175,15 @@ static int add_estimates(const struct comparing *c, const struct section *sectio
 static int add_rows(const struct comparing *c, const struct section *section, size_t reference,
                     struct compare_workload *to, struct err *err)
 {
-    int rc = 0;
-    bool *compared = calloc(section->count + 1, sizeof *compared);
+    SCOPED(free_pointer) bool *compared = calloc(section->count + 1, sizeof *compared);
     if (!compared)
         return err_memory(err);
-    for (size_t i = 0; i < section->count && rc == 0; i++) {
+    for (size_t i = 0; i < section->count; i++) {
         size_t before = to->rows.count;
-        rc = add_row(c, section, section->groups[i], reference, to, err);
+        TRY(add_row(c, section, section->groups[i], reference, to, err));
         compared[i] = to->rows.count > before;
     }
-    if (rc == 0 && c->targets)
-        rc = add_estimates(c, section, compared, to, err);
-    free(compared);
-    return rc;
+    return c->targets ? add_estimates(c, section, compared, to, err) : 0;
 }
 
 static int add_section(struct comparing *c, struct section *section, struct compare *out,
@@ -349,7 +343,7 @@ int compare_expectation(struct comparing *c, const struct section *section,
 {
     const struct group *base = section->base == NO_GROUP ? NULL : &c->groups[section->base];
     const struct group *fastest = NULL;
-    struct buf words = {0}, sentence = {0};
+    SCOPED(buf_release) struct buf words = {0}, sentence = {0};
     if (!base || !is_timed(base))
         return 0;
     for (size_t i = 0; i < section->count; i++) {
@@ -365,14 +359,13 @@ int compare_expectation(struct comparing *c, const struct section *section,
     TRY(c->expected ? 0 : expected_open(&c->expected, devices, err));
     expected_words(c->expected, &base->run, &fastest->run, base->time.value / fastest->time.value,
                    &words);
-    int rc = buf_check(&words, err);
-    if (rc == 0 && words.len > 0) {
+    TRY(buf_check(&words, err));
+    if (words.len > 0) {
         buf_printf(&sentence, "%s against %s: %s.", fastest->machine, base->machine,
                    buf_str(&words));
-        rc = texts_take(&workload->sentences, &sentence, err);
+        TRY(texts_take(&workload->sentences, &sentence, err));
     }
-    buf_release(&words);
-    return rc;
+    return 0;
 }
 
 int compare_summary(struct compare *compare, struct err *err)

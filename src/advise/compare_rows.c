@@ -170,36 +170,33 @@ static int fill_price(const struct group *g, struct compare_row *row, struct err
 {
     const struct run_price *price = &g->price;
     struct compare_price *to = &row->price;
-    int rc = 0;
     if (!price->known)
         return texts_add(&row->notes, price->from[0] ? price->from : COMPARE_UNPRICED, err);
     if (g->least == g->most) {
         to->usd_per_hour = some_money(price->hour);
-        rc = text_set(&to->from, price->from, err);
+        TRY(text_set(&to->from, price->from, err));
     } else {
         char least[MONEY_BYTES], most[MONEY_BYTES], from[80];
         money_short(g->least, least);
         money_short(g->most, most);
         snprintf(from, sizeof from, "several prices, $%s to $%s an hour", least, most);
-        rc = text_set(&to->from, from, err);
+        TRY(text_set(&to->from, from, err));
     }
-    struct buf words = {0};
+    SCOPED(buf_release) struct buf words = {0};
     priced_words(&price->priced, price->wishes.prorated, &words);
-    if (rc == 0)
-        rc = text_take(&to->rule, &words, err);
-    buf_release(&words);
+    TRY(text_take(&to->rule, &words, err));
     to->assumed = some_bool(price->priced.assumed && !price->wishes.prorated);
-    if (rc == 0 && price->note[0])
-        rc = texts_add(&row->notes, price->note, err);
-    if (rc == 0 && to->assumed.v) {
+    if (price->note[0])
+        TRY(texts_add(&row->notes, price->note, err));
+    if (to->assumed.v) {
         char note[160];
         const char *provider = price->provider[0] ? price->provider : NULL;
         snprintf(note, sizeof note, "the %s%.60s is unknown: whole %s are assumed",
                  provider ? "billing rule of " : "provider", provider ? provider : "",
                  priced_by_month(&price->priced) ? "months" : "seconds");
-        rc = texts_add(&row->notes, note, err);
+        TRY(texts_add(&row->notes, note, err));
     }
-    return rc;
+    return 0;
 }
 
 // Rounded once, half to even.

@@ -163,12 +163,11 @@ static void add_label(struct buf *out, const struct run *run, const struct run *
 
 static int set_label(struct quote_evidence *e, const struct run *reference, struct err *err)
 {
-    struct buf label = {0}, asked = {0};
+    SCOPED(buf_release) struct buf label = {0}, asked = {0};
     add_label(&label, e->run, reference);
     add_label(&asked, reference, reference);
     if (e->training > 0 && !asked.failed && strcmp(buf_str(&label), buf_str(&asked)) == 0)
         add_part(&label, "another recipe or version of the data");
-    buf_release(&asked);
     e->label = buf_take(&label, err);
     return e->label ? 0 : ERR_MEMORY;
 }
@@ -664,7 +663,7 @@ bool run_history_same_software(const struct run *a, const struct run *b)
 static int add_proofs(struct trials *t, struct market *market, size_t first, size_t count,
                       struct proof **all, struct err *err)
 {
-    struct proofs proofs = {0};
+    SCOPED(proofs_release) struct proofs proofs = {0};
     const struct quote_ask ask = {
         .market = market, .evidence = t->evidence + first, .evidence_count = count};
     int rc = proofs_gather(&proofs, &ask, err);
@@ -674,7 +673,6 @@ static int add_proofs(struct trials *t, struct market *market, size_t first, siz
     t->devices = proofs.devices;
     *all = proofs.all;
     proofs.all = NULL;
-    proofs_release(&proofs);
     return rc;
 }
 

@@ -292,7 +292,7 @@ static int add_own(struct quote_search *s, struct err *err)
     struct quote *q = s->quote;
     struct candidate c = {.proof = NULL};
     struct own_hour hour;
-    struct buf words = {0};
+    SCOPED(buf_release) struct buf words = {0};
     TRY(own_offer(ask->own, ask->own_gpu ? "bought machine" : "this machine, bought", &c.offer,
                   err));
     TRY(own_hour(ask->own, &hour, err));
@@ -313,11 +313,8 @@ static int add_own(struct quote_search *s, struct err *err)
         q->estimated = some_int(q->estimated.v + 1);
         q->not_measured.v += q->not_measured.known;
     }
-    int rc = buf_check(&words, err);
-    if (rc == 0 && added)
-        rc = texts_add(&added->notes, buf_str(&words), err);
-    buf_release(&words);
-    return rc;
+    TRY(buf_check(&words, err));
+    return added ? texts_add(&added->notes, buf_str(&words), err) : 0;
 }
 
 // ---- prices that are too old
@@ -349,7 +346,7 @@ static int add_outdated(struct quote_search *s, const struct book_filter *aged, 
 {
     struct oldest oldest = {.search = s};
     struct book_filter filter = *aged;
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     filter.aged = false;
     int rc = book_each(s->book, &filter, consider_old, &oldest, err);
     if (rc != 0 || !oldest.found)
@@ -359,7 +356,6 @@ static int add_outdated(struct quote_search *s, const struct book_filter *aged, 
     if (rc == 0)
         rc = text_set(&s->quote->outdated, buf_str(&name), err);
     s->quote->outdated_days = some_int(filter.day - oldest.offer.day);
-    buf_release(&name);
     return rc;
 }
 
@@ -452,15 +448,14 @@ static int add_all(struct quote_search *s, struct err *err)
                                        .day = s->day,
                                        .aged = true,
                                        .max_age = ask->max_age};
-    int rc = book_each(s->book, &filter, consider, s, err);
-    if (rc == 0 && s->found.count == 0 && !s->matched)
-        rc = add_outdated(s, &filter, err);
-    for (size_t i = 0; rc == 0 && i < s->found.count; i++)
-        rc = add_bill(s, &s->found.items[i], NULL, err);
-    if (rc == 0)
-        rc = add_estimates(s, err);
+    TRY(book_each(s->book, &filter, consider, s, err));
+    if (s->found.count == 0 && !s->matched)
+        TRY(add_outdated(s, &filter, err));
+    for (size_t i = 0; i < s->found.count; i++)
+        TRY(add_bill(s, &s->found.items[i], NULL, err));
+    TRY(add_estimates(s, err));
     s->quote->not_measured = some_int(s->not_measured);
-    return rc;
+    return 0;
 }
 
 int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err)
@@ -503,7 +498,7 @@ int quote_make(const struct quote_ask *ask, struct quote *quote, struct err *err
 
 int quote_explain(const struct quote_ask *ask, const char *offer, struct buf *out, struct err *err)
 {
-    struct proofs proofs = {0};
+    SCOPED(proofs_release) struct proofs proofs = {0};
     struct estimates *estimates = NULL;
     const struct estimated *e = NULL;
     struct offer found;
@@ -522,7 +517,6 @@ int quote_explain(const struct quote_ask *ask, const char *offer, struct buf *ou
                    : found.vcpus_milli > 0 ? ESTIMATE_NEEDS_CPU
                                            : "the number of its virtual CPUs is not known");
     estimates_close(estimates);
-    proofs_release(&proofs);
     return rc;
 }
 
@@ -600,19 +594,16 @@ static int sort_bills(struct bill *bills, size_t count, bool estimates, struct e
 {
     if (count < 2)
         return 0;
-    struct place *places = calloc(count, sizeof *places);
-    struct bill *sorted = calloc(count, sizeof *sorted);
-    int rc = places && sorted ? 0 : err_memory(err);
-    if (rc == 0) {
-        find_places(places, bills, count, estimates);
-        qsort(places, count, sizeof *places, by_key);
-        for (size_t i = 0; i < count; i++)
-            sorted[i] = *places[i].bill;
-        memcpy(bills, sorted, count * sizeof *sorted);
-    }
-    free(places);
-    free(sorted);
-    return rc;
+    SCOPED(free_pointer) struct place *places = calloc(count, sizeof *places);
+    SCOPED(free_pointer) struct bill *sorted = calloc(count, sizeof *sorted);
+    if (!places || !sorted)
+        return err_memory(err);
+    find_places(places, bills, count, estimates);
+    qsort(places, count, sizeof *places, by_key);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = *places[i].bill;
+    memcpy(bills, sorted, count * sizeof *sorted);
+    return 0;
 }
 
 // ---- measured and estimated ones
@@ -651,26 +642,23 @@ static void go_behind(struct place *estimate, const struct place *measured, cons
 static int set_places(struct quote *quote, struct err *err)
 {
     size_t m = quote->bills.count, e = quote->estimates.count, complete = 0;
-    struct place *all = calloc(m + e + 1, sizeof *all);
-    int64_t *lows = calloc(m + 1, sizeof *lows);
-    int rc = all && lows ? 0 : err_memory(err);
-    if (rc == 0) {
-        find_places(all, quote->bills.items, m, false);
-        find_places(all + m, quote->estimates.items, e, true);
-        find_lows(all, m, lows);
-        while (complete < m && !bill_doubtful(&quote->bills.items[complete]))
-            complete++;
-        for (size_t i = m; i < m + e; i++) {
-            bool half = bill_doubtful(all[i].bill);
-            go_behind(&all[i], all, lows, half ? complete : 0, half ? m : complete);
-        }
-        qsort(all, m + e, sizeof *all, by_key);
-        for (size_t i = 0; i < m + e; i++)
-            all[i].bill->place = some_int((int64_t)i + 1);
+    SCOPED(free_pointer) struct place *all = calloc(m + e + 1, sizeof *all);
+    SCOPED(free_pointer) int64_t *lows = calloc(m + 1, sizeof *lows);
+    if (!all || !lows)
+        return err_memory(err);
+    find_places(all, quote->bills.items, m, false);
+    find_places(all + m, quote->estimates.items, e, true);
+    find_lows(all, m, lows);
+    while (complete < m && !bill_doubtful(&quote->bills.items[complete]))
+        complete++;
+    for (size_t i = m; i < m + e; i++) {
+        bool half = bill_doubtful(all[i].bill);
+        go_behind(&all[i], all, lows, half ? complete : 0, half ? m : complete);
     }
-    free(all);
-    free(lows);
-    return rc;
+    qsort(all, m + e, sizeof *all, by_key);
+    for (size_t i = 0; i < m + e; i++)
+        all[i].bill->place = some_int((int64_t)i + 1);
+    return 0;
 }
 
 int quote_sort(struct quote *quote, struct err *err)

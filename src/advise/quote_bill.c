@@ -149,7 +149,7 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
                    struct leaving *leaving, struct err *err)
 {
     struct quote *quote = leaving->quote;
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     struct bill bill = {0};
     struct err why = {0};
     book_name(&c->offer, &name);
@@ -203,7 +203,6 @@ int quote_add_bill(const struct quote_ask *ask, const struct candidate *c, const
         *added = bill;
     else
         record_release(bill_fields, &bill);
-    buf_release(&name);
     return rc == 0 && !added ? ERR_MEMORY : rc < 0 ? rc : 0;
 }
 
@@ -238,7 +237,7 @@ int quote_leave_out(struct leaving *l, const struct offer *offer, const char *re
                     const char *why, bool listed, struct err *err)
 {
     struct quote *quote = l->quote;
-    struct buf name = {0};
+    SCOPED(buf_release) struct buf name = {0};
     size_t at = 0;
     if (!l->name || strcmp(l->name, offer->name) != 0 ||
         strcmp(l->provider, offer->provider) != 0) {
@@ -256,13 +255,10 @@ int quote_leave_out(struct leaving *l, const struct offer *offer, const char *re
         return 0;
     l->seen |= bit;
     book_name(offer, &name);
-    int rc = buf_check(&name, err);
-    if (rc == 0 && !counted)
-        rc = count_one(quote, at, buf_str(&name), reason, why, err);
-    if (rc == 0 && listed)
-        rc = add_row(quote, buf_str(&name), reason, why, err);
-    buf_release(&name);
-    return rc;
+    TRY(buf_check(&name, err));
+    if (!counted)
+        TRY(count_one(quote, at, buf_str(&name), reason, why, err));
+    return listed ? add_row(quote, buf_str(&name), reason, why, err) : 0;
 }
 
 const char *quote_too_late(int64_t ends_s, double time_s, char why[EVIDENCE_WHY])
@@ -718,35 +714,28 @@ static int take_prices(struct spotting *s, const struct spot_series *series,
 // Nobody knows how often it is taken away; what its price did is known.
 static int with_prices(struct spotting *s, const struct spot_series *series, struct err *err)
 {
-    struct replay_prices prices = {0};
+    SCOPED(replay_prices_release) struct replay_prices prices = {0};
     struct replay_summary sum = {0};
-    int rc = take_prices(s, series, &prices, err);
+    TRY(take_prices(s, series, &prices, err));
     s->replay.work_ns = s->time->total_ns;
     s->replay.count = REPLAYS;
     s->bill->spot.replays = some_int(REPLAYS);
-    if (rc == 0)
-        rc = find_base(s, err);
-    if (rc == 0)
-        rc = replay_all(&s->replay, &sum, err);
-    if (rc == 0 && sum.finished > 0)
-        rc = set_bill(s, &sum, err);
-    replay_prices_release(&prices);
-    return rc;
+    TRY(find_base(s, err));
+    TRY(replay_all(&s->replay, &sum, err));
+    return sum.finished > 0 ? set_bill(s, &sum, err) : 0;
 }
 
 // Replays with the hazard that was found.
 static int with_hazard(struct spotting *s, const struct run *run, const struct spot_series *series,
                        struct err *err)
 {
-    struct replay_prices prices = {0};
+    SCOPED(replay_prices_release) struct replay_prices prices = {0};
     struct replay *r = &s->replay;
-    int rc = find_checkpoint(s, run, err);
-    if (rc == 0)
-        rc = split_time(s, err);
-    if (rc == 0)
-        rc = find_notice(s, err);
-    if (rc == 0 && series)
-        rc = take_prices(s, series, &prices, err);
+    TRY(find_checkpoint(s, run, err));
+    TRY(split_time(s, err));
+    TRY(find_notice(s, err));
+    if (series)
+        TRY(take_prices(s, series, &prices, err));
     r->trace = s->hazard.trace;
     r->mean_ns = s->hazard.mean_ns;
     r->life_ns = s->hazard.life_ns;
@@ -757,10 +746,7 @@ static int with_hazard(struct spotting *s, const struct run *run, const struct s
         s->between_ns = r->work_ns;
     if (s->between_ns == 0 || (r->life_ns > 0 && r->life_ns < s->between_ns))
         s->between_ns = r->life_ns;
-    if (rc == 0)
-        rc = expect(s, err);
-    replay_prices_release(&prices);
-    return rc;
+    return expect(s, err);
 }
 
 static int find_hazard(struct spotting *s, struct spot_history *history, bool *unknown,
@@ -785,7 +771,7 @@ int quote_spot(struct market *market, const struct wishes *wishes, const struct 
 {
     struct spotting s = {
         .market = market, .wishes = wishes, .ask = ask, .offer = offer, .time = time, .bill = bill};
-    struct spot_history history = {0};
+    SCOPED(spot_history_release) struct spot_history history = {0};
     if (offer->kind != OFFER_SPOT)
         return 0;
     TRY(market_price(market, offer, wishes, &s.price, err));
@@ -807,6 +793,5 @@ int quote_spot(struct market *market, const struct wishes *wishes, const struct 
     if (rc == 0)
         rc = take_credit(&s, err);
     hazard_release(&s.hazard);
-    spot_history_release(&history);
     return rc;
 }

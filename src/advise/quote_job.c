@@ -105,14 +105,13 @@ static int add_copy(struct quote_job *job, const struct run *run, struct err *er
 static int add_named(struct quote_job *job, struct ledger *ledger, const char *word,
                      struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     int rc = market_run(job->ask.market, ledger, word, &text, err);
     struct run *run = rc == 0 ? LIST_ADD(&job->runs, err) : NULL;
     if (rc == 0)
         rc = run ? record_from_text(run_fields, buf_str(&text), text.len, run, err) : ERR_MEMORY;
     if (rc == 0)
         rc = set_asked(job, run, err);
-    buf_release(&text);
     return rc;
 }
 
@@ -138,11 +137,11 @@ static int choose_evidence(struct quote_job *job, const struct run *reference, b
                                      .workload = workload_find(job->workload, NULL),
                                      .asked = job->asked,
                                      .any_data = any_data};
-    int rc = evidence_choose(&ask, job->evidence, job->against, &job->evidence_count, err);
+    TRY(evidence_choose(&ask, job->evidence, job->against, &job->evidence_count, err));
     job->ask.asked = job->asked;
     job->ask.evidence = job->evidence;
     job->ask.evidence_count = job->evidence_count;
-    return rc;
+    return 0;
 }
 
 // Adds the other runs of the workload or command and chooses among all. `ledger` may be null.
@@ -663,7 +662,7 @@ static int use_all(struct quote_job *job, struct err *err)
 int quote_load_given(struct quote_job *job, const struct quote_given *given, struct err *err)
 {
     struct span span;
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     TRY(whole_time(given, &span, err));
     if (given->steps > 0) {
         buf_printf(&text, "%s of ", units_count(given->steps, "step").s);
@@ -673,16 +672,11 @@ int quote_load_given(struct quote_job *job, const struct quote_given *given, str
     add_range(&text, span.low_ns, span.high_ns);
     buf_adds(&text, " on ");
     job->ask.exact_gpus = !given->or_more;
-    int rc = job->ask.offer ? add_offer(job, &span, &text, err)
-                            : add_gpus(job, given, &span, &text, err);
-    if (rc == 0)
-        rc = use_all(job, err);
-    if (rc == 0)
-        rc = buf_check(&text, err);
-    if (rc == 0)
-        rc = text_set(&job->quote.given, buf_str(&text), err);
-    buf_release(&text);
-    return rc;
+    TRY(job->ask.offer ? add_offer(job, &span, &text, err)
+                       : add_gpus(job, given, &span, &text, err));
+    TRY(use_all(job, err));
+    TRY(buf_check(&text, err));
+    return text_set(&job->quote.given, buf_str(&text), err);
 }
 
 // ---- what people ask, in words

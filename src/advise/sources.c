@@ -433,7 +433,7 @@ const struct references *past_references(const struct past *past)
 int past_find(const struct past *past, const char *id, struct past_estimate *out, struct err *err)
 {
     struct outcome o;
-    struct proofs proofs = {0};
+    SCOPED(proofs_release) struct proofs proofs = {0};
     const struct quote_evidence *run = past->trials.evidence;
     const struct quote_evidence *end = run + past->history->own;
     while (run < end && strcmp(run->run->id, id) != 0)
@@ -442,37 +442,31 @@ int past_find(const struct past *past, const char *id, struct past_estimate *out
         return 0;
     // Of several runs on one machine, the trials have only the median.
     const struct quote_ask ask = {.market = past->market, .evidence = run, .evidence_count = 1};
-    int rc = proofs_gather(&proofs, &ask, err);
-    if (rc == 0 && proofs.count > 0 && look_back(past, &proofs.items[0], &o))
-        rc = describe(&o, out, err);
-    proofs_release(&proofs);
-    return rc;
+    TRY(proofs_gather(&proofs, &ask, err));
+    return proofs.count > 0 && look_back(past, &proofs.items[0], &o) ? describe(&o, out, err) : 0;
 }
 
 int past_list(const struct past *past, struct past_summary *out, struct err *err)
 {
     struct outcome o;
-    double *errors = calloc(past->trials.own + 1, sizeof *errors);
-    int rc = errors ? text_set(&out->schema, PAST_SCHEMA, err) : err_memory(err);
+    SCOPED(free_pointer) double *errors = calloc(past->trials.own + 1, sizeof *errors);
+    TRY(errors ? text_set(&out->schema, PAST_SCHEMA, err) : err_memory(err));
     int64_t count = 0, within = 0;
     out->estimates.known = true;
-    for (size_t i = 0; rc == 0 && i < past->trials.own; i++) {
+    for (size_t i = 0; i < past->trials.own; i++) {
         if (!look_back(past, &past->trials.items[i], &o))
             continue;
         struct past_estimate *one = LIST_ADD(&out->estimates, err);
-        rc = one ? describe(&o, one, err) : ERR_MEMORY;
-        if (rc == 0) {
-            errors[count++] = fabs(one->error.v);
-            within += one->within.v;
-        }
+        TRY(one ? describe(&o, one, err) : ERR_MEMORY);
+        errors[count++] = fabs(one->error.v);
+        within += one->within.v;
     }
     out->count = some_int(count);
-    if (rc == 0 && count > 0) {
+    if (count > 0) {
         out->within = some_int(within);
         out->median_error = some_real(stats_median_of(errors, (size_t)count));
     }
-    free(errors);
-    return rc;
+    return 0;
 }
 
 void past_teach(const struct past *past, struct estimated *e)

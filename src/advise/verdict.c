@@ -284,17 +284,14 @@ static int count_wins(const struct compare *compare, enum verdict_measure measur
     for (size_t i = 0; i < compare->workloads.count; i++) {
         const struct compare_workload *w = &compare->workloads.items[i];
         const struct verdict v = verdict_of_rows(w->rows.items, w->rows.count, measure);
-        struct buf name = {0};
+        SCOPED(buf_release) struct buf name = {0};
         size_t number = 0;
         if (!v.winner.row || v.of < 2)
             continue;
         ++*of;
         buf_printf(&name, "%s\x1f%s", v.winner.row->machine, v.winner.row->framework);
-        int rc = buf_check(&name, err);
-        if (rc == 0)
-            rc = index_number(names, buf_str(&name), name.len, &number, err);
-        buf_release(&name);
-        TRY(rc);
+        TRY(buf_check(&name, err));
+        TRY(index_number(names, buf_str(&name), name.len, &number, err));
         add_win(&wins[number], &v, base_of(w));
     }
     return 0;
@@ -303,14 +300,14 @@ static int count_wins(const struct compare *compare, enum verdict_measure measur
 int verdict_of_workloads(const struct compare *compare, enum verdict_measure measure,
                          struct verdict_most *out, struct err *err)
 {
-    struct index names = {0};
+    SCOPED(index_release) struct index names = {0};
     size_t of = 0, best = 0;
-    struct wins *wins = calloc(compare->workloads.count + 1, sizeof *wins);
+    SCOPED(free_pointer) struct wins *wins = calloc(compare->workloads.count + 1, sizeof *wins);
     *out = (struct verdict_most){.measure = measure};
-    int rc = wins ? count_wins(compare, measure, wins, &names, &of, err) : err_memory(err);
-    for (size_t i = 1; rc == 0 && i < names.count; i++)
+    TRY(wins ? count_wins(compare, measure, wins, &names, &of, err) : err_memory(err));
+    for (size_t i = 1; i < names.count; i++)
         best = wins[i].most.wins > wins[best].most.wins ? i : best;
-    if (rc == 0 && of > 1) {
+    if (of > 1) {
         *out = wins[best].most;
         out->measure = measure;
         out->of = of;
@@ -318,9 +315,7 @@ int verdict_of_workloads(const struct compare *compare, enum verdict_measure mea
         for (size_t i = best + 1; i < names.count; i++)
             out->equals += wins[i].most.wins == out->wins;
     }
-    index_release(&names);
-    free(wins);
-    return rc;
+    return 0;
 }
 
 // ---- a deadline or a budget

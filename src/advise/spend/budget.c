@@ -211,17 +211,12 @@ static bool applies(const struct counting *c, size_t b, const char *name)
 static int find_state(struct counting *c, size_t b, const char *name, const char *shown,
                       struct state **out, struct err *err)
 {
-    struct buf key = {0};
+    SCOPED(buf_release) struct buf key = {0};
     size_t number = 0, before = c->keys.count;
     buf_printf(&key, "%zu %s", b, name);
-    int rc = buf_check(&key, err);
-    if (rc == 0)
-        rc = array_grow(&c->states, c->state_count, &c->state_space, sizeof *c->states, err);
-    if (rc == 0)
-        rc = index_number(&c->keys, buf_str(&key), key.len, &number, err);
-    buf_release(&key);
-    if (rc != 0)
-        return rc;
+    TRY(buf_check(&key, err));
+    TRY(array_grow(&c->states, c->state_count, &c->state_space, sizeof *c->states, err));
+    TRY(index_number(&c->keys, buf_str(&key), key.len, &number, err));
     struct state *state = &c->states[number];
     if (number == before) {
         c->state_count++;

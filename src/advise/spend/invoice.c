@@ -121,17 +121,14 @@ static int number_key(struct invoice *v, char kind, const char *name, bool hash,
                       struct err *err)
 {
     char hashed[RUN_HASHED_BYTES];
-    struct buf key = {0};
+    SCOPED(buf_release) struct buf key = {0};
     if (hash && strncmp(name, "sha256:", 7) != 0) {
         run_hashed_name(name, hashed);
         name = hashed;
     }
     buf_printf(&key, "%c%s", kind, name);
-    int rc = buf_check(&key, err);
-    if (rc == 0)
-        rc = index_number(&v->keys, buf_str(&key), key.len, number, err);
-    buf_release(&key);
-    return rc;
+    TRY(buf_check(&key, err));
+    return index_number(&v->keys, buf_str(&key), key.len, number, err);
 }
 
 // ---- loading
@@ -343,26 +340,22 @@ static int find(struct invoice *v, const struct line *line, char kind, const cha
 // Where the invoice does not name the machine's type, a word of the description may.
 static int find_product(struct invoice *v, const struct line *line, struct err *err)
 {
-    struct buf product = {0};
+    SCOPED(buf_release) struct buf product = {0};
     const char *provider = text_at(v, line->provider), *word = text_at(v, line->what);
-    int rc = 0;
     if (*text_at(v, line->product)) {
         buf_printf(&product, "%s/%s", provider, text_at(v, line->product));
-        rc = buf_check(&product, err);
-        if (rc == 0)
-            rc = find(v, line, 'o', buf_str(&product), false, true, err);
+        TRY(buf_check(&product, err));
+        TRY(find(v, line, 'o', buf_str(&product), false, true, err));
     }
-    while (rc == 0 && v->found_count == 0 && *(word += strspn(word, " ,;()"))) {
+    while (v->found_count == 0 && *(word += strspn(word, " ,;()"))) {
         size_t len = strcspn(word, " ,;()");
         buf_reset(&product);
         buf_printf(&product, "%s/%.*s", provider, (int)len, word);
-        rc = buf_check(&product, err);
-        if (rc == 0)
-            rc = find(v, line, 'o', buf_str(&product), false, true, err);
+        TRY(buf_check(&product, err));
+        TRY(find(v, line, 'o', buf_str(&product), false, true, err));
         word += len;
     }
-    buf_release(&product);
-    return rc;
+    return 0;
 }
 
 static int find_uses(struct invoice *v, const struct line *line, struct err *err)
@@ -440,14 +433,14 @@ static int list_left_over(const struct invoice *v, struct left_over *left, size_
 
 static int add_left_over(const struct invoice *v, struct spending *out, struct err *err)
 {
-    struct index keys = {0};
+    SCOPED(index_release) struct index keys = {0};
     struct left_over *left = NULL;
     size_t space = 0;
     int64_t sum = 0, lines = 0;
     int rc = 0;
     for (size_t i = 0; i < v->line_count && rc == 0; i++) {
         const struct line *line = &v->lines[i];
-        struct buf key = {0};
+        SCOPED(buf_release) struct buf key = {0};
         size_t number = 0, before = keys.count;
         if (line->matched)
             continue;
@@ -457,7 +450,6 @@ static int add_left_over(const struct invoice *v, struct spending *out, struct e
         rc = buf_check(&key, err);
         if (rc == 0)
             rc = index_number(&keys, buf_str(&key), key.len, &number, err);
-        buf_release(&key);
         if (rc == 0)
             rc = array_grow(&left, number, &space, sizeof *left, err);
         if (rc == 0 && number == before)
@@ -473,7 +465,6 @@ static int add_left_over(const struct invoice *v, struct spending *out, struct e
         rc = list_left_over(v, left, keys.count, out, err);
     out->unmatched_charges = some_int(lines);
     out->unmatched_usd = some_money(sum);
-    index_release(&keys);
     free(left);
     return rc;
 }
@@ -481,7 +472,7 @@ static int add_left_over(const struct invoice *v, struct spending *out, struct e
 // Runs at a provider that sent an invoice, in the time it covers, which no line is for.
 static int add_missing(const struct invoice *v, struct spending *out, struct err *err)
 {
-    struct index providers = {0};
+    SCOPED(index_release) struct index providers = {0};
     struct span {
         int64_t from_s, to_s;
     } *spans = NULL;
@@ -516,7 +507,6 @@ static int add_missing(const struct invoice *v, struct spending *out, struct err
             money_sum(&sum, use->nano_usd > 0 ? use->nano_usd : 0);
         }
     }
-    index_release(&providers);
     free(spans);
     out->missing = some_int(missing);
     if (missing > 0)

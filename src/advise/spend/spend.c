@@ -109,16 +109,14 @@ static const char *value_of(const struct ledger_spend *row, enum spend_key key, 
 static int find_group(struct summing *s, struct index *keys, char *const *values, size_t *number,
                       struct err *err)
 {
-    struct buf key = {0};
+    SCOPED(buf_release) struct buf key = {0};
     size_t before = keys->count;
     for (size_t k = 0; k < SPEND_KEYS; k++)
         buf_printf(&key, "%s\x1f", values[k] ? values[k] : "");
-    int rc = buf_check(&key, err);
-    if (rc == 0)
-        rc = index_number(keys, buf_str(&key), key.len, number, err);
-    buf_release(&key);
-    if (rc != 0 || *number < before)
-        return rc;
+    TRY(buf_check(&key, err));
+    TRY(index_number(keys, buf_str(&key), key.len, number, err));
+    if (*number < before)
+        return 0;
     TRY(array_grow(&s->groups, s->group_count, &s->group_space, sizeof *s->groups, err));
     struct group *group = &s->groups[s->group_count++];
     *group = (struct group){0};
@@ -203,7 +201,7 @@ static int join_names(struct summing *s, struct err *err)
 {
     struct group *old = s->groups;
     size_t count = s->group_count;
-    struct index keys = {0};
+    SCOPED(index_release) struct index keys = {0};
     int rc = 0;
     s->groups = NULL;
     s->group_count = s->group_space = 0;
@@ -228,7 +226,6 @@ static int join_names(struct summing *s, struct err *err)
             }
     }
     release_groups(old, count);
-    index_release(&keys);
     return rc;
 }
 
@@ -346,15 +343,11 @@ static void release(struct summing *s)
 int spend_sum(struct ledger *ledger, struct market *market, const struct ledger_filter *filter,
               const struct spend_options *options, struct spending *out, struct err *err)
 {
-    struct summing s = {.o = options, .market = market};
-    int rc =
-        TEXTS_SET(err, {&out->schema, SPENDING_SCHEMA}, {&out->local_currency, options->currency});
-    for (size_t i = 0; i < options->key_count && rc == 0; i++)
-        rc = texts_add(&out->by, spend_keys[options->keys[i]], err);
-    if (rc == 0)
-        rc = sum(&s, ledger, filter, out, err);
-    release(&s);
-    return rc;
+    SCOPED(release) struct summing s = {.o = options, .market = market};
+    TRY(TEXTS_SET(err, {&out->schema, SPENDING_SCHEMA}, {&out->local_currency, options->currency}));
+    for (size_t i = 0; i < options->key_count; i++)
+        TRY(texts_add(&out->by, spend_keys[options->keys[i]], err));
+    return sum(&s, ledger, filter, out, err);
 }
 
 // ---- one run

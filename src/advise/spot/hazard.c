@@ -105,7 +105,7 @@ static int find(struct market *market, const struct offer *offer, int day,
                 struct hazard *h, struct err *err)
 {
     bool found = false;
-    struct buf what = {0};
+    SCOPED(buf_release) struct buf what = {0};
     if (given->trace) {
         h->trace = given->trace;
         h->kind = HAZARD_TRACE;
@@ -132,7 +132,6 @@ static int find(struct market *market, const struct offer *offer, int day,
     buf_printf(&what, "availability trace %.80s", h->trace->name);
     trace_words(h, buf_str(&what));
     h->words.failed |= what.failed;
-    buf_release(&what);
     return 0;
 }
 
@@ -295,13 +294,10 @@ int availability_read(const char *name, const char *text, size_t len, struct ava
 
 int availability_open(const char *path, struct availability *out, struct err *err)
 {
-    struct buf text = {0};
+    SCOPED(buf_release) struct buf text = {0};
     *out = (struct availability){0};
-    int rc = fs_read(path, FILE_MOST, &text, err);
-    if (rc == 0)
-        rc = availability_read(path, buf_str(&text), text.len, out, err);
-    buf_release(&text);
-    return rc;
+    TRY(fs_read(path, FILE_MOST, &text, err));
+    return availability_read(path, buf_str(&text), text.len, out, err);
 }
 
 void availability_release(struct availability *a)
@@ -421,21 +417,14 @@ int availability_named(const char *path, struct err *err)
 
 int availability_keep(const char *path, struct err *err)
 {
-    struct buf text = {0}, to = {0};
+    SCOPED(buf_release) struct buf text = {0}, to = {0};
     const char *base = strrchr(path, '/');
-    int rc = kept_folder(&to, err);
-    if (rc == 0)
-        rc = fs_mkdirs(buf_str(&to), err);
+    TRY(kept_folder(&to, err));
+    TRY(fs_mkdirs(buf_str(&to), err));
     buf_printf(&to, "/%s", base ? base + 1 : path);
-    if (rc == 0)
-        rc = buf_check(&to, err);
-    if (rc == 0)
-        rc = fs_read(path, FILE_MOST, &text, err);
-    if (rc == 0)
-        rc = fs_write(buf_str(&to), buf_str(&text), text.len, err);
-    buf_release(&text);
-    buf_release(&to);
-    return rc;
+    TRY(buf_check(&to, err));
+    TRY(fs_read(path, FILE_MOST, &text, err));
+    return fs_write(buf_str(&to), buf_str(&text), text.len, err);
 }
 
 struct choosing {
@@ -457,7 +446,7 @@ int availability_find(const struct offer *offer, struct availability *out, bool 
                       struct err *err)
 {
     struct choosing c = {.offer = offer};
-    struct buf dir = {0};
+    SCOPED(buf_release) struct buf dir = {0};
     *out = (struct availability){0};
     *found = false;
     int rc = kept_folder(&dir, NULL);
@@ -470,6 +459,5 @@ int availability_find(const struct offer *offer, struct availability *out, bool 
         *found = rc == 0;
     }
     buf_release(&c.path);
-    buf_release(&dir);
     return rc;
 }

@@ -360,13 +360,11 @@ static int sum_up(const struct replay *r, int64_t *wall, int64_t *nano, struct r
 
 int replay_all(const struct replay *r, struct replay_summary *s, struct err *err)
 {
-    int64_t *values = calloc(2 * (r->count + 1), sizeof *values);
+    SCOPED(free_pointer) int64_t *values = calloc(2 * (r->count + 1), sizeof *values);
     *s = (struct replay_summary){.count = r->count};
     if (!values)
         return err_memory(err);
-    int rc = sum_up(r, values, values + r->count + 1, s, err);
-    free(values);
-    return rc;
+    return sum_up(r, values, values + r->count + 1, s, err);
 }
 
 // Steps of 10 % around `from_ns`, from a sixteenth to sixteen times, as long as the bill falls: it
