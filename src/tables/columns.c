@@ -112,8 +112,11 @@ static int read_row(const struct columns *of, const struct columns_row *at, void
 {
     for (size_t i = 0; of->columns[i].name; i++) {
         const char *text = csv_text(at->csv, at->at[i]);
-        if (read_value(&of->columns[i], text ? text : "", row, err) != 0)
-            return csv_context(at->csv, at->at[i], err);
+        int rc = read_value(&of->columns[i], text ? text : "", row, err);
+        if (rc != 0) {
+            csv_context(at->csv, at->at[i], err);
+            return rc; // also where nobody wants the words
+        }
     }
     return of->finish ? of->finish(at, row, err) : 0;
 }
