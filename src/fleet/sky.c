@@ -67,7 +67,7 @@ static int parse(const char *value, struct places *places, struct err *err)
     if (!strchr(value, ',') || market_find(places->market, value, 0, &whole, NULL) == 0) {
         TRY(add_offer(places, value, err));
     } else {
-        char *copy = text_copy(value, err);
+        SCOPED(free_pointer) char *copy = text_copy(value, err);
         if (!copy)
             return ERR_MEMORY;
         for (char *name = copy; name;) {
@@ -77,7 +77,6 @@ static int parse(const char *value, struct places *places, struct err *err)
             TRY(add_offer(places, name, err));
             name = comma ? comma + 1 : NULL;
         }
-        free(copy);
     }
     if (!proc_in_path("sky")) {
         err_set(err, ERR_MISSING, "--on sky: SkyPilot's program 'sky' is not in PATH");
