@@ -38,7 +38,7 @@ WAITING = ["fleet/test_kubernetes", "measure/test_sample_command", "fleet/test_s
            "measure/test_log_lines", "kept/test_before_36", "save/test_save", "fleet/test_rehearsal", "save/test_notice",
            "machine/sample/test_tasks", "follow/test_energy", "save/test_s3_tls", "measure/test_provenance", "machine/test_cloud",
            "measure/test_strangers", "measure/test_join", "measure/test_parallel_slurm", "fleet/test_emit_boot", "save/test_lost_work", "save/test_find", "save/test_kubernetes",
-           "measure/test_ranks_slurm", "measure/test_boot", "serve/test_serve_clients", "serve/test_serve_prices",
+           "measure/test_ranks_slurm", "measure/test_boot", "serve/test_serve_prices",
            "measure/test_gpus"]
 WAITING_AT_ONCE = 4
 # These compute for ten seconds or more: they begin first. The others fill what is left at the end.
@@ -55,7 +55,7 @@ LONG = ["oom/test_oom", "train/engine/test_kernels", "measure/test_frameworks", 
 # Those that compute, as many as there are processors, yield to those that mostly sleep: these need little, and soon.
 NICE = 3
 # Left out of `make quick` too: over two seconds of CPU each.
-NOT_QUICK = ["bill/test_shipped", "cmd/test_completion", "view/test_looking", "bill/test_crontab",
+NOT_QUICK = ["bill/test_shipped", "serve/test_serve_clients", "cmd/test_completion", "view/test_looking", "bill/test_crontab",
              "dist/test_publish_runs", "view/test_pictures", "cli/check-bandwidth", "measure/test_command_estimates",
              "measure/test_rates", "machine/test_bandwidth", "save/test_model", "fleet/test_emit_time",
              "train/engine/test_cublas", "view/test_png", "measure/test_keras_installed", "golden/test_golden",

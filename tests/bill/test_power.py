@@ -45,7 +45,8 @@ report("compare: unknown power is not 0", got.get("unknown") == {}, got)
 report("compare: the host's share is named", "× 1.4 for the rest of a workstation" in got["desk"]["how"]
        and "× 1.5 for the rest of a server" in got["server"]["how"] and "without the rest" in got["plain"]["how"], got)
 text = fare("compare", "--kwh", "0.30", "--watts", "500")
-report("compare: given watts are the whole machine's: 1 kWh, 0.30 USD", "power $" in text and "1 kWh (500 W, as given)" in text, text)
+report("compare: given watts are the whole machine's: 1 kWh, 0.30 USD", re.search(r"power \$ +kWh\b", text) and "0.30 1.00" in text
+       and "500 W, as given" in text, text)
 text = fare("compare", "--published", "2018-tweets", "--kwh", "0.30", "--watts", "500")
 report("compare: rented machines have a price, not electricity", "kWh" not in text, text)
 

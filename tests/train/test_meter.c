@@ -510,21 +510,26 @@ static void no_interval_is_impossible(void **state)
 }
 
 // The loop takes less than 0.2 % of the time, and its windows tell a machine's speed.
+// Of a few tries, since a program beside the test can only make a loop longer.
 static void calibration_is_cheap(void **state)
 {
+    double share = 1;
     (void)state;
-    struct err err = {0};
-    struct run run = {0};
-    real = true;
-    struct meter *meter = begin(&(struct meter_plan){.calibrate = true});
-    steps(meter, 0, 2000, MS);
-    assert_ok(meter_fill(meter, false, &run, &err), &err);
-    real = false;
-    assert_true(run.drift.loops.v > 20);
-    assert_true(run.drift.share.v < 0.002);
-    assert_true(run.drift.loop_us.v > 0.1 && run.drift.loop_us.v < 10000);
-    record_release(run_fields, &run);
-    meter_free(meter);
+    for (int tries = 0; tries < 5 && share >= 0.002; tries++) {
+        struct err err = {0};
+        struct run run = {0};
+        real = true;
+        struct meter *meter = begin(&(struct meter_plan){.calibrate = true});
+        steps(meter, 0, 2000, MS);
+        assert_ok(meter_fill(meter, false, &run, &err), &err);
+        real = false;
+        assert_true(run.drift.loops.v > 20);
+        assert_true(run.drift.loop_us.v > 0.1 && run.drift.loop_us.v < 10000);
+        share = run.drift.share.v;
+        record_release(run_fields, &run);
+        meter_free(meter);
+    }
+    assert_true(share < 0.002);
 }
 
 int main(void)

@@ -156,8 +156,10 @@ found = {line[0].split("\n")[0]: dict(zip(head, line)) for line in lines}
 report("the page: others in a table of their own", "pytorch, 2024, drawn shapes (generated), 100 samples" in
        found["acme/other@here"]["offer"].split("\n")[-1] and found["acme/other@here"]["time"] == "40.0 s", page)
 
-text = fare("report", "--workload", "cifar", "--ledger", LEDGER, "--format", "md")
+text = fare("report", "--workload", "cifar", "--ledger", LEDGER, "--format", "md").replace("\xa0", " ")
 first, _, second = text.partition(f"## {OTHERS}\n")
-report("Markdown: framework, year and start-up", rows(first, r"^\| bolt/slow \| 34 min 20 s \| 1 min 00 s \| 0\.206 \| measured \| fare \| 2026 \|"), text)
-report("Markdown: others", rows(second, r"^\| acme/other \| 40\.0 s \|  \| 0\.004 \| measured \| pytorch, 2024, drawn shapes \\\(generated\\\), 100 samples \|"), text)
+report("Markdown: framework, year and start-up", rows(first, r"^\| bolt/slow@here \(measured, rule assumed, 1 × M60, run a\) "
+       r"\| 34 min 20 s \(start-up 1 min 00 s\) \| 0\.206 \|") and rows(first, r"^- a: run .*, with fare, 2026$"), text)
+report("Markdown: others", rows(second, r"^\| acme/other@here \(measured, rule assumed, 1 × P6000, pytorch, 2024, "
+       r"drawn shapes \\\(generated\\\), 100 samples, run a\) \| 40\.0 s \| 0\.004 \|"), text)
 done()

@@ -216,6 +216,6 @@ for run in gpt2:
 priced = ledger("priced", gpt2)
 (row,) = json.loads(fare("compare", "--workload", "gpt2", "--json", "--ledger", priced))["workloads"][0]["rows"]
 exact = float(row["usd_per_mtoken"])
-said = re.findall(r"\$(\S+) per\s+million\s+tokens", fare("compare", "--workload", "gpt2", "--ledger", priced))
+said = re.findall(r"(\S+) USD\s+per\s+million\s+tokens", fare("compare", "--workload", "gpt2", "--ledger", priced))
 report("a million tokens: rounded", said == [f"{exact:.3g}"] and len(row["usd_per_mtoken"]) > 8, (said, exact))
 done()
