@@ -126,8 +126,9 @@ void out_doc(struct out *out, const struct doc *doc)
             out_wrap(out, 0, block->text);
         else if (block->kind == DOC_ITEM)
             out_bullet(out, block->text);
-        else if (block->kind == DOC_FACT)
-            out_row(out, block->text, "%s", block->more);
+        else if (block->kind == DOC_FACT || block->kind == DOC_FIGURE)
+            out_row(out, block->text, "%s%s%s", block->more ? block->more : "unknown",
+                    block->sub ? ", " : "", block->sub ? block->sub : "");
         else if (block->kind == DOC_TABLE)
             put_table(out, block->table);
         last = block->kind;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "render/markup.h"
 
 enum { CHUNK = 4096 };
 
@@ -94,6 +95,16 @@ const char *doc_take(struct doc *doc, struct buf *text)
     return kept;
 }
 
+const char *doc_link(struct doc *doc, const char *before, const char *name)
+{
+    struct buf address = {0};
+    if (!before)
+        return NULL;
+    buf_adds(&address, before);
+    markup_address(&address, name);
+    return doc_take(doc, &address);
+}
+
 // ---- blocks
 
 // One more item, zeroed, at the end of a list; null after a failure.
@@ -142,6 +153,15 @@ void doc_fact(struct doc *doc, const char *name, const char *value)
     struct doc_block *block = value && *value ? add(doc, DOC_FACT, 0, name) : NULL;
     if (block)
         block->more = keep(doc, value);
+}
+
+void doc_figure(struct doc *doc, const char *name, const char *value, const char *sub)
+{
+    struct doc_block *block = add(doc, DOC_FIGURE, 0, name);
+    if (!block)
+        return;
+    block->more = keep(doc, value && *value ? value : NULL);
+    block->sub = keep(doc, sub && *sub ? sub : NULL);
 }
 
 void doc_fold(struct doc *doc, const char *summary)

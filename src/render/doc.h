@@ -128,7 +128,16 @@ enum doc_role {
 
 enum doc_style { DOC_NORMAL, DOC_TOTAL, DOC_PALE, DOC_BAD, DOC_WARN }; // of a row
 
-enum doc_kind { DOC_HEADING, DOC_SENTENCE, DOC_ITEM, DOC_FACT, DOC_TABLE, DOC_FOLD, DOC_UNFOLD };
+enum doc_kind {
+    DOC_HEADING,
+    DOC_SENTENCE,
+    DOC_ITEM,
+    DOC_FACT,
+    DOC_FIGURE,
+    DOC_TABLE,
+    DOC_FOLD,
+    DOC_UNFOLD
+};
 
 struct doc_row {
     enum doc_style style;
@@ -154,8 +163,9 @@ struct doc_table {
 struct doc_block {
     enum doc_kind kind;
     int role;         // a sentence's; of a heading its depth
-    const char *text; // a fact's name
-    const char *more; // a fact's value
+    const char *text; // the name of a fact or figure
+    const char *more; // its value
+    const char *sub;  // of a figure
     struct doc_table *table;
 };
 
@@ -177,11 +187,18 @@ const char *doc_text(struct doc *doc, const char *format, ...) PRINTF_LIKE(2, 3)
 // The same from a buffer, which is released; its failure becomes the document's. Null if empty.
 const char *doc_take(struct doc *doc, struct buf *text);
 
+// For `href`: `before` (null: no address), then the name, escaped.
+const char *doc_link(struct doc *doc, const char *before, const char *name);
+
 void doc_heading(struct doc *doc, int depth, const char *text); // 0: the document's own headings
 void doc_say(struct doc *doc, enum doc_role role, const char *text); // null or "": nothing
 void doc_say_all(struct doc *doc, enum doc_role role, char *const *texts, size_t count);
 void doc_item(struct doc *doc, const char *text);                    // of a list
 void doc_fact(struct doc *doc, const char *name, const char *value); // null or "": nothing
+
+// A figure that matters, which pages show large; `sub` (optional) says more. Null or "": it is
+// unknown, and `sub` says why.
+void doc_figure(struct doc *doc, const char *name, const char *value, const char *sub);
 
 // What a page folds away under a summary, until doc_unfold(); elsewhere the summary is a heading.
 void doc_fold(struct doc *doc, const char *summary);

@@ -130,6 +130,8 @@ static const char *around(const struct doc_block *block, bool end)
         return end ? "</tbody></table></div>\n"
                    : "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Facts\">"
                      "<table>\n<tbody>\n";
+    if (block->kind == DOC_FIGURE)
+        return end ? "</dl>\n" : "<dl class=\"stats\">\n";
     if (block->kind == DOC_SENTENCE && block->role == DOC_VERDICT)
         return end ? "</div>\n" : "<div class=\"verdict\">\n";
     return NULL;
@@ -173,6 +175,9 @@ static void put_block(struct buf *out, const struct doc_block *block, int level)
         html_cell(out, "", block->text);
         html_cell(out, "long", block->more);
         buf_adds(out, "</tr>\n");
+        break;
+    case DOC_FIGURE:
+        part_stat(out, block->text, block->more, block->sub);
         break;
     case DOC_TABLE:
         put_table(out, block->table);

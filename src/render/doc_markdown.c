@@ -119,6 +119,7 @@ static void put_block(struct buf *out, const struct doc_block *block, int level)
         buf_adds(out, "- ");
         break;
     case DOC_FACT:
+    case DOC_FIGURE:
         buf_adds(out, "- ");
         markdown_text(out, block->text);
         buf_adds(out, ": ");
@@ -130,7 +131,10 @@ static void put_block(struct buf *out, const struct doc_block *block, int level)
     case DOC_UNFOLD:
         break;
     }
-    markdown_text(out, block->kind == DOC_FACT ? block->more : block->text);
+    const bool named = block->kind == DOC_FACT || block->kind == DOC_FIGURE;
+    markdown_text(out, !named ? block->text : block->more ? block->more : "unknown");
+    buf_adds(out, block->sub ? ", " : "");
+    markdown_text(out, block->sub);
     buf_addc(out, '\n');
 }
 
@@ -148,7 +152,7 @@ void doc_markdown(struct buf *out, const struct doc *doc, int level)
         bool goes_on = last && last->kind == block->kind && last->role == block->role;
         if (goes_on && block->kind == DOC_SENTENCE)
             out->data[out->len - 1] = ' '; // one paragraph
-        else if (out->len > 0 && !(goes_on && (block->kind == DOC_ITEM || block->kind == DOC_FACT)))
+        else if (out->len > 0 && !(goes_on && block->kind >= DOC_ITEM && block->kind <= DOC_FIGURE))
             buf_addc(out, '\n');
         put_block(out, block, level);
         last = block;

@@ -39,12 +39,14 @@ static void every_kind(struct doc *doc)
     doc_say(doc, DOC_HINT, "--all shows them.");
     doc_fact(doc, "GPU", "H200");
     doc_fact(doc, "nothing", NULL);
+    doc_figure(doc, "Price", "2 USD", "an hour");
+    doc_figure(doc, "Speed", "", "no data");
     doc_table(doc, "\"label\"");
     doc_row(doc, DOC_NORMAL);
     add_machine(doc,
                 (struct cell){.text = "a|b",
                               .sub = "bf16",
-                              .href = "run/1",
+                              .href = doc_link(doc, "run/", "1&2"),
                               .chips = {{PART_BAD, "late"}, {PART_NOTE, "<b>"}}},
                 64, 60, 68, 2 * MONEY_UNIT);
     doc_note(doc, "OLD price", ": --max-age");
