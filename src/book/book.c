@@ -14,6 +14,7 @@
 #include "tables/device.h"
 #include "tables/files.h"
 #include "book/import.h"
+#include "book/names.h"
 #include "book/stock.h"
 
 // ---- opening ----
@@ -102,8 +103,11 @@ int book_open(struct book **out, const char *path, struct err *err)
     struct book *book = calloc(1, sizeof *book);
     SCOPED(buf_release) struct buf imported = {0};
     *out = NULL;
-    if (!book)
+    if (!book || !(book->names = calloc(1, sizeof *book->names))) {
+        free(book);
         return err_memory(err);
+    }
+    pthread_mutex_init(&book->names->lock, NULL);
     int rc = open_folder(&book->layers[LAYER_SHIPPED], folder_share, err);
     if (rc == 0) {
         struct err why = {0};
@@ -115,6 +119,7 @@ int book_open(struct book **out, const char *path, struct err *err)
             rc = 0; // no home folder: nothing was imported
         else if (rc != 0)
             err_pass(err, rc, &why);
+        names_path(buf_str(&imported), &book->names->path);
     }
     if (rc == 0)
         rc = open_folder(&book->layers[LAYER_OWN], folder_config, err);
@@ -134,6 +139,10 @@ void book_close(struct book *book)
     for (int i = 0; i < LAYERS; i++)
         image_release(&book->layers[i]);
     free(book->extras);
+    names_close(book->names->names);
+    buf_release(&book->names->path);
+    pthread_mutex_destroy(&book->names->lock);
+    free(book->names);
     free(book);
 }
 

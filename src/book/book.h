@@ -13,6 +13,7 @@
 #ifndef FARE_BOOK_BOOK_H
 #define FARE_BOOK_BOOK_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,6 +63,12 @@ bool book_has(const struct book *book, const char *provider, const char *name);
 // out if the name is unique. ERR_MISSING suggests similar names.
 int book_find(const struct book *book, const char *name, int day, struct offer *out,
               struct err *err) MUST_USE;
+
+// The name for people of a machine ("runpod/h200"), which book_find() takes too: its provider and
+// its short name (names.h), or its own name where it has none. Appends region, zone and kind of an
+// offer only if `whole`.
+void book_short_name(const struct book *book, const struct offer *offer, bool whole,
+                     struct buf *out);
 
 // Visits all prices of this offer (its provider, name, region, zone and kind) in all layers, oldest
 // first.
@@ -145,10 +152,19 @@ struct extra {
     struct stack stack;
 };
 
+struct names;
+struct book_names { // opened when they are first asked for, by whichever thread
+    pthread_mutex_t lock;
+    struct buf path; // of the names given here
+    struct names *names;
+    bool opened;
+};
+
 struct book {
     struct image layers[LAYERS];
     struct extra *extras;
     size_t extra_count;
+    struct book_names *names;
 };
 
 // Fills `extras`.

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/opt.h"
 #include "book/book.h"
+#include "book/names.h"
 #include "book/stock.h"
 
 #define DAY_S INT64_C(86400)
@@ -85,6 +86,44 @@ static int consider(void *arg, const struct offer *offer, struct err *err)
     s->found = true;
     s->exact = exact;
     return 0;
+}
+
+// ---- short names ----
+
+// Null: they cannot be read; then machines go by their full names.
+static const struct names *names_of(const struct book *book)
+{
+    struct book_names *n = book->names;
+    struct err ignored = {0};
+    pthread_mutex_lock(&n->lock);
+    if (!n->opened && names_open(&n->names, buf_str(&n->path), &ignored) != 0)
+        n->names = NULL;
+    n->opened = true;
+    pthread_mutex_unlock(&n->lock);
+    return n->names;
+}
+
+void book_short_name(const struct book *book, const struct offer *offer, bool whole,
+                     struct buf *out)
+{
+    const struct names *names = names_of(book);
+    const char *name = names ? names_short(names, offer->provider, offer->name) : NULL;
+    struct offer called = *offer;
+    called.name = name ? name : offer->name;
+    if (whole)
+        book_name(&called, out);
+    else
+        buf_printf(out, "%s/%s", called.provider, called.name);
+}
+
+// A short name is taken for the full one, unless that is a name of its own.
+static void resolve(const struct book *book, struct wish *wish)
+{
+    const struct names *names = wish->provider ? names_of(book) : NULL;
+    const char *full = names && !book_has(book, wish->provider, wish->name)
+                           ? names_full(names, wish->provider, wish->name)
+                           : NULL;
+    wish->name = full ? full : wish->name;
 }
 
 // ---- similar names ----
@@ -211,6 +250,7 @@ int book_find(const struct book *book, const char *name, int day, struct offer *
     int rc = wish_parse(&wish, name, err);
     if (rc != 0)
         return rc;
+    resolve(book, &wish);
     struct book_filter filter = {
         .provider = wish.provider,
         .name = wish.name,

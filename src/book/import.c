@@ -17,6 +17,7 @@
 #include "book/book.h"
 #include "tables/currency.h"
 #include "book/format.h"
+#include "book/names.h"
 
 #define TEXT_MAX ((int64_t)1 << 30) // unpacked
 
@@ -322,6 +323,28 @@ static int commit_rates(const struct importing *m, struct err *err)
     return rc;
 }
 
+// Each machine of the new book keeps its short name, or gets one.
+static int commit_names(const struct importing *m, const struct buf *bytes, struct err *err)
+{
+    SCOPED(image_release) struct image image = {0};
+    SCOPED(buf_release) struct buf path = {0}, text = {0};
+    SCOPED(names_close_at) struct names *names = NULL;
+    names_path(buf_str(&m->path), &path);
+    TRY(buf_check(&path, err));
+    TRY(image_of(&image, bytes->data, bytes->len, NULL, err));
+    SCOPED(free_pointer) struct offer *machines = calloc(image.offer_count + 1, sizeof *machines);
+    size_t count = 0;
+    TRY(machines ? names_open(&names, buf_str(&path), err) : err_memory(err));
+    for (size_t i = 0; i < image.offer_count; i++) {
+        const struct image_offer *o = &image.offers[i];
+        if (i == 0 || o->provider != o[-1].provider || o->name != o[-1].name)
+            layers_fill(&image, o, &image.prices[o->first_price], &machines[count++]);
+    }
+    TRY(names_give(names, machines, count, err));
+    TRY(names_table(names, false, &text, err));
+    return fs_write(buf_str(&path), text.data, text.len, err);
+}
+
 int importing_commit(struct importing *m, struct stock_counts *counts, struct err *err)
 {
     SCOPED(image_release) struct image old = {0};
@@ -330,5 +353,6 @@ int importing_commit(struct importing *m, struct stock_counts *counts, struct er
     TRY(image_open(&old, buf_str(&m->path), err));
     TRY(stock_build(&m->stock, &old, &bytes, counts, err));
     TRY(fs_write(buf_str(&m->path), bytes.data, bytes.len, err));
+    TRY(commit_names(m, &bytes, err));
     return commit_rates(m, err);
 }
