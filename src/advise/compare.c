@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "advise/compare.h"
 
-#include <assert.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,52 +10,17 @@
 #include "base/clock.h"
 #include "record/read.h"
 
-enum { HEAD_MAX = 96 };
-
-// The tables of a run without its long lists, and of its epochs alone: most of a record's text is
-// passed over. `names` are in blanks.
-static void reduced(struct field out[HEAD_MAX], const char *names, bool with)
-{
-    size_t count = 0;
-    for (const struct field *f = run_fields; f->name; f++) {
-        const char *at = names;
-        size_t len = strlen(f->name);
-        while ((at = strstr(at, f->name)) && (at[-1] != ' ' || at[len] != ' '))
-            at++;
-        assert(count + 1 < HEAD_MAX);
-        if ((at != NULL) == with)
-            out[count++] = *f;
-    }
-    out[count] = (struct field){.name = NULL};
-}
-
-static struct field head_table[HEAD_MAX], epoch_table[HEAD_MAX];
-static pthread_once_t tables_made = PTHREAD_ONCE_INIT; // comparisons are made in several threads
-
-static void make_tables(void)
-{
-    // Neither the table nor comparable.h needs these.
-    reduced(head_table,
-            " schema source seed step_flops step_bytes program libraries exit_code signal "
-            "steps_per_epoch "
-            "step_ms samples_per_s epoch_s first_loss last_loss l1_pairs_per_s l1_share_of_peak "
-            "l1_largest_error peak_memory_bytes steady stages checks drift epoch_list "
-            "step_plot_ms samples ",
-            false);
-    reduced(epoch_table, " epoch_list ", true);
-}
-
-static const struct field *head_fields(void)
-{
-    pthread_once(&tables_made, make_tables);
-    return head_table;
-}
-
-static const struct field *epoch_fields(void)
-{
-    pthread_once(&tables_made, make_tables);
-    return epoch_table;
-}
+// A run without its long lists, and its epochs alone: most of a record's text is passed over.
+// Neither the table nor comparable.h needs what the head lacks.
+static struct record_part head_part = {
+    .of = run_fields,
+    .members =
+        "schema source seed step_flops step_bytes program libraries exit_code signal "
+        "steps_per_epoch step_ms samples_per_s epoch_s first_loss last_loss l1_pairs_per_s "
+        "l1_share_of_peak l1_largest_error peak_memory_bytes steady stages checks drift epoch_list "
+        "step_plot_ms samples",
+    .without = true};
+static struct record_part epoch_part = {.of = run_fields, .members = "epoch_list"};
 
 static int read_words(struct comparing *c, const struct compare_options *options, struct err *err)
 {
@@ -178,7 +141,7 @@ static int full_time(const char *text, size_t len, const struct run *run, struct
     if (ns->known)
         return 0;
     struct run epochs = {0};
-    int rc = record_from_checked(epoch_fields(), text, len, &epochs, err);
+    int rc = record_from_checked(record_part(&epoch_part), text, len, &epochs, err);
     int64_t sum = 0;
     bool timed = epochs.epoch_list.count > 0;
     for (size_t i = 0; i < epochs.epoch_list.count; i++) {
@@ -541,9 +504,9 @@ int comparing_add(struct comparing *c, const char *text, size_t len, struct err 
     struct part part = {0};
     struct run_price price;
     struct power power = {.mw = -1};
-    int rc = record_from_checked(head_fields(), text, len, &run, err);
+    int rc = record_from_checked(record_part(&head_part), text, len, &run, err);
     if (rc == 0 && !is_picked(c, &run, &named)) {
-        record_release(head_fields(), &run);
+        record_release(record_part(&head_part), &run);
         return 0;
     }
     if (rc == 0)
@@ -559,6 +522,6 @@ int comparing_add(struct comparing *c, const char *text, size_t len, struct err 
         rc = place_run(c, &run, &part, &price, &power, named, err);
     if (rc == 0)
         c->runs++;
-    record_release(head_fields(), &run);
+    record_release(record_part(&head_part), &run);
     return rc;
 }

@@ -113,7 +113,7 @@ static void words_release(struct words *words)
 static int find_word(struct words *words, size_t i, struct ledger *ledger, struct err *err)
 {
     struct err why = {0};
-    struct row row;
+    struct run row;
     const char *word = words->items[i];
     bool last = strcmp(word, "last") == 0;
     int rc = runs_find(ledger, word, &words->texts[i], &why);

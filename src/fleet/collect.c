@@ -22,21 +22,7 @@ int64_t collect_cost(const struct place *place, double run_s)
 }
 
 // What the end of a task takes from a record.
-struct outcome {
-    char *id, *problem;
-    LIST_OF(struct run_label) labels;
-};
-static const struct field outcome_label_fields[] = {
-    FIELD(FIELD_TEXT, struct run_label, key, ""),
-    FIELD(FIELD_TEXT, struct run_label, value, ""),
-    FIELD_END,
-};
-static const struct field outcome_fields[] = {
-    FIELD(FIELD_TEXT, struct outcome, id, ""),
-    FIELD(FIELD_TEXT, struct outcome, problem, ""),
-    FIELD_SUB(FIELD_LIST, struct outcome, labels, outcome_label_fields, ""),
-    FIELD_END,
-};
+static struct record_part outcome_part = {.of = run_fields, .members = "id problem labels"};
 
 // What is made of the records of a task.
 struct collecting {
@@ -49,26 +35,21 @@ struct collecting {
 };
 
 // fare gave it the label.
-static bool is_asked(const struct collecting *c, const struct outcome *outcome)
+static bool is_asked(const struct collecting *c, const struct run *outcome)
 {
-    for (size_t i = 0; i < outcome->labels.count; i++) {
-        const struct run_label *label = &outcome->labels.items[i];
-        if (label->key && label->value && strcmp(label->key, "dispatch") == 0 &&
-            strcmp(label->value, c->dispatch->id) == 0)
-            return true;
-    }
-    return false;
+    const char *dispatch = run_label(outcome, "dispatch");
+    return dispatch && strcmp(dispatch, c->dispatch->id) == 0;
 }
 
 // One line of the reply: a run. One that cannot be imported is a problem; the others are.
 static int add_record(struct collecting *c, const char *line, size_t len, struct err *err)
 {
-    struct outcome outcome = {0};
+    struct run outcome = {0};
     struct err why = {0};
     bool added;
     int rc = ledger_check(line, len, &why);
     if (rc == 0)
-        rc = record_from_checked(outcome_fields, line, len, &outcome, &why);
+        rc = record_from_checked(record_part(&outcome_part), line, len, &outcome, &why);
     bool asked = rc == 0 && is_asked(c, &outcome);
     c->refused += rc == 0 && !asked;
     if (asked)
@@ -78,7 +59,7 @@ static int add_record(struct collecting *c, const char *line, size_t len, struct
     c->good |= asked && rc == 0 && !outcome.problem;
     if (asked && rc == 0 && outcome.problem && c->problem.len == 0)
         buf_adds(&c->problem, outcome.problem);
-    record_release(outcome_fields, &outcome);
+    record_release(record_part(&outcome_part), &outcome);
     if (rc == ERR_FORMAT && c->problem.len == 0)
         buf_printf(&c->problem, "its record cannot be used: %s", why.text);
     if (rc != 0 && rc != ERR_FORMAT)

@@ -129,7 +129,7 @@ struct ledger_visit {
 };
 
 // The rows of fare_spend of a record that was added, in the open transaction.
-int spend_insert(const struct backend *backend, void *db, const struct row *row,
+int spend_insert(const struct backend *backend, void *db, const struct run *row,
                  struct err *err) MUST_USE;
 
 // ==== query ====

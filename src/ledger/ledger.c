@@ -142,7 +142,7 @@ static void number(char out[32], bool known, double value, const char **text)
         snprintf(out, 32, "%.12g", value);
 }
 
-static int insert_labels(struct ledger *ledger, const struct row *row, struct err *err)
+static int insert_labels(struct ledger *ledger, const struct run *row, struct err *err)
 {
     for (size_t i = 0; i < row->labels.count; i++) {
         const struct run_label *label = &row->labels.items[i];
@@ -157,7 +157,7 @@ static int insert_labels(struct ledger *ledger, const struct row *row, struct er
     return 0;
 }
 
-static int insert_head(struct ledger *ledger, const struct row *row, const char *text,
+static int insert_head(struct ledger *ledger, const struct run *row, const char *text,
                        struct err *err)
 {
     SCOPED(buf_release) struct buf head = {0};
@@ -175,7 +175,7 @@ static const char *or_empty(const char *text)
 }
 
 // Within the open transaction. `text` ends in a NUL.
-static int insert(struct ledger *ledger, const struct row *row, const char *text, bool *added,
+static int insert(struct ledger *ledger, const struct run *row, const char *text, bool *added,
                   struct err *err)
 {
     char started[CLOCK_ISO_BYTES], step[32], wall[32];
@@ -217,7 +217,7 @@ static int insert(struct ledger *ledger, const struct row *row, const char *text
     return spend_insert(ledger->place.backend, ledger->db, row, err);
 }
 
-static int insert_one(struct ledger *ledger, const struct row *row, const char *text, bool *added,
+static int insert_one(struct ledger *ledger, const struct run *row, const char *text, bool *added,
                       struct err *err)
 {
     *added = false;
@@ -230,14 +230,14 @@ static int insert_one(struct ledger *ledger, const struct row *row, const char *
     return rc == 0 ? check_file(ledger, err) : rc;
 }
 
-static void say_killed(const struct row *row, struct buf *says)
+static void say_killed(const struct run *row, struct buf *says)
 {
     if (says && row->ended && strcmp(row->ended, "killed") == 0)
         buf_printf(says, "%s was killed while it ran; its record up to then is saved as %s\n",
                    row->name ? row->name : "a run", row->id);
 }
 
-static void say_mended(const struct row *row, struct buf *says)
+static void say_mended(const struct run *row, struct buf *says)
 {
     if (says)
         buf_printf(
@@ -252,7 +252,7 @@ static int deliver_file(struct ledger *ledger, const char *path, bool *bad, stru
                         struct err *err)
 {
     SCOPED(buf_release) struct buf text = {0}, right = {0};
-    SCOPED(row_release) struct row row = {0};
+    SCOPED(row_release) struct run row = {0};
     bool added = false;
     *bad = true;
     struct err reading = {0};
@@ -434,7 +434,7 @@ int ledger_running(struct ledger *ledger, const char *id, ledger_visit_fn *visit
 }
 
 // Bypasses a spool that failed.
-static int record_directly(struct ledger *ledger, const struct row *row, const char *text,
+static int record_directly(struct ledger *ledger, const struct run *row, const char *text,
                            const struct err *spool, struct err *err)
 {
     struct err why = {0};
@@ -452,7 +452,7 @@ int ledger_record(struct ledger *ledger, const struct run *run, struct buf *says
 {
     SCOPED(buf_release) struct buf text = {0}, right = {0};
     struct err spool = {0};
-    SCOPED(row_release) struct row row = {0};
+    SCOPED(row_release) struct run row = {0};
     char *path = NULL;
     int rc = ledger_line(run, &text, err);
     if (rc == 0) // checks the id before it becomes a file name
@@ -498,14 +498,14 @@ static void bulk_end(struct ledger *ledger)
 
 int ledger_check(const char *text, size_t len, struct err *err)
 {
-    SCOPED(row_release) struct row row = {0};
+    SCOPED(row_release) struct run row = {0};
     return row_judge(text, len, &row, err);
 }
 
 int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool *added,
                       struct err *err)
 {
-    SCOPED(row_release) struct row row = {0};
+    SCOPED(row_release) struct run row = {0};
     SCOPED(buf_release) struct buf masked = {0};
     *added = false;
     TRY(memchr(text, '\0', len) ? 0 : mask_json(NULL, text, &masked, err));

@@ -22,7 +22,7 @@ static int each_line(const char *path, char *text, ledger_visit_fn *visit, void 
 {
     int rc = 0;
     for (char *line; rc == 0 && (line = text_line(&text));) {
-        SCOPED(row_release) struct row row = {0};
+        SCOPED(row_release) struct run row = {0};
         if (*line == '\0')
             continue;
         rc = row_read(line, strlen(line), &row, err);

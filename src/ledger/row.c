@@ -16,64 +16,15 @@
 #include "record/judge.h"
 #include "record/read.h"
 
-#define TEXT(member) FIELD(FIELD_TEXT, T, member, "")
 // Amounts have no bound of their own, so that sums can name a run whose amount is out of range.
-#define MONEY(member)   FIELD_NUMBER(FIELD_AMOUNT, T, member, &range_money, "")
-#define SECONDS(member) FIELD_NUMBER(FIELD_REAL, T, member, &range_s, "")
-#define MILLIS(member)  FIELD_NUMBER(FIELD_REAL, T, member, &range_ms, "")
-#define DEVICES(member) FIELD_NUMBER(FIELD_INT, T, member, &range_devices, "")
-
-#define T struct run_label
-static const struct field label_fields[] = {TEXT(key), TEXT(value), FIELD_END};
-#undef T
-#define T struct row_machine
-static const struct field machine_head_fields[] = {
-    TEXT(fingerprint), TEXT(name),          TEXT(cpu),    TEXT(gpu), DEVICES(gpus),
-    TEXT(provider),    TEXT(instance_type), TEXT(region), FIELD_END,
-};
-#undef T
-#define T struct row_spent
-static const struct field spent_head_fields[] = {MONEY(usd), TEXT(offer), TEXT(resource),
-                                                 FIELD_END};
-#undef T
-#define T struct row_live
-static const struct field live_head_fields[] = {SECONDS(elapsed_s), MONEY(bill_usd), FIELD_END};
-#undef T
-#define T struct row_saving
-static const struct field saving_head_fields[] = {
-    FIELD_SUB(FIELD_LIST, T, attempts, run_attempt_fields, ""), FIELD_END};
-#undef T
-#define T struct row_use
-static const struct field use_head_fields[] = {DEVICES(gpus), FIELD_END};
-#undef T
-#define T struct row
-static const struct field row_fields[] = {
-    TEXT(schema),
-    TEXT(id),
-    TEXT(started),
-    TEXT(name),
-    TEXT(workload),
-    TEXT(framework),
-    FIELD_IN(T, machine, machine_head_fields, ""),
-    TEXT(host),
-    TEXT(user),
-    TEXT(project),
-    FIELD_SUB(FIELD_LIST, T, labels, label_fields, ""),
-    TEXT(ended),
-    TEXT(boot_from),
-    FIELD(FIELD_TEXTS, T, corrected, ""),
-    FIELD_IN(T, live, live_head_fields, ""),
-    FIELD_IN(T, saving, saving_head_fields, ""),
-    FIELD_IN(T, spent, spent_head_fields, ""),
-    FIELD(FIELD_BOOL, T, full, ""),
-    MILLIS(step_ms),
-    FIELD_IN(T, phases, run_phase_fields, ""),
-    FIELD_IN(T, steady, run_steady_fields, ""),
-    FIELD_IN(T, projection, run_projection_fields, ""),
-    FIELD_IN(T, use, use_head_fields, ""),
-    FIELD_END,
-};
-#undef T
+static struct record_part row_part = {
+    .of = run_fields,
+    .members =
+        "schema id started name workload framework machine.fingerprint machine.name machine.cpu "
+        "machine.gpu machine.gpus machine.provider machine.instance_type machine.region host user "
+        "project labels ended boot_from corrected live.elapsed_s live.bill_usd saving.attempts "
+        "spent.usd spent.offer spent.resource full step_ms phases steady projection use.gpus",
+    .any_amount = true};
 
 static bool is_id(const char *id)
 {
@@ -87,14 +38,14 @@ static bool is_id(const char *id)
 }
 
 // `text` was checked before.
-static int read_head(const char *text, size_t len, struct row *row, struct err *err)
+static int read_head(const char *text, size_t len, struct run *row, struct err *err)
 {
     SCOPED(buf_release) struct buf corrected = {0};
     memset(row, 0, sizeof *row);
     int rc = run_correct(text, len, &corrected, err);
     bool other = corrected.len > 0;
     if (rc == 0)
-        rc = record_from_checked(row_fields, other ? buf_str(&corrected) : text,
+        rc = record_from_checked(record_part(&row_part), other ? buf_str(&corrected) : text,
                                  other ? corrected.len : len, row, err);
     if (rc == 0 && row->schema && strcmp(row->schema, RUN_SCHEMA) != 0 &&
         strcmp(row->schema, RUN_SCHEMA_1) != 0)
@@ -108,7 +59,7 @@ static int read_head(const char *text, size_t len, struct row *row, struct err *
     return rc;
 }
 
-int row_read(const char *text, size_t len, struct row *row, struct err *err)
+int row_read(const char *text, size_t len, struct run *row, struct err *err)
 {
     memset(row, 0, sizeof *row);
     TRY(record_from_text(run_fields, text, len, NULL, err));
@@ -116,7 +67,7 @@ int row_read(const char *text, size_t len, struct row *row, struct err *err)
 }
 
 // Lists of runs hold the heads of fifty at a time.
-static int judge_size(const struct row *row, const char *text, size_t len, struct err *err)
+static int judge_size(const struct run *row, const char *text, size_t len, struct err *err)
 {
     SCOPED(buf_release) struct buf head = {0};
     if (len <= RUN_HEAD_BYTES_MOST)
@@ -132,16 +83,16 @@ static int judge_size(const struct row *row, const char *text, size_t len, struc
 }
 
 // The price that a label gives.
-static int judge_price(const struct row *row, struct err *err)
+static int judge_price(const struct run *row, struct err *err)
 {
-    const char *price = row_label(row, RUN_PRICE_LABEL);
+    const char *price = run_label(row, RUN_PRICE_LABEL);
     if (!price || !amount_too_large(price))
         return 0;
     return err_set(err, ERR_FORMAT, "labels: " RUN_PRICE_LABEL ": '%.40s' is %s", price,
                    range_amount.not_so);
 }
 
-int row_judge(const char *text, size_t len, struct row *row, struct err *err)
+int row_judge(const char *text, size_t len, struct run *row, struct err *err)
 {
     memset(row, 0, sizeof *row);
     if (len > RUN_BYTES_MOST)
@@ -159,20 +110,12 @@ int row_judge(const char *text, size_t len, struct row *row, struct err *err)
     return rc;
 }
 
-void row_release(struct row *row)
+void row_release(struct run *row)
 {
-    record_release(row_fields, row);
+    record_release(record_part(&row_part), row);
 }
 
-const char *row_label(const struct row *row, const char *key)
-{
-    for (size_t i = 0; i < row->labels.count; i++)
-        if (row->labels.items[i].key && strcmp(row->labels.items[i].key, key) == 0)
-            return row->labels.items[i].value;
-    return NULL;
-}
-
-bool row_wall_s(const struct row *row, double *seconds)
+bool row_wall_s(const struct run *row, double *seconds)
 {
     if (row->full.known && row->full.v && row->phases.wall_ns.known)
         *seconds = (double)row->phases.wall_ns.v / 1e9;
@@ -219,7 +162,7 @@ static const char *after_value(const char *p)
 }
 
 // Whether a member, from its key to `end`, is one of those left out.
-static bool is_long(const struct row *row, const char *key, size_t len, const char *end)
+static bool is_long(const struct run *row, const char *key, size_t len, const char *end)
 {
     static const char *const names[] = {"\"step_plot_ms\"", "\"samples\"", "\"stages\"",
                                         "\"checks\"",       "\"drift\"",   "\"epoch_list\""};
@@ -261,7 +204,7 @@ static bool is_steps(const char *key, size_t len)
     return len == sizeof name - 1 && memcmp(key, name, len) == 0;
 }
 
-bool row_head(const struct row *row, const char *text, size_t len, struct buf *head)
+bool row_head(const struct run *row, const char *text, size_t len, struct buf *head)
 {
     size_t left_out = 0;
     const char *p = after_space(text);
@@ -303,7 +246,7 @@ struct mending {
 // Whether the record so far is acceptable; ERR_FORMAT if not.
 static int judge_so_far(struct mending *m, struct err *err)
 {
-    SCOPED(row_release) struct row row = {0};
+    SCOPED(row_release) struct run row = {0};
     SCOPED(free_pointer) char *line = json_dumps(m->run, JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (!line)
         return err_memory(err);
@@ -433,7 +376,7 @@ static int rebuild(const char *text, struct buf *out, struct err *err)
     return rc == 0 ? buf_check(out, err) : rc;
 }
 
-int mend_record(const char *text, size_t len, struct row *row, struct buf *out, struct err *err)
+int mend_record(const char *text, size_t len, struct run *row, struct buf *out, struct err *err)
 {
     struct err why = {0};
     int rc = row_judge(text, len, row, &why);
@@ -606,7 +549,7 @@ struct batch {
     bool heads; // wanted
     struct item {
         char *run, *head; // null head: the record is its own
-        struct row row;
+        struct run row;
         bool readable;
     } items[AT_ONCE];
     size_t count;

@@ -7,78 +7,25 @@
 #include "base/err.h"
 #include "record/run.h"
 
-// A few members of struct run, read without the rest.
-struct row_machine {
-    char *fingerprint;
-    char *name;
-    char *cpu;
-    char *gpu;
-    struct maybe_int gpus;
-    char *provider;
-    char *instance_type;
-    char *region;
-};
-struct row_spent {
-    struct maybe_money usd;
-    char *offer;
-    char *resource;
-};
-struct row_live {
-    struct maybe_real elapsed_s;
-    struct maybe_money bill_usd;
-};
-struct row_saving {
-    LIST_OF(struct run_attempt) attempts;
-};
-struct row_use {
-    struct maybe_int gpus;
-};
-struct row {
-    char *schema;
-    char *id;
-    char *started;
-    char *name;
-    char *workload;
-    char *framework;
-    struct row_machine machine;
-    char *host;
-    char *user;
-    char *project;
-    LIST_OF(struct run_label) labels;
-    char *ended;
-    char *boot_from;
-    LIST_OF(char *) corrected;
-    struct row_live live;
-    struct row_saving saving;
-    struct row_spent spent;
-    struct maybe_bool full;
-    struct maybe_real step_ms;
-    struct run_phases phases;
-    struct run_steady steady;
-    struct run_projection projection;
-    struct row_use use;
-};
-
+// A row is a run of which only these members were read, released by row_release().
 // Checks the whole record and reads the row, corrected (record/run.h). ERR_FORMAT if it is not
 // a run or its id is not valid: 1 to 120 letters, digits and . _ : - without a leading dot.
-int row_read(const char *text, size_t len, struct row *row, struct err *err) MUST_USE;
+int row_read(const char *text, size_t len, struct run *row, struct err *err) MUST_USE;
 
 // The same for an imported record: its values must be plausible too (record/judge.h), and its size
 // within the bounds of record/run.h.
-int row_judge(const char *text, size_t len, struct row *row, struct err *err) MUST_USE;
-void row_release(struct row *row);
-
-const char *row_label(const struct row *row, const char *key); // null: none
+int row_judge(const char *text, size_t len, struct run *row, struct err *err) MUST_USE;
+void row_release(struct run *row);
 
 // The time of the whole training in seconds: measured if it ran to the end, otherwise projected.
 // False if neither is known.
-bool row_wall_s(const struct row *row, double *seconds);
+bool row_wall_s(const struct run *row, double *seconds);
 
 // The record without the lists that grow with a run (samples, epochs) and with at most 32 of its
 // step times, for reading many runs fast. The epochs stay if only they tell the training time.
 // `row` was read from `text`. False, with an empty `head`, if the record is short or the head would
 // be over half of it: the record then serves as its own head.
-bool row_head(const struct row *row, const char *text, size_t len, struct buf *head);
+bool row_head(const struct run *row, const char *text, size_t len, struct buf *head);
 
 // ==== mend ====
 // Makes a record that every reader accepts of one that this program made. Internal to the
@@ -90,7 +37,7 @@ bool row_head(const struct row *row, const char *text, size_t len, struct buf *h
 // Checks the record `text` of `len` bytes, which ends in a NUL, and reads its row. If it is not
 // acceptable as it is, `out` gets it without the members at fault, which `corrected` names in it;
 // else `out` stays empty. ERR_FORMAT if it is not a run at all.
-int mend_record(const char *text, size_t len, struct row *row, struct buf *out,
+int mend_record(const char *text, size_t len, struct run *row, struct buf *out,
                 struct err *err) MUST_USE;
 
 #endif

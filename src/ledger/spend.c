@@ -57,13 +57,13 @@ struct use {
     int64_t told;
 };
 
-static int put(const struct backend *backend, void *db, const struct row *row,
+static int put(const struct backend *backend, void *db, const struct run *row,
                const struct use *use, struct err *err)
 {
     struct maybe_int gpus = row->use.gpus.known ? row->use.gpus : row->machine.gpus;
     if (!gpus.known && !row->machine.gpu)
         gpus = some_int(0);
-    const char *project = row->project ? row->project : row_label(row, "project");
+    const char *project = row->project ? row->project : run_label(row, "project");
     struct number numbers[6];
     char started[CLOCK_ISO_BYTES];
     ledger_date(use->started, started);
@@ -89,10 +89,10 @@ static int put(const struct backend *backend, void *db, const struct row *row,
 }
 
 // "aws/p3.2xlarge@us-east-1:spot", as far as the record tells.
-static void offer_of(const struct row *row, struct buf *out)
+static void offer_of(const struct run *row, struct buf *out)
 {
-    const struct row_machine *m = &row->machine;
-    const char *label = row_label(row, "offer"), *kind = row_label(row, "price_kind");
+    const struct run_machine *m = &row->machine;
+    const char *label = run_label(row, "offer"), *kind = run_label(row, "price_kind");
     bool spot = kind && (strcmp(kind, "preemptible") == 0 || strcmp(kind, "spot") == 0);
     if (row->spent.offer || label) {
         buf_adds(out, row->spent.offer ? row->spent.offer : label);
@@ -114,7 +114,7 @@ static void offer_in(const char *source, struct buf *out)
         buf_add(out, colon + 2, (size_t)(end - colon) - 2);
 }
 
-static int put_attempt(const struct backend *backend, void *db, const struct row *row,
+static int put_attempt(const struct backend *backend, void *db, const struct run *row,
                        const struct run_attempt *a, int64_t told, struct err *err)
 {
     SCOPED(buf_release) struct buf id = {0}, offer = {0};
@@ -139,15 +139,7 @@ static int put_attempt(const struct backend *backend, void *db, const struct row
     return put(backend, db, row, &use, err);
 }
 
-static bool cost_corrected(const struct row *row)
-{
-    for (size_t i = 0; i < row->corrected.count; i++)
-        if (strcmp(row->corrected.items[i], "cost") == 0)
-            return true;
-    return false;
-}
-
-int spend_insert(const struct backend *backend, void *db, const struct row *row, struct err *err)
+int spend_insert(const struct backend *backend, void *db, const struct run *row, struct err *err)
 {
     const struct run_attempt *own = NULL;
     int64_t told = 0;
@@ -171,14 +163,14 @@ int spend_insert(const struct backend *backend, void *db, const struct row *row,
                             .ended = row->ended,
                             .host = row->host,
                             .offer = buf_str(&offer),
-                            .rate = row_label(row, "price_per_hour_usd"),
+                            .rate = run_label(row, "price_per_hour_usd"),
                             .resource = row->spent.resource,
                             .wall_ns = row->phases.wall_ns.known ? row->phases.wall_ns
                                                                  : ns_of(row->live.elapsed_s),
                             .boot_ns = ordered ? row->phases.boot_ns : (struct maybe_int){0},
                             .usd = usd,
                             .own = true,
-                            .corrected = cost_corrected(row),
+                            .corrected = run_corrected(row, "cost"),
                             .told = told};
     TRY(buf_check(&offer, err));
     return put(backend, db, row, &use, err);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/field.h"
 
+#include <assert.h>
 #include <float.h>
 #include <ctype.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -471,6 +473,58 @@ void record_release(const struct field *fields, void *record)
         }
     }
 }
+
+// ---- a part of a table
+
+// Whether one of the names is `path`, or below it.
+static bool is_named(const char *names, const char *path, bool *whole)
+{
+    size_t len = strlen(path);
+    for (size_t word; (word = strcspn(names, " ")) > 0; names += word, names += *names == ' ') {
+        *whole = word == len;
+        if (strncmp(names, path, len) == 0 && (*whole || names[len] == '.'))
+            return true;
+    }
+    return false;
+}
+
+// Adds the chosen ones of `of`, to which `path` leads, and what they lead to.
+static const struct field *choose(struct record_part *part, const struct field *of,
+                                  const char *path)
+{
+    char name[128];
+    bool whole;
+    struct field *first = &part->fields[part->count];
+    for (; of->name; of++) {
+        snprintf(name, sizeof name, "%s%s", path, of->name);
+        assert(part->count + 1 < sizeof part->fields / sizeof *part->fields);
+        if (is_named(part->members, name, &whole) != part->without)
+            part->fields[part->count++] = *of;
+    }
+    part->count++; // the end, whose name is null
+    for (struct field *f = first; f->name; f++) {
+        if (f->kind == FIELD_AMOUNT && part->any_amount)
+            f->range = &range_money;
+        snprintf(name, sizeof name, "%s%s", path, f->name);
+        if (f->sub && is_named(part->members, name, &whole) && !whole) {
+            snprintf(name, sizeof name, "%s%s.", path, f->name);
+            f->sub = choose(part, f->sub, name);
+        }
+    }
+    return first;
+}
+
+const struct field *record_part(struct record_part *part)
+{
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&making);
+    if (part->count == 0)
+        choose(part, part->of, "");
+    pthread_mutex_unlock(&making);
+    return part->fields;
+}
+
+// ---- texts and lists
 
 // Length of the character at `p`; 0 if invalid.
 static size_t next_character(const unsigned char *p, size_t left, uint32_t *c)

@@ -206,6 +206,19 @@ int record_to_line(const struct field *fields, const void *record, struct buf *o
 int record_from_json(const struct field *fields, json_t *json, void *record,
                      struct err *err) MUST_USE;
 
+// Some members of a record, to read them alone and fast: with a table that is made of `of` when it
+// is first asked for, by any thread. `members` names them with blanks between: "id machine.gpu"; an
+// object or list that is named is there with all it has.
+struct record_part {
+    const struct field *of;
+    const char *members;
+    bool without;             // all but these; outermost ones only
+    bool any_amount;          // amounts may be out of range: for who has to name those
+    struct field fields[128]; // the rest is record_part()'s
+    size_t count;
+};
+const struct field *record_part(struct record_part *part);
+
 // Copies a record into a zeroed one, which can be released even after a failure. Like JSON, it
 // leaves out numbers that are not finite.
 int record_copy(const struct field *fields, const void *record, void *copy,

@@ -222,53 +222,10 @@ bool run_stopped(const struct run *run)
 // ---- false figures of earlier builds
 
 // The members that tell whether a record has a fault.
-struct signs_account {
-    struct maybe_real busy_share, full_step_ms;
-};
-
-struct signs_use {
-    struct maybe_int gpus;
-    struct maybe_real other_cpu_percent;
-};
-
-struct signs {
-    char *schema;
-    struct signs_account account;
-    char *source;
-    struct maybe_real step_ms;
-    struct run_phases phases;
-    struct run_projection projection;
-    struct signs_use use;
-    LIST_OF(double) step_plot_ms;
-};
-
-#define T struct signs_account
-static const struct field signs_account_fields[] = {
-    FIELD(FIELD_REAL, T, busy_share, ""),
-    FIELD(FIELD_REAL, T, full_step_ms, ""),
-    FIELD_END,
-};
-#undef T
-#define T struct signs_use
-static const struct field signs_use_fields[] = {
-    FIELD(FIELD_INT, T, gpus, ""),
-    FIELD(FIELD_REAL, T, other_cpu_percent, ""),
-    FIELD_END,
-};
-#undef T
-#define T struct signs
-static const struct field signs_fields[] = {
-    FIELD(FIELD_TEXT, T, schema, ""),
-    FIELD_IN(T, account, signs_account_fields, ""),
-    FIELD(FIELD_TEXT, T, source, ""),
-    FIELD(FIELD_REAL, T, step_ms, ""),
-    FIELD_IN(T, phases, run_phase_fields, ""),
-    FIELD_IN(T, projection, run_projection_fields, ""),
-    FIELD_IN(T, use, signs_use_fields, ""),
-    FIELD(FIELD_REALS, T, step_plot_ms, ""),
-    FIELD_END,
-};
-#undef T
+static struct record_part signs_part = {
+    .of = run_fields,
+    .members = "schema account.busy_share account.full_step_ms source step_ms phases projection "
+               "use.gpus use.other_cpu_percent step_plot_ms"};
 
 static run_cost_fn *cost_again;
 
@@ -291,12 +248,12 @@ static int note(json_t *run, const char *what, struct err *err)
 // ---- boot and cost
 
 // Records without a schema are of that time, or of other programs.
-static bool is_old(const struct signs *s)
+static bool is_old(const struct run *s)
 {
     return !s->schema || strcmp(s->schema, RUN_SCHEMA) != 0;
 }
 
-static bool has_false_boot(const struct signs *s)
+static bool has_false_boot(const struct run *s)
 {
     return s->phases.boot_ns.known && is_old(s);
 }
@@ -351,7 +308,7 @@ static int set_cost(json_t *json, bool ended, struct err *err)
     return rc;
 }
 
-static int mend_boot(const struct signs *signs, json_t *run, struct err *err)
+static int mend_boot(const struct run *signs, json_t *run, struct err *err)
 {
     static const char *const bills[] = {"bill_usd", "projected_usd", "whole_usd"};
     (void)signs;
@@ -373,7 +330,7 @@ static int mend_boot(const struct signs *signs, json_t *run, struct err *err)
 
 // ---- the interval of a projection
 
-static bool has_reversed_interval(const struct signs *s)
+static bool has_reversed_interval(const struct run *s)
 {
     const struct run_projection *p = &s->projection;
     return p->low_s.known && p->high_s.known && p->low_s.v > p->high_s.v;
@@ -392,7 +349,7 @@ static int set_real(json_t *object, const char *key, double value, struct err *e
 
 // The lower end was the time that the sample had taken, the upper end that of a projection below
 // it. The whole takes at least as long as the sample; the upper end stays as far above it.
-static int mend_interval(const struct signs *signs, json_t *run, struct err *err)
+static int mend_interval(const struct run *signs, json_t *run, struct err *err)
 {
     (void)signs;
     json_t *p = json_object_get(run, "projection");
@@ -407,7 +364,7 @@ static int mend_interval(const struct signs *signs, json_t *run, struct err *err
 // The least that the whole can take: the sample without its start, and what was left at a tenth
 // less than its fastest stretch, or at half of that where other programs or parts not seen were in
 // the way. Earlier builds subtracted the scatter of a short sample without an end.
-static double least_s(const struct signs *s)
+static double least_s(const struct run *s)
 {
     const struct run_projection *p = &s->projection;
     double fastest = s->step_plot_ms.count > 0 ? (double)INFINITY : 0;
@@ -419,14 +376,14 @@ static double least_s(const struct signs *s)
     return p->after_s.v - p->load_s.v + share * (p->wall_s.v - p->after_s.v);
 }
 
-static bool has_impossible_interval(const struct signs *s)
+static bool has_impossible_interval(const struct run *s)
 {
     const struct run_projection *p = &s->projection;
     return is_old(s) && p->low_s.known && p->after_s.known && p->after_s.v <= p->wall_s.v &&
            p->low_s.v < least_s(s) && !has_reversed_interval(s);
 }
 
-static int raise_interval(const struct signs *signs, json_t *run, struct err *err)
+static int raise_interval(const struct run *signs, json_t *run, struct err *err)
 {
     TRY(set_real(json_object_get(run, "projection"), "low_s", least_s(signs), err));
     return note(run, "interval", err);
@@ -434,7 +391,7 @@ static int raise_interval(const struct signs *signs, json_t *run, struct err *er
 
 // ---- the GPU's account of a step
 
-static bool has_account_alone(const struct signs *s)
+static bool has_account_alone(const struct run *s)
 {
     return s->account.busy_share.known && !s->account.full_step_ms.known && is_old(s);
 }
@@ -463,7 +420,7 @@ static int replace_account(json_t *run, const json_t *before, const json_t *afte
 }
 
 // One that cannot be read stays as it is.
-static int mend_account(const struct signs *signs, json_t *json, struct err *err)
+static int mend_account(const struct run *signs, json_t *json, struct err *err)
 {
     (void)signs;
     struct run run = {0};
@@ -488,14 +445,14 @@ static int mend_account(const struct signs *signs, json_t *json, struct err *err
 
 // ---- epochs that are samples
 
-static bool is_mllog(const struct signs *s)
+static bool is_mllog(const struct run *s)
 {
     size_t len = s->source ? strlen(s->source) : 0;
     return is_old(s) && len > 7 && strcmp(s->source + len - 7, "(mllog)") == 0;
 }
 
 // No benchmark of MLPerf trains as many epochs, and none counts so few samples.
-static int mend_epochs(const struct signs *signs, json_t *run, struct err *err)
+static int mend_epochs(const struct run *signs, json_t *run, struct err *err)
 {
     (void)signs;
     json_t *list = json_object_get(run, "epoch_list"), *one;
@@ -516,15 +473,15 @@ static int mend_epochs(const struct signs *signs, json_t *run, struct err *err)
 // ---- all of them
 
 static const struct {
-    bool (*found)(const struct signs *signs);
-    int (*mend)(const struct signs *signs, json_t *run, struct err *err);
+    bool (*found)(const struct run *signs);
+    int (*mend)(const struct run *signs, json_t *run, struct err *err);
 } faults[] = {{has_false_boot, mend_boot},
               {has_reversed_interval, mend_interval},
               {has_impossible_interval, raise_interval},
               {has_account_alone, mend_account},
               {is_mllog, mend_epochs}};
 
-static int mend(const struct signs *signs, const char *text, size_t len, struct buf *out,
+static int mend(const struct run *signs, const char *text, size_t len, struct buf *out,
                 struct err *err)
 {
     json_error_t why = {0};
@@ -532,7 +489,7 @@ static int mend(const struct signs *signs, const char *text, size_t len, struct 
     int rc = 0;
     if (!run) // a failed allocation can look like bad syntax
         return json_error_code(&why) != json_error_numeric_overflow &&
-                       record_from_text(signs_fields, text, len, NULL, NULL) == 0
+                       record_from_text(record_part(&signs_part), text, len, NULL, NULL) == 0
                    ? err_memory(err)
                    : 0;
     for (size_t i = 0; i < sizeof faults / sizeof *faults && rc == 0; i++)
@@ -549,20 +506,20 @@ int run_correct(const char *text, size_t len, struct buf *out, struct err *err)
 {
     // No record of this build has a fault; this is how they begin.
     static const char sound[] = "{\"schema\":\"" RUN_SCHEMA "\"";
-    struct signs signs = {0};
+    struct run run = {0};
     if (len >= sizeof sound - 1 && memcmp(text, sound, sizeof sound - 1) == 0)
         return 0;
-    int rc = record_from_checked(signs_fields, text, len, &signs, NULL);
+    int rc = record_from_checked(record_part(&signs_part), text, len, &run, NULL);
     bool found = false;
     for (size_t i = 0; i < sizeof faults / sizeof *faults && rc == 0; i++)
-        found |= faults[i].found(&signs);
+        found |= faults[i].found(&run);
     if (rc == 0 && found)
-        rc = mend(&signs, text, len, out, err);
+        rc = mend(&run, text, len, out, err);
     else if (rc != ERR_MEMORY)
         rc = 0; // its reader says what is wrong
     else
         rc = err_memory(err);
-    record_release(signs_fields, &signs);
+    record_release(record_part(&signs_part), &run);
     return rc;
 }
 

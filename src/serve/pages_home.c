@@ -50,12 +50,12 @@ static int add_latest(void *arg, const char *id, const char *text, struct err *e
     struct latest *latest = arg;
     struct run run = {0};
     (void)id;
-    int rc = record_from_checked(run_list_fields, text, strlen(text), &run, err);
+    int rc = record_from_checked(record_part(&run_list_part), text, strlen(text), &run, err);
     if (rc == 0 && latest->table.count < LATEST)
         run_list_add(&latest->table, &run);
     if (rc == 0)
         rc = add_finding(latest, &run, err);
-    record_release(run_list_fields, &run);
+    record_release(record_part(&run_list_part), &run);
     return rc;
 }
 

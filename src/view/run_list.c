@@ -19,42 +19,12 @@
 
 enum { SPARKS_MOST = 32 };
 
-// Only the fields that a row shows.
-#define TEXT(type, member) FIELD(FIELD_TEXT, type, member, "")
-static const struct field place_fields[] = {
-    TEXT(struct run_machine, name), TEXT(struct run_machine, gpu),
-    TEXT(struct run_machine, instance_type), TEXT(struct run_machine, cpu), FIELD_END};
-static const struct field quality_fields[] = {
-    TEXT(struct run_quality, metric),
-    FIELD_NUMBER(FIELD_REAL, struct run_quality, value, &range_real, ""), FIELD_END};
-static const struct field use_fields[] = {
-    FIELD_NUMBER(FIELD_INT, struct run_use, gpus, &range_devices, ""), FIELD_END};
-static const struct field spent_fields[] = {
-    FIELD_NUMBER(FIELD_AMOUNT, struct run_spent, usd, &range_amount, ""), FIELD_END};
-const struct field run_list_fields[] = {
-    TEXT(struct run, id),
-    TEXT(struct run, started),
-    TEXT(struct run, name),
-    TEXT(struct run, workload),
-    TEXT(struct run, framework),
-    TEXT(struct run, engine),
-    FIELD_IN(struct run, machine, place_fields, ""),
-    TEXT(struct run, ended),
-    FIELD_IN(struct run, spent, spent_fields, ""),
-    FIELD(FIELD_BOOL, struct run, full, ""),
-    FIELD(FIELD_TEXTS, struct run, taints, ""),
-    FIELD_NUMBER(FIELD_INT, struct run, batch, &range_count, ""),
-    FIELD_NUMBER(FIELD_REAL, struct run, step_ms, &range_ms, ""),
-    FIELD_NUMBER(FIELD_REAL, struct run, test_accuracy, &range_share, ""),
-    FIELD_SUB(FIELD_LIST, struct run, quality, quality_fields, ""),
-    FIELD_IN(struct run, phases, run_phase_fields, ""),
-    FIELD_IN(struct run, steady, run_steady_fields, ""),
-    FIELD_IN(struct run, projection, run_projection_fields, ""),
-    FIELD_IN(struct run, use, use_fields, ""),
-    FIELD_NUMBER(FIELD_REALS, struct run, step_plot_ms, &range_ms, ""),
-    FIELD_END,
-};
-#undef TEXT
+struct record_part run_list_part = {
+    .of = run_fields,
+    .members = "id started name workload framework engine machine.name machine.gpu "
+               "machine.instance_type machine.cpu ended spent.usd full taints batch step_ms "
+               "test_accuracy quality.metric quality.value phases steady projection use.gpus "
+               "step_plot_ms"};
 
 // ---- rows
 
@@ -287,13 +257,14 @@ int run_list_record(struct run_list *list, const char *text, struct err *err)
         return 0;
     int rc = mask_stored(text, &masked, err);
     if (rc == 0)
-        rc = record_from_checked(run_list_fields, masked.len > 0 ? buf_str(&masked) : text,
+        rc = record_from_checked(record_part(&run_list_part),
+                                 masked.len > 0 ? buf_str(&masked) : text,
                                  masked.len > 0 ? masked.len : len, &run, err);
     if (rc == 0)
         run_list_add(list, &run);
     if (rc == 0 && list->made)
         keep_made(list, hash, len, start, times);
-    record_release(run_list_fields, &run);
+    record_release(record_part(&run_list_part), &run);
     buf_release(&masked);
     return rc;
 }

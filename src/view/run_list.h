@@ -39,7 +39,7 @@ struct run_list {
 };
 
 // Reads what a row shows; the caller releases it with this table.
-extern const struct field run_list_fields[];
+extern struct record_part run_list_part;
 void run_list_add(struct run_list *list, const struct run *run);
 // The same for a record as the ledger stores it, whose secrets it masks. ERR_FORMAT if it cannot be
 // read; then nothing is added.

@@ -62,7 +62,7 @@ static int put_record(struct site_job *job, const struct buf *text, struct err *
     struct run run = {0};
     char path[SITE_NAME_BYTES + 16], name[SITE_NAME_BYTES];
     size_t number = 0, before = job->ids.count;
-    int rc = record_from_text(run_list_fields, buf_str(text), text->len, &run, err);
+    int rc = record_from_text(record_part(&run_list_part), buf_str(text), text->len, &run, err);
     if (rc == 0 && !run.id)
         rc = err_set(err, ERR_FORMAT, "a record has no id");
     if (rc == 0)
@@ -74,7 +74,7 @@ static int put_record(struct site_job *job, const struct buf *text, struct err *
         if (rc == 0)
             rc = add_run(job, &run, err);
     }
-    record_release(run_list_fields, &run);
+    record_release(record_part(&run_list_part), &run);
     return rc;
 }
 

@@ -42,10 +42,10 @@ int site_rows(struct site_job *job, const size_t *numbers, size_t count, bool be
         struct run run = {0};
         rc = site_record(job, &job->runs[numbers[i]], &text, err);
         if (rc == 0)
-            rc = record_from_text(run_list_fields, buf_str(&text), text.len, &run, err);
+            rc = record_from_text(record_part(&run_list_part), buf_str(&text), text.len, &run, err);
         if (rc == 0)
             run_list_add(&list, &run);
-        record_release(run_list_fields, &run);
+        record_release(record_part(&run_list_part), &run);
     }
     if (rc == 0)
         run_list_show(out, &list);
@@ -125,11 +125,11 @@ static int list_json(struct site_job *job, size_t number, size_t pages, struct b
         struct run run = {0};
         rc = site_record(job, &job->runs[first + i], &text, err);
         if (rc == 0)
-            rc = record_from_text(run_list_fields, buf_str(&text), text.len, &run, err);
+            rc = record_from_text(record_part(&run_list_part), buf_str(&text), text.len, &run, err);
         buf_adds(out, i ? ",\n" : "\n");
         if (rc == 0)
-            rc = record_to_line(run_list_fields, &run, out, err);
-        record_release(run_list_fields, &run);
+            rc = record_to_line(record_part(&run_list_part), &run, out, err);
+        record_release(record_part(&run_list_part), &run);
     }
     buf_adds(out, "\n]}\n");
     buf_release(&text);

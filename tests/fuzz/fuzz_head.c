@@ -44,7 +44,7 @@ static bool is_timed(const char *text, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct row row, again;
+    struct run row, again;
     struct err err = {0}, ignored = {0};
     struct buf head = {0}, a = {0}, b = {0};
     char *text = strndup((const char *)data, size);

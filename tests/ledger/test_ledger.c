@@ -462,7 +462,7 @@ static void makes_heads(void **state)
         {"{\"id\":\"a\"}", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct row row;
+        struct run row;
         struct buf head = {0};
         struct err err = {0};
         const char *text = cases[i].text;
