@@ -11,10 +11,13 @@
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/err.h"
+#include "record/field.h"
+#include "tables/columns.h"
 #include "tables/files.h"
 #include "book/format.h"
 #include "book/stock.h"
 
+// Machine types, from share/devices/instances.csv.
 struct instance {
     char *provider, *name;
     char *accelerator;  // a GPU, or another accelerator
@@ -23,14 +26,19 @@ struct instance {
     int vcpus_milli, memory_mib;
 };
 
-struct instances;
+#define AT(member) offsetof(struct instance, member)
+static const struct column instance_columns[] = {
+    {"provider", COLUMN_STRING, AT(provider)},
+    {"name", COLUMN_STRING, AT(name)},
+    {"accelerator", COLUMN_STRING, AT(accelerator), COLUMN_EMPTY},
+    {"count", COLUMN_MILLI, AT(count_milli), COLUMN_EMPTY, NULL, 0, 1e6},
+    {"gpu_memory_gib", COLUMN_KIBI, AT(gpu_memory_mib), COLUMN_EMPTY, NULL, 0, 1e6},
+    {"vcpus", COLUMN_MILLI, AT(vcpus_milli), COLUMN_EMPTY, NULL, 0, 1e6},
+    {"memory_gib", COLUMN_KIBI, AT(memory_mib), COLUMN_EMPTY, NULL, 0, 1e6},
+    {0}};
+static const struct columns instance_table = {instance_columns, sizeof(struct instance), false,
+                                              NULL};
 
-int instances_open(struct instances **out, struct err *err) MUST_USE;
-void instances_close(struct instances *instances); // null is fine
-
-// Null if unknown; `instances` may be null.
-const struct instance *instance_find(const struct instances *instances, const char *provider,
-                                     const char *name);
 #define DAY_S   INT64_C(86400)
 #define SLACK_S DAY_S // clocks differ
 
@@ -44,10 +52,10 @@ struct changes {
     struct words words;
     struct change *items;
     size_t count, cap;
-    struct instances *instances; // null: not looked up
-    int64_t latest_s;            // a later time is a mistake
-    int64_t first_s, last_s;     // of all of them
-    struct image_change *series; // room for one machine in one zone
+    LIST_OF(struct instance) instances; // empty: not looked up
+    int64_t latest_s;                   // a later time is a mistake
+    int64_t first_s, last_s;            // of all of them
+    struct image_change *series;        // room for one machine in one zone
 };
 
 static const char *const table_columns[] = {"timestamp", "availability_zone", "instance_type",
@@ -400,6 +408,16 @@ static int add_prices(struct import *im, const struct changes *c, size_t from, s
     return stock_add_series(im->stock, offer, c->series, to - from, c->first_s, c->last_s + 1, err);
 }
 
+static const struct instance *find_instance(const struct changes *c, const char *name)
+{
+    for (size_t i = 0; i < c->instances.count; i++) {
+        const struct instance *one = &c->instances.items[i];
+        if (strcmp(one->name, name) == 0 && strcmp(one->provider, "aws") == 0)
+            return one;
+    }
+    return NULL;
+}
+
 // The changes of one machine in one zone.
 static int add_machine(struct import *im, const struct changes *c, size_t from, size_t to,
                        struct err *err)
@@ -412,7 +430,7 @@ static int add_machine(struct import *im, const struct changes *c, size_t from, 
     region_of(offer.zone, region);
     offer.region = region;
     offer.kind = OFFER_SPOT;
-    const struct instance *machine = instance_find(c->instances, "aws", offer.name);
+    const struct instance *machine = find_instance(c, offer.name);
     if (machine && format_is_other(machine->accelerator)) {
         for (size_t i = from; i < to; i++)
             format_left_out(im, 0, "an accelerator that is not a GPU", offer.name);
@@ -432,11 +450,14 @@ static int add_machine(struct import *im, const struct changes *c, size_t from, 
 static int read_history(struct import *im, struct err *err)
 {
     struct changes c = {.latest_s = clock_date_s() + SLACK_S};
+    SCOPED(buf_release) struct buf types = {0};
     bool table =
         !strchr("{[", im->text[strspn(im->text, " \t\r\n")]); // an empty file is not a table
     int rc = table ? read_csv(im, &c, err) : read_json(im, &c, err);
     if (rc == 0 && im->devices)
-        rc = instances_open(&c.instances, err);
+        rc = files_shipped("devices/instances.csv", &types, err);
+    if (rc == 0 && im->devices)
+        rc = columns_load(&instance_table, buf_str(&types), false, &c.instances, NULL, err);
     if (rc == 0 && !(c.series = malloc((c.count + 1) * sizeof *c.series)))
         rc = err_memory(err);
     if (c.count > 0)
@@ -449,7 +470,7 @@ static int read_history(struct import *im, struct err *err)
         rc = add_machine(im, &c, i, end, err);
     }
     im->report->day = c.count > 0 ? (int)(c.last_s / DAY_S) : im->day;
-    instances_close(c.instances);
+    columns_release(&instance_table, &c.instances);
     words_release(&c.words);
     free(c.items);
     free(c.series);
@@ -462,77 +483,3 @@ const struct price_format format_aws_spot = {
     .read = read_history,
     .streams = true,
 };
-
-struct instances {
-    struct instance *items;
-    size_t count, cap;
-};
-
-enum { PROVIDER, NAME, ACCELERATOR, COUNT, GPU_MEMORY, VCPUS, MEMORY, COLUMNS };
-static const char *const columns[COLUMNS] = {"provider",       "name",  "accelerator", "count",
-                                             "gpu_memory_gib", "vcpus", "memory_gib"};
-
-static int add_row(struct instances *all, const struct csv *csv, const int *at, struct err *err)
-{
-    const char *provider, *name, *accelerator;
-    struct instance one = {0};
-    TRY(FORMAT_FIELDS(csv, at, err, {PROVIDER, .word = &provider}, {NAME, .word = &name},
-                      {ACCELERATOR, .word = &accelerator}, {COUNT, .milli = &one.count_milli},
-                      {GPU_MEMORY, .gib = &one.gpu_memory_mib}, {VCPUS, .milli = &one.vcpus_milli},
-                      {MEMORY, .gib = &one.memory_mib}));
-    TRY(array_grow(&all->items, all->count, &all->cap, sizeof *all->items, err));
-    one.provider = strdup(provider);
-    one.name = strdup(name);
-    one.accelerator = strdup(accelerator);
-    all->items[all->count++] = one; // now owned by `all`
-    return one.provider && one.name && one.accelerator ? 0 : err_memory(err);
-}
-
-static int read_table(struct instances *all, const char *path, struct err *err)
-{
-    struct csv csv;
-    int at[COLUMNS];
-    TRY(csv_open(&csv, path, NULL, err));
-    int rc = csv_find(&csv, columns, COLUMNS, COLUMNS, at, err);
-    while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
-        rc = add_row(all, &csv, at, err);
-    csv_release(&csv);
-    return rc;
-}
-
-int instances_open(struct instances **out, struct err *err)
-{
-    struct instances *all = calloc(1, sizeof *all);
-    SCOPED(buf_release) struct buf path = {0};
-    *out = NULL;
-    int rc = all ? files_shipped("devices/instances.csv", &path, err) : err_memory(err);
-    if (rc == 0)
-        rc = read_table(all, buf_str(&path), err);
-    if (rc == 0)
-        *out = all;
-    else
-        instances_close(all);
-    return rc;
-}
-
-void instances_close(struct instances *all)
-{
-    if (!all)
-        return;
-    for (size_t i = 0; i < all->count; i++) {
-        free(all->items[i].provider);
-        free(all->items[i].name);
-        free(all->items[i].accelerator);
-    }
-    free(all->items);
-    free(all);
-}
-
-const struct instance *instance_find(const struct instances *all, const char *provider,
-                                     const char *name)
-{
-    for (size_t i = 0; all && i < all->count; i++)
-        if (strcmp(all->items[i].name, name) == 0 && strcmp(all->items[i].provider, provider) == 0)
-            return &all->items[i];
-    return NULL;
-}

@@ -15,6 +15,7 @@
 #include "cmd/table.h"
 #include "fleet/dispatch.h"
 #include "bill/market.h"
+#include "record/read.h"
 
 enum { TASKS_SHOWN = 60 };
 
@@ -58,8 +59,7 @@ static void add_result(const struct task *task, struct ledger *ledger, struct bu
     if (task->now.records.count == 0 ||
         ledger_find(ledger, task->now.records.items[0], &text, &why) != 0)
         goto out;
-    json_t *json = json_loadb(buf_str(&text), text.len, 0, NULL);
-    if (json && record_from_json(run_fields, json, &run, &why) == 0) {
+    if (record_from_text(run_fields, buf_str(&text), text.len, &run, &why) == 0) {
         char quality[RUN_QUALITY_BYTES];
         run_quality_words(&run, quality);
         buf_adds(out, quality);
@@ -69,7 +69,6 @@ static void add_result(const struct task *task, struct ledger *ledger, struct bu
         if (!*quality && !run.last_loss.known && run.step_ms.known)
             buf_printf(out, "%s a step", units_step(run.step_ms.v).s);
     }
-    json_decref(json);
 out:
     record_release(run_fields, &run);
     buf_release(&text);

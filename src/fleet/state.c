@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "record/read.h"
 
 enum { PLAN_MOST = 1 << 30, ID_LETTERS = 8 };
 #define LOCK_WAIT_NS NS_PER_S
@@ -117,8 +118,7 @@ int state_apply(struct dispatch *dispatch, const char *line, size_t len, struct 
 {
     struct task_now now = {0};
     struct err why = {0};
-    json_auto_t *json = json_loadb(line, len, 0, NULL);
-    int rc = json ? record_from_json(task_now_fields, json, &now, &why) : ERR_FORMAT;
+    int rc = record_from_text(task_now_fields, line, len, &now, &why);
     int64_t number = rc == 0 && now.number.known ? now.number.v : 0;
     if (number >= 1 && (uint64_t)number <= dispatch->tasks.count) {
         struct task *task = &dispatch->tasks.items[number - 1];
@@ -165,11 +165,8 @@ static int read_plan(struct state *state, struct err *err)
     SCOPED(buf_release) struct buf path = {0}, text = {.max = PLAN_MOST};
     path_of(state, "plan.json", &path);
     int rc = fs_read(buf_str(&path), PLAN_MOST, &text, err);
-    json_t *json = rc == 0 ? json_loadb(buf_str(&text), text.len, 0, NULL) : NULL;
     if (rc == 0)
-        rc = json ? record_from_json(dispatch_fields, json, &state->dispatch, err)
-                  : err_set(err, ERR_FORMAT, "it is not JSON");
-    json_decref(json);
+        rc = record_from_text(dispatch_fields, buf_str(&text), text.len, &state->dispatch, err);
     if (rc == 0)
         rc = check_plan(&state->dispatch, err);
     if (rc != 0)

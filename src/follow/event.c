@@ -15,7 +15,7 @@
 
 void event_release(struct event *event)
 {
-    json_decref(event->about);
+    free(event->about);
     event->about = NULL;
 }
 
@@ -232,8 +232,8 @@ static bool event_fill(const json_t *json, struct event *event)
     if (!good || (about && !json_is_object(about)))
         return false;
     event->begins = event->phase.known;
-    event->about = json_incref(about);
-    return true;
+    event->about = about ? json_dumps(about, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    return !about || event->about;
 }
 
 static enum event_result read_json(const char *line, size_t len, struct event *event)

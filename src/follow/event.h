@@ -78,7 +78,7 @@ struct event {
 
     const char *source; // the format, to show ("Keras"); null: its reader's name
 
-    json_t *about; // members of the run's record, or null; owns a reference
+    char *about; // members of the run's record as a JSON object, or null
 };
 void event_release(struct event *event);
 

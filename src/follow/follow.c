@@ -8,6 +8,7 @@
 #include "ledger/mlperf.h"
 #include "follow/formats.h"
 #include "follow/track.h"
+#include "record/read.h"
 
 struct follow_figures {
     struct run *run;
@@ -143,10 +144,10 @@ static void move_text(char **to, char **from)
 
 // Members of the record that the program tells; those of the whole training go to `told`, which the
 // caller releases (record_release). False if they cannot be read.
-static bool figures_about(struct follow_figures *f, json_t *json, struct run *told)
+static bool figures_about(struct follow_figures *f, const char *json, struct run *told)
 {
     struct run *run = f->run;
-    if (record_from_json(run_fields, json, told, NULL) != 0)
+    if (record_from_text(run_fields, json, strlen(json), told, NULL) != 0)
         return false;
     move_text(&run->precision, &told->precision);
     move_text(&run->net, &told->net);
@@ -442,7 +443,7 @@ static void note_malformed(struct follow *f, const char *line, size_t len)
 }
 
 // The program's description of itself.
-static bool apply_about(struct follow *f, json_t *json)
+static bool apply_about(struct follow *f, const char *json)
 {
     struct run told = {0};
     bool good = figures_about(&f->figures, json, &told);

@@ -114,8 +114,22 @@ struct ledger {
     bool only_look;   // nothing is delivered
 };
 
+// Runs one statement: without values, with VALUES(...) for $1, $2, ... (`changed` is optional), and
+// for its rows, after ledger_connect().
 int ledger_sql(struct ledger *ledger, const char *text, struct err *err) MUST_USE;
-int ledger_begin(struct ledger *ledger, struct err *err) MUST_USE; // a transaction that writes
+int ledger_do(struct ledger *ledger, const char *text, const char *const *values, size_t count,
+              int64_t *changed, struct err *err) MUST_USE;
+int ledger_rows(struct ledger *ledger, const char *text, const char *const *values, size_t count,
+                backend_row_fn *row, void *arg, struct err *err) MUST_USE;
+#define VALUES(...)                                                                                \
+    (const char *const[]){__VA_ARGS__},                                                            \
+        sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)
+#define NO_VALUES NULL, 0
+
+// A transaction that writes. Its end commits if `rc`, what was done in it, is 0, and otherwise
+// takes all of it back.
+int ledger_begin(struct ledger *ledger, struct err *err) MUST_USE;
+int ledger_commit(struct ledger *ledger, int rc, struct err *err) MUST_USE;
 void ledger_roll_back(struct ledger *ledger);
 
 // The date in the ledger's format, in which strings sort by time; "" if there is none.
@@ -129,8 +143,7 @@ struct ledger_visit {
 };
 
 // The rows of fare_spend of a record that was added, in the open transaction.
-int spend_insert(const struct backend *backend, void *db, const struct run *row,
-                 struct err *err) MUST_USE;
+int spend_insert(struct ledger *ledger, const struct run *row, struct err *err) MUST_USE;
 
 // ==== query ====
 // A filter (ledger.h) as SQL, with its values. Internal to the ledger.
@@ -169,7 +182,6 @@ void query_release(struct ledger_query *query);
 
 // Brings the database to SCHEMA_VERSION in one transaction. A newer one is ERR_FORMAT and stays
 // unchanged.
-int schema_migrate(const struct backend *backend, void *db, const char *name,
-                   struct err *err) MUST_USE;
+int schema_migrate(struct ledger *ledger, struct err *err) MUST_USE;
 
 #endif

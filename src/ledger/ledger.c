@@ -105,7 +105,20 @@ size_t ledger_spooled(const struct ledger *ledger, const char **dir)
 
 int ledger_sql(struct ledger *ledger, const char *text, struct err *err)
 {
-    return ledger->place.backend->run(ledger->db, text, NULL, 0, NULL, NULL, NULL, err);
+    return ledger_do(ledger, text, NO_VALUES, NULL, err);
+}
+
+int ledger_do(struct ledger *ledger, const char *text, const char *const *values, size_t count,
+              int64_t *changed, struct err *err)
+{
+    return ledger->place.backend->run(ledger->db, text, values, count, NULL, NULL, changed, err);
+}
+
+int ledger_rows(struct ledger *ledger, const char *text, const char *const *values, size_t count,
+                backend_row_fn *row, void *arg, struct err *err)
+{
+    TRY(ledger_connect(ledger, NULL, err));
+    return ledger->place.backend->run(ledger->db, text, values, count, row, arg, NULL, err);
 }
 
 int ledger_begin(struct ledger *ledger, struct err *err)
@@ -118,6 +131,15 @@ void ledger_roll_back(struct ledger *ledger)
     struct err ignored = {0};
     if (ledger->db && ledger_sql(ledger, "ROLLBACK", &ignored) != 0)
         return; // the connection was lost, and its transaction with it
+}
+
+int ledger_commit(struct ledger *ledger, int rc, struct err *err)
+{
+    if (rc == 0)
+        rc = ledger_sql(ledger, "COMMIT", err);
+    if (rc != 0)
+        ledger_roll_back(ledger);
+    return rc;
 }
 
 // ---- writing
@@ -146,13 +168,12 @@ static int insert_labels(struct ledger *ledger, const struct run *row, struct er
 {
     for (size_t i = 0; i < row->labels.count; i++) {
         const struct run_label *label = &row->labels.items[i];
-        const char *values[] = {label->key, label->value ? label->value : "", row->id};
         if (label->key)
-            TRY(ledger->place.backend->run(
-                ledger->db,
-                "INSERT INTO fare_label (name, value, run) VALUES ($1, $2, $3) "
-                "ON CONFLICT DO NOTHING",
-                values, 3, NULL, NULL, NULL, err));
+            TRY(ledger_do(ledger,
+                          "INSERT INTO fare_label (name, value, run) VALUES ($1, $2, $3) "
+                          "ON CONFLICT DO NOTHING",
+                          VALUES(label->key, label->value ? label->value : "", row->id), NULL,
+                          err));
     }
     return 0;
 }
@@ -163,10 +184,8 @@ static int insert_head(struct ledger *ledger, const struct run *row, const char 
     SCOPED(buf_release) struct buf head = {0};
     if (!row_head(row, text, strlen(text), &head))
         return 0;
-    const char *const values[] = {row->id, buf_str(&head)};
     TRY(buf_check(&head, err));
-    return ledger->place.backend->run(ledger->db, SCHEMA_INSERT_HEAD, values, 2, NULL, NULL, NULL,
-                                      err);
+    return ledger_do(ledger, SCHEMA_INSERT_HEAD, VALUES(row->id, buf_str(&head)), NULL, err);
 }
 
 static const char *or_empty(const char *text)
@@ -203,18 +222,18 @@ static int insert(struct ledger *ledger, const struct run *row, const char *text
            has_steady ? row->steady.step_ms.v : row->step_ms.v, &values[8]);
     number(wall, has_wall, wall_s, &values[9]);
     int64_t changed = 0;
-    TRY(ledger->place.backend->run(
-        ledger->db,
+    TRY(ledger_do(
+        ledger,
         "INSERT INTO fare_run (id, started, name, workload, framework, ended, machine, gpu, "
         "step_ms, wall_s, record) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
         "ON CONFLICT DO NOTHING",
-        values, sizeof values / sizeof *values, NULL, NULL, &changed, err));
+        values, sizeof values / sizeof *values, &changed, err));
     *added = changed > 0;
     if (!*added)
         return 0;
     TRY(insert_labels(ledger, row, err));
     TRY(insert_head(ledger, row, text, err));
-    return spend_insert(ledger->place.backend, ledger->db, row, err);
+    return spend_insert(ledger, row, err);
 }
 
 static int insert_one(struct ledger *ledger, const struct run *row, const char *text, bool *added,
@@ -222,12 +241,8 @@ static int insert_one(struct ledger *ledger, const struct run *row, const char *
 {
     *added = false;
     TRY(ledger_begin(ledger, err));
-    int rc = insert(ledger, row, text, added, err);
-    if (rc == 0)
-        rc = ledger_sql(ledger, "COMMIT", err);
-    if (rc != 0)
-        ledger_roll_back(ledger);
-    return rc == 0 ? check_file(ledger, err) : rc;
+    TRY(ledger_commit(ledger, insert(ledger, row, text, added, err), err));
+    return check_file(ledger, err);
 }
 
 static void say_killed(const struct run *row, struct buf *says)
@@ -317,7 +332,7 @@ static int open_in(struct ledger *ledger, const char *where, struct err *err)
     }
     int rc = place->backend->open(where, place->name, &ledger->db, err);
     if (rc == 0)
-        rc = schema_migrate(place->backend, ledger->db, place->name, err);
+        rc = schema_migrate(ledger, err);
     if (rc != 0)
         ledger_disconnect(ledger);
     else if (file)
@@ -519,13 +534,9 @@ int ledger_import_add(struct ledger *ledger, const char *text, size_t len, bool 
 
 int ledger_import_end(struct ledger *ledger, struct err *err)
 {
-    int rc = ledger_sql(ledger, "COMMIT", err);
-    if (rc != 0) {
-        ledger_import_abandon(ledger);
-        return rc;
-    }
+    int rc = ledger_commit(ledger, 0, err);
     bulk_end(ledger);
-    return check_file(ledger, err);
+    return rc == 0 ? check_file(ledger, err) : rc;
 }
 
 void ledger_import_abandon(struct ledger *ledger)

@@ -270,8 +270,7 @@ int ledger_each(struct ledger *ledger, const struct ledger_filter *filter, ledge
         rc = query_check(&q, err);
     struct ledger_visit v = {visit, arg, filter->stored};
     if (rc == 0)
-        rc = ledger->place.backend->run(ledger->db, buf_str(&q.sql), q.values, q.count,
-                                        visit_record, &v, NULL, err);
+        rc = ledger_rows(ledger, buf_str(&q.sql), q.values, q.count, visit_record, &v, err);
     query_release(&q);
     return rc;
 }
@@ -327,8 +326,7 @@ int ledger_counts(struct ledger *ledger, ledger_count_fn *visit, void *arg, stru
                               "framework, ended, COUNT(*) "
                               "FROM fare_run GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC, 1, 2, 3, 4";
     struct counting counting = {visit, arg};
-    TRY(ledger_connect(ledger, NULL, err));
-    return ledger->place.backend->run(ledger->db, sql, NULL, 0, visit_count, &counting, NULL, err);
+    return ledger_rows(ledger, sql, NO_VALUES, visit_count, &counting, err);
 }
 
 static int add_stamp(void *arg, const char *const *values, struct err *err)
@@ -339,9 +337,8 @@ static int add_stamp(void *arg, const char *const *values, struct err *err)
 
 int ledger_stamp(struct ledger *ledger, struct buf *stamp, struct err *err)
 {
-    TRY(ledger_connect(ledger, NULL, err));
-    return ledger->place.backend->run(ledger->db, "SELECT COUNT(*), MAX(id) FROM fare_run", NULL, 0,
-                                      add_stamp, stamp, NULL, err);
+    return ledger_rows(ledger, "SELECT COUNT(*), MAX(id) FROM fare_run", NO_VALUES, add_stamp,
+                       stamp, err);
 }
 
 // ==== lookup ====
@@ -367,13 +364,6 @@ static int add_match(void *arg, const char *const *values, struct err *err)
     return buf_check(&found->second, err);
 }
 
-static int query(struct ledger *ledger, const char *statement, const char *const *values,
-                 size_t count, struct found *found, struct err *err)
-{
-    return ledger->place.backend->run(ledger->db, statement, values, count, add_match, found, NULL,
-                                      err);
-}
-
 // A LIKE pattern: `before`, then the word, then anything.
 static int pattern_of(const char *before, const char *word, struct buf *out, struct err *err)
 {
@@ -392,18 +382,18 @@ static int find_by_id(struct ledger *ledger, const char *word, struct found *fou
     TRY(buf_check(&end, err));
     TRY(pattern_of("%Z-", word, &dated, err));
     TRY(pattern_of("import-", word, &imported, err));
-    TRY(query(ledger, "SELECT id, record FROM fare_run WHERE id = $1", &word, 1, found, err));
-    const char *range[] = {word, buf_str(&end)};
+    TRY(ledger_rows(ledger, "SELECT id, record FROM fare_run WHERE id = $1", VALUES(word),
+                    add_match, found, err));
     if (found->count == 0)
-        TRY(query(ledger,
-                  "SELECT id, record FROM fare_run WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2",
-                  range, 2, found, err));
-    const char *patterns[] = {buf_str(&dated), buf_str(&imported)};
+        TRY(ledger_rows(
+            ledger,
+            "SELECT id, record FROM fare_run WHERE id >= $1 AND id < $2 ORDER BY id LIMIT 2",
+            VALUES(word, buf_str(&end)), add_match, found, err));
     if (found->count == 0 && strlen(word) >= 4)
-        TRY(query(ledger,
-                  "SELECT id, record FROM fare_run WHERE id LIKE $1 ESCAPE '!' OR id LIKE $2 "
-                  "ESCAPE '!' ORDER BY id LIMIT 2",
-                  patterns, 2, found, err));
+        TRY(ledger_rows(ledger,
+                        "SELECT id, record FROM fare_run WHERE id LIKE $1 ESCAPE '!' OR id LIKE $2 "
+                        "ESCAPE '!' ORDER BY id LIMIT 2",
+                        VALUES(buf_str(&dated), buf_str(&imported)), add_match, found, err));
     if (found->count > 1) {
         err_set(err, ERR_USAGE, "several runs start with '%s': %s, %s, ...", word,
                 buf_str(&found->id), buf_str(&found->second));
@@ -445,18 +435,18 @@ static int name_out_of_range(struct buf *text, size_t before, struct err *err)
 int ledger_find(struct ledger *ledger, const char *word, struct buf *text, struct err *err)
 {
     SCOPED(found_release) struct found found = {0};
-    TRY(ledger_connect(ledger, NULL, err));
     bool last = strcmp(word, "last") == 0;
     if (last)
-        TRY(query(ledger, "SELECT id, record FROM fare_run ORDER BY started DESC, id DESC LIMIT 1",
-                  NULL, 0, &found, err));
+        TRY(ledger_rows(ledger,
+                        "SELECT id, record FROM fare_run ORDER BY started DESC, id DESC LIMIT 1",
+                        NO_VALUES, add_match, &found, err));
     else
         TRY(find_by_id(ledger, word, &found, err));
     if (found.count == 0 && !last)
-        TRY(query(ledger,
-                  "SELECT id, record FROM fare_run WHERE name = $1 "
-                  "ORDER BY started DESC, id DESC LIMIT 1",
-                  &word, 1, &found, err));
+        TRY(ledger_rows(ledger,
+                        "SELECT id, record FROM fare_run WHERE name = $1 "
+                        "ORDER BY started DESC, id DESC LIMIT 1",
+                        VALUES(word), add_match, &found, err));
     if (found.count == 0 && last) {
         err_set(err, ERR_MISSING, "the ledger has no runs yet");
         return err_hint(err, "'fare run mlp' makes one");
@@ -482,40 +472,27 @@ static int count_row(void *arg, const char *const *values, struct err *err)
 int ledger_has(struct ledger *ledger, const char *id, bool *has, struct err *err)
 {
     *has = false;
-    TRY(ledger_connect(ledger, NULL, err));
-    return ledger->place.backend->run(ledger->db, "SELECT id FROM fare_run WHERE id = $1", &id, 1,
-                                      count_row, has, NULL, err);
+    return ledger_rows(ledger, "SELECT id FROM fare_run WHERE id = $1", VALUES(id), count_row, has,
+                       err);
 }
 
 int ledger_delete(struct ledger *ledger, const char *word, struct buf *id, struct err *err)
 {
     SCOPED(found_release) struct found found = {0};
-    int rc = ledger_connect(ledger, NULL, err);
-    if (rc == 0)
-        rc = find_by_id(ledger, word, &found, err);
-    if (rc == 0 && found.count == 0)
-        rc = missing(word, err);
-    const char *value = buf_str(&found.id);
-    if (rc == 0)
-        rc = ledger_begin(ledger, err);
-    if (rc == 0) {
-        static const char *const statements[] = {
-            "DELETE FROM fare_run WHERE id = $1", "DELETE FROM fare_label WHERE run = $1",
-            "DELETE FROM fare_head WHERE run = $1", "DELETE FROM fare_quote WHERE run = $1",
-            "DELETE FROM fare_spend WHERE run = $1"};
-        for (size_t i = 0; i < sizeof statements / sizeof *statements && rc == 0; i++)
-            rc = ledger->place.backend->run(ledger->db, statements[i], &value, 1, NULL, NULL, NULL,
-                                            err);
-        if (rc == 0)
-            rc = ledger_sql(ledger, "COMMIT", err);
-        if (rc != 0)
-            ledger_roll_back(ledger);
-    }
-    if (rc == 0 && id) {
-        buf_adds(id, value);
-        rc = buf_check(id, err);
-    }
-    return rc;
+    static const char *const statements[] = {
+        "DELETE FROM fare_run WHERE id = $1", "DELETE FROM fare_label WHERE run = $1",
+        "DELETE FROM fare_head WHERE run = $1", "DELETE FROM fare_quote WHERE run = $1",
+        "DELETE FROM fare_spend WHERE run = $1"};
+    TRY(find_by_id(ledger, word, &found, err));
+    TRY(found.count > 0 ? ledger_begin(ledger, err) : missing(word, err));
+    int rc = 0;
+    for (size_t i = 0; i < sizeof statements / sizeof *statements && rc == 0; i++)
+        rc = ledger_do(ledger, statements[i], VALUES(buf_str(&found.id)), NULL, err);
+    TRY(ledger_commit(ledger, rc, err));
+    if (!id)
+        return 0;
+    buf_adds(id, buf_str(&found.id));
+    return buf_check(id, err);
 }
 
 // ---- quotes
@@ -523,32 +500,21 @@ int ledger_delete(struct ledger *ledger, const char *word, struct buf *id, struc
 int ledger_pin(struct ledger *ledger, const char *run, const char *made, const char *text,
                struct err *err)
 {
-    const char *key[] = {run, made}, *row[] = {run, made, text};
-    int rc = ledger_connect(ledger, NULL, err);
+    TRY(ledger_connect(ledger, NULL, err));
+    TRY(ledger_begin(ledger, err));
+    int rc = ledger_do(ledger, "DELETE FROM fare_quote WHERE run = $1 AND made = $2",
+                       VALUES(run, made), NULL, err);
     if (rc == 0)
-        rc = ledger_begin(ledger, err);
-    if (rc != 0)
-        return rc;
-    const struct backend *backend = ledger->place.backend;
-    rc = backend->run(ledger->db, "DELETE FROM fare_quote WHERE run = $1 AND made = $2", key, 2,
-                      NULL, NULL, NULL, err);
-    if (rc == 0)
-        rc = backend->run(ledger->db,
-                          "INSERT INTO fare_quote (run, made, record) VALUES ($1, $2, $3)", row, 3,
-                          NULL, NULL, NULL, err);
-    if (rc == 0)
-        rc = ledger_sql(ledger, "COMMIT", err);
-    if (rc != 0)
-        ledger_roll_back(ledger);
-    return rc;
+        rc = ledger_do(ledger, "INSERT INTO fare_quote (run, made, record) VALUES ($1, $2, $3)",
+                       VALUES(run, made, text), NULL, err);
+    return ledger_commit(ledger, rc, err);
 }
 
 int ledger_pinned(struct ledger *ledger, const char *run, ledger_visit_fn *visit, void *arg,
                   struct err *err)
 {
     struct ledger_visit v = {visit, arg};
-    TRY(ledger_connect(ledger, NULL, err));
-    return ledger->place.backend->run(
-        ledger->db, "SELECT made, record FROM fare_quote WHERE run = $1 ORDER BY made DESC", &run,
-        1, ledger_visit_row, &v, NULL, err);
+    return ledger_rows(ledger,
+                       "SELECT made, record FROM fare_quote WHERE run = $1 ORDER BY made DESC",
+                       VALUES(run), ledger_visit_row, &v, err);
 }

@@ -454,15 +454,16 @@ static const char *const version_7[] = {
     "DELETE FROM fare_spend",
     NULL,
 };
-static int fill_heads(const struct backend *backend, void *db, struct err *err);
-static int fill_spend(const struct backend *backend, void *db, struct err *err);
-
 static const struct {
     const char *const *statements;
-    int (*fill)(const struct backend *backend, void *db, struct err *err); // (optional) then
-} versions[SCHEMA_VERSION] = {{version_1, NULL},       {version_2, NULL}, {version_3, NULL},
-                              {version_4, fill_heads}, {version_5, NULL}, {version_6, fill_heads},
-                              {version_7, fill_spend}};
+    bool heads, spend; // made then, for the runs that are there
+} versions[SCHEMA_VERSION] = {{version_1},
+                              {version_2},
+                              {version_3},
+                              {version_4, .heads = true},
+                              {version_5},
+                              {version_6, .heads = true},
+                              {version_7, .spend = true}};
 
 static int read_number(void *arg, const char *const *values, struct err *err)
 {
@@ -480,23 +481,19 @@ static int set_true(void *arg, const char *const *values, struct err *err)
     return 0;
 }
 
-static int read_version(const struct backend *backend, void *db, int64_t *version, struct err *err)
+static int read_version(struct ledger *ledger, int64_t *version, struct err *err)
 {
+    const struct backend *backend = ledger->place.backend;
     bool there = false;
     *version = 0;
-    TRY(backend->run(db, backend->has_schema, NULL, 0, set_true, &there, NULL, err));
+    TRY(backend->run(ledger->db, backend->has_schema, NO_VALUES, set_true, &there, NULL, err));
     if (there)
-        TRY(backend->run(db, "SELECT version FROM fare_schema", NULL, 0, read_number, version, NULL,
-                         err));
-    return 0;
-}
-
-static int check(int64_t version, const char *name, struct err *err)
-{
-    if (version >= 0 && version <= SCHEMA_VERSION)
+        TRY(backend->run(ledger->db, "SELECT version FROM fare_schema", NO_VALUES, read_number,
+                         version, NULL, err));
+    if (*version >= 0 && *version <= SCHEMA_VERSION)
         return 0;
-    err_set(err, ERR_FORMAT, "the ledger %s has schema %lld; this fare supports up to %d", name,
-            (long long)version, SCHEMA_VERSION);
+    err_set(err, ERR_FORMAT, "the ledger %s has schema %lld; this fare supports up to %d",
+            ledger->place.name, (long long)*version, SCHEMA_VERSION);
     return err_hint(err, "a newer fare wrote it: update this one, or name another with --ledger");
 }
 
@@ -520,25 +517,24 @@ static void spell(const struct backend *backend, const char *statement, struct b
     }
 }
 
-static int apply(const struct backend *backend, void *db, const char *const *statements,
-                 struct err *err)
+static int apply(struct ledger *ledger, const char *const *statements, struct err *err)
 {
     for (; *statements; statements++) {
         SCOPED(buf_release) struct buf sql = {0};
-        spell(backend, *statements, &sql);
+        spell(ledger->place.backend, *statements, &sql);
         TRY(buf_check(&sql, err));
-        TRY(backend->run(db, buf_str(&sql), NULL, 0, NULL, NULL, NULL, err));
+        TRY(ledger_sql(ledger, buf_str(&sql), err));
     }
     return 0;
 }
 
-static int set_version(const struct backend *backend, void *db, struct err *err)
+static int set_version(struct ledger *ledger, struct err *err)
 {
     SCOPED(buf_release) struct buf sql = {0};
-    TRY(backend->run(db, "DELETE FROM fare_schema", NULL, 0, NULL, NULL, NULL, err));
+    TRY(ledger_sql(ledger, "DELETE FROM fare_schema", err));
     buf_printf(&sql, "INSERT INTO fare_schema (version) VALUES (%d)", SCHEMA_VERSION);
     TRY(buf_check(&sql, err));
-    return backend->run(db, buf_str(&sql), NULL, 0, NULL, NULL, NULL, err);
+    return ledger_sql(ledger, buf_str(&sql), err);
 }
 
 // ---- heads and bills for existing runs
@@ -574,13 +570,13 @@ static int add_item(void *arg, const char *const *values, struct err *err)
     return failed ? err_memory(err) : 0;
 }
 
-static int insert_item(const struct backend *backend, void *db, const struct batch *batch,
-                       const struct item *item, struct err *err)
+static int insert_item(struct ledger *ledger, bool heads, const struct item *item, struct err *err)
 {
-    const char *const values[] = {item->run, item->head};
-    if (!batch->heads)
-        return item->readable ? spend_insert(backend, db, &item->row, err) : 0;
-    return item->head ? backend->run(db, SCHEMA_INSERT_HEAD, values, 2, NULL, NULL, NULL, err) : 0;
+    if (!heads)
+        return item->readable ? spend_insert(ledger, &item->row, err) : 0;
+    return item->head
+               ? ledger_do(ledger, SCHEMA_INSERT_HEAD, VALUES(item->run, item->head), NULL, err)
+               : 0;
 }
 
 // Releases the items; the last one's run becomes `*last`.
@@ -600,7 +596,7 @@ static void empty(struct batch *batch, char **last)
     }
 }
 
-static int fill(const struct backend *backend, void *db, bool heads, struct err *err)
+static int fill(struct ledger *ledger, bool heads, struct err *err)
 {
     char *last = text_copy("", err);
     struct batch *batch = calloc(1, sizeof *batch);
@@ -615,9 +611,10 @@ static int fill(const struct backend *backend, void *db, bool heads, struct err 
     while (rc == 0 && count == AT_ONCE) {
         const char *after = last;
         *batch = (struct batch){.heads = heads};
-        rc = backend->run(db, buf_str(&sql), &after, 1, add_item, batch, NULL, err);
+        rc = ledger->place.backend->run(ledger->db, buf_str(&sql), &after, 1, add_item, batch, NULL,
+                                        err);
         for (size_t i = 0; i < batch->count && rc == 0; i++)
-            rc = insert_item(backend, db, batch, &batch->items[i], err);
+            rc = insert_item(ledger, heads, &batch->items[i], err);
         count = batch->count;
         empty(batch, &last);
     }
@@ -626,48 +623,29 @@ static int fill(const struct backend *backend, void *db, bool heads, struct err 
     return rc;
 }
 
-static int fill_heads(const struct backend *backend, void *db, struct err *err)
-{
-    return fill(backend, db, true, err);
-}
-
-static int fill_spend(const struct backend *backend, void *db, struct err *err)
-{
-    return fill(backend, db, false, err);
-}
-
-int schema_migrate(const struct backend *backend, void *db, const char *name, struct err *err)
+// In the open transaction. Another process may have migrated it meanwhile.
+static int migrate(struct ledger *ledger, struct err *err)
 {
     int64_t version;
-    int rc = read_version(backend, db, &version, err);
-    if (rc == 0)
-        rc = check(version, name, err);
-    if (rc != 0 || version == SCHEMA_VERSION)
-        return rc;
-    rc = backend->run(db, backend->begin, NULL, 0, NULL, NULL, NULL, err);
-    if (rc != 0)
-        return rc;
-    if (backend->lock)
-        rc = backend->run(db, backend->lock, NULL, 0, NULL, NULL, NULL, err);
-    // Another process may have migrated it meanwhile.
-    if (rc == 0)
-        rc = read_version(backend, db, &version, err);
-    if (rc == 0)
-        rc = check(version, name, err);
-    bool old = rc == 0 && version < SCHEMA_VERSION;
-    for (int64_t v = version; rc == 0 && v < SCHEMA_VERSION; v++) {
-        rc = apply(backend, db, versions[v].statements, err);
-        if (rc == 0 && versions[v].fill)
-            rc = versions[v].fill(backend, db, err);
+    if (ledger->place.backend->lock)
+        TRY(ledger_sql(ledger, ledger->place.backend->lock, err));
+    TRY(read_version(ledger, &version, err));
+    if (version == SCHEMA_VERSION)
+        return 0;
+    for (; version < SCHEMA_VERSION; version++) {
+        TRY(apply(ledger, versions[version].statements, err));
+        if (versions[version].heads || versions[version].spend)
+            TRY(fill(ledger, versions[version].heads, err));
     }
-    if (old && rc == 0)
-        rc = set_version(backend, db, err);
-    if (rc == 0)
-        rc = backend->run(db, "COMMIT", NULL, 0, NULL, NULL, NULL, err);
-    if (rc != 0) {
-        struct err ignored = {0};
-        int undone = backend->run(db, "ROLLBACK", NULL, 0, NULL, NULL, NULL, &ignored);
-        (void)undone; // if the connection is lost, the server rolls back
-    }
-    return rc;
+    return set_version(ledger, err);
+}
+
+int schema_migrate(struct ledger *ledger, struct err *err)
+{
+    int64_t version;
+    TRY(read_version(ledger, &version, err));
+    if (version == SCHEMA_VERSION)
+        return 0;
+    TRY(ledger_begin(ledger, err));
+    return ledger_commit(ledger, migrate(ledger, err), err);
 }

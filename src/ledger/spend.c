@@ -57,8 +57,7 @@ struct use {
     int64_t told;
 };
 
-static int put(const struct backend *backend, void *db, const struct run *row,
-               const struct use *use, struct err *err)
+static int put(struct ledger *ledger, const struct run *row, const struct use *use, struct err *err)
 {
     struct maybe_int gpus = row->use.gpus.known ? row->use.gpus : row->machine.gpus;
     if (!gpus.known && !row->machine.gpu)
@@ -85,7 +84,7 @@ static int put(const struct backend *backend, void *db, const struct run *row,
         use->corrected ? "1" : "0",
         use->own ? "1" : "0",
         number(&numbers[4], true, use->told)};
-    return backend->run(db, INSERT, values, sizeof values / sizeof *values, NULL, NULL, NULL, err);
+    return ledger_do(ledger, INSERT, values, sizeof values / sizeof *values, NULL, err);
 }
 
 // "aws/p3.2xlarge@us-east-1:spot", as far as the record tells.
@@ -114,8 +113,8 @@ static void offer_in(const char *source, struct buf *out)
         buf_add(out, colon + 2, (size_t)(end - colon) - 2);
 }
 
-static int put_attempt(const struct backend *backend, void *db, const struct run *row,
-                       const struct run_attempt *a, int64_t told, struct err *err)
+static int put_attempt(struct ledger *ledger, const struct run *row, const struct run_attempt *a,
+                       int64_t told, struct err *err)
 {
     SCOPED(buf_release) struct buf id = {0}, offer = {0};
     if (a->run)
@@ -136,10 +135,10 @@ static int put_attempt(const struct backend *backend, void *db, const struct run
                             .told = told};
     TRY(buf_check(&id, err));
     TRY(buf_check(&offer, err));
-    return put(backend, db, row, &use, err);
+    return put(ledger, row, &use, err);
 }
 
-int spend_insert(const struct backend *backend, void *db, const struct run *row, struct err *err)
+int spend_insert(struct ledger *ledger, const struct run *row, struct err *err)
 {
     const struct run_attempt *own = NULL;
     int64_t told = 0;
@@ -151,7 +150,7 @@ int spend_insert(const struct backend *backend, void *db, const struct run *row,
     }
     for (size_t i = 0; i < row->saving.attempts.count; i++)
         if (&row->saving.attempts.items[i] != own)
-            TRY(put_attempt(backend, db, row, &row->saving.attempts.items[i], told, err));
+            TRY(put_attempt(ledger, row, &row->saving.attempts.items[i], told, err));
     const struct maybe_money usd = row->spent.usd.known    ? row->spent.usd
                                    : own && own->usd.known ? own->usd
                                                            : row->live.bill_usd;
@@ -173,7 +172,7 @@ int spend_insert(const struct backend *backend, void *db, const struct run *row,
                             .corrected = run_corrected(row, "cost"),
                             .told = told};
     TRY(buf_check(&offer, err));
-    return put(backend, db, row, &use, err);
+    return put(ledger, row, &use, err);
 }
 
 // ---- reading
@@ -227,8 +226,7 @@ int ledger_spend_each(struct ledger *ledger, const struct ledger_filter *filter,
         rc = query_spend(&q, "SELECT " COLUMNS " FROM fare_spend", ledger->place.backend, filter,
                          err);
     if (rc == 0)
-        rc = ledger->place.backend->run(ledger->db, buf_str(&q.sql), q.values, q.count, read_row,
-                                        &reading, NULL, err);
+        rc = ledger_rows(ledger, buf_str(&q.sql), q.values, q.count, read_row, &reading, err);
     query_release(&q);
     return rc;
 }
@@ -244,7 +242,6 @@ enum { TEXTS = 14, TEXT_BYTES_MOST = 1000 };
 static int charge_put(struct ledger *ledger, const struct ledger_charge *c, char *const *texts,
                       enum charge_change *change, struct err *err)
 {
-    const struct backend *backend = ledger->place.backend;
     char billed[24], effective[24];
     int64_t changed = 0;
     const char *values[TEXTS + 2];
@@ -254,21 +251,20 @@ static int charge_put(struct ledger *ledger, const struct ledger_charge *c, char
     snprintf(effective, sizeof effective, "%lld", (long long)c->effective);
     values[TEXTS] = billed;
     values[TEXTS + 1] = c->effective_known ? effective : NULL;
-    TRY(backend->run(ledger->db,
-                     "INSERT INTO fare_charge (" CHARGE_COLUMNS
-                     ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
-                     "$16) ON CONFLICT DO NOTHING",
-                     values, TEXTS + 2, NULL, NULL, &changed, err));
+    TRY(ledger_do(ledger,
+                  "INSERT INTO fare_charge (" CHARGE_COLUMNS
+                  ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
+                  "$16) ON CONFLICT DO NOTHING",
+                  values, TEXTS + 2, &changed, err));
     *change = CHARGE_ADDED;
     if (changed > 0)
         return 0;
-    const char *const amounts[] = {billed, values[TEXTS + 1], values[12], values[0],
-                                   billed, values[TEXTS + 1]};
-    TRY(backend->run(
-        ledger->db,
+    TRY(ledger_do(
+        ledger,
         "UPDATE fare_charge SET billed = $1, effective = $2, source = $3 WHERE id = $4 "
         "AND (billed <> $5 OR COALESCE(effective, 0) <> COALESCE(CAST($6 AS BIGINT), 0))",
-        amounts, sizeof amounts / sizeof *amounts, NULL, NULL, &changed, err));
+        VALUES(billed, values[TEXTS + 1], values[12], values[0], billed, values[TEXTS + 1]),
+        &changed, err));
     *change = changed > 0 ? CHARGE_CHANGED : CHARGE_THERE;
     return 0;
 }
@@ -314,21 +310,18 @@ int ledger_charge_each(struct ledger *ledger, const char *since, ledger_charge_f
 {
     struct visiting visiting = {visit, arg};
     char date[CLOCK_ISO_BYTES];
-    const char *value = date;
     ledger_date(since, date);
-    TRY(ledger_connect(ledger, NULL, err));
-    return ledger->place.backend->run(ledger->db,
-                                      "SELECT " CHARGE_COLUMNS
-                                      " FROM fare_charge WHERE ended > $1 ORDER BY began, id",
-                                      &value, 1, visit_row, &visiting, NULL, err);
+    return ledger_rows(
+        ledger, "SELECT " CHARGE_COLUMNS " FROM fare_charge WHERE ended > $1 ORDER BY began, id",
+        VALUES(date), visit_row, &visiting, err);
 }
 
 int ledger_charge_remove(struct ledger *ledger, const char *source, int64_t *removed,
                          struct err *err)
 {
     TRY(ledger_connect(ledger, NULL, err));
-    return ledger->place.backend->run(ledger->db, "DELETE FROM fare_charge WHERE source = $1",
-                                      &source, 1, NULL, NULL, removed, err);
+    return ledger_do(ledger, "DELETE FROM fare_charge WHERE source = $1", VALUES(source), removed,
+                     err);
 }
 
 // ==== budget ====
@@ -337,14 +330,13 @@ int ledger_budget_set(struct ledger *ledger, const struct ledger_budget *b, stru
 {
     char amount[24];
     snprintf(amount, sizeof amount, "%lld", (long long)b->nano);
-    const char *const values[] = {b->kind, b->name, b->period, b->currency, amount};
     TRY(ledger_make(ledger, NULL, err));
-    return ledger->place.backend->run(
-        ledger->db,
+    return ledger_do(
+        ledger,
         "INSERT INTO fare_budget (kind, name, period, currency, nano) VALUES ($1, $2, $3, $4, $5) "
         "ON CONFLICT (kind, name, period) DO UPDATE SET currency = excluded.currency, "
         "nano = excluded.nano",
-        values, 5, NULL, NULL, NULL, err);
+        VALUES(b->kind, b->name, b->period, b->currency, amount), NULL, err);
 }
 
 int ledger_budget_remove(struct ledger *ledger, const char *kind, const char *name,
@@ -352,11 +344,11 @@ int ledger_budget_remove(struct ledger *ledger, const char *kind, const char *na
 {
     const char *const values[] = {kind, name, period};
     TRY(ledger_connect(ledger, NULL, err));
-    return ledger->place.backend->run(
-        ledger->db,
-        period ? "DELETE FROM fare_budget WHERE kind = $1 AND name = $2 AND period = $3"
-               : "DELETE FROM fare_budget WHERE kind = $1 AND name = $2",
-        values, period ? 3 : 2, NULL, NULL, removed, err);
+    return ledger_do(ledger,
+                     period
+                         ? "DELETE FROM fare_budget WHERE kind = $1 AND name = $2 AND period = $3"
+                         : "DELETE FROM fare_budget WHERE kind = $1 AND name = $2",
+                     values, period ? 3 : 2, removed, err);
 }
 
 struct budget_visiting {
@@ -379,9 +371,8 @@ static int budget_visit_row(void *arg, const char *const *v, struct err *err)
 int ledger_budget_each(struct ledger *ledger, ledger_budget_fn *visit, void *arg, struct err *err)
 {
     struct budget_visiting visiting = {visit, arg};
-    TRY(ledger_connect(ledger, NULL, err));
-    return ledger->place.backend->run(
-        ledger->db,
+    return ledger_rows(
+        ledger,
         "SELECT kind, name, period, currency, nano FROM fare_budget ORDER BY kind, name, period",
-        NULL, 0, budget_visit_row, &visiting, NULL, err);
+        NO_VALUES, budget_visit_row, &visiting, err);
 }

@@ -199,13 +199,6 @@ int record_to_text(const struct field *fields, const void *record, struct buf *o
 int record_to_line(const struct field *fields, const void *record, struct buf *out,
                    struct err *err) MUST_USE;
 
-// Fills a zeroed record. Unknown keys are ignored (a newer fare may write them). A value of the
-// wrong type or beyond its bound is ERR_FORMAT with its path: "cpu.sockets: expected an integer".
-// One out of range stays absent.
-// The record can be released even after a failure.
-int record_from_json(const struct field *fields, json_t *json, void *record,
-                     struct err *err) MUST_USE;
-
 // Some members of a record, to read them alone and fast: with a table that is made of `of` when it
 // is first asked for, by any thread. `members` names them with blanks between: "id machine.gpu"; an
 // object or list that is named is there with all it has.

@@ -284,17 +284,21 @@ static int to_text(const json_t *run, struct buf *out, struct err *err)
     return rc == 0 ? buf_check(out, err) : err_memory(err);
 }
 
+static int to_record(const json_t *json, struct run *run, struct err *err)
+{
+    SCOPED(buf_release) struct buf text = {0};
+    TRY(to_text(json, &text, err));
+    return record_from_text(run_fields, buf_str(&text), text.len, run, err);
+}
+
 // Of the run or, if it was killed, until then.
 static int set_cost(json_t *json, bool ended, struct err *err)
 {
-    SCOPED(buf_release) struct buf text = {0};
     struct run run = {0};
     char usd[MONEY_BYTES];
     if (!cost_again)
         return 0;
-    int rc = to_text(json, &text, err);
-    if (rc == 0)
-        rc = record_from_text(run_fields, buf_str(&text), text.len, &run, err);
+    int rc = to_record(json, &run, err);
     int64_t nano = -1;
     if (rc == 0)
         rc = cost_again(&run, &nano, err);
@@ -425,7 +429,7 @@ static int mend_account(const struct run *signs, json_t *json, struct err *err)
     (void)signs;
     struct run run = {0};
     json_t *before = NULL, *after = NULL;
-    int rc = record_from_json(run_fields, json, &run, NULL);
+    int rc = to_record(json, &run, NULL);
     if (rc == 0) {
         rc = (before = account_to_json(&run.account, err)) ? 0 : ERR_MEMORY;
         if (rc == 0 && run_reconcile(&run))

@@ -2,6 +2,7 @@
 // Bills worked out by hand from docs/billing.md, published sums, and a nanosecond to either side of
 // every unit and minimum.
 #include "charging.h"
+#include "record/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -408,7 +409,7 @@ static void answer(json_t *line)
     size_t count = json_array_size(lengths);
     for (size_t i = 0; i < count && i < 16; i++)
         ns[i] = json_integer_value(json_array_get(lengths, i));
-    int rc = record_from_json(tariff_fields, json_object_get(line, "tariff"), &tariff, &err);
+    int rc = record_from_tree(tariff_fields, json_object_get(line, "tariff"), &tariff, &err);
     if (rc == 0)
         rc = rule_read(&rule, &tariff, (struct maybe_money){0}, &err);
     if (rc == 0)

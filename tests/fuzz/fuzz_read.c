@@ -7,6 +7,7 @@
 
 #include "record/read.h"
 #include "record/run.h"
+#include "record/by_jansson.h"
 
 static void to_text(const struct run *run, struct buf *out)
 {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "machine/probe.h"
+#include "record/tree.h"
 
 static const char healthy[] =
     "{\"fare\":{\"debug\":false},"
@@ -55,7 +56,7 @@ static void diagnose(const char *changes, struct machine *machine)
     if (!change)
         fail_msg("%s in %s", where.text, changes);
     merge(record, change);
-    assert_ok(record_from_json(machine_fields, record, machine, &err), &err);
+    assert_ok(record_from_tree(machine_fields, record, machine, &err), &err);
     json_decref(record);
     json_decref(change);
     assert_ok(machine_diagnose(machine, &err), &err);
@@ -185,7 +186,7 @@ static void a_working_cap_is_the_remedy(void **state)
         "{\"operation\":\"bf16 matmul\",\"works\":false,\"problem\":\"signal SIGILL\"},"
         "{\"operation\":\"bf16 matmul\",\"cap\":\"AVX512_CORE_BF16\",\"works\":true}]}]}}";
     json_t *json = json_loads(text, 0, NULL);
-    assert_ok(record_from_json(machine_fields, json, &machine, &err), &err);
+    assert_ok(record_from_tree(machine_fields, json, &machine, &err), &err);
     json_decref(json);
     assert_ok(machine_diagnose(&machine, &err), &err);
     assert_int_equal(machine.findings.count, 1);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "machine/probe.h"
+#include "record/tree.h"
 
 static const char base[] =
     "{\"cpu\":{\"model\":\"X\",\"sockets\":1,\"cores\":8,\"threads\":16,\"usable_cpus\":16.0,"
@@ -37,7 +38,7 @@ static void fingerprint_of(const char *changes, char out[32])
         }
         json_object_foreach(members, key, value) json_object_set(into, key, value);
     }
-    assert_ok(record_from_json(machine_fields, json, &machine, &err), &err);
+    assert_ok(record_from_tree(machine_fields, json, &machine, &err), &err);
     assert_ok(machine_fingerprint(&machine, &err), &err);
     assert_int_equal(strlen(machine.fingerprint), 16);
     memcpy(out, machine.fingerprint, 17);

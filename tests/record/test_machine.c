@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "machine/probe.h"
+#include "record/tree.h"
 
 static json_t *load(const char *name, struct machine *machine)
 {
@@ -17,7 +18,7 @@ static json_t *load(const char *name, struct machine *machine)
     if (!json)
         fail_msg("%s: %s", path, where.text);
     struct err err = {0};
-    assert_ok(record_from_json(machine_fields, json, machine, &err), &err);
+    assert_ok(record_from_tree(machine_fields, json, machine, &err), &err);
     return json;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading records in one pass: the same as jansson and record_from_json(), which are older.
+// Reading records in one pass: the same as by jansson's tree.
 #include "test.h"
 
 #include <float.h>
@@ -9,6 +9,7 @@
 
 #include "record/read.h"
 #include "record/run.h"
+#include "record/by_jansson.h"
 
 static int read_text(const char *text, struct run *run, struct err *err)
 {

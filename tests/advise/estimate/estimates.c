@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "advise/estimate/estimate.h"
+#include "record/tree.h"
 
 static void replace_model(struct estimate_tables *tables, const json_t *model)
 {
@@ -30,9 +31,9 @@ static int answer(struct estimate_tables *tables, const struct devices *devices,
     struct run run = {0};
     struct machine_rates rates = {0};
     json_t *model = json_object_get(asked, "model"), *there = json_object_get(asked, "rates");
-    int rc = record_from_json(run_fields, json_object_get(asked, "run"), &run, err);
+    int rc = record_from_tree(run_fields, json_object_get(asked, "run"), &run, err);
     if (rc == 0 && there)
-        rc = record_from_json(machine_rates_fields, there, &rates, err);
+        rc = record_from_tree(machine_rates_fields, there, &rates, err);
     if (rc == 0) {
         struct estimate_place from = estimate_place_of(&run, devices);
         struct estimate_place to = {
