@@ -150,3 +150,20 @@ struct units_text units_pace(double per_s, const char *noun)
         snprintf(out.s, sizeof out.s, "%.3g a second", per_s);
     return out;
 }
+
+const char *units_period(int64_t per_s)
+{
+    static const struct {
+        int64_t s;
+        const char *words;
+    } known[] = {{1, "a second"},
+                 {60, "a minute"},
+                 {3600, "an hour"},
+                 {86400, "a day"},
+                 {2592000, "a month of 30 days"},
+                 {2628000, "a month of 730 hours"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].s == per_s)
+            return known[i].words;
+    return "its period";
+}

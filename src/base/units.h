@@ -39,4 +39,7 @@ struct units_text units_step(double ms);
 // "4160 a second", below one a second "85.0 s an epoch": three digits. `noun` is one thing counted.
 struct units_text units_pace(double per_s, const char *noun);
 
+// "an hour", "a month of 30 days": the time that a price is for.
+const char *units_period(int64_t per_s);
+
 #endif

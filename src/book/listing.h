@@ -36,6 +36,7 @@ struct listing {
     struct listing_line *items;
     size_t count;
     size_t seen, stale;
+    size_t later; // of an empty list: offers with a price after the day only; set by offers_list()
     struct currency_rate rate; // the first exchange rate used; 0: none
     // internal
     size_t cap, group;

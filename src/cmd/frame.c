@@ -371,23 +371,6 @@ int value_format(bool json, const char *format, const char *otherwise, const cha
     return 0;
 }
 
-const char *value_period(int64_t per_s)
-{
-    static const struct {
-        int64_t s;
-        const char *words;
-    } known[] = {{1, "a second"},
-                 {60, "a minute"},
-                 {3600, "an hour"},
-                 {86400, "a day"},
-                 {2592000, "a month of 30 days"},
-                 {2628000, "a month of 730 hours"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].s == per_s)
-            return known[i].words;
-    return "its period";
-}
-
 // "4.5%" in hundredths of a per cent.
 static int read_interest(const char *text, int64_t *interest, struct err *err)
 {

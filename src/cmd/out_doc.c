@@ -49,7 +49,7 @@ static void add_row(struct table *table, const struct doc_table *t, size_t numbe
     size_t n = 0;
     for (size_t c = 0; c < t->column_count; c++) {
         const struct cell *cell = &t->cells[number * t->column_count + c];
-        if (cell->kind == CELL_BAR)
+        if (cell_drawn(cell->kind))
             continue;
         cell_words(cell, &texts[n]);
         tighten(&texts[n++]);
@@ -80,7 +80,7 @@ static void put_table(struct out *out, const struct doc_table *t)
     for (size_t c = 0; c < t->column_count; c++) {
         const struct doc_column *from = &t->columns[c];
         bool text = from->kind == CELL_TEXT || from->kind == CELL_OFFER;
-        if (from->kind == CELL_BAR)
+        if (cell_drawn(from->kind))
             continue;
         assert(table.count + 3 <= TABLE_COLUMNS);
         columns[table.count++] = (struct table_column){from->brief ? from->brief : from->head,

@@ -2,15 +2,12 @@
 // prices: list the offers in the book, show one.
 #include "cmd/prices.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/money.h"
-#include "base/units.h"
 #include "cmd/values.h"
-
-enum { LAST = 20 };
+#include "view/offers.h"
 
 static const struct cmd_example examples[] = {
     {"fare prices h100", "offers with that GPU, the lowest price of a GPU-hour first"},
@@ -48,147 +45,78 @@ static int make_filter(const struct prices_options *o, const char *text,
     f->vcpus_milli = to_int(o->vcpus > INT32_MAX ? INT32_MAX : o->vcpus * 1000);
     f->memory_mib = to_int(o->memory >> 20);
     f->gpu_memory_mib = to_int(o->gpu_memory >> 20);
+    f->aged = o->max_age >= 0;
+    f->max_age = f->aged ? to_int(o->max_age / INT64_C(86400000000000)) : 0;
     return value_day(o->date, &f->day, err);
 }
 
-// ---- printing
+// ---- a list
 
-int prices_local(const struct prices_view *view, const struct listing_line *line,
-                 struct offer_record *record, struct err *err)
+static int print_list(const struct cmd_call *call, const struct listing *list,
+                      const struct offers_view *view, struct err *err)
 {
-    int64_t local = -1;
-    if (!view->currency)
-        return 0;
-    TRY(text_set(&record->local_currency, view->currency, err));
-    if (line->usd_hour >= 0)
-        TRY(local_amount(view->market, view->currency, view->day, line->usd_hour, &local, err));
-    if (local >= 0)
-        record->local_price_per_hour = some_money(local);
-    return 0;
-}
-
-static int print_json(struct out *out, const struct prices_view *view, const struct listing *list,
-                      size_t shown, struct err *err)
-{
+    const struct prices_options *o = call->options;
     struct offers all = {0};
-    struct buf words = {0};
-    all.offers.known = true;
-    int rc = text_set(&all.schema, OFFERS_SCHEMA, err);
-    for (size_t i = 0; i < shown && rc == 0; i++) {
-        struct offer_record *record = LIST_ADD(&all.offers, err);
-        rc = record ? offer_line_record(&list->items[i], view->day, record, err) : ERR_MEMORY;
+    SCOPED(doc_release) struct doc doc = {0};
+    int rc;
+    if (o->common.json) {
+        rc = offers_record(list, view, &all, err);
         if (rc == 0)
-            rc = prices_local(view, &list->items[i], record, err);
+            rc = out_record(call->out, offers_fields, &all, err);
+        record_release(offers_fields, &all);
+        return rc;
     }
-    if (rc == 0 && view->currency)
-        rc = local_words(view->market, view->currency, view->day, &words, err);
-    if (rc == 0 && view->currency)
-        rc = text_set(&all.exchange, buf_str(&words), err);
-    buf_release(&words);
-    if (list->stale > 0)
-        all.left_out = some_int((int64_t)list->stale);
-    if (rc == 0)
-        rc = out_record(out, offers_fields, &all, err);
-    record_release(offers_fields, &all);
+    rc = view_offers(&doc, list, view, err);
+    out_doc(call->out, &doc);
     return rc;
-}
-
-static void say_rest(struct out *out, const struct listing *list, size_t shown, size_t later)
-{
-    struct buf says = {0};
-    if (list->count == 0 && later > 0)
-        buf_printf(&says, "%s like that %s no price yet on that date. ",
-                   units_count((int64_t)later, "offer").s, later == 1 ? "has" : "have");
-    else if (list->count == 0)
-        buf_printf(&says, "No such offer in the book. ");
-    else if (shown < list->count)
-        buf_printf(&says, "The first %zu of %zu; -n N shows more. ", shown, list->count);
-    if (!list->all && list->seen > list->count)
-        buf_printf(&says, "Each machine where its price is lowest; --all lists all %zu offers. ",
-                   list->seen);
-    if (list->stale > 0)
-        buf_printf(
-            &says,
-            "%zu offer%s not listed, with prices over two years old: --max-age 9999d or --date "
-            "shows them. ",
-            list->stale, list->stale == 1 ? " is" : "s are");
-    if (list->count == 0 && list->stale == 0 && later == 0)
-        buf_adds(&says, "'fare prices update' fetches the public catalogue. ");
-    buf_trim(&says);
-    out_wrap_take(out, 0, &says);
-}
-
-static int count_one(void *count, const struct offer *offer, struct err *err)
-{
-    (void)offer;
-    (void)err;
-    ++*(size_t *)count;
-    return 0;
-}
-
-// The number of offers at any later date, if there is none on the requested date.
-static int count_later(const struct book *book, struct book_filter filter,
-                       const struct listing *list, size_t *later, struct err *err)
-{
-    size_t then = 0, ever = 0;
-    *later = 0;
-    if (list->count > 0 || list->stale > 0)
-        return 0;
-    filter.aged = false;
-    TRY(book_each(book, &filter, count_one, &then, err));
-    filter.day = INT_MAX;
-    TRY(book_each(book, &filter, count_one, &ever, err));
-    *later = ever > then ? ever - then : 0;
-    return 0;
 }
 
 static int list_offers(const struct cmd_call *call, struct market *market, const char *text,
                        struct err *err)
 {
+    enum { LAST = 20 };
     const struct prices_options *o = call->options;
-    const struct book *book;
+    const struct devices *devices;
     struct book_filter filter;
     enum offer_kind kind;
-    struct listing list = {.all = o->all};
-    TRY(market_devices(market, &list.devices, err));
-    TRY(make_filter(o, text, list.devices, &filter, &kind, &list.max_rate, err));
-    TRY(market_book(market, &book, err));
-    TRY(market_currencies(market, &list.currencies, err));
-    int today = filter.day ? filter.day : book_today();
-    filter.aged = o->max_age >= 0;
-    if (filter.aged)
-        filter.max_age = to_int(o->max_age / INT64_C(86400000000000));
-    else
-        list.oldest = today - LISTING_STALE_DAYS;
-    int rc = listing_make(&list, book, &filter, err);
-    size_t shown = o->last >= 0 ? (size_t)o->last : o->all ? SIZE_MAX : LAST;
-    if (shown > list.count)
-        shown = list.count;
-    size_t later = 0;
-    if (rc == 0 && filter.day > 0)
-        rc = count_later(book, filter, &list, &later, err);
-    const struct prices_view view = {market, o->currency, filter.day, o->all || o->words.region};
-    if (rc == 0 && o->common.json) {
-        rc = print_json(call->out, &view, &list, shown, err);
-    } else if (rc == 0) {
-        rc = shown > 0 ? prices_table(call->out, &view, &list, shown, err) : 0;
-        say_rest(call->out, &list, shown, later);
-    }
-    listing_release(&list);
-    return rc;
+    SCOPED(listing_release) struct listing list = {.all = o->all};
+    TRY(market_devices(market, &devices, err));
+    TRY(make_filter(o, text, devices, &filter, &kind, &list.max_rate, err));
+    TRY(offers_list(market, &filter, &list, err));
+    const struct offers_view view = {
+        .market = market,
+        .currency = o->currency,
+        .day = filter.day,
+        .most = o->last >= 0 ? (size_t)o->last
+                : o->all     ? SIZE_MAX
+                             : LAST,
+        .places = o->all || o->words.region,
+    };
+    return print_list(call, &list, &view, err);
+}
+
+// ---- doubtful prices
+
+void doubts_add(struct doubts *doubts, const char *why)
+{
+    enum { MOST = sizeof doubts->items / sizeof *doubts->items };
+    for (size_t i = 0; why && i < doubts->count; i++)
+        why = strcmp(doubts->items[i], why) == 0 ? NULL : why;
+    if (why && doubts->count < MOST)
+        doubts->items[doubts->count++] = why;
+}
+
+void doubts_print(struct out *out, const struct doubts *doubts)
+{
+    struct buf says = {0};
+    for (size_t i = 0; i < doubts->count; i++)
+        buf_printf(&says, "%s%s", i == 0 ? "# listed last: the price is " : "; or ",
+                   doubts->items[i]);
+    buf_adds(&says, doubts->count > 0 ? "." : "");
+    out_wrap_take(out, 0, &says);
 }
 
 // ---- the subcommands
-
-static int page_of(const struct cmd_call *call, struct market *market, struct err *err)
-{
-    const struct prices_options *o = call->options;
-    struct offer offer;
-    int day = 0;
-    TRY(value_day(o->date, &day, err));
-    TRY(market_find(market, call->rest->args[0], day, &offer, err));
-    return prices_page(call, market, &offer, day, err);
-}
 
 // The text may be the name of an offer, or a part of such names.
 static int page_or_list(const struct cmd_call *call, struct market *market, struct err *err)
@@ -197,17 +125,13 @@ static int page_or_list(const struct cmd_call *call, struct market *market, stru
     const struct prices_options *o = call->options;
     if (!text || !strchr(text, '/'))
         return list_offers(call, market, text, err);
-    const struct book *book;
-    TRY(market_book(market, &book, err));
     struct err why = {0};
-    int rc = page_of(call, market, &why);
+    int rc = prices_page(call, market, &why);
     struct book_filter part = {.text = text};
-    struct listing some = {.max_rate = -1};
+    SCOPED(listing_release) struct listing some = {.max_rate = -1};
     if (rc == ERR_MISSING && value_day(o->date, &part.day, &why) == 0 &&
-        market_currencies(market, &some.currencies, &why) == 0 &&
-        listing_make(&some, book, &part, &why) == 0 && some.count > 0)
+        offers_list(market, &part, &some, &why) == 0 && some.count + some.stale > 0)
         rc = list_offers(call, market, text, &why);
-    listing_release(&some);
     *err = why;
     return rc;
 }
@@ -230,7 +154,7 @@ static int list(const struct cmd_call *call, struct err *err)
 static int show(const struct cmd_call *call, struct err *err)
 {
     if (call->rest->count == 1)
-        return with_market(call, page_of, err);
+        return with_market(call, prices_page, err);
     err_set(err, ERR_USAGE, "'fare prices show' needs the name of an offer");
     return err_hint(err, "such as aws/p5.48xlarge; 'fare prices' lists them");
 }
@@ -282,7 +206,7 @@ static const struct command prices_list = {
     .about = "Lists offers, the lowest price of a GPU-hour first, or of a vCPU-hour for machines "
              "without "
              "GPUs. TEXT is searched for in the names of GPUs, offers and providers; an offer's "
-             "full name shows that offer. Prices not seen for 30 days (spot: 7) are marked OLD.",
+             "full name shows that offer. Prices not seen for 30 days (spot: 7) are marked †.",
     .options = list_options,
     .options_size = sizeof(struct prices_options),
     .defaults = &defaults,

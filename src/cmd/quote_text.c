@@ -355,7 +355,7 @@ static void show_bill(struct out *out, const struct bill *b)
     out_styled(out, OUT_BOLD, "%s", b->offer);
     out_printf(out, "\n");
     buf_printf(&head, "%s%s %s for %s%s%s", b->price_estimated.v ? "estimated: " : "",
-               money_exact(b->rate).s, b->currency, value_period(b->per_s.v),
+               money_exact(b->rate).s, b->currency, units_period(b->per_s.v),
                !b->price_own.v ? ", seen "
                : b->price_date ? ", your own rate since "
                                : ", your own rate",

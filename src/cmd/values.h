@@ -32,9 +32,6 @@ extern const char *const value_rules[]; // of --rule: "paid", "prorated"
             "XDG_DATA_HOME/fare or ~/.local/share/fare"                                            \
     }
 
-// "an hour", "a month of 30 days": the time that a price is for.
-const char *value_period(int64_t per_s);
-
 // The options of a machine to buy; begins as OWN_DEFAULTS.
 struct own_options {
     const char *buy, *resale, *kwh, *interest;

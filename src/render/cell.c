@@ -13,7 +13,12 @@ bool cell_known(const struct cell *cell)
     if (cell->kind == CELL_TEXT || cell->kind == CELL_OFFER)
         return cell->chips[0].text || cell->sub ||
                (cell->text && *cell->text && strcmp(cell->text, "-") != 0);
-    return cell->value.known || cell->amount.known || (cell->text && *cell->text);
+    return cell->rug || cell->value.known || cell->amount.known || (cell->text && *cell->text);
+}
+
+bool cell_drawn(enum cell_kind kind)
+{
+    return kind == CELL_BAR || kind == CELL_RUG;
 }
 
 static struct short_text number(enum cell_kind kind, double v)

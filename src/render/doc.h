@@ -50,6 +50,7 @@ enum cell_kind {
     CELL_AMOUNT,  // of money: "0.0546"
     CELL_DATE,    // a text that stands with the figures
     CELL_BAR,     // `amount` to the scale of its column; on pages only
+    CELL_RUG,     // many amounts as a strip; on pages only
 };
 
 struct chip {
@@ -72,6 +73,7 @@ struct cell {
     struct maybe_money local;
     struct chip chips[CELL_CHIPS]; // on pages before `sub`
     struct part_interval bar;
+    const struct part_rug *rug; // lives until the document is written
 };
 
 static inline struct cell cell_text(const char *text)
@@ -88,6 +90,7 @@ static inline struct cell cell_count(struct maybe_int count)
 }
 
 bool cell_known(const struct cell *cell);
+bool cell_drawn(enum cell_kind kind); // on pages only
 
 // Appends the figure as people read it; "-" if unknown.
 void cell_words(const struct cell *cell, struct buf *out);

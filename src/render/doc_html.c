@@ -17,7 +17,7 @@ static const char *class_of(const struct doc_column *column)
 {
     static const char *const classes[][2] = {{"long", "long more"}, {"num", "num more"}};
     bool more = column->priority > 0;
-    if (column->kind == CELL_BAR)
+    if (cell_drawn(column->kind))
         return more ? "more" : "";
     return classes[!is_text(column->kind)][more];
 }
@@ -57,6 +57,8 @@ static void put_cell(struct buf *out, const struct doc_column *column, const str
     }
     if (cell->kind == CELL_BAR && cell->amount.known)
         part_bar(out, &cell->bar, column->most * BEYOND / 2, cell->text);
+    else if (cell->kind == CELL_RUG)
+        part_rug(out, cell->rug);
     else if (cell->kind == CELL_BAR)
         ;
     else if (cell->kind == CELL_OFFER)
@@ -98,6 +100,17 @@ static void put_row(struct buf *out, const struct doc_table *t, size_t number, i
     buf_drop(out, &marks);
 }
 
+static void put_head(struct buf *out, const struct doc_column *column)
+{
+    if (column->kind == CELL_RUG) {
+        markup_in(out, "<th scope=\"col\">", column->head, "");
+        part_rug_axis(out);
+        buf_adds(out, "</th>");
+    } else {
+        html_head_cell(out, class_of(column), column->head);
+    }
+}
+
 static void put_table(struct buf *out, const struct doc_table *t)
 {
     const int cut = too_many(t);
@@ -107,7 +120,7 @@ static void put_table(struct buf *out, const struct doc_table *t)
     buf_adds(out, "<thead><tr>");
     for (size_t c = 0; c < t->column_count; c++)
         if (t->columns[c].known && t->columns[c].priority < cut)
-            html_head_cell(out, class_of(&t->columns[c]), t->columns[c].head);
+            put_head(out, &t->columns[c]);
     if (t->note_count > 0)
         html_head_cell(out, "", "notes");
     buf_adds(out, "</tr></thead>\n<tbody>\n");

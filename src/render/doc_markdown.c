@@ -58,7 +58,7 @@ static void put_cell(struct buf *out, const struct cell *cell, bool bold)
 
 static bool shows(const struct doc_column *column)
 {
-    return column->kind != CELL_BAR && column->known;
+    return !cell_drawn(column->kind) && column->known;
 }
 
 static void put_row(struct buf *out, const struct doc_table *t, size_t number)

@@ -274,24 +274,6 @@ void part_rug_axis(struct buf *out)
     buf_adds(out, "</svg>");
 }
 
-// ---- how old a price is
-
-void part_seen(struct buf *out, const char *date, bool marked)
-{
-    markup_in(out, "<td class=\"num more\">", date,
-              marked ? "<span class=\"old\" title=\"" PART_SEEN_OLD "\">†</span></td>" : "</td>");
-}
-
-void part_seen_note(struct buf *out, size_t old, size_t all)
-{
-    if (old > 0)
-        buf_printf(out,
-                   "<p class=\"mute\">%s " PART_SEEN_OLD
-                   "; <code>fare prices update</code> fetches newer "
-                   "ones.</p>\n",
-                   old == all ? "All of these prices were" : "†");
-}
-
 // ---- headings, sentences and tables
 
 void html_piece(struct buf *out, struct buf *piece)

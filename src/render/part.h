@@ -61,11 +61,7 @@ void part_rug_add(struct part_rug *rug, bool below, double value);
 void part_rug(struct buf *out, const struct part_rug *rug);
 void part_rug_axis(struct buf *out); // the scale's numbers, for the head of the column
 
-// When a price was seen, as a cell of a table. An old one has a small mark, which
-// part_seen_note() explains once below the table; if all are old, it says so and none has a mark.
-#define PART_SEEN_OLD "last seen over 30 days ago (spot: over 7)"
-void part_seen(struct buf *out, const char *date, bool marked);
-void part_seen_note(struct buf *out, size_t old, size_t all);
+#define PART_SEEN_OLD "last seen over 30 days ago (spot: over 7)" // of a price marked "†"
 
 // ==== headings, sentences and tables ====
 

@@ -76,6 +76,7 @@ const char plot_style[] =
     ".stats div,.card{border:1px solid var(--grid);border-radius:8px;padding:.75rem 1rem;"         \
     "min-width:0}"                                                                                 \
     ".stats dt,.stats .sub{font-size:.875rem;color:var(--mute)}.stats dd{margin:0}"                \
+    ".stats dt::first-letter{text-transform:uppercase}"                                            \
     ".stats .big{font-size:1.25rem;line-height:1.5;font-weight:600}"                               \
     ".chip{display:inline-block;padding:0 .5rem;border-radius:4px;border:1px solid var(--mute);"   \
     "background:var(--band);color:var(--ink);font-size:.75rem;line-height:1.25rem;"                \
@@ -102,7 +103,6 @@ const char plot_style[] =
     "svg{display:block;max-width:100%;height:auto}.narrow,.id.narrow{display:none}"                \
     ".inline{display:inline-block;vertical-align:middle;width:96px;height:20px}"                   \
     ".rug{width:240px;height:20px}th .rug{margin-top:.25rem}"                                      \
-    ".old{color:var(--mute);margin-right:-.5em}"                                                   \
     ".inline .ln{stroke-width:1.5}.num>.wide{display:block;line-height:1}"                         \
     "summary{cursor:pointer;width:max-content;max-width:100%;padding:.25rem 0}"                    \
     ".cols{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,46rem),1fr));"       \

@@ -168,9 +168,11 @@ static int board_moved(struct market *market, struct buf *out, struct err *err)
 {
     struct moved moved;
     struct err why = {0};
+    SCOPED(doc_release) struct doc doc = {0};
     int rc = moved_find(market, &moved, &why);
     if (rc == 0)
-        html_moved(out, &moved, "/gpu?name=", "/offer?name=");
+        view_moved(&doc, &moved, "/gpu?name=", "/offer?name=");
+    doc_html(out, &doc, 2);
     return rc == ERR_MEMORY ? err_memory(err) : 0;
 }
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/money.h"
+#include "base/units.h"
 #include "advise/estimate/estimate.h"
-#include "book/listing.h"
+#include "view/html.h"
 #include "view/offers.h"
 
 #define RECORD_TABLES
@@ -185,31 +185,45 @@ static int add_speeds(const struct devices *devices, const struct device *device
     return rc;
 }
 
-// "L4: 0.1 to 0.13 of an H100"
-static void speed_title(const struct gpu_model *gpu, char *out, size_t size)
+// From the slowest kind of net to the fastest, without their intervals.
+struct speed_range {
+    double high;
+    char words[48]; // "0.14 to 0.22"; "": unknown
+    const char *certainty;
+};
+
+static void speeds_range(const struct gpu_model *gpu, struct speed_range *range)
 {
-    double low = 0, high = 0;
+    double low = 0;
     char from[16], to[16];
+    *range = (struct speed_range){0};
     for (size_t i = 0; i < gpu->speeds.count; i++) {
-        struct maybe_real ratio = gpu->speeds.items[i].ratio;
-        low = ratio.known && (low == 0 || ratio.v < low) ? ratio.v : low;
-        high = ratio.known && ratio.v > high ? ratio.v : high;
+        const struct gpu_speed *s = &gpu->speeds.items[i];
+        if (!s->ratio.known)
+            continue;
+        low = range->certainty && low < s->ratio.v ? low : s->ratio.v;
+        range->high = range->high > s->ratio.v ? range->high : s->ratio.v;
+        range->certainty = s->certainty;
     }
     snprintf(from, sizeof from, "%.2g", low);
-    snprintf(to, sizeof to, "%.2g", high);
-    bool range = strcmp(from, to) != 0;
-    snprintf(out, size, "%.100s: %s%s%s %s the speed of an " GPU_BASE ", by estimate", gpu->gpu,
-             from, range ? " to " : "", range ? to : "", high > 1 ? "times" : "of");
+    snprintf(to, sizeof to, "%.2g", range->high);
+    bool same = strcmp(from, to) == 0;
+    if (range->certainty)
+        snprintf(range->words, sizeof range->words, "%s%s%s", from, same ? "" : " to ",
+                 same ? "" : to);
 }
 
 static void plot_speed(struct draft *d, const struct gpu_model *gpu)
 {
     char title[160];
+    struct speed_range range;
     draft_plot(d, "speed", "Speed beside an " GPU_BASE,
                "One GPU's training steps per second, divided by those of one " GPU_BASE
                ", estimated from data sheets, for steps that the GPU bounds. The intervals hold "
                "with 90 %: they are errors of such estimates on public pairs of measurements.");
-    speed_title(gpu, title, sizeof title);
+    speeds_range(gpu, &range);
+    snprintf(title, sizeof title, "%.100s: %s %s the speed of an " GPU_BASE ", by estimate",
+             gpu->gpu, range.words, range.high > 1 ? "times" : "of"); // "L4: 0.1 to 0.13 of ..."
     draft_panel(d, title, "bars", AXIS("", ""), AXIS("speed relative to one " GPU_BASE, "×"));
     if (d->rc == 0)
         draft_line(d, "1 = " GPU_BASE, (struct maybe_real){0}, some_real(1));
@@ -283,11 +297,11 @@ static int add_plots(struct market *market, const struct listing *list, struct g
 int gpu_make(struct market *market, const char *name, struct gpu_model *out, struct err *err)
 {
     const struct devices *devices;
-    struct listing list = {0};
+    struct listing list = {.all = true, .max_rate = -1};
     TRY(market_devices(market, &devices, err));
     const struct device *device = device_find(devices, name);
     const struct book_filter filter = {.gpu = device ? device->name : name, .with_gpu = true};
-    int rc = offers_list(market, &filter, -1, &list, err);
+    int rc = offers_list(market, &filter, &list, err);
     if (rc == 0 && list.count == 0 && (!device || device->vector_bits > 0)) {
         rc = err_set(err, ERR_MISSING, "no GPU is called '%s'", name);
         err_hint(err, "'fare prices devices' lists those that are known");
@@ -309,4 +323,157 @@ int gpu_make(struct market *market, const char *name, struct gpu_model *out, str
         rc = add_plots(market, &list, out, err);
     listing_release(&list);
     return rc;
+}
+
+// ---- its page
+
+static void price_figure(struct doc *doc, const char *name, const struct gpu_price *price)
+{
+    const char *at = "no offer in the book";
+    if (price->offer)
+        at = doc_text(doc, "a GPU-hour, at %.*s", (int)strcspn(price->offer, "/"), price->offer);
+    doc_figure(doc, name,
+               price->usd.known ? doc_text(doc, "%s USD", money_brief(price->usd).s) : NULL, at);
+}
+
+static void add_figures(struct doc *doc, const struct gpu_model *gpu)
+{
+    const char *const unknown = "its data sheet is not known";
+    struct speed_range range;
+    struct buf more = {0};
+    speeds_range(gpu, &range);
+    if (gpu->providers.count > 0) {
+        price_figure(doc, "On demand", &gpu->on_demand);
+        price_figure(doc, "Spot", &gpu->spot);
+        doc_figure(doc, "Who has it",
+                   doc_text(doc, "%s", units_count((int64_t)gpu->providers.count, "provider").s),
+                   doc_text(doc, "%s", units_count(gpu->offers.v, "offer").s));
+    }
+    if (strcmp(gpu->gpu, GPU_BASE) != 0) // others are relative to it
+        doc_figure(doc, "Speed, " GPU_BASE " = 1", range.words,
+                   range.certainty ? doc_text(doc, "by kind of net; %s", range.certainty)
+                                   : unknown);
+    if (gpu->memory_mbs.known)
+        buf_adds(&more, units_rate((double)gpu->memory_mbs.v * 1e6).s);
+    if (gpu->bf16_gflops.known)
+        buf_printf(&more, "%s%s in bf16", more.len ? ", " : "",
+                   units_flops((double)gpu->bf16_gflops.v * 1e9).s);
+    if (gpu->year.known)
+        buf_printf(&more, "%sof %lld", more.len ? ", " : "", (long long)gpu->year.v);
+    const char *sheet = doc_take(doc, &more);
+    doc_figure(doc, "Memory",
+               gpu->memory_mib.known ? doc_text(doc, "%s", units_bytes(gpu->memory_mib.v << 20).s)
+                                     : NULL,
+               sheet ? sheet : unknown);
+    if (gpu->providers.count == 0)
+        doc_say(doc, DOC_PLAIN, "'fare prices update' fetches the public catalogue.");
+}
+
+static struct cell price_cell(struct doc *doc, const struct gpu_price *price, const char *link)
+{
+    struct cell cell = {.kind = CELL_AMOUNT, .amount = price->usd};
+    if (price->usd.known)
+        cell.text = doc_text(doc, "%s", money_brief(price->usd).s);
+    if (price->usd.known)
+        cell.href = doc_link(doc, link, price->offer);
+    return cell;
+}
+
+static void add_provider(struct doc *doc, const struct gpu_provider *p, bool mark, const char *link)
+{
+    const struct maybe_real share = {p->spot_share.v * 100, p->spot_share.known};
+    const bool old = mark && p->old.v;
+    doc_row(doc, DOC_NORMAL);
+    doc_cell(doc, COLUMN("provider"), cell_text(p->provider));
+    doc_cell(doc, COLUMN("on demand"), price_cell(doc, &p->on_demand, link));
+    doc_cell(doc, COLUMN("spot"), price_cell(doc, &p->spot, link));
+    doc_cell(doc, COLUMN("spot ÷ on demand", .priority = 2), cell_number(CELL_PERCENT, share));
+    doc_cell(doc, COLUMN("by the month"), price_cell(doc, &p->monthly, link));
+    doc_cell(doc, COLUMN("offers", .priority = 3),
+             (struct cell){.kind = CELL_COUNT,
+                           .text = doc_text(doc, "%lld in %s", (long long)p->offers.v,
+                                            units_count(p->places.v, "place").s)});
+    doc_cell(doc, COLUMN("since"), (struct cell){.kind = CELL_DATE, .text = p->since});
+    doc_cell(
+        doc, COLUMN("price seen", .priority = 1),
+        (struct cell){.kind = CELL_DATE, .text = doc_text(doc, "%s%s", p->seen, old ? "†" : "")});
+}
+
+static void add_who(struct doc *doc, const struct gpu_model *gpu, const char *link)
+{
+    size_t old = 0;
+    for (size_t i = 0; i < gpu->providers.count; i++)
+        old += gpu->providers.items[i].old.v;
+    doc_heading(doc, 0, "Who has it");
+    doc_say(doc, DOC_PLAIN,
+            "USD for one GPU and hour, the lowest of its machines, without tax; the lowest first. "
+            "Since: the first price in the book.");
+    doc_table(doc, "Who has it");
+    for (size_t i = 0; i < gpu->providers.count; i++)
+        add_provider(doc, &gpu->providers.items[i], old < gpu->providers.count, link);
+    view_old_prices(doc, old, gpu->providers.count);
+    view_left_out(doc, (size_t)gpu->doubtful.v);
+}
+
+// The kinds of figures, each once: "estimated ±50 % in fp16: another architecture, ...: 390 pairs".
+static void say_speeds(struct doc *doc, const struct gpu_model *gpu)
+{
+    const char *last = NULL;
+    for (size_t i = 0; i < gpu->speeds.count; i++) {
+        const struct gpu_speed *s = &gpu->speeds.items[i];
+        const char *what = s->certainty ? s->certainty : "unknown";
+        if (!last || strcmp(last, what) != 0)
+            doc_say(doc, DOC_ASIDE,
+                    doc_text(doc, "Its speed is %s in %s: %s%s.", what, s->precision,
+                             s->class ? s->class : s->why, s->class ? " of measurements" : ""));
+        last = what;
+    }
+}
+
+static void show_doc(struct buf *out, struct doc *doc)
+{
+    doc_html(out, doc, 2);
+    doc_release(doc);
+}
+
+static void show_plot(struct buf *out, const struct gpu_model *gpu, const char *kind)
+{
+    for (size_t i = 0; i < gpu->plots.count; i++)
+        if (strcmp(gpu->plots.items[i].kind, kind) == 0)
+            html_plot(out, &gpu->plots.items[i], 2, i);
+}
+
+void html_gpu(struct buf *out, const struct gpu_model *gpu, const char *link)
+{
+    struct doc doc = {0};
+    add_figures(&doc, gpu);
+    show_doc(out, &doc);
+    buf_adds(out, "<div class=\"cols\">\n<div>\n");
+    show_plot(out, gpu, "offers");
+    show_plot(out, gpu, "prices");
+    buf_adds(out, "</div>\n<div>\n");
+    if (gpu->providers.count > 0)
+        add_who(&doc, gpu, link);
+    show_doc(out, &doc);
+    show_plot(out, gpu, "speed");
+    say_speeds(&doc, gpu);
+    show_doc(out, &doc);
+    buf_adds(out, "</div>\n</div>\n");
+    show_plot(out, gpu, "spot");
+}
+
+void html_gpu_page(struct buf *out, const struct gpu_model *gpu)
+{
+    struct buf made = {0};
+    html_begin(out, gpu->title, 0);
+    buf_adds(out, "<header>\n");
+    html_heading(out, 1, gpu->title);
+    buf_adds(out, "</header>\n<main>\n");
+    html_gpu(out, gpu, NULL);
+    buf_adds(out, "</main>\n<footer>\n");
+    buf_printf(&made, "Made by %s on %s from the book of prices.", gpu->program, gpu->made);
+    html_paragraph(out, "", buf_str(&made));
+    buf_adds(out, "</footer>\n");
+    html_end(out);
+    buf_drop(out, &made);
 }

@@ -1,40 +1,270 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "view/offers.h"
 
-#include <math.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "base/money.h"
 #include "base/units.h"
-#include "book/listing.h"
-#include "render/markup.h"
-#include "render/part.h"
-#include "view/html.h"
+#include "bill/price.h"
 
-enum { KINDS = 3, PROVIDERS_MOST = 64, MARKS_MOST = 300 };
-#define ONE_MARK 0.02 // of the price: marks so close lie on each other
-
-static const char *const kind_names[KINDS] = {
+const char *const offers_kind_names[OFFERS_KINDS] = {
     [OFFER_ON_DEMAND] = "on demand", [OFFER_SPOT] = "spot", [OFFER_MONTHLY] = "by the month"};
 
-int offers_list(struct market *market, const struct book_filter *filter, int64_t max_rate,
-                struct listing *list, struct err *err)
+// ---- the list
+
+static int count_one(void *count, const struct offer *offer, struct err *err)
+{
+    (void)offer;
+    (void)err;
+    ++*(size_t *)count;
+    return 0;
+}
+
+// Counts the offers that have a price after the day only.
+static int count_later(const struct book *book, struct book_filter filter, size_t *later,
+                       struct err *err)
+{
+    size_t then = 0, ever = 0;
+    filter.aged = false;
+    TRY(book_each(book, &filter, count_one, &then, err));
+    filter.day = INT_MAX;
+    TRY(book_each(book, &filter, count_one, &ever, err));
+    *later = ever > then ? ever - then : 0;
+    return 0;
+}
+
+int offers_list(struct market *market, const struct book_filter *filter, struct listing *list,
+                struct err *err)
 {
     const struct book *book;
-    int today = filter->day ? filter->day : book_today();
-    *list =
-        (struct listing){.all = true, .max_rate = max_rate, .oldest = today - LISTING_STALE_DAYS};
+    const int today = filter->day ? filter->day : book_today();
+    list->oldest = filter->aged ? 0 : today - LISTING_STALE_DAYS;
     TRY(market_devices(market, &list->devices, err));
     TRY(market_currencies(market, &list->currencies, err));
     TRY(market_book(market, &book, err));
-    return listing_make(list, book, filter, err);
+    TRY(listing_make(list, book, filter, err));
+    if (list->count == 0 && list->stale == 0 && filter->day > 0)
+        return count_later(book, *filter, &list->later, err);
+    return 0;
 }
 
-// The price of a GPU-hour; -1: unknown or doubtful.
-static int64_t unit_of(const struct listing_line *line)
+static size_t shown_of(const struct listing *list, const struct offers_view *view)
+{
+    return list->count < view->most ? list->count : view->most;
+}
+
+// The price of an hour in the currency asked for.
+static int local_price(const struct listing_line *line, const struct offers_view *view,
+                       struct maybe_money *out, struct err *err)
+{
+    const struct maybe_money usd = {line->usd_hour, line->usd_hour >= 0};
+    return local_money(view->market, view->currency, view->day, usd, out, err);
+}
+
+static int add_record(const struct listing_line *line, const struct offers_view *view,
+                      struct offers *all, struct err *err)
+{
+    struct offer_record *record = LIST_ADD(&all->offers, err);
+    TRY(record ? offer_line_record(line, view->day, record, err) : ERR_MEMORY);
+    TRY(text_set(&record->local_currency, view->currency, err));
+    return local_price(line, view, &record->local_price_per_hour, err);
+}
+
+int offers_record(const struct listing *list, const struct offers_view *view, struct offers *out,
+                  struct err *err)
+{
+    struct buf words = {0};
+    out->offers.known = true;
+    TRY(text_set(&out->schema, OFFERS_SCHEMA, err));
+    for (size_t i = 0; i < shown_of(list, view); i++)
+        TRY(add_record(&list->items[i], view, out, err));
+    if (list->stale > 0)
+        out->left_out = some_int((int64_t)list->stale);
+    int rc = local_words(view->market, view->currency, view->day, &words, err);
+    if (rc == 0 && view->currency)
+        rc = text_set(&out->exchange, buf_str(&words), err);
+    buf_release(&words);
+    return rc;
+}
+
+// ---- its document
+
+static struct cell name_cell(struct doc *doc, struct offer offer, const struct offers_view *view)
+{
+    struct buf name = {0};
+    struct cell cell = {.kind = CELL_OFFER};
+    book_name(&offer, &name);
+    cell.href = doc_link(doc, view->link, buf_str(&name));
+    buf_reset(&name);
+    if (!view->places)
+        offer.region = offer.zone = "";
+    book_name(&offer, &name);
+    cell.text = doc_take(doc, &name);
+    return cell;
+}
+
+static struct cell gpu_cell(struct doc *doc, const struct offer *o)
+{
+    char count[24];
+    offer_milli(o->gpus_milli, count);
+    return cell_text(o->gpus_milli > 0 ? doc_text(doc, "%s × %s", count, o->gpu) : NULL);
+}
+
+static struct cell vcpu_cell(struct doc *doc, const struct offer *o)
+{
+    char count[24];
+    offer_milli(o->vcpus_milli, count);
+    return (struct cell){.kind = CELL_COUNT,
+                         .text = o->vcpus_milli > 0 ? doc_text(doc, "%s", count) : NULL};
+}
+
+static struct cell memory_cell(struct doc *doc, const struct offer *o)
+{
+    struct cell cell = {.kind = CELL_COUNT};
+    if (o->memory_mib > 0)
+        cell.text =
+            doc_text(doc, "%.*f", o->memory_mib < 10240 ? 1 : 0, (double)o->memory_mib / 1024);
+    return cell;
+}
+
+static struct cell price_cell(struct doc *doc, int64_t nano, bool estimated)
+{
+    struct cell cell = {.kind = CELL_AMOUNT, .amount = {nano, nano >= 0}};
+    if (nano >= 0)
+        cell.text = doc_text(doc, "%s%s", estimated ? "~" : "", money_brief(cell.amount).s);
+    return cell;
+}
+
+static struct cell seen_cell(struct doc *doc, const struct offer *o, bool old)
+{
+    char seen[12];
+    offer_date(o->day, seen);
+    return (struct cell){.kind = CELL_DATE, .text = doc_text(doc, "%s%s", seen, old ? "†" : "")};
+}
+
+// Why the price is not one of a price list in USD.
+static void add_notes(struct doc *doc, const struct listing *list, const struct listing_line *line)
+{
+    struct buf rate = {0};
+    if (line->doubt)
+        doc_note(doc, doc_text(doc, "Listed last: the price is %s.", line->doubt), NULL);
+    if (offer_estimated(&line->offer))
+        doc_note(doc, "The price is estimated; the page of the offer has its source.", NULL);
+    if (strcmp(line->offer.currency, "USD") == 0)
+        return;
+    buf_adds(&rate, list->rate.usd > 0 ? "" : "no rate is known");
+    if (list->rate.usd > 0)
+        currency_words(&list->rate, true, &rate);
+    doc_note(doc, doc_text(doc, "Converted from another currency: %s.", buf_str(&rate)), NULL);
+    doc->failed |= rate.failed;
+    buf_release(&rate);
+}
+
+static int add_line(struct doc *doc, const struct listing *list, const struct listing_line *line,
+                    const struct offers_view *view, bool mark, struct err *err)
+{
+    const struct offer *o = &line->offer;
+    const bool gpus = list->items[0].offer.gpus_milli > 0, estimated = offer_estimated(o);
+    struct cell usd = price_cell(doc, line->usd_hour, estimated);
+    usd.currency = view->currency;
+    TRY(local_price(line, view, &usd.local, err));
+    doc_row(doc, line->doubt ? DOC_PALE : DOC_NORMAL);
+    doc_cell(doc, COLUMN("offer", .least = view->places ? 40 : 28), name_cell(doc, *o, view));
+    doc_cell(doc, COLUMN("GPU", .priority = 3, .least = 12), gpu_cell(doc, o));
+    doc_cell(doc, COLUMN("vCPUs", "vCPU", .priority = 5), vcpu_cell(doc, o));
+    doc_cell(doc, COLUMN("GiB", .priority = 4), memory_cell(doc, o));
+    doc_cell(doc, COLUMN("USD per hour", "USD/h"), usd);
+    doc_cell(doc, COLUMN(gpus ? "per GPU" : "per vCPU", gpus ? "/GPU" : "/vCPU"),
+             price_cell(doc, offer_unit(o, line->usd_hour), estimated));
+    doc_cell(doc, COLUMN("price seen", "seen", .priority = 1),
+             seen_cell(doc, o, mark && offer_old(o, view->day)));
+    add_notes(doc, list, line);
+    return 0;
+}
+
+void view_old_prices(struct doc *doc, size_t old, size_t all)
+{
+    if (old > 0)
+        doc_say(doc, DOC_ASIDE,
+                doc_text(doc, "%s " PART_SEEN_OLD "; 'fare prices update' fetches newer ones.",
+                         old == all ? "All of these prices were" : "†"));
+}
+
+void view_left_out(struct doc *doc, size_t doubtful)
+{
+    if (doubtful > 0)
+        doc_say(doc, DOC_ASIDE,
+                doc_text(doc, "%s left out: doubtful prices and retired machines.",
+                         units_count((int64_t)doubtful, "offer").s));
+}
+
+static void say_none(struct doc *doc, const struct listing *list)
+{
+    if (list->later > 0)
+        doc_say(doc, DOC_PLAIN,
+                doc_text(doc, "%s like that %s no price yet on that date.",
+                         units_count((int64_t)list->later, "offer").s,
+                         list->later == 1 ? "has" : "have"));
+    else
+        doc_say(doc, DOC_PLAIN,
+                doc_text(doc,
+                         "No such offer in the book%s. 'fare prices update' fetches the public "
+                         "catalogue.",
+                         list->stale > 0 ? " has a price of the last two years" : ""));
+}
+
+// What is not shown, and how to see it.
+static void say_rest(struct doc *doc, const struct listing *list, size_t shown)
+{
+    const bool gpus = list->count > 0 && list->items[0].offer.gpus_milli > 0;
+    struct buf says = {0}, hint = {0};
+    if (shown < list->count) {
+        buf_printf(&says, "The first %zu of %zu offers, the lowest price of a %s-hour first. ",
+                   shown, list->count, gpus ? "GPU" : "vCPU");
+        buf_adds(&hint, "-n N shows more");
+    }
+    if (!list->all && list->seen > list->count) {
+        buf_adds(&says, "Each machine is listed where its price is lowest. ");
+        buf_printf(&hint, "%s--all lists all %zu offers", hint.len ? "; " : "", list->seen);
+    }
+    buf_adds(&says, list->count > 0 ? "Prices are without tax. " : "");
+    if (list->stale > 0) {
+        buf_printf(&says, "%s %s not listed: the price is over two years old.",
+                   units_count((int64_t)list->stale, "offer").s, list->stale == 1 ? "is" : "are");
+        buf_printf(&hint, "%s--max-age 9999d or --date shows old prices", hint.len ? "; " : "");
+    }
+    buf_adds(&hint, hint.len ? "." : "");
+    buf_trim(&says);
+    doc_say(doc, DOC_ASIDE, doc_take(doc, &says));
+    doc_say(doc, DOC_HINT, doc_take(doc, &hint));
+}
+
+int view_offers(struct doc *doc, const struct listing *list, const struct offers_view *view,
+                struct err *err)
+{
+    const size_t shown = shown_of(list, view);
+    size_t old = 0;
+    struct buf exchange = {0};
+    for (size_t i = 0; i < shown; i++)
+        old += offer_old(&list->items[i].offer, view->day);
+    doc_table(doc, "Offers");
+    for (size_t i = 0; i < shown; i++)
+        TRY(add_line(doc, list, &list->items[i], view, old < shown, err));
+    if (list->count == 0)
+        say_none(doc, list);
+    view_old_prices(doc, old, shown);
+    int rc = shown > 0 ? local_words(view->market, view->currency, view->day, &exchange, err) : 0;
+    const char *words = doc_take(doc, &exchange);
+    doc_say(doc, DOC_ASIDE, words ? doc_text(doc, "%s.", words) : NULL);
+    say_rest(doc, list, shown);
+    return rc;
+}
+
+// ---- the offers of one GPU model
+
+int64_t offers_unit(const struct listing_line *line)
 {
     return line->doubt || line->offer.gpus_milli == 0 ? -1
                                                       : offer_unit(&line->offer, line->usd_hour);
@@ -43,7 +273,7 @@ static int64_t unit_of(const struct listing_line *line)
 const struct listing_line *offers_cheapest(const struct listing *list, enum offer_kind kind)
 {
     for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].offer.kind == kind && unit_of(&list->items[i]) > 0)
+        if (list->items[i].offer.kind == kind && offers_unit(&list->items[i]) > 0)
             return &list->items[i];
     return NULL;
 }
@@ -53,13 +283,13 @@ static void offers_from(const struct listing *list, struct buf *out)
 {
     char amount[MONEY_BYTES];
     size_t said = 0;
-    for (int kind = 0; kind < KINDS; kind++) {
+    for (int kind = 0; kind < OFFERS_KINDS; kind++) {
         const struct listing_line *line = offers_cheapest(list, (enum offer_kind)kind);
         if (!line)
             continue;
-        money_short(unit_of(line), amount);
+        money_short(offers_unit(line), amount);
         buf_printf(out, "%s%s%s %s%s", said ? ", " : "", amount, said ? "" : " USD per GPU-hour",
-                   kind == OFFER_SPOT ? "on " : "", kind_names[kind]);
+                   kind == OFFER_SPOT ? "on " : "", offers_kind_names[kind]);
         said++;
     }
 }
@@ -74,290 +304,7 @@ int offers_title(const struct listing *list, char **title, struct err *err)
     return text_take(title, &text, err);
 }
 
-// ---- the strip
-
-struct mark { // that is being made, of one provider and kind
-    size_t point, offers;
-    int64_t low, high; // nano-USD
-};
-
-struct strip {
-    struct draft *d;
-    const char *providers[PROVIDERS_MOST];
-    int64_t least[PROVIDERS_MOST]; // nano-USD, of all kinds
-    size_t count;
-    struct mark marks[PROVIDERS_MOST];
-};
-
-static void end_mark(struct strip *s, const struct mark *mark)
-{
-    char low[MONEY_BYTES], high[MONEY_BYTES];
-    struct buf note = {0};
-    if (mark->offers < 2 || s->d->rc != 0)
-        return;
-    money_short(mark->low, low);
-    money_short(mark->high, high);
-    buf_printf(&note, "%s", units_count((int64_t)mark->offers, "offer").s);
-    if (strcmp(low, high) != 0)
-        buf_printf(&note, " from %s to %s", low, high);
-    if (note.failed)
-        s->d->rc = err_memory(s->d->err);
-    draft_set(s->d, &s->d->series->points.items[mark->point].note, buf_str(&note));
-    buf_release(&note);
-}
-
-static size_t provider_of(struct strip *s, const char *provider)
-{
-    size_t i = 0;
-    while (i < s->count && strcmp(s->providers[i], provider) != 0)
-        i++;
-    if (i == s->count && i < PROVIDERS_MOST) {
-        s->least[i] = INT64_MAX;
-        s->providers[s->count++] = provider;
-    }
-    return i;
-}
-
-static void add_offer(struct strip *s, const struct listing_line *line, int64_t unit)
-{
-    size_t at = provider_of(s, line->offer.provider);
-    struct draft *d = s->d;
-    if (at == PROVIDERS_MOST || d->rc != 0)
-        return;
-    struct mark *mark = &s->marks[at];
-    s->least[at] = unit < s->least[at] ? unit : s->least[at];
-    if (mark->offers > 0 && (double)(unit - mark->low) <= ONE_MARK * (double)mark->low) {
-        mark->offers++;
-        mark->high = unit;
-        return;
-    }
-    if (d->series->points.count == MARKS_MOST)
-        return;
-    end_mark(s, mark);
-    struct buf name = {0};
-    book_name(&line->offer, &name);
-    if (name.failed)
-        d->rc = err_memory(d->err);
-    *mark = (struct mark){d->series->points.count, 1, unit, unit};
-    struct plot_point *point = draft_point(d, buf_str(&name), (double)unit / 1e9, 0);
-    buf_release(&name);
-    point->y = (struct maybe_real){0};
-    draft_set(d, &point->group, line->offer.provider);
-}
-
-// Each series holds a provider's prices from the lowest up, since the list is sorted so.
-static void add_kind(struct strip *s, const struct listing *list, enum offer_kind kind)
-{
-    memset(s->marks, 0, sizeof s->marks);
-    draft_series(s->d, kind_names[kind]);
-    for (size_t i = 0; i < list->count && s->d->rc == 0; i++)
-        if (list->items[i].offer.kind == kind && unit_of(&list->items[i]) > 0)
-            add_offer(s, &list->items[i], unit_of(&list->items[i]));
-    for (size_t i = 0; i < s->count; i++)
-        end_mark(s, &s->marks[i]);
-}
-
-// Of each row the cheapest of all kinds is marked: its price stands beside the row.
-static void mark_cheapest(struct strip *s)
-{
-    for (size_t k = 0; s->d->rc == 0 && k < s->d->panel->series.count; k++)
-        for (size_t i = 0; i < s->d->panel->series.items[k].points.count; i++) {
-            struct plot_point *p = &s->d->panel->series.items[k].points.items[i];
-            if (p->x.v <= (double)s->least[provider_of(s, p->group)] / 1e9)
-                p->marked = some_bool(true);
-        }
-}
-
-// "on demand 1.00 to 15.80 USD, spot 0.855 to 9.55"
-static void add_range(const struct listing *list, enum offer_kind kind, struct buf *out)
-{
-    const struct listing_line *least = offers_cheapest(list, kind), *most = least;
-    char low[MONEY_BYTES], high[MONEY_BYTES];
-    bool first = out->len == 0;
-    if (!least)
-        return;
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].offer.kind == kind && unit_of(&list->items[i]) > 0)
-            most = &list->items[i];
-    money_short(unit_of(least), low);
-    money_short(unit_of(most), high);
-    bool range = strcmp(low, high) != 0;
-    buf_printf(out, "%s%s %s%s%s%s", first ? "" : ", ", kind_names[kind], low, range ? " to " : "",
-               range ? high : "", first ? " USD" : "");
-}
-
-static void begin_plot(struct draft *d)
-{
-    draft_plot(d, "offers", "What providers ask for a GPU-hour",
-               "All offers of the book in all places, without tax. Prices within 2 percent "
-               "are one mark. Spot machines can be taken away.");
-}
-
-static void add_panel(struct draft *d, const struct listing *list)
-{
-    struct strip strip = {.d = d};
-    struct buf title = {0}, range = {0};
-    for (int kind = 0; kind < KINDS; kind++)
-        add_range(list, (enum offer_kind)kind, &range);
-    buf_printf(&title, "%s: %s", list->items[0].offer.gpu, buf_str(&range));
-    if ((title.failed || range.failed) && d->rc == 0)
-        d->rc = err_memory(d->err);
-    if (d->rc == 0)
-        draft_panel(d, buf_str(&title), "strip", AXIS("price per GPU-hour", "USD"),
-                    AXIS("provider", ""));
-    if (d->rc == 0)
-        draft_set(d, &d->panel->marks, "lowest");
-    buf_release(&title);
-    buf_release(&range);
-    for (int kind = 0; kind < KINDS && d->rc == 0; kind++)
-        add_kind(&strip, list, (enum offer_kind)kind);
-    mark_cheapest(&strip);
-}
-
-void plot_offers(struct draft *d, const struct listing *list)
-{
-    if (list->count == 0)
-        return;
-    begin_plot(d);
-    add_panel(d, list);
-    draft_end(d);
-}
-
-// ---- of a report: the GPUs of the cheapest bills
-
-static void add_gpu(struct draft *d, struct market *market, const char *gpu, int day)
-{
-    enum { PANELS_MOST = 2 };
-    const struct book_filter filter = {.gpu = gpu, .with_gpu = true, .day = day};
-    struct listing list = {0};
-    if (d->rc != 0 || !gpu || d->plot->panels.count == PANELS_MOST)
-        return;
-    for (size_t i = 0; i < d->plot->panels.count; i++) {
-        const char *title = d->plot->panels.items[i].title;
-        if (strncmp(title, gpu, strlen(gpu)) == 0 && title[strlen(gpu)] == ':')
-            return;
-    }
-    d->rc = offers_list(market, &filter, -1, &list, d->err);
-    if (d->rc == 0 && list.count > 0)
-        add_panel(d, &list);
-    listing_release(&list);
-}
-
-void plots_offers(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs)
-{
-    enum { BILLS = 3 };
-    if (d->rc != 0)
-        return;
-    begin_plot(d);
-    for (size_t i = 0; i < d->page->quotes.count && d->rc == 0; i++) {
-        const struct quote *quote = &d->page->quotes.items[i];
-        for (size_t k = 0; k < quote->bills.count && k < BILLS; k++)
-            add_gpu(d, jobs[i].ask.market, quote->bills.items[k].gpu, ask->day);
-        for (size_t k = 0; k < quote->estimates.count && k < BILLS; k++)
-            add_gpu(d, jobs[i].ask.market, quote->estimates.items[k].gpu, ask->day);
-    }
-    draft_end(d);
-}
-
-// ---- what the prices did
-
-enum { HISTORIES_MOST = 6, PRICES_MOST = 200 };
-
-struct history {
-    struct draft *d;
-    struct market *market;
-    size_t prices;
-    double first, last; // USD per GPU-hour
-    bool moved;
-};
-
-static int add_price(void *arg, const struct offer *offer, struct err *err)
-{
-    struct history *h = arg;
-    const struct currencies *currencies;
-    int64_t hour = 0;
-    TRY(market_currencies(h->market, &currencies, err));
-    if (h->prices == PRICES_MOST || currency_to_usd(currencies, offer->currency, offer->day,
-                                                    offer_per_hour(offer), &hour, NULL, NULL) != 0)
-        return 0;
-    int64_t unit = offer_unit(offer, hour);
-    if (unit < 0) // its GPUs are not known
-        return 0;
-    h->last = (double)unit / 1e9;
-    h->moved |= h->prices > 0 && h->last != h->first;
-    h->first = h->prices++ == 0 ? h->last : h->first;
-    if (offer->since < offer->day)
-        draft_point(h->d, NULL, offer->since, h->last);
-    draft_point(h->d, NULL, offer->day, h->last);
-    return h->d->rc;
-}
-
-// Adds a line of the offer's prices if they changed, and says so in the title if they changed most:
-// "lambda/gpu_8x_a100 went from 1.99 to 1.50 USD".
-static void add_history(struct draft *d, struct market *market, const struct offer *offer,
-                        double *most)
-{
-    struct history h = {.d = d, .market = market};
-    const struct book *book;
-    struct buf name = {0};
-    book_name(offer, &name);
-    draft_series(d, buf_str(&name));
-    if (d->rc == 0)
-        d->rc = market_book(market, &book, d->err);
-    if (d->rc == 0)
-        d->rc = book_history(book, offer, add_price, &h, d->err);
-    if (d->rc == 0 && !h.moved) {
-        record_release(plot_series_fields, d->series);
-        d->panel->series.count--;
-    }
-    double change = h.moved && h.first > 0 && h.last > 0 ? fabs(log(h.last / h.first)) : 0;
-    if (d->rc == 0 && change > *most) {
-        char from[MONEY_BYTES], to[MONEY_BYTES];
-        *most = change;
-        money_short(llround(h.first * 1e9), from);
-        money_short(llround(h.last * 1e9), to);
-        buf_printf(&name, " went from %s to %s USD", from, to);
-        d->rc = buf_check(&name, d->err);
-        draft_set(d, &d->panel->title, buf_str(&name));
-    }
-    buf_release(&name);
-}
-
-void plot_offer_histories(struct draft *d, struct market *market, const struct listing *list)
-{
-    struct strip seen = {.d = d};
-    double most = 0;
-    draft_plot(d, "prices", "What the prices did",
-               "The lowest price on demand of each provider that changed, per GPU-hour. A "
-               "price holds until the next step.");
-    if (d->rc == 0)
-        draft_panel(d, "on demand", "steps", AXIS("date", "day"),
-                    AXIS("price per GPU-hour", "USD"));
-    for (size_t i = 0; d->rc == 0 && i < list->count && d->panel->series.count < HISTORIES_MOST;
-         i++) {
-        const struct listing_line *line = &list->items[i];
-        size_t before = seen.count;
-        if (line->offer.kind == OFFER_ON_DEMAND && unit_of(line) > 0 &&
-            provider_of(&seen, line->offer.provider) == before && before < PROVIDERS_MOST)
-            add_history(d, market, &line->offer, &most);
-    }
-    draft_end(d);
-    plot_spot_list(d, market, list);
-}
-
-int page_offers(struct market *market, const struct book_filter *filter, int64_t max_rate,
-                struct page *page, struct err *err)
-{
-    struct draft d = {.page = page, .err = err};
-    struct listing list = {0};
-    d.rc = offers_list(market, filter, max_rate, &list, err);
-    if (d.rc == 0 && list.count > 0)
-        plot_offers(&d, &list);
-    if (d.rc == 0 && list.count > 0)
-        d.rc = offers_title(&list, &page->title, err);
-    listing_release(&list);
-    return d.rc;
-}
+// ---- the book by GPU model
 
 struct walk {
     struct models *models;
@@ -461,228 +408,42 @@ void models_release(struct models *models)
     *models = (struct models){0};
 }
 
-// ---- the table
+// ---- its document
 
-static void price_cell(struct buf *out, int64_t nano)
+static void add_model(struct doc *doc, const struct model *m, const char *link)
 {
-    char amount[MONEY_BYTES] = "";
-    if (nano >= 0)
-        money_short(nano, amount);
-    html_cell(out, "num", amount);
+    doc_row(doc, DOC_NORMAL);
+    doc_cell(doc, COLUMN("GPU"),
+             (struct cell){.text = m->gpu, .href = doc_link(doc, link, m->gpu)});
+    doc_cell(doc, COLUMN("on demand, USD"), price_cell(doc, m->on_demand, false));
+    doc_cell(doc, COLUMN("spot, USD"), price_cell(doc, m->spot, false));
+    doc_cell(doc, COLUMN("providers", .priority = 1), cell_count(some_int((int64_t)m->providers)));
+    doc_cell(doc, COLUMN("all prices, USD per GPU-hour"),
+             (struct cell){.kind = CELL_RUG, .rug = &m->rug});
 }
 
-static void model_row(struct buf *out, const struct model *m, const char *link)
-{
-    char providers[24];
-    snprintf(providers, sizeof providers, "%zu", m->providers);
-    buf_adds(out, "<tr><td>");
-    if (link) {
-        buf_printf(out, "<a href=\"%s", link);
-        markup_address(out, m->gpu);
-        buf_adds(out, "\">");
-    }
-    markup_text(out, m->gpu);
-    buf_adds(out, link ? "</a></td>" : "</td>");
-    price_cell(out, m->on_demand);
-    price_cell(out, m->spot);
-    html_cell(out, "num wide", providers);
-    buf_adds(out, "<td>");
-    part_rug(out, &m->rug);
-    buf_adds(out, "</td></tr>\n");
-}
-
-static void model_table(struct buf *out, const struct models *models, size_t from, size_t to,
-                        const char *link)
-{
-    static const struct html_column columns[] = {
-        {"GPU", ""}, {"on demand, USD", "num"}, {"spot, USD", "num"}, {"providers", "num wide"}};
-    html_begin_table(out, from == 0 ? "GPU models" : "More GPU models");
-    buf_adds(out, "<thead><tr>");
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        buf_printf(out, "<th scope=\"col\" class=\"%s\">%s</th>", columns[i].class,
-                   columns[i].name);
-    buf_adds(out, "<th scope=\"col\">all prices, USD per GPU-hour");
-    part_rug_axis(out);
-    buf_adds(out, "</th></tr></thead>\n<tbody>\n");
-    for (size_t i = from; i < to; i++)
-        model_row(out, &models->items[i], link);
-    html_end_table(out);
-}
-
-void html_models(struct buf *out, const struct models *models, const char *link)
+void view_models(struct doc *doc, const struct models *models, const char *link)
 {
     enum { OPEN = 18 };
-    size_t open = models->count < OPEN + 4 ? models->count : OPEN;
+    const size_t open = models->count < OPEN + 4 ? models->count : OPEN;
     if (models->count == 0)
         return;
-    html_paragraph(out, "",
-                   "The lowest price of one GPU for an hour; those that most providers have first. "
-                   "Each line of the strip is a price that "
-                   "somebody asks: above on demand, below on spot.");
-    model_table(out, models, 0, open, link);
+    doc_heading(doc, 0, "GPU models");
+    doc_say(doc, DOC_PLAIN,
+            "The lowest price of one GPU for an hour; those that most providers have first.");
+    doc_say(doc, DOC_DRAWN,
+            "Each line of the strip is a price that somebody asks: above on demand, below on "
+            "spot.");
+    doc_table(doc, "GPU models");
+    for (size_t i = 0; i < open; i++)
+        add_model(doc, &models->items[i], link);
     if (open < models->count) {
-        buf_printf(out, "<details><summary>%s more</summary>\n",
-                   units_count((int64_t)(models->count - open), "GPU model").s);
-        model_table(out, models, open, models->count, link);
-        buf_adds(out, "</details>\n");
+        doc_fold(doc, doc_text(doc, "%s more",
+                               units_count((int64_t)(models->count - open), "GPU model").s));
+        doc_table(doc, "More GPU models");
+        for (size_t i = open; i < models->count; i++)
+            add_model(doc, &models->items[i], link);
+        doc_unfold(doc);
     }
-    if (models->doubtful > 0)
-        buf_printf(out,
-                   "<p class=\"mute\">%s left out: doubtful prices and retired machines.</p>\n",
-                   units_count((int64_t)models->doubtful, "offer").s);
-}
-
-enum { CANDIDATES = 128 }; // GPU models and kinds
-
-struct search {
-    const struct book *book;
-    const struct currencies *currencies;
-    const struct devices *devices;
-    int from; // the day from which on a price is new
-    struct moved_price items[CANDIDATES];
-    size_t count;
-};
-
-// The price of a GPU-hour in USD; -1: unknown, doubtful or retired.
-static int64_t moved_unit(const struct search *s, const struct offer *o)
-{
-    int64_t hour = 0;
-    if (currency_to_usd(s->currencies, o->currency, o->day, offer_per_hour(o), &hour, NULL, NULL) !=
-            0 ||
-        offer_retired(o, 0) || doubt_of(s->devices, o, hour))
-        return -1;
-    return offer_unit(o, hour);
-}
-
-struct before {
-    int since; // of the new price
-    bool found;
-    struct offer offer;
-};
-
-static int note_before(void *arg, const struct offer *offer, struct err *err)
-{
-    struct before *b = arg;
-    (void)err;
-    if (offer->since < b->since) {
-        b->offer = *offer;
-        b->found = true;
-    }
-    return 0;
-}
-
-static int64_t lowest(const struct moved_price *p)
-{
-    return p->before < p->now ? p->before : p->now;
-}
-
-static void keep(struct search *s, const struct moved_price *price)
-{
-    size_t i = 0;
-    while (i < s->count && (s->items[i].offer.kind != price->offer.kind ||
-                            strcmp(s->items[i].offer.gpu, price->offer.gpu) != 0))
-        i++;
-    if (i == CANDIDATES)
-        return;
-    if (i == s->count)
-        s->items[s->count++] = *price;
-    else if (lowest(price) < lowest(&s->items[i]))
-        s->items[i] = *price;
-}
-
-static int moved_visit(void *arg, const struct offer *o, struct err *err)
-{
-    struct search *s = arg;
-    struct before before = {.since = o->since};
-    if (o->since < s->from || o->gpus_milli == 0 || !*o->gpu)
-        return 0;
-    TRY(book_history(s->book, o, note_before, &before, err));
-    if (!before.found)
-        return 0;
-    struct moved_price price = {.offer = *o, .seen = before.offer.day};
-    price.now = moved_unit(s, o);
-    price.before = moved_unit(s, &before.offer);
-    if (price.now <= 0 || price.before <= 0)
-        return 0;
-    double ratio = (double)price.now / (double)price.before;
-    if (fabs(ratio - 1) >= 0.01 && ratio < 10 && ratio > 0.1)
-        keep(s, &price);
-    return 0;
-}
-
-static int by_change(const void *left, const void *right)
-{
-    const struct moved_price *a = left, *b = right;
-    double x = fabs(log((double)a->now / (double)a->before));
-    double y = fabs(log((double)b->now / (double)b->before));
-    if (x != y)
-        return x > y ? -1 : 1;
-    int order = strcmp(a->offer.gpu, b->offer.gpu);
-    return order != 0 ? order : (int)a->offer.kind - (int)b->offer.kind;
-}
-
-int moved_find(struct market *market, struct moved *out, struct err *err)
-{
-    static const struct book_filter filter = {.with_gpu = true};
-    struct search *s = calloc(1, sizeof *s);
-    *out = (struct moved){.count = 0};
-    if (!s)
-        return err_memory(err);
-    s->from = book_today() - MOVED_DAYS;
-    int rc = market_book(market, &s->book, err);
-    if (rc == 0)
-        rc = market_currencies(market, &s->currencies, err);
-    if (rc == 0)
-        rc = market_devices(market, &s->devices, err);
-    if (rc == 0)
-        rc = book_each(s->book, &filter, moved_visit, s, err);
-    if (rc == 0) {
-        qsort(s->items, s->count, sizeof *s->items, by_change);
-        out->count = s->count < MOVED_MOST ? s->count : MOVED_MOST;
-        memcpy(out->items, s->items, out->count * sizeof *out->items);
-    }
-    free(s);
-    return rc;
-}
-
-static void moved_row(struct buf *out, const struct moved_price *p, const char *gpu_link,
-                      const char *offer_link)
-{
-    char before[MONEY_BYTES], now[MONEY_BYTES], change[24], seen[12];
-    struct buf name = {0};
-    double percent = 100 * ((double)p->now / (double)p->before - 1);
-    book_name(&p->offer, &name);
-    money_short(p->before, before);
-    money_short(p->now, now);
-    offer_date(p->seen, seen);
-    snprintf(change, sizeof change, "%s%.0f %%", percent < 0 ? "−" : "+", fabs(percent));
-    buf_printf(out, "<tr><td class=\"long\"><a href=\"%s", gpu_link);
-    markup_address(out, p->offer.gpu);
-    markup_in(out, "\">", p->offer.gpu, "</a>");
-    buf_printf(out, "%s<span class=\"id\"><a href=\"%s",
-               p->offer.kind == OFFER_SPOT ? ", spot" : "", offer_link);
-    markup_address(out, buf_str(&name));
-    markup_in(out, "\">", buf_str(&name), "</a></span></td>");
-    buf_printf(out, "<td class=\"num\">%s<span class=\"id\">%s</span></td>", before, seen);
-    html_cell(out, "num", now);
-    buf_adds(out, "<td class=\"num\">");
-    part_chip(out, percent < 0 ? PART_OK : PART_WAIT, change);
-    buf_adds(out, "</td></tr>\n");
-    buf_drop(out, &name);
-}
-
-void html_moved(struct buf *out, const struct moved *moved, const char *gpu_link,
-                const char *offer_link)
-{
-    static const struct html_column columns[] = {
-        {"GPU and offer", "long"}, {"was, USD", "num"}, {"is, USD", "num"}, {"change", "num"}};
-    if (moved->count == 0)
-        return;
-    html_begin_table(out, "Prices that moved");
-    html_table_head(out, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < moved->count; i++)
-        moved_row(out, &moved->items[i], gpu_link, offer_link);
-    html_end_table(out);
-    html_paragraph(out, "mute",
-                   "Per GPU-hour; of each GPU the lowest price that changed within 30 days.");
+    view_left_out(doc, models->doubtful);
 }

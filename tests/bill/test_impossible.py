@@ -53,7 +53,7 @@ report("prices: it comes last, and a place with a possible price counts",
 got = [(o["offer"], o.get("price_impossible", False)) for o in json.loads(prices("--json", "--all"))["offers"]]
 report("prices --all: all of them come last", [o for o, bad in got if bad] == ["acme/both@east", "acme/wrong"] and not any(b for _, b in got[:3]), got)
 text = " ".join(prices().split())
-report("prices: it is marked", "0.01# " in text and "# listed last: the price is less than the electricity of its GPUs costs: it cannot be." in text, text)
+report("prices: it is marked", "[1] Listed last: the price is less than the electricity of its GPUs costs: it cannot be." in text and text.count("[1]") == 2, text)
 p = subprocess.run([FARE, "prices", "show", "acme/wrong", "--date", "2026-11-10", "--book", "-"], capture_output=True, text=True)
 report("prices: its page says so", "cannot be" in " ".join(p.stdout.split()), p.stdout + p.stderr)
 p = subprocess.run([FARE, "prices", "show", "acme/wrong", "--date", "2026-11-10", "--book", "-", "--json"], capture_output=True, text=True)

@@ -153,7 +153,7 @@ chrome.driver.find_element("name", "max_price").send_keys("3")
 chrome.driver.find_element("css selector", "select[name=kind] option[value=spot]").click()
 chrome.driver.find_element("css selector", "form button").click()
 rows = soon("return [...document.querySelectorAll('[aria-label=Offers] tbody tr')].map(r => [r.cells[0].textContent, "
-            "r.cells[1].textContent, r.cells[3].textContent])", lambda rows: all("H100" in gpus for _, _, gpus in rows))
+            "r.cells[4].textContent, r.cells[1].textContent])", lambda rows: all("H100" in gpus for _, _, gpus in rows))
 report("the book, filtered", rows and all("H100" in gpus and ":spot" in name and float(usd) <= 3 for name, usd, gpus in rows), rows)
 chrome.driver.find_element("css selector", "[aria-label=Offers] tbody a").click()
 text = soon("return document.body ? document.body.innerText : ''", lambda t: "Price history" in t)

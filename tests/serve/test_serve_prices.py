@@ -127,9 +127,9 @@ report("a known GPU that nobody rents out: what to do", status == 200 and "nobod
 # ---- how old a price is: a small mark, or one sentence
 
 page = ask("/prices?gpu=Z9%20%3Ci%3E")[1]
-marked = [row[0] for row in cells(page, "Offers") if row[5].endswith("†")]
-report("an old price has a small mark, which is explained once", marked == ["sun <b>/big@sky"] and page.count("†</span>") == 1
-       and "OLD" not in page and page.count("† last seen over 30 days ago") == 1, (marked, page.count("†")))
+marked = [row[0] for row in cells(page, "Offers") if row[-1].endswith("†")]
+report("an old price has a small mark, which is explained once", marked == ["sun <b>/big@sky"] and page.count("†</td>") == 1
+       and "OLD" not in page and page.count("† last seen over 30\u00a0days ago") == 1, (marked, page.count("†")))
 page = ask("/prices?gpu=Y1")[1]
 report("where all are old, one sentence says so", "†" not in page and "OLD" not in page and "All of these prices were last seen" in page, page[-1500:])
 
@@ -162,7 +162,7 @@ for _ in range(300):  # made in the background
     time.sleep(0.2)
 moved = cells(page, "Prices that moved")
 report("the cheapest offer whose price changed", [row for row in moved if row[0].startswith("Z9")] == [
-    ["Z9 <i>acme/one@moon", f"2.50{ago(60)}", "2.00", "−20 %"]], moved)
+    ["Z9 <i>", "acme/one@moon", f"2.50{ago(60)}", "2.00", "−20 % "]], moved)
 report("what did not change is not there", not any(row[0].startswith("Y1") for row in moved), moved)
 report("the cheapest of acme never changed: no history of it", 'id="plot-prices"' not in ask("/gpu?name=Z9%20%3Ci%3E")[1])
 (OFFERS / "more.csv").write_text(f"{HEAD}\nacme,eight,moon,,on-demand,Z9 <i>,8,16.00,{ago(60)},test\n")
