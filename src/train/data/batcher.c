@@ -220,15 +220,14 @@ static void plan(struct batcher *b, struct slot *slot, int64_t epoch, int64_t st
             memset(labels, 0, (size_t)b->labels * sizeof *labels);
     }
     // The unused end of a short batch is zero.
-    if (slot->image && slot->count < b->batch)
-        memset(slot->image + slot->count * b->pixels, 0,
-               (size_t)((b->batch - slot->count) * b->pixels) * sizeof *slot->image);
-    if (slot->bytes && slot->count < b->batch)
-        memset(slot->bytes + slot->count * b->pixels, 0,
-               (size_t)((b->batch - slot->count) * b->pixels));
-    if (slot->tokens && slot->count < b->batch)
+    size_t unused = (size_t)(b->batch - slot->count), pixels = unused * (size_t)b->pixels;
+    if (slot->image)
+        memset(slot->image + slot->count * b->pixels, 0, pixels * sizeof *slot->image);
+    if (slot->bytes)
+        memset(slot->bytes + slot->count * b->pixels, 0, pixels);
+    if (slot->tokens)
         memset(slot->tokens + slot->count * b->set->time, 0,
-               (size_t)((b->batch - slot->count) * b->set->time) * sizeof *slot->tokens);
+               unused * (size_t)b->set->time * sizeof *slot->tokens);
 }
 
 static void gather(struct batcher *b, struct slot *slot)

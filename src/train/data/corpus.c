@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 void corpus_release(struct corpus *corpus)
 {
     free(corpus->tokens);
@@ -14,14 +16,8 @@ void corpus_release(struct corpus *corpus)
 
 int corpus_add(struct corpus *corpus, int32_t token, struct err *err)
 {
-    if (corpus->token_count == corpus->token_capacity) {
-        int64_t capacity = corpus->token_capacity ? corpus->token_capacity / 2 * 3 : 1 << 16;
-        int32_t *tokens = realloc(corpus->tokens, (size_t)capacity * sizeof *tokens);
-        if (!tokens)
-            return err_memory(err);
-        corpus->tokens = tokens;
-        corpus->token_capacity = capacity;
-    }
+    TRY(array_grow(&corpus->tokens, (size_t)corpus->token_count, &corpus->token_capacity,
+                   sizeof *corpus->tokens, err));
     corpus->tokens[corpus->token_count++] = token;
     return 0;
 }
@@ -119,16 +115,9 @@ static int grow_slots(struct vocabulary *v, struct err *err)
 static int append(struct vocabulary *v, const char *word, size_t len, uint64_t hash,
                   struct err *err)
 {
-    if (v->count == v->capacity) {
-        if (v->capacity > INT32_MAX / 2)
-            return err_set(err, ERR_FORMAT, "more than %d different words", v->capacity);
-        int32_t capacity = v->capacity ? v->capacity * 2 : 1024;
-        struct vocabulary_word *words = realloc(v->words, (size_t)capacity * sizeof *words);
-        if (!words)
-            return err_memory(err);
-        v->words = words;
-        v->capacity = capacity;
-    }
+    if (v->count == INT32_MAX)
+        return err_set(err, ERR_FORMAT, "more than %d different words", v->count);
+    TRY(array_grow(&v->words, (size_t)v->count, &v->capacity, sizeof *v->words, err));
     if (v->pool_capacity - v->pool_len < len + 1) {
         size_t capacity = v->pool_capacity * 2 + len + 8192;
         char *pool = realloc(v->pool, capacity);
@@ -149,9 +138,7 @@ int vocabulary_add(struct vocabulary *v, const char *word, size_t len, int32_t *
                    struct err *err)
 {
     len = len > VOCABULARY_WORD_MAX ? VOCABULARY_WORD_MAX : len;
-    int rc = grow_slots(v, err);
-    if (rc != 0)
-        return rc;
+    TRY(grow_slots(v, err));
     uint64_t hash = hash_of(word, len);
     size_t slot = slot_of(v, word, len, hash);
     if (v->slots[slot].number < 0) {
@@ -213,9 +200,8 @@ int vocabulary_words(const struct vocabulary *v, const int32_t *ranks, const cha
         return err_memory(err);
     char *text = (char *)(*words + total);
     for (int32_t i = 0; i < first; i++) {
-        size_t len = strlen(special[i]) + 1;
-        (*words)[i] = memcpy(text, special[i], len);
-        text += len;
+        (*words)[i] = text;
+        text = stpcpy(text, special[i]) + 1;
     }
     for (int32_t i = first; i < total; i++) // for tokens that no word has
         (*words)[i] = text;

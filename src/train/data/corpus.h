@@ -11,7 +11,8 @@
 
 struct corpus { // a zeroed struct is an empty one
     int32_t *tokens;
-    int64_t token_count, token_capacity;
+    int64_t token_count;
+    size_t token_capacity;
     int64_t *starts; // (count + 1): text i is tokens[starts[i] .. starts[i + 1])
     int32_t *labels; // (count)
     int64_t count, capacity;
@@ -47,7 +48,8 @@ struct vocabulary_slot {
 
 struct vocabulary { // a zeroed struct is an empty one
     struct vocabulary_word *words;
-    int32_t count, capacity;
+    int32_t count;
+    size_t capacity;
     char *pool; // the words one after the other, each with a NUL
     size_t pool_len, pool_capacity;
     struct vocabulary_slot *slots; // a hash table

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/buf.h"
+#include "base/rng.h"
 #include "train/data/folder.h"
 #include "train/data/images.h"
 #include "train/data/sets.h"
@@ -69,6 +70,21 @@ void dataset_tokens(const struct dataset *set, int64_t i, int32_t *out)
         from = set->tokens + i * set->token_stride;
     }
     memcpy(out, from, have * sizeof *out);
+}
+
+int32_t *dataset_shuffled(const char *use, uint64_t seed, int64_t count, struct err *err)
+{
+    struct rng rng;
+    int32_t *order = malloc((size_t)count * sizeof *order);
+    if (!order)
+        err_memory(err);
+    for (int64_t i = 0; order && i < count; i++)
+        order[i] = (int32_t)i;
+    rng_init(&rng, seed);
+    rng_split(&rng, use, 0, &rng);
+    if (order)
+        rng_shuffle(&rng, order, (size_t)count, sizeof *order);
+    return order;
 }
 
 // The words of dataset.h for what was read.

@@ -94,4 +94,8 @@ static inline int dataset_labels(const struct dataset *set)
 }
 void dataset_labels_of(const struct dataset *set, int64_t i, int32_t *out);
 
+// For readers: the numbers 0 ... count - 1 in an order drawn for this use, of which the last become
+// the held-out part; the caller frees them. Null and `err` when there is no memory.
+int32_t *dataset_shuffled(const char *use, uint64_t seed, int64_t count, struct err *err) MUST_USE;
+
 #endif

@@ -44,6 +44,12 @@ struct job {
     struct csv_writer writer;
 };
 
+static void job_release(struct job *job)
+{
+    buf_release(&job->part);
+    buf_release(&job->record);
+}
+
 // ---- files in the growing set ----
 
 static int path_in(const struct job *job, const char *file, size_t len, struct buf *path,
@@ -100,7 +106,7 @@ static bool on_progress(void *context, int64_t done, int64_t total)
 
 static int sum_file(const char *path, struct sha256 *sha, int64_t *bytes, struct err *err)
 {
-    uint8_t chunk[32768];
+    uint8_t chunk[CHUNK];
     ssize_t got;
     sha256_init(sha);
     *bytes = 0;
@@ -137,16 +143,16 @@ static int download(struct job *job, const struct public_file *file, struct err 
 {
     SCOPED(buf_release) struct buf path = {0}, url = {0};
     struct err first = {0};
-    int rc = path_in(job, file->name, strlen(file->name), &path, err);
-    int said = rc == 0 ? ERR_MISSING : rc;
-    for (const char *at = file->url; rc == 0 && said != 0 && *at;) {
+    struct sha256 sha;
+    int64_t bytes;
+    int said = ERR_MISSING;
+    TRY(path_in(job, file->name, strlen(file->name), &path, err));
+    for (const char *at = file->url; said != 0 && *at;) {
         struct err why = {0};
         size_t len = strcspn(at, " ");
         buf_reset(&url);
         buf_add(&url, at, len);
-        rc = buf_check(&url, err);
-        if (rc != 0)
-            break;
+        TRY(buf_check(&url, err));
         said = download_from(job, file, buf_str(&url), buf_str(&path), &why);
         if (said != 0 && first.code == 0)
             first = why;
@@ -154,18 +160,10 @@ static int download(struct job *job, const struct public_file *file, struct err 
             break;
         at += len + strspn(at + len, " ");
     }
-    if (rc == 0 && said != 0) {
-        rc = err_pass(err, said, &first);
-        if (first.hint[0])
-            err_hint(err, "%s", first.hint);
-    }
-    struct sha256 sha;
-    int64_t bytes;
-    if (rc == 0)
-        rc = sum_file(buf_str(&path), &sha, &bytes, err);
-    if (rc == 0)
-        rc = check_file(job, file, &sha, bytes, err);
-    return rc;
+    if (said != 0)
+        return err_pass(err, said, &first);
+    TRY(sum_file(buf_str(&path), &sha, &bytes, err));
+    return check_file(job, file, &sha, bytes, err);
 }
 
 // ---- unpacking ----
@@ -193,11 +191,8 @@ static int create(const char *path, int *fd, struct err *err)
 {
     SCOPED(buf_release) struct buf dir = {0};
     buf_add(&dir, path, (size_t)(strrchr(path, '/') - path));
-    int rc = buf_check(&dir, err);
-    if (rc == 0)
-        rc = fs_mkdirs(buf_str(&dir), err);
-    if (rc != 0)
-        return rc;
+    TRY(buf_check(&dir, err));
+    TRY(fs_mkdirs(buf_str(&dir), err));
     *fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     return *fd >= 0 ? 0 : err_errno(err, errno, "cannot create '%s'", path);
 }
@@ -234,23 +229,17 @@ static int unpack_file(struct job *job, const struct public_file *row, const cha
 static int unpack_gzip(struct job *job, const struct public_file *file, const char *archive,
                        const char *path, struct err *err)
 {
-    struct gzip gzip;
-    int rc = gzip_open(&gzip, archive, BOUND_DATA_BYTES, err);
-    if (rc == 0)
-        rc = unpack_file(job, file, path, read_gzip, &gzip, err);
-    gzip_release(&gzip);
-    return rc;
+    SCOPED(gzip_release) struct gzip gzip = {0};
+    TRY(gzip_open(&gzip, archive, BOUND_DATA_BYTES, err));
+    return unpack_file(job, file, path, read_gzip, &gzip, err);
 }
 
 static int unpack_zip(struct job *job, const struct public_file *file, const char *archive,
                       const char *member, const char *path, struct err *err)
 {
-    struct zip zip;
-    int rc = zip_open(&zip, archive, member, BOUND_DATA_BYTES, err);
-    if (rc == 0)
-        rc = unpack_file(job, file, path, read_zip, &zip, err);
-    zip_release(&zip);
-    return rc;
+    SCOPED(zip_release) struct zip zip = {0};
+    TRY(zip_open(&zip, archive, member, BOUND_DATA_BYTES, err));
+    return unpack_file(job, file, path, read_zip, &zip, err);
 }
 
 // A member's name below the wanted folder may hold anything. It is refused where it would leave
@@ -295,21 +284,19 @@ static const struct public_file *row_of(const struct job *job, const char *archi
 static int unpack_tar(struct job *job, const char *name, const char *archive, size_t *found,
                       struct err *err)
 {
-    struct tar tar;
+    SCOPED(tar_release) struct tar tar = {0};
     SCOPED(buf_release) struct buf path = {0};
-    int rc = tar_open(&tar, archive, BOUND_DATA_BYTES, err);
-    while (rc == 0 && (rc = tar_next(&tar, err)) > 0) {
+    int rc;
+    TRY(tar_open(&tar, archive, BOUND_DATA_BYTES, err));
+    while ((rc = tar_next(&tar, err)) > 0) {
         bool folder;
-        rc = 0;
         const struct public_file *file = row_of(job, name, buf_str(&tar.name), &path, &folder);
         if (!file)
             continue;
-        rc = buf_check(&path, err);
-        if (rc == 0)
-            rc = unpack_file(job, folder ? NULL : file, buf_str(&path), read_tar, &tar, err);
+        TRY(buf_check(&path, err));
+        TRY(unpack_file(job, folder ? NULL : file, buf_str(&path), read_tar, &tar, err));
         found[file - job->get->set->files]++;
     }
-    tar_release(&tar);
     return rc;
 }
 
@@ -391,24 +378,25 @@ static int put_in_place(const struct job *job, const char *final, struct err *er
     return 0;
 }
 
+static int fill_part(struct job *job, struct err *err)
+{
+    SCOPED(buf_release) struct buf path = {0};
+    TRY(fs_mkdirs_private(buf_str(&job->part), err));
+    TRY(get_files(job, err));
+    TRY(remove_archives(job, err));
+    TRY(path_in(job, "got.csv", 7, &path, err));
+    return fs_write(buf_str(&path), job->record.data, job->record.len, err);
+}
+
 static int build(struct job *job, const char *final, struct err *err)
 {
     static const char *const header[] = {"file", "from", "sha256", "bytes", "sum", "date"};
-    SCOPED(buf_release) struct buf path = {0};
     job->writer.out = &job->record;
     for (size_t i = 0; i < sizeof header / sizeof *header; i++)
         csv_put(&job->writer, header[i]);
     csv_end(&job->writer);
     fs_remove_tree(buf_str(&job->part)); // left by a killed process
-    int rc = fs_mkdirs_private(buf_str(&job->part), err);
-    if (rc == 0)
-        rc = get_files(job, err);
-    if (rc == 0)
-        rc = remove_archives(job, err);
-    if (rc == 0)
-        rc = path_in(job, "got.csv", 7, &path, err);
-    if (rc == 0)
-        rc = fs_write(buf_str(&path), job->record.data, job->record.len, err);
+    int rc = fill_part(job, err);
     if (rc == 0)
         rc = put_in_place(job, final, err);
     if (rc != 0)
@@ -426,49 +414,48 @@ static int lock(const char *dir, const char *name, int *fd, struct err *err)
     *fd = open(buf_str(&path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (*fd < 0)
         return err_errno(err, errno, "cannot create '%s'", buf_str(&path));
-    else if (flock(*fd, LOCK_EX | LOCK_NB) != 0)
-        TRY(errno == EWOULDBLOCK ? err_set(err, ERR_FAIL, "another process is getting '%s'", name)
-                                 : err_errno(err, errno, "cannot lock '%s'", buf_str(&path)));
-    return 0;
+    if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    return errno == EWOULDBLOCK ? err_set(err, ERR_FAIL, "another process is getting '%s'", name)
+                                : err_errno(err, errno, "cannot lock '%s'", buf_str(&path));
+}
+
+static void close_lock(const int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
 }
 
 static int get_into(struct job *job, const char *dir, struct err *err)
 {
     SCOPED(buf_release) struct buf final = {0};
-    int fd = -1;
+    SCOPED(close_lock) int fd = -1;
     buf_printf(&final, "%s/%s", dir, job->get->set->name);
     buf_printf(&job->part, "%s/.%s.part", dir, job->get->set->name);
-    int rc = buf_check(&final, err);
-    if (rc == 0)
-        rc = buf_check(&job->part, err);
-    if (rc == 0)
-        rc = lock(dir, job->get->set->name, &fd, err);
-    if (rc == 0) {
-        job->got->already = folder_is(buf_str(&final));
-        if (!job->got->already)
-            rc = build(job, buf_str(&final), err);
-    }
-    if (rc == 0) {
-        job->got->path = buf_take(&final, err);
-        rc = job->got->path ? buf_check(&job->got->sums, err) : ERR_MEMORY;
-    }
-    if (fd >= 0)
-        close(fd);
-    return rc;
+    TRY(buf_check(&final, err));
+    TRY(buf_check(&job->part, err));
+    TRY(lock(dir, job->get->set->name, &fd, err));
+    job->got->already = folder_is(buf_str(&final));
+    if (!job->got->already)
+        TRY(build(job, buf_str(&final), err));
+    job->got->path = buf_take(&final, err);
+    return job->got->path ? buf_check(&job->got->sums, err) : ERR_MEMORY;
 }
 
 int data_get(const struct data_get *get, struct data_got *got, struct err *err)
 {
-    struct job job = {.get = get, .got = got};
+    SCOPED(job_release) struct job job = {.get = get, .got = got};
     SCOPED(buf_release) struct buf dir = {0};
     memset(got, 0, sizeof *got);
-    int rc = get->cache_dir ? 0 : data_cache_dir(NULL, &dir, err);
+    if (get->cache_dir)
+        buf_adds(&dir, get->cache_dir);
+    else
+        TRY(data_cache_dir(NULL, &dir, err));
+    int rc = buf_check(&dir, err);
     if (rc == 0)
-        rc = get_into(&job, get->cache_dir ? get->cache_dir : buf_str(&dir), err);
+        rc = get_into(&job, buf_str(&dir), err);
     if (rc != 0)
         data_got_release(got);
-    buf_release(&job.part);
-    buf_release(&job.record);
     return rc;
 }
 

@@ -23,8 +23,8 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/dl.h"
+#include "base/fs.h"
 #include "base/parallel.h"
-#include "base/rng.h"
 #include "train/data/folder.h"
 #include "machine/cgroup.h"
 
@@ -272,12 +272,18 @@ static void read_image(struct jpeg *jpeg, uint8_t *out)
     }
 }
 
+static int check_jpeg(const char *name, const uint8_t *bytes, size_t len, struct err *err)
+{
+    if (len >= 2 && bytes[0] == 0xFF && bytes[1] == 0xD8)
+        return 0;
+    return err_set(err, ERR_FORMAT,
+                   len == 0 ? "'%s' is empty" : "'%s', byte 0: this is not a JPEG file", name);
+}
+
 int jpeg_decode(struct jpeg *jpeg, const char *name, const uint8_t *bytes, size_t len, uint8_t *out,
                 struct err *err)
 {
-    if (len < 2 || bytes[0] != 0xFF || bytes[1] != 0xD8)
-        return err_set(err, ERR_FORMAT,
-                       len == 0 ? "'%s' is empty" : "'%s', byte 0: this is not a JPEG file", name);
+    TRY(check_jpeg(name, bytes, len, err));
     jpeg->memory = false;
     j_decompress_ptr info = &jpeg->info;
     if (setjmp(jpeg->escape)) {
@@ -415,6 +421,12 @@ struct listing {
     int64_t bytes;
 };
 
+static void listing_release(struct listing *list)
+{
+    buf_release(&list->pool);
+    free(list->entries);
+}
+
 static bool ends_in(const char *name, const char *ending)
 {
     size_t len = strlen(name), tail = strlen(ending);
@@ -499,24 +511,21 @@ static int add_entry(struct listing *list, const struct folder *folder, const ch
 
 static int list_class(struct listing *list, const char *path, const char *class, struct err *err)
 {
-    struct folder folder;
+    SCOPED(folder_release) struct folder folder = {0};
     int64_t before = list->count;
-    int rc = folder_open(&folder, path, err);
-    if (rc != 0)
-        return rc;
-    for (size_t i = 0; rc == 0 && i < folder.count; i++) {
+    TRY(folder_open(&folder, path, err));
+    for (size_t i = 0; i < folder.count; i++) {
         int kind = kind_of(folder.names[i]);
         if (kind < 0)
-            rc = err_set(err, ERR_FORMAT, "'%s/%s' is not a JPEG; only those are read", path,
-                         folder.names[i]);
-        else if (kind > 0)
-            rc = add_entry(list, &folder, class, folder.names[i], err);
+            return err_set(err, ERR_FORMAT, "'%s/%s' is not a JPEG; only those are read", path,
+                           folder.names[i]);
+        if (kind > 0)
+            TRY(add_entry(list, &folder, class, folder.names[i], err));
     }
-    folder_release(&folder);
-    if (rc == 0 && list->count == before)
-        rc = err_set(err, ERR_FORMAT, "'%s' has no JPEG files", path);
+    if (list->count == before)
+        return err_set(err, ERR_FORMAT, "'%s' has no JPEG files", path);
     list->classes++;
-    return rc;
+    return 0;
 }
 
 static int list_all(struct listing *list, const char *dir, struct err *err)
@@ -548,44 +557,26 @@ struct summing {
 };
 
 // Also checks that it is a JPEG file.
-static int sum_file(struct entry *entry, const char *path, uint8_t *chunk, size_t size,
-                    struct err *err)
+static int sum_file(struct entry *entry, const char *path, struct buf *bytes, struct err *err)
 {
     struct sha256 sha;
-    bool first = true;
+    buf_reset(bytes);
+    TRY(fs_read_at(AT_FDCWD, path, true, MAX_FILE, bytes, err));
+    TRY(check_jpeg(path, (const uint8_t *)buf_str(bytes), bytes->len, err));
     sha256_init(&sha);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return err_errno(err, errno, "cannot open '%s'", path);
-    int rc = 0;
-    for (;;) {
-        ssize_t got = read(fd, chunk, size);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            rc = err_errno(err, errno, "cannot read '%s'", path);
-        else if (got == 0 && first)
-            rc = err_set(err, ERR_FORMAT, "'%s' is empty", path);
-        else if (first && (got < 2 || chunk[0] != 0xFF || chunk[1] != 0xD8))
-            rc = err_set(err, ERR_FORMAT, "'%s', byte 0: this is not a JPEG file", path);
-        if (got <= 0 || rc != 0)
-            break;
-        first = false;
-        sha256_add(&sha, chunk, (size_t)got);
-    }
-    close(fd);
+    sha256_add(&sha, bytes->data, bytes->len);
     sha256_done(&sha, entry->sum);
-    return rc;
+    return 0;
 }
 
 static void sum_some(void *summing_, int64_t from, int64_t to)
 {
     struct summing *summing = summing_;
-    uint8_t chunk[32768];
+    SCOPED(buf_release) struct buf bytes = {.max = 2 * MAX_FILE};
     for (int64_t i = from; i < to; i++) {
         struct err err = {0};
         struct entry *entry = &summing->list->entries[i];
-        if (sum_file(entry, summing->list->pool.data + entry->path, chunk, sizeof chunk, &err) == 0)
+        if (sum_file(entry, summing->list->pool.data + entry->path, &bytes, &err) == 0)
             continue;
         pthread_mutex_lock(&summing->lock);
         if (summing->err.code == 0 || strcmp(err.text, summing->err.text) < 0)
@@ -652,15 +643,10 @@ static int fill(struct dataset *set, const struct listing *list, const int32_t *
 static int split(struct data_pair *pair, const struct listing *list, uint64_t seed, struct err *err)
 {
     int64_t held = list->count / 10 > MAX_HELD ? MAX_HELD : list->count / 10;
-    SCOPED(free_pointer) int32_t *order = malloc((size_t)list->count * sizeof *order);
+    SCOPED(free_pointer)
+    int32_t *order = dataset_shuffled("images held out", seed, list->count, err);
     if (!order)
-        return err_memory(err);
-    for (int64_t i = 0; i < list->count; i++)
-        order[i] = (int32_t)i;
-    struct rng root, shuffle;
-    rng_init(&root, seed);
-    rng_split(&root, "images held out", 0, &shuffle);
-    rng_shuffle(&shuffle, order, (size_t)list->count, sizeof *order);
+        return ERR_MEMORY;
     TRY(fill(&pair->train, list, order, list->count - held, err));
     return fill(&pair->test, list, order + (list->count - held), held, err);
 }
@@ -668,13 +654,8 @@ static int split(struct data_pair *pair, const struct listing *list, uint64_t se
 int images_open(const char *dir, const struct data_options *options, struct data_pair *pair,
                 struct err *err)
 {
-    struct listing list = {0};
-    int rc = list_all(&list, dir, err);
-    if (rc == 0)
-        rc = identify(&list, options->threads, pair, err);
-    if (rc == 0)
-        rc = split(pair, &list, options->seed, err);
-    buf_release(&list.pool);
-    free(list.entries);
-    return rc;
+    SCOPED(listing_release) struct listing list = {0};
+    TRY(list_all(&list, dir, err));
+    TRY(identify(&list, options->threads, pair, err));
+    return split(pair, &list, options->seed, err);
 }

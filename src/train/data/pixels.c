@@ -94,32 +94,23 @@ static int read_half(const struct folder *folder, const char *const images[],
                      struct err *err)
 {
     SCOPED(buf_release) struct buf path = {0};
-    uint8_t *bytes = NULL;
+    SCOPED(free_pointer) uint8_t *bytes = NULL;
     int64_t count = 0;
-    int rc = find_and_read(folder, images, true, &set->pixels, &set->count, identity, &path, err);
-    if (rc == 0)
-        rc = find_and_read(folder, labels, false, &bytes, &count, identity, &path, err);
-    if (rc != 0)
-        goto out;
-    if (count != set->count) {
-        rc = err_set(err, ERR_FORMAT, "'%s' has %lld labels, but there are %lld images",
-                     buf_str(&path), (long long)count, (long long)set->count);
-        goto out;
-    }
+    TRY(find_and_read(folder, images, true, &set->pixels, &set->count, identity, &path, err));
+    TRY(find_and_read(folder, labels, false, &bytes, &count, identity, &path, err));
+    if (count != set->count)
+        return err_set(err, ERR_FORMAT, "'%s' has %lld labels, but there are %lld images",
+                       buf_str(&path), (long long)count, (long long)set->count);
     set->labels = malloc((size_t)count * sizeof *set->labels);
-    if (!set->labels) {
-        rc = err_memory(err);
-        goto out;
-    }
+    if (!set->labels)
+        return err_memory(err);
     for (int64_t i = 0; i < count; i++) {
         set->labels[i] = bytes[i];
         set->classes = bytes[i] >= set->classes ? bytes[i] + 1 : set->classes;
     }
     set->channels = 1;
     set->height = set->width = IDX_SIDE;
-out:
-    free(bytes);
-    return rc;
+    return 0;
 }
 
 int idx_open(const char *dir, const struct data_options *options, struct data_pair *pair,
@@ -138,16 +129,12 @@ int idx_open(const char *dir, const struct data_options *options, struct data_pa
     static const char *const test_labels[] = {"t10k-labels-idx1-ubyte", "t10k-labels.idx1-ubyte",
                                               "test-labels-idx1-ubyte", "test-labels.idx1-ubyte",
                                               NULL};
-    struct folder folder;
+    SCOPED(folder_release) struct folder folder = {0};
     struct identity identity;
     identity_init(&identity);
     TRY(folder_open(&folder, dir, err));
-    int rc = read_half(&folder, train_images, train_labels, &pair->train, &identity, err);
-    if (rc == 0)
-        rc = read_half(&folder, test_images, test_labels, &pair->test, &identity, err);
-    folder_release(&folder);
-    if (rc != 0)
-        return rc;
+    TRY(read_half(&folder, train_images, train_labels, &pair->train, &identity, err));
+    TRY(read_half(&folder, test_images, test_labels, &pair->test, &identity, err));
     // A class may occur in one half only.
     int classes =
         pair->train.classes > pair->test.classes ? pair->train.classes : pair->test.classes;
@@ -162,78 +149,43 @@ int idx_open(const char *dir, const struct data_options *options, struct data_pa
 
 enum { PIXELS = 3 * CIFAR_SIDE * CIFAR_SIDE, RECORD = 1 + PIXELS, CLASSES = 10, BATCHES = 5 };
 
-#define BLOCK           256                // records read at once
 #define CIFAR_MAX_BYTES (INT64_C(1) << 30) // a batch is 30,730,000
 
-// Makes space for BLOCK more images. It doubles, so the arrays are copied few times.
-static int grow(struct dataset *set, int64_t *capacity, struct err *err)
+static int make_room(struct dataset *set, int64_t more, struct err *err)
 {
-    if (*capacity - set->count >= BLOCK)
-        return 0;
-    int64_t more = *capacity * 2 > set->count + BLOCK ? *capacity * 2 : set->count + BLOCK;
-    uint8_t *pixels = realloc(set->pixels, (size_t)more * PIXELS);
+    size_t count = (size_t)(set->count + more);
+    uint8_t *pixels = realloc(set->pixels, count * PIXELS);
     if (pixels)
         set->pixels = pixels;
-    int32_t *labels = realloc(set->labels, (size_t)more * sizeof *labels);
+    int32_t *labels = realloc(set->labels, count * sizeof *labels);
     if (labels)
         set->labels = labels;
-    if (!pixels || !labels)
-        return err_memory(err);
-    *capacity = more;
-    return 0;
-}
-
-// Fills `block` as far as the file goes.
-static int read_block(struct gzip *gzip, uint8_t *block, size_t *have, struct err *err)
-{
-    *have = 0;
-    while (*have < (size_t)BLOCK * RECORD) {
-        ptrdiff_t got = gzip_read(gzip, block + *have, (size_t)BLOCK * RECORD - *have, err);
-        if (got < 0)
-            return (int)got;
-        if (got == 0)
-            break;
-        *have += (size_t)got;
-    }
-    return 0;
-}
-
-static int add_record(struct dataset *set, const uint8_t *record, const char *path, int64_t number,
-                      struct err *err)
-{
-    if (record[0] >= CLASSES)
-        return err_set(err, ERR_FORMAT,
-                       "'%s', byte %lld: image %lld has the label %d; CIFAR-10 has 0 to 9", path,
-                       (long long)number * RECORD, (long long)number, record[0]);
-    set->labels[set->count] = record[0];
-    memcpy(set->pixels + set->count * PIXELS, record + 1, PIXELS);
-    set->count++;
-    return 0;
+    return pixels && labels ? 0 : err_memory(err);
 }
 
 int cifar_file(const char *path, struct dataset *set, uint8_t sum[SHA256_BYTES], struct err *err)
 {
-    SCOPED(gzip_release) struct gzip gzip = {0};
-    int64_t capacity = set->count, number = 0;
-    size_t have = 0;
-    SCOPED(free_pointer) uint8_t *block = malloc((size_t)BLOCK * RECORD);
-    if (!block)
-        return err_memory(err);
-    TRY(gzip_open(&gzip, path, CIFAR_MAX_BYTES, err));
-    do {
-        TRY(read_block(&gzip, block, &have, err));
-        TRY(grow(set, &capacity, err));
-        for (size_t i = 0; i < have / RECORD; i++)
-            TRY(add_record(set, block + i * RECORD, path, number++, err));
-    } while (have == (size_t)BLOCK * RECORD);
-    if (have % RECORD != 0)
+    SCOPED(buf_release) struct buf file = {0};
+    TRY(gzip_load(path, CIFAR_MAX_BYTES, &file, sum, err));
+    int64_t count = (int64_t)(file.len / RECORD);
+    if (file.len % RECORD != 0)
         return err_set(err, ERR_FORMAT,
-                       "'%s' is cut off: it ends at byte %lld, in the middle of image %lld (each "
+                       "'%s' is cut off: it ends at byte %zu, in the middle of image %lld (each "
                        "has %d bytes)",
-                       path, (long long)gzip.given, (long long)number, RECORD);
-    if (number == 0)
+                       path, file.len, (long long)count, RECORD);
+    if (count == 0)
         return err_set(err, ERR_FORMAT, "'%s' is empty", path);
-    return gzip_end(&gzip, sum, err);
+    TRY(make_room(set, count, err));
+    for (int64_t i = 0; i < count; i++, set->count++) {
+        const uint8_t *record = (const uint8_t *)file.data + i * RECORD;
+        if (record[0] >= CLASSES)
+            return err_set(err, ERR_FORMAT,
+                           "'%s', byte %lld: image %lld has the label %d; CIFAR-10 has 0 to 9",
+                           path, (long long)i * RECORD, (long long)i, record[0]);
+        set->labels[set->count] = record[0];
+        memcpy(set->pixels + set->count * PIXELS, record + 1, PIXELS);
+    }
+    return 0;
 }
 
 static int find_file(const struct folder *folder, const char *name, struct dataset *set,
@@ -273,14 +225,11 @@ int cifar_open(const char *dir, const struct data_options *options, struct data_
                struct err *err)
 {
     (void)options;
-    struct folder folder;
+    SCOPED(folder_release) struct folder folder = {0};
     struct identity identity;
     identity_init(&identity);
     TRY(folder_open(&folder, dir, err));
-    int rc = read_all(&folder, pair, &identity, err);
-    folder_release(&folder);
-    if (rc != 0)
-        return rc;
+    TRY(read_all(&folder, pair, &identity, err));
     pair->train.classes = pair->test.classes = CLASSES;
     pair->train.channels = pair->test.channels = 3;
     pair->train.height = pair->train.width = pair->test.height = pair->test.width = CIFAR_SIDE;

@@ -11,7 +11,6 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
-#include "base/rng.h"
 #include "base/utf8.h"
 #include "train/data/corpus.h"
 #include "train/data/folder.h"
@@ -64,15 +63,21 @@ struct reading {
 };
 enum { NUMBER_START = -2, NUMBER_UNKNOWN = -1 };
 
+static void reading_release(struct reading *r)
+{
+    vocabulary_release(&r->vocabulary);
+    corpus_release(&r->train);
+    corpus_release(&r->test);
+}
+
 static int add_word(void *context, const char *word, size_t len, struct err *err)
 {
     struct reading *r = context;
     int32_t number = NUMBER_UNKNOWN;
-    if (r->into == &r->train) {
+    if (r->into == &r->train)
         TRY(vocabulary_add(&r->vocabulary, word, len, &number, err));
-    } else {
+    else
         number = vocabulary_find(&r->vocabulary, word, len);
-    }
     return corpus_add(r->into, number, err);
 }
 
@@ -107,27 +112,21 @@ static int read_row(struct reading *r, struct lines *lines, struct err *err)
 
 static int read_table(struct reading *r, const char *path, const char *name, struct err *err)
 {
-    struct lines lines;
-    int rc = lines_open(&lines, path, MAX_BYTES, MAX_REVIEW, err);
-    if (rc != 0)
-        return rc;
+    SCOPED(lines_release) struct lines lines = {0};
+    uint8_t sum[SHA256_BYTES];
+    int rc;
+    TRY(lines_open(&lines, path, MAX_BYTES, MAX_REVIEW, err));
     while ((rc = lines_next(&lines, err)) > 0) {
         rc = read_row(r, &lines, err);
-        if (rc != 0) {
-            if (rc != ERR_MEMORY)
-                lines_context(&lines, err);
-            break;
-        }
+        if (rc != 0)
+            return rc == ERR_MEMORY ? rc : lines_context(&lines, err);
     }
-    if (rc == 0 && r->into->count == 0)
-        rc = err_set(err, ERR_FORMAT, "'%s' is empty", path);
-    uint8_t sum[SHA256_BYTES];
-    if (rc == 0)
-        rc = gzip_end(&lines.gzip, sum, err);
-    if (rc == 0)
-        identity_add(&r->identity, sum, name);
-    lines_release(&lines);
-    return rc;
+    TRY(rc);
+    if (r->into->count == 0)
+        return err_set(err, ERR_FORMAT, "'%s' is empty", path);
+    TRY(gzip_end(&lines.gzip, sum, err));
+    identity_add(&r->identity, sum, name);
+    return 0;
 }
 
 static int read_tables(struct reading *r, const struct folder *folder, struct err *err)
@@ -188,70 +187,54 @@ static int read_file(struct reading *r, const struct folder *folder, const struc
                      const char *part, struct buf *text, struct err *err)
 {
     SCOPED(buf_release) struct buf path = {0};
-    buf_reset(text);
-    int rc = folder_path(folder, file->name, &path, err);
-    if (rc == 0)
-        rc = fs_read(buf_str(&path), MAX_REVIEW, text, err);
-    if (rc == 0 && text->len == 0)
-        rc = err_set(err, ERR_FORMAT, "'%s' is empty", buf_str(&path));
-    if (rc != 0)
-        goto out;
-    // Before splitting, which modifies the text.
     struct sha256 sha;
     uint8_t sum[SHA256_BYTES];
     char name[300];
-    sha256_init(&sha);
+    buf_reset(text);
+    TRY(folder_path(folder, file->name, &path, err));
+    TRY(fs_read(buf_str(&path), MAX_REVIEW, text, err));
+    if (text->len == 0)
+        return err_set(err, ERR_FORMAT, "'%s' is empty", buf_str(&path));
+    sha256_init(&sha); // before splitting, which modifies the text
     sha256_add(&sha, text->data, text->len);
     sha256_done(&sha, sum);
     snprintf(name, sizeof name, "%s/%s/%s", part, file->label ? "pos" : "neg", file->name);
     identity_add(&r->identity, sum, name);
-    rc = add_review(r, text->data, text->len, file->label, err);
+    int rc = add_review(r, text->data, text->len, file->label, err);
     if (rc != 0 && rc != ERR_MEMORY)
         err_context(err, "'%s'", buf_str(&path));
-out:
     return rc;
 }
 
 static int read_part(struct reading *r, const char *dir, const char *part, struct corpus *into,
                      struct err *err)
 {
-    struct folder folders[2] = {0}; // neg, pos
-    struct file *files = NULL;
+    SCOPED(folder_release) struct folder negative = {0}, positive = {0};
+    struct folder *const folders[2] = {&negative, &positive};
     SCOPED(buf_release) struct buf path = {0}, text = {0};
-    size_t count = 0, names = 0;
-    int rc = 0;
+    size_t count = 0;
     r->into = into;
-    for (int label = 0; rc == 0 && label < 2; label++) {
+    for (int label = 0; label < 2; label++) {
         buf_reset(&path);
         buf_printf(&path, "%s/%s/%s", dir, part, label ? "pos" : "neg");
-        rc = buf_check(&path, err);
-        if (rc == 0)
-            rc = folder_open(&folders[label], buf_str(&path), err);
-        names += folders[label].count;
+        TRY(buf_check(&path, err));
+        TRY(folder_open(folders[label], buf_str(&path), err));
     }
-    if (rc != 0)
-        goto out;
-    files = malloc((names ? names : 1) * sizeof *files);
-    if (!files) {
-        rc = err_memory(err);
-        goto out;
-    }
-    for (int label = 0; rc == 0 && label < 2; label++) {
-        size_t more = list_files(&folders[label], label, files + count);
+    size_t names = negative.count + positive.count;
+    SCOPED(free_pointer) struct file *files = malloc((names ? names : 1) * sizeof *files);
+    if (!files)
+        return err_memory(err);
+    for (int label = 0; label < 2; label++) {
+        size_t more = list_files(folders[label], label, files + count);
         if (more == 0)
-            rc = err_set(err, ERR_MISSING, "'%s' has no reviews (NUMBER_RATING.txt)",
-                         folders[label].path);
+            return err_set(err, ERR_MISSING, "'%s' has no reviews (NUMBER_RATING.txt)",
+                           folders[label]->path);
         count += more;
     }
-    if (rc == 0)
-        qsort(files, count, sizeof *files, by_number);
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = read_file(r, &folders[files[i].label], &files[i], part, &text, err);
-out:
-    free(files);
-    folder_release(&folders[0]);
-    folder_release(&folders[1]);
-    return rc;
+    qsort(files, count, sizeof *files, by_number);
+    for (size_t i = 0; i < count; i++)
+        TRY(read_file(r, folders[files[i].label], &files[i], part, &text, err));
+    return 0;
 }
 
 // ---- the set ----
@@ -305,31 +288,19 @@ int reviews_open(const char *dir, const struct data_options *options, struct dat
                  struct err *err)
 {
     (void)options;
-    struct reading r = {0};
-    struct folder folder;
+    SCOPED(reading_release) struct reading r = {0};
+    SCOPED(folder_release) struct folder folder = {0};
     SCOPED(buf_release) struct buf train = {0};
     identity_init(&r.identity);
-    int rc = folder_open(&folder, dir, err);
-    if (rc != 0)
-        return rc;
-    rc = folder_path(&folder, "train", &train, err);
-    if (rc != 0)
-        goto out;
+    TRY(folder_open(&folder, dir, err));
+    TRY(folder_path(&folder, "train", &train, err));
     if (folder_is(buf_str(&train))) {
-        rc = read_part(&r, dir, "train", &r.train, err);
-        if (rc == 0)
-            rc = read_part(&r, dir, "test", &r.test, err);
+        TRY(read_part(&r, dir, "train", &r.train, err));
+        TRY(read_part(&r, dir, "test", &r.test, err));
     } else {
-        rc = read_tables(&r, &folder, err);
+        TRY(read_tables(&r, &folder, err));
     }
-    if (rc == 0)
-        rc = finish(&r, pair, err);
-out:
-    folder_release(&folder);
-    vocabulary_release(&r.vocabulary);
-    corpus_release(&r.train);
-    corpus_release(&r.test);
-    return rc;
+    return finish(&r, pair, err);
 }
 
 // ==== tweets ====
@@ -419,6 +390,12 @@ struct tweets_reading {
     int columns; // 2 or 4: which of the forms
 };
 
+static void tweets_release(struct tweets_reading *r)
+{
+    vocabulary_release(&r->vocabulary);
+    corpus_release(&r->corpus);
+}
+
 static int tweets_add_word(void *context, const char *word, size_t len, struct err *err)
 {
     struct tweets_reading *r = context;
@@ -486,46 +463,42 @@ static int tweets_read_row(struct tweets_reading *r, struct lines *lines, struct
     const char *text = NULL;
     int32_t label = 0;
     int64_t first = lines->number;
-    int rc = read_columns(r, lines, &label, &text, err);
-    if (rc != 0)
-        return rc;
+    TRY(read_columns(r, lines, &label, &text, err));
     // A quoted text may continue on the next line. The cleaning removes the quotes.
     bool open = r->columns == 2 && *text == '"' && odd_quotes(text, lines->text + lines->len);
     for (;;) {
         const char *end = lines->text + lines->len;
-        rc = tweets_split(text, (size_t)(end - text), tweets_add_word, r, err);
-        if (rc != 0 || !open)
-            break;
-        rc = lines_next(lines, err);
+        TRY(tweets_split(text, (size_t)(end - text), tweets_add_word, r, err));
+        if (!open)
+            return corpus_end(&r->corpus, label, INT64_MAX, err);
+        int rc = lines_next(lines, err);
         if (rc == 0)
-            rc = err_set(err, ERR_FORMAT, "the quote that begins in line %lld is never closed",
-                         (long long)first);
+            return err_set(err, ERR_FORMAT, "the quote that begins in line %lld is never closed",
+                           (long long)first);
         if (rc < 0)
-            break;
+            return rc;
         text = lines->text;
         open = !odd_quotes(text, text + lines->len);
     }
-    return rc == 0 ? corpus_end(&r->corpus, label, INT64_MAX, err) : rc;
 }
 
 static int read_csv(struct tweets_reading *r, const char *path, struct identity *identity,
                     struct err *err)
 {
-    struct lines lines;
+    SCOPED(lines_release) struct lines lines = {0};
     uint8_t sum[SHA256_BYTES];
+    int rc;
     TRY(lines_open(&lines, path, TWEETS_MAX_BYTES, MAX_LINE, err));
-    int rc = read_header(r, &lines, path, err);
-    while (rc == 0 && (rc = lines_next(&lines, err)) > 0) {
+    TRY(read_header(r, &lines, path, err));
+    while ((rc = lines_next(&lines, err)) > 0) {
         rc = lines.len > 0 ? tweets_read_row(r, &lines, err) : 0;
-        if (rc == ERR_FORMAT)
-            lines_context(&lines, err);
+        if (rc != 0)
+            return rc == ERR_FORMAT ? lines_context(&lines, err) : rc;
     }
-    if (rc == 0)
-        rc = gzip_end(&lines.gzip, sum, err);
-    if (rc == 0)
-        identity_add(identity, sum, "tweets.csv");
-    lines_release(&lines);
-    return rc;
+    TRY(rc);
+    TRY(gzip_end(&lines.gzip, sum, err));
+    identity_add(identity, sum, "tweets.csv");
+    return 0;
 }
 
 // ---- the set ----
@@ -563,15 +536,9 @@ static int split(const struct tweets_reading *r, uint64_t seed, const int32_t *r
                  struct data_pair *pair, struct err *err)
 {
     int64_t count = r->corpus.count, held = count / 10;
-    SCOPED(free_pointer) int32_t *order = malloc((size_t)count * sizeof *order);
+    SCOPED(free_pointer) int32_t *order = dataset_shuffled("tweets held out", seed, count, err);
     if (!order)
-        return err_memory(err);
-    for (int64_t i = 0; i < count; i++)
-        order[i] = (int32_t)i;
-    struct rng root, shuffle;
-    rng_init(&root, seed);
-    rng_split(&root, "tweets held out", 0, &shuffle);
-    rng_shuffle(&shuffle, order, (size_t)count, sizeof *order);
+        return ERR_MEMORY;
     TRY(tweets_fill(&pair->train, r, ranks, order, count - held, err));
     TRY(tweets_fill(&pair->test, r, ranks, order + (count - held), held, err));
     pair->test.time = pair->train.time;
@@ -582,76 +549,57 @@ static int tweets_finish(const struct tweets_reading *r, uint64_t seed, struct d
                          struct err *err)
 {
     static const char *const special[] = {"<padding>"};
-    int32_t *ranks = NULL;
-    int rc = vocabulary_rank(&r->vocabulary, &ranks, err);
-    if (rc == 0)
-        rc = split(r, seed, ranks, pair, err);
-    if (rc == 0)
-        rc = vocabulary_words(&r->vocabulary, ranks, special, 1, r->vocabulary.count + 1,
-                              &pair->words, err);
-    free(ranks);
-    if (rc != 0)
-        return rc;
+    SCOPED(free_pointer) int32_t *ranks = NULL;
+    TRY(vocabulary_rank(&r->vocabulary, &ranks, err));
+    TRY(split(r, seed, ranks, pair, err));
     pair->word_count = r->vocabulary.count + 1;
-    return 0;
+    return vocabulary_words(&r->vocabulary, ranks, special, 1, pair->word_count, &pair->words, err);
 }
 
 // The file itself, or the largest of the folder's tables.
 static int find_file(const char *path, struct buf *file, struct err *err)
 {
-    struct folder folder;
+    SCOPED(folder_release) struct folder folder = {0};
     SCOPED(buf_release) struct buf each = {0};
     int64_t largest = -1;
     if (folder_has_file(path)) {
         buf_adds(file, path);
         return buf_check(file, err);
     }
-    int rc = folder_open(&folder, path, err);
-    if (rc != 0)
-        return rc;
-    for (size_t i = 0; rc == 0 && i < folder.count; i++) {
+    TRY(folder_open(&folder, path, err));
+    for (size_t i = 0; i < folder.count; i++) {
         struct stat st;
         if (!folder_ends(folder.names[i], ".csv"))
             continue;
-        rc = folder_path(&folder, folder.names[i], &each, err);
-        if (rc != 0 || stat(buf_str(&each), &st) != 0 || !S_ISREG(st.st_mode) ||
-            st.st_size <= largest)
+        TRY(folder_path(&folder, folder.names[i], &each, err));
+        if (stat(buf_str(&each), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size <= largest)
             continue;
         largest = st.st_size;
         buf_reset(file);
         buf_adds(file, buf_str(&each));
-        rc = buf_check(file, err);
     }
-    if (rc == 0 && largest < 0)
-        rc = err_set(err, ERR_MISSING, "'%s' has no file that ends in .csv", path);
-    folder_release(&folder);
-    return rc;
+    if (largest < 0)
+        return err_set(err, ERR_MISSING, "'%s' has no file that ends in .csv", path);
+    return buf_check(file, err);
 }
 
 int tweets_open(const char *path, const struct data_options *options, struct data_pair *pair,
                 struct err *err)
 {
-    struct tweets_reading r = {0};
+    SCOPED(tweets_release) struct tweets_reading r = {0};
     struct identity identity;
     SCOPED(buf_release) struct buf file = {0};
     identity_init(&identity);
-    int rc = find_file(path, &file, err);
-    if (rc == 0)
-        rc = read_csv(&r, buf_str(&file), &identity, err);
-    if (rc == 0 && (r.corpus.count < 10 || r.corpus.count > INT32_MAX))
-        rc = err_set(err, ERR_FORMAT,
-                     "'%s' has %lld tweets; at least 10 are needed, of which one is held out",
-                     buf_str(&file), (long long)r.corpus.count);
-    if (rc == 0)
-        rc = tweets_finish(&r, options->seed, pair, err);
-    if (rc == 0 && pair->train.time == 0)
-        rc = err_set(err, ERR_FORMAT, "'%s': no tweet has a word", buf_str(&file));
-    if (rc == 0) {
-        pair->identity = identity_text(&identity, err);
-        pair->source = buf_take(&file, err);
-        rc = pair->identity && pair->source ? 0 : ERR_MEMORY;
-    }
-    vocabulary_release(&r.vocabulary);
-    corpus_release(&r.corpus);
-    return rc;
+    TRY(find_file(path, &file, err));
+    TRY(read_csv(&r, buf_str(&file), &identity, err));
+    if (r.corpus.count < 10 || r.corpus.count > INT32_MAX)
+        return err_set(err, ERR_FORMAT,
+                       "'%s' has %lld tweets; at least 10 are needed, of which one is held out",
+                       buf_str(&file), (long long)r.corpus.count);
+    TRY(tweets_finish(&r, options->seed, pair, err));
+    if (pair->train.time == 0)
+        return err_set(err, ERR_FORMAT, "'%s': no tweet has a word", buf_str(&file));
+    pair->identity = identity_text(&identity, err);
+    pair->source = buf_take(&file, err);
+    return pair->identity && pair->source ? 0 : ERR_MEMORY;
 }

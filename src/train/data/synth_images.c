@@ -20,8 +20,7 @@ struct stroke {
 
 struct glyph {
     int digit;
-    int strokes;
-    struct stroke stroke[STROKES_MAX];
+    struct stroke stroke[STROKES_MAX]; // the last is empty
 };
 
 #define STROKE(...)                                                                                \
@@ -34,56 +33,44 @@ struct glyph {
 // Some digits are written in two ways.
 static const struct glyph glyphs[] = {
     {0,
-     1,
      {STROKE({.5f, 0}, {.25f, .1f}, {.1f, .35f}, {.1f, .65f}, {.25f, .9f}, {.5f, 1}, {.75f, .9f},
              {.9f, .65f}, {.9f, .35f}, {.75f, .1f}, {.5f, 0})}},
-    {1, 1, {STROKE({.5f, 0}, {.5f, .5f}, {.5f, 1})}},
-    {1, 1, {STROKE({.25f, .25f}, {.55f, 0}, {.55f, .5f}, {.55f, 1})}},
+    {1, {STROKE({.5f, 0}, {.5f, .5f}, {.5f, 1})}},
+    {1, {STROKE({.25f, .25f}, {.55f, 0}, {.55f, .5f}, {.55f, 1})}},
     {2,
-     1,
      {STROKE({.12f, .25f}, {.25f, .06f}, {.5f, 0}, {.78f, .08f}, {.85f, .28f}, {.7f, .5f},
              {.4f, .75f}, {.1f, 1}, {.5f, .98f}, {.92f, 1})}},
     {2,
-     1,
      {STROKE({.15f, .2f}, {.4f, 0}, {.75f, .05f}, {.82f, .3f}, {.6f, .65f}, {.3f, .95f},
              {.12f, .9f}, {.25f, .78f}, {.55f, .92f}, {.9f, 1})}},
     {3,
-     1,
      {STROKE({.15f, .12f}, {.4f, 0}, {.72f, .06f}, {.8f, .25f}, {.65f, .43f}, {.4f, .48f},
              {.7f, .54f}, {.85f, .72f}, {.72f, .93f}, {.4f, 1}, {.12f, .88f})}},
     {4,
-     2,
      {STROKE({.6f, 0}, {.35f, .35f}, {.1f, .68f}, {.5f, .68f}, {.95f, .66f}),
       STROKE({.68f, .3f}, {.68f, .65f}, {.68f, 1})}},
     {4,
-     2,
      {STROKE({.2f, 0}, {.17f, .3f}, {.2f, .5f}, {.5f, .53f}, {.85f, .48f}),
       STROKE({.8f, 0}, {.76f, .5f}, {.72f, 1})}},
     {5,
-     2,
      {STROKE({.25f, 0}, {.22f, .22f}, {.2f, .44f}, {.5f, .38f}, {.78f, .5f}, {.85f, .72f},
              {.7f, .93f}, {.4f, 1}, {.12f, .88f}),
       STROKE({.25f, 0}, {.55f, .02f}, {.85f, 0})}},
     {6,
-     1,
      {STROKE({.72f, 0}, {.42f, .15f}, {.2f, .42f}, {.12f, .7f}, {.22f, .92f}, {.48f, 1},
              {.75f, .9f}, {.82f, .7f}, {.68f, .53f}, {.42f, .52f}, {.18f, .68f})}},
-    {7, 1, {STROKE({.1f, .03f}, {.5f, .02f}, {.9f, 0}, {.68f, .35f}, {.5f, .68f}, {.42f, 1})}},
+    {7, {STROKE({.1f, .03f}, {.5f, .02f}, {.9f, 0}, {.68f, .35f}, {.5f, .68f}, {.42f, 1})}},
     {7,
-     2,
      {STROKE({.1f, .06f}, {.5f, 0}, {.88f, .03f}, {.62f, .45f}, {.4f, 1}),
       STROKE({.3f, .5f}, {.55f, .48f}, {.8f, .5f})}},
     {8,
-     1,
      {STROKE({.5f, .48f}, {.22f, .34f}, {.22f, .12f}, {.5f, 0}, {.78f, .12f}, {.76f, .33f},
              {.5f, .48f}, {.18f, .65f}, {.15f, .88f}, {.5f, 1}, {.85f, .88f}, {.82f, .65f},
              {.5f, .48f})}},
     {9,
-     1,
      {STROKE({.82f, .3f}, {.6f, .48f}, {.32f, .48f}, {.17f, .3f}, {.25f, .08f}, {.52f, 0},
              {.78f, .1f}, {.83f, .35f}, {.78f, .65f}, {.7f, 1})}},
     {9,
-     1,
      {STROKE({.8f, .25f}, {.55f, .5f}, {.25f, .42f}, {.2f, .15f}, {.5f, 0}, {.8f, .12f},
              {.82f, .5f}, {.65f, .88f}, {.35f, 1}, {.18f, .92f})}},
 };
@@ -183,8 +170,7 @@ void synth_digit(uint64_t seed, bool test, int64_t i, uint8_t *pixels, int32_t *
     const struct glyph *glyph = ways[rng_below(&rng, (uint64_t)count)];
     draw_hand(&rng, &hand);
     memset(pixels, 0, DIGIT_SIDE * DIGIT_SIDE);
-    for (int s = 0; s < glyph->strokes; s++) {
-        const struct stroke *stroke = &glyph->stroke[s];
+    for (const struct stroke *stroke = glyph->stroke; stroke->count > 0; stroke++) {
         struct point last = place(&rng, &hand, stroke->points[0]);
         for (int k = 1; k < stroke->count; k++) {
             struct point next = place(&rng, &hand, stroke->points[k]);

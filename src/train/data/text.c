@@ -78,24 +78,16 @@ static int32_t *characters_of(const struct buf *text, int64_t *count, struct err
 // Replaces characters by tokens: their ranks among the distinct ones.
 static int number_them(int32_t *all, int64_t count, struct data_pair *pair, struct err *err)
 {
-    uint32_t *distinct = NULL;
     int32_t highest = 0;
-    int n = 0, rc = 0;
+    int n = 0;
     for (int64_t i = 0; i < count; i++)
         highest = all[i] > highest ? all[i] : highest;
     SCOPED(free_pointer) int32_t *token_of = calloc((size_t)highest + 1, sizeof *token_of);
-    if (!token_of)
+    SCOPED(free_pointer) uint32_t *distinct = malloc(((size_t)highest + 1) * sizeof *distinct);
+    if (!token_of || !distinct)
         return err_memory(err);
     for (int64_t i = 0; i < count; i++)
         token_of[all[i]] = 1;
-    for (int32_t c = 0; c <= highest; c++)
-        n += token_of[c];
-    distinct = malloc((size_t)n * sizeof *distinct);
-    if (!distinct) {
-        rc = err_memory(err);
-        goto out;
-    }
-    n = 0;
     for (int32_t c = 0; c <= highest; c++) {
         if (!token_of[c])
             continue;
@@ -104,36 +96,27 @@ static int number_them(int32_t *all, int64_t count, struct data_pair *pair, stru
     }
     for (int64_t i = 0; i < count; i++)
         all[i] = token_of[all[i]];
-    rc = text_words(distinct, n, &pair->words, err);
-    if (rc == 0)
-        pair->word_count = n;
-out:
-    free(distinct);
-    return rc;
+    pair->word_count = n;
+    return text_words(distinct, n, &pair->words, err);
 }
 
 static int make_set(const char *path, const struct buf *text, struct data_pair *pair,
                     struct err *err)
 {
     int64_t count;
-    int rc = check_text(path, text, err);
-    if (rc != 0)
-        return rc;
-    int32_t *all = characters_of(text, &count, err);
+    TRY(check_text(path, text, err));
+    SCOPED(free_pointer) int32_t *all = characters_of(text, &count, err);
     if (!all)
         return ERR_MEMORY;
     if (count <= TEXT_TIME)
-        rc = err_set(err, ERR_FORMAT, "'%s' has %lld characters; more than %d are needed", path,
-                     (long long)count, TEXT_TIME);
-    if (rc == 0)
-        rc = number_them(all, count, pair, err);
-    if (rc == 0 && pair->word_count < 2)
-        rc = err_set(err, ERR_FORMAT, "'%s' has only one distinct character", path);
-    if (rc != 0) {
-        free(all);
-        return rc;
-    }
-    return text_windows(all, count, pair->word_count, &pair->train, err);
+        return err_set(err, ERR_FORMAT, "'%s' has %lld characters; more than %d are needed", path,
+                       (long long)count, TEXT_TIME);
+    TRY(number_them(all, count, pair, err));
+    if (pair->word_count < 2)
+        return err_set(err, ERR_FORMAT, "'%s' has only one distinct character", path);
+    int32_t *tokens = all;
+    all = NULL; // the set's from now on
+    return text_windows(tokens, count, pair->word_count, &pair->train, err);
 }
 
 static int find_file(const char *path, struct buf *file, struct err *err)
@@ -143,7 +126,7 @@ static int find_file(const char *path, struct buf *file, struct err *err)
         buf_adds(file, path);
         return buf_check(file, err);
     }
-    struct folder folder;
+    SCOPED(folder_release) struct folder folder = {0};
     TRY(folder_open(&folder, path, err));
     struct err other = {0};
     int rc = folder_find(&folder, known, file, &other);
@@ -153,7 +136,6 @@ static int find_file(const char *path, struct buf *file, struct err *err)
         err_pass(err, rc, &other);
     if (rc == ERR_FORMAT)
         err_hint(err, "name the file itself instead of its folder");
-    folder_release(&folder);
     return rc;
 }
 
@@ -345,54 +327,51 @@ struct found {
     struct buf train, test; // paths; test: empty where there is none
 };
 
-static bool holds(const char *name, const char *part)
+static void found_release(struct found *found)
 {
-    return strstr(name, part) != NULL;
+    buf_release(&found->train);
+    buf_release(&found->test);
 }
 
-// 1, 0 if there is none, ERR_FORMAT if there are several.
+// Where there is none, `path` stays empty; several are ERR_FORMAT.
 static int find_part(const struct folder *folder, const char *const parts[2], struct buf *path,
                      struct err *err)
 {
     const char *found = NULL;
     SCOPED(buf_release) struct buf here = {0};
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < folder->count; i++) {
+    for (size_t i = 0; i < folder->count; i++) {
         const char *name = folder->names[i];
-        if (!holds(name, parts[0]) && !(parts[1] && holds(name, parts[1])))
+        if (!strstr(name, parts[0]) && !(parts[1] && strstr(name, parts[1])))
             continue;
-        rc = folder_path(folder, name, &here, err);
-        if (rc != 0 || !folder_has_file(buf_str(&here)))
+        TRY(folder_path(folder, name, &here, err));
+        if (!folder_has_file(buf_str(&here)))
             continue;
         if (found) {
-            rc = err_set(err, ERR_FORMAT, "'%s' has two files for one part of the set: %s and %s",
-                         folder->path, found, name);
+            err_set(err, ERR_FORMAT, "'%s' has two files for one part of the set: %s and %s",
+                    folder->path, found, name);
             err_hint(err, "name one file instead of the folder");
+            return ERR_FORMAT;
         }
         found = name;
     }
-    if (rc == 0 && found)
-        rc = folder_path(folder, found, path, err);
-    return rc != 0 ? rc : found != NULL;
+    return found ? folder_path(folder, found, path, err) : 0;
 }
 
 static int find_in_folder(const char *path, struct found *found, struct err *err)
 {
     static const char *const train[2] = {"train"}, *const test[2] = {"val", "test"},
                              *const any[2] = {""};
-    struct folder folder;
+    SCOPED(folder_release) struct folder folder = {0};
     TRY(folder_open(&folder, path, err));
-    int rc = find_part(&folder, train, &found->train, err);
-    if (rc == 1)
-        rc = find_part(&folder, test, &found->test, err);
-    else if (rc == 0)
-        rc = find_part(&folder, any, &found->train, err);
-    if (rc == 0 && found->train.len == 0) {
-        rc = err_set(err, ERR_MISSING, "'%s' has no file of text or tokens", path);
-        err_hint(err, "--data names a text, or a .bin of nanoGPT or llm.c");
-    }
-    folder_release(&folder);
-    return rc < 0 ? rc : 0;
+    TRY(find_part(&folder, train, &found->train, err));
+    if (found->train.len > 0)
+        return find_part(&folder, test, &found->test, err);
+    TRY(find_part(&folder, any, &found->train, err));
+    if (found->train.len > 0)
+        return 0;
+    err_set(err, ERR_MISSING, "'%s' has no file of text or tokens", path);
+    err_hint(err, "--data names a text, or a .bin of nanoGPT or llm.c");
+    return ERR_MISSING;
 }
 
 static int open_parts(const struct found *found, int context, struct data_pair *pair,
@@ -430,21 +409,15 @@ static int open_parts(const struct found *found, int context, struct data_pair *
 int tokens_open(const char *path, const struct data_options *options, struct data_pair *pair,
                 struct err *err)
 {
-    struct found found = {{0}, {0}};
-    int context = options && options->context > 0 ? options->context : TOKENS_CONTEXT, rc;
+    SCOPED(found_release) struct found found = {{0}, {0}};
+    int context = options && options->context > 0 ? options->context : TOKENS_CONTEXT;
     if (folder_has_file(path)) {
         buf_adds(&found.train, path);
-        rc = buf_check(&found.train, err);
+        TRY(buf_check(&found.train, err));
     } else {
-        rc = find_in_folder(path, &found, err);
+        TRY(find_in_folder(path, &found, err));
     }
-    if (rc == 0)
-        rc = open_parts(&found, context, pair, err);
-    if (rc == 0) {
-        pair->source = buf_take(&found.train, err);
-        rc = pair->source ? 0 : ERR_MEMORY;
-    }
-    buf_release(&found.train);
-    buf_release(&found.test);
-    return rc;
+    TRY(open_parts(&found, context, pair, err));
+    pair->source = buf_take(&found.train, err);
+    return pair->source ? 0 : ERR_MEMORY;
 }

@@ -78,17 +78,20 @@ static int skip(struct tar *tar, int64_t bytes, struct err *err)
     return 0;
 }
 
-static int read_name(struct tar *tar, const uint8_t header[BLOCK], struct err *err)
+// A long name, if there was one before, stands for the header's.
+static void read_name(struct buf *name, const uint8_t header[BLOCK], const struct buf *long_name)
 {
-    const char *prefix = (const char *)header + AT_PREFIX;
-    buf_reset(&tar->name);
-    if (memcmp(header + AT_MAGIC, "ustar\0", 6) == 0 && *prefix) {
-        buf_add(&tar->name, prefix, strnlen(prefix, 155));
-        buf_addc(&tar->name, '/');
+    const char *prefix = (const char *)header + AT_PREFIX, *own = (const char *)header + AT_NAME;
+    buf_reset(name);
+    if (long_name->len > 0) {
+        buf_add(name, long_name->data, long_name->len);
+        return;
     }
-    const char *name = (const char *)header + AT_NAME;
-    buf_add(&tar->name, name, strnlen(name, 100));
-    return buf_check(&tar->name, err);
+    if (memcmp(header + AT_MAGIC, "ustar\0", 6) == 0 && *prefix) {
+        buf_add(name, prefix, strnlen(prefix, 155));
+        buf_addc(name, '/');
+    }
+    buf_add(name, own, strnlen(own, 100));
 }
 
 // The "path" among records "LENGTH KEY=VALUE\n".
@@ -164,29 +167,20 @@ static int next_plain(struct tar *tar, struct buf *long_name, struct err *err)
         if (size < 0 || size > INT64_MAX - BLOCK)
             return bad(tar, "bad size", err);
         if (type == 'L' || type == 'x') {
-            rc = read_long_name(tar, size, type == 'x', long_name, err);
-            if (rc != 0)
-                return rc;
+            TRY(read_long_name(tar, size, type == 'x', long_name, err));
             continue;
         }
-        bool plain = type == '0' || type == '\0' || type == '7';
-        if (plain) {
-            rc = read_name(tar, header, err);
-            if (rc == 0 && long_name->len > 0) {
-                buf_reset(&tar->name);
-                buf_add(&tar->name, long_name->data, long_name->len);
-                rc = buf_check(&tar->name, err);
-            }
+        if (type == '0' || type == '\0' || type == '7') { // a plain file
+            read_name(&tar->name, header, long_name);
             tar->size = tar->left = size;
             tar->padding = -size & (BLOCK - 1);
-            return rc == 0 ? 1 : rc;
+            TRY(buf_check(&tar->name, err));
+            return 1;
         }
         buf_reset(long_name);
         // Links have no bytes, whatever their size says.
         bool empty = type >= '1' && type <= '6';
-        rc = skip(tar, empty ? 0 : size + (-size & (BLOCK - 1)), err);
-        if (rc != 0)
-            return rc;
+        TRY(skip(tar, empty ? 0 : size + (-size & (BLOCK - 1)), err));
     }
     return rc;
 }
@@ -194,13 +188,10 @@ static int next_plain(struct tar *tar, struct buf *long_name, struct err *err)
 int tar_next(struct tar *tar, struct err *err)
 {
     SCOPED(buf_release) struct buf long_name = {.max = NAME_MAX_BYTES};
-    int rc = skip(tar, tar->left, err);
-    if (rc == 0)
-        rc = skip(tar, tar->padding, err);
+    TRY(skip(tar, tar->left, err));
+    TRY(skip(tar, tar->padding, err));
     tar->left = tar->padding = 0;
-    if (rc == 0)
-        rc = next_plain(tar, &long_name, err);
-    return rc;
+    return next_plain(tar, &long_name, err);
 }
 
 ptrdiff_t tar_read(struct tar *tar, void *into, size_t size, struct err *err)
