@@ -187,14 +187,14 @@ static void describe(struct texts *texts, const struct checkpoint_subject *subje
 }
 
 // The program's tensors, and memory for the largest.
-struct tensors {
+struct tensor_list {
     struct engine_tensor *list;
     int count;
     float *values;
 };
 
-static int tensors_init(struct tensors *tensors, const struct engine *engine,
-                        const struct engine_program *program, struct err *err)
+static int tensor_list_init(struct tensor_list *tensors, const struct engine *engine,
+                            const struct engine_program *program, struct err *err)
 {
     int64_t largest = 0;
     tensors->values = NULL;
@@ -211,16 +211,17 @@ static int tensors_init(struct tensors *tensors, const struct engine *engine,
     return tensors->values ? 0 : err_memory(err);
 }
 
-static void tensors_release(struct tensors *tensors)
+static void tensor_list_release(struct tensor_list *tensors)
 {
     free(tensors->list);
     free(tensors->values);
 }
 
 static int write_file(const char *path, const struct texts *texts, const struct engine *engine,
-                      struct engine_program *program, const struct tensors *tensors,
+                      struct engine_program *program, const struct tensor_list *tensors,
                       struct err *err)
 {
+    SCOPED(free_pointer)
     struct safetensors_entry *entries = malloc(((size_t)tensors->count + 1) * sizeof *entries);
     if (!entries)
         return err_memory(err);
@@ -229,10 +230,8 @@ static int write_file(const char *path, const struct texts *texts, const struct 
         entries[i] = (struct safetensors_entry){t->name, t->rank, t->dim};
     }
     struct safetensors_writer w;
-    int rc = safetensors_begin(&w, path, texts->list, texts->count, entries, tensors->count, err);
-    free(entries);
-    if (rc != 0)
-        return rc;
+    TRY(safetensors_begin(&w, path, texts->list, texts->count, entries, tensors->count, err));
+    int rc = 0;
     for (int i = 0; rc == 0 && i < tensors->count; i++) {
         rc = engine->read(program, i, tensors->values, err);
         if (rc == 0)
@@ -251,11 +250,11 @@ int checkpoint_save(const char *path, const struct checkpoint_subject *subject,
     char net[SHA256_HEX_BYTES];
     SCOPED(buf_release) struct buf recipe = {0};
     struct texts texts = {.count = 0};
-    SCOPED(tensors_release) struct tensors tensors = {0};
+    SCOPED(tensor_list_release) struct tensor_list tensors = {0};
     checkpoint_fingerprint(subject->net, net);
     checkpoint_recipe_text(subject->recipe, &recipe);
     TRY(buf_check(&recipe, err));
-    TRY(tensors_init(&tensors, subject->engine, program, err));
+    TRY(tensor_list_init(&tensors, subject->engine, program, err));
     describe(&texts, subject, place, buf_str(&recipe), net);
     return write_file(path, &texts, subject->engine, program, &tensors, err);
 }
@@ -358,20 +357,12 @@ static int check_subject(const struct safetensors *st, const struct checkpoint_s
                          struct err *err)
 {
     const char *workload, *data, *identity, *net, *recipe, *seed;
-    int rc = get_text(st, "workload", &workload, err);
-    if (rc == 0)
-        rc = get_text(st, "data", &data, err);
-    if (rc == 0)
-        rc = get_text(st, "data_identity", &identity, err);
-    if (rc == 0)
-        rc = get_text(st, "net", &net, err);
-    if (rc == 0)
-        rc = get_text(st, "recipe", &recipe, err);
-    if (rc == 0)
-        rc = get_text(st, "seed", &seed, err);
-    if (rc != 0)
-        return rc;
-
+    TRY(get_text(st, "workload", &workload, err));
+    TRY(get_text(st, "data", &data, err));
+    TRY(get_text(st, "data_identity", &identity, err));
+    TRY(get_text(st, "net", &net, err));
+    TRY(get_text(st, "recipe", &recipe, err));
+    TRY(get_text(st, "seed", &seed, err));
     if (strcmp(workload, subject->workload) != 0)
         return err_set(err, ERR_FAIL, "this checkpoint is of %.64s on %.64s, not %s: '%s'",
                        workload, data, subject->workload, st->path);
@@ -428,9 +419,9 @@ static int note_differences(const struct safetensors *st, const struct checkpoin
 static int restore_tensors(const struct safetensors *st, const struct engine *engine,
                            struct engine_program *program, struct err *err)
 {
-    SCOPED(tensors_release) struct tensors tensors = {0};
+    SCOPED(tensor_list_release) struct tensor_list tensors = {0};
     const struct safetensors_tensor *found;
-    TRY(tensors_init(&tensors, engine, program, err));
+    TRY(tensor_list_init(&tensors, engine, program, err));
     for (int i = 0; i < tensors.count; i++) {
         const struct engine_tensor *t = &tensors.list[i];
         TRY(safetensors_want(st, t->name, t->rank, t->dim, &found, err));
@@ -501,6 +492,11 @@ struct iterations {
     size_t count, cap;
 };
 
+static void iterations_release(struct iterations *found)
+{
+    free(found->list);
+}
+
 static int add_iteration(struct iterations *found, int64_t iteration, struct err *err)
 {
     TRY(array_grow(&found->list, found->count, &found->cap, sizeof *found->list, err));
@@ -548,73 +544,64 @@ static int list_iterations(const char *path, const char *name, bool remove_stray
     return rc;
 }
 
-// 1: complete; 0: not, and `err` says why; negative: unknown.
-static int is_whole(const char *path, struct err *err)
+// 1: complete; 0: not, and `why` says what is missing; negative: unknown.
+static int is_whole(const char *path, struct err *why)
 {
-    struct safetensors st;
-    int rc = safetensors_open(&st, path, err);
+    SCOPED(safetensors_release) struct safetensors st = {0};
+    int rc = safetensors_open(&st, path, why);
     if (rc == ERR_FORMAT || rc == ERR_MISSING) // it may have been removed meanwhile
         return 0;
-    if (rc != 0)
-        return rc;
+    TRY(rc);
     const char *format = checkpoint_format(&st);
     if (format && strcmp(format, CHECKPOINT_FORMAT) == 0)
-        rc = 1;
-    else
-        err_set(err, ERR_FORMAT, "'%s' is not a checkpoint of this fare", path);
-    safetensors_release(&st);
-    return rc;
+        return 1;
+    err_set(why, ERR_FORMAT, "'%s' is not a checkpoint of this fare", path);
+    return 0;
 }
 
 int checkpoint_newest(const char *dir, const char *name, struct buf *path, struct buf *damaged,
                       struct err *err)
 {
-    struct iterations found = {0};
-    int rc = list_iterations(dir, name, false, &found, err);
-    int whole = 0;
-    for (size_t i = 0; rc == 0 && whole == 0 && i < found.count; i++) {
+    SCOPED(iterations_release) struct iterations found = {0};
+    TRY(list_iterations(dir, name, false, &found, err));
+    for (size_t i = 0; i < found.count; i++) {
         struct err why = {0};
-        rc = checkpoint_path(dir, name, found.list[i], path, err);
-        if (rc != 0)
-            break;
-        whole = is_whole(buf_str(path), &why);
+        TRY(checkpoint_path(dir, name, found.list[i], path, err));
+        int whole = is_whole(buf_str(path), &why);
+        if (whole > 0)
+            return 1;
+        buf_reset(path);
         if (whole < 0)
-            rc = err_pass(err, whole, &why);
-        if (whole == 0 && damaged) {
+            return err_pass(err, whole, &why);
+        if (damaged) {
             buf_printf(damaged, "%s\n", why.text);
-            rc = buf_check(damaged, err);
+            TRY(buf_check(damaged, err));
         }
     }
-    if (rc != 0 || whole == 0)
-        buf_reset(path);
-    free(found.list);
-    return rc != 0 ? rc : whole;
+    buf_reset(path);
+    return 0;
 }
 
 int checkpoint_prune(const char *dir, const char *name, int keep, int64_t current, struct err *err)
 {
     assert(keep >= 1);
-    struct iterations found = {0};
+    SCOPED(iterations_release) struct iterations found = {0};
     SCOPED(buf_release) struct buf path = {0};
     int kept = 0;
-    int rc = list_iterations(dir, name, true, &found, err);
-    for (size_t i = 0; rc == 0 && i < found.count; i++) {
+    TRY(list_iterations(dir, name, true, &found, err));
+    for (size_t i = 0; i < found.count; i++) {
         if (found.list[i] > current)
             continue;
-        rc = checkpoint_path(dir, name, found.list[i], &path, err);
-        if (rc != 0)
-            break;
+        TRY(checkpoint_path(dir, name, found.list[i], &path, err));
         if (kept < keep) {
             struct err why = {0};
             int whole = is_whole(buf_str(&path), &why);
             if (whole < 0)
-                rc = err_pass(err, whole, &why);
-            else
-                kept += whole;
+                return err_pass(err, whole, &why);
+            kept += whole;
         } else if (unlink(buf_str(&path)) != 0 && errno != ENOENT) {
-            rc = err_errno(err, errno, "cannot remove '%s'", buf_str(&path));
+            return err_errno(err, errno, "cannot remove '%s'", buf_str(&path));
         }
     }
-    free(found.list);
-    return rc;
+    return 0;
 }

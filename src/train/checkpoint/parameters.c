@@ -401,15 +401,12 @@ static int find_all(struct names *names, const struct file *file, const struct n
 int names_init(struct names *names, const struct safetensors *st, const struct net *net,
                struct err *err)
 {
-    struct file file;
+    SCOPED(file_release) struct file file = {.st = st};
     *names = (struct names){.found = calloc((size_t)net->param_count + 1, sizeof *names->found)};
     if (!names->found)
         return err_memory(err);
-    int rc = file_init(&file, st, err);
-    if (rc == 0)
-        rc = find_all(names, &file, net, err);
-    file_release(&file);
-    return rc;
+    TRY(file_init(&file, st, err));
+    return find_all(names, &file, net, err);
 }
 
 void names_release(struct names *names)
@@ -730,13 +727,14 @@ static int load_all(struct loader *l, int *loaded, struct err *err)
     }
     SCOPED(free_pointer) float *raw = malloc((size_t)largest * sizeof *raw);
     SCOPED(free_pointer) float *values = malloc((size_t)largest * sizeof *values);
-    int rc = raw && values ? 0 : err_memory(err);
-    for (int i = 0; rc == 0 && i < l->net->param_count; i++)
+    if (!raw || !values)
+        return err_memory(err);
+    for (int i = 0; i < l->net->param_count; i++)
         if (l->fits[i] == FITS || l->fits[i] == FITS_BUT_FIRST) {
-            rc = load_one(l, i, raw, values, err);
-            *loaded += rc == 0;
+            TRY(load_one(l, i, raw, values, err));
+            ++*loaded;
         }
-    return rc;
+    return 0;
 }
 
 int checkpoint_load_parameters(const char *path, const struct checkpoint_subject *subject,

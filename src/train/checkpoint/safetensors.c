@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "record/field.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensors lie in the file as in memory");
@@ -91,33 +91,17 @@ static int read_at(const struct safetensors *st, void *bytes, size_t len, uint64
     return 0;
 }
 
-// `list`, which holds `count` items of `size` bytes, with space for one more. It doubles whenever
-// the count is a power of two. Null without memory; then the old list is still valid.
-static void *grow(void *list, int count, size_t size, struct err *err)
-{
-    if ((count & (count - 1)) != 0) // not 0, 1, 2, 4, ...
-        return list;
-    void *larger =
-        count < INT_MAX / 2 ? realloc(list, (count ? (size_t)count * 2 : 1) * size) : NULL;
-    if (!larger)
-        err_memory(err);
-    return larger;
-}
-
 static int read_shape(struct scan *scan, struct safetensors_tensor *t, struct err *err)
 {
-    int rc = scan_expect(scan, '[', err);
-    if (rc != 0)
-        return rc;
+    int rc;
+    TRY(scan_expect(scan, '[', err));
     while ((rc = scan_item(scan, ']', t->rank == 0, err)) == 1) {
-        int64_t *dim = grow(t->dim, t->rank, sizeof *dim, err);
+        // By one: a header may have millions of tensors, and nearly all have few dimensions.
+        int64_t *dim = realloc(t->dim, ((size_t)t->rank + 1) * sizeof *dim);
         if (!dim)
-            return ERR_MEMORY;
+            return err_memory(err);
         t->dim = dim;
-        rc = scan_whole(scan, &dim[t->rank], err);
-        if (rc != 0)
-            return rc;
-        t->rank++;
+        TRY(scan_whole(scan, &dim[t->rank++], err));
     }
     return rc;
 }
@@ -164,14 +148,10 @@ static int read_tensor(struct scan *scan, struct safetensors_tensor *t, struct b
     char type_name[33] = "";
     int64_t begin = 0, end = 0;
     bool seen[3] = {false};
-    int rc = scan_expect(scan, '{', err);
-    for (bool first = true; rc == 0; first = false) {
-        rc = scan_item(scan, '}', first, err);
-        if (rc <= 0)
-            break;
-        rc = scan_key(scan, text, err);
-        if (rc != 0)
-            break;
+    int rc;
+    TRY(scan_expect(scan, '{', err));
+    for (bool first = true; (rc = scan_item(scan, '}', first, err)) == 1; first = false) {
+        TRY(scan_key(scan, text, err));
         int member = 0;
         while (member < 3 && strcmp(buf_str(text), members[member]) != 0)
             member++;
@@ -180,20 +160,19 @@ static int read_tensor(struct scan *scan, struct safetensors_tensor *t, struct b
         if (member < 3)
             seen[member] = true;
         if (member == 0) {
-            rc = scan_text(scan, text, err);
+            TRY(scan_text(scan, text, err));
             snprintf(type_name, sizeof type_name, "%s", buf_str(text));
-        } else if (member == 1) {
-            rc = read_shape(scan, t, err);
-        } else if (member == 2) {
-            rc = read_offsets(scan, &begin, &end, err);
         } else {
-            rc = scan_skip(scan, err);
+            TRY(member == 1   ? read_shape(scan, t, err)
+                : member == 2 ? read_offsets(scan, &begin, &end, err)
+                              : scan_skip(scan, err));
         }
     }
-    for (int i = 0; rc == 0 && i < 3; i++)
+    TRY(rc);
+    for (int i = 0; i < 3; i++)
         if (!seen[i])
-            rc = err_set(err, ERR_FORMAT, "it has no '%s'", members[i]);
-    return rc != 0 ? rc : finish_tensor(t, type_name, begin, end, err);
+            return err_set(err, ERR_FORMAT, "it has no '%s'", members[i]);
+    return finish_tensor(t, type_name, begin, end, err);
 }
 
 static int by_key(const void *a, const void *b)
@@ -206,13 +185,11 @@ static int read_texts(struct safetensors *st, struct scan *scan, struct buf *tex
     if (scan_is(scan, 'n')) // null counts as none, as for the reference
         return scan_null(scan, err);
     int rc;
+    size_t cap = 0;
     TRY(scan_expect(scan, '{', err));
     while ((rc = scan_item(scan, '}', st->text_count == 0, err)) == 1) {
-        char **texts = grow(st->texts, st->text_count, 2 * sizeof *texts, err);
-        if (!texts)
-            return ERR_MEMORY;
-        st->texts = texts;
-        char **pair = &texts[2 * st->text_count++];
+        TRY(array_grow(&st->texts, (size_t)st->text_count, &cap, 2 * sizeof *st->texts, err));
+        char **pair = &st->texts[2 * st->text_count++];
         pair[0] = pair[1] = NULL;
         TRY(scan_key(scan, text, err));
         if (!(pair[0] = text_copy(buf_str(text), err)))
@@ -283,33 +260,27 @@ static int read_entries(struct safetensors *st, struct scan *scan, struct buf *t
                         struct err *err)
 {
     bool metadata = false;
-    int rc = scan_expect(scan, '{', err);
-    for (bool first = true; rc == 0; first = false) {
-        rc = scan_item(scan, '}', first, err);
-        if (rc <= 0)
-            break;
-        rc = scan_key(scan, text, err);
-        if (rc != 0)
-            break;
+    size_t cap = 0;
+    int rc;
+    TRY(scan_expect(scan, '{', err));
+    for (bool first = true; (rc = scan_item(scan, '}', first, err)) == 1; first = false) {
+        TRY(scan_key(scan, text, err));
         if (strcmp(buf_str(text), "__metadata__") == 0) {
             if (metadata)
                 return err_set(err, ERR_FORMAT, "there are two __metadata__");
             metadata = true;
             rc = read_texts(st, scan, text, err);
-            if (rc == ERR_FORMAT)
-                err_context(err, "__metadata__");
+            if (rc != 0)
+                return rc == ERR_FORMAT ? err_context(err, "__metadata__") : rc;
             continue;
         }
-        struct safetensors_tensor *t = grow(st->tensors, st->count, sizeof *t, err);
-        if (!t)
-            return ERR_MEMORY;
-        st->tensors = t;
-        t += st->count++;
+        TRY(array_grow(&st->tensors, (size_t)st->count, &cap, sizeof *st->tensors, err));
+        struct safetensors_tensor *t = &st->tensors[st->count++];
         memset(t, 0, sizeof *t);
         t->name = text_copy(buf_str(text), err);
         rc = t->name ? read_tensor(scan, t, text, err) : ERR_MEMORY;
-        if (rc == ERR_FORMAT)
-            err_context(err, "'%.64s'", t->name);
+        if (rc != 0)
+            return rc == ERR_FORMAT ? err_context(err, "'%.64s'", t->name) : rc;
     }
     return rc != 0 ? rc : scan_end(scan, err);
 }
@@ -394,18 +365,10 @@ void safetensors_release(struct safetensors *st)
 
 const struct safetensors_tensor *safetensors_find(const struct safetensors *st, const char *name)
 {
-    int low = 0, high = st->count;
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        int order = strcmp(name, st->tensors[middle].name);
-        if (order == 0)
-            return &st->tensors[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    const struct safetensors_tensor key = {.name = (char *)(uintptr_t)name}; // only read
+    return st->count > 0
+               ? bsearch(&key, st->tensors, (size_t)st->count, sizeof *st->tensors, by_name)
+               : NULL;
 }
 
 const char *safetensors_text(const struct safetensors *st, const char *key)
@@ -517,8 +480,6 @@ int safetensors_floats(const struct safetensors *st, const struct safetensors_te
 // ==== safetensors_write ====
 // The writing half of safetensors.h.
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensors lie in the file as in memory");
-
 #define ALIGNMENT 8 // of the data; spaces pad the header
 
 // A JSON text; `clean` is UTF-8 without control characters.
@@ -538,28 +499,17 @@ static int add_texts(struct buf *out, const struct safetensors_text *texts, int 
 {
     buf_adds(out, "\"__metadata__\":{");
     for (int i = 0; i < count; i++) {
-        char *key = NULL, *value = NULL;
-        int rc = text_set(&key, texts[i].key, err);
-        if (rc == 0)
-            rc = text_set(&value, texts[i].value, err);
-        if (rc == 0) {
-            buf_adds(out, i ? "," : "");
-            add_quoted(out, key ? key : "");
-            buf_addc(out, ':');
-            add_quoted(out, value ? value : "");
-        }
-        free(key);
-        free(value);
-        if (rc != 0)
-            return rc;
+        SCOPED(free_pointer) char *key = NULL;
+        SCOPED(free_pointer) char *value = NULL;
+        TRY(text_set(&key, texts[i].key, err));
+        TRY(text_set(&value, texts[i].value, err));
+        buf_adds(out, i ? "," : "");
+        add_quoted(out, key ? key : "");
+        buf_addc(out, ':');
+        add_quoted(out, value ? value : "");
     }
     buf_addc(out, '}');
     return 0;
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 // Refuses a file that we could not read back.
@@ -577,7 +527,7 @@ static int check_entry_names(const struct safetensors_entry *entries, int count,
                            clean ? clean : "");
     }
     if (count > 0)
-        qsort(names, (size_t)count, sizeof *names, by_text);
+        qsort(names, (size_t)count, sizeof *names, by_key);
     for (int i = 1; i < count; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
             return err_set(err, ERR_FORMAT, "two tensors are called '%.64s'", names[i]);
@@ -628,16 +578,12 @@ int safetensors_begin(struct safetensors_writer *w, const char *path,
 {
     memset(w, 0, sizeof *w);
     SCOPED(buf_release) struct buf header = {0};
-    int rc = check_entry_names(entries, count, err);
-    if (rc == 0)
-        rc = make_header(&header, texts, text_count, entries, count, &w->left, err);
-    if (rc == 0)
-        rc = fs_begin(&w->file, path, 0666, err);
-    if (rc == 0) {
-        rc = fs_add(&w->file, header.data, header.len, err);
-        if (rc != 0)
-            fs_abandon(&w->file);
-    }
+    TRY(check_entry_names(entries, count, err));
+    TRY(make_header(&header, texts, text_count, entries, count, &w->left, err));
+    TRY(fs_begin(&w->file, path, 0666, err));
+    int rc = fs_add(&w->file, header.data, header.len, err);
+    if (rc != 0)
+        fs_abandon(&w->file);
     return rc;
 }
 

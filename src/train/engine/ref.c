@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "train/engine/ref_ops.h"
 #include "train/engine/shared.h"
 
@@ -41,7 +42,8 @@ struct engine_program {
     struct tensors tensors;
     const struct engine_batch *batch; // while a call runs
     void **memory;                    // all of it (memory_count), for free()
-    int memory_count, memory_cap;
+    int memory_count;
+    size_t memory_cap;
     bool failed; // to get some
 };
 
@@ -57,15 +59,8 @@ static const struct net_layer *ref_input(const struct engine_program *program,
 static void *ref_alloc(struct engine_program *program, int64_t count, size_t size)
 {
     void *made = NULL;
-    if (program->memory_count == program->memory_cap) {
-        int cap = program->memory_cap ? 2 * program->memory_cap : 64;
-        void **more = realloc(program->memory, (size_t)cap * sizeof *more);
-        if (more) {
-            program->memory = more;
-            program->memory_cap = cap;
-        }
-    }
-    if (program->memory_count < program->memory_cap)
+    if (array_grow(&program->memory, (size_t)program->memory_count, &program->memory_cap,
+                   sizeof *program->memory, NULL) == 0)
         made = calloc(count > 0 ? (size_t)count : 1, size);
     if (made)
         program->memory[program->memory_count++] = made;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 // The most numbers in a sample's layer or in a parameter. It also keeps every product of sizes far
 // from overflow.
 #define NET_SHAPE_MAX ((int64_t)INT32_MAX)
@@ -96,19 +98,6 @@ static const char *net_describe_shape(const struct net_shape *shape, char *text,
 // ---- a layer, from net_begin() to net_finish() ----
 // Each of these functions returns null, false or -1 after a mistake, which sticks in the net.
 
-static bool grow(void **items, int count, int *cap, size_t size)
-{
-    if (count < *cap)
-        return true;
-    int wanted = *cap ? *cap * 2 : 16;
-    void *more = realloc(*items, (size_t)wanted * size);
-    if (!more)
-        return false;
-    *items = more;
-    *cap = wanted;
-    return true;
-}
-
 static bool read_inputs(struct net *net, struct net_layer *layer, const int *from, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -133,10 +122,9 @@ static struct net_layer *net_begin(struct net *net, enum net_op op, const char *
 {
     if (broken(net))
         return NULL;
-    if (!grow((void **)&net->layers, net->layer_count, &net->layer_cap, sizeof *net->layers)) {
-        err_memory(&net->problem);
+    if (array_grow(&net->layers, (size_t)net->layer_count, &net->layer_cap, sizeof *net->layers,
+                   &net->problem) != 0)
         return NULL;
-    }
     struct net_layer *layer = &net->layers[net->layer_count];
     memset(layer, 0, sizeof *layer);
     layer->op = op;
@@ -162,10 +150,9 @@ static struct net_layer *net_begin(struct net *net, enum net_op op, const char *
 static bool net_add_param(struct net *net, struct net_layer *layer, const char *name,
                           enum net_init init, const int dim[4])
 {
-    if (!grow((void **)&net->params, net->param_count, &net->param_cap, sizeof *net->params)) {
-        err_memory(&net->problem);
+    if (array_grow(&net->params, (size_t)net->param_count, &net->param_cap, sizeof *net->params,
+                   &net->problem) != 0)
         return false;
-    }
     struct net_param *param = &net->params[net->param_count];
     memset(param, 0, sizeof *param);
     snprintf(param->name, sizeof param->name, "%s.%s", layer->name, name);

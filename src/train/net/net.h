@@ -145,11 +145,12 @@ struct net_param {
 struct net {
     char name[NET_NAME_BYTES];
     struct net_layer *layers;
-    int layer_count, layer_cap;
+    int layer_count;
     struct net_param *params;
-    int param_count, param_cap;
-    enum net_loss loss; // of the last layer
-    struct err problem; // sticky
+    int param_count;
+    size_t layer_cap, param_cap; // what they have room for
+    enum net_loss loss;          // of the last layer
+    struct err problem;          // sticky
 };
 
 void net_init(struct net *net, const char *name);
