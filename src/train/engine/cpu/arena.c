@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/array.h"
+
 #define LARGE_PAGE ((size_t)2 << 20)
 
 void arena_release(struct arena *arena)
@@ -17,16 +19,9 @@ void arena_release(struct arena *arena)
 
 int arena_add(struct arena *arena, size_t bytes, int from, int to, struct err *err)
 {
-    if (arena->count == arena->cap) {
-        int cap = arena->cap ? 2 * arena->cap : 32;
-        struct buffer *more = realloc(arena->buffers, (size_t)cap * sizeof *more);
-        if (!more) {
-            err_memory(err);
-            return -1;
-        }
-        arena->buffers = more;
-        arena->cap = cap;
-    }
+    if (array_grow(&arena->buffers, (size_t)arena->count, &arena->cap, sizeof *arena->buffers,
+                   err) != 0)
+        return -1;
     // Passes round up to whole vectors.
     bytes = (bytes + 2 * ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
     arena->buffers[arena->count] = (struct buffer){.bytes = bytes, .from = from, .to = to};

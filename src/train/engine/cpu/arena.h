@@ -22,7 +22,8 @@ struct buffer {
 
 struct arena {
     struct buffer *buffers;
-    int count, cap;
+    int count;
+    size_t cap;
     size_t bytes; // after arena_place()
     char *data;   // after arena_allocate()
     void *block;  // for free()

@@ -76,16 +76,10 @@ static struct attention_head head_of(const struct attention *a, int64_t number, 
 // Scores of `rows` queries from `first` on, with all keys that the last of them sees.
 static int score(const struct attention_head *h, int64_t first, int64_t rows)
 {
-    return dnn_multiply(&(struct dnn_product){.m = rows,
-                                              .n = first + rows,
-                                              .k = h->size,
-                                              .a = h->q + first * h->row,
-                                              .a_row = h->row,
-                                              .b = h->k,
-                                              .b_row = h->row,
-                                              .turn_b = true,
-                                              .c = h->odds,
-                                              .c_row = h->time},
+    return dnn_multiply(&(struct dnn_product){.size = {rows, first + rows, h->size},
+                                              .a = {h->q + first * h->row, h->row},
+                                              .b = {h->k, h->row, true},
+                                              .c = {h->odds, h->time}},
                         NULL);
 }
 
@@ -105,15 +99,10 @@ static int forward_head(const struct attention_head *h)
                 h->passes->row_softmax(h->odds + r * h->time, first + r + 1, h->scale, 1);
             hide(h, first, rows, r);
         }
-        TRY(dnn_multiply(&(struct dnn_product){.m = rows,
-                                               .n = h->size,
-                                               .k = first + rows,
-                                               .a = h->odds,
-                                               .a_row = h->time,
-                                               .b = h->v,
-                                               .b_row = h->row,
-                                               .c = h->y + first * h->units,
-                                               .c_row = h->units},
+        TRY(dnn_multiply(&(struct dnn_product){.size = {rows, h->size, first + rows},
+                                               .a = {h->odds, h->time},
+                                               .b = {h->v, h->row},
+                                               .c = {h->y + first * h->units, h->units}},
                          NULL));
     }
     return 0;
@@ -124,16 +113,10 @@ static int give(const struct attention_head *h, const float *block, int64_t firs
                 const float *from, int64_t from_row, float *to)
 {
     bool last = first + rows == h->time; // it comes first, and sees all keys
-    return dnn_multiply(&(struct dnn_product){.m = first + rows,
-                                              .n = h->size,
-                                              .k = rows,
-                                              .a = block,
-                                              .a_row = h->time,
-                                              .turn_a = true,
-                                              .b = from + first * from_row,
-                                              .b_row = from_row,
-                                              .c = to,
-                                              .c_row = h->row,
+    return dnn_multiply(&(struct dnn_product){.size = {first + rows, h->size, rows},
+                                              .a = {block, h->time, true},
+                                              .b = {from + first * from_row, from_row},
+                                              .c = {to, h->row},
                                               .add = !last},
                         NULL);
 }
@@ -142,16 +125,10 @@ static int backward_block(const struct attention_head *h, int64_t first, int64_t
 {
     const float *dy = h->dy + first * h->units, *y = h->y + first * h->units;
     TRY(score(h, first, rows));
-    TRY(dnn_multiply(&(struct dnn_product){.m = rows,
-                                           .n = first + rows,
-                                           .k = h->size,
-                                           .a = dy,
-                                           .a_row = h->units,
-                                           .b = h->v,
-                                           .b_row = h->row,
-                                           .turn_b = true,
-                                           .c = h->back,
-                                           .c_row = h->time},
+    TRY(dnn_multiply(&(struct dnn_product){.size = {rows, first + rows, h->size},
+                                           .a = {dy, h->units},
+                                           .b = {h->v, h->row, true},
+                                           .c = {h->back, h->time}},
                      NULL));
     for (int64_t r = 0; r < rows; r++) {
         h->passes->row_odds(h->odds + r * h->time, first + r + 1, h->scale, h->levels[first + r]);
@@ -164,15 +141,10 @@ static int backward_block(const struct attention_head *h, int64_t first, int64_t
                                  h->scale);
     }
     TRY(give(h, h->back, first, rows, h->q, h->row, h->dk));
-    return dnn_multiply(&(struct dnn_product){.m = rows,
-                                              .n = h->size,
-                                              .k = first + rows,
-                                              .a = h->back,
-                                              .a_row = h->time,
-                                              .b = h->k,
-                                              .b_row = h->row,
-                                              .c = h->dq + first * h->row,
-                                              .c_row = h->row},
+    return dnn_multiply(&(struct dnn_product){.size = {rows, h->size, first + rows},
+                                              .a = {h->back, h->time},
+                                              .b = {h->k, h->row},
+                                              .c = {h->dq + first * h->row, h->row}},
                         NULL);
 }
 

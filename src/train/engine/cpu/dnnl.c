@@ -217,15 +217,22 @@ int64_t dnn_offset(const dnnl_memory_desc_t *md, const int64_t *at)
 
 // ---- primitives ----
 
-static int make_attr(dnnl_primitive_attr_t *attr, bool relu, struct err *err)
+// What is done with a result: nothing, relu, or it is added to what is there. Primitives have their
+// scratch memory from a plan, products from the library.
+enum form { PRIMITIVE, WITH_RELU, PRODUCT, PRODUCT_ADDED };
+
+static int make_attr(dnnl_primitive_attr_t *attr, enum form form, struct err *err)
 {
     CALL(NULL, primitive_attr_create(attr));
-    CALL(NULL, primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user));
-    if (!relu)
+    if (form <= WITH_RELU)
+        CALL(NULL, primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user));
+    if (form == PRIMITIVE || form == PRODUCT)
         return 0;
     dnnl_post_ops_t ops;
     CALL(NULL, post_ops_create(&ops));
-    dnnl_status_t status = api.post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0, 0);
+    dnnl_status_t status = form == WITH_RELU
+                               ? api.post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0, 0)
+                               : api.post_ops_append_sum(ops, 1.0f);
     if (status == dnnl_success)
         status = api.primitive_attr_set_post_ops(*attr, ops);
     api.post_ops_destroy(ops);
@@ -233,12 +240,12 @@ static int make_attr(dnnl_primitive_attr_t *attr, bool relu, struct err *err)
                                   : failed(err, NULL, "dnnl_primitive_attr_set_post_ops", status);
 }
 
-static int make_desc(struct dnn_primitive *p, const char *what, const_dnnl_op_desc_t op, bool relu,
-                     const struct dnn_primitive *hint, struct err *err)
+static int make_desc(struct dnn_primitive *p, const char *what, const_dnnl_op_desc_t op,
+                     enum form form, const struct dnn_primitive *hint, struct err *err)
 {
     dnnl_primitive_attr_t attr = NULL;
     p->what = what;
-    int rc = make_attr(&attr, relu, err);
+    int rc = make_attr(&attr, form, err);
     if (rc == 0) {
         dnnl_status_t status =
             api.primitive_desc_create(&p->desc, op, attr, engine, hint ? hint->desc : NULL);
@@ -257,122 +264,76 @@ static const dnnl_memory_desc_t *optional(const dnnl_memory_desc_t *md)
     return md->ndims ? md : NULL;
 }
 
-int dnn_conv_forward(struct dnn_primitive *p, const struct dnn_conv *c, struct err *err)
+int dnn_conv(struct dnn_primitive *p, enum dnn_way way, const struct dnn_conv *c,
+             const struct dnn_primitive *hint, struct err *err)
 {
-    static const char what[] = "convolution forward";
+    static const char *const names[] = {"convolution forward", "convolution backward data",
+                                        "convolution backward weights"};
+    const char *what = names[way];
     dnnl_convolution_desc_t op;
-    CALL(what, convolution_forward_desc_init(&op, dnnl_forward_training, c->algorithm, &c->src,
-                                             &c->weights, optional(&c->bias), &c->dst, c->strides,
-                                             c->pad_before, c->pad_after));
-    return make_desc(p, what, &op, c->relu, NULL, err);
+    if (way == DNN_FORWARD)
+        CALL(what, convolution_forward_desc_init(&op, dnnl_forward_training, c->algorithm, &c->src,
+                                                 &c->weights, optional(&c->bias), &c->dst,
+                                                 c->strides, c->pad_before, c->pad_after));
+    else if (way == DNN_DATA)
+        CALL(what,
+             convolution_backward_data_desc_init(&op, c->algorithm, &c->src, &c->weights, &c->dst,
+                                                 c->strides, c->pad_before, c->pad_after));
+    else
+        CALL(what, convolution_backward_weights_desc_init(&op, c->algorithm, &c->src, &c->weights,
+                                                          optional(&c->bias), &c->dst, c->strides,
+                                                          c->pad_before, c->pad_after));
+    return make_desc(p, what, &op, way == DNN_FORWARD && c->relu ? WITH_RELU : PRIMITIVE, hint,
+                     err);
 }
 
-int dnn_conv_data(struct dnn_primitive *p, const struct dnn_conv *c,
-                  const struct dnn_primitive *hint, struct err *err)
+int dnn_dense(struct dnn_primitive *p, enum dnn_way way, const struct dnn_dense *d,
+              const struct dnn_primitive *hint, struct err *err)
 {
-    static const char what[] = "convolution backward data";
-    dnnl_convolution_desc_t op;
-    CALL(what, convolution_backward_data_desc_init(&op, c->algorithm, &c->src, &c->weights, &c->dst,
-                                                   c->strides, c->pad_before, c->pad_after));
-    return make_desc(p, what, &op, false, hint, err);
-}
-
-int dnn_conv_weights(struct dnn_primitive *p, const struct dnn_conv *c,
-                     const struct dnn_primitive *hint, struct err *err)
-{
-    static const char what[] = "convolution backward weights";
-    dnnl_convolution_desc_t op;
-    CALL(what, convolution_backward_weights_desc_init(&op, c->algorithm, &c->src, &c->weights,
-                                                      optional(&c->bias), &c->dst, c->strides,
-                                                      c->pad_before, c->pad_after));
-    return make_desc(p, what, &op, false, hint, err);
-}
-
-int dnn_dense_forward(struct dnn_primitive *p, const struct dnn_dense *d, struct err *err)
-{
-    static const char what[] = "inner product forward";
+    static const char *const names[] = {"inner product forward", "inner product backward data",
+                                        "inner product backward weights"};
+    const char *what = names[way];
     dnnl_inner_product_desc_t op;
-    CALL(what, inner_product_forward_desc_init(&op, dnnl_forward_training, &d->src, &d->weights,
-                                               optional(&d->bias), &d->dst));
-    return make_desc(p, what, &op, d->relu, NULL, err);
-}
-
-int dnn_dense_data(struct dnn_primitive *p, const struct dnn_dense *d,
-                   const struct dnn_primitive *hint, struct err *err)
-{
-    static const char what[] = "inner product backward data";
-    dnnl_inner_product_desc_t op;
-    CALL(what, inner_product_backward_data_desc_init(&op, &d->src, &d->weights, &d->dst));
-    return make_desc(p, what, &op, false, hint, err);
-}
-
-int dnn_dense_weights(struct dnn_primitive *p, const struct dnn_dense *d,
-                      const struct dnn_primitive *hint, struct err *err)
-{
-    static const char what[] = "inner product backward weights";
-    dnnl_inner_product_desc_t op;
-    CALL(what, inner_product_backward_weights_desc_init(&op, &d->src, &d->weights,
-                                                        optional(&d->bias), &d->dst));
-    return make_desc(p, what, &op, false, hint, err);
+    if (way == DNN_FORWARD)
+        CALL(what, inner_product_forward_desc_init(&op, dnnl_forward_training, &d->src, &d->weights,
+                                                   optional(&d->bias), &d->dst));
+    else if (way == DNN_DATA)
+        CALL(what, inner_product_backward_data_desc_init(&op, &d->src, &d->weights, &d->dst));
+    else
+        CALL(what, inner_product_backward_weights_desc_init(&op, &d->src, &d->weights,
+                                                            optional(&d->bias), &d->dst));
+    return make_desc(p, what, &op, way == DNN_FORWARD && d->relu ? WITH_RELU : PRIMITIVE, hint,
+                     err);
 }
 
 int dnn_multiply(const struct dnn_product *p, struct err *err)
 {
-    CALL("product", sgemm(p->turn_a ? 'T' : 'N', p->turn_b ? 'T' : 'N', p->m, p->n, p->k, 1.0F,
-                          p->a, p->a_row, p->b, p->b_row, p->add ? 1.0F : 0.0F, p->c, p->c_row));
+    CALL("product", sgemm(p->a.turned ? 'T' : 'N', p->b.turned ? 'T' : 'N', p->size.m, p->size.n,
+                          p->size.k, 1.0F, p->a.at, p->a.row, p->b.at, p->b.row,
+                          p->add ? 1.0F : 0.0F, p->c.at, p->c.row));
     return 0;
-}
-
-static int make_sum(dnnl_primitive_attr_t *attr, bool add, struct err *err)
-{
-    dnnl_post_ops_t ops;
-    CALL("product", primitive_attr_create(attr));
-    if (!add)
-        return 0;
-    CALL("product", post_ops_create(&ops));
-    dnnl_status_t status = api.post_ops_append_sum(ops, 1.0F);
-    if (status == dnnl_success)
-        status = api.primitive_attr_set_post_ops(*attr, ops);
-    api.post_ops_destroy(ops);
-    return status == dnnl_success ? 0 : failed(err, "product", "dnnl_post_ops_append_sum", status);
 }
 
 // The library keeps the primitives it has made, so that making one again takes microseconds.
 int dnn_multiply_bf16(const struct dnn_product *p, const uint16_t *a, const uint16_t *b,
                       struct err *err)
 {
-    struct dnn_primitive product = {.what = "product"};
-    const int64_t m_k[2] = {p->m, p->k}, k_n[2] = {p->k, p->n}, m_n[2] = {p->m, p->n};
-    dnnl_memory_desc_t src = dnn_tensor(2, m_k, true, p->turn_a ? dnnl_ba : dnnl_ab);
-    dnnl_memory_desc_t weights = dnn_tensor(2, k_n, true, p->turn_b ? dnnl_ba : dnnl_ab);
+    SCOPED(dnn_release) struct dnn_primitive product = {.what = "product"};
+    const int64_t m_k[2] = {p->size.m, p->size.k}, k_n[2] = {p->size.k, p->size.n},
+                  m_n[2] = {p->size.m, p->size.n};
+    dnnl_memory_desc_t src = dnn_tensor(2, m_k, true, p->a.turned ? dnnl_ba : dnnl_ab);
+    dnnl_memory_desc_t weights = dnn_tensor(2, k_n, true, p->b.turned ? dnnl_ba : dnnl_ab);
     dnnl_memory_desc_t dst = dnn_tensor(2, m_n, false, dnnl_ab);
     dnnl_matmul_desc_t op;
-    dnnl_primitive_attr_t attr = NULL;
-    assert(p->c_row == p->n);
+    assert(p->c.row == p->size.n);
     CALL(product.what, matmul_desc_init(&op, &src, &weights, NULL, &dst));
-    int rc = make_sum(&attr, p->add, err);
-    dnnl_status_t status = dnnl_success;
-    if (rc == 0)
-        status = api.primitive_desc_create(&product.desc, &op, attr, engine, NULL);
-    if (status != dnnl_success) {
-        product.desc = NULL;
-        rc = failed(err, product.what, "dnnl_primitive_desc_create", status);
-    }
-    if (attr)
-        api.primitive_attr_destroy(attr);
-    if (rc == 0)
-        rc = dnn_compile(&product, err);
+    TRY(make_desc(&product, product.what, &op, p->add ? PRODUCT_ADDED : PRODUCT, NULL, err));
+    TRY(dnn_compile(&product, err));
     // The library takes inputs without const and does not change them.
-    if (rc == 0)
-        rc = dnn_bind(&product, DNNL_ARG_SRC, &src, (void *)(uintptr_t)a, err);
-    if (rc == 0)
-        rc = dnn_bind(&product, DNNL_ARG_WEIGHTS, &weights, (void *)(uintptr_t)b, err);
-    if (rc == 0)
-        rc = dnn_bind(&product, DNNL_ARG_DST, &dst, p->c, err);
-    if (rc == 0)
-        rc = dnn_run(&product, err);
-    dnn_release(&product);
-    return rc;
+    TRY(dnn_bind(&product, DNNL_ARG_SRC, &src, (void *)(uintptr_t)a, err));
+    TRY(dnn_bind(&product, DNNL_ARG_WEIGHTS, &weights, (void *)(uintptr_t)b, err));
+    TRY(dnn_bind(&product, DNNL_ARG_DST, &dst, p->c.at, err));
+    return dnn_run(&product, err);
 }
 
 int dnn_reorder(struct dnn_primitive *p, const dnnl_memory_desc_t *from,
@@ -515,7 +476,7 @@ static int product_prepare(void *context, int64_t size, struct err *err)
                     [B] = {dnnl_query_weights_md, DNNL_ARG_WEIGHTS},
                     [Y] = {dnnl_query_dst_md, DNNL_ARG_DST}};
     product_release(job);
-    TRY(dnn_dense_forward(p, &dense, err));
+    TRY(dnn_dense(p, DNN_FORWARD, &dense, NULL, err));
     TRY(dnn_compile(p, err));
     for (int i = A; i <= Y; i++) {
         dnnl_memory_desc_t md = dnn_chosen(p, operands[i].which);

@@ -53,7 +53,9 @@ struct dnn_primitive { // zeroed: none
 
 void dnn_release(struct dnn_primitive *p);
 
-// Each sets p->desc. `hint` is the forward primitive (backward ones need it). A combination that
+enum dnn_way { DNN_FORWARD, DNN_DATA, DNN_WEIGHTS }; // back: of the input, of the parameters
+
+// Each sets p->desc. `hint` is the forward primitive, which the ways back need. A combination that
 // the library does not have is ERR_MISSING.
 struct dnn_conv {
     dnnl_alg_kind_t algorithm;
@@ -61,34 +63,36 @@ struct dnn_conv {
     dnnl_dims_t strides, pad_before, pad_after;
     bool relu; // forward
 };
-int dnn_conv_forward(struct dnn_primitive *p, const struct dnn_conv *c, struct err *err) MUST_USE;
-int dnn_conv_data(struct dnn_primitive *p, const struct dnn_conv *c,
-                  const struct dnn_primitive *hint, struct err *err) MUST_USE;
-int dnn_conv_weights(struct dnn_primitive *p, const struct dnn_conv *c,
-                     const struct dnn_primitive *hint, struct err *err) MUST_USE;
+int dnn_conv(struct dnn_primitive *p, enum dnn_way way, const struct dnn_conv *c,
+             const struct dnn_primitive *hint, struct err *err) MUST_USE;
 
 struct dnn_dense {
     dnnl_memory_desc_t src, weights, bias, dst;
     bool relu;
 };
-int dnn_dense_forward(struct dnn_primitive *p, const struct dnn_dense *d, struct err *err) MUST_USE;
-int dnn_dense_data(struct dnn_primitive *p, const struct dnn_dense *d,
-                   const struct dnn_primitive *hint, struct err *err) MUST_USE;
-int dnn_dense_weights(struct dnn_primitive *p, const struct dnn_dense *d,
-                      const struct dnn_primitive *hint, struct err *err) MUST_USE;
+int dnn_dense(struct dnn_primitive *p, enum dnn_way way, const struct dnn_dense *d,
+              const struct dnn_primitive *hint, struct err *err) MUST_USE;
 
 int dnn_reorder(struct dnn_primitive *p, const dnnl_memory_desc_t *from,
                 const dnnl_memory_desc_t *to, struct err *err) MUST_USE;
 
-// c (m × n) = a b, or c + a b with `add`. Row i of a (m × k) begins at a + i a_row; with `turn_a` a
+// c (m × n) = a b, or c + a b with `add`. Row i of a (m × k) begins at `at` + i `row`; `turned` it
 // is stored as k × m. Likewise b (k × n). Uses the team's threads, but inside team_run() only the
 // calling one. The library allocates what it needs for the call.
 struct dnn_product {
-    int64_t m, n, k;
-    const float *a, *b;
-    float *c;
-    int64_t a_row, b_row, c_row;
-    bool turn_a, turn_b, add;
+    struct {
+        int64_t m, n, k;
+    } size;
+    struct {
+        const float *at;
+        int64_t row;
+        bool turned;
+    } a, b;
+    struct {
+        float *at;
+        int64_t row;
+    } c;
+    bool add;
 };
 int dnn_multiply(const struct dnn_product *p, struct err *err) MUST_USE;
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "train/engine/cpu/kernels.h"
+#include "train/engine/cpu/params.h"
 #include "train/engine/cpu/passes.h"
 #include "train/engine/cpu/team.h"
 
@@ -456,26 +457,11 @@ static const struct passes *same_set(void)
 
 static struct dense_step dense_step(struct embedding *e, int64_t iteration)
 {
-    const struct recipe *r = &e->recipe;
-    const struct passes *passes = same_set();
-    double rate = (double)e->rate;
-    if (r->optimizer == OPTIMIZER_ADAM)
-        rate = adam_rate(e, iteration);
-    if (r->optimizer == OPTIMIZER_RMSPROP)
-        rate /= 1 + (double)r->decay * (double)iteration;
-    return (struct dense_step){.e = e,
-                               .optimizer = r->optimizer == OPTIMIZER_ADAM       ? passes->adam
-                                            : r->optimizer == OPTIMIZER_ADADELTA ? passes->adadelta
-                                            : r->optimizer == OPTIMIZER_RMSPROP
-                                                ? passes->rmsprop
-                                                : passes->rmsprop_momentum,
-                               .rule = {.rate = (float)rate,
-                                        .rho = r->rho,
-                                        .rho_rest = (float)(1 - (double)r->rho),
-                                        .beta2 = r->beta2,
-                                        .beta2_rest = (float)(1 - (double)r->beta2),
-                                        .epsilon = r->epsilon,
-                                        .momentum = r->momentum}};
+    struct pass_rule rule = optimizer_rule(&e->recipe, (double)e->rate, iteration);
+    if (e->recipe.optimizer == OPTIMIZER_ADAM) // rounded as the lazy updates' is
+        rule.rate = (float)adam_rate(e, iteration);
+    return (struct dense_step){
+        .e = e, .rule = rule, .optimizer = optimizer_pass(same_set(), e->recipe.optimizer)};
 }
 
 // Chunk by chunk, with a gradient of zero for tokens not in the batch.

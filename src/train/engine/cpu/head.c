@@ -44,16 +44,10 @@ static int head_multiply(const struct tied_head *h, const float *x, int64_t row,
                          float *z, struct err *err)
 {
     int64_t in = plan_input(&h->op, 0)->columns / h->op.layer->out.dim[0];
-    const struct dnn_product product = {.m = count,
-                                        .n = h->op.layer->units,
-                                        .k = in,
-                                        .a = x,
-                                        .a_row = row,
-                                        .b = table(&h->op)->value,
-                                        .b_row = in,
-                                        .turn_b = true,
-                                        .c = z,
-                                        .c_row = h->op.layer->units};
+    const struct dnn_product product = {.size = {count, h->op.layer->units, in},
+                                        .a = {x, row},
+                                        .b = {table(&h->op)->value, in, true},
+                                        .c = {z, h->op.layer->units}};
     return row == in ? plan_multiply(h->op.plan, &product, err) : dnn_multiply(&product, err);
 }
 
@@ -92,30 +86,19 @@ static int head_go_back(const struct tied_head *h, const struct pass *pass, int6
     int64_t in = input->columns / op->layer->out.dim[0], units = op->layer->units;
     if (plan_wants_input(op, pass, 0))
         TRY(plan_multiply(op->plan,
-                          &(struct dnn_product){.m = h->count,
-                                                .n = in,
-                                                .k = units,
-                                                .a = h->z,
-                                                .a_row = units,
-                                                .b = table(op)->value,
-                                                .b_row = in,
-                                                .c = (float *)input->grad + first * in,
-                                                .c_row = in,
+                          &(struct dnn_product){.size = {h->count, in, units},
+                                                .a = {h->z, units},
+                                                .b = {table(op)->value, in},
+                                                .c = {(float *)input->grad + first * in, in},
                                                 .add = plan_adds(op, 0)},
                           err));
     if (!pass->trains[op->layer->tied])
         return 0;
     return plan_multiply(op->plan,
-                         &(struct dnn_product){.m = units,
-                                               .n = in,
-                                               .k = h->count,
-                                               .a = h->z,
-                                               .a_row = units,
-                                               .turn_a = true,
-                                               .b = (const float *)input->out + first * in,
-                                               .b_row = in,
-                                               .c = table(op)->grad,
-                                               .c_row = in,
+                         &(struct dnn_product){.size = {units, in, h->count},
+                                               .a = {h->z, units, true},
+                                               .b = {(const float *)input->out + first * in, in},
+                                               .c = {table(op)->grad, in},
                                                .add = pass->adds || first > 0},
                          err);
 }

@@ -131,22 +131,24 @@ KERNEL void tile_any(const struct tile *t, int rows, int vecs, int add)
 KERNEL void gemm_panel(const struct gemm *g, int64_t row0, int64_t rows, int64_t col, int64_t cols,
                        int64_t k0, int64_t k)
 {
-    struct tile t = {.a_row = g->a_row, .a_k = g->a_k, .b_k = g->b_k, .c_row = g->c_row, .k = k};
-    const int add = k0 > 0 || g->start;
+    struct tile t = {.a_row = g->a.row, .a_k = g->a.k, .b_k = g->b.k, .c_row = g->c.row, .k = k};
+    const int add = k0 > 0 || g->start.at;
     const int64_t blocks = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    const float *b = g->b + col / KERNELS_PANEL * g->b_panel + k0 * g->b_k;
+    const float *b = g->b.at + col / KERNELS_PANEL * g->b.panel + k0 * g->b.k;
     for (int64_t at = 0; at < cols; at += TILE_COLS) {
         int vecs = cols - at < TILE_COLS ? (int)((cols - at) / VL) : TILE_VECS;
         t.b = b + at;
         for (int64_t block = 0; block < blocks; block++) { // of nearly the same height each
             int64_t from = row0 + rows * block / blocks, to = row0 + rows * (block + 1) / blocks;
-            t.a = g->a + from * g->a_row + k0 * g->a_k;
-            t.c = g->c + from * g->c_row + col + at;
+            t.a = g->a.at + from * g->a.row + k0 * g->a.k;
+            t.c = g->c.at + from * g->c.row + col + at;
             for (int64_t i = from; i < to; i++) {
-                const float *s = k0 > 0      ? g->c + i * g->c_row
-                                 : !g->start ? NULL
-                                 : g->index  ? g->start + g->index[i * g->index_row] * g->start_row
-                                             : g->start + i * g->start_row;
+                const float *s =
+                    k0 > 0         ? g->c.at + i * g->c.row
+                    : !g->start.at ? NULL
+                    : g->start.index
+                        ? g->start.at + g->start.index[i * g->start.index_row] * g->start.row
+                        : g->start.at + i * g->start.row;
                 t.start[i - from] = s ? s + col + at : NULL;
             }
             tile_any(&t, (int)(to - from), vecs, add);
@@ -156,12 +158,13 @@ KERNEL void gemm_panel(const struct gemm *g, int64_t row0, int64_t rows, int64_t
 
 KERNEL void gemm_run(const struct gemm *g)
 {
-    for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += GEMM_K) {
-        int64_t k = g->k - k0 < GEMM_K ? g->k - k0 : GEMM_K;
-        for (int64_t row = 0; row < g->rows; row += GEMM_ROWS) {
-            int64_t rows = g->rows - row < GEMM_ROWS ? g->rows - row : GEMM_ROWS;
-            for (int64_t col = 0; col < g->cols; col += KERNELS_PANEL) {
-                int64_t cols = g->cols - col < KERNELS_PANEL ? g->cols - col : KERNELS_PANEL;
+    for (int64_t k0 = 0; k0 == 0 || k0 < g->size.k; k0 += GEMM_K) {
+        int64_t k = g->size.k - k0 < GEMM_K ? g->size.k - k0 : GEMM_K;
+        for (int64_t row = 0; row < g->size.rows; row += GEMM_ROWS) {
+            int64_t rows = g->size.rows - row < GEMM_ROWS ? g->size.rows - row : GEMM_ROWS;
+            for (int64_t col = 0; col < g->size.cols; col += KERNELS_PANEL) {
+                int64_t cols =
+                    g->size.cols - col < KERNELS_PANEL ? g->size.cols - col : KERNELS_PANEL;
                 gemm_panel(g, row, rows, col, cols, k0, k);
             }
         }
@@ -173,7 +176,7 @@ KERNEL void gemm_run(const struct gemm *g)
 // An LSTM's work between its matrix products, on vec.h's operations. Sigmoid and tanh come from
 // one exponential: with t = n ln 2 + r, e^t - 1 = 2^n (e^r - 1) + (2^n - 1), which keeps its
 // relative precision near 0, where tanh needs it. Both are within 4 units of the last place. Hard
-// gates have separate kernels; shared code takes `hard`, a constant in each caller.
+// gates have loops of their own; shared code takes `hard`, a constant in each caller.
 
 // Four vectors go through each operation side by side: one function of one vector is a long chain
 // in which every operation waits for the one before.
@@ -366,12 +369,10 @@ KERNEL_INLINE void cell_forward(const struct lstm_cell *cell, bool hard)
 
 KERNEL void lstm_cell_forward(const struct lstm_cell *cell)
 {
-    cell_forward(cell, false);
-}
-
-KERNEL void lstm_hard_cell_forward(const struct lstm_cell *cell)
-{
-    cell_forward(cell, true);
+    if (cell->hard)
+        cell_forward(cell, true);
+    else
+        cell_forward(cell, false);
 }
 
 // The gradient before a gate of value s, from d × along after it: that times the slope, s (1 - s)
@@ -412,12 +413,10 @@ KERNEL_INLINE void cell_backward(const struct lstm_cell *cell, bool hard)
 
 KERNEL void lstm_cell_backward(const struct lstm_cell *cell)
 {
-    cell_backward(cell, false);
-}
-
-KERNEL void lstm_hard_cell_backward(const struct lstm_cell *cell)
-{
-    cell_backward(cell, true);
+    if (cell->hard)
+        cell_backward(cell, true);
+    else
+        cell_backward(cell, false);
 }
 
 KERNEL void add_row(float *to, const float *from, int64_t count)
@@ -666,8 +665,7 @@ KERNEL void l1_registers(int64_t rounds, float *out)
 #define KERN_TABLE(set)                                                                            \
     {                                                                                              \
         .name = set, .gemm = gemm_run, .lstm_forward = lstm_cell_forward,                          \
-        .lstm_backward = lstm_cell_backward, .lstm_hard_forward = lstm_hard_cell_forward,          \
-        .lstm_hard_backward = lstm_hard_cell_backward, .add = add_row, .adam = adam_row,           \
+        .lstm_backward = lstm_cell_backward, .add = add_row, .adam = adam_row,                     \
         .adam_replay = adam_replay_row, .l1_rows = L1_ROWS, .l1_cols = L1_COLS, .l1 = l1_tile,     \
         .l1_peak = l1_registers,                                                                   \
     }

@@ -7,6 +7,7 @@
 #ifndef FARE_TRAIN_ENGINE_CPU_KERNELS_H
 #define FARE_TRAIN_ENGINE_CPU_KERNELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,27 +20,38 @@ static inline int64_t kernels_pad(int64_t count)
     return (count + KERNELS_PAD - 1) / KERNELS_PAD * KERNELS_PAD;
 }
 
-// c (rows × cols) = start + a (rows × k) b (k × cols). Element (i, l) of a is a[i a_row + l a_k],
-// so that it may be stored either way; row l of panel p of b is b[p b_panel + l b_k ...]. Row i of
-// start is start[i start_row ...], or with an index start[index[i index_row] start_row ...]; null
-// is zero, c itself adds to c. Sums run through k in order whatever the rest.
+// c (rows × cols) = start + a (rows × k) b (k × cols). Element (i, l) of a is at[i row + l k], so
+// that it may be stored either way; row l of panel p of b is at[p panel + l k ...]. Row i of start
+// is at[i row ...], or with an index at[index[i index_row] row ...]; null is zero, c itself adds to
+// c. Sums run through k in order whatever the rest.
 struct gemm {
-    int64_t rows, cols, k; // cols padded
-    const float *a;
-    ptrdiff_t a_row, a_k;
-    const float *b;
-    ptrdiff_t b_k, b_panel;
-    const float *start;
-    ptrdiff_t start_row;
-    const int32_t *index; // (optional)
-    ptrdiff_t index_row;
-    float *c;
-    ptrdiff_t c_row;
+    struct {
+        int64_t rows, cols, k; // cols padded
+    } size;
+    struct {
+        const float *at;
+        ptrdiff_t row, k;
+    } a;
+    struct {
+        const float *at;
+        ptrdiff_t k, panel;
+    } b;
+    struct {
+        const float *at;
+        ptrdiff_t row;
+        const int32_t *index; // (optional)
+        ptrdiff_t index_row;
+    } start;
+    struct {
+        float *at;
+        ptrdiff_t row;
+    } c;
 };
 
 // One time step of an LSTM for some rows of the batch. All rows follow each other without gaps.
 struct lstm_cell {
     int64_t rows, units;   // units padded
+    bool hard;             // gates (train/net/net.h)
     float *gates;          // (rows, 4 × units), i f g o. Forward: in z, out the gates' values.
                            // Backward: in the gates' values, out the gradient of z
     const float *c_before; // (rows, units), or null: zero
@@ -59,8 +71,6 @@ struct kernels {
     void (*gemm)(const struct gemm *gemm);
     void (*lstm_forward)(const struct lstm_cell *cell);
     void (*lstm_backward)(const struct lstm_cell *cell);
-    void (*lstm_hard_forward)(const struct lstm_cell *cell); // hard gates (train/net/net.h)
-    void (*lstm_hard_backward)(const struct lstm_cell *cell);
     void (*add)(float *to, const float *from, int64_t count); // to += from
 
     // One step of Adam with the rate k (train/net/net.h), `count` numbers, not padded; a null

@@ -271,15 +271,15 @@ static int dense_primitives(struct linear *dense, struct err *err)
                              .bias = dense->bias,
                              .dst = dense->dst,
                              .relu = layer->relu};
-    TRY(dnn_dense_forward(&dense->forward, &desc, err));
+    TRY(dnn_dense(&dense->forward, DNN_FORWARD, &desc, NULL, err));
     linear_take_forward(dense);
     desc.dst = dense->diff_dst;
     struct dnn_dense weights = desc;
     weights.weights = linear_parameter(dense, dim);
-    TRY(dnn_dense_weights(&dense->weights, &weights, &dense->forward, err));
+    TRY(dnn_dense(&dense->weights, DNN_WEIGHTS, &weights, &dense->forward, err));
     TRY(linear_take_weights(dense, input->image ? &input->as : NULL, err));
     if (linear_learns_input(dense))
-        TRY(dnn_dense_data(&dense->data, &desc, &dense->forward, err));
+        TRY(dnn_dense(&dense->data, DNN_DATA, &desc, &dense->forward, err));
     return 0;
 }
 
@@ -328,27 +328,18 @@ static bool wants_winograd(const struct linear *conv)
            !conv->op.plan->bf16;
 }
 
-typedef int make_fn(struct dnn_primitive *, const struct dnn_conv *, const struct dnn_primitive *,
-                    struct err *);
-
-static int conv_make_forward(struct dnn_primitive *p, const struct dnn_conv *desc,
-                             const struct dnn_primitive *hint, struct err *err)
-{
-    (void)hint;
-    return dnn_conv_forward(p, desc, err);
-}
-
-static int conv_primitive(struct linear *conv, make_fn *maker, struct dnn_primitive *p,
+static int conv_primitive(struct linear *conv, enum dnn_way way, struct dnn_primitive *p,
                           struct dnn_conv desc, struct err *err)
 {
+    const struct dnn_primitive *hint = way == DNN_FORWARD ? NULL : &conv->forward;
     if (wants_winograd(conv)) {
         desc.algorithm = dnnl_convolution_winograd;
-        int rc = maker(p, &desc, &conv->forward, NULL); // absence is no error
+        int rc = dnn_conv(p, way, &desc, hint, NULL); // absence is no error
         if (rc != ERR_MISSING)
             return rc == ERR_MEMORY ? err_memory(err) : rc;
     }
     desc.algorithm = dnnl_convolution_direct;
-    return maker(p, &desc, &conv->forward, err);
+    return dnn_conv(p, way, &desc, hint, err);
 }
 
 static struct dnn_conv conv_describe(const struct linear *conv)
@@ -373,20 +364,20 @@ static struct dnn_conv conv_describe(const struct linear *conv)
 static int conv_primitives(struct linear *conv, struct err *err)
 {
     struct dnn_conv desc = conv_describe(conv), weights;
-    TRY(conv_primitive(conv, conv_make_forward, &conv->forward, desc, err));
+    TRY(conv_primitive(conv, DNN_FORWARD, &conv->forward, desc, err));
     linear_take_forward(conv);
     desc.src = conv->source.md;
     weights = desc;
     weights.weights = linear_parameter(conv, plan_slot(&conv->op, 0)->param.dim);
-    TRY(conv_primitive(conv, dnn_conv_weights, &conv->weights, weights, err));
+    TRY(conv_primitive(conv, DNN_WEIGHTS, &conv->weights, weights, err));
     if (dnn_is_reference(&conv->weights)) { // one channel without AVX-512: plain layouts are fast
         dnn_release(&conv->weights);
         weights.dst = image_md(conv->op.plan, conv->op.number, dnnl_nchw);
-        TRY(conv_primitive(conv, dnn_conv_weights, &conv->weights, weights, err));
+        TRY(conv_primitive(conv, DNN_WEIGHTS, &conv->weights, weights, err));
     }
     TRY(linear_take_weights(conv, NULL, err));
     if (linear_learns_input(conv))
-        TRY(conv_primitive(conv, dnn_conv_data, &conv->data, desc, err));
+        TRY(conv_primitive(conv, DNN_DATA, &conv->data, desc, err));
     return 0;
 }
 

@@ -321,18 +321,12 @@ static void project(void *pass, int thread, int threads)
         share_of(l, w, thread, threads, &begin, &end);
         int64_t from = p->inputs * begin / threads, to = p->inputs * end / threads;
         if (from < to)
-            p->k->gemm(&(struct gemm){.rows = to - from,
-                                      .cols = 4 * l->h,
-                                      .k = l->e,
-                                      .a = l->input + from * l->e,
-                                      .a_row = l->e,
-                                      .a_k = 1,
-                                      .b = l->w_ih + w * 4 * l->h * l->e,
-                                      .b_k = KERNELS_PANEL,
-                                      .b_panel = l->e * KERNELS_PANEL,
-                                      .start = l->bias + w * 4 * l->h,
-                                      .c = l->product + from * l->z + w * 4 * l->h,
-                                      .c_row = l->z});
+            p->k->gemm(&(struct gemm){
+                .size = {to - from, 4 * l->h, l->e},
+                .a = {l->input + from * l->e, l->e, 1},
+                .b = {l->w_ih + w * 4 * l->h * l->e, KERNELS_PANEL, l->e * KERNELS_PANEL},
+                .start = {l->bias + w * 4 * l->h},
+                .c = {l->product + from * l->z + w * 4 * l->h, l->z}});
     }
 }
 
@@ -341,7 +335,8 @@ static struct lstm_cell cell_at(const struct lstm *l, struct lstm_way *way, int6
                                 int64_t row, int64_t rows)
 {
     int64_t now = step * l->step * l->count + row, before = now - l->step * l->count;
-    return (struct lstm_cell){.rows = rows,
+    return (struct lstm_cell){.hard = l->spec.hard_gates,
+                              .rows = rows,
                               .units = l->h,
                               .gates = way->gates + now * 4 * l->h,
                               .c_before = step ? way->c + before * l->h : NULL,
@@ -356,30 +351,20 @@ static void recur(void *pass, int thread, int threads)
 {
     const struct lstm_pass *p = pass;
     struct lstm *l = p->l;
-    void (*const cell_forward)(const struct lstm_cell *) =
-        l->spec.hard_gates ? p->k->lstm_hard_forward : p->k->lstm_forward;
     for (int w = 0; w < l->ways; w++) {
         struct lstm_way *way = &l->way[w];
         int64_t from, to;
         rows_of(l, w, thread, threads, &from, &to);
         for (int64_t step = 0; from < to && step < l->spec.time; step++) {
             struct lstm_cell cell = cell_at(l, way, step, from, to - from);
-            p->k->gemm(&(struct gemm){.rows = to - from,
-                                      .cols = 4 * l->h,
-                                      .k = step ? l->h : 0,
-                                      .a = cell.h - (step ? l->step * l->count * l->h : 0),
-                                      .a_row = l->h,
-                                      .a_k = 1,
-                                      .b = way->w_hh,
-                                      .b_k = KERNELS_PANEL,
-                                      .b_panel = l->h * KERNELS_PANEL,
-                                      .start = l->product + w * 4 * l->h,
-                                      .start_row = l->z,
-                                      .index = p->of + from * l->spec.time + time_of(l, w, step),
-                                      .index_row = l->spec.time,
-                                      .c = cell.gates,
-                                      .c_row = 4 * l->h});
-            cell_forward(&cell);
+            p->k->gemm(&(struct gemm){
+                .size = {to - from, 4 * l->h, step ? l->h : 0},
+                .a = {cell.h - (step ? l->step * l->count * l->h : 0), l->h, 1},
+                .b = {way->w_hh, KERNELS_PANEL, l->h * KERNELS_PANEL},
+                .start = {l->product + w * 4 * l->h, l->z,
+                          p->of + from * l->spec.time + time_of(l, w, step), l->spec.time},
+                .c = {cell.gates, 4 * l->h}});
+            p->k->lstm_forward(&cell);
         }
         const float *h = way->h + (l->spec.time - 1) * l->step * l->count * l->h;
         for (int64_t row = from; row < to; row++)
@@ -430,19 +415,12 @@ static void part_hh(const struct lstm_pass *p, int w, int thread, int64_t from, 
     if (from == to || l->spec.time == 1)
         memset(c, 0, (size_t)(4 * l->h * l->h) * sizeof *c);
     for (int64_t step = 1; from < to && step < l->spec.time; step++)
-        p->k->gemm(&(struct gemm){.rows = 4 * l->h,
-                                  .cols = l->h,
-                                  .k = to - from,
-                                  .a = way->gates + (step * l->count + from) * 4 * l->h,
-                                  .a_row = 1,
-                                  .a_k = 4 * l->h,
-                                  .b = way->h + ((step - 1) * l->count + from) * l->h,
-                                  .b_k = l->h,
-                                  .b_panel = KERNELS_PANEL,
-                                  .start = step > 1 ? c : NULL,
-                                  .start_row = l->h,
-                                  .c = c,
-                                  .c_row = l->h});
+        p->k->gemm(&(struct gemm){
+            .size = {4 * l->h, l->h, to - from},
+            .a = {way->gates + (step * l->count + from) * 4 * l->h, 1, 4 * l->h},
+            .b = {way->h + ((step - 1) * l->count + from) * l->h, l->h, KERNELS_PANEL},
+            .start = {step > 1 ? c : NULL, l->h},
+            .c = {c, l->h}});
 }
 
 // Their part of the sums per token.
@@ -463,8 +441,6 @@ static void recur_back(void *pass, int thread, int threads)
 {
     const struct lstm_pass *p = pass;
     struct lstm *l = p->l;
-    void (*const cell_backward)(const struct lstm_cell *) =
-        l->spec.hard_gates ? p->k->lstm_hard_backward : p->k->lstm_backward;
     unsigned int before = kernels_flush_begin();
     for (int w = 0; w < l->ways; w++) {
         struct lstm_way *way = &l->way[w];
@@ -476,20 +452,13 @@ static void recur_back(void *pass, int thread, int threads)
         memset(way->dc + from * l->h, 0, (size_t)((to - from) * l->h) * sizeof *way->dc);
         for (int64_t step = l->spec.time - 1; from < to && step >= 0; step--) {
             struct lstm_cell cell = cell_at(l, way, step, from, to - from);
-            cell_backward(&cell);
+            p->k->lstm_backward(&cell);
             if (step == 0)
                 break;
-            p->k->gemm(&(struct gemm){.rows = to - from,
-                                      .cols = l->h,
-                                      .k = 4 * l->h,
-                                      .a = cell.gates,
-                                      .a_row = 4 * l->h,
-                                      .a_k = 1,
-                                      .b = way->w_back,
-                                      .b_k = KERNELS_PANEL,
-                                      .b_panel = 4 * l->h * KERNELS_PANEL,
-                                      .c = way->dh + from * l->h,
-                                      .c_row = l->h});
+            p->k->gemm(&(struct gemm){.size = {to - from, l->h, 4 * l->h},
+                                      .a = {cell.gates, 4 * l->h, 1},
+                                      .b = {way->w_back, KERNELS_PANEL, 4 * l->h * KERNELS_PANEL},
+                                      .c = {way->dh + from * l->h, l->h}});
         }
         if (p->split)
             part_hh(p, w, thread, from, to);
@@ -558,17 +527,10 @@ static void input_back(void *pass, int thread, int threads)
     team_part(p->inputs, 1, thread, threads, &from, &to);
     unsigned int before = kernels_flush_begin();
     float *c = l->dinput ? l->dinput : p->dinput; // padded, or straight to its place
-    p->k->gemm(&(struct gemm){.rows = to - from,
-                              .cols = l->e,
-                              .k = l->z,
-                              .a = l->sums + from * l->z,
-                              .a_row = l->z,
-                              .a_k = 1,
-                              .b = l->w_input,
-                              .b_k = KERNELS_PANEL,
-                              .b_panel = l->z * KERNELS_PANEL,
-                              .c = c + from * l->e,
-                              .c_row = l->e});
+    p->k->gemm(&(struct gemm){.size = {to - from, l->e, l->z},
+                              .a = {l->sums + from * l->z, l->z, 1},
+                              .b = {l->w_input, KERNELS_PANEL, l->z * KERNELS_PANEL},
+                              .c = {c + from * l->e, l->e}});
     for (int64_t i = from; l->dinput && i < to; i++)
         memcpy(p->dinput + i * l->spec.in, c + i * l->e, (size_t)l->spec.in * sizeof *c);
     kernels_flush_end(before);
@@ -580,33 +542,19 @@ static void weights_hh(const struct lstm_pass *p, int w, int64_t from, int64_t t
 {
     struct lstm *l = p->l;
     const struct lstm_way *way = &l->way[w];
-    p->k->gemm(&(struct gemm){.rows = to - from,
-                              .cols = l->h,
-                              .k = (l->spec.time - 1) * l->count,
-                              .a = way->gates + l->count * 4 * l->h + from,
-                              .a_row = 1,
-                              .a_k = 4 * l->h,
-                              .b = way->h,
-                              .b_k = l->h,
-                              .b_panel = KERNELS_PANEL,
-                              .c = l->dw_hh + (w * 4 * l->h + from) * l->h,
-                              .c_row = l->h});
+    p->k->gemm(&(struct gemm){.size = {to - from, l->h, (l->spec.time - 1) * l->count},
+                              .a = {way->gates + l->count * 4 * l->h + from, 1, 4 * l->h},
+                              .b = {way->h, l->h, KERNELS_PANEL},
+                              .c = {l->dw_hh + (w * 4 * l->h + from) * l->h, l->h}});
 }
 
 static void weights_ih(const struct lstm_pass *p, int64_t from, int64_t to)
 {
     struct lstm *l = p->l;
-    p->k->gemm(&(struct gemm){.rows = to - from,
-                              .cols = l->e,
-                              .k = p->inputs,
-                              .a = l->sums + from,
-                              .a_row = 1,
-                              .a_k = l->z,
-                              .b = l->input,
-                              .b_k = l->e,
-                              .b_panel = KERNELS_PANEL,
-                              .c = l->dw_ih + from * l->e,
-                              .c_row = l->e});
+    p->k->gemm(&(struct gemm){.size = {to - from, l->e, p->inputs},
+                              .a = {l->sums + from, 1, l->z},
+                              .b = {l->input, l->e, KERNELS_PANEL},
+                              .c = {l->dw_ih + from * l->e, l->e}});
 }
 
 // One row of all gates, without padding, to its place in the gradients.

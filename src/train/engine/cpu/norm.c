@@ -94,14 +94,16 @@ static double total(const struct norm *norm, int which, int c)
     return norm->together ? norm->totals[which * norm->channels + c] : total_here(norm, which, c);
 }
 
-// Sums up what the ranks have; `count` sums of each channel.
+// Sums up what the ranks have, if they count; `count` sums of each channel.
 static int sum_ranks(const struct norm *norm, const struct pass *pass, int count, struct err *err)
 {
-    for (int i = 0; i < count; i++)
+    for (int i = 0; norm->together && i < count; i++)
         for (int c = 0; c < norm->channels; c++)
             norm->totals[i * norm->channels + c] =
                 pass->batch->count > 0 ? total_here(norm, i, c) : 0;
-    return group_sum_reals(pass->group, norm->totals, (int64_t)count * norm->channels, err);
+    return norm->together
+               ? group_sum_reals(pass->group, norm->totals, (int64_t)count * norm->channels, err)
+               : 0;
 }
 
 static double numbers(const struct norm *norm)
@@ -188,43 +190,32 @@ static void take_running(const struct norm *norm, int c)
 }
 
 // A rank without samples learns the mean and the variance all the same.
-static int forward_together(struct job *job, struct err *err)
-{
-    struct norm *norm = job->norm;
-    bool some = job->pass->batch->count > 0;
-    if (some)
-        run(job, sum_task);
-    TRY(sum_ranks(norm, job->pass, 1, err));
-    for_all_channels(norm, mean_of);
-    if (some)
-        run(job, squares_task);
-    TRY(sum_ranks(norm, job->pass, 1, err));
-    for_all_channels(norm, variance_of);
-    if (some)
-        run(job, apply_task);
-    return 0;
-}
-
 static int forward(struct op *op, const struct pass *pass, struct err *err)
 {
     struct norm *norm = (struct norm *)op;
     struct job job = {norm, pass, NULL};
+    bool some = pass->batch->count > 0;
     norm->together = pass->training && pass->group;
     norm->samples = norm->together ? pass->all : op->plan->batch;
-    if (norm->together)
-        return forward_together(&job, err);
     if (!pass->training) {
         for_all_channels(norm, take_running);
         run(&job, apply_task);
-    } else if (norm->parts == 1) {
-        run(&job, train_task);
-    } else {
-        run(&job, sum_task);
-        for_all_channels(norm, mean_of);
-        run(&job, squares_task);
-        for_all_channels(norm, variance_of);
-        run(&job, apply_task);
+        return 0;
     }
+    if (!norm->together && norm->parts == 1) {
+        run(&job, train_task);
+        return 0;
+    }
+    if (some)
+        run(&job, sum_task);
+    TRY(sum_ranks(norm, pass, 1, err));
+    for_all_channels(norm, mean_of);
+    if (some)
+        run(&job, squares_task);
+    TRY(sum_ranks(norm, pass, 1, err));
+    for_all_channels(norm, variance_of);
+    if (some)
+        run(&job, apply_task);
     return 0;
 }
 
@@ -273,34 +264,22 @@ static void whole_back_task(const struct job *job, int64_t block)
         back_task(job, block);
 }
 
-static int backward_together(struct job *job, struct err *err)
-{
-    struct norm *norm = job->norm;
-    bool some = job->pass->batch->count > 0;
-    if (some) {
-        run(job, back_sums_task);
-        for_all_channels(norm, take_gradients);
-    }
-    TRY(sum_ranks(norm, job->pass, 2, err));
-    for_all_channels(norm, take_level);
-    if (some && plan_wants_input(&norm->op, job->pass, 0))
-        run(job, back_task);
-    return 0;
-}
-
 static int backward(struct op *op, const struct pass *pass, struct err *err)
 {
     struct norm *norm = (struct norm *)op;
     struct job job = {norm, pass, NULL};
-    if (norm->together)
-        return backward_together(&job, err);
-    if (norm->parts == 1) {
+    bool some = pass->batch->count > 0;
+    if (!norm->together && norm->parts == 1) {
         run(&job, whole_back_task);
         return 0;
     }
-    run(&job, back_sums_task);
-    for_all_channels(norm, take_sums);
-    if (plan_wants_input(op, pass, 0))
+    if (some) {
+        run(&job, back_sums_task);
+        for_all_channels(norm, take_gradients);
+    }
+    TRY(sum_ranks(norm, pass, 2, err));
+    for_all_channels(norm, take_level);
+    if (some && plan_wants_input(op, pass, 0))
         run(&job, back_task);
     return 0;
 }

@@ -98,17 +98,11 @@ static void owned_forward_work(void *job, int thread, int threads)
     float *out = plan_output(&o->op)->out;
     int64_t first, units = units_of(o, thread, threads, &first);
     for (int64_t u = first; u < first + units; u += o->width) {
-        kernels()->gemm(&(struct gemm){.rows = o->op.plan->batch,
-                                       .cols = o->width,
-                                       .k = o->in,
-                                       .a = plan_input(&o->op, 0)->out,
-                                       .a_row = o->in,
-                                       .a_k = 1,
-                                       .b = plan_slot(&o->op, 0)->value + u * o->stored,
-                                       .b_k = o->width,
-                                       .start = plan_slot(&o->op, 1)->value + u,
-                                       .c = out + u,
-                                       .c_row = o->units});
+        kernels()->gemm(&(struct gemm){.size = {o->op.plan->batch, o->width, o->in},
+                                       .a = {plan_input(&o->op, 0)->out, o->in, 1},
+                                       .b = {plan_slot(&o->op, 0)->value + u * o->stored, o->width},
+                                       .start = {plan_slot(&o->op, 1)->value + u},
+                                       .c = {out + u, o->units}});
         if (o->op.layer->relu)
             relu(out + u, o->op.plan->batch, o->width, o->units);
     }
@@ -118,16 +112,10 @@ static void learn_weights(const struct owned *o, int64_t u)
 {
     const float *grad = (const float *)plan_output(&o->op)->grad + u;
     float *bias = plan_slot(&o->op, 1)->grad + u;
-    kernels()->gemm(&(struct gemm){.rows = o->in,
-                                   .cols = o->width,
-                                   .k = o->op.plan->batch,
-                                   .a = plan_input(&o->op, 0)->out,
-                                   .a_row = 1,
-                                   .a_k = o->in,
-                                   .b = grad,
-                                   .b_k = o->units,
-                                   .c = plan_slot(&o->op, 0)->grad + u * o->stored,
-                                   .c_row = o->width});
+    kernels()->gemm(&(struct gemm){.size = {o->in, o->width, o->op.plan->batch},
+                                   .a = {plan_input(&o->op, 0)->out, 1, o->in},
+                                   .b = {grad, o->units},
+                                   .c = {plan_slot(&o->op, 0)->grad + u * o->stored, o->width}});
     memset(bias, 0, (size_t)o->width * sizeof *bias);
     for (int64_t i = 0; i < o->op.plan->batch; i++)
         kernels()->add(bias, grad + i * o->units, o->width);
@@ -168,19 +156,11 @@ static void learn_input(const struct owned *o, int64_t u, bool first, float *par
     for (int64_t k = 0; k < o->width && o->batch > o->op.plan->batch; k++)
         memset(turned + k * o->batch + o->op.plan->batch, 0,
                (size_t)(o->batch - o->op.plan->batch) * sizeof *turned);
-    kernels()->gemm(&(struct gemm){.rows = o->in,
-                                   .cols = o->batch,
-                                   .k = o->width,
-                                   .a = plan_slot(&o->op, 0)->value + u * o->stored,
-                                   .a_row = o->width,
-                                   .a_k = 1,
-                                   .b = turned,
-                                   .b_k = o->batch,
-                                   .b_panel = KERNELS_PANEL,
-                                   .start = first ? NULL : partial,
-                                   .start_row = o->batch,
-                                   .c = partial,
-                                   .c_row = o->batch});
+    kernels()->gemm(&(struct gemm){.size = {o->in, o->batch, o->width},
+                                   .a = {plan_slot(&o->op, 0)->value + u * o->stored, o->width, 1},
+                                   .b = {turned, o->batch, KERNELS_PANEL},
+                                   .start = {first ? NULL : partial, o->batch},
+                                   .c = {partial, o->batch}});
 }
 
 struct owned_back {

@@ -257,8 +257,7 @@ void optimizer_select(struct optimizer_walk *walk, float rate, const bool *train
     }
 }
 
-// `rate`: the stage's, of this iteration.
-static struct pass_rule optimizer_rule(const struct recipe *recipe, double rate, int64_t iteration)
+struct pass_rule optimizer_rule(const struct recipe *recipe, double rate, int64_t iteration)
 {
     double k = rate, correction = 1, rho = (double)recipe->rho, beta2 = (double)recipe->beta2;
     if (recipe->optimizer == OPTIMIZER_RMSPROP)
@@ -281,7 +280,7 @@ static struct pass_rule optimizer_rule(const struct recipe *recipe, double rate,
                               .momentum = recipe->momentum};
 }
 
-static pass_optimizer *optimizer_pass(const struct passes *passes, enum optimizer optimizer)
+pass_optimizer *optimizer_pass(const struct passes *passes, enum optimizer optimizer)
 {
     switch (optimizer) {
     case OPTIMIZER_RMSPROP:

@@ -141,4 +141,8 @@ void optimizer_select(struct optimizer_walk *walk, float rate, const bool *train
 
 void optimizer_step(struct optimizer_walk *walk, int64_t iteration);
 
+// A step's numbers, with the stage's rate of this iteration, and its loop.
+struct pass_rule optimizer_rule(const struct recipe *recipe, double rate, int64_t iteration);
+pass_optimizer *optimizer_pass(const struct passes *passes, enum optimizer optimizer);
+
 #endif

@@ -553,7 +553,7 @@ int plan_multiply(struct plan *plan, const struct dnn_product *p, struct err *er
 {
     if (!plan->bf16)
         return dnn_multiply(p, err);
-    TRY(round_factor(plan, 0, p->a, p->m * p->k, err));
-    TRY(round_factor(plan, 1, p->b, p->k * p->n, err));
+    TRY(round_factor(plan, 0, p->a.at, p->size.m * p->size.k, err));
+    TRY(round_factor(plan, 1, p->b.at, p->size.k * p->size.n, err));
     return dnn_multiply_bf16(p, plan->rounded[0], plan->rounded[1], err);
 }

@@ -217,15 +217,10 @@ static int affine_forward(struct op *op, const struct pass *pass, struct err *er
     int64_t in = plan_input(op, 0)->columns / op->layer->out.dim[0], units = op->layer->units;
     team_run(start_with_bias, &job);
     return plan_multiply(op->plan,
-                         &(struct dnn_product){.m = plan_rows(op, pass),
-                                               .n = units,
-                                               .k = in,
-                                               .a = plan_input(op, 0)->out,
-                                               .a_row = in,
-                                               .b = plan_slot(op, 0)->value,
-                                               .b_row = units,
-                                               .c = plan_output(op)->out,
-                                               .c_row = units,
+                         &(struct dnn_product){.size = {plan_rows(op, pass), units, in},
+                                               .a = {plan_input(op, 0)->out, in},
+                                               .b = {plan_slot(op, 0)->value, units},
+                                               .c = {plan_output(op)->out, units},
                                                .add = true},
                          err);
 }
@@ -251,16 +246,10 @@ static int affine_learn(struct op *op, const struct pass *pass, struct err *err)
     int64_t in = plan_input(op, 0)->columns / op->layer->out.dim[0], units = op->layer->units;
     team_run(sum_columns, &job);
     return plan_multiply(op->plan,
-                         &(struct dnn_product){.m = in,
-                                               .n = units,
-                                               .k = plan_rows(op, pass),
-                                               .a = plan_input(op, 0)->out,
-                                               .a_row = in,
-                                               .turn_a = true,
-                                               .b = plan_output(op)->grad,
-                                               .b_row = units,
-                                               .c = plan_slot(op, 0)->grad,
-                                               .c_row = units,
+                         &(struct dnn_product){.size = {in, units, plan_rows(op, pass)},
+                                               .a = {plan_input(op, 0)->out, in, true},
+                                               .b = {plan_output(op)->grad, units},
+                                               .c = {plan_slot(op, 0)->grad, units},
                                                .add = pass->adds},
                          err);
 }
@@ -273,16 +262,10 @@ static int affine_backward(struct op *op, const struct pass *pass, struct err *e
     if (!plan_wants_input(op, pass, 0))
         return 0;
     return plan_multiply(op->plan,
-                         &(struct dnn_product){.m = plan_rows(op, pass),
-                                               .n = in,
-                                               .k = units,
-                                               .a = plan_output(op)->grad,
-                                               .a_row = units,
-                                               .b = plan_slot(op, 0)->value,
-                                               .b_row = units,
-                                               .turn_b = true,
-                                               .c = plan_input(op, 0)->grad,
-                                               .c_row = in,
+                         &(struct dnn_product){.size = {plan_rows(op, pass), in, units},
+                                               .a = {plan_output(op)->grad, units},
+                                               .b = {plan_slot(op, 0)->value, units, true},
+                                               .c = {plan_input(op, 0)->grad, in},
                                                .add = plan_adds(op, 0)},
                          err);
 }
