@@ -13,74 +13,57 @@
 
 // ---- parameters between host and GPU ----
 
+// A tensor in the net's layout, read or written.
 static int transfer(const struct gpu_params *p, struct gpu_context *gpu, int index, float *values,
                     bool to_net, struct err *err)
 {
     struct gpu_tensor tensor = gpu_params_find(p, index);
     int64_t bytes = tensor.count * (int64_t)sizeof(float);
-    float *arena = malloc((size_t)bytes);
+    SCOPED(free_pointer) float *arena = malloc((size_t)bytes);
     if (!arena)
         return err_memory(err);
     // Read before writing too: padding between the numbers keeps its values.
-    int rc = gpu_download(gpu, arena, tensor.at, bytes, err);
-    if (rc == 0)
-        gpu_params_convert(tensor.slot, arena, values, to_net);
-    if (rc == 0 && !to_net)
-        rc = gpu_upload(gpu, tensor.at, arena, bytes, err);
-    if (rc == 0 && !to_net && tensor.rounded) {
+    TRY(gpu_download(gpu, arena, tensor.at, bytes, err));
+    gpu_params_convert(tensor.slot, arena, values, to_net);
+    if (to_net)
+        return 0;
+    TRY(gpu_upload(gpu, tensor.at, arena, bytes, err));
+    if (tensor.rounded) {
         struct launch launch;
         gpu_params_round(p, &tensor, &launch);
-        rc = gpu_launch_now(gpu, &launch, err);
+        TRY(gpu_launch_now(gpu, &launch, err));
     }
-    if (rc == 0 && !to_net)
-        rc = gpu_sync(gpu, err);
-    free(arena);
-    return rc;
-}
-
-static int read_tensor(const struct gpu_params *p, struct gpu_context *gpu, int index,
-                       float *values, struct err *err)
-{
-    return transfer(p, gpu, index, values, true, err);
-}
-
-static int write_tensor(const struct gpu_params *p, struct gpu_context *gpu, int index,
-                        const float *values, struct err *err)
-{
-    return transfer(p, gpu, index, (float *)(uintptr_t)values, false, err);
+    return gpu_sync(gpu, err);
 }
 
 static int init_params(const struct gpu_params *p, struct gpu_context *gpu, uint64_t seed,
                        struct err *err)
 {
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < p->count; i++) {
-        float *values = malloc((size_t)p->slots[i].param.count * sizeof *values);
-        rc = values ? net_init_param(&p->slots[i].param, seed, values, err) : err_memory(err);
-        if (rc == 0)
-            rc = write_tensor(p, gpu, i, values, err);
-        free(values);
+    for (int i = 0; i < p->count; i++) {
+        const struct net_param *param = &p->slots[i].param;
+        SCOPED(free_pointer) float *values = malloc((size_t)param->count * sizeof *values);
+        if (!values)
+            return err_memory(err);
+        TRY(net_init_param(param, seed, values, err));
+        TRY(transfer(p, gpu, i, values, false, err));
     }
-    return rc;
+    return 0;
 }
 
 static int init_states(const struct gpu_params *p, struct gpu_context *gpu, struct err *err)
 {
     float first = p->recipe.optimizer == OPTIMIZER_RMSPROP_MOMENTUM ? 1 : 0;
     int64_t bytes = p->size * (int64_t)sizeof(float);
-    float *values = malloc((size_t)bytes);
+    SCOPED(free_pointer) float *values = malloc((size_t)bytes);
     if (!values)
         return err_memory(err);
-    int rc = 0;
-    for (int k = 0; rc == 0 && k < p->states; k++) {
+    for (int k = 0; k < p->states; k++) {
         for (int64_t i = 0; i < p->size; i++)
             values[i] = k == 0 ? first : 0;
-        rc = gpu_upload(gpu, p->state[k], values, bytes, err);
-        if (rc == 0)
-            rc = gpu_sync(gpu, err);
+        TRY(gpu_upload(gpu, p->state[k], values, bytes, err));
+        TRY(gpu_sync(gpu, err));
     }
-    free(values);
-    return rc;
+    return 0;
 }
 
 // ---- making ----
@@ -133,6 +116,15 @@ static int64_t bucket_bytes(void)
     return text && text_int(text, &bytes) ? bytes : 0;
 }
 
+static int bind_lists(struct gpu_context *gpu, struct gpu_plan *plan, struct err *err)
+{
+    struct launches *lists[PLAN_LISTS];
+    gpu_plan_lists(plan, lists);
+    for (int i = 0; i < PLAN_LISTS; i++)
+        TRY(gpu_bind(gpu, lists[i], err));
+    return 0;
+}
+
 static int build(struct engine_program *program, const struct net *net, struct err *err)
 {
     size_t count = (size_t)net->layer_count;
@@ -163,10 +155,7 @@ static int build(struct engine_program *program, const struct net *net, struct e
                                       .text.micro = program->options.micro_batch,
                                       .bucket_bytes = bucket_bytes()};
     TRY(gpu_plan_new(&program->plan, PROGRAM_ROWS, err));
-    struct launches *lists[PLAN_LISTS];
-    gpu_plan_lists(&program->plan, lists);
-    for (int i = 0; i < PLAN_LISTS; i++)
-        TRY(gpu_bind(gpu, lists[i], err));
+    TRY(bind_lists(gpu, &program->plan, err));
     program->row_bytes = (int64_t)(sizeof(struct cuda_now) + (size_t)batch * 4 + 15) / 16 * 16;
     TRY(gpu_alloc(gpu, PROGRAM_ROWS * program->row_bytes, &program->table, err));
     void *host[4];
@@ -373,7 +362,7 @@ static int cuda_read(struct engine_program *program, int index, float *values, s
 {
     TRY(cuda_drain(program, 0, err));
     TRY(cuda_update_lazy_rows(program, err));
-    return read_tensor(&program->params, program->gpu, index, values, err);
+    return transfer(&program->params, program->gpu, index, values, true, err);
 }
 
 static int cuda_write(struct engine_program *program, int index, const float *values,
@@ -381,7 +370,7 @@ static int cuda_write(struct engine_program *program, int index, const float *va
 {
     TRY(cuda_drain(program, 0, err));
     TRY(cuda_update_lazy_rows(program, err));
-    return write_tensor(&program->params, program->gpu, index, values, err);
+    return transfer(&program->params, program->gpu, index, (float *)(uintptr_t)values, false, err);
 }
 
 static bool cuda_group_times(struct engine_program *program, struct group_times *times)
@@ -453,15 +442,6 @@ static int bind_others(struct gpu_context *gpu, const struct gpu_plan *plan, str
     return bind_one(gpu, &launch, err);
 }
 
-static int bind_all(struct gpu_context *gpu, struct gpu_plan *plan, struct err *err)
-{
-    struct launches *lists[PLAN_LISTS];
-    gpu_plan_lists(plan, lists);
-    for (int i = 0; i < PLAN_LISTS; i++)
-        TRY(gpu_bind(gpu, lists[i], err));
-    return bind_others(gpu, plan, err);
-}
-
 static int cuda_load_kernels(const struct net *net, const struct recipe *recipe,
                              const struct engine_options *options, struct err *err)
 {
@@ -489,7 +469,9 @@ static int cuda_load_kernels(const struct net *net, const struct recipe *recipe,
     if (rc == 0)
         rc = gpu_plan_new(&plan, 1, err);
     if (rc == 0)
-        rc = bind_all(gpu, &plan, err);
+        rc = bind_lists(gpu, &plan, err);
+    if (rc == 0)
+        rc = bind_others(gpu, &plan, err);
     gpu_plan_free(&plan);
     gpu_params_free(&params);
     gpu_close(gpu);

@@ -14,6 +14,7 @@ struct builder {
     struct cuda_gemms weights[3]; // jobs that will share a launch
     int weight_blocks[3];
     bool training;
+    int part;                // of a transformer's batch, which goes through the net in parts
     bool *reaches, *written; // (layers): wants a gradient; has one
     int last_sum;            // over ranks, a launch, or -1
     int64_t unsummed;        // numbers of gradients from the first one that no launch sums yet
@@ -244,9 +245,10 @@ int64_t text_table_rows(int vocabulary);
 // Memory of all values, gradients and weights' gradients; chooses the micro-batch.
 void text_memory(struct builder *b);
 
-// Lists: forward (training: with the loss and, but for the last part's, the way back), the last
-// part's way back.
-void text_forward(struct builder *b, bool labelled);
-void text_back(struct builder *b);
+// A layer of the part of the batch at hand (builder.part); the head and its loss, with its way
+// back in training, or probabilities; the sum of all parts' scores.
+void text_layer(struct builder *b, int layer, bool back);
+void text_loss(struct builder *b, bool labelled);
+void text_scores(struct builder *b);
 
 #endif

@@ -65,7 +65,8 @@ struct launch {
 
 struct launches {
     struct launch *items;
-    int count, cap;
+    int count;
+    size_t cap;
 };
 
 // Copies `size` bytes of `args`.

@@ -59,21 +59,6 @@ static double time_of(const struct gpu_plan *plan, const struct image_form *f, i
     return (double)(waves * f->m * f->n) * f->cost;
 }
 
-static const struct image_form *image_form_of(const struct gpu_plan *plan, int64_t m, int n)
-{
-    const struct image_form *best = NULL;
-    double least = 0;
-    for (int i = 0; i < COUNT(forms); i++) {
-        const struct image_form *f = &forms[i];
-        double time = time_of(plan, f, tiles(m, f->m) * tiles(n, f->n), 2);
-        if (!best || time < least) {
-            best = f;
-            least = time;
-        }
-    }
-    return best;
-}
-
 // ---- Hopper ----
 
 static int boxes(int channels)
@@ -106,21 +91,64 @@ static double cycles_of(const struct gpu_plan *plan, const struct image_form *f,
     return each * (waves * work + ceil(waves) * (1 - work));
 }
 
-static const struct image_form *hopper_form(const struct gpu_plan *plan, int64_t m, int n,
-                                            int steps)
+// ---- which form ----
+
+struct image_job { // a product of m × n
+    int64_t m, n;
+    double steps;     // boxes of 64 in k
+    bool weights;     // their gradient, which may be made in parts
+    int64_t k, parts; // then: of how many numbers, and the most parts
+};
+
+struct image_choice {
+    const struct image_form *form;
+    int parts;
+};
+
+#define WEIGHTS_WORK 1.0 // they run beside the way back (docs/gpu-notes.md has other shares)
+
+static double job_time(const struct gpu_plan *plan, const struct image_form *f,
+                       const struct image_job *job, int parts)
 {
-    const struct image_form *best = NULL;
+    int64_t blocks = tiles(job->m, f->m) * tiles(job->n, f->n) * parts;
+    if (f->concurrent > 0 && !job->weights)
+        return cycles_of(plan, f, blocks, job->steps, 0);
+    if (f->concurrent > 0) // a part is written and read again, at 2,000 bytes a cycle
+        return cycles_of(plan, f, blocks, job->steps / parts, WEIGHTS_WORK) +
+               (double)parts * (double)job->m * (double)job->n * 8 / 2000;
+    if (!job->weights)
+        return time_of(plan, f, blocks, 2);
+    // Each part is written and read again. Other launches run concurrently.
+    return time_of(plan, f, blocks, 1) / parts * (1 + 0.06 * parts);
+}
+
+// The fastest of `count` forms, and the number of parts.
+static struct image_choice fastest(const struct gpu_plan *plan, const struct image_form *list,
+                                   int count, const struct image_job *job)
+{
+    struct image_choice best = {0};
     double least = 0;
-    for (int i = 0; i < COUNT(hopper_forms); i++) {
-        const struct image_form *f = &hopper_forms[i];
-        double time = cycles_of(plan, f, tiles(m, f->m) * tiles(n, f->n), steps, 0);
-        if (!best || time < least) {
-            best = f;
+    for (int i = 0; i < count; i++)
+        for (int p = 1; p <= 64 && (p == 1 || (p <= job->parts && job->k / p >= 512)); p++) {
+            double time = job_time(plan, &list[i], job, p);
+            if (best.form && time >= least)
+                continue;
+            best = (struct image_choice){&list[i], p};
             least = time;
         }
-    }
     return best;
 }
+
+// Of a product of images; `on_hopper`: by the kernels for it, in so many steps of k.
+static const struct image_form *image_form_of(const struct gpu_plan *plan, bool on_hopper,
+                                              int64_t m, int n, int steps)
+{
+    const struct image_job job = {.m = m, .n = n, .steps = steps};
+    return on_hopper ? fastest(plan, hopper_forms, COUNT(hopper_forms), &job).form
+                     : fastest(plan, forms, COUNT(forms), &job).form;
+}
+
+// ---- launches ----
 
 static unsigned hopper_shared(const struct image_form *f, bool columns)
 {
@@ -232,8 +260,7 @@ static const struct image_form *forward_form(const struct gpu_plan *plan, int la
     const struct cuda_image_conv g = conv_of(plan, layer);
     int64_t m = plan->batch * plan->values[layer].rows;
     int n = pad8(g.units);
-    return fits_boxes(plan, g.depth, n) ? hopper_form(plan, m, n, g.taps * boxes(g.depth))
-                                        : image_form_of(plan, m, n);
+    return image_form_of(plan, fits_boxes(plan, g.depth, n), m, n, g.taps * boxes(g.depth));
 }
 
 int image_conv_rows(const struct gpu_plan *plan, int layer)
@@ -350,81 +377,41 @@ void image_conv_back(struct builder *b, int layer)
     g.out_height = height;
     g.out_width = width;
     bool reached = g.stride <= 2 && l->kernel_h >= g.stride && l->kernel_w >= g.stride;
-    if (reached && fits_boxes(plan, g.depth, g.n)) {
-        int steps = (int)tiles(g.taps * boxes(g.depth), g.stride * g.stride);
-        hopper_back(b, hopper_form(plan, g.m, g.n, steps), &g);
-    } else {
-        const struct image_form *form = image_form_of(plan, g.m, g.n);
+    int steps = (int)tiles(g.taps * boxes(g.depth), g.stride * g.stride);
+    const struct image_form *form =
+        image_form_of(plan, reached && fits_boxes(plan, g.depth, g.n), g.m, g.n, steps);
+    if (form->concurrent > 0)
+        hopper_back(b, form, &g);
+    else
         image_launch(b, form->back, form, &g, 1);
-    }
 }
 
 // ---- weights ----
 
 // Limit for the parts of a weights' gradient. Without it inception takes 600 MiB more and gains 1.4
 // %.
-#define PARTS_BYTES  (1 << 20)
-#define WEIGHTS_WORK 1.0 // they run beside the way back (docs/gpu-notes.md has other shares)
+#define PARTS_BYTES (1 << 20)
 
-static const struct image_form *portable_weights(const struct gpu_plan *plan, int units, int64_t n,
-                                                 int64_t k, int64_t most, int *parts)
-{
-    const struct image_form *best = NULL;
-    double least = 0;
-    for (int i = 0; i < COUNT(weight_forms); i++) {
-        const struct image_form *f = &weight_forms[i];
-        int64_t blocks = tiles(units, f->m) * tiles(n, f->n);
-        for (int p = 1; p <= 64 && (p == 1 || (p <= most && k / p >= 512)); p++) {
-            // Each part is written and read again. Other launches run concurrently.
-            double time = time_of(plan, f, blocks * p, 1) / p * (1 + 0.06 * p);
-            if (!best || time < least) {
-                best = f;
-                least = time;
-                *parts = p;
-            }
-        }
-    }
-    return best;
-}
-
-static const struct image_form *hopper_weights(const struct gpu_plan *plan, int units, int columns,
-                                               int64_t k, int64_t most, int *parts)
-{
-    const struct image_form *best = NULL;
-    double least = 0;
-    for (int i = 0; i < COUNT(hopper_weight_forms); i++) {
-        const struct image_form *f = &hopper_weight_forms[i];
-        int64_t blocks = tiles(units, f->m) * tiles(columns, f->n);
-        for (int p = 1; p <= 64 && (p == 1 || (p <= most && k / p >= 512)); p++) {
-            // A part is written and read again, at 2,000 bytes a cycle.
-            double time = cycles_of(plan, f, blocks * p, (double)k / 64 / p, WEIGHTS_WORK) +
-                          (double)p * units * columns * 8 / 2000;
-            if (!best || time < least) {
-                best = f;
-                least = time;
-                *parts = p;
-            }
-        }
-    }
-    return best;
-}
-
-// The fastest form and number of parts for a weights' gradient.
-static const struct image_form *weight_form(const struct gpu_plan *plan, int layer, int *parts)
+static struct image_choice weight_form(const struct gpu_plan *plan, int layer)
 {
     const struct net_layer *l = &plan->layers[layer];
     int depth = pad8(plan->layers[l->inputs[0]].out.dim[0]), taps = l->kernel_h * l->kernel_w;
     int64_t n = (int64_t)taps * depth, k = plan->batch * plan->values[layer].rows;
-    int64_t most = PARTS_BYTES / (n * l->units * 4);
-    if (fits_boxes(plan, depth, l->units))
-        return hopper_weights(plan, l->units, taps * boxes(depth) * 64, k, most, parts);
-    return portable_weights(plan, l->units, n, k, most, parts);
+    struct image_job job = {.m = l->units,
+                            .n = n,
+                            .steps = (double)k / 64,
+                            .weights = true,
+                            .k = k,
+                            .parts = PARTS_BYTES / (n * l->units * 4)};
+    if (!fits_boxes(plan, depth, l->units))
+        return fastest(plan, weight_forms, COUNT(weight_forms), &job);
+    job.n = (int64_t)taps * boxes(depth) * 64;
+    return fastest(plan, hopper_weight_forms, COUNT(hopper_weight_forms), &job);
 }
 
 int image_conv_parts(const struct gpu_plan *plan, int layer)
 {
-    int parts = 1;
-    (void)weight_form(plan, layer, &parts);
+    int parts = weight_form(plan, layer).parts;
     int64_t k = plan->batch * plan->values[layer].rows, per = tiles(tiles(k, parts), 64) * 64;
     return (int)tiles(k, (int)per);
 }
@@ -435,8 +422,8 @@ void image_conv_weights(struct builder *b, int layer)
     const struct gpu_value *value = &plan->values[layer];
     const struct gpu_block *block = gpu_params_block(plan->params, layer, 0);
     struct cuda_image_conv g = conv_of(plan, layer);
-    int parts = 1;
-    const struct image_form *form = weight_form(plan, layer, &parts);
+    const struct image_choice choice = weight_form(plan, layer);
+    const struct image_form *form = choice.form;
     g.m = pad8(g.units);
     g.n = g.taps * g.depth;
     g.k = (int)plan->batch * value->rows;
@@ -446,7 +433,7 @@ void image_conv_weights(struct builder *b, int layer)
     g.ldy = g.taps * g.depth;
     g.units_pitch = value->pitch;
     g.part = block->size;
-    g.per_part = (int)tiles(tiles(g.k, parts), 64) * 64;
+    g.per_part = (int)tiles(tiles(g.k, choice.parts), 64) * 64;
     assert(tiles(g.k, g.per_part) == block->parts);
     if (form->concurrent == 0) {
         image_launch(b, form->forward, form, &g, block->parts);

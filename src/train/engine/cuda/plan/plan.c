@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "train/engine/cuda/plan/builder.h"
 
 // ---- launches ----
@@ -22,18 +23,10 @@ void gpu_plan_add(struct builder *b, const char *kernel, int64_t x, int64_t y, u
                   unsigned shared, const void *args, size_t size)
 {
     struct launches *to = b->to;
+    if (b->rc == 0)
+        b->rc = array_grow(&to->items, (size_t)to->count, &to->cap, sizeof *to->items, b->err);
     if (b->rc != 0)
         return;
-    if (to->count == to->cap) {
-        int cap = to->cap ? 2 * to->cap : 32;
-        struct launch *more = realloc(to->items, (size_t)cap * sizeof *more);
-        if (!more) {
-            b->rc = err_memory(b->err);
-            return;
-        }
-        to->items = more;
-        to->cap = cap;
-    }
     launch_make(&to->items[to->count++], kernel, (unsigned)x, (unsigned)y, threads, shared, args,
                 size);
 }
@@ -153,11 +146,15 @@ static void linear_layer(struct builder *b, int i, bool back, bool trains)
         gpu_linear_back(b, &linear);
 }
 
-// A layer's launches, forward or back. Those of transformers are in text.c.
+// A layer's launches, forward or back.
 static void add_layer(struct builder *b, int i, bool back, bool trains)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[i];
+    if (plan->is_text) {
+        text_layer(b, i, back);
+        return;
+    }
     if (plan->images && images_layer(b, i, back, trains))
         return;
     switch (l->op) {
@@ -217,18 +214,41 @@ static void add_layer(struct builder *b, int i, bool back, bool trains)
     }
 }
 
+static int parts_of(const struct gpu_plan *plan)
+{
+    return plan->is_text ? (int)(plan->batch / plan->text.micro) : 1;
+}
+
+// A transformer has gradients everywhere. Those of the last part of its batch are ready.
+static void layers_back(struct builder *b, const bool *trains)
+{
+    const struct gpu_plan *plan = b->plan;
+    bool text = plan->is_text, last = b->part + 1 == parts_of(plan);
+    for (int i = plan->layer_count - 1; i >= 0; i--) {
+        if (!text && !(b->reaches[i] && b->written[i]))
+            continue;
+        add_layer(b, i, true, text || trains[i]);
+        if (last && (text || trains[i]))
+            ranks_ready(b, i);
+    }
+}
+
 static void build_forward(struct builder *b, struct launches *to, bool training, bool labelled)
 {
     const struct gpu_plan *plan = b->plan;
+    int parts = parts_of(plan);
     b->to = to;
     b->training = training;
     begin_list(b);
-    for (int i = 0; i < plan->layer_count && !plan->is_text; i++)
-        add_layer(b, i, false, false);
-    if (plan->is_text)
-        text_forward(b, labelled);
-    else
-        gpu_loss(b, labelled);
+    for (b->part = 0; b->part < parts; b->part++) {
+        for (int i = 0; i < plan->layer_count; i++)
+            add_layer(b, i, false, false);
+        (plan->is_text ? text_loss : gpu_loss)(b, labelled);
+        if (training && b->part + 1 < parts) // the last part's way back is another list
+            layers_back(b, NULL);
+    }
+    if (plan->is_text && labelled)
+        text_scores(b);
     if (labelled)
         ranks_score(b);
 }
@@ -257,17 +277,11 @@ static void build_backward(struct builder *b, struct launches *to, int stage)
     }
     b->written[count - 1] = true;
     ranks_begin(b);
-    if (plan->is_text)
-        text_back(b);
     for (int i = 0; i < plan->layer_count; i++)
         if (trains[i] && plan->layers[i].op == NET_EMBEDDING && !plan->is_text)
             gpu_embedding_order(b, i);
-    for (int i = plan->layer_count - 1; i >= 0 && !plan->is_text; i--)
-        if (b->reaches[i] && b->written[i]) {
-            add_layer(b, i, true, trains[i]);
-            if (trains[i])
-                ranks_ready(b, i);
-        }
+    b->part = parts_of(plan) - 1;
+    layers_back(b, trains);
     gpu_weights_flush_all(b);
     ranks_end(b);
     int before = to->count;

@@ -485,12 +485,12 @@ static void attention_forward(struct builder *b, int i)
                  g.map_qkv ? 8 * 8192 + 1024 + 64 : 6 * 8192, &g, sizeof g);
 }
 
-static void embed_forward(struct builder *b, int i, int part)
+static void embed_forward(struct builder *b, int i)
 {
     const struct gpu_plan *plan = b->plan;
     int columns = plan->layers[i].out.dim[1];
     struct cuda_token_embed g = {
-        .tokens = on_gpu(plan->tokens + (device_ptr)(part * rows_of(plan)) * 4),
+        .tokens = on_gpu(plan->tokens + (device_ptr)(b->part * rows_of(plan)) * 4),
         .table = on_gpu(gpu_params_at(plan->params, block_of(plan, tied_table(plan))->at)),
         .positions = on_gpu(gpu_params_at(plan->params, block_of(plan, i)->at)),
         .y = on_gpu(plan->values[i].out),
@@ -500,30 +500,10 @@ static void embed_forward(struct builder *b, int i, int part)
     gpu_plan_each(b, "token_embed", rows_of(plan) * columns / 8, &g, sizeof g);
 }
 
-static void layers_forward(struct builder *b, int part)
+static void norm_forward(struct builder *b, int i)
 {
-    const struct gpu_plan *plan = b->plan;
-    for (int i = 0; i + 1 < plan->layer_count; i++) {
-        struct cuda_row_norm norm;
-        switch (plan->layers[i].op) {
-        case NET_POSITION:
-            embed_forward(b, i, part);
-            break;
-        case NET_LAYER_NORM:
-            norm = norm_of(plan, i);
-            gpu_plan_add(b, norm_kernel(norm.columns, false), tiles(norm.rows, 8), 1, 256, 0, &norm,
-                         sizeof norm);
-            break;
-        case NET_LINEAR:
-            linear_forward(b, i);
-            break;
-        case NET_ATTENTION:
-            attention_forward(b, i);
-            break;
-        default:
-            break;
-        }
-    }
+    struct cuda_row_norm g = norm_of(b->plan, i);
+    gpu_plan_add(b, norm_kernel(g.columns, false), tiles(g.rows, 8), 1, 256, 0, &g, sizeof g);
 }
 
 // ---- the head ----
@@ -553,14 +533,14 @@ static void logits_back(struct builder *b, struct matrix x, int64_t from, bool f
     product_add(b, PRODUCT_TN, d, x, &w);
 }
 
-static void loss_of(struct builder *b, int part)
+static void loss_of(struct builder *b)
 {
     const struct gpu_plan *plan = b->plan;
     const struct text_memory *m = &plan->text;
     struct matrix x = value_of(plan, plan->layers[plan->layer_count - 1].inputs[0]);
     for (int64_t from = 0; from < rows_of(plan); from += m->chunk) {
         int64_t here = rows_of(plan) - from < m->chunk ? rows_of(plan) - from : m->chunk,
-                at = part * rows_of(plan) + from;
+                at = b->part * rows_of(plan) + from;
         struct matrix some = {x.at + (device_ptr)(from * x.columns) * 2, here, x.columns};
         logits(b, some);
         struct cuda_token_loss g = {
@@ -576,11 +556,11 @@ static void loss_of(struct builder *b, int part)
             .gradient = b->training};
         gpu_plan_add(b, "token_loss", here, 1, 512, (unsigned)g.pitch * 2, &g, sizeof g);
         if (b->training)
-            logits_back(b, some, from, part == 0 && from == 0);
+            logits_back(b, some, from, b->part == 0 && from == 0);
     }
 }
 
-static void predict(struct builder *b, int part)
+static void predict(struct builder *b)
 {
     const struct gpu_plan *plan = b->plan;
     const struct text_memory *m = &plan->text;
@@ -596,13 +576,18 @@ static void predict(struct builder *b, int part)
     struct cuda_text_predict g = {
         .now = on_gpu(plan->now),
         .logits = on_gpu(m->logits),
-        .out = on_gpu(plan->probabilities + (device_ptr)(part * m->micro * units) * 4),
+        .out = on_gpu(plan->probabilities + (device_ptr)(b->part * m->micro * units) * 4),
         .units = units,
         .pitch = (int)text_table_rows(units)};
     gpu_plan_add(b, "text_predict", m->micro, 1, 256, 0, &g, sizeof g);
 }
 
-static void add_scores(struct builder *b)
+void text_loss(struct builder *b, bool labelled)
+{
+    (labelled ? loss_of : predict)(b);
+}
+
+void text_scores(struct builder *b)
 {
     const struct gpu_plan *plan = b->plan;
     struct cuda_text_scores g = {.now = on_gpu(plan->now),
@@ -617,19 +602,19 @@ static void add_scores(struct builder *b)
 
 // ---- back ----
 
-static void sum_parts(struct builder *b, int parts, int results, int columns, float *const to[3],
-                      bool add)
+// Parts of the batch after the first add to its gradients.
+static void sum_parts(struct builder *b, int parts, int results, int columns, float *const to[3])
 {
     struct cuda_sum_parts g = {.parts = on_gpu(b->plan->text.sums),
                                .to = {to[0], to[1], to[2]},
                                .count = parts,
                                .columns = columns,
                                .results = results,
-                               .add = add};
+                               .add = b->part > 0};
     gpu_plan_add(b, "sum_parts", tiles(columns, 32), results, 256, 0, &g, sizeof g);
 }
 
-static void norm_back(struct builder *b, int i, bool first, bool add)
+static void norm_back(struct builder *b, int i)
 {
     const struct gpu_plan *plan = b->plan;
     const struct net_layer *l = &plan->layers[i], *in = &plan->layers[l->inputs[0]];
@@ -637,24 +622,24 @@ static void norm_back(struct builder *b, int i, bool first, bool add)
     g.dy = on_gpu(plan->text.d_narrow);
     g.d_sum = on_gpu(plan->text.d_sum);
     g.sums = on_gpu(plan->text.sums);
-    g.first = first;
+    g.first = i == plan->layers[plan->layer_count - 1].inputs[0];
     int64_t parts = tiles(g.rows, 8) < NORM_PARTS ? tiles(g.rows, 8) : NORM_PARTS;
     gpu_plan_add(b, norm_kernel(g.columns, true), parts, 1, 256, 0, &g, sizeof g);
     int adds = in->op == NET_ADD ? in->inputs[1] : -1; // the linear layer whose bias is left
     const struct gpu_block *block = adds < 0 ? NULL : block_of(plan, adds);
     float *const to[3] = {grad_at(plan, i, 0), grad_at(plan, i, g.columns),
                           block ? grad_at(plan, adds, block->bias_at - block->at) : NULL};
-    sum_parts(b, (int)parts, 3, g.columns, to, add);
+    sum_parts(b, (int)parts, 3, g.columns, to);
 }
 
-static void bias_back(struct builder *b, int i, struct matrix d, bool add)
+static void bias_back(struct builder *b, int i, struct matrix d)
 {
     const struct gpu_plan *plan = b->plan;
     const struct gpu_block *block = block_of(plan, i);
     float *const to[3] = {grad_at(plan, i, block->bias_at - block->at)};
     int there = parts_there(plan, i);
     if (there > 0) {
-        sum_parts(b, there, 1, d.columns, to, add);
+        sum_parts(b, there, 1, d.columns, to);
         return;
     }
     struct cuda_column_sums g = {.x = on_gpu(d.at),
@@ -662,10 +647,10 @@ static void bias_back(struct builder *b, int i, struct matrix d, bool add)
                                  .rows = (int)d.rows,
                                  .columns = d.columns};
     gpu_plan_add(b, "column_sums", tiles(d.columns, 256), COLUMN_PARTS, 256, 0, &g, sizeof g);
-    sum_parts(b, COLUMN_PARTS, 1, d.columns, to, add);
+    sum_parts(b, COLUMN_PARTS, 1, d.columns, to);
 }
 
-static void linear_back(struct builder *b, int i, bool add)
+static void linear_back(struct builder *b, int i)
 {
     const struct gpu_plan *plan = b->plan;
     const struct text_memory *m = &plan->text;
@@ -673,14 +658,14 @@ static void linear_back(struct builder *b, int i, bool add)
     bool summed = feeds(plan, i, NET_ADD), gelu = in->op == NET_GELU;
     struct matrix d = scratch(plan, summed ? m->d_sum : m->d_wide, l->units),
                   x = value_of(plan, l->inputs[0]);
-    struct cuda_product w = {.kind = add ? CUDA_PRODUCT_SUM : CUDA_PRODUCT_WIDE,
+    struct cuda_product w = {.kind = b->part > 0 ? CUDA_PRODUCT_SUM : CUDA_PRODUCT_WIDE,
                              .y = grad_at(plan, i, 0),
                              .part = block_of(plan, i)->size,
                              .parts = block_of(plan, i)->parts,
                              .ldy = l->units};
     product_add(b, PRODUCT_TN, x, d, &w);
     if (!summed)
-        bias_back(b, i, d, add);
+        bias_back(b, i, d);
     struct cuda_product g = {.kind = gelu ? CUDA_PRODUCT_GELU_BACK : CUDA_PRODUCT_PLAIN,
                              .y = on_gpu(gelu ? m->d_wide : m->d_narrow),
                              .before = gelu ? on_gpu(plan->values[in->inputs[0]].out) : NULL,
@@ -712,12 +697,12 @@ static void attention_back(struct builder *b, int i)
     gpu_plan_add(b, "attention_queries", tiles(g.time, 128), pairs, 256, 8 * 8192, &g, sizeof g);
 }
 
-static void embed_back(struct builder *b, int i, int part)
+static void embed_back(struct builder *b, int i)
 {
     const struct gpu_plan *plan = b->plan;
     int64_t rows = rows_of(plan);
     int columns = plan->layers[i].out.dim[1];
-    const int *tokens = on_gpu(plan->tokens + (device_ptr)(part * rows) * 4);
+    const int *tokens = on_gpu(plan->tokens + (device_ptr)(b->part * rows) * 4);
     struct cuda_embed order = {.tokens = tokens,
                                .positions = (int)rows,
                                .vocabulary = plan->layers[0].vocabulary,
@@ -734,7 +719,7 @@ static void embed_back(struct builder *b, int i, int part)
                                  .samples = (int)plan->text.micro,
                                  .time = time_of(plan),
                                  .columns = columns,
-                                 .add = part > 0};
+                                 .add = b->part > 0};
     gpu_plan_each(b, "position_back", (int64_t)g.time * columns / 8, &g, sizeof g);
     // A block has 255 tokens at most; with many blocks none has many positions.
     int64_t blocks = tiles(order.vocabulary, 255);
@@ -742,55 +727,24 @@ static void embed_back(struct builder *b, int i, int part)
     gpu_plan_add(b, "token_back", rows, tiles(columns, 256), 128, 0, &g, sizeof g);
 }
 
-static void layers_back(struct builder *b, int part)
+// ---- a layer ----
+
+void text_layer(struct builder *b, int i, bool back)
 {
-    const struct gpu_plan *plan = b->plan;
-    int last = plan->layers[plan->layer_count - 1].inputs[0];
-    bool last_part = (part + 1) * plan->text.micro == plan->batch;
-    for (int i = last; i >= 0; i--) {
-        switch (plan->layers[i].op) {
-        case NET_LAYER_NORM:
-            norm_back(b, i, i == last, part > 0);
-            break;
-        case NET_LINEAR:
-            linear_back(b, i, part > 0);
-            break;
-        case NET_ATTENTION:
-            attention_back(b, i);
-            break;
-        case NET_POSITION:
-            embed_back(b, i, part);
-            break;
-        case NET_EMBEDDING: // done with the positions
-            break;
-        default:
-            continue;
-        }
-        if (last_part)
-            ranks_ready(b, i);
+    switch (b->plan->layers[i].op) {
+    case NET_POSITION: // and the embedding before it
+        (back ? embed_back : embed_forward)(b, i);
+        break;
+    case NET_LAYER_NORM: // and the sum before it
+        (back ? norm_back : norm_forward)(b, i);
+        break;
+    case NET_LINEAR: // and the GELU next to it
+        (back ? linear_back : linear_forward)(b, i);
+        break;
+    case NET_ATTENTION:
+        (back ? attention_back : attention_forward)(b, i);
+        break;
+    default:
+        break;
     }
-}
-
-// ---- lists ----
-
-void text_forward(struct builder *b, bool labelled)
-{
-    const struct gpu_plan *plan = b->plan;
-    int parts = (int)(plan->batch / plan->text.micro);
-    for (int part = 0; part < parts; part++) {
-        layers_forward(b, part);
-        if (labelled)
-            loss_of(b, part);
-        else
-            predict(b, part);
-        if (b->training && part + 1 < parts)
-            layers_back(b, part);
-    }
-    if (labelled)
-        add_scores(b);
-}
-
-void text_back(struct builder *b)
-{
-    layers_back(b, (int)(b->plan->batch / b->plan->text.micro) - 1);
 }
