@@ -207,7 +207,7 @@ static struct engine_batch for_engine(const struct trainer *t, const struct batc
     return batch;
 }
 
-static void tell(const struct trainer *t, bool evaluating)
+static void tell_progress(const struct trainer *t, bool evaluating)
 {
     if (!t->o->progress)
         return;
@@ -251,7 +251,7 @@ static int64_t steps_of_stages(const struct recipe *recipe)
     return steps;
 }
 
-static int plan(struct trainer *t, struct err *err)
+static int plan_training(struct trainer *t, struct err *err)
 {
     t->steps_per_epoch = batcher_steps(t->train);
     // A training counted in steps uses whole batches only, for batch norm.
@@ -432,7 +432,7 @@ static int open_part(struct trainer *t, const struct dataset *set, bool training
 }
 
 // What a training begins with, if not from the beginning.
-static int load(struct trainer *t, struct err *err)
+static int load_start(struct trainer *t, struct err *err)
 {
     const struct trainer_options *o = t->o;
     if (o->from) {
@@ -448,7 +448,7 @@ static int load(struct trainer *t, struct err *err)
     return 0;
 }
 
-static int prepare(struct trainer *t, struct err *err)
+static int prepare_training(struct trainer *t, struct err *err)
 {
     const struct trainer_options *o = t->o;
     TRY(agree_check(&t->agree, t->engine, o->data, err));
@@ -475,9 +475,9 @@ static int prepare(struct trainer *t, struct err *err)
     TRY(open_part(t, &o->data->train, true, &t->train, err));
     if (o->data->test.count > 0)
         TRY(open_part(t, &o->data->test, false, &t->test, err));
-    TRY(plan(t, err));
+    TRY(plan_training(t, err));
     if (agree_leads(&t->agree))
-        TRY(load(t, err));
+        TRY(load_start(t, err));
     if (t->agree.group && (o->from || o->dir))
         TRY(agree_parameters(&t->agree, t->engine, t->program, &t->place, err));
     TRY(batcher_seek(t->train, t->place.epoch, t->place.step, err));
@@ -488,7 +488,7 @@ static int prepare(struct trainer *t, struct err *err)
 
 // Waits for all but `leave` of the queued steps and takes their scores. Leaving some keeps the
 // engine busy.
-static int ask(struct trainer *t, int64_t leave, struct err *err)
+static int ask_engine(struct trainer *t, int64_t leave, struct err *err)
 {
     int64_t steps = 0;
     if (t->queued <= leave)
@@ -516,16 +516,16 @@ static int ask_of_stage(struct trainer *t, struct err *err)
 {
     int stage = t->stage;
     t->stage = t->place.stage;
-    int rc = ask(t, 0, err);
+    int rc = ask_engine(t, 0, err);
     t->stage = stage;
     return rc;
 }
 
-static int save(struct trainer *t, struct err *err)
+static int save_checkpoint(struct trainer *t, struct err *err)
 {
     if (!t->o->dir)
         return 0;
-    TRY(ask(t, 0, err));
+    TRY(ask_engine(t, 0, err));
     meter_phase(t->o->meter, METER_CHECKPOINT);
     SCOPED(buf_release) struct buf path = {0};
     bool writes = agree_leads(&t->agree);
@@ -547,7 +547,7 @@ static int save(struct trainer *t, struct err *err)
 }
 
 // One step. 1: done; 0: the epoch is over; negative: an error.
-static int step(struct trainer *t, struct err *err)
+static int make_step(struct trainer *t, struct err *err)
 {
     struct batch batch;
     if (t->place.step >= t->steps_per_epoch)
@@ -582,7 +582,7 @@ static int step(struct trainer *t, struct err *err)
     int64_t leave = last ? 0 : t->look_steps / 2;
     t->looked = ++t->queued >= t->look_steps + leave || last;
     if (t->looked)
-        TRY(ask(t, leave, err));
+        TRY(ask_engine(t, leave, err));
     return 1;
 }
 
@@ -600,7 +600,7 @@ static int score_test(struct trainer *t, int64_t most, struct engine_score *scor
         rc = t->engine->evaluate(t->program, &in, score, err);
         meter_evaluated(t->o->meter, in.all);
         seen += in.all;
-        tell(t, true);
+        tell_progress(t, true);
         bool met;
         if (rc == 0)
             rc = agree_tick(&t->agree, t->o->plan, t->o->meter, &met, err);
@@ -637,11 +637,11 @@ static bool save_is_due(const struct trainer *t)
 }
 
 // Once, early: evaluates a few batches to learn the cost. Changes no state.
-static int probe(struct trainer *t, struct err *err)
+static int probe_evaluation(struct trainer *t, struct err *err)
 {
     struct engine_score score = {0};
     t->probed = true;
-    TRY(ask(t, 0, err));
+    TRY(ask_engine(t, 0, err));
     int64_t batches = t->o->data->test.stream ? 1 : PROBE_BATCHES; // its samples are long
     int rc = t->test ? score_test(t, batches * t->recipe.batch, &score, err) : 0;
     meter_phase(t->o->meter, METER_TRAIN);
@@ -676,14 +676,14 @@ static bool goes_on(struct trainer *t)
 static int between(struct trainer *t, struct err *err)
 {
     int rc = 0;
-    tell(t, false);
+    tell_progress(t, false);
     if (!t->probed && t->result->steps >= PROBE_STEPS) {
         agree_times(&t->agree, t->engine, t->program, true);
-        rc = probe(t, err);
+        rc = probe_evaluation(t, err);
         agree_times(&t->agree, t->engine, t->program, false);
     }
     if (rc == 0 && save_is_due(t) && t->place.step < t->steps_per_epoch) {
-        rc = save(t, err);
+        rc = save_checkpoint(t, err);
         meter_phase(t->o->meter, METER_TRAIN);
     }
     return rc;
@@ -700,7 +700,7 @@ static int run_steps(struct trainer *t, struct run_epoch *epoch, struct err *err
     agree_times(&t->agree, t->engine, t->program, false);
     int rc = 1;
     while (rc > 0 && t->place.iteration < t->last_step && !stopped(t)) {
-        rc = step(t, err);
+        rc = make_step(t, err);
         if (rc <= 0)
             break;
         bool met;
@@ -715,7 +715,7 @@ static int run_steps(struct trainer *t, struct run_epoch *epoch, struct err *err
         else if (!goes_on(t))
             break;
     }
-    int asked = rc < 0 ? 0 : ask(t, 0, err);
+    int asked = rc < 0 ? 0 : ask_engine(t, 0, err);
     if (asked != 0)
         rc = asked;
     agree_times(&t->agree, t->engine, t->program, true);
@@ -748,7 +748,7 @@ static int run_epochs(struct trainer *t, struct err *err)
         }
         // The end of an epoch is the beginning of the next.
         if (rc == 0 && (whole || ended || stopped(t)))
-            rc = save(t, err);
+            rc = save_checkpoint(t, err);
     }
     t->result->stopped = stopped(t);
     t->result->finished = t->place.iteration >= t->total_steps;
@@ -778,7 +778,7 @@ int trainer_run(const struct workload *workload, const struct trainer_options *o
     if (options->batch > 0)
         t.recipe.batch = options->batch;
     plan_schedule(&t);
-    int rc = prepare(&t, err);
+    int rc = prepare_training(&t, err);
     if (rc == 0)
         rc = run_epochs(&t, err);
     if (rc == 0 && t.agree.group) {

@@ -135,45 +135,47 @@ void checkpoint_fingerprint(const struct net *net, char out[SHA256_HEX_BYTES])
 
 #define TEXTS_MAX 20
 
-struct texts { // `numbers` holds those that are numbers, at most 24 bytes each and a NUL
+struct checkpoint_texts { // `numbers` holds those that are numbers, at most 24 bytes each and a NUL
     struct safetensors_text list[TEXTS_MAX];
     int count;
     char numbers[TEXTS_MAX][32];
 };
 
-static void put(struct texts *texts, const char *key, const char *value)
+static void put_text(struct checkpoint_texts *texts, const char *key, const char *value)
 {
     assert(texts->count < TEXTS_MAX);
     texts->list[texts->count++] = (struct safetensors_text){key, value};
 }
 
-static void put_int(struct texts *texts, const char *key, int64_t value)
+static void put_int(struct checkpoint_texts *texts, const char *key, int64_t value)
 {
     char *number = texts->numbers[texts->count];
     snprintf(number, sizeof texts->numbers[0], "%" PRId64, value);
-    put(texts, key, number);
+    put_text(texts, key, number);
 }
 
 // The texts of the file; each must outlive the list.
-static void describe(struct texts *texts, const struct checkpoint_subject *subject,
-                     const struct checkpoint_place *place, const char *recipe, const char *net)
+static void describe_training(struct checkpoint_texts *texts,
+                              const struct checkpoint_subject *subject,
+                              const struct checkpoint_place *place, const char *recipe,
+                              const char *net)
 {
     // transformers opens only files that say "pt".
     bool gpt2 = subject->net->layers[subject->net->layer_count - 1].op == NET_TIED_HEAD;
-    put(texts, "format", gpt2 ? "pt" : CHECKPOINT_FORMAT);
+    put_text(texts, "format", gpt2 ? "pt" : CHECKPOINT_FORMAT);
     if (gpt2)
-        put(texts, "fare_format", CHECKPOINT_FORMAT);
-    put(texts, "workload", subject->workload);
-    put(texts, "data", subject->data);
-    put(texts, "data_identity", subject->data_identity);
-    put(texts, "net", net);
-    put(texts, "recipe", recipe);
+        put_text(texts, "fare_format", CHECKPOINT_FORMAT);
+    put_text(texts, "workload", subject->workload);
+    put_text(texts, "data", subject->data);
+    put_text(texts, "data_identity", subject->data_identity);
+    put_text(texts, "net", net);
+    put_text(texts, "recipe", recipe);
     put_int(texts, "epochs", subject->recipe->epochs);
     char *seed = texts->numbers[texts->count];
     snprintf(seed, sizeof texts->numbers[0], "%" PRIu64, subject->options.seed);
-    put(texts, "seed", seed);
-    put(texts, "engine", subject->engine->name);
-    put(texts, "precision", precision_name(subject->options.precision));
+    put_text(texts, "seed", seed);
+    put_text(texts, "engine", subject->engine->name);
+    put_text(texts, "precision", precision_name(subject->options.precision));
     put_int(texts, "threads", subject->options.threads);
     put_int(texts, "epoch", place->epoch);
     put_int(texts, "step", place->step);
@@ -181,7 +183,7 @@ static void describe(struct texts *texts, const struct checkpoint_subject *subje
     put_int(texts, "phase", place->stage);
     char *loss = texts->numbers[texts->count]; // in hexadecimal, which is exact
     snprintf(loss, sizeof texts->numbers[0], "%a", place->score.loss);
-    put(texts, "loss_sum", loss);
+    put_text(texts, "loss_sum", loss);
     put_int(texts, "correct", place->score.correct);
     put_int(texts, "count", place->score.count);
 }
@@ -217,9 +219,9 @@ static void tensor_list_release(struct tensor_list *tensors)
     free(tensors->values);
 }
 
-static int write_file(const char *path, const struct texts *texts, const struct engine *engine,
-                      struct engine_program *program, const struct tensor_list *tensors,
-                      struct err *err)
+static int write_checkpoint(const char *path, const struct checkpoint_texts *texts,
+                            const struct engine *engine, struct engine_program *program,
+                            const struct tensor_list *tensors, struct err *err)
 {
     SCOPED(free_pointer)
     struct safetensors_entry *entries = malloc(((size_t)tensors->count + 1) * sizeof *entries);
@@ -249,14 +251,14 @@ int checkpoint_save(const char *path, const struct checkpoint_subject *subject,
 {
     char net[SHA256_HEX_BYTES];
     SCOPED(buf_release) struct buf recipe = {0};
-    struct texts texts = {.count = 0};
+    struct checkpoint_texts texts = {.count = 0};
     SCOPED(tensor_list_release) struct tensor_list tensors = {0};
     checkpoint_fingerprint(subject->net, net);
     checkpoint_recipe_text(subject->recipe, &recipe);
     TRY(buf_check(&recipe, err));
     TRY(tensor_list_init(&tensors, subject->engine, program, err));
-    describe(&texts, subject, place, buf_str(&recipe), net);
-    return write_file(path, &texts, subject->engine, program, &tensors, err);
+    describe_training(&texts, subject, place, buf_str(&recipe), net);
+    return write_checkpoint(path, &texts, subject->engine, program, &tensors, err);
 }
 
 // ---------------------------------------------------------------------------------------------

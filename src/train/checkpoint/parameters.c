@@ -113,12 +113,12 @@ static const struct block {
 
 #define KERAS_UNITS 149 // all but the auxiliary head's, which no port has
 
-enum layer { CONVOLUTION, NORM, DENSE, LAYERS }; // of Keras, each kind with its own numbers
+enum keras_layer { CONVOLUTION, NORM, DENSE, LAYERS }; // of Keras, each kind with its own numbers
 
 // What follows the path of a convolution, or of its batch norm.
 static const struct leaf {
     const char *own, *pytorch, *slim, *keras;
-    enum layer layer;
+    enum keras_layer layer;
 } leaves[] = {
     {".c.weight", ".conv.weight", ".weights", ".kernel", CONVOLUTION},
     {".b.weight", ".bn.weight", ".BatchNorm.gamma", ".gamma", NORM},
@@ -148,15 +148,15 @@ static const struct head {
 // ---------------------------------------------------------------------------------------------
 // The file's names
 
-struct entry {
+struct names_entry {
     char *key; // the name without what does not matter
     const struct safetensors_tensor *tensor;
 };
 
-struct file {
+struct names_file {
     const struct safetensors *st;
-    struct entry *entries; // by key
-    int *numbers[LAYERS];  // of Keras' layers, in their order
+    struct names_entry *entries; // by key
+    int *numbers[LAYERS];        // of Keras' layers, in their order
     int number_count[LAYERS];
 };
 
@@ -185,13 +185,13 @@ static char *make_key(const char *name, struct err *err)
     return key;
 }
 
-static int by_key(const void *a_, const void *b_)
+static int by_names_key(const void *a_, const void *b_)
 {
-    const struct entry *a = a_, *b = b_;
+    const struct names_entry *a = a_, *b = b_;
     return strcmp(a->key, b->key);
 }
 
-static int by_number(const void *a, const void *b)
+static int by_layer_number(const void *a, const void *b)
 {
     int x = *(const int *)a, y = *(const int *)b;
     return (x > y) - (x < y);
@@ -200,7 +200,7 @@ static int by_number(const void *a, const void *b)
 static const char *const keras_layers[LAYERS] = {"conv2d", "batch_normalization", "dense"};
 
 // The layer's number in "conv2d_17.kernel"; 0 in "conv2d.kernel"; -1 for any other key.
-static int keras_number(const char *key, enum layer layer)
+static int keras_number(const char *key, enum keras_layer layer)
 {
     static const char *const ends[LAYERS] = {".kernel", ".moving_mean", ".kernel"};
     if (!starts_with(key, keras_layers[layer]))
@@ -214,7 +214,7 @@ static int keras_number(const char *key, enum layer layer)
     return (int)strtol(key + 1, NULL, 10);
 }
 
-static int collect_numbers(struct file *file, enum layer layer, struct err *err)
+static int collect_numbers(struct names_file *file, enum keras_layer layer, struct err *err)
 {
     int count = 0, *list = malloc(((size_t)file->st->count + 1) * sizeof *list);
     if (!list)
@@ -224,13 +224,13 @@ static int collect_numbers(struct file *file, enum layer layer, struct err *err)
         if (number >= 0)
             list[count++] = number;
     }
-    qsort(list, (size_t)count, sizeof *list, by_number);
+    qsort(list, (size_t)count, sizeof *list, by_layer_number);
     file->numbers[layer] = list;
     file->number_count[layer] = count;
     return 0;
 }
 
-static void file_release(struct file *file)
+static void file_release(struct names_file *file)
 {
     for (int i = 0; file->entries && i < file->st->count; i++)
         free(file->entries[i].key);
@@ -239,37 +239,38 @@ static void file_release(struct file *file)
     free(file->entries);
 }
 
-static int file_init(struct file *file, const struct safetensors *st, struct err *err)
+static int file_init(struct names_file *file, const struct safetensors *st, struct err *err)
 {
-    *file = (struct file){.st = st};
+    *file = (struct names_file){.st = st};
     file->entries = calloc((size_t)st->count + 1, sizeof *file->entries);
     if (!file->entries)
         return err_memory(err);
     for (int i = 0; i < st->count; i++) {
-        file->entries[i] = (struct entry){make_key(st->tensors[i].name, err), &st->tensors[i]};
+        file->entries[i] =
+            (struct names_entry){make_key(st->tensors[i].name, err), &st->tensors[i]};
         if (!file->entries[i].key)
             return ERR_MEMORY;
     }
-    qsort(file->entries, (size_t)st->count, sizeof *file->entries, by_key);
+    qsort(file->entries, (size_t)st->count, sizeof *file->entries, by_names_key);
     for (int i = 1; i < st->count; i++) {
-        const struct entry *a = &file->entries[i - 1], *b = &file->entries[i];
+        const struct names_entry *a = &file->entries[i - 1], *b = &file->entries[i];
         if (strcmp(a->key, b->key) == 0)
             return err_set(err, ERR_FORMAT, "'%.64s' and '%.64s' name the same tensor: '%s'",
                            a->tensor->name, b->tensor->name, st->path);
     }
     for (int i = 0; i < LAYERS; i++)
-        TRY(collect_numbers(file, (enum layer)i, err));
+        TRY(collect_numbers(file, (enum keras_layer)i, err));
     return 0;
 }
 
 static int key_order(const void *key, const void *entry)
 {
-    return strcmp(key, ((const struct entry *)entry)->key);
+    return strcmp(key, ((const struct names_entry *)entry)->key);
 }
 
-static const struct safetensors_tensor *find(const struct file *file, const char *key)
+static const struct safetensors_tensor *find_key(const struct names_file *file, const char *key)
 {
-    const struct entry *entry =
+    const struct names_entry *entry =
         bsearch(key, file->entries, (size_t)file->st->count, sizeof *file->entries, key_order);
     return entry ? entry->tensor : NULL;
 }
@@ -278,8 +279,8 @@ static const struct safetensors_tensor *find(const struct file *file, const char
 // The net's parameters
 
 // Keras' name of layer `index` of its kind; false where the file has none.
-static bool keras_name(const struct file *file, enum layer layer, int index, const char *leaf,
-                       char out[NAME_BYTES])
+static bool keras_name(const struct names_file *file, enum keras_layer layer, int index,
+                       const char *leaf, char out[NAME_BYTES])
 {
     if (index >= file->number_count[layer])
         return false;
@@ -291,7 +292,7 @@ static bool keras_name(const struct file *file, enum layer layer, int index, con
     return true;
 }
 
-static bool join(const char *block, const char *unit, const char *leaf, char out[NAME_BYTES])
+static bool join_name(const char *block, const char *unit, const char *leaf, char out[NAME_BYTES])
 {
     if (!block)
         return false;
@@ -313,7 +314,7 @@ static const struct leaf *leaf_of(const char *own, size_t *path_bytes)
 }
 
 // The name in `style` of a parameter of a convolution or its batch norm.
-static bool unit_name(const struct file *file, const char *own, enum names_style style,
+static bool unit_name(const struct names_file *file, const char *own, enum names_style style,
                       char out[NAME_BYTES])
 {
     size_t bytes;
@@ -327,9 +328,9 @@ static bool unit_name(const struct file *file, const char *own, enum names_style
                 strncmp(own + first, unit->own, bytes - first) != 0)
                 continue;
             if (style == NAMES_PYTORCH)
-                return join(block->pytorch, unit->pytorch, leaf->pytorch, out);
+                return join_name(block->pytorch, unit->pytorch, leaf->pytorch, out);
             if (style == NAMES_SLIM)
-                return join(block->slim, unit->slim, leaf->slim, out);
+                return join_name(block->slim, unit->slim, leaf->slim, out);
             return index < KERAS_UNITS && keras_name(file, leaf->layer, index, leaf->keras, out);
         }
     }
@@ -337,10 +338,10 @@ static bool unit_name(const struct file *file, const char *own, enum names_style
 }
 
 // Two tensors for one parameter are an error: which one is meant?
-static int add(const struct file *file, const char *own, const char *key,
-               const struct safetensors_tensor **found, struct err *err)
+static int add_found(const struct names_file *file, const char *own, const char *key,
+                     const struct safetensors_tensor **found, struct err *err)
 {
-    const struct safetensors_tensor *tensor = find(file, key);
+    const struct safetensors_tensor *tensor = find_key(file, key);
     if (tensor && *found)
         return err_set(err, ERR_FORMAT, "'%.64s' and '%.64s' are both '%s' here: '%s'",
                        (*found)->name, tensor->name, own, file->st->path);
@@ -349,30 +350,31 @@ static int add(const struct file *file, const char *own, const char *key,
     return 0;
 }
 
-static int find_in_style(const struct file *file, const char *own, enum names_style style,
+static int find_in_style(const struct names_file *file, const char *own, enum names_style style,
                          const struct safetensors_tensor **found, struct err *err)
 {
     char name[NAME_BYTES];
     *found = NULL;
     if (style == NAMES_OWN) {
-        TRY(add(file, own, own, found, err));
+        TRY(add_found(file, own, own, found, err));
         // A GPT-2 without its head has the same names without the first part.
-        return starts_with(own, GPT2_PREFIX) ? add(file, own, own + strlen(GPT2_PREFIX), found, err)
-                                             : 0;
+        return starts_with(own, GPT2_PREFIX)
+                   ? add_found(file, own, own + strlen(GPT2_PREFIX), found, err)
+                   : 0;
     }
     if (unit_name(file, own, style, name))
-        return add(file, own, name, found, err);
+        return add_found(file, own, name, found, err);
     for (size_t i = 0; i < COUNT(heads); i++)
         if (strcmp(heads[i].own, own) == 0 && heads[i].names[style])
-            TRY(add(file, own, heads[i].names[style], found, err));
+            TRY(add_found(file, own, heads[i].names[style], found, err));
     // Keras: with several dense layers nothing says which one is the classifier.
     if (style == NAMES_KERAS && starts_with(own, "d.") && file->number_count[DENSE] == 1 &&
         keras_name(file, DENSE, 0, strcmp(own, "d.weight") == 0 ? ".kernel" : ".bias", name))
-        TRY(add(file, own, name, found, err));
+        TRY(add_found(file, own, name, found, err));
     return 0;
 }
 
-static int find_all(struct names *names, const struct file *file, const struct net *net,
+static int find_all(struct names *names, const struct names_file *file, const struct net *net,
                     struct err *err)
 {
     const struct safetensors_tensor *any = NULL, *found;
@@ -401,7 +403,7 @@ static int find_all(struct names *names, const struct file *file, const struct n
 int names_init(struct names *names, const struct safetensors *st, const struct net *net,
                struct err *err)
 {
-    SCOPED(file_release) struct file file = {.st = st};
+    SCOPED(file_release) struct names_file file = {.st = st};
     *names = (struct names){.found = calloc((size_t)net->param_count + 1, sizeof *names->found)};
     if (!names->found)
         return err_memory(err);
@@ -501,7 +503,7 @@ static void judge_classifier(struct loader *l, int layer)
             l->fits[i] = UNTRAINED;
 }
 
-static void judge(struct loader *l)
+static void judge_fits(struct loader *l)
 {
     bool scales = !names_channels_last(l->names.style);
     for (int i = 0; i < l->net->param_count; i++) {
@@ -523,7 +525,7 @@ static void judge(struct loader *l)
 // ---------------------------------------------------------------------------------------------
 // What does not, in words
 
-static void describe(const struct loader *l, int param, struct buf *out)
+static void describe_param(const struct loader *l, int param, struct buf *out)
 {
     const struct net_param *p = &l->net->params[param];
     const struct safetensors_tensor *found = l->names.found[param];
@@ -572,7 +574,7 @@ static void add_examples(const struct loader *l, struct buf *out)
     for (int i = 0; i < l->net->param_count && count < EXAMPLES; i++)
         if (l->fits[i] == OTHER_SHAPE) {
             buf_adds(out, count++ ? "; " : "");
-            describe(l, i, out);
+            describe_param(l, i, out);
         }
     for (int i = 0; i < l->st.count && count < EXAMPLES; i++)
         if (is_unused(l, &l->st.tensors[i])) {
@@ -583,7 +585,7 @@ static void add_examples(const struct loader *l, struct buf *out)
     for (int i = 0; i < l->net->param_count && count < EXAMPLES; i++)
         if (l->fits[i] == MISSING) {
             buf_adds(out, count++ ? "; " : "");
-            describe(l, i, out);
+            describe_param(l, i, out);
         }
 }
 
@@ -622,7 +624,7 @@ static void note_unused(const struct loader *l, struct buf *notes)
         buf_adds(notes, ": only in the file, not used\n");
 }
 
-static void note(const struct loader *l, struct buf *notes)
+static void note_fits(const struct loader *l, struct buf *notes)
 {
     int layer = -1;
     bool no_scales = false;
@@ -636,7 +638,7 @@ static void note(const struct loader *l, struct buf *notes)
                        BACKGROUND);
         if (l->fits[i] == MISSING || l->fits[i] == OTHER_SHAPE ||
             (l->fits[i] == UNTRAINED && fit_of(l, i) != FITS && p->layer != layer)) {
-            describe(l, i, notes);
+            describe_param(l, i, notes);
             buf_adds(notes, l->fits[i] == UNTRAINED ? ": the classifier starts untrained\n"
                                                     : ": it starts untrained\n");
         }
@@ -747,10 +749,10 @@ int checkpoint_load_parameters(const char *path, const struct checkpoint_subject
     TRY(safetensors_open(&l.st, path, err));
     l.fits = calloc((size_t)l.net->param_count + 1, sizeof *l.fits);
     TRY(l.fits ? names_init(&l.names, &l.st, l.net, err) : err_memory(err));
-    judge(&l);
+    judge_fits(&l);
     TRY(check_share(&l, err));
     TRY(load_all(&l, loaded, err));
-    note(&l, notes);
+    note_fits(&l, notes);
     return buf_check(notes, err);
 }
 
@@ -761,14 +763,14 @@ int checkpoint_load_parameters(const char *path, const struct checkpoint_subject
 #define LINK      "model.safetensors"
 #define TEMPORARY ".fare-tmp-" LINK
 
-struct shape { // of a GPT-2
+struct gpt2_shape { // of a GPT-2
     int layers, heads, width, positions, vocabulary;
     float epsilon;
 };
 
-static bool is_gpt2(const struct net *net, struct shape *shape)
+static bool is_gpt2(const struct net *net, struct gpt2_shape *shape)
 {
-    *shape = (struct shape){0};
+    *shape = (struct gpt2_shape){0};
     for (int i = 0; i < net->layer_count; i++) {
         const struct net_layer *layer = &net->layers[i];
         if (layer->op == NET_ATTENTION) {
@@ -786,7 +788,7 @@ static bool is_gpt2(const struct net *net, struct shape *shape)
            shape->positions > 0;
 }
 
-static int write_config(const char *dir, const struct shape *s, struct err *err)
+static int write_config(const char *dir, const struct gpt2_shape *s, struct err *err)
 {
     SCOPED(buf_release) struct buf text = {0}, path = {0};
     buf_adds(&text, "{\"architectures\": [\"GPT2LMHeadModel\"], \"model_type\": \"gpt2\",\n");
@@ -823,7 +825,7 @@ static int link_newest(const char *dir, const char *checkpoint, struct err *err)
 int checkpoint_for_transformers(const char *dir, const char *checkpoint, const struct net *net,
                                 struct err *err)
 {
-    struct shape shape;
+    struct gpt2_shape shape;
     if (!is_gpt2(net, &shape))
         return 0;
     TRY(write_config(dir, &shape, err));

@@ -175,7 +175,7 @@ static int read_tensor(struct scan *scan, struct safetensors_tensor *t, struct b
     return finish_tensor(t, type_name, begin, end, err);
 }
 
-static int by_key(const void *a, const void *b)
+static int by_text(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -199,7 +199,7 @@ static int read_texts(struct safetensors *st, struct scan *scan, struct buf *tex
             return ERR_MEMORY;
     }
     if (rc == 0 && st->text_count > 0)
-        qsort(st->texts, (size_t)st->text_count, 2 * sizeof *st->texts, by_key);
+        qsort(st->texts, (size_t)st->text_count, 2 * sizeof *st->texts, by_text);
     for (int i = 1; rc == 0 && i < st->text_count; i++)
         if (strcmp(st->texts[2 * i - 2], st->texts[2 * i]) == 0)
             rc = err_set(err, ERR_FORMAT, "two texts are called '%.64s'", st->texts[2 * i]);
@@ -214,7 +214,7 @@ static int by_place(const void *a_, const void *b_)
     return (a->bytes > b->bytes) - (a->bytes < b->bytes); // an empty one before its neighbour
 }
 
-static int by_name(const void *a_, const void *b_)
+static int by_tensor_name(const void *a_, const void *b_)
 {
     const struct safetensors_tensor *a = a_, *b = b_;
     return strcmp(a->name, b->name);
@@ -249,7 +249,7 @@ static int check_places(struct safetensors *st, uint64_t data_bytes, struct err 
 static int check_names(struct safetensors *st, struct err *err)
 {
     if (st->count > 0)
-        qsort(st->tensors, (size_t)st->count, sizeof *st->tensors, by_name);
+        qsort(st->tensors, (size_t)st->count, sizeof *st->tensors, by_tensor_name);
     for (int i = 1; i < st->count; i++)
         if (strcmp(st->tensors[i - 1].name, st->tensors[i].name) == 0)
             return err_set(err, ERR_FORMAT, "two tensors are called '%.64s'", st->tensors[i].name);
@@ -285,7 +285,7 @@ static int read_entries(struct safetensors *st, struct scan *scan, struct buf *t
     return rc != 0 ? rc : scan_end(scan, err);
 }
 
-static int read_header(struct safetensors *st, uint64_t file_bytes, struct err *err)
+static int read_tensors_header(struct safetensors *st, uint64_t file_bytes, struct err *err)
 {
     if (file_bytes < LENGTH_BYTES)
         return err_set(err, ERR_FORMAT, "%" PRIu64 " bytes are too few for a safetensors file",
@@ -336,7 +336,7 @@ int safetensors_open(struct safetensors *st, const char *path, struct err *err)
         rc = err_set(err, ERR_FORMAT, "'%s' is not a file", path);
     else {
         struct err inner = {0};
-        rc = read_header(st, (uint64_t)status.st_size, &inner);
+        rc = read_tensors_header(st, (uint64_t)status.st_size, &inner);
         if (rc == ERR_FORMAT)
             err_set(err, rc, "'%s' is not a whole safetensors file: %s", path, inner.text);
         else if (rc != 0)
@@ -367,7 +367,7 @@ const struct safetensors_tensor *safetensors_find(const struct safetensors *st, 
 {
     const struct safetensors_tensor key = {.name = (char *)(uintptr_t)name}; // only read
     return st->count > 0
-               ? bsearch(&key, st->tensors, (size_t)st->count, sizeof *st->tensors, by_name)
+               ? bsearch(&key, st->tensors, (size_t)st->count, sizeof *st->tensors, by_tensor_name)
                : NULL;
 }
 
@@ -423,7 +423,8 @@ static float from_half(uint16_t half)
     return sign ? -value : value;
 }
 
-static void convert(enum safetensors_type type, const char *bytes, size_t count, float *values)
+static void convert_values(enum safetensors_type type, const char *bytes, size_t count,
+                           float *values)
 {
     for (size_t i = 0; i < count; i++) {
         uint16_t half;
@@ -470,7 +471,7 @@ int safetensors_floats(const struct safetensors *st, const struct safetensors_te
         if ((int64_t)count > tensor->count - done)
             count = (size_t)(tensor->count - done);
         TRY(read_at(st, piece, count * size, at, err));
-        convert(tensor->type, piece, count, values + done);
+        convert_values(tensor->type, piece, count, values + done);
         done += (int64_t)count;
         at += count * size;
     }
@@ -527,7 +528,7 @@ static int check_entry_names(const struct safetensors_entry *entries, int count,
                            clean ? clean : "");
     }
     if (count > 0)
-        qsort(names, (size_t)count, sizeof *names, by_key);
+        qsort(names, (size_t)count, sizeof *names, by_text);
     for (int i = 1; i < count; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
             return err_set(err, ERR_FORMAT, "two tensors are called '%.64s'", names[i]);

@@ -17,7 +17,7 @@
 #define THREADS_MAX 64
 
 // A batch, and the samples that go into it.
-struct slot {
+struct batcher_slot {
     int64_t epoch;
     int64_t count, all, first; // as in struct batch
     uint32_t *samples;         // (batch)
@@ -48,7 +48,7 @@ struct batcher {
     bool ordering;
     int64_t epoch, step; // of the next batch to hand out
 
-    struct slot slots[SLOTS];
+    struct batcher_slot slots[SLOTS];
     int slot_count;
 
     // Decoding ahead. The threads fill slots [head, head + filling), in this order.
@@ -64,7 +64,7 @@ struct batcher {
     int64_t plan_epoch, plan_step; // of the next slot
 };
 
-struct starting {
+struct batcher_starting {
     struct batcher *batcher;
     int index;
 };
@@ -129,7 +129,7 @@ static void copy_shifted(const struct batcher *b, const uint8_t *from, int right
 }
 
 // `from` is the sample's bytes, wherever they came from.
-static void place_image(const struct batcher *b, const struct slot *slot, int64_t i,
+static void place_image(const struct batcher *b, const struct batcher_slot *slot, int64_t i,
                         const uint8_t *from)
 {
     const struct batcher_options *o = &b->options;
@@ -197,7 +197,7 @@ static void shuffle_for(struct batcher *b, int64_t epoch)
 }
 
 // Sets the samples of the batch and their labels.
-static void plan(struct batcher *b, struct slot *slot, int64_t epoch, int64_t step)
+static void plan_slot(struct batcher *b, struct batcher_slot *slot, int64_t epoch, int64_t step)
 {
     int64_t first = step * b->options.batch, left = b->set->count - first;
     slot->epoch = epoch;
@@ -230,7 +230,7 @@ static void plan(struct batcher *b, struct slot *slot, int64_t epoch, int64_t st
                unused * (size_t)b->set->time * sizeof *slot->tokens);
 }
 
-static void gather(struct batcher *b, struct slot *slot)
+static void gather_slot(struct batcher *b, struct batcher_slot *slot)
 {
     for (int64_t i = 0; i < slot->count; i++) {
         if (slot->tokens)
@@ -243,10 +243,10 @@ static void gather(struct batcher *b, struct slot *slot)
 // ---- decoding ahead ----
 
 // The next sample that no thread has begun. With the lock held.
-static struct slot *find_work(struct batcher *b, int64_t *i)
+static struct batcher_slot *find_work(struct batcher *b, int64_t *i)
 {
     for (int k = 0; k < b->filling; k++) {
-        struct slot *slot = &b->slots[(b->head + k) % SLOTS];
+        struct batcher_slot *slot = &b->slots[(b->head + k) % SLOTS];
         if (slot->next < slot->count) {
             *i = slot->next++;
             return slot;
@@ -255,9 +255,9 @@ static struct slot *find_work(struct batcher *b, int64_t *i)
     return NULL;
 }
 
-static void *decode(void *starting_)
+static void *decode_slots(void *starting_)
 {
-    struct starting *starting = starting_;
+    struct batcher_starting *starting = starting_;
     struct batcher *b = starting->batcher;
     struct image_reader *reader = b->readers[starting->index];
     uint8_t *bytes = b->scratch[starting->index];
@@ -265,7 +265,7 @@ static void *decode(void *starting_)
     pthread_mutex_lock(&b->lock);
     while (!b->ending) {
         int64_t i;
-        struct slot *slot = find_work(b, &i);
+        struct batcher_slot *slot = find_work(b, &i);
         if (!slot) {
             pthread_cond_wait(&b->work, &b->lock);
             continue;
@@ -291,8 +291,8 @@ static void *decode(void *starting_)
 static void fill_ring(struct batcher *b)
 {
     while (b->filling + b->handed < SLOTS) {
-        struct slot *slot = &b->slots[(b->head + b->filling) % SLOTS];
-        plan(b, slot, b->plan_epoch, b->plan_step);
+        struct batcher_slot *slot = &b->slots[(b->head + b->filling) % SLOTS];
+        plan_slot(b, slot, b->plan_epoch, b->plan_step);
         if (++b->plan_step == b->steps) {
             b->plan_step = 0;
             b->plan_epoch++;
@@ -306,11 +306,11 @@ static void fill_ring(struct batcher *b)
 static void empty_ring(struct batcher *b)
 {
     for (int k = 0; k < b->filling; k++) {
-        struct slot *slot = &b->slots[(b->head + k) % SLOTS];
+        struct batcher_slot *slot = &b->slots[(b->head + k) % SLOTS];
         slot->count = slot->next; // nothing more is begun
     }
     for (int k = 0; k < b->filling; k++) {
-        struct slot *slot = &b->slots[(b->head + k) % SLOTS];
+        struct batcher_slot *slot = &b->slots[(b->head + k) % SLOTS];
         while (slot->done < slot->count)
             pthread_cond_wait(&b->ready, &b->lock);
     }
@@ -318,12 +318,12 @@ static void empty_ring(struct batcher *b)
     b->handed = false;
 }
 
-static int next_decoded(struct batcher *b, struct slot **out, struct err *err)
+static int next_decoded(struct batcher *b, struct batcher_slot **out, struct err *err)
 {
     pthread_mutex_lock(&b->lock);
     b->handed = false; // the caller is done with it
     fill_ring(b);
-    struct slot *slot = &b->slots[b->head];
+    struct batcher_slot *slot = &b->slots[b->head];
     while (slot->done < slot->count)
         pthread_cond_wait(&b->ready, &b->lock);
     b->head = (b->head + 1) % SLOTS;
@@ -341,7 +341,7 @@ static int next_decoded(struct batcher *b, struct slot **out, struct err *err)
 
 // ---- beginning and ending ----
 
-static int make_slot(const struct batcher *b, struct slot *slot, struct err *err)
+static int make_slot(const struct batcher *b, struct batcher_slot *slot, struct err *err)
 {
     size_t batch = (size_t)b->batch;
     slot->samples = calloc(batch, sizeof *slot->samples);
@@ -370,14 +370,14 @@ static int start_threads(struct batcher *b, struct err *err)
         b->reader_count = i + 1;
         if (rc != 0)
             return rc;
-        struct starting *starting = malloc(sizeof *starting);
+        struct batcher_starting *starting = malloc(sizeof *starting);
         b->scratch[i] = malloc((size_t)b->pixels);
         if (!b->scratch[i] || !starting) {
             free(starting);
             return err_memory(err);
         }
-        *starting = (struct starting){b, i};
-        int said = pthread_create(&b->threads[i], NULL, decode, starting);
+        *starting = (struct batcher_starting){b, i};
+        int said = pthread_create(&b->threads[i], NULL, decode_slots, starting);
         if (said != 0)
             free(starting);
         if (said != 0 && i == 0)
@@ -501,14 +501,14 @@ int batcher_next(struct batcher *b, struct batch *batch, struct err *err)
         b->step = 0;
         return 0;
     }
-    struct slot *slot = &b->slots[0];
+    struct batcher_slot *slot = &b->slots[0];
     int rc = 0;
     if (b->locked) {
         rc = next_decoded(b, &slot, err);
     } else {
-        plan(b, slot, b->epoch, b->step);
+        plan_slot(b, slot, b->epoch, b->step);
         if (b->options.form != BATCH_NUMBERS)
-            gather(b, slot);
+            gather_slot(b, slot);
     }
     b->step++; // also past a batch that could not be read
     if (rc != 0)

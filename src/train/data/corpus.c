@@ -22,7 +22,7 @@ int corpus_add(struct corpus *corpus, int32_t token, struct err *err)
     return 0;
 }
 
-static int grow(struct corpus *corpus, struct err *err)
+static int corpus_grow(struct corpus *corpus, struct err *err)
 {
     if (corpus->count < corpus->capacity)
         return 0;
@@ -41,7 +41,7 @@ static int grow(struct corpus *corpus, struct err *err)
 
 int corpus_end(struct corpus *corpus, int32_t label, int64_t keep, struct err *err)
 {
-    TRY(grow(corpus, err));
+    TRY(corpus_grow(corpus, err));
     int64_t start = corpus->count ? corpus->starts[corpus->count] : 0;
     int64_t len = corpus->token_count - start;
     if (len > keep) {
@@ -112,8 +112,8 @@ static int grow_slots(struct vocabulary *v, struct err *err)
     return 0;
 }
 
-static int append(struct vocabulary *v, const char *word, size_t len, uint64_t hash,
-                  struct err *err)
+static int append_word(struct vocabulary *v, const char *word, size_t len, uint64_t hash,
+                       struct err *err)
 {
     if (v->count == INT32_MAX)
         return err_set(err, ERR_FORMAT, "more than %d different words", v->count);
@@ -142,7 +142,7 @@ int vocabulary_add(struct vocabulary *v, const char *word, size_t len, int32_t *
     uint64_t hash = hash_of(word, len);
     size_t slot = slot_of(v, word, len, hash);
     if (v->slots[slot].number < 0) {
-        TRY(append(v, word, len, hash, err));
+        TRY(append_word(v, word, len, hash, err));
         v->slots[slot] = (struct vocabulary_slot){(uint32_t)(hash >> 32), v->count - 1};
     }
     *number = v->slots[slot].number;

@@ -127,8 +127,8 @@ static int open_dir(const struct public_set *set, const struct data_options *opt
     return name_pair(set, pair, err);
 }
 
-static int make(const struct public_set *set, const struct data_options *options,
-                struct data_pair *pair, struct err *err)
+static int make_pair(const struct public_set *set, const struct data_options *options,
+                     struct data_pair *pair, struct err *err)
 {
     int64_t train = options->made_train ? options->made_train : set->train;
     int64_t test = options->made_test ? options->made_test : set->test;
@@ -156,7 +156,7 @@ int data_open(const char *name, const struct data_options *options, struct data_
         return ERR_USAGE;
     struct data_options o = *options;
     o.threads = o.threads > 0 ? o.threads : cpus_usable();
-    int rc = o.dir ? open_dir(set, &o, pair, err) : make(set, &o, pair, err);
+    int rc = o.dir ? open_dir(set, &o, pair, err) : make_pair(set, &o, pair, err);
     if (rc != 0)
         data_release(pair);
     return rc;

@@ -36,7 +36,7 @@ int data_cache_dir(const char *name, struct buf *dir, struct err *err)
     return buf_check(dir, err);
 }
 
-struct job {
+struct fetch_job {
     const struct data_get *get;
     struct data_got *got;
     struct buf part;   // the folder where the set grows
@@ -44,7 +44,7 @@ struct job {
     struct csv_writer writer;
 };
 
-static void job_release(struct job *job)
+static void job_release(struct fetch_job *job)
 {
     buf_release(&job->part);
     buf_release(&job->record);
@@ -52,7 +52,7 @@ static void job_release(struct job *job)
 
 // ---- files in the growing set ----
 
-static int path_in(const struct job *job, const char *file, size_t len, struct buf *path,
+static int path_in(const struct fetch_job *job, const char *file, size_t len, struct buf *path,
                    struct err *err)
 {
     buf_reset(path);
@@ -61,7 +61,7 @@ static int path_in(const struct job *job, const char *file, size_t len, struct b
 }
 
 // Compares a file with what the table says, and records it.
-static int check_file(struct job *job, const struct public_file *file, struct sha256 *sha,
+static int check_file(struct fetch_job *job, const struct public_file *file, struct sha256 *sha,
                       int64_t bytes, struct err *err)
 {
     uint8_t sum[SHA256_BYTES];
@@ -93,14 +93,14 @@ static int check_file(struct job *job, const struct public_file *file, struct sh
 
 // ---- downloading ----
 
-struct watching {
+struct fetch_watching {
     const struct data_get *get;
     const char *file;
 };
 
 static bool on_progress(void *context, int64_t done, int64_t total)
 {
-    const struct watching *w = context;
+    const struct fetch_watching *w = context;
     return w->get->progress(w->get->context, w->file, done, total);
 }
 
@@ -122,10 +122,10 @@ static int sum_file(const char *path, struct sha256 *sha, int64_t *bytes, struct
     return rc;
 }
 
-static int download_from(struct job *job, const struct public_file *file, const char *url,
+static int download_from(struct fetch_job *job, const struct public_file *file, const char *url,
                          const char *path, struct err *err)
 {
-    struct watching watching = {job->get, file->name};
+    struct fetch_watching watching = {job->get, file->name};
     struct http_download download = {
         .url = url,
         .path = path,
@@ -139,7 +139,7 @@ static int download_from(struct job *job, const struct public_file *file, const 
 }
 
 // Tries the addresses in turn; where all fail, the error is that of the first.
-static int download(struct job *job, const struct public_file *file, struct err *err)
+static int download_file(struct fetch_job *job, const struct public_file *file, struct err *err)
 {
     SCOPED(buf_release) struct buf path = {0}, url = {0};
     struct err first = {0};
@@ -199,7 +199,7 @@ static int create(const char *path, int *fd, struct err *err)
 
 // Writes one file and checks it. With a null `row` it is one of a folder, which the archive's own
 // sum covers.
-static int unpack_file(struct job *job, const struct public_file *row, const char *path,
+static int unpack_file(struct fetch_job *job, const struct public_file *row, const char *path,
                        read_fn *read_some, void *from, struct err *err)
 {
     struct sha256 sha;
@@ -226,7 +226,7 @@ static int unpack_file(struct job *job, const struct public_file *row, const cha
     return rc == 0 && row ? check_file(job, row, &sha, bytes, err) : rc;
 }
 
-static int unpack_gzip(struct job *job, const struct public_file *file, const char *archive,
+static int unpack_gzip(struct fetch_job *job, const struct public_file *file, const char *archive,
                        const char *path, struct err *err)
 {
     SCOPED(gzip_release) struct gzip gzip = {0};
@@ -234,7 +234,7 @@ static int unpack_gzip(struct job *job, const struct public_file *file, const ch
     return unpack_file(job, file, path, read_gzip, &gzip, err);
 }
 
-static int unpack_zip(struct job *job, const struct public_file *file, const char *archive,
+static int unpack_zip(struct fetch_job *job, const struct public_file *file, const char *archive,
                       const char *member, const char *path, struct err *err)
 {
     SCOPED(zip_release) struct zip zip = {0};
@@ -259,7 +259,7 @@ static bool is_harmless(const char *rest)
 }
 
 // The row that a member of the archive belongs to, and its path; null where it is not wanted.
-static const struct public_file *row_of(const struct job *job, const char *archive,
+static const struct public_file *row_of(const struct fetch_job *job, const char *archive,
                                         const char *member, struct buf *path, bool *folder)
 {
     size_t prefix = strlen(archive);
@@ -281,7 +281,7 @@ static const struct public_file *row_of(const struct job *job, const char *archi
 }
 
 // All rows that come from one tar archive, in one pass over it. `found` counts their members.
-static int unpack_tar(struct job *job, const char *name, const char *archive, size_t *found,
+static int unpack_tar(struct fetch_job *job, const char *name, const char *archive, size_t *found,
                       struct err *err)
 {
     SCOPED(tar_release) struct tar tar = {0};
@@ -306,7 +306,8 @@ static bool is_tar(const char *archive)
 }
 
 // A tar archive is unpacked whole at its first row.
-static int unpack(struct job *job, const struct public_file *file, size_t *found, struct err *err)
+static int unpack_row(struct fetch_job *job, const struct public_file *file, size_t *found,
+                      struct err *err)
 {
     size_t len = strcspn(file->from, ":");
     SCOPED(buf_release) struct buf archive = {0}, name = {0}, path = {0};
@@ -331,7 +332,7 @@ static int unpack(struct job *job, const struct public_file *file, size_t *found
 
 // ---- a whole set ----
 
-static int get_files(struct job *job, struct err *err)
+static int get_files(struct fetch_job *job, struct err *err)
 {
     const struct public_file *files = job->get->set->files, *file;
     size_t count = 0;
@@ -342,14 +343,14 @@ static int get_files(struct job *job, struct err *err)
         return err_memory(err);
     for (file = files; file->name; file++)
         if (file->url)
-            TRY(download(job, file, err));
+            TRY(download_file(job, file, err));
     for (file = files; file->name; file++)
         if (file->from)
-            TRY(unpack(job, file, found, err));
+            TRY(unpack_row(job, file, found, err));
     return 0;
 }
 
-static int remove_archives(const struct job *job, struct err *err)
+static int remove_archives(const struct fetch_job *job, struct err *err)
 {
     SCOPED(buf_release) struct buf path = {0};
     for (const struct public_file *file = job->get->set->files; file->name; file++) {
@@ -363,7 +364,7 @@ static int remove_archives(const struct job *job, struct err *err)
 }
 
 // All files reach the disk in one go, then the set appears.
-static int put_in_place(const struct job *job, const char *final, struct err *err)
+static int put_in_place(const struct fetch_job *job, const char *final, struct err *err)
 {
     int fd = open(buf_str(&job->part), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
@@ -378,7 +379,7 @@ static int put_in_place(const struct job *job, const char *final, struct err *er
     return 0;
 }
 
-static int fill_part(struct job *job, struct err *err)
+static int fill_part(struct fetch_job *job, struct err *err)
 {
     SCOPED(buf_release) struct buf path = {0};
     TRY(fs_mkdirs_private(buf_str(&job->part), err));
@@ -388,7 +389,7 @@ static int fill_part(struct job *job, struct err *err)
     return fs_write(buf_str(&path), job->record.data, job->record.len, err);
 }
 
-static int build(struct job *job, const char *final, struct err *err)
+static int build_set(struct fetch_job *job, const char *final, struct err *err)
 {
     static const char *const header[] = {"file", "from", "sha256", "bytes", "sum", "date"};
     job->writer.out = &job->record;
@@ -405,7 +406,7 @@ static int build(struct job *job, const char *final, struct err *err)
 }
 
 // One process at a time. A lock, unlike a file that merely exists, ends with its process.
-static int lock(const char *dir, const char *name, int *fd, struct err *err)
+static int lock_set(const char *dir, const char *name, int *fd, struct err *err)
 {
     SCOPED(buf_release) struct buf path = {0};
     buf_printf(&path, "%s/.%s.lock", dir, name);
@@ -426,7 +427,7 @@ static void close_lock(const int *fd)
         close(*fd);
 }
 
-static int get_into(struct job *job, const char *dir, struct err *err)
+static int get_into(struct fetch_job *job, const char *dir, struct err *err)
 {
     SCOPED(buf_release) struct buf final = {0};
     SCOPED(close_lock) int fd = -1;
@@ -434,17 +435,17 @@ static int get_into(struct job *job, const char *dir, struct err *err)
     buf_printf(&job->part, "%s/.%s.part", dir, job->get->set->name);
     TRY(buf_check(&final, err));
     TRY(buf_check(&job->part, err));
-    TRY(lock(dir, job->get->set->name, &fd, err));
+    TRY(lock_set(dir, job->get->set->name, &fd, err));
     job->got->already = folder_is(buf_str(&final));
     if (!job->got->already)
-        TRY(build(job, buf_str(&final), err));
+        TRY(build_set(job, buf_str(&final), err));
     job->got->path = buf_take(&final, err);
     return job->got->path ? buf_check(&job->got->sums, err) : ERR_MEMORY;
 }
 
 int data_get(const struct data_get *get, struct data_got *got, struct err *err)
 {
-    SCOPED(job_release) struct job job = {.get = get, .got = got};
+    SCOPED(job_release) struct fetch_job job = {.get = get, .got = got};
     SCOPED(buf_release) struct buf dir = {0};
     memset(got, 0, sizeof *got);
     if (get->cache_dir)

@@ -60,7 +60,7 @@ void folder_release(struct folder *folder)
     memset(folder, 0, sizeof *folder);
 }
 
-static bool ends_in(const char *name, size_t len, const char *ending)
+static bool name_ends_in(const char *name, size_t len, const char *ending)
 {
     size_t tail = strlen(ending);
     return len >= tail && strncasecmp(name + len - tail, ending, tail) == 0;
@@ -69,12 +69,12 @@ static bool ends_in(const char *name, size_t len, const char *ending)
 static size_t without_gz(const char *name)
 {
     size_t len = strlen(name);
-    return ends_in(name, len, ".gz") ? len - 3 : len;
+    return name_ends_in(name, len, ".gz") ? len - 3 : len;
 }
 
 bool folder_ends(const char *name, const char *ending)
 {
-    return ends_in(name, without_gz(name), ending);
+    return name_ends_in(name, without_gz(name), ending);
 }
 
 int folder_path(const struct folder *folder, const char *name, struct buf *path, struct err *err)

@@ -57,14 +57,14 @@ static const struct dl_spec spec = {
     .hint = "install the package libjpeg62-turbo, or use the bundle, which carries it",
 };
 
-static int load(struct err *err)
+static int jpeg_load(struct err *err)
 {
     static struct dl library;
     return dl_open_once(&library, &spec, &api, err);
 }
 
 // Where an output pixel comes from along one side: between `at` and the next, `weight` of the next.
-struct tap {
+struct jpeg_tap {
     int32_t at;
     int32_t weight;
 };
@@ -77,9 +77,9 @@ struct jpeg {
     char said[JMSG_LENGTH_MAX];
     bool memory; // it ended for lack of memory
     int size;
-    struct tap *across, *down; // (size)
-    uint8_t *line;             // one line of the image: at most 65,500 pixels of 4 bytes
-    uint32_t *rows[2];         // (size * 3): the last two lines, scaled across, in units of 1/ONE
+    struct jpeg_tap *across, *down; // (size)
+    uint8_t *line;                  // one line of the image: at most 65,500 pixels of 4 bytes
+    uint32_t *rows[2]; // (size * 3): the last two lines, scaled across, in units of 1/ONE
 };
 
 // ---- callbacks of libjpeg ----
@@ -127,7 +127,7 @@ static void on_progress(j_common_ptr info)
 // ---- setting up ----
 
 // A fresh decoder for each file: the tables of one would serve a next that has none.
-static void begin(struct jpeg *jpeg)
+static void jpeg_begin(struct jpeg *jpeg)
 {
     api.create(&jpeg->info, JPEG_LIB_VERSION, sizeof jpeg->info);
     jpeg->info.progress = &jpeg->progress;
@@ -137,7 +137,7 @@ static void begin(struct jpeg *jpeg)
 int jpeg_new(struct jpeg **out, int size, struct err *err)
 {
     *out = NULL;
-    int rc = load(err);
+    int rc = jpeg_load(err);
     if (rc != 0)
         return rc;
     struct jpeg *jpeg = calloc(1, sizeof *jpeg);
@@ -166,7 +166,7 @@ int jpeg_new(struct jpeg **out, int size, struct err *err)
         jpeg_free(jpeg);
         return rc;
     }
-    begin(jpeg);
+    jpeg_begin(jpeg);
     api.destroy(&jpeg->info);
     *out = jpeg;
     return 0;
@@ -192,7 +192,7 @@ static int32_t middle(int32_t side, int32_t *begin)
 }
 
 // Pixel o of `size` has its centre at (o + 1/2) * len / size - 1/2 in pixels of the source.
-static void make_taps(struct tap *taps, int32_t size, int32_t side)
+static void make_taps(struct jpeg_tap *taps, int32_t size, int32_t side)
 {
     int32_t begin, len = middle(side, &begin);
     for (int32_t o = 0; o < size; o++) {
@@ -204,14 +204,14 @@ static void make_taps(struct tap *taps, int32_t size, int32_t side)
             at = len - 1;
             weight = 0;
         }
-        taps[o] = (struct tap){(int32_t)(begin + at), (int32_t)weight};
+        taps[o] = (struct jpeg_tap){(int32_t)(begin + at), (int32_t)weight};
     }
 }
 
 static void scale_across(const struct jpeg *jpeg, int step, uint32_t *row)
 {
     for (int o = 0; o < jpeg->size; o++) {
-        struct tap tap = jpeg->across[o];
+        struct jpeg_tap tap = jpeg->across[o];
         const uint8_t *a = jpeg->line + (size_t)tap.at * (size_t)step;
         const uint8_t *b = tap.weight ? a + step : a;
         for (int c = 0; c < 3; c++)
@@ -263,7 +263,7 @@ static void read_image(struct jpeg *jpeg, uint8_t *out)
             from_cmyk(jpeg->line, width, info->saw_Adobe_marker);
         scale_across(jpeg, cmyk ? 4 : 3, jpeg->rows[y & 1]);
         for (; next < jpeg->size; next++) {
-            struct tap tap = jpeg->down[next];
+            struct jpeg_tap tap = jpeg->down[next];
             if (tap.at + (tap.weight > 0) > y)
                 break;
             scale_down(jpeg, next, jpeg->rows[tap.at & 1],
@@ -293,7 +293,7 @@ int jpeg_decode(struct jpeg *jpeg, const char *name, const uint8_t *bytes, size_
         jpeg->said[0] = (char)tolower((unsigned char)jpeg->said[0]);
         return err_set(err, ERR_FORMAT, "'%s' cannot be read: %s", name, jpeg->said);
     }
-    begin(jpeg);
+    jpeg_begin(jpeg);
     api.mem_src(info, bytes, len);
     api.read_header(info, TRUE);
     int64_t pixels = (int64_t)info->image_width * (int64_t)info->image_height;
@@ -366,7 +366,8 @@ void image_reader_free(struct image_reader *reader)
 }
 
 // Up to `size` bytes of the file.
-static int read_file(const char *path, uint8_t *bytes, size_t size, size_t *len, struct err *err)
+static int read_image_file(const char *path, uint8_t *bytes, size_t size, size_t *len,
+                           struct err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -396,7 +397,7 @@ int image_read(struct image_reader *reader, int64_t i, uint8_t *out, struct err 
     }
     const char *path = files->pool + files->offsets[i];
     size_t len = 0;
-    TRY(read_file(path, reader->bytes, files->largest + 1, &len, err));
+    TRY(read_image_file(path, reader->bytes, files->largest + 1, &len, err));
     if (len > files->largest)
         return err_set(err, ERR_FORMAT, "'%s' has grown since the set was opened", path);
     return jpeg_decode(reader->jpeg, path, reader->bytes, len, out, err);
@@ -404,7 +405,7 @@ int image_read(struct image_reader *reader, int64_t i, uint8_t *out, struct err 
 
 // ---- the folders ----
 
-struct entry {
+struct image_entry {
     size_t path; // where in the pool
     size_t name; // where in it CLASS/FILE begins
     int32_t label;
@@ -412,28 +413,28 @@ struct entry {
     uint8_t sum[SHA256_BYTES];
 };
 
-struct listing {
+struct images_listing {
     struct buf pool;
-    struct entry *entries;
+    struct image_entry *entries;
     int64_t count;
     size_t capacity;
     int classes;
     int64_t bytes;
 };
 
-static void listing_release(struct listing *list)
+static void listing_release(struct images_listing *list)
 {
     buf_release(&list->pool);
     free(list->entries);
 }
 
-static bool ends_in(const char *name, const char *ending)
+static bool image_ends_in(const char *name, const char *ending)
 {
     size_t len = strlen(name), tail = strlen(ending);
     return len > tail && strcasecmp(name + len - tail, ending) == 0;
 }
 
-struct reading {
+struct images_reading {
     const struct image_files *files;
     int64_t first;
     uint8_t *out;
@@ -444,7 +445,7 @@ struct reading {
 
 static void read_some(void *reading_, int64_t from, int64_t to)
 {
-    struct reading *r = reading_;
+    struct images_reading *r = reading_;
     struct image_reader *reader = NULL;
     struct err err = {0};
     int rc = image_reader_new(&reader, r->files, &err);
@@ -465,7 +466,7 @@ static void read_some(void *reading_, int64_t from, int64_t to)
 int images_read(const struct image_files *files, int64_t first, int64_t count, int threads,
                 uint8_t *out, struct err *err)
 {
-    struct reading r = {
+    struct images_reading r = {
         .files = files, .first = first, .out = out, .lock = PTHREAD_MUTEX_INITIALIZER};
     parallel_for(threads > 0 ? threads : cpus_usable(), count, read_some, &r);
     if (r.err.code != 0 && err)
@@ -474,24 +475,24 @@ int images_read(const struct image_files *files, int64_t first, int64_t count, i
 }
 
 // 1: a JPEG; 0: not an image; negative: an image of another kind.
-static int kind_of(const char *name)
+static int image_kind(const char *name)
 {
     static const char *const others[] = {".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".heic"};
-    if (ends_in(name, ".jpg") || ends_in(name, ".jpeg"))
+    if (image_ends_in(name, ".jpg") || image_ends_in(name, ".jpeg"))
         return 1;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (ends_in(name, others[i]))
+        if (image_ends_in(name, others[i]))
             return -1;
     return 0;
 }
 
-static int add_entry(struct listing *list, const struct folder *folder, const char *class,
-                     const char *name, struct err *err)
+static int images_add(struct images_listing *list, const struct folder *folder, const char *class,
+                      const char *name, struct err *err)
 {
     TRY(array_grow(&list->entries, (size_t)list->count, &list->capacity, sizeof *list->entries,
                    err));
-    struct entry *entry = &list->entries[list->count];
-    *entry = (struct entry){.path = list->pool.len, .label = list->classes};
+    struct image_entry *entry = &list->entries[list->count];
+    *entry = (struct image_entry){.path = list->pool.len, .label = list->classes};
     entry->name = list->pool.len + strlen(folder->path) - strlen(class);
     buf_printf(&list->pool, "%s/%s%c", folder->path, name, '\0');
     if (buf_check(&list->pool, err) != 0)
@@ -509,18 +510,19 @@ static int add_entry(struct listing *list, const struct folder *folder, const ch
     return 0;
 }
 
-static int list_class(struct listing *list, const char *path, const char *class, struct err *err)
+static int list_class(struct images_listing *list, const char *path, const char *class,
+                      struct err *err)
 {
     SCOPED(folder_release) struct folder folder = {0};
     int64_t before = list->count;
     TRY(folder_open(&folder, path, err));
     for (size_t i = 0; i < folder.count; i++) {
-        int kind = kind_of(folder.names[i]);
+        int kind = image_kind(folder.names[i]);
         if (kind < 0)
             return err_set(err, ERR_FORMAT, "'%s/%s' is not a JPEG; only those are read", path,
                            folder.names[i]);
         if (kind > 0)
-            TRY(add_entry(list, &folder, class, folder.names[i], err));
+            TRY(images_add(list, &folder, class, folder.names[i], err));
     }
     if (list->count == before)
         return err_set(err, ERR_FORMAT, "'%s' has no JPEG files", path);
@@ -528,7 +530,7 @@ static int list_class(struct listing *list, const char *path, const char *class,
     return 0;
 }
 
-static int list_all(struct listing *list, const char *dir, struct err *err)
+static int list_all(struct images_listing *list, const char *dir, struct err *err)
 {
     SCOPED(folder_release) struct folder folder = {0};
     SCOPED(buf_release) struct buf path = {0};
@@ -550,14 +552,14 @@ static int list_all(struct listing *list, const char *dir, struct err *err)
 
 // ---- sums ----
 
-struct summing {
-    struct listing *list;
+struct images_summing {
+    struct images_listing *list;
     pthread_mutex_t lock;
     struct err err; // the first
 };
 
 // Also checks that it is a JPEG file.
-static int sum_file(struct entry *entry, const char *path, struct buf *bytes, struct err *err)
+static int sum_file(struct image_entry *entry, const char *path, struct buf *bytes, struct err *err)
 {
     struct sha256 sha;
     buf_reset(bytes);
@@ -571,11 +573,11 @@ static int sum_file(struct entry *entry, const char *path, struct buf *bytes, st
 
 static void sum_some(void *summing_, int64_t from, int64_t to)
 {
-    struct summing *summing = summing_;
+    struct images_summing *summing = summing_;
     SCOPED(buf_release) struct buf bytes = {.max = 2 * MAX_FILE};
     for (int64_t i = from; i < to; i++) {
         struct err err = {0};
-        struct entry *entry = &summing->list->entries[i];
+        struct image_entry *entry = &summing->list->entries[i];
         if (sum_file(entry, summing->list->pool.data + entry->path, &bytes, &err) == 0)
             continue;
         pthread_mutex_lock(&summing->lock);
@@ -585,19 +587,20 @@ static void sum_some(void *summing_, int64_t from, int64_t to)
     }
 }
 
-static int identify(struct listing *list, int threads, struct data_pair *pair, struct err *err)
+static int images_identify(struct images_listing *list, int threads, struct data_pair *pair,
+                           struct err *err)
 {
     struct identity identity;
     bool sums = list->bytes <= MAX_SUMS;
     identity_init(&identity);
     if (sums) {
-        struct summing summing = {.list = list, .lock = PTHREAD_MUTEX_INITIALIZER};
+        struct images_summing summing = {.list = list, .lock = PTHREAD_MUTEX_INITIALIZER};
         parallel_for(threads, list->count, sum_some, &summing);
         if (summing.err.code != 0)
             return err_pass(err, summing.err.code, &summing.err);
     }
     for (int64_t i = 0; i < list->count; i++) {
-        struct entry *entry = &list->entries[i];
+        struct image_entry *entry = &list->entries[i];
         if (!sums) // the size in place of the sum
             memcpy(entry->sum, &entry->size, sizeof entry->size);
         identity_add(&identity, entry->sum, list->pool.data + entry->name);
@@ -614,8 +617,8 @@ static int identify(struct listing *list, int threads, struct data_pair *pair, s
 
 // ---- the set ----
 
-static int fill(struct dataset *set, const struct listing *list, const int32_t *order,
-                int64_t count, struct err *err)
+static int images_fill(struct dataset *set, const struct images_listing *list, const int32_t *order,
+                       int64_t count, struct err *err)
 {
     struct image_files *files = set->files = calloc(1, sizeof *files);
     set->labels = malloc((size_t)count * sizeof *set->labels);
@@ -631,7 +634,7 @@ static int fill(struct dataset *set, const struct listing *list, const int32_t *
         return err_memory(err);
     memcpy(files->pool, list->pool.data, list->pool.len);
     for (int64_t i = 0; i < count; i++) {
-        const struct entry *entry = &list->entries[order[i]];
+        const struct image_entry *entry = &list->entries[order[i]];
         files->offsets[i] = entry->path;
         set->labels[i] = entry->label;
         if ((size_t)entry->size > files->largest)
@@ -640,22 +643,23 @@ static int fill(struct dataset *set, const struct listing *list, const int32_t *
     return 0;
 }
 
-static int split(struct data_pair *pair, const struct listing *list, uint64_t seed, struct err *err)
+static int images_split(struct data_pair *pair, const struct images_listing *list, uint64_t seed,
+                        struct err *err)
 {
     int64_t held = list->count / 10 > MAX_HELD ? MAX_HELD : list->count / 10;
     SCOPED(free_pointer)
     int32_t *order = dataset_shuffled("images held out", seed, list->count, err);
     if (!order)
         return ERR_MEMORY;
-    TRY(fill(&pair->train, list, order, list->count - held, err));
-    return fill(&pair->test, list, order + (list->count - held), held, err);
+    TRY(images_fill(&pair->train, list, order, list->count - held, err));
+    return images_fill(&pair->test, list, order + (list->count - held), held, err);
 }
 
 int images_open(const char *dir, const struct data_options *options, struct data_pair *pair,
                 struct err *err)
 {
-    SCOPED(listing_release) struct listing list = {0};
+    SCOPED(listing_release) struct images_listing list = {0};
     TRY(list_all(&list, dir, err));
-    TRY(identify(&list, options->threads, pair, err));
-    return split(pair, &list, options->seed, err);
+    TRY(images_identify(&list, options->threads, pair, err));
+    return images_split(pair, &list, options->seed, err);
 }

@@ -17,7 +17,7 @@ static uint32_t big_endian(const uint8_t b[4])
 }
 
 // Magic number and dimensions.
-static int read_header(struct gzip *gzip, uint32_t dimensions, uint32_t dim[3], struct err *err)
+static int idx_header(struct gzip *gzip, uint32_t dimensions, uint32_t dim[3], struct err *err)
 {
     uint8_t bytes[4];
     int rc = gzip_exactly(gzip, bytes, sizeof bytes, err);
@@ -67,7 +67,7 @@ int idx_file(const char *path, bool images, uint8_t **bytes, int64_t *count,
     uint32_t dim[3] = {0};
     *bytes = NULL;
     TRY(gzip_open(&gzip, path, MAX_BYTES + 16, err));
-    int rc = read_header(&gzip, images ? 3 : 1, dim, err);
+    int rc = idx_header(&gzip, images ? 3 : 1, dim, err);
     if (rc == 0 && images && (dim[1] != IDX_SIDE || dim[2] != IDX_SIDE))
         rc = err_set(err, ERR_FORMAT, "'%s', byte 8: images of %u x %u; these nets take %d x %d",
                      path, dim[1], dim[2], IDX_SIDE, IDX_SIDE);
@@ -188,8 +188,8 @@ int cifar_file(const char *path, struct dataset *set, uint8_t sum[SHA256_BYTES],
     return 0;
 }
 
-static int find_file(const struct folder *folder, const char *name, struct dataset *set,
-                     struct identity *identity, struct err *err)
+static int cifar_find_file(const struct folder *folder, const char *name, struct dataset *set,
+                           struct identity *identity, struct err *err)
 {
     const char *const endings[] = {name, NULL};
     SCOPED(buf_release) struct buf path = {0};
@@ -208,17 +208,17 @@ static bool has(const struct folder *folder, const char *name)
     return false;
 }
 
-static int read_all(const struct folder *folder, struct data_pair *pair, struct identity *identity,
-                    struct err *err)
+static int cifar_read_all(const struct folder *folder, struct data_pair *pair,
+                          struct identity *identity, struct err *err)
 {
     for (int i = 1; i <= BATCHES; i++) {
         char name[32];
         snprintf(name, sizeof name, "data_batch_%d.bin", i);
         // Batch 1 is required, so that an empty folder is an error; the others are optional.
         if (i == 1 || has(folder, name))
-            TRY(find_file(folder, name, &pair->train, identity, err));
+            TRY(cifar_find_file(folder, name, &pair->train, identity, err));
     }
-    return find_file(folder, "test_batch.bin", &pair->test, identity, err);
+    return cifar_find_file(folder, "test_batch.bin", &pair->test, identity, err);
 }
 
 int cifar_open(const char *dir, const struct data_options *options, struct data_pair *pair,
@@ -229,7 +229,7 @@ int cifar_open(const char *dir, const struct data_options *options, struct data_
     struct identity identity;
     identity_init(&identity);
     TRY(folder_open(&folder, dir, err));
-    TRY(read_all(&folder, pair, &identity, err));
+    TRY(cifar_read_all(&folder, pair, &identity, err));
     pair->train.classes = pair->test.classes = CLASSES;
     pair->train.channels = pair->test.channels = 3;
     pair->train.height = pair->train.width = pair->test.height = pair->test.width = CIFAR_SIDE;

@@ -55,7 +55,7 @@ int reviews_split(char *text, size_t len, reviews_word_fn *word, void *context, 
 
 // ---- collecting ----
 
-struct reading {
+struct reviews_reading {
     struct vocabulary vocabulary; // of the training part
     struct corpus train, test;    // word numbers, UNKNOWN, or START
     struct corpus *into;
@@ -63,16 +63,16 @@ struct reading {
 };
 enum { NUMBER_START = -2, NUMBER_UNKNOWN = -1 };
 
-static void reading_release(struct reading *r)
+static void reading_release(struct reviews_reading *r)
 {
     vocabulary_release(&r->vocabulary);
     corpus_release(&r->train);
     corpus_release(&r->test);
 }
 
-static int add_word(void *context, const char *word, size_t len, struct err *err)
+static int reviews_add_word(void *context, const char *word, size_t len, struct err *err)
 {
-    struct reading *r = context;
+    struct reviews_reading *r = context;
     int32_t number = NUMBER_UNKNOWN;
     if (r->into == &r->train)
         TRY(vocabulary_add(&r->vocabulary, word, len, &number, err));
@@ -81,20 +81,21 @@ static int add_word(void *context, const char *word, size_t len, struct err *err
     return corpus_add(r->into, number, err);
 }
 
-static int add_review(struct reading *r, char *text, size_t len, int32_t label, struct err *err)
+static int add_review(struct reviews_reading *r, char *text, size_t len, int32_t label,
+                      struct err *err)
 {
     size_t bad = utf8_bad(text, len);
     if (bad < len)
         return err_set(err, ERR_FORMAT, "byte %zu of the text is not UTF-8 (%02x)", bad,
                        (unsigned char)text[bad]);
     TRY(corpus_add(r->into, NUMBER_START, err));
-    TRY(reviews_split(text, len, add_word, r, err));
+    TRY(reviews_split(text, len, reviews_add_word, r, err));
     return corpus_end(r->into, label, REVIEWS_TIME, err);
 }
 
 // ---- tables ----
 
-static int read_row(struct reading *r, struct lines *lines, struct err *err)
+static int reviews_read_row(struct reviews_reading *r, struct lines *lines, struct err *err)
 {
     char *text = lines->text;
     char *end = text + lines->len;
@@ -110,14 +111,15 @@ static int read_row(struct reading *r, struct lines *lines, struct err *err)
     return add_review(r, text, (size_t)(end - text), lines->text[0] - '0', err);
 }
 
-static int read_table(struct reading *r, const char *path, const char *name, struct err *err)
+static int reviews_read_table(struct reviews_reading *r, const char *path, const char *name,
+                              struct err *err)
 {
     SCOPED(lines_release) struct lines lines = {0};
     uint8_t sum[SHA256_BYTES];
     int rc;
     TRY(lines_open(&lines, path, MAX_BYTES, MAX_REVIEW, err));
     while ((rc = lines_next(&lines, err)) > 0) {
-        rc = read_row(r, &lines, err);
+        rc = reviews_read_row(r, &lines, err);
         if (rc != 0)
             return rc == ERR_MEMORY ? rc : lines_context(&lines, err);
     }
@@ -129,29 +131,29 @@ static int read_table(struct reading *r, const char *path, const char *name, str
     return 0;
 }
 
-static int read_tables(struct reading *r, const struct folder *folder, struct err *err)
+static int read_tables(struct reviews_reading *r, const struct folder *folder, struct err *err)
 {
     static const char *const train[] = {"train.tsv", NULL}, *const test[] = {"test.tsv", NULL};
     SCOPED(buf_release) struct buf path = {0};
     r->into = &r->train;
     TRY(folder_find(folder, train, &path, err));
-    TRY(read_table(r, buf_str(&path), train[0], err));
+    TRY(reviews_read_table(r, buf_str(&path), train[0], err));
     r->into = &r->test;
     TRY(folder_find(folder, test, &path, err));
-    return read_table(r, buf_str(&path), test[0], err);
+    return reviews_read_table(r, buf_str(&path), test[0], err);
 }
 
 // ---- one file per review ----
 
-struct file {
+struct review_file {
     long number;
     int label;
     const char *name; // the folder's
 };
 
-static int by_number(const void *a_, const void *b_)
+static int by_review(const void *a_, const void *b_)
 {
-    const struct file *a = a_, *b = b_;
+    const struct review_file *a = a_, *b = b_;
     if (a->number != b->number)
         return a->number < b->number ? -1 : 1;
     if (a->label != b->label)
@@ -172,19 +174,20 @@ static bool parse_name(const char *name, long *number)
     return strcmp(end, ".txt") == 0;
 }
 
-static size_t list_files(const struct folder *folder, int label, struct file *files)
+static size_t list_files(const struct folder *folder, int label, struct review_file *files)
 {
     size_t count = 0;
     for (size_t i = 0; i < folder->count; i++) {
-        struct file file = {.label = label, .name = folder->names[i]};
+        struct review_file file = {.label = label, .name = folder->names[i]};
         if (parse_name(file.name, &file.number))
             files[count++] = file;
     }
     return count;
 }
 
-static int read_file(struct reading *r, const struct folder *folder, const struct file *file,
-                     const char *part, struct buf *text, struct err *err)
+static int read_review(struct reviews_reading *r, const struct folder *folder,
+                       const struct review_file *file, const char *part, struct buf *text,
+                       struct err *err)
 {
     SCOPED(buf_release) struct buf path = {0};
     struct sha256 sha;
@@ -206,8 +209,8 @@ static int read_file(struct reading *r, const struct folder *folder, const struc
     return rc;
 }
 
-static int read_part(struct reading *r, const char *dir, const char *part, struct corpus *into,
-                     struct err *err)
+static int read_part(struct reviews_reading *r, const char *dir, const char *part,
+                     struct corpus *into, struct err *err)
 {
     SCOPED(folder_release) struct folder negative = {0}, positive = {0};
     struct folder *const folders[2] = {&negative, &positive};
@@ -221,7 +224,7 @@ static int read_part(struct reading *r, const char *dir, const char *part, struc
         TRY(folder_open(folders[label], buf_str(&path), err));
     }
     size_t names = negative.count + positive.count;
-    SCOPED(free_pointer) struct file *files = malloc((names ? names : 1) * sizeof *files);
+    SCOPED(free_pointer) struct review_file *files = malloc((names ? names : 1) * sizeof *files);
     if (!files)
         return err_memory(err);
     for (int label = 0; label < 2; label++) {
@@ -231,17 +234,17 @@ static int read_part(struct reading *r, const char *dir, const char *part, struc
                            folders[label]->path);
         count += more;
     }
-    qsort(files, count, sizeof *files, by_number);
+    qsort(files, count, sizeof *files, by_review);
     for (size_t i = 0; i < count; i++)
-        TRY(read_file(r, folders[files[i].label], &files[i], part, &text, err));
+        TRY(read_review(r, folders[files[i].label], &files[i], part, &text, err));
     return 0;
 }
 
 // ---- the set ----
 
 // The last 100 tokens of each, zeros before.
-static int fill(struct dataset *set, const struct corpus *from, const int32_t *ranks,
-                struct err *err)
+static int reviews_fill(struct dataset *set, const struct corpus *from, const int32_t *ranks,
+                        struct err *err)
 {
     set->count = from->count;
     set->classes = 2;
@@ -270,13 +273,13 @@ static int fill(struct dataset *set, const struct corpus *from, const int32_t *r
     return 0;
 }
 
-static int finish(struct reading *r, struct data_pair *pair, struct err *err)
+static int reviews_finish(struct reviews_reading *r, struct data_pair *pair, struct err *err)
 {
     static const char *const special[] = {"<padding>", "<start>", "<unknown>"};
     SCOPED(free_pointer) int32_t *ranks = NULL;
     TRY(vocabulary_rank(&r->vocabulary, &ranks, err));
-    TRY(fill(&pair->train, &r->train, ranks, err));
-    TRY(fill(&pair->test, &r->test, ranks, err));
+    TRY(reviews_fill(&pair->train, &r->train, ranks, err));
+    TRY(reviews_fill(&pair->test, &r->test, ranks, err));
     TRY(vocabulary_words(&r->vocabulary, ranks, special, REVIEWS_FIRST, REVIEWS_VOCABULARY,
                          &pair->words, err));
     pair->word_count = REVIEWS_VOCABULARY;
@@ -288,7 +291,7 @@ int reviews_open(const char *dir, const struct data_options *options, struct dat
                  struct err *err)
 {
     (void)options;
-    SCOPED(reading_release) struct reading r = {0};
+    SCOPED(reading_release) struct reviews_reading r = {0};
     SCOPED(folder_release) struct folder folder = {0};
     SCOPED(buf_release) struct buf train = {0};
     identity_init(&r.identity);
@@ -300,7 +303,7 @@ int reviews_open(const char *dir, const struct data_options *options, struct dat
     } else {
         TRY(read_tables(&r, &folder, err));
     }
-    return finish(&r, pair, err);
+    return reviews_finish(&r, pair, err);
 }
 
 // ==== tweets ====
@@ -404,8 +407,8 @@ static int tweets_add_word(void *context, const char *word, size_t len, struct e
     return corpus_add(&r->corpus, number, err);
 }
 
-static int read_header(struct tweets_reading *r, struct lines *lines, const char *path,
-                       struct err *err)
+static int tweets_header(struct tweets_reading *r, struct lines *lines, const char *path,
+                         struct err *err)
 {
     int rc = lines_next(lines, err);
     if (rc < 0)
@@ -489,7 +492,7 @@ static int read_csv(struct tweets_reading *r, const char *path, struct identity 
     uint8_t sum[SHA256_BYTES];
     int rc;
     TRY(lines_open(&lines, path, TWEETS_MAX_BYTES, MAX_LINE, err));
-    TRY(read_header(r, &lines, path, err));
+    TRY(tweets_header(r, &lines, path, err));
     while ((rc = lines_next(&lines, err)) > 0) {
         rc = lines.len > 0 ? tweets_read_row(r, &lines, err) : 0;
         if (rc != 0)
@@ -532,8 +535,8 @@ static int tweets_fill(struct dataset *set, const struct tweets_reading *r, cons
     return 0;
 }
 
-static int split(const struct tweets_reading *r, uint64_t seed, const int32_t *ranks,
-                 struct data_pair *pair, struct err *err)
+static int tweets_hold_out(const struct tweets_reading *r, uint64_t seed, const int32_t *ranks,
+                           struct data_pair *pair, struct err *err)
 {
     int64_t count = r->corpus.count, held = count / 10;
     SCOPED(free_pointer) int32_t *order = dataset_shuffled("tweets held out", seed, count, err);
@@ -551,13 +554,13 @@ static int tweets_finish(const struct tweets_reading *r, uint64_t seed, struct d
     static const char *const special[] = {"<padding>"};
     SCOPED(free_pointer) int32_t *ranks = NULL;
     TRY(vocabulary_rank(&r->vocabulary, &ranks, err));
-    TRY(split(r, seed, ranks, pair, err));
+    TRY(tweets_hold_out(r, seed, ranks, pair, err));
     pair->word_count = r->vocabulary.count + 1;
     return vocabulary_words(&r->vocabulary, ranks, special, 1, pair->word_count, &pair->words, err);
 }
 
 // The file itself, or the largest of the folder's tables.
-static int find_file(const char *path, struct buf *file, struct err *err)
+static int tweets_find_file(const char *path, struct buf *file, struct err *err)
 {
     SCOPED(folder_release) struct folder folder = {0};
     SCOPED(buf_release) struct buf each = {0};
@@ -590,7 +593,7 @@ int tweets_open(const char *path, const struct data_options *options, struct dat
     struct identity identity;
     SCOPED(buf_release) struct buf file = {0};
     identity_init(&identity);
-    TRY(find_file(path, &file, err));
+    TRY(tweets_find_file(path, &file, err));
     TRY(read_csv(&r, buf_str(&file), &identity, err));
     if (r.corpus.count < 10 || r.corpus.count > INT32_MAX)
         return err_set(err, ERR_FORMAT,

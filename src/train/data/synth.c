@@ -71,7 +71,7 @@ static const uint32_t synth_alphabet[SYNTH_ALPHABET] = {
     's',  't', 'u', 'v', 'w',  'x', 'y', 'z', 0xE4, 0xE6, 0xE9, 0xEB,
 };
 
-struct writer {
+struct grammar_writer {
     struct rng rng;
     int32_t *tokens;
     int64_t at, count;
@@ -87,7 +87,7 @@ static int32_t token_of(uint32_t c)
     return t;
 }
 
-static void put(struct writer *w, const char *text)
+static void put_text(struct grammar_writer *w, const char *text)
 {
     for (size_t len = strlen(text); len > 0 && w->at < w->count;) {
         uint32_t c;
@@ -99,18 +99,18 @@ static void put(struct writer *w, const char *text)
 }
 
 // In one of `n` cases.
-static bool one_in(struct writer *w, uint64_t n)
+static bool one_in(struct grammar_writer *w, uint64_t n)
 {
     return rng_below(&w->rng, n) == 0;
 }
 
-static void put_word(struct writer *w, const char *const *words, size_t count)
+static void put_word(struct grammar_writer *w, const char *const *words, size_t count)
 {
-    put(w, words[rng_below(&w->rng, count)]);
+    put_text(w, words[rng_below(&w->rng, count)]);
 }
 #define PUT_ONE(w, words) put_word(w, words, sizeof words / sizeof *words)
 
-static void noun_phrase(struct writer *w)
+static void noun_phrase(struct grammar_writer *w)
 {
     static const char *const articles[] = {"the ", "a ", "every ", "no ", "our ", "that "};
     static const char *const adjectives[] = {"free",  "noble", "weary",     "hidden", "subtle",
@@ -123,12 +123,12 @@ static void noun_phrase(struct writer *w)
     PUT_ONE(w, articles);
     if (one_in(w, 2)) {
         PUT_ONE(w, adjectives);
-        put(w, " ");
+        put_text(w, " ");
     }
     PUT_ONE(w, nouns);
 }
 
-static void clause(struct writer *w)
+static void clause(struct grammar_writer *w)
 {
     static const char *const verbs[] = {" loves ",  " seeks ",    " conceals ", " overcomes ",
                                         " judges ", " believes ", " creates ",  " forgives ",
@@ -138,47 +138,47 @@ static void clause(struct writer *w)
     noun_phrase(w);
 }
 
-static void sentence(struct writer *w)
+static void sentence(struct grammar_writer *w)
 {
     static const char *const links[] = {", and ", ", but ", "; for ", ": ", "--"};
     static const char *const end_marks[] = {".", ".", ".", "!", "?"};
     bool quoted = one_in(w, 8);
     if (quoted)
-        put(w, "\"");
+        put_text(w, "\"");
     clause(w);
     while (one_in(w, 3)) {
         PUT_ONE(w, links);
         clause(w);
     }
     if (one_in(w, 10)) {
-        put(w, " (");
+        put_text(w, " (");
         noun_phrase(w);
-        put(w, ")");
+        put_text(w, ")");
     }
     PUT_ONE(w, end_marks);
     if (quoted)
-        put(w, "\"");
+        put_text(w, "\"");
 }
 
-static void aphorism(struct writer *w)
+static void aphorism(struct grammar_writer *w)
 {
     static const char *const asides[] = {" [_noëma_ = thought]", " this is man's lot.",
                                          " so it was, so it is."};
     char number[16];
     snprintf(number, sizeof number, "%d. ", ++w->number % 1000);
-    put(w, number);
+    put_text(w, number);
     do {
         sentence(w);
-        put(w, one_in(w, 3) ? "\n" : " ");
+        put_text(w, one_in(w, 3) ? "\n" : " ");
     } while (!one_in(w, 5));
     if (one_in(w, 6))
         PUT_ONE(w, asides);
-    put(w, "\n\n");
+    put_text(w, "\n\n");
 }
 
 static void synth_grammar(uint64_t seed, int32_t *tokens, int64_t count)
 {
-    struct writer w = {.tokens = tokens, .count = count};
+    struct grammar_writer w = {.tokens = tokens, .count = count};
     synth_rng(&w.rng, "text", seed, false, 0);
     while (w.at < count)
         aphorism(&w);

@@ -9,23 +9,24 @@
 
 enum { DIGIT_SIDE = 28, PART = 8, POINTS_MAX = 16, STROKES_MAX = 3 };
 
-struct point {
+struct pen_point {
     float x, y; // 0 ... 1, y downwards
 };
 
-struct stroke {
+struct pen_stroke {
     int count;
-    struct point points[POINTS_MAX];
+    struct pen_point points[POINTS_MAX];
 };
 
 struct glyph {
     int digit;
-    struct stroke stroke[STROKES_MAX]; // the last is empty
+    struct pen_stroke stroke[STROKES_MAX]; // the last is empty
 };
 
 #define STROKE(...)                                                                                \
     {                                                                                              \
-        .count = (int)(sizeof((struct point[]){__VA_ARGS__}) / sizeof(struct point)), .points = {  \
+        .count = (int)(sizeof((struct pen_point[]){__VA_ARGS__}) / sizeof(struct pen_point)),      \
+        .points = {                                                                                \
             __VA_ARGS__                                                                            \
         }                                                                                          \
     }
@@ -103,11 +104,11 @@ static void draw_hand(struct rng *rng, struct hand *h)
     h->ink = synth_between(rng, 150, 255);
 }
 
-static struct point place(struct rng *rng, const struct hand *h, struct point p)
+static struct pen_point place(struct rng *rng, const struct hand *h, struct pen_point p)
 {
     double x = (double)p.x - 0.5 + synth_between(rng, -h->wobble, h->wobble);
     double y = (double)p.y - 0.5 + synth_between(rng, -h->wobble, h->wobble);
-    return (struct point){
+    return (struct pen_point){
         (float)(h->x + h->xx * x + h->xy * y + h->bend_x * (y * y - 0.1)),
         (float)(h->y + h->yx * x + h->yy * y + h->bend_y * (x * x - 0.1)),
     };
@@ -115,8 +116,8 @@ static struct point place(struct rng *rng, const struct hand *h, struct point p)
 
 // The ink of PART pixels of a row from x on, which the compiler makes of them together: no
 // branches.
-static inline void ink_part(const struct hand *h, struct point a, struct point b, int x, int y,
-                            int32_t ink[PART])
+static inline void ink_part(const struct hand *h, struct pen_point a, struct pen_point b, int x,
+                            int y, int32_t ink[PART])
 {
     float reach = (float)h->pen + 0.5f, full = (float)h->ink;
     float dx = b.x - a.x, dy = b.y - a.y, py = (float)y - a.y;
@@ -136,7 +137,7 @@ static inline void ink_part(const struct hand *h, struct point a, struct point b
 }
 
 // Darkens the pixels near the line from a to b; where two lines meet, the darker counts.
-static void draw_line(uint8_t *pixels, const struct hand *h, struct point a, struct point b)
+static void draw_line(uint8_t *pixels, const struct hand *h, struct pen_point a, struct pen_point b)
 {
     float reach = (float)h->pen + 0.5f;
     int left = (int)floorf(fminf(a.x, b.x) - reach), right = (int)ceilf(fmaxf(a.x, b.x) + reach);
@@ -170,10 +171,10 @@ void synth_digit(uint64_t seed, bool test, int64_t i, uint8_t *pixels, int32_t *
     const struct glyph *glyph = ways[rng_below(&rng, (uint64_t)count)];
     draw_hand(&rng, &hand);
     memset(pixels, 0, DIGIT_SIDE * DIGIT_SIDE);
-    for (const struct stroke *stroke = glyph->stroke; stroke->count > 0; stroke++) {
-        struct point last = place(&rng, &hand, stroke->points[0]);
+    for (const struct pen_stroke *stroke = glyph->stroke; stroke->count > 0; stroke++) {
+        struct pen_point last = place(&rng, &hand, stroke->points[0]);
         for (int k = 1; k < stroke->count; k++) {
-            struct point next = place(&rng, &hand, stroke->points[k]);
+            struct pen_point next = place(&rng, &hand, stroke->points[k]);
             draw_line(pixels, &hand, last, next);
             last = next;
         }
@@ -234,7 +235,7 @@ static void draw_scene(struct rng *rng, struct scene *s, int32_t *label)
 
 // What a row of pixels shows: all bits of `in` where the shape is, and of `light` where its texture
 // has the light colour. Rows are made by loops without branches, many pixels at a time.
-struct row {
+struct shape_row {
     float y;
     int32_t in[SHAPE_SIDE], light[SHAPE_SIDE];
     uint32_t noise[SHAPE_SIDE]; // a byte for each colour
@@ -258,7 +259,7 @@ static inline bool inside(int shape, float u, float v)
     }
 }
 
-static inline void find_inside(const struct scene *s, int shape, struct row *row)
+static inline void find_inside(const struct scene *s, int shape, struct shape_row *row)
 {
     float dy = row->y - s->y;
     for (int x = 0; x < SHAPE_SIDE; x++) {
@@ -270,7 +271,7 @@ static inline void find_inside(const struct scene *s, int shape, struct row *row
 }
 
 // One loop for each shape.
-static void find_shape(const struct scene *s, struct row *row)
+static void find_shape(const struct scene *s, struct shape_row *row)
 {
     switch (s->shape) {
     case 0:
@@ -297,7 +298,7 @@ static inline int32_t whole_below(float value)
     return whole - (value < (float)whole);
 }
 
-static void find_light(const struct scene *s, struct row *row)
+static void find_light(const struct scene *s, struct shape_row *row)
 {
     float dy = row->y - s->y;
     int32_t both = -(int32_t)s->chequered;
@@ -309,7 +310,7 @@ static void find_light(const struct scene *s, struct row *row)
     }
 }
 
-static void colour(const struct scene *s, const struct row *row, int k, uint8_t *pixels)
+static void colour(const struct scene *s, const struct shape_row *row, int k, uint8_t *pixels)
 {
     float dy = row->y - s->y, light = s->light[k], dark = s->dark[k];
     for (int x = 0; x < SHAPE_SIDE; x++) {
@@ -328,7 +329,7 @@ void synth_shape(uint64_t seed, bool test, int64_t i, uint8_t *pixels, int32_t *
 {
     struct rng rng;
     struct scene s;
-    struct row row;
+    struct shape_row row;
     synth_rng(&rng, "shapes", seed, test, i);
     draw_scene(&rng, &s, label);
     for (int y = 0; y < SHAPE_SIDE; y++) {
@@ -348,7 +349,7 @@ void synth_shape(uint64_t seed, bool test, int64_t i, uint8_t *pixels, int32_t *
 
 enum { FLOWER_SIDE = IMAGES_SIZE, KINDS = 5 };
 
-struct kind {
+struct flower_kind {
     int petals;
     bool cup;     // only upwards, as a tulip
     double reach; // from the middle to the petals', in radii of the flower
@@ -358,7 +359,7 @@ struct kind {
     uint8_t middle[3];
 };
 
-static const struct kind kinds[KINDS] = {
+static const struct flower_kind kinds[KINDS] = {
     {10, false, .62, .40, .13, .28, {215, 215, 215}, {255, 255, 255}, {235, 190, 40}},
     {16, false, .52, .48, .06, 0, {225, 180, 20}, {255, 225, 70}, {0}},
     {5, false, .30, .52, .42, .16, {150, 20, 40}, {245, 120, 150}, {110, 10, 30}},
@@ -428,7 +429,7 @@ static void draw_ellipse(struct picture *p, const struct ellipse *e)
         }
 }
 
-static void draw_flower(struct picture *p, struct rng *rng, const struct kind *kind)
+static void draw_flower(struct picture *p, struct rng *rng, const struct flower_kind *kind)
 {
     double radius = synth_between(rng, 55, 115);
     double x = synth_between(rng, 90, 209), y = synth_between(rng, 90, 209);
@@ -477,7 +478,7 @@ void synth_flower(uint64_t seed, bool test, int64_t i, uint8_t *pixels)
     struct rng rng;
     struct picture p = {.pixels = pixels};
     synth_rng(&rng, "flowers", seed, test, i);
-    const struct kind *kind = &kinds[rng_below(&rng, KINDS)];
+    const struct flower_kind *kind = &kinds[rng_below(&rng, KINDS)];
     p.noise = rng_u32(&rng);
     meadow(&p, &rng);
     for (int flowers = 1 + (int)rng_below(&rng, 2); flowers > 0; flowers--)

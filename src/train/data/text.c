@@ -119,7 +119,7 @@ static int make_set(const char *path, const struct buf *text, struct data_pair *
     return text_windows(tokens, count, pair->word_count, &pair->train, err);
 }
 
-static int find_file(const char *path, struct buf *file, struct err *err)
+static int text_find_file(const char *path, struct buf *file, struct err *err)
 {
     static const char *const known[] = {"nietzsche.txt", NULL}, *const any[] = {".txt", NULL};
     if (folder_has_file(path)) {
@@ -146,7 +146,7 @@ int text_open(const char *path, const struct data_options *options, struct data_
     SCOPED(buf_release) struct buf file = {0}, text = {0};
     struct identity identity;
     uint8_t sum[SHA256_BYTES];
-    TRY(find_file(path, &file, err));
+    TRY(text_find_file(path, &file, err));
     TRY(gzip_load(buf_str(&file), MAX_BYTES, &text, sum, err));
     if (text.len == 0)
         return err_set(err, ERR_FORMAT, "'%s' is empty", buf_str(&file));
@@ -210,7 +210,7 @@ static int byte_words(struct data_pair *pair, struct err *err)
 // ---- one file ----
 
 // Tokens in memory that the pair owns, and the file's sum.
-struct source {
+struct token_source {
     const uint16_t *stream;
     int64_t count;
     uint8_t sum[SHA256_BYTES];
@@ -231,8 +231,8 @@ static void hash_mapped(const uint8_t *bytes, int64_t size, uint8_t sum[SHA256_B
 }
 
 // The tokens behind a header of llm.c, or from the beginning.
-static int find_tokens(const char *path, const uint8_t *bytes, int64_t size, struct source *source,
-                       struct err *err)
+static int find_tokens(const char *path, const uint8_t *bytes, int64_t size,
+                       struct token_source *source, struct err *err)
 {
     int32_t head[3] = {0};
     if (size >= HEADER_BYTES)
@@ -274,8 +274,8 @@ static int map_file(const char *path, struct token_memory *memory, struct err *e
     return 0;
 }
 
-static int read_text(const char *path, struct token_memory *memory, struct source *source,
-                     struct err *err)
+static int tokens_read_text(const char *path, struct token_memory *memory,
+                            struct token_source *source, struct err *err)
 {
     SCOPED(buf_release) struct buf text = {0};
     uint16_t token_of[256], *stream = NULL;
@@ -292,12 +292,12 @@ static int read_text(const char *path, struct token_memory *memory, struct sourc
     return rc;
 }
 
-static int read_source(const char *path, struct data_pair *pair, int which, struct source *source,
-                       struct err *err)
+static int read_source(const char *path, struct data_pair *pair, int which,
+                       struct token_source *source, struct err *err)
 {
     struct token_memory *memory = &pair->memory[which];
     if (!folder_ends(path, ".bin")) {
-        TRY(read_text(path, memory, source, err));
+        TRY(tokens_read_text(path, memory, source, err));
         return pair->words ? 0 : byte_words(pair, err);
     }
     TRY(map_file(path, memory, err));
@@ -323,11 +323,11 @@ int tokens_windows(const uint16_t *stream, int64_t count, int context, struct da
     return 0;
 }
 
-struct found {
+struct token_files {
     struct buf train, test; // paths; test: empty where there is none
 };
 
-static void found_release(struct found *found)
+static void found_release(struct token_files *found)
 {
     buf_release(&found->train);
     buf_release(&found->test);
@@ -357,7 +357,7 @@ static int find_part(const struct folder *folder, const char *const parts[2], st
     return found ? folder_path(folder, found, path, err) : 0;
 }
 
-static int find_in_folder(const char *path, struct found *found, struct err *err)
+static int find_in_folder(const char *path, struct token_files *found, struct err *err)
 {
     static const char *const train[2] = {"train"}, *const test[2] = {"val", "test"},
                              *const any[2] = {""};
@@ -374,11 +374,11 @@ static int find_in_folder(const char *path, struct found *found, struct err *err
     return ERR_MISSING;
 }
 
-static int open_parts(const struct found *found, int context, struct data_pair *pair,
+static int open_parts(const struct token_files *found, int context, struct data_pair *pair,
                       struct err *err)
 {
     struct identity identity;
-    struct source train = {0}, test = {0};
+    struct token_source train = {0}, test = {0};
     const char *path = buf_str(&found->train);
     TRY(read_source(path, pair, 0, &train, err));
     identity_init(&identity);
@@ -409,7 +409,7 @@ static int open_parts(const struct found *found, int context, struct data_pair *
 int tokens_open(const char *path, const struct data_options *options, struct data_pair *pair,
                 struct err *err)
 {
-    SCOPED(found_release) struct found found = {{0}, {0}};
+    SCOPED(found_release) struct token_files found = {{0}, {0}};
     int context = options && options->context > 0 ? options->context : TOKENS_CONTEXT;
     if (folder_has_file(path)) {
         buf_adds(&found.train, path);

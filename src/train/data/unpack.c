@@ -31,7 +31,7 @@ void tar_release(struct tar *tar)
     memset(tar, 0, sizeof *tar);
 }
 
-static int bad(const struct tar *tar, const char *what, struct err *err)
+static int tar_bad(const struct tar *tar, const char *what, struct err *err)
 {
     return err_set(err, ERR_FORMAT, "'%s', byte %lld: %s", tar->gzip.path,
                    (long long)(tar->gzip.given - BLOCK), what);
@@ -119,7 +119,7 @@ static int read_long_name(struct tar *tar, int64_t size, bool pax, struct buf *n
 {
     SCOPED(buf_release) struct buf text = {0};
     if (size > EXTRA_MAX)
-        return bad(tar, "a name of more than 64 KiB", err);
+        return tar_bad(tar, "a name of more than 64 KiB", err);
     char *into = buf_reserve(&text, (size_t)size);
     TRY(into ? gzip_exactly(&tar->gzip, into, (size_t)size, err) : err_memory(err));
     buf_advance(&text, (size_t)size);
@@ -134,7 +134,7 @@ static int read_long_name(struct tar *tar, int64_t size, bool pax, struct buf *n
 }
 
 // The next header. 1: there is one; 0: the archive ends here.
-static int read_header(struct tar *tar, uint8_t header[BLOCK], struct err *err)
+static int tar_header(struct tar *tar, uint8_t header[BLOCK], struct err *err)
 {
     static const uint8_t zeros[BLOCK];
     size_t have = 0;
@@ -154,18 +154,18 @@ static int read_header(struct tar *tar, uint8_t header[BLOCK], struct err *err)
                        (long long)tar->gzip.given);
     if (memcmp(header, zeros, BLOCK) == 0)
         return 0;
-    return sum_is_right(header) ? 1 : bad(tar, "this is not the header of a tar member", err);
+    return sum_is_right(header) ? 1 : tar_bad(tar, "this is not the header of a tar member", err);
 }
 
 static int next_plain(struct tar *tar, struct buf *long_name, struct err *err)
 {
     uint8_t header[BLOCK];
     int rc;
-    while ((rc = read_header(tar, header, err)) > 0) {
+    while ((rc = tar_header(tar, header, err)) > 0) {
         int64_t size = number_at(header + AT_SIZE, 12);
         uint8_t type = header[AT_TYPE];
         if (size < 0 || size > INT64_MAX - BLOCK)
-            return bad(tar, "bad size", err);
+            return tar_bad(tar, "bad size", err);
         if (type == 'L' || type == 'x') {
             TRY(read_long_name(tar, size, type == 'x', long_name, err));
             continue;
@@ -212,7 +212,7 @@ ptrdiff_t tar_read(struct tar *tar, void *into, size_t size, struct err *err)
 
 enum { STORED = 0, DEFLATED = 8 };
 
-struct entry {
+struct zip_entry {
     uint32_t method, flags, crc;
     size_t packed, size, at; // `at`: where its local header is
 };
@@ -250,7 +250,7 @@ static int find_list(const struct zip *zip, size_t *at, size_t *count, struct er
     return err_set(err, ERR_FORMAT, "'%s' is not a zip archive, or it is cut off", zip->path);
 }
 
-static int find_member(const struct zip *zip, const char *member, struct entry *entry,
+static int find_member(const struct zip *zip, const char *member, struct zip_entry *entry,
                        struct err *err)
 {
     enum { LEN = 46 };
@@ -264,12 +264,12 @@ static int find_member(const struct zip *zip, const char *member, struct entry *
         if (zip->len - at < all)
             return zip_bad(zip, at, "the list of members is cut off", err);
         if (name == strlen(member) && memcmp(p + LEN, member, name) == 0) {
-            *entry = (struct entry){.method = two(p + 10),
-                                    .flags = two(p + 8),
-                                    .crc = four(p + 16),
-                                    .packed = four(p + 20),
-                                    .size = four(p + 24),
-                                    .at = four(p + 42)};
+            *entry = (struct zip_entry){.method = two(p + 10),
+                                        .flags = two(p + 8),
+                                        .crc = four(p + 16),
+                                        .packed = four(p + 20),
+                                        .size = four(p + 24),
+                                        .at = four(p + 42)};
             return 0;
         }
         at += all;
@@ -278,7 +278,8 @@ static int find_member(const struct zip *zip, const char *member, struct entry *
 }
 
 // Where the member's bytes begin.
-static int find_data(const struct zip *zip, const struct entry *entry, size_t *at, struct err *err)
+static int find_data(const struct zip *zip, const struct zip_entry *entry, size_t *at,
+                     struct err *err)
 {
     enum { LEN = 30 };
     if (entry->flags & 1)
@@ -295,7 +296,7 @@ static int find_data(const struct zip *zip, const struct entry *entry, size_t *a
     return 0;
 }
 
-static int map(struct zip *zip, struct err *err)
+static int zip_map(struct zip *zip, struct err *err)
 {
     struct stat st;
     int rc = 0, fd = open(zip->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -322,10 +323,10 @@ static int map(struct zip *zip, struct err *err)
 int zip_open(struct zip *zip, const char *path, const char *member, int64_t max_bytes,
              struct err *err)
 {
-    struct entry entry = {0};
+    struct zip_entry entry = {0};
     size_t at = 0;
     *zip = (struct zip){.path = path};
-    int rc = map(zip, err);
+    int rc = zip_map(zip, err);
     if (rc == 0)
         rc = find_member(zip, member, &entry, err);
     if (rc == 0)

@@ -18,10 +18,10 @@
 #define CALLS   1024              // in the queue at most
 #define LOOK_NS (100 * NS_PER_MS) // between looks at the other ranks
 
-enum kind { BARRIER, BROADCAST, GATHER, SUM, USE };
+enum call_kind { BARRIER, BROADCAST, GATHER, SUM, USE };
 
-struct call {
-    enum kind kind;
+struct group_call {
+    enum call_kind kind;
     void *data;
     const void *mine; // GATHER
     int64_t count;    // bytes, or numbers
@@ -38,8 +38,8 @@ struct group {
     bool begun, started; // began; has a thread
     pthread_mutex_t lock;
     pthread_cond_t work, done;
-    struct call calls[CALLS];   // call n lies at n % CALLS
-    int64_t asked, made, taken; // numbers of calls: queued, finished, accounted for
+    struct group_call calls[CALLS]; // call n lies at n % CALLS
+    int64_t asked, made, taken;     // numbers of calls: queued, finished, accounted for
     bool ending, failed;
     struct err err; // of the failure
     struct group_times times;
@@ -49,7 +49,7 @@ struct group {
 // ---- failure ----
 
 // The first failure wins, and the others are told.
-static void fail(struct group *g, const struct err *err, bool tell)
+static void group_failed(struct group *g, const struct err *err, bool tell)
 {
     pthread_mutex_lock(&g->lock);
     bool first = !g->failed;
@@ -86,7 +86,7 @@ int group_look(struct group *g, struct err *err)
 
 // ---- the thread ----
 
-static int make_call(struct group *g, struct call *call, struct err *err)
+static int make_call(struct group *g, struct group_call *call, struct err *err)
 {
     call->began_ns = call->arrived_ns = clock_now_ns();
     if (call->kind == USE) {
@@ -115,9 +115,9 @@ static int make_call(struct group *g, struct call *call, struct err *err)
 }
 
 // Waits for a call, and looks after the others meanwhile. Null: the group ends.
-static struct call *next_call(struct group *g)
+static struct group_call *next_call(struct group *g)
 {
-    struct call *call = NULL;
+    struct group_call *call = NULL;
     pthread_mutex_lock(&g->lock);
     while (!call && !g->failed && !(g->ending && g->made == g->asked)) {
         if (g->made < g->asked) {
@@ -132,14 +132,14 @@ static struct call *next_call(struct group *g)
         pthread_mutex_unlock(&g->lock);
         struct err err = {0};
         if (group_look(g, &err) != 0)
-            fail(g, &err, true);
+            group_failed(g, &err, true);
         pthread_mutex_lock(&g->lock);
     }
     pthread_mutex_unlock(&g->lock);
     return call;
 }
 
-static void *serve(void *group)
+static void *serve_calls(void *group)
 {
     struct group *g = group;
     struct err err = {0};
@@ -152,13 +152,13 @@ static void *serve(void *group)
     pthread_cond_broadcast(&g->done);
     pthread_mutex_unlock(&g->lock);
     if (rc != 0) {
-        fail(g, &err, false);
+        group_failed(g, &err, false);
         return NULL;
     }
-    for (struct call *call = next_call(g); call; call = next_call(g)) {
+    for (struct group_call *call = next_call(g); call; call = next_call(g)) {
         rc = make_call(g, call, &err);
         if (rc != 0) {
-            fail(g, &err, true);
+            group_failed(g, &err, true);
             break;
         }
         call->done_ns = clock_now_ns();
@@ -213,7 +213,7 @@ int group_new(struct group **out, const struct group_back *back, void *own, int6
     pthread_mutex_init(&g->lock, NULL);
     cond_init(&g->work);
     cond_init(&g->done);
-    int said = pthread_create(&g->thread, NULL, serve, g);
+    int said = pthread_create(&g->thread, NULL, serve_calls, g);
     int rc = said == 0 ? 0 : err_errno(err, said, "cannot start a thread");
     g->started = rc == 0;
     if (rc == 0)
@@ -251,7 +251,7 @@ void group_fail(struct group *g, const char *text)
         return;
     struct err err = {0};
     err_set(&err, ERR_FAIL, "rank %d: %s", g->place.rank, text);
-    fail(g, &err, true);
+    group_failed(g, &err, true);
 }
 
 int group_check(struct group *g, struct err *err)
@@ -294,7 +294,7 @@ int64_t group_share_most(const struct group *g, int64_t count)
 static void account(struct group *g, int64_t from_ns)
 {
     for (; g->taken < g->made; g->taken++) {
-        const struct call *call = &g->calls[g->taken % CALLS];
+        const struct group_call *call = &g->calls[g->taken % CALLS];
         int64_t began_ns = call->began_ns > from_ns ? call->began_ns : from_ns;
         int64_t arrived_ns = call->arrived_ns > from_ns ? call->arrived_ns : from_ns;
         if (call->kind == USE || call->done_ns <= from_ns)
@@ -317,7 +317,7 @@ int group_wait(struct group *g, struct err *err)
     return failure(g, err);
 }
 
-static int start(struct group *g, struct call call, struct err *err)
+static int start_call(struct group *g, struct group_call call, struct err *err)
 {
     pthread_mutex_lock(&g->lock);
     while (!g->failed && g->asked - g->taken == CALLS) {
@@ -339,28 +339,28 @@ static bool is_alone(const struct group *g)
     return !g || g->place.size == 1;
 }
 
-static int call_now(struct group *g, struct call call, struct err *err)
+static int call_now(struct group *g, struct group_call call, struct err *err)
 {
     if (is_alone(g) && !(g && call.kind == USE))
         return group_check(g, err);
-    TRY(start(g, call, err));
+    TRY(start_call(g, call, err));
     return group_wait(g, err);
 }
 
 int group_use(struct group *g, int size, struct err *err)
 {
-    return call_now(g, (struct call){.kind = USE, .count = size}, err);
+    return call_now(g, (struct group_call){.kind = USE, .count = size}, err);
 }
 
 int group_barrier(struct group *g, struct err *err)
 {
-    return call_now(g, (struct call){.kind = BARRIER}, err);
+    return call_now(g, (struct group_call){.kind = BARRIER}, err);
 }
 
 int group_broadcast(struct group *g, void *data, size_t bytes, struct err *err)
 {
-    return call_now(g, (struct call){.kind = BROADCAST, .data = data, .count = (int64_t)bytes},
-                    err);
+    return call_now(
+        g, (struct group_call){.kind = BROADCAST, .data = data, .count = (int64_t)bytes}, err);
 }
 
 int group_gather(struct group *g, const void *mine, size_t bytes, void *all, struct err *err)
@@ -368,32 +368,34 @@ int group_gather(struct group *g, const void *mine, size_t bytes, void *all, str
     if (is_alone(g))
         memcpy(all, mine, bytes);
     return call_now(
-        g, (struct call){.kind = GATHER, .mine = mine, .data = all, .count = (int64_t)bytes}, err);
+        g, (struct group_call){.kind = GATHER, .mine = mine, .data = all, .count = (int64_t)bytes},
+        err);
 }
 
 int group_sum(struct group *g, float *values, int64_t count, struct err *err)
 {
-    return call_now(g, (struct call){.kind = SUM, .data = values, .count = count}, err);
+    return call_now(g, (struct group_call){.kind = SUM, .data = values, .count = count}, err);
 }
 
 int group_sum_reals(struct group *g, double *values, int64_t count, struct err *err)
 {
-    return call_now(g, (struct call){.kind = SUM, .data = values, .count = count, .reals = true},
-                    err);
+    return call_now(
+        g, (struct group_call){.kind = SUM, .data = values, .count = count, .reals = true}, err);
 }
 
 int group_sum_start(struct group *g, float *values, int64_t count, struct err *err)
 {
     if (is_alone(g))
         return group_check(g, err);
-    return start(g, (struct call){.kind = SUM, .data = values, .count = count}, err);
+    return start_call(g, (struct group_call){.kind = SUM, .data = values, .count = count}, err);
 }
 
 int group_sum_reals_start(struct group *g, double *values, int64_t count, struct err *err)
 {
     if (is_alone(g))
         return group_check(g, err);
-    return start(g, (struct call){.kind = SUM, .data = values, .count = count, .reals = true}, err);
+    return start_call(
+        g, (struct group_call){.kind = SUM, .data = values, .count = count, .reals = true}, err);
 }
 
 void group_times(struct group *g, struct group_times *times)

@@ -28,21 +28,21 @@
 #define ANSWER_NS     (2 * NS_PER_S) // for rank 0 to say why another died
 #define GRACE_NS      (5 * NS_PER_S) // for a process that ought to end
 
-struct seat {
+struct local_seat {
     _Alignas(64) _Atomic uint64_t come; // (number of group_use()) << 40 | points since
     _Atomic uint64_t used;              // group_use() calls
     _Atomic int64_t beat_ns;
 };
 
-struct table {
+struct local_table {
     _Atomic uint32_t bell;
     _Atomic int failed; // 1: the text is being written; 2: it is there
     char text[sizeof((struct err *)0)->text];
-    struct seat seats[SIZE_MAX_HERE];
+    struct local_seat seats[SIZE_MAX_HERE];
 };
 
 struct local {
-    struct table *table; // shared, and after it the pieces: (rank, 2, PIECE)
+    struct local_table *table; // shared, and after it the pieces: (rank, 2, PIECE)
     size_t bytes;
     int rank, all, size; // size: in use
     uint64_t come, used;
@@ -61,7 +61,7 @@ static char *piece(const struct local *l, int rank)
 
 // ---- waiting ----
 
-static void ring(struct table *table)
+static void ring(struct local_table *table)
 {
     atomic_fetch_add(&table->bell, 1);
     syscall(SYS_futex, &table->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -71,14 +71,14 @@ static bool all_came(struct local *l, bool use)
 {
     int count = use ? l->all : l->size;
     for (int i = 0; i < count; i++) {
-        const struct seat *seat = &l->table->seats[i];
+        const struct local_seat *seat = &l->table->seats[i];
         if (use ? atomic_load(&seat->used) < l->used : atomic_load(&seat->come) < l->come)
             return false;
     }
     return true;
 }
 
-static int await(struct group *group, struct local *l, bool use, struct err *err)
+static int local_await(struct group *group, struct local *l, bool use, struct err *err)
 {
     for (int i = 0; i < SPINS; i++) {
         if (all_came(l, use))
@@ -108,7 +108,7 @@ static int local_arrive(struct group *group, void *own, struct err *err)
     struct local *l = own;
     atomic_store(&l->table->seats[l->rank].come, ++l->come);
     ring(l->table);
-    return await(group, l, false, err);
+    return local_await(group, l, false, err);
 }
 
 static int local_use(struct group *group, void *own, struct group_place *place, struct err *err)
@@ -116,7 +116,7 @@ static int local_use(struct group *group, void *own, struct group_place *place, 
     struct local *l = own;
     atomic_store(&l->table->seats[l->rank].used, ++l->used);
     ring(l->table);
-    TRY(await(group, l, true, err));
+    TRY(local_await(group, l, true, err));
     l->size = place->size;
     l->come = l->used << 40;
     l->half = 0;
@@ -157,7 +157,7 @@ static int local_gather(struct group *group, void *own, const void *mine, size_t
     return 0;
 }
 
-static void add_up(struct local *l, int64_t first, int64_t part, bool reals)
+static void local_add_up(struct local *l, int64_t first, int64_t part, bool reals)
 {
     for (int i = 1; i < l->size; i++) {
         if (reals) {
@@ -186,7 +186,7 @@ static int local_sum(struct group *group, void *own, void *values, int64_t count
         memcpy(piece(l, l->rank), to, (size_t)here * each);
         TRY(local_arrive(group, own, err));
         group_share(group, here, &first, &part);
-        add_up(l, first, part, reals);
+        local_add_up(l, first, part, reals);
         TRY(local_arrive(group, own, err));
         memcpy(to, piece(l, 0), (size_t)here * each);
         l->half ^= 1;
@@ -196,7 +196,7 @@ static int local_sum(struct group *group, void *own, void *values, int64_t count
 
 // ---- the others' health ----
 
-static int dead(struct local *l, int rank, struct err *err)
+static int local_dead(struct local *l, int rank, struct err *err)
 {
     int status = 0;
     if (l->rank == 0 && waitpid(l->pids[rank], &status, WNOHANG) == l->pids[rank]) {
@@ -241,7 +241,7 @@ static int local_look(void *own, struct err *err)
         if (atomic_load(&l->table->failed) == 2)
             return err_set(err, ERR_FAIL, "%s", l->table->text);
     }
-    return rank >= 0 ? dead(l, rank, err) : hear(l, now_ns, err);
+    return rank >= 0 ? local_dead(l, rank, err) : hear(l, now_ns, err);
 }
 
 static void local_tell(void *own, const char *text)

@@ -137,18 +137,18 @@ struct mpi {
     size_t space_bytes;
 };
 
-static int check(int rc, const char *call, struct err *err)
+static int mpi_check(int rc, const char *call, struct err *err)
 {
     return rc == 0 ? 0 : err_set(err, ERR_IO, "%s failed with code %d", call, rc);
 }
 
 // Waits, and looks after the others.
-static int await(struct group *group, mpi_request *request, const char *call, struct err *err)
+static int mpi_await(struct group *group, mpi_request *request, const char *call, struct err *err)
 {
     int64_t began_ns = clock_now_ns();
     for (;;) {
         int done = 0;
-        TRY(check(api.test(request, &done, NULL), call, err));
+        TRY(mpi_check(api.test(request, &done, NULL), call, err));
         if (done)
             return 0;
         int64_t waited_ns = clock_now_ns() - began_ns;
@@ -166,8 +166,8 @@ static int mpi_arrive(struct group *group, void *own, struct err *err)
 {
     struct mpi *m = own;
     mpi_request request;
-    TRY(check(api.ibarrier(m->used, &request), "MPI_Ibarrier", err));
-    return await(group, &request, "MPI_Ibarrier", err);
+    TRY(mpi_check(api.ibarrier(m->used, &request), "MPI_Ibarrier", err));
+    return mpi_await(group, &request, "MPI_Ibarrier", err);
 }
 
 static int mpi_broadcast(struct group *group, void *own, void *data, size_t bytes, struct err *err)
@@ -176,9 +176,9 @@ static int mpi_broadcast(struct group *group, void *own, void *data, size_t byte
     for (size_t at = 0; at < bytes; at += MOST_COUNT) {
         int part = (int)(bytes - at < MOST_COUNT ? bytes - at : MOST_COUNT);
         mpi_request request;
-        TRY(check(api.ibcast((char *)data + at, part, api.byte, 0, m->used, &request), "MPI_Ibcast",
-                  err));
-        TRY(await(group, &request, "MPI_Ibcast", err));
+        TRY(mpi_check(api.ibcast((char *)data + at, part, api.byte, 0, m->used, &request),
+                      "MPI_Ibcast", err));
+        TRY(mpi_await(group, &request, "MPI_Ibcast", err));
     }
     return 0;
 }
@@ -190,10 +190,10 @@ static int mpi_gather(struct group *group, void *own, const void *mine, size_t b
     mpi_request request;
     if (bytes > MOST_COUNT)
         return err_set(err, ERR_OVERFLOW, "%zu bytes are too many to gather", bytes);
-    TRY(check(
+    TRY(mpi_check(
         api.iallgather(mine, (int)bytes, api.byte, all, (int)bytes, api.byte, m->used, &request),
         "MPI_Iallgather", err));
-    return await(group, &request, "MPI_Iallgather", err);
+    return mpi_await(group, &request, "MPI_Iallgather", err);
 }
 
 static int get_space(struct mpi *m, size_t bytes, struct err *err)
@@ -209,7 +209,7 @@ static int get_space(struct mpi *m, size_t bytes, struct err *err)
     return 0;
 }
 
-static void add_up(char *to, const char *from, int64_t count, bool reals)
+static void mpi_add_up(char *to, const char *from, int64_t count, bool reals)
 {
     for (int64_t i = 0; reals && i < count; i++)
         ((double *)(void *)to)[i] += ((const double *)(const void *)from)[i];
@@ -233,16 +233,16 @@ static int sum_part(struct group *group, struct mpi *m, char *values, int64_t co
         m->to_places[i] = (int)(i * mine);
     }
     TRY(get_space(m, (size_t)(m->size * mine) * each + 1, err));
-    TRY(check(api.ialltoallv(values, m->counts, m->places, type, m->space, m->to_counts,
-                             m->to_places, type, m->used, &request),
-              "MPI_Ialltoallv", err));
-    TRY(await(group, &request, "MPI_Ialltoallv", err));
+    TRY(mpi_check(api.ialltoallv(values, m->counts, m->places, type, m->space, m->to_counts,
+                                 m->to_places, type, m->used, &request),
+                  "MPI_Ialltoallv", err));
+    TRY(mpi_await(group, &request, "MPI_Ialltoallv", err));
     for (int i = 1; i < m->size; i++)
-        add_up(m->space, m->space + (size_t)(i * mine) * each, mine, reals);
-    TRY(check(api.iallgatherv(m->space, (int)mine, type, values, m->counts, m->places, type,
-                              m->used, &request),
-              "MPI_Iallgatherv", err));
-    return await(group, &request, "MPI_Iallgatherv", err);
+        mpi_add_up(m->space, m->space + (size_t)(i * mine) * each, mine, reals);
+    TRY(mpi_check(api.iallgatherv(m->space, (int)mine, type, values, m->counts, m->places, type,
+                                  m->used, &request),
+                  "MPI_Iallgatherv", err));
+    return mpi_await(group, &request, "MPI_Iallgatherv", err);
 }
 
 static int mpi_sum(struct group *group, void *own, void *values, int64_t count, bool reals,
@@ -309,8 +309,8 @@ static int peers(const struct mpi *m)
 static int expect_news(struct mpi *m, int i, struct err *err)
 {
     struct news *n = &m->news[i];
-    return check(api.irecv(n->in, NEWS_BYTES, api.byte, i, 1, m->health, &n->coming), "MPI_Irecv",
-                 err);
+    return mpi_check(api.irecv(n->in, NEWS_BYTES, api.byte, i, 1, m->health, &n->coming),
+                     "MPI_Irecv", err);
 }
 
 // Sends `text` unless the last message is still on its way.
@@ -330,7 +330,7 @@ static int read_news(struct mpi *m, int i, int64_t now_ns, struct err *err)
 {
     struct news *n = &m->news[i];
     int done = 0;
-    TRY(check(api.test(&n->coming, &done, NULL), "MPI_Test", err));
+    TRY(mpi_check(api.test(&n->coming, &done, NULL), "MPI_Test", err));
     if (done) {
         n->in[NEWS_BYTES - 1] = '\0';
         n->heard_ns = now_ns;
@@ -379,7 +379,7 @@ static void mpi_tell(void *own, const char *text)
 
 // ---- beginning and ending ----
 
-static int allocate(struct mpi *m, struct err *err)
+static int mpi_allocate(struct mpi *m, struct err *err)
 {
     size_t all = (size_t)m->all;
     m->people = calloc(all, sizeof *m->people);
@@ -395,8 +395,9 @@ static int allocate(struct mpi *m, struct err *err)
 
 static int copy_world(mpi_comm *to, struct err *err)
 {
-    TRY(check(api.comm_dup(api.world, to), "MPI_Comm_dup", err));
-    return check(api.comm_set_errhandler(*to, api.errors_return), "MPI_Comm_set_errhandler", err);
+    TRY(mpi_check(api.comm_dup(api.world, to), "MPI_Comm_dup", err));
+    return mpi_check(api.comm_set_errhandler(*to, api.errors_return), "MPI_Comm_set_errhandler",
+                     err);
 }
 
 static int meet(struct mpi *m, struct err *err)
@@ -404,11 +405,11 @@ static int meet(struct mpi *m, struct err *err)
     struct person me;
     mpi_request request;
     introduce(&me);
-    TRY(check(api.iallgather(&me, sizeof me, api.byte, m->people, sizeof me, api.byte, m->world,
-                             &request),
-              "MPI_Iallgather", err));
+    TRY(mpi_check(api.iallgather(&me, sizeof me, api.byte, m->people, sizeof me, api.byte, m->world,
+                                 &request),
+                  "MPI_Iallgather", err));
     for (int done = 0; !done; clock_sleep_ns(NS_PER_MS / 10))
-        TRY(check(api.test(&request, &done, NULL), "MPI_Iallgather", err));
+        TRY(mpi_check(api.test(&request, &done, NULL), "MPI_Iallgather", err));
     m->looked_ns = clock_now_ns();
     for (int i = m->rank == 0; i < peers(m); i++) {
         m->news[i].heard_ns = m->looked_ns;
@@ -422,16 +423,16 @@ static int mpi_begin(void *own, struct group_place *place, struct err *err)
 {
     struct mpi *m = own;
     int level, expected = group_joinable();
-    TRY(check(api.init_thread(NULL, NULL, 1, &level), "MPI_Init_thread", err));
-    TRY(check(api.comm_size(api.world, &m->all), "MPI_Comm_size", err));
-    TRY(check(api.comm_rank(api.world, &m->rank), "MPI_Comm_rank", err));
+    TRY(mpi_check(api.init_thread(NULL, NULL, 1, &level), "MPI_Init_thread", err));
+    TRY(mpi_check(api.comm_size(api.world, &m->all), "MPI_Comm_size", err));
+    TRY(mpi_check(api.comm_rank(api.world, &m->rank), "MPI_Comm_rank", err));
     if (m->all != expected) {
         err_set(err, ERR_USAGE, "%d processes were started, but MPI has %d of them", expected,
                 m->all);
         return err_hint(err, "under Slurm: srun --mpi=pmix; and use the mpirun of the same MPI");
     }
     m->size = m->all;
-    TRY(allocate(m, err));
+    TRY(mpi_allocate(m, err));
     TRY(copy_world(&m->world, err));
     TRY(copy_world(&m->health, err));
     m->used = m->world;
@@ -446,15 +447,15 @@ static int mpi_use(struct group *group, void *own, struct group_place *place, st
 {
     struct mpi *m = own;
     mpi_request request;
-    TRY(check(api.ibarrier(m->world, &request), "MPI_Ibarrier", err));
-    TRY(await(group, &request, "MPI_Ibarrier", err));
+    TRY(mpi_check(api.ibarrier(m->world, &request), "MPI_Ibarrier", err));
+    TRY(mpi_await(group, &request, "MPI_Ibarrier", err));
     if (m->used != m->world)
-        TRY(check(api.comm_free(&m->used), "MPI_Comm_free", err));
+        TRY(mpi_check(api.comm_free(&m->used), "MPI_Comm_free", err));
     m->used = m->world;
     m->size = place->size;
     if (place->size < m->all)
-        TRY(check(api.comm_split(m->world, m->rank < place->size, m->rank, &m->used),
-                  "MPI_Comm_split", err));
+        TRY(mpi_check(api.comm_split(m->world, m->rank < place->size, m->rank, &m->used),
+                      "MPI_Comm_split", err));
     place_ranks(m, place);
     return 0;
 }
@@ -465,7 +466,7 @@ static void mpi_end(struct group *group, void *own, bool well)
     struct mpi *m = own;
     mpi_request request;
     if (!well || api.ibarrier(m->world, &request) != 0 ||
-        await(group, &request, "MPI_Ibarrier", NULL) != 0)
+        mpi_await(group, &request, "MPI_Ibarrier", NULL) != 0)
         return;
     for (int i = m->rank == 0; i < peers(m); i++) {
         (void)!api.cancel(&m->news[i].coming);
@@ -504,7 +505,7 @@ static const struct group_back group_mpi = {
     .release = mpi_release,
 };
 
-static int number(const char *name)
+static int mpi_number(const char *name)
 {
     const char *text = getenv(name);
     char *end;
@@ -517,19 +518,19 @@ int group_joinable(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PMI_SIZE"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (number(names[i]) > 0)
-            return number(names[i]);
+        if (mpi_number(names[i]) > 0)
+            return mpi_number(names[i]);
     return 1;
 }
 
 int group_join(struct group **out, struct err *err)
 {
     *out = NULL;
-    int patience_s = number("FARE_JOIN");
+    int patience_s = mpi_number("FARE_JOIN");
     if (group_joinable() == 1)
         return 0;
     // MPI itself would end the process, or take it for a single one.
-    if (number("OMPI_COMM_WORLD_SIZE") == 0 && number("SLURM_STEP_NUM_TASKS") > 1 &&
+    if (mpi_number("OMPI_COMM_WORLD_SIZE") == 0 && mpi_number("SLURM_STEP_NUM_TASKS") > 1 &&
         !getenv("PMIX_RANK") && !getenv("PMI_RANK") && !getenv("PMI_FD")) {
         err_set(err, ERR_USAGE, "srun started %d processes, but not for MPI", group_joinable());
         return err_hint(err, "srun --mpi=pmix does; 'srun --mpi=list' shows what this Slurm has");

@@ -58,37 +58,38 @@ static void inside(int in, int out, int stride, int shift, int *from, int *to)
 }
 
 // One cell of the kernel: which outputs it serves in a plane, and from which inputs.
-struct tap {
+struct ref_tap {
     int y_from, y_to, x_from, x_to; // outputs
     int y_shift, x_shift;           // input = output × stride + shift
     int stride;
     int in_width, out_width;
 };
 
-static struct tap tap_at(const struct net_layer *layer, const struct net_shape *in, int ky, int kx)
+static struct ref_tap tap_at(const struct net_layer *layer, const struct net_shape *in, int ky,
+                             int kx)
 {
-    struct tap tap = {.y_shift = ky - layer->pad_top,
-                      .x_shift = kx - layer->pad_left,
-                      .stride = layer->stride,
-                      .in_width = in->dim[2],
-                      .out_width = layer->out.dim[2]};
+    struct ref_tap tap = {.y_shift = ky - layer->pad_top,
+                          .x_shift = kx - layer->pad_left,
+                          .stride = layer->stride,
+                          .in_width = in->dim[2],
+                          .out_width = layer->out.dim[2]};
     inside(in->dim[1], layer->out.dim[1], tap.stride, tap.y_shift, &tap.y_from, &tap.y_to);
     inside(in->dim[2], layer->out.dim[2], tap.stride, tap.x_shift, &tap.x_from, &tap.x_to);
     return tap;
 }
 
 // A row of outputs, and the start of its inputs, for x = 0.
-static int64_t tap_input(const struct tap *tap, int y)
+static int64_t tap_input(const struct ref_tap *tap, int y)
 {
     return (int64_t)(y * tap->stride + tap->y_shift) * tap->in_width + tap->x_shift;
 }
 
-static int64_t tap_output(const struct tap *tap, int y)
+static int64_t tap_output(const struct ref_tap *tap, int y)
 {
     return (int64_t)y * tap->out_width;
 }
 
-static void tap_forward(const struct tap *tap, double w, const double *in, double *out)
+static void tap_forward(const struct ref_tap *tap, double w, const double *in, double *out)
 {
     for (int y = tap->y_from; y < tap->y_to; y++) {
         int64_t from = tap_input(tap, y), to = tap_output(tap, y);
@@ -97,7 +98,7 @@ static void tap_forward(const struct tap *tap, double w, const double *in, doubl
     }
 }
 
-static void tap_to_input(const struct tap *tap, double w, const double *dout, double *din)
+static void tap_to_input(const struct ref_tap *tap, double w, const double *dout, double *din)
 {
     for (int y = tap->y_from; y < tap->y_to; y++) {
         int64_t to = tap_input(tap, y), from = tap_output(tap, y);
@@ -106,7 +107,7 @@ static void tap_to_input(const struct tap *tap, double w, const double *dout, do
     }
 }
 
-static double tap_to_weight(const struct tap *tap, const double *in, const double *dout)
+static double tap_to_weight(const struct ref_tap *tap, const double *in, const double *dout)
 {
     double sum = 0;
     for (int y = tap->y_from; y < tap->y_to; y++) {
@@ -140,7 +141,7 @@ void ref_conv(const struct net_layer *layer, const struct net_shape *in, int64_t
             for (int c = 0; c < in->dim[0]; c++)
                 for (int ky = 0; ky < layer->kernel_h; ky++)
                     for (int kx = 0; kx < layer->kernel_w; kx++) {
-                        struct tap tap = tap_at(layer, in, ky, kx);
+                        struct ref_tap tap = tap_at(layer, in, ky, kx);
                         double weight = (double)w[weight_at(layer, in, o, c, ky, kx)];
                         tap_forward(&tap, weight, x + (i * in->dim[0] + c) * in_plane, to);
                     }
@@ -160,7 +161,7 @@ void ref_conv_back(const struct net_layer *layer, const struct net_shape *in, in
             for (int c = 0; c < in->dim[0]; c++)
                 for (int ky = 0; ky < layer->kernel_h; ky++)
                     for (int kx = 0; kx < layer->kernel_w; kx++) {
-                        struct tap tap = tap_at(layer, in, ky, kx);
+                        struct ref_tap tap = tap_at(layer, in, ky, kx);
                         int64_t at = weight_at(layer, in, o, c, ky, kx);
                         int64_t image = (i * in->dim[0] + c) * in_plane;
                         dw[at] += tap_to_weight(&tap, x + image, from);

@@ -23,7 +23,7 @@ int engine_threads(int wanted)
     return team_set(wanted);
 }
 
-static const struct engine *find(const char *name)
+static const struct engine *find_engine(const char *name)
 {
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
         if (strcmp(engines[i]->name, name) == 0)
@@ -67,7 +67,7 @@ int engine_choose(const char *name, const char *precision, struct engine_options
     options->precision = ENGINE_F32;
     if (precision && find_precision(precision, &options->precision) != 0)
         return err_set(err, ERR_USAGE, "there is no precision '%s'", precision);
-    const struct engine *e = name ? find(name) : find_default(options);
+    const struct engine *e = name ? find_engine(name) : find_default(options);
     if (!e)
         return err_set(err, ERR_USAGE, "there is no engine '%s'", name);
     if (!(e->precisions & 1U << options->precision))
@@ -209,7 +209,8 @@ static int timed(const struct product_work *work, int64_t times, double *each_s,
     return isfinite(seconds) ? 0 : err_set(err, ERR_FAIL, "a matrix product took forever");
 }
 
-static int first(const struct product_work *work, int64_t size, double *each_s, struct err *err)
+static int first_product(const struct product_work *work, int64_t size, double *each_s,
+                         struct err *err)
 {
     TRY(work->prepare(work->context, size, err));
     TRY(timed(work, 1, each_s, err)); // the first one is slower
@@ -217,7 +218,8 @@ static int first(const struct product_work *work, int64_t size, double *each_s, 
 }
 
 // `best_s` holds the time of one product, and may get a better one.
-static int rounds(const struct product_work *work, double round_s, double *best_s, struct err *err)
+static int time_rounds(const struct product_work *work, double round_s, double *best_s,
+                       struct err *err)
 {
     double each_s = *best_s;
     int64_t times = each_s * TIMES < round_s ? TIMES : (int64_t)(round_s / each_s);
@@ -233,11 +235,11 @@ int product_time(const struct product_work *work, struct engine_product *out, st
 {
     out->size = PRODUCT_SIZE_MIN;
     for (;; out->size *= 2) {
-        TRY(first(work, out->size, &out->seconds, err));
+        TRY(first_product(work, out->size, &out->seconds, err));
         if (out->size * 2 > PRODUCT_SIZE_MAX || out->seconds * 8 > ROUND_S)
             break;
     }
-    return rounds(work, ROUND_S, &out->seconds, err);
+    return time_rounds(work, ROUND_S, &out->seconds, err);
 }
 
 int product_time_best(const struct product_work *work, int64_t least, int64_t most,
@@ -245,8 +247,8 @@ int product_time_best(const struct product_work *work, int64_t least, int64_t mo
 {
     double each_s = 0;
     for (int64_t size = least; size <= most && each_s * 8 <= ROUND_S; size *= 2) {
-        TRY(first(work, size, &each_s, err));
-        TRY(rounds(work, SHORT_ROUND_S, &each_s, err));
+        TRY(first_product(work, size, &each_s, err));
+        TRY(time_rounds(work, SHORT_ROUND_S, &each_s, err));
         if (size == least || each_s * pow((double)out->size / (double)size, 3) < out->seconds) {
             out->size = size;
             out->seconds = each_s;

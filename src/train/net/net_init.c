@@ -13,7 +13,7 @@
 
 #define PARALLEL_LEAST 100000 // numbers worth starting threads for
 
-static void fill(float *values, int64_t count, float value)
+static void fill_same(float *values, int64_t count, float value)
 {
     for (int64_t i = 0; i < count; i++)
         values[i] = value;
@@ -119,10 +119,10 @@ int net_init_param(const struct net_param *param, uint64_t seed, float *values, 
     int64_t count = param->count;
     switch (param->init) {
     case NET_ZERO:
-        fill(values, count, 0);
+        fill_same(values, count, 0);
         break;
     case NET_ONE:
-        fill(values, count, 1);
+        fill_same(values, count, 1);
         break;
     case NET_GLOROT:
         fill_uniform(&rng, values, count, glorot_bound(param));
@@ -131,8 +131,8 @@ int net_init_param(const struct net_param *param, uint64_t seed, float *values, 
         fill_uniform(&rng, values, count, 0.05);
         break;
     case NET_LSTM_BIAS: // gates i f g o
-        fill(values, count, 0);
-        fill(values + count / 4, count / 4, 1);
+        fill_same(values, count, 0);
+        fill_same(values + count / 4, count / 4, 1);
         break;
     case NET_NORMAL:
         fill_normal(param, &rng, values);

@@ -84,7 +84,7 @@ const struct workload workload_cnn = {
 // augmentation).
 
 // Two convolutions, the first as wide as the image, a pool and dropout.
-static int block(struct net *net, int x, int filters, const char *first, const char *second)
+static int cifar_block(struct net *net, int x, int filters, const char *first, const char *second)
 {
     struct net_conv conv = {
         .filters = filters, .kernel_h = 3, .kernel_w = 3, .padding = NET_SAME, .relu = true};
@@ -101,8 +101,8 @@ static void cifar_build(struct net *net, const struct data_pair *data,
     (void)options;
     const struct dataset *d = &data->train;
     int x = net_image(net, d->channels, d->height, d->width);
-    x = block(net, x, 32, "n.0", "n.2");
-    x = block(net, x, 64, "n.6", "n.8");
+    x = cifar_block(net, x, 32, "n.0", "n.2");
+    x = cifar_block(net, x, 64, "n.6", "n.8");
     x = net_dense(net, x, 512, true, "n.13");
     x = net_dropout(net, x, 0.5F);
     net_dense(net, x, d->classes, false, "n.16");
@@ -192,12 +192,12 @@ static int chain(struct net *net, int x, const char *branch, const char *text, b
 }
 
 // The name of branch `i` of block `block`.
-struct place {
+struct branch_name {
     char s[32];
 };
-static struct place place(int block, int branch)
+static struct branch_name name_branch(int block, int branch)
 {
-    struct place p;
+    struct branch_name p;
     snprintf(p.s, sizeof p.s, "f.%d.b.%d", block, branch);
     return p;
 }
@@ -206,7 +206,7 @@ static struct place place(int block, int branch)
 static int pooled(struct net *net, int x, int block, int branch, int filters)
 {
     char path[48];
-    snprintf(path, sizeof path, "%s.1", place(block, branch).s);
+    snprintf(path, sizeof path, "%s.1", name_branch(block, branch).s);
     x = net_average_pool(net, x, 3, 1, NET_SAME);
     return conv(net, x, filters, 1, 1, 1, NET_SAME, path);
 }
@@ -217,46 +217,47 @@ static int stem(struct net *net, int x)
     x = conv(net, x, 32, 3, 3, 1, NET_VALID, "f.1");
     x = conv(net, x, 64, 3, 3, 1, NET_SAME, "f.2");
     int a[2] = {net_max_pool(net, x, 3, 2, NET_VALID),
-                chain(net, x, place(3, 1).s, "96 3x3s2V", true)};
+                chain(net, x, name_branch(3, 1).s, "96 3x3s2V", true)};
     x = net_concat(net, a, 2);
-    int b[2] = {chain(net, x, place(4, 0).s, "64 1x1, 96 3x3V", false),
-                chain(net, x, place(4, 1).s, "64 1x1, 64 1x7, 64 7x1, 96 3x3V", false)};
+    int b[2] = {chain(net, x, name_branch(4, 0).s, "64 1x1, 96 3x3V", false),
+                chain(net, x, name_branch(4, 1).s, "64 1x1, 64 1x7, 64 7x1, 96 3x3V", false)};
     x = net_concat(net, b, 2);
-    int c[2] = {chain(net, x, place(5, 0).s, "192 3x3s2V", true),
+    int c[2] = {chain(net, x, name_branch(5, 0).s, "192 3x3s2V", true),
                 net_max_pool(net, x, 3, 2, NET_VALID)};
     return net_concat(net, c, 2);
 }
 
 static int block_a(struct net *net, int x, int n)
 {
-    int b[4] = {chain(net, x, place(n, 0).s, "96 1x1", true),
-                chain(net, x, place(n, 1).s, "64 1x1, 96 3x3", false),
-                chain(net, x, place(n, 2).s, "64 1x1, 96 3x3, 96 3x3", false),
+    int b[4] = {chain(net, x, name_branch(n, 0).s, "96 1x1", true),
+                chain(net, x, name_branch(n, 1).s, "64 1x1, 96 3x3", false),
+                chain(net, x, name_branch(n, 2).s, "64 1x1, 96 3x3, 96 3x3", false),
                 pooled(net, x, n, 3, 96)};
     return net_concat(net, b, 4);
 }
 
 static int reduction_a(struct net *net, int x, int n)
 {
-    int b[3] = {chain(net, x, place(n, 0).s, "384 3x3s2V", true),
-                chain(net, x, place(n, 1).s, "192 1x1, 224 3x3, 256 3x3s2V", false),
+    int b[3] = {chain(net, x, name_branch(n, 0).s, "384 3x3s2V", true),
+                chain(net, x, name_branch(n, 1).s, "192 1x1, 224 3x3, 256 3x3s2V", false),
                 net_max_pool(net, x, 3, 2, NET_VALID)};
     return net_concat(net, b, 3);
 }
 
 static int block_b(struct net *net, int x, int n)
 {
-    int b[4] = {chain(net, x, place(n, 0).s, "384 1x1", true),
-                chain(net, x, place(n, 1).s, "192 1x1, 224 1x7, 256 7x1", false),
-                chain(net, x, place(n, 2).s, "192 1x1, 192 7x1, 224 1x7, 224 7x1, 256 1x7", false),
-                pooled(net, x, n, 3, 128)};
+    int b[4] = {
+        chain(net, x, name_branch(n, 0).s, "384 1x1", true),
+        chain(net, x, name_branch(n, 1).s, "192 1x1, 224 1x7, 256 7x1", false),
+        chain(net, x, name_branch(n, 2).s, "192 1x1, 192 7x1, 224 1x7, 224 7x1, 256 1x7", false),
+        pooled(net, x, n, 3, 128)};
     return net_concat(net, b, 4);
 }
 
 static int reduction_b(struct net *net, int x, int n)
 {
-    int b[3] = {chain(net, x, place(n, 0).s, "192 1x1, 192 3x3s2V", false),
-                chain(net, x, place(n, 1).s, "256 1x1, 256 1x7, 320 7x1, 320 3x3s2V", false),
+    int b[3] = {chain(net, x, name_branch(n, 0).s, "192 1x1, 192 3x3s2V", false),
+                chain(net, x, name_branch(n, 1).s, "256 1x1, 256 1x7, 320 7x1, 320 3x3s2V", false),
                 net_max_pool(net, x, 3, 2, NET_VALID)};
     return net_concat(net, b, 3);
 }
@@ -265,17 +266,18 @@ static int reduction_b(struct net *net, int x, int n)
 static int fork_of(struct net *net, int x, int n, int branch, const char *text, int member)
 {
     char path[64];
-    x = chain(net, x, place(n, branch).s, text, false);
-    snprintf(path, sizeof path, "%s.%d.b.0", place(n, branch).s, member);
+    x = chain(net, x, name_branch(n, branch).s, text, false);
+    snprintf(path, sizeof path, "%s.%d.b.0", name_branch(n, branch).s, member);
     int wide = conv(net, x, 256, 1, 3, 1, NET_SAME, path);
-    snprintf(path, sizeof path, "%s.%d.b.1", place(n, branch).s, member);
+    snprintf(path, sizeof path, "%s.%d.b.1", name_branch(n, branch).s, member);
     int tall = conv(net, x, 256, 3, 1, 1, NET_SAME, path);
     return net_concat(net, (int[2]){wide, tall}, 2);
 }
 
 static int block_c(struct net *net, int x, int n)
 {
-    int b[4] = {chain(net, x, place(n, 0).s, "256 1x1", true), fork_of(net, x, n, 1, "384 1x1", 1),
+    int b[4] = {chain(net, x, name_branch(n, 0).s, "256 1x1", true),
+                fork_of(net, x, n, 1, "384 1x1", 1),
                 fork_of(net, x, n, 2, "384 1x1, 448 3x1, 512 1x3", 3), pooled(net, x, n, 3, 256)};
     return net_concat(net, b, 4);
 }

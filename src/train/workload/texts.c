@@ -100,8 +100,8 @@ const struct workload workload_textgen = {
 #define PROMPT 32 // tokens from the data, for a net with one label per token
 
 // One of the classes, by its odds raised to 1 / temperature.
-static int32_t draw(struct rng *rng, const float *odds, int count, double temperature,
-                    double *weights)
+static int32_t draw_token(struct rng *rng, const float *odds, int count, double temperature,
+                          double *weights)
 {
     double sum = 0;
     for (int i = 0; i < count; i++) {
@@ -128,7 +128,7 @@ static void add_token(struct buf *out, const struct data_pair *data, int32_t tok
         buf_printf(out, "%d ", token);
 }
 
-struct writer {
+struct text_writer {
     const struct data_pair *data;
     int32_t *tokens; // (batch, time): the first sample is the text so far
     float *odds;     // (batch, classes)
@@ -137,7 +137,7 @@ struct writer {
     struct rng rng;
 };
 
-static void start(struct writer *w, uint64_t seed)
+static void start_text(struct text_writer *w, uint64_t seed)
 {
     const struct dataset *set = &w->data->train;
     rng_init(&w->rng, seed);
@@ -146,7 +146,7 @@ static void start(struct writer *w, uint64_t seed)
 }
 
 // The text moves on by one where there is no more space behind it.
-static void append(struct writer *w, int32_t token)
+static void append_token(struct text_writer *w, int32_t token)
 {
     int time = w->data->train.time;
     if (w->filled == time) {
@@ -162,13 +162,13 @@ int workload_generate(const struct engine *engine, struct engine_program *progra
 {
     const struct dataset *set = &data->train;
     size_t samples = (size_t)text->batch;
-    struct writer w = {.data = data};
+    struct text_writer w = {.data = data};
     w.tokens = calloc(samples * (size_t)set->time, sizeof *w.tokens);
     w.odds = calloc(samples * (size_t)set->classes, sizeof *w.odds);
     w.weights = calloc((size_t)set->classes, sizeof *w.weights);
     int rc = w.tokens && w.odds && w.weights ? 0 : err_memory(err);
     if (rc == 0) {
-        start(&w, text->seed);
+        start_text(&w, text->seed);
         for (int i = 0; i < w.filled; i++)
             add_token(out, data, w.tokens[i]);
     }
@@ -178,9 +178,9 @@ int workload_generate(const struct engine *engine, struct engine_program *progra
         rc = engine->predict(program, &sample, w.odds, err);
         if (rc != 0)
             break;
-        int32_t next = draw(&w.rng, w.odds, set->classes, text->temperature, w.weights);
+        int32_t next = draw_token(&w.rng, w.odds, set->classes, text->temperature, w.weights);
         add_token(out, data, next);
-        append(&w, next);
+        append_token(&w, next);
     }
     if (rc == 0)
         rc = buf_check(out, err);
@@ -214,7 +214,7 @@ static const char *name_in(char *name, size_t size, int block, const char *part)
     return name;
 }
 
-static int add_block(struct net *net, int x, int block, const struct gpt2_size *size)
+static int gpt2_block(struct net *net, int x, int block, const struct gpt2_size *size)
 {
     char name[NET_NAME_BYTES];
     float end = NET_DEVIATION / sqrtf(2 * (float)size->layers); // of what the residual path adds
@@ -239,7 +239,7 @@ void gpt2_build(struct net *net, const struct gpt2_size *size, int context, int 
     int words = net_embedding(net, tokens, size->width, "transformer.wte");
     int x = net_position(net, words, rows, "transformer.wpe");
     for (int i = 0; i < size->layers; i++)
-        x = add_block(net, x, i, size);
+        x = gpt2_block(net, x, i, size);
     x = net_layer_norm(net, x, EPSILON, "transformer.ln_f");
     net_tied_head(net, x, words, "lm_head");
     net_set_loss(net, NET_SOFTMAX);

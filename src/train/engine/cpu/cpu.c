@@ -126,7 +126,7 @@ static int64_t samples_at_a_time(const struct engine_program *program)
     return part < batch ? part : batch;
 }
 
-static int build(struct engine_program *program, const struct net *net, struct err *err)
+static int build_program(struct engine_program *program, const struct net *net, struct err *err)
 {
     TRY(recipe_check(&program->recipe, net, err));
     TRY(copy_net(program, net, err));
@@ -175,7 +175,7 @@ static int cpu_compile(const struct net *net, const struct recipe *recipe,
     program->threads = team_set(options->threads);
     program->group = group_place(options->group).size > 1 ? options->group : NULL;
     program->batch = group_share_most(program->group, recipe->batch);
-    int rc = build(program, net, err);
+    int rc = build_program(program, net, err);
     if (rc != 0) {
         err_context(err, "net '%s'", net->name);
         cpu_release(program);

@@ -31,7 +31,7 @@ static const char *status_words(dnnl_status_t status)
     }
 }
 
-static int failed(struct err *err, const char *what, const char *call, dnnl_status_t status)
+static int dnn_failed(struct err *err, const char *what, const char *call, dnnl_status_t status)
 {
     if (status == dnnl_out_of_memory)
         return err_memory(err);
@@ -44,7 +44,7 @@ static int failed(struct err *err, const char *what, const char *call, dnnl_stat
     do {                                                                                           \
         dnnl_status_t call_status = api.call;                                                      \
         if (call_status != dnnl_success)                                                           \
-            return failed(err, what, "dnnl_" #call, call_status);                                  \
+            return dnn_failed(err, what, "dnnl_" #call, call_status);                              \
     } while (0)
 
 // ---- opening ----
@@ -236,8 +236,9 @@ static int make_attr(dnnl_primitive_attr_t *attr, enum form form, struct err *er
     if (status == dnnl_success)
         status = api.primitive_attr_set_post_ops(*attr, ops);
     api.post_ops_destroy(ops);
-    return status == dnnl_success ? 0
-                                  : failed(err, NULL, "dnnl_primitive_attr_set_post_ops", status);
+    return status == dnnl_success
+               ? 0
+               : dnn_failed(err, NULL, "dnnl_primitive_attr_set_post_ops", status);
 }
 
 static int make_desc(struct dnn_primitive *p, const char *what, const_dnnl_op_desc_t op,
@@ -251,7 +252,7 @@ static int make_desc(struct dnn_primitive *p, const char *what, const_dnnl_op_de
             api.primitive_desc_create(&p->desc, op, attr, engine, hint ? hint->desc : NULL);
         if (status != dnnl_success) {
             p->desc = NULL;
-            rc = failed(err, what, "dnnl_primitive_desc_create", status);
+            rc = dnn_failed(err, what, "dnnl_primitive_desc_create", status);
         }
     }
     if (attr)

@@ -152,7 +152,7 @@ static void list_rates(struct embedding *e)
         e->rates[t] = t < e->rate_count - RATES_STEADY ? (float)adam_rate(e, t) : e->rate;
 }
 
-static float *allocate(int64_t rows, int64_t units)
+static float *embedding_floats(int64_t rows, int64_t units)
 {
     return (uint64_t)rows > SIZE_MAX / sizeof(float) / (uint64_t)units
                ? NULL
@@ -170,7 +170,7 @@ static int new_lazy(struct embedding *e, double steady, struct err *err)
                             .beta2_rest = (float)(1 - (double)r->beta2),
                             .epsilon = r->epsilon};
     e->done = calloc((size_t)e->vocabulary, sizeof *e->done);
-    e->rates = allocate(e->rate_count, 1);
+    e->rates = embedding_floats(e->rate_count, 1);
     if (!e->done || !e->rates)
         return err_memory(err);
     list_rates(e);
@@ -186,7 +186,7 @@ static int new_united(struct embedding *e, struct err *err)
     e->mine = calloc((size_t)e->positions + 1, sizeof *e->mine);
     e->all = calloc((size_t)e->ranks * ((size_t)e->positions + 1), sizeof *e->all);
     e->tokens = calloc((size_t)most, sizeof *e->tokens);
-    e->united_grad = allocate(most < e->vocabulary ? most : e->vocabulary, e->units);
+    e->united_grad = embedding_floats(most < e->vocabulary ? most : e->vocabulary, e->units);
     return e->mine && e->all && e->tokens && e->united_grad ? 0 : err_memory(err);
 }
 
@@ -209,13 +209,13 @@ int embedding_new(const struct embedding_spec *spec, struct embedding **out, str
     if (rc != 0)
         goto out;
     const int64_t rows = (e->vocabulary + CHUNK_ROWS - 1) / CHUNK_ROWS * CHUNK_ROWS;
-    bool all =
-        (e->table = allocate(rows, e->units)) && (e->grad = allocate(e->positions, e->units));
+    bool all = (e->table = embedding_floats(rows, e->units)) &&
+               (e->grad = embedding_floats(e->positions, e->units));
     for (int i = 0; i < recipe_states(&e->recipe); i++)
-        all = all && (e->state[i] = allocate(rows, e->units));
+        all = all && (e->state[i] = embedding_floats(rows, e->units));
     if (!e->lazy) {
         e->threads_max = team_size();
-        all = all && (e->chunk = allocate((int64_t)e->threads_max * CHUNK_ROWS, e->units));
+        all = all && (e->chunk = embedding_floats((int64_t)e->threads_max * CHUNK_ROWS, e->units));
     }
     rc = !all ? err_memory(err) : e->lazy ? new_lazy(e, steady, err) : 0;
     e->ranks = spec->ranks;
@@ -356,7 +356,7 @@ float *embedding_grad(struct embedding *e)
     return e->grad;
 }
 
-struct copying {
+struct embedding_copying {
     struct embedding *e;
     float *out;
     const float *dout;
@@ -364,7 +364,7 @@ struct copying {
 
 static void forward_part(void *copying, int thread, int threads)
 {
-    const struct copying *c = copying;
+    const struct embedding_copying *c = copying;
     const struct embedding *e = c->e;
     const size_t bytes = (size_t)e->units * sizeof(float);
     int64_t from, to;
@@ -377,12 +377,12 @@ static void forward_part(void *copying, int thread, int threads)
 
 void embedding_forward(struct embedding *e, float *out)
 {
-    team_run(forward_part, &(struct copying){.e = e, .out = out});
+    team_run(forward_part, &(struct embedding_copying){.e = e, .out = out});
 }
 
 static void backward_part(void *copying, int thread, int threads)
 {
-    const struct copying *c = copying;
+    const struct embedding_copying *c = copying;
     const struct groups *groups = &c->e->groups;
     const int64_t units = c->e->units;
     for (int64_t g = thread; g < groups->distinct; g += threads) {
@@ -396,7 +396,7 @@ static void backward_part(void *copying, int thread, int threads)
 
 void embedding_backward(struct embedding *e, const float *dout)
 {
-    team_run(backward_part, &(struct copying){.e = e, .dout = dout});
+    team_run(backward_part, &(struct embedding_copying){.e = e, .dout = dout});
 }
 
 // Every rank lists the tokens of all of them in the same order, and they sum the rows of those.

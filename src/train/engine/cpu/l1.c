@@ -13,19 +13,19 @@
 #define PACK_FLOATS (1 << 20) // about the size of a thread's packed part of a
 
 // What one thread packs and sums into.
-struct work {
+struct l1_work {
     float *a;     // (rows / l1_rows panels, dim, l1_rows)
     float *b;     // (DIM_BLOCK, l1_cols): one panel
     float *tile;  // (l1_rows, l1_cols)
     double *sums; // (rows, l1_cols); only where the dimension is longer than a block
 };
 
-struct job {
+struct l1_job {
     const struct kernels *k;
     const float *a, *b;
     int64_t n, m, dim, rows; // rows: of a, packed at a time
     float *out;
-    struct work *work; // (threads)
+    struct l1_work *work; // (threads)
 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -35,8 +35,8 @@ static int64_t least(int64_t a, int64_t b)
 
 // Vectors [from, to) in panels of `width`: the same element of each of them in turn. What fills the
 // last panel is zero.
-static void pack(const float *vectors, int64_t stride, int64_t from, int64_t to, int64_t dim,
-                 int64_t width, float *packed)
+static void l1_pack(const float *vectors, int64_t stride, int64_t from, int64_t to, int64_t dim,
+                    int64_t width, float *packed)
 {
     for (int64_t panel = from; panel < to; panel += width, packed += width * dim) {
         int64_t have = least(width, to - panel);
@@ -63,8 +63,8 @@ static void write_past_cache(float *to, const float *from, int64_t count)
 }
 
 // Hands a tile on: to its place in out, or to the sums where more elements follow.
-static void put(const struct job *job, struct work *work, int64_t row, int64_t base, int64_t col,
-                int64_t rows, int64_t cols, int64_t k0)
+static void l1_put(const struct l1_job *job, struct l1_work *work, int64_t row, int64_t base,
+                   int64_t col, int64_t rows, int64_t cols, int64_t k0)
 {
     const int width = job->k->l1_cols;
     const int last = k0 + DIM_BLOCK >= job->dim;
@@ -85,17 +85,17 @@ static void put(const struct job *job, struct work *work, int64_t row, int64_t b
 }
 
 // All pairs of rows [from, to) of a, which are packed, and the panel of b from `col` on.
-static void one_panel(const struct job *job, struct work *work, int64_t from, int64_t to,
+static void one_panel(const struct l1_job *job, struct l1_work *work, int64_t from, int64_t to,
                       int64_t col, int64_t col_end)
 {
     const struct kernels *k = job->k;
     int64_t cols = least(k->l1_cols, col_end - col);
     for (int64_t k0 = 0; k0 < job->dim; k0 += DIM_BLOCK) {
         int64_t dim = least(DIM_BLOCK, job->dim - k0);
-        pack(job->b + k0, job->dim, col, col + cols, dim, k->l1_cols, work->b);
+        l1_pack(job->b + k0, job->dim, col, col + cols, dim, k->l1_cols, work->b);
         for (int64_t row = from; row < to; row += k->l1_rows) {
             k->l1(work->a + (row - from) * job->dim + k0 * k->l1_rows, work->b, dim, work->tile);
-            put(job, work, row, from, col, least(k->l1_rows, to - row), cols, k0);
+            l1_put(job, work, row, from, col, least(k->l1_rows, to - row), cols, k0);
         }
     }
 }
@@ -103,9 +103,9 @@ static void one_panel(const struct job *job, struct work *work, int64_t from, in
 // Each thread has a part of the longer side, and packs for itself: no thread waits for another.
 static void distances(void *job_, int thread, int threads)
 {
-    const struct job *job = job_;
+    const struct l1_job *job = job_;
     const struct kernels *k = job->k;
-    struct work *work = &job->work[thread];
+    struct l1_work *work = &job->work[thread];
     int64_t row = 0, row_end = job->n, col = 0, col_end = job->m;
     if (job->n >= job->m)
         team_part(job->n, k->l1_rows, thread, threads, &row, &row_end);
@@ -113,7 +113,7 @@ static void distances(void *job_, int thread, int threads)
         team_part(job->m, k->l1_cols, thread, threads, &col, &col_end);
     for (int64_t from = row; from < row_end; from += job->rows) {
         int64_t to = least(from + job->rows, row_end);
-        pack(job->a, job->dim, from, to, job->dim, k->l1_rows, work->a);
+        l1_pack(job->a, job->dim, from, to, job->dim, k->l1_rows, work->a);
         for (int64_t at = col; at < col_end; at += k->l1_cols)
             one_panel(job, work, from, to, at, col_end);
     }
@@ -129,7 +129,7 @@ static void *alloc_lines(size_t count, size_t size)
 int l1_distances(const float *a, const float *b, int64_t n, int64_t m, int64_t dim, float *out,
                  struct err *err)
 {
-    struct job job = {.k = kernels(), .a = a, .b = b, .n = n, .m = m, .dim = dim, .out = out};
+    struct l1_job job = {.k = kernels(), .a = a, .b = b, .n = n, .m = m, .dim = dim, .out = out};
     const int threads = team_size();
     const int64_t height = job.k->l1_rows, width = job.k->l1_cols;
     int64_t rows = PACK_FLOATS / dim < 4 * height ? 4 * height : PACK_FLOATS / dim;
@@ -137,7 +137,7 @@ int l1_distances(const float *a, const float *b, int64_t n, int64_t m, int64_t d
     job.work = calloc((size_t)threads, sizeof *job.work);
     int rc = job.work ? 0 : err_memory(err);
     for (int i = 0; rc == 0 && i < threads; i++) {
-        struct work *w = &job.work[i];
+        struct l1_work *w = &job.work[i];
         w->a = alloc_lines((size_t)job.rows * (size_t)dim, sizeof *w->a);
         w->b = alloc_lines((size_t)(least(dim, DIM_BLOCK) * width), sizeof *w->b);
         w->tile = alloc_lines((size_t)(height * width), sizeof *w->tile);

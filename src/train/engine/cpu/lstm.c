@@ -294,7 +294,7 @@ static void share_of(const struct lstm *l, int way, int thread, int threads, int
     *end = last < 0 ? 0 : last < threads ? last : threads;
 }
 
-static int time_of(const struct lstm *l, int way, int64_t step)
+static int lstm_time(const struct lstm *l, int way, int64_t step)
 {
     return (int)(way ? l->spec.time - 1 - step : step);
 }
@@ -362,7 +362,7 @@ static void recur(void *pass, int thread, int threads)
                 .a = {cell.h - (step ? l->step * l->count * l->h : 0), l->h, 1},
                 .b = {way->w_hh, KERNELS_PANEL, l->h * KERNELS_PANEL},
                 .start = {l->product + w * 4 * l->h, l->z,
-                          p->of + from * l->spec.time + time_of(l, w, step), l->spec.time},
+                          p->of + from * l->spec.time + lstm_time(l, w, step), l->spec.time},
                 .c = {cell.gates, 4 * l->h}});
             p->k->lstm_forward(&cell);
         }
@@ -433,7 +433,7 @@ static void part_sums(const struct lstm_pass *p, int w, int thread, int64_t from
         memset(sums + i * l->z, 0, (size_t)width * sizeof *sums);
     for (int64_t step = 0; step < l->spec.time; step++)
         for (int64_t row = from; row < to; row++)
-            p->k->add(sums + p->groups->of[row * l->spec.time + time_of(l, w, step)] * l->z,
+            p->k->add(sums + p->groups->of[row * l->spec.time + lstm_time(l, w, step)] * l->z,
                       l->way[w].gates + (step * l->count + row) * width, width);
 }
 
@@ -478,7 +478,7 @@ static void sum_input(const struct lstm_pass *p, int w, int64_t input)
     float *to = l->sums + input * l->z + w * width;
     for (int64_t i = first; i < last; i++) {
         int64_t position = g ? g->where[i] : i;
-        int64_t row = time_of(l, w, position % time) * l->count + position / time;
+        int64_t row = lstm_time(l, w, position % time) * l->count + position / time;
         const float *from = l->way[w].gates + row * width;
         if (i == first)
             memcpy(to, from, (size_t)width * sizeof *to);
@@ -505,7 +505,7 @@ static int64_t input_at(const struct lstm_pass *p, int thread, int threads)
     return low;
 }
 
-static void sum(void *pass, int thread, int threads)
+static void sum_inputs(void *pass, int thread, int threads)
 {
     const struct lstm_pass *p = pass;
     unsigned int before = kernels_flush_begin();
@@ -598,7 +598,7 @@ static void add_parts(const struct lstm_pass *p, int64_t from, int64_t to, int t
     }
 }
 
-static void weights(void *pass, int thread, int threads)
+static void learn_weights_of(void *pass, int thread, int threads)
 {
     const struct lstm_pass *p = pass;
     struct lstm *l = p->l;
@@ -649,8 +649,8 @@ void lstm_backward(struct lstm *l, const float *dout, const struct lstm_grads gr
     p.split = l->parts > 0 && l->parts == team_size();
     team_run(recur_back, &p);
     if (!p.split || !l->sum_parts)
-        team_run(sum, &p);
+        team_run(sum_inputs, &p);
     if (p.dinput)
         team_run(input_back, &p);
-    team_run(weights, &p);
+    team_run(learn_weights_of, &p);
 }

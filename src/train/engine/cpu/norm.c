@@ -21,29 +21,29 @@ struct norm {
     int64_t samples;                                      // of all ranks
 };
 
-struct job {
+struct norm_job {
     struct norm *norm;
     const struct pass *pass;
-    void (*each)(const struct job *job, int64_t task);
+    void (*each)(const struct norm_job *job, int64_t task);
 };
 
-static void work(void *job_, int thread, int threads)
+static void norm_work(void *job_, int thread, int threads)
 {
-    const struct job *job = job_;
+    const struct norm_job *job = job_;
     int64_t from, to, tasks = job->norm->channels / job->norm->op.plan->block * job->norm->parts;
     team_part(tasks, 1, thread, threads, &from, &to);
     for (int64_t task = from; task < to; task++)
         job->each(job, task);
 }
 
-static void run(struct job *job, void (*each)(const struct job *, int64_t))
+static void norm_run(struct norm_job *job, void (*each)(const struct norm_job *, int64_t))
 {
     job->each = each;
-    team_run(work, job);
+    team_run(norm_work, job);
 }
 
 // A task is one block of channels in one part of the samples.
-static struct pass_norm task_of(const struct job *job, int64_t task, bool back)
+static struct pass_norm task_of(const struct norm_job *job, int64_t task, bool back)
 {
     const struct norm *norm = job->norm;
     const struct op *op = &norm->op;
@@ -113,7 +113,7 @@ static double numbers(const struct norm *norm)
 
 // ---- forward ----
 
-static void mean_of(const struct norm *norm, int c)
+static void norm_mean(const struct norm *norm, int c)
 {
     norm->mean[c] = (float)(total(norm, 0, c) / numbers(norm));
 }
@@ -142,19 +142,19 @@ static void variance_of(const struct norm *norm, int c)
     running[c] = mixed(decay, running[c], squares / (count > 1 ? count - 1 : 1));
 }
 
-static void sum_task(const struct job *job, int64_t task)
+static void sum_task(const struct norm_job *job, int64_t task)
 {
     struct pass_norm n = task_of(job, task, false);
     job->norm->op.plan->passes->norm_sum(&n, sums_of(job->norm, 0, task));
 }
 
-static void squares_task(const struct job *job, int64_t task)
+static void squares_task(const struct norm_job *job, int64_t task)
 {
     struct pass_norm n = task_of(job, task, false);
     job->norm->op.plan->passes->norm_squares(&n, sums_of(job->norm, 0, task));
 }
 
-static void apply_task(const struct job *job, int64_t task)
+static void apply_task(const struct norm_job *job, int64_t task)
 {
     struct pass_norm n = task_of(job, task, false);
     job->norm->op.plan->passes->norm_apply(&n);
@@ -168,10 +168,10 @@ static void for_channels(const struct norm *norm, int64_t block,
         each(norm, c);
 }
 
-static void train_task(const struct job *job, int64_t block)
+static void train_task(const struct norm_job *job, int64_t block)
 {
     sum_task(job, block);
-    for_channels(job->norm, block, mean_of);
+    for_channels(job->norm, block, norm_mean);
     squares_task(job, block);
     for_channels(job->norm, block, variance_of);
     apply_task(job, block);
@@ -190,38 +190,38 @@ static void take_running(const struct norm *norm, int c)
 }
 
 // A rank without samples learns the mean and the variance all the same.
-static int forward(struct op *op, const struct pass *pass, struct err *err)
+static int norm_forward(struct op *op, const struct pass *pass, struct err *err)
 {
     struct norm *norm = (struct norm *)op;
-    struct job job = {norm, pass, NULL};
+    struct norm_job job = {norm, pass, NULL};
     bool some = pass->batch->count > 0;
     norm->together = pass->training && pass->group;
     norm->samples = norm->together ? pass->all : op->plan->batch;
     if (!pass->training) {
         for_all_channels(norm, take_running);
-        run(&job, apply_task);
+        norm_run(&job, apply_task);
         return 0;
     }
     if (!norm->together && norm->parts == 1) {
-        run(&job, train_task);
+        norm_run(&job, train_task);
         return 0;
     }
     if (some)
-        run(&job, sum_task);
+        norm_run(&job, sum_task);
     TRY(sum_ranks(norm, pass, 1, err));
-    for_all_channels(norm, mean_of);
+    for_all_channels(norm, norm_mean);
     if (some)
-        run(&job, squares_task);
+        norm_run(&job, squares_task);
     TRY(sum_ranks(norm, pass, 1, err));
     for_all_channels(norm, variance_of);
     if (some)
-        run(&job, apply_task);
+        norm_run(&job, apply_task);
     return 0;
 }
 
 // ---- backward ----
 
-static void back_sums_task(const struct job *job, int64_t task)
+static void back_sums_task(const struct norm_job *job, int64_t task)
 {
     struct pass_norm n = task_of(job, task, true);
     job->norm->op.plan->passes->norm_back_sums(&n, sums_of(job->norm, 0, task),
@@ -250,13 +250,13 @@ static void take_sums(const struct norm *norm, int c)
     take_level(norm, c);
 }
 
-static void back_task(const struct job *job, int64_t task)
+static void back_task(const struct norm_job *job, int64_t task)
 {
     struct pass_norm n = task_of(job, task, true);
     job->norm->op.plan->passes->norm_back(&n);
 }
 
-static void whole_back_task(const struct job *job, int64_t block)
+static void whole_back_task(const struct norm_job *job, int64_t block)
 {
     back_sums_task(job, block);
     for_channels(job->norm, block, take_sums);
@@ -264,29 +264,29 @@ static void whole_back_task(const struct job *job, int64_t block)
         back_task(job, block);
 }
 
-static int backward(struct op *op, const struct pass *pass, struct err *err)
+static int norm_backward(struct op *op, const struct pass *pass, struct err *err)
 {
     struct norm *norm = (struct norm *)op;
-    struct job job = {norm, pass, NULL};
+    struct norm_job job = {norm, pass, NULL};
     bool some = pass->batch->count > 0;
     if (!norm->together && norm->parts == 1) {
-        run(&job, whole_back_task);
+        norm_run(&job, whole_back_task);
         return 0;
     }
     if (some) {
-        run(&job, back_sums_task);
+        norm_run(&job, back_sums_task);
         for_all_channels(norm, take_gradients);
     }
     TRY(sum_ranks(norm, pass, 2, err));
     for_all_channels(norm, take_level);
     if (some && plan_wants_input(op, pass, 0))
-        run(&job, back_task);
+        norm_run(&job, back_task);
     return 0;
 }
 
 // ---- making ----
 
-static void release(struct op *op)
+static void norm_release(struct op *op)
 {
     struct norm *norm = (struct norm *)op;
     free(norm->mean);
@@ -300,7 +300,7 @@ static void release(struct op *op)
     free(norm->totals);
 }
 
-static int allocate(struct norm *norm, struct err *err)
+static int norm_allocate(struct norm *norm, struct err *err)
 {
     float **arrays[] = {&norm->mean, &norm->inverse, &norm->scale,
                         &norm->bias, &norm->level,   &norm->slope};
@@ -315,7 +315,7 @@ static int allocate(struct norm *norm, struct err *err)
     return norm->totals ? 0 : err_memory(err);
 }
 
-static int make(struct op *op, struct err *err)
+static int norm_make(struct op *op, struct err *err)
 {
     struct norm *norm = (struct norm *)op;
     struct plan *plan = op->plan;
@@ -327,12 +327,12 @@ static int make(struct op *op, struct err *err)
     for (int i = 0; i < 4; i++)
         params_pad(plan->params, op->layer->first_param + i, norm->channels);
     plan_needs_out(plan, op->layer->inputs[0], op->number, PLAN_BACKWARD);
-    return allocate(norm, err);
+    return norm_allocate(norm, err);
 }
 
 const struct op_class norm_class = {.size = sizeof(struct norm),
-                                    .make = make,
-                                    .forward = forward,
-                                    .backward = backward,
-                                    .release = release,
+                                    .make = norm_make,
+                                    .forward = norm_forward,
+                                    .backward = norm_backward,
+                                    .release = norm_release,
                                     .talks = true};

@@ -90,7 +90,7 @@ void params_pad(struct params *params, int index, int64_t numbers)
 }
 
 // Calls move(engine's number, net's number) for all numbers of a slot in a chosen layout.
-static void convert(const struct slot *slot, float *own, float *net, bool to_net)
+static void convert_layout(const struct slot *slot, float *own, float *net, bool to_net)
 {
     int64_t dim[4] = {1, 1, 1, 1};
     const int64_t zero = 0, *place[4] = {&zero, &zero, &zero, &zero}, *next = slot->places;
@@ -171,7 +171,7 @@ int params_start(struct params *params, uint64_t seed, struct err *err)
                                     : slot->value;
         TRY(net_init_param(&slot->param, seed, to, err));
         if (slot->chosen)
-            convert(slot, slot->value, values, false);
+            convert_layout(slot, slot->value, values, false);
     }
     params->version++;
     params_reset_states(params);
@@ -202,7 +202,7 @@ static void move(struct params *params, int index, float *values, bool to_net)
             state < 0 ? embedding_table(slot->embedding) : embedding_state(slot->embedding, state);
     params->version += !to_net;
     if (slot->chosen)
-        convert(slot, own, values, to_net);
+        convert_layout(slot, own, values, to_net);
     else if (to_net)
         memcpy(values, own, (size_t)slot->param.count * sizeof *values);
     else

@@ -73,7 +73,7 @@ static bool is_tied(const struct plan *plan, int number)
     return plan->layers[plan->layer_count - 1].tied == number;
 }
 
-static void describe(struct plan *plan, int number)
+static void describe_value(struct plan *plan, int number)
 {
     const struct net_layer *layer = &plan->layers[number];
     struct value *value = &plan->values[number];
@@ -282,7 +282,7 @@ static int make_buffers(struct plan *plan, struct err *err)
 // ---- making ----
 
 // Null: nothing to compute.
-static const struct op_class *class_of(const struct plan *plan, int number)
+static const struct op_class *op_class_of(const struct plan *plan, int number)
 {
     switch (plan->layers[number].op) {
     case NET_IMAGE:
@@ -331,7 +331,7 @@ static const struct op_class *class_of(const struct plan *plan, int number)
 
 static int make_op(struct plan *plan, int number, struct err *err)
 {
-    const struct op_class *class = class_of(plan, number);
+    const struct op_class *class = op_class_of(plan, number);
     if (!class)
         return 0;
     struct op *op = calloc(1, class->size);
@@ -377,7 +377,7 @@ int plan_init(struct plan *plan, const struct plan_spec *spec, struct err *err)
     }
     count_readers(plan);
     for (int i = 0; i < plan->layer_count; i++)
-        describe(plan, i);
+        describe_value(plan, i);
     share_slices(plan);
     share_in_place(plan);
     common_spans(plan);

@@ -84,7 +84,7 @@ struct lstm_op {
     float *sum;     // the gradient before it is added to others'; or null
 };
 
-static void pack(struct lstm_op *op)
+static void pack_lstm(struct lstm_op *op)
 {
     const struct params *params = op->op.plan->params;
     struct lstm_weights weights[2] = {0};
@@ -102,7 +102,7 @@ static int lstm_op_forward(struct op *op, const struct pass *pass, struct err *e
 {
     (void)err;
     struct lstm_op *lstm = (struct lstm_op *)op;
-    pack(lstm);
+    pack_lstm(lstm);
     lstm_forward(lstm->lstm, plan_input(op, 0)->out, pass->batch->tokens, pass->batch->count,
                  plan_output(op)->out);
     clear_rest(op, pass);

@@ -69,14 +69,14 @@ int team_size(void)
     return size;
 }
 
-struct job {
+struct team_job {
     void (*work)(void *context, int thread, int threads);
     void *context;
 };
 
 static void run_job(void *job_)
 {
-    const struct job *job = job_;
+    const struct team_job *job = job_;
     job->work(job->context, gomp.omp_get_thread_num(), gomp.omp_get_num_threads());
 }
 
@@ -86,7 +86,7 @@ void team_run(void (*work)(void *context, int thread, int threads), void *contex
         work(context, 0, 1);
         return;
     }
-    struct job job = {work, context};
+    struct team_job job = {work, context};
     gomp.GOMP_parallel(run_job, &job, (unsigned int)size, 0);
 }
 

@@ -10,15 +10,15 @@
 #include "train/engine/cpu/team.h"
 
 // What must be the same at all ranks.
-struct layout {
+struct rank_layout {
     char hash[SHA256_HEX_BYTES];
     char kernels[32];
     int threads;
 };
 
-static struct layout layout_of(const struct params *params)
+static struct rank_layout layout_of(const struct params *params)
 {
-    struct layout layout;
+    struct rank_layout layout;
     memset(&layout, 0, sizeof layout);
     snprintf(layout.kernels, sizeof layout.kernels, "%s", kernels()->name);
     layout.threads = team_size();
@@ -44,8 +44,8 @@ int together_check(struct group *group, const struct params *params, struct err 
     int size = group_place(group).size;
     if (size == 1)
         return 0;
-    struct layout mine = layout_of(params);
-    SCOPED(free_pointer) struct layout *all = calloc((size_t)size, sizeof *all);
+    struct rank_layout mine = layout_of(params);
+    SCOPED(free_pointer) struct rank_layout *all = calloc((size_t)size, sizeof *all);
     int rc = all ? group_gather(group, &mine, sizeof mine, all, err) : err_memory(err);
     for (int i = 1; rc == 0 && i < size; i++)
         if (memcmp(&all[i], &all[0], sizeof *all) != 0) {

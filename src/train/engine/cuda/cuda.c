@@ -125,7 +125,7 @@ static int bind_lists(struct gpu_context *gpu, struct gpu_plan *plan, struct err
     return 0;
 }
 
-static int build(struct engine_program *program, const struct net *net, struct err *err)
+static int build_program(struct engine_program *program, const struct net *net, struct err *err)
 {
     size_t count = (size_t)net->layer_count;
     struct group *group = program->options.group;
@@ -174,7 +174,7 @@ static int build(struct engine_program *program, const struct net *net, struct e
 
 static int cuda_set_stage(struct engine_program *program, int stage, struct err *err);
 
-static int refuse(const struct net *net, const struct recipe *recipe, struct err *err)
+static int refuse_net(const struct net *net, const struct recipe *recipe, struct err *err)
 {
     bool text = text_net(net->layers, net->layer_count),
          adamw = recipe->optimizer == OPTIMIZER_ADAMW;
@@ -199,13 +199,13 @@ static int cuda_compile(const struct net *net, const struct recipe *recipe,
 {
     *out = NULL;
     TRY(net_check(net, err));
-    TRY(refuse(net, recipe, err));
+    TRY(refuse_net(net, recipe, err));
     struct engine_program *program = calloc(1, sizeof *program);
     if (!program)
         return err_memory(err);
     program->recipe = *recipe;
     program->options = *options;
-    int rc = build(program, net, err);
+    int rc = build_program(program, net, err);
     if (rc == 0)
         rc = cuda_set_stage(program, 0, err);
     if (rc != 0) {

@@ -35,7 +35,7 @@ static struct opened {
     struct modules modules;
 } opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static int failed(const struct libcuda *api, int code, const char *call, struct err *err)
+static int cuda_failed(const struct libcuda *api, int code, const char *call, struct err *err)
 {
     const char *name = NULL, *words = NULL;
     if (!api->cuGetErrorName || api->cuGetErrorName(code, &name) != 0 || !name)
@@ -48,7 +48,7 @@ static int failed(const struct libcuda *api, int code, const char *call, struct 
 
 int cuda_check(const struct libcuda *api, int code, const char *call, struct err *err)
 {
-    return code == 0 ? 0 : failed(api, code, call, err);
+    return code == 0 ? 0 : cuda_failed(api, code, call, err);
 }
 
 // ---- opening ----
@@ -135,7 +135,7 @@ static int open_gpu(struct opened *o, int number, struct err *err)
     if (code == CUDA_NO_DEVICE || code == CUDA_STUB_LIBRARY || (code == 0 && count == 0))
         return err_set(err, ERR_MISSING, "the NVIDIA driver shows no GPU to this process");
     if (code != 0)
-        return failed(&o->api, code, "cuInit", err);
+        return cuda_failed(&o->api, code, "cuInit", err);
     // Slurm may show each process its own GPU alone.
     if (count == 1)
         number = 0;
@@ -351,7 +351,7 @@ static int new_piece(struct cuda *cuda, size_t bytes, struct err *err)
     if (code == CUDA_OUT_OF_MEMORY)
         return out_of_memory(cuda, (int64_t)bytes, err);
     if (code != 0)
-        return failed(&cuda->api, code, "cuMemAlloc", err);
+        return cuda_failed(&cuda->api, code, "cuMemAlloc", err);
     piece.next = piece.at;
     cuda->pieces[cuda->piece_count++] = piece;
     cuda->allocated += bytes;

@@ -46,8 +46,9 @@ static int add_wait(const struct graph_builder *b, int count, int node)
     return count + 1;
 }
 
-static int add_sum(struct cuda *cuda, struct graph *graph, void **node, const struct launch *launch,
-                   void *const *waits, int count, struct err *err)
+static int graph_add_sum(struct cuda *cuda, struct graph *graph, void **node,
+                         const struct launch *launch, void *const *waits, int count,
+                         struct err *err)
 {
     void *sum;
     if (!cuda->nccl)
@@ -85,7 +86,7 @@ static int add_node(struct cuda *cuda, struct graph *graph, struct graph_builder
                     struct err *err)
 {
     int rc = launch->sum_count > 0
-                 ? add_sum(cuda, graph, &b->nodes[b->count], launch, waits, count, err)
+                 ? graph_add_sum(cuda, graph, &b->nodes[b->count], launch, waits, count, err)
                  : add_kernel(cuda, graph, b, launch, waits, count, err);
     b->leaf[b->count] = true;
     b->forked[b->count] = forked;

@@ -46,7 +46,7 @@ static unsigned shared_bytes(const struct gpu_context *gpu)
 
 // ---- where passes are calculated ----
 
-struct place {
+struct l1_place {
     struct gpu_context *gpu;
     int64_t n, m, pitch; // what the memory is for; 0: there is none yet
     int64_t rows;        // of the result, on the GPU at once
@@ -56,7 +56,7 @@ struct place {
 };
 
 // Kept from host_alloc() to host_free(): for all passes.
-static struct place held;
+static struct l1_place held;
 
 static void *host_alloc(const struct engine_options *options, int64_t bytes)
 {
@@ -70,18 +70,18 @@ static void *host_alloc(const struct engine_options *options, int64_t bytes)
 static void host_free(void)
 {
     gpu_close(held.gpu);
-    held = (struct place){0};
+    held = (struct l1_place){0};
 }
 
-static int acquire(const struct engine_options *options, struct place *own, struct place **out,
-                   struct err *err)
+static int l1_acquire(const struct engine_options *options, struct l1_place *own,
+                      struct l1_place **out, struct err *err)
 {
-    *own = (struct place){0};
+    *own = (struct l1_place){0};
     *out = held.gpu ? &held : own;
     return held.gpu ? 0 : gpu_open(&cuda_driver, options->precision, &own->gpu, err);
 }
 
-static int make_room(struct place *p, int64_t n, int64_t m, int64_t pitch, struct err *err)
+static int make_room(struct l1_place *p, int64_t n, int64_t m, int64_t pitch, struct err *err)
 {
     if (p->n == n && p->m == m && p->pitch == pitch)
         return 0;
@@ -112,7 +112,7 @@ static const float *padded(const float *from, int64_t rows, int64_t dim, int64_t
     return *own;
 }
 
-static int copy_in(const struct place *p, const float *a, const float *b, struct err *err)
+static int copy_in(const struct l1_place *p, const float *a, const float *b, struct err *err)
 {
     TRY(gpu_upload(p->gpu, p->a, a, p->n * p->pitch * 4, err));
     return gpu_upload(p->gpu, p->b, b, p->m * p->pitch * 4, err);
@@ -120,8 +120,8 @@ static int copy_in(const struct place *p, const float *a, const float *b, struct
 
 // ---- calculation ----
 
-static int launch(const struct place *p, const char *kernel, unsigned x, unsigned y,
-                  unsigned threads, unsigned shared, const struct cuda_l1 *g, struct err *err)
+static int l1_launch(const struct l1_place *p, const char *kernel, unsigned x, unsigned y,
+                     unsigned threads, unsigned shared, const struct cuda_l1 *g, struct err *err)
 {
     struct launch made;
     launch_make(&made, kernel, x, y, threads, shared, g, sizeof *g);
@@ -129,14 +129,16 @@ static int launch(const struct place *p, const char *kernel, unsigned x, unsigne
 }
 
 // Puts b in the order that the kernel takes it in: neighbours change places.
-static int swap(const struct place *p, struct err *err)
+static int l1_swap(const struct l1_place *p, struct err *err)
 {
     struct cuda_l1 g = {.b = (float *)(uintptr_t)p->b, .m = (int)p->m, .dim = (int)p->pitch};
-    return launch(p, "l1_swap", (unsigned)((p->m * p->pitch / 4 + 255) / 256), 1, 256, 0, &g, err);
+    return l1_launch(p, "l1_swap", (unsigned)((p->m * p->pitch / 4 + 255) / 256), 1, 256, 0, &g,
+                     err);
 }
 
 // Rows [from, from + rows) of the result, `at` rows behind the beginning of its memory.
-static int calculate(const struct place *p, int64_t from, int64_t rows, int64_t at, struct err *err)
+static int l1_calculate(const struct l1_place *p, int64_t from, int64_t rows, int64_t at,
+                        struct err *err)
 {
     struct cuda_l1 g = {.a = (const float *)(uintptr_t)(p->a + (device_ptr)(from * p->pitch) * 4),
                         .b = (float *)(uintptr_t)p->b,
@@ -144,14 +146,15 @@ static int calculate(const struct place *p, int64_t from, int64_t rows, int64_t 
                         .n = (int)rows,
                         .m = (int)p->m,
                         .dim = (int)p->pitch};
-    return launch(p, "l1", (unsigned)((rows + TILE_N - 1) / TILE_N),
-                  (unsigned)((p->m + TILE_M - 1) / TILE_M), THREADS, shared_bytes(p->gpu), &g, err);
+    return l1_launch(p, "l1", (unsigned)((rows + TILE_N - 1) / TILE_N),
+                     (unsigned)((p->m + TILE_M - 1) / TILE_M), THREADS, shared_bytes(p->gpu), &g,
+                     err);
 }
 
 // ---- the result ----
 
 // Rows of a piece: whole tiles, and no more pieces than there are events.
-static int64_t piece_rows(const struct place *p)
+static int64_t piece_rows(const struct l1_place *p)
 {
     int64_t all = (p->rows + TILE_N - 1) / TILE_N, bytes = TILE_N * p->m * 4;
     int64_t tiles = (piece_bytes() + bytes - 1) / bytes,
@@ -161,15 +164,15 @@ static int64_t piece_rows(const struct place *p)
 
 // The next copies from the GPU: each into the other buffer, from which the host takes it while the
 // next one runs.
-struct copying {
-    struct place *place;
+struct l1_copying {
+    struct l1_place *place;
     char *to;      // where the last one belongs; null: there was none
     int64_t bytes; // of it
     int slot;      // of it
     bool direct;   // no buffers
 };
 
-static int take_last(struct copying *c, struct err *err)
+static int take_last(struct l1_copying *c, struct err *err)
 {
     if (!c->to)
         return 0;
@@ -180,7 +183,7 @@ static int take_last(struct copying *c, struct err *err)
     return 0;
 }
 
-static int copy_out(struct copying *c, int event, char *to, device_ptr from, int64_t bytes,
+static int copy_out(struct l1_copying *c, int event, char *to, device_ptr from, int64_t bytes,
                     struct err *err)
 {
     for (int64_t at = 0, most; at < bytes; at += most) {
@@ -198,15 +201,15 @@ static int copy_out(struct copying *c, int event, char *to, device_ptr from, int
 }
 
 // The rows from `from` on that are on the GPU at once.
-static int calculate_some(struct place *p, int64_t from, int64_t rows, float *out, bool direct,
+static int calculate_some(struct l1_place *p, int64_t from, int64_t rows, float *out, bool direct,
                           struct err *err)
 {
     int64_t step = piece_rows(p);
-    struct copying c = {.place = p, .direct = direct};
+    struct l1_copying c = {.place = p, .direct = direct};
     int pieces = (int)((rows + step - 1) / step);
     for (int i = 0; i < pieces; i++) {
         int64_t at = i * step, count = rows - at < step ? rows - at : step;
-        TRY(calculate(p, from + at, count, at, err));
+        TRY(l1_calculate(p, from + at, count, at, err));
         TRY(gpu_event_record(p->gpu, i, err));
     }
     for (int i = 0; i < pieces; i++) {
@@ -218,7 +221,7 @@ static int calculate_some(struct place *p, int64_t from, int64_t rows, float *ou
 }
 
 // Whether results are copied to the caller's memory at once.
-static bool is_direct(struct place *p, const float *out)
+static bool is_direct(struct l1_place *p, const float *out)
 {
     void *memory = NULL;
     if (gpu_owns_host(p->gpu, out))
@@ -231,17 +234,17 @@ static bool is_direct(struct place *p, const float *out)
 
 // ---- the engine's functions ----
 
-static int pass(struct place *p, const float *a, const float *b, float *out, struct err *err)
+static int l1_pass(struct l1_place *p, const float *a, const float *b, float *out, struct err *err)
 {
     bool direct = is_direct(p, out);
     TRY(copy_in(p, a, b, err));
-    TRY(swap(p, err));
+    TRY(l1_swap(p, err));
     for (int64_t at = 0; at < p->n; at += p->rows)
         TRY(calculate_some(p, at, p->n - at < p->rows ? p->n - at : p->rows, out, direct, err));
     return 0;
 }
 
-static int time_upload(const struct place *p, const float *a, const float *b, double *seconds,
+static int time_upload(const struct l1_place *p, const float *a, const float *b, double *seconds,
                        struct err *err)
 {
     TRY(gpu_sync(p->gpu, err));
@@ -251,17 +254,17 @@ static int time_upload(const struct place *p, const float *a, const float *b, do
     return gpu_between(p->gpu, seconds, err);
 }
 
-static int time_calculation(const struct place *p, double *seconds, struct err *err)
+static int time_calculation(const struct l1_place *p, double *seconds, struct err *err)
 {
     TRY(gpu_mark(p->gpu, 0, err));
-    TRY(swap(p, err));
+    TRY(l1_swap(p, err));
     for (int64_t at = 0; at < p->n; at += p->rows)
-        TRY(calculate(p, at, p->n - at < p->rows ? p->n - at : p->rows, 0, err));
+        TRY(l1_calculate(p, at, p->n - at < p->rows ? p->n - at : p->rows, 0, err));
     TRY(gpu_mark(p->gpu, 1, err));
     return gpu_between(p->gpu, seconds, err);
 }
 
-static int time_apart(struct place *p, const float *a, const float *b,
+static int time_apart(struct l1_place *p, const float *a, const float *b,
                       struct engine_l1_times *times, struct err *err)
 {
     bool pinned_a = gpu_pin(p->gpu, a, p->n * p->pitch * 4);
@@ -277,18 +280,19 @@ static int time_apart(struct place *p, const float *a, const float *b,
 }
 
 // A pass if `out`, else times.
-static int work(const struct engine_options *options, const float *a, const float *b, int64_t n,
-                int64_t m, int64_t dim, float *out, struct engine_l1_times *times, struct err *err)
+static int l1_work(const struct engine_options *options, const float *a, const float *b, int64_t n,
+                   int64_t m, int64_t dim, float *out, struct engine_l1_times *times,
+                   struct err *err)
 {
-    struct place own, *place;
+    struct l1_place own, *place;
     float *own_a, *own_b;
     int64_t pitch = (dim + 3) / 4 * 4;
-    TRY(acquire(options, &own, &place, err));
+    TRY(l1_acquire(options, &own, &place, err));
     const float *from_a = padded(a, n, dim, pitch, &own_a),
                 *from_b = padded(b, m, dim, pitch, &own_b);
     int rc = from_a && from_b ? make_room(place, n, m, pitch, err) : err_memory(err);
     if (rc == 0)
-        rc = out ? pass(place, from_a, from_b, out, err)
+        rc = out ? l1_pass(place, from_a, from_b, out, err)
                  : time_apart(place, from_a, from_b, times, err);
     if (rc != 0)
         gpu_settle(place->gpu); // it may still be copying
@@ -298,31 +302,31 @@ static int work(const struct engine_options *options, const float *a, const floa
     return rc;
 }
 
-static int distances(const struct engine_options *options, const float *a, const float *b,
-                     int64_t n, int64_t m, int64_t dim, float *out, struct err *err)
+static int l1_distances_of(const struct engine_options *options, const float *a, const float *b,
+                           int64_t n, int64_t m, int64_t dim, float *out, struct err *err)
 {
-    return work(options, a, b, n, m, dim, out, NULL, err);
+    return l1_work(options, a, b, n, m, dim, out, NULL, err);
 }
 
 static int times_apart(const struct engine_options *options, const float *a, const float *b,
                        int64_t n, int64_t m, int64_t dim, struct engine_l1_times *times,
                        struct err *err)
 {
-    return work(options, a, b, n, m, dim, NULL, times, err);
+    return l1_work(options, a, b, n, m, dim, NULL, times, err);
 }
 
-static double peak(const struct engine_options *options)
+static double l1_peak_of(const struct engine_options *options)
 {
-    struct place own, *place;
+    struct l1_place own, *place;
     double best = 0;
     struct cuda_l1 g = {.dim = PEAK_ROUNDS};
-    if (acquire(options, &own, &place, NULL) != 0)
+    if (l1_acquire(options, &own, &place, NULL) != 0)
         return 0;
     unsigned blocks = 2 * (unsigned)place->gpu->about.processors;
     for (int i = 0; i < 3; i++) {
         double seconds = 0;
         if (gpu_mark(place->gpu, 0, NULL) != 0 ||
-            launch(place, "l1_peak", blocks, 1, 256, 0, &g, NULL) != 0 ||
+            l1_launch(place, "l1_peak", blocks, 1, 256, 0, &g, NULL) != 0 ||
             gpu_mark(place->gpu, 1, NULL) != 0 || gpu_between(place->gpu, &seconds, NULL) != 0)
             break;
         // Two additions make a pair.
@@ -335,7 +339,7 @@ static double peak(const struct engine_options *options)
 }
 
 // They stay loaded until the process ends.
-static int load_kernels(const struct engine_options *options, struct err *err)
+static int l1_load_kernels(const struct engine_options *options, struct err *err)
 {
     static const char *const names[] = {"l1_swap", "l1", "l1_peak"};
     struct gpu_context *gpu;
@@ -347,10 +351,10 @@ static int load_kernels(const struct engine_options *options, struct err *err)
 }
 
 const struct engine_l1 cuda_engine_l1 = {
-    .load_kernels = load_kernels,
-    .distances = distances,
+    .load_kernels = l1_load_kernels,
+    .distances = l1_distances_of,
     .times = times_apart,
-    .peak = peak,
+    .peak = l1_peak_of,
     .host_alloc = host_alloc,
     .host_free = host_free,
 };

@@ -66,8 +66,8 @@ bool ptx_fits(const struct ptx_text *text, int capability, int driver,
     return takes && driver >= driver_for(text->version) && precision == text->precision;
 }
 
-static bool fits(const struct modules *m, const struct ptx_text *text,
-                 enum engine_precision precision)
+static bool text_fits_gpu(const struct modules *m, const struct ptx_text *text,
+                          enum engine_precision precision)
 {
     return ptx_fits(text, capability(m), m->about->driver, precision);
 }
@@ -75,7 +75,7 @@ static bool fits(const struct modules *m, const struct ptx_text *text,
 bool modules_have(const struct modules *m, enum engine_precision precision)
 {
     for (int i = 0; i < ptx_text_count; i++)
-        if (fits(m, &ptx_texts[i], precision))
+        if (text_fits_gpu(m, &ptx_texts[i], precision))
             return true;
     return false;
 }
@@ -110,7 +110,7 @@ int modules_cut(const struct ptx_text *text, const struct ptx_kernels *all,
     return buf_check(out, err);
 }
 
-static struct ptx_kernel *find(const struct ptx_kernels *all, const char *name)
+static struct ptx_kernel *find_kernel(const struct ptx_kernels *all, const char *name)
 {
     for (size_t i = 0; i < all->count; i++) {
         struct ptx_kernel *k = &all->items[i];
@@ -122,8 +122,9 @@ static struct ptx_kernel *find(const struct ptx_kernels *all, const char *name)
 
 // ---- compiled by libcuda ----
 
-static int compile(struct modules *m, const struct ptx_text *text, const struct ptx_kernels *all,
-                   struct ptx_kernel *kernel, const char *name, struct err *err)
+static int compile_kernel(struct modules *m, const struct ptx_text *text,
+                          const struct ptx_kernels *all, struct ptx_kernel *kernel,
+                          const char *name, struct err *err)
 {
     struct buf cut = {0};
     char log[2048] = "";
@@ -199,8 +200,8 @@ static int load_pack(const struct modules *m, const struct ptx_text *text, void 
 
 // ---- both ----
 
-static int load(struct modules *m, const struct ptx_text *text, struct loaded *loaded,
-                struct ptx_kernel *kernel, const char *name, struct err *err)
+static int load_kernel(struct modules *m, const struct ptx_text *text, struct loaded *loaded,
+                       struct ptx_kernel *kernel, const char *name, struct err *err)
 {
     if (!loaded->tried)
         TRY(load_pack(m, text, &loaded->packed, err));
@@ -211,7 +212,7 @@ static int load(struct modules *m, const struct ptx_text *text, struct loaded *l
         return 0;
     }
     kernel->function = NULL;
-    return compile(m, text, &loaded->kernels, kernel, name, err);
+    return compile_kernel(m, text, &loaded->kernels, kernel, name, err);
 }
 
 int modules_find(struct modules *m, enum engine_precision precision, const char *name,
@@ -220,15 +221,15 @@ int modules_find(struct modules *m, enum engine_precision precision, const char 
     for (int i = 0; i < ptx_text_count; i++) {
         const struct ptx_text *text = &ptx_texts[i];
         struct loaded *loaded = &m->texts[i];
-        if (!fits(m, text, precision))
+        if (!text_fits_gpu(m, text, precision))
             continue;
         if (loaded->kernels.count == 0)
             TRY(modules_index(text, &loaded->kernels, err));
-        struct ptx_kernel *kernel = find(&loaded->kernels, name);
+        struct ptx_kernel *kernel = find_kernel(&loaded->kernels, name);
         if (!kernel)
             continue;
         if (!kernel->function)
-            TRY(load(m, text, loaded, kernel, name, err));
+            TRY(load_kernel(m, text, loaded, kernel, name, err));
         *function = kernel->function;
         return 0;
     }

@@ -52,8 +52,8 @@ static unsigned shared_of(const struct image_form *form)
 
 // Relative time: a processor runs `at_once` blocks concurrently, and a wave of blocks takes as long
 // as one of them.
-static double time_of(const struct gpu_plan *plan, const struct image_form *f, int64_t blocks,
-                      int at_once)
+static double portable_time(const struct gpu_plan *plan, const struct image_form *f, int64_t blocks,
+                            int at_once)
 {
     int64_t waves = tiles(blocks, at_once * plan->device.processors);
     return (double)(waves * f->m * f->n) * f->cost;
@@ -117,9 +117,9 @@ static double job_time(const struct gpu_plan *plan, const struct image_form *f,
         return cycles_of(plan, f, blocks, job->steps / parts, WEIGHTS_WORK) +
                (double)parts * (double)job->m * (double)job->n * 8 / 2000;
     if (!job->weights)
-        return time_of(plan, f, blocks, 2);
+        return portable_time(plan, f, blocks, 2);
     // Each part is written and read again. Other launches run concurrently.
-    return time_of(plan, f, blocks, 1) / parts * (1 + 0.06 * parts);
+    return portable_time(plan, f, blocks, 1) / parts * (1 + 0.06 * parts);
 }
 
 // The fastest of `count` forms, and the number of parts.

@@ -10,7 +10,8 @@
 
 // ---- layout ----
 
-static struct gpu_block *add_block(struct gpu_params *p, int layer, int64_t weights, int64_t bias)
+static struct gpu_block *add_param_block(struct gpu_params *p, int layer, int64_t weights,
+                                         int64_t bias)
 {
     struct gpu_block *block = &p->blocks[p->block_count++];
     *block = (struct gpu_block){.layer = layer,
@@ -24,7 +25,7 @@ static struct gpu_block *add_block(struct gpu_params *p, int layer, int64_t weig
     return block;
 }
 
-static void place(struct gpu_slot *slot, int64_t at, int64_t s0, int64_t s1)
+static void place_slot(struct gpu_slot *slot, int64_t at, int64_t s0, int64_t s1)
 {
     slot->at = at;
     slot->stride[0] = s0;
@@ -51,8 +52,8 @@ static void place_dense(struct gpu_params *p, const struct net *net, int layer)
                      : in->rank == 3 ? (int64_t)in->dim[1] * in->dim[2]
                      : in->rank == 2 ? in->dim[0]
                                      : 1;
-    struct gpu_block *block = add_block(p, layer, l->units * pixels * pitch, pad4(l->units));
-    place(&slots[0], block->at, pixels * pitch, 1);
+    struct gpu_block *block = add_param_block(p, layer, l->units * pixels * pitch, pad4(l->units));
+    place_slot(&slots[0], block->at, pixels * pitch, 1);
     if (in->rank == 3 && !flat) { // the net has channels before pixels
         slots[0].column[0] = in->dim[0];
         slots[0].column[1] = pixels;
@@ -64,7 +65,7 @@ static void place_dense(struct gpu_params *p, const struct net *net, int layer)
     }
     block->decayed = slots[0].param.decayed;
     if (l->param_count > 1)
-        place(&slots[1], block->bias_at, 1, 0);
+        place_slot(&slots[1], block->bias_at, 1, 0);
 }
 
 static void place_conv(struct gpu_params *p, const struct net *net, int layer)
@@ -72,13 +73,14 @@ static void place_conv(struct gpu_params *p, const struct net *net, int layer)
     const struct net_layer *l = &net->layers[layer];
     struct gpu_slot *slots = &p->slots[l->first_param];
     int pitch = in_pitch(p, net, l), taps = l->kernel_h * l->kernel_w;
-    struct gpu_block *block = add_block(p, layer, (int64_t)l->units * taps * pitch, pad4(l->units));
-    place(&slots[0], block->at, (int64_t)taps * pitch, 1);
+    struct gpu_block *block =
+        add_param_block(p, layer, (int64_t)l->units * taps * pitch, pad4(l->units));
+    place_slot(&slots[0], block->at, (int64_t)taps * pitch, 1);
     slots[0].stride[2] = (int64_t)l->kernel_w * pitch;
     slots[0].stride[3] = pitch;
     block->decayed = slots[0].param.decayed;
     if (l->param_count > 1)
-        place(&slots[1], block->bias_at, 1, 0);
+        place_slot(&slots[1], block->bias_at, 1, 0);
 }
 
 static void place_lstm(struct gpu_params *p, const struct net *net, int layer)
@@ -86,13 +88,13 @@ static void place_lstm(struct gpu_params *p, const struct net *net, int layer)
     const struct net_layer *l = &net->layers[layer];
     int ways = l->both_ways ? 2 : 1, pitch = in_pitch(p, net, l), h = l->units, hp = pad4(h);
     struct gpu_block *in =
-        add_block(p, layer, (int64_t)ways * 4 * h * pitch, (int64_t)ways * 4 * h);
-    struct gpu_block *state = add_block(p, layer, (int64_t)ways * 4 * h * hp, 0);
+        add_param_block(p, layer, (int64_t)ways * 4 * h * pitch, (int64_t)ways * 4 * h);
+    struct gpu_block *state = add_param_block(p, layer, (int64_t)ways * 4 * h * hp, 0);
     for (int way = 0; way < ways; way++) {
         struct gpu_slot *slots = &p->slots[l->first_param + 3 * way];
-        place(&slots[0], in->at + (int64_t)way * 4 * h * pitch, pitch, 1);
-        place(&slots[1], state->at + (int64_t)way * 4 * h * hp, hp, 1);
-        place(&slots[2], in->bias_at + (int64_t)way * 4 * h, 1, 0);
+        place_slot(&slots[0], in->at + (int64_t)way * 4 * h * pitch, pitch, 1);
+        place_slot(&slots[1], state->at + (int64_t)way * 4 * h * hp, hp, 1);
+        place_slot(&slots[2], in->bias_at + (int64_t)way * 4 * h, 1, 0);
         slots[0].gates = slots[1].gates = slots[2].gates = h;
         assert(slots[2].param.rank == 1);
     }
@@ -102,13 +104,13 @@ static void place_norm(struct gpu_params *p, const struct net *net, int layer)
 {
     const struct net_layer *l = &net->layers[layer];
     int channels = (l->out.dim[0] + p->pad - 1) / p->pad * p->pad;
-    struct gpu_block *both = add_block(p, layer, channels, channels), *running;
+    struct gpu_block *both = add_param_block(p, layer, channels, channels), *running;
     both->bias_at = both->at;
-    running = add_block(p, layer, channels, channels);
+    running = add_param_block(p, layer, channels, channels);
     running->trained = false;
     for (int i = 0; i < 4; i++)
-        place(&p->slots[l->first_param + i], (i < 2 ? both : running)->at + (i & 1) * channels, 1,
-              0);
+        place_slot(&p->slots[l->first_param + i], (i < 2 ? both : running)->at + (i & 1) * channels,
+                   1, 0);
 }
 
 static void place_text(struct gpu_params *p, const struct net *net, int layer)
@@ -120,10 +122,10 @@ static void place_text(struct gpu_params *p, const struct net *net, int layer)
                    : l->op == NET_LAYER_NORM ? 1
                                              : slots[0].param.dim[0];
     bool bias = l->op == NET_LINEAR || l->op == NET_LAYER_NORM;
-    struct gpu_block *block = add_block(p, layer, rows * units, bias ? units : 0);
-    place(&slots[0], block->at, l->op == NET_LAYER_NORM ? 1 : units, 1);
+    struct gpu_block *block = add_param_block(p, layer, rows * units, bias ? units : 0);
+    place_slot(&slots[0], block->at, l->op == NET_LAYER_NORM ? 1 : units, 1);
     if (bias)
-        place(&slots[1], block->at + rows * units, 1, 0);
+        place_slot(&slots[1], block->at + rows * units, 1, 0);
     block->decayed = slots[0].param.decayed;
 }
 
@@ -150,8 +152,8 @@ static void place_layer(struct gpu_params *p, const struct net *net, int layer)
         break;
     case NET_EMBEDDING: {
         const struct net_param *param = &p->slots[l->first_param].param;
-        struct gpu_block *block = add_block(p, layer, param->dim[0] * pad4(l->units), 0);
-        place(&p->slots[l->first_param], block->at, pad4(l->units), 1);
+        struct gpu_block *block = add_param_block(p, layer, param->dim[0] * pad4(l->units), 0);
+        place_slot(&p->slots[l->first_param], block->at, pad4(l->units), 1);
         block->lazy = p->recipe.optimizer == OPTIMIZER_ADAM && p->recipe.stage_count == 1;
         break;
     }
@@ -231,13 +233,13 @@ device_ptr gpu_params_at(const struct gpu_params *p, int64_t at)
 
 // ---- between the net's layout and ours ----
 
-static int64_t row_of(const struct gpu_slot *slot, int64_t row)
+static int64_t slot_row(const struct gpu_slot *slot, int64_t row)
 {
     // The net has all units' i, then all f, ...; here a unit's gates are together.
     return slot->gates ? row % slot->gates * 4 + row / slot->gates : row;
 }
 
-static int64_t column_of(const struct gpu_slot *slot, int64_t column)
+static int64_t slot_column(const struct gpu_slot *slot, int64_t column)
 {
     const int64_t *c = slot->column;
     if (c[0] == 0)
@@ -255,7 +257,8 @@ void gpu_params_convert(const struct gpu_slot *slot, float *arena, float *values
         d[i] = p->dim[i];
     for (int64_t a = 0; a < d[0]; a++)
         for (int64_t b = 0; b < d[1]; b++) {
-            int64_t at = row_of(slot, a) * slot->stride[0] + (p->rank > 1 ? column_of(slot, b) : 0);
+            int64_t at =
+                slot_row(slot, a) * slot->stride[0] + (p->rank > 1 ? slot_column(slot, b) : 0);
             for (int64_t y = 0; y < d[2]; y++)
                 for (int64_t x = 0; x < d[3]; x++, values++) {
                     float *here = arena + at + y * slot->stride[2] + x * slot->stride[3];

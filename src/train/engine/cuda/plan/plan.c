@@ -49,7 +49,7 @@ void gpu_plan_each(struct builder *b, const char *kernel, int64_t numbers, const
     gpu_plan_add(b, kernel, (numbers + 255) / 256, 1, 256, 0, args, size);
 }
 
-static device_ptr allocate(struct builder *b, int64_t bytes, bool zeroed)
+static device_ptr plan_allocate(struct builder *b, int64_t bytes, bool zeroed)
 {
     const struct gpu_device *device = &b->plan->device;
     device_ptr ptr = 0;
@@ -60,12 +60,12 @@ static device_ptr allocate(struct builder *b, int64_t bytes, bool zeroed)
 
 device_ptr gpu_plan_alloc(struct builder *b, int64_t bytes)
 {
-    return allocate(b, bytes, false);
+    return plan_allocate(b, bytes, false);
 }
 
 device_ptr gpu_plan_alloc_zeros(struct builder *b, int64_t bytes)
 {
-    return allocate(b, bytes, true);
+    return plan_allocate(b, bytes, true);
 }
 
 void gpu_plan_upload(struct builder *b, device_ptr to, const void *from, int64_t bytes)

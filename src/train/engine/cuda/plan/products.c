@@ -228,10 +228,10 @@ struct gemm_form { // of a block of threads: its tile, and bytes of shared memor
     unsigned forward_shared, back_shared, weights_shared;
 };
 
-enum shape { WIDE, NARROW, MEDIUM, DEEP, SMALL };
+enum gemm_shape { WIDE, NARROW, MEDIUM, DEEP, SMALL };
 
 // As in gemm.cu: older GPUs have less shared memory and no asynchronous copies.
-static struct gemm_form form_of(const struct gpu_device *device, enum shape shape)
+static struct gemm_form form_of(const struct gpu_device *device, enum gemm_shape shape)
 {
     static const int shares[] = {1, 2, 2, 8, 4};
     bool old = device->major < 8, tensor = device->precision != ENGINE_F32;
@@ -253,7 +253,7 @@ static struct gemm_form form_of(const struct gpu_device *device, enum shape shap
 }
 
 // Smaller tiles where large ones would leave processors idle.
-static enum shape shape_of(const struct cuda_gemm *g, int n, bool windowed)
+static enum gemm_shape shape_of(const struct cuda_gemm *g, int n, bool windowed)
 {
     if (windowed && n <= 32 && tiles(g->m, 128) >= 96)
         return NARROW;
@@ -303,7 +303,7 @@ static void forward_gemm(struct builder *b, struct cuda_gemm *g, int channels)
     bool windowed = is_windowed(g);
     if (windows_forward(b, g, channels))
         return;
-    enum shape shape = shape_of(g, g->ldy, windowed);
+    enum gemm_shape shape = shape_of(g, g->ldy, windowed);
     struct gemm_form form = form_of(&plan->device, shape);
     g->parts = 1;
     g->per_part = g->k;
@@ -373,7 +373,7 @@ static void back_gemm(struct builder *b, struct cuda_gemm *g)
     bool windowed = is_windowed(g);
     if (windows_back(b, g))
         return;
-    enum shape shape = shape_of(g, g->n, windowed);
+    enum gemm_shape shape = shape_of(g, g->n, windowed);
     struct gemm_form form = form_of(&b->plan->device, shape);
     // Some GPUs since 8.0 (8.6, 8.9, 12.0) have 99 KiB for a block.
     if (form.back_shared > (unsigned)b->plan->device.shared)

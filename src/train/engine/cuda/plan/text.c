@@ -17,7 +17,7 @@ enum product_form { PRODUCT_NN, PRODUCT_NN_GELU, PRODUCT_NT, PRODUCT_NT_GELU, PR
 
 // ---- products of matrices of bf16, by the kernels for the GPU at hand ----
 
-struct kind { // of kernels: its tile and its needs
+struct product_kind { // of kernels: its tile and its needs
     const char *names[5];
     int m, n;
     int pair; // tiles of m that blocks of a cluster make together
@@ -25,21 +25,21 @@ struct kind { // of kernels: its tile and its needs
 };
 
 // Shared memory: stages, room to align them, barriers, sums of rows (hopper.cu).
-static const struct kind hopper = {
+static const struct product_kind hopper = {
     {[PRODUCT_NN] = "hopper_nn", [PRODUCT_NT] = "hopper_nt", [PRODUCT_TN] = "hopper_tn"},
     128,
     256,
     2,
     384,
     4 * 49152 + 1024 + 64};
-static const struct kind hopper_turns = {
+static const struct product_kind hopper_turns = {
     {"hopper_nn_turns", "hopper_nn_gelu", "hopper_nt_turns", "hopper_nt_gelu"},
     128,
     128,
     2,
     384,
     6 * 32768 + 1024 + 112 + 2 * 4 * 128 * 4};
-static const struct kind portable = {
+static const struct product_kind portable = {
     {"product_nn", "product_nn_gelu", "product_nt", "product_nt_gelu", "product_tn"},
     128,
     128,
@@ -56,8 +56,8 @@ static bool product_on_hopper(const struct gpu_device *device)
 // Up to this k, storing a tile of 128 × 256 takes a fifth of its time or more.
 enum { TURNS_K = 1600 };
 
-static const struct kind *kind_for(const struct gpu_device *device, enum product_form form,
-                                   int64_t k)
+static const struct product_kind *kind_for(const struct gpu_device *device, enum product_form form,
+                                           int64_t k)
 {
     if (!product_on_hopper(device))
         return &portable;
@@ -76,13 +76,13 @@ static void *product_map(struct builder *b, struct matrix x, int rows)
                                                    .box = {64, rows}});
 }
 
-static int64_t block_count(const struct kind *kind, int64_t m, int64_t n, int parts)
+static int64_t block_count(const struct product_kind *kind, int64_t m, int64_t n, int parts)
 {
     return tiles(m, kind->m * kind->pair) * kind->pair * tiles(n, kind->n) * parts;
 }
 
 // Blocks that run beside each other. Of an odd number of processors one stays idle.
-static int64_t block_room(const struct gpu_device *device, const struct kind *kind)
+static int64_t block_room(const struct gpu_device *device, const struct product_kind *kind)
 {
     int64_t whole = device->processors / kind->pair;
     return (whole > 0 ? whole : 1) * kind->pair;
@@ -92,7 +92,7 @@ static int64_t block_room(const struct gpu_device *device, const struct kind *ki
 // In how many parts of k a TN product (m × n) is best made.
 static int product_parts(const struct gpu_device *device, int64_t m, int64_t n, int64_t k)
 {
-    const struct kind *kind = kind_for(device, PRODUCT_TN, k);
+    const struct product_kind *kind = kind_for(device, PRODUCT_TN, k);
     int64_t room = block_room(device, kind);
     int best = 1;
     double least = 0;
@@ -119,7 +119,7 @@ static void product_add(struct builder *b, enum product_form form, struct matrix
     g->m = x_columns ? x.columns : (int)x.rows;
     g->k = x_columns ? (int)x.rows : x.columns;
     g->n = y_columns ? y.columns : (int)y.rows;
-    const struct kind *kind = kind_for(device, form, g->k);
+    const struct product_kind *kind = kind_for(device, form, g->k);
     g->lda = x.columns;
     g->ldb = y.columns;
     if (g->parts == 0)
@@ -154,7 +154,7 @@ int64_t text_table_rows(int vocabulary)
     return ((int64_t)vocabulary + 63) / 64 * 64;
 }
 
-static bool fits(const struct net_layer *layers, int i)
+static bool fits_transformer(const struct net_layer *layers, int i)
 {
     const struct net_layer *l = &layers[i], *in = l->input_count > 0 ? &layers[l->inputs[0]] : NULL;
     switch (l->op) {
@@ -196,7 +196,7 @@ int text_check(const struct net_layer *layers, int count, const struct gpu_devic
     for (int i = 0; i < count; i++) {
         const struct net_layer *l = &layers[i];
         int width = l->out.rank == 2 && l->op != NET_TOKENS ? l->out.dim[1] : 0;
-        if (!fits(layers, i))
+        if (!fits_transformer(layers, i))
             return err_set(
                 err, ERR_USAGE,
                 "layer '%s': the cuda engine has no transformer of this form: blocks of "
@@ -217,7 +217,7 @@ int text_check(const struct net_layer *layers, int count, const struct gpu_devic
 
 // ---- helpers ----
 
-static int time_of(const struct gpu_plan *plan)
+static int text_time(const struct gpu_plan *plan)
 {
     return plan->layers[0].out.dim[0];
 }
@@ -225,10 +225,10 @@ static int time_of(const struct gpu_plan *plan)
 // Rows of a part of the batch.
 static int64_t rows_of(const struct gpu_plan *plan)
 {
-    return plan->text.micro * time_of(plan);
+    return plan->text.micro * text_time(plan);
 }
 
-static struct matrix value_of(const struct gpu_plan *plan, int layer)
+static struct matrix text_value(const struct gpu_plan *plan, int layer)
 {
     const struct gpu_value *value = &plan->values[layer];
     return (struct matrix){value->out, rows_of(plan), value->columns};
@@ -280,8 +280,9 @@ static int parts_there(const struct gpu_plan *plan, int layer)
         return 0;
     if (feeds(plan, layer, NET_GELU))
         return (int)tiles(rows_of(plan), 128);
-    return feeds(plan, layer, NET_ATTENTION) && time_of(plan) % 64 == 0 ? (int)(rows_of(plan) / 64)
-                                                                        : 0;
+    return feeds(plan, layer, NET_ATTENTION) && text_time(plan) % 64 == 0
+               ? (int)(rows_of(plan) / 64)
+               : 0;
 }
 
 static int tied_table(const struct gpu_plan *plan)
@@ -302,7 +303,7 @@ static int64_t sequence_bytes(const struct gpu_plan *plan)
         if (l->op == NET_LINEAR && l->units > widest)
             widest = l->units;
     }
-    return time_of(plan) * 2 * (numbers + 2 * widest);
+    return text_time(plan) * 2 * (numbers + 2 * widest);
 }
 
 static void choose_micro(struct gpu_plan *plan)
@@ -379,7 +380,7 @@ void text_memory(struct builder *b)
     int width = plan->layers[tied_table(plan)].units, widest = width, heads = 1;
     choose_micro(plan);
     int64_t rows = rows_of(plan), table = text_table_rows(plan->layers[0].vocabulary),
-            all = plan->batch * time_of(plan);
+            all = plan->batch * text_time(plan);
     for (int i = 0; i < plan->layer_count; i++) {
         const struct net_layer *l = &plan->layers[i];
         if (l->op == NET_LINEAR && l->units > widest)
@@ -456,7 +457,7 @@ static void linear_forward(struct builder *b, int i)
                              .bias =
                                  on_gpu(gpu_params_at(plan->params, block_of(plan, i)->bias_at)),
                              .ldy = l->units};
-    product_add(b, gelu ? PRODUCT_NN_GELU : PRODUCT_NN, value_of(plan, l->inputs[0]),
+    product_add(b, gelu ? PRODUCT_NN_GELU : PRODUCT_NN, text_value(plan, l->inputs[0]),
                 weight_of(plan, i), &g);
 }
 
@@ -471,9 +472,9 @@ static struct cuda_attention attention_of(struct builder *b, int i)
                                .delta = on_gpu(plan->text.delta),
                                .samples = (int)plan->text.micro,
                                .heads = l->heads,
-                               .time = time_of(plan)};
+                               .time = text_time(plan)};
     if (product_on_hopper(&plan->device) && g.time % 64 == 0)
-        g.map_qkv = product_map(b, value_of(plan, l->inputs[0]), 64);
+        g.map_qkv = product_map(b, text_value(plan, l->inputs[0]), 64);
     return g;
 }
 
@@ -495,7 +496,7 @@ static void embed_forward(struct builder *b, int i)
         .positions = on_gpu(gpu_params_at(plan->params, block_of(plan, i)->at)),
         .y = on_gpu(plan->values[i].out),
         .samples = (int)plan->text.micro,
-        .time = time_of(plan),
+        .time = text_time(plan),
         .columns = columns};
     gpu_plan_each(b, "token_embed", rows_of(plan) * columns / 8, &g, sizeof g);
 }
@@ -537,7 +538,7 @@ static void loss_of(struct builder *b)
 {
     const struct gpu_plan *plan = b->plan;
     const struct text_memory *m = &plan->text;
-    struct matrix x = value_of(plan, plan->layers[plan->layer_count - 1].inputs[0]);
+    struct matrix x = text_value(plan, plan->layers[plan->layer_count - 1].inputs[0]);
     for (int64_t from = 0; from < rows_of(plan); from += m->chunk) {
         int64_t here = rows_of(plan) - from < m->chunk ? rows_of(plan) - from : m->chunk,
                 at = b->part * rows_of(plan) + from;
@@ -552,7 +553,7 @@ static void loss_of(struct builder *b)
             .first = (int)at,
             .units = plan->layers[0].vocabulary,
             .pitch = (int)text_table_rows(plan->layers[0].vocabulary),
-            .time = time_of(plan),
+            .time = text_time(plan),
             .gradient = b->training};
         gpu_plan_add(b, "token_loss", here, 1, 512, (unsigned)g.pitch * 2, &g, sizeof g);
         if (b->training)
@@ -564,11 +565,11 @@ static void predict(struct builder *b)
 {
     const struct gpu_plan *plan = b->plan;
     const struct text_memory *m = &plan->text;
-    struct matrix x = value_of(plan, plan->layers[plan->layer_count - 1].inputs[0]);
+    struct matrix x = text_value(plan, plan->layers[plan->layer_count - 1].inputs[0]);
     struct cuda_text_pick pick = {.now = on_gpu(plan->now),
                                   .x = on_gpu(x.at),
                                   .y = on_gpu(m->picked),
-                                  .time = time_of(plan),
+                                  .time = text_time(plan),
                                   .columns = x.columns};
     gpu_plan_add(b, "text_pick", m->micro, 1, 256, 0, &pick, sizeof pick);
     logits(b, (struct matrix){m->picked, m->micro, x.columns});
@@ -596,7 +597,7 @@ void text_scores(struct builder *b)
                                  .scores = on_gpu(plan->scores),
                                  .ring = plan->ring_rows,
                                  .batch = (int)plan->batch,
-                                 .time = time_of(plan)};
+                                 .time = text_time(plan)};
     gpu_plan_add(b, "text_scores", tiles(plan->batch, 4), 1, 128, 0, &g, sizeof g);
 }
 
@@ -657,7 +658,7 @@ static void linear_back(struct builder *b, int i)
     const struct net_layer *l = &plan->layers[i], *in = &plan->layers[l->inputs[0]];
     bool summed = feeds(plan, i, NET_ADD), gelu = in->op == NET_GELU;
     struct matrix d = scratch(plan, summed ? m->d_sum : m->d_wide, l->units),
-                  x = value_of(plan, l->inputs[0]);
+                  x = text_value(plan, l->inputs[0]);
     struct cuda_product w = {.kind = b->part > 0 ? CUDA_PRODUCT_SUM : CUDA_PRODUCT_WIDE,
                              .y = grad_at(plan, i, 0),
                              .part = block_of(plan, i)->size,
@@ -717,7 +718,7 @@ static void embed_back(struct builder *b, int i)
                                  .first = order.first,
                                  .count = order.count,
                                  .samples = (int)plan->text.micro,
-                                 .time = time_of(plan),
+                                 .time = text_time(plan),
                                  .columns = columns,
                                  .add = b->part > 0};
     gpu_plan_each(b, "position_back", (int64_t)g.time * columns / 8, &g, sizeof g);
