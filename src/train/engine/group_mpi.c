@@ -28,64 +28,55 @@
 
 typedef void *mpi_comm, *mpi_type, *mpi_request; // Open MPI's are pointers
 
+// Open MPI's objects: the communicator of all comes first, since another MPI has none of that name.
+#define OBJECTS(F)                                                                                 \
+    F(ompi_mpi_comm_world, world)                                                                  \
+    F(ompi_mpi_byte, byte)                                                                         \
+    F(ompi_mpi_float, f32)                                                                         \
+    F(ompi_mpi_double, f64)                                                                        \
+    F(ompi_mpi_errors_return, errors_return)
+
+#define FUNCTIONS(F)                                                                               \
+    F(MPI_Init_thread, (int *argc, char ***argv, int required, int *provided))                     \
+    F(MPI_Finalize, (void))                                                                        \
+    F(MPI_Comm_rank, (mpi_comm, int *rank))                                                        \
+    F(MPI_Comm_size, (mpi_comm, int *size))                                                        \
+    F(MPI_Comm_dup, (mpi_comm, mpi_comm * out))                                                    \
+    F(MPI_Comm_split, (mpi_comm, int colour, int key, mpi_comm *out))                              \
+    F(MPI_Comm_free, (mpi_comm *))                                                                 \
+    F(MPI_Comm_set_errhandler, (mpi_comm, void *handler))                                          \
+    F(MPI_Ibarrier, (mpi_comm, mpi_request *))                                                     \
+    F(MPI_Ibcast, (void *data, int count, mpi_type, int root, mpi_comm, mpi_request *))            \
+    F(MPI_Iallgather, (const void *from, int count, mpi_type, void *to, int to_count, mpi_type,    \
+                       mpi_comm, mpi_request *))                                                   \
+    F(MPI_Iallgatherv, (const void *from, int count, mpi_type, void *to, const int *counts,        \
+                        const int *places, mpi_type, mpi_comm, mpi_request *))                     \
+    F(MPI_Ialltoallv,                                                                              \
+      (const void *from, const int *counts, const int *places, mpi_type, void *to,                 \
+       const int *to_counts, const int *to_places, mpi_type, mpi_comm, mpi_request *))             \
+    F(MPI_Isend,                                                                                   \
+      (const void *data, int count, mpi_type, int to, int tag, mpi_comm, mpi_request *))           \
+    F(MPI_Irecv, (void *data, int count, mpi_type, int from, int tag, mpi_comm, mpi_request *))    \
+    F(MPI_Test, (mpi_request *, int *done, void *status))                                          \
+    F(MPI_Cancel, (mpi_request *))                                                                 \
+    F(MPI_Request_free, (mpi_request *))
+
 struct mpi_api {
-    int (*init_thread)(int *argc, char ***argv, int required, int *provided);
-    int (*finalize)(void);
-    int (*comm_rank)(mpi_comm comm, int *rank);
-    int (*comm_size)(mpi_comm comm, int *size);
-    int (*comm_dup)(mpi_comm comm, mpi_comm *out);
-    int (*comm_split)(mpi_comm comm, int colour, int key, mpi_comm *out);
-    int (*comm_free)(mpi_comm *comm);
-    int (*comm_set_errhandler)(mpi_comm comm, void *handler);
-    int (*ibarrier)(mpi_comm comm, mpi_request *request);
-    int (*ibcast)(void *data, int count, mpi_type type, int root, mpi_comm comm,
-                  mpi_request *request);
-    int (*iallgather)(const void *from, int count, mpi_type type, void *to, int to_count,
-                      mpi_type to_type, mpi_comm comm, mpi_request *request);
-    int (*iallgatherv)(const void *from, int count, mpi_type type, void *to, const int *counts,
-                       const int *places, mpi_type to_type, mpi_comm comm, mpi_request *request);
-    int (*ialltoallv)(const void *from, const int *counts, const int *places, mpi_type type,
-                      void *to, const int *to_counts, const int *to_places, mpi_type to_type,
-                      mpi_comm comm, mpi_request *request);
-    int (*isend)(const void *data, int count, mpi_type type, int to, int tag, mpi_comm comm,
-                 mpi_request *request);
-    int (*irecv)(void *data, int count, mpi_type type, int from, int tag, mpi_comm comm,
-                 mpi_request *request);
-    int (*test)(mpi_request *request, int *done, void *status);
-    int (*cancel)(mpi_request *request);
-    int (*request_free)(mpi_request *request);
-    // Not functions.
-    void *world, *byte, *f32, *f64, *errors_return;
+#define MEMBER(name, args) int(*name) args;
+    FUNCTIONS(MEMBER)
+#undef MEMBER
+#define MEMBER(name, member) void *member;
+    OBJECTS(MEMBER)
+#undef MEMBER
 };
 
-#define SYMBOL(name, member)                                                                       \
-    {                                                                                              \
-        name, offsetof(struct mpi_api, member), DL_REQUIRED                                        \
-    }
 static const struct dl_symbol symbols[] = {
-    SYMBOL("ompi_mpi_comm_world", world), // first: another MPI has none
-    SYMBOL("ompi_mpi_byte", byte),
-    SYMBOL("ompi_mpi_float", f32),
-    SYMBOL("ompi_mpi_double", f64),
-    SYMBOL("ompi_mpi_errors_return", errors_return),
-    SYMBOL("MPI_Init_thread", init_thread),
-    SYMBOL("MPI_Finalize", finalize),
-    SYMBOL("MPI_Comm_rank", comm_rank),
-    SYMBOL("MPI_Comm_size", comm_size),
-    SYMBOL("MPI_Comm_dup", comm_dup),
-    SYMBOL("MPI_Comm_split", comm_split),
-    SYMBOL("MPI_Comm_free", comm_free),
-    SYMBOL("MPI_Comm_set_errhandler", comm_set_errhandler),
-    SYMBOL("MPI_Ibarrier", ibarrier),
-    SYMBOL("MPI_Ibcast", ibcast),
-    SYMBOL("MPI_Iallgather", iallgather),
-    SYMBOL("MPI_Iallgatherv", iallgatherv),
-    SYMBOL("MPI_Ialltoallv", ialltoallv),
-    SYMBOL("MPI_Isend", isend),
-    SYMBOL("MPI_Irecv", irecv),
-    SYMBOL("MPI_Test", test),
-    SYMBOL("MPI_Cancel", cancel),
-    SYMBOL("MPI_Request_free", request_free),
+#define SYMBOL(name, member) {#name, offsetof(struct mpi_api, member), DL_REQUIRED},
+    OBJECTS(SYMBOL)
+#undef SYMBOL
+#define SYMBOL(name, args) {#name, offsetof(struct mpi_api, name), DL_REQUIRED},
+        FUNCTIONS(SYMBOL)
+#undef SYMBOL
 };
 
 static struct mpi_api api;
@@ -141,6 +132,7 @@ static int mpi_check(int rc, const char *call, struct err *err)
 {
     return rc == 0 ? 0 : err_set(err, ERR_IO, "%s failed with code %d", call, rc);
 }
+#define MPI(name, err, ...) mpi_check(api.name(__VA_ARGS__), #name, (err))
 
 // Waits, and looks after the others.
 static int mpi_await(struct group *group, mpi_request *request, const char *call, struct err *err)
@@ -148,7 +140,7 @@ static int mpi_await(struct group *group, mpi_request *request, const char *call
     int64_t began_ns = clock_now_ns();
     for (;;) {
         int done = 0;
-        TRY(mpi_check(api.test(request, &done, NULL), call, err));
+        TRY(mpi_check(api.MPI_Test(request, &done, NULL), call, err));
         if (done)
             return 0;
         int64_t waited_ns = clock_now_ns() - began_ns;
@@ -166,7 +158,7 @@ static int mpi_arrive(struct group *group, void *own, struct err *err)
 {
     struct mpi *m = own;
     mpi_request request;
-    TRY(mpi_check(api.ibarrier(m->used, &request), "MPI_Ibarrier", err));
+    TRY(MPI(MPI_Ibarrier, err, m->used, &request));
     return mpi_await(group, &request, "MPI_Ibarrier", err);
 }
 
@@ -176,8 +168,7 @@ static int mpi_broadcast(struct group *group, void *own, void *data, size_t byte
     for (size_t at = 0; at < bytes; at += MOST_COUNT) {
         int part = (int)(bytes - at < MOST_COUNT ? bytes - at : MOST_COUNT);
         mpi_request request;
-        TRY(mpi_check(api.ibcast((char *)data + at, part, api.byte, 0, m->used, &request),
-                      "MPI_Ibcast", err));
+        TRY(MPI(MPI_Ibcast, err, (char *)data + at, part, api.byte, 0, m->used, &request));
         TRY(mpi_await(group, &request, "MPI_Ibcast", err));
     }
     return 0;
@@ -190,9 +181,8 @@ static int mpi_gather(struct group *group, void *own, const void *mine, size_t b
     mpi_request request;
     if (bytes > MOST_COUNT)
         return err_set(err, ERR_OVERFLOW, "%zu bytes are too many to gather", bytes);
-    TRY(mpi_check(
-        api.iallgather(mine, (int)bytes, api.byte, all, (int)bytes, api.byte, m->used, &request),
-        "MPI_Iallgather", err));
+    TRY(MPI(MPI_Iallgather, err, mine, (int)bytes, api.byte, all, (int)bytes, api.byte, m->used,
+            &request));
     return mpi_await(group, &request, "MPI_Iallgather", err);
 }
 
@@ -233,15 +223,13 @@ static int sum_part(struct group *group, struct mpi *m, char *values, int64_t co
         m->to_places[i] = (int)(i * mine);
     }
     TRY(get_space(m, (size_t)(m->size * mine) * each + 1, err));
-    TRY(mpi_check(api.ialltoallv(values, m->counts, m->places, type, m->space, m->to_counts,
-                                 m->to_places, type, m->used, &request),
-                  "MPI_Ialltoallv", err));
+    TRY(MPI(MPI_Ialltoallv, err, values, m->counts, m->places, type, m->space, m->to_counts,
+            m->to_places, type, m->used, &request));
     TRY(mpi_await(group, &request, "MPI_Ialltoallv", err));
     for (int i = 1; i < m->size; i++)
         mpi_add_up(m->space, m->space + (size_t)(i * mine) * each, mine, reals);
-    TRY(mpi_check(api.iallgatherv(m->space, (int)mine, type, values, m->counts, m->places, type,
-                                  m->used, &request),
-                  "MPI_Iallgatherv", err));
+    TRY(MPI(MPI_Iallgatherv, err, m->space, (int)mine, type, values, m->counts, m->places, type,
+            m->used, &request));
     return mpi_await(group, &request, "MPI_Iallgatherv", err);
 }
 
@@ -309,8 +297,7 @@ static int peers(const struct mpi *m)
 static int expect_news(struct mpi *m, int i, struct err *err)
 {
     struct news *n = &m->news[i];
-    return mpi_check(api.irecv(n->in, NEWS_BYTES, api.byte, i, 1, m->health, &n->coming),
-                     "MPI_Irecv", err);
+    return MPI(MPI_Irecv, err, n->in, NEWS_BYTES, api.byte, i, 1, m->health, &n->coming);
 }
 
 // Sends `text` unless the last message is still on its way.
@@ -318,19 +305,19 @@ static bool send_news(struct mpi *m, int i, const char *text)
 {
     struct news *n = &m->news[i];
     int done = 1;
-    if (n->sending && (api.test(&n->sending, &done, NULL) != 0 || !done))
+    if (n->sending && (api.MPI_Test(&n->sending, &done, NULL) != 0 || !done))
         return false;
     memset(n->out, 0, sizeof n->out);
     snprintf(n->out, sizeof n->out, "%s", text);
     n->sent_ns = clock_now_ns();
-    return api.isend(n->out, NEWS_BYTES, api.byte, i, 1, m->health, &n->sending) == 0;
+    return api.MPI_Isend(n->out, NEWS_BYTES, api.byte, i, 1, m->health, &n->sending) == 0;
 }
 
 static int read_news(struct mpi *m, int i, int64_t now_ns, struct err *err)
 {
     struct news *n = &m->news[i];
     int done = 0;
-    TRY(mpi_check(api.test(&n->coming, &done, NULL), "MPI_Test", err));
+    TRY(MPI(MPI_Test, err, &n->coming, &done, NULL));
     if (done) {
         n->in[NEWS_BYTES - 1] = '\0';
         n->heard_ns = now_ns;
@@ -372,7 +359,7 @@ static void mpi_tell(void *own, const char *text)
         while (!send_news(m, i, text) && clock_now_ns() < until_ns)
             clock_sleep_ns(NS_PER_MS);
     for (int i = m->rank == 0, done = 0; i < peers(m); i++, done = 0)
-        while (api.test(&m->news[i].sending, &done, NULL) == 0 && !done &&
+        while (api.MPI_Test(&m->news[i].sending, &done, NULL) == 0 && !done &&
                clock_now_ns() < until_ns)
             clock_sleep_ns(NS_PER_MS);
 }
@@ -395,9 +382,8 @@ static int mpi_allocate(struct mpi *m, struct err *err)
 
 static int copy_world(mpi_comm *to, struct err *err)
 {
-    TRY(mpi_check(api.comm_dup(api.world, to), "MPI_Comm_dup", err));
-    return mpi_check(api.comm_set_errhandler(*to, api.errors_return), "MPI_Comm_set_errhandler",
-                     err);
+    TRY(MPI(MPI_Comm_dup, err, api.world, to));
+    return MPI(MPI_Comm_set_errhandler, err, *to, api.errors_return);
 }
 
 static int meet(struct mpi *m, struct err *err)
@@ -405,11 +391,10 @@ static int meet(struct mpi *m, struct err *err)
     struct person me;
     mpi_request request;
     introduce(&me);
-    TRY(mpi_check(api.iallgather(&me, sizeof me, api.byte, m->people, sizeof me, api.byte, m->world,
-                                 &request),
-                  "MPI_Iallgather", err));
+    TRY(MPI(MPI_Iallgather, err, &me, sizeof me, api.byte, m->people, sizeof me, api.byte, m->world,
+            &request));
     for (int done = 0; !done; clock_sleep_ns(NS_PER_MS / 10))
-        TRY(mpi_check(api.test(&request, &done, NULL), "MPI_Iallgather", err));
+        TRY(mpi_check(api.MPI_Test(&request, &done, NULL), "MPI_Iallgather", err));
     m->looked_ns = clock_now_ns();
     for (int i = m->rank == 0; i < peers(m); i++) {
         m->news[i].heard_ns = m->looked_ns;
@@ -423,9 +408,9 @@ static int mpi_begin(void *own, struct group_place *place, struct err *err)
 {
     struct mpi *m = own;
     int level, expected = group_joinable();
-    TRY(mpi_check(api.init_thread(NULL, NULL, 1, &level), "MPI_Init_thread", err));
-    TRY(mpi_check(api.comm_size(api.world, &m->all), "MPI_Comm_size", err));
-    TRY(mpi_check(api.comm_rank(api.world, &m->rank), "MPI_Comm_rank", err));
+    TRY(MPI(MPI_Init_thread, err, NULL, NULL, 1, &level));
+    TRY(MPI(MPI_Comm_size, err, api.world, &m->all));
+    TRY(MPI(MPI_Comm_rank, err, api.world, &m->rank));
     if (m->all != expected) {
         err_set(err, ERR_USAGE, "%d processes were started, but MPI has %d of them", expected,
                 m->all);
@@ -447,15 +432,14 @@ static int mpi_use(struct group *group, void *own, struct group_place *place, st
 {
     struct mpi *m = own;
     mpi_request request;
-    TRY(mpi_check(api.ibarrier(m->world, &request), "MPI_Ibarrier", err));
+    TRY(MPI(MPI_Ibarrier, err, m->world, &request));
     TRY(mpi_await(group, &request, "MPI_Ibarrier", err));
     if (m->used != m->world)
-        TRY(mpi_check(api.comm_free(&m->used), "MPI_Comm_free", err));
+        TRY(MPI(MPI_Comm_free, err, &m->used));
     m->used = m->world;
     m->size = place->size;
     if (place->size < m->all)
-        TRY(mpi_check(api.comm_split(m->world, m->rank < place->size, m->rank, &m->used),
-                      "MPI_Comm_split", err));
+        TRY(MPI(MPI_Comm_split, err, m->world, m->rank < place->size, m->rank, &m->used));
     place_ranks(m, place);
     return 0;
 }
@@ -465,16 +449,16 @@ static void mpi_end(struct group *group, void *own, bool well)
 {
     struct mpi *m = own;
     mpi_request request;
-    if (!well || api.ibarrier(m->world, &request) != 0 ||
+    if (!well || api.MPI_Ibarrier(m->world, &request) != 0 ||
         mpi_await(group, &request, "MPI_Ibarrier", NULL) != 0)
         return;
     for (int i = m->rank == 0; i < peers(m); i++) {
-        (void)!api.cancel(&m->news[i].coming);
-        (void)!api.request_free(&m->news[i].coming);
+        (void)!api.MPI_Cancel(&m->news[i].coming);
+        (void)!api.MPI_Request_free(&m->news[i].coming);
         if (m->news[i].sending)
-            (void)!api.request_free(&m->news[i].sending);
+            (void)!api.MPI_Request_free(&m->news[i].sending);
     }
-    (void)!api.finalize();
+    (void)!api.MPI_Finalize();
 }
 
 static void mpi_release(void *own)

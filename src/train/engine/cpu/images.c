@@ -93,16 +93,6 @@ struct pool {
     uint8_t *index; // maximum: the winners, (batch, blocks, out pixels, block)
 };
 
-static void each_plane(const struct op *op, int thread, int threads,
-                       void (*plane)(const struct pool *, int64_t, int))
-{
-    int blocks = plan_input(op, 0)->as.blocks;
-    int64_t from, to;
-    team_part(op->plan->batch * blocks, 1, thread, threads, &from, &to);
-    for (int64_t i = from; i < to; i++)
-        plane((const struct pool *)op, i / blocks, (int)(i % blocks));
-}
-
 static void *plane_at(const struct value *value, void *base, int64_t sample, int block)
 {
     int64_t at = image_at(&value->as, sample, block * value->as.block, 0);
@@ -115,37 +105,6 @@ static uint8_t *index_at(const struct pool *pool, int64_t sample, int block)
     return pool->index + (sample * as->blocks + block) * image_plane(as);
 }
 
-static void max_plane(const struct pool *pool, int64_t sample, int block)
-{
-    const struct value *x = plan_input(&pool->op, 0), *y = plan_output(&pool->op);
-    pool->op.plan->passes->max_pool(&pool->shape, plane_at(x, x->out, sample, block),
-                                    plane_at(y, y->out, sample, block),
-                                    index_at(pool, sample, block), x->relu_later);
-}
-
-static void max_plane_back(const struct pool *pool, int64_t sample, int block)
-{
-    const struct value *x = plan_input(&pool->op, 0), *y = plan_output(&pool->op);
-    pool->op.plan->passes->max_pool_back(
-        &pool->shape, plane_at(y, y->grad, sample, block), index_at(pool, sample, block),
-        plane_at(x, x->grad, sample, block), plan_adds(&pool->op, 0));
-}
-
-static void average_plane(const struct pool *pool, int64_t sample, int block)
-{
-    const struct value *x = plan_input(&pool->op, 0), *y = plan_output(&pool->op);
-    pool->op.plan->passes->average_pool(&pool->shape, plane_at(x, x->out, sample, block),
-                                        plane_at(y, y->out, sample, block));
-}
-
-static void average_plane_back(const struct pool *pool, int64_t sample, int block)
-{
-    const struct value *x = plan_input(&pool->op, 0), *y = plan_output(&pool->op);
-    pool->op.plan->passes->average_pool_back(&pool->shape, plane_at(y, y->grad, sample, block),
-                                             plane_at(x, x->grad, sample, block),
-                                             plan_adds(&pool->op, 0));
-}
-
 // The average of everything: an image becomes a row.
 
 static int channels_in(const struct image_layout *as, int block)
@@ -154,19 +113,18 @@ static int channels_in(const struct image_layout *as, int block)
     return left < as->block ? left : as->block;
 }
 
-static void global_plane(const struct pool *pool, int64_t sample, int block)
+static void global_plane(const struct pool *pool, const void *plane, int64_t sample, int block)
 {
     const struct value *x = plan_input(&pool->op, 0), *y = plan_output(&pool->op);
     const struct image_layout *as = &x->as;
     float sum[PLANE_MAX];
-    pool->op.plan->passes->plane_sum(plane_at(x, x->out, sample, block), image_pixels(as),
-                                     as->block, sum, x->bf16);
+    pool->op.plan->passes->plane_sum(plane, image_pixels(as), as->block, sum, x->bf16);
     for (int c = 0; c < channels_in(as, block); c++)
         number_put(y->out, sample * y->columns + block * as->block + c,
                    sum[c] / (float)image_pixels(as), y->bf16);
 }
 
-static void global_plane_back(const struct pool *pool, int64_t sample, int block)
+static void global_plane_back(const struct pool *pool, void *plane, int64_t sample, int block)
 {
     const struct value *x = plan_input(&pool->op, 0), *y = plan_output(&pool->op);
     const struct image_layout *as = &x->as;
@@ -174,28 +132,51 @@ static void global_plane_back(const struct pool *pool, int64_t sample, int block
     for (int c = 0; c < channels_in(as, block); c++)
         share[c] = number_get(y->grad, sample * y->columns + block * as->block + c, y->grad_bf16) /
                    (float)image_pixels(as);
-    pool->op.plan->passes->plane_fill(plane_at(x, x->grad, sample, block), image_pixels(as),
-                                      as->block, share, plan_adds(&pool->op, 0), x->bf16);
+    pool->op.plan->passes->plane_fill(plane, image_pixels(as), as->block, share,
+                                      plan_adds(&pool->op, 0), x->bf16);
+}
+
+static void pool_plane(const struct pool *pool, int64_t sample, int block, bool back)
+{
+    const struct value *x = plan_input(&pool->op, 0), *y = plan_output(&pool->op);
+    const struct passes *passes = pool->op.plan->passes;
+    bool adds = plan_adds(&pool->op, 0);
+    void *in = plane_at(x, back ? x->grad : x->out, sample, block);
+    if (pool->op.layer->op == NET_GLOBAL_AVERAGE && back)
+        global_plane_back(pool, in, sample, block);
+    else if (pool->op.layer->op == NET_GLOBAL_AVERAGE)
+        global_plane(pool, in, sample, block);
+    else if (pool->index && back)
+        passes->max_pool_back(&pool->shape, plane_at(y, y->grad, sample, block),
+                              index_at(pool, sample, block), in, adds);
+    else if (pool->index)
+        passes->max_pool(&pool->shape, in, plane_at(y, y->out, sample, block),
+                         index_at(pool, sample, block), x->relu_later);
+    else if (back)
+        passes->average_pool_back(&pool->shape, plane_at(y, y->grad, sample, block), in, adds);
+    else
+        passes->average_pool(&pool->shape, in, plane_at(y, y->out, sample, block));
+}
+
+static void pool_planes(const struct op_job *job, int thread, int threads, bool back)
+{
+    int blocks = plan_input(job->op, 0)->as.blocks;
+    int64_t from, to;
+    team_part(job->op->plan->batch * blocks, 1, thread, threads, &from, &to);
+    for (int64_t i = from; i < to; i++)
+        pool_plane((const struct pool *)job->op, i / blocks, (int)(i % blocks), back);
 }
 
 static void pool_work(void *job, int thread, int threads)
 {
-    const struct op *op = ((const struct op_job *)job)->op;
-    each_plane(op, thread, threads,
-               op->layer->op == NET_MAX_POOL       ? max_plane
-               : op->layer->op == NET_AVERAGE_POOL ? average_plane
-                                                   : global_plane);
+    pool_planes(job, thread, threads, false);
 }
 
 static void pool_back_work(void *job_, int thread, int threads)
 {
     const struct op_job *job = job_;
-    const struct op *op = job->op;
-    if (plan_wants_input(op, job->pass, 0))
-        each_plane(op, thread, threads,
-                   op->layer->op == NET_MAX_POOL       ? max_plane_back
-                   : op->layer->op == NET_AVERAGE_POOL ? average_plane_back
-                                                       : global_plane_back);
+    if (plan_wants_input(job->op, job->pass, 0))
+        pool_planes(job, thread, threads, true);
 }
 
 static int pool_make(struct op *op, struct err *err)

@@ -44,20 +44,15 @@ static int own_run(void *context, int64_t times, double *seconds, struct err *er
 static int own_fill(struct own_job *job, struct err *err)
 {
     int64_t count = (int64_t)PRODUCT_SIZE_MAX * PRODUCT_SIZE_MAX;
-    float *values = malloc((size_t)count * sizeof *values);
-    int rc = values ? 0 : err_memory(err);
-    for (device_ptr *to[] = {&job->a, &job->b, &job->y}, **at = to; rc == 0 && at < to + 3; at++)
-        rc = gpu_alloc(job->gpu, count * 4, *at, err);
-    if (rc == 0) {
-        product_fill(values, count);
-        rc = gpu_upload(job->gpu, job->a, values, count * 4, err);
-    }
-    if (rc == 0)
-        rc = gpu_upload(job->gpu, job->b, values, count * 4, err);
-    if (rc == 0)
-        rc = gpu_sync(job->gpu, err);
-    free(values);
-    return rc;
+    SCOPED(free_pointer) float *values = malloc((size_t)count * sizeof *values);
+    if (!values)
+        return err_memory(err);
+    for (device_ptr *to[] = {&job->a, &job->b, &job->y}, **at = to; at < to + 3; at++)
+        TRY(gpu_alloc(job->gpu, count * 4, *at, err));
+    product_fill(values, count);
+    TRY(gpu_upload(job->gpu, job->a, values, count * 4, err));
+    TRY(gpu_upload(job->gpu, job->b, values, count * 4, err));
+    return gpu_sync(job->gpu, err);
 }
 
 int cuda_product(const struct engine_options *options, struct engine_product *out, struct err *err)
@@ -394,7 +389,7 @@ static int blas_fill(struct blas_job *job, int64_t size, struct err *err)
     float *values = job->lib->values;
     size_t each = (size_t)job->form->bytes;
     int64_t bytes = BLOCK * job->form->bytes, all = size * size * job->form->bytes;
-    unsigned char *codes = malloc((size_t)bytes);
+    SCOPED(free_pointer) unsigned char *codes = malloc((size_t)bytes);
     if (!codes)
         return err_memory(err);
     product_fill(values, BLOCK);
@@ -402,16 +397,12 @@ static int blas_fill(struct blas_job *job, int64_t size, struct err *err)
         uint32_t code = blas_encode(job->form, &values[i]);
         memcpy(codes + i * each, &code, each);
     }
-    int rc = gpu_upload(gpu, job->scale, &one, sizeof one, err);
-    for (int64_t from = 0; rc == 0 && from < all; from += bytes) {
-        rc = gpu_upload(gpu, job->a + (device_ptr)from, codes, bytes, err);
-        if (rc == 0)
-            rc = gpu_upload(gpu, job->b + (device_ptr)from, codes, bytes, err);
+    TRY(gpu_upload(gpu, job->scale, &one, sizeof one, err));
+    for (int64_t from = 0; from < all; from += bytes) {
+        TRY(gpu_upload(gpu, job->a + (device_ptr)from, codes, bytes, err));
+        TRY(gpu_upload(gpu, job->b + (device_ptr)from, codes, bytes, err));
     }
-    if (rc == 0)
-        rc = gpu_sync(gpu, err);
-    free(codes);
-    return rc;
+    return gpu_sync(gpu, err);
 }
 
 static int blas_product(struct blas *c, int precision, struct engine_product *out, struct err *err)
