@@ -3,7 +3,7 @@
 #include "oom.h"
 
 #include "train/engine/cpu/embedding.h"
-#include "train/engine/cpu/l1.h"
+#include "train/engine/cpu/kernels.h"
 #include "train/engine/cpu/lstm.h"
 #include "train/engine/cpu/team.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // L1 distances against sums in double precision: every one within 1e-5 relative, odd sizes, close
 // and far vectors, numbers of very different size.
-#include "train/engine/cpu/l1.h"
 
 #include <math.h>
 #include <stdlib.h>

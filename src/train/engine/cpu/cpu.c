@@ -13,7 +13,6 @@
 
 #include "train/engine/cpu/dnnl.h"
 #include "train/engine/cpu/kernels.h"
-#include "train/engine/cpu/l1.h"
 #include "train/engine/cpu/params.h"
 #include "train/engine/cpu/plan.h"
 #include "train/engine/cpu/team.h"

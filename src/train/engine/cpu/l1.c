@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/engine/cpu/l1.h"
+#include "train/engine/cpu/kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <xmmintrin.h>
 
 #include "base/clock.h"
-#include "train/engine/cpu/kernels.h"
 #include "train/engine/cpu/team.h"
 
 #define DIM_BLOCK   512       // elements that are summed in single precision; beyond, in double

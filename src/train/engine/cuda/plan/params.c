@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/engine/cuda/plan/params.h"
+#include "train/engine/cuda/plan/builder.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "train/engine/cuda/plan/builder.h"
-#include "train/engine/cuda/kernels.h"
 
 // ---- layout ----
 
