@@ -17,7 +17,7 @@
 #define DAY_S          INT64_C(86400)
 #define SERVER_AGE_MAX 730 // days: older prices of small servers are not used
 
-struct job {
+struct cron_job {
     const struct cron_ask *ask;
     struct market *market;
     struct schedule schedule;
@@ -25,8 +25,8 @@ struct job {
     struct schedule_record *record;
 };
 
-static int note(struct job *job, struct err *err, const char *format, ...) PRINTF_LIKE(3, 4);
-static int note(struct job *job, struct err *err, const char *format, ...)
+static int note(struct cron_job *job, struct err *err, const char *format, ...) PRINTF_LIKE(3, 4);
+static int note(struct cron_job *job, struct err *err, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -42,7 +42,7 @@ static int note(struct job *job, struct err *err, const char *format, ...)
 // ---- the offer and its rule
 
 // Splits "gcp/n1-standard-1@us-east1:spot" into its parts, for an offer that is not in the book.
-static int split_offer(struct job *job, struct offer *offer, struct err *err)
+static int split_offer(struct cron_job *job, struct offer *offer, struct err *err)
 {
     const char *text = job->ask->offer, *slash = strchr(text, '/'), *colon = strrchr(text, ':');
     *offer = (struct offer){.region = "",
@@ -67,7 +67,7 @@ static int split_offer(struct job *job, struct offer *offer, struct err *err)
 }
 
 // Whether the user's rates.csv has a rate for an offer that is not in the book.
-static int has_own_rate(struct job *job, const struct offer *offer, bool *has, struct err *err)
+static int has_own_rate(struct cron_job *job, const struct offer *offer, bool *has, struct err *err)
 {
     const struct rates *rates;
     char name[256];
@@ -80,7 +80,7 @@ static int has_own_rate(struct job *job, const struct offer *offer, bool *has, s
 }
 
 // The offer from the book, or one made of --rate or the user's rates.csv.
-static int find_offer(struct job *job, struct offer *offer, struct err *err)
+static int find_offer(struct cron_job *job, struct offer *offer, struct err *err)
 {
     const struct cron_ask *ask = job->ask;
     struct offer said;
@@ -119,7 +119,7 @@ static int find_offer(struct job *job, struct offer *offer, struct err *err)
     return rc;
 }
 
-static int note_credit(struct job *job, struct err *err)
+static int note_credit(struct cron_job *job, struct err *err)
 {
     const struct priced *p = &job->schedule.priced;
     const struct rates *rates;
@@ -137,7 +137,7 @@ static int note_credit(struct job *job, struct err *err)
 }
 
 // Why the price is not to be believed, and that the machine is gone.
-static int note_doubt(struct job *job, struct err *err)
+static int note_doubt(struct cron_job *job, struct err *err)
 {
     const struct priced *p = &job->schedule.priced;
     const struct devices *devices;
@@ -154,7 +154,7 @@ static int note_doubt(struct job *job, struct err *err)
     return note(job, err, "The provider ended it on %s.", end);
 }
 
-static int note_price(struct job *job, struct err *err)
+static int note_price(struct cron_job *job, struct err *err)
 {
     const struct priced *p = &job->schedule.priced;
     const struct currencies *currencies;
@@ -188,7 +188,7 @@ static int note_price(struct job *job, struct err *err)
 }
 
 // The machine is up for its boot and the run. It was set up before: no image is pulled.
-static int up_by_run(struct job *job, const struct offer *offer, struct err *err)
+static int up_by_run(struct cron_job *job, const struct offer *offer, struct err *err)
 {
     const struct run *run = job->ask->run;
     const struct startup_given given = {.image_ns = some_int(0)};
@@ -208,7 +208,7 @@ static int up_by_run(struct job *job, const struct offer *offer, struct err *err
     return text_set(&job->record->up_source, text, err);
 }
 
-static int find_rule(struct job *job, struct err *err)
+static int find_rule(struct cron_job *job, struct err *err)
 {
     const struct cron_ask *ask = job->ask;
     const struct wishes wishes = {.start_s = ask->day * DAY_S, .rate_given = ask->rate >= 0};
@@ -250,7 +250,7 @@ static int find_rule(struct job *job, struct err *err)
 }
 
 // Prices of disk, scheduler and functions: the user's, else the provider's.
-static int find_extras(struct job *job, struct err *err)
+static int find_extras(struct cron_job *job, struct err *err)
 {
     const struct scheduling *given = &job->ask->extras;
     struct scheduling *b = &job->schedule.extras;
@@ -281,9 +281,9 @@ static int find_extras(struct job *job, struct err *err)
 
 // ---- the record
 
-static int add_item(struct job *job, const char *name, const struct schedule_line *line,
+static int add_item(struct cron_job *job, const char *name, const struct schedule_line *line,
                     struct err *err, const char *format, ...) PRINTF_LIKE(5, 6);
-static int add_item(struct job *job, const char *name, const struct schedule_line *line,
+static int add_item(struct cron_job *job, const char *name, const struct schedule_line *line,
                     struct err *err, const char *format, ...)
 {
     char what[160];
@@ -308,7 +308,7 @@ static const char *plain(int64_t nano, char text[MONEY_BYTES])
 }
 
 // The totals in the currency asked for; its rate is a note.
-static int add_local(struct job *job, struct err *err)
+static int add_local(struct cron_job *job, struct err *err)
 {
     struct schedule_record *r = job->record;
     const char *currency = job->ask->currency;
@@ -324,7 +324,7 @@ static int add_local(struct job *job, struct err *err)
     return note(job, err, "%s", buf_str(&words));
 }
 
-static int add_items(struct job *job, const struct schedule_bill *bill, struct err *err)
+static int add_items(struct cron_job *job, const struct schedule_bill *bill, struct err *err)
 {
     const struct schedule *s = &job->schedule;
     const struct scheduling *b = &s->extras;
@@ -360,7 +360,7 @@ static int add_items(struct job *job, const struct schedule_bill *bill, struct e
     return add_local(job, err);
 }
 
-static int add_alternative(struct job *job, const char *name, const struct schedule_line *line,
+static int add_alternative(struct cron_job *job, const char *name, const struct schedule_line *line,
                            struct err *err)
 {
     int64_t tasks = -1, with = -1;
@@ -377,7 +377,7 @@ static int add_alternative(struct job *job, const char *name, const struct sched
     return 0;
 }
 
-static int add_alternatives(struct job *job, struct err *err)
+static int add_alternatives(struct cron_job *job, struct err *err)
 {
     const struct schedule *s = &job->schedule;
     struct schedule_line machine, disk;
@@ -400,7 +400,7 @@ static int add_alternatives(struct job *job, struct err *err)
 }
 
 // All tasks on one machine of the user's own, which is busy for them and idle or off otherwise.
-static int add_own_power(struct job *job, const struct schedule_bill *bill, struct err *err)
+static int add_own_power(struct cron_job *job, const struct schedule_bill *bill, struct err *err)
 {
     const struct cron_ask *ask = job->ask;
     int64_t end_s, busy = 0, idle = 0, sum = 0, month_ns = 30 * DAY_S * NS_PER_S;
@@ -428,7 +428,7 @@ static int add_own_power(struct job *job, const struct schedule_bill *bill, stru
     return text_take(&job->record->own_power_how, &how, err);
 }
 
-static int add_notes(struct job *job, const struct schedule_bill *bill, struct err *err)
+static int add_notes(struct cron_job *job, const struct schedule_bill *bill, struct err *err)
 {
     const struct schedule *s = &job->schedule;
     if (bill->starts == 0)
@@ -447,7 +447,7 @@ static int add_notes(struct job *job, const struct schedule_bill *bill, struct e
 int cron_make(struct market *market, const struct cron_ask *ask, struct schedule_record *r,
               struct err *err)
 {
-    struct job job = {.ask = ask, .market = market, .record = r};
+    struct cron_job job = {.ask = ask, .market = market, .record = r};
     struct schedule_bill bill;
     char date[CLOCK_ISO_BYTES];
     job.schedule.tab = ask->tab;

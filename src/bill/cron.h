@@ -6,7 +6,7 @@
 
 #include "bill/crontab.h"
 #include "bill/power.h"
-#include "tables/scheduling.h"
+#include "tables/extras.h"
 #include "record/run.h"
 #include "record/schedule.h"
 

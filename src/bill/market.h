@@ -18,10 +18,8 @@
 #include "machine/probe.h"
 #include "tables/currency.h"
 #include "tables/device.h"
-#include "tables/hosts.h"
+#include "tables/extras.h"
 #include "tables/rates.h"
-#include "tables/scheduling.h"
-#include "tables/startup.h"
 
 struct market;
 

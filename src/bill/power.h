@@ -2,7 +2,7 @@
 // power: the electricity of a training on a machine of one's own, in kilowatt-hours and money.
 //
 // Given watts are the whole machine's. Measured ones are those of the GPUs, times the share of the
-// rest of the host (tables/hosts.h), or of the processors alone.
+// rest of the host (tables/extras.h), or of the processors alone.
 #ifndef FARE_BILL_POWER_H
 #define FARE_BILL_POWER_H
 

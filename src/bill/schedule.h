@@ -12,7 +12,7 @@
 
 #include "bill/crontab.h"
 #include "bill/price.h"
-#include "tables/scheduling.h"
+#include "tables/extras.h"
 
 struct schedule {
     struct crontab tab;

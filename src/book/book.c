@@ -284,7 +284,7 @@ static int visit_imported(const struct book *book, const struct sieve *sieve,
 }
 
 // Where offers lie in the imported layer and in the extras.
-struct range {
+struct offer_range {
     size_t first, end, first_extra, end_extra;
 };
 
@@ -317,17 +317,17 @@ static size_t bound(const struct book *book, bool extras, const char *provider, 
     return low;
 }
 
-static struct range range_of(const struct book *book, const char *provider, const char *name)
+static struct offer_range range_of(const struct book *book, const char *provider, const char *name)
 {
-    return (struct range){.first = bound(book, false, provider, name, false),
-                          .end = bound(book, false, provider, name, true),
-                          .first_extra = bound(book, true, provider, name, false),
-                          .end_extra = bound(book, true, provider, name, true)};
+    return (struct offer_range){.first = bound(book, false, provider, name, false),
+                                .end = bound(book, false, provider, name, true),
+                                .first_extra = bound(book, true, provider, name, false),
+                                .end_extra = bound(book, true, provider, name, true)};
 }
 
 bool book_has(const struct book *book, const char *provider, const char *name)
 {
-    struct range range = range_of(book, provider, name);
+    struct offer_range range = range_of(book, provider, name);
     return range.first < range.end || range.first_extra < range.end_extra;
 }
 
@@ -338,7 +338,7 @@ int book_each(const struct book *book, const struct book_filter *filter, book_vi
     struct sieve sieve;
     int rc = sieve_init(&sieve, book, filter ? filter : &everything, err);
     const struct image *imported = &book->layers[LAYER_IMPORTED];
-    struct range range = {.end = imported->offer_count, .end_extra = book->extra_count};
+    struct offer_range range = {.end = imported->offer_count, .end_extra = book->extra_count};
     if (filter && filter->spelled)
         range = range_of(book, filter->provider, filter->name);
     const struct extra *extra = book->extras + range.first_extra;

@@ -293,7 +293,7 @@ int format_add(struct import *im, const struct offer *offer, struct err *err)
     return rc;
 }
 
-struct row {
+struct catalogue_row {
     char *providers, *offers; // patterns, separated by ';'; null: all
     char *currency;           // null: not said
     char *kind_word, *basis_word, *source;
@@ -303,10 +303,10 @@ struct row {
 };
 
 struct catalogues {
-    LIST_OF(struct row) rows; // the user's own first
+    LIST_OF(struct catalogue_row) rows; // the user's own first
 };
 
-#define AT(member) offsetof(struct row, member)
+#define AT(member) offsetof(struct catalogue_row, member)
 static const struct column columns[] = {{"provider", COLUMN_TEXT, AT(providers), COLUMN_EMPTY},
                                         {"offers", COLUMN_TEXT, AT(offers), COLUMN_EMPTY},
                                         {"kind", COLUMN_TEXT, AT(kind_word), COLUMN_EMPTY},
@@ -317,9 +317,9 @@ static const struct column columns[] = {{"provider", COLUMN_TEXT, AT(providers),
                                         {"date", COLUMN_JOINED, AT(source), COLUMN_EMPTY},
                                         {0}};
 
-static int finish(const struct columns_row *at, void *arg, struct err *err)
+static int check_catalogue(const struct columns_row *at, void *arg, struct err *err)
 {
-    struct row *row = arg;
+    struct catalogue_row *row = arg;
     if (row->kind_word && !offer_kind_parse(row->kind_word, &row->kind))
         return columns_fault(at, "kind", err, "'%.40s' is not on-demand, spot or monthly",
                              row->kind_word);
@@ -332,7 +332,7 @@ static int finish(const struct columns_row *at, void *arg, struct err *err)
     return 0;
 }
 
-static const struct columns table = {columns, sizeof(struct row), false, finish};
+static const struct columns table = {columns, sizeof(struct catalogue_row), false, check_catalogue};
 
 int catalogues_open(struct catalogues **out, struct err *err)
 {
@@ -369,7 +369,7 @@ void catalogue_declare(const struct catalogues *catalogues, struct offer *offer)
 {
     bool priced = false;
     for (size_t i = 0; i < catalogues->rows.count; i++) {
-        const struct row *row = &catalogues->rows.items[i];
+        const struct catalogue_row *row = &catalogues->rows.items[i];
         if (!fits(row->providers, offer->provider) || !fits(row->offers, offer->name) ||
             (row->kind_word && row->kind != offer->kind))
             continue;

@@ -16,12 +16,12 @@ static bool knows(const char *head, size_t len)
     return start < len && head[start] == '{' && strstr(head, "\"spot_advisor\"");
 }
 
-struct range {
+struct risk_range {
     int low, high; // per cent
 };
 
 // In "index 1, max 11, label 5-10%" the label has the bounds.
-static bool bounds_of(const char *label, struct range *out)
+static bool bounds_of(const char *label, struct risk_range *out)
 {
     int n[2] = {0, 0}, count = 0;
     for (const char *p = label; *p && count < 2;) {
@@ -34,17 +34,17 @@ static bool bounds_of(const char *label, struct range *out)
         count++;
     }
     if (count == 1)
-        *out = *label == '>' ? (struct range){n[0], 100} : (struct range){0, n[0]};
+        *out = *label == '>' ? (struct risk_range){n[0], 100} : (struct risk_range){0, n[0]};
     else
-        *out = (struct range){n[0], n[1]};
+        *out = (struct risk_range){n[0], n[1]};
     return count > 0 && out->low <= out->high && out->high <= 100;
 }
 
-static int read_ranges(const json_t *document, struct range ranges[RANGES], struct err *err)
+static int read_ranges(const json_t *document, struct risk_range ranges[RANGES], struct err *err)
 {
     const json_t *list = json_object_get(document, "ranges");
     for (int i = 0; i < RANGES; i++)
-        ranges[i] = (struct range){-1, -1};
+        ranges[i] = (struct risk_range){-1, -1};
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *item = json_array_get(list, i);
         json_int_t index = json_integer_value(json_object_get(item, "index"));
@@ -83,7 +83,7 @@ static size_t line_of(const struct import *im, const char *region, const char *t
     return line;
 }
 
-static int add_risk(struct import *im, const struct range ranges[RANGES], const char *region,
+static int add_risk(struct import *im, const struct risk_range ranges[RANGES], const char *region,
                     const char *type, const json_t *value, struct err *err)
 {
     const json_t *r = json_object_get(value, "r"), *s = json_object_get(value, "s");
@@ -110,7 +110,7 @@ static int add_risk(struct import *im, const struct range ranges[RANGES], const 
 
 static int each_region(struct import *im, const json_t *document, struct err *err)
 {
-    struct range ranges[RANGES];
+    struct risk_range ranges[RANGES];
     json_t *regions = json_object_get(document, "spot_advisor"), *systems, *types, *value;
     const char *region, *system, *type;
     int rc = read_ranges(document, ranges, err);

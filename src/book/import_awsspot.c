@@ -182,7 +182,7 @@ static int add_value(struct import *im, struct changes *c, const json_t *value, 
 }
 
 // The file, read value by value through a window.
-struct reading {
+struct spot_reading {
     struct import *im;
     struct changes *c;
     struct buf window;
@@ -196,7 +196,7 @@ struct reading {
 enum { WINDOW = 256 << 10, CHUNK = 64 << 10 };
 
 // Reads on until there are `ahead` bytes, or the file ends. A failure ends it too, and sticks.
-static void look_ahead(struct reading *r, size_t ahead)
+static void look_ahead(struct spot_reading *r, size_t ahead)
 {
     size_t left = (size_t)(r->end - r->at);
     if (r->ended || left >= ahead)
@@ -217,14 +217,14 @@ static void look_ahead(struct reading *r, size_t ahead)
     r->end = r->at + r->window.len;
 }
 
-static void skip(struct reading *r, size_t count)
+static void skip(struct spot_reading *r, size_t count)
 {
     for (; count > 0 && r->at < r->end; count--)
         r->line += *r->at++ == '\n';
 }
 
 // The next byte that is not a space; 0 at the end.
-static char peek(struct reading *r)
+static char peek(struct spot_reading *r)
 {
     for (;; skip(r, 1)) {
         if (r->at == r->end)
@@ -234,7 +234,7 @@ static char peek(struct reading *r)
     }
 }
 
-static bool take(struct reading *r, char byte)
+static bool take(struct spot_reading *r, char byte)
 {
     bool there = peek(r) == byte && r->at < r->end;
     skip(r, there);
@@ -242,7 +242,7 @@ static bool take(struct reading *r, char byte)
 }
 
 // Parses one value and goes behind it. The caller decreases its count.
-static int next_value(struct reading *r, json_t **out, struct err *err)
+static int next_value(struct spot_reading *r, json_t **out, struct err *err)
 {
     json_error_t why;
     look_ahead(r, CHUNK);
@@ -263,11 +263,11 @@ static int next_value(struct reading *r, json_t **out, struct err *err)
 }
 
 // Whether the text goes on with {"SpotPriceHistory":[, and if so, goes behind that.
-static bool take_list(struct reading *r)
+static bool take_list(struct spot_reading *r)
 {
     static const char key[] = "\"SpotPriceHistory\"";
     look_ahead(r, CHUNK);
-    struct reading ahead = *r;
+    struct spot_reading ahead = *r;
     ahead.ended = true; // the window stays as it is
     if (!take(&ahead, '{') || peek(&ahead) != '"' ||
         (size_t)(ahead.end - ahead.at) < sizeof key - 1 ||
@@ -282,7 +282,7 @@ static bool take_list(struct reading *r)
 }
 
 // What follows the list in its object: NextToken.
-static int end_object(struct reading *r, struct err *err)
+static int end_object(struct spot_reading *r, struct err *err)
 {
     while (take(r, ',')) {
         for (int part = 0; part < 2; part++) { // a key and its value
@@ -298,7 +298,7 @@ static int end_object(struct reading *r, struct err *err)
 }
 
 // The document of the AWS CLI, one price at a time: as a whole it takes ten times its size.
-static int read_list(struct reading *r, struct err *err)
+static int read_list(struct spot_reading *r, struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && peek(r) != ']'; i++) {
@@ -320,7 +320,7 @@ static int read_list(struct reading *r, struct err *err)
 // A sequence of JSON values, with or without newlines between them.
 static int read_json(struct import *im, struct changes *c, struct err *err)
 {
-    struct reading r = {.im = im, .c = c, .line = 1, .ended = !im->rest, .err = err};
+    struct spot_reading r = {.im = im, .c = c, .line = 1, .ended = !im->rest, .err = err};
     r.window.max = SIZE_MAX / 2;
     buf_add(&r.window, im->text, im->len);
     int rc = buf_check(&r.window, err);

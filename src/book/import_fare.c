@@ -144,7 +144,7 @@ static int limits(const struct table *t, struct offer *o, struct err *err)
     return 0;
 }
 
-static int add_row(struct import *im, const struct table *t, struct err *err)
+static int add_fare_row(struct import *im, const struct table *t, struct err *err)
 {
     struct offer offer = format_offer(im);
     im->report->rows++;
@@ -167,7 +167,7 @@ static int read_table(struct import *im, struct err *err)
     if (rc == 0)
         rc = csv_only(&t.csv, columns, COLUMNS, err);
     while (rc == 0 && (rc = csv_next(&t.csv, err)) > 0)
-        rc = add_row(im, &t, err);
+        rc = add_fare_row(im, &t, err);
     csv_release(&t.csv);
     return rc;
 }

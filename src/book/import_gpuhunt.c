@@ -41,7 +41,7 @@ static int read_row(const struct csv *csv, const int *at, struct offer *o, bool 
     return 0;
 }
 
-static int add_row(struct import *im, const struct csv *csv, const int *at, struct err *err)
+static int add_gpuhunt_row(struct import *im, const struct csv *csv, const int *at, struct err *err)
 {
     struct offer o = format_offer(im);
     bool priced = false;
@@ -83,7 +83,7 @@ static int read_catalogue(struct import *im, struct err *err)
     size_t first = im->stock->count;
     rc = csv_find(&csv, columns, COLUMNS, GPUS + 1, at, err);
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
-        rc = add_row(im, &csv, at, err);
+        rc = add_gpuhunt_row(im, &csv, at, err);
     stock_mark_copies(im->stock, first);
     csv_release(&csv);
     return rc;

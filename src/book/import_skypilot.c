@@ -265,7 +265,7 @@ struct table {
     struct gcp gcp;
 };
 
-static int read_row(struct table *t, struct sky_row *row, struct err *err)
+static int read_sky_row(struct table *t, struct sky_row *row, struct err *err)
 {
     const struct csv *csv = &t->csv;
     *row = (struct sky_row){.line = csv_line(csv)};
@@ -278,10 +278,10 @@ static int read_row(struct table *t, struct sky_row *row, struct err *err)
     return format_price(csv, t->at[SPOT], &row->spot, &row->has_spot, err);
 }
 
-static int add_row(struct import *im, struct table *t, bool google, struct err *err)
+static int add_sky_row(struct import *im, struct table *t, bool google, struct err *err)
 {
     struct sky_row row;
-    TRY(read_row(t, &row, err));
+    TRY(read_sky_row(t, &row, err));
     im->report->rows++;
     const char *info = csv_text(&t->csv, t->at[INFO]);
     if (*row.gpu && format_is_other(row.gpu)) {
@@ -360,7 +360,7 @@ static int find_totals(struct import *im, bool *totals, struct err *err)
         bool in_gb;
         const char *info = csv_text(&t.csv, t.at[INFO]);
         int64_t size = info && *info == '{' ? listed_memory(info, &in_gb) : 0;
-        rc = size > 0 ? read_row(&t, &row, err) : 0;
+        rc = size > 0 ? read_sky_row(&t, &row, err) : 0;
         if (rc != 0 || size == 0 || row.gpus_milli < 1000)
             continue;
         int told = grows(models, &count, &row, size);
@@ -383,7 +383,7 @@ static int read_catalogue(struct import *im, struct err *err)
     bool google = strcmp(im->provider, "gcp") == 0;
     rc = csv_find(&t.csv, columns, COLUMNS, REGION + 1, t.at, err);
     while (rc == 0 && (rc = csv_next(&t.csv, err)) > 0)
-        rc = add_row(im, &t, google, err);
+        rc = add_sky_row(im, &t, google, err);
     if (rc == 0 && google)
         rc = gcp_finish(&t.gcp, im, err);
     // Among these clouds only AWS has spot prices per zone.

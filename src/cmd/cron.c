@@ -27,8 +27,8 @@ static void short_amount(struct maybe_money amount, const char *currency, char o
         snprintf(out, MONEY_BYTES, "unknown");
 }
 
-static void add_row(struct table *table, enum out_style style, const char *name, const char *what,
-                    const char *currency, struct maybe_money amount, struct maybe_money with_free)
+static void add_cost(struct table *table, enum out_style style, const char *name, const char *what,
+                     const char *currency, struct maybe_money amount, struct maybe_money with_free)
 {
     char paid[MONEY_BYTES], with[MONEY_BYTES];
     short_amount(amount, currency, paid);
@@ -137,17 +137,17 @@ static void cron_text(struct out *out, const struct schedule_record *r)
     head(out, r);
     for (size_t i = 0; i < r->items.count; i++) {
         const struct schedule_item *item = &r->items.items[i];
-        add_row(&table, OUT_PLAIN, item->name, item->what, "USD", item->amount,
-                item->with_allowances);
+        add_cost(&table, OUT_PLAIN, item->name, item->what, "USD", item->amount,
+                 item->with_allowances);
     }
-    add_row(&table, OUT_BOLD, "total", "", "USD", r->total, r->total_with_allowances);
+    add_cost(&table, OUT_BOLD, "total", "", "USD", r->total, r->total_with_allowances);
     if (r->local_currency)
-        add_row(&table, OUT_PLAIN, r->local_currency, "the total in this currency",
-                r->local_currency, r->local_total, r->local_total_with_allowances);
+        add_cost(&table, OUT_PLAIN, r->local_currency, "the total in this currency",
+                 r->local_currency, r->local_total, r->local_total_with_allowances);
     for (size_t i = 0; i < r->always_up.count; i++) {
         const struct schedule_alternative *a = &r->always_up.items[i];
-        add_row(&table, OUT_PLAIN, i == 0 ? "always up" : "", a->name, "USD", a->amount,
-                a->with_allowances);
+        add_cost(&table, OUT_PLAIN, i == 0 ? "always up" : "", a->name, "USD", a->amount,
+                 a->with_allowances);
     }
     table_print(&table, out);
     out_printf(out, "\n");

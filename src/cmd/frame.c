@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
-#include "bill/again.h"
+#include "bill/run_price.h"
 #include "cmd/cmd.h"
 #include "cmd/values.h"
 #include "record/run.h"

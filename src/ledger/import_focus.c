@@ -300,9 +300,9 @@ static int read_texts(const struct csv *csv, const int at[COLUMN_COUNT], struct 
     return read_product(csv, at, t, err);
 }
 
-static int read_row(const struct csv *csv, const int at[COLUMN_COUNT],
-                    const int identity_at[IDENTITY_COUNT], const char *source,
-                    import_charge_fn *put, void *arg, struct err *err)
+static int read_charge(const struct csv *csv, const int at[COLUMN_COUNT],
+                       const int identity_at[IDENTITY_COUNT], const char *source,
+                       import_charge_fn *put, void *arg, struct err *err)
 {
     struct texts t = {.began = ""};
     const char *cells[COLUMN_COUNT];
@@ -350,7 +350,7 @@ static int read_invoice(const char *file, const char *text, size_t len, import_c
     if (rc == 0)
         rc = csv_find(&csv, identity, IDENTITY_COUNT, 0, identity_at, err);
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
-        rc = read_row(&csv, at, identity_at, source, put, arg, err);
+        rc = read_charge(&csv, at, identity_at, source, put, arg, err);
     csv_release(&csv);
     return rc;
 }

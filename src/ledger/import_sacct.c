@@ -424,7 +424,7 @@ static int add_use(const struct csv *csv, const int at[FIELD_COUNT], struct run 
     return 0;
 }
 
-struct reading {
+struct sacct_reading {
     import_run_fn *put;
     void *arg;
     struct run run; // the job at hand
@@ -433,7 +433,7 @@ struct reading {
     int64_t jobs, unfinished, never_started;
 };
 
-static int put_job(struct reading *r, struct err *err)
+static int put_job(struct sacct_reading *r, struct err *err)
 {
     int rc = r->kept ? r->put(r->arg, &r->run, err) : 0;
     record_release(run_fields, &r->run);
@@ -442,8 +442,8 @@ static int put_job(struct reading *r, struct err *err)
     return rc;
 }
 
-static int read_row(struct reading *r, const struct csv *csv, const int at[FIELD_COUNT],
-                    struct err *err)
+static int read_sacct_row(struct sacct_reading *r, const struct csv *csv, const int at[FIELD_COUNT],
+                          struct err *err)
 {
     const char *id = csv_text(csv, at[JobID] >= 0 ? at[JobID] : at[JobIDRaw]);
     enum seen seen;
@@ -469,7 +469,7 @@ static int read_log(const char *file, const char *text, size_t len, import_run_f
                     struct buf *says, struct err *err)
 {
     struct csv csv;
-    struct reading r = {.put = put, .arg = arg};
+    struct sacct_reading r = {.put = put, .arg = arg};
     int at[FIELD_COUNT];
     const struct csv_options options = {
         .separator = delimiter_of(text, len), .no_quotes = true, .short_rows = true};
@@ -484,7 +484,7 @@ static int read_log(const char *file, const char *text, size_t len, import_run_f
     if (at[JobID] < 0 && at[JobIDRaw] < 0)
         rc = csv_need(&csv, "JobID", &at[JobID], err);
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
-        rc = read_row(&r, &csv, at, err);
+        rc = read_sacct_row(&r, &csv, at, err);
     if (rc == 0)
         rc = put_job(&r, err);
     if (rc == 0 && r.jobs == 0)

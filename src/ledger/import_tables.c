@@ -282,7 +282,7 @@ static const struct task {
 
 enum { TASKS = sizeof tasks / sizeof *tasks };
 
-struct reading {
+struct dawnbench_reading {
     const struct task *task;
     int at[3]; // columns: epoch, hours, quality
     int top1;  // beside top 5, or -1
@@ -316,7 +316,8 @@ static bool read_number(const char *text, struct maybe_real *out)
     return import_number(trimmed, out);
 }
 
-static int import_dawnbench_read_row(const struct csv *csv, struct reading *r, struct err *err)
+static int import_dawnbench_read_row(const struct csv *csv, struct dawnbench_reading *r,
+                                     struct err *err)
 {
     struct maybe_real values[3];
     const int *at = r->at;
@@ -356,7 +357,8 @@ static int import_dawnbench_read_row(const struct csv *csv, struct reading *r, s
     return 0;
 }
 
-static int import_dawnbench_find_columns(const struct csv *csv, struct reading *r, struct err *err)
+static int import_dawnbench_find_columns(const struct csv *csv, struct dawnbench_reading *r,
+                                         struct err *err)
 {
     r->at[2] = -1;
     for (size_t i = 0; i < TASKS && r->at[2] < 0; i++) {
@@ -376,7 +378,7 @@ static int import_dawnbench_find_columns(const struct csv *csv, struct reading *
     return text_set(&r->quality->metric, r->task->metric, err);
 }
 
-static int import_dawnbench_sum_up(struct reading *r, const char *file, struct err *err)
+static int import_dawnbench_sum_up(struct dawnbench_reading *r, const char *file, struct err *err)
 {
     struct run *run = r->run;
     if (run->epoch_list.count == 0)
@@ -400,7 +402,7 @@ static int import_dawnbench_read_log(const char *file, const char *text, size_t 
     static const struct csv_options tabs = {.separator = '\t', .no_quotes = true};
     struct csv csv;
     TRY(csv_init_text(&csv, file, text, len, &tabs, err));
-    struct reading r = {.run = LIST_ADD(&out->runs, err)};
+    struct dawnbench_reading r = {.run = LIST_ADD(&out->runs, err)};
     int rc = r.run ? import_dawnbench_find_columns(&csv, &r, err) : ERR_MEMORY;
     while (rc == 0 && (rc = csv_next(&csv, err)) > 0)
         rc = import_dawnbench_read_row(&csv, &r, err);

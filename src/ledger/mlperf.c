@@ -150,7 +150,7 @@ struct point { // an evaluation
     double mark, values[MLPERF_METRICS];
 };
 
-struct state {
+struct mllog {
     struct run *run;
     const struct mlperf *benchmark; // null: unknown
     bool open;                      // of the open division, with data and targets of its own
@@ -169,7 +169,7 @@ static double member_number(const json_t *object, const char *key)
     return number >= 0 && number <= MOST_MARK ? number : (double)NAN;
 }
 
-static double mark_of(const struct state *s, const struct event *e)
+static double mark_of(const struct mllog *s, const struct event *e)
 {
     double samples = member_number(e->metadata, "samples_count");
     double step = member_number(e->metadata, "step_num");
@@ -183,7 +183,7 @@ static double mark_of(const struct state *s, const struct event *e)
 }
 
 // Samples trained at a mark; NAN if unknown.
-static double samples_at(const struct state *s, double mark)
+static double samples_at(const struct mllog *s, double mark)
 {
     const struct mlperf *b = s->benchmark;
     if (!b)
@@ -199,7 +199,7 @@ static double samples_at(const struct state *s, double mark)
            (b->train_samples > 0 && !s->open ? (double)b->train_samples : s->train_samples);
 }
 
-static struct run_epoch *row_at(const struct state *s, double mark, struct err *err)
+static struct run_epoch *row_at(const struct mllog *s, double mark, struct err *err)
 {
     struct run *run = s->run;
     bool whole = (!s->benchmark || s->benchmark->unit == MLPERF_EPOCHS) && mark == floor(mark);
@@ -233,7 +233,7 @@ static int until(double from_ms, double to_ms, struct maybe_int *ns, struct err 
                    to_ms < from_ms ? "before it began" : "over 100 years later");
 }
 
-static int on_run_stop(struct state *s, const struct event *e, struct err *err)
+static int on_run_stop(struct mllog *s, const struct event *e, struct err *err)
 {
     struct run *run = s->run;
     if (!isnan(s->run_stop) || s->scored)
@@ -248,7 +248,7 @@ static int on_run_stop(struct state *s, const struct event *e, struct err *err)
 }
 
 // minigo, round 0.6: seconds from run_start until the model that won was saved.
-static int on_result(struct state *s, const struct event *e, struct err *err)
+static int on_result(struct mllog *s, const struct event *e, struct err *err)
 {
     double seconds = member_number(e->metadata, "timestamp");
     if (!e->old || !(seconds > 0))
@@ -261,7 +261,7 @@ static int on_result(struct state *s, const struct event *e, struct err *err)
     return text_set(&run->ended, "finished", err);
 }
 
-static int on_time(struct state *s, const struct event *e, struct err *err)
+static int on_time(struct mllog *s, const struct event *e, struct err *err)
 {
     const char *key = e->key;
     if (strcmp(key, "init_start") == 0) { // every process may have one; the first counts
@@ -304,7 +304,7 @@ static double number_of(const json_t *value)
 }
 
 // The values of an evaluation: a number of one metric, or an object or list of two.
-static void values_of(const struct state *s, const struct event *e, double values[MLPERF_METRICS])
+static void values_of(const struct mllog *s, const struct event *e, double values[MLPERF_METRICS])
 {
     const json_t *value = e->value, *inner = json_object_get(value, "accuracy");
     const char *metric = json_string_value(json_object_get(e->metadata, "metric"));
@@ -325,7 +325,7 @@ static void values_of(const struct state *s, const struct event *e, double value
     }
 }
 
-static int on_evaluation(struct state *s, const struct event *e, struct err *err)
+static int on_evaluation(struct mllog *s, const struct event *e, struct err *err)
 {
     double values[MLPERF_METRICS], mark = mark_of(s, e);
     values_of(s, e, values);
@@ -351,7 +351,7 @@ static int on_evaluation(struct state *s, const struct event *e, struct err *err
     return 0;
 }
 
-static int on_value(struct state *s, const struct event *e, struct err *err)
+static int on_value(struct mllog *s, const struct event *e, struct err *err)
 {
     struct run *run = s->run;
     const char *key = e->key, *text = json_string_value(e->value);
@@ -381,7 +381,7 @@ static int on_value(struct state *s, const struct event *e, struct err *err)
 }
 
 // The first pass: the benchmark and its date, which say how to read the rest.
-static int on_head(struct state *s, const struct event *e, struct err *err)
+static int on_head(struct mllog *s, const struct event *e, struct err *err)
 {
     const char *text = json_string_value(e->value);
     if (strcmp(e->key, "run_start") == 0)
@@ -391,7 +391,7 @@ static int on_head(struct state *s, const struct event *e, struct err *err)
                : 0;
 }
 
-static int on_event(struct state *s, const struct event *e, struct err *err)
+static int on_event(struct mllog *s, const struct event *e, struct err *err)
 {
     TRY(on_time(s, e, err));
     return on_value(s, e, err);
@@ -441,9 +441,9 @@ static int read_new(const char *text, size_t len, struct event *e, struct err *e
     return 0;
 }
 
-typedef int event_fn(struct state *s, const struct event *e, struct err *err);
+typedef int event_fn(struct mllog *s, const struct event *e, struct err *err);
 
-static int read_event(struct state *s, const char *text, size_t len, event_fn *fn, struct err *err)
+static int read_event(struct mllog *s, const char *text, size_t len, event_fn *fn, struct err *err)
 {
     struct event e = {.old = len < 2 || memcmp(text, "OG", 2) != 0};
     int rc = e.old ? read_old(text, len, &e, err) : read_new(text + 2, len - 2, &e, err);
@@ -462,7 +462,7 @@ static bool has(const char *text, size_t len, const char *word)
     return memmem(text, len, word, strlen(word)) != NULL;
 }
 
-static int each_event(struct state *s, const char *file, const char *text, size_t len, event_fn *fn,
+static int each_event(struct mllog *s, const char *file, const char *text, size_t len, event_fn *fn,
                       struct err *err)
 {
     const char *end = text + len;
@@ -500,7 +500,7 @@ static bool reaches(const struct mlperf *b, const struct point *point)
 
 // The evaluation that counts: the last; of two metrics, whose evaluations come in any order, the
 // earliest in the training that reached both targets.
-static const struct point *final_point(const struct state *s)
+static const struct point *final_point(const struct mllog *s)
 {
     const struct point *best = NULL;
     if (s->benchmark && s->benchmark->metrics[1].name)
@@ -510,7 +510,7 @@ static const struct point *final_point(const struct state *s)
     return best ? best : s->count > 0 ? &s->points[s->last] : NULL;
 }
 
-static int add_quality(struct state *s, const struct point *point, struct err *err)
+static int add_quality(struct mllog *s, const struct point *point, struct err *err)
 {
     static const struct mlperf_metric accuracy = {"accuracy", .kind = MLPERF_ACCURACY},
                                       unknown = {"eval_accuracy"};
@@ -539,7 +539,7 @@ static int add_quality(struct state *s, const struct point *point, struct err *e
     return 0;
 }
 
-static void count_samples(struct state *s, const struct point *point)
+static void count_samples(struct mllog *s, const struct point *point)
 {
     struct run *run = s->run;
     const struct mlperf *b = s->benchmark;
@@ -562,7 +562,7 @@ static void count_samples(struct state *s, const struct point *point)
         run->epochs = some_int(trained);
 }
 
-static int sum_up(struct state *s, const char *file, struct err *err)
+static int sum_up(struct mllog *s, const char *file, struct err *err)
 {
     struct run *run = s->run;
     if (isnan(s->run_start))
@@ -598,7 +598,7 @@ static int read_log(const char *file, const char *text, size_t len, struct runs 
     struct run *run = LIST_ADD(&out->runs, err);
     if (!run)
         return ERR_MEMORY;
-    struct state s = {.run = run, .run_start = none};
+    struct mllog s = {.run = run, .run_start = none};
     int rc = each_event(&s, file, text, len, on_head, err);
     if (rc == 0 && run->workload)
         s.benchmark =

@@ -177,7 +177,7 @@ int spend_insert(struct ledger *ledger, const struct run *row, struct err *err)
 
 // ---- reading
 
-struct reading {
+struct spend_reading {
     ledger_spend_fn *visit;
     void *arg;
 };
@@ -195,9 +195,9 @@ static int64_t integer(const char *text)
     return text && text_int(text, &value) ? value : -1;
 }
 
-static int read_row(void *arg, const char *const *v, struct err *err)
+static int read_spend(void *arg, const char *const *v, struct err *err)
 {
-    const struct reading *r = arg;
+    const struct spend_reading *r = arg;
     const struct ledger_spend spend = {.id = or_empty(v[0]),
                                        .run = or_empty(v[1]),
                                        .started = or_empty(v[2]),
@@ -220,13 +220,13 @@ int ledger_spend_each(struct ledger *ledger, const struct ledger_filter *filter,
                       ledger_spend_fn *visit, void *arg, struct err *err)
 {
     struct ledger_query q = {0};
-    struct reading reading = {visit, arg};
+    struct spend_reading reading = {visit, arg};
     int rc = ledger_connect(ledger, NULL, err);
     if (rc == 0)
         rc = query_spend(&q, "SELECT " COLUMNS " FROM fare_spend", ledger->place.backend, filter,
                          err);
     if (rc == 0)
-        rc = ledger_rows(ledger, buf_str(&q.sql), q.values, q.count, read_row, &reading, err);
+        rc = ledger_rows(ledger, buf_str(&q.sql), q.values, q.count, read_spend, &reading, err);
     query_release(&q);
     return rc;
 }

@@ -7,7 +7,7 @@
 
 #include "record/read.h"
 
-struct walk {
+struct masking {
     const struct secrets *own;
     const char *text;
     size_t copied; // bytes of `text` that are in `out`
@@ -61,7 +61,7 @@ static int read_text(const char *at, const char *end, bool plain, struct buf *to
 }
 
 // The masked text takes the place of the one at [at, end).
-static int replace(struct walk *w, const char *at, const char *end, struct err *err)
+static int replace(struct masking *w, const char *at, const char *end, struct err *err)
 {
     json_auto_t *json = json_stringn(buf_str(&w->as), w->as.len);
     SCOPED(free_pointer) char *quoted = json ? json_dumps(json, JSON_ENCODE_ANY) : NULL;
@@ -74,7 +74,7 @@ static int replace(struct walk *w, const char *at, const char *end, struct err *
 }
 
 // Whether the value of the last key is fare's own: names and figures of the machine and the run.
-static bool is_own(const struct walk *w)
+static bool is_own(const struct masking *w)
 {
     static const char *const members[] = {
         "schema", "id",    "started",    "framework", "engine", "precision",   "net",
@@ -87,7 +87,7 @@ static bool is_own(const struct walk *w)
     return false;
 }
 
-static int one_text(struct walk *w, const char **p, struct err *err)
+static int one_text(struct masking *w, const char **p, struct err *err)
 {
     const char *at = *p, *text;
     bool list = w->lists & 1, good, plain;
@@ -142,7 +142,7 @@ static const char *skip(const char *p)
     return p;
 }
 
-static int mask(struct walk *w, struct err *err)
+static int mask(struct masking *w, struct err *err)
 {
     int rc = 0;
     for (const char *p = w->text; rc == 0 && *(p += strcspn(p, "\"[]{}"));) {
@@ -176,13 +176,13 @@ static int mask(struct walk *w, struct err *err)
 
 int mask_json(const struct secrets *own, const char *text, struct buf *out, struct err *err)
 {
-    struct walk w = {.own = own, .text = text, .out = out};
+    struct masking w = {.own = own, .text = text, .out = out};
     return mask(&w, err);
 }
 
 int mask_stored(const char *text, struct buf *out, struct err *err)
 {
-    struct walk w = {.text = text, .out = out, .stored = true};
+    struct masking w = {.text = text, .out = out, .stored = true};
     return mask(&w, err);
 }
 

@@ -30,7 +30,7 @@
 
 #define LAUNCHES_MOST 1e12 // in a step: more are nonsense
 
-struct range {
+struct share_range {
     double low, high;
 };
 
@@ -72,19 +72,20 @@ static bool has_utilisation(const struct run *run)
 
 // In which the GPU's busy share of a step must be, by the utilisation. In the rest of the time it
 // may be anything.
-static struct range plausible(const struct run *run)
+static struct share_range plausible(const struct run *run)
 {
     const struct run_activity *use = &run->use.steady;
     double steps = share_of_steps(run), nvml = use->gpu_percent.v / 100;
     if (!has_utilisation(run))
-        return (struct range){0, 1 + ALIKE};
+        return (struct share_range){0, 1 + ALIKE};
     double noise = NOISE + LAG_S / steady_s(run), low = nvml / NVML_OVER;
     if (use->sm_percent.known)
         low = fmax(low, use->sm_percent.v / 100);
-    return (struct range){(low - noise - (1 - steps)) / steps, (NVML_UNDER * nvml + noise) / steps};
+    return (struct share_range){(low - noise - (1 - steps)) / steps,
+                                (NVML_UNDER * nvml + noise) / steps};
 }
 
-static bool within(struct range range, double share)
+static bool within(struct share_range range, double share)
 {
     return share >= range.low && share <= range.high;
 }
@@ -155,7 +156,7 @@ static double lasting_ms(const struct run *run, double full_ms)
 {
     const struct run_account *a = &run->account;
     double between_ms = a->between_ms.known ? a->between_ms.v : 0;
-    struct range range = plausible(run);
+    struct share_range range = plausible(run);
     if (between_ms > 0) {
         bool same = fmax(full_ms / between_ms, between_ms / full_ms) <= SAME_STEPS;
         return same || alike(full_ms, a->step_ms.v) ? full_ms : between_ms;

@@ -125,8 +125,8 @@ int run_correct(const char *text, size_t len, struct buf *out, struct err *err) 
 int run_note(const char *text, size_t len, const char *what, struct buf *out,
              struct err *err) MUST_USE;
 
-// Who computes costs again: bill/again.h, set once by main() since it is upstairs. `cost` gets a
-// corrected record and sets nano-USD, below 0 if it is unknown; it fails only if memory runs out,
+// Who computes costs again: bill/run_price.h, set once by main() since it is upstairs. `cost` gets
+// a corrected record and sets nano-USD, below 0 if it is unknown; it fails only if memory runs out,
 // and any thread may call it.
 typedef int run_cost_fn(const struct run *run, int64_t *nano, struct err *err);
 void run_correct_costs(run_cost_fn *cost);

@@ -15,7 +15,7 @@
 
 enum { NAMES_MOST = 32, NAME_LEAST = 3, NAME_BYTES = 256, DEPTH_MOST = 2048, PATH_BYTES = 128 };
 
-struct walk {
+struct sharing {
     char names[NAMES_MOST][NAME_BYTES];
     size_t name_count;
     struct buf *out;
@@ -49,14 +49,14 @@ static bool is_one_of(const char *text, const char *const *words)
 
 // ---- names
 
-static void add_part(struct walk *w, const char *name, size_t len)
+static void add_part(struct sharing *w, const char *name, size_t len)
 {
     if (len >= NAME_LEAST && len < NAME_BYTES && w->name_count < NAMES_MOST)
         snprintf(w->names[w->name_count++], NAME_BYTES, "%.*s", (int)len, name);
 }
 
 // Of "node-1.example.org", "node-1" too.
-static void add_name(struct walk *w, const char *name)
+static void add_name(struct sharing *w, const char *name)
 {
     if (!name || strncmp(name, "sha256:", 7) == 0)
         return;
@@ -71,7 +71,7 @@ static bool is_word(char c)
 }
 
 // The length of the name that begins at `p`, as a word of its own; 0: none does.
-static size_t name_at(const struct walk *w, const char *begin, const char *p, const char *end)
+static size_t name_at(const struct sharing *w, const char *begin, const char *p, const char *end)
 {
     if (p > begin && is_word(p[-1]))
         return 0;
@@ -85,7 +85,7 @@ static size_t name_at(const struct walk *w, const char *begin, const char *p, co
 }
 
 // Appends the text with its names hidden; false if it has none.
-static bool hide(const struct walk *w, const char *p, const char *end, struct buf *out)
+static bool hide(const struct sharing *w, const char *p, const char *end, struct buf *out)
 {
     const char *begin = p, *copied = p;
     while (p < end) {
@@ -103,7 +103,7 @@ static bool hide(const struct walk *w, const char *p, const char *end, struct bu
 }
 
 // A name may be written with escapes.
-static void copy_escaped(struct walk *w, const char *p, const char *end)
+static void copy_escaped(struct sharing *w, const char *p, const char *end)
 {
     SCOPED(buf_release) struct buf text = {0}, hidden = {0};
     char *quoted = NULL;
@@ -122,7 +122,7 @@ static void copy_escaped(struct walk *w, const char *p, const char *end)
     free(quoted);
 }
 
-static void copy_text(struct walk *w, const char *p, const char *end)
+static void copy_text(struct sharing *w, const char *p, const char *end)
 {
     if (w->plain || w->name_count == 0)
         buf_add(w->out, p, (size_t)(end - p));
@@ -148,10 +148,10 @@ static const char *text_end(const char *p)
     return *p ? p + 1 : p;
 }
 
-static const char *value(struct walk *w, const char *p, bool shown);
+static const char *value(struct sharing *w, const char *p, bool shown);
 
 // Below the member whose path it is; `len` bytes were there before.
-static size_t enter(struct walk *w, const char *key, size_t key_len)
+static size_t enter(struct sharing *w, const char *key, size_t key_len)
 {
     size_t len = strlen(w->path);
     snprintf(w->path + len, PATH_BYTES - len, "%s%.*s", len ? "." : "", (int)key_len, key);
@@ -164,7 +164,7 @@ static bool is_folder(const char *text)
            strncmp(text, "\".", 2) == 0;
 }
 
-static const char *object(struct walk *w, const char *p, bool shown)
+static const char *object(struct sharing *w, const char *p, bool shown)
 {
     bool any = false;
     for (p = spaces(p + 1); *p == '"' || *p == ','; p = spaces(p)) {
@@ -194,7 +194,7 @@ static const char *object(struct walk *w, const char *p, bool shown)
     return *p == '}' ? p + 1 : p;
 }
 
-static const char *list(struct walk *w, const char *p, bool shown)
+static const char *list(struct sharing *w, const char *p, bool shown)
 {
     const char *before;
     for (p = spaces(p + 1); *p && *p != ']'; p = spaces(p)) {
@@ -211,7 +211,7 @@ static const char *list(struct walk *w, const char *p, bool shown)
     return *p == ']' ? p + 1 : p;
 }
 
-static const char *value(struct walk *w, const char *p, bool shown)
+static const char *value(struct sharing *w, const char *p, bool shown)
 {
     const char *end;
     bool opens = *p == '{' || *p == '[';
@@ -240,20 +240,14 @@ static const char *value(struct walk *w, const char *p, bool shown)
 
 // ---- the record
 
-#define TEXT(type, member) FIELD(FIELD_TEXT, type, member, "")
-static const struct field attempt_fields[] = {TEXT(struct run_attempt, host), FIELD_END};
-static const struct field saving_fields[] = {
-    FIELD_SUB(FIELD_LIST, struct run_saving, attempts, attempt_fields, ""), FIELD_END};
-static const struct field named_fields[] = {TEXT(struct run, host), TEXT(struct run, user),
-                                            FIELD_IN(struct run, saving, saving_fields, ""),
-                                            FIELD_END};
-#undef TEXT
+static struct record_part named_part = {.of = run_fields,
+                                        .members = "host user saving.attempts.host"};
 
 int share_record(const char *text, const char *const *names, struct buf *out, struct err *err)
 {
-    struct walk w = {.out = out};
+    struct sharing w = {.out = out};
     struct run run = {0};
-    int rc = record_from_text(named_fields, text, strlen(text), &run, err);
+    int rc = record_from_text(record_part(&named_part), text, strlen(text), &run, err);
     if (rc == 0) {
         for (; names && *names; names++)
             add_name(&w, *names);
@@ -264,7 +258,7 @@ int share_record(const char *text, const char *const *names, struct buf *out, st
         value(&w, spaces(text), true);
         rc = buf_check(out, err);
     }
-    record_release(named_fields, &run);
+    record_release(record_part(&named_part), &run);
     return rc;
 }
 

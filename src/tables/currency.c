@@ -47,7 +47,7 @@ bool currency_is_name(const char *text)
     return strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 3 && text[3] == '\0';
 }
 
-static int finish(const struct columns_row *at, void *row, struct err *err)
+static int check_rate(const struct columns_row *at, void *row, struct err *err)
 {
     struct rate *rate = row;
     rate->own = at->own;
@@ -57,7 +57,7 @@ static int finish(const struct columns_row *at, void *row, struct err *err)
                                "expected a currency other than USD, such as EUR");
 }
 
-static const struct columns table = {columns, sizeof(struct rate), false, finish};
+static const struct columns table = {columns, sizeof(struct rate), false, check_rate};
 
 int currencies_read(struct currencies **out, const char *shipped, const char *own, struct err *err)
 {

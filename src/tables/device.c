@@ -145,7 +145,7 @@ static const struct column columns[] = {
     TEXT("aliases", aliases),
     {0}};
 
-static int finish(const struct columns_row *at, void *row, struct err *err)
+static int check_device(const struct columns_row *at, void *row, struct err *err)
 {
     const struct device *device = row;
     struct devices *d = at->arg;
@@ -164,7 +164,7 @@ static int finish(const struct columns_row *at, void *row, struct err *err)
     return rc == 0 ? 0 : csv_context(at->csv, -1, err);
 }
 
-static const struct columns table = {columns, sizeof(struct device), true, finish};
+static const struct columns table = {columns, sizeof(struct device), true, check_device};
 
 static int by_key(const void *a, const void *b)
 {

@@ -30,7 +30,7 @@ static const struct column columns[] = {
     {"to", COLUMN_DAY, AT(to), COLUMN_EMPTY, .empty = INT64_MAX},
     {0}};
 
-static int finish(const struct columns_row *at, void *arg, struct err *err)
+static int check_own_rate(const struct columns_row *at, void *arg, struct err *err)
 {
     struct rates_row *row = arg;
     row->line = csv_line(at->csv);
@@ -45,7 +45,7 @@ static int finish(const struct columns_row *at, void *arg, struct err *err)
     return row->currency ? 0 : text_set(&row->currency, "USD", err);
 }
 
-static const struct columns table = {columns, sizeof(struct rates_row), true, finish};
+static const struct columns table = {columns, sizeof(struct rates_row), true, check_own_rate};
 
 int rates_open(struct rates **out, const char *path, struct err *err)
 {

@@ -32,7 +32,7 @@ static const struct column columns[] = {
     {0}};
 
 // The table has TFLOP/s or GB/s.
-static int finish(const struct columns_row *at, void *arg, struct err *err)
+static int finish_reached(const struct columns_row *at, void *arg, struct err *err)
 {
     struct reached_row *row = arg;
     bool product = strcmp(row->operation, "product") == 0;
@@ -43,7 +43,7 @@ static int finish(const struct columns_row *at, void *arg, struct err *err)
                : 0;
 }
 
-static const struct columns table = {columns, sizeof(struct reached_row), true, finish};
+static const struct columns table = {columns, sizeof(struct reached_row), true, finish_reached};
 
 int reached_open(struct reached **out, struct err *err)
 {

@@ -8,7 +8,7 @@
 
 #include "tables/currency.h"
 #include "tables/rates.h"
-#include "tables/scheduling.h"
+#include "tables/extras.h"
 
 static void as_currencies(const char *path)
 {

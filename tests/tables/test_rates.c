@@ -4,7 +4,7 @@
 
 #include "amounts.h"
 #include "tables/rates.h"
-#include "tables/scheduling.h"
+#include "tables/extras.h"
 
 #define HEAD "provider,offer,discount_percent,credit,rate,currency,from,to\n"
 
