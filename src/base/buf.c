@@ -180,6 +180,11 @@ struct short_text short_text(const char *format, ...)
     return w;
 }
 
+bool text_same(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
 // ==== shell ====
 
 void shell_quote(struct buf *out, const char *word)

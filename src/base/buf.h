@@ -68,6 +68,8 @@ struct short_text {
 
 struct short_text short_text(const char *format, ...) PRINTF_LIKE(1, 2);
 
+bool text_same(const char *a, const char *b); // null is the empty text
+
 // ==== shell ====
 // Words for a POSIX shell, and words of a variable without any shell.
 //

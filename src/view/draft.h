@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // draft: builds plots, panel by panel, series by series, point by point. Internal to report/.
 //
-// Lack of memory is sticky: later calls do nothing, and `rc` tells at the end. draft_end() drops
-// plots without points.
+// Lack of memory is sticky: later calls do nothing, and `rc` tells at the end. The latest plot,
+// panel and series can be used all the same: they are spare ones then. draft_end() drops plots
+// without points.
 #ifndef FARE_VIEW_DRAFT_H
 #define FARE_VIEW_DRAFT_H
 
@@ -17,31 +18,33 @@ struct draft {
     struct plot *plot;
     struct plot_panel *panel;
     struct plot_series *series;
-    struct plot_point spare; // used after a failure
+    struct { // used after a failure; they stay empty
+        struct plot plot;
+        struct plot_panel panel;
+        struct plot_series series;
+        struct plot_point point;
+    } spare;
 };
 
+struct draft_axis {
+    const char *name, *unit;
+};
+#define AXIS(name, unit) ((struct draft_axis){name, unit})
+
 void draft_plot(struct draft *d, const char *kind, const char *title, const char *says);
-void draft_panel(struct draft *d, const char *title, const char *form, struct plot_axis x,
-                 struct plot_axis y); // copies the axes' texts
+void draft_panel(struct draft *d, const char *title, const char *form, struct draft_axis x,
+                 struct draft_axis y);
 void draft_series(struct draft *d, const char *name);
 struct plot_point *draft_point(struct draft *d, const char *label, double x, double y);
 struct plot_point *draft_bar(struct draft *d, const char *label, struct maybe_real y);
 void draft_line(struct draft *d, const char *name, struct maybe_real x, struct maybe_real y);
 void draft_band(struct draft *d, const char *name, double from, double to);
 void draft_set(struct draft *d, char **member, const char *text);
+void draft_print(struct draft *d, char **member, const char *format, ...) PRINTF_LIKE(3, 4);
+void draft_take(struct draft *d, char **member, struct buf *text); // releases the text
 // Sets the point's note, joined by semicolons.
 void draft_notes(struct draft *d, struct plot_point *point, char *const *notes, size_t count);
 void draft_end(struct draft *d);
-
-// An axis for draft_panel().
-#define AXIS(name_, unit_)                                                                         \
-    (struct plot_axis)                                                                             \
-    {                                                                                              \
-        .name = (char[]){name_}, .unit = (char[])                                                  \
-        {                                                                                          \
-            unit_                                                                                  \
-        }                                                                                          \
-    }
 
 // The plots by family. Each adds only the plots the page has data for. There is one job per quote.
 void plots_compare(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs);
@@ -72,12 +75,25 @@ enum { PLOT_NAME_BYTES = 160 };
 void plot_line_name(struct draft *d, const struct run *runs, size_t count, size_t number,
                     char out[PLOT_NAME_BYTES]);
 const char *plot_workload(const struct run *run);
+bool plot_same_workload(const struct run *a, const struct run *b);
 
 // Where row `number` of a run's epochs lies on the axis of epochs, which counts samples where the
 // run's log does.
 double plot_epoch_x(const struct run_epoch *epoch, size_t number);
 void plot_epoch_axis(struct draft *d, const struct run *run);
 bool plot_first_of(const struct run *runs, size_t number); // the first of its workload
+
+// What a run's samples say; memory in MiB.
+enum plot_use { USE_CPU, USE_GPU, USE_POWER, USE_CLOCK, USE_MEMORY, USE_GPU_MEMORY };
+struct maybe_real plot_use(const struct run_sample *sample, enum plot_use use);
+
+// Draws it, multiplied by `times`, and returns what is not. Fewer than two points are no line.
+struct plot_figures {
+    size_t count;
+    double mean, low, high;
+};
+struct plot_figures plot_use_series(struct draft *d, const struct run *run, enum plot_use use,
+                                    double times, const char *name);
 
 // Adds a run to the page's: its figures and where they are from.
 int page_run_add(struct page *page, const struct run *run, struct err *err) MUST_USE;

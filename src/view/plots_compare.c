@@ -33,10 +33,8 @@ static void cost_row(struct draft *d, const struct compare_row *row, int group)
     struct buf label = {0};
     compare_label(row, &label);
     buf_adds(&label, row->cost.lower_bound.v ? " ≥" : "");
-    if (label.failed)
-        d->rc = err_memory(d->err);
-    struct plot_point *bar =
-        draft_bar(d, buf_str(&label), some_real((double)row->cost.nano_usd.v / 1e9));
+    struct plot_point *bar = draft_bar(d, NULL, some_real((double)row->cost.nano_usd.v / 1e9));
+    draft_take(d, &bar->label, &label);
     bar->y_low = money_real(row->cost.low_usd);
     bar->y_high = money_real(row->cost.high_usd);
     if (row->base.known && row->base.v)
@@ -45,7 +43,6 @@ static void cost_row(struct draft *d, const struct compare_row *row, int group)
         bar->estimated = some_bool(true);
     draft_set(d, &bar->group, groups[group]);
     draft_notes(d, bar, row->notes.items, row->notes.count);
-    buf_release(&label);
 }
 
 static int by_row_cost(const void *a, const void *b)
@@ -70,8 +67,7 @@ static void cost_of_rows(struct draft *d, const struct compare_workload *w)
     qsort(rows, count, sizeof *rows, by_row_cost);
     draft_panel(d, w->workload, "bars", AXIS("", ""), AXIS("cost of one training", "USD"));
     draft_series(d, "cost");
-    if (d->rc == 0)
-        draft_set(d, &d->panel->marks, "the base");
+    draft_set(d, &d->panel->marks, "the base");
     for (int group = 0; group < GROUPS; group++)
         for (size_t i = 0; i < count; i++)
             if (group_of_row(rows[i]) == group)
@@ -148,12 +144,11 @@ static void cost_bar(struct draft *d, const struct bill *b, const char *group, b
 // Says once what the mark means, or that all prices are old.
 static void note_old(struct draft *d, size_t old, size_t all)
 {
-    struct buf says = {0};
     const char *words = old == all ? "All prices were" : "†: price";
     if (old == 0 || d->rc != 0 || strstr(d->plot->says, words))
         return;
-    buf_printf(&says, "%s %s last seen over 30 days ago (spot: over 7).", d->plot->says, words);
-    d->rc = text_take(&d->plot->says, &says, d->err);
+    draft_print(d, &d->plot->says, "%s %s last seen over 30 days ago (spot: over 7).",
+                d->plot->says, words);
 }
 
 static int by_total(const void *a, const void *b)
@@ -319,8 +314,6 @@ static void frontier_panel(struct draft *d, const char *title, struct place *pla
     qsort(places, count, sizeof *places, by_cost);
     draft_panel(d, title, "points", AXIS("time of one training", "s"),
                 AXIS("cost of one training", "USD"));
-    if (d->rc != 0)
-        return;
     draft_set(d, &d->panel->marks, "no other is both faster and cheaper");
     draft_set(d, &d->panel->unmarked,
               doubt ? "another is better, or the bill is in doubt"
@@ -418,30 +411,28 @@ static void frontier_of_bills(struct draft *d, const char *title, const struct q
 // Says that some intervals are not drawn.
 static void note_crowds(struct draft *d)
 {
-    struct buf says = {0};
     bool crowded = false;
-    for (size_t i = 0; d->rc == 0 && i < d->plot->panels.count; i++)
+    for (size_t i = 0; i < d->plot->panels.count; i++)
         crowded |= plot_crowded(&d->plot->panels.items[i]);
-    if (!crowded)
-        return;
-    buf_printf(&says, "%s Intervals of hollow circles are not drawn: there are too many.",
-               d->plot->says);
-    d->rc = text_take(&d->plot->says, &says, d->err);
+    if (crowded && d->rc == 0)
+        draft_print(d, &d->plot->says,
+                    "%s Intervals of hollow circles are not drawn: there are too many.",
+                    d->plot->says);
 }
 
 void plot_frontier(struct draft *d, const struct page_ask *ask)
 {
     const struct page *page = d->page;
     const struct maybe_int *deadline = &ask->wishes.deadline_ns;
-    char title[160], says[400];
-    snprintf(says, sizeof says, "Further left is faster, further down cheaper. %s%s",
-             deadline->known ? "Points right of the dashed vertical line miss the deadline."
-                             : "A hollow circle is slower and more expensive than some filled "
-                               "one, or its bill is in doubt. A dashed line joins the filled "
-                               "ones.",
-             any_estimates(page) ? " Squares are estimates, those that no other estimate beats."
-                                 : "");
-    draft_plot(d, "frontier", "Time against cost", says);
+    char title[160];
+    draft_plot(d, "frontier", "Time against cost", NULL);
+    draft_print(d, &d->plot->says, "Further left is faster, further down cheaper. %s%s",
+                deadline->known ? "Points right of the dashed vertical line miss the deadline."
+                                : "A hollow circle is slower and more expensive than some filled "
+                                  "one, or its bill is in doubt. A dashed line joins the filled "
+                                  "ones.",
+                any_estimates(page) ? " Squares are estimates, those that no other estimate beats."
+                                    : "");
     for (size_t i = 0; i < page->compare.workloads.count; i++)
         if (by_rows(ask, &page->compare.workloads.items[i]))
             frontier_of_rows(d, &page->compare.workloads.items[i], &ask->wishes);

@@ -49,7 +49,7 @@ static int add_price(void *arg, const struct offer *offer, struct err *err)
 
 static bool has_series(const struct draft *d, const char *name)
 {
-    for (size_t i = 0; d->rc == 0 && i < d->panel->series.count; i++)
+    for (size_t i = 0; i < d->panel->series.count; i++)
         if (strcmp(d->panel->series.items[i].name, name) == 0)
             return true;
     return false;
@@ -90,8 +90,7 @@ static void plot_prices(struct draft *d, const struct quote_job *jobs)
                "Known hourly prices of the offers with the lowest bills. Filled points "
                "are the prices used in the bills, on the day they were last seen.");
     draft_panel(d, "Lowest bills", "steps", AXIS("date", "day"), AXIS("price per hour", "USD"));
-    if (d->rc == 0)
-        draft_set(d, &d->panel->marks, "the price used");
+    draft_set(d, &d->panel->marks, "the price used");
     // The cheapest of each workload, then the second of each.
     for (size_t rank = 0; rank < OFFERS_MOST; rank++)
         for (size_t i = 0; i < page->quotes.count && d->rc == 0; i++) {
@@ -144,10 +143,8 @@ static void buy_panel(struct draft *d, const struct quote *quote, const struct q
 {
     size_t rented = 0;
     int64_t use_s = -1, tenths = 0;
-    char title[200];
-    draft_panel(d, quote->workload, "lines", AXIS("months since the purchase", ""),
-                AXIS("total cost", "USD"));
-    if (d->rc != 0 || !own_line(d, own))
+    draft_panel(d, NULL, "lines", AXIS("months since the purchase", ""), AXIS("total cost", "USD"));
+    if (!own_line(d, own))
         return;
     const struct bill *rent = advice_rent(quote);
     if (rent) {
@@ -166,25 +163,23 @@ static void buy_panel(struct draft *d, const struct quote *quote, const struct q
         char words[64];
         snprintf(words, sizeof words, "break-even after %.1f months", (double)tenths / 300);
         draft_line(d, words, some_real((double)tenths / 300), (struct maybe_real){0});
-        snprintf(title, sizeof title, "Rent or buy, %.80s: %s", quote->workload, words);
+        draft_print(d, &d->panel->title, "Rent or buy, %.80s: %s", quote->workload, words);
     } else {
-        snprintf(title, sizeof title, "Rent or buy, %.80s: no break-even within %lld months",
-                 quote->workload, (long long)own->life_months);
+        draft_print(d, &d->panel->title, "Rent or buy, %.80s: no break-even within %lld months",
+                    quote->workload, (long long)own->life_months);
     }
-    draft_set(d, &d->panel->title, title);
 }
 
 static void plot_buy(struct draft *d, const struct page_ask *ask, const struct quote_job *jobs)
 {
-    char says[300];
     if (!ask->wishes.buy)
         return;
-    snprintf(says, sizeof says,
-             "The same work (%lld hours a month on the measured machine) on a bought machine "
-             "(purchase minus resale, plus power) and on rented ones, without billing increments "
-             "and minimums.",
-             (long long)(ask->wishes.own.use_s_a_month / 3600));
-    draft_plot(d, "buy", "Rent or buy", says);
+    draft_plot(d, "buy", "Rent or buy", NULL);
+    draft_print(d, &d->plot->says,
+                "The same work (%lld hours a month on the measured machine) on a bought machine "
+                "(purchase minus resale, plus power) and on rented ones, without billing "
+                "increments and minimums.",
+                (long long)(ask->wishes.own.use_s_a_month / 3600));
     for (size_t i = 0; i < d->page->quotes.count; i++) {
         const struct quote *quote = &d->page->quotes.items[i];
         struct bill_time time; // of the measurement

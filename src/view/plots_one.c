@@ -2,6 +2,7 @@
 // Plots of a single run: where its time went (phases), and everything that was measured over its
 // time, one below the other on a common axis (timeline).
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,21 +41,21 @@ static void plot_phases(struct draft *d, const struct run *run)
     enum { PARTS = sizeof parts / sizeof *parts, STARTUP = 4, SMALL = 200 };
     double wall = seconds(p->wall_ns), other = seconds(p->idle_ns), startup = 0;
     double steps = parts[4].s + parts[5].s;
-    char title[240], note[120], words[SCALE_LABEL];
+    char words[SCALE_LABEL];
     if (!(wall > 0) || !(steps > 0))
         return;
     for (size_t i = 0; i < STARTUP; i++)
         startup += parts[i].s;
     scale_words("s", wall, words);
-    snprintf(title, sizeof title, "%.80s spent %.0f %% of its %s on steps, %.0f %% before them",
-             name_of(run), 100 * steps / wall, words, 100 * startup / wall);
     for (size_t i = 0; i < PARTS; i++)
         other += parts[i].s * SMALL < wall ? parts[i].s : 0;
-    snprintf(note, sizeof note, "This run from its start %s, as measured.%s",
-             is_running(run) ? "until now" : "to its end",
-             other * SMALL >= wall ? " Parts of under half a percent are in 'other'." : "");
-    draft_plot(d, "phases", "Where the time went", note);
-    draft_panel(d, title, "stack", AXIS("", ""), AXIS("time", "s"));
+    draft_plot(d, "phases", "Where the time went", NULL);
+    draft_print(d, &d->plot->says, "This run from its start %s, as measured.%s",
+                is_running(run) ? "until now" : "to its end",
+                other * SMALL >= wall ? " Parts of under half a percent are in 'other'." : "");
+    draft_panel(d, NULL, "stack", AXIS("", ""), AXIS("time", "s"));
+    draft_print(d, &d->panel->title, "%.80s spent %.0f %% of its %s on steps, %.0f %% before them",
+                name_of(run), 100 * steps / wall, words, 100 * startup / wall);
     for (size_t i = 0; i < PARTS; i++) {
         if (parts[i].s * SMALL < wall)
             continue;
@@ -122,51 +123,33 @@ static double time_of_step(const struct line *l, double step)
 static void begin_panel(struct draft *d, const struct line *l, const char *title,
                         const char *y_name, const char *unit)
 {
-    char name[48], text[24];
-    snprintf(name, sizeof name, "%s", y_name);
-    snprintf(text, sizeof text, "%s", unit);
-    draft_panel(d, title, "lines", AXIS("time of the run", "s"),
-                (struct plot_axis){.name = name, .unit = text});
-    if (d->rc == 0)
-        d->panel->x.to = some_real(l->wall);
+    draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS(y_name, unit));
+    d->panel->x.to = some_real(l->wall);
 }
 
 // Named once: the panels stand below each other.
 static void mark_steady(struct draft *d, const struct run *run, bool named)
 {
-    if (d->rc == 0 && run->steady.from_s.known && run->steady.to_s.known)
+    if (run->steady.from_s.known && run->steady.to_s.known)
         draft_band(d, named ? "steady state" : NULL, run->steady.from_s.v, run->steady.to_s.v);
 }
 
-typedef struct maybe_real epoch_fn(const struct run_epoch *epoch);
-
-static struct maybe_real train_loss(const struct run_epoch *e)
+// A figure of an epoch, by its place in the record.
+static struct maybe_real epoch_figure(const struct run_epoch *epoch, size_t at)
 {
-    return e->train_loss;
-}
-static struct maybe_real test_loss(const struct run_epoch *e)
-{
-    return e->test_loss;
-}
-static struct maybe_real train_accuracy(const struct run_epoch *e)
-{
-    return e->train_accuracy;
-}
-static struct maybe_real test_accuracy(const struct run_epoch *e)
-{
-    return e->test_accuracy;
+    return *(const struct maybe_real *)((const char *)epoch + at);
 }
 
 // The value after an epoch, at the time its steps and its evaluation were done; where these are
 // unknown, epochs are spread evenly.
-static size_t epoch_points(struct draft *d, const struct line *l, epoch_fn *value, double times,
+static size_t epoch_points(struct draft *d, const struct line *l, size_t figure, double times,
                            const char *name, double ends[2])
 {
     const struct run *run = l->run;
     size_t known = 0;
     double at = l->first;
     for (size_t i = 0; i < run->epoch_list.count; i++)
-        known += value(&run->epoch_list.items[i]).known;
+        known += epoch_figure(&run->epoch_list.items[i], figure).known;
     if (known < 2)
         return 0;
     draft_series(d, name);
@@ -175,7 +158,7 @@ static size_t epoch_points(struct draft *d, const struct line *l, epoch_fn *valu
         const struct run_epoch *e = &run->epoch_list.items[i];
         double each = (l->end - l->first) / (double)run->epoch_list.count;
         at += e->train_ns.known ? seconds(e->train_ns) + seconds(e->test_ns) : each;
-        struct maybe_real v = value(e);
+        struct maybe_real v = epoch_figure(e, figure);
         if (!v.known)
             continue;
         draft_point(d, NULL, fmin(at, l->wall), v.v * times);
@@ -187,25 +170,25 @@ static size_t epoch_points(struct draft *d, const struct line *l, epoch_fn *valu
 static void epochs_panel(struct draft *d, const struct line *l, bool loss)
 {
     double train[2] = {0}, test[2] = {0};
-    char title[160];
     begin_panel(d, l, "", loss ? "loss" : "accuracy", loss ? "" : "%");
-    if (d->rc == 0)
-        d->panel->y.cut = some_bool(true);
-    size_t trained =
-        epoch_points(d, l, loss ? train_loss : train_accuracy, loss ? 1 : 100, "training", train);
-    size_t tested =
-        epoch_points(d, l, loss ? test_loss : test_accuracy, loss ? 1 : 100, "test", test);
+    d->panel->y.cut = some_bool(true);
+    size_t trained = epoch_points(d, l,
+                                  loss ? offsetof(struct run_epoch, train_loss)
+                                       : offsetof(struct run_epoch, train_accuracy),
+                                  loss ? 1 : 100, "training", train);
+    size_t tested = epoch_points(d, l,
+                                 loss ? offsetof(struct run_epoch, test_loss)
+                                      : offsetof(struct run_epoch, test_accuracy),
+                                 loss ? 1 : 100, "test", test);
     const double *ends = tested ? test : train;
     if (!tested && !trained)
         return;
     if (loss)
-        snprintf(title, sizeof title, "%s loss goes from %.3g to %.3g",
-                 tested ? "Test" : "Training", ends[0], ends[1]);
+        draft_print(d, &d->panel->title, "%s loss goes from %.3g to %.3g",
+                    tested ? "Test" : "Training", ends[0], ends[1]);
     else
-        snprintf(title, sizeof title, "%s accuracy %s %.2f %%", tested ? "Test" : "Training",
-                 is_running(l->run) ? "is at" : "ends at", ends[1]);
-    if (d->rc == 0)
-        draft_set(d, &d->panel->title, title);
+        draft_print(d, &d->panel->title, "%s accuracy %s %.2f %%", tested ? "Test" : "Training",
+                    is_running(l->run) ? "is at" : "ends at", ends[1]);
 }
 
 static void steps_panel(struct draft *d, const struct line *l)
@@ -228,7 +211,7 @@ static void steps_panel(struct draft *d, const struct line *l)
     begin_panel(d, l, s->step_ms.known || run->step_ms.known ? title : name, name,
                 epochs ? "s" : "ms");
     mark_steady(d, run, true);
-    if (d->rc == 0 && s->step_ms.known)
+    if (s->step_ms.known)
         draft_line(d, "median", (struct maybe_real){0}, some_real(s->step_ms.v / unit));
     draft_series(d, name);
     for (size_t i = 0; i < points; i++)
@@ -236,102 +219,39 @@ static void steps_panel(struct draft *d, const struct line *l)
                     run->step_plot_ms.items[i] / unit);
 }
 
-typedef struct maybe_real sample_fn(const struct run_sample *sample);
-
-static struct maybe_real mib(struct maybe_int bytes)
+// A panel of the samples; the first names the steady state if no panel of steps does.
+static void samples_panel(struct draft *d, const struct line *l, const char *name, const char *unit)
 {
-    return bytes.known ? some_real((double)bytes.v / (1 << 20)) : (struct maybe_real){0};
-}
-
-static struct maybe_real cpus(const struct run_sample *s)
-{
-    return s->cpu_percent;
-}
-static struct maybe_real gpus(const struct run_sample *s)
-{
-    return s->gpu_percent;
-}
-static struct maybe_real power(const struct run_sample *s)
-{
-    return s->power_w;
-}
-static struct maybe_real clocks(const struct run_sample *s)
-{
-    return s->clock_mhz;
-}
-// Nothing is in use once all processes have ended: no figure of theirs.
-static struct maybe_real memory(const struct run_sample *s)
-{
-    return s->memory_bytes.v > 0 ? mib(s->memory_bytes) : (struct maybe_real){0};
-}
-static struct maybe_real gpu_memory(const struct run_sample *s)
-{
-    return mib(s->gpu_memory_bytes);
-}
-
-struct figures { // of the samples
-    size_t count;
-    double mean, low, high;
-};
-
-static struct figures sample_points(struct draft *d, const struct line *l, sample_fn *value,
-                                    double times, const char *name)
-{
-    const struct run *run = l->run;
-    struct figures f = {0, 0, HUGE_VAL, -HUGE_VAL};
-    for (size_t i = 0; i < run->samples.count; i++) {
-        struct maybe_real v = value(&run->samples.items[i]);
-        if (!v.known || !run->samples.items[i].at_s.known)
-            continue;
-        f.mean = (f.mean * (double)f.count + v.v) / (double)(f.count + 1);
-        f.low = fmin(f.low, v.v);
-        f.high = fmax(f.high, v.v);
-        f.count++;
-    }
-    if (f.count < 2)
-        return (struct figures){0};
-    draft_series(d, name);
-    for (size_t i = 0; i < run->samples.count; i++) {
-        const struct run_sample *s = &run->samples.items[i];
-        if (s->at_s.known && value(s).known)
-            draft_point(d, NULL, s->at_s.v, value(s).v * times);
-    }
-    return f;
+    begin_panel(d, l, "", name, unit);
+    mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
 }
 
 // Whether it has a line of CPUs.
 static bool use_panel(struct draft *d, const struct line *l)
 {
-    char title[160];
-    begin_panel(d, l, "", "utilisation", "%");
-    mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
-    struct figures g = sample_points(d, l, gpus, 1, "GPUs"),
-                   c = sample_points(d, l, cpus, 1, "CPUs");
+    samples_panel(d, l, "utilisation", "%");
+    struct plot_figures g = plot_use_series(d, l->run, USE_GPU, 1, "GPUs"),
+                        c = plot_use_series(d, l->run, USE_CPU, 1, "CPUs");
     char busy[32];
     if (c.mean < 95)
         snprintf(busy, sizeof busy, "%.0f %% of a CPU", ceil(c.mean));
     else
         snprintf(busy, sizeof busy, "%.1f CPUs", c.mean / 100);
-    if (g.count > 0 && c.count > 0)
-        snprintf(title, sizeof title, "GPUs are %.0f %% busy, and %s", g.mean, busy);
-    else if (g.count > 0)
-        snprintf(title, sizeof title, "GPUs are %.0f %% busy", g.mean);
-    else
-        snprintf(title, sizeof title, "%s %s busy", busy, c.mean < 95 ? "is" : "are");
-    if (d->rc == 0 && g.count + c.count > 0)
-        draft_set(d, &d->panel->title, title);
-    if (d->rc == 0 && g.count == 0)
-        draft_set(d, &d->panel->y.name, "utilisation of the CPUs");
-    else if (d->rc == 0 && c.count == 0)
-        draft_set(d, &d->panel->y.name, "utilisation of the GPUs");
+    if (g.count > 0)
+        draft_print(d, &d->panel->title, "GPUs are %.0f %% busy%s%s", g.mean,
+                    c.count > 0 ? ", and " : "", c.count > 0 ? busy : "");
+    else if (c.count > 0)
+        draft_print(d, &d->panel->title, "%s %s busy", busy, c.mean < 95 ? "is" : "are");
+    if (g.count == 0 || c.count == 0)
+        draft_print(d, &d->panel->y.name, "utilisation of the %s", g.count == 0 ? "CPUs" : "GPUs");
     return c.count > 0;
 }
 
 static bool over_a_gib(const struct run *run)
 {
     for (size_t i = 0; i < run->samples.count; i++)
-        if (memory(&run->samples.items[i]).v >= 1024 ||
-            gpu_memory(&run->samples.items[i]).v >= 1024)
+        if (plot_use(&run->samples.items[i], USE_MEMORY).v >= 1024 ||
+            plot_use(&run->samples.items[i], USE_GPU_MEMORY).v >= 1024)
             return true;
     return false;
 }
@@ -340,32 +260,25 @@ static void memory_panel(struct draft *d, const struct line *l)
 {
     bool large = over_a_gib(l->run);
     double times = large ? 1.0 / 1024 : 1;
-    char title[160];
-    begin_panel(d, l, "", "memory in use", large ? "GiB" : "MiB");
-    mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
-    struct figures g = sample_points(d, l, gpu_memory, times, "GPUs"),
-                   m = sample_points(d, l, memory, times, "processes");
-    snprintf(title, sizeof title, "Memory%s peaks at %.3g %s", g.count > 0 ? " of the GPUs" : "",
-             (g.count > 0 ? g.high : m.high) * times, large ? "GiB" : "MiB");
-    if (d->rc == 0 && g.count + m.count > 0)
-        draft_set(d, &d->panel->title, title);
+    samples_panel(d, l, "memory in use", large ? "GiB" : "MiB");
+    struct plot_figures g = plot_use_series(d, l->run, USE_GPU_MEMORY, times, "GPUs"),
+                        m = plot_use_series(d, l->run, USE_MEMORY, times, "processes");
+    if (g.count + m.count > 0)
+        draft_print(d, &d->panel->title, "Memory%s peaks at %.3g %s",
+                    g.count > 0 ? " of the GPUs" : "", (g.count > 0 ? g.high : m.high) * times,
+                    large ? "GiB" : "MiB");
 }
 
 static void other_panels(struct draft *d, const struct line *l)
 {
-    char title[160];
-    begin_panel(d, l, "", "power of GPUs and processors", "W");
-    mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
-    struct figures f = sample_points(d, l, power, 1, "power");
-    snprintf(title, sizeof title, "Power is %.0f W on average", f.mean);
-    if (d->rc == 0 && f.count > 0)
-        draft_set(d, &d->panel->title, title);
-    begin_panel(d, l, "", "clock of the GPUs", "MHz");
-    mark_steady(d, l->run, l->run->step_plot_ms.count < 2);
-    f = sample_points(d, l, clocks, 1, "clock");
-    snprintf(title, sizeof title, "GPUs run at %.0f to %.0f MHz", f.low, f.high);
-    if (d->rc == 0 && f.count > 0)
-        draft_set(d, &d->panel->title, title);
+    samples_panel(d, l, "power of GPUs and processors", "W");
+    struct plot_figures f = plot_use_series(d, l->run, USE_POWER, 1, "power");
+    if (f.count > 0)
+        draft_print(d, &d->panel->title, "Power is %.0f W on average", f.mean);
+    samples_panel(d, l, "clock of the GPUs", "MHz");
+    f = plot_use_series(d, l->run, USE_CLOCK, 1, "clock");
+    if (f.count > 0)
+        draft_print(d, &d->panel->title, "GPUs run at %.0f to %.0f MHz", f.low, f.high);
     memory_panel(d, l);
 }
 
@@ -388,14 +301,12 @@ void plots_one(struct draft *d, const struct run *runs, size_t count)
                         "of the phases.");
     if (use_panel(d, &l))
         buf_adds(&says, " 100 % of CPU is one CPU.");
-    if (d->rc == 0)
-        d->rc = text_take(&d->plot->says, &says, d->err);
-    buf_release(&says);
+    draft_take(d, &d->plot->says, &says);
     other_panels(d, &l);
-    struct plot *plot = d->rc == 0 ? d->plot : NULL;
+    struct plot *plot = d->plot;
     size_t before = d->page->plots.count;
     draft_end(d);
-    if (plot && d->page->plots.count == before) // only the last panel names the axis
+    if (d->page->plots.count == before) // only the last panel names the axis
         for (size_t i = 0; i + 1 < plot->panels.count; i++)
             draft_set(d, &plot->panels.items[i].x.name, NULL);
 }

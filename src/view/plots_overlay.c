@@ -13,18 +13,6 @@
 
 enum { LINES_MOST = 20, QUANTILES = 20, NAME_BYTES = PLOT_NAME_BYTES };
 
-static bool same_workload(const struct run *a, const struct run *b)
-{
-    return strcmp(plot_workload(a), plot_workload(b)) == 0;
-}
-
-// ---- names of lines
-
-static bool same_text(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 // What tells the runs of a panel apart.
 struct naming {
     bool machine, framework, batch;
@@ -33,7 +21,7 @@ struct naming {
 // Whether two runs have the same name.
 static bool alike(const struct naming *n, const struct run *a, const struct run *b)
 {
-    return same_text(run_place(a), run_place(b)) && same_text(a->framework, b->framework) &&
+    return text_same(run_place(a), run_place(b)) && text_same(a->framework, b->framework) &&
            (!n->batch || a->batch.v == b->batch.v);
 }
 
@@ -41,10 +29,10 @@ static struct naming naming_of(const struct run *runs, size_t count, size_t firs
 {
     struct naming n = {0};
     for (size_t i = first + 1; i < count; i++) {
-        if (!same_workload(&runs[i], &runs[first]))
+        if (!plot_same_workload(&runs[i], &runs[first]))
             continue;
-        n.machine |= !same_text(run_place(&runs[i]), run_place(&runs[first]));
-        n.framework |= !same_text(runs[i].framework, runs[first].framework);
+        n.machine |= !text_same(run_place(&runs[i]), run_place(&runs[first]));
+        n.framework |= !text_same(runs[i].framework, runs[first].framework);
         n.batch |= runs[i].batch.v != runs[first].batch.v;
     }
     return n;
@@ -59,7 +47,7 @@ static void line_name(struct draft *d, const struct naming *n, const struct run 
     size_t id = run->id ? strlen(run->id) : 0, others = 0;
     struct buf name = {0};
     for (size_t i = 0; i < count; i++)
-        others += i != number && same_workload(&runs[i], run) && alike(n, &runs[i], run);
+        others += i != number && plot_same_workload(&runs[i], run) && alike(n, &runs[i], run);
     if (n->machine || (!n->framework && !n->batch))
         buf_printf(&name, "%.60s", place ? place : "an unknown machine");
     if (n->framework)
@@ -79,7 +67,7 @@ void plot_line_name(struct draft *d, const struct run *runs, size_t count, size_
                     char out[PLOT_NAME_BYTES])
 {
     size_t first = 0;
-    while (!same_workload(&runs[first], &runs[number]))
+    while (!plot_same_workload(&runs[first], &runs[number]))
         first++;
     struct naming naming = naming_of(runs, count, first);
     line_name(d, &naming, runs, count, number, out);
@@ -101,7 +89,7 @@ static size_t known_losses(const struct run *run, bool test)
 static bool all_tested(const struct run *runs, size_t count, size_t first)
 {
     for (size_t i = first; i < count; i++)
-        if (same_workload(&runs[i], &runs[first]) && known_losses(&runs[i], false) > 1 &&
+        if (plot_same_workload(&runs[i], &runs[first]) && known_losses(&runs[i], false) > 1 &&
             known_losses(&runs[i], true) < 2)
             return false;
     return true;
@@ -113,7 +101,7 @@ static struct maybe_real loss_series(struct draft *d, const struct run *run, con
 {
     struct maybe_real last = {0};
     draft_series(d, name);
-    for (size_t i = 0; i < run->epoch_list.count && d->rc == 0; i++) {
+    for (size_t i = 0; i < run->epoch_list.count; i++) {
         const struct run_epoch *e = &run->epoch_list.items[i];
         struct maybe_real loss = test ? e->test_loss : e->train_loss;
         if (!loss.known)
@@ -149,33 +137,29 @@ static void loss_panel(struct draft *d, const struct run *runs, size_t count, si
     bool test = all_tested(runs, count, first);
     struct naming naming = naming_of(runs, count, first);
     struct least least = {.count = 0};
-    char name[NAME_BYTES], title[320];
-    draft_panel(d, plot_workload(&runs[first]), "lines", AXIS("epoch", ""), AXIS("loss", ""));
-    if (d->rc == 0)
-        d->panel->x.cut = d->panel->y.cut = some_bool(true);
-    if (d->rc == 0)
-        draft_set(d, &d->panel->y.name, test ? "test loss" : "training loss");
+    char name[NAME_BYTES];
+    draft_panel(d, plot_workload(&runs[first]), "lines", AXIS("epoch", ""),
+                AXIS(test ? "test loss" : "training loss", ""));
+    d->panel->x.cut = d->panel->y.cut = some_bool(true);
     plot_epoch_axis(d, &runs[first]);
     for (size_t i = first; i < count && d->rc == 0 && least.count < LINES_MOST; i++) {
-        if (!same_workload(&runs[i], &runs[first]) || known_losses(&runs[i], test) < 2)
+        if (!plot_same_workload(&runs[i], &runs[first]) || known_losses(&runs[i], test) < 2)
             continue;
         line_name(d, &naming, runs, count, i, name);
         note(&least, name, loss_series(d, &runs[i], name, test).v);
     }
-    char low[24], high[24];
+    const char *workload = plot_workload(&runs[first]);
+    char low[24], high[24], **title = &d->panel->title;
     snprintf(low, sizeof low, "%.4g", least.value);
     snprintf(high, sizeof high, "%.4g", least.most);
     if (least.count > 1 && strcmp(low, high) == 0)
-        snprintf(title, sizeof title, "%.80s: %s end at a loss of %s", plot_workload(&runs[first]),
-                 least.count == 2 ? "both" : "all", low);
+        draft_print(d, title, "%.80s: %s end at a loss of %s", workload,
+                    least.count == 2 ? "both" : "all", low);
     else if (least.count > 1)
-        snprintf(title, sizeof title, "%.80s: %s ends lowest, at %s; the highest ends at %s",
-                 plot_workload(&runs[first]), least.name, low, high);
+        draft_print(d, title, "%.80s: %s ends lowest, at %s; the highest ends at %s", workload,
+                    least.name, low, high);
     else
-        snprintf(title, sizeof title, "%.80s: ends at %.4g", plot_workload(&runs[first]),
-                 least.value);
-    if (d->rc == 0)
-        draft_set(d, &d->panel->title, title);
+        draft_print(d, title, "%.80s: ends at %.4g", workload, least.value);
 }
 
 // ---- step times
@@ -207,7 +191,7 @@ static void distribution_series(struct draft *d, const char *name, double *times
 {
     size_t parts = count - 1 < QUANTILES ? count - 1 : QUANTILES;
     draft_series(d, name);
-    for (size_t q = 0; q <= parts && d->rc == 0; q++)
+    for (size_t q = 0; q <= parts; q++)
         draft_point(d, NULL, stats_quantile_of(times, count, (double)q / (double)parts),
                     100.0 * (double)q / (double)parts);
 }
@@ -217,13 +201,12 @@ static void distribution_panel(struct draft *d, const struct run *runs, size_t c
     enum { FEWEST = 5 };
     struct naming naming = naming_of(runs, count, first);
     struct least least = {.count = 0};
-    char name[NAME_BYTES], title[320];
+    char name[NAME_BYTES];
     draft_panel(d, plot_workload(&runs[first]), "lines", AXIS("step time", "ms"),
                 AXIS("steps that take so long or less", "%"));
-    if (d->rc == 0)
-        d->panel->x.cut = some_bool(true);
+    d->panel->x.cut = some_bool(true);
     for (size_t i = first; i < count && d->rc == 0 && least.count < LINES_MOST; i++) {
-        if (!same_workload(&runs[i], &runs[first]) || !counts_steps(&runs[i]))
+        if (!plot_same_workload(&runs[i], &runs[first]) || !counts_steps(&runs[i]))
             continue;
         double *times = malloc((runs[i].step_plot_ms.count + 1) * sizeof *times);
         size_t known = times ? steady_times(&runs[i], times) : 0;
@@ -236,39 +219,33 @@ static void distribution_panel(struct draft *d, const struct run *runs, size_t c
         }
         free(times);
     }
-    if (d->rc == 0 && least.count < 2) { // nothing to compare: the plot of step times shows it
+    if (least.count < 2) { // nothing to compare: the plot of step times shows it
         for (size_t i = 0; i < d->panel->series.count; i++)
             record_release(plot_series_fields, &d->panel->series.items[i]);
         d->panel->series.count = 0;
         return;
     }
-    snprintf(
-        title, sizeof title, "%.80s: half of the steps take %s or less with %s%s, %s with %s%s",
+    draft_print(
+        d, &d->panel->title, "%.80s: half of the steps take %s or less with %s%s, %s with %s%s",
         plot_workload(&runs[first]), units_step(least.value).s, verdict_article(least.name),
         least.name, units_step(least.most).s, least.count > 2 ? "" : verdict_article(least.other),
         least.count > 2 ? "the slowest" : least.other);
-    if (d->rc == 0)
-        draft_set(d, &d->panel->title, title);
 }
 
 void plots_overlay(struct draft *d, const struct run *runs, size_t count)
 {
-    if (d->rc != 0)
-        return;
     draft_plot(d, "loss", "Loss by epoch",
                "Mean loss after each epoch; lower is better. Axes may start above zero.");
-    for (size_t i = 0; i < count && d->rc == 0; i++)
+    for (size_t i = 0; i < count; i++)
         if (plot_first_of(runs, i))
             loss_panel(d, runs, count, i);
     draft_end(d);
-    if (d->rc != 0)
-        return;
     draft_plot(
         d, "distribution", "How long steps take",
         "Of the steps in the steady state, the share that takes so long or less: a steep line "
         "is a steady machine, one further left a faster one. Of long runs each value is the "
         "median of a stretch, so that single slow steps do not show.");
-    for (size_t i = 0; i < count && d->rc == 0; i++)
+    for (size_t i = 0; i < count; i++)
         if (plot_first_of(runs, i))
             distribution_panel(d, runs, count, i);
     draft_end(d);

@@ -9,15 +9,10 @@
 #include "view/draft.h"
 #include "render/svg.h" // SVG_COLOURS
 
-static bool same(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static bool same_row(const struct compare_row *a, const struct compare_row *b)
 {
-    return same(a->machine, b->machine) && same(a->framework, b->framework) &&
-           same(a->detail, b->detail);
+    return text_same(a->machine, b->machine) && text_same(a->framework, b->framework) &&
+           text_same(a->detail, b->detail);
 }
 
 static const struct compare_against *against_of(const struct compare_row *row, bool cost)
@@ -48,31 +43,27 @@ struct naming {
 static void note_parts(struct naming *naming, const struct compare_row *a,
                        const struct compare_row *b)
 {
-    naming->machine |= !same(a->machine, b->machine);
-    naming->framework |= !same(a->framework, b->framework);
+    naming->machine |= !text_same(a->machine, b->machine);
+    naming->framework |= !text_same(a->framework, b->framework);
 }
 
-static void add_name(struct draft *d, const struct naming *naming, const struct compare_row *row,
-                     struct buf *out)
+static struct buf name_of(const struct naming *naming, const struct compare_row *row)
 {
+    struct buf name = {0};
     if (naming->machine && naming->framework) {
-        compare_label(row, out);
-    } else {
-        buf_adds(out, naming->framework ? row->framework : row->machine);
-        if (row->detail)
-            buf_printf(out, " (%s)", row->detail);
+        compare_label(row, &name);
+        return name;
     }
-    if (out->failed)
-        d->rc = err_memory(d->err);
+    buf_adds(&name, naming->framework ? row->framework : row->machine);
+    if (row->detail)
+        buf_printf(&name, " (%s)", row->detail);
+    return name;
 }
 
 static void begin_panel(struct draft *d, const char *title, const char *base, const char *axis)
 {
     char line[160];
-    draft_panel(d, title, "bars", AXIS("", ""), AXIS("", "÷ base"));
-    if (d->rc != 0)
-        return;
-    draft_set(d, &d->panel->y.name, axis);
+    draft_panel(d, title, "bars", AXIS("", ""), AXIS(axis, "÷ base"));
     snprintf(line, sizeof line, "1 = %.120s", base);
     draft_line(d, line, (struct maybe_real){0}, some_real(1));
 }
@@ -83,7 +74,7 @@ static const struct page_mean_row *mean_of(const struct page *page, const struct
     const struct page_mean_row *found = NULL;
     compare_label(row, &name);
     for (size_t i = 0; i < page->means.rows.count && !found; i++)
-        if (same(page->means.rows.items[i].name, buf_str(&name)))
+        if (text_same(page->means.rows.items[i].name, buf_str(&name)))
             found = &page->means.rows.items[i];
     buf_release(&name);
     return found;
@@ -113,7 +104,7 @@ static void add_column(struct columns *columns, const struct compare_row *row)
         return;
     size_t at = columns->count; // frameworks of one machine stand beside each other
     for (size_t i = 0; i < columns->count; i++)
-        if (same(columns->rows[i]->machine, row->machine))
+        if (text_same(columns->rows[i]->machine, row->machine))
             at = i + 1;
     memmove(&columns->rows[at + 1], &columns->rows[at],
             (columns->count++ - at) * sizeof *columns->rows);
@@ -129,7 +120,7 @@ static struct columns find_columns(const struct compare *c)
             continue;
         columns.workloads++;
         columns.first = columns.first ? columns.first : workload;
-        columns.fit = same(workload->base, columns.first->base);
+        columns.fit = text_same(workload->base, columns.first->base);
         for (size_t i = 0; i < workload->rows.count && columns.fit; i++)
             add_column(&columns, &workload->rows.items[i]);
     }
@@ -177,17 +168,13 @@ static void columns_panel(struct draft *d, const struct columns *columns, bool c
 {
     begin_panel(d, cost ? "Cost" : "Time", columns->first->base,
                 cost ? "cost relative to the base" : "time relative to the base");
-    if (d->rc == 0 && d->page->means.rows.count > 0) {
-        char marks[80];
-        snprintf(marks, sizeof marks, "over %zu workloads", d->page->means.workloads.count);
-        draft_set(d, &d->panel->marks, marks);
-    }
+    if (d->page->means.rows.count > 0)
+        draft_print(d, &d->panel->marks, "over %zu workloads", d->page->means.workloads.count);
     for (size_t i = 0; i < columns->count; i++) {
-        struct buf name = {0};
-        add_name(d, &columns->naming, columns->rows[i], &name);
-        draft_series(d, buf_str(&name));
+        struct buf name = name_of(&columns->naming, columns->rows[i]);
+        draft_series(d, NULL);
+        draft_take(d, &d->series->name, &name);
         column_bars(d, columns->rows[i], cost);
-        buf_release(&name);
     }
 }
 
@@ -200,11 +187,9 @@ static void workload_bars(struct draft *d, const struct compare_workload *w,
     for (size_t i = 0; i < w->rows.count; i++) {
         const struct compare_row *row = &w->rows.items[i];
         const struct compare_against *against = against_of(row, cost);
-        struct buf name = {0};
-        add_name(d, naming, row, &name);
-        struct plot_point *bar =
-            draft_bar(d, buf_str(&name), row->base.v ? some_real(1) : against->ratio);
-        buf_release(&name);
+        struct buf name = name_of(naming, row);
+        struct plot_point *bar = draft_bar(d, NULL, row->base.v ? some_real(1) : against->ratio);
+        draft_take(d, &bar->label, &name);
         if (row->base.v) {
             bar->marked = some_bool(true);
         } else {
@@ -233,8 +218,7 @@ static void workload_panel(struct draft *d, const struct compare_workload *w)
              one ? framework : "");
     // A single kind of bar needs no legend.
     begin_panel(d, title, w->base, costs ? "relative to the base" : "time relative to the base");
-    if (d->rc == 0)
-        draft_set(d, &d->panel->marks, "the base");
+    draft_set(d, &d->panel->marks, "the base");
     workload_bars(d, w, &naming, false);
     if (costs)
         workload_bars(d, w, &naming, true);
@@ -265,8 +249,7 @@ static void mean_panel(struct draft *d)
     bool costs = means->rows.items[0].cost.ratio.known;
     begin_panel(d, title, means->rows.items[0].name,
                 costs ? "relative to the base" : "time relative to the base");
-    if (d->rc == 0)
-        draft_set(d, &d->panel->marks, "the base");
+    draft_set(d, &d->panel->marks, "the base");
     mean_bars(d, false);
     if (costs)
         mean_bars(d, true);

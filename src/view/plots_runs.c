@@ -31,11 +31,8 @@ static void name_of(const struct run *runs, size_t count, size_t number, char *o
     int len = snprintf(out, size, "%.60s%s", place ? place : "an unknown machine", with(run).s);
     for (size_t i = 0; i < count; i++) {
         const char *other = run_place(&runs[i]);
-        bool alike = i != number && other && place &&
-                     strcmp(plot_workload(&runs[i]), plot_workload(run)) == 0 &&
-                     strcmp(other, place) == 0 &&
-                     strcmp(runs[i].framework ? runs[i].framework : "",
-                            run->framework ? run->framework : "") == 0;
+        bool alike = i != number && other && place && plot_same_workload(&runs[i], run) &&
+                     strcmp(other, place) == 0 && text_same(runs[i].framework, run->framework);
         if (!alike || !run->id)
             continue;
         size_t id = strlen(run->id);
@@ -49,6 +46,11 @@ const char *plot_workload(const struct run *run)
     return run->workload ? run->workload : run->name ? run->name : "a run";
 }
 
+bool plot_same_workload(const struct run *a, const struct run *b)
+{
+    return strcmp(plot_workload(a), plot_workload(b)) == 0;
+}
+
 double plot_epoch_x(const struct run_epoch *epoch, size_t number)
 {
     return epoch->samples.known ? (double)epoch->samples.v
@@ -58,19 +60,14 @@ double plot_epoch_x(const struct run_epoch *epoch, size_t number)
 
 void plot_epoch_axis(struct draft *d, const struct run *run)
 {
-    if (d->rc == 0 && run->epoch_list.count > 0 && run->epoch_list.items[0].samples.known)
+    if (run->epoch_list.count > 0 && run->epoch_list.items[0].samples.known)
         draft_set(d, &d->panel->x.name, "samples");
-}
-
-static bool same_text(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
 bool plot_first_of(const struct run *runs, size_t number)
 {
     for (size_t i = 0; i < number; i++)
-        if (strcmp(plot_workload(&runs[i]), plot_workload(&runs[number])) == 0)
+        if (plot_same_workload(&runs[i], &runs[number]))
             return false;
     return true;
 }
@@ -89,7 +86,7 @@ static void accuracy_series(struct draft *d, const struct run *runs, size_t coun
     size_t known = 0;
     for (size_t i = 0; i < run->epoch_list.count; i++)
         known += accuracy_of(&run->epoch_list.items[i]).known;
-    if (known < 2 || d->rc != 0 || d->panel->series.count >= LINES_MOST)
+    if (known < 2 || d->panel->series.count >= LINES_MOST)
         return;
     plot_line_name(d, runs, count, number, name);
     draft_series(d, name);
@@ -110,11 +107,10 @@ static void plot_accuracy(struct draft *d, const struct run *runs, size_t count)
         if (!plot_first_of(runs, i))
             continue;
         draft_panel(d, plot_workload(&runs[i]), "lines", AXIS("epoch", ""), AXIS("accuracy", "%"));
-        if (d->rc == 0)
-            d->panel->x.cut = d->panel->y.cut = some_bool(true);
+        d->panel->x.cut = d->panel->y.cut = some_bool(true);
         plot_epoch_axis(d, &runs[i]);
         for (size_t k = i; k < count; k++)
-            if (strcmp(plot_workload(&runs[k]), plot_workload(&runs[i])) == 0)
+            if (plot_same_workload(&runs[k], &runs[i]))
                 accuracy_series(d, runs, count, k);
         result_ends(d, true);
     }
@@ -123,63 +119,76 @@ static void plot_accuracy(struct draft *d, const struct run *runs, size_t count)
 
 // ---- resources used
 
-enum measure { CPU, GPU, POWER, CLOCK, MEASURES };
-
-static struct maybe_real use_of(const struct run_sample *sample, int measure)
+// Nothing is in use once all processes have ended: no figure of their memory.
+struct maybe_real plot_use(const struct run_sample *sample, enum plot_use use)
 {
-    const struct maybe_real each[MEASURES] = {sample->cpu_percent, sample->gpu_percent,
-                                              sample->power_w, sample->clock_mhz};
-    return each[measure];
+    int64_t bytes = use == USE_MEMORY ? sample->memory_bytes.v : sample->gpu_memory_bytes.v;
+    switch (use) {
+    case USE_CPU:
+        return sample->cpu_percent;
+    case USE_GPU:
+        return sample->gpu_percent;
+    case USE_POWER:
+        return sample->power_w;
+    case USE_CLOCK:
+        return sample->clock_mhz;
+    case USE_MEMORY:
+    case USE_GPU_MEMORY:
+        break;
+    }
+    bool known = use == USE_MEMORY ? bytes > 0 : sample->gpu_memory_bytes.known;
+    return known ? some_real((double)bytes / (1 << 20)) : (struct maybe_real){0};
 }
 
-// Whether there is a line to draw.
-static bool has_use(const struct run *run, int measure)
+struct plot_figures plot_use_series(struct draft *d, const struct run *run, enum plot_use use,
+                                    double times, const char *name)
 {
-    size_t known = 0;
-    for (size_t i = 0; i < run->samples.count; i++)
-        known += run->samples.items[i].at_s.known && use_of(&run->samples.items[i], measure).known;
-    return known >= 2;
-}
-
-// A single line has no legend, so the axis names it.
-static const char *utilisation_of(const struct run *run)
-{
-    if (has_use(run, CPU) && has_use(run, GPU))
-        return "utilisation of the CPUs and of the GPUs";
-    return has_use(run, GPU) ? "utilisation of the GPUs" : "utilisation of the CPUs";
-}
-
-static void use_series(struct draft *d, const struct run *run, int measure, const char *name)
-{
-    if (!has_use(run, measure))
-        return;
+    struct plot_figures f = {0, 0, HUGE_VAL, -HUGE_VAL};
+    for (size_t i = 0; i < run->samples.count; i++) {
+        struct maybe_real v = plot_use(&run->samples.items[i], use);
+        if (!v.known || !run->samples.items[i].at_s.known)
+            continue;
+        f.mean = (f.mean * (double)f.count + v.v) / (double)(f.count + 1);
+        f.low = fmin(f.low, v.v);
+        f.high = fmax(f.high, v.v);
+        f.count++;
+    }
+    if (f.count < 2)
+        return (struct plot_figures){0};
     draft_series(d, name);
     for (size_t i = 0; i < run->samples.count; i++) {
         const struct run_sample *s = &run->samples.items[i];
-        if (s->at_s.known && use_of(s, measure).known)
-            draft_point(d, NULL, s->at_s.v, use_of(s, measure).v);
+        if (s->at_s.known && plot_use(s, use).known)
+            draft_point(d, NULL, s->at_s.v, plot_use(s, use).v * times);
     }
+    return f;
 }
 
+static void use_panel(struct draft *d, const char *run_name, const char *what, struct draft_axis y)
+{
+    draft_panel(d, NULL, "lines", AXIS("time of the run", "s"), y);
+    draft_print(d, &d->panel->title, "%s: %s", run_name, what);
+}
+
+// A single line has no legend, so the axis names it.
 static void use_panels(struct draft *d, const struct run *runs, size_t count, size_t number)
 {
+    const struct run *run = &runs[number];
     char name[160], title[320];
     name_of(runs, count, number, name, sizeof name);
-    snprintf(title, sizeof title, "%.80s on %s: utilisation", plot_workload(&runs[number]), name);
-    draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS("utilisation", "%"));
-    if (d->rc == 0)
-        draft_set(d, &d->panel->y.name, utilisation_of(&runs[number]));
-    use_series(d, &runs[number], CPU, "CPUs");
-    use_series(d, &runs[number], GPU, "GPUs");
-    snprintf(title, sizeof title, "%.80s on %s: power", plot_workload(&runs[number]), name);
-    draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS("power of the GPUs", "W"));
-    use_series(d, &runs[number], POWER, "power");
-    snprintf(title, sizeof title, "%.80s on %s: clocks", plot_workload(&runs[number]), name);
-    draft_panel(d, title, "lines", AXIS("time of the run", "s"), AXIS("clock of the GPUs", "MHz"));
-    use_series(d, &runs[number], CLOCK, "clock");
+    snprintf(title, sizeof title, "%.80s on %s", plot_workload(run), name);
+    use_panel(d, title, "utilisation", AXIS("utilisation", "%"));
+    bool cpus = plot_use_series(d, run, USE_CPU, 1, "CPUs").count > 0;
+    bool gpus = plot_use_series(d, run, USE_GPU, 1, "GPUs").count > 0;
+    draft_print(d, &d->panel->y.name, "utilisation of the %s%s", !gpus || cpus ? "CPUs" : "GPUs",
+                cpus && gpus ? " and of the GPUs" : "");
+    use_panel(d, title, "power", AXIS("power of the GPUs", "W"));
+    plot_use_series(d, run, USE_POWER, 1, "power");
+    use_panel(d, title, "clocks", AXIS("clock of the GPUs", "MHz"));
+    plot_use_series(d, run, USE_CLOCK, 1, "clock");
 }
 
-static void plot_use(struct draft *d, const struct run *runs, size_t count)
+static void plot_uses(struct draft *d, const struct run *runs, size_t count)
 {
     size_t shown = 0;
     draft_plot(d, "use", "Utilisation, power and clocks",
@@ -199,26 +208,24 @@ static void steps_panel(struct draft *d, const struct run *runs, size_t count, s
 {
     const struct run *run = &runs[number];
     const struct run_steady *steady = &run->steady;
-    char name[160], title[320];
+    char name[160];
     size_t points = run->step_plot_ms.count;
     double each = run->steps.known && run->steps.v > 0 ? (double)run->steps.v / (double)points : 1;
     name_of(runs, count, number, name, sizeof name);
-    snprintf(title, sizeof title, "%.80s on %s", plot_workload(run), name);
-    if (steady->step_ms.known)
-        snprintf(title, sizeof title, "%.80s on %s: steps of %s", plot_workload(run), name,
-                 units_step(steady->step_ms.v).s);
     const char *counts = run->progress.counts ? run->progress.counts : "steps";
     bool epochs = strcmp(counts, "epochs") == 0; // they take seconds
-    char one[16], time[24], ms[] = "ms", s[] = "s", none[] = "";
+    char one[16], time[24];
     snprintf(one, sizeof one, "%.*s", (int)strlen(counts) - 1, counts);
     snprintf(time, sizeof time, "%s time", one);
     double unit = epochs ? 1e3 : 1;
-    draft_panel(d, title, "lines", (struct plot_axis){.name = one, .unit = none},
-                (struct plot_axis){.name = time, .unit = epochs ? s : ms});
-    if (d->rc == 0 && steady->first_step.known && steady->steps.known && steady->steps.v > 0)
+    draft_panel(d, NULL, "lines", AXIS(one, ""), AXIS(time, epochs ? "s" : "ms"));
+    draft_print(d, &d->panel->title, "%.80s on %s%s%s", plot_workload(run), name,
+                steady->step_ms.known ? ": steps of " : "",
+                steady->step_ms.known ? units_step(steady->step_ms.v).s : "");
+    if (steady->first_step.known && steady->steps.known && steady->steps.v > 0)
         draft_band(d, "steady state", (double)steady->first_step.v,
                    (double)steady->first_step.v + (double)steady->steps.v);
-    if (d->rc == 0 && steady->step_ms.known) {
+    if (steady->step_ms.known) {
         char median[64];
         snprintf(median, sizeof median, "median %s", units_step(steady->step_ms.v).s);
         draft_line(d, median, (struct maybe_real){0}, some_real(steady->step_ms.v / unit));
@@ -270,10 +277,9 @@ static bool alike(const struct run *a, const struct run *b)
 {
     const char *first = run_place(a), *second = run_place(b);
     const char *gpu = a->machine.gpu, *other = b->machine.gpu;
-    return strcmp(plot_workload(a), plot_workload(b)) == 0 &&
-           same_text(a->framework, b->framework) && same_text(a->precision, b->precision) &&
-           same_text(gpu, other) && same_text(a->machine.provider, b->machine.provider) &&
-           (gpu || same_text(first, second));
+    return plot_same_workload(a, b) && text_same(a->framework, b->framework) &&
+           text_same(a->precision, b->precision) && text_same(gpu, other) &&
+           text_same(a->machine.provider, b->machine.provider) && (gpu || text_same(first, second));
 }
 
 static int by_x(const void *a, const void *b)
@@ -312,7 +318,6 @@ static void series_name(const struct run *run, char *out, size_t size)
 // The figure of the run's own table; of several runs with one batch size, the median.
 static void batch_point(struct draft *d, const struct variant *v, size_t count, double *rates)
 {
-    char note[40];
     for (size_t i = 0; i < count; i++)
         rates[i] = v[i].run->samples_per_s.v;
     double median = stats_median_of(rates, count), low = rates[0], high = rates[0];
@@ -325,8 +330,7 @@ static void batch_point(struct draft *d, const struct variant *v, size_t count, 
         return;
     point->y_low = some_real(low);
     point->y_high = some_real(high);
-    snprintf(note, sizeof note, "median of %zu runs", count);
-    draft_set(d, &point->note, note);
+    draft_print(d, &point->note, "median of %zu runs", count);
 }
 
 static void batch_series(struct draft *d, const struct variant *v, size_t count)
@@ -365,12 +369,12 @@ static void gpus_series(struct draft *d, const struct variant *v, size_t count)
 static void gpus_ideal(struct draft *d)
 {
     double most = 1;
-    for (size_t s = 0; d->rc == 0 && s < d->panel->series.count; s++)
+    for (size_t s = 0; s < d->panel->series.count; s++)
         for (size_t i = 0; i < d->panel->series.items[s].points.count; i++) {
             double x = d->panel->series.items[s].points.items[i].x.v;
             most = x > most ? x : most;
         }
-    if (d->rc != 0 || d->panel->series.count == 0)
+    if (d->panel->series.count == 0)
         return;
     result_gpus(d);
     draft_series(d, "ideal");
@@ -395,7 +399,7 @@ static void plot_variants(struct draft *d, const struct run *runs, size_t count,
             draft_panel(d, plot_workload(&runs[i]), "lines", AXIS("GPUs used", ""),
                         AXIS("speed, relative to one GPU", "×"));
         for (size_t k = i; k < count && d->rc == 0; k++) {
-            if (strcmp(plot_workload(&runs[k]), plot_workload(&runs[i])) != 0)
+            if (!plot_same_workload(&runs[k], &runs[i]))
                 continue;
             size_t n = variants(runs, count, k, value, found);
             if (n > 0 && value == batch_of)
@@ -418,7 +422,7 @@ static void plot_account(struct draft *d, const struct run *runs, size_t count)
     draft_plot(d, "account", "Where a step goes",
                "A training step on the GPU, from its own records of kernels and copies: work by "
                "kind, then waiting.");
-    for (size_t i = 0; i < count && d->rc == 0 && d->plot->panels.count < ACCOUNT_MOST; i++) {
+    for (size_t i = 0; i < count && d->plot->panels.count < ACCOUNT_MOST; i++) {
         struct account_part parts[ACCOUNT_PARTS];
         size_t known = account_parts(&runs[i].account, parts);
         struct buf title = {0};
@@ -426,8 +430,8 @@ static void plot_account(struct draft *d, const struct run *runs, size_t count)
             continue;
         buf_printf(&title, "%s: ", plot_workload(&runs[i]));
         account_sentence(&runs[i].account, &title);
-        draft_panel(d, buf_str(&title), "stack", AXIS("", ""), AXIS("share of the step", "%"));
-        buf_release(&title);
+        draft_panel(d, NULL, "stack", AXIS("", ""), AXIS("share of the step", "%"));
+        draft_take(d, &d->panel->title, &title);
         for (size_t k = 0; k < known; k++) {
             draft_series(d, parts[k].name);
             draft_bar(d, parts[k].name, some_real(parts[k].share * 100));
@@ -440,7 +444,7 @@ void plots_runs(struct draft *d, const struct run *runs, size_t count)
 {
     plots_overlay(d, runs, count);
     plot_accuracy(d, runs, count);
-    plot_use(d, runs, count);
+    plot_uses(d, runs, count);
     plot_steps(d, runs, count);
     plot_account(d, runs, count);
     draft_plot(d, "batch", "Throughput by batch size",

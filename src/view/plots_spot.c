@@ -79,27 +79,17 @@ static bool tells(const struct spot_history *history)
 }
 
 // "aws/p3.2xlarge@us-east-1: us-east-1a is lowest, 0.92 USD an hour for half of the time"
-static void set_title(struct draft *d, const char *name, const struct ranked *cheapest)
-{
-    struct buf title = {0};
-    char amount[MONEY_BYTES];
-    money_short(cheapest->median, amount);
-    buf_printf(&title, "%s: %s%s%s USD an hour or less for half of the time", name,
-               cheapest->series->zone, *cheapest->series->zone ? " is lowest, " : "", amount);
-    if (d->rc == 0)
-        d->rc = buf_check(&title, d->err);
-    if (d->rc == 0)
-        draft_set(d, &d->panel->title, buf_str(&title));
-    buf_release(&title);
-}
-
 static void machine_panel(struct draft *d, const char *name, const struct spot_history *history)
 {
+    char amount[MONEY_BYTES];
     struct ranked *zones = malloc((history->count + 1) * sizeof *zones);
     d->rc = zones ? rank_zones(history, zones, d->err) : err_memory(d->err);
-    draft_panel(d, name, "steps", AXIS("date", "day"), AXIS("price per hour", "USD"));
-    if (d->rc == 0)
-        set_title(d, name, &zones[0]);
+    draft_panel(d, NULL, "steps", AXIS("date", "day"), AXIS("price per hour", "USD"));
+    if (d->rc == 0) {
+        money_short(zones->median, amount);
+        draft_print(d, &d->panel->title, "%s: %s%s%s USD an hour or less for half of the time",
+                    name, zones->series->zone, *zones->series->zone ? " is lowest, " : "", amount);
+    }
     for (size_t i = 0; i < history->count && i < ZONES_MOST && d->rc == 0; i++)
         zone_line(d, zones[i].series);
     free(zones);
@@ -109,7 +99,7 @@ static void machine_panel(struct draft *d, const char *name, const struct spot_h
 static bool offer_panel(struct draft *d, struct market *market, const struct offer *offer)
 {
     struct spot_history history;
-    struct buf title = {0};
+    SCOPED(buf_release) struct buf title = {0};
     if (d->rc == 0)
         d->rc = spot_history_read(market, offer, &history, d->err);
     if (d->rc != 0)
@@ -122,7 +112,6 @@ static bool offer_panel(struct draft *d, struct market *market, const struct off
         if (d->rc == 0)
             machine_panel(d, buf_str(&title), &history);
     }
-    buf_release(&title);
     spot_history_release(&history);
     return drawn;
 }
@@ -166,7 +155,7 @@ static void from_bill(struct draft *d, const struct quote_job *job, const struct
 void plots_spot(struct draft *d, const struct quote_job *jobs)
 {
     begin(d);
-    for (size_t i = 0; i < d->page->quotes.count && d->rc == 0; i++) {
+    for (size_t i = 0; i < d->page->quotes.count; i++) {
         const struct quote *quote = &d->page->quotes.items[i];
         for (size_t k = 0; k < quote->bills.count; k++)
             from_bill(d, &jobs[i], &quote->bills.items[k]);

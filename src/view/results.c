@@ -21,9 +21,7 @@
 // Appends to the panel's title: "cnn" becomes "cnn: $0.061 to $4.10".
 static void say(struct draft *d, const char *result)
 {
-    struct buf title = {0};
-    buf_printf(&title, "%s: %s", d->panel->title ? d->panel->title : "", result);
-    d->rc = text_take(&d->panel->title, &title, d->err);
+    draft_print(d, &d->panel->title, "%s: %s", d->panel->title ? d->panel->title : "", result);
 }
 
 static const struct plot_point *last_of(const struct plot_series *series)
@@ -43,7 +41,7 @@ void result_range(struct draft *d)
 {
     double low = HUGE_VAL, high = -HUGE_VAL;
     char from[SCALE_LABEL], to[SCALE_LABEL], text[2 * SCALE_LABEL + 8];
-    if (d->rc != 0 || d->panel->series.count == 0)
+    if (d->panel->series.count == 0)
         return;
     const struct plot_series *bars = &d->panel->series.items[0];
     for (size_t i = 0; i < bars->points.count; i++)
@@ -67,8 +65,7 @@ void result_from(struct draft *d, const char *least, bool bound)
 {
     char text[SCALE_LABEL + 16];
     snprintf(text, sizeof text, "%s %s", bound ? "at least" : "from", least);
-    if (d->rc == 0)
-        say(d, text);
+    say(d, text);
 }
 
 // ---- relative to the base
@@ -138,7 +135,7 @@ static void range_words(const struct ratios *r, char *out, size_t size)
 void result_relative(struct draft *d)
 {
     char text[160];
-    if (d->rc != 0 || d->panel->series.count == 0)
+    if (d->panel->series.count == 0)
         return;
     struct ratios time = ratios_of(&d->panel->series.items[0]), cost = {0};
     if (d->panel->series.count > 1)
@@ -182,8 +179,6 @@ void result_frontier(struct draft *d)
 {
     const struct plot_point *cheap = NULL, *fast = NULL;
     char usd[2][SCALE_LABEL], time[2][SCALE_LABEL], text[240];
-    if (d->rc != 0)
-        return;
     bool measured = unbeaten(d->panel, false, &cheap, &fast) > 0;
     if (!measured && unbeaten(d->panel, true, &cheap, &fast) == 0)
         return;
@@ -207,8 +202,6 @@ void result_ends(struct draft *d, bool highest)
     double best_end = 0, other_end = 0;
     size_t count = 0;
     char first[SCALE_LABEL], last[SCALE_LABEL], text[320];
-    if (d->rc != 0)
-        return;
     for (size_t s = 0; s < d->panel->series.count; s++) {
         const struct plot_point *end = last_of(&d->panel->series.items[s]);
         if (!end)
@@ -251,7 +244,7 @@ static const struct plot_point *top_of(const struct plot_panel *panel)
 void result_batch(struct draft *d)
 {
     char rate[SCALE_LABEL], text[120];
-    const struct plot_point *top = d->rc == 0 ? top_of(d->panel) : NULL;
+    const struct plot_point *top = top_of(d->panel);
     if (!top)
         return;
     words_of(&d->panel->y, top->y.v, rate);
@@ -262,7 +255,7 @@ void result_batch(struct draft *d)
 void result_gpus(struct draft *d)
 {
     char text[120];
-    const struct plot_point *top = d->rc == 0 ? top_of(d->panel) : NULL;
+    const struct plot_point *top = top_of(d->panel);
     if (!top)
         return;
     snprintf(text, sizeof text, "%.0f GPUs are %.3g times as fast as one", top->x.v, top->y.v);
