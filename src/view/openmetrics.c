@@ -10,73 +10,48 @@
 #include "view/spending.h"
 #include "view/tables.h"
 
-typedef struct maybe_real figure_fn(const struct compare_row *row);
-
-static struct maybe_real time_of(const struct compare_row *row)
-{
-    return row->time_s.value;
-}
-static struct maybe_real time_low(const struct compare_row *row)
-{
-    return row->time_s.low;
-}
-static struct maybe_real time_high(const struct compare_row *row)
-{
-    return row->time_s.high;
-}
-static struct maybe_real cost_of(const struct compare_row *row)
-{
-    return row->cost.lower_bound.v ? (struct maybe_real){0} : money_real(row->cost.usd); // has no ≥
-}
-static struct maybe_real cost_low(const struct compare_row *row)
-{
-    return money_real(row->cost.low_usd);
-}
-static struct maybe_real cost_high(const struct compare_row *row)
-{
-    return money_real(row->cost.high_usd);
-}
-static struct maybe_real accuracy_of(const struct compare_row *row)
-{
-    return row->accuracy.value;
-}
-static struct maybe_real gpu_use(const struct compare_row *row)
-{
-    struct maybe_real percent = row->gpu_percent.value;
-    return percent.known ? some_real(percent.v / 100) : percent;
-}
-static struct maybe_real runs_of(const struct compare_row *row)
-{
-    return row->runs.known ? some_real((double)row->runs.v) : (struct maybe_real){0};
-}
-
 // How the rows of one series make its value: a mean over their runs, or the widest interval.
 enum join { JOIN_MEAN, JOIN_LEAST, JOIN_MOST, JOIN_SUM };
 
 static const struct family {
     const char *name, *unit, *help;
-    figure_fn *figure;
     enum join join;
 } families[] = {
-    {"fare_training_time_seconds", "seconds", "Time of the whole training.", time_of, JOIN_MEAN},
-    {"fare_training_time_low_seconds", "seconds", "Lower end of its 95 % interval.", time_low,
-     JOIN_LEAST},
-    {"fare_training_time_high_seconds", "seconds", "Upper end of its 95 % interval.", time_high,
-     JOIN_MOST},
-    {"fare_training_cost_usd", "usd", "Cost of the whole training, without tax.", cost_of,
-     JOIN_MEAN},
-    {"fare_training_cost_low_usd", "usd", "Lower end of its 95 % interval.", cost_low, JOIN_LEAST},
-    {"fare_training_cost_high_usd", "usd", "Upper end of its 95 % interval.", cost_high, JOIN_MOST},
-    {"fare_training_accuracy_ratio", "ratio", "Test accuracy, 0 to 1.", accuracy_of, JOIN_MEAN},
-    {"fare_training_gpu_use_ratio", "ratio", "Mean GPU utilisation during training.", gpu_use,
-     JOIN_MEAN},
-    {"fare_training_runs", NULL, "Runs behind the figures.", runs_of, JOIN_SUM},
+    {"fare_training_time_seconds", "seconds", "Time of the whole training.", JOIN_MEAN},
+    {"fare_training_time_low_seconds", "seconds", "Lower end of its 95 % interval.", JOIN_LEAST},
+    {"fare_training_time_high_seconds", "seconds", "Upper end of its 95 % interval.", JOIN_MOST},
+    {"fare_training_cost_usd", "usd", "Cost of the whole training, without tax.", JOIN_MEAN},
+    {"fare_training_cost_low_usd", "usd", "Lower end of its 95 % interval.", JOIN_LEAST},
+    {"fare_training_cost_high_usd", "usd", "Upper end of its 95 % interval.", JOIN_MOST},
+    {"fare_training_accuracy_ratio", "ratio", "Test accuracy, 0 to 1.", JOIN_MEAN},
+    {"fare_training_gpu_use_ratio", "ratio", "Mean GPU utilisation during training.", JOIN_MEAN},
+    {"fare_training_runs", NULL, "Runs behind the figures.", JOIN_SUM},
 };
 enum { FAMILIES = sizeof families / sizeof *families, RUNS = FAMILIES - 1 };
 
-static void add_label(struct buf *out, const char *name, const char *value)
+// The figures of a row, by family.
+static void figures_of(const struct compare_row *row, struct maybe_real out[FAMILIES])
 {
-    buf_printf(out, "%s=\"", name);
+    const struct maybe_real unknown = {0}, use = row->gpu_percent.value;
+    const struct maybe_real all[] = {
+        row->time_s.value,
+        row->time_s.low,
+        row->time_s.high,
+        row->cost.lower_bound.v ? unknown : money_real(row->cost.usd), // the format has no ≥
+        money_real(row->cost.low_usd),
+        money_real(row->cost.high_usd),
+        row->accuracy.value,
+        use.known ? some_real(use.v / 100) : unknown,
+        row->runs.known ? some_real((double)row->runs.v) : unknown,
+    };
+    _Static_assert(sizeof all / sizeof *all == FAMILIES, "a figure for each family");
+    memcpy(out, all, sizeof all);
+}
+
+// A label after others, if it is not the first.
+static void add_label(struct buf *out, bool first, const char *name, const char *value)
+{
+    buf_printf(out, "%s%s=\"", first ? "" : ",", name);
     for (; value && *value; value++) {
         if (*value == '\\' || *value == '"')
             buf_addc(out, '\\');
@@ -159,12 +134,12 @@ static void collect(struct collecting *c, const char *name, const struct compare
         *s = (struct metric_series){.number = number};
         memcpy(s->labels, labels, sizeof labels);
     }
-    for (size_t f = 0; f < FAMILIES; f++) {
-        struct maybe_real value = families[f].figure(row);
-        if (value.known && isfinite(value.v))
-            join_figure(&s->figures[f], families[f].join, value.v,
+    struct maybe_real values[FAMILIES];
+    figures_of(row, values);
+    for (size_t f = 0; f < FAMILIES; f++)
+        if (values[f].known && isfinite(values[f].v))
+            join_figure(&s->figures[f], families[f].join, values[f].v,
                         row->runs.known && row->runs.v > 0 ? (double)row->runs.v : 1);
-    }
 }
 
 static int by_runs(const void *a_, const void *b_)
@@ -197,10 +172,8 @@ static void add_sample(struct buf *out, const char *name, const char *const labe
                        double value)
 {
     buf_printf(out, "%s{", name);
-    for (size_t i = 0; i < LABELS; i++) {
-        buf_adds(out, i ? "," : "");
-        add_label(out, label_names[i], labels[i]);
-    }
+    for (size_t i = 0; i < LABELS; i++)
+        add_label(out, i == 0, label_names[i], labels[i]);
     buf_printf(out, "} %.12g\n", value);
 }
 
@@ -234,31 +207,13 @@ void page_openmetrics(struct buf *out, const struct page *page)
 
 // ---- running runs
 
-static struct maybe_real elapsed_of(const struct run *run)
-{
-    return run->live.elapsed_s;
-}
-static struct maybe_real done_of(const struct run *run)
-{
-    return run->live.share;
-}
-static struct maybe_real left_of(const struct run *run)
-{
-    return run->live.left_s;
-}
-static struct maybe_real bill_of(const struct run *run)
-{
-    return money_real(run->live.bill_usd);
-}
-
 static const struct {
     const char *name, *unit, *help;
-    struct maybe_real (*figure)(const struct run *run);
 } running[] = {
-    {"fare_running_time_seconds", "seconds", "Time since the start of a running run.", elapsed_of},
-    {"fare_running_progress_ratio", "ratio", "Its progress, 0 to 1.", done_of},
-    {"fare_running_left_seconds", "seconds", "Estimated time until its end.", left_of},
-    {"fare_running_cost_usd", "usd", "Its cost so far, without tax.", bill_of},
+    {"fare_running_time_seconds", "seconds", "Time since the start of a running run."},
+    {"fare_running_progress_ratio", "ratio", "Its progress, 0 to 1."},
+    {"fare_running_left_seconds", "seconds", "Estimated time until its end."},
+    {"fare_running_cost_usd", "usd", "Its cost so far, without tax."},
 };
 
 enum { RUNNING_MOST = 100 }; // with figures; all are counted
@@ -273,19 +228,19 @@ void running_openmetrics(struct buf *out, const struct run *runs, size_t count)
         begin_family(out, running[f].name, running[f].unit, running[f].help);
         for (size_t i = 0; i < count && i < RUNNING_MOST; i++) {
             const struct run *run = &runs[i];
-            struct maybe_real value = running[f].figure(run);
+            const struct maybe_real values[] = {run->live.elapsed_s, run->live.share,
+                                                run->live.left_s, money_real(run->live.bill_usd)};
+            _Static_assert(sizeof values / sizeof *values == sizeof running / sizeof *running,
+                           "a figure for each");
+            struct maybe_real value = values[f];
             if (!value.known || !isfinite(value.v))
                 continue;
-            const char *const labels[][2] = {{"run", run->id},
-                                             {"name", run->name ? run->name : run->workload},
-                                             {"workload", run->workload},
-                                             {"machine", run_place(run)},
-                                             {"framework", run->framework}};
             buf_printf(out, "%s{", running[f].name);
-            for (size_t k = 0; k < sizeof labels / sizeof *labels; k++) {
-                buf_adds(out, k ? "," : "");
-                add_label(out, labels[k][0], labels[k][1]);
-            }
+            add_label(out, true, "run", run->id);
+            add_label(out, false, "name", run->name ? run->name : run->workload);
+            add_label(out, false, "workload", run->workload);
+            add_label(out, false, "machine", run_place(run));
+            add_label(out, false, "framework", run->framework);
             buf_printf(out, "} %.12g\n", value.v);
         }
     }
@@ -305,7 +260,7 @@ static void add_gauge(struct buf *out, const char *name, const char *help, int64
 static void add_spend(struct buf *out, const char *project, double usd_)
 {
     buf_adds(out, "fare_month_cost_usd{");
-    add_label(out, "project", project);
+    add_label(out, true, "project", project);
     buf_printf(out, "} %.12g\n", usd_);
 }
 
@@ -317,13 +272,10 @@ static void add_budgets(struct buf *out, const struct budgets *budgets)
                  "Share of a budget that is spent in its current period.");
     for (size_t i = 0; i < budgets->budgets.count && i < PROJECTS_MOST; i++) {
         const struct budget_state *b = &budgets->budgets.items[i];
-        const char *const labels[][2] = {
-            {"kind", b->kind}, {"name", b->name}, {"period", b->period}};
         buf_adds(out, "fare_budget_spent_ratio{");
-        for (size_t k = 0; k < sizeof labels / sizeof *labels; k++) {
-            buf_adds(out, k ? "," : "");
-            add_label(out, labels[k][0], labels[k][1]);
-        }
+        add_label(out, true, "kind", b->kind);
+        add_label(out, false, "name", b->name);
+        add_label(out, false, "period", b->period);
         buf_printf(out, "} %.12g\n", b->share.v);
     }
 }

@@ -143,12 +143,6 @@ struct nvidia {
     unsigned char process_bytes[PROCESSES_MAX * NVML_PROCESS_BYTES];
 };
 
-static int nvidia_open(void *state, struct sample_place *place, struct err *err)
-{
-    (void)state, (void)place, (void)err;
-    return 0;
-}
-
 static void name_card(const struct nvml_api *api, struct nvml_device *device, struct gpu *gpu)
 {
     // The buffers have a spare byte: NVML may omit the NUL.
@@ -301,7 +295,6 @@ const struct source source_nvml = {
     .name = "nvml",
     .lane = LANE_GPU,
     .size = sizeof(struct nvidia),
-    .open = nvidia_open,
     .read = nvidia_read,
     .close = nvidia_close,
     .begin = nvidia_begin,
@@ -352,21 +345,19 @@ static int add_card(struct amd *amd, struct sample_place *place, const struct pc
         return ERR_MEMORY;
     SCOPED(buf_release) struct buf hwmon = {0};
     bool named = pci_names_find(names, pci->vendor, pci->device) != NULL;
-    int rc = pci_gpu_describe(pci, names, about, err);
-    if (rc == 0)
-        rc = amd_gpu_read(&place->tree, pci, named, about, err);
-    if (rc == 0 && about->works.v) {
-        bool listed = tree_list(&place->tree, &hwmon, DEVICE "hwmon", pci->address);
-        if (listed && hwmon.len > 0)
-            hwmon.data[strcspn(hwmon.data, "\n")] = '\0'; // a GPU has one sensor chip
-        open_files(&amd->cards[amd->count], &place->tree, pci->address,
-                   listed && hwmon.len > 0 ? hwmon.data : NULL);
-        struct gpu *gpu = &place->gpus[place->gpu_count++];
-        *gpu = (struct gpu){.vendor = GPU_AMD, .index = amd->count++};
-        snprintf(gpu->name, sizeof gpu->name, "%s", about->name ? about->name : "");
-        snprintf(gpu->uuid, sizeof gpu->uuid, "%s", about->uuid ? about->uuid : "");
-    }
-    return rc != 0 ? rc : tree_check(&place->tree, err);
+    TRY(pci_gpu_describe(pci, names, about, err));
+    TRY(amd_gpu_read(&place->tree, pci, named, about, err));
+    if (!about->works.v)
+        return tree_check(&place->tree, err);
+    bool listed = tree_list(&place->tree, &hwmon, DEVICE "hwmon", pci->address) && hwmon.len > 0;
+    if (listed)
+        hwmon.data[strcspn(hwmon.data, "\n")] = '\0'; // a GPU has one sensor chip
+    open_files(&amd->cards[amd->count], &place->tree, pci->address, listed ? hwmon.data : NULL);
+    struct gpu *gpu = &place->gpus[place->gpu_count++];
+    *gpu = (struct gpu){.vendor = GPU_AMD, .index = amd->count++};
+    snprintf(gpu->name, sizeof gpu->name, "%s", about->name ? about->name : "");
+    snprintf(gpu->uuid, sizeof gpu->uuid, "%s", about->uuid ? about->uuid : "");
+    return tree_check(&place->tree, err);
 }
 
 static int amd_open(void *state, struct sample_place *place, struct err *err)
@@ -377,16 +368,15 @@ static int amd_open(void *state, struct sample_place *place, struct err *err)
     SCOPED(pci_names_release) struct pci_names names = {0};
     SCOPED(pci_gpus_release) struct pci_gpus bus = {0};
     amd->first = place->gpu_count;
-    int rc = pci_names_read(&names, NULL, err);
-    if (rc == 0)
-        rc = pci_gpus_read(&place->tree, &names, &bus, err);
-    for (size_t i = 0; rc == 0 && i < bus.items.count && place->gpu_count < GPUS_MAX; i++)
+    TRY(pci_names_read(&names, NULL, err));
+    TRY(pci_gpus_read(&place->tree, &names, &bus, err));
+    for (size_t i = 0; i < bus.items.count && place->gpu_count < GPUS_MAX; i++)
         if (bus.items.items[i].vendor == PCI_AMD)
-            rc = add_card(amd, place, &bus.items.items[i], &names, err);
-    if (rc == 0 && amd->count == 0)
+            TRY(add_card(amd, place, &bus.items.items[i], &names, err));
+    if (amd->count == 0)
         return ERR_MISSING;
-    place->gpus_known |= rc == 0;
-    return rc;
+    place->gpus_known = true;
+    return 0;
 }
 
 static struct maybe_real number(const struct proc_file *file, double per, double max)

@@ -58,14 +58,25 @@ struct sampler {
     int64_t then_ns;
 };
 
+static void source_end(const struct source *source, void *state)
+{
+    if (source->close)
+        source->close(state);
+    free(state);
+}
+
+static void lane_end_sources(struct lane *lane)
+{
+    for (int i = 0; i < lane->source_count; i++)
+        source_end(lane->sources[i], lane->states[i]);
+    lane->source_count = 0;
+}
+
 static void lane_free(struct lane *lane)
 {
     if (!lane)
         return;
-    for (int i = 0; i < lane->source_count; i++) {
-        lane->sources[i]->close(lane->states[i]);
-        free(lane->states[i]);
-    }
+    lane_end_sources(lane);
     tasks_free(lane->place.tasks);
     pthread_cond_destroy(&lane->wake);
     pthread_mutex_destroy(&lane->mutex);
@@ -108,8 +119,7 @@ static bool lane_sleep(struct lane *lane, int64_t until_ns)
 
 static void drop_source(struct lane *lane, int at)
 {
-    lane->sources[at]->close(lane->states[at]);
-    free(lane->states[at]);
+    source_end(lane->sources[at], lane->states[at]);
     lane->source_count--;
     for (int i = at; i < lane->source_count; i++) {
         lane->sources[i] = lane->sources[i + 1];
@@ -148,12 +158,7 @@ static void *lane_main(void *arg)
         if (end)
             break;
     }
-    // Closing a library may hang like any other call, so it happens here.
-    for (int i = 0; i < lane->source_count; i++) {
-        lane->sources[i]->close(lane->states[i]);
-        free(lane->states[i]);
-    }
-    lane->source_count = 0;
+    lane_end_sources(lane); // closing a library may hang like any other call, so it happens here
     pthread_mutex_lock(&lane->mutex);
     lane->done = true;
     bool left_behind = lane->left_behind;
@@ -170,10 +175,9 @@ static int add_source(struct lane *lane, const struct source *source, struct err
     if (!state)
         return err_memory(err);
     struct err why = {0};
-    int rc = source->open(state, &lane->place, &why);
+    int rc = source->open ? source->open(state, &lane->place, &why) : 0;
     if (rc != 0) {
-        source->close(state);
-        free(state);
+        source_end(source, state);
         return rc == ERR_MEMORY ? err_memory(err) : 0;
     }
     lane->sources[lane->source_count] = source;

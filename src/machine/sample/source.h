@@ -96,11 +96,11 @@ struct source {
     enum lane_kind lane;
     size_t size; // bytes of its state, zeroed
 
-    // Called before the lane's thread starts. ERR_MISSING (without a text): nothing to read, leave
-    // this source out. Only lack of memory makes the sampler fail.
-    int (*open)(void *state, struct sample_place *place, struct err *err);
     void (*read)(void *state, struct sample_place *place, struct sample_reading *reading);
-    void (*close)(void *state);
+    // (optional) Called before the lane's thread starts. ERR_MISSING (without a text): nothing to
+    // read, leave this source out. Only lack of memory makes the sampler fail.
+    int (*open)(void *state, struct sample_place *place, struct err *err);
+    void (*close)(void *state); // (optional)
     // (optional) Slow set-up, in the lane's thread before the first reading. False: leave it out.
     bool (*begin)(void *state, struct sample_place *place);
 };

@@ -83,19 +83,28 @@ bool text_number(const char **cursor, int64_t *out)
     return true;
 }
 
+static const char *next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+    return end ? end + 1 : line + strlen(line);
+}
+
 bool text_keyed(const char *text, const char *key, int64_t *out)
 {
     size_t len = strlen(key);
-    for (const char *line = text; line && *line;) {
+    for (const char *line = text; *line; line = next_line(line))
         if (strncmp(line, key, len) == 0 &&
             (line[len] == ' ' || line[len] == '\t' || line[len] == ':')) {
             const char *at = line + len;
             return text_number(&at, out);
         }
-        const char *end = strchr(line, '\n');
-        line = end ? end + 1 : NULL;
-    }
     return false;
+}
+
+// For a source whose state begins with its only file.
+static void file_close(void *state)
+{
+    proc_file_close(state);
 }
 
 // ---- CPU time of the run, of all processes, and stolen by the hypervisor: /proc/stat
@@ -104,7 +113,7 @@ bool text_keyed(const char *text, const char *key, int64_t *out)
 // The kernel measures a process's time precisely but counts the machine's in ticks. Over one
 // reading the two may differ by a tick or two per CPU; this evens out.
 
-struct cpu {
+struct cpu_source {
     struct proc_file stat;
     int64_t cpus;
 };
@@ -113,19 +122,14 @@ struct cpu {
 static int64_t count_cpus(const char *text)
 {
     int64_t cpus = 0;
-    for (const char *line = text; strncmp(line, "cpu", 3) == 0;) {
+    for (const char *line = text; strncmp(line, "cpu", 3) == 0; line = next_line(line))
         cpus += line[3] != ' ';
-        const char *end = strchr(line, '\n');
-        if (!end)
-            break;
-        line = end + 1;
-    }
     return cpus;
 }
 
 static int cpu_open(void *state, struct sample_place *place, struct err *err)
 {
-    struct cpu *cpu = state;
+    struct cpu_source *cpu = state;
     if (!proc_file_open(&cpu->stat, &place->tree, "/proc/stat"))
         return 0;                  // the run's own time can still be read
     size_t size = (size_t)1 << 18; // 2000 lines of CPUs
@@ -139,7 +143,7 @@ static int cpu_open(void *state, struct sample_place *place, struct err *err)
 
 static void cpu_read(void *state, struct sample_place *place, struct sample_reading *reading)
 {
-    struct cpu *cpu = state;
+    struct cpu_source *cpu = state;
     if (place->tasks) {
         const struct tasks_use *use = tasks_use(place->tasks);
         reading->run_cpu_s = use->cpu_s;
@@ -168,18 +172,13 @@ static void cpu_read(void *state, struct sample_place *place, struct sample_read
         reading->cpus = some_int(cpu->cpus);
 }
 
-static void cpu_close(void *state)
-{
-    proc_file_close(&((struct cpu *)state)->stat);
-}
-
 const struct source source_cpu = {
     .name = "cpu",
     .lane = LANE_HOST,
-    .size = sizeof(struct cpu),
+    .size = sizeof(struct cpu_source),
     .open = cpu_open,
     .read = cpu_read,
-    .close = cpu_close,
+    .close = file_close,
 };
 
 // ---- Memory and disk traffic of all the run's processes. Resident size, because it is cheap to
@@ -203,27 +202,17 @@ static void memory_read(void *state, struct sample_place *place, struct sample_r
     reading->disk_write_bytes = use->write_bytes;
 }
 
-static void memory_close(void *state)
-{
-    (void)state;
-}
-
 const struct source source_memory = {
     .name = "memory",
     .lane = LANE_HOST,
     .size = 1,
     .open = memory_open,
     .read = memory_read,
-    .close = memory_close,
 };
 
 // ---- Time in which a task of the run's control group waited for storage: "some" in io.pressure
 // (cgroup version 2; Documentation/accounting/psi.rst in the kernel). Without one, the whole
 // machine's.
-
-struct pressure {
-    struct proc_file file;
-};
 
 static bool stalled(const struct proc_file *file, int64_t *us)
 {
@@ -236,44 +225,38 @@ static bool stalled(const struct proc_file *file, int64_t *us)
 
 static void group_try(struct tree *tree, const char *dir, void *arg)
 {
-    struct pressure *p = arg;
+    struct proc_file *file = arg;
     int64_t us;
-    if (p->file.open)
+    if (file->open)
         return; // the first is the process's own
-    if (proc_file_open(&p->file, tree, "%s/io.pressure", dir) && !stalled(&p->file, &us))
-        proc_file_close(&p->file);
+    if (proc_file_open(file, tree, "%s/io.pressure", dir) && !stalled(file, &us))
+        proc_file_close(file);
 }
 
 static int pressure_open(void *state, struct sample_place *place, struct err *err)
 {
-    struct pressure *p = state;
-    TRY(cgroup_each_cpu(&place->tree, place->pid, group_try, p, err));
-    if (!p->file.open)
-        proc_file_open(&p->file, &place->tree, "/proc/pressure/io");
-    return p->file.open ? 0 : ERR_MISSING;
+    struct proc_file *file = state;
+    TRY(cgroup_each_cpu(&place->tree, place->pid, group_try, file, err));
+    if (!file->open)
+        proc_file_open(file, &place->tree, "/proc/pressure/io");
+    return file->open ? 0 : ERR_MISSING;
 }
 
 static void pressure_read(void *state, struct sample_place *place, struct sample_reading *reading)
 {
-    struct pressure *p = state;
     int64_t us;
     (void)place;
-    if (stalled(&p->file, &us))
+    if (stalled(state, &us))
         reading->io_stalled_s = some_real((double)us * 1e-6);
-}
-
-static void pressure_close(void *state)
-{
-    proc_file_close(&((struct pressure *)state)->file);
 }
 
 const struct source source_pressure = {
     .name = "pressure",
     .lane = LANE_HOST,
-    .size = sizeof(struct pressure),
+    .size = sizeof(struct proc_file),
     .open = pressure_open,
     .read = pressure_read,
-    .close = pressure_close,
+    .close = file_close,
 };
 
 // ---- Time the run was throttled by the CPU quota of its control group or one above it:
@@ -389,13 +372,7 @@ static const char *line_name(const char *line, char name[NAME_BYTES])
     return strcmp(name, "lo") == 0 || strchr(name, '/') ? NULL : line + len + 1;
 }
 
-static const char *next_line(const char *line)
-{
-    const char *end = strchr(line, '\n');
-    return end ? end + 1 : line + strlen(line);
-}
-
-static struct interface *sources_find(struct net_cards *net, const char *name)
+static struct interface *interface_find(struct net_cards *net, const char *name)
 {
     for (int i = 0; i < net->count; i++)
         if (strcmp(net->all[i].name, name) == 0)
@@ -445,7 +422,7 @@ static void net_read(void *state, struct sample_place *place, struct sample_read
             fields++;
         if (fields < 9)
             continue;
-        struct interface *known = sources_find(net, name);
+        struct interface *known = interface_find(net, name);
         if (!known && !net->devices_only && net->count < INTERFACES_MAX) {
             known = &net->all[net->count++];
             memcpy(known->name, name, sizeof name);
@@ -458,18 +435,13 @@ static void net_read(void *state, struct sample_place *place, struct sample_read
     reading->network_out_bytes = some_int(net->sum[1]);
 }
 
-static void net_close(void *state)
-{
-    proc_file_close(&((struct net_cards *)state)->dev);
-}
-
 const struct source source_net = {
     .name = "net",
     .lane = LANE_HOST,
     .size = sizeof(struct net_cards),
     .open = net_open,
     .read = net_read,
-    .close = net_close,
+    .close = file_close,
 };
 
 // ---- Energy of the CPU packages: /sys/class/powercap/intel-rapl:N, on AMD too. Leaves out domains
