@@ -297,11 +297,9 @@ static int launch(struct command_job *job, const sigset_t *mask, struct err *err
         own[count++] = unbuffered;
     count = tracing_environment(&job->tracing, own, count);
     parallel_environment(job->parallel, own, count);
-    int rc = buf_check(&events, err);
-    SCOPED(free_pointer) char **env = rc == 0 ? make_environment(own, err) : NULL;
-    if (rc == 0)
-        rc = env ? start_child(job, env, mask, err) : ERR_MEMORY;
-    return rc;
+    TRY(buf_check(&events, err));
+    SCOPED(free_pointer) char **env = make_environment(own, err);
+    return env ? start_child(job, env, mask, err) : ERR_MEMORY;
 }
 
 // Whether only the command's output, which passes through here, can come between our lines on the
@@ -721,6 +719,41 @@ static void run_unmeasured(struct command_job *job)
     wait_for_the_rest(job);
 }
 
+// Between the ends of which our signals are the command's.
+static int run_signalled(struct command_job *job, const sigset_t *mask, struct err *err)
+{
+    struct session *s = job->session;
+    int rc = s->saving ? saving_start(s->saving, err) : 0;
+    if (rc == 0)
+        rc = launch(job, mask, err);
+    signals_unblock(mask);
+    TRY(rc);
+    rc = start_measuring(job, err);
+    if (rc == 0)
+        return measure(job, err);
+    run_unmeasured(job);
+    return rc;
+}
+
+static int run_job(struct command_job *job, struct err *err)
+{
+    sigset_t mask;
+    TRY(job_describe(job, err));
+    TRY(open_streams(job, err));
+    TRY(tracing_open(&job->tracing, job->session, err));
+    TRY(parallel_open(&job->parallel, job->session, job->options->argv, err));
+    TRY(signals_begin(!in_foreground(), &mask, err));
+    int rc = run_signalled(job, &mask, err);
+    // After any failure on our side, leave no process behind.
+    for (int i = 0; i < 100 && job->child.keeper > 0 && job->child.status >= 0; i++) {
+        child_signal_all(&job->child, SIGKILL);
+        clock_sleep_ns(10 * NS_PER_MS);
+        child_read(&job->child);
+    }
+    signals_end(job->session->saving != NULL);
+    return rc;
+}
+
 int command_run(const struct command_options *options, struct session *session, struct err *err)
 {
     struct command_job job = {.options = options,
@@ -729,37 +762,7 @@ int command_run(const struct command_options *options, struct session *session, 
                               .grace_ns = session->o->grace_ns > 0 ? session->o->grace_ns
                                                                    : COMMAND_GRACE_NS,
                               .child = {.status = -1}};
-    int rc = job_describe(&job, err);
-    if (rc == 0)
-        rc = open_streams(&job, err);
-    if (rc == 0)
-        rc = tracing_open(&job.tracing, session, err);
-    if (rc == 0)
-        rc = parallel_open(&job.parallel, session, options->argv, err);
-    sigset_t mask;
-    if (rc == 0)
-        rc = signals_begin(!in_foreground(), &mask, err);
-    if (rc == 0) {
-        if (session->saving)
-            rc = saving_start(session->saving, err);
-        if (rc == 0)
-            rc = launch(&job, &mask, err);
-        signals_unblock(&mask);
-        if (rc == 0) {
-            rc = start_measuring(&job, err);
-            if (rc == 0)
-                rc = measure(&job, err);
-            else
-                run_unmeasured(&job);
-        }
-        // After any failure on our side, leave no process behind.
-        for (int i = 0; i < 100 && job.child.keeper > 0 && job.child.status >= 0; i++) {
-            child_signal_all(&job.child, SIGKILL);
-            clock_sleep_ns(10 * NS_PER_MS);
-            child_read(&job.child);
-        }
-        signals_end(session->saving != NULL);
-    }
+    int rc = run_job(&job, err);
     session->exit_code = job_exit_code(&job, rc);
     follow_free(job.follow);
     interpreter_release(&job.interpreter);
@@ -772,7 +775,7 @@ int command_run(const struct command_options *options, struct session *session, 
 
 // ---- the runner
 
-static int run(struct session *s, struct err *err)
+static int command_runner_run(struct session *s, struct err *err)
 {
     const struct command_options options = {.argv = s->command, .output_to_stderr = s->o->json};
     TRY(command_run(&options, s, err));
@@ -786,9 +789,9 @@ static int run(struct session *s, struct err *err)
     return 0;
 }
 
-static bool takes(const struct session *s)
+static bool command_takes(const struct session *s)
 {
     return s->command != NULL;
 }
 
-const struct runner runner_command = {.takes = takes, .run = run};
+const struct runner runner_command = {.takes = command_takes, .run = command_runner_run};

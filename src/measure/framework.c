@@ -166,13 +166,12 @@ static int begin(struct framework_job *job, const struct data_pair *data, struct
         {"stride", stride},
     };
     int count = train->time == 0 ? 4 : overlap(train) ? 7 : 6;
-    int rc = safetensors_begin(&job->writer, job->handover->path, texts, count, job->entries,
-                               job->count, err);
-    if (rc == 0) {
-        rc = check_space(job->handover->folder.path, job->writer.left, err);
-        if (rc != 0)
-            safetensors_abandon(&job->writer);
-    }
+    TRY(unwritten(safetensors_begin(&job->writer, job->handover->path, texts, count, job->entries,
+                                    job->count, err),
+                  err));
+    int rc = check_space(job->handover->folder.path, job->writer.left, err);
+    if (rc != 0)
+        safetensors_abandon(&job->writer);
     return unwritten(rc, err);
 }
 
@@ -263,9 +262,7 @@ static int make_folder(struct handover *h, struct err *err)
     const char *place = getenv("TMPDIR");
     struct buf path = {0};
     place = place && place[0] == '/' ? place : "/tmp";
-    int rc = scratch_make(&h->folder, place, err);
-    if (rc != 0)
-        return unwritten(rc, err);
+    TRY(unwritten(scratch_make(&h->folder, place, err), err));
     buf_printf(&path, "%s/data.safetensors", h->folder.path);
     h->path = buf_take(&path, err);
     return h->path ? 0 : ERR_MEMORY;
@@ -540,29 +537,23 @@ static int run_script(struct session *s, const char *script, bool compiled,
 // Opens or generates the set as fare's own training does, and writes it to a file for the script.
 static int hand_over(struct session *s, struct handover *handover, bool *target, struct err *err)
 {
-    struct data_pair data = {0};
+    SCOPED(data_release) struct data_pair data = {0};
     SCOPED(net_release) struct net net = {0};
     int64_t began_ns = clock_now_ns();
-    int rc =
-        workload_data_open(s->workload, s->o->data, &s->o->variant, (int)s->o->threads, &data, err);
-    if (rc == 0)
-        rc = describe_data(&data, s->run, err);
-    if (rc == 0 && data.train.stream)
+    TRY(workload_data_open(s->workload, s->o->data, &s->o->variant, (int)s->o->threads, &data,
+                           err));
+    TRY(describe_data(&data, s->run, err));
+    if (data.train.stream)
         s->run->step_tokens = some_int(recipe_of(s).batch * data.train.time);
-    if (rc == 0)
-        rc = workload_net(s->workload, &data, &s->o->variant, &net, err);
-    if (rc == 0)
-        rc = note_definition(s, &net, err);
+    TRY(workload_net(s->workload, &data, &s->o->variant, &net, err));
+    TRY(note_definition(s, &net, err));
     int64_t opened_ns = clock_now_ns();
-    if (rc == 0)
-        rc = handover_write(handover, &data, &s->plan, (int)s->o->threads, err);
+    TRY(handover_write(handover, &data, &s->plan, (int)s->o->threads, err));
     handover->took_ns += opened_ns - began_ns;
-    if (rc == 0 && handover->path)
-        rc = handover_start(handover, &net, &data.train, (uint64_t)s->o->seed,
-                            count_epochs(s, data.train.count), err);
     *target = workload_is_target(s->workload, &data);
-    data_release(&data);
-    return rc;
+    return handover->path ? handover_start(handover, &net, &data.train, (uint64_t)s->o->seed,
+                                           count_epochs(s, data.train.count), err)
+                          : 0;
 }
 
 // For the script, whatever Keras's own settings say.
@@ -576,54 +567,49 @@ static int choose_backend(const struct session *s, const struct framework *f, st
     return setenv(KERAS_BACKEND, f->backend, 1) == 0 ? 0 : err_memory(err);
 }
 
-static int run(struct session *s, struct err *err)
+// Describes the run and writes what its script reads. `*target`: the definition's own set.
+static int prepare(struct session *s, struct framework *framework, struct buf *script,
+                   struct handover *handover, bool *target, struct err *err)
 {
     const struct measure_options *o = s->o;
+    TRY(find_framework(o->with, framework, err));
+    TRY(find_script(framework, s->workload->name, script, err));
+    if (o->engine || o->checkpoint || o->from || o->generate > 0 || o->variant.hard_gates ||
+        o->variant.auxiliary)
+        return err_set(err, ERR_USAGE,
+                       "engines, checkpoints, generated text, hard gates and auxiliary heads are "
+                       "features of fare's own engines: --with has none of them");
+    TRY(choose_backend(s, framework, err));
+    TRY(workload_check_options(s->workload, &o->variant, err));
+    if (framework->compiled && !s->workload->takes.size)
+        return err_set(err, ERR_USAGE, "only gpt2 is compiled: --with pytorch trains '%s'",
+                       s->workload->name);
+    TRY(describe_workload(s, framework->name, err));
+    TRY(describe_variant(s, err));
+    session_keep(s); // handing over the data may take a while
+    return is_l1(s) ? describe_l1(o, s->run, err) : hand_over(s, handover, target, err);
+}
+
+static int framework_run(struct session *s, struct err *err)
+{
     SCOPED(buf_release) struct buf script = {0};
-    struct handover handover = {0};
+    SCOPED(handover_remove) struct handover handover = {0};
     struct framework framework;
     bool target = false;
-    int rc = find_framework(o->with, &framework, err);
-    if (rc == 0)
-        rc = find_script(&framework, s->workload->name, &script, err);
-    if (rc == 0 && (o->engine || o->checkpoint || o->from || o->generate > 0 ||
-                    o->variant.hard_gates || o->variant.auxiliary))
-        rc = err_set(err, ERR_USAGE,
-                     "engines, checkpoints, generated text, hard gates and auxiliary heads are "
-                     "features of fare's own engines: --with has none of them");
-    if (rc == 0)
-        rc = choose_backend(s, &framework, err);
-    if (rc == 0)
-        rc = workload_check_options(s->workload, &o->variant, err);
-    if (rc == 0 && framework.compiled && !s->workload->takes.size)
-        rc = err_set(err, ERR_USAGE, "only gpt2 is compiled: --with pytorch trains '%s'",
-                     s->workload->name);
-    if (rc == 0)
-        rc = describe_workload(s, framework.name, err);
-    if (rc == 0)
-        rc = describe_variant(s, err);
-    if (rc == 0) {
-        session_keep(s); // handing over the data may take a while
-        rc = is_l1(s) ? describe_l1(o, s->run, err) : hand_over(s, &handover, &target, err);
-    }
+    int rc = prepare(s, &framework, &script, &handover, &target, err);
     if (rc == 0 && run_plan_over(&s->plan)) // before it began
         rc = text_set(&s->run->ended, run_plan_ended(&s->plan), err);
     else if (rc == 0)
         rc = run_script(s, buf_str(&script), framework.compiled, &handover, err);
     if (rc == 0 && s->run->steps.v == s->run->total_steps.v) // else it ended early
         describe_reached(s, target);
-    struct err other = {0};
-    if (rc != 0 && s->run->workload && !s->run->ended && // its data could not be written
-        (text_set(&s->run->ended, "failed", &other) != 0 ||
-         text_set(&s->run->problem, err->text, &other) != 0))
-        rc = err_memory(err);
-    handover_remove(&handover);
-    return rc;
+    bool undescribed = s->run->workload && !s->run->ended; // its data could not be written
+    return rc != 0 && undescribed ? describe_failure(s->run, rc, err) : rc;
 }
 
-static bool takes(const struct session *s)
+static bool framework_takes(const struct session *s)
 {
     return s->workload && s->o->with;
 }
 
-const struct runner runner_framework = {.takes = takes, .run = run};
+const struct runner runner_framework = {.takes = framework_takes, .run = framework_run};

@@ -70,6 +70,14 @@ void describe_reached(const struct session *s, bool target)
         run->reached = some_bool(run->last_loss.v < run->first_loss.v);
 }
 
+int describe_failure(struct run *run, int rc, struct err *err)
+{
+    struct err other = {0};
+    text_set(&run->ended, "failed", &other);
+    text_set(&run->problem, err->text, &other);
+    return other.code != 0 ? err_memory(err) : rc;
+}
+
 // Anew after the work: only then is it known where kernels came from.
 static int describe_libraries(struct run *run, const struct engine *engine, struct err *err)
 {
@@ -190,11 +198,7 @@ int engine_run(struct session *s, const char *precision, struct engine_run *e,
     s->run->peak_memory_bytes = some_int(peak_memory());
     if (e->engine->gpu && s->run->ranks.known)
         s->run->use.gpus = s->run->ranks;
-    struct err other = {0};
-    if (rc != 0 && (text_set(&s->run->ended, "failed", &other) != 0 ||
-                    text_set(&s->run->problem, err->text, &other) != 0))
-        err_memory(err);
-    return rc;
+    return rc == 0 ? 0 : describe_failure(s->run, rc, err);
 }
 
 // ---- l1: times the distances between all pairs of two sets of vectors. Nothing is trained.
@@ -341,24 +345,17 @@ static int calculate(struct session *s, struct l1 *l, struct err *err)
     l->a = allocate(&l->with, o->n * o->dim, &l->own_a);
     l->b = allocate(&l->with, o->m * o->dim, &l->own_b);
     l->out = allocate(&l->with, o->n * o->m, &l->own_out);
-    int rc = l->a && l->b && l->out ? 0 : err_memory(err);
-    if (rc == 0) {
-        fill_uniform(l->a, o->n * o->dim, (uint64_t)o->seed);
-        fill_uniform(l->b, o->m * o->dim, (uint64_t)o->seed + 1);
-        memset(l->out, 0, (size_t)(o->n * o->m) * sizeof *l->out); // map its pages before timing
-        if (l->own_out && l->with.engine->l1->host_alloc)
-            buf_printf(s->says, "the result's memory could not be page-locked: copies to it, and "
-                                "so the passes, take longer\n");
-        rc = passes(s, l, err);
-    }
-    if (rc == 0)
-        l1_note_result(s, l);
-    free(l->own_a);
-    free(l->own_b);
-    free(l->own_out);
-    if (l->with.engine->l1->host_free)
-        l->with.engine->l1->host_free();
-    return rc;
+    if (!l->a || !l->b || !l->out)
+        return err_memory(err);
+    fill_uniform(l->a, o->n * o->dim, (uint64_t)o->seed);
+    fill_uniform(l->b, o->m * o->dim, (uint64_t)o->seed + 1);
+    memset(l->out, 0, (size_t)(o->n * o->m) * sizeof *l->out); // map its pages before timing
+    if (l->own_out && l->with.engine->l1->host_alloc)
+        buf_printf(s->says, "the result's memory could not be page-locked: copies to it, and so "
+                            "the passes, take longer\n");
+    TRY(passes(s, l, err));
+    l1_note_result(s, l);
+    return 0;
 }
 
 static int l1_work(struct session *s, struct err *err)
@@ -380,6 +377,11 @@ static int l1_work(struct session *s, struct err *err)
     meter_plan(s->meter, &(struct meter_plan){.stage_steps = {WHOLE}, .stages = 1});
     if (rc == 0)
         rc = calculate(s, l, err);
+    free(l->own_a);
+    free(l->own_b);
+    free(l->own_out);
+    if (engine->host_free)
+        engine->host_free();
     int filled = meter_fill(s->meter, false, s->run, err);
     rc = rc != 0 ? rc : filled;
     s->run->total_steps = some_int(WHOLE);
@@ -519,16 +521,15 @@ static int native_fill(const struct session *s, struct run *part, struct err *er
 {
     const struct trainer_progress *p = ((const struct native *)s->runner)->progress;
     TRY(meter_peek(s->meter, part, err));
-    if (p)
-        TRY(note_all(s, p->result, part, err));
-    if (p) {
-        part->first_loss = losses_first(p->losses);
-        part->last_loss = losses_last(p->losses);
-    }
+    if (!p)
+        return 0;
+    TRY(note_all(s, p->result, part, err));
+    part->first_loss = losses_first(p->losses);
+    part->last_loss = losses_last(p->losses);
     return 0;
 }
 
-static void show(struct session *s, const struct trainer_progress *p)
+static void native_show(struct session *s, const struct trainer_progress *p)
 {
     struct live live;
     char note[120];
@@ -547,7 +548,7 @@ static double since_start(const struct session *s, int64_t now_ns)
 }
 
 // A checkpoint, or the end, if the machine or the lease goes.
-static void keep_safe(struct session *s, int64_t now_ns)
+static void native_keep_safe(struct session *s, int64_t now_ns)
 {
     struct native *n = s->runner;
     SCOPED(buf_release) struct buf lines = {0};
@@ -568,7 +569,7 @@ static void progress(void *context, const struct trainer_progress *p)
     struct session *s = context;
     struct native *n = s->runner;
     int64_t now_ns = clock_now_ns();
-    keep_safe(s, now_ns);
+    native_keep_safe(s, now_ns);
     bool shown = s->watch.progress.on ? now_ns >= n->show_ns
                                       : n->log && watch_due(&s->watch, since_start(s, now_ns));
     bool kept = session_due(s);
@@ -578,7 +579,7 @@ static void progress(void *context, const struct trainer_progress *p)
     s->step = p->step;
     s->steps = p->steps;
     if (shown) {
-        show(s, p);
+        native_show(s, p);
         n->show_ns = now_ns + SHOW_NS;
     }
     n->progress = p;
@@ -662,14 +663,13 @@ static int native_work(struct session *s, struct err *err)
     int rc = workload_data_open(s->workload, s->o->data, &s->o->variant, n->with.options.threads,
                                 &n->data, err);
     meter_phase(s->meter, METER_SETUP);
-    if (rc == 0)
-        rc = describe_data(&n->data, s->run, err);
-    if (rc == 0)
-        session_keep(s);
-    return rc == 0 ? train(s, err) : rc;
+    TRY(rc);
+    TRY(describe_data(&n->data, s->run, err));
+    session_keep(s);
+    return train(s, err);
 }
 
-static int run(struct session *s, struct err *err)
+static int native_run(struct session *s, struct err *err)
 {
     struct native n = {.log = !isatty(s->watch.fd > 0 ? s->watch.fd : STDERR_FILENO)};
     s->runner = &n;
@@ -679,14 +679,14 @@ static int run(struct session *s, struct err *err)
         TRY(saving_start(s->saving, err));
     int rc = engine_run(s, s->o->precision, &n.with, native_work, err);
     n.look_ns = 0; // a signal may have ended it since the last look
-    keep_safe(s, clock_now_ns());
+    native_keep_safe(s, clock_now_ns());
     data_release(&n.data);
     return rc;
 }
 
-static bool takes(const struct session *s)
+static bool native_takes(const struct session *s)
 {
     return s->workload != NULL;
 }
 
-const struct runner runner_native = {.takes = takes, .in_process = true, .run = run};
+const struct runner runner_native = {.takes = native_takes, .in_process = true, .run = native_run};

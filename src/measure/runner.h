@@ -52,6 +52,9 @@ int describe_data(const struct data_pair *data, struct run *run, struct err *err
 // the definition's own set; other runs have no target.
 void describe_reached(const struct session *session, bool target);
 
+// After a failure, or a lack of memory for its words: `ended` and `problem`. Returns `rc`.
+int describe_failure(struct run *run, int rc, struct err *err) MUST_USE;
+
 // The sizes of l1 as its recipe: runs of other sizes are not comparable, in any framework.
 int describe_l1(const struct measure_options *options, struct run *run, struct err *err) MUST_USE;
 
